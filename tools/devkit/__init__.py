@@ -1,0 +1,1 @@
+"""The Python half of tools/dev: set-up, build, check, judge, demo, bench, fuzz."""

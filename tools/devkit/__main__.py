@@ -1,0 +1,38 @@
+"""Command table of tools/dev: one row per command, each implemented in the module of its name."""
+
+import importlib
+import sys
+
+# name -> (module, one line of help)
+COMMANDS = {
+    "setup": ("dependencies", "install what the build needs (--oracles: also PyTorch and friends for tests that compare)"),
+    "build": ("build", "configure and build; further arguments are ninja targets"),
+}
+
+USAGE = """usage: tools/dev <command> [arguments]
+
+{rows}
+
+'tools/dev <command> --help' explains a command. The first use of any command installs what is missing.
+"""
+
+
+def main(argv):
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        width = max(map(len, COMMANDS))
+        print(USAGE.format(rows="\n".join(f"  {n:<{width}}  {h}" for n, (_, h) in COMMANDS.items())), end="")
+        return 0
+    if argv[0] not in COMMANDS:
+        print(f"error: unknown command '{argv[0]}'\nnote: one of: {', '.join(COMMANDS)}", file=sys.stderr)
+        return 1
+    module = importlib.import_module("devkit." + COMMANDS[argv[0]][0])
+    try:
+        return module.main(argv[1:])
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 141
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

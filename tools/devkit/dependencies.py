@@ -1,0 +1,142 @@
+"""Set-up: everything that Debian 12 does not package, pinned, verified by hash and built once per machine.
+
+It all lies in one cache folder outside the checkout, so that every checkout shares it:
+
+    $LOWTIDE_DEPS, else $XDG_CACHE_HOME/lowtide, else ~/.cache/lowtide
+        onnx-1.23.2/    ONNX's C++ library (CMake finds it here by itself)
+        tools-<hash>/   Python environment of the test harness: numpy, lit
+        oracles-<hash>/ Python environment of the peers that some tests compare with: torch, onnx, onnxruntime
+
+The Debian packages are installed by tools/dev itself, before Python is there.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+
+from devkit.console import Failure, run_logged, say
+
+HERE = pathlib.Path(__file__).resolve().parent
+ONNX_VERSION = "1.23.2"
+# Raise the number when the build options below change: installed copies are then rebuilt.
+ONNX_RECIPE = "1"
+
+
+def cache_folder():
+    explicit = os.environ.get("LOWTIDE_DEPS")
+    if explicit:
+        return pathlib.Path(explicit)
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path("~/.cache").expanduser()
+    return pathlib.Path(base) / "lowtide"
+
+
+@contextlib.contextmanager
+def locked(cache):
+    """Two checkouts may set up at the same time; one waits for the other."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def environment(name):
+    """Python interpreter of the private environment `name`, made from requirements-<name>.txt when it is not there yet."""
+    requirements = HERE / f"requirements-{name}.txt"
+    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]
+    cache = cache_folder()
+    folder = cache / f"{name}-{digest}"
+    python = folder / "bin" / "python"
+    if (folder / "complete").exists():
+        return python
+    with locked(cache):
+        if (folder / "complete").exists():
+            return python
+        say(f"setup: Python environment '{name}' ({folder})")
+        shutil.rmtree(folder, ignore_errors=True)
+        venv.create(folder, with_pip=True, symlinks=True)
+        log = cache / f"{name}.log"
+        log.unlink(missing_ok=True)
+        run_logged([python, "-m", "pip", "install", "--disable-pip-version-check", "-r", requirements], log)
+        (folder / "complete").touch()
+    return python
+
+
+def install_onnx():
+    """Build ONNX's C++ library from its source package and install it under the cache folder."""
+    cache = cache_folder()
+    prefix = cache / f"onnx-{ONNX_VERSION}"
+    stamp = prefix / "recipe"
+    if stamp.exists() and stamp.read_text() == ONNX_RECIPE:
+        return prefix
+    with locked(cache):
+        if stamp.exists() and stamp.read_text() == ONNX_RECIPE:
+            return prefix
+        say(f"setup: building ONNX {ONNX_VERSION} (two to five minutes, once per machine)")
+        log = cache / "onnx.log"
+        log.unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".onnx-") as work:
+            build_onnx(pathlib.Path(work), log)
+            (pathlib.Path(work) / "install" / "recipe").write_text(ONNX_RECIPE)
+            shutil.rmtree(prefix, ignore_errors=True)
+            (pathlib.Path(work) / "install").rename(prefix)
+    return prefix
+
+
+def build_onnx(work, log):
+    # Debian's CMake 3.25 is older than the 3.26 that ONNX asks for, so a pinned one comes from the registry.
+    venv.create(work / "venv", with_pip=True, symlinks=True)
+    pip = [work / "venv/bin/python", "-m", "pip", "--disable-pip-version-check"]
+    run_logged([*pip, "install", "-r", HERE / "requirements-onnx-build.txt"], log)
+    run_logged(
+        [*pip, "download", "--no-deps", "--no-binary", "onnx", "-d", work, "-r", HERE / "requirements-onnx-source.txt"], log
+    )
+    with tarfile.open(work / f"onnx-{ONNX_VERSION}.tar.gz") as archive:
+        archive.extractall(work)
+    launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    cmake = work / "venv/bin/cmake"
+    run_logged(
+        [
+            cmake, "-S", work / f"onnx-{ONNX_VERSION}", "-B", work / "build", "-G", "Ninja",
+            "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_POSITION_INDEPENDENT_CODE=ON", "-DCMAKE_CXX_STANDARD=17",
+            "-DONNX_ML=ON", "-DONNX_BUILD_PYTHON=OFF", "-DONNX_BUILD_TESTS=OFF", "-DONNX_USE_PROTOBUF_SHARED_LIBS=ON",
+            f"-DCMAKE_INSTALL_PREFIX={work / 'install'}", *launcher,
+        ],
+        log,
+    )  # fmt: skip
+    run_logged([cmake, "--build", work / "build", "--target", "install", "--parallel", str(os.cpu_count() or 2)], log)
+
+
+def setup():
+    """All that build and check need. Quick when nothing is missing."""
+    install_onnx()
+    environment("tools")
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(prog="tools/dev setup", description="Install what the build needs; quick the second time.")
+    parser.add_argument("--oracles", action="store_true", help="also PyTorch, ONNX and ONNX Runtime (5.7 GB), for tests and benches that compare with them")
+    options = parser.parse_args(argv)
+    try:
+        setup()
+        if options.oracles:
+            environment("oracles")
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    say(f"setup: ok ({versions()}; {cache_folder()})")
+    return 0
+
+
+def versions():
+    """One line that names what was found, for set-up and for the demo."""
+    llvm = subprocess.run(["llvm-config-22", "--version"], capture_output=True, text=True).stdout.strip() or "not found"
+    return f"LLVM {llvm}, ONNX {ONNX_VERSION}"

@@ -1,0 +1,93 @@
+// The nn dialect: pure tensor mathematics on static shapes. Base classes of its records.
+#ifndef LOWTIDE_NN_BASE
+#define LOWTIDE_NN_BASE
+
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "lowtide/Interfaces/OpInterfaces.td"
+
+def NN_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::lowtide::nn";
+  let summary = "pure tensor mathematics, static shapes";
+  let description = [{
+    Operands and results are ranked tensors with static shapes. Nothing broadcasts by itself: `nn.broadcast` does.
+    Randomness has explicit seed, step and row operands. Every op is pure.
+  }];
+}
+
+// Every record states these facts; passes read them through FactsInterface and the other interfaces.
+class NN_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<FactsInterface>])> {
+  string family = "Elementwise";
+  string precision = "Follow";
+  string aliasing = "None";
+  string batch = "Unknown";
+  int flopsPerElement = 1;
+  // ONNX operators that this op implements directly.
+  string onnx = "";
+  // C++ body of getFlops(); default: flopsPerElement × elements of all results.
+  code flops = [{ return getFacts().flopsPerElement * ::lowtide::nn::countResultElements(getOperation()); }];
+  // Further definitions of the record.
+  code definitions = "";
+
+  let extraClassDefinition = [{
+    const ::lowtide::OpFacts &$cppClass::getFacts() {
+      static const ::lowtide::OpFacts facts{::lowtide::OpFamily::}] # family # [{,
+        ::lowtide::PrecisionPolicy::}] # precision # [{, ::lowtide::Aliasing::}] # aliasing # [{,
+        ::lowtide::BatchRule::}] # batch # ", " # flopsPerElement # ", \"" # onnx # [{"};
+      return facts;
+    }
+    uint64_t $cppClass::getFlops() {}] # flops # [{}
+  }] # definitions;
+}
+
+def NN_Tensor : StaticShapeTensorOf<[AnyFloat, AnyInteger]>;
+def NN_FloatTensor : StaticShapeTensorOf<[AnyFloat]>;
+def NN_BoolTensor : StaticShapeTensorOf<[I1]>;
+def NN_IntTensor : StaticShapeTensorOf<[AnyInteger]>;
+
+// An elementwise op of equal shapes. `body` is the scalar body: C++ that returns an mlir::Value, with `b` a
+// ScalarBuilder and the operands' scalars under the names of the arguments. Derivatives are C++ expressions of type
+// nn::Expr, with operands and result as Expr under their names (result: `y`, its cotangent: `dy`); empty means zero.
+class NN_Elementwise<string mnemonic, list<string> names, list<string> derivatives, list<Trait> traits>
+    : NN_Op<mnemonic, !listconcat(traits, [Elementwise, DeclareOpInterfaceMethods<ElementInterface>,
+                                           DeclareOpInterfaceMethods<DifferentiableInterface>])> {
+  let family = "Elementwise";
+  let aliasing = "InPlace";
+  let batch = "Pointwise";
+  code body = "";
+  let definitions = [{
+    ::mlir::Value $cppClass::emitElement(::lowtide::ElementBuilder &b, unsigned, ::mlir::ValueRange index) {
+  }] # !interleave(!foreach(i, !range(!size(names)),
+        "[[maybe_unused]] ::mlir::Value " # names[i] # " = b.operand(" # i # ", index);"), "\n") # body # [{
+    }
+    ::llvm::LogicalResult $cppClass::differentiate(::lowtide::GradientBuilder &g) {
+      using namespace ::lowtide::nn;
+      [[maybe_unused]] Expr y = g.result(0), dy = g.cotangent(0);
+  }] # !interleave(!foreach(i, !range(!size(names)),
+        "[[maybe_unused]] Expr " # names[i] # " = g.operand(" # i # ");"), "\n")
+     # !interleave(!foreach(i, !range(!size(derivatives)),
+        !if(!empty(derivatives[i]), "", "if (g.needs(" # i # ")) g.set(" # i # ", " # derivatives[i] # ");")), "\n") # [{
+      return ::mlir::success();
+    }
+  }];
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+class NN_Unary<string mnemonic, string derivative, Type type = NN_FloatTensor>
+    : NN_Elementwise<mnemonic, ["x"], [derivative], [SameOperandsAndResultType]> {
+  let arguments = (ins type:$x);
+  let results = (outs type:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
+class NN_Binary<string mnemonic, string dA, string dB, Type type = NN_Tensor>
+    : NN_Elementwise<mnemonic, ["a", "b_"], [dA, dB], [SameOperandsAndResultType]> {
+  let arguments = (ins type:$a, type:$b_);
+  let results = (outs type:$y);
+  let assemblyFormat = "$a `,` $b_ attr-dict `:` type($a)";
+}
+
+#endif

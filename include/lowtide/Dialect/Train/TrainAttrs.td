@@ -1,0 +1,52 @@
+// The train dialect's attributes: what an argument or result of a step is bound to.
+#ifndef LOWTIDE_TRAIN_ATTRS
+#define LOWTIDE_TRAIN_ATTRS
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+
+def Train_Dialect : Dialect {
+  let name = "train";
+  let cppNamespace = "::lowtide::train";
+  let summary = "the structure of one training step";
+  let description = [{
+    A step is a `func.func` whose arguments and results carry a binding in the attribute `train.binding`. A parameter or
+    state that is both argument and result is updated in place; the result's binding names the argument's.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class Train_Binding<string name, string attrMnemonic, string text, dag extra = (ins)>
+    : AttrDef<Train_Dialect, name> {
+  let mnemonic = attrMnemonic;
+  let summary = text;
+  let parameters = !con((ins "::mlir::StringAttr":$name), extra);
+}
+
+def Train_ParamAttr : Train_Binding<"Param", "param", "a trained tensor, by its name in the exporting framework"> {
+  let assemblyFormat = "`<` $name `>`";
+}
+def Train_StateAttr : Train_Binding<"State", "state", "optimizer state or running statistic, kept between steps",
+    (ins DefaultValuedParameter<"double", "0.0">:$initial, DefaultValuedParameter<"bool", "false">:$fromFile)> {
+  let description = [{`initial` fills the tensor before the first step, unless `fromFile`: then it is in the model file.}];
+  let assemblyFormat = "`<` $name (`,` `initial` `=` $initial^)? (`,` `from_file` `=` $fromFile^)? `>`";
+}
+def Train_ConstantAttr : Train_Binding<"Constant", "constant", "a frozen tensor read from the model file"> {
+  let assemblyFormat = "`<` $name `>`";
+}
+def Train_BatchAttr : Train_Binding<"Batch", "batch", "user data, new in every step",
+    (ins DefaultValuedParameter<"int64_t", "0">:$dim)> {
+  let description = [{`dim` counts samples; -1 when no dimension does.}];
+  let assemblyFormat = "`<` $name (`,` `dim` `=` $dim^)? `>`";
+}
+def Train_ScalarAttr : Train_Binding<"Scalar", "scalar", "computed by the runtime before each step: lr, step, seed, row"> {
+  let assemblyFormat = "`<` $name `>`";
+}
+def Train_MetricAttr : Train_Binding<"Metric", "metric", "read by the runtime after each step: loss"> {
+  let assemblyFormat = "`<` $name `>`";
+}
+def Train_OutputAttr : Train_Binding<"Output", "output", "read on request: logits, gradients"> {
+  let assemblyFormat = "`<` $name `>`";
+}
+
+#endif

@@ -1,0 +1,80 @@
+// What a pass may ask an op. Every fact about an op lives in its record and is answered through these.
+#ifndef LOWTIDE_INTERFACES_OPINTERFACES
+#define LOWTIDE_INTERFACES_OPINTERFACES
+
+include "mlir/IR/OpBase.td"
+
+def FactsInterface : OpInterface<"FactsInterface"> {
+  let description = [{The static facts of an op: family, precision policy, aliasing, batch behaviour, ONNX origins, cost.}];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"Facts that hold for every instance of the op.", "const ::lowtide::OpFacts &", "getFacts", (ins)>,
+    InterfaceMethod<"Floating-point operations of this instance (an FMA counts two).", "uint64_t", "getFlops", (ins)>,
+  ];
+}
+
+def ElementInterface : OpInterface<"ElementInterface"> {
+  let description = [{
+    The op's value, element by element: emits the scalar code of one element of one result at a given index, pulling
+    operand elements through the builder. Every emitter (loop, row, column, reference; CPU, CUDA, emulated) and the
+    constant folder read this one description.
+  }];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"Emits result `result` at `index` (index-typed values, one per dimension of the result).",
+      "::mlir::Value", "emitElement",
+      (ins "::lowtide::ElementBuilder &":$builder, "unsigned":$result, "::mlir::ValueRange":$index)>,
+  ];
+}
+
+def ReductionInterface : OpInterface<"ReductionInterface"> {
+  let description = [{
+    An op that combines the elements of operand 0 over some dimensions with an associative function. Emitters fix the
+    order (docs/rationale/kernels.md): the same bits come out of a fused and of a lone reduction.
+  }];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"Reduced dimensions of operand 0, ascending.", "::llvm::ArrayRef<int64_t>", "getReducedDims", (ins)>,
+    InterfaceMethod<"Neutral element, as a scalar of the accumulator's type.", "::mlir::Value", "emitInitial",
+      (ins "::lowtide::ScalarBuilder &":$builder, "::mlir::Type":$type)>,
+    InterfaceMethod<"Combines accumulator and element.", "::mlir::Value", "emitCombine",
+      (ins "::lowtide::ScalarBuilder &":$builder, "::mlir::Value":$accumulator, "::mlir::Value":$element)>,
+  ];
+}
+
+def DifferentiableInterface : OpInterface<"DifferentiableInterface"> {
+  let description = [{Reverse-mode derivative: writes the cotangents of the operands, given those of the results.}];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"Sets operand cotangents in `gradient` for the operands that need one. Leaving one unset means zero.",
+      "::llvm::LogicalResult", "differentiate", (ins "::lowtide::GradientBuilder &":$gradient)>,
+  ];
+}
+
+def DecomposableInterface : OpInterface<"DecomposableInterface"> {
+  let description = [{
+    Structured lowering: the op written as simpler ops of the dialect, the ones that emitters read. The order of
+    arithmetic in the decomposition is the op's definition.
+  }];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"Builds the decomposition before the op; returns a value per result.",
+      "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose", (ins "::mlir::OpBuilder &":$builder)>,
+  ];
+}
+
+def LibraryCallInterface : OpInterface<"LibraryCallInterface"> {
+  let description = [{
+    An op that a vendor library computes: callee and attributes of the plan's `call` (runtime/plan.proto). The op's
+    element description remains its definition and its fallback.
+  }];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"Name of the library routine; empty when no library takes this instance (dtype, rank).",
+      "::llvm::StringRef", "getCallee", (ins)>,
+    InterfaceMethod<"Attributes of the call: i64, f64, string and i64-array attributes by name.",
+      "::mlir::DictionaryAttr", "getCallAttributes", (ins)>,
+  ];
+}
+
+#endif

@@ -7,6 +7,7 @@ import sys
 COMMANDS = {
     "setup": ("dependencies", "install what the build needs (--oracles: also PyTorch and friends for tests that compare)"),
     "build": ("build", "configure and build; further arguments are ninja targets"),
+    "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
 }
 
 USAGE = """usage: tools/dev <command> [arguments]

@@ -1,0 +1,290 @@
+"""Train every model file of a folder and compare with the run that PyTorch recorded there.
+
+For each `.onnx`: compile, train all steps, and put the losses, the step-0 gradients, the final parameters and the bytes
+that the runtime allocated beside what was recorded and planned. One line per file; record.py holds the rules.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+from devkit import dependencies
+from devkit.console import ROOT, Failure
+
+# Exit codes with which the compiler refuses in words (usage, bad file, unsupported, budget, verification, I/O).
+REFUSALS = {1, 2, 3, 4, 5, 8}
+
+USAGE = """tools/dev judge <folder>... [options] [flags for the compiler]
+
+Compile and train every .onnx in the folders; compare with expected.json and expected.npz beside it.
+Columns: worst |loss - recorded| / tolerance, worst gradient error / allowed, worst final-parameter error / allowed
+(each holds at 1.00 or less), bytes planned and allocated.
+
+options:
+  --expect-refused=PATTERN  files that may be refused, or warned about and then differ: glob or part of folder/file.onnx;
+                            several with '|' or by repeating
+  --only=PATTERN            judge only these files
+  --bin=FOLDER              use these binaries; nothing is built
+  --keep=FOLDER             keep artifacts, logs and saved tensors there
+  --json=FILE               also write the figures as JSON
+
+Every other flag goes to `lowtide compile`: --target=reference --precision=f64, for instance. Flags after '--run'
+go to lowtide-run.
+"""
+
+
+class Options:
+    """The command line, split into ours, the compiler's and the runtime's."""
+
+    def __init__(self, argv):
+        parser = argparse.ArgumentParser(usage=USAGE, add_help=False, allow_abbrev=False)
+        parser.add_argument("-h", "--help", action="store_true")
+        parser.add_argument("--expect-refused", action="append", default=[])
+        parser.add_argument("--only", action="append", default=[])
+        parser.add_argument("--bin", type=pathlib.Path)
+        parser.add_argument("--keep", type=pathlib.Path)
+        parser.add_argument("--json", type=pathlib.Path)
+        self.run_flags = []
+        if "--run" in argv:
+            at = argv.index("--run")
+            argv, self.run_flags = argv[:at], argv[at + 1 :]
+        known, rest = parser.parse_known_args(argv)
+        self.help = known.help
+        self.folders = [pathlib.Path(a) for a in rest if not a.startswith("-")]
+        self.compile_flags = [a for a in rest if a.startswith("-")]
+        if not any(a.startswith("--target") for a in self.compile_flags):
+            self.compile_flags.append("--target=cpu")
+        split = lambda patterns: [p for text in patterns for p in text.split("|")]  # noqa: E731
+        self.expect_refused, self.only = split(known.expect_refused), split(known.only)
+        self.keep, self.json, self.bin = known.keep, known.json, known.bin
+        precision = [a.split("=", 1)[1] for a in self.compile_flags if a.startswith("--precision=")]
+        self.precision = precision[-1] if precision else "f32"
+
+
+def matches(model, patterns):
+    """True when a pattern names the file: as a glob of folder/file, file or folder, or as a part of folder/file."""
+    both = f"{model.parent.name}/{model.name}"
+    names = (both, model.name, model.parent.name)
+    return any(p in both or any(fnmatch.fnmatch(n, p) for n in names) for p in patterns)
+
+
+def call(command, log):
+    """Run one of our tools; returns (exit status, stderr). Killed after ten minutes."""
+    with open(log, "w") as out:
+        out.write("$ " + shlex.join(map(str, command)) + "\n")
+        out.flush()
+        try:
+            status = subprocess.run(
+                [str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=600
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = "timeout"
+    return status, pathlib.Path(log).read_text(errors="replace")
+
+
+def first_error(text):
+    lines = [line.strip() for line in text.splitlines()]
+    for key in ("error:", "Assertion", "LLVM ERROR", "runtime error", "terminate called"):
+        for line in lines:
+            if key in line:
+                return line[line.find(key) :].removeprefix("error:").strip()
+    return next((line for line in reversed(lines) if line), "no output")
+
+
+def died(status):
+    return status == "timeout" or status < 0 or status >= 128 or status == 70
+
+
+def read_run(path):
+    """Header and per-step objects of a run log."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    steps = [line for line in lines if "step" in line and "loss" in line]
+    header = {}
+    for line in lines:
+        if line not in steps:
+            header.update(line)
+    # A loss that is not finite is written as null or as text.
+    for line in steps:
+        line["loss"] = float("nan") if line["loss"] is None else float(line["loss"])
+    return header, steps
+
+
+class Verdict:
+    """What became of one file."""
+
+    def __init__(self, model):
+        self.model, self.state, self.note = model, "FAIL", ""
+        self.loss = self.grad = self.final = None
+        self.planned = self.allocated = None
+        self.seconds = 0.0
+
+    @property
+    def ok(self):
+        return self.state != "FAIL"
+
+    def line(self, width):
+        figure = lambda v: "     -" if v is None else f"{v:6.2f}" if v < 1000 else f"{v:6.0e}"  # noqa: E731
+        name = f"{self.model.parent.name}/{self.model.name}"
+        text = f"{self.state:<7} {name:<{width}}  loss {figure(self.loss)}  grad {figure(self.grad)}  final {figure(self.final)}"
+        if self.planned is not None:
+            same = "=" if self.planned == self.allocated else "≠"
+            text += f"  planned {self.planned:,} {same} allocated {self.allocated:,}"
+        text += f"  {self.seconds:5.1f} s"
+        return text + (f"  {self.note}" if self.note else "")
+
+    def json(self):
+        return {
+            "file": f"{self.model.parent.name}/{self.model.name}", "state": self.state, "note": self.note, "loss": self.loss,
+            "gradient": self.grad, "final": self.final, "planned_bytes": self.planned, "allocated_bytes": self.allocated,
+            "seconds": round(self.seconds, 3),
+        }  # fmt: skip
+
+
+def judge_file(model, record, options, work):
+    verdict = Verdict(model)
+    start = time.monotonic()
+    try:
+        judge_steps(model, record, options, work, verdict)
+    except (OSError, ValueError, KeyError) as error:
+        verdict.state, verdict.note = "FAIL", f"{type(error).__name__}: {error}"
+    verdict.seconds = time.monotonic() - start
+    return verdict
+
+
+def judge_steps(model, record, options, work, verdict):
+    excused = matches(model, options.expect_refused)
+    artifact = work / "step.tide"
+    command = [options.bin / "lowtide", "compile", model, "-o", artifact, *record.compiler_flags(model), *options.compile_flags]
+    status, said = call(command, work / "compile.log")
+    if status != 0:
+        verdict.note = f"exit {status}: {first_error(said)}"
+        if excused and not died(status) and status in REFUSALS and "error:" in said:
+            verdict.state = "refused"
+        return
+    warned = re.search(r"warning: (.*)", said)
+    complaints = train(record, options, artifact, work, verdict)
+    figures = [verdict.loss, verdict.grad, verdict.final]
+    if not complaints and all(f is None or f <= 1 for f in figures):
+        verdict.state = "ok"
+    elif excused and warned:
+        verdict.state, complaints = "warned", [warned[1]]
+    verdict.note = "; ".join(complaints)
+
+
+def train(record, options, artifact, work, verdict):
+    """Run all steps; fill in the figures; returns what is wrong in words."""
+    from devkit import record as rules
+
+    truth, bounds = record.loss_bounds(options.precision)
+    runs = []
+    for seed in range(rules.SEEDS if record.stochastic else 1):
+        log = work / f"run{seed}.jsonl"
+        command = [options.bin / "lowtide-run", artifact, f"--data={record.folder / 'data.npz'}", f"--steps={record.steps}"]
+        command += [f"--log-jsonl={log}", f"--save={work / 'saved'}", f"--dump-gradients={work / 'gradients.safetensors'}"]
+        command += [f"--seed={seed}"] if record.stochastic else []
+        status, said = call([*command, *options.run_flags], work / f"run{seed}.log")
+        if status != 0:
+            return [f"run: exit {status}: {first_error(said)}"]
+        header, steps = read_run(log)
+        runs.append([line["loss"] for line in steps])
+    losses = [sum(column) / len(column) for column in zip(*runs)]
+    verdict.loss, at = rules.worst_loss(losses, truth, bounds)
+    complaints = []
+    if verdict.loss > 1:
+        got = f"{losses[at]:.7g}, recorded {truth[at]:.7g}" if at < len(losses) else "missing"
+        complaints.append(f"loss of step {at}: {got} ± {bounds[at]:.1e}" if at < len(truth) else f"{len(losses)} losses for {len(truth)} steps")
+    verdict.planned, verdict.allocated = header.get("planned_bytes"), header.get("allocated_bytes")
+    if verdict.planned is None or verdict.planned != verdict.allocated:
+        complaints.append("allocated bytes differ from the plan" if verdict.planned is not None else "the run log holds no planned_bytes")
+    if record.tensors and options.precision in ("f32", "f64"):
+        complaints += compare_tensors(record, work, verdict)
+    return complaints
+
+
+def compare_tensors(record, work, verdict):
+    from devkit import record as rules
+    from devkit.tensors import read_safetensors
+
+    def recorded(kind):
+        return {n.removeprefix(kind): v for n, v in record.tensors.items() if n.startswith(kind)}
+
+    errors, tolerances = record.expected["grad_step0_f32_error"], record.expected["final_f32_tolerance"]
+    allowed = lambda name: rules.GRADIENT_FACTOR * errors[name] + rules.GRADIENT_FLOOR  # noqa: E731
+    gradients = read_safetensors(work / "gradients.safetensors")
+    verdict.grad, where, complaints = rules.compare(gradients, recorded("grad/"), allowed, relative=True)
+    complaints = [f"gradients: {c}" for c in complaints]
+    if verdict.grad > 1:
+        complaints.append(f"gradient of {where}")
+    final = read_safetensors(work / "saved" / "params.safetensors")
+    verdict.final, where, more = rules.compare(final, recorded("final/"), lambda name: tolerances[name], relative=False)
+    complaints += [f"parameters: {c}" for c in more]
+    if verdict.final > 1:
+        complaints.append(f"final {where}")
+    return complaints
+
+
+def models_of(folders):
+    """The .onnx files of folders that hold a record; a folder of such folders counts as all of them."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise Failure(f"error: {folder} is not a folder\nnote: name folders that hold train.json, expected.json and .onnx files")
+        own = [folder] if (folder / "train.json").exists() else sorted(f.parent for f in folder.glob("*/train.json"))
+        if not own:
+            raise Failure(f"error: {folder} holds no train.json, nor does any folder in it")
+        for each in own:
+            yield from sorted(each.resolve().glob("*.onnx"))
+
+
+def judge(options, out=sys.stdout):
+    """Judge every file; returns the verdicts."""
+    from devkit.record import Record
+
+    models = [m for m in models_of(options.folders) if not options.only or matches(m, options.only)]
+    if not models:
+        raise Failure("error: no .onnx file to judge")
+    width = max(len(f"{m.parent.name}/{m.name}") for m in models)
+    verdicts, records = [], {}
+    for model in models:
+        record = records.setdefault(model.parent, None) or Record(model.parent)
+        records[model.parent] = record
+        with tempfile.TemporaryDirectory(prefix="lowtide-judge-") as scratch:
+            work = pathlib.Path(scratch)
+            if options.keep:
+                work = options.keep.resolve() / model.parent.name / model.stem
+                work.mkdir(parents=True, exist_ok=True)
+            verdicts.append(judge_file(model, record, options, work))
+        print(verdicts[-1].line(width), file=out, flush=True)
+    if options.json:
+        options.json.write_text(json.dumps([v.json() for v in verdicts], indent=1) + "\n")
+    return verdicts
+
+
+def main(argv):
+    if "-h" in argv or "--help" in argv or not argv:
+        print(USAGE, end="")
+        return 0 if argv else 1
+    python = dependencies.environment("tools")
+    if pathlib.Path(sys.prefix).resolve() != python.parents[1].resolve():  # numpy lives in the private environment
+        return subprocess.run([python, "-m", "devkit", "judge", *argv], env=dict(os.environ)).returncode
+    options = Options(argv)
+    try:
+        if not options.bin:
+            from devkit.build import BUILD, build
+
+            build(["lowtide", "lowtide-run"])
+            options.bin = BUILD / "bin"
+        verdicts = judge(options)
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    failed = sum(not v.ok for v in verdicts)
+    print(f"{len(verdicts) - failed} of {len(verdicts)} files hold")
+    return 1 if failed else 0

@@ -1,0 +1,153 @@
+"""A folder with a recorded training run: what to ask of the compiler, and how near a run must come.
+
+    *.onnx         one graph, written by several exporters
+    data.npz       rows; step i trains on rows (i mod (N / batch)) * batch ... of every array
+    train.json     batch, steps, optimizer with its options, `loss` where the file ends at its logits
+    expected.json  losses per step with tolerances (f64 is the truth), error bounds for gradients and final parameters
+    expected.npz   grad/<parameter> at step 0 and final/<parameter> after the last step
+
+test/models/export.py writes such folders.
+"""
+
+import json
+import math
+
+import numpy
+
+from devkit.tensors import onnx_inputs
+
+# A gradient entry may be this many times PyTorch's own f32 error away from the f64 gradient, plus a floor.
+GRADIENT_FACTOR, GRADIENT_FLOOR = 10.0, 2e-6
+# The f64 run agrees with the f64 record to this, or to a tenth of the f32 tolerance: constants in the files are f32.
+F64_RELATIVE, F64_OF_F32 = 1e-6, 0.1
+# A run that depends on its seed: our mean over `SEEDS` lies within this many standard errors of the recorded mean.
+SEEDS, STANDARD_ERRORS = 8, 3.0
+
+OPTION_FLAGS = {
+    "lr": "--lr={}", "eps": "--eps={}", "weight_decay": "--weight-decay={}", "momentum": "--momentum={}",
+    "dampening": "--dampening={}", "initial_accumulator_value": "--initial-accumulator={}", "lr_decay": "--lr-decay={}",
+}  # fmt: skip
+
+
+class Record:
+    """One folder, read once."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.train = json.loads((folder / "train.json").read_text())
+        self.expected = json.loads((folder / "expected.json").read_text())
+        self.batch, self.steps = self.train["batch"], self.train["steps"]
+        with numpy.load(folder / "data.npz") as data:
+            self.shapes = {name: data[name].shape for name in data.files}
+        arrays = folder / "expected.npz"
+        self.tensors = dict(numpy.load(arrays)) if arrays.exists() else {}
+
+    @property
+    def stochastic(self):
+        """True when the model draws random numbers, so that only mean and spread over seeds are recorded."""
+        return "f32_mean" in self.expected["loss"]
+
+    def compiler_flags(self, model):
+        """Optimizer, added loss and the dimensions that the file leaves open."""
+        flags = [f"--optimizer={self.train['optimizer']}"]
+        for key, value in self.train["options"].items():
+            if key == "betas":
+                flags += [f"--beta1={value[0]!r}", f"--beta2={value[1]!r}"]
+            elif key == "nesterov":
+                flags += ["--nesterov"] if value else []
+            elif key in OPTION_FLAGS:
+                flags.append(OPTION_FLAGS[key].format(repr(value)))
+            else:
+                raise ValueError(f"train.json: unknown optimizer option '{key}'")
+        loss = self.train.get("loss")
+        if loss:
+            labels = loss.get("labels", loss.get("targets"))
+            flags.append(f"--loss={loss['kind']}({loss.get('logits', loss.get('predictions'))}, {labels})")
+        return flags + self.dimension_flags(model)
+
+    def dimension_flags(self, model):
+        """Symbolic dimensions by name, anonymous ones by the shape of their input."""
+        named, shaped = {}, {}
+        for name, dims in onnx_inputs(model).items():
+            if name not in self.shapes:
+                continue  # the compiler or the runtime will say what is missing, in better words
+            actual = (self.batch, *self.shapes[name][1:])
+            for dim, size in zip(dims, actual):
+                if isinstance(dim, str):
+                    named[dim] = size
+                elif dim is None:
+                    shaped[name] = actual
+        return [f"--dim={n}={s}" for n, s in named.items()] + [f"--shape={n}={'x'.join(map(str, s))}" for n, s in shaped.items()]
+
+    def loss_bounds(self, precision):
+        """Per step: the recorded loss and how far a run in `precision` may lie from it."""
+        loss = self.expected["loss"]
+        if self.stochastic:
+            # Two means of independent samples differ by their two standard errors.
+            spread = 1 / math.sqrt(loss["seeds"]) + 1 / math.sqrt(SEEDS)
+            return loss["f32_mean"], [STANDARD_ERRORS * s * spread for s in loss["f32_std"]]
+        if precision == "f64":
+            bounds = [max(F64_RELATIVE * abs(v), F64_OF_F32 * t) for v, t in zip(loss["f64"], loss["f32_tolerance"])]
+            return loss["f64"], bounds
+        if precision + "_tolerance" not in loss:
+            raise ValueError(f"expected.json holds no {precision} tolerance")
+        return loss["f64"], loss[precision + "_tolerance"]
+
+
+def worst_loss(ours, truth, bounds):
+    """(largest |ours - truth| / bound, its step); infinite when a loss is missing or not finite."""
+    if len(ours) != len(truth):
+        return math.inf, len(ours)
+    ratios = [abs(a - b) / t if math.isfinite(a) else math.inf for a, b, t in zip(ours, truth, bounds)]
+    at = max(range(len(ratios)), key=ratios.__getitem__)
+    return ratios[at], at
+
+
+def pair_names(ours, recorded):
+    """Recorded name -> our name, and the names on both sides that found no partner.
+
+    The record uses the names of the whole module; a file may hold a part of it (`0.weight` for `body.0.weight`), and of
+    two names of one tied parameter each side keeps one. What stays is paired by shape when that is unambiguous.
+    """
+    pairs = {name: name for name in recorded if name in ours}
+    for joined in (lambda r, o: r.endswith("." + o), lambda r, o: o.endswith("." + r)):
+        left = [o for o in ours if o not in pairs.values()]
+        for name in [r for r in recorded if r not in pairs]:
+            found = [o for o in left if joined(name, o) and ours[o].shape == recorded[name].shape]
+            if len(found) == 1:
+                pairs[name] = found[0]
+    left = [o for o in ours if o not in pairs.values()]
+    missing = [r for r in recorded if r not in pairs]
+    for name in missing:
+        shape = recorded[name].shape
+        found = [o for o in left if ours[o].shape == shape]
+        if len(found) == 1 and sum(recorded[m].shape == shape for m in missing) == 1:
+            pairs[name] = found[0]
+    taken = set(pairs.values())
+    return pairs, [r for r in recorded if r not in pairs], [o for o in ours if o not in taken]
+
+
+def compare(ours, recorded, bound, relative):
+    """(worst error / bound, its parameter, complaints) of our tensors against the recorded ones.
+
+    `bound(name)` is the allowed error; `relative`: counted in units of the tensor's largest entry.
+    """
+    pairs, missing, extra = pair_names(ours, recorded)
+    complaints = []
+    if missing:
+        complaints.append(f"no {', '.join(missing[:3])}" + (f" and {len(missing) - 3} more" if len(missing) > 3 else ""))
+    if extra:
+        complaints.append(f"not in the record: {', '.join(extra[:3])}" + (f" and {len(extra) - 3} more" if len(extra) > 3 else ""))
+    worst, where = 0.0, ""
+    for name, mine in pairs.items():
+        truth, value = recorded[name].astype("f8"), ours[mine].astype("f8")
+        if truth.shape != value.shape:
+            complaints.append(f"{name} is {value.shape}, recorded {truth.shape}")
+            continue
+        error = float(numpy.abs(value - truth).max(initial=0.0))
+        if relative:
+            error /= max(float(numpy.abs(truth).max(initial=0.0)), 1e-300)
+        ratio = error / bound(name) if math.isfinite(error) else math.inf
+        if ratio >= worst:
+            worst, where = ratio, name
+    return worst, where, complaints

@@ -8,6 +8,7 @@ COMMANDS = {
     "setup": ("dependencies", "install what the build needs (--oracles: also PyTorch and friends for tests that compare)"),
     "build": ("build", "configure and build; further arguments are ninja targets"),
     "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
+    "check": ("check", "set up, build, run all tests; the last line is 'N passed, N failed'"),
 }
 
 USAGE = """usage: tools/dev <command> [arguments]

@@ -1,0 +1,67 @@
+"""Who may include whom: one direction, checked by reading the #include lines."""
+
+import re
+import subprocess
+import unittest
+
+from tree import ROOT, sources, text
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
+
+
+def includes(*rooms):
+    """(file, included path) of every include under the folders."""
+    for path in sources(*rooms, suffixes=(".h", ".cpp", ".c")):
+        for name in INCLUDE.findall(text(path)):
+            yield path, name
+
+
+def rooms_of(room):
+    return (f"lib/{room}", f"include/lowtide/{room}")
+
+
+class Layering(unittest.TestCase):
+    def refuse(self, found):
+        self.assertEqual([f"{path} includes {name}" for path, name in found], [])
+
+    def test_solve_knows_no_ir(self):
+        """Algorithms are plain C++ on plain structs."""
+        self.refuse(
+            (p, n) for p, n in includes(*rooms_of("Solve"))
+            if n.startswith(("mlir/", "llvm/", "llvm-c/")) or (n.startswith("lowtide/") and not n.startswith("lowtide/Solve/"))
+        )  # fmt: skip
+
+    def test_analysis_asks_interfaces(self):
+        """Analyses see ops only through interfaces."""
+        allowed = ("lowtide/Analysis/", "lowtide/Interfaces/", "lowtide/Solve/", "lowtide/Support/")
+        self.refuse((p, n) for p, n in includes(*rooms_of("Analysis")) if n.startswith("lowtide/") and not n.startswith(allowed))
+
+    def test_interfaces_know_no_dialect(self):
+        self.refuse((p, n) for p, n in includes(*rooms_of("Interfaces")) if n.startswith(("lowtide/Dialect/", "lowtide/Analysis/")))
+
+    def test_passes_see_no_runtime(self):
+        self.refuse((p, n) for p, n in includes("passes") if n.startswith(("runtime/", "lowtide-rt/")))
+
+    def test_runtime_has_no_compiler(self):
+        """The runtime knows plan.proto and nothing of MLIR, LLVM or our own compiler."""
+        self.refuse(
+            (p, n) for p, n in includes("runtime", "include/lowtide-rt", "tools/lowtide-run")
+            if n.startswith(("mlir/", "llvm/", "llvm-c/", "mlir-c/", "lowtide/"))
+        )  # fmt: skip
+
+    def test_runtime_links_no_compiler(self):
+        program = ROOT / "build" / "bin" / "lowtide-run"
+        if not program.exists():
+            self.skipTest("lowtide-run is not built")
+        needed = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
+        self.assertNotRegex(needed, r"lib(LLVM|MLIR)")
+
+    def test_passes_ask_interfaces(self):
+        """A pass that names ops knows what only an op's record may know."""
+        switch = re.compile(r'TypeSwitch|isa<[^>]*nn::|getStringRef\(\) *==|getName\(\) *== *"')
+        found = [f"{p}:{text(p)[: m.start()].count(chr(10)) + 1}: {m[0]}" for p in sources("passes") for m in switch.finditer(text(p))]
+        self.assertEqual(found, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,74 @@
+"""Names, sizes and places of files."""
+
+import re
+import unittest
+
+from tree import ROOT, files, sources, text
+
+TOP = {"CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE", "include", "lib", "passes", "runtime", "tools", "test", "docs"}
+LINES = 600
+
+
+class Naming(unittest.TestCase):
+    def test_top_level(self):
+        self.assertEqual(sorted({f.parts[0] for f in files() if not f.parts[0].startswith(".")} - TOP), [])
+
+    def test_no_room_without_a_name(self):
+        vague = re.compile(r"(^|/)[^/]*(utils?|helpers?|common|misc|manager)[^/]*$", re.I)
+        self.assertEqual([str(f) for f in files() if vague.search(str(f))], [])
+
+    def test_no_type_without_a_name(self):
+        vague = re.compile(r"\b(?:class|struct|namespace)\s+(\w*(?:Utils?|Helpers?|Manager)|(?:Common|Misc)\w*)\b")
+        found = [f"{p}: {m[1]}" for p in sources(suffixes=(".h", ".cpp")) for m in vague.finditer(text(p))]
+        self.assertEqual(found, [])
+
+    def test_file_size(self):
+        long = [f"{p}: {n} lines" for p in sources() if (n := text(p).count("\n")) > LINES]
+        self.assertEqual(long, [])
+
+    def test_purpose_on_top(self):
+        """Every source file begins by saying what it is for."""
+        starts = ("//", '"""', "#")
+        silent = [str(p) for p in sources() if text(p).strip() and not text(p).lstrip().startswith(starts)]
+        silent += [str(p) for p in sources(suffixes=(".h", ".cpp", ".td")) if not text(p).lstrip().startswith("//")]
+        self.assertEqual(silent, [])
+
+    def test_headers_mirror_sources(self):
+        """include/lowtide/<Room> and lib/<Room> are the two halves of one room."""
+        rooms = {f.parts[2] for f in sources("include/lowtide", suffixes=(".h",)) if len(f.parts) > 3}
+        halves = {f.parts[1] for f in files() if f.parts[0] == "lib" and len(f.parts) > 2}
+        self.assertEqual(sorted(rooms - halves), [])
+
+    def test_tools_are_executable(self):
+        for name in ("tools/dev", ".ci/run"):
+            self.assertTrue((ROOT / name).stat().st_mode & 0o100, f"{name} is not executable")
+
+    def test_no_machine_paths(self):
+        """Nothing in the tree knows where it was written."""
+        machine = re.compile(r"(?<![\w.$}])/(?:work|root|home/\w+)/")
+        found = []
+        for path in files():
+            if path.suffix in (".npz", ".onnx", ".png", ".safetensors") or str(path) == "test/Contract/naming.py":
+                continue
+            if (match := machine.search(text(path))) is not None:
+                found.append(f"{path}: {match[0]}")
+        self.assertEqual(found, [])
+
+
+class Passes(unittest.TestCase):
+    """Each pass: one record in Passes.td, one file, one test, one name."""
+
+    def records(self):
+        record = re.compile(r'^def\s+(\w+)\s*:\s*[^;{]*?Pass<\s*"([^"]+)"', re.M)
+        return [m.groups() for p in sources("passes", suffixes=(".td",)) for m in record.finditer(text(p))]
+
+    def test_every_pass_has_a_test(self):
+        missing = [f"test/Passes/{flag}.mlir" for _, flag in self.records() if not (ROOT / "test/Passes" / f"{flag}.mlir").exists()]
+        self.assertEqual(missing, [])
+
+    def test_every_pass_has_its_file(self):
+        self.assertEqual([f"passes/{name}.cpp" for name, _ in self.records() if not (ROOT / "passes" / f"{name}.cpp").exists()], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,179 @@
+"""Everything that must hold before a change lands: set-up, build, and then one suite after another.
+
+The last line is `N passed, N failed`. A suite that cannot run counts as failed; none is left out in silence.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from devkit import dependencies
+from devkit.build import BUILD, build
+from devkit.console import ROOT, Failure, say
+
+TEST = ROOT / "test"
+FORMATTED = (".cpp", ".h")
+
+
+class Suite:
+    """Names of the tests that passed, and (name, what happened) of those that did not."""
+
+    def __init__(self):
+        self.passed, self.failed = [], []
+
+    def add(self, name, complaint=""):
+        (self.failed.append((name, complaint)) if complaint else self.passed.append(name))
+
+
+def tracked(*suffixes):
+    out = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    return [name for name in out.split("\0") if name.endswith(suffixes) and (ROOT / name).is_file()]
+
+
+def format_suite(suite, full):
+    """clang-format of every C++ file, one test per top folder."""
+    rooms = {}
+    for name in tracked(*FORMATTED):
+        rooms.setdefault(name.split("/")[0], []).append(name)
+    for room, names in sorted(rooms.items()):
+        run = subprocess.run(["clang-format-22", "--dry-run", "-Werror", *names], cwd=ROOT, capture_output=True, text=True)
+        wrong = sorted({line.split(":")[0] for line in run.stderr.splitlines() if ": error:" in line})
+        note = f"run: clang-format-22 -i {' '.join(wrong)}" if wrong else run.stderr.strip()
+        suite.add(f"format {room}", note if run.returncode else "")
+
+
+def contract_suite(suite, full):
+    """Layering, names, sizes, documentation (test/Contract)."""
+    sys.path.insert(0, str(TEST / "Contract"))
+    loader = unittest.TestLoader()
+    for path in sorted((TEST / "Contract").glob("*.py")):
+        for case in flatten(loader.loadTestsFromName(path.stem)):
+            result = unittest.TestResult()
+            with contextlib.redirect_stdout(io.StringIO()):
+                case.run(result)
+            complaints = [text for _, text in result.failures + result.errors] + [f"skipped: {why}" for _, why in result.skipped]
+            suite.add(f"contract {case.id()}", "\n".join(complaints))
+
+
+def flatten(suite):
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from flatten(item)
+        else:
+            yield item
+
+
+def unit_suite(suite, full):
+    """GoogleTest programs below <build>/test/unit."""
+    programs = sorted(p for p in (BUILD / "test" / "unit").glob("*") if p.is_file() and os.access(p, os.X_OK))
+    for program in programs:
+        with tempfile.NamedTemporaryFile(suffix=".json") as report:
+            run = subprocess.run(
+                [program, f"--gtest_output=json:{report.name}"], cwd=BUILD / "test", stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=900,
+            )  # fmt: skip
+            text = pathlib.Path(report.name).read_text()
+        if not text or (run.returncode not in (0, 1)):
+            suite.add(f"unit {program.name}", f"exit {run.returncode}\n{run.stdout[-2000:]}")
+            continue
+        for group in json.loads(text)["testsuites"]:
+            for case in group["testsuite"]:
+                complaint = "\n".join(f["failure"] for f in case.get("failures", []))
+                if case["result"] == "SKIPPED":
+                    complaint = "skipped"
+                suite.add(f"unit {program.name} {group['name']}.{case['name']}", complaint)
+
+
+def lit_suite(suite, full):
+    """Text tests: every .mlir and .test file below test/."""
+    lit = dependencies.environment("tools").parent / "lit"
+    with tempfile.TemporaryDirectory() as scratch:
+        report = pathlib.Path(scratch) / "lit.json"
+        run = subprocess.run(
+            [lit, "-q", f"-Dbuild={BUILD}", f"-Dpython={dependencies.environment('tools')}", f"--output={report}", "--timeout=300", TEST],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+        if not report.exists():
+            raise Failure(f"lit found no test or did not start\n{run.stdout[-2000:]}")
+        for case in json.loads(report.read_text())["tests"]:
+            good = case["code"] in ("PASS", "XFAIL")
+            suite.add(f"lit {case['name']}", "" if good else f"{case['code']}\n{case['output'][-3000:]}")
+
+
+def judge_suite(suite, full):
+    """The recorded runs: the project's own models, and the whole collection where it lies beside the checkout."""
+    folders = [TEST / "models"]
+    collection = pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
+    if collection.is_dir():
+        folders.append(collection)
+    variants = [["--target=cpu"]]
+    if full:
+        variants += [["--target=reference"], ["--target=reference", "--precision=f64"]]
+    tools = dependencies.environment("tools")
+    for folder in folders:
+        for flags in variants:
+            with tempfile.TemporaryDirectory() as scratch:
+                report = pathlib.Path(scratch) / "judge.json"
+                command = [tools, "-m", "devkit", "judge", folder, f"--bin={BUILD / 'bin'}", f"--json={report}", *flags]
+                command.append("--expect-refused=lstm-chars/|dynamo-folded.onnx")
+                run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
+                if not report.exists():
+                    raise Failure(f"judge of {folder.name} did not finish\n{run.stderr[-2000:]}")
+                for case in json.loads(report.read_text()):
+                    good = case["state"] != "FAIL"
+                    suite.add(f"judge {case['file']} {' '.join(flags)}", "" if good else case["note"] or "outside its tolerance")
+
+
+SUITES = {
+    "format": format_suite,
+    "contract": contract_suite,
+    "unit": unit_suite,
+    "lit": lit_suite,
+    "judge": judge_suite,
+}
+
+
+def run_suites(names, full):
+    passed = failed = 0
+    for name in names:
+        suite, start = Suite(), time.monotonic()
+        try:
+            SUITES[name](suite, full)
+            if not suite.passed and not suite.failed:
+                suite.add(name, "this suite holds no test")
+        except (Failure, OSError, subprocess.SubprocessError, ValueError) as error:
+            suite.add(name, f"{type(error).__name__}: {error}")
+        for test, complaint in suite.failed:
+            say(f"FAIL {test}\n" + "\n".join("    " + line for line in complaint.strip().splitlines()[-40:]))
+        say(f"{name}: {len(suite.passed)} passed, {len(suite.failed)} failed ({time.monotonic() - start:.1f} s)")
+        passed, failed = passed + len(suite.passed), failed + len(suite.failed)
+    return passed, failed
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(
+        prog="tools/dev check", description="Set up, build and test. The last line is 'N passed, N failed'.",
+        epilog="suites: " + ", ".join(f"{n} ({f.__doc__.strip().splitlines()[0]})" for n, f in SUITES.items()),
+    )  # fmt: skip
+    parser.add_argument("--full", action="store_true", help="every model on every target, long fuzzing, all conformance cases")
+    parser.add_argument("--only", action="append", choices=SUITES, help="run only this suite (repeatable)")
+    options = parser.parse_args(argv)
+    try:
+        say("check: set-up and build")
+        build()
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        print("0 passed, 1 failed")
+        return 1
+    passed, failed = run_suites(options.only or SUITES, options.full)
+    sys.stderr.flush()
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0

@@ -11,6 +11,7 @@ def NN_Dialect : Dialect {
   let name = "nn";
   let cppNamespace = "::lowtide::nn";
   let summary = "pure tensor mathematics, static shapes";
+  let hasConstantMaterializer = 1;
   let description = [{
     Operands and results are ranked tensors with static shapes. Nothing broadcasts by itself: `nn.broadcast` does.
     Randomness has explicit seed, step and row operands. Every op is pure.

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Codegen/ScalarBuilder.h"
+#include "lowtide/Interfaces/ScalarBuilder.h"
 #include "lowtide/Dialect/NN/NN.h"
 
 namespace lowtide::nn {

@@ -1,0 +1,32 @@
+//===- Dialect.cpp - registers the nn dialect -------------------*- C++ -*-===//
+//
+// The dialect, its generated op classes and the interfaces' definitions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Interfaces/ScalarBuilder.h"
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/GradientBuilder.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/RecordSupport.h"
+
+using namespace mlir;
+
+#include "lowtide/Dialect/NN/NNDialect.cpp.inc"
+#include "lowtide/Dialect/NN/NNEnums.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "lowtide/Dialect/NN/NNOps.cpp.inc"
+
+void lowtide::nn::NNDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "lowtide/Dialect/NN/NNOps.cpp.inc"
+      >();
+}
+
+Operation *lowtide::nn::NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  if (auto elements = dyn_cast<ElementsAttr>(value))
+    return ConstantOp::create(builder, loc, type, elements);
+  return nullptr;
+}

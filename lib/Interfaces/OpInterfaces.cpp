@@ -1,0 +1,9 @@
+//===- OpInterfaces.cpp - what a pass may ask an op -------------*- C++ -*-===//
+//
+// Definitions that TableGen generates for the interfaces.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Interfaces/OpInterfaces.h"
+
+#include "lowtide/Interfaces/OpInterfaces.cpp.inc"

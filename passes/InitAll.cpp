@@ -1,0 +1,24 @@
+//===- InitAll.cpp - registers everything that Lowtide adds to MLIR -*- C++ -*-===//
+//
+// Dialects and passes of all rooms.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/InitAll.h"
+#include "Passes.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Train.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void lowtide::registerAllDialects(DialectRegistry &registry) {
+  registry.insert<func::FuncDialect, nn::NNDialect, train::TrainDialect>();
+}
+
+void lowtide::registerAllPasses() {
+  registerLowtidePasses();
+  mlir::registerTransformsPasses();
+}

@@ -86,7 +86,7 @@ def NN_SelectOp : NN_Elementwise<"select", ["c", "a", "b_"],
   let onnx = "Where";
   let arguments = (ins NN_BoolTensor:$c, NN_Tensor:$a, NN_Tensor:$b_);
   let results = (outs NN_Tensor:$y);
-  let assemblyFormat = "$c `,` $a `,` $b_ attr-dict `:` type($a)";
+  let assemblyFormat = "$c `,` $a `,` $b_ attr-dict `:` type($c) `,` type($a)";
   let body = [{ return b.select(c, a, b_); }];
 }
 def NN_CastOp : NN_Elementwise<"cast", ["x"], ["cast(dy, x.elementType())"], [SameOperandsAndResultShape]> {

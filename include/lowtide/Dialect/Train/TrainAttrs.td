@@ -27,8 +27,8 @@ def Train_ParamAttr : Train_Binding<"Param", "param", "a trained tensor, by its 
   let assemblyFormat = "`<` $name `>`";
 }
 def Train_StateAttr : Train_Binding<"State", "state", "optimizer state or running statistic, kept between steps",
-    (ins DefaultValuedParameter<"double", "0.0">:$initial, DefaultValuedParameter<"bool", "false">:$fromFile)> {
-  let description = [{`initial` fills the tensor before the first step, unless `fromFile`: then it is in the model file.}];
+    (ins OptionalParameter<"::mlir::FloatAttr">:$initial, DefaultValuedParameter<"bool", "false">:$fromFile)> {
+  let description = [{`initial` (absent: zero) fills the tensor before the first step, unless `fromFile`: then it is in the model file.}];
   let assemblyFormat = "`<` $name (`,` `initial` `=` $initial^)? (`,` `from_file` `=` $fromFile^)? `>`";
 }
 def Train_ConstantAttr : Train_Binding<"Constant", "constant", "a frozen tensor read from the model file"> {

@@ -1,0 +1,82 @@
+//===- Packing.h - addresses for buffers with known lifetimes ---*- C++ -*-===//
+//
+// Static memory planning (dynamic storage allocation): give each buffer an
+// address so that buffers alive at the same time never overlap and the arena
+// stays small.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lowtide::solve {
+
+/// A range of bytes that is needed during the instructions begin, begin + 1, …,
+/// end - 1.
+struct Buffer {
+  uint64_t bytes = 0;
+  uint32_t begin = 0;
+  uint32_t end = 0;
+
+  /// Whether both are needed by one instruction. Empty buffers and empty
+  /// lifetimes meet nothing.
+  bool meets(const Buffer &other) const {
+    return bytes && other.bytes && begin < other.end && other.begin < end &&
+           begin < end && other.begin < other.end;
+  }
+};
+
+struct PackingOptions {
+  /// Power of two; every offset is a multiple of it.
+  uint64_t alignment = 64;
+  /// Work that the search may spend after the plain orders, counted in
+  /// looked-at neighbours: the same on every machine.
+  uint64_t effort = 100'000'000;
+  /// Seed of the search.
+  uint64_t seed = 1;
+};
+
+struct Packing {
+  /// One per buffer, in bytes; 0 for empty buffers.
+  std::vector<uint64_t> offsets;
+  /// Size of the arena: the largest end of a buffer, rounded up to the
+  /// alignment.
+  uint64_t arenaBytes = 0;
+  /// The most bytes alive at one instruction, sizes rounded up to the
+  /// alignment: no arena is smaller.
+  uint64_t boundBytes = 0;
+  /// What found it: "size/best-fit", "search", …
+  std::string method;
+};
+
+/// Rounds up to a power of two. The sum must fit in 64 bits.
+constexpr uint64_t alignTo(uint64_t bytes, uint64_t alignment) {
+  return (bytes + alignment - 1) & ~(alignment - 1);
+}
+
+/// The most bytes alive at one instruction, sizes rounded up to `alignment`.
+uint64_t liveBound(std::span<const Buffer> buffers, uint64_t alignment);
+
+/// Whether the sizes, rounded up, add up to less than 2^63: what `pack` asks of
+/// its input.
+bool isPackable(std::span<const Buffer> buffers, uint64_t alignment);
+
+/// Packs `buffers` (isPackable). Tries five orders × two ways to choose a gap
+/// (Pisarchyk and Lee 2020; XLA's best fit of decreasing size), then searches
+/// by moving blamed buffers forward (squeaky wheel: Joslin and Clements 1999);
+/// stops as soon as the arena equals the bound. Deterministic: depends on the
+/// arguments only.
+Packing pack(std::span<const Buffer> buffers,
+             const PackingOptions &options = {});
+
+/// Index pairs of buffers that are alive together and overlap in memory, or one
+/// that ends beyond the arena (paired with itself). Empty for a right packing.
+/// Quadratic where many buffers are alive together: for tests and reports.
+std::vector<std::pair<size_t, size_t>>
+findOverlaps(std::span<const Buffer> buffers, const Packing &packing);
+
+} // namespace lowtide::solve

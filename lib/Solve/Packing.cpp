@@ -1,0 +1,348 @@
+//===- Packing.cpp - addresses for buffers with known lifetimes -----------===//
+//
+// 1. Round sizes up; sweep the lifetimes for the lower bound and for the
+// neighbours (alive together) of each buffer.
+// 2. Place the buffers one by one, in several orders, each in a gap between its
+// placed neighbours.
+// 3. Squeaky wheel: buffers that stand above the bound are blamed, get a higher
+// priority, and everything is placed anew. Where neighbours are too many to
+// list, a sweep over time with a list of free ranges takes the place of 2
+// and 3.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/Packing.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+#include <tuple>
+
+namespace lowtide::solve {
+namespace {
+
+enum class Fit { Best, Lowest };
+
+/// A buffer begins (bytes > 0) or ends at a time; ends sort before begins.
+struct Event {
+  uint32_t time;
+  bool begins;
+  uint32_t buffer;
+  auto key() const { return std::tuple(time, begins, buffer); }
+  bool operator<(const Event &other) const { return key() < other.key(); }
+};
+
+std::vector<Event> sweep(std::span<const Buffer> buffers) {
+  std::vector<Event> events;
+  events.reserve(2 * buffers.size());
+  for (uint32_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].bytes && buffers[i].begin < buffers[i].end) {
+      events.push_back({buffers[i].begin, true, i});
+      events.push_back({buffers[i].end, false, i});
+    }
+  std::sort(events.begin(), events.end());
+  return events;
+}
+
+/// One packing problem with its neighbours; places orders and keeps the best
+/// result.
+class Packer {
+public:
+  Packer(std::span<const Buffer> buffers, const PackingOptions &options)
+      : buffers(buffers), alignment(options.alignment), sizes(buffers.size()),
+        offsets(buffers.size()) {
+    for (size_t i = 0; i < buffers.size(); ++i)
+      sizes[i] = buffers[i].begin < buffers[i].end
+                     ? alignTo(buffers[i].bytes, alignment)
+                     : 0;
+    best.boundBytes = liveBound(buffers, alignment);
+    best.offsets.assign(buffers.size(), 0);
+    best.arenaBytes = UINT64_MAX;
+  }
+
+  /// Lists the neighbours of every buffer; false when there are more than
+  /// `limit` pairs.
+  bool listNeighbours(size_t limit);
+  /// Places in `order` and keeps the result if it is the best so far. Returns
+  /// the arena's size.
+  uint64_t place(const std::vector<uint32_t> &order, Fit fit,
+                 const char *method);
+  /// Places in order of time, from a list of free ranges.
+  void placeByTime();
+  void search(std::vector<uint32_t> order, uint64_t effort, uint64_t seed);
+
+  /// Number of neighbours of a buffer.
+  size_t degree(uint32_t i) const { return first[i + 1] - first[i]; }
+  bool isOptimal() const { return best.arenaBytes == best.boundBytes; }
+  uint64_t work = 0;
+  Packing best;
+  /// The order that gave `best`.
+  std::vector<uint32_t> bestOrder;
+
+private:
+  void keep(uint64_t arena, const std::vector<uint32_t> &order,
+            const char *method) {
+    if (arena >= best.arenaBytes)
+      return;
+    best.arenaBytes = arena;
+    best.offsets = offsets;
+    best.method = method;
+    bestOrder = order;
+  }
+
+  std::span<const Buffer> buffers;
+  uint64_t alignment;
+  std::vector<uint64_t> sizes;
+  // Neighbours of i: neighbours[first[i]] … neighbours[first[i + 1] - 1].
+  std::vector<size_t> first;
+  std::vector<uint32_t> neighbours;
+  // State of one placement.
+  std::vector<uint64_t> offsets;
+  std::vector<bool> placed;
+  std::vector<std::pair<uint64_t, uint64_t>> taken;
+};
+
+bool Packer::listNeighbours(size_t limit) {
+  std::vector<std::pair<uint32_t, uint32_t>> pairs;
+  std::vector<uint32_t> alive;
+  for (const Event &event : sweep(buffers)) {
+    if (!event.begins) {
+      alive.erase(std::find(alive.begin(), alive.end(), event.buffer));
+      continue;
+    }
+    if (pairs.size() + alive.size() > limit)
+      return false;
+    for (uint32_t other : alive)
+      pairs.push_back({other, event.buffer});
+    alive.push_back(event.buffer);
+  }
+  first.assign(buffers.size() + 1, 0);
+  for (auto [a, b] : pairs)
+    ++first[a + 1], ++first[b + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  neighbours.resize(2 * pairs.size());
+  std::vector<size_t> next(first.begin(), first.end() - 1);
+  for (auto [a, b] : pairs)
+    neighbours[next[a]++] = b, neighbours[next[b]++] = a;
+  return true;
+}
+
+uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit,
+                       const char *method) {
+  placed.assign(buffers.size(), false);
+  uint64_t arena = 0;
+  for (uint32_t i : order) {
+    if (!sizes[i])
+      continue;
+    taken.clear();
+    for (size_t n = first[i]; n < first[i + 1]; ++n)
+      if (placed[neighbours[n]])
+        taken.push_back({offsets[neighbours[n]],
+                         offsets[neighbours[n]] + sizes[neighbours[n]]});
+    work += degree(i) + taken.size() + 1;
+    std::sort(taken.begin(), taken.end());
+    uint64_t end = 0, chosen = UINT64_MAX, chosenGap = UINT64_MAX;
+    for (auto [from, to] : taken) {
+      if (from > end && from - end >= sizes[i] && from - end < chosenGap) {
+        chosen = end, chosenGap = from - end;
+        if (fit == Fit::Lowest)
+          break;
+      }
+      end = std::max(end, to);
+    }
+    offsets[i] = chosen == UINT64_MAX ? end : chosen;
+    placed[i] = true;
+    arena = std::max(arena, offsets[i] + sizes[i]);
+  }
+  keep(arena, order, method);
+  return arena;
+}
+
+void Packer::placeByTime() {
+  std::set<std::pair<uint64_t, uint64_t>> byOffset,
+      bySize; // (offset, size) and (size, offset) of free ranges
+  uint64_t arena = 0;
+  auto insert = [&](uint64_t offset, uint64_t size) {
+    byOffset.insert({offset, size});
+    bySize.insert({size, offset});
+  };
+  auto remove = [&](uint64_t offset, uint64_t size) {
+    byOffset.erase({offset, size});
+    bySize.erase({size, offset});
+  };
+  for (const Event &event : sweep(buffers)) {
+    uint64_t size = sizes[event.buffer];
+    if (event.begins) {
+      auto gap = bySize.lower_bound({size, 0});
+      if (gap != bySize.end()) {
+        auto [gapSize, offset] = *gap;
+        remove(offset, gapSize);
+        if (gapSize > size)
+          insert(offset + size, gapSize - size);
+        offsets[event.buffer] = offset;
+        continue;
+      }
+      // Grow the arena, from the free range at its end if there is one.
+      uint64_t offset = arena;
+      if (!byOffset.empty()) {
+        auto [lastOffset, lastSize] = *byOffset.rbegin();
+        if (lastOffset + lastSize == arena) {
+          remove(lastOffset, lastSize);
+          offset = lastOffset;
+        }
+      }
+      offsets[event.buffer] = offset;
+      arena = offset + size;
+      continue;
+    }
+    uint64_t offset = offsets[event.buffer];
+    auto next = byOffset.lower_bound({offset, 0});
+    if (next != byOffset.begin()) {
+      auto [previousOffset, previousSize] = *std::prev(next);
+      if (previousOffset + previousSize == offset) {
+        remove(previousOffset, previousSize);
+        offset = previousOffset;
+        size += previousSize;
+      }
+    }
+    if (next != byOffset.end() && next->first == offset + size) {
+      auto [nextOffset, nextSize] = *next;
+      remove(nextOffset, nextSize);
+      size += nextSize;
+    }
+    insert(offset, size);
+  }
+  keep(arena, {}, "time/best-fit");
+}
+
+void Packer::search(std::vector<uint32_t> order, uint64_t effort,
+                    uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<uint32_t> position(order.size());
+  uint64_t current = UINT64_MAX;
+  const uint64_t limit = work + effort;
+  std::vector<uint32_t> candidate = order, blamed;
+  while (work < limit && !isOptimal()) {
+    uint64_t arena =
+        place(candidate, random() % 2 ? Fit::Best : Fit::Lowest, "search");
+    // Slightly worse results are accepted now and then: plateaus are wide.
+    if (arena <= current || random() % 8 == 0) {
+      current = arena;
+      order = candidate;
+    } else {
+      candidate = order;
+    }
+    // Blame whatever stands above the bound (what `offsets` says of the last
+    // placement), or one of its neighbours.
+    blamed.clear();
+    for (uint32_t i : candidate)
+      if (sizes[i] && offsets[i] + sizes[i] > best.boundBytes)
+        blamed.push_back(i);
+    if (blamed.empty())
+      break;
+    for (uint32_t p = 0; p < candidate.size(); ++p)
+      position[candidate[p]] = p;
+    uint32_t moved = blamed[random() % blamed.size()];
+    if (random() % 4 == 0 && degree(moved))
+      moved = neighbours[first[moved] + random() % degree(moved)];
+    uint32_t from = position[moved];
+    uint32_t to = from ? random() % from : 0;
+    std::rotate(candidate.begin() + to, candidate.begin() + from,
+                candidate.begin() + from + 1);
+  }
+}
+
+} // namespace
+
+uint64_t liveBound(std::span<const Buffer> buffers, uint64_t alignment) {
+  uint64_t live = 0, most = 0;
+  for (const Event &event : sweep(buffers)) {
+    uint64_t size = alignTo(buffers[event.buffer].bytes, alignment);
+    live = event.begins ? live + size : live - size;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+bool isPackable(std::span<const Buffer> buffers, uint64_t alignment) {
+  uint64_t sum = 0;
+  for (const Buffer &buffer : buffers) {
+    uint64_t size;
+    if (__builtin_add_overflow(buffer.bytes, alignment - 1, &size) ||
+        __builtin_add_overflow(sum, size, &sum))
+      return false;
+  }
+  return sum < uint64_t(1) << 63;
+}
+
+Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
+  Packer packer(buffers, options);
+  packer.placeByTime();
+  if (packer.isOptimal() || !packer.listNeighbours(/*limit=*/20'000'000))
+    return packer.best;
+
+  auto life = [&](uint32_t i) {
+    return uint64_t(buffers[i].end -
+                    std::min(buffers[i].begin, buffers[i].end));
+  };
+  auto area = [&](uint32_t i) {
+    return (unsigned __int128)buffers[i].bytes * life(i);
+  };
+  std::vector<uint32_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto tryOrder = [&](auto before, const char *bestName,
+                      const char *lowestName) {
+    if (packer.isOptimal())
+      return;
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      auto keyA = before(a), keyB = before(b);
+      return keyA != keyB ? keyA > keyB : a < b;
+    });
+    packer.place(order, Fit::Best, bestName);
+    if (!packer.isOptimal())
+      packer.place(order, Fit::Lowest, lowestName);
+  };
+  tryOrder([&](uint32_t i) { return std::tuple(buffers[i].bytes, life(i)); },
+           "size/best-fit", "size/lowest");
+  tryOrder([&](uint32_t i) { return area(i); }, "area/best-fit", "area/lowest");
+  tryOrder([&](uint32_t i) { return std::tuple(life(i), buffers[i].bytes); },
+           "life/best-fit", "life/lowest");
+  tryOrder(
+      [&](uint32_t i) {
+        return std::tuple(UINT32_MAX - buffers[i].begin, life(i));
+      },
+      "begin/best-fit", "begin/lowest");
+  tryOrder(
+      [&](uint32_t i) {
+        return std::tuple(packer.degree(i), buffers[i].bytes);
+      },
+      "degree/best-fit", "degree/lowest");
+  if (!packer.isOptimal())
+    packer.search(packer.bestOrder.empty() ? order : packer.bestOrder,
+                  options.effort, options.seed);
+  return packer.best;
+}
+
+std::vector<std::pair<size_t, size_t>>
+findOverlaps(std::span<const Buffer> buffers, const Packing &packing) {
+  std::vector<std::pair<size_t, size_t>> overlaps;
+  std::vector<uint32_t> alive;
+  for (const Event &event : sweep(buffers)) {
+    uint32_t i = event.buffer;
+    if (!event.begins) {
+      alive.erase(std::find(alive.begin(), alive.end(), i));
+      continue;
+    }
+    uint64_t from = packing.offsets[i], to = from + buffers[i].bytes;
+    if (to > packing.arenaBytes)
+      overlaps.push_back({i, i});
+    for (uint32_t other : alive)
+      if (from < packing.offsets[other] + buffers[other].bytes &&
+          packing.offsets[other] < to)
+        overlaps.push_back({other, i});
+    alive.push_back(i);
+  }
+  return overlaps;
+}
+
+} // namespace lowtide::solve

@@ -1,0 +1,152 @@
+//===- PackingTest.cpp - properties of packings ---------------------------===//
+//
+// Thousands of random problems: no overlap, aligned, never below the bound,
+// deterministic; and problems whose best arena is known.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/Packing.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace lowtide::solve;
+
+namespace {
+
+std::vector<Buffer> randomProblem(std::mt19937_64 &random, unsigned count) {
+  std::vector<Buffer> buffers(count);
+  unsigned times = 1 + random() % (2 * count + 1);
+  for (Buffer &buffer : buffers) {
+    buffer.bytes = random() % 4 == 0 ? random() % 8 : 1 + random() % 100'000;
+    buffer.begin = random() % times;
+    buffer.end = buffer.begin + random() % (random() % 4 == 0 ? times : 6);
+  }
+  return buffers;
+}
+
+/// A training step: activations live from forward to backward, gradients and
+/// temporaries shortly.
+std::vector<Buffer> trainingProblem(std::mt19937_64 &random, unsigned layers) {
+  std::vector<Buffer> buffers;
+  unsigned steps = 4 * layers;
+  for (unsigned i = 0; i < layers; ++i) {
+    buffers.push_back({64 * (1 + random() % 1000), 2 * i, steps - 2 * i});
+    buffers.push_back({64 * (1 + random() % 2000), 2 * i + 1, 2 * i + 3});
+    buffers.push_back(
+        {64 * (1 + random() % 2000), steps - 2 * i - 1, steps - 2 * i + 2});
+  }
+  return buffers;
+}
+
+TEST(Packing, RandomProblemsAreRight) {
+  std::mt19937_64 random(7);
+  for (unsigned round = 0; round < 4000; ++round) {
+    std::vector<Buffer> buffers = randomProblem(random, random() % 40);
+    PackingOptions options;
+    options.alignment = uint64_t(1) << random() % 9;
+    options.effort = 20'000;
+    Packing packing = pack(buffers, options);
+    ASSERT_EQ(packing.offsets.size(), buffers.size());
+    ASSERT_THAT(findOverlaps(buffers, packing), testing::IsEmpty())
+        << "round " << round;
+    ASSERT_GE(packing.arenaBytes, packing.boundBytes);
+    ASSERT_EQ(packing.boundBytes, liveBound(buffers, options.alignment));
+    ASSERT_EQ(packing.arenaBytes % options.alignment, 0u);
+    for (uint64_t offset : packing.offsets)
+      ASSERT_EQ(offset % options.alignment, 0u);
+  }
+}
+
+TEST(Packing, BoundIsTheLargestSumOfLiveBytes) {
+  std::mt19937_64 random(8);
+  for (unsigned round = 0; round < 1000; ++round) {
+    std::vector<Buffer> buffers = randomProblem(random, random() % 20);
+    uint64_t most = 0;
+    for (uint32_t time = 0; time < 100; ++time) {
+      uint64_t live = 0;
+      for (const Buffer &buffer : buffers)
+        if (buffer.begin <= time && time < buffer.end)
+          live += alignTo(buffer.bytes, 16);
+      most = std::max(most, live);
+    }
+    ASSERT_EQ(liveBound(buffers, 16), most);
+  }
+}
+
+TEST(Packing, IsDeterministic) {
+  std::mt19937_64 random(9);
+  for (unsigned round = 0; round < 50; ++round) {
+    std::vector<Buffer> buffers = randomProblem(random, 60);
+    PackingOptions options;
+    options.effort = 100'000;
+    Packing a = pack(buffers, options), b = pack(buffers, options);
+    ASSERT_EQ(a.offsets, b.offsets);
+    ASSERT_EQ(a.method, b.method);
+  }
+}
+
+TEST(Packing, TrainingStepsComeNearTheBound) {
+  std::mt19937_64 random(10);
+  double sum = 0;
+  for (unsigned round = 0; round < 300; ++round) {
+    std::vector<Buffer> buffers = trainingProblem(random, 2 + random() % 100);
+    PackingOptions options;
+    options.effort = 5'000'000;
+    Packing packing = pack(buffers, options);
+    ASSERT_THAT(findOverlaps(buffers, packing), testing::IsEmpty());
+    sum += double(packing.arenaBytes) / packing.boundBytes;
+  }
+  EXPECT_LE(sum / 300, 1.005);
+}
+
+TEST(Packing, NestedLifetimesStack) {
+  std::vector<Buffer> buffers;
+  for (uint32_t i = 0; i < 50; ++i)
+    buffers.push_back({64, i, 100 - i});
+  EXPECT_EQ(pack(buffers).arenaBytes, 50u * 64);
+}
+
+TEST(Packing, SuccessiveBuffersShare) {
+  std::vector<Buffer> buffers;
+  for (uint32_t i = 0; i < 50; ++i)
+    buffers.push_back({1000, i, i + 1});
+  EXPECT_EQ(pack(buffers).arenaBytes, 1024u);
+}
+
+TEST(Packing, ManyBuffersSweepByTime) {
+  std::mt19937_64 random(11);
+  std::vector<Buffer> buffers;
+  for (uint32_t i = 0; i < 20'000; ++i)
+    buffers.push_back({64 * (1 + random() % 100), i, 40'000 - i});
+  Packing packing = pack(buffers);
+  EXPECT_EQ(packing.arenaBytes, packing.boundBytes);
+}
+
+TEST(Packing, EmptyProblems) {
+  EXPECT_EQ(pack({}).arenaBytes, 0u);
+  std::vector<Buffer> buffers{{0, 0, 5}, {10, 3, 3}};
+  EXPECT_EQ(pack(buffers).arenaBytes, 0u);
+}
+
+TEST(Packing, FindOverlapsFindsThem) {
+  std::vector<Buffer> buffers{{64, 0, 2}, {64, 1, 3}, {64, 2, 4}};
+  Packing packing;
+  packing.offsets = {0, 32, 0};
+  packing.arenaBytes = 96;
+  EXPECT_THAT(findOverlaps(buffers, packing),
+              testing::ElementsAre(testing::Pair(0, 1), testing::Pair(1, 2)));
+  packing.arenaBytes = 80;
+  EXPECT_THAT(findOverlaps(buffers, packing),
+              testing::Contains(testing::Pair(1, 1)));
+}
+
+TEST(Packing, RefusesSizesThatOverflow) {
+  std::vector<Buffer> buffers{{UINT64_MAX - 5, 0, 1}};
+  EXPECT_FALSE(isPackable(buffers, 64));
+  buffers = {{uint64_t(1) << 62, 0, 1}, {uint64_t(1) << 62, 0, 1}};
+  EXPECT_FALSE(isPackable(buffers, 64));
+  buffers.pop_back();
+  EXPECT_TRUE(isPackable(buffers, 64));
+}
+
+} // namespace

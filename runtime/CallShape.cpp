@@ -1,0 +1,286 @@
+//===- CallShape.cpp - the attributes of library calls, read and checked ---===//
+
+#include "runtime/CallShape.h"
+
+#include "runtime/CheckedMath.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace lowtide::rt {
+namespace {
+
+Status refuse(std::string message) { return {StatusCode::VerifyFailed, std::move(message)}; }
+
+/// Larger counts are refused everywhere, so that sums and products of a few of them cannot wrap afterwards.
+constexpr int64_t maxCount = int64_t(1) << 40;
+
+/// The attributes of a call by name; remembers which were asked for, so that unknown ones can be refused.
+class Attributes {
+public:
+  explicit Attributes(const plan::Call &call) : call_(call), used_(static_cast<size_t>(call.attributes_size())) {}
+
+  bool has(const char *name) const {
+    return std::any_of(call_.attributes().begin(), call_.attributes().end(),
+                       [&](const plan::Attribute &attribute) { return attribute.name() == name; });
+  }
+  Status integer(const char *name, int64_t &value, int64_t low, bool required) {
+    const plan::Attribute *attribute = find(name);
+    if (!attribute)
+      return required ? refuse(std::string("attribute '") + name + "' is missing") : Status::ok();
+    if (attribute->value_case() != plan::Attribute::kI || attribute->i() < low || attribute->i() > maxCount)
+      return refuse(std::string("attribute '") + name + "' is not an integer from " + std::to_string(low) + " to 2^40");
+    value = attribute->i();
+    return Status::ok();
+  }
+  Status flag(const char *name, bool &value) {
+    int64_t number = value;
+    LOWTIDE_TRY(integer(name, number, 0, false));
+    if (number > 1)
+      return refuse(std::string("attribute '") + name + "' is neither 0 nor 1");
+    value = number != 0;
+    return Status::ok();
+  }
+  Status real(const char *name, double &value) {
+    const plan::Attribute *attribute = find(name);
+    if (!attribute)
+      return Status::ok();
+    if (attribute->value_case() != plan::Attribute::kF || !std::isfinite(attribute->f()))
+      return refuse(std::string("attribute '") + name + "' is not a finite number");
+    value = attribute->f();
+    return Status::ok();
+  }
+  Status text(const char *name, std::string &value) {
+    const plan::Attribute *attribute = find(name);
+    if (!attribute)
+      return Status::ok();
+    if (attribute->value_case() != plan::Attribute::kS)
+      return refuse(std::string("attribute '") + name + "' is not a string");
+    value = attribute->s();
+    return Status::ok();
+  }
+  Status list(const char *name, std::vector<int64_t> &values, int64_t low, bool required) {
+    const plan::Attribute *attribute = find(name);
+    if (!attribute)
+      return required ? refuse(std::string("attribute '") + name + "' is missing") : Status::ok();
+    if (attribute->value_case() != plan::Attribute::kInts || attribute->ints().values_size() > 16)
+      return refuse(std::string("attribute '") + name + "' is not a list of at most 16 integers");
+    values.assign(attribute->ints().values().begin(), attribute->ints().values().end());
+    for (int64_t value : values)
+      if (value < low || value > maxCount)
+        return refuse(std::string("attribute '") + name + "' holds a number outside " + std::to_string(low) +
+                      " to 2^40");
+    return Status::ok();
+  }
+  Status dtype(plan::DType &value) {
+    std::string name = "f32";
+    LOWTIDE_TRY(text("dtype", name));
+    if (name != "f32" && name != "f64")
+      return refuse("dtype '" + printable(name) + "'; f32 and f64 are offered");
+    value = name == "f32" ? plan::F32 : plan::F64;
+    return Status::ok();
+  }
+  Status allUsed() const {
+    for (size_t i = 0; i < used_.size(); ++i)
+      if (!used_[i])
+        return refuse("attribute '" + printable(call_.attributes(static_cast<int>(i)).name()) +
+                      "' is unknown or given twice");
+    return Status::ok();
+  }
+
+private:
+  const plan::Attribute *find(const char *name) {
+    for (int i = 0; i < call_.attributes_size(); ++i)
+      if (call_.attributes(i).name() == name) {
+        used_[static_cast<size_t>(i)] = true;
+        return &call_.attributes(i);
+      }
+    return nullptr;
+  }
+
+  const plan::Call &call_;
+  std::vector<bool> used_;
+};
+
+Status readBatch(Attributes &attributes, GemmShape &shape) {
+  const char *lists[] = {"batch_dims", "batch_strides_a", "batch_strides_b", "batch_strides_c", "batch_strides_d"};
+  const char *numbers[] = {"batch", "batch_stride_a", "batch_stride_b", "batch_stride_c", "batch_stride_d"};
+  std::vector<int64_t> values[5];
+  bool asLists = attributes.has("batch_dims");
+  for (int i = 0; i < 5; ++i) {
+    int64_t low = i == 0 ? 1 : 0;
+    if (asLists) {
+      LOWTIDE_TRY(attributes.list(lists[i], values[i], low, i != 3));
+    } else {
+      values[i] = {low};
+      LOWTIDE_TRY(attributes.integer(numbers[i], values[i][0], low, false));
+    }
+    if (i == 3 && values[3].empty())
+      values[3].assign(values[0].size(), 0);
+    if (values[i].size() != values[0].size())
+      return refuse(std::string("attribute '") + lists[i] + "' does not match 'batch_dims'");
+  }
+  for (size_t i = 0; i < values[0].size(); ++i)
+    shape.batch.push_back({values[0][i], values[1][i], values[2][i], values[3][i], values[4][i]});
+  return Status::ok();
+}
+
+/// D must be covered without holes: with extents sorted by stride, each stride is the product of everything inside it.
+bool coversDensely(const GemmShape &shape) {
+  std::vector<std::pair<int64_t, int64_t>> dims = {{1, shape.n}, {shape.ldd, shape.m}};
+  for (const GemmShape::BatchDim &dim : shape.batch)
+    dims.push_back({dim.strideD, dim.extent});
+  std::erase_if(dims, [](const auto &dim) { return dim.second == 1; });
+  std::sort(dims.begin(), dims.end());
+  Checked inside = 1;
+  for (const auto &[stride, extent] : dims) {
+    if (inside.get() != static_cast<uint64_t>(stride))
+      return false;
+    inside *= Checked::fromSigned(extent);
+  }
+  return true;
+}
+
+Checked span(const GemmShape &shape, int64_t rows, int64_t columns, int64_t ld,
+             int64_t GemmShape::BatchDim::*stride) {
+  Checked last = Checked::fromSigned(rows - 1) * Checked::fromSigned(ld) + Checked::fromSigned(columns);
+  for (const GemmShape::BatchDim &dim : shape.batch)
+    last += Checked::fromSigned(dim.extent - 1) * Checked::fromSigned(dim.*stride);
+  return last;
+}
+
+} // namespace
+
+int64_t GemmShape::batchCount() const {
+  int64_t count = 1;
+  for (const BatchDim &dim : batch)
+    count *= dim.extent;
+  return count;
+}
+
+Expected<GemmShape> readGemm(const plan::Call &call) {
+  GemmShape shape;
+  Attributes attributes(call);
+  LOWTIDE_TRY(attributes.dtype(shape.dtype));
+  LOWTIDE_TRY(attributes.integer("m", shape.m, 1, true));
+  LOWTIDE_TRY(attributes.integer("n", shape.n, 1, true));
+  LOWTIDE_TRY(attributes.integer("k", shape.k, 1, true));
+  LOWTIDE_TRY(attributes.flag("transpose_a", shape.transposeA));
+  LOWTIDE_TRY(attributes.flag("transpose_b", shape.transposeB));
+  LOWTIDE_TRY(attributes.flag("accumulate", shape.accumulate));
+  LOWTIDE_TRY(attributes.real("alpha", shape.alpha));
+  int64_t rowsA = shape.transposeA ? shape.k : shape.m, columnsA = shape.transposeA ? shape.m : shape.k;
+  int64_t rowsB = shape.transposeB ? shape.n : shape.k, columnsB = shape.transposeB ? shape.k : shape.n;
+  shape.lda = columnsA, shape.ldb = columnsB, shape.ldc = shape.ldd = shape.n;
+  LOWTIDE_TRY(attributes.integer("lda", shape.lda, columnsA, false));
+  LOWTIDE_TRY(attributes.integer("ldb", shape.ldb, columnsB, false));
+  LOWTIDE_TRY(attributes.integer("ldc", shape.ldc, shape.n, false));
+  // The result may be interleaved with the batch (heads inside a row), so its rows may also be nearer than n.
+  LOWTIDE_TRY(attributes.integer("ldd", shape.ldd, 1, false));
+  LOWTIDE_TRY(readBatch(attributes, shape));
+
+  std::string addend = "full";
+  LOWTIDE_TRY(attributes.text("addend", addend));
+  bool third = call.reads_size() > 2 || shape.accumulate;
+  if (addend == "full")
+    shape.addend = third ? GemmShape::Addend::Full : GemmShape::Addend::None;
+  else if (addend == "row")
+    shape.addend = GemmShape::Addend::Row;
+  else if (addend == "column")
+    shape.addend = GemmShape::Addend::Column;
+  else if (addend != "none")
+    return refuse("addend '" + printable(addend) + "'; none, full, row and column are known");
+  if (shape.accumulate) {
+    if (shape.addend != GemmShape::Addend::Full)
+      return refuse("accumulates, but its addend is not 'full'");
+    shape.ldc = shape.ldd;
+    for (GemmShape::BatchDim &dim : shape.batch)
+      dim.strideC = dim.strideD;
+  }
+  LOWTIDE_TRY(attributes.allUsed());
+
+  Checked count = 1;
+  for (const GemmShape::BatchDim &dim : shape.batch)
+    count *= Checked::fromSigned(dim.extent);
+  Checked work = count * Checked::fromSigned(shape.m) * Checked::fromSigned(shape.n) * Checked::fromSigned(shape.k);
+  Checked spans[4] = {span(shape, rowsA, columnsA, shape.lda, &GemmShape::BatchDim::strideA),
+                      span(shape, rowsB, columnsB, shape.ldb, &GemmShape::BatchDim::strideB),
+                      span(shape, shape.m, shape.n, shape.ldc, &GemmShape::BatchDim::strideC),
+                      span(shape, shape.m, shape.n, shape.ldd, &GemmShape::BatchDim::strideD)};
+  if (shape.addend == GemmShape::Addend::Row || shape.addend == GemmShape::Addend::Column)
+    spans[2] = shape.addend == GemmShape::Addend::Row ? shape.n : shape.m;
+  if (!work.get() || !std::all_of(spans, spans + 4, [](Checked s) { return s.atMost(maxCount); }))
+    return refuse("its operands are too large to count");
+  shape.spanA = *spans[0].get(), shape.spanB = *spans[1].get();
+  shape.spanC = *spans[2].get(), shape.spanD = *spans[3].get();
+  if (!coversDensely(shape))
+    return refuse("the strides of its result overlap or leave holes");
+  return shape;
+}
+
+Expected<ConvShape> readConv(const plan::Call &call) {
+  ConvShape shape;
+  if (call.callee() == "conv")
+    shape.kind = ConvShape::Kind::Forward;
+  else if (call.callee() == "conv_input_grad")
+    shape.kind = ConvShape::Kind::InputGrad;
+  else if (call.callee() == "conv_filter_grad")
+    shape.kind = ConvShape::Kind::FilterGrad;
+  else
+    return refuse("'" + printable(call.callee()) + "' is not a convolution");
+  Attributes attributes(call);
+  std::vector<int64_t> input, filter, output, strides, padsBegin, padsEnd, dilations;
+  LOWTIDE_TRY(attributes.dtype(shape.dtype));
+  LOWTIDE_TRY(attributes.list("input", input, 1, true));
+  LOWTIDE_TRY(attributes.list("filter", filter, 1, true));
+  LOWTIDE_TRY(attributes.list("output", output, 1, true));
+  LOWTIDE_TRY(attributes.list("strides", strides, 1, false));
+  LOWTIDE_TRY(attributes.list("pads_begin", padsBegin, 0, false));
+  LOWTIDE_TRY(attributes.list("pads_end", padsEnd, 0, false));
+  LOWTIDE_TRY(attributes.list("dilations", dilations, 1, false));
+  LOWTIDE_TRY(attributes.integer("groups", shape.groups, 1, false));
+  LOWTIDE_TRY(attributes.allUsed());
+
+  size_t rank = input.size();
+  if (rank < 3 || rank > 5 || filter.size() != rank || output.size() != rank)
+    return refuse("input, filter and output are not of one rank from 3 to 5");
+  size_t spatial = rank - 2;
+  auto complete = [&](std::vector<int64_t> &list, int64_t value) {
+    if (list.empty())
+      list.assign(spatial, value);
+    return list.size() == spatial;
+  };
+  if (!complete(strides, 1) || !complete(padsBegin, 0) || !complete(padsEnd, 0) || !complete(dilations, 1))
+    return refuse("strides, pads or dilations do not match the number of spatial dimensions");
+  shape.batch = input[0];
+  shape.channels = filter[1];
+  shape.outChannels = filter[0] / shape.groups;
+  Checked groupedChannels = Checked::fromSigned(filter[1]) * Checked::fromSigned(shape.groups);
+  if (output[0] != input[0] || filter[0] % shape.groups || output[1] != filter[0] ||
+      groupedChannels.get() != static_cast<uint64_t>(input[1]))
+    return refuse("batch, channels and groups of input, filter and output do not agree");
+  for (size_t d = 0; d < spatial; ++d) {
+    size_t to = ConvShape::spatial - spatial + d;
+    shape.input[to] = input[2 + d], shape.filter[to] = filter[2 + d], shape.output[to] = output[2 + d];
+    shape.stride[to] = strides[d], shape.padBegin[to] = padsBegin[d], shape.dilation[to] = dilations[d];
+    // All numbers are at most 2^40, only the product needs care.
+    Checked reach = Checked::fromSigned(dilations[d]) * Checked::fromSigned(filter[2 + d] - 1);
+    int64_t padded = input[2 + d] + padsBegin[d] + padsEnd[d] - 1;
+    if (!reach.atMost(static_cast<uint64_t>(padded)) ||
+        (padded - static_cast<int64_t>(*reach.get())) / strides[d] + 1 != output[2 + d])
+      return refuse("output size " + std::to_string(output[2 + d]) + " does not follow from input " +
+                    std::to_string(input[2 + d]) + ", filter " + std::to_string(filter[2 + d]) + ", stride, pads and dilation");
+  }
+  Checked counts[3] = {1, 1, 1};
+  for (size_t d = 0; d < rank; ++d) {
+    counts[0] *= Checked::fromSigned(input[d]);
+    counts[1] *= Checked::fromSigned(filter[d]);
+    counts[2] *= Checked::fromSigned(output[d]);
+  }
+  if (!std::all_of(counts, counts + 3, [](Checked c) { return c.atMost(maxCount); }))
+    return refuse("its operands are too large to count");
+  return shape;
+}
+
+} // namespace lowtide::rt

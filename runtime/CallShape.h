@@ -1,0 +1,75 @@
+//===- CallShape.h - the attributes of library calls, read and checked -----===//
+//
+// One reading of Call.attributes for everybody: verifier, workspace query, executor. The attributes are described in
+// docs/artifact.md.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_RUNTIME_CALLSHAPE_H
+#define LOWTIDE_RUNTIME_CALLSHAPE_H
+
+#include "plan.pb.h"
+#include "runtime/Status.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace lowtide::rt {
+
+/// D = alpha · op(A) · op(B) (+ addend), for every index of the batch dimensions. Strides count elements.
+struct GemmShape {
+  enum class Addend { None, Full, Row, Column }; ///< m×n · n values, one per column · m values, one per row
+  struct BatchDim {
+    int64_t extent = 1;
+    int64_t strideA = 0, strideB = 0, strideC = 0, strideD = 0;
+  };
+
+  plan::DType dtype = plan::F32;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0; ///< distance of stored rows
+  bool transposeA = false, transposeB = false;
+  double alpha = 1.0;
+  Addend addend = Addend::None;
+  bool accumulate = false; ///< the addend is what D holds
+  std::vector<BatchDim> batch;
+
+  int64_t batchCount() const;
+  /// Elements from the first to behind the last one that the operand's strides reach.
+  uint64_t spanA = 0, spanB = 0, spanC = 0, spanD = 0;
+};
+
+/// Spatial dimensions are brought to three by leading ones: depth, height, width.
+struct ConvShape {
+  enum class Kind { Forward, InputGrad, FilterGrad };
+  static constexpr int spatial = 3;
+  using Dims = std::array<int64_t, spatial>;
+
+  Kind kind = Kind::Forward;
+  plan::DType dtype = plan::F32;
+  int64_t batch = 0, groups = 1;
+  int64_t channels = 0;    ///< input channels per group
+  int64_t outChannels = 0; ///< output channels per group
+  Dims input{1, 1, 1}, filter{1, 1, 1}, output{1, 1, 1};
+  Dims stride{1, 1, 1}, padBegin{0, 0, 0}, dilation{1, 1, 1};
+
+  static int64_t volume(const Dims &dims) { return dims[0] * dims[1] * dims[2]; }
+  uint64_t inputElements() const {
+    return static_cast<uint64_t>(batch * groups * channels * volume(input));
+  }
+  uint64_t outputElements() const {
+    return static_cast<uint64_t>(batch * groups * outChannels * volume(output));
+  }
+  uint64_t filterElements() const {
+    return static_cast<uint64_t>(groups * outChannels * channels * volume(filter));
+  }
+};
+
+/// Reads a "gemm" call; refuses what is missing, unknown, out of range or too large to count.
+Expected<GemmShape> readGemm(const plan::Call &call);
+
+/// Reads "conv", "conv_input_grad" or "conv_filter_grad"; the three shapes must agree with each other.
+Expected<ConvShape> readConv(const plan::Call &call);
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_CALLSHAPE_H

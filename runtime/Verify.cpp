@@ -1,0 +1,201 @@
+//===- Verify.cpp - the parts of the proof that concern the whole plan -----===//
+//
+// Arenas, kernels, bindings and what the entries share; each entry is then executed on shadow memory (VerifyEntry.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Verify.h"
+
+#include "runtime/CheckedMath.h"
+#include "runtime/VerifyEntry.h"
+
+#include <map>
+#include <set>
+
+namespace lowtide::rt {
+namespace {
+
+constexpr uint64_t maxArenaBytes = uint64_t(1) << 46;
+constexpr int maxArenas = 64, maxEntries = 64, maxKernels = 1000000, maxRank = 16;
+constexpr size_t maxNameBytes = 4096;
+
+Status refuse(std::string message, std::string where = {}) {
+  return {StatusCode::VerifyFailed, std::move(message), std::move(where)};
+}
+
+Status checkArenas(const plan::Plan &plan) {
+  if (plan.arenas_size() > maxArenas)
+    return refuse(std::to_string(plan.arenas_size()) + " arenas; at most " + std::to_string(maxArenas) +
+                  " are accepted");
+  Checked sum;
+  for (const plan::Arena &arena : plan.arenas()) {
+    std::string where = "arena '" + printable(arena.name()) + "'";
+    if (arena.kind() < plan::Arena::PARAMS || arena.kind() > plan::Arena::IO)
+      return refuse("has no known kind", where);
+    if (!isPowerOfTwo(arena.alignment()) || arena.alignment() > (uint64_t(1) << 21))
+      return refuse("alignment " + std::to_string(arena.alignment()) + " is not a power of two up to 2 MiB", where);
+    if (arena.bytes() > maxArenaBytes)
+      return refuse(std::to_string(arena.bytes()) + " bytes; at most 2^46 are accepted", where);
+    if (arena.image_bytes() > arena.bytes() || (arena.image_bytes() && arena.kind() != plan::Arena::PARAMS))
+      return refuse("image of " + std::to_string(arena.image_bytes()) + " bytes does not fit", where);
+    sum += arena.bytes();
+  }
+  if (!sum.atMost(maxArenaBytes))
+    return refuse("the arenas together take more than 2^46 bytes");
+  return Status::ok();
+}
+
+Status checkKernels(const plan::Plan &plan) {
+  if (plan.kernels_size() > maxKernels)
+    return refuse("more than " + std::to_string(maxKernels) + " kernels");
+  for (const plan::Kernel &kernel : plan.kernels()) {
+    std::string where = "kernel '" + printable(kernel.symbol()) + "'";
+    if (kernel.symbol().empty() || kernel.symbol().size() > maxNameBytes)
+      return refuse("has no proper symbol", where);
+    if (kernel.scratch_bytes() && plan.threads_max() == 0)
+      return refuse("needs scratch, and the plan says threads_max = 0", where);
+    if (!(Checked(kernel.scratch_bytes()) * Checked(plan.threads_max())).atMost(maxArenaBytes))
+      return refuse("scratch is too large", where);
+  }
+  return Status::ok();
+}
+
+bool isPersistent(const plan::Binding &binding) {
+  return binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE ||
+         binding.kind() == plan::Binding::CONSTANT;
+}
+
+Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
+  if (binding.name().empty() || binding.name().size() > maxNameBytes)
+    return refuse("has no proper name");
+  if (binding.kind() < plan::Binding::PARAM || binding.kind() > plan::Binding::OUTPUT)
+    return refuse("has no known kind");
+  uint64_t element = elementBytes(binding.dtype());
+  if (!element)
+    return refuse("has no known element type");
+  if (binding.dims_size() > maxRank)
+    return refuse("rank " + std::to_string(binding.dims_size()) + "; at most 16 is accepted");
+  std::optional<uint64_t> bytes = tensorBytes(binding);
+  if (!bytes)
+    return refuse("its dimensions are negative or their product is too large");
+  const plan::Slice &slice = binding.slice();
+  if (slice.bytes() != *bytes)
+    return refuse("its slice has " + std::to_string(slice.bytes()) + " bytes, its shape needs " +
+                  std::to_string(*bytes));
+  LOWTIDE_TRY(checkSlice(plan, slice));
+  if (slice.offset() % element)
+    return refuse("offset " + std::to_string(slice.offset()) + " is not a multiple of the element size");
+  if (binding.batch_dim() < -1 || binding.batch_dim() >= binding.dims_size())
+    return refuse("batch dimension " + std::to_string(binding.batch_dim()) + " is out of range");
+  const plan::Arena &arena = plan.arenas(static_cast<int>(slice.arena()));
+  if (binding.from_image() &&
+      (!isPersistent(binding) || !(Checked(slice.offset()) + slice.bytes()).atMost(arena.image_bytes())))
+    return refuse("claims bytes of the image that are not there");
+  if (isPersistent(binding) && arena.kind() != plan::Arena::PARAMS && arena.kind() != plan::Arena::STATE)
+    return refuse("outlives the step but lies in an arena that does not");
+  if (binding.kind() != plan::Binding::METRIC && binding.kind() != plan::Binding::OUTPUT && slice.value() == 0)
+    return refuse("is defined at the start of the step and has value number 0");
+  if (binding.final_value() == 0)
+    return refuse("has no final value number");
+  bool written = binding.final_value() != slice.value();
+  if (written && binding.kind() == plan::Binding::CONSTANT)
+    return refuse("is a constant and is written");
+  if (binding.kind() == plan::Binding::SCALAR && *bytes != element)
+    return refuse("is a scalar with more than one element");
+  return Status::ok();
+}
+
+std::string bindingPlace(const plan::Entry &entry, const plan::Binding &binding) {
+  return "entry '" + printable(entry.name()) + "', binding '" + printable(binding.name()) + "'";
+}
+
+} // namespace
+
+uint64_t elementBytes(plan::DType dtype) {
+  switch (dtype) {
+  case plan::F64:
+  case plan::I64:
+  case plan::U64:
+    return 8;
+  case plan::F32:
+  case plan::I32:
+  case plan::U32:
+    return 4;
+  case plan::F16:
+  case plan::BF16:
+  case plan::I16:
+  case plan::U16:
+    return 2;
+  case plan::I8:
+  case plan::U8:
+  case plan::BOOL:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+std::optional<uint64_t> tensorBytes(const plan::Binding &binding) {
+  Checked bytes = elementBytes(binding.dtype());
+  for (int64_t dim : binding.dims())
+    bytes *= Checked::fromSigned(dim);
+  return bytes.get();
+}
+
+Status checkSlice(const plan::Plan &plan, const plan::Slice &slice) {
+  if (slice.arena() >= static_cast<uint32_t>(plan.arenas_size()))
+    return refuse("arena " + std::to_string(slice.arena()) + " does not exist");
+  const plan::Arena &arena = plan.arenas(static_cast<int>(slice.arena()));
+  if (!(Checked(slice.offset()) + slice.bytes()).atMost(arena.bytes()))
+    return refuse("bytes " + std::to_string(slice.offset()) + " + " + std::to_string(slice.bytes()) +
+                  " lie outside arena '" + printable(arena.name()) + "' of " + std::to_string(arena.bytes()) +
+                  " bytes");
+  return Status::ok();
+}
+
+Status verifyPlan(const plan::Plan &plan, VerifyReport *report) {
+  LOWTIDE_TRY(checkArenas(plan));
+  LOWTIDE_TRY(checkKernels(plan));
+  if (plan.threads_max() > 4096)
+    return refuse("threads_max " + std::to_string(plan.threads_max()) + "; at most 4096 is accepted");
+  if (plan.entries_size() == 0 || plan.entries_size() > maxEntries)
+    return refuse(std::to_string(plan.entries_size()) + " entries; between 1 and 64 are accepted");
+
+  // What outlives a step is shared by all entries: one name, one place.
+  std::map<std::string, const plan::Binding *> persistent;
+  std::set<std::string> entryNames;
+  for (const plan::Entry &entry : plan.entries()) {
+    if (entry.name().empty() || entry.name().size() > maxNameBytes || !entryNames.insert(entry.name()).second)
+      return refuse("entry name '" + printable(entry.name()) + "' is empty, too long or taken");
+    std::set<std::string> names;
+    for (const plan::Binding &binding : entry.bindings()) {
+      LOWTIDE_TRY(checkBinding(plan, binding).at(bindingPlace(entry, binding)));
+      if (!names.insert(binding.name()).second)
+        return refuse("is bound twice", bindingPlace(entry, binding));
+      if (!isPersistent(binding))
+        continue;
+      auto [it, fresh] = persistent.try_emplace(binding.name(), &binding);
+      const plan::Binding &other = *it->second;
+      bool same = fresh || (other.slice().arena() == binding.slice().arena() &&
+                            other.slice().offset() == binding.slice().offset() &&
+                            other.slice().bytes() == binding.slice().bytes() && other.dtype() == binding.dtype());
+      if (!same)
+        return refuse("lies elsewhere in another entry", bindingPlace(entry, binding));
+    }
+  }
+  std::vector<const plan::Binding *> shared;
+  for (const auto &[name, binding] : persistent)
+    shared.push_back(binding);
+
+  if (report)
+    report->entries.clear();
+  for (const plan::Entry &entry : plan.entries()) {
+    VerifyReport::EntryReport entryReport;
+    LOWTIDE_TRY(verifyEntry(plan, entry, shared, entryReport).at("entry '" + printable(entry.name()) + "'"));
+    if (report)
+      report->entries.push_back(entryReport);
+  }
+  return Status::ok();
+}
+
+} // namespace lowtide::rt

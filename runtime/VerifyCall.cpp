@@ -1,0 +1,95 @@
+//===- VerifyCall.cpp - library calls against the bytes of their operands --===//
+
+#include "runtime/CallShape.h"
+#include "runtime/VerifyEntry.h"
+#include "runtime/Workspace.h"
+
+namespace lowtide::rt {
+namespace {
+
+Status refuse(std::string message) { return {StatusCode::VerifyFailed, std::move(message)}; }
+
+bool sameRange(const plan::Slice &a, const plan::Slice &b) {
+  return a.arena() == b.arena() && a.offset() == b.offset() && a.bytes() == b.bytes();
+}
+
+Status checkBytes(const plan::Slice &slice, uint64_t elements, uint64_t elementSize, const char *what, bool exact) {
+  uint64_t need = elements * elementSize; // at most 2^43: CallShape
+  if (exact ? slice.bytes() != need : slice.bytes() < need)
+    return refuse(std::string(what) + " has " + std::to_string(slice.bytes()) + " bytes, its shape needs " +
+                  std::to_string(need));
+  if (slice.offset() % elementSize)
+    return refuse(std::string(what) + " is not aligned to its elements");
+  return Status::ok();
+}
+
+Status checkGemm(const plan::Call &call) {
+  Expected<GemmShape> shape = readGemm(call);
+  if (!shape)
+    return shape.takeStatus();
+  bool third = shape->addend != GemmShape::Addend::None;
+  if (call.reads_size() != (third ? 3 : 2) || call.writes_size() != 1)
+    return refuse("takes " + std::to_string(third ? 3 : 2) + " operands and one result; it has " +
+                  std::to_string(call.reads_size()) + " and " + std::to_string(call.writes_size()));
+  uint64_t element = elementBytes(shape->dtype);
+  LOWTIDE_TRY(checkBytes(call.reads(0), shape->spanA, element, "A", false));
+  LOWTIDE_TRY(checkBytes(call.reads(1), shape->spanB, element, "B", false));
+  LOWTIDE_TRY(checkBytes(call.writes(0), shape->spanD, element, "D", true));
+  if (third) {
+    LOWTIDE_TRY(checkBytes(call.reads(2), shape->spanC, element, "the addend", false));
+    if (shape->accumulate && !sameRange(call.reads(2), call.writes(0)))
+      return refuse("accumulates, but its third operand is not its result");
+    // In place, element by element, is right only when both sides are laid out alike.
+    bool alike = shape->addend == GemmShape::Addend::Full && shape->ldc == shape->ldd;
+    for (const GemmShape::BatchDim &dim : shape->batch)
+      alike &= dim.extent == 1 || dim.strideC == dim.strideD;
+    if (sameRange(call.reads(2), call.writes(0)) && !alike)
+      return refuse("its addend shares the bytes of the result in another layout");
+  }
+  for (int i = 0; i < 2; ++i)
+    if (sameRange(call.reads(i), call.writes(0)))
+      return refuse("A or B shares the bytes of the result");
+  return Status::ok();
+}
+
+Status checkConv(const plan::Call &call) {
+  Expected<ConvShape> shape = readConv(call);
+  if (!shape)
+    return shape.takeStatus();
+  bool biased = shape->kind == ConvShape::Kind::Forward && call.reads_size() == 3;
+  if (call.reads_size() != (biased ? 3 : 2) || call.writes_size() != 1)
+    return refuse("takes two operands (conv: and a bias) and one result; it has " + std::to_string(call.reads_size()) +
+                  " and " + std::to_string(call.writes_size()));
+  uint64_t input = shape->inputElements(), filter = shape->filterElements(), output = shape->outputElements();
+  uint64_t first = input, second = filter, result = output;
+  if (shape->kind == ConvShape::Kind::InputGrad)
+    first = output, second = filter, result = input;
+  if (shape->kind == ConvShape::Kind::FilterGrad)
+    first = input, second = output, result = filter;
+  uint64_t element = elementBytes(shape->dtype);
+  LOWTIDE_TRY(checkBytes(call.reads(0), first, element, "the first operand", true));
+  LOWTIDE_TRY(checkBytes(call.reads(1), second, element, "the second operand", true));
+  LOWTIDE_TRY(checkBytes(call.writes(0), result, element, "the result", true));
+  if (biased)
+    LOWTIDE_TRY(checkBytes(call.reads(2), static_cast<uint64_t>(shape->groups * shape->outChannels), element,
+                           "the bias", true));
+  for (const plan::Slice &read : call.reads())
+    if (sameRange(read, call.writes(0)))
+      return refuse("an operand shares the bytes of the result");
+  return Status::ok();
+}
+
+} // namespace
+
+Status checkCall(const plan::Call &call) {
+  LOWTIDE_TRY(call.callee() == "gemm" ? checkGemm(call) : checkConv(call));
+  Expected<uint64_t> workspace = queryWorkspace(call);
+  if (!workspace)
+    return workspace.takeStatus();
+  if (call.workspace().bytes() < *workspace)
+    return refuse("workspace of " + std::to_string(call.workspace().bytes()) + " bytes; it needs " +
+                  std::to_string(*workspace));
+  return Status::ok();
+}
+
+} // namespace lowtide::rt

@@ -1,0 +1,451 @@
+//===- VerifyEntry.cpp - executes one entry on shadow memory ---------------===//
+//
+// Every instruction is run in textual order on a model of the arenas in which each byte carries a value number, its writer
+// and its readers since then.
+//
+//  1. Bindings that are defined at the start put their value numbers down. Persistent bindings of other entries put down
+//     private numbers that nobody can name.
+//  2. A read must find its announced number in every byte; a write leaves its own. A (value, byte) pair is written once.
+//  3. Streams: each has a vector clock; `record` publishes it, `wait` joins it. A read must happen after the write that it
+//     sees, a write after everybody who touched the bytes before. So every legal interleaving sees what the text says.
+//  4. At the end all streams are joined and every binding must hold its final number.
+//
+// A `repeat` body is executed twice: its effect is to overwrite fixed bytes with fixed numbers, so the second round shows
+// what all further rounds see.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/VerifyEntry.h"
+
+#include "runtime/CheckedMath.h"
+#include "runtime/ShadowMemory.h"
+#include "runtime/Workspace.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace lowtide::rt {
+namespace {
+
+constexpr uint64_t maxInstructions = 10000000;
+constexpr uint32_t maxStreams = 64, maxEvents = 1000000;
+/// Private numbers of bindings that the entry does not list; plans may not use numbers from here on.
+constexpr uint64_t privateValues = uint64_t(1) << 63;
+
+Status refuse(std::string message) { return {StatusCode::VerifyFailed, std::move(message)}; }
+
+bool overlap(const plan::Slice &a, const plan::Slice &b) {
+  return a.arena() == b.arena() && a.bytes() && b.bytes() && a.offset() < b.offset() + b.bytes() &&
+         b.offset() < a.offset() + a.bytes();
+}
+bool sameRange(const plan::Slice &a, const plan::Slice &b) {
+  return a.arena() == b.arena() && a.offset() == b.offset() && a.bytes() == b.bytes();
+}
+
+class EntryVerifier {
+public:
+  EntryVerifier(const plan::Plan &plan, const plan::Entry &entry) : plan_(plan), entry_(entry) {
+    for (const plan::Arena &arena : plan.arenas())
+      arenas_.emplace_back(arena.bytes());
+    uint32_t streams = std::max<uint32_t>(entry.streams(), 1);
+    clocks_.assign(streams, std::vector<uint64_t>(streams, 0));
+    events_.resize(entry.events());
+  }
+
+  Status start(std::span<const plan::Binding *const> persistent);
+  Status run(const google::protobuf::RepeatedPtrField<plan::Instruction> &instructions, bool inRepeat, int depth);
+  Status finish();
+  uint64_t peakLiveBytes() const;
+  uint64_t instructions() const { return index_; }
+
+private:
+  using Slices = google::protobuf::RepeatedPtrField<plan::Slice>;
+
+  Status step(const plan::Instruction &instruction, bool inRepeat, int depth);
+  Status touch(const Slices &reads, const Slices &writes, const plan::Slice *scratch, bool inRepeat);
+  Status read(const plan::Slice &slice);
+  Status write(const plan::Slice &slice, bool inRepeat);
+  Status claim(const plan::Slice &slice);
+  Status launch(const plan::Launch &launch, bool inRepeat);
+  Status record(uint32_t event, bool inRepeat);
+  Status wait(uint32_t event, bool inRepeat);
+  bool happened(StreamTime moment) const {
+    return moment.stream == stream_ || clocks_[stream_][moment.stream] >= moment.time;
+  }
+  bool transient(uint32_t arena) const {
+    return plan_.arenas(static_cast<int>(arena)).kind() == plan::Arena::TRANSIENT;
+  }
+  void live(uint64_t bytes, uint64_t from, uint64_t to) {
+    if (from > to)
+      return;
+    liveChanges_.push_back({from, bytes, true});
+    liveChanges_.push_back({to + 1, bytes, false});
+  }
+  /// The bytes of `cell` lose their value now, at instruction index_.
+  void retire(uint32_t arena, uint64_t begin, const ShadowCell &cell) {
+    if (!transient(arena) || cell.value == 0)
+      return;
+    // An in-place instruction reads and writes the same bytes at the same moment: they count once, for the new value.
+    uint64_t last = cell.lastUse;
+    if (last == index_ && cell.bornAt < index_)
+      --last;
+    live(cell.end - begin, cell.bornAt, last);
+  }
+
+  struct LiveChange {
+    uint64_t at, bytes;
+    bool born;
+  };
+  struct Range {
+    uint32_t arena;
+    uint64_t begin, end;
+  };
+  struct Event {
+    bool recorded = false;
+    std::vector<uint64_t> clock;
+  };
+
+  const plan::Plan &plan_;
+  const plan::Entry &entry_;
+  std::vector<ShadowMemory> arenas_;
+  std::vector<std::vector<uint64_t>> clocks_;
+  std::vector<Event> events_;
+  std::unordered_map<uint64_t, std::vector<Range>> writers_;
+  std::vector<const plan::Binding *> untouchable_;
+  std::vector<LiveChange> liveChanges_;
+  uint64_t index_ = 0;
+  uint32_t stream_ = 0;
+};
+
+Status EntryVerifier::start(std::span<const plan::Binding *const> persistent) {
+  auto define = [&](const plan::Binding &binding, uint64_t value) {
+    const plan::Slice &slice = binding.slice();
+    bool clash = false;
+    ShadowMemory &memory = arenas_[slice.arena()];
+    memory.forEach(slice.offset(), slice.offset() + slice.bytes(),
+                   [&](uint64_t, const ShadowCell &cell) { clash |= cell.value != 0 && cell.value != value; });
+    if (clash)
+      return refuse("binding '" + printable(binding.name()) + "' shares bytes with another binding");
+    ShadowCell cell;
+    cell.value = value;
+    memory.assign(slice.offset(), slice.offset() + slice.bytes(), cell);
+    if (slice.bytes())
+      writers_[value].push_back({slice.arena(), slice.offset(), slice.offset() + slice.bytes()});
+    return Status::ok();
+  };
+  std::vector<std::string_view> mine;
+  for (const plan::Binding &binding : entry_.bindings()) {
+    mine.push_back(binding.name());
+    if (binding.slice().value() >= privateValues || binding.final_value() >= privateValues)
+      return refuse("binding '" + printable(binding.name()) + "' uses a value number of 2^63 or more");
+    if (binding.slice().value() != 0)
+      LOWTIDE_TRY(define(binding, binding.slice().value()));
+  }
+  std::sort(mine.begin(), mine.end());
+  for (const plan::Binding *binding : persistent) {
+    if (std::binary_search(mine.begin(), mine.end(), std::string_view(binding->name())))
+      continue;
+    LOWTIDE_TRY(define(*binding, privateValues + untouchable_.size()));
+    untouchable_.push_back(binding);
+  }
+  return Status::ok();
+}
+
+Status EntryVerifier::run(const google::protobuf::RepeatedPtrField<plan::Instruction> &instructions, bool inRepeat,
+                          int depth) {
+  for (int i = 0; i < instructions.size(); ++i) {
+    const plan::Instruction &instruction = instructions[i];
+    if (++index_ > maxInstructions)
+      return refuse("more than " + std::to_string(maxInstructions) + " instructions");
+    if (Status status = step(instruction, inRepeat, depth); !status.isOk()) {
+      std::string place = "instruction " + std::to_string(i);
+      if (!instruction.location().empty())
+        place += " (" + printable(instruction.location()) + ")";
+      return std::move(status).at(place);
+    }
+  }
+  return Status::ok();
+}
+
+Status EntryVerifier::step(const plan::Instruction &instruction, bool inRepeat, int depth) {
+  if (instruction.stream() >= clocks_.size())
+    return refuse("stream " + std::to_string(instruction.stream()) + " of " + std::to_string(clocks_.size()));
+  stream_ = instruction.stream();
+  ++clocks_[stream_][stream_];
+  Slices none;
+  switch (instruction.kind_case()) {
+  case plan::Instruction::kLaunch:
+    return launch(instruction.launch(), inRepeat);
+  case plan::Instruction::kCall: {
+    const plan::Call &call = instruction.call();
+    for (const Slices *operands : {&call.reads(), &call.writes()})
+      for (const plan::Slice &slice : *operands)
+        LOWTIDE_TRY(checkSlice(plan_, slice));
+    LOWTIDE_TRY(checkCall(call).at(printable(call.callee())));
+    return touch(call.reads(), call.writes(), &call.workspace(), inRepeat);
+  }
+  case plan::Instruction::kCopy: {
+    const plan::Copy &copy = instruction.copy();
+    if (copy.source().bytes() != copy.target().bytes())
+      return refuse("copies " + std::to_string(copy.source().bytes()) + " bytes to " +
+                    std::to_string(copy.target().bytes()));
+    if (overlap(copy.source(), copy.target()))
+      return refuse("source and target of a copy overlap");
+    Slices source, target;
+    *source.Add() = copy.source();
+    *target.Add() = copy.target();
+    return touch(source, target, nullptr, inRepeat);
+  }
+  case plan::Instruction::kFill: {
+    const plan::Fill &fill = instruction.fill();
+    uint32_t unit = fill.pattern_bytes();
+    if (unit > 8 || !isPowerOfTwo(unit) || fill.target().bytes() % unit || fill.target().offset() % unit)
+      return refuse("fill pattern of " + std::to_string(unit) + " bytes does not divide its target");
+    Slices target;
+    *target.Add() = fill.target();
+    return touch(none, target, nullptr, inRepeat);
+  }
+  case plan::Instruction::kRecord:
+    return record(instruction.record().event(), inRepeat);
+  case plan::Instruction::kWait:
+    return wait(instruction.wait().event(), inRepeat);
+  case plan::Instruction::kRepeat: {
+    const plan::Repeat &repeat = instruction.repeat();
+    if (repeat.count() < 1)
+      return refuse("repeats " + std::to_string(repeat.count()) + " times");
+    if (depth >= 4)
+      return refuse("repeats nested deeper than 4");
+    int rounds = repeat.count() > 1 ? 2 : 1;
+    for (int round = 0; round < rounds; ++round)
+      LOWTIDE_TRY(run(repeat.body(), true, depth + 1).at("repeat"));
+    return Status::ok();
+  }
+  case plan::Instruction::KIND_NOT_SET:
+    break;
+  }
+  return refuse("is of no known kind");
+}
+
+Status EntryVerifier::launch(const plan::Launch &launch, bool inRepeat) {
+  if (launch.kernel() >= static_cast<uint32_t>(plan_.kernels_size()))
+    return refuse("kernel " + std::to_string(launch.kernel()) + " does not exist");
+  const plan::Kernel &kernel = plan_.kernels(static_cast<int>(launch.kernel()));
+  if (static_cast<uint32_t>(launch.reads_size()) != kernel.reads() ||
+      static_cast<uint32_t>(launch.writes_size()) != kernel.writes())
+    return refuse("kernel '" + printable(kernel.symbol()) + "' takes " + std::to_string(kernel.reads()) + " + " +
+                  std::to_string(kernel.writes()) + " operands, the launch has " + std::to_string(launch.reads_size()) +
+                  " + " + std::to_string(launch.writes_size()));
+  if (launch.extent() < 0 || launch.grain() < 1)
+    return refuse("extent " + std::to_string(launch.extent()) + ", grain " + std::to_string(launch.grain()));
+  uint64_t scratch = kernel.scratch_bytes() * plan_.threads_max(); // cannot wrap: checkKernels
+  if (launch.scratch().bytes() != scratch)
+    return refuse("scratch of " + std::to_string(launch.scratch().bytes()) + " bytes; kernel '" +
+                  printable(kernel.symbol()) + "' needs " + std::to_string(scratch));
+  return touch(launch.reads(), launch.writes(), &launch.scratch(), inRepeat);
+}
+
+Status EntryVerifier::touch(const Slices &reads, const Slices &writes, const plan::Slice *scratch, bool inRepeat) {
+  for (const plan::Slice &slice : reads)
+    LOWTIDE_TRY(checkSlice(plan_, slice));
+  for (int i = 0; i < writes.size(); ++i) {
+    LOWTIDE_TRY(checkSlice(plan_, writes[i]));
+    for (int j = 0; j < i; ++j)
+      if (overlap(writes[i], writes[j]))
+        return refuse("two of its results overlap");
+    for (const plan::Slice &slice : reads)
+      if (overlap(writes[i], slice) && !sameRange(writes[i], slice))
+        return refuse("a result overlaps an operand without being the same range");
+  }
+  if (scratch && scratch->bytes()) {
+    LOWTIDE_TRY(checkSlice(plan_, *scratch));
+    if (!transient(scratch->arena()))
+      return refuse("workspace outside a transient arena");
+    if (scratch->offset() % workspaceAlignment ||
+        plan_.arenas(static_cast<int>(scratch->arena())).alignment() < workspaceAlignment)
+      return refuse("workspace is not aligned to 64 bytes");
+    for (const Slices *operands : {&reads, &writes})
+      for (const plan::Slice &slice : *operands)
+        if (overlap(*scratch, slice))
+          return refuse("workspace overlaps an operand");
+  }
+  for (const plan::Slice &slice : reads)
+    LOWTIDE_TRY(read(slice));
+  for (const plan::Slice &slice : writes)
+    LOWTIDE_TRY(write(slice, inRepeat));
+  if (scratch && scratch->bytes()) {
+    LOWTIDE_TRY(claim(*scratch));
+    live(scratch->bytes(), index_, index_);
+  }
+  return Status::ok();
+}
+
+Status EntryVerifier::read(const plan::Slice &slice) {
+  if (slice.value() == 0)
+    return refuse("reads a value without a number");
+  Status status;
+  StreamTime now{stream_, clocks_[stream_][stream_]};
+  arenas_[slice.arena()].forEach(
+      slice.offset(), slice.offset() + slice.bytes(), [&](uint64_t begin, ShadowCell &cell) {
+        if (!status.isOk())
+          return;
+        std::string bytes = "bytes " + std::to_string(begin) + "–" + std::to_string(cell.end) + " of arena '" +
+                            printable(plan_.arenas(static_cast<int>(slice.arena())).name()) + "'";
+        if (cell.value == 0)
+          status = refuse("reads value " + std::to_string(slice.value()) + " from undefined " + bytes);
+        else if (cell.value != slice.value())
+          status = refuse("reads value " + std::to_string(slice.value()) + ", but " + bytes + " hold " +
+                          (cell.value >= privateValues ? "a tensor of another entry"
+                                                       : "value " + std::to_string(cell.value)));
+        else if (!happened(cell.writer))
+          status = refuse("reads " + bytes + " without waiting for stream " + std::to_string(cell.writer.stream));
+        cell.lastUse = index_;
+        if (clocks_.size() == 1)
+          return;
+        for (StreamTime &reader : cell.readers)
+          if (reader.stream == stream_) {
+            reader = now;
+            return;
+          }
+        cell.readers.push_back(now);
+      });
+  return status;
+}
+
+/// Takes the bytes for this instruction: everybody who touched them must be done, and they lose their value.
+Status EntryVerifier::claim(const plan::Slice &slice) {
+  Status status;
+  arenas_[slice.arena()].forEach(
+      slice.offset(), slice.offset() + slice.bytes(), [&](uint64_t begin, const ShadowCell &cell) {
+        bool done = happened(cell.writer) &&
+                    std::all_of(cell.readers.begin(), cell.readers.end(), [&](StreamTime r) { return happened(r); });
+        if (!done)
+          status = refuse("overwrites bytes " + std::to_string(begin) + "–" + std::to_string(cell.end) +
+                          " while another stream may still use them");
+        if (cell.value >= privateValues)
+          status = refuse("overwrites '" +
+                          printable(untouchable_[static_cast<size_t>(cell.value - privateValues)]->name()) +
+                          "', which this entry does not list");
+        retire(slice.arena(), begin, cell);
+      });
+  ShadowCell undefined;
+  undefined.writer = {stream_, clocks_[stream_][stream_]};
+  arenas_[slice.arena()].assign(slice.offset(), slice.offset() + slice.bytes(), undefined);
+  return status;
+}
+
+Status EntryVerifier::write(const plan::Slice &slice, bool inRepeat) {
+  if (slice.value() == 0 || slice.value() >= privateValues)
+    return refuse("writes value number " + std::to_string(slice.value()));
+  Status status;
+  uint64_t end = slice.offset() + slice.bytes();
+  if (!inRepeat) {
+    std::vector<Range> &ranges = writers_[slice.value()];
+    for (const Range &range : ranges)
+      if (range.arena == slice.arena() && range.begin < end && slice.offset() < range.end)
+        return refuse("writes value " + std::to_string(slice.value()) + " a second time over the same bytes");
+    if (slice.bytes())
+      ranges.push_back({slice.arena(), slice.offset(), end});
+  }
+  LOWTIDE_TRY(claim(slice));
+  ShadowCell cell;
+  cell.value = slice.value();
+  cell.bornAt = cell.lastUse = index_;
+  cell.writer = {stream_, clocks_[stream_][stream_]};
+  arenas_[slice.arena()].assign(slice.offset(), end, cell);
+  return Status::ok();
+}
+
+Status EntryVerifier::record(uint32_t event, bool inRepeat) {
+  if (event >= events_.size())
+    return refuse("event " + std::to_string(event) + " of " + std::to_string(events_.size()));
+  if (inRepeat)
+    return refuse("events inside a repeat are not supported");
+  if (events_[event].recorded)
+    return refuse("event " + std::to_string(event) + " is recorded twice");
+  events_[event] = {true, clocks_[stream_]};
+  return Status::ok();
+}
+
+Status EntryVerifier::wait(uint32_t event, bool inRepeat) {
+  if (event >= events_.size())
+    return refuse("event " + std::to_string(event) + " of " + std::to_string(events_.size()));
+  if (inRepeat)
+    return refuse("events inside a repeat are not supported");
+  if (!events_[event].recorded)
+    return refuse("waits for event " + std::to_string(event) + " before it is recorded");
+  for (size_t s = 0; s < clocks_.size(); ++s)
+    clocks_[stream_][s] = std::max(clocks_[stream_][s], events_[event].clock[s]);
+  return Status::ok();
+}
+
+Status EntryVerifier::finish() {
+  auto expect = [&](const plan::Binding &binding, uint64_t value) {
+    bool good = true;
+    const plan::Slice &slice = binding.slice();
+    arenas_[slice.arena()].forEach(slice.offset(), slice.offset() + slice.bytes(), [&](uint64_t, ShadowCell &cell) {
+      good &= cell.value == value;
+      cell.lastUse = index_;
+    });
+    return good;
+  };
+  for (const plan::Binding &binding : entry_.bindings()) {
+    // Batch arrays and step scalars are written anew before each step: their bytes may serve another purpose after use.
+    bool reusable = binding.kind() == plan::Binding::BATCH || binding.kind() == plan::Binding::SCALAR;
+    if (!reusable && !expect(binding, binding.final_value()))
+      return refuse("binding '" + printable(binding.name()) + "' does not hold its final value " +
+                    std::to_string(binding.final_value()) + " at the end");
+  }
+  for (size_t i = 0; i < untouchable_.size(); ++i)
+    if (!expect(*untouchable_[i], privateValues + i))
+      return refuse("'" + printable(untouchable_[i]->name()) + "' is overwritten by an entry that does not list it");
+  for (uint32_t arena = 0; arena < arenas_.size(); ++arena)
+    if (transient(arena))
+      arenas_[arena].forEach(0, plan_.arenas(static_cast<int>(arena)).bytes(), [&](uint64_t begin, ShadowCell &cell) {
+        if (cell.value)
+          live(cell.end - begin, cell.bornAt, cell.lastUse);
+      });
+  return Status::ok();
+}
+
+uint64_t EntryVerifier::peakLiveBytes() const {
+  std::vector<LiveChange> changes = liveChanges_;
+  // Ends are at the first index behind: they come before births of the same index.
+  std::sort(changes.begin(), changes.end(), [](const LiveChange &a, const LiveChange &b) {
+    return a.at != b.at ? a.at < b.at : a.born < b.born;
+  });
+  uint64_t now = 0, peak = 0;
+  for (const LiveChange &change : changes) {
+    now = change.born ? now + change.bytes : now - change.bytes;
+    peak = std::max(peak, now);
+  }
+  return peak;
+}
+
+} // namespace
+
+Status verifyEntry(const plan::Plan &plan, const plan::Entry &entry, std::span<const plan::Binding *const> persistent,
+                   VerifyReport::EntryReport &report) {
+  if (entry.streams() > maxStreams || entry.events() > maxEvents)
+    return refuse(std::to_string(entry.streams()) + " streams, " + std::to_string(entry.events()) +
+                  " events; at most 64 and 1000000 are accepted");
+  if (entry.batch() < 0)
+    return refuse("batch of " + std::to_string(entry.batch()) + " samples");
+  EntryVerifier verifier(plan, entry);
+  LOWTIDE_TRY(verifier.start(persistent));
+  LOWTIDE_TRY(verifier.run(entry.instructions(), false, 0));
+  LOWTIDE_TRY(verifier.finish());
+  report.peakLiveBytes = verifier.peakLiveBytes();
+  report.instructions = verifier.instructions();
+  if (entry.peak_live_bytes()) {
+    Checked capacity;
+    for (const plan::Arena &arena : plan.arenas())
+      if (arena.kind() == plan::Arena::TRANSIENT)
+        capacity += arena.bytes();
+    if (!capacity.wrapped() && entry.peak_live_bytes() > capacity.get().value_or(0))
+      return refuse("declares more live bytes (" + std::to_string(entry.peak_live_bytes()) +
+                    ") than its transient arenas have");
+  }
+  return Status::ok();
+}
+
+} // namespace lowtide::rt

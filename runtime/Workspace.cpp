@@ -1,0 +1,40 @@
+//===- Workspace.cpp - what a library call needs, asked before it runs -----===//
+
+#include "runtime/Workspace.h"
+
+#include "runtime/CallShape.h"
+#include "runtime/CheckedMath.h"
+#include "runtime/Verify.h"
+#include "runtime/kernels/ConvPlan.h"
+
+namespace lowtide::rt {
+
+Expected<uint64_t> queryWorkspace(const plan::Call &call) {
+  if (call.callee() == "gemm") {
+    Expected<GemmShape> shape = readGemm(call);
+    if (!shape)
+      return shape.takeStatus();
+    return uint64_t(0);
+  }
+  Expected<ConvShape> shape = readConv(call);
+  if (!shape)
+    return shape.takeStatus();
+  int64_t elements = 0;
+  if (shape->kind == ConvShape::Kind::InputGrad) {
+    elements = packedFilterElements(*shape);
+  } else if (shape->kind == ConvShape::Kind::FilterGrad) {
+    FilterGradCut cut(*shape);
+    elements = cut.parts * cut.partElements(*shape);
+  }
+  Checked bytes = Checked::fromSigned(elements) * elementBytes(shape->dtype);
+  if (!bytes.atMost(uint64_t(1) << 46))
+    return Status(StatusCode::VerifyFailed, "its workspace is too large to count");
+  return alignUp(*bytes.get(), workspaceAlignment);
+}
+
+uint64_t workspaceBytes(const plan::Call &call) {
+  Expected<uint64_t> bytes = queryWorkspace(call);
+  return bytes ? *bytes : 0;
+}
+
+} // namespace lowtide::rt

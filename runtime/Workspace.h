@@ -1,0 +1,29 @@
+//===- Workspace.h - what a library call needs, asked before it runs -------===//
+//
+// The compiler plans the workspace of every call as a buffer like any other; it asks here. The answer is a function of
+// the call's attributes alone: not of the machine, not of the number of threads.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_RUNTIME_WORKSPACE_H
+#define LOWTIDE_RUNTIME_WORKSPACE_H
+
+#include "plan.pb.h"
+#include "runtime/Status.h"
+
+#include <cstdint>
+
+namespace lowtide::rt {
+
+/// Alignment that Call.workspace and Launch.scratch must have, in bytes.
+inline constexpr uint64_t workspaceAlignment = 64;
+
+/// Bytes of Call.workspace that `call` needs, from its callee and attributes (reads and writes are not looked at).
+/// Fails when the callee is unknown or an attribute is missing or out of range.
+Expected<uint64_t> queryWorkspace(const plan::Call &call);
+
+/// The same for a call that is known to be right (the compiler's own): 0 when the query fails.
+uint64_t workspaceBytes(const plan::Call &call);
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_WORKSPACE_H

@@ -1,0 +1,51 @@
+//===- ConvPlan.h - how a convolution is cut into tasks --------------------===//
+//
+// The cut depends on the shape alone, never on the number of threads: so do the workspace and every bit of the result.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_RUNTIME_KERNELS_CONVPLAN_H
+#define LOWTIDE_RUNTIME_KERNELS_CONVPLAN_H
+
+#include "runtime/CallShape.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace lowtide::rt {
+
+/// Rows and columns of the register tile (columns in f32; f64 uses half).
+inline constexpr int64_t tileRows = 6, tileColumns = 16;
+
+constexpr int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// The gradient of the filter is a sum over all images and pixels. It is cut into `parts` partial sums along that sum and
+/// into blocks of `rowsPerBlock` filter positions; the partial sums lie side by side in the workspace and are added in
+/// order.
+struct FilterGradCut {
+  int64_t rows;         ///< channels × filter volume, per group
+  int64_t paddedOut;    ///< output channels per group, rounded up to tileColumns
+  int64_t rowsPerBlock; ///< a multiple of tileRows
+  int64_t blocks;
+  int64_t parts;
+
+  explicit FilterGradCut(const ConvShape &shape) {
+    rows = shape.channels * ConvShape::volume(shape.filter);
+    paddedOut = ceilDiv(shape.outChannels, tileColumns) * tileColumns;
+    rowsPerBlock = 96;
+    blocks = ceilDiv(rows, rowsPerBlock);
+    int64_t pixels = shape.batch * ConvShape::volume(shape.output);
+    int64_t wanted = ceilDiv(16, blocks * shape.groups);
+    parts = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, pixels / 256));
+  }
+  int64_t partElements(const ConvShape &shape) const { return shape.groups * rows * paddedOut; }
+};
+
+/// Elements of the filter when its input channels are turned into tiles of rows: [group][channel tile][out × volume][6].
+inline int64_t packedFilterElements(const ConvShape &shape) {
+  return shape.groups * ceilDiv(shape.channels, tileRows) * tileRows * shape.outChannels *
+         ConvShape::volume(shape.filter);
+}
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_KERNELS_CONVPLAN_H

@@ -1,0 +1,241 @@
+"""The models of this folder as PyTorch modules whose forward returns the loss. Small, and each exercises something else."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class MLP(nn.Module):
+    """Gemm, ReLU, Tanh, cross-entropy."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64), nn.Tanh(), nn.Linear(64, 10))
+
+    def forward(self, x, y):
+        return F.cross_entropy(self.body(x), y)
+
+
+class Logits(nn.Module):
+    """Exported without its loss, as most published models are: only `body` is written."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(1, 8, 3), nn.ELU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(72, 32), nn.Softplus(), nn.Linear(32, 10)
+        )
+
+    def forward(self, x, y):
+        return F.cross_entropy(self.body(x), y)
+
+
+class CNN(nn.Module):
+    """Convolution, batch norm in training form, max pool, mean."""
+
+    def __init__(self):
+        super().__init__()
+        self.c1, self.b1 = nn.Conv2d(1, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16)
+        self.c2, self.b2 = nn.Conv2d(16, 32, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(32)
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, x, y):
+        h = F.max_pool2d(F.relu(self.b1(self.c1(x))), 3, 1, 1)
+        h = F.relu(self.b2(self.c2(h)))
+        return F.cross_entropy(self.head(h.mean((2, 3))), y)
+
+
+class Residual(nn.Module):
+    def __init__(self, cin, cout, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(cin, cout, 3, stride, 1, bias=False), nn.BatchNorm2d(cout)
+        self.conv2, self.bn2 = nn.Conv2d(cout, cout, 3, 1, 1, bias=False), nn.BatchNorm2d(cout)
+        self.skip = nn.Identity()
+        if stride != 1 or cin != cout:
+            self.skip = nn.Sequential(nn.Conv2d(cin, cout, 1, stride, bias=False), nn.BatchNorm2d(cout))
+        nn.init.constant_(self.bn2.weight, 0.2)  # quiet branches: the run is not chaotic and can be compared
+
+    def forward(self, x):
+        h = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        return F.relu(h + self.skip(x))
+
+
+class ResNet(nn.Module):
+    """Residual blocks with stride, seven batch norms."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.norm = nn.Conv2d(1, 12, 3, 1, 1, bias=False), nn.BatchNorm2d(12)
+        self.stages = nn.Sequential(Residual(12, 12, 1), Residual(12, 20, 2))
+        self.pool, self.fc = nn.AdaptiveAvgPool2d(1), nn.Linear(20, 10)
+
+    def forward(self, x, y):
+        h = self.stages(F.relu(self.norm(self.stem(x))))
+        return F.cross_entropy(self.fc(torch.flatten(self.pool(h), 1)), y)
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, dropout):
+        super().__init__()
+        self.heads, self.p = heads, dropout
+        self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = self.qkv(self.ln1(x)).split(c, dim=2)
+        q, k, v = (z.view(b, t, self.heads, c // self.heads).transpose(1, 2) for z in (q, k, v))
+        a = F.scaled_dot_product_attention(q, k, v, dropout_p=self.p if self.training else 0.0, is_causal=True)
+        x = x + self.drop(self.proj(a.transpose(1, 2).reshape(b, t, c)))
+        return x + self.drop(self.down(F.gelu(self.up(self.ln2(x)), approximate="tanh")))
+
+
+class GPT(nn.Module):
+    """Causal attention, tied embedding, GELU (tanh), dropout where asked for."""
+
+    def __init__(self, layers, width, heads, vocab, length, dropout=0.0):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocab, width), nn.Embedding(length, width)
+        self.drop = nn.Dropout(dropout)
+        self.h = nn.ModuleList(Block(width, heads, dropout) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width)
+        self.lm_head = nn.Linear(width, vocab, bias=False)
+        self.lm_head.weight = self.wte.weight
+        for name, p in self.named_parameters():
+            if p.dim() > 1:
+                narrow = math.sqrt(2 * layers) if name.endswith(("proj.weight", "down.weight")) else 1.0
+                nn.init.normal_(p, 0.0, 0.02 / narrow)
+
+    def forward(self, tokens, targets):
+        x = self.drop(self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1])))
+        for block in self.h:
+            x = block(x)
+        logits = self.lm_head(self.ln_f(x))
+        return F.cross_entropy(logits.view(-1, logits.size(-1)), targets.reshape(-1))
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+class LlamaBlock(nn.Module):
+    def __init__(self, width, heads, groups, hidden):
+        super().__init__()
+        self.heads, self.groups, self.size = heads, groups, width // heads
+        self.n1, self.n2 = RMSNorm(width), RMSNorm(width)
+        self.q = nn.Linear(width, heads * self.size, bias=False)
+        self.k = nn.Linear(width, groups * self.size, bias=False)
+        self.v = nn.Linear(width, groups * self.size, bias=False)
+        self.o = nn.Linear(heads * self.size, width, bias=False)
+        self.gate, self.up = nn.Linear(width, hidden, bias=False), nn.Linear(width, hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+
+    def rotate(self, x, cos, sin):
+        a, b = x.chunk(2, -1)
+        return x * cos + torch.cat((-b, a), -1) * sin
+
+    def forward(self, x, cos, sin, mask):
+        b, t, _ = x.shape
+        h = self.n1(x)
+        q = self.rotate(self.q(h).view(b, t, self.heads, self.size).transpose(1, 2), cos, sin)
+        k = self.rotate(self.k(h).view(b, t, self.groups, self.size).transpose(1, 2), cos, sin)
+        v = self.v(h).view(b, t, self.groups, self.size).transpose(1, 2)
+        k, v = (z.repeat_interleave(self.heads // self.groups, 1) for z in (k, v))
+        a = torch.softmax(q @ k.transpose(2, 3) / math.sqrt(self.size) + mask, -1) @ v
+        x = x + self.o(a.transpose(1, 2).reshape(b, t, -1))
+        h = self.n2(x)
+        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+
+
+class Llama(nn.Module):
+    """RMS norm, rotary embedding, grouped-query attention, SwiGLU, an untied head; buffers that must stay frozen."""
+
+    def __init__(self, layers=2, width=48, heads=4, groups=2, hidden=96, vocab=96, length=32):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, width)
+        self.layers = nn.ModuleList(LlamaBlock(width, heads, groups, hidden) for _ in range(layers))
+        self.norm, self.head = RMSNorm(width), nn.Linear(width, vocab, bias=False)
+        half = width // heads // 2
+        angle = torch.arange(length)[:, None] * 10000.0 ** (-torch.arange(half) / half)
+        self.register_buffer("cos", torch.cat((angle, angle), 1).cos(), persistent=False)
+        self.register_buffer("sin", torch.cat((angle, angle), 1).sin(), persistent=False)
+        self.register_buffer("mask", torch.full((length, length), -1e9).triu(1), persistent=False)
+        nn.init.normal_(self.embed.weight, std=0.02)
+
+    def forward(self, tokens, targets):
+        x = self.embed(tokens)
+        for layer in self.layers:
+            x = layer(x, self.cos, self.sin, self.mask)
+        return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), targets.flatten())
+
+
+class DLRM(nn.Module):
+    """Embeddings, a dense tower, pairwise dot products, a top tower, binary cross-entropy."""
+
+    sizes = (1000, 200, 50, 2000)
+
+    def __init__(self, d=16):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Embedding(n, d) for n in self.sizes)
+        self.bottom = nn.Sequential(nn.Linear(13, 64), nn.ReLU(), nn.Linear(64, d), nn.ReLU())
+        n = len(self.sizes) + 1
+        self.register_buffer("pairs", torch.tensor([i * n + j for i in range(n) for j in range(i)]), persistent=False)
+        self.top = nn.Sequential(nn.Linear(d + n * (n - 1) // 2, 64), nn.ReLU(), nn.Linear(64, 1))
+
+    def forward(self, dense, sparse, label):
+        b = self.bottom(dense)
+        z = torch.stack([b] + [t(sparse[:, i]) for i, t in enumerate(self.tables)], 1)
+        dots = torch.bmm(z, z.transpose(1, 2)).flatten(1)[:, self.pairs]
+        return F.binary_cross_entropy_with_logits(self.top(torch.cat([b, dots], 1)).squeeze(1), label)
+
+
+class ResBlock(nn.Module):
+    def __init__(self, cin, cout, emb):
+        super().__init__()
+        self.n1, self.c1 = nn.GroupNorm(4, cin), nn.Conv2d(cin, cout, 3, padding=1)
+        self.t = nn.Linear(emb, cout)
+        self.n2, self.c2 = nn.GroupNorm(4, cout), nn.Conv2d(cout, cout, 3, padding=1)
+        self.skip = nn.Conv2d(cin, cout, 1) if cin != cout else nn.Identity()
+
+    def forward(self, x, e):
+        h = self.c1(F.silu(self.n1(x))) + self.t(F.silu(e))[:, :, None, None]
+        return self.skip(x) + self.c2(F.silu(self.n2(h)))
+
+
+class UNet(nn.Module):
+    """A small denoising U-Net: long skips, group norm, transposed convolution, resize, attention at the bottom."""
+
+    def __init__(self, w=16, emb=32):
+        super().__init__()
+        self.emb = emb
+        self.time = nn.Sequential(nn.Linear(emb, emb), nn.SiLU(), nn.Linear(emb, emb))
+        self.inp = nn.Conv2d(1, w, 3, padding=1)
+        self.d1, self.down1 = ResBlock(w, w, emb), nn.Conv2d(w, 2 * w, 3, stride=2, padding=1)
+        self.d2, self.down2 = ResBlock(2 * w, 2 * w, emb), nn.AvgPool2d(2)
+        self.mid = ResBlock(2 * w, 2 * w, emb)
+        self.attn = nn.MultiheadAttention(2 * w, 4, batch_first=True)
+        self.u2, self.m2 = nn.ConvTranspose2d(2 * w, 2 * w, 4, stride=2, padding=1), ResBlock(4 * w, 2 * w, emb)
+        self.m1 = ResBlock(3 * w, w, emb)
+        self.out = nn.Sequential(nn.GroupNorm(4, w), nn.SiLU(), nn.Conv2d(w, 1, 3, padding=1))
+
+    def forward(self, noisy, t, noise):
+        f = torch.exp(-math.log(1000.0) * torch.arange(self.emb // 2, dtype=noisy.dtype) / (self.emb // 2))
+        a = t[:, None] * f[None]
+        e = self.time(torch.cat([a.sin(), a.cos()], 1))
+        s1 = self.d1(self.inp(noisy), e)
+        s2 = self.d2(self.down1(s1), e)
+        h = self.mid(self.down2(s2), e)
+        b, c, y, x = h.shape
+        z = h.flatten(2).transpose(1, 2)
+        h = h + self.attn(z, z, z, need_weights=False)[0].transpose(1, 2).reshape(b, c, y, x)
+        h = self.m2(torch.cat([self.u2(h), s2], 1), e)
+        h = self.m1(torch.cat([F.interpolate(h, scale_factor=2.0, mode="nearest"), s1], 1), e)
+        return F.mse_loss(self.out(h), noise)

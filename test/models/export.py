@@ -1,0 +1,117 @@
+"""Make the models of this folder again: export.py [<folder>...] (in the environment of `tools/dev setup --oracles`).
+
+Weights come from seed 0 and need not be those of the committed files; the record is written anew with them. The rows in
+data.npz are kept where they exist: the digits are the UCI handwritten digits, everything else is synthetic.
+"""
+
+import pathlib
+import sys
+
+import numpy
+import torch
+
+import definitions as d
+from recording import record
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+DYNAMO = {"exporter": "dynamo"}
+SCRIPT = {"exporter": "torchscript", "mode": "train", "opset": 17}
+ADAMW = dict(optimizer="adamw", options=dict(lr=1e-3, betas=[0.9, 0.95], eps=1e-8, weight_decay=0.1))
+
+
+def rows_of(folder):
+    with numpy.load(HERE / folder / "data.npz") as data:
+        return {name: data[name] for name in data.files}
+
+
+def text(rows, length, vocab):
+    """A language that can be learned: each token is a fixed function of the one before, with some noise."""
+    g = numpy.random.default_rng(0)
+    follow = g.permutation(vocab)
+    x = numpy.zeros((rows, length + 1), numpy.int64)
+    x[:, 0] = g.integers(0, vocab, rows)
+    for t in range(length):
+        x[:, t + 1] = numpy.where(g.random(rows) < 0.2, g.integers(0, vocab, rows), follow[x[:, t]])
+    return {"tokens": x[:, :-1].copy(), "targets": x[:, 1:].copy()}
+
+
+def settled(module):
+    """Move vectors off their constant initial values, as in any model that has trained before.
+
+    The default exporter merges bit-equal initializers: fresh layer norms (all ones, all zeros) then share one tensor.
+    gpt-tiny is exported without this, so that the merging has to be undone.
+    """
+    with torch.no_grad():
+        for p in module.parameters():
+            if p.dim() == 1:
+                p.add_(0.02 * torch.randn(p.shape))
+    return module
+
+
+def mlp_digits(folder):
+    spec = dict(batch=64, steps=112, optimizer="sgd", options=dict(lr=0.1, momentum=0.9))
+    files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="opset23.onnx", opset=23), dict(SCRIPT, file="torchscript.onnx"),
+             dict(SCRIPT, file="torchscript-folded.onnx", mode="eval", fold=True, opset=13)]  # fmt: skip
+    record(folder, settled(d.MLP()), rows_of("mlp-digits"), spec, files)
+
+
+def logits_only(folder):
+    options = dict(lr=2e-3, betas=[0.9, 0.999], eps=1e-8, weight_decay=1e-3)
+    loss = dict(kind="cross_entropy", logits="logits", labels="y")
+    spec = dict(batch=32, steps=20, optimizer="adam", options=options, loss=loss)
+    record(folder, settled(d.Logits()), rows_of("logits-only"), spec, [dict(DYNAMO, file="model.onnx"), dict(SCRIPT, file="torchscript.onnx")])
+
+
+def cnn_digits(folder):
+    spec = dict(batch=32, steps=20, optimizer="sgd", options=dict(lr=0.05, momentum=0.9, nesterov=True, weight_decay=5e-4))
+    files = [dict(SCRIPT, file="model.onnx"), dict(DYNAMO, file="dynamo.onnx", optimize=False), dict(DYNAMO, file="dynamo-folded.onnx")]
+    record(folder, settled(d.CNN()), rows_of("cnn-digits"), spec, files)
+
+
+def resnet_tiny(folder):
+    spec = dict(batch=16, steps=12, optimizer="sgd", options=dict(lr=0.01, momentum=0.9, weight_decay=1e-4))
+    files = [dict(DYNAMO, file="model.onnx", optimize=False), dict(SCRIPT, file="torchscript.onnx")]
+    data = {name: rows[:192] for name, rows in rows_of("cnn-digits").items()}
+    record(folder, settled(d.ResNet()), data, spec, files)
+
+
+def gpt_tiny(folder):
+    files = [dict(DYNAMO, file="model.onnx", optimize=False), dict(DYNAMO, file="default.onnx"),
+             dict(DYNAMO, file="opset23.onnx", opset=23), dict(SCRIPT, file="torchscript.onnx")]  # fmt: skip
+    record(folder, d.GPT(2, 48, 4, 96, 32), text(128, 32, 96), dict(batch=8, steps=20, **ADAMW), files)
+
+
+def llama_tiny(folder):
+    files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="opset23.onnx", opset=23),
+             dict(DYNAMO, file="unoptimized.onnx", optimize=False), dict(SCRIPT, file="torchscript.onnx")]  # fmt: skip
+    record(folder, settled(d.Llama()), text(128, 32, 96), dict(batch=8, steps=20, **ADAMW), files)
+
+
+def gpt_dropout(folder):
+    options = dict(lr=3e-3, betas=[0.9, 0.95], eps=1e-8, weight_decay=0.1)
+    files = [dict(DYNAMO, file="model.onnx", mode="train"), dict(SCRIPT, file="torchscript.onnx")]
+    module = d.GPT(2, 64, 4, 256, 64, dropout=0.2)
+    record(folder, module, rows_of("gpt-dropout"), dict(batch=8, steps=20, optimizer="adamw", options=options), files, stochastic=True)
+
+
+def dlrm_mini(folder):
+    spec = dict(batch=64, steps=20, optimizer="adagrad", options=dict(lr=0.05, eps=1e-10))
+    record(folder, settled(d.DLRM()), rows_of("dlrm-mini"), spec, [dict(DYNAMO, file="model.onnx"), dict(SCRIPT, file="torchscript.onnx")])
+
+
+def unet_mini(folder):
+    options = dict(lr=1e-3, betas=[0.9, 0.999], eps=1e-8, weight_decay=0.01)
+    record(folder, settled(d.UNet()), rows_of("unet-mini"), dict(batch=8, steps=20, optimizer="adamw", options=options), [dict(DYNAMO, file="model.onnx")])
+
+
+MAKERS = {f.__name__.replace("_", "-"): f for f in (
+    mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
+)}  # fmt: skip
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or MAKERS:
+        if name not in MAKERS:
+            sys.exit(f"error: no model '{name}'\nnote: one of: {', '.join(MAKERS)}")
+        torch.manual_seed(0)
+        MAKERS[name](HERE / name)

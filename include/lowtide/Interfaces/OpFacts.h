@@ -47,6 +47,7 @@ enum class OpFamily : uint8_t {
   Constant,
   Attention,
   Optimizer,
+  Fusion, ///< a group of ops that is one kernel
 };
 
 /// Facts that hold for every instance of an op.

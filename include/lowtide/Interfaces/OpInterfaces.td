@@ -42,6 +42,25 @@ def ReductionInterface : OpInterface<"ReductionInterface"> {
   ];
 }
 
+def ScatterInterface : OpInterface<"ScatterInterface"> {
+  let description = [{
+    An op that adds the elements of one operand into a zero-filled result at computed positions. The order of additions
+    is the updates' row-major order; its element description computes the same sums by search. Dimensions that
+    `emitTarget` passes through unchanged may be divided among threads, the others may not.
+  }];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"Number of the operand whose elements are added.", "unsigned", "getUpdatesOperand", (ins)>,
+    InterfaceMethod<"Emits whether the update at `updateIndex` lands in the result, and the index where it does "
+                    "(in bounds in any case, so that it may be computed before the test).",
+      "::mlir::Value", "emitTarget",
+      (ins "::lowtide::ElementBuilder &":$builder, "::mlir::ValueRange":$updateIndex,
+           "::llvm::SmallVectorImpl<::mlir::Value> &":$target)>,
+    InterfaceMethod<"For each dimension of the result, the dimension of the updates that it copies; -1 where an index "
+                    "decides.", "::llvm::SmallVector<int64_t>", "getPassedDims", (ins)>,
+  ];
+}
+
 def DifferentiableInterface : OpInterface<"DifferentiableInterface"> {
   let description = [{Reverse-mode derivative: writes the cotangents of the operands, given those of the results.}];
   let cppNamespace = "::lowtide";

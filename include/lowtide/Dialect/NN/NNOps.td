@@ -6,5 +6,6 @@ include "lowtide/Dialect/NN/Elementwise.td"
 include "lowtide/Dialect/NN/Movement.td"
 include "lowtide/Dialect/NN/Reduction.td"
 include "lowtide/Dialect/NN/Contraction.td"
+include "lowtide/Dialect/NN/Kernel.td"
 
 #endif

@@ -14,6 +14,8 @@ namespace lowtide::nn {
 uint64_t countElements(mlir::Type type);
 uint64_t countResultElements(mlir::Operation *op);
 uint64_t dotFlops(DotOp op);
+/// Sum over the ops of a region that state their cost.
+uint64_t countFlops(mlir::Region &region);
 
 /// The type that scalar code uses for the elements of a tensor: unsigned integers become signless.
 mlir::Type scalarType(mlir::Value tensor);

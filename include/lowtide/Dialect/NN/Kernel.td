@@ -1,0 +1,45 @@
+// nn: the unit of code generation: a group of ops that becomes one machine kernel.
+#ifndef LOWTIDE_NN_KERNEL
+#define LOWTIDE_NN_KERNEL
+
+include "lowtide/Dialect/NN/NNBase.td"
+
+def NN_KernelOp : NN_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
+  let summary = "ops that are computed together, in one machine kernel";
+  let description = [{
+    The body computes the results from the operands, which it sees as block arguments of the same types. `emitter` names
+    the loop nest that code generation builds: "loop", "row", "column", "scatter" or "single" (docs/rationale/kernels.md).
+
+    ```mlir
+    %r:2 = nn.kernel "loop" (%a = %x, %b = %w) : (tensor<8x4xf32>, tensor<4xf32>) -> (tensor<8x4xf32>, tensor<f32>) {
+      …
+      nn.yield %u, %v : tensor<8x4xf32>, tensor<f32>
+    }
+    ```
+  }];
+  let family = "Fusion";
+  let arguments = (ins StrAttr:$emitter, Variadic<AnyType>:$captures);
+  let results = (outs Variadic<AnyType>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let skipDefaultBuilders = 1;
+  let builders = [
+    // The body gets one block with an argument per operand, and no terminator.
+    OpBuilder<(ins "::llvm::StringRef":$emitter, "::mlir::ValueRange":$operands, "::mlir::TypeRange":$results)>,
+  ];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let flops = [{ return ::lowtide::nn::countFlops(getBody()); }];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+    YieldOp getYield();
+  }];
+}
+
+def NN_YieldOp : Op<NN_Dialect, "yield", [Pure, Terminator, HasParent<"KernelOp">]> {
+  let summary = "names the results of a kernel";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif

@@ -1,0 +1,84 @@
+//===- Kernel.cpp - nn.kernel: syntax and verification ----------*- C++ -*-===//
+//
+// The region op that code generation turns into one machine kernel.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Dialect/NN/RecordSupport.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::nn;
+
+uint64_t nn::countFlops(Region &region) {
+  uint64_t flops = 0;
+  for (Operation &op : region.getOps())
+    if (auto facts = dyn_cast<FactsInterface>(op))
+      flops += facts.getFlops();
+  return flops;
+}
+
+YieldOp KernelOp::getYield() { return cast<YieldOp>(getBlock()->getTerminator()); }
+
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef emitter, ValueRange operands,
+                     TypeRange results) {
+  state.addAttribute("emitter", builder.getStringAttr(emitter));
+  state.addOperands(operands);
+  state.addTypes(results);
+  Block &block = state.addRegion()->emplaceBlock();
+  for (Value operand : operands)
+    block.addArgument(operand.getType(), operand.getLoc());
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr emitter;
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  auto parseCapture = [&]() -> ParseResult {
+    return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+                   parser.parseOperand(operands.emplace_back()));
+  };
+  FunctionType type;
+  SMLoc operandsLoc;
+  if (parser.parseAttribute(emitter, "emitter", result.attributes) || parser.getCurrentLocation(&operandsLoc) ||
+      parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseCapture) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseColonType(type))
+    return failure();
+  if (type.getNumInputs() != operands.size())
+    return parser.emitError(operandsLoc) << operands.size() << " operands, but " << type.getNumInputs() << " types";
+  for (auto [argument, inputType] : llvm::zip(arguments, type.getInputs()))
+    argument.type = inputType;
+  result.addTypes(type.getResults());
+  return failure(parser.resolveOperands(operands, type.getInputs(), operandsLoc, result.operands) ||
+                 parser.parseRegion(*result.addRegion(), arguments));
+}
+
+void KernelOp::print(OpAsmPrinter &p) {
+  p << ' ' << getEmitterAttr() << " (";
+  llvm::interleaveComma(llvm::zip(getBlock()->getArguments(), getOperands()), p, [&](auto capture) {
+    p << std::get<0>(capture) << " = " << std::get<1>(capture);
+  });
+  p << ')';
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"emitter"});
+  p << " : ";
+  p.printFunctionalType(getOperandTypes(), getResultTypes());
+  p << ' ';
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult KernelOp::verify() {
+  if (!llvm::is_contained({"loop", "row", "column", "scatter", "single"}, getEmitter()))
+    return emitOpError() << "has emitter \"" << getEmitter()
+                         << "\"; emitters are \"loop\", \"row\", \"column\", \"scatter\", \"single\"";
+  if (getBlock()->getArgumentTypes() != getOperandTypes())
+    return emitOpError("needs one block argument per operand, of the same type");
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  auto yield = dyn_cast_or_null<YieldOp>(getBlock()->empty() ? nullptr : &getBlock()->back());
+  if (!yield)
+    return emitOpError("must end with nn.yield");
+  if (yield.getOperandTypes() != getResultTypes())
+    return yield.emitOpError("yields other types than the kernel's results");
+  return success();
+}

@@ -1,15 +1,23 @@
 """Command table of tools/dev: one row per command, each implemented in the module of its name."""
 
 import importlib
+import os
+import pathlib
+import subprocess
 import sys
 
 # name -> (module, one line of help)
 COMMANDS = {
     "setup": ("dependencies", "install what the build needs (--oracles: also PyTorch and friends for tests that compare)"),
     "build": ("build", "configure and build; further arguments are ninja targets"),
-    "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
+    "demo": ("demo", "set up, build, train a small model and draw what happened"),
     "check": ("check", "set up, build, run all tests; the last line is 'N passed, N failed'"),
+    "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
+    "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
 }
+
+# Commands that compare numbers run in the private environment that holds numpy.
+NUMERIC = {"demo", "judge", "bench"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 
@@ -27,9 +35,14 @@ def main(argv):
     if argv[0] not in COMMANDS:
         print(f"error: unknown command '{argv[0]}'\nnote: one of: {', '.join(COMMANDS)}", file=sys.stderr)
         return 1
-    module = importlib.import_module("devkit." + COMMANDS[argv[0]][0])
     try:
-        return module.main(argv[1:])
+        if argv[0] in NUMERIC and not {"-h", "--help"} & set(argv):
+            from devkit import dependencies
+
+            python = dependencies.environment("tools")
+            if pathlib.Path(sys.prefix).resolve() != python.parents[1].resolve():
+                return subprocess.run([python, "-m", "devkit", *argv], env=dict(os.environ)).returncode
+        return importlib.import_module("devkit." + COMMANDS[argv[0]][0]).main(argv[1:])
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -23,10 +23,7 @@ F64_RELATIVE, F64_OF_F32 = 1e-6, 0.1
 # A run that depends on its seed: our mean over `SEEDS` lies within this many standard errors of the recorded mean.
 SEEDS, STANDARD_ERRORS = 8, 3.0
 
-OPTION_FLAGS = {
-    "lr": "--lr={}", "eps": "--eps={}", "weight_decay": "--weight-decay={}", "momentum": "--momentum={}",
-    "dampening": "--dampening={}", "initial_accumulator_value": "--initial-accumulator={}", "lr_decay": "--lr-decay={}",
-}  # fmt: skip
+OPTION_FLAGS = {"lr": "--lr", "eps": "--eps", "weight_decay": "--weight-decay", "momentum": "--momentum"}
 
 
 class Record:
@@ -52,13 +49,13 @@ class Record:
         flags = [f"--optimizer={self.train['optimizer']}"]
         for key, value in self.train["options"].items():
             if key == "betas":
-                flags += [f"--beta1={value[0]!r}", f"--beta2={value[1]!r}"]
+                flags.append("--betas=" + ",".join(map(repr, value)))
             elif key == "nesterov":
                 flags += ["--nesterov"] if value else []
             elif key in OPTION_FLAGS:
-                flags.append(OPTION_FLAGS[key].format(repr(value)))
-            else:
-                raise ValueError(f"train.json: unknown optimizer option '{key}'")
+                flags.append(f"{OPTION_FLAGS[key]}={value!r}")
+            elif value:  # PyTorch's other options are off unless they say something
+                raise ValueError(f"train.json: optimizer option '{key}' = {value!r} has no flag")
         loss = self.train.get("loss")
         if loss:
             labels = loss.get("labels", loss.get("targets"))

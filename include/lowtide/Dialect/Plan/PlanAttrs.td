@@ -1,0 +1,47 @@
+// The plan dialect, its slices and its enumerations.
+#ifndef LOWTIDE_PLAN_ATTRS
+#define LOWTIDE_PLAN_ATTRS
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Plan_Dialect : Dialect {
+  let name = "plan";
+  let cppNamespace = "::lowtide::plan";
+  let summary = "what the machine does in one step, byte by byte";
+  let description = [{
+    A flat imperative program over slices of arenas, one to one with `runtime/plan.proto`. Every write gives its bytes a
+    new value number and every read repeats the number that it expects.
+
+    Before `plan-place`, a slice may lie in a `plan.buffer`, which has no address yet.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def Plan_SliceAttr : AttrDef<Plan_Dialect, "Slice"> {
+  let mnemonic = "slice";
+  let summary = "a range of an arena (or of a buffer without address) that holds one value";
+  let description = [{`@arena[offset + bytes] : value`. Bytes are counted from the start of the arena or buffer.}];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$arena, "uint64_t":$offset, "uint64_t":$bytes, "uint64_t":$value);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Plan_SliceArray : TypedArrayAttrBase<Plan_SliceAttr, "slices">;
+
+class Plan_Enum<string name, string text, list<I32EnumAttrCase> cases> : I32EnumAttr<name, text, cases> {
+  let cppNamespace = "::lowtide::plan";
+}
+
+// Numbers as in plan.proto.
+def Plan_ArenaKind : Plan_Enum<"ArenaKind", "what an arena is for", [
+  I32EnumAttrCase<"Params", 1, "params">, I32EnumAttrCase<"State", 2, "state">,
+  I32EnumAttrCase<"Transient", 3, "transient">, I32EnumAttrCase<"IO", 4, "io">]>;
+
+def Plan_BindingKind : Plan_Enum<"BindingKind", "what a bound tensor is", [
+  I32EnumAttrCase<"Param", 1, "param">, I32EnumAttrCase<"State", 2, "state">,
+  I32EnumAttrCase<"Constant", 3, "constant">, I32EnumAttrCase<"Batch", 4, "batch">,
+  I32EnumAttrCase<"Scalar", 5, "scalar">, I32EnumAttrCase<"Metric", 6, "metric">,
+  I32EnumAttrCase<"Output", 7, "output">]>;
+
+#endif

@@ -1,0 +1,144 @@
+// The plan dialect's ops: one per message of runtime/plan.proto, and `plan.buffer`.
+#ifndef LOWTIDE_PLAN_OPS
+#define LOWTIDE_PLAN_OPS
+
+include "lowtide/Dialect/Plan/PlanAttrs.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
+
+def Plan_ModuleOp : Plan_Op<"module", [IsolatedFromAbove, SymbolTable, NoTerminator, SingleBlock]> {
+  let summary = "everything that an artifact does: arenas, kernels, sources, programs";
+  let arguments = (ins I64Attr:$format_version, StrAttr:$producer, StrAttr:$target, I64Attr:$threads_max,
+    StrAttr:$model_digest, OptionalAttr<DictionaryAttr>:$schedule, OptionalAttr<DictionaryAttr>:$optimizer);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block &getBlock() { return getBody().front(); }
+  }];
+}
+
+def Plan_ArenaOp : Plan_Op<"arena", [HasParent<"ModuleOp">, Symbol]> {
+  let summary = "one allocation of the runtime, made when an artifact is bound";
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_ArenaKind:$kind, I64Attr:$bytes, I64Attr:$alignment,
+    DefaultValuedAttr<I64Attr, "0">:$image_bytes);
+  let assemblyFormat = [{
+    $sym_name $kind `bytes` $bytes `align` $alignment (`image` $image_bytes^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_KernelOp : Plan_Op<"kernel", [HasParent<"ModuleOp">, Symbol]> {
+  let summary = "a generated kernel of the artifact's code section";
+  let description = [{`scratch_bytes` are needed per executing thread.}];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$reads, I64Attr:$writes,
+    DefaultValuedAttr<I64Attr, "0">:$scratch_bytes, DefaultValuedAttr<StrAttr, "\"\"">:$description);
+  let assemblyFormat = [{
+    $sym_name `reads` $reads `writes` $writes (`scratch` $scratch_bytes^)? ($description^)? attr-dict
+  }];
+}
+
+def Plan_SourceOp : Plan_Op<"source", [HasParent<"ModuleOp">]> {
+  let summary = "where a parameter came from in the user's file";
+  let description = [{
+    `fields`: initializer, original_dims, permutation, tied_names, module_path, slice_axis, slice_start, slice_size,
+    random_init; absent ones are empty or zero.
+  }];
+  let arguments = (ins StrAttr:$name, DictionaryAttr:$fields);
+  let assemblyFormat = "$name $fields attr-dict";
+  let hasVerifier = 1;
+}
+
+def Plan_ProgramOp : Plan_Op<"program", [HasParent<"ModuleOp">, Symbol, NoTerminator, SingleBlock]> {
+  let summary = "a named entry: bindings, then instructions in order of execution";
+  let arguments = (ins SymbolNameAttr:$sym_name, DefaultValuedAttr<I64Attr, "0">:$batch,
+    DefaultValuedAttr<I64Attr, "0">:$peak_live_bytes, DefaultValuedAttr<I64Attr, "1">:$streams,
+    DefaultValuedAttr<I64Attr, "0">:$events);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `batch` $batch `peak` $peak_live_bytes (`streams` $streams^)? (`events` $events^)?
+    attr-dict-with-keyword $body
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::Block &getBlock() { return getBody().front(); }
+  }];
+}
+
+def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
+  let summary = "bytes of a transient arena that have no address yet; `plan-place` gives one";
+  let description = [{
+    Slices name the buffer where they would name an arena. `kept` buffers hold their value to the end of the program.
+  }];
+  let arguments = (ins StrAttr:$name, FlatSymbolRefAttr:$arena, I64Attr:$bytes, UnitAttr:$kept);
+  let assemblyFormat = "$name `in` $arena `bytes` $bytes (`kept` $kept^)? attr-dict";
+}
+
+def Plan_BindingOp : Plan_Op<"binding", [HasParent<"ProgramOp">]> {
+  let summary = "a named tensor that the user binds, reads or saves";
+  let description = [{
+    The slice carries the value number at the start of the program (0: undefined until written); `final_value` is the one
+    at its end. `initial` fills a state that has no image.
+  }];
+  let arguments = (ins Plan_BindingKind:$kind, StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, Plan_SliceAttr:$slice,
+    I64Attr:$final_value, DefaultValuedAttr<F64Attr, "0.0">:$initial, UnitAttr:$from_image,
+    DefaultValuedAttr<I64Attr, "-1">:$batch_dim, DefaultValuedAttr<StrAttr, "\"\"">:$group);
+  let assemblyFormat = [{
+    $kind $name $type custom<Slice>($slice) `->` $final_value (`initial` $initial^)? (`from_image` $from_image^)?
+    (`batch_dim` $batch_dim^)? (`group` $group^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+// Instructions carry their stream, the ONNX node or module path responsible for them, and their cost.
+class Plan_Instruction<string mnemonic, dag extra, list<Trait> traits = []>
+    : Plan_Op<mnemonic, !listconcat(traits, [ParentOneOf<["ProgramOp", "RepeatOp"]>])> {
+  let arguments = !con(extra, (ins DefaultValuedAttr<I64Attr, "0">:$stream, DefaultValuedAttr<StrAttr, "\"\"">:$where,
+    DefaultValuedAttr<I64Attr, "0">:$flops));
+}
+
+defvar instructionTail = " (`stream` $stream^)? (`flops` $flops^)? (`at` $where^)? attr-dict";
+
+def Plan_LaunchOp : Plan_Instruction<"launch", (ins FlatSymbolRefAttr:$kernel, Plan_SliceArray:$reads,
+    Plan_SliceArray:$writes, I64Attr:$extent, I64Attr:$grain, OptionalAttr<Plan_SliceAttr>:$scratch)> {
+  let summary = "runs a generated kernel over its iteration space";
+  let assemblyFormat = !strconcat("$kernel `reads` custom<Slices>($reads) `writes` custom<Slices>($writes) `extent` $extent `grain` "
+    "$grain custom<Scratch>($scratch)", instructionTail);
+}
+
+def Plan_CallOp : Plan_Instruction<"call", (ins StrAttr:$callee, DictionaryAttr:$options, Plan_SliceArray:$reads,
+    Plan_SliceArray:$writes, OptionalAttr<Plan_SliceAttr>:$workspace)> {
+  let summary = "calls a library routine; `options` are i64, f64, string or i64-array attributes";
+  let assemblyFormat = !strconcat("$callee $options `reads` custom<Slices>($reads) `writes` custom<Slices>($writes) "
+    "custom<Workspace>($workspace)", instructionTail);
+  let hasVerifier = 1;
+}
+
+def Plan_CopyOp : Plan_Instruction<"copy", (ins Plan_SliceAttr:$source, Plan_SliceAttr:$target)> {
+  let summary = "copies bytes";
+  let assemblyFormat = !strconcat("custom<Slice>($source) `to` custom<Slice>($target)", instructionTail);
+}
+
+def Plan_FillOp : Plan_Instruction<"fill", (ins Plan_SliceAttr:$target, I64Attr:$pattern, I64Attr:$pattern_bytes)> {
+  let summary = "writes a pattern of 1, 2, 4 or 8 bytes over a slice";
+  let assemblyFormat = !strconcat("custom<Slice>($target) `pattern` $pattern `of` $pattern_bytes", instructionTail);
+}
+
+def Plan_RecordOp : Plan_Instruction<"record", (ins I64Attr:$event)> {
+  let summary = "marks a moment of the stream";
+  let assemblyFormat = !strconcat("$event", instructionTail);
+}
+
+def Plan_WaitOp : Plan_Instruction<"wait", (ins I64Attr:$event)> {
+  let summary = "makes the stream wait for a recorded moment of another";
+  let assemblyFormat = !strconcat("$event", instructionTail);
+}
+
+def Plan_RepeatOp : Plan_Instruction<"repeat", (ins I64Attr:$count), [NoTerminator, SingleBlock]> {
+  let summary = "runs its body several times";
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = !strconcat("$count $body", instructionTail);
+}
+
+#endif

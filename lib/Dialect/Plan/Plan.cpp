@@ -1,0 +1,312 @@
+//===- Plan.cpp - syntax and invariants of the plan dialect ---------------===//
+//
+// Registration, the form of slices, verifiers of single ops. What a program
+// reads and writes is proved by the plan verifier, not here.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Dialect/Plan/Plan.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::plan;
+
+//===----------------------------------------------------------------------===//
+// Slices: `@arena[offset + bytes] : value`
+//===----------------------------------------------------------------------===//
+
+static SliceAttr parseSliceBody(AsmParser &parser) {
+  StringAttr arena;
+  uint64_t offset, bytes, value;
+  if (parser.parseSymbolName(arena) || parser.parseLSquare() ||
+      parser.parseInteger(offset) || parser.parsePlus() ||
+      parser.parseInteger(bytes) || parser.parseRSquare() ||
+      parser.parseColon() || parser.parseInteger(value))
+    return {};
+  return SliceAttr::get(parser.getContext(), FlatSymbolRefAttr::get(arena),
+                        offset, bytes, value);
+}
+
+static void printSliceBody(AsmPrinter &printer, SliceAttr slice) {
+  printer.printSymbolName(slice.getArena().getValue());
+  printer << '[' << slice.getOffset() << " + " << slice.getBytes()
+          << "] : " << slice.getValue();
+}
+
+Attribute SliceAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  SliceAttr slice = parseSliceBody(parser);
+  return slice && succeeded(parser.parseGreater()) ? slice : SliceAttr();
+}
+
+void SliceAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printSliceBody(printer, *this);
+  printer << '>';
+}
+
+static ParseResult parseSlice(OpAsmParser &parser, SliceAttr &slice) {
+  slice = parseSliceBody(parser);
+  return success(static_cast<bool>(slice));
+}
+
+static void printSlice(OpAsmPrinter &printer, Operation *, SliceAttr slice) {
+  printSliceBody(printer, slice);
+}
+
+static ParseResult parseSlices(OpAsmParser &parser, ArrayAttr &slices) {
+  SmallVector<Attribute> list;
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, [&] {
+        list.push_back(parseSliceBody(parser));
+        return success(static_cast<bool>(list.back()));
+      }))
+    return failure();
+  slices = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+
+static void printSlices(OpAsmPrinter &printer, Operation *, ArrayAttr slices) {
+  printer << '[';
+  llvm::interleaveComma(
+      slices.getAsRange<SliceAttr>(), printer,
+      [&](SliceAttr slice) { printSliceBody(printer, slice); });
+  printer << ']';
+}
+
+static ParseResult parseOptional(OpAsmParser &parser, StringRef keyword,
+                                 SliceAttr &slice) {
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  return parseSlice(parser, slice);
+}
+
+static void printOptional(OpAsmPrinter &printer, StringRef keyword,
+                          SliceAttr slice) {
+  if (!slice)
+    return;
+  printer << keyword << ' ';
+  printSliceBody(printer, slice);
+}
+
+static ParseResult parseScratch(OpAsmParser &parser, SliceAttr &slice) {
+  return parseOptional(parser, "scratch", slice);
+}
+static void printScratch(OpAsmPrinter &printer, Operation *, SliceAttr slice) {
+  printOptional(printer, "scratch", slice);
+}
+static ParseResult parseWorkspace(OpAsmParser &parser, SliceAttr &slice) {
+  return parseOptional(parser, "workspace", slice);
+}
+static void printWorkspace(OpAsmPrinter &printer, Operation *,
+                           SliceAttr slice) {
+  printOptional(printer, "workspace", slice);
+}
+
+//===----------------------------------------------------------------------===//
+// Walks
+//===----------------------------------------------------------------------===//
+
+void plan::forEachSlice(Operation *instruction,
+                        llvm::function_ref<void(Access, SliceAttr)> visit) {
+  auto all = [&](Access access, ArrayAttr slices) {
+    for (SliceAttr slice : slices.getAsRange<SliceAttr>())
+      visit(access, slice);
+  };
+  auto workspace = [&](std::optional<SliceAttr> slice) {
+    if (slice)
+      visit(Access::Workspace, *slice);
+  };
+  llvm::TypeSwitch<Operation *>(instruction)
+      .Case([&](LaunchOp op) {
+        all(Access::Read, op.getReads());
+        all(Access::Write, op.getWrites());
+        workspace(op.getScratch());
+      })
+      .Case([&](CallOp op) {
+        all(Access::Read, op.getReads());
+        all(Access::Write, op.getWrites());
+        workspace(op.getWorkspace());
+      })
+      .Case([&](CopyOp op) {
+        visit(Access::Read, op.getSource());
+        visit(Access::Write, op.getTarget());
+      })
+      .Case([&](FillOp op) { visit(Access::Write, op.getTarget()); });
+}
+
+void plan::mapSlices(Operation *op,
+                     llvm::function_ref<SliceAttr(SliceAttr)> map) {
+  auto mapArray = [&](ArrayAttr slices) {
+    SmallVector<Attribute> mapped;
+    for (SliceAttr slice : slices.getAsRange<SliceAttr>())
+      mapped.push_back(map(slice));
+    return ArrayAttr::get(op->getContext(), mapped);
+  };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](LaunchOp op) {
+        op.setReadsAttr(mapArray(op.getReads()));
+        op.setWritesAttr(mapArray(op.getWrites()));
+        if (op.getScratch())
+          op.setScratchAttr(map(*op.getScratch()));
+      })
+      .Case([&](CallOp op) {
+        op.setReadsAttr(mapArray(op.getReads()));
+        op.setWritesAttr(mapArray(op.getWrites()));
+        if (op.getWorkspace())
+          op.setWorkspaceAttr(map(*op.getWorkspace()));
+      })
+      .Case([&](CopyOp op) {
+        op.setSourceAttr(map(op.getSource()));
+        op.setTargetAttr(map(op.getTarget()));
+      })
+      .Case([&](FillOp op) { op.setTargetAttr(map(op.getTarget())); })
+      .Case([&](BindingOp op) { op.setSliceAttr(map(op.getSlice())); });
+}
+
+bool plan::isInstruction(Operation *op) {
+  return isa<LaunchOp, CallOp, CopyOp, FillOp, RecordOp, WaitOp, RepeatOp>(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+LogicalResult ArenaOp::verify() {
+  uint64_t alignment = getAlignment();
+  if (!llvm::isPowerOf2_64(alignment))
+    return emitOpError("alignment ") << alignment << " is not a power of two";
+  if (uint64_t(getImageBytes()) > uint64_t(getBytes()))
+    return emitOpError("has an image of ")
+           << getImageBytes() << " bytes in " << getBytes() << " bytes";
+  return success();
+}
+
+LogicalResult SourceOp::verify() {
+  for (NamedAttribute field : getFields()) {
+    StringRef name = field.getName();
+    bool known = llvm::StringSwitch<bool>(name)
+                     .Cases({"initializer", "module_path", "random_init"},
+                            isa<StringAttr>(field.getValue()))
+                     .Cases({"original_dims", "permutation"},
+                            isa<DenseI64ArrayAttr>(field.getValue()))
+                     .Case("tied_names", isa<ArrayAttr>(field.getValue()))
+                     .Cases({"slice_axis", "slice_start", "slice_size"},
+                            isa<IntegerAttr>(field.getValue()))
+                     .Default(false);
+    if (!known)
+      return emitOpError("field '") << name << "' is unknown or of wrong type";
+  }
+  return success();
+}
+
+LogicalResult BindingOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  if (!type.hasStaticShape() || !type.getElementType().isIntOrFloat())
+    return emitOpError("type ") << type << " is not a static tensor of numbers";
+  return success();
+}
+
+LogicalResult CallOp::verify() {
+  for (NamedAttribute attribute : getOptions())
+    if (!isa<IntegerAttr, FloatAttr, StringAttr, DenseI64ArrayAttr>(
+            attribute.getValue()))
+      return emitOpError("attribute '")
+             << attribute.getName()
+             << "' is not an i64, f64, string or i64 array";
+  return success();
+}
+
+LogicalResult plan::ModuleOp::verifyRegions() {
+  // Names of what a slice may lie in: arenas, and the program's own buffers.
+  llvm::StringMap<uint64_t> arenas;
+  llvm::StringMap<KernelOp> kernels;
+  for (Operation &op : getBlock()) {
+    if (auto arena = dyn_cast<ArenaOp>(op))
+      arenas[arena.getSymName()] = arena.getBytes();
+    else if (auto kernel = dyn_cast<KernelOp>(op))
+      kernels[kernel.getSymName()] = kernel;
+    else if (!isa<SourceOp, ProgramOp>(op))
+      return op.emitOpError("does not belong into a plan");
+  }
+  for (auto program : getBlock().getOps<ProgramOp>()) {
+    llvm::StringMap<uint64_t> places = arenas;
+    auto check = [&](Operation *op, SliceAttr slice) -> LogicalResult {
+      auto it = places.find(slice.getArena().getValue());
+      if (it == places.end())
+        return op->emitOpError("names arena ")
+               << slice.getArena() << ", which is not there";
+      uint64_t end;
+      if (__builtin_add_overflow(slice.getOffset(), slice.getBytes(), &end) ||
+          end > it->second)
+        return op->emitOpError("slice of ")
+               << slice.getBytes() << " bytes at " << slice.getOffset()
+               << " ends beyond the " << it->second << " bytes of "
+               << slice.getArena();
+      return success();
+    };
+    WalkResult result = program.getBody().walk([&](Operation *op) {
+      if (auto buffer = dyn_cast<BufferOp>(op)) {
+        if (!arenas.contains(buffer.getArena()))
+          return WalkResult(
+              op->emitOpError("names an arena that is not there"));
+        if (!places.try_emplace(buffer.getName(), buffer.getBytes()).second)
+          return WalkResult(op->emitOpError("has a name that is taken"));
+        return WalkResult::advance();
+      }
+      if (auto binding = dyn_cast<BindingOp>(op))
+        return WalkResult(check(op, binding.getSlice()));
+      if (!isInstruction(op))
+        return WalkResult(op->emitOpError("is not an instruction"));
+      LogicalResult slices = success();
+      forEachSlice(op, [&](Access, SliceAttr slice) {
+        if (succeeded(slices))
+          slices = check(op, slice);
+      });
+      auto launch = dyn_cast<LaunchOp>(op);
+      if (failed(slices) || !launch)
+        return WalkResult(slices);
+      auto kernel = kernels.find(launch.getKernel());
+      if (kernel == kernels.end())
+        return WalkResult(op->emitOpError("names kernel '")
+                          << launch.getKernel() << "', which is not there");
+      KernelOp callee = kernel->second;
+      if (launch.getReads().size() != uint64_t(callee.getReads()) ||
+          launch.getWrites().size() != uint64_t(callee.getWrites()))
+        return WalkResult(op->emitOpError("passes ")
+                          << launch.getReads().size() << " + "
+                          << launch.getWrites().size() << " slices to kernel '"
+                          << launch.getKernel() << "', which takes "
+                          << callee.getReads() << " + " << callee.getWrites());
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Registration
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Dialect/Plan/PlanDialect.cpp.inc"
+#include "lowtide/Dialect/Plan/PlanEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "lowtide/Dialect/Plan/PlanAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "lowtide/Dialect/Plan/PlanOps.cpp.inc"
+
+void PlanDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "lowtide/Dialect/Plan/PlanAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lowtide/Dialect/Plan/PlanOps.cpp.inc"
+      >();
+}

@@ -1,0 +1,307 @@
+//===- PlanExport.cpp - plan dialect → runtime/plan.proto -----------------===//
+//
+// One message per op, in the order of the text.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Target/PlanProto.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+using namespace mlir;
+using namespace lowtide;
+
+plan::DType lowtide::getDType(Type type) {
+  if (type.isF64())
+    return plan::F64;
+  if (type.isF32())
+    return plan::F32;
+  if (type.isF16())
+    return plan::F16;
+  if (type.isBF16())
+    return plan::BF16;
+  bool isUnsigned = type.isUnsignedInteger();
+  if (auto integer = dyn_cast<IntegerType>(type))
+    switch (integer.getWidth()) {
+    case 64:
+      return isUnsigned ? plan::U64 : plan::I64;
+    case 32:
+      return isUnsigned ? plan::U32 : plan::I32;
+    case 16:
+      return isUnsigned ? plan::U16 : plan::I16;
+    case 8:
+      return isUnsigned ? plan::U8 : plan::I8;
+    case 1:
+      return plan::BOOL;
+    }
+  return plan::DTYPE_UNSPECIFIED;
+}
+
+uint64_t lowtide::getElementBytes(Type type) {
+  return (type.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+std::string lowtide::serializePlan(const plan::Plan &proto) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    proto.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+namespace {
+
+/// Writes ops into messages; arenas and kernels become indices.
+class Exporter {
+public:
+  Exporter(plan::ModuleOp module, plan::Plan &proto)
+      : module(module), proto(proto) {}
+  LogicalResult run();
+
+private:
+  void slice(plan::SliceAttr from, plan::Slice *to);
+  template <typename Repeated> void slices(ArrayAttr from, Repeated *to) {
+    for (auto attr : from.getAsRange<plan::SliceAttr>())
+      slice(attr, to->Add());
+  }
+  void source(plan::SourceOp op);
+  LogicalResult program(plan::ProgramOp op);
+  LogicalResult binding(plan::BindingOp op, plan::Binding &to);
+  LogicalResult instruction(Operation *op, plan::Instruction &to);
+  void call(plan::CallOp op, plan::Call &to);
+
+  plan::ModuleOp module;
+  plan::Plan &proto;
+  llvm::StringMap<uint32_t> arenas, kernels;
+};
+
+} // namespace
+
+void Exporter::slice(plan::SliceAttr from, plan::Slice *to) {
+  to->set_arena(arenas.lookup(from.getArena().getValue()));
+  to->set_offset(from.getOffset());
+  to->set_bytes(from.getBytes());
+  to->set_value(from.getValue());
+}
+
+void Exporter::source(plan::SourceOp op) {
+  plan::ParameterSource &to = *proto.add_sources();
+  DictionaryAttr fields = op.getFields();
+  auto text = [&](StringRef name) {
+    auto attr = fields.getAs<StringAttr>(name);
+    return attr ? attr.str() : std::string();
+  };
+  auto number = [&](StringRef name) {
+    auto attr = fields.getAs<IntegerAttr>(name);
+    return attr ? attr.getInt() : 0;
+  };
+  auto list = [&](StringRef name) {
+    auto attr = fields.getAs<DenseI64ArrayAttr>(name);
+    return attr ? attr.asArrayRef() : ArrayRef<int64_t>();
+  };
+  to.set_name(op.getName().str());
+  to.set_initializer(text("initializer"));
+  to.set_module_path(text("module_path"));
+  to.set_random_init(text("random_init"));
+  for (int64_t dim : list("original_dims"))
+    to.add_original_dims(dim);
+  for (int64_t dim : list("permutation"))
+    to.add_permutation(dim);
+  if (auto names = fields.getAs<ArrayAttr>("tied_names"))
+    for (auto name : names.getAsRange<StringAttr>())
+      to.add_tied_names(name.str());
+  to.set_slice_axis(number("slice_axis"));
+  to.set_slice_start(number("slice_start"));
+  to.set_slice_size(number("slice_size"));
+}
+
+LogicalResult Exporter::binding(plan::BindingOp op, plan::Binding &to) {
+  auto type = cast<RankedTensorType>(op.getType());
+  to.set_name(op.getName().str());
+  to.set_kind(plan::Binding::Kind(op.getKind()));
+  to.set_dtype(getDType(type.getElementType()));
+  if (to.dtype() == plan::DTYPE_UNSPECIFIED)
+    return op.emitError("elements of type ")
+           << type.getElementType() << " cannot be bound";
+  for (int64_t dim : type.getShape())
+    to.add_dims(dim);
+  slice(op.getSlice(), to.mutable_slice());
+  to.set_final_value(op.getFinalValue());
+  to.set_initial_value(op.getInitial().convertToDouble());
+  to.set_from_image(op.getFromImage());
+  to.set_batch_dim(op.getBatchDim());
+  to.set_group(op.getGroup().str());
+  return success();
+}
+
+void Exporter::call(plan::CallOp op, plan::Call &to) {
+  to.set_callee(op.getCallee().str());
+  for (NamedAttribute named : op.getOptions()) {
+    plan::Attribute &attribute = *to.add_attributes();
+    attribute.set_name(named.getName().str());
+    llvm::TypeSwitch<Attribute>(named.getValue())
+        .Case([&](IntegerAttr attr) { attribute.set_i(attr.getInt()); })
+        .Case([&](FloatAttr attr) { attribute.set_f(attr.getValueAsDouble()); })
+        .Case([&](StringAttr attr) { attribute.set_s(attr.str()); })
+        .Case([&](DenseI64ArrayAttr attr) {
+          auto *values = attribute.mutable_ints()->mutable_values();
+          values->Add(attr.asArrayRef().begin(), attr.asArrayRef().end());
+        });
+  }
+  slices(op.getReads(), to.mutable_reads());
+  slices(op.getWrites(), to.mutable_writes());
+  if (op.getWorkspace())
+    slice(*op.getWorkspace(), to.mutable_workspace());
+}
+
+LogicalResult Exporter::instruction(Operation *op, plan::Instruction &to) {
+  auto tail = [&](auto op) {
+    to.set_stream(op.getStream());
+    to.set_location(op.getWhere().str());
+    to.set_flops(op.getFlops());
+    return success();
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](plan::LaunchOp op) {
+        plan::Launch &launch = *to.mutable_launch();
+        launch.set_kernel(kernels.lookup(op.getKernel()));
+        slices(op.getReads(), launch.mutable_reads());
+        slices(op.getWrites(), launch.mutable_writes());
+        launch.set_extent(op.getExtent());
+        launch.set_grain(op.getGrain());
+        if (op.getScratch())
+          slice(*op.getScratch(), launch.mutable_scratch());
+        return tail(op);
+      })
+      .Case([&](plan::CallOp op) {
+        call(op, *to.mutable_call());
+        return tail(op);
+      })
+      .Case([&](plan::CopyOp op) {
+        slice(op.getSource(), to.mutable_copy()->mutable_source());
+        slice(op.getTarget(), to.mutable_copy()->mutable_target());
+        return tail(op);
+      })
+      .Case([&](plan::FillOp op) {
+        slice(op.getTarget(), to.mutable_fill()->mutable_target());
+        to.mutable_fill()->set_pattern(op.getPattern());
+        to.mutable_fill()->set_pattern_bytes(op.getPatternBytes());
+        return tail(op);
+      })
+      .Case([&](plan::RecordOp op) {
+        to.mutable_record()->set_event(op.getEvent());
+        return tail(op);
+      })
+      .Case([&](plan::WaitOp op) {
+        to.mutable_wait()->set_event(op.getEvent());
+        return tail(op);
+      })
+      .Case([&](plan::RepeatOp op) -> LogicalResult {
+        to.mutable_repeat()->set_count(op.getCount());
+        for (Operation &inner : op.getBody().front())
+          if (failed(instruction(&inner, *to.mutable_repeat()->add_body())))
+            return failure();
+        return tail(op);
+      })
+      .Default([](Operation *op) {
+        return op->emitError("is not an instruction of the plan format");
+      });
+}
+
+LogicalResult Exporter::program(plan::ProgramOp op) {
+  plan::Entry &entry = *proto.add_entries();
+  entry.set_name(op.getSymName().str());
+  entry.set_batch(op.getBatch());
+  entry.set_peak_live_bytes(op.getPeakLiveBytes());
+  entry.set_streams(op.getStreams());
+  entry.set_events(op.getEvents());
+  for (Operation &inner : op.getBlock()) {
+    if (isa<plan::BufferOp>(inner))
+      return inner.emitError("has no address: run plan-place first");
+    if (auto bound = dyn_cast<plan::BindingOp>(inner)) {
+      if (failed(binding(bound, *entry.add_bindings())))
+        return failure();
+    } else if (failed(instruction(&inner, *entry.add_instructions()))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult Exporter::run() {
+  proto.set_format_version(module.getFormatVersion());
+  proto.set_producer(module.getProducer().str());
+  proto.set_target(module.getTarget().str());
+  proto.set_threads_max(module.getThreadsMax());
+  proto.set_model_digest(module.getModelDigest().str());
+  for (auto op : module.getBlock().getOps<plan::ArenaOp>()) {
+    arenas[op.getSymName()] = proto.arenas_size();
+    plan::Arena &arena = *proto.add_arenas();
+    arena.set_name(op.getSymName().str());
+    arena.set_kind(plan::Arena::Kind(op.getKind()));
+    arena.set_bytes(op.getBytes());
+    arena.set_alignment(op.getAlignment());
+    arena.set_image_bytes(op.getImageBytes());
+  }
+  for (auto op : module.getBlock().getOps<plan::KernelOp>()) {
+    kernels[op.getSymName()] = proto.kernels_size();
+    plan::Kernel &kernel = *proto.add_kernels();
+    kernel.set_symbol(op.getSymName().str());
+    kernel.set_reads(op.getReads());
+    kernel.set_writes(op.getWrites());
+    kernel.set_scratch_bytes(op.getScratchBytes());
+    kernel.set_description(op.getDescription().str());
+  }
+  for (auto op : module.getBlock().getOps<plan::SourceOp>())
+    source(op);
+  if (std::optional<DictionaryAttr> schedule = module.getSchedule()) {
+    plan::Schedule &to = *proto.mutable_schedule();
+    auto real = [&](StringRef name) {
+      auto attr = schedule->getAs<FloatAttr>(name);
+      return attr ? attr.getValueAsDouble() : 0.0;
+    };
+    auto integer = [&](StringRef name) {
+      auto attr = schedule->getAs<IntegerAttr>(name);
+      return attr ? attr.getInt() : 0;
+    };
+    auto kindAttr = schedule->getAs<StringAttr>("kind");
+    StringRef kind = kindAttr ? kindAttr.getValue() : "constant";
+    if (kind != "constant" && kind != "linear" && kind != "cosine")
+      return module.emitError("schedule '") << kind << "' is unknown";
+    to.set_kind(kind == "linear"   ? plan::Schedule::LINEAR
+                : kind == "cosine" ? plan::Schedule::COSINE
+                                   : plan::Schedule::CONSTANT);
+    to.set_lr(real("lr"));
+    to.set_warmup_steps(integer("warmup_steps"));
+    to.set_total_steps(integer("total_steps"));
+    to.set_min_lr(real("min_lr"));
+  }
+  if (std::optional<DictionaryAttr> optimizer = module.getOptimizer()) {
+    plan::Optimizer &to = *proto.mutable_optimizer();
+    for (NamedAttribute option : *optimizer) {
+      if (option.getName() == "kind")
+        to.set_kind(cast<StringAttr>(option.getValue()).str());
+      else if (auto real = dyn_cast<FloatAttr>(option.getValue()))
+        (*to.mutable_options())[option.getName().str()] =
+            real.getValueAsDouble();
+      else if (auto integer = dyn_cast<IntegerAttr>(option.getValue()))
+        (*to.mutable_options())[option.getName().str()] =
+            double(integer.getInt());
+      else
+        return module.emitError("optimizer option '")
+               << option.getName() << "' is not a number";
+    }
+  }
+  for (auto op : module.getBlock().getOps<plan::ProgramOp>())
+    if (failed(program(op)))
+      return failure();
+  return success();
+}
+
+LogicalResult lowtide::exportPlan(plan::ModuleOp module, plan::Plan &proto) {
+  return Exporter(module, proto).run();
+}

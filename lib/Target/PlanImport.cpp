@@ -1,0 +1,355 @@
+//===- PlanImport.cpp - runtime/plan.proto → plan dialect -----------------===//
+//
+// One op per message. The bytes may come from anywhere: indices are looked at
+// before use, and the built module is verified.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Target/PlanProto.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+Type lowtide::getElementType(plan::DType dtype, MLIRContext *context) {
+  OpBuilder b(context);
+  auto unsignedType = [&](unsigned width) {
+    return b.getIntegerType(width, /*isSigned=*/false);
+  };
+  switch (dtype) {
+  case plan::F64:
+    return b.getF64Type();
+  case plan::F32:
+    return b.getF32Type();
+  case plan::F16:
+    return b.getF16Type();
+  case plan::BF16:
+    return b.getBF16Type();
+  case plan::I64:
+    return b.getI64Type();
+  case plan::I32:
+    return b.getI32Type();
+  case plan::I16:
+    return b.getI16Type();
+  case plan::I8:
+    return b.getI8Type();
+  case plan::U8:
+    return unsignedType(8);
+  case plan::U16:
+    return unsignedType(16);
+  case plan::U32:
+    return unsignedType(32);
+  case plan::U64:
+    return unsignedType(64);
+  case plan::BOOL:
+    return b.getI1Type();
+  default:
+    return {};
+  }
+}
+
+namespace {
+
+/// Builds the ops of one plan.
+class Importer {
+public:
+  Importer(const plan::Plan &proto, Location loc)
+      : proto(proto), builder(loc.getContext()), loc(loc) {}
+  OwningOpRef<plan::ModuleOp> run();
+
+private:
+  FailureOr<plan::SliceAttr> slice(const plan::Slice &from);
+  template <typename Repeated>
+  FailureOr<ArrayAttr> slices(const Repeated &from);
+  template <typename Message>
+  LogicalResult optionalSlice(bool present, const Message &from,
+                              plan::SliceAttr &to);
+  DictionaryAttr sourceFields(const plan::ParameterSource &from);
+  LogicalResult binding(const plan::Binding &from);
+  LogicalResult instruction(const plan::Instruction &from, int depth);
+  FailureOr<DictionaryAttr> callOptions(const plan::Call &from);
+  LogicalResult refuse(const Twine &what) { return emitError(loc) << what; }
+
+  NamedAttribute named(StringRef name, Attribute value) {
+    return builder.getNamedAttr(name, value);
+  }
+
+  const plan::Plan &proto;
+  OpBuilder builder;
+  Location loc;
+};
+
+} // namespace
+
+FailureOr<plan::SliceAttr> Importer::slice(const plan::Slice &from) {
+  if (from.arena() >= uint32_t(proto.arenas_size()))
+    return refuse("arena " + Twine(from.arena()) + " does not exist");
+  return plan::SliceAttr::get(
+      builder.getContext(),
+      FlatSymbolRefAttr::get(builder.getContext(),
+                             proto.arenas(from.arena()).name()),
+      from.offset(), from.bytes(), from.value());
+}
+
+template <typename Repeated>
+FailureOr<ArrayAttr> Importer::slices(const Repeated &from) {
+  SmallVector<Attribute> list;
+  for (const plan::Slice &one : from) {
+    FailureOr<plan::SliceAttr> attr = slice(one);
+    if (failed(attr))
+      return failure();
+    list.push_back(*attr);
+  }
+  return builder.getArrayAttr(list);
+}
+
+template <typename Message>
+LogicalResult Importer::optionalSlice(bool present, const Message &from,
+                                      plan::SliceAttr &to) {
+  if (!present)
+    return success();
+  FailureOr<plan::SliceAttr> attr = slice(from);
+  if (succeeded(attr))
+    to = *attr;
+  return attr;
+}
+
+DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
+  SmallVector<NamedAttribute> fields;
+  auto text = [&](StringRef name, const std::string &value) {
+    if (!value.empty())
+      fields.push_back(named(name, builder.getStringAttr(value)));
+  };
+  auto list = [&](StringRef name, ArrayRef<int64_t> values) {
+    if (!values.empty())
+      fields.push_back(named(name, builder.getDenseI64ArrayAttr(values)));
+  };
+  auto number = [&](StringRef name, int64_t value) {
+    if (value)
+      fields.push_back(named(name, builder.getI64IntegerAttr(value)));
+  };
+  text("initializer", from.initializer());
+  list("original_dims",
+       {from.original_dims().data(), size_t(from.original_dims_size())});
+  list("permutation",
+       {from.permutation().data(), size_t(from.permutation_size())});
+  SmallVector<Attribute> tied;
+  for (const std::string &name : from.tied_names())
+    tied.push_back(builder.getStringAttr(name));
+  if (!tied.empty())
+    fields.push_back(named("tied_names", builder.getArrayAttr(tied)));
+  text("module_path", from.module_path());
+  number("slice_axis", from.slice_axis());
+  number("slice_start", from.slice_start());
+  number("slice_size", from.slice_size());
+  text("random_init", from.random_init());
+  return builder.getDictionaryAttr(fields);
+}
+
+LogicalResult Importer::binding(const plan::Binding &from) {
+  Type element = getElementType(from.dtype(), builder.getContext());
+  std::optional<plan::BindingKind> kind =
+      plan::symbolizeBindingKind(from.kind());
+  FailureOr<plan::SliceAttr> where = slice(from.slice());
+  if (failed(where))
+    return failure();
+  if (!element || !kind)
+    return refuse("binding '" + Twine(from.name()) +
+                  "' has unknown kind or type");
+  for (int64_t dim : from.dims())
+    if (dim < 0)
+      return refuse("binding '" + Twine(from.name()) + "' has dimension " +
+                    Twine(dim));
+  auto type = RankedTensorType::get(
+      {from.dims().data(), size_t(from.dims_size())}, element);
+  plan::BindingOp::create(builder, loc, *kind, from.name(), type, *where,
+                          from.final_value(), APFloat(from.initial_value()),
+                          from.from_image(), from.batch_dim(), from.group());
+  return success();
+}
+
+FailureOr<DictionaryAttr> Importer::callOptions(const plan::Call &from) {
+  SmallVector<NamedAttribute> options;
+  for (const plan::Attribute &attribute : from.attributes()) {
+    Attribute value;
+    switch (attribute.value_case()) {
+    case plan::Attribute::kI:
+      value = builder.getI64IntegerAttr(attribute.i());
+      break;
+    case plan::Attribute::kF:
+      value = builder.getF64FloatAttr(attribute.f());
+      break;
+    case plan::Attribute::kS:
+      value = builder.getStringAttr(attribute.s());
+      break;
+    case plan::Attribute::kInts:
+      value = builder.getDenseI64ArrayAttr(
+          {attribute.ints().values().data(),
+           size_t(attribute.ints().values_size())});
+      break;
+    default:
+      return refuse("attribute '" + Twine(attribute.name()) + "' has no value");
+    }
+    if (attribute.name().empty())
+      return refuse("a call has an attribute without a name");
+    for (const NamedAttribute &other : options)
+      if (other.getName() == attribute.name())
+        return refuse("attribute '" + Twine(attribute.name()) +
+                      "' occurs twice");
+    options.push_back(named(attribute.name(), value));
+  }
+  return builder.getDictionaryAttr(options);
+}
+
+LogicalResult Importer::instruction(const plan::Instruction &from, int depth) {
+  if (depth > 4)
+    return refuse("repeats are nested deeper than 4");
+  Location here =
+      from.location().empty()
+          ? loc
+          : NameLoc::get(builder.getStringAttr(from.location()), loc);
+  int64_t stream = from.stream(), flops = from.flops();
+  const std::string &where = from.location();
+  switch (from.kind_case()) {
+  case plan::Instruction::kLaunch: {
+    const plan::Launch &launch = from.launch();
+    if (launch.kernel() >= uint32_t(proto.kernels_size()))
+      return refuse("kernel " + Twine(launch.kernel()) + " does not exist");
+    FailureOr<ArrayAttr> reads = slices(launch.reads());
+    FailureOr<ArrayAttr> writes = slices(launch.writes());
+    plan::SliceAttr scratch;
+    if (failed(reads) || failed(writes) ||
+        failed(optionalSlice(launch.has_scratch(), launch.scratch(), scratch)))
+      return failure();
+    plan::LaunchOp::create(
+        builder, here, proto.kernels(launch.kernel()).symbol(), *reads, *writes,
+        launch.extent(), launch.grain(), scratch, stream, where, flops);
+    return success();
+  }
+  case plan::Instruction::kCall: {
+    const plan::Call &call = from.call();
+    FailureOr<ArrayAttr> reads = slices(call.reads());
+    FailureOr<ArrayAttr> writes = slices(call.writes());
+    FailureOr<DictionaryAttr> options = callOptions(call);
+    plan::SliceAttr workspace;
+    if (failed(reads) || failed(writes) || failed(options) ||
+        failed(
+            optionalSlice(call.has_workspace(), call.workspace(), workspace)))
+      return failure();
+    plan::CallOp::create(builder, here, call.callee(), *options, *reads,
+                         *writes, workspace, stream, where, flops);
+    return success();
+  }
+  case plan::Instruction::kCopy: {
+    FailureOr<plan::SliceAttr> source = slice(from.copy().source());
+    FailureOr<plan::SliceAttr> target = slice(from.copy().target());
+    if (failed(source) || failed(target))
+      return failure();
+    plan::CopyOp::create(builder, here, *source, *target, stream, where, flops);
+    return success();
+  }
+  case plan::Instruction::kFill: {
+    FailureOr<plan::SliceAttr> target = slice(from.fill().target());
+    if (failed(target))
+      return failure();
+    plan::FillOp::create(builder, here, *target, from.fill().pattern(),
+                         from.fill().pattern_bytes(), stream, where, flops);
+    return success();
+  }
+  case plan::Instruction::kRecord:
+    plan::RecordOp::create(builder, here, from.record().event(), stream, where,
+                           flops);
+    return success();
+  case plan::Instruction::kWait:
+    plan::WaitOp::create(builder, here, from.wait().event(), stream, where,
+                         flops);
+    return success();
+  case plan::Instruction::kRepeat: {
+    auto repeat = plan::RepeatOp::create(builder, here, from.repeat().count(),
+                                         stream, where, flops);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&repeat.getBody());
+    for (const plan::Instruction &inner : from.repeat().body())
+      if (failed(instruction(inner, depth + 1)))
+        return failure();
+    return success();
+  }
+  case plan::Instruction::KIND_NOT_SET:
+    break;
+  }
+  return refuse("an instruction is of no known kind");
+}
+
+OwningOpRef<plan::ModuleOp> Importer::run() {
+  DictionaryAttr schedule, optimizer;
+  if (proto.has_schedule()) {
+    const plan::Schedule &from = proto.schedule();
+    StringRef kind = from.kind() == plan::Schedule::LINEAR   ? "linear"
+                     : from.kind() == plan::Schedule::COSINE ? "cosine"
+                                                             : "constant";
+    schedule = builder.getDictionaryAttr(
+        {named("kind", builder.getStringAttr(kind)),
+         named("lr", builder.getF64FloatAttr(from.lr())),
+         named("warmup_steps", builder.getI64IntegerAttr(from.warmup_steps())),
+         named("total_steps", builder.getI64IntegerAttr(from.total_steps())),
+         named("min_lr", builder.getF64FloatAttr(from.min_lr()))});
+  }
+  if (proto.has_optimizer()) {
+    SmallVector<NamedAttribute> options{
+        named("kind", builder.getStringAttr(proto.optimizer().kind()))};
+    for (const auto &[name, value] : proto.optimizer().options())
+      if (!name.empty() && name != "kind")
+        options.push_back(named(name, builder.getF64FloatAttr(value)));
+    optimizer = builder.getDictionaryAttr(options);
+  }
+  OwningOpRef<plan::ModuleOp> module = plan::ModuleOp::create(
+      builder, loc, proto.format_version(), proto.producer(), proto.target(),
+      proto.threads_max(), proto.model_digest(), schedule, optimizer);
+  builder.createBlock(&module->getBody());
+  for (const plan::Arena &arena : proto.arenas()) {
+    std::optional<plan::ArenaKind> kind =
+        plan::symbolizeArenaKind(arena.kind());
+    if (!kind || arena.name().empty()) {
+      (void)refuse("arena '" + Twine(arena.name()) + "' has no name or kind");
+      return {};
+    }
+    plan::ArenaOp::create(builder, loc, arena.name(), *kind, arena.bytes(),
+                          arena.alignment(), arena.image_bytes());
+  }
+  for (const plan::Kernel &kernel : proto.kernels()) {
+    if (kernel.symbol().empty()) {
+      (void)refuse("a kernel has no symbol");
+      return {};
+    }
+    plan::KernelOp::create(builder, loc, kernel.symbol(), kernel.reads(),
+                           kernel.writes(), kernel.scratch_bytes(),
+                           kernel.description());
+  }
+  for (const plan::ParameterSource &source : proto.sources())
+    plan::SourceOp::create(builder, loc, source.name(), sourceFields(source));
+  for (const plan::Entry &entry : proto.entries()) {
+    if (entry.name().empty()) {
+      (void)refuse("an entry has no name");
+      return {};
+    }
+    auto program = plan::ProgramOp::create(
+        builder, loc, entry.name(), entry.batch(), entry.peak_live_bytes(),
+        entry.streams(), entry.events());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&program.getBody());
+    for (const plan::Binding &bound : entry.bindings())
+      if (failed(binding(bound)))
+        return {};
+    for (const plan::Instruction &one : entry.instructions())
+      if (failed(instruction(one, 0)))
+        return {};
+  }
+  if (failed(verify(*module)))
+    return {};
+  return module;
+}
+
+OwningOpRef<plan::ModuleOp> lowtide::importPlan(const plan::Plan &proto,
+                                                Location loc) {
+  loc.getContext()->getOrLoadDialect<plan::PlanDialect>();
+  return Importer(proto, loc).run();
+}

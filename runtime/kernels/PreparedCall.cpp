@@ -1,0 +1,23 @@
+//===- PreparedCall.cpp - callees by name ----------------------------------===//
+
+#include "runtime/kernels/PreparedCall.h"
+
+#include "runtime/CallShape.h"
+
+namespace lowtide::rt {
+
+Expected<std::unique_ptr<PreparedCall>> prepareCall(const plan::Call &call, const CallOperands &operands) {
+  if (call.callee() == "gemm") {
+    Expected<GemmShape> shape = readGemm(call);
+    if (!shape)
+      return shape.takeStatus();
+    return prepareGemm(*shape, operands);
+  }
+  Expected<ConvShape> shape = readConv(call);
+  if (!shape)
+    return shape.takeStatus();
+  return shape->kind == ConvShape::Kind::FilterGrad ? prepareConvFilterGrad(*shape, operands)
+                                                    : prepareConv(*shape, operands);
+}
+
+} // namespace lowtide::rt

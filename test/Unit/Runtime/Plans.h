@@ -1,0 +1,71 @@
+//===- Plans.h - small plans written by hand for the runtime's tests -------===//
+#ifndef LOWTIDE_TEST_UNIT_RUNTIME_PLANS_H
+#define LOWTIDE_TEST_UNIT_RUNTIME_PLANS_H
+
+#include "plan.pb.h"
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace lowtide::rt::test {
+
+inline void set(plan::Call &call, const char *name, int64_t value) {
+  plan::Attribute *attribute = call.add_attributes();
+  attribute->set_name(name);
+  attribute->set_i(value);
+}
+inline void set(plan::Call &call, const char *name, int value) { set(call, name, int64_t(value)); }
+inline void set(plan::Call &call, const char *name, double value) {
+  plan::Attribute *attribute = call.add_attributes();
+  attribute->set_name(name);
+  attribute->set_f(value);
+}
+inline void set(plan::Call &call, const char *name, const char *value) {
+  plan::Attribute *attribute = call.add_attributes();
+  attribute->set_name(name);
+  attribute->set_s(value);
+}
+inline void set(plan::Call &call, const char *name, const std::vector<int64_t> &values) {
+  plan::Attribute *attribute = call.add_attributes();
+  attribute->set_name(name);
+  for (int64_t value : values)
+    attribute->mutable_ints()->add_values(value);
+}
+
+inline plan::Slice slice(uint32_t arena, uint64_t offset, uint64_t bytes, uint64_t value) {
+  plan::Slice result;
+  result.set_arena(arena);
+  result.set_offset(offset);
+  result.set_bytes(bytes);
+  result.set_value(value);
+  return result;
+}
+
+inline void addArena(plan::Plan &plan, const char *name, plan::Arena::Kind kind, uint64_t bytes,
+                     uint64_t imageBytes = 0) {
+  plan::Arena *arena = plan.add_arenas();
+  arena->set_name(name);
+  arena->set_kind(kind);
+  arena->set_bytes(bytes);
+  arena->set_alignment(64);
+  arena->set_image_bytes(imageBytes);
+}
+
+inline plan::Binding &bind(plan::Entry &entry, const char *name, plan::Binding::Kind kind, plan::DType dtype,
+                           std::initializer_list<int64_t> dims, const plan::Slice &where, uint64_t finalValue) {
+  plan::Binding *binding = entry.add_bindings();
+  binding->set_name(name);
+  binding->set_kind(kind);
+  binding->set_dtype(dtype);
+  for (int64_t dim : dims)
+    binding->add_dims(dim);
+  *binding->mutable_slice() = where;
+  binding->set_final_value(finalValue);
+  binding->set_batch_dim(-1);
+  return *binding;
+}
+
+} // namespace lowtide::rt::test
+
+#endif // LOWTIDE_TEST_UNIT_RUNTIME_PLANS_H

@@ -7,6 +7,7 @@
 #include "lowtide/InitAll.h"
 #include "Passes.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,7 +17,7 @@
 using namespace mlir;
 
 void lowtide::registerAllDialects(DialectRegistry &registry) {
-  registry.insert<func::FuncDialect, nn::NNDialect, plan::PlanDialect, train::TrainDialect>();
+  registry.insert<func::FuncDialect, nn::NNDialect, onnx::ONNXDialect, plan::PlanDialect, train::TrainDialect>();
 }
 
 void lowtide::registerAllPasses() {

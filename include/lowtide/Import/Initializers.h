@@ -1,0 +1,92 @@
+//===- Initializers.h - who is a parameter
+//--------------------------------------===//
+//
+// For every initializer of a file: what it is, why, and how sure we are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LOWTIDE_IMPORT_INITIALIZERS_H
+#define LOWTIDE_IMPORT_INITIALIZERS_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace onnx {
+class NodeProto;
+} // namespace onnx
+
+namespace lowtide {
+
+enum class InitializerRole {
+  /// Trained.
+  Parameter,
+  /// Updated by the step itself: running statistics.
+  State,
+  /// Neither.
+  Constant,
+};
+llvm::StringRef stringifyRole(InitializerRole role);
+
+/// How a role or a name was found.
+enum class Certainty {
+  /// The exporter wrote it down, or the user said so.
+  Stated,
+  /// Follows from what the exporter wrote, or from the operator that reads it.
+  Inferred,
+  /// Nothing speaks against it.
+  Assumed,
+};
+llvm::StringRef stringifyCertainty(Certainty certainty);
+
+/// Operand `operand` of `node` reads the initializer.
+struct InitializerUse {
+  const ::onnx::NodeProto *node;
+  int operand;
+};
+
+/// One tensor of the model as the framework sees it. Exporters merge equal
+/// tensors: several of these may then name one initializer of the file, each
+/// with its own uses.
+struct InitializerInfo {
+  /// The initializer of the file that holds the data.
+  std::string tensor;
+  /// The framework's name; the initializer's own where no other is known.
+  /// Unique among infos.
+  std::string name;
+  /// All names that the framework has for this tensor, if more than one (a
+  /// tie).
+  std::vector<std::string> tied;
+  InitializerRole role = InitializerRole::Constant;
+  Certainty certainty = Certainty::Assumed;
+  /// Why: half a sentence.
+  std::string reason;
+
+  /// Shape in the file, and element type as ONNX numbers it.
+  llvm::SmallVector<int64_t> dims;
+  int32_t dataType = 0;
+  uint64_t bytes = 0;
+
+  /// The tensor is the framework's parameter transposed by this permutation
+  /// (empty: it is not).
+  llvm::SmallVector<int64_t> transposed;
+  /// Shape of the framework's parameter where it is known and differs.
+  std::optional<llvm::SmallVector<int64_t>> sourceShape;
+  /// The tensor holds these rows, [begin, end), of the framework's parameter.
+  std::optional<std::pair<int64_t, int64_t>> sourceRows;
+
+  std::vector<InitializerUse> uses;
+  /// Small: becomes an `onnx.constant` and not an argument.
+  bool inIR = false;
+
+  int64_t getNumElements() const;
+};
+
+} // namespace lowtide
+
+#endif // LOWTIDE_IMPORT_INITIALIZERS_H

@@ -1,0 +1,96 @@
+//===- OnnxFile.h - a model file, checked
+//------------------------------------------===//
+//
+// Reads a model, refuses what is malformed or too large, inlines its functions
+// and upgrades old operator sets, so that what follows can rely on a plain,
+// well-formed graph.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LOWTIDE_IMPORT_ONNXFILE_H
+#define LOWTIDE_IMPORT_ONNXFILE_H
+
+#include "lowtide/Import/Initializers.h"
+#include "lowtide/Import/Limits.h"
+#include "lowtide/Import/Report.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/LogicalResult.h"
+
+#include <memory>
+
+namespace onnx {
+class ModelProto;
+class TensorProto;
+} // namespace onnx
+
+namespace lowtide {
+
+/// A model file. Errors go to the context's diagnostics; `exitCode` then says
+/// of which kind they were.
+class OnnxFile {
+public:
+  /// `path` is where the model lies; external data are looked for beside it.
+  OnnxFile(mlir::MLIRContext &context, llvm::StringRef path,
+           ImportLimits limits = {});
+  ~OnnxFile();
+  OnnxFile(const OnnxFile &) = delete;
+
+  /// Reads and checks the file. Fails on I/O errors (exit code 8), malformed
+  /// files (2) and unsupported versions (3).
+  llvm::LogicalResult load();
+  /// The same for a model in memory; external data are looked for beside
+  /// `path`.
+  llvm::LogicalResult loadBytes(llvm::ArrayRef<char> bytes);
+  /// The same for ONNX's own text format.
+  llvm::LogicalResult loadText(llvm::StringRef text);
+
+  llvm::StringRef getPath() const { return path; }
+  mlir::MLIRContext &getContext() const { return context; }
+  const ImportLimits &getLimits() const { return limits; }
+  const ::onnx::ModelProto &getModel() const { return *model; }
+  /// Version of the standard operator set that the model is in now, after any
+  /// upgrade.
+  int64_t getOpset() const;
+  /// `opset 20, IR 10, producer pytorch 2.15.0`: what the file says about
+  /// itself.
+  const std::string &getHeadline() const { return headline; }
+
+  /// The initializer `name`, or null.
+  const ::onnx::TensorProto *findInitializer(llvm::StringRef name) const;
+
+  /// Streams the data of initializer `name` in pieces: little-endian, dense,
+  /// row-major, `bool` one byte per element. Fails (and says why) when external
+  /// data are missing or do not fit.
+  llvm::LogicalResult
+  readInitializer(llvm::StringRef name,
+                  llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
+  /// Whether the data of `name` can be read without touching another file.
+  bool isEmbedded(llvm::StringRef name) const;
+
+  /// Process exit code for the first failure: 2 bad file, 3 unsupported, 8 I/O,
+  /// 0 none.
+  int getExitCode() const;
+  /// Where errors about this file are collected.
+  Report &getReport() { return *report; }
+
+private:
+  llvm::LogicalResult prepare();
+  llvm::LogicalResult inlineFunctions();
+  llvm::LogicalResult upgrade();
+
+  mlir::MLIRContext &context;
+  std::string path;
+  ImportLimits limits;
+  std::unique_ptr<Report> report;
+  std::unique_ptr<::onnx::ModelProto> model;
+  llvm::StringMap<const ::onnx::TensorProto *> initializers;
+  std::string headline;
+};
+
+} // namespace lowtide
+
+#endif // LOWTIDE_IMPORT_ONNXFILE_H

@@ -1,0 +1,62 @@
+//===- Report.h - collected errors about one file
+//--------------------------------===//
+//
+// Errors are located at the node or tensor that they are about, all are
+// collected up to a limit, and the first decides the exit code.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LOWTIDE_IMPORT_REPORT_H
+#define LOWTIDE_IMPORT_REPORT_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/Twine.h"
+
+namespace lowtide {
+
+/// Exit codes of the commands that concern a model file.
+enum class Failure {
+  None = 0,
+  Usage = 1,
+  BadFile = 2,
+  Unsupported = 3,
+  IO = 8
+};
+
+class Report {
+public:
+  Report(mlir::MLIRContext &context, llvm::StringRef path, unsigned maxErrors);
+  ~Report();
+
+  /// An error about the file as a whole.
+  void error(Failure kind, const llvm::Twine &message,
+             const llvm::Twine &remedy = "");
+  /// An error at `where`, the name of a node, a tensor or a graph.
+  void errorAt(Failure kind, llvm::StringRef where, const llvm::Twine &message,
+               const llvm::Twine &remedy = "");
+  void warningAt(llvm::StringRef where, const llvm::Twine &message,
+                 const llvm::Twine &remedy = "");
+
+  bool hasErrors() const { return numErrors != 0; }
+  unsigned getNumErrors() const { return numErrors; }
+  Failure getFirst() const { return first; }
+  /// Prints how many errors were not printed, if any.
+  void finish();
+
+private:
+  mlir::Location locate(llvm::StringRef where);
+
+  mlir::MLIRContext &context;
+  std::string path;
+  unsigned maxErrors;
+  unsigned numErrors = 0;
+  Failure first = Failure::None;
+};
+
+/// `name` fit to be printed: quoted, control characters escaped, cut after 128
+/// bytes.
+std::string quoteName(llvm::StringRef name);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_IMPORT_REPORT_H

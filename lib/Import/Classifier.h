@@ -1,0 +1,66 @@
+//===- Classifier.h - the steps of saying who is a parameter
+//---------------------------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_CLASSIFIER_H
+#define LOWTIDE_LIB_IMPORT_CLASSIFIER_H
+
+#include "Evidence.h"
+
+#include "lowtide/Import/Import.h"
+
+namespace lowtide {
+
+/// An initializer of the file with everything that reads it.
+struct TensorFacts {
+  const ::onnx::TensorProto *tensor;
+  llvm::SmallVector<InitializerUse> uses;
+  bool isGraphOutput = false;
+  std::vector<std::string> foldedFrom;
+
+  bool isUsed() const { return isGraphOutput || !uses.empty(); }
+  int64_t getNumElements() const;
+};
+
+/// All initializers with their uses (in subgraphs too), in the file's order.
+std::vector<TensorFacts> collectTensorFacts(const OnnxFile &file);
+
+/// Whether all elements are equal; nullopt where the data are not in the file.
+std::optional<bool> isConstantValued(const ::onnx::TensorProto &tensor);
+
+/// An info about `facts` with no uses yet.
+InitializerInfo makeInfo(const TensorFacts &facts, std::string name,
+                         InitializerRole role, Certainty certainty,
+                         const llvm::Twine &reason);
+
+/// What a module calls the tensor that an operator reads as operand `operand`:
+/// `weight`, `bias`, `running_mean` …; empty where the operator does not tell.
+llvm::StringRef operandLeaf(const ::onnx::NodeProto &node, int operand);
+/// Operand is a running statistic that the step updates.
+bool isRunningStatistic(const InitializerUse &use);
+
+/// For files whose exporter wrote down the program's signature.
+llvm::LogicalResult classifyBySignature(OnnxFile &file,
+                                        const Signature &signature,
+                                        llvm::ArrayRef<TensorFacts> facts,
+                                        const ImportOptions &options,
+                                        std::vector<InitializerInfo> &infos);
+
+/// For all other files: names and the operators that read.
+void classifyByName(OnnxFile &file, llvm::ArrayRef<TensorFacts> facts,
+                    std::vector<InitializerInfo> &infos);
+
+/// Fills in how `info`, which holds (part of) parameter `target` in another
+/// form, relates to it.
+void describeFold(const TensorFacts &facts, const Signature &signature,
+                  InitializerInfo &info);
+/// Why training a folded tensor would differ from training the parameter; empty
+/// if it does not.
+std::string findFoldFault(const TensorFacts &facts, const Signature &signature);
+
+/// Applies `--params`, `--frozen`, `--rename`.
+llvm::LogicalResult applyOverrides(OnnxFile &file, const ImportOptions &options,
+                                   std::vector<InitializerInfo> &infos);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_CLASSIFIER_H

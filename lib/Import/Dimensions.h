@@ -1,0 +1,51 @@
+//===- Dimensions.h - symbolic dimensions get numbers
+//--------------------------------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_DIMENSIONS_H
+#define LOWTIDE_LIB_IMPORT_DIMENSIONS_H
+
+#include "lowtide/Import/Import.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/StringMap.h"
+
+#include "onnx/onnx_pb.h"
+
+namespace lowtide {
+
+/// What the options say about the shapes of a model.
+class DimBinding {
+public:
+  /// Collects `--dim`, `--shape` and `--batch`; contradictions are reported as
+  /// usage errors.
+  DimBinding(OnnxFile &file, const ImportOptions &options);
+
+  bool isValid() const { return valid; }
+  /// Symbols and inputs that are still without a size, each with what to type.
+  std::vector<std::string> findUnbound() const;
+  /// Static shape of graph input `value`; nullopt when something is unbound.
+  std::optional<llvm::SmallVector<int64_t>>
+  getInputShape(const ::onnx::ValueInfoProto &value) const;
+  /// The ranked type that the file states for a value, symbols replaced; null
+  /// unless static and supported.
+  mlir::RankedTensorType
+  getStatedType(const ::onnx::ValueInfoProto &value) const;
+
+private:
+  void applyShapes(const ImportOptions &options);
+  void applyBatch(int64_t batch);
+  void bind(llvm::StringRef symbol, int64_t size, llvm::StringRef origin);
+  void usageError(const llvm::Twine &message, const llvm::Twine &remedy = "");
+  /// Inputs that no initializer feeds.
+  std::vector<const ::onnx::ValueInfoProto *> getInputs() const;
+
+  OnnxFile &file;
+  llvm::StringMap<int64_t> symbols;
+  llvm::StringMap<std::vector<int64_t>> shapes;
+  std::optional<int64_t> batchSize;
+  bool valid = true;
+};
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_DIMENSIONS_H

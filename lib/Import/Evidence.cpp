@@ -1,0 +1,170 @@
+//===- Evidence.cpp - what exporters write about themselves
+//----------------------------===//
+
+#include "Evidence.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace lowtide;
+
+template <typename Props>
+static StringRef findProp(const Props &props, StringRef key) {
+  for (const auto &prop : props)
+    if (prop.key() == key)
+      return prop.value();
+  return {};
+}
+
+/// The text between the quotes after `target=`.
+static StringRef parseTarget(StringRef line) {
+  size_t at = line.find("target=");
+  if (at == StringRef::npos)
+    return {};
+  line = line.drop_front(at + strlen("target="));
+  if (line.empty() || (line[0] != '\'' && line[0] != '"'))
+    return {};
+  char quote = line[0];
+  return line.drop_front().take_until([quote](char c) { return c == quote; });
+}
+
+Signature::Signature(const ::onnx::GraphProto &graph) {
+  StringRef text = findProp(graph.metadata_props(),
+                            "pkg.torch.export.ExportedProgram.graph_signature");
+  present = !text.empty();
+  StringSet<> mutated;
+  for (StringRef line : llvm::split(text, '\n')) {
+    auto [placeholder, rest] = line.trim().split(": ");
+    StringRef kind = rest.take_until([](char c) { return c == ' '; });
+    StringRef target = parseTarget(rest);
+    if (target.empty())
+      continue;
+    if (kind == "BUFFER_MUTATION") {
+      mutated.insert(target);
+      continue;
+    }
+    SignatureEntry entry;
+    if (kind == "PARAMETER")
+      entry.kind = SignatureEntry::Parameter;
+    else if (kind == "BUFFER")
+      entry.kind = SignatureEntry::Buffer;
+    else if (kind == "CONSTANT_TENSOR")
+      entry.kind = SignatureEntry::Constant;
+    else
+      continue;
+    entry.placeholder = placeholder.str();
+    entry.target = target.str();
+    if (byTarget.try_emplace(target, entries.size()).second) {
+      byPlaceholder[placeholder] = entries.size();
+      entries.push_back(std::move(entry));
+    }
+  }
+  for (SignatureEntry &entry : entries)
+    entry.mutated = mutated.contains(entry.target);
+}
+
+const SignatureEntry *Signature::findTarget(StringRef name) const {
+  auto at = byTarget.find(name);
+  return at == byTarget.end() ? nullptr : &entries[at->second];
+}
+
+const SignatureEntry *Signature::findPlaceholder(StringRef name) const {
+  auto at = byPlaceholder.find(name);
+  return at == byPlaceholder.end() ? nullptr : &entries[at->second];
+}
+
+size_t Signature::getOrder(StringRef target) const {
+  auto at = byTarget.find(target);
+  return at == byTarget.end() ? entries.size() : at->second;
+}
+
+StringRef lowtide::moduleOf(StringRef name) {
+  return name.contains('.') ? name.rsplit('.').first : StringRef();
+}
+StringRef lowtide::leafOf(StringRef name) {
+  return name.contains('.') ? name.rsplit('.').second : name;
+}
+
+std::vector<std::string> lowtide::parsePythonList(StringRef text) {
+  std::vector<std::string> items;
+  while (true) {
+    size_t open = text.find_first_of("'\"");
+    if (open == StringRef::npos)
+      return items;
+    char quote = text[open];
+    size_t close = text.find(quote, open + 1);
+    if (close == StringRef::npos)
+      return items;
+    items.push_back(text.slice(open + 1, close).str());
+    text = text.drop_front(close + 1);
+  }
+}
+
+/// `/net/layer1/layer1.0/conv1/Conv` → `net.layer1.0.conv1`. A child of a
+/// Sequential repeats its parent's name.
+static std::optional<std::string> parseTorchScriptPath(StringRef name) {
+  if (!name.consume_front("/"))
+    return std::nullopt;
+  SmallVector<StringRef> parts;
+  name.split(parts, '/');
+  parts.pop_back(); // the operator
+  std::string path;
+  StringRef previous;
+  for (StringRef part : parts) {
+    StringRef added = part;
+    if (!previous.empty() && part.starts_with(previous) &&
+        part.drop_front(previous.size()).starts_with("."))
+      added = part.drop_front(previous.size() + 1);
+    path += (path.empty() ? "" : ".") + added.str();
+    previous = part;
+  }
+  return path;
+}
+
+std::optional<std::string>
+lowtide::findModulePath(const ::onnx::NodeProto &node) {
+  StringRef scopes =
+      findProp(node.metadata_props(), "pkg.torch.onnx.name_scopes");
+  if (scopes.empty())
+    return parseTorchScriptPath(node.name());
+  std::vector<std::string> names = parsePythonList(scopes);
+  // The last entry names the operation itself.
+  if (names.size() < 2 ||
+      names[names.size() - 2] == "_empty_nn_module_stack_from_metadata_hook")
+    return std::nullopt;
+  return names[names.size() - 2];
+}
+
+std::vector<std::string>
+lowtide::findProgramOperands(const ::onnx::NodeProto &node) {
+  StringRef text = findProp(node.metadata_props(), "pkg.torch.onnx.fx_node");
+  std::vector<std::string> names;
+  size_t args = text.find("](args");
+  if (args == StringRef::npos)
+    return names;
+  text = text.drop_front(args);
+  while (true) {
+    size_t at = text.find('%');
+    if (at == StringRef::npos)
+      return names;
+    text = text.drop_front(at + 1);
+    names.push_back(
+        text.take_while([](char c) { return isAlnum(c) || c == '_'; }).str());
+  }
+}
+
+std::string lowtide::findProgramOperator(const ::onnx::NodeProto &node) {
+  std::vector<std::string> classes = parsePythonList(
+      findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
+  if (!classes.empty())
+    return classes.back();
+  StringRef scope = findProp(node.metadata_props(), "namespace");
+  return scope.contains(": ") ? scope.rsplit(": ").second.str() : std::string();
+}
+
+std::vector<std::string>
+lowtide::findFoldedFrom(const ::onnx::ValueInfoProto &value) {
+  return parsePythonList(
+      findProp(value.metadata_props(), "pkg.onnxscript.optimizer.folded_from"));
+}

@@ -1,0 +1,81 @@
+//===- Evidence.h - what exporters write about themselves
+//------------------------------===//
+//
+// PyTorch's exporters leave notes in a file: which inputs of the exported
+// program were parameters, from which module each node came, what a constant
+// was folded from. Here they are read; nothing is concluded.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_EVIDENCE_H
+#define LOWTIDE_LIB_IMPORT_EVIDENCE_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
+
+#include "onnx/onnx_pb.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lowtide {
+
+/// One input of the exported program
+/// (`pkg.torch.export.ExportedProgram.graph_signature`).
+struct SignatureEntry {
+  enum Kind { Parameter, Buffer, Constant } kind;
+  /// Its name within the program, `p_fc_weight`.
+  std::string placeholder;
+  /// The framework's name, `fc.weight`.
+  std::string target;
+  /// The program assigns it (running statistics).
+  bool mutated = false;
+};
+
+class Signature {
+public:
+  explicit Signature(const ::onnx::GraphProto &graph);
+
+  bool isPresent() const { return present; }
+  llvm::ArrayRef<SignatureEntry> getEntries() const { return entries; }
+  const SignatureEntry *findTarget(llvm::StringRef name) const;
+  const SignatureEntry *findPlaceholder(llvm::StringRef name) const;
+  /// Position in the framework's own order.
+  size_t getOrder(llvm::StringRef target) const;
+
+private:
+  bool present = false;
+  std::vector<SignatureEntry> entries;
+  llvm::StringMap<size_t> byTarget, byPlaceholder;
+};
+
+/// `a.b` of `a.b.weight`; empty for a name without dots.
+llvm::StringRef moduleOf(llvm::StringRef name);
+/// `weight` of `a.b.weight`.
+llvm::StringRef leafOf(llvm::StringRef name);
+
+/// Path of the module that a node came from (`h.0.ln1`, empty for the root),
+/// from `pkg.torch.onnx.name_scopes`, or from a TorchScript node name. nullopt:
+/// nothing is known.
+std::optional<std::string> findModulePath(const ::onnx::NodeProto &node);
+
+/// Names that the node's original operation reads (`p_h_0_ln1_weight` …), from
+/// `pkg.torch.onnx.fx_node`.
+std::vector<std::string> findProgramOperands(const ::onnx::NodeProto &node);
+/// `aten.linear.default`, from `namespace` or `class_hierarchy`; empty if
+/// unknown.
+std::string findProgramOperator(const ::onnx::NodeProto &node);
+
+/// Names that a constant was folded from
+/// (`pkg.onnxscript.optimizer.folded_from`).
+std::vector<std::string> findFoldedFrom(const ::onnx::ValueInfoProto &value);
+
+/// Strings of a Python list as text, `['a', "b"]`.
+std::vector<std::string> parsePythonList(llvm::StringRef text);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_EVIDENCE_H

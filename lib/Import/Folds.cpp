@@ -1,0 +1,117 @@
+//===- Folds.cpp - parameters in another form
+//------------------------------------------===//
+//
+// The exporter's optimizer evaluates what depends on no input: a transposed
+// weight, a table gathered at constant positions, a norm's scale with two more
+// dimensions. Such a tensor trains like the parameter as long as each element
+// of it is one element of the parameter, and none occurs twice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Classifier.h"
+#include "TensorData.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+/// `slice_1` → `slice`: operations of the exported program are numbered.
+static StringRef operationName(StringRef name) {
+  auto [stem, number] = name.rsplit('_');
+  return !number.empty() && llvm::all_of(number, llvm::isDigit) ? stem : name;
+}
+
+/// Whether an operation only moves elements.
+static bool movesOnly(StringRef name) {
+  return llvm::StringSwitch<bool>(operationName(name))
+      .Cases({"val", "t", "transpose", "permute", "numpy_t", "view",
+              "_unsafe_view", "reshape", "unsqueeze", "squeeze", "flatten"},
+             true)
+      .Cases({"slice", "select", "narrow", "split", "split_with_sizes", "chunk",
+              "getitem", "unbind", "embedding", "gather", "index",
+              "index_select"},
+             true)
+      .Cases({"expand", "clone", "contiguous", "alias", "detach", "_to_copy",
+              "to", "lift_fresh_copy", "arange", "cat"},
+             true)
+      .Default(false);
+}
+
+static bool isGathered(const TensorFacts &facts) {
+  return operationName(facts.tensor->name()) == "embedding" ||
+         llvm::any_of(facts.foldedFrom, [](const std::string &name) {
+           StringRef operation = operationName(name);
+           return operation == "embedding" || operation == "index" ||
+                  operation == "gather" || operation == "index_select";
+         });
+}
+
+/// Whether two rows (innermost dimension) of the tensor are equal while the
+/// tensor as a whole is not constant.
+static bool repeatsRows(const ::onnx::TensorProto &tensor) {
+  if (tensor.dims_size() < 2 ||
+      tensor.data_location() == ::onnx::TensorProto::EXTERNAL ||
+      isConstantValued(tensor).value_or(true))
+    return false;
+  std::string bytes = embeddedBytes(tensor);
+  const ElementType *type = findElementType(tensor.data_type());
+  size_t row = size_t(tensor.dims(tensor.dims_size() - 1)) * type->bytes;
+  if (row <= type->bytes)
+    return false;
+  llvm::StringSet<> rows;
+  for (size_t at = 0; at + row <= bytes.size(); at += row)
+    if (!rows.insert(StringRef(bytes).substr(at, row)).second)
+      return true;
+  return false;
+}
+
+std::string lowtide::findFoldFault(const TensorFacts &facts,
+                                   const Signature &signature) {
+  for (const std::string &name : facts.foldedFrom)
+    if (!signature.findTarget(name) && !movesOnly(name))
+      return "changed by '" + operationName(name).str() + "'";
+  bool mayRepeat =
+      isGathered(facts) ||
+      llvm::any_of(facts.foldedFrom, [](const std::string &name) {
+        return operationName(name) == "expand" || operationName(name) == "cat";
+      });
+  if (mayRepeat && repeatsRows(*facts.tensor))
+    return "holds some of its rows several times";
+  return "";
+}
+
+void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
+                           InitializerInfo &info) {
+  ArrayRef<int64_t> dims = info.dims;
+  if (isGathered(facts)) {
+    // Rows at constant positions; exporters write positions as 0, 1, 2 …
+    SmallVector<int64_t> shape(dims);
+    while (shape.size() > 2 && shape.front() == 1)
+      shape.erase(shape.begin());
+    if (shape.size() != 2)
+      return;
+    bool ascending =
+        llvm::any_of(facts.foldedFrom, [](const std::string &name) {
+          return operationName(name) == "arange" ||
+                 leafOf(name) == "position_ids";
+        });
+    if (ascending)
+      info.sourceRows = {0, shape[0]};
+    return;
+  }
+  bool onlyParameter = facts.foldedFrom.size() == 1;
+  if (onlyParameter && dims.size() == 2) {
+    info.transposed = {1, 0};
+    info.sourceShape = SmallVector<int64_t>{dims[1], dims[0]};
+    return;
+  }
+  // A vector with dimensions of one put around it.
+  SmallVector<int64_t> kept;
+  for (int64_t dim : dims)
+    if (dim != 1)
+      kept.push_back(dim);
+  if (kept.size() <= 1 && dims.size() > 1)
+    info.sourceShape = kept.empty() ? SmallVector<int64_t>{1} : kept;
+}

@@ -1,0 +1,390 @@
+//===- GraphImporter.cpp - builds the IR of one graph
+//------------------------------------===//
+//
+// Inputs and large initializers become arguments, small initializers and
+// `Constant` nodes become `onnx.constant`, every other node becomes
+// `onnx.node`. Where an exporter merged equal tensors, each use reads the
+// argument of its own parameter.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphImporter.h"
+
+#include "Attributes.h"
+#include "Evidence.h"
+#include "TensorData.h"
+#include "WellFormed.h"
+
+#include "lowtide/Dialect/ONNX/ONNX.h"
+
+using namespace mlir;
+using namespace lowtide;
+using ::onnx::AttributeProto;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+
+GraphImporter::GraphImporter(OnnxFile &file, ArrayRef<InitializerInfo> infos,
+                             const DimBinding &dims)
+    : file(file), infos(infos), dims(dims), context(&file.getContext()),
+      builder(context) {
+  for (auto [i, info] : llvm::enumerate(infos))
+    for (const InitializerUse &use : info.uses)
+      infoOfUse[{use.node, use.operand}] = i;
+}
+
+LogicalResult GraphImporter::unsupported(StringRef where,
+                                         const Twine &message) {
+  file.getReport().errorAt(Failure::Unsupported, where, message);
+  return failure();
+}
+
+Location GraphImporter::locate(StringRef name) {
+  return NameLoc::get(StringAttr::get(context, name));
+}
+
+/// The module's path around the node's own name, where the exporter says from
+/// which module the node came.
+Location GraphImporter::locate(const NodeProto &node) {
+  Location own = locate(nodeLabel(node));
+  std::optional<std::string> module = findModulePath(node);
+  if (!module || module->empty())
+    return own;
+  return NameLoc::get(StringAttr::get(context, *module), own);
+}
+
+void GraphImporter::noteTypes(const GraphProto &graph) {
+  auto note = [&](const auto &values) {
+    for (const ::onnx::ValueInfoProto &value : values)
+      if (RankedTensorType type = dims.getStatedType(value))
+        statedTypes[value.name()] = type;
+  };
+  note(graph.value_info());
+  note(graph.output());
+}
+
+Type GraphImporter::typeOf(StringRef name) {
+  if (Type type = statedTypes.lookup(name))
+    return type;
+  return onnx::ValueType::get(context);
+}
+
+Value GraphImporter::lookup(StringRef name) {
+  for (Scope &scope : llvm::reverse(scopes))
+    if (Value value = scope.lookup(name))
+      return value;
+  return {};
+}
+
+Value GraphImporter::resolve(const NodeProto &node, int index) {
+  if (node.input(index).empty())
+    return none;
+  auto info = infoOfUse.find({&node, index});
+  if (info != infoOfUse.end())
+    return infoValues[info->second];
+  return lookup(node.input(index));
+}
+
+FailureOr<OwningOpRef<ModuleOp>> GraphImporter::run() {
+  const GraphProto &graph = file.getModel().graph();
+  OwningOpRef<ModuleOp> module =
+      ModuleOp::create(locate(graph.name().empty() ? "model" : graph.name()));
+  noteTypes(graph);
+  scopes.emplace_back();
+  func::FuncOp function = createFunction(*module);
+  if (!function)
+    return failure();
+  none =
+      onnx::NoneOp::create(builder, function.getLoc(), builder.getNoneType());
+  if (failed(importSmallInitializers()) || failed(importNodes(graph)) ||
+      failed(finishFunction(function)))
+    return failure();
+  if (none.use_empty())
+    none.getDefiningOp()->erase();
+  return module;
+}
+
+func::FuncOp GraphImporter::createFunction(ModuleOp module) {
+  const ::onnx::ModelProto &model = file.getModel();
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  SmallVector<Location> locations;
+  SmallVector<StringRef> inputNames;
+  auto add = [&](RankedTensorType type, StringRef name,
+                 ArrayRef<NamedAttribute> attrs) {
+    types.push_back(type);
+    attributes.push_back(builder.getDictionaryAttr(attrs));
+    locations.push_back(locate(name));
+  };
+  for (const auto &input : model.graph().input()) {
+    if (file.findInitializer(input.name()))
+      continue;
+    Type element =
+        convertElementType(input.type().tensor_type().elem_type(), context);
+    if (!element) {
+      (void)unsupported(
+          input.name(),
+          "input " + quoteName(input.name()) + " has element type " +
+              elementTypeName(input.type().tensor_type().elem_type()) +
+              ", which is not supported");
+      return {};
+    }
+    add(RankedTensorType::get(*dims.getInputShape(input), element),
+        input.name(),
+        builder.getNamedAttr("onnx.input",
+                             builder.getStringAttr(input.name())));
+    inputNames.push_back(input.name());
+  }
+  for (const InitializerInfo &info : infos) {
+    if (info.inIR)
+      continue;
+    SmallVector<NamedAttribute> attrs;
+    auto attr = [&](StringRef name, Attribute value) {
+      attrs.push_back(builder.getNamedAttr(name, value));
+    };
+    attr("onnx.initializer", builder.getStringAttr(info.tensor));
+    attr("onnx.role", builder.getStringAttr(stringifyRole(info.role)));
+    attr("onnx.parameter", builder.getStringAttr(info.name));
+    if (!info.tied.empty()) {
+      SmallVector<StringRef> names(info.tied.begin(), info.tied.end());
+      attr("onnx.tied", builder.getStrArrayAttr(names));
+    }
+    if (!info.transposed.empty())
+      attr("onnx.transposed", builder.getDenseI64ArrayAttr(info.transposed));
+    if (info.sourceShape)
+      attr("onnx.source_shape",
+           builder.getDenseI64ArrayAttr(*info.sourceShape));
+    if (info.sourceRows)
+      attr("onnx.source_rows",
+           builder.getDenseI64ArrayAttr(
+               {info.sourceRows->first, info.sourceRows->second}));
+    add(RankedTensorType::get(info.dims,
+                              convertElementType(info.dataType, context)),
+        info.name, attrs);
+  }
+
+  builder.setInsertionPointToEnd(module.getBody());
+  auto function = func::FuncOp::create(builder, module.getLoc(), "model",
+                                       builder.getFunctionType(types, {}));
+  function.setAllArgAttrs(attributes);
+  function->setAttr("onnx.opset", builder.getI64IntegerAttr(file.getOpset()));
+  function->setAttr("onnx.ir_version",
+                    builder.getI64IntegerAttr(model.ir_version()));
+  SmallVector<NamedAttribute> opsets;
+  for (const auto &opset : model.opset_import())
+    if (!opset.domain().empty())
+      opsets.push_back(builder.getNamedAttr(
+          opset.domain(), builder.getI64IntegerAttr(opset.version())));
+  if (!opsets.empty())
+    function->setAttr("onnx.opsets", builder.getDictionaryAttr(opsets));
+  std::string producer =
+      model.producer_name() +
+      (model.producer_version().empty() ? "" : " " + model.producer_version());
+  function->setAttr("onnx.producer", builder.getStringAttr(producer));
+  function->setAttr("onnx.graph", builder.getStringAttr(model.graph().name()));
+
+  Block *entry = builder.createBlock(&function.getBody(), {}, types, locations);
+  size_t next = 0;
+  for (StringRef name : inputNames)
+    define(name, entry->getArgument(next++));
+  for (const InitializerInfo &info : infos)
+    infoValues.push_back(info.inIR ? Value()
+                                   : Value(entry->getArgument(next++)));
+  // Graph outputs and local reads by name see the first of several infos.
+  for (auto [i, info] : llvm::enumerate(infos))
+    if (!lookup(info.tensor))
+      define(info.tensor, infoValues[i]);
+  return function;
+}
+
+LogicalResult GraphImporter::importSmallInitializers() {
+  for (auto [i, info] : llvm::enumerate(infos)) {
+    if (!info.inIR)
+      continue;
+    std::string fault;
+    DenseElementsAttr value =
+        convertTensor(*file.findInitializer(info.tensor), context, fault);
+    if (!value)
+      return unsupported(info.tensor,
+                         "initializer " + quoteName(info.tensor) + " " + fault);
+    infoValues[i] =
+        onnx::ConstantOp::create(builder, locate(info.tensor), value);
+    if (!lookup(info.tensor))
+      define(info.tensor, infoValues[i]);
+  }
+  return success();
+}
+
+LogicalResult GraphImporter::importNodes(const GraphProto &graph) {
+  bool good = true;
+  for (const NodeProto &node : graph.node())
+    good &= succeeded(node.op_type() == "Constant" && node.domain().empty()
+                          ? importConstant(node)
+                          : importNode(node));
+  return success(good);
+}
+
+/// The tensor that a `Constant` node stands for, whichever attribute holds it.
+static DenseElementsAttr convertConstant(const AttributeProto &attribute,
+                                         Builder &b, std::string &fault) {
+  auto i64 = b.getI64Type();
+  auto f32 = b.getF32Type();
+  StringRef name = attribute.name();
+  if (name == "value")
+    return convertTensor(attribute.t(), b.getContext(), fault);
+  if (name == "value_int")
+    return DenseElementsAttr::get(RankedTensorType::get({}, i64),
+                                  attribute.i());
+  if (name == "value_float")
+    return DenseElementsAttr::get(RankedTensorType::get({}, f32),
+                                  attribute.f());
+  if (name == "value_ints")
+    return DenseElementsAttr::get(
+        RankedTensorType::get({attribute.ints_size()}, i64),
+        ArrayRef<int64_t>(attribute.ints().data(), attribute.ints_size()));
+  if (name == "value_floats")
+    return DenseElementsAttr::get(
+        RankedTensorType::get({attribute.floats_size()}, f32),
+        ArrayRef<float>(attribute.floats().data(), attribute.floats_size()));
+  fault = ("has attribute '" + name + "', which is not supported").str();
+  return {};
+}
+
+LogicalResult GraphImporter::importConstant(const NodeProto &node) {
+  if (node.attribute_size() != 1 || node.output_size() != 1 ||
+      node.output(0).empty()) {
+    file.getReport().errorAt(Failure::BadFile, nodeLabel(node),
+                             describeNode(node) +
+                                 " must have one attribute and one output");
+    return failure();
+  }
+  std::string fault;
+  DenseElementsAttr value = convertConstant(node.attribute(0), builder, fault);
+  if (!value)
+    return unsupported(nodeLabel(node), describeNode(node) + " " + fault);
+  define(node.output(0),
+         onnx::ConstantOp::create(builder, locate(node), value));
+  return success();
+}
+
+LogicalResult GraphImporter::importNode(const NodeProto &node) {
+  SmallVector<Value> operands;
+  for (int i = 0, e = node.input_size(); i != e; ++i)
+    operands.push_back(resolve(node, i));
+  // Trailing absent operands say nothing.
+  while (!operands.empty() && operands.back() == none)
+    operands.pop_back();
+  if (llvm::is_contained(operands, Value())) // an earlier node failed
+    return failure();
+
+  SmallVector<NamedAttribute> attributes;
+  SmallVector<const GraphProto *> graphs;
+  SmallVector<StringRef> graphNames;
+  for (const AttributeProto &attribute : node.attribute()) {
+    if (attribute.type() == AttributeProto::GRAPH) {
+      graphs.push_back(&attribute.g());
+      graphNames.push_back(attribute.name());
+      continue;
+    }
+    std::string fault;
+    Attribute value = convertAttribute(attribute, builder, fault);
+    if (!value)
+      return unsupported(nodeLabel(node), describeNode(node) + ": attribute " +
+                                              quoteName(attribute.name()) +
+                                              " " + fault);
+    attributes.push_back(builder.getNamedAttr(attribute.name(), value));
+  }
+  SmallVector<Type> types;
+  SmallVector<StringRef> outputs(node.output().begin(), node.output().end());
+  for (StringRef output : outputs)
+    types.push_back(typeOf(output));
+
+  int64_t version = 1;
+  StringRef domain =
+      node.domain() == "ai.onnx" ? StringRef("") : StringRef(node.domain());
+  for (const auto &opset : file.getModel().opset_import())
+    if (opset.domain() == domain ||
+        (domain.empty() && opset.domain() == "ai.onnx"))
+      version = opset.version();
+  auto op = onnx::NodeOp::create(
+      builder, locate(node), types, node.op_type(), domain, version,
+      builder.getDictionaryAttr(attributes), builder.getStrArrayAttr(outputs),
+      graphs.empty() ? ArrayAttr() : builder.getStrArrayAttr(graphNames),
+      operands, graphs.size());
+  for (auto [graph, region] : llvm::zip_equal(graphs, op.getBodies()))
+    if (failed(importSubgraph(*graph, region)))
+      return failure();
+  for (auto [name, value] : llvm::zip_equal(outputs, op.getResults()))
+    if (!name.empty())
+      define(name, value);
+  return success();
+}
+
+LogicalResult GraphImporter::importSubgraph(const GraphProto &graph,
+                                            Region &region) {
+  OpBuilder::InsertionGuard guard(builder);
+  noteTypes(graph);
+  scopes.emplace_back();
+  SmallVector<Type> types;
+  SmallVector<Location> locations;
+  for (const auto &input : graph.input()) {
+    RankedTensorType stated = dims.getStatedType(input);
+    types.push_back(stated ? Type(stated) : onnx::ValueType::get(context));
+    locations.push_back(locate(input.name()));
+  }
+  Block *block = builder.createBlock(&region, {}, types, locations);
+  for (auto [input, argument] :
+       llvm::zip_equal(graph.input(), block->getArguments()))
+    define(input.name(), argument);
+  if (failed(importLocalInitializers(graph)) || failed(importNodes(graph)))
+    return failure();
+  SmallVector<Value> values;
+  for (const auto &output : graph.output())
+    values.push_back(lookup(output.name()));
+  onnx::YieldOp::create(builder, locate(graph.name()), values);
+  scopes.pop_back();
+  return success();
+}
+
+/// Initializers of a subgraph are part of its text: they are never trained.
+LogicalResult GraphImporter::importLocalInitializers(const GraphProto &graph) {
+  for (const TensorProto &tensor : graph.initializer()) {
+    std::string fault;
+    int64_t elements =
+        checkedElements({tensor.dims().data(), size_t(tensor.dims_size())})
+            .value_or(INT64_MAX);
+    DenseElementsAttr value;
+    if (elements > file.getLimits().constantIntegers)
+      fault = "has " + std::to_string(elements) +
+              " elements inside a subgraph; the limit there is " +
+              std::to_string(file.getLimits().constantIntegers);
+    else
+      value = convertTensor(tensor, context, fault);
+    if (!value)
+      return unsupported(tensor.name(), "initializer " +
+                                            quoteName(tensor.name()) + " " +
+                                            fault);
+    define(tensor.name(),
+           onnx::ConstantOp::create(builder, locate(tensor.name()), value));
+  }
+  return success();
+}
+
+LogicalResult GraphImporter::finishFunction(func::FuncOp function) {
+  SmallVector<Value> results;
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  for (const auto &output : file.getModel().graph().output()) {
+    Value value = lookup(output.name());
+    if (!value)
+      return failure();
+    results.push_back(value);
+    types.push_back(value.getType());
+    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        "onnx.output", builder.getStringAttr(output.name()))));
+  }
+  func::ReturnOp::create(builder, function.getLoc(), results);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
+  function.setAllResultAttrs(attributes);
+  return success();
+}

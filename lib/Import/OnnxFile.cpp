@@ -1,0 +1,214 @@
+//===- OnnxFile.cpp - a model file, checked
+//------------------------------------------===//
+
+#include "lowtide/Import/OnnxFile.h"
+
+#include "ExternalData.h"
+#include "OnnxLibrary.h"
+#include "TensorData.h"
+#include "WellFormed.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+
+using namespace mlir;
+using namespace lowtide;
+using ::onnx::ModelProto;
+using ::onnx::TensorProto;
+
+/// The oldest opset whose operators are read as they are; older models are
+/// converted to it.
+static constexpr int64_t oldestNativeOpset = 13;
+
+OnnxFile::OnnxFile(MLIRContext &context, StringRef path, ImportLimits limits)
+    : context(context), path(path.str()), limits(limits),
+      report(std::make_unique<Report>(context, path, limits.errors)),
+      model(std::make_unique<ModelProto>()) {}
+
+OnnxFile::~OnnxFile() = default;
+
+int OnnxFile::getExitCode() const {
+  return static_cast<int>(report->getFirst());
+}
+
+static int64_t standardOpset(const ModelProto &model) {
+  for (const auto &opset : model.opset_import())
+    if (opset.domain().empty() || opset.domain() == "ai.onnx")
+      return opset.version();
+  return 0;
+}
+
+int64_t OnnxFile::getOpset() const { return standardOpset(*model); }
+
+LogicalResult OnnxFile::load() {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer) {
+    report->error(Failure::IO,
+                  "cannot read the model: " + buffer.getError().message());
+    return failure();
+  }
+  return loadBytes(
+      ArrayRef<char>((*buffer)->getBufferStart(), (*buffer)->getBufferSize()));
+}
+
+LogicalResult OnnxFile::loadBytes(ArrayRef<char> bytes) {
+  if (bytes.size() > limits.fileBytes) {
+    report->error(Failure::BadFile,
+                  "the file has " + Twine(bytes.size()) + " bytes, limit " +
+                      Twine(limits.fileBytes),
+                  "store the weights as external data: onnx.save(model, path, "
+                  "save_as_external_data=True)");
+    return failure();
+  }
+  if (bytes.empty()) {
+    report->error(Failure::BadFile, "the file is empty");
+    return failure();
+  }
+  google::protobuf::io::ArrayInputStream stream(bytes.data(),
+                                                static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream coded(&stream);
+  // Each graph within a graph costs three messages (node, attribute, graph);
+  // protobuf's limit guards the parse itself.
+  coded.SetRecursionLimit(3 * limits.subgraphDepth + 10);
+  if (!model->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
+    report->error(Failure::BadFile, "the file is no ONNX model: it is damaged, "
+                                    "truncated, or nested deeper than " +
+                                        Twine(limits.subgraphDepth) +
+                                        " graphs");
+    return failure();
+  }
+  return prepare();
+}
+
+LogicalResult OnnxFile::loadText(StringRef text) {
+  if (std::string error = parseModelText(text.str(), *model); !error.empty()) {
+    report->error(Failure::BadFile, "the text is no ONNX model: " + error);
+    return failure();
+  }
+  return prepare();
+}
+
+LogicalResult OnnxFile::prepare() {
+  std::string producer = model->producer_name();
+  if (!model->producer_version().empty())
+    producer += (producer.empty() ? "" : " ") + model->producer_version();
+  // Build tags (`+cu132`) say nothing about the file.
+  producer = StringRef(producer).split('+').first.take_front(80).str();
+  headline =
+      ("opset " + Twine(getOpset()) + ", IR " + Twine(model->ir_version()) +
+       (producer.empty() ? std::string() : ", producer " + producer))
+          .str();
+
+  if (failed(checkFunctions(*model, limits, *report)) ||
+      failed(checkWellFormed(*model, limits, *report)))
+    return failure();
+  if (model->training_info_size())
+    report->warningAt(model->graph().name(),
+                      "the model's training_info is ignored: the graph is "
+                      "differentiated here");
+  if (failed(inlineFunctions()) || failed(upgrade()))
+    return failure();
+  for (const TensorProto &tensor : model->graph().initializer())
+    initializers[tensor.name()] = &tensor;
+  return success();
+}
+
+LogicalResult OnnxFile::inlineFunctions() {
+  if (model->functions_size() == 0)
+    return success();
+  if (std::string error = inlineLocalFunctions(*model); !error.empty()) {
+    report->error(Failure::BadFile,
+                  "the model's functions cannot be inlined: " +
+                      StringRef(error).take_front(500));
+    return failure();
+  }
+  if (model->functions_size()) {
+    report->errorAt(Failure::Unsupported, model->functions(0).name(),
+                    "function " + quoteName(model->functions(0).name()) +
+                        " uses operator sets that differ from the model's and "
+                        "cannot be inlined");
+    return failure();
+  }
+  return checkWellFormed(*model, limits, *report);
+}
+
+/// Metadata of nodes and values, keyed by the values' names, which the version
+/// converter keeps.
+static void copyMetadata(const ModelProto &from, ModelProto &to) {
+  *to.mutable_graph()->mutable_metadata_props() = from.graph().metadata_props();
+  llvm::StringMap<const ::onnx::NodeProto *> producers;
+  for (const auto &node : from.graph().node())
+    if (node.output_size())
+      producers[node.output(0)] = &node;
+  for (auto &node : *to.mutable_graph()->mutable_node())
+    if (const auto *original =
+            node.output_size() ? producers.lookup(node.output(0)) : nullptr)
+      *node.mutable_metadata_props() = original->metadata_props();
+  llvm::StringMap<const ::onnx::ValueInfoProto *> values;
+  for (const auto &value : from.graph().value_info())
+    values[value.name()] = &value;
+  for (auto &value : *to.mutable_graph()->mutable_value_info())
+    if (const auto *original = values.lookup(value.name()))
+      *value.mutable_metadata_props() = original->metadata_props();
+}
+
+LogicalResult OnnxFile::upgrade() {
+  int64_t opset = getOpset();
+  if (opset == 0 || opset >= oldestNativeOpset)
+    return success();
+  ModelProto original = *model;
+  if (std::string error = convertOpset(*model, oldestNativeOpset);
+      !error.empty()) {
+    report->error(Failure::Unsupported,
+                  "opset " + Twine(opset) + " is older than " +
+                      Twine(oldestNativeOpset) +
+                      ", and ONNX's converter cannot upgrade this model: " +
+                      StringRef(error).take_front(500),
+                  "export it again with opset_version=20");
+    return failure();
+  }
+  copyMetadata(original, *model);
+  headline += ", upgraded to opset " + std::to_string(getOpset());
+  return checkWellFormed(*model, limits, *report);
+}
+
+const TensorProto *OnnxFile::findInitializer(StringRef name) const {
+  return initializers.lookup(name);
+}
+
+bool OnnxFile::isEmbedded(StringRef name) const {
+  const TensorProto *tensor = findInitializer(name);
+  return tensor && tensor->data_location() != TensorProto::EXTERNAL;
+}
+
+LogicalResult
+OnnxFile::readInitializer(StringRef name,
+                          llvm::function_ref<void(ArrayRef<char>)> sink) {
+  const TensorProto *tensor = findInitializer(name);
+  if (!tensor) {
+    report->errorAt(Failure::BadFile, name,
+                    "the model has no initializer " + quoteName(name));
+    return failure();
+  }
+  if (tensor->data_location() != TensorProto::EXTERNAL) {
+    if (tensor->has_raw_data()) {
+      sink(
+          ArrayRef<char>(tensor->raw_data().data(), tensor->raw_data().size()));
+    } else {
+      std::string bytes = embeddedBytes(*tensor);
+      sink(ArrayRef<char>(bytes.data(), bytes.size()));
+    }
+    return success();
+  }
+  std::optional<ExternalRange> range = parseExternalRange(*tensor, *report);
+  std::optional<int64_t> elements = checkedElements(
+      {tensor->dims().data(), static_cast<size_t>(tensor->dims_size())});
+  if (!range || !elements)
+    return failure();
+  return streamExternal(path, name, *range,
+                        *checkedBytes(*elements, tensor->data_type()), *report,
+                        sink);
+}

@@ -1,0 +1,181 @@
+//===- Parameters.cpp - who is a parameter
+//-----------------------------------------------===//
+//
+// For every initializer: parameter, state or constant.
+//  1. What the exporter wrote down decides, where it wrote anything
+//  (ParametersFromSignature.cpp).
+//  2. Otherwise names and the operators that read do (ParametersFromNames.cpp).
+//  3. The user's lists overrule both (ParametersOverrides.cpp).
+// Small tensors that nobody trains then become constants of the IR.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Classifier.h"
+#include "TensorData.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace lowtide;
+using ::onnx::AttributeProto;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+
+StringRef lowtide::stringifyRole(InitializerRole role) {
+  switch (role) {
+  case InitializerRole::Parameter:
+    return "parameter";
+  case InitializerRole::State:
+    return "state";
+  case InitializerRole::Constant:
+    return "constant";
+  }
+  return "";
+}
+
+StringRef lowtide::stringifyCertainty(Certainty certainty) {
+  switch (certainty) {
+  case Certainty::Stated:
+    return "stated";
+  case Certainty::Inferred:
+    return "inferred";
+  case Certainty::Assumed:
+    return "assumed";
+  }
+  return "";
+}
+
+int64_t InitializerInfo::getNumElements() const {
+  return checkedElements(dims).value_or(0);
+}
+
+int64_t TensorFacts::getNumElements() const {
+  return checkedElements({tensor->dims().data(), size_t(tensor->dims_size())})
+      .value_or(0);
+}
+
+static void collectUses(const GraphProto &graph, llvm::StringMap<size_t> &index,
+                        std::vector<TensorFacts> &facts) {
+  for (const NodeProto &node : graph.node()) {
+    for (int i = 0, e = node.input_size(); i != e; ++i)
+      if (auto at = index.find(node.input(i)); at != index.end())
+        facts[at->second].uses.push_back({&node, i});
+    for (const AttributeProto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        collectUses(attribute.g(), index, facts);
+      for (const GraphProto &inner : attribute.graphs())
+        collectUses(inner, index, facts);
+    }
+  }
+  for (const auto &output : graph.output())
+    if (auto at = index.find(output.name()); at != index.end())
+      facts[at->second].isGraphOutput = true;
+}
+
+std::vector<TensorFacts> lowtide::collectTensorFacts(const OnnxFile &file) {
+  const GraphProto &graph = file.getModel().graph();
+  std::vector<TensorFacts> facts;
+  llvm::StringMap<size_t> index;
+  for (const TensorProto &tensor : graph.initializer()) {
+    index[tensor.name()] = facts.size();
+    facts.push_back({&tensor, {}, false, {}});
+  }
+  collectUses(graph, index, facts);
+  for (const auto &value : graph.value_info())
+    if (auto at = index.find(value.name()); at != index.end())
+      facts[at->second].foldedFrom = findFoldedFrom(value);
+  return facts;
+}
+
+std::optional<bool> lowtide::isConstantValued(const TensorProto &tensor) {
+  if (tensor.data_location() == TensorProto::EXTERNAL)
+    return std::nullopt;
+  std::string bytes = embeddedBytes(tensor);
+  const ElementType *type = findElementType(tensor.data_type());
+  if (!type || !type->bytes || bytes.size() < type->bytes)
+    return false;
+  return std::memcmp(bytes.data(), bytes.data() + type->bytes,
+                     bytes.size() - type->bytes) == 0;
+}
+
+InitializerInfo lowtide::makeInfo(const TensorFacts &facts, std::string name,
+                                  InitializerRole role, Certainty certainty,
+                                  const Twine &reason) {
+  InitializerInfo info;
+  info.tensor = facts.tensor->name();
+  info.name = std::move(name);
+  info.role = role;
+  info.certainty = certainty;
+  info.reason = reason.str();
+  info.dims.assign(facts.tensor->dims().begin(), facts.tensor->dims().end());
+  info.dataType = facts.tensor->data_type();
+  info.bytes = checkedBytes(info.getNumElements(), info.dataType).value_or(0);
+  return info;
+}
+
+StringRef lowtide::operandLeaf(const NodeProto &node, int operand) {
+  if (!node.domain().empty() && node.domain() != "ai.onnx")
+    return "";
+  // Operators whose operands are, in this order, data, weight, bias.
+  bool layer =
+      llvm::StringSwitch<bool>(node.op_type())
+          .Cases({"Conv", "ConvTranspose", "Gemm", "LayerNormalization",
+                  "GroupNormalization", "InstanceNormalization",
+                  "BatchNormalization", "RMSNormalization"},
+                 true)
+          .Default(false);
+  if (layer && operand == 1)
+    return "weight";
+  if (layer && operand == 2)
+    return "bias";
+  if (node.op_type() == "BatchNormalization")
+    return operand == 3 ? "running_mean" : operand == 4 ? "running_var" : "";
+  if (node.op_type() == "Gather")
+    return operand == 0 ? "weight" : "";
+  if (node.op_type() == "MatMul" || node.op_type() == "PRelu")
+    return operand == 1 ? "weight" : "";
+  if (node.op_type() == "Add")
+    return "bias";
+  return "";
+}
+
+bool lowtide::isRunningStatistic(const InitializerUse &use) {
+  return operandLeaf(*use.node, use.operand).starts_with("running_");
+}
+
+/// Two tensors may not go by one name: later ones are told apart by their
+/// initializer.
+static void makeNamesUnique(std::vector<InitializerInfo> &infos) {
+  llvm::StringSet<> names;
+  for (InitializerInfo &info : infos) {
+    std::string base = info.name;
+    for (unsigned i = 1; !names.insert(info.name).second; ++i)
+      info.name = i == 1 ? base + "@" + info.tensor
+                         : base + "@" + info.tensor + "#" + std::to_string(i);
+  }
+}
+
+FailureOr<std::vector<InitializerInfo>>
+lowtide::classifyInitializers(OnnxFile &file, const ImportOptions &options) {
+  std::vector<TensorFacts> facts = collectTensorFacts(file);
+  Signature signature(file.getModel().graph());
+  std::vector<InitializerInfo> infos;
+  if (!signature.isPresent())
+    classifyByName(file, facts, infos);
+  else if (failed(classifyBySignature(file, signature, facts, options, infos)))
+    return failure();
+  if (failed(applyOverrides(file, options, infos)))
+    return failure();
+  makeNamesUnique(infos);
+  for (InitializerInfo &info : infos) {
+    int64_t limit = isFloatType(info.dataType)
+                        ? file.getLimits().constantFloats
+                        : file.getLimits().constantIntegers;
+    info.inIR = info.role == InitializerRole::Constant &&
+                info.getNumElements() <= limit && file.isEmbedded(info.tensor);
+  }
+  return infos;
+}

@@ -1,0 +1,391 @@
+//===- ParametersFromSignature.cpp - who is a parameter, by the exporter's notes
+//----------===//
+//
+// The program's signature lists every parameter and buffer. The exporter's
+// optimizer then merged tensors of equal value and folded others into new ones,
+// so the signature's entries and the file's initializers no longer match one to
+// one:
+//  1. An initializer's own claim is its name, if the signature lists it, or the
+//  one
+//     entry that it was folded from.
+//  2. Each use is given to the entry that it really reads. The original
+//  operation's
+//     operands say so (`fx_node`); where they are missing, the module that the
+//     use is in. Only a tensor whose elements are all equal can have been
+//     merged by accident; others are ties.
+//  3. Entries that no use claims are other names of a tied tensor, or unused.
+// A use that several entries could claim, or an entry that two tensors claim,
+// is refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Classifier.h"
+#include "TensorData.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace {
+class SignatureClassifier {
+public:
+  SignatureClassifier(OnnxFile &file, const Signature &signature,
+                      ArrayRef<TensorFacts> facts, const ImportOptions &options,
+                      std::vector<InitializerInfo> &infos)
+      : file(file), signature(signature), facts(facts), options(options),
+        infos(infos) {}
+
+  LogicalResult run();
+
+private:
+  using Entry = const SignatureEntry *;
+
+  void findMissing();
+  Entry findOwnClaim(const TensorFacts &fact) const;
+  FailureOr<Entry> findOwner(const TensorFacts &fact, Entry own,
+                             const InitializerUse &use);
+  Entry findRenamed(const TensorFacts &fact, const InitializerUse &use) const;
+  LogicalResult classify(const TensorFacts &fact);
+  InitializerInfo describe(const TensorFacts &fact, Entry own, Entry owner,
+                           bool merged);
+  InitializerInfo describeUnclaimed(const TensorFacts &fact) const;
+  void findTies();
+  void reportFoldedBatchNorms();
+  LogicalResult checkClaims();
+
+  OnnxFile &file;
+  const Signature &signature;
+  ArrayRef<TensorFacts> facts;
+  const ImportOptions &options;
+  std::vector<InitializerInfo> &infos;
+  /// Entries that no initializer carries by name or was folded from.
+  SmallVector<Entry> missing;
+  llvm::DenseSet<Entry> isMissing, claimed;
+};
+} // namespace
+
+void SignatureClassifier::findMissing() {
+  llvm::StringSet<> present;
+  for (const TensorFacts &fact : facts) {
+    present.insert(fact.tensor->name());
+    for (const std::string &name : fact.foldedFrom)
+      present.insert(name);
+  }
+  for (const SignatureEntry &entry : signature.getEntries())
+    if (!present.contains(entry.target)) {
+      missing.push_back(&entry);
+      isMissing.insert(&entry);
+    }
+}
+
+SignatureClassifier::Entry
+SignatureClassifier::findOwnClaim(const TensorFacts &fact) const {
+  if (Entry entry = signature.findTarget(fact.tensor->name()))
+    return entry;
+  Entry parameter = nullptr;
+  for (const std::string &name : fact.foldedFrom)
+    if (Entry entry = signature.findTarget(name);
+        entry && entry->kind == SignatureEntry::Parameter) {
+      if (parameter)
+        return nullptr; // several: it is none of them
+      parameter = entry;
+    }
+  return parameter;
+}
+
+/// `--rename tensor@module=name`.
+SignatureClassifier::Entry
+SignatureClassifier::findRenamed(const TensorFacts &fact,
+                                 const InitializerUse &use) const {
+  std::optional<std::string> module = findModulePath(*use.node);
+  if (!module)
+    return nullptr;
+  std::string key = fact.tensor->name() + "@" + *module;
+  for (const auto &[from, to] : options.renames)
+    if (from == key)
+      return signature.findTarget(to);
+  return nullptr;
+}
+
+/// The entry that `use` of the tensor reads; null: none.
+FailureOr<SignatureClassifier::Entry>
+SignatureClassifier::findOwner(const TensorFacts &fact, Entry own,
+                               const InitializerUse &use) {
+  if (Entry renamed = findRenamed(fact, use))
+    return renamed;
+  std::vector<std::string> operands = findProgramOperands(*use.node);
+  std::optional<std::string> module = findModulePath(*use.node);
+  SmallVector<Entry> candidates;
+  if (!operands.empty()) {
+    for (const std::string &operand : operands) {
+      Entry entry = signature.findPlaceholder(operand);
+      if (entry && entry == own)
+        return own;
+      if (entry && isMissing.contains(entry) &&
+          !llvm::is_contained(candidates, entry))
+        candidates.push_back(entry);
+    }
+  }
+  // An operation that reads no entry itself still works on what its module's
+  // parameter became.
+  if (candidates.empty() && module) {
+    if (own && *module == moduleOf(own->target))
+      return own;
+    if (operands.empty())
+      for (Entry entry : missing)
+        if (moduleOf(entry->target) == *module)
+          candidates.push_back(entry);
+  }
+  // Values that differ cannot be equal by accident: such a tensor is shared on
+  // purpose.
+  if (candidates.empty() ||
+      isConstantValued(*fact.tensor) == std::optional<bool>(false))
+    return own;
+  // A tensor of one element without a claim is a number of the graph.
+  if (!own && fact.getNumElements() == 1)
+    return own;
+
+  auto narrow = [&](StringRef leaf) {
+    SmallVector<Entry> kept;
+    for (Entry entry : candidates)
+      if (leafOf(entry->target) == leaf)
+        kept.push_back(entry);
+    if (!kept.empty())
+      candidates = kept;
+  };
+  if (candidates.size() > 1)
+    narrow(operandLeaf(*use.node, use.operand));
+  if (candidates.size() > 1 && own)
+    narrow(leafOf(own->target));
+  if (candidates.size() == 1) {
+    // Where only the module speaks, the name must fit, too.
+    StringRef leaf = operandLeaf(*use.node, use.operand);
+    if (operands.empty() && leafOf(candidates[0]->target) != leaf &&
+        !(own && leafOf(candidates[0]->target) == leafOf(own->target)))
+      return own;
+    return candidates[0];
+  }
+  std::string names;
+  for (Entry entry : candidates)
+    names += (names.empty() ? "" : ", ") + entry->target;
+  file.getReport().errorAt(
+      Failure::Unsupported, fact.tensor->name(),
+      "initializer " + quoteName(fact.tensor->name()) + " is read in module " +
+          quoteName(module.value_or("?")) + " and could be any of " + names +
+          " there: the exporter merged tensors of equal value",
+      "say which: --rename " + fact.tensor->name() + "@" + module.value_or("") +
+          "=" + candidates[0]->target + ", or export with optimize=False");
+  return failure();
+}
+
+InitializerInfo SignatureClassifier::describe(const TensorFacts &fact,
+                                              Entry own, Entry owner,
+                                              bool merged) {
+  InitializerRole role = InitializerRole::Constant;
+  if (owner->kind == SignatureEntry::Parameter)
+    role = InitializerRole::Parameter;
+  else if (owner->mutated)
+    role = InitializerRole::State;
+  if (role == InitializerRole::Parameter &&
+      !isFloatType(fact.tensor->data_type()))
+    role = InitializerRole::Constant;
+  StringRef kind = owner->kind == SignatureEntry::Parameter ? "parameter"
+                   : owner->kind == SignatureEntry::Buffer  ? "buffer"
+                                                            : "constant";
+  if (owner != own)
+    return makeInfo(fact, owner->target, role, Certainty::Inferred,
+                    kind + " of its module, merged by the exporter with " +
+                        fact.tensor->name());
+  if (fact.tensor->name() == owner->target)
+    return makeInfo(fact, owner->target, role, Certainty::Stated,
+                    "the exported program lists it as " + kind +
+                        (merged ? "; other tensors were merged with it" : ""));
+  std::string fault = findFoldFault(fact, signature);
+  InitializerInfo info =
+      makeInfo(fact, owner->target, role, Certainty::Stated,
+               "the exporter folded it from " + owner->target);
+  describeFold(fact, signature, info);
+  if (!fault.empty()) {
+    info.certainty = Certainty::Assumed;
+    info.reason += ", " + fault;
+    file.getReport().warningAt(
+        fact.tensor->name(),
+        "initializer " + quoteName(fact.tensor->name()) +
+            " was folded from parameter " + quoteName(owner->target) + " and " +
+            fault + ": training it is not training the parameter",
+        "export with optimize=False, or freeze it: --frozen " + owner->target);
+  }
+  return info;
+}
+
+/// A tensor that no entry of the signature claims.
+InitializerInfo
+SignatureClassifier::describeUnclaimed(const TensorFacts &fact) const {
+  const std::string &name = fact.tensor->name();
+  SmallVector<StringRef> sources;
+  for (const std::string &source : fact.foldedFrom)
+    if (Entry entry = signature.findTarget(source);
+        entry && entry->kind == SignatureEntry::Parameter)
+      sources.push_back(source);
+  if (!sources.empty() && isFloatType(fact.tensor->data_type())) {
+    std::string names = llvm::join(sources, ", ");
+    file.getReport().warningAt(
+        name,
+        "initializer " + quoteName(name) +
+            " was folded from several parameters (" + names +
+            "): training it is not training them",
+        "export with optimize=False, or freeze it: --frozen " + name);
+    return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed,
+                    "the exporter combined it from " + names);
+  }
+  if (llvm::any_of(fact.uses, isRunningStatistic))
+    return makeInfo(fact, name, InitializerRole::State, Certainty::Inferred,
+                    "batch normalization reads it as running statistic");
+  // The rewriter that folds a batch norm into a convolution invents the
+  // convolution's bias.
+  if (StringRef(name).ends_with("_bias") && !fact.uses.empty() &&
+      isFloatType(fact.tensor->data_type()) &&
+      StringRef(fact.uses[0].node->op_type()).starts_with("Conv") &&
+      fact.uses[0].operand == 2 && fact.foldedFrom.empty() &&
+      isConstantValued(*fact.tensor) != std::optional<bool>(true))
+    return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed,
+                    "bias that a folded batch norm left");
+  if (!fact.foldedFrom.empty())
+    return makeInfo(fact, name, InitializerRole::Constant, Certainty::Stated,
+                    "the exporter folded it from constants and buffers");
+  return makeInfo(fact, name, InitializerRole::Constant, Certainty::Inferred,
+                  "the exported program does not list it");
+}
+
+LogicalResult SignatureClassifier::classify(const TensorFacts &fact) {
+  Entry own = findOwnClaim(fact);
+  llvm::MapVector<Entry, SmallVector<InitializerUse>> byOwner;
+  if (own && fact.isGraphOutput)
+    byOwner[own];
+  for (const InitializerUse &use : fact.uses) {
+    FailureOr<Entry> owner = findOwner(fact, own, use);
+    if (failed(owner))
+      return failure();
+    byOwner[*owner].push_back(use);
+  }
+  if (byOwner.empty() && fact.isGraphOutput)
+    byOwner[nullptr];
+  for (auto &[owner, uses] : byOwner) {
+    InitializerInfo info = owner
+                               ? describe(fact, own, owner, byOwner.size() > 1)
+                               : describeUnclaimed(fact);
+    info.uses.assign(uses.begin(), uses.end());
+    // Running statistics that the program does not mention as assigned:
+    // exported in inference mode.
+    if (info.role == InitializerRole::Constant &&
+        llvm::any_of(info.uses, isRunningStatistic))
+      info.role = InitializerRole::State;
+    if (owner)
+      claimed.insert(owner);
+    infos.push_back(std::move(info));
+  }
+  return success();
+}
+
+/// Names of the signature that no use claims: other names of a tensor whose use
+/// lies in their module, or of one further down (`cls.bias` for
+/// `cls.decoder.bias`).
+void SignatureClassifier::findTies() {
+  for (Entry entry : missing) {
+    if (claimed.contains(entry) || entry->kind != SignatureEntry::Parameter)
+      continue;
+    StringRef module = moduleOf(entry->target), leaf = leafOf(entry->target);
+    InitializerInfo *tie = nullptr;
+    for (InitializerInfo &info : infos) {
+      if (info.role != InitializerRole::Parameter ||
+          !signature.findTarget(info.name) || tie)
+        continue;
+      bool usedThere = llvm::any_of(info.uses, [&](const InitializerUse &use) {
+        return findModulePath(*use.node) ==
+               std::optional<std::string>(module.str());
+      });
+      bool below = moduleOf(info.name).starts_with((module + ".").str());
+      if (leafOf(info.name) == leaf && info.name != entry->target &&
+          ((usedThere && moduleOf(info.name) != module) || below))
+        tie = &info;
+    }
+    if (!tie)
+      continue;
+    if (tie->tied.empty())
+      tie->tied.push_back(tie->name);
+    tie->tied.push_back(entry->target);
+    claimed.insert(entry);
+  }
+  // The framework goes by the first name of a tie.
+  for (InitializerInfo &info : infos) {
+    if (info.tied.empty())
+      continue;
+    llvm::sort(info.tied, [&](const std::string &a, const std::string &b) {
+      return signature.getOrder(a) < signature.getOrder(b);
+    });
+    info.name = info.tied.front();
+    info.reason += "; tied";
+  }
+}
+
+void SignatureClassifier::reportFoldedBatchNorms() {
+  SmallVector<StringRef> modules;
+  for (Entry entry : missing) {
+    if (claimed.contains(entry) || leafOf(entry->target) != "running_mean")
+      continue;
+    StringRef module = moduleOf(entry->target);
+    Entry weight = signature.findTarget((module + ".weight").str());
+    if (!weight || (isMissing.contains(weight) && !claimed.contains(weight)))
+      modules.push_back(module);
+  }
+  if (modules.empty())
+    return;
+  file.getReport().warningAt(modules.front(),
+                             Twine(modules.size()) +
+                                 " batch normalizations were folded into "
+                                 "convolutions and cannot be trained: " +
+                                 llvm::join(modules, ", "),
+                             "export with optimize=False: torch.onnx.export(…, "
+                             "dynamo=True, optimize=False)");
+}
+
+/// A parameter that lives in two tensors would be trained twice, apart.
+LogicalResult SignatureClassifier::checkClaims() {
+  llvm::StringMap<const InitializerInfo *> owners;
+  for (InitializerInfo &info : infos) {
+    if (info.role != InitializerRole::Parameter ||
+        !signature.findTarget(info.name))
+      continue;
+    auto [at, isNew] = owners.try_emplace(info.name, &info);
+    if (isNew)
+      continue;
+    file.getReport().errorAt(
+        Failure::Unsupported, info.tensor,
+        "parameter " + quoteName(info.name) + " is in the file twice, as " +
+            quoteName(at->second->tensor) + " and as " +
+            quoteName(info.tensor) +
+            ": trained as they stand, the two would part",
+        "export with optimize=False, or freeze one: --rename " + info.tensor +
+            "=<name> --frozen <name>");
+    return failure();
+  }
+  return success();
+}
+
+LogicalResult SignatureClassifier::run() {
+  findMissing();
+  for (const TensorFacts &fact : facts)
+    if (fact.isUsed() && failed(classify(fact)))
+      return failure();
+  findTies();
+  reportFoldedBatchNorms();
+  return checkClaims();
+}
+
+LogicalResult lowtide::classifyBySignature(
+    OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,
+    const ImportOptions &options, std::vector<InitializerInfo> &infos) {
+  return SignatureClassifier(file, signature, facts, options, infos).run();
+}

@@ -1,0 +1,69 @@
+//===- Report.cpp - collected errors about one file
+//------------------------------===//
+
+#include "lowtide/Import/Report.h"
+
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+std::string lowtide::quoteName(StringRef name) {
+  constexpr size_t maxBytes = 128;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << '\'';
+  for (char c : name.take_front(maxBytes)) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      os << "\\x" << llvm::hexdigit((c >> 4) & 15) << llvm::hexdigit(c & 15);
+    else
+      os << c;
+  }
+  if (name.size() > maxBytes)
+    os << "…";
+  os << '\'';
+  return text;
+}
+
+Report::Report(MLIRContext &context, StringRef path, unsigned maxErrors)
+    : context(context), path(path.str()), maxErrors(maxErrors) {}
+
+Report::~Report() { finish(); }
+
+Location Report::locate(StringRef where) {
+  Location file = FileLineColLoc::get(&context, path, 0, 0);
+  return where.empty()
+             ? file
+             : Location(NameLoc::get(
+                   StringAttr::get(&context, where.take_front(256)), file));
+}
+
+void Report::errorAt(Failure kind, StringRef where, const Twine &message,
+                     const Twine &remedy) {
+  if (first == Failure::None)
+    first = kind;
+  if (++numErrors > maxErrors)
+    return;
+  InFlightDiagnostic diag = mlir::emitError(locate(where)) << message.str();
+  if (std::string note = remedy.str(); !note.empty())
+    diag.attachNote() << note;
+}
+
+void Report::error(Failure kind, const Twine &message, const Twine &remedy) {
+  errorAt(kind, "", message, remedy);
+}
+
+void Report::warningAt(StringRef where, const Twine &message,
+                       const Twine &remedy) {
+  InFlightDiagnostic diag = mlir::emitWarning(locate(where)) << message.str();
+  if (std::string note = remedy.str(); !note.empty())
+    diag.attachNote() << note;
+}
+
+void Report::finish() {
+  if (numErrors > maxErrors)
+    mlir::emitError(locate("")) << (numErrors - maxErrors) << " more errors";
+  numErrors = std::min(numErrors, maxErrors);
+}

@@ -1,0 +1,18 @@
+//===- lowtide-translate.cpp - between files and IR
+//------------------------------------===//
+//
+// MLIR's translation driver with ours: `--import-onnx`, `--import-onnx-text`,
+// `--onnx-text-to-onnx`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Import/Translations.h"
+
+#include "mlir/Support/LogicalResult.h"
+#include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
+
+int main(int argc, char **argv) {
+  lowtide::registerImportTranslations();
+  return mlir::failed(
+      mlir::mlirTranslateMain(argc, argv, "Lowtide translation driver\n"));
+}

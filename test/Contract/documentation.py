@@ -21,7 +21,7 @@ class Documentation(unittest.TestCase):
     def test_readme_map_is_complete(self):
         """Every top-level folder is in the README's map."""
         readme = text(ROOT / "README.md")
-        self.assertEqual([f for f in sorted({f.parts[0] for f in files() if len(f.parts) > 1 and f.parts[0][0] != "."}) if f"`{f}`" not in readme], [])
+        self.assertEqual([f for f in sorted({f.parts[0] for f in files() if len(f.parts) > 1 and f.parts[0][0] != "."}) if f"`{f}" not in readme], [])
 
     def test_models_stay_small(self):
         size = sum((ROOT / f).stat().st_size for f in files() if f.parts[:2] == ("test", "models"))

@@ -132,11 +132,25 @@ def judge_suite(suite, full):
                     suite.add(f"judge {case['file']} {' '.join(flags)}", "" if good else case["note"] or "outside its tolerance")
 
 
+def refusal_suite(suite, full):
+    """Bad models, artifacts and data are refused in words (test/Refusals)."""
+    script = TEST / "Refusals" / "refuse.py"
+    run = subprocess.run(
+        [dependencies.environment("onnx"), "-B", script, BUILD / "bin", TEST / "models" / "mlp-digits"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+    )  # fmt: skip
+    if run.returncode:
+        raise Failure(f"{script.name} did not finish\n{run.stderr[-2000:]}")
+    for row in json.loads(run.stdout):
+        suite.add(f"refusal {row['name']}", row["complaint"])
+
+
 SUITES = {
     "format": format_suite,
     "contract": contract_suite,
     "unit": unit_suite,
     "lit": lit_suite,
+    "refusals": refusal_suite,
     "judge": judge_suite,
 }
 

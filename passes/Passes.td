@@ -9,4 +9,82 @@
 
 include "mlir/Pass/PassBase.td"
 
+// --- nn: the forward graph ---
+
+def VerifyLegal : Pass<"verify-legal", "::mlir::ModuleOp"> {
+  let summary = "check that only nn on static shapes is left (exact)";
+  let description = [{
+    Every op of every function belongs to `nn`, `train` or is a function or its return; every tensor has a static shape.
+    Each violation is an error at the op's place in the model file.
+  }];
+}
+
+def NNWiden : Pass<"nn-widen", "::mlir::ModuleOp"> {
+  let summary = "compute everything in a wider float type (approximate)";
+  let description = [{
+    Turns every f32 tensor of the module (f16 and bf16 with `from`) into `to`. For checks in f64: the result is nearer to
+    the exact value than what was asked, and differs from it by f32's rounding. Constants keep their f32 values.
+  }];
+  let options = [
+    Option<"from", "from", "std::string", "\"f32\"", "Element type to replace: f32, f16 or bf16">,
+    Option<"to", "to", "std::string", "\"f64\"", "Element type to compute in: f32 or f64">,
+  ];
+}
+
+// --- train: one step ---
+
+def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
+  let summary = "turn @forward into @gradient: loss and the gradient of every parameter (real-equal)";
+  let description = [{
+    Reverse-mode differentiation from the metric `loss` to every floating-point `#train.param` argument, by asking each
+    op on the way for its derivative. Contributions to a value are added in reverse program order; an operand whose
+    derivative the op leaves unset gets none. Each gradient becomes a result `#train.output<"grad/NAME">`, in the order of
+    the parameters. A parameter that the loss does not depend on gets a zero gradient, the mark `train.unreached` and a
+    warning. docs/rationale/differentiation.md has the rules and the reasons.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [Option<"function", "function", "std::string", "\"forward\"", "Function to differentiate">];
+  let statistics = [
+    Statistic<"numGradients", "gradients", "Parameters with a gradient">,
+    Statistic<"numUnreached", "unreached", "Parameters that the loss does not depend on">,
+    Statistic<"numForwardOps", "forward-ops", "Ops before differentiation">,
+    Statistic<"numBackwardOps", "backward-ops", "Ops added by differentiation">,
+  ];
+}
+
+def TrainOptimize : Pass<"train-optimize", "::mlir::ModuleOp"> {
+  let summary = "build @train from @gradient: every parameter's update, as soon as it may be (real-equal)";
+  let description = [{
+    Adds one optimizer op per parameter that has a gradient, behind its gradient and the last use of the parameter, so
+    that the update may be in place and the gradient's bytes are free early. Optimizer state becomes arguments and
+    results `#train.state<"NAME.slot">`; the learning rate (`lr`, f32, or f64 in an f64 graph) and the step (`step`, i64,
+    from 0) are `#train.scalar` arguments. The module gets `train.optimizer` and `train.schedule`.
+    @gradient stays as an entry point that changes no state, unless `keep-gradient=false`.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "sgd, momentum, adagrad, adam or adamw">,
+    Option<"convention", "convention", "std::string", "\"torch\"", "Arithmetic and defaults of torch or onnx">,
+    Option<"lr", "lr", "std::string", "\"0.001\"", "Learning rate">,
+    Option<"schedule", "schedule", "std::string", "\"constant\"", "constant, linear or cosine">,
+    Option<"warmupSteps", "warmup-steps", "std::string", "\"0\"", "Steps of linear warm-up">,
+    Option<"totalSteps", "total-steps", "std::string", "\"0\"", "Step at which a decaying schedule ends">,
+    Option<"minLr", "min-lr", "std::string", "\"0\"", "Learning rate at the end of a decaying schedule">,
+    Option<"settings", "options", "std::string", "\"\"",
+           "Options of the optimizer, separated by ';': weight_decay=0.1;betas=0.9,0.95;nesterov">,
+    Option<"groups", "group", "std::string", "\"\"",
+           "Parameter groups, separated by ';': bias,*.ln*:weight_decay=0;head*:lr=1e-4">,
+    Option<"keepGradient", "keep-gradient", "bool", "true", "Keep @gradient as an entry point">,
+  ];
+  let statistics = [Statistic<"numUpdates", "updates", "Parameters that are updated">];
+}
+
+def VerifyStep : Pass<"verify-step", "::mlir::ModuleOp"> {
+  let summary = "check the bindings of every entry point (exact)";
+  let description = [{
+    Every argument and result has a binding; names are unique; a result bound to a parameter or state has its argument, of
+    equal type; there is exactly one loss, a float scalar; a tensor that two entry points share has one type.
+  }];
+}
+
 #endif

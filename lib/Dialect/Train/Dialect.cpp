@@ -17,8 +17,45 @@ using namespace mlir;
 #include "lowtide/Dialect/Train/TrainAttrs.cpp.inc"
 
 void lowtide::train::TrainDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "lowtide/Dialect/Train/TrainOps.cpp.inc"
+      >();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "lowtide/Dialect/Train/TrainAttrs.cpp.inc"
       >();
+}
+
+Attribute lowtide::train::StateAttr::parse(AsmParser &parser, Type) {
+  StringAttr name;
+  FloatAttr initial;
+  bool fromFile = false;
+  if (parser.parseLess() || parser.parseAttribute(name))
+    return {};
+  while (succeeded(parser.parseOptionalComma())) {
+    if (succeeded(parser.parseOptionalKeyword("from_file"))) {
+      fromFile = true;
+      continue;
+    }
+    double value;
+    if (parser.parseKeyword("initial") || parser.parseEqual() ||
+        parser.parseFloat(value))
+      return {};
+    initial = parser.getBuilder().getF64FloatAttr(value);
+  }
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), name, initial, fromFile);
+}
+
+void lowtide::train::StateAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getName();
+  if (getInitial()) {
+    printer << ", initial = ";
+    printer.printFloat(getInitial().getValue());
+  }
+  if (getFromFile())
+    printer << ", from_file";
+  printer << '>';
 }

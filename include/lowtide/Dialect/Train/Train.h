@@ -1,23 +1,51 @@
-//===- Train.h - the train dialect: the structure of one step ---*- C++ -*-===//
+//===- Train.h - the train dialect: one training step -----------*- C++ -*-===//
 //
-// Bindings of a step's arguments and results.
+// Declares the dialect, its binding attributes and the optimizers.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "mlir/IR/Attributes.h"
-#include "mlir/IR/BuiltinAttributes.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-
-#include "lowtide/Dialect/Train/TrainDialect.h.inc"
-
-#define GET_ATTRDEF_CLASSES
-#include "lowtide/Dialect/Train/TrainAttrs.h.inc"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace lowtide::train {
 
 /// Name of the argument and result attribute that holds a binding.
 inline constexpr llvm::StringLiteral bindingAttrName = "train.binding";
 
+/// A tensor of the parameter's shape that an optimizer keeps per parameter.
+/// `initialOption`, when set, names the option that holds the initial value
+/// instead of `initial`.
+struct StateSlot {
+  llvm::StringLiteral name;
+  double initial;
+  llvm::StringLiteral initialOption;
+};
+
+/// A number that the user may set, with its default under PyTorch's and under
+/// ONNX's convention.
+struct OptimizerOption {
+  llvm::StringLiteral name;
+  double torchDefault;
+  double onnxDefault;
+  llvm::StringLiteral meaning;
+};
+
 } // namespace lowtide::train
+
+#include "lowtide/Dialect/Train/OptimizerInterface.h.inc"
+#include "lowtide/Dialect/Train/TrainDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "lowtide/Dialect/Train/TrainAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "lowtide/Dialect/Train/TrainOps.h.inc"

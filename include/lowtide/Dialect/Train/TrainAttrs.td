@@ -28,8 +28,11 @@ def Train_ParamAttr : Train_Binding<"Param", "param", "a trained tensor, by its 
 }
 def Train_StateAttr : Train_Binding<"State", "state", "optimizer state or running statistic, kept between steps",
     (ins OptionalParameter<"::mlir::FloatAttr">:$initial, DefaultValuedParameter<"bool", "false">:$fromFile)> {
-  let description = [{`initial` (absent: zero) fills the tensor before the first step, unless `fromFile`: then it is in the model file.}];
-  let assemblyFormat = "`<` $name (`,` `initial` `=` $initial^)? (`,` `from_file` `=` $fromFile^)? `>`";
+  let description = [{
+    `#train.state<"w.m", initial = 0.1>` starts with every element 0.1 (absent: zero), `#train.state<"n", from_file>` with
+    the tensor in the model file.
+  }];
+  let hasCustomAssemblyFormat = 1;
 }
 def Train_ConstantAttr : Train_Binding<"Constant", "constant", "a frozen tensor read from the model file"> {
   let assemblyFormat = "`<` $name `>`";

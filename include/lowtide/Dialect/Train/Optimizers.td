@@ -1,0 +1,119 @@
+// The optimizers: one record each, with state, options, arithmetic and ONNX name.
+#ifndef LOWTIDE_TRAIN_OPTIMIZERS
+#define LOWTIDE_TRAIN_OPTIMIZERS
+
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "lowtide/Interfaces/OpInterfaces.td"
+include "lowtide/Dialect/Train/TrainAttrs.td"
+include "lowtide/Dialect/Train/OptimizerInterface.td"
+
+// State kept per parameter. `fromOption` names the option that holds the initial value.
+class Slot<string slotName, string initialValue = "0.0", string fromOption = ""> {
+  string name = slotName;
+  string initial = initialValue;
+  string option = fromOption;
+}
+
+// A number that the user may set; defaults as PyTorch's, and as ONNX's where they differ.
+class Option<string optionName, string text, string torchDefault, string onnxDefault = torchDefault> {
+  string name = optionName;
+  string meaning = text;
+  string torch = torchDefault;
+  string onnx = onnxDefault;
+}
+
+// An update of one parameter. `body` is C++ that assigns the parameter's and the slots' new values:
+//   param, grad, <slot>   nn::Expr of the parameter's type; the body overwrites `param` and the slots
+//   lr, t                 nn::Expr, f64 scalars: learning rate of this parameter, number of this update (from 0)
+//   <option>              double
+//   onnx                  bool: ONNX's convention instead of PyTorch's
+//   spread(e)             an f64 scalar rounded to the parameter's element type and repeated over its shape
+// Scalars are f64, as they are in PyTorch, where Python computes them; tensors are in the parameter's element type. The
+// order of operations follows PyTorch's single-tensor implementation on the CPU.
+class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, string onnxName>
+    : Op<Train_Dialect, opName, [Pure, DeclareOpInterfaceMethods<FactsInterface>,
+        DeclareOpInterfaceMethods<DecomposableInterface>,
+        DeclareOpInterfaceMethods<OptimizerInterface, ["getSlots", "getOptions"]>]> {
+  list<Option> options = !listconcat(
+      [Option<"lr_scale", "factor on the learning rate, set by a parameter group", "1.0">], ownOptions);
+  code body = "";
+  // Floating-point operations per element of the parameter.
+  int flopsPerElement = 4;
+
+  let arguments = !con((ins AnyTensor:$param, AnyTensor:$grad, AnyTensor:$lr, AnyTensor:$step,
+                        Variadic<AnyTensor>:$state),
+                       !dag(ins, !foreach(o, options, F64Attr), !foreach(o, options, o.name)),
+                       (ins UnitAttr:$onnx_convention));
+  let results = (outs AnyTensor:$new_param, Variadic<AnyTensor>:$new_state);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+
+  let extraClassDefinition = [{
+    const ::lowtide::OpFacts &$cppClass::getFacts() {
+      static const ::lowtide::OpFacts facts{::lowtide::OpFamily::Optimizer, ::lowtide::PrecisionPolicy::High,
+          ::lowtide::Aliasing::InPlace, ::lowtide::BatchRule::Unknown, }] # flopsPerElement # ", \"" # onnxName # [{"};
+      return facts;
+    }
+    uint64_t $cppClass::getFlops() { return ::lowtide::train::countUpdateFlops(getOperation(), }] # flopsPerElement # [{); }
+    ::llvm::ArrayRef<::lowtide::train::StateSlot> $cppClass::getSlots() {
+      static const ::std::vector<::lowtide::train::StateSlot> slots{}] # !interleave(!foreach(s, slots,
+          "{\"" # s.name # "\", " # s.initial # ", \"" # s.option # "\"}"), ", ") # [{};
+      return slots;
+    }
+    ::llvm::ArrayRef<::lowtide::train::OptimizerOption> $cppClass::getOptions() {
+      static const ::std::vector<::lowtide::train::OptimizerOption> options{}] # !interleave(!foreach(o, options,
+          "{\"" # o.name # "\", " # o.torch # ", " # o.onnx # ", \"" # o.meaning # "\"}"), ", ") # [{};
+      return options;
+    }
+    ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &result) {
+      return ::lowtide::train::parseOptimizer(parser, result, getSlots().size());
+    }
+    void $cppClass::print(::mlir::OpAsmPrinter &printer) { ::lowtide::train::printOptimizer(printer, getOperation()); }
+    ::llvm::LogicalResult $cppClass::verify() {
+      return ::lowtide::train::verifyOptimizer(getOperation(), getSlots().size());
+    }
+    ::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>> $cppClass::decompose(::mlir::OpBuilder &builder) {
+      using namespace ::lowtide::nn;
+      Expr param(builder, getLoc(), getParam()), grad(builder, getLoc(), getGrad());
+      [[maybe_unused]] Expr lr = ::lowtide::train::effectiveLearningRate(builder, getOperation());
+      [[maybe_unused]] Expr t = ::lowtide::train::updateNumber(builder, getOperation());
+      [[maybe_unused]] const bool onnx = getOnnxConvention();
+      [[maybe_unused]] auto spread = [&](Expr scalar) { return ::lowtide::train::spreadScalar(scalar, param.type()); };
+  }] # !interleave(!foreach(o, options,
+        "[[maybe_unused]] const double " # o.name # " = getOption(\"" # o.name # "\");"), "\n")
+     # !interleave(!foreach(i, !range(!size(slots)),
+        "Expr " # slots[i].name # "(builder, getLoc(), getState()[" # i # "]);"), "\n") # body # [{
+      return ::llvm::SmallVector<::mlir::Value>{param}] # !interleave(!foreach(s, slots, ", " # s.name), "") # [{};
+    }
+  }];
+}
+
+// --- stochastic gradient descent ---
+
+def L2Option : Option<"weight_decay", "coefficient of the parameter added to its gradient", "0.0">;
+defvar decayIntoGradient = "if (weight_decay != 0.0) grad = grad + param * weight_decay;\n";
+
+def Train_SGDOp : Train_Optimizer<"sgd", [], [L2Option], ""> {
+  let summary = "param −= lr · grad";
+  let flopsPerElement = 2;
+  let body = !strconcat(decayIntoGradient, [{ param = param - grad * spread(lr); }]);
+}
+
+// PyTorch starts the buffer as the first gradient, ONNX with beta_adjusted = 1 at step 0: both are a buffer of zeros
+// whose first gradient is not dampened.
+def Train_MomentumOp : Train_Optimizer<"momentum", [Slot<"momentum_buffer">],
+    [Option<"momentum", "decay of the buffer", "0.9">, Option<"dampening", "part of the gradient kept out of the buffer", "0.0">,
+     Option<"nesterov", "1: step along grad + momentum · buffer", "0.0">, L2Option],
+    "ai.onnx.preview.training.Momentum"> {
+  let summary = "SGD with momentum, plain or Nesterov";
+  let body = !strconcat(decayIntoGradient, [{
+    Expr fresh = grad;
+    if (dampening != 0.0)
+      fresh = grad * spread(select(equal(t, t.like(0.0)), t.like(1.0), t.like(1.0 - dampening)));
+    momentum_buffer = momentum_buffer * momentum + fresh;
+    param = param - (nesterov != 0.0 ? grad + momentum_buffer * momentum : momentum_buffer) * spread(lr);
+  }]);
+}
+
+#endif

@@ -1,0 +1,8 @@
+// All records of the train dialect.
+#ifndef LOWTIDE_TRAIN_OPS
+#define LOWTIDE_TRAIN_OPS
+
+include "lowtide/Dialect/Train/TrainAttrs.td"
+include "lowtide/Dialect/Train/Optimizers.td"
+
+#endif

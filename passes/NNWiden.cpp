@@ -1,0 +1,70 @@
+//===- NNWiden.cpp - computes in a wider float type -------------*- C++ -*-===//
+//
+// Replaces one float element type by another throughout a module.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Passes.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+
+namespace lowtide {
+#define GEN_PASS_DEF_NNWIDEN
+#include "Passes.h.inc"
+} // namespace lowtide
+
+using namespace mlir;
+
+static FloatType parseFloat(MLIRContext *context, StringRef name) {
+  Builder b(context);
+  return llvm::StringSwitch<FloatType>(name)
+      .Case("f64", b.getF64Type())
+      .Case("f32", b.getF32Type())
+      .Case("f16", b.getF16Type())
+      .Case("bf16", b.getBF16Type())
+      .Default({});
+}
+
+/// The same numbers in another float type.
+static DenseElementsAttr convertElements(DenseElementsAttr dense,
+                                         FloatType to) {
+  return cast<DenseFPElementsAttr>(dense).mapValues(
+      to, [&](const APFloat &value) {
+        APFloat converted = value;
+        bool losesInfo;
+        converted.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                          &losesInfo);
+        return converted.bitcastToAPInt();
+      });
+}
+
+namespace {
+struct NNWiden : lowtide::impl::NNWidenBase<NNWiden> {
+  using NNWidenBase::NNWidenBase;
+
+  void runOnOperation() override {
+    FloatType source = parseFloat(&getContext(), from),
+              target = parseFloat(&getContext(), to);
+    if (!source || !target || source.getWidth() > target.getWidth()) {
+      getOperation().emitError("cannot widen ") << from << " to " << to;
+      return signalPassFailure();
+    }
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([=](RankedTensorType type) -> std::optional<Type> {
+      if (type.getElementType() != source)
+        return std::nullopt;
+      return RankedTensorType::get(type.getShape(), target, type.getEncoding());
+    });
+    replacer.addReplacement(
+        [=](DenseElementsAttr dense)
+            -> std::optional<std::pair<Attribute, WalkResult>> {
+          if (dense.getElementType() != source)
+            return std::nullopt;
+          return std::make_pair(convertElements(dense, target),
+                                WalkResult::skip());
+        });
+    replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
+                                          /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+  }
+};
+} // namespace

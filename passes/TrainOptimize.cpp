@@ -1,0 +1,208 @@
+//===- TrainOptimize.cpp - adds the optimizer to a step ---------*- C++ -*-===//
+//
+// Builds @train from @gradient: one update per parameter, in place, as early as
+// it may be.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Passes.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/Optimizers.h"
+#include "lowtide/Dialect/Train/TrainOptions.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAINOPTIMIZE
+#include "Passes.h.inc"
+} // namespace lowtide
+
+using namespace mlir;
+using namespace lowtide;
+
+/// The last op that reads the bytes of `value`, through views too; the
+/// terminator does not count.
+static Operation *findLastReader(Value value) {
+  Operation *last = nullptr;
+  SmallVector<Value> names = {value};
+  while (!names.empty()) {
+    for (Operation *user : names.pop_back_val().getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      if (!last || last->isBeforeInBlock(user))
+        last = user;
+      if (auto facts = dyn_cast<FactsInterface>(user);
+          facts && facts.getFacts().aliasing == Aliasing::View)
+        names.append(user->result_begin(), user->result_end());
+    }
+  }
+  return last;
+}
+
+namespace {
+class UpdateWriter {
+public:
+  UpdateWriter(func::FuncOp step, const train::TrainOptions &options)
+      : step(step), context(step.getContext()), options(options),
+        optimizer(*train::findOptimizer(context, options.optimizer)) {
+    std::optional<unsigned> loss =
+        train::findResult<train::MetricAttr>(step, "loss");
+    bool isDouble =
+        loss &&
+        getElementTypeOrSelf(step.getFunctionType().getResult(*loss)).isF64();
+    Builder b(context);
+    lr = train::getOrAppendScalar(
+        step, "lr",
+        RankedTensorType::get({}, isDouble ? b.getF64Type() : b.getF32Type()));
+    stepNumber = train::getOrAppendScalar(
+        step, "step", RankedTensorType::get({}, b.getI64Type()));
+  }
+
+  /// Adds the update of argument `number`, whose gradient is result `gradient`.
+  void add(unsigned number, Value gradient) {
+    BlockArgument param = step.getArgument(number);
+    auto binding = cast<train::ParamAttr>(train::getArgBinding(step, number));
+    const train::GroupRule *group = options.findGroup(binding.getName());
+    if (group)
+      step.setArgAttr(number, train::groupAttrName,
+                      StringAttr::get(context, group->text));
+    std::map<std::string, double> values = options.resolve(context, group);
+
+    OpBuilder builder(context);
+    setInsertionPoint(builder, param, gradient);
+    train::UpdateOperands operands{param, gradient, lr, stepNumber, {}};
+    SmallVector<Attribute> stateBindings;
+    for (const train::StateSlot &slot : optimizer.slots) {
+      auto name =
+          builder.getStringAttr(binding.getName().getValue() + "." + slot.name);
+      double initial = slot.initialOption.empty()
+                           ? slot.initial
+                           : values[slot.initialOption.str()];
+      stateBindings.push_back(train::StateAttr::get(
+          context, name,
+          initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(initial),
+          /*fromFile=*/false));
+      operands.state.push_back(train::appendArg(
+          step, param.getType(), stateBindings.back(), param.getLoc()));
+    }
+    Operation *update =
+        train::buildUpdate(builder, param.getLoc(), optimizer, operands, values,
+                           options.convention == "onnx");
+    train::appendResult(step, update->getResult(0), binding);
+    for (auto [result, state] :
+         llvm::zip(update->getResults().drop_front(), stateBindings))
+      train::appendResult(step, result, state);
+  }
+
+private:
+  /// Behind the gradient, and behind the last read of the parameter that the
+  /// update overwrites.
+  void setInsertionPoint(OpBuilder &builder, Value param, Value gradient) {
+    Operation *behind = gradient.getDefiningOp(),
+              *reader = findLastReader(param);
+    if (reader && (!behind || behind->isBeforeInBlock(reader)))
+      behind = reader;
+    if (behind)
+      builder.setInsertionPointAfter(behind);
+    else
+      builder.setInsertionPointToStart(&step.getBody().front());
+  }
+
+  func::FuncOp step;
+  MLIRContext *context;
+  const train::TrainOptions &options;
+  train::OptimizerInfo optimizer;
+  Value lr, stepNumber;
+};
+
+struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
+  using TrainOptimizeBase::TrainOptimizeBase;
+
+  llvm::Error readOptions(train::TrainOptions &options) {
+    std::pair<StringRef, StringRef> flags[] = {{"optimizer", optimizer},
+                                               {"convention", convention},
+                                               {"lr", lr},
+                                               {"schedule", schedule},
+                                               {"warmup_steps", warmupSteps},
+                                               {"total_steps", totalSteps},
+                                               {"min_lr", minLr}};
+    for (auto [flag, value] : flags)
+      if (llvm::Error error = options.set(flag, value))
+        return error;
+    for (StringRef setting : llvm::split(StringRef(settings), ';'))
+      if (!setting.empty())
+        if (llvm::Error error = options.set(setting.split('=').first,
+                                            setting.split('=').second))
+          return error;
+    if (!groups.empty())
+      if (llvm::Error error = options.set("group", groups))
+        return error;
+    return options.finish(&getContext());
+  }
+
+  void warnAboutEmptyGroups(func::FuncOp step,
+                            const train::TrainOptions &options) {
+    for (const train::GroupRule &rule : options.groups)
+      if (llvm::none_of(llvm::seq(step.getNumArguments()), [&](unsigned i) {
+            auto group =
+                step.getArgAttrOfType<StringAttr>(i, train::groupAttrName);
+            return group && group.getValue() == rule.text;
+          }))
+        step.emitWarning("group '") << rule.text
+                                    << "' has no parameter: no name matches, "
+                                       "or an earlier group took it";
+  }
+
+  void addUpdates(func::FuncOp step, const train::TrainOptions &options) {
+    unsigned arguments = step.getNumArguments();
+    UpdateWriter writer(step, options);
+    for (unsigned number = 0; number < arguments; ++number) {
+      auto binding = dyn_cast_or_null<train::ParamAttr>(
+          train::getArgBinding(step, number));
+      if (!binding || step.getArgAttr(number, train::unreachedAttrName))
+        continue;
+      std::string output = ("grad/" + binding.getName().getValue()).str();
+      if (std::optional<unsigned> gradient =
+              train::findResult<train::OutputAttr>(step, output)) {
+        writer.add(number, step.getBody().front().getTerminator()->getOperand(
+                               *gradient));
+        ++numUpdates;
+      }
+    }
+    train::eraseResults(step, [](Attribute binding) {
+      auto output = dyn_cast_or_null<train::OutputAttr>(binding);
+      return output && output.getName().getValue().starts_with("grad/");
+    });
+    warnAboutEmptyGroups(step, options);
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    train::TrainOptions options;
+    if (llvm::Error error = readOptions(options)) {
+      module.emitError(llvm::toString(std::move(error)));
+      return signalPassFailure();
+    }
+    auto gradient = module.lookupSymbol<func::FuncOp>("gradient");
+    if (!gradient) {
+      module.emitError("there is no function @gradient to add updates to");
+      return signalPassFailure();
+    }
+    func::FuncOp step = keepGradient ? gradient.clone() : gradient;
+    if (keepGradient) {
+      module.push_back(step);
+      // Looking at gradients changes nothing.
+      train::eraseResults(gradient, [](Attribute binding) {
+        return isa_and_nonnull<train::StateAttr>(binding);
+      });
+    }
+    step.setSymName("train");
+    addUpdates(step, options);
+    module->setAttr(train::optimizerAttrName,
+                    options.getOptimizerAttr(&getContext()));
+    module->setAttr(train::scheduleAttrName,
+                    options.getScheduleAttr(&getContext()));
+  }
+};
+} // namespace

@@ -6,6 +6,7 @@
 
 #include "lowtide/InitAll.h"
 #include "Passes.h"
+#include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Dialect/Plan/Plan.h"
@@ -18,6 +19,7 @@ using namespace mlir;
 
 void lowtide::registerAllDialects(DialectRegistry &registry) {
   registry.insert<func::FuncDialect, nn::NNDialect, onnx::ONNXDialect, plan::PlanDialect, train::TrainDialect>();
+  codegen::KernelModule::registerDialects(registry);
 }
 
 void lowtide::registerAllPasses() {

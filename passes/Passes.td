@@ -85,6 +85,31 @@ def VerifyStep : Pass<"verify-step", "::mlir::ModuleOp"> {
     Every argument and result has a binding; names are unique; a result bound to a parameter or state has its argument, of
     equal type; there is exactly one loss, a float scalar; a tensor that two entry points share has one type.
   }];
+// --- code generation ---
+
+def NNDecompose : Pass<"nn-decompose", "::mlir::func::FuncOp"> {
+  let summary = "real-equal: replace compound ops by the primitives that emitters read";
+  let description = [{
+    Asks DecomposableInterface until nothing is left that decomposes. Ops that a library computes as they are stay.
+  }];
+  let options = [
+    Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">,
+  ];
+  let statistics = [Statistic<"numDecomposed", "num-decomposed", "ops replaced by their decomposition">];
+}
+
+def NNCluster : Pass<"nn-cluster", "::mlir::func::FuncOp"> {
+  let summary = "exact: group ops into kernels";
+  let description = [{
+    Every op that generated code computes ends up in an nn.kernel. Constants and cheap movements are cloned into their
+    readers; views and library calls stay outside.
+  }];
+  let options = [
+    Option<"strategy", "strategy", "std::string", "\"fuse\"", "none: one kernel per op; fuse: as few as possible">,
+    Option<"library", "library", "bool", "true", "leave ops that a library computes to the library">,
+  ];
+  let statistics = [Statistic<"numKernels", "num-kernels", "kernels formed">];
+  let dependentDialects = ["::lowtide::nn::NNDialect"];
 }
 
 #endif

@@ -1,0 +1,192 @@
+//===- LoopEmitter.cpp - loops over the elements of the results -*- C++ -*-===//
+//
+// Takes any body. Results of equal shape share a loop nest: the leading
+// dimensions are the iteration space, the last one is the vectorized loop.
+// Nests of different shapes follow one another in the iteration space.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emitters.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::codegen;
+
+/// Elements that one task should have, so that handing out tasks costs nothing
+/// beside the work.
+static constexpr int64_t kTaskElements = 8192;
+
+static RankedTensorType getType(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType());
+}
+
+bool codegen::isFlat(nn::KernelOp kernel) {
+  int64_t count = 1;
+  for (Value result : kernel.getYield().getOperands())
+    count = std::max(count, getType(result).getNumElements());
+  if (count == 1)
+    return false;
+  auto fits = [&](Value tensor) {
+    return llvm::is_contained({int64_t(1), count},
+                              getType(tensor).getNumElements());
+  };
+  if (!llvm::all_of(kernel.getBlock()->getArguments(), fits) ||
+      llvm::any_of(kernel.getYield().getOperands(), [&](Value result) {
+        return getType(result).getNumElements() != count;
+      }))
+    return false;
+  return llvm::all_of(
+      kernel.getBlock()->without_terminator(), [&](Operation &op) {
+        if (!llvm::all_of(op.getResults(), fits))
+          return false;
+        DenseElementsAttr constant;
+        if (matchPattern(&op, m_Constant(&constant)))
+          return constant.isSplat();
+        return op.hasTrait<OpTrait::Elementwise>() || isa<nn::ReshapeOp>(op) ||
+               (isa<nn::BroadcastOp>(op) &&
+                getType(op.getOperand(0)).getNumElements() == 1);
+      });
+}
+
+namespace {
+/// Results of one shape.
+struct Nest {
+  SmallVector<int64_t> shape;
+  SmallVector<unsigned> results;
+  int64_t rows = 1, inner = 1;
+};
+} // namespace
+
+static SmallVector<Nest> getNests(nn::KernelOp kernel) {
+  llvm::MapVector<ArrayAttr, Nest> nests;
+  Builder builder(kernel.getContext());
+  bool flat = isFlat(kernel);
+  for (auto [i, result] : llvm::enumerate(kernel.getYield().getOperands())) {
+    SmallVector<int64_t> shape(getType(result).getShape());
+    if (flat)
+      shape = {getType(result).getNumElements()};
+    Nest &nest = nests[builder.getI64ArrayAttr(shape)];
+    nest.results.push_back(i);
+    nest.shape = shape;
+    nest.inner = flat || shape.empty() ? 1 : shape.back();
+    nest.rows = flat ? shape[0] : 1;
+    if (!flat && !shape.empty())
+      for (int64_t extent : ArrayRef(shape).drop_back())
+        nest.rows *= extent;
+  }
+  return llvm::map_to_vector(nests.takeVector(),
+                             [](auto pair) { return pair.second; });
+}
+
+LaunchShape codegen::getLoopShape(nn::KernelOp kernel) {
+  LaunchShape launch{0, 1, 0};
+  int64_t inner = 1;
+  for (const Nest &nest : getNests(kernel)) {
+    launch.extent += nest.rows;
+    inner = std::max(inner, nest.inner);
+  }
+  launch.grain = std::max<int64_t>(1, kTaskElements / inner);
+  return launch;
+}
+
+void codegen::emitLoop(KernelContext &context) {
+  KernelFunction &function = context.function;
+  RegionEvaluator &evaluator = context.evaluator;
+  ValueRange yielded = context.getYielded();
+  evaluator.flat = isFlat(context.kernel);
+
+  auto storeAll = [&](const Nest &nest, ValueRange index, Value position) {
+    SmallVector<Value> scalars;
+    for (unsigned result : nest.results)
+      scalars.push_back(evaluator.element(yielded[result], index));
+    for (auto [result, scalar] : llvm::zip_equal(nest.results, scalars))
+      function.store(context.getResultPointer(result),
+                     getType(yielded[result]).getElementType(), position,
+                     scalar);
+  };
+
+  int64_t first = 0;
+  SmallVector<Nest> nests = getNests(context.kernel);
+  for (const Nest &nest : nests) {
+    Value lower = function.begin, upper = function.end;
+    if (nests.size() > 1) {
+      // The part of [begin, end) that lies in this nest's rows.
+      OpBuilder &b = function.builder;
+      auto clamp = [&](Value x) {
+        Value above =
+            arith::MaxSIOp::create(b, function.loc, x, function.index(first));
+        return function.min(above, function.index(first + nest.rows));
+      };
+      auto relative = [&](Value x) -> Value {
+        return arith::SubIOp::create(b, function.loc, clamp(x),
+                                     function.index(first));
+      };
+      lower = relative(lower);
+      upper = relative(upper);
+    }
+    first += nest.rows;
+    if (evaluator.flat) {
+      evaluator.loop(lower, upper, 1, LoopKind::Parallel,
+                     [&](Value i) { storeAll(nest, i, i); });
+      continue;
+    }
+    evaluator.loop(lower, upper, 1, LoopKind::Parallel, [&](Value row) {
+      if (nest.shape.empty())
+        return storeAll(nest, {}, row);
+      SmallVector<Value> index =
+          function.delinearize(row, ArrayRef(nest.shape).drop_back());
+      Value start = function.mul(row, function.index(nest.inner));
+      evaluator.loop(function.index(0), function.index(nest.inner), 1,
+                     LoopKind::Parallel, [&](Value i) {
+                       SmallVector<Value> full(index);
+                       full.push_back(i);
+                       storeAll(nest, full, function.add(start, i));
+                     });
+    });
+  }
+}
+
+/// The yield operands that `argument` reaches through elementwise ops; none if
+/// anything else reads it.
+static SmallVector<unsigned> getPointwiseResults(Value argument) {
+  SmallVector<unsigned> reached;
+  SmallVector<Value> worklist{argument};
+  llvm::DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    for (OpOperand &use : value.getUses()) {
+      if (isa<nn::YieldOp>(use.getOwner()))
+        reached.push_back(use.getOperandNumber());
+      else if (use.getOwner()->hasTrait<OpTrait::Elementwise>())
+        llvm::append_range(worklist, use.getOwner()->getResults());
+      else
+        return {};
+    }
+  }
+  llvm::sort(reached);
+  return reached;
+}
+
+SmallVector<int> codegen::findInPlace(nn::KernelOp kernel) {
+  SmallVector<int> inPlace(kernel.getNumResults(), -1);
+  for (BlockArgument argument : kernel.getBlock()->getArguments()) {
+    RankedTensorType type = getType(argument);
+    if (type.getNumElements() == 1 && kernel.getNumResults() > 1)
+      continue;
+    for (unsigned result : getPointwiseResults(argument)) {
+      RankedTensorType resultType = getType(kernel.getResult(result));
+      if (inPlace[result] < 0 && resultType.getShape() == type.getShape() &&
+          elementBytes(resultType.getElementType()) ==
+              elementBytes(type.getElementType())) {
+        inPlace[result] = argument.getArgNumber();
+        break;
+      }
+    }
+  }
+  return inPlace;
+}

@@ -1,0 +1,182 @@
+//===- RegionEvaluator.cpp - elements of a kernel's values, on demand -*- C++
+//-*-===//
+//
+// Pulls operands through ElementInterface; remembers what is already computed
+// in the blocks around.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RegionEvaluator.h"
+#include "ReductionOrder.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::codegen;
+
+namespace {
+/// What an op's record sees: its operands' elements come from the evaluator.
+class OperandPuller : public ElementBuilder {
+public:
+  OperandPuller(RegionEvaluator &evaluator, Operation *op)
+      : ElementBuilder(evaluator.function.builder, evaluator.function.loc),
+        evaluator(evaluator), op(op) {}
+
+  Value operand(unsigned number, ValueRange index) override {
+    return evaluator.element(op->getOperand(number), index);
+  }
+
+  SmallVector<Value> loop(
+      ArrayRef<int64_t> extents, ValueRange initial,
+      function_ref<SmallVector<Value>(ElementBuilder &, ValueRange, ValueRange)>
+          body) override {
+    SmallVector<Value> index;
+    return nest(extents, initial, index, body);
+  }
+
+  Value guarded(Value condition, Type type,
+                function_ref<Value(ElementBuilder &)> then,
+                function_ref<Value(ElementBuilder &)> otherwise) override {
+    if (auto constant = getConstantIntValue(condition))
+      return *constant ? then(*this) : otherwise(*this);
+    auto branch = [&](function_ref<Value(ElementBuilder &)> side) {
+      return [this, side](OpBuilder &, Location) {
+        RegionEvaluator::Scope scope(evaluator);
+        Value value = side(*this);
+        scf::YieldOp::create(builder, loc, value);
+      };
+    };
+    return scf::IfOp::create(builder, loc, condition, branch(then),
+                             branch(otherwise))
+        .getResult(0);
+  }
+
+private:
+  SmallVector<Value> nest(
+      ArrayRef<int64_t> extents, ValueRange accumulators,
+      SmallVector<Value> &index,
+      function_ref<SmallVector<Value>(ElementBuilder &, ValueRange, ValueRange)>
+          body) {
+    if (index.size() == extents.size())
+      return body(*this, accumulators, index);
+    KernelFunction &function = evaluator.function;
+    return evaluator.loop(
+        function.index(0), function.index(extents[index.size()]), 1,
+        LoopKind::Sequential, accumulators, [&](Value i, ValueRange inner) {
+          index.push_back(i);
+          SmallVector<Value> results = nest(extents, inner, index, body);
+          index.pop_back();
+          return results;
+        });
+  }
+
+  RegionEvaluator &evaluator;
+  Operation *op;
+};
+} // namespace
+
+unsigned RegionEvaluator::number(Value value) {
+  if (auto found = numbers.find(value); found != numbers.end())
+    return found->second;
+  unsigned result;
+  if (auto constant = getConstantIntValue(value)) {
+    Key key{0, static_cast<uintptr_t>(*constant),
+            reinterpret_cast<uintptr_t>(value.getType().getAsOpaquePointer())};
+    result = expressions.try_emplace(key, expressions.size()).first->second;
+  } else if (Operation *op = value.getDefiningOp();
+             op && op->getNumResults() == 1 && op->getNumRegions() == 0 &&
+             isPure(op)) {
+    Key key{1, reinterpret_cast<uintptr_t>(op->getName().getAsOpaquePointer()),
+            reinterpret_cast<uintptr_t>(
+                op->getAttrDictionary().getAsOpaquePointer()),
+            reinterpret_cast<uintptr_t>(value.getType().getAsOpaquePointer())};
+    for (Value operand : op->getOperands())
+      key.push_back(number(operand));
+    result = expressions.try_emplace(key, expressions.size()).first->second;
+  } else {
+    result =
+        expressions
+            .try_emplace(
+                Key{2, reinterpret_cast<uintptr_t>(value.getAsOpaquePointer())},
+                expressions.size())
+            .first->second;
+  }
+  numbers[value] = result;
+  return result;
+}
+
+Value RegionEvaluator::element(Value tensor, ValueRange index) {
+  Key key{reinterpret_cast<uintptr_t>(tensor.getAsOpaquePointer())};
+  for (Value i : index)
+    key.push_back(number(i));
+  for (const auto &scope : llvm::reverse(scopes))
+    if (auto found = scope.find(key); found != scope.end())
+      return found->second;
+  Value result = compute(tensor, index);
+  scopes.back()[key] = result;
+  return result;
+}
+
+Value RegionEvaluator::compute(Value tensor, ValueRange index) {
+  if (auto found = sources.find(tensor); found != sources.end())
+    return found->second(index);
+  Operation *op = tensor.getDefiningOp();
+  DenseElementsAttr constant;
+  if (matchPattern(op, m_Constant(&constant)) && !constant.isSplat()) {
+    bindArray(tensor, function.global(constant));
+    return sources[tensor](index);
+  }
+  if (auto reduction = dyn_cast<ReductionInterface>(op))
+    return emitReduction(*this, reduction, index);
+  if (flat && !op->hasTrait<OpTrait::Elementwise>() &&
+      op->getNumOperands() == 1) {
+    auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+    if (type.getNumElements() != 1)
+      return element(op->getOperand(0),
+                     index); // the same elements under another shape
+    // One value spread over the shape: its only element, whatever the position.
+    return element(op->getOperand(0),
+                   SmallVector<Value>(type.getRank(), function.index(0)));
+  }
+  OperandPuller puller(*this, op);
+  return cast<ElementInterface>(op).emitElement(
+      puller, cast<OpResult>(tensor).getResultNumber(), index);
+}
+
+void RegionEvaluator::bind(Value tensor, Source source) {
+  if (source)
+    sources[tensor] = std::move(source);
+  else
+    sources.erase(tensor);
+}
+
+void RegionEvaluator::bindArray(Value tensor, Value pointer) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  bind(tensor, [this, type, pointer](ValueRange index) {
+    bool linear = flat && type.getNumElements() != 1;
+    Value offset =
+        linear ? index[0] : function.linearize(index, type.getShape());
+    return function.load(pointer, type.getElementType(), offset);
+  });
+}
+
+SmallVector<Value> RegionEvaluator::loop(
+    Value lower, Value upper, int64_t step, LoopKind kind, ValueRange initial,
+    function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  return function.loop(lower, upper, step, kind, initial,
+                       [&](Value i, ValueRange accumulators) {
+                         Scope scope(*this);
+                         return body(i, accumulators);
+                       });
+}
+
+void RegionEvaluator::loop(Value lower, Value upper, int64_t step,
+                           LoopKind kind, function_ref<void(Value)> body) {
+  loop(lower, upper, step, kind, ValueRange(),
+       [&](Value i, ValueRange) -> SmallVector<Value> {
+         body(i);
+         return {};
+       });
+}

@@ -1,0 +1,114 @@
+//===- NNCluster.cpp - ops become kernels -----------------------*- C++ -*-===//
+//
+// Wraps every op that generated code computes into an nn.kernel; library calls
+// and views stay outside. Strategy `none`: one kernel per op.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Passes.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace lowtide {
+#define GEN_PASS_DEF_NNCLUSTER
+#include "Passes.h.inc"
+} // namespace lowtide
+
+namespace {
+struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
+  using NNClusterBase::NNClusterBase;
+
+  static bool isConstant(Operation *op) {
+    return op && op->hasTrait<OpTrait::ConstantLike>();
+  }
+
+  /// Whether generated code computes `op`.
+  bool isGenerated(Operation *op) {
+    if (!isa<ElementInterface>(op) || isConstant(op))
+      return false;
+    if (auto facts = dyn_cast<FactsInterface>(op);
+        facts && facts.getFacts().aliasing == Aliasing::View)
+      return false;
+    auto call = dyn_cast<LibraryCallInterface>(op);
+    return !library || !call || call.getCallee().empty();
+  }
+
+  /// Moves `ops` (in order) into a kernel in the place of the last one.
+  /// Constants that they read are cloned.
+  nn::KernelOp wrap(ArrayRef<Operation *> ops, StringRef emitter) {
+    DenseSet<Operation *> members(ops.begin(), ops.end());
+    llvm::SetVector<Value> operands;
+    llvm::SetVector<Operation *> constants;
+    SmallVector<Value> results;
+    for (Operation *op : ops) {
+      for (Value operand : op->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (isConstant(producer) && !members.count(producer))
+          constants.insert(producer);
+        else if (!members.count(producer))
+          operands.insert(operand);
+      }
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(),
+                         [&](Operation *user) { return !members.count(user); }))
+          results.push_back(result);
+    }
+    ++numKernels;
+    OpBuilder builder(ops.back());
+    auto kernel = nn::KernelOp::create(builder, ops.back()->getLoc(), emitter,
+                                       operands.getArrayRef(),
+                                       TypeRange(ValueRange(results)));
+    builder.setInsertionPointToEnd(kernel.getBlock());
+    IRMapping mapping;
+    mapping.map(operands.getArrayRef(), kernel.getBlock()->getArguments());
+    for (Operation *constant : constants)
+      builder.clone(*constant, mapping);
+    for (Operation *op : ops)
+      builder.clone(*op, mapping);
+    SmallVector<Value> yielded = llvm::map_to_vector(
+        results, [&](Value result) { return mapping.lookup(result); });
+    nn::YieldOp::create(builder, kernel.getLoc(), yielded);
+    for (auto [result, replacement] :
+         llvm::zip_equal(results, kernel.getResults()))
+      result.replaceUsesWithIf(replacement, [&](OpOperand &use) {
+        return !members.count(use.getOwner());
+      });
+    for (Operation *op : llvm::reverse(ops))
+      op->erase();
+    return kernel;
+  }
+
+  void runOnBlock(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (isGenerated(&op) && op.use_empty())
+        op.erase();
+      else if (isGenerated(&op))
+        wrap(&op, "single");
+      else
+        for (Region &region : op.getRegions())
+          for (Block &nested : region)
+            if (!isa<nn::KernelOp>(op))
+              runOnBlock(nested);
+    }
+    // What kernels read of constants is inside them now; a library call, a view
+    // or the caller needs it in memory.
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (isConstant(&op)) {
+        if (op.use_empty())
+          op.erase();
+        else
+          wrap(&op, "single");
+      }
+  }
+
+  void runOnOperation() override {
+    for (Block &block : getOperation().getFunctionBody())
+      runOnBlock(block);
+  }
+};
+} // namespace

@@ -1,0 +1,230 @@
+//===- FunctionRunner.cpp - runs a function of nn ops on literals -*- C++
+//-*-===//
+//
+// nn-decompose, nn-cluster, code generation, dlopen, and a walk over the
+// kernels in textual order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FunctionRunner.h"
+#include "Passes.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::test;
+
+static unsigned bytesOf(Type elementType) {
+  unsigned bits = elementType.getIntOrFloatBitWidth();
+  return bits == 1 ? 1 : bits / 8;
+}
+
+static Buffer allocate(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  // Filled with a pattern that is a NaN in every float type: an element that
+  // was not written shows.
+  return Buffer(type.getNumElements() * bytesOf(type.getElementType()),
+                static_cast<char>(0xff));
+}
+
+Buffer test::toBuffer(DenseElementsAttr elements) {
+  Type type = elements.getElementType();
+  unsigned bytes = bytesOf(type);
+  Buffer buffer(elements.getNumElements() * bytes);
+  char *at = buffer.data();
+  auto put = [&](const APInt &bits) {
+    uint64_t word = bits.getZExtValue();
+    std::memcpy(at, &word, bytes);
+    at += bytes;
+  };
+  if (isa<FloatType>(type))
+    for (APFloat value : elements.getValues<APFloat>())
+      put(value.bitcastToAPInt());
+  else
+    for (APInt value : elements.getValues<APInt>())
+      put(value);
+  return buffer;
+}
+
+double test::readElement(const Buffer &buffer, Type type, uint64_t i) {
+  unsigned bytes = bytesOf(type);
+  uint64_t word = 0;
+  std::memcpy(&word, buffer.data() + i * bytes, bytes);
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    APFloat value(floatType.getFloatSemantics(),
+                  APInt(floatType.getWidth(), word));
+    bool lost;
+    value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
+    return value.convertToDouble();
+  }
+  APInt value(type.getIntOrFloatBitWidth(), word, false,
+              /*implicitTrunc=*/true);
+  bool isUnsigned = type.isUnsignedInteger() || type.isInteger(1);
+  return isUnsigned ? static_cast<double>(value.getZExtValue())
+                    : static_cast<double>(value.getSExtValue());
+}
+
+static AttrTypeReplacer getWidener() {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([](Float32Type type) -> Type {
+    return Float64Type::get(type.getContext());
+  });
+  replacer.addReplacement(
+      [](DenseElementsAttr elements) -> std::optional<Attribute> {
+        if (!elements.getElementType().isF32())
+          return std::nullopt;
+        Type f64 = Float64Type::get(elements.getContext());
+        return elements.mapValues(f64, [](const APFloat &value) {
+          APFloat wide = value;
+          bool lost;
+          wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                       &lost);
+          return wide.bitcastToAPInt();
+        });
+      });
+  replacer.addReplacement([](FloatAttr attribute) -> std::optional<Attribute> {
+    if (!attribute.getType().isF32())
+      return std::nullopt;
+    return FloatAttr::get(Float64Type::get(attribute.getContext()),
+                          attribute.getValueAsDouble());
+  });
+  return replacer;
+}
+
+Type test::widenType(Type type) {
+  AttrTypeReplacer widener = getWidener();
+  return widener.replace(type);
+}
+
+namespace {
+/// A loaded shared object.
+class Library {
+public:
+  explicit Library(ArrayRef<char> image) {
+    int file = memfd_create("kernels", 0);
+    if (file < 0 || write(file, image.data(), image.size()) !=
+                        static_cast<ssize_t>(image.size()))
+      return;
+    std::string path = "/proc/self/fd/" + std::to_string(file);
+    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    close(file);
+  }
+  ~Library() {
+    if (handle)
+      dlclose(handle);
+  }
+  bool isLoaded() const { return handle; }
+  using Kernel = void (*)(void *const *, int64_t, int64_t);
+  Kernel find(const std::string &symbol) {
+    return reinterpret_cast<Kernel>(dlsym(handle, symbol.c_str()));
+  }
+
+private:
+  void *handle = nullptr;
+};
+} // namespace
+
+/// Runs one kernel over its iteration space, whole or grain by grain backwards.
+static SmallVector<Buffer>
+launch(Library::Kernel kernel, const codegen::KernelInfo &info, nn::KernelOp op,
+       ArrayRef<const Buffer *> operands, bool split) {
+  SmallVector<Buffer> results = llvm::map_to_vector(
+      op.getResults(), [](Value result) { return allocate(result); });
+  Buffer scratch(info.scratchBytes + 64, static_cast<char>(0xff));
+  SmallVector<void *> args;
+  for (const Buffer *operand : operands)
+    args.push_back(const_cast<char *>(operand->data()));
+  for (Buffer &result : results)
+    args.push_back(result.data());
+  args.push_back(reinterpret_cast<void *>(
+      (reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t(63)));
+  if (!split) {
+    kernel(args.data(), 0, info.extent);
+    return results;
+  }
+  for (int64_t begin = (info.extent - 1) / info.grain * info.grain; begin >= 0;
+       begin -= info.grain)
+    kernel(args.data(), begin, std::min(begin + info.grain, info.extent));
+  return results;
+}
+
+FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original,
+                                         ArrayRef<DenseElementsAttr> inputs,
+                                         const RunOptions &options) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
+  func::FuncOp function = original.clone();
+  module->push_back(function);
+  if (options.widen) {
+    AttrTypeReplacer widener = getWidener();
+    widener.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/true,
+                                         /*replaceLocs=*/false,
+                                         /*replaceTypes=*/true);
+  }
+  PassManager pm(module->getContext(), ModuleOp::getOperationName());
+  NNDecomposeOptions decompose;
+  decompose.library = false;
+  pm.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
+  NNClusterOptions cluster;
+  cluster.strategy = options.strategy;
+  cluster.library = false;
+  pm.addNestedPass<func::FuncOp>(createNNCluster(cluster));
+  if (failed(pm.run(*module)))
+    return failure();
+
+  codegen::KernelModule kernels(module->getContext(), options.codegen);
+  llvm::MapVector<Operation *, codegen::KernelInfo> infos;
+  for (auto kernel : function.getOps<nn::KernelOp>()) {
+    FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
+    if (failed(info))
+      return failure();
+    infos[kernel] = *info;
+  }
+  FailureOr<std::vector<char>> image = kernels.link();
+  if (failed(image))
+    return failure();
+  Library library(*image);
+  if (!library.isLoaded())
+    return function.emitError("cannot load the kernels: ") << dlerror();
+
+  DenseMap<Value, Buffer> buffers;
+  for (auto [argument, input] :
+       llvm::zip_equal(function.getArguments(), inputs)) {
+    auto widened = options.widen
+                       ? cast<DenseElementsAttr>(getWidener().replace(input))
+                       : input;
+    buffers[argument] = toBuffer(widened);
+  }
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    auto facts = dyn_cast<FactsInterface>(op);
+    if (facts && facts.getFacts().aliasing == Aliasing::View) {
+      buffers[op.getResult(0)] = Buffer(buffers[op.getOperand(0)]);
+      continue;
+    }
+    auto kernel = dyn_cast<nn::KernelOp>(op);
+    if (!kernel)
+      return op.emitError("is neither kernel nor view");
+    const codegen::KernelInfo &info = infos[kernel];
+    SmallVector<const Buffer *> operands = llvm::map_to_vector(
+        op.getOperands(),
+        [&](Value operand) -> const Buffer * { return &buffers[operand]; });
+    Library::Kernel code = library.find(info.symbol);
+    if (!code)
+      return op.emitError("has no symbol ") << info.symbol;
+    SmallVector<Buffer> whole = launch(code, info, kernel, operands, false);
+    if (whole != launch(code, info, kernel, operands, true))
+      return op.emitError("gives other bits when its iteration space is split");
+    for (auto [result, buffer] : llvm::zip_equal(op.getResults(), whole))
+      buffers[result] = std::move(buffer);
+  }
+  SmallVector<Buffer> results;
+  for (Value result : function.getBody().front().getTerminator()->getOperands())
+    results.push_back(buffers[result]);
+  return results;
+}

@@ -1,0 +1,39 @@
+//===- FunctionRunner.h - runs a function of nn ops on literals -*- C++ -*-===//
+//
+// Compiles a function of kernels and views in process and executes it on
+// buffers: what code generation means, without planner and runtime.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Codegen/KernelModule.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace lowtide::test {
+
+/// Elements of a tensor as bytes, row-major; booleans take one byte.
+using Buffer = std::vector<char>;
+
+Buffer toBuffer(mlir::DenseElementsAttr elements);
+/// Element `i` as a double.
+double readElement(const Buffer &buffer, mlir::Type elementType, uint64_t i);
+
+struct RunOptions {
+  codegen::CodegenOptions codegen;
+  /// nn-cluster's strategy.
+  std::string strategy = "fuse";
+  /// Computes every f32 in f64.
+  bool widen = false;
+};
+
+/// Runs `function` (left unchanged) on `inputs` (of the types before widening).
+/// Each kernel is executed twice, whole and split into single grains from the
+/// last to the first; different bits are an error.
+mlir::FailureOr<llvm::SmallVector<Buffer>>
+run(mlir::func::FuncOp function, llvm::ArrayRef<mlir::DenseElementsAttr> inputs,
+    const RunOptions &options);
+
+/// f64 for f32, also in shaped types and constants.
+mlir::Type widenType(mlir::Type type);
+
+} // namespace lowtide::test

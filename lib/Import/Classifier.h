@@ -24,8 +24,9 @@ struct TensorFacts {
 /// All initializers with their uses (in subgraphs too), in the file's order.
 std::vector<TensorFacts> collectTensorFacts(const OnnxFile &file);
 
-/// Whether all elements are equal; nullopt where the data are not in the file.
-std::optional<bool> isConstantValued(const ::onnx::TensorProto &tensor);
+/// Whether all elements are equal; nullopt where the data cannot be read.
+std::optional<bool> isConstantValued(const OnnxFile &file,
+                                     const ::onnx::TensorProto &tensor);
 
 /// An info about `facts` with no uses yet.
 InitializerInfo makeInfo(const TensorFacts &facts, std::string name,
@@ -55,7 +56,8 @@ void describeFold(const TensorFacts &facts, const Signature &signature,
                   InitializerInfo &info);
 /// Why training a folded tensor would differ from training the parameter; empty
 /// if it does not.
-std::string findFoldFault(const TensorFacts &facts, const Signature &signature);
+std::string findFoldFault(const OnnxFile &file, const TensorFacts &facts,
+                          const Signature &signature);
 
 /// Applies `--params`, `--frozen`, `--rename`.
 llvm::LogicalResult applyOverrides(OnnxFile &file, const ImportOptions &options,

@@ -34,7 +34,7 @@ static bool movesOnly(StringRef name) {
               "index_select"},
              true)
       .Cases({"expand", "clone", "contiguous", "alias", "detach", "_to_copy",
-              "to", "lift_fresh_copy", "arange", "cat"},
+              "to", "lift_fresh_copy", "arange", "cat", "zeros"},
              true)
       .Default(false);
 }
@@ -50,12 +50,11 @@ static bool isGathered(const TensorFacts &facts) {
 
 /// Whether two rows (innermost dimension) of the tensor are equal while the
 /// tensor as a whole is not constant.
-static bool repeatsRows(const ::onnx::TensorProto &tensor) {
-  if (tensor.dims_size() < 2 ||
-      tensor.data_location() == ::onnx::TensorProto::EXTERNAL ||
-      isConstantValued(tensor).value_or(true))
+static bool repeatsRows(const OnnxFile &file,
+                        const ::onnx::TensorProto &tensor) {
+  if (tensor.dims_size() < 2 || isConstantValued(file, tensor).value_or(true))
     return false;
-  std::string bytes = embeddedBytes(tensor);
+  std::string bytes = file.tryReadInitializer(tensor.name()).value_or("");
   const ElementType *type = findElementType(tensor.data_type());
   size_t row = size_t(tensor.dims(tensor.dims_size() - 1)) * type->bytes;
   if (row <= type->bytes)
@@ -67,7 +66,8 @@ static bool repeatsRows(const ::onnx::TensorProto &tensor) {
   return false;
 }
 
-std::string lowtide::findFoldFault(const TensorFacts &facts,
+std::string lowtide::findFoldFault(const OnnxFile &file,
+                                   const TensorFacts &facts,
                                    const Signature &signature) {
   for (const std::string &name : facts.foldedFrom)
     if (!signature.findTarget(name) && !movesOnly(name))
@@ -77,7 +77,7 @@ std::string lowtide::findFoldFault(const TensorFacts &facts,
       llvm::any_of(facts.foldedFrom, [](const std::string &name) {
         return operationName(name) == "expand" || operationName(name) == "cat";
       });
-  if (mayRepeat && repeatsRows(*facts.tensor))
+  if (mayRepeat && repeatsRows(file, *facts.tensor))
     return "holds some of its rows several times";
   return "";
 }

@@ -136,7 +136,7 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
     inputNames.push_back(input.name());
   }
   for (const InitializerInfo &info : infos) {
-    if (info.inIR)
+    if (info.inIR || info.viewOf)
       continue;
     SmallVector<NamedAttribute> attrs;
     auto attr = [&](StringRef name, Attribute value) {
@@ -188,17 +188,19 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
   for (StringRef name : inputNames)
     define(name, entry->getArgument(next++));
   for (const InitializerInfo &info : infos)
-    infoValues.push_back(info.inIR ? Value()
-                                   : Value(entry->getArgument(next++)));
+    infoValues.push_back(
+        info.inIR || info.viewOf ? Value() : Value(entry->getArgument(next++)));
   // Graph outputs and local reads by name see the first of several infos.
   for (auto [i, info] : llvm::enumerate(infos))
-    if (!lookup(info.tensor))
+    if (infoValues[i] && !lookup(info.tensor))
       define(info.tensor, infoValues[i]);
   return function;
 }
 
 LogicalResult GraphImporter::importSmallInitializers() {
   for (auto [i, info] : llvm::enumerate(infos)) {
+    if (info.viewOf)
+      importView(i);
     if (!info.inIR)
       continue;
     std::string fault;
@@ -213,6 +215,22 @@ LogicalResult GraphImporter::importSmallInitializers() {
       define(info.tensor, infoValues[i]);
   }
   return success();
+}
+
+/// The transpose that the exporter evaluated becomes a node again.
+void GraphImporter::importView(size_t index) {
+  const InitializerInfo &info = infos[index];
+  auto perm = builder.getNamedAttr(
+      "perm", builder.getDenseI64ArrayAttr(info.transposed));
+  Type type = RankedTensorType::get(info.dims,
+                                    convertElementType(info.dataType, context));
+  auto node = onnx::NodeOp::create(
+      builder, locate(info.tensor), type, "Transpose", "", file.getOpset(),
+      builder.getDictionaryAttr(perm), builder.getStrArrayAttr({info.tensor}),
+      ArrayAttr(), infoValues[*info.viewOf], 0);
+  infoValues[index] = node.getResult(0);
+  if (!lookup(info.tensor))
+    define(info.tensor, infoValues[index]);
 }
 
 LogicalResult GraphImporter::importNodes(const GraphProto &graph) {

@@ -30,6 +30,7 @@ private:
                                      mlir::Region &region);
   mlir::LogicalResult importLocalInitializers(const ::onnx::GraphProto &graph);
   mlir::LogicalResult importSmallInitializers();
+  void importView(size_t index);
   mlir::LogicalResult finishFunction(mlir::func::FuncOp function);
 
   /// The value that operand `index` of `node` reads.

@@ -187,28 +187,44 @@ bool OnnxFile::isEmbedded(StringRef name) const {
 LogicalResult
 OnnxFile::readInitializer(StringRef name,
                           llvm::function_ref<void(ArrayRef<char>)> sink) {
+  if (const TensorProto *tensor = findInitializer(name))
+    return streamTensor(*tensor, *report, sink);
+  report->errorAt(Failure::BadFile, name,
+                  "the model has no initializer " + quoteName(name));
+  return failure();
+}
+
+std::optional<std::string> OnnxFile::tryReadInitializer(StringRef name) const {
   const TensorProto *tensor = findInitializer(name);
-  if (!tensor) {
-    report->errorAt(Failure::BadFile, name,
-                    "the model has no initializer " + quoteName(name));
-    return failure();
-  }
-  if (tensor->data_location() != TensorProto::EXTERNAL) {
-    if (tensor->has_raw_data()) {
-      sink(
-          ArrayRef<char>(tensor->raw_data().data(), tensor->raw_data().size()));
+  Report silent(context, path, limits.errors);
+  silent.mute();
+  std::string bytes;
+  if (!tensor ||
+      failed(streamTensor(*tensor, silent, [&](ArrayRef<char> piece) {
+        bytes.append(piece.begin(), piece.end());
+      })))
+    return std::nullopt;
+  return bytes;
+}
+
+LogicalResult
+OnnxFile::streamTensor(const TensorProto &tensor, Report &report,
+                       llvm::function_ref<void(ArrayRef<char>)> sink) const {
+  if (tensor.data_location() != TensorProto::EXTERNAL) {
+    if (tensor.has_raw_data()) {
+      sink(ArrayRef<char>(tensor.raw_data().data(), tensor.raw_data().size()));
     } else {
-      std::string bytes = embeddedBytes(*tensor);
+      std::string bytes = embeddedBytes(tensor);
       sink(ArrayRef<char>(bytes.data(), bytes.size()));
     }
     return success();
   }
-  std::optional<ExternalRange> range = parseExternalRange(*tensor, *report);
+  std::optional<ExternalRange> range = parseExternalRange(tensor, report);
   std::optional<int64_t> elements = checkedElements(
-      {tensor->dims().data(), static_cast<size_t>(tensor->dims_size())});
+      {tensor.dims().data(), static_cast<size_t>(tensor.dims_size())});
   if (!range || !elements)
     return failure();
-  return streamExternal(path, name, *range,
-                        *checkedBytes(*elements, tensor->data_type()), *report,
+  return streamExternal(path, tensor.name(), *range,
+                        *checkedBytes(*elements, tensor.data_type()), report,
                         sink);
 }

@@ -90,15 +90,16 @@ std::vector<TensorFacts> lowtide::collectTensorFacts(const OnnxFile &file) {
   return facts;
 }
 
-std::optional<bool> lowtide::isConstantValued(const TensorProto &tensor) {
-  if (tensor.data_location() == TensorProto::EXTERNAL)
+std::optional<bool> lowtide::isConstantValued(const OnnxFile &file,
+                                              const TensorProto &tensor) {
+  std::optional<std::string> bytes = file.tryReadInitializer(tensor.name());
+  if (!bytes)
     return std::nullopt;
-  std::string bytes = embeddedBytes(tensor);
   const ElementType *type = findElementType(tensor.data_type());
-  if (!type || !type->bytes || bytes.size() < type->bytes)
+  if (!type || !type->bytes || bytes->size() < type->bytes)
     return false;
-  return std::memcmp(bytes.data(), bytes.data() + type->bytes,
-                     bytes.size() - type->bytes) == 0;
+  return std::memcmp(bytes->data(), bytes->data() + type->bytes,
+                     bytes->size() - type->bytes) == 0;
 }
 
 InitializerInfo lowtide::makeInfo(const TensorFacts &facts, std::string name,

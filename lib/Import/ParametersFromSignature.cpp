@@ -51,6 +51,7 @@ private:
   InitializerInfo describe(const TensorFacts &fact, Entry own, Entry owner,
                            bool merged);
   InitializerInfo describeUnclaimed(const TensorFacts &fact) const;
+  InitializerInfo *findTie(Entry entry);
   void findTies();
   void reportFoldedBatchNorms();
   LogicalResult checkClaims();
@@ -63,6 +64,8 @@ private:
   /// Entries that no initializer carries by name or was folded from.
   SmallVector<Entry> missing;
   llvm::DenseSet<Entry> isMissing, claimed;
+  /// Modules whose batch norm the exporter folded away.
+  llvm::StringSet<> foldedNorms;
 };
 } // namespace
 
@@ -138,10 +141,13 @@ SignatureClassifier::findOwner(const TensorFacts &fact, Entry own,
         if (moduleOf(entry->target) == *module)
           candidates.push_back(entry);
   }
+  if (candidates.empty())
+    return own;
   // Values that differ cannot be equal by accident: such a tensor is shared on
-  // purpose.
-  if (candidates.empty() ||
-      isConstantValued(*fact.tensor) == std::optional<bool>(false))
+  // purpose. Where no data are at hand, matrices are taken to differ: they are
+  // drawn at random, vectors start as ones or zeros.
+  if (!isConstantValued(file, *fact.tensor)
+           .value_or(fact.tensor->dims_size() < 2))
     return own;
   // A tensor of one element without a claim is a number of the graph.
   if (!own && fact.getNumElements() == 1)
@@ -202,7 +208,7 @@ InitializerInfo SignatureClassifier::describe(const TensorFacts &fact,
     return makeInfo(fact, owner->target, role, Certainty::Stated,
                     "the exported program lists it as " + kind +
                         (merged ? "; other tensors were merged with it" : ""));
-  std::string fault = findFoldFault(fact, signature);
+  std::string fault = findFoldFault(file, fact, signature);
   InitializerInfo info =
       makeInfo(fact, owner->target, role, Certainty::Stated,
                "the exporter folded it from " + owner->target);
@@ -231,6 +237,9 @@ SignatureClassifier::describeUnclaimed(const TensorFacts &fact) const {
       sources.push_back(source);
   if (!sources.empty() && isFloatType(fact.tensor->data_type())) {
     std::string names = llvm::join(sources, ", ");
+    if (findFoldFault(file, fact, signature).empty())
+      return makeInfo(fact, name, InitializerRole::Parameter,
+                      Certainty::Inferred, "the exporter joined " + names);
     file.getReport().warningAt(
         name,
         "initializer " + quoteName(name) +
@@ -249,7 +258,7 @@ SignatureClassifier::describeUnclaimed(const TensorFacts &fact) const {
       isFloatType(fact.tensor->data_type()) &&
       StringRef(fact.uses[0].node->op_type()).starts_with("Conv") &&
       fact.uses[0].operand == 2 && fact.foldedFrom.empty() &&
-      isConstantValued(*fact.tensor) != std::optional<bool>(true))
+      isConstantValued(file, *fact.tensor) != std::optional<bool>(true))
     return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed,
                     "bias that a folded batch norm left");
   if (!fact.foldedFrom.empty())
@@ -289,28 +298,38 @@ LogicalResult SignatureClassifier::classify(const TensorFacts &fact) {
   return success();
 }
 
-/// Names of the signature that no use claims: other names of a tensor whose use
-/// lies in their module, or of one further down (`cls.bias` for
-/// `cls.decoder.bias`).
+/// The parameter that unclaimed `entry` is another name of; null if it seems
+/// unused.
+InitializerInfo *SignatureClassifier::findTie(Entry entry) {
+  StringRef module = moduleOf(entry->target), leaf = leafOf(entry->target);
+  SmallVector<InitializerInfo *> usedThere, below;
+  for (InitializerInfo &info : infos) {
+    if (info.role != InitializerRole::Parameter ||
+        !signature.findTarget(info.name) || leafOf(info.name) != leaf)
+      continue;
+    // A use in the entry's own module: `wte` reads what `lm_head` owns.
+    bool readHere = llvm::any_of(info.uses, [&](const InitializerUse &use) {
+      return findModulePath(*use.node) ==
+             std::optional<std::string>(module.str());
+    });
+    if (readHere && moduleOf(info.name) != module)
+      usedThere.push_back(&info);
+    // A child's parameter: `cls.bias` is `cls.decoder.bias`.
+    if (moduleOf(moduleOf(info.name)) == module && !module.empty())
+      below.push_back(&info);
+  }
+  if (usedThere.size() == 1)
+    return usedThere.front();
+  return usedThere.empty() && below.size() == 1 ? below.front() : nullptr;
+}
+
+/// Names of the signature that no use claims are other names of tensors.
 void SignatureClassifier::findTies() {
   for (Entry entry : missing) {
-    if (claimed.contains(entry) || entry->kind != SignatureEntry::Parameter)
+    if (claimed.contains(entry) || entry->kind != SignatureEntry::Parameter ||
+        foldedNorms.contains(moduleOf(entry->target)))
       continue;
-    StringRef module = moduleOf(entry->target), leaf = leafOf(entry->target);
-    InitializerInfo *tie = nullptr;
-    for (InitializerInfo &info : infos) {
-      if (info.role != InitializerRole::Parameter ||
-          !signature.findTarget(info.name) || tie)
-        continue;
-      bool usedThere = llvm::any_of(info.uses, [&](const InitializerUse &use) {
-        return findModulePath(*use.node) ==
-               std::optional<std::string>(module.str());
-      });
-      bool below = moduleOf(info.name).starts_with((module + ".").str());
-      if (leafOf(info.name) == leaf && info.name != entry->target &&
-          ((usedThere && moduleOf(info.name) != module) || below))
-        tie = &info;
-    }
+    InitializerInfo *tie = findTie(entry);
     if (!tie)
       continue;
     if (tie->tied.empty())
@@ -342,6 +361,8 @@ void SignatureClassifier::reportFoldedBatchNorms() {
   }
   if (modules.empty())
     return;
+  for (StringRef module : modules)
+    foldedNorms.insert(module);
   file.getReport().warningAt(modules.front(),
                              Twine(modules.size()) +
                                  " batch normalizations were folded into "
@@ -351,26 +372,36 @@ void SignatureClassifier::reportFoldedBatchNorms() {
                              "dynamo=True, optimize=False)");
 }
 
-/// A parameter that lives in two tensors would be trained twice, apart.
+/// A parameter that lives in two tensors would be trained twice, apart. Where
+/// one is the other's transpose, it becomes a view of it.
 LogicalResult SignatureClassifier::checkClaims() {
-  llvm::StringMap<const InitializerInfo *> owners;
-  for (InitializerInfo &info : infos) {
-    if (info.role != InitializerRole::Parameter ||
-        !signature.findTarget(info.name))
-      continue;
-    auto [at, isNew] = owners.try_emplace(info.name, &info);
-    if (isNew)
-      continue;
-    file.getReport().errorAt(
-        Failure::Unsupported, info.tensor,
-        "parameter " + quoteName(info.name) + " is in the file twice, as " +
-            quoteName(at->second->tensor) + " and as " +
-            quoteName(info.tensor) +
-            ": trained as they stand, the two would part",
-        "export with optimize=False, or freeze one: --rename " + info.tensor +
-            "=<name> --frozen <name>");
-    return failure();
-  }
+  llvm::StringMap<size_t> owners;
+  // Tensors in the parameter's own form first: the others are views of them.
+  for (bool transposed : {false, true})
+    for (auto [i, info] : llvm::enumerate(infos)) {
+      if (info.role != InitializerRole::Parameter ||
+          !signature.findTarget(info.name) ||
+          info.transposed.empty() == transposed)
+        continue;
+      auto [at, isNew] = owners.try_emplace(info.name, i);
+      if (isNew)
+        continue;
+      InitializerInfo &primary = infos[at->second];
+      if (!info.transposed.empty() && primary.transposed.empty() &&
+          info.sourceShape == primary.dims) {
+        info.viewOf = at->second;
+        info.reason += "; a view of " + primary.tensor;
+        continue;
+      }
+      file.getReport().errorAt(
+          Failure::Unsupported, info.tensor,
+          "parameter " + quoteName(info.name) + " is in the file twice, as " +
+              quoteName(primary.tensor) + " and as " + quoteName(info.tensor) +
+              ": trained as they stand, the two would part",
+          "export with optimize=False, or freeze one: --rename " + info.tensor +
+              "=<name> --frozen <name>");
+      return failure();
+    }
   return success();
 }
 
@@ -379,8 +410,8 @@ LogicalResult SignatureClassifier::run() {
   for (const TensorFacts &fact : facts)
     if (fact.isUsed() && failed(classify(fact)))
       return failure();
-  findTies();
   reportFoldedBatchNorms();
+  findTies();
   return checkClaims();
 }
 

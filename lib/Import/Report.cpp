@@ -44,7 +44,7 @@ void Report::errorAt(Failure kind, StringRef where, const Twine &message,
                      const Twine &remedy) {
   if (first == Failure::None)
     first = kind;
-  if (++numErrors > maxErrors)
+  if (++numErrors > maxErrors || muted)
     return;
   InFlightDiagnostic diag = mlir::emitError(locate(where)) << message.str();
   if (std::string note = remedy.str(); !note.empty())
@@ -63,7 +63,7 @@ void Report::warningAt(StringRef where, const Twine &message,
 }
 
 void Report::finish() {
-  if (numErrors > maxErrors)
+  if (numErrors > maxErrors && !muted)
     mlir::emitError(locate("")) << (numErrors - maxErrors) << " more errors";
   numErrors = std::min(numErrors, maxErrors);
 }

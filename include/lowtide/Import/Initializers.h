@@ -80,6 +80,10 @@ struct InitializerInfo {
   /// The tensor holds these rows, [begin, end), of the framework's parameter.
   std::optional<std::pair<int64_t, int64_t>> sourceRows;
 
+  /// Not a tensor of its own but the transpose of this info's, which the
+  /// exporter evaluated.
+  std::optional<size_t> viewOf;
+
   std::vector<InitializerUse> uses;
   /// Small: becomes an `onnx.constant` and not an argument.
   bool inIR = false;

@@ -68,6 +68,8 @@ public:
   llvm::LogicalResult
   readInitializer(llvm::StringRef name,
                   llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
+  /// All data of `name`; nullopt, without a word, when they cannot be read.
+  std::optional<std::string> tryReadInitializer(llvm::StringRef name) const;
   /// Whether the data of `name` can be read without touching another file.
   bool isEmbedded(llvm::StringRef name) const;
 
@@ -81,6 +83,9 @@ private:
   llvm::LogicalResult prepare();
   llvm::LogicalResult inlineFunctions();
   llvm::LogicalResult upgrade();
+  llvm::LogicalResult
+  streamTensor(const ::onnx::TensorProto &tensor, Report &report,
+               llvm::function_ref<void(llvm::ArrayRef<char>)> sink) const;
 
   mlir::MLIRContext &context;
   std::string path;

@@ -37,6 +37,8 @@ public:
   void warningAt(llvm::StringRef where, const llvm::Twine &message,
                  const llvm::Twine &remedy = "");
 
+  /// From now on errors are counted and not printed.
+  void mute() { muted = true; }
   bool hasErrors() const { return numErrors != 0; }
   unsigned getNumErrors() const { return numErrors; }
   Failure getFirst() const { return first; }
@@ -51,6 +53,7 @@ private:
   unsigned maxErrors;
   unsigned numErrors = 0;
   Failure first = Failure::None;
+  bool muted = false;
 };
 
 /// `name` fit to be printed: quoted, control characters escaped, cut after 128

@@ -85,6 +85,8 @@ def VerifyStep : Pass<"verify-step", "::mlir::ModuleOp"> {
     Every argument and result has a binding; names are unique; a result bound to a parameter or state has its argument, of
     equal type; there is exactly one loss, a float scalar; a tensor that two entry points share has one type.
   }];
+}
+
 // --- code generation ---
 
 def NNDecompose : Pass<"nn-decompose", "::mlir::func::FuncOp"> {

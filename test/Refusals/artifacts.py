@@ -10,7 +10,7 @@ import zipfile
 
 import numpy
 
-BAD, VERIFY, IO = 2, 5, 8
+BAD, UNSUPPORTED, VERIFY, IO = 2, 3, 5, 8
 
 
 def flipped(data, at):
@@ -18,7 +18,7 @@ def flipped(data, at):
 
 
 def cases(artifact, data):
-    damaged = (BAD, VERIFY)
+    damaged = (BAD, UNSUPPORTED, VERIFY)
     yield "empty artifact", b"", data, (BAD,), ()
     yield "text as artifact", b"not an artifact\n" * 400, data, (BAD,), ()
     yield "wrong magic", b"XXXX" + artifact[4:], data, (BAD,), ()

@@ -145,6 +145,14 @@ def refusal_suite(suite, full):
         suite.add(f"refusal {row['name']}", row["complaint"])
 
 
+def fuzz_suite(suite, full):
+    """Hostile bytes for everything that parses (test/Fuzz), under sanitizers."""
+    from devkit import fuzz
+
+    for program in fuzz.build_targets():
+        suite.add(f"fuzz {program.name}", fuzz.fuzz(program, 1_000_000 if full else 20_000, 0 if full else 20))
+
+
 SUITES = {
     "format": format_suite,
     "contract": contract_suite,
@@ -152,6 +160,7 @@ SUITES = {
     "lit": lit_suite,
     "refusals": refusal_suite,
     "judge": judge_suite,
+    "fuzz": fuzz_suite,
 }
 
 

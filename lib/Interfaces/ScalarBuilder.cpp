@@ -101,6 +101,17 @@ Value ScalarBuilder::logicalOr(Value x, Value y) { return builder.createOrFold<a
 Value ScalarBuilder::logicalXor(Value x, Value y) { return builder.createOrFold<arith::XOrIOp>(loc, x, y); }
 Value ScalarBuilder::logicalNot(Value x) { return logicalXor(x, constantInt(x.getType(), -1)); }
 
+/// Applies a shift where the amount is below the width; MLIR leaves the rest undefined.
+template <typename Op>
+static Value shift(ScalarBuilder &b, Value x, Value y) {
+  unsigned width = x.getType().getIntOrFloatBitWidth();
+  Value inRange = b.compare(Compare::LT, y, b.constantInt(y.getType(), width), /*isUnsigned=*/true);
+  Value amount = b.select(inRange, y, b.constantInt(y.getType(), 0));
+  return b.select(inRange, b.builder.createOrFold<Op>(b.loc, x, amount), b.constantInt(x.getType(), 0));
+}
+Value ScalarBuilder::shiftLeft(Value x, Value y) { return shift<arith::ShLIOp>(*this, x, y); }
+Value ScalarBuilder::shiftRight(Value x, Value y) { return shift<arith::ShRUIOp>(*this, x, y); }
+
 Value ScalarBuilder::compare(Compare predicate, Value x, Value y, bool isUnsigned) {
   if (isFloat(x)) {
     constexpr arith::CmpFPredicate table[] = {arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE,
@@ -193,4 +204,28 @@ Value ScalarBuilder::pow(Value x, Value y) {
   if (isFloat(x))
     return builder.createOrFold<math::PowFOp>(loc, x, y);
   return builder.createOrFold<math::IPowIOp>(loc, x, y);
+}
+
+Value ElementBuilder::table(DenseElementsAttr values, ValueRange index) {
+  Type type = values.getElementType();
+  if (type.isInteger())
+    type = builder.getIntegerType(type.getIntOrFloatBitWidth());
+  auto scalar = [&](Attribute value) -> Value {
+    if (auto real = dyn_cast<FloatAttr>(value))
+      return constant(type, real.getValueAsDouble());
+    return constantInt(type, cast<IntegerAttr>(value).getValue().getSExtValue());
+  };
+  if (values.isSplat())
+    return scalar(values.getSplatValue<Attribute>());
+  Value linear = this->index(0);
+  for (auto [i, extent] : llvm::zip(index, values.getType().getShape()))
+    linear = add(mul(linear, this->index(extent)), i);
+  Value result;
+  int64_t position = 0;
+  for (Attribute value : values.getValues<Attribute>()) {
+    Value element = scalar(value);
+    result = result ? select(compare(Compare::EQ, linear, this->index(position)), element, result) : element;
+    ++position;
+  }
+  return result;
 }

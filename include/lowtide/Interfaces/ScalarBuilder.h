@@ -7,6 +7,7 @@
 #pragma once
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Value.h"
 
 namespace lowtide {
@@ -44,6 +45,9 @@ public:
   mlir::Value logicalOr(mlir::Value x, mlir::Value y);
   mlir::Value logicalXor(mlir::Value x, mlir::Value y);
   mlir::Value logicalNot(mlir::Value x);
+  /// Bits of an integer moved by `y`, which counts as unsigned; zeros come in; 0 when y is not below the width.
+  mlir::Value shiftLeft(mlir::Value x, mlir::Value y);
+  mlir::Value shiftRight(mlir::Value x, mlir::Value y);
   /// i1. Float comparisons are ordered (false with NaN), NE is unordered (true with NaN).
   mlir::Value compare(Compare predicate, mlir::Value x, mlir::Value y, bool isUnsigned = false);
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
@@ -95,6 +99,10 @@ public:
   /// Element of operand `number` of the op being emitted, at `index` (index-typed, one per dimension). Types: as the
   /// tensor's element type, unsigned ones as signless. The index must be in bounds whenever it is executed.
   virtual mlir::Value operand(unsigned number, mlir::ValueRange index) = 0;
+
+  /// Element of a table of constants at `index`. Emitters put the table into the kernel's read-only data; by default it
+  /// becomes a chain of selects, which only few elements can afford.
+  virtual mlir::Value table(mlir::DenseElementsAttr values, mlir::ValueRange index);
 
   /// Accumulates over a box of `extents` (all static): `body(accumulators, index)` in row-major order. For small
   /// element-local loops (windows, contractions in reference kernels).

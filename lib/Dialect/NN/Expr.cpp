@@ -16,10 +16,6 @@ static Expr build(Expr at, Args &&...args) {
   return at.with(op->getResult(0));
 }
 
-static RankedTensorType withShape(Expr x, ArrayRef<int64_t> shape) {
-  return RankedTensorType::get(shape, x.elementType());
-}
-
 Expr lowtide::nn::splat(OpBuilder &builder, Location loc, RankedTensorType type, double value) {
   Type element = type.getElementType();
   Attribute scalar;
@@ -32,6 +28,10 @@ Expr lowtide::nn::splat(OpBuilder &builder, Location loc, RankedTensorType type,
   }
   auto op = ConstantOp::create(builder, loc, type, cast<ElementsAttr>(DenseElementsAttr::get(type, scalar)));
   return Expr(builder, loc, op.getY());
+}
+
+Expr lowtide::nn::constant(OpBuilder &builder, Location loc, ElementsAttr elements) {
+  return Expr(builder, loc, ConstantOp::create(builder, loc, elements.getType(), elements)->getResult(0));
 }
 
 Expr Expr::like(double value) const { return splat(getBuilder(), getLoc(), type(), value); }
@@ -50,10 +50,79 @@ Expr lowtide::nn::operator*(double a, Expr b) { return b.like(a) * b; }
 Expr lowtide::nn::operator/(Expr a, double b) { return a / a.like(b); }
 Expr lowtide::nn::operator/(double a, Expr b) { return b.like(a) / b; }
 
-Expr lowtide::nn::exp(Expr x) { return build<ExpOp>(x, x.get()); }
-Expr lowtide::nn::log(Expr x) { return build<LogOp>(x, x.get()); }
-Expr lowtide::nn::tanh(Expr x) { return build<TanhOp>(x, x.get()); }
-Expr lowtide::nn::relu(Expr x) { return build<ReluOp>(x, x.get()); }
+#define LOWTIDE_UNARY(name, Op)                                                                                        \
+  Expr lowtide::nn::name(Expr x) { return build<Op>(x, x.get()); }
+LOWTIDE_UNARY(abs, AbsOp)
+LOWTIDE_UNARY(sign, SignOp)
+LOWTIDE_UNARY(floor, FloorOp)
+LOWTIDE_UNARY(ceil, CeilOp)
+LOWTIDE_UNARY(round, RoundOp)
+LOWTIDE_UNARY(exp, ExpOp)
+LOWTIDE_UNARY(expm1, Expm1Op)
+LOWTIDE_UNARY(log, LogOp)
+LOWTIDE_UNARY(log1p, Log1pOp)
+LOWTIDE_UNARY(sqrt, SqrtOp)
+LOWTIDE_UNARY(rsqrt, RsqrtOp)
+LOWTIDE_UNARY(reciprocal, ReciprocalOp)
+LOWTIDE_UNARY(erf, ErfOp)
+LOWTIDE_UNARY(sin, SinOp)
+LOWTIDE_UNARY(cos, CosOp)
+LOWTIDE_UNARY(tan, TanOp)
+LOWTIDE_UNARY(asin, AsinOp)
+LOWTIDE_UNARY(acos, AcosOp)
+LOWTIDE_UNARY(atan, AtanOp)
+LOWTIDE_UNARY(sinh, SinhOp)
+LOWTIDE_UNARY(cosh, CoshOp)
+LOWTIDE_UNARY(tanh, TanhOp)
+LOWTIDE_UNARY(asinh, AsinhOp)
+LOWTIDE_UNARY(acosh, AcoshOp)
+LOWTIDE_UNARY(atanh, AtanhOp)
+LOWTIDE_UNARY(relu, ReluOp)
+LOWTIDE_UNARY(sigmoid, SigmoidOp)
+LOWTIDE_UNARY(gelu, GeluOp)
+LOWTIDE_UNARY(geluTanh, GeluTanhOp)
+LOWTIDE_UNARY(silu, SiluOp)
+LOWTIDE_UNARY(softplus, SoftplusOp)
+LOWTIDE_UNARY(logicalNot, NotOp)
+#undef LOWTIDE_UNARY
+Expr lowtide::nn::elu(Expr x, double alpha) {
+  return build<EluOp>(x, x.type(), x.get(), x.getBuilder().getF64FloatAttr(alpha));
+}
+
+#define LOWTIDE_BINARY(name, Op)                                                                                       \
+  Expr lowtide::nn::name(Expr a, Expr b) { return build<Op>(a, a.get(), b.get()); }
+LOWTIDE_BINARY(max, MaxOp)
+LOWTIDE_BINARY(min, MinOp)
+LOWTIDE_BINARY(pow, PowOp)
+LOWTIDE_BINARY(rem, RemOp)
+LOWTIDE_BINARY(mod, ModOp)
+LOWTIDE_BINARY(logicalAnd, AndOp)
+LOWTIDE_BINARY(logicalOr, OrOp)
+LOWTIDE_BINARY(logicalXor, XorOp)
+LOWTIDE_BINARY(shiftLeft, ShiftLeftOp)
+LOWTIDE_BINARY(shiftRight, ShiftRightOp)
+#undef LOWTIDE_BINARY
+Expr lowtide::nn::max(Expr a, double b) { return max(a, a.like(b)); }
+Expr lowtide::nn::min(Expr a, double b) { return min(a, a.like(b)); }
+
+Expr lowtide::nn::pow(Expr a, double b) {
+  bool isFloat = isa<FloatType>(a.elementType());
+  if (b == 0)
+    return a.like(1.0);
+  if (b == 1)
+    return a;
+  if (b == 2)
+    return a * a;
+  if (b == 3)
+    return a * a * a;
+  if (isFloat && b == 0.5)
+    return sqrt(a);
+  if (isFloat && b == -0.5)
+    return rsqrt(a);
+  if (isFloat && b == -1)
+    return reciprocal(a);
+  return pow(a, a.like(b));
+}
 
 Expr lowtide::nn::cast(Expr x, Type elementType) {
   if (x.elementType() == elementType)
@@ -61,78 +130,22 @@ Expr lowtide::nn::cast(Expr x, Type elementType) {
   return build<CastOp>(x, RankedTensorType::get(x.shape(), elementType), x.get());
 }
 
+static RankedTensorType boolType(Expr x) { return RankedTensorType::get(x.shape(), x.getBuilder().getI1Type()); }
 static Expr compare(ComparePredicate predicate, Expr a, Expr b) {
-  auto type = RankedTensorType::get(a.shape(), a.getBuilder().getI1Type());
-  return build<CompareOp>(a, type, predicate, a.get(), b.get());
+  return build<CompareOp>(a, boolType(a), predicate, a.get(), b.get());
 }
-Expr lowtide::nn::equal(Expr a, Expr b) { return compare(ComparePredicate::eq, a, b); }
-Expr lowtide::nn::greater(Expr a, Expr b) { return compare(ComparePredicate::gt, a, b); }
-Expr lowtide::nn::greater(Expr a, double b) { return greater(a, a.like(b)); }
-Expr lowtide::nn::less(Expr a, Expr b) { return compare(ComparePredicate::lt, a, b); }
+#define LOWTIDE_COMPARISON(name, predicate)                                                                            \
+  Expr lowtide::nn::name(Expr a, Expr b) { return compare(ComparePredicate::predicate, a, b); }                        \
+  Expr lowtide::nn::name(Expr a, double b) { return name(a, a.like(b)); }
+LOWTIDE_COMPARISON(equal, eq)
+LOWTIDE_COMPARISON(notEqual, ne)
+LOWTIDE_COMPARISON(greater, gt)
+LOWTIDE_COMPARISON(greaterEqual, ge)
+LOWTIDE_COMPARISON(less, lt)
+LOWTIDE_COMPARISON(lessEqual, le)
+#undef LOWTIDE_COMPARISON
+Expr lowtide::nn::isNaN(Expr x) { return build<IsNaNOp>(x, boolType(x), x.get()); }
+Expr lowtide::nn::isInf(Expr x) { return build<IsInfOp>(x, boolType(x), x.get()); }
 Expr lowtide::nn::select(Expr condition, Expr a, Expr b) {
   return build<SelectOp>(a, a.type(), condition.get(), a.get(), b.get());
-}
-
-Expr lowtide::nn::broadcast(Expr x, ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
-  if (x.shape() == shape)
-    return x;
-  return build<BroadcastOp>(x, withShape(x, shape), x.get(), dims);
-}
-
-Expr lowtide::nn::broadcastTo(Expr x, ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> dims;
-  for (int64_t i = 0, e = x.rank(); i < e; ++i)
-    dims.push_back(static_cast<int64_t>(shape.size()) - e + i);
-  return broadcast(x, shape, dims);
-}
-
-Expr lowtide::nn::reshape(Expr x, ArrayRef<int64_t> shape) {
-  if (x.shape() == shape)
-    return x;
-  return build<ReshapeOp>(x, withShape(x, shape), x.get());
-}
-
-Expr lowtide::nn::transpose(Expr x, ArrayRef<int64_t> permutation) {
-  SmallVector<int64_t> shape;
-  bool identity = true;
-  for (auto [i, p] : llvm::enumerate(permutation)) {
-    shape.push_back(x.dim(p));
-    identity &= static_cast<int64_t>(i) == p;
-  }
-  if (identity)
-    return x;
-  return build<TransposeOp>(x, withShape(x, shape), x.get(), permutation);
-}
-
-static SmallVector<int64_t> reducedShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
-  SmallVector<int64_t> kept;
-  for (auto [i, extent] : llvm::enumerate(shape))
-    if (!llvm::is_contained(dims, static_cast<int64_t>(i)))
-      kept.push_back(extent);
-  return kept;
-}
-
-template <typename Op>
-static Expr reduce(Expr x, ArrayRef<int64_t> dims) {
-  if (dims.empty())
-    return x;
-  return build<Op>(x, withShape(x, reducedShape(x.shape(), dims)), x.get(), dims);
-}
-Expr lowtide::nn::sum(Expr x, ArrayRef<int64_t> dims) { return reduce<ReduceSumOp>(x, dims); }
-Expr lowtide::nn::maximum(Expr x, ArrayRef<int64_t> dims) { return reduce<ReduceMaxOp>(x, dims); }
-
-Expr lowtide::nn::unreduce(Expr reduced, RankedTensorType from, ArrayRef<int64_t> dims) {
-  SmallVector<int64_t> kept;
-  for (int64_t i = 0; i < from.getRank(); ++i)
-    if (!llvm::is_contained(dims, i))
-      kept.push_back(i);
-  return broadcast(reduced, from.getShape(), kept);
-}
-
-Expr lowtide::nn::dot(Expr a, Expr b, bool transposeA, bool transposeB) {
-  SmallVector<int64_t> shape(a.shape());
-  int64_t rank = a.rank();
-  shape[rank - 2] = a.dim(transposeA ? -1 : -2);
-  shape[rank - 1] = b.dim(transposeB ? -2 : -1);
-  return build<DotOp>(a, withShape(a, shape), a.get(), b.get(), transposeA, transposeB);
 }

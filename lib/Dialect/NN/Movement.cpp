@@ -16,28 +16,14 @@ using namespace lowtide::nn;
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
+LogicalResult ConstantOp::verify() {
+  if (!isa<DenseElementsAttr>(getValue()))
+    return emitOpError("value must be a dense<…> attribute");
+  return success();
+}
+
 Value ConstantOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
-  auto dense = cast<DenseElementsAttr>(getValue());
-  Type type = scalarType(getY());
-  auto scalar = [&](Attribute value) -> Value {
-    if (auto real = dyn_cast<FloatAttr>(value))
-      return b.constant(type, real.getValueAsDouble());
-    return b.constantInt(type, cast<IntegerAttr>(value).getValue().getSExtValue());
-  };
-  if (dense.isSplat())
-    return scalar(dense.getSplatValue<Attribute>());
-  // A chain of selects over the linear index: constants that are not splats are few-element tables.
-  Value linear = b.index(0);
-  for (auto [i, extent] : llvm::zip(index, getY().getType().getShape()))
-    linear = b.add(b.mul(linear, b.index(extent)), i);
-  Value result;
-  int64_t position = 0;
-  for (Attribute value : dense.getValues<Attribute>()) {
-    Value element = scalar(value);
-    result = result ? b.select(b.compare(Compare::EQ, linear, b.index(position)), element, result) : element;
-    ++position;
-  }
-  return result;
+  return b.table(cast<DenseElementsAttr>(getValue()), index);
 }
 
 //===-- broadcast ---------------------------------------------------------===//
@@ -56,6 +42,12 @@ LogicalResult BroadcastOp::verify() {
                                        << to.getDimSize(dim);
   }
   return success();
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
+  if (getX().getType() == getY().getType())
+    return getX();
+  return foldSplat(adaptor.getX(), getY().getType());
 }
 
 Value BroadcastOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
@@ -143,10 +135,10 @@ LogicalResult TransposeOp::verify() {
   return success();
 }
 
-OpFoldResult TransposeOp::fold(FoldAdaptor) {
+OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   if (llvm::equal(getPermutation(), llvm::seq<int64_t>(0, getPermutation().size())))
     return getX();
-  return {};
+  return foldSplat(adaptor.getX(), getY().getType());
 }
 
 Value TransposeOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {

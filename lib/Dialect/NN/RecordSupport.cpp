@@ -30,18 +30,34 @@ bool nn::isUnsignedElement(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getElementType().isUnsignedInteger();
 }
 
-Value nn::lowestValue(ScalarBuilder &b, Type type) {
+Value nn::lowestValue(ScalarBuilder &b, Type type, bool isUnsigned) {
   if (isa<FloatType>(type))
     return b.constant(type, -std::numeric_limits<double>::infinity());
   unsigned width = type.getIntOrFloatBitWidth();
-  return b.constantInt(type, width == 1 ? 0 : APInt::getSignedMinValue(width).getSExtValue());
+  return b.constantInt(type, isUnsigned || width == 1 ? 0 : APInt::getSignedMinValue(width).getSExtValue());
 }
 
-Value nn::highestValue(ScalarBuilder &b, Type type) {
+Value nn::highestValue(ScalarBuilder &b, Type type, bool isUnsigned) {
   if (isa<FloatType>(type))
     return b.constant(type, std::numeric_limits<double>::infinity());
   unsigned width = type.getIntOrFloatBitWidth();
-  return b.constantInt(type, width == 1 ? 1 : APInt::getSignedMaxValue(width).getSExtValue());
+  return b.constantInt(type, isUnsigned || width == 1 ? -1 : APInt::getSignedMaxValue(width).getSExtValue());
+}
+
+Value nn::emitSigmoid(ScalarBuilder &b, Value x) { return b.div(1.0, b.add(b.exp(b.neg(x)), 1.0)); }
+
+OpFoldResult nn::foldSplat(Attribute constant, ShapedType type) {
+  auto dense = llvm::dyn_cast_or_null<DenseElementsAttr>(constant);
+  if (!dense || !dense.isSplat())
+    return {};
+  return DenseElementsAttr::get(type, dense.getSplatValue<Attribute>());
+}
+
+Type nn::accumulatorType(Value tensor) {
+  Type type = scalarType(tensor);
+  if (isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32)
+    return Float32Type::get(type.getContext());
+  return type;
 }
 
 Value nn::emitReductionElement(Operation *op, ElementBuilder &b, ValueRange index) {

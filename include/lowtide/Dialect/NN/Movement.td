@@ -22,6 +22,7 @@ def NN_ConstantOp : NN_Op<"constant", [ConstantLike, DeclareOpInterfaceMethods<E
   let results = (outs NN_Tensor:$y);
   let assemblyFormat = "attr-dict $value";
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def NN_BroadcastOp : NN_Movement<"broadcast"> {
@@ -35,6 +36,7 @@ def NN_BroadcastOp : NN_Movement<"broadcast"> {
   let results = (outs NN_Tensor:$y);
   let assemblyFormat = "$x `dims` `=` $dims attr-dict `:` type($x) `->` type($y)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def NN_ReshapeOp : NN_Movement<"reshape"> {

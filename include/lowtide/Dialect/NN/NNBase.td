@@ -14,6 +14,8 @@ def NN_Dialect : Dialect {
   let cppNamespace = "::lowtide::nn";
   let summary = "pure tensor mathematics, static shapes";
   let hasConstantMaterializer = 1;
+  // Constant folding evaluates scalar bodies.
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let description = [{
     Operands and results are ranked tensors with static shapes. Nothing broadcasts by itself: `nn.broadcast` does.
     Randomness has explicit seed, step and row operands. Every op is pure.

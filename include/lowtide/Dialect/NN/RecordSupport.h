@@ -14,6 +14,9 @@ namespace lowtide::nn {
 uint64_t countElements(mlir::Type type);
 uint64_t countResultElements(mlir::Operation *op);
 uint64_t dotFlops(DotOp op);
+uint64_t attentionFlops(AttentionOp op);
+uint64_t convolutionFlops(mlir::Operation *op);
+uint64_t poolingFlops(mlir::Operation *op);
 /// Sum over the ops of a region that state their cost.
 uint64_t countFlops(mlir::Region &region);
 
@@ -22,12 +25,26 @@ mlir::Type scalarType(mlir::Value tensor);
 bool isUnsignedElement(mlir::Value tensor);
 
 /// −∞, or the smallest integer.
-mlir::Value lowestValue(ScalarBuilder &b, mlir::Type type);
+mlir::Value lowestValue(ScalarBuilder &b, mlir::Type type, bool isUnsigned = false);
 /// +∞, or the largest integer.
-mlir::Value highestValue(ScalarBuilder &b, mlir::Type type);
+mlir::Value highestValue(ScalarBuilder &b, mlir::Type type, bool isUnsigned = false);
+
+/// The splat `constant` (or null) under another shape; null when it is none.
+mlir::OpFoldResult foldSplat(mlir::Attribute constant, mlir::ShapedType type);
+
+/// f32 for 16-bit floats, else the scalar type.
+mlir::Type accumulatorType(mlir::Value tensor);
+
+/// 1 / (1 + exp(-x)).
+mlir::Value emitSigmoid(ScalarBuilder &b, mlir::Value x);
 
 /// One element of a reduction: a loop over the reduced box, in row-major order.
 mlir::Value emitReductionElement(mlir::Operation *op, ElementBuilder &b, mlir::ValueRange index);
 llvm::LogicalResult verifyReduction(mlir::Operation *op, mlir::Value x, mlir::Value y, llvm::ArrayRef<int64_t> dims);
+
+/// What conv, conv_input_grad and conv_filter_grad share.
+llvm::LogicalResult verifyConvolution(mlir::Operation *op);
+llvm::StringRef convolutionCallee(mlir::Operation *op, llvm::StringRef name);
+mlir::DictionaryAttr convolutionAttributes(mlir::Operation *op);
 
 } // namespace lowtide::nn

@@ -40,11 +40,30 @@ def NN_ReduceSumOp : NN_Reduction<"reduce_sum", "b.constant(type, 0.0)", "b.add(
   let summary = "sum over dimensions";
   let onnx = "ReduceSum";
 }
-def NN_ReduceMaxOp : NN_Reduction<"reduce_max", "lowestValue(b, type)", "b.max(accumulator, element)",
+def NN_ReduceMaxOp : NN_Reduction<"reduce_max", "lowestValue(b, type, isUnsignedElement(getX()))", "b.max(accumulator, element, isUnsignedElement(getX()))",
     // Ties share the cotangent equally, as PyTorch's amax does.
     "select(equal(x, spread(y)), spread(dy / sum(cast(equal(x, spread(y)), x.elementType()), getDims())), x.like(0.0))"> {
   let summary = "largest element over dimensions; NaN if any is NaN";
   let onnx = "ReduceMax";
+}
+def NN_ReduceMinOp : NN_Reduction<"reduce_min", "highestValue(b, type, isUnsignedElement(getX()))",
+    "b.min(accumulator, element, isUnsignedElement(getX()))",
+    "select(equal(x, spread(y)), spread(dy / sum(cast(equal(x, spread(y)), x.elementType()), getDims())), x.like(0.0))"> {
+  let summary = "smallest element over dimensions; NaN if any is NaN";
+  let onnx = "ReduceMin";
+}
+def NN_ReduceProdOp : NN_Reduction<"reduce_prod", "b.constant(type, 1.0)", "b.mul(accumulator, element)",
+    "productGradient(x, y, dy, getDims())"> {
+  let summary = "product over dimensions";
+  let onnx = "ReduceProd";
+}
+def NN_ReduceAnyOp : NN_Reduction<"reduce_any", "b.constantInt(type, 0)", "b.logicalOr(accumulator, element)", "",
+    NN_BoolTensor> {
+  let summary = "whether any element is true";
+}
+def NN_ReduceAllOp : NN_Reduction<"reduce_all", "b.constantInt(type, 1)", "b.logicalAnd(accumulator, element)", "",
+    NN_BoolTensor> {
+  let summary = "whether all elements are true";
 }
 
 #endif

@@ -1,0 +1,37 @@
+//===- Windows.h - windows over spatial dimensions --------------*- C++ -*-===//
+//
+// What convolutions and pooling share: checks and index arithmetic of windows with strides, padding and dilations.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Interfaces/ScalarBuilder.h"
+
+namespace lowtide::nn {
+
+/// The op's attributes strides, pads_begin, pads_end, dilations.
+Window getWindow(mlir::Operation *op);
+
+/// Checks lengths and ranges of the window attributes, and that `output` results from moving `kernel` over `input`
+/// (spatial dimensions only).
+llvm::LogicalResult verifyWindow(mlir::Operation *op, llvm::ArrayRef<int64_t> input, llvm::ArrayRef<int64_t> kernel,
+                                 llvm::ArrayRef<int64_t> output);
+
+/// A position and whether it exists; `inside` is null when it always does.
+struct WindowPosition {
+  llvm::SmallVector<mlir::Value> index;
+  mlir::Value inside;
+};
+
+/// Position in the input that tap `tap` of the window at `output` sees.
+WindowPosition inputPosition(ScalarBuilder &b, const Window &window, llvm::ArrayRef<int64_t> input,
+                             mlir::ValueRange output, mlir::ValueRange tap);
+/// Position in the output whose window sees `input` with tap `tap`.
+WindowPosition outputPosition(ScalarBuilder &b, const Window &window, llvm::ArrayRef<int64_t> output,
+                              mlir::ValueRange input, mlir::ValueRange tap);
+/// `then` where `position` exists, else `otherwise`.
+mlir::Value readInside(ElementBuilder &b, const WindowPosition &position, mlir::Value otherwise,
+                       llvm::function_ref<mlir::Value(ElementBuilder &)> then);
+
+} // namespace lowtide::nn

@@ -145,6 +145,23 @@ def refusal_suite(suite, full):
         suite.add(f"refusal {row['name']}", row["complaint"])
 
 
+def conformance_suite(suite, full):
+    """ONNX's own node tests (test/Conformance): what is supported computes what ONNX says; nothing crashes or hangs."""
+    script = TEST / "Conformance" / "node_tests.py"
+    command = [dependencies.environment("onnx"), "-B", script, BUILD / "bin"] + ([] if full else ["--every=6"])
+    run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    if run.returncode:
+        raise Failure(f"{script.name} did not finish\n{run.stderr[-2000:]}")
+    results = json.loads(run.stdout)
+    for name, (state, reason) in results.items():
+        if state != "refused":
+            suite.add(f"conformance {name}", reason if state == "failed" else "")
+    say(f"conformance: {sum(state == 'refused' for state, _ in results.values())} of {len(results)} cases are not supported, each with a reason")
+    if full:
+        passed = sum(state == "passed" for state, _ in results.values())
+        suite.add("conformance: at least 400 cases", "" if passed >= 400 else f"{passed} cases pass")
+
+
 def fuzz_suite(suite, full):
     """Hostile bytes for everything that parses (test/Fuzz), under sanitizers."""
     from devkit import fuzz
@@ -159,6 +176,7 @@ SUITES = {
     "unit": unit_suite,
     "lit": lit_suite,
     "refusals": refusal_suite,
+    "conformance": conformance_suite,
     "judge": judge_suite,
     "fuzz": fuzz_suite,
 }

@@ -223,7 +223,8 @@ def compare_tensors(record, work, verdict):
     complaints = [f"gradients: {c}" for c in complaints]
     if verdict.grad > 1:
         complaints.append(f"gradient of {where}")
-    final = read_safetensors(work / "saved" / "params.safetensors")
+    checkpoint = max((work / "saved").rglob("params.safetensors"), key=lambda path: path.stat().st_mtime_ns)
+    final = read_safetensors(checkpoint)
     verdict.final, where, more = rules.compare(final, recorded("final/"), lambda name: tolerances[name], relative=False)
     complaints += [f"parameters: {c}" for c in more]
     if verdict.final > 1:

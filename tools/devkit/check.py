@@ -132,27 +132,32 @@ def judge_suite(suite, full):
                     suite.add(f"judge {case['file']} {' '.join(flags)}", "" if good else case["note"] or "outside its tolerance")
 
 
-def refusal_suite(suite, full):
-    """Bad models, artifacts and data are refused in words (test/Refusals)."""
-    script = TEST / "Refusals" / "refuse.py"
+def rows_of(script, *arguments):
+    """What a test program of the `onnx` environment prints: JSON."""
     run = subprocess.run(
-        [dependencies.environment("onnx"), "-B", script, BUILD / "bin", TEST / "models" / "mlp-digits"],
+        [dependencies.environment("onnx"), "-B", TEST / script, BUILD / "bin", *arguments],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
     )  # fmt: skip
     if run.returncode:
-        raise Failure(f"{script.name} did not finish\n{run.stderr[-2000:]}")
-    for row in json.loads(run.stdout):
+        raise Failure(f"{script} did not finish\n{run.stderr[-2000:]}")
+    return json.loads(run.stdout)
+
+
+def refusal_suite(suite, full):
+    """Bad models, artifacts and data are refused in words (test/Refusals)."""
+    for row in rows_of("Refusals/refuse.py", TEST / "models" / "mlp-digits"):
         suite.add(f"refusal {row['name']}", row["complaint"])
+
+
+def gradient_suite(suite, full):
+    """Every differentiable operator against central differences in f64 (test/Gradient)."""
+    for row in rows_of("Gradient/gradients.py", *([] if full else ["--every=3"])):
+        suite.add(f"gradient {row['name']}", row["complaint"])
 
 
 def conformance_suite(suite, full):
     """ONNX's own node tests (test/Conformance): what is supported computes what ONNX says; nothing crashes or hangs."""
-    script = TEST / "Conformance" / "node_tests.py"
-    command = [dependencies.environment("onnx"), "-B", script, BUILD / "bin"] + ([] if full else ["--every=6"])
-    run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
-    if run.returncode:
-        raise Failure(f"{script.name} did not finish\n{run.stderr[-2000:]}")
-    results = json.loads(run.stdout)
+    results = rows_of("Conformance/node_tests.py", *([] if full else ["--every=6"]))
     for name, (state, reason) in results.items():
         if state != "refused":
             suite.add(f"conformance {name}", reason if state == "failed" else "")
@@ -176,6 +181,7 @@ SUITES = {
     "unit": unit_suite,
     "lit": lit_suite,
     "refusals": refusal_suite,
+    "gradients": gradient_suite,
     "conformance": conformance_suite,
     "judge": judge_suite,
     "fuzz": fuzz_suite,

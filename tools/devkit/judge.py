@@ -223,8 +223,10 @@ def compare_tensors(record, work, verdict):
     complaints = [f"gradients: {c}" for c in complaints]
     if verdict.grad > 1:
         complaints.append(f"gradient of {where}")
-    checkpoint = max((work / "saved").rglob("params.safetensors"), key=lambda path: path.stat().st_mtime_ns)
-    final = read_safetensors(checkpoint)
+    saved = list((work / "saved").rglob("params.safetensors"))
+    if not saved:
+        return [*complaints, "the run saved no parameters"]
+    final = read_safetensors(max(saved, key=lambda path: path.stat().st_mtime_ns))
     verdict.final, where, more = rules.compare(final, recorded("final/"), lambda name: tolerances[name], relative=False)
     complaints += [f"parameters: {c}" for c in more]
     if verdict.final > 1:

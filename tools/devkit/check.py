@@ -149,6 +149,12 @@ def refusal_suite(suite, full):
         suite.add(f"refusal {row['name']}", row["complaint"])
 
 
+def behaviour_suite(suite, full):
+    """Whole runs: same bytes, same bits on any number of threads, resume, dropout, --expect (test/EndToEnd)."""
+    for row in rows_of("EndToEnd/behaviour.py", TEST / "models", *(["--full"] if full else [])):
+        suite.add(f"behaviour {row['name']}", row["complaint"])
+
+
 def gradient_suite(suite, full):
     """Every differentiable operator against central differences in f64 (test/Gradient)."""
     for row in rows_of("Gradient/gradients.py", *([] if full else ["--every=3"])):
@@ -182,6 +188,7 @@ SUITES = {
     "lit": lit_suite,
     "refusals": refusal_suite,
     "gradients": gradient_suite,
+    "behaviour": behaviour_suite,
     "conformance": conformance_suite,
     "judge": judge_suite,
     "fuzz": fuzz_suite,

@@ -1,0 +1,130 @@
+"""What must hold of whole runs: behaviour.py <folder of binaries> <folder of models> [--full]; needs numpy.
+
+Same file, same bytes; same step, same bits, whatever the number of threads; a run that is stopped and resumed is the run
+that was not; random numbers are fresh by seed and gone with --dropout=0; a run that leaves its record is told so.
+Prints a list of {name, complaint}.
+"""
+
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from devkit.record import Record  # noqa: E402
+
+BIN = pathlib.Path()
+
+
+class Broken(Exception):
+    """A tool that should have worked did not."""
+
+
+def call(*command, codes=(0,)):
+    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    if done.returncode not in codes:
+        raise Broken(f"{pathlib.Path(command[0]).name} exit {done.returncode}: {done.stderr.decode(errors='replace').strip()[-500:]}")
+    return done.returncode, done.stderr.decode(errors="replace")
+
+
+def compiled(record, model, out, *flags):
+    call(BIN / "lowtide", "compile", model, "-o", out, *record.compiler_flags(model), *flags)
+    return out
+
+
+def trained(artifact, record, folder, *flags, steps=8):
+    """(losses, digest of the saved parameters)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log, saved = folder / "run.jsonl", folder / "saved"
+    data = f"--data={record.folder / 'data.npz'}"
+    call(BIN / "lowtide-run", artifact, data, f"--steps={steps}", f"--log-jsonl={log}", f"--save={saved}", *flags)
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    newest = max(saved.rglob("params.safetensors"), key=lambda path: path.stat().st_mtime_ns)
+    return [row["loss"] for row in rows if "loss" in row and "step" in row], digest(newest)
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def same_bytes(record, model, work):
+    digests = {digest(compiled(record, model, work / f"{i}.tide")) for i in range(3)}
+    return "" if len(digests) == 1 else f"{len(digests)} different artifacts of three compiles"
+
+
+def same_bits(record, model, work):
+    artifact = compiled(record, model, work / "step.tide")
+    runs = [trained(artifact, record, work / f"run{i}", f"--threads={n}") for i, n in enumerate((1, 2, 2, 3))]
+    different = [i for i, r in enumerate(runs) if r != runs[0]]
+    return f"runs {different} differ from the run on one thread" if different else ""
+
+
+def resumed(record, model, work):
+    artifact = compiled(record, model, work / "step.tide")
+    whole = trained(artifact, record, work / "whole", steps=9)
+    first = trained(artifact, record, work / "parts", steps=4)
+    second = trained(artifact, record, work / "parts", f"--resume={work / 'parts' / 'saved'}", steps=5)
+    if (first[0] + second[0], second[1]) != whole:
+        return f"4 + 5 steps give {first[0] + second[0]}, 9 steps give {whole[0]}"
+    return ""
+
+
+def unplanned(record, model, work):
+    """Fusing may change neither the meaning nor, much, the losses."""
+    fused = trained(compiled(record, model, work / "a.tide"), record, work / "a")
+    plain = trained(compiled(record, model, work / "b.tide", "--no-fuse"), record, work / "b")
+    worst = max(abs(a - b) / abs(a) for a, b in zip(fused[0], plain[0]))
+    return "" if worst < 1e-4 else f"losses differ by {worst:.1e} with and without fusion"
+
+
+def random_numbers(record, model, work):
+    artifact = compiled(record, model, work / "drop.tide")
+    one, again, two = (trained(artifact, record, work / f"drop{i}", f"--seed={s}", steps=3)[0] for i, s in enumerate((1, 1, 2)))
+    if one != again:
+        return "the same seed gives different losses"
+    if one == two:
+        return "different seeds give the same losses"
+    still = compiled(record, model, work / "still.tide", "--dropout=0")
+    a, b = (trained(still, record, work / f"still{s}", f"--seed={s}", steps=3)[0] for s in (1, 2))
+    return "" if a == b else "with --dropout=0 the seed still matters"
+
+
+def expectation(record, model, work):
+    expect, data = f"--expect={record.folder / 'expected.json'}", f"--data={record.folder / 'data.npz'}"
+    good = compiled(record, model, work / "good.tide")
+    call(BIN / "lowtide-run", good, data, f"--steps={record.steps}", expect)
+    off = compiled(record, model, work / "off.tide", f"--lr={record.train['options']['lr'] * 1.05}")
+    code, said = call(BIN / "lowtide-run", off, data, f"--steps={record.steps}", expect, codes=(0, 9))
+    if code != 9:
+        return "a run with another learning rate is not told apart from the record"
+    return "" if "step" in said else f"the step that leaves the record is not named: {said[-300:]}"
+
+
+def rehearse(models, full):
+    chosen = {"mlp-digits": "model.onnx", "cnn-digits": "model.onnx", "gpt-tiny": "default.onnx", "llama-tiny": "model.onnx", "unet-mini": "model.onnx"}
+    general = [same_bytes, same_bits, resumed, unplanned]
+    for name, file in chosen.items():
+        for check in general if full or name in ("mlp-digits", "gpt-tiny") else [same_bits]:
+            yield check, models / name / file
+    yield expectation, models / "mlp-digits" / "model.onnx"
+    yield random_numbers, models / "gpt-dropout" / "model.onnx"
+
+
+def main():
+    global BIN
+    BIN, models = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+    rows = []
+    for check, model in rehearse(models, "--full" in sys.argv):
+        with tempfile.TemporaryDirectory(prefix="lowtide-behaviour-") as scratch:
+            try:
+                complaint = check(Record(model.parent), model, pathlib.Path(scratch))
+            except (Broken, subprocess.TimeoutExpired, ValueError, OSError) as error:
+                complaint = f"{type(error).__name__}: {error}"
+        rows.append({"name": f"{check.__name__} {model.parent.name}/{model.name}", "complaint": complaint})
+    json.dump(rows, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main()

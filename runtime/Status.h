@@ -71,7 +71,7 @@ public:
   T *operator->() { return &*value_; }
   const T *operator->() const { return &*value_; }
   const Status &status() const { return status_; }
-  Status takeStatus() { return std::move(status_); }
+  Status &&takeStatus() { return std::move(status_); }
 
 private:
   std::optional<T> value_;

@@ -1,0 +1,21 @@
+//===- RandomInit.h - a start for parameters whose weights are absent ------===//
+#ifndef LOWTIDE_RUNTIME_RANDOMINIT_H
+#define LOWTIDE_RUNTIME_RANDOMINIT_H
+
+#include "plan.pb.h"
+#include "runtime/Status.h"
+
+#include <cstdint>
+
+namespace lowtide::rt {
+
+/// Uniform 64-bit numbers by counter: a hash of (seed, counter), the same on every machine and in any order.
+uint64_t counterRandom(uint64_t seed, uint64_t counter);
+
+/// Fills a parameter as ParameterSource.random_init says ("zeros", "ones", "normal:<std>", "uniform:<bound>"; absent: normal
+/// with 0.02). Element i depends on seed, name and i alone.
+Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, uint64_t seed, uint8_t *data);
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_RANDOMINIT_H

@@ -1,0 +1,209 @@
+//===- Session.cpp - load, bind, step --------------------------------------===//
+
+#include "runtime/Session.h"
+
+#include "runtime/CheckedMath.h"
+#include "runtime/Element.h"
+#include "runtime/RandomInit.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <thread>
+
+namespace lowtide::rt {
+
+static bool isPersistent(const plan::Binding &binding) {
+  return binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE ||
+         binding.kind() == plan::Binding::CONSTANT;
+}
+
+Expected<std::unique_ptr<Session>> Session::load(const std::string &path) {
+  Expected<std::unique_ptr<Artifact>> artifact = Artifact::open(path);
+  if (!artifact)
+    return artifact.takeStatus();
+  return create(std::move(*artifact));
+}
+
+Expected<std::unique_ptr<Session>> Session::create(std::unique_ptr<Artifact> artifact) {
+  for (const plan::Entry &entry : artifact->plan().entries())
+    for (const plan::Binding &binding : entry.bindings()) {
+      if (binding.kind() != plan::Binding::SCALAR)
+        continue;
+      static const std::set<std::string> known = {"lr", "step", "seed", "row"};
+      if (!known.count(binding.name()))
+        return Status(StatusCode::Unsupported, "step scalar '" + printable(binding.name()) +
+                                                   "' is unknown to this runtime; it knows lr, step, seed and row");
+    }
+  return std::unique_ptr<Session>(new Session(std::move(artifact)));
+}
+
+Status Session::bind(const BindOptions &options) {
+  if (pool_)
+    return {StatusCode::Usage, "the session is bound already"};
+  const plan::Plan &plan = artifact_->plan();
+  LOWTIDE_TRY(checkTarget(plan.target()));
+
+  for (const plan::Arena &arena : plan.arenas()) {
+    Expected<uint8_t *> memory =
+        memory_.allocate(arena.bytes(), arena.alignment(), "arena '" + printable(arena.name()) + "'");
+    if (!memory)
+      return memory.takeStatus();
+    arenas_.push_back(*memory);
+  }
+  if (plan.kernels_size()) {
+    Expected<std::unique_ptr<MachineCode>> code = MachineCode::load(artifact_->code());
+    if (!code)
+      return code.takeStatus();
+    code_ = std::move(*code);
+    for (const plan::Kernel &kernel : plan.kernels()) {
+      Expected<KernelFunction> function = code_->kernel(kernel.symbol());
+      if (!function)
+        return function.takeStatus();
+      kernels_.push_back(*function);
+    }
+  }
+  unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  threads = std::min(threads, plan.threads_max() ? plan.threads_max() : 256u);
+  for (const plan::Entry &entry : plan.entries()) {
+    Expected<std::unique_ptr<Program>> program = Program::prepare(plan, entry, arenas_, kernels_, threads);
+    if (!program)
+      return program.takeStatus();
+    programs_[entry.name()] = std::move(*program);
+  }
+  LOWTIDE_TRY(initialize(options));
+  poison_ = options.poison;
+  Expected<std::unique_ptr<ThreadPool>> pool = ThreadPool::create(threads);
+  if (!pool)
+    return pool.takeStatus();
+  pool_ = std::move(*pool);
+  return Status::ok();
+}
+
+Status Session::initialize(const BindOptions &options) {
+  const plan::Plan &plan = artifact_->plan();
+  const uint8_t *image = artifact_->params().data();
+  for (int i = 0; i < plan.arenas_size(); ++i) {
+    uint64_t bytes = plan.arenas(i).image_bytes();
+    if (bytes)
+      std::memcpy(arenas_[static_cast<size_t>(i)], image, bytes);
+    image += bytes;
+  }
+  for (const Tensor &tensor : persistent()) {
+    const plan::Binding &binding = *tensor.binding;
+    if (binding.kind() == plan::Binding::PARAM && (options.randomInitAll || !binding.from_image())) {
+      if (!options.randomInit)
+        return badInput("the artifact has no weights for parameter '" + printable(binding.name()) +
+                        "': start from --init=random:<seed> or from a checkpoint (--resume)");
+      LOWTIDE_TRY(initializeRandomly(plan, binding, options.randomSeed, tensor.data));
+    } else if (!binding.from_image()) {
+      fillElements(binding.dtype(), tensor.data, tensor.bytes(), binding.initial_value());
+    }
+  }
+  return Status::ok();
+}
+
+Status Session::step(const std::string &entry) {
+  auto it = programs_.find(entry);
+  if (!pool_ || it == programs_.end())
+    return {StatusCode::Usage, !pool_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
+  if (poison_)
+    for (int i = 0; i < plan().arenas_size(); ++i) {
+      if (plan().arenas(i).kind() != plan::Arena::TRANSIENT)
+        continue;
+      // Batch arrays may live in a transient arena; they are defined already.
+      uint8_t *arena = arenas_[static_cast<size_t>(i)];
+      uint64_t position = 0, bytes = plan().arenas(i).bytes();
+      while (position < bytes) {
+        uint64_t end = bytes, next = bytes;
+        for (const plan::Binding &binding : artifact_->entry(entry)->bindings()) {
+          const plan::Slice &slice = binding.slice();
+          if (slice.value() == 0 || slice.arena() != static_cast<uint32_t>(i) || slice.offset() + slice.bytes() <= position)
+            continue;
+          if (slice.offset() < end)
+            end = slice.offset(), next = slice.offset() + slice.bytes();
+        }
+        if (end > position)
+          std::memset(arena + position, 0xFF, end - position);
+        position = std::max(next, position + 1);
+      }
+    }
+  it->second->run(*pool_);
+  return Status::ok();
+}
+
+Status Session::writeScalars(const std::string &entry, const StepScalars &scalars) {
+  const plan::Entry *found = artifact_->entry(entry);
+  if (!found || !pool_)
+    return {StatusCode::Usage, !pool_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
+  for (const plan::Binding &binding : found->bindings()) {
+    if (binding.kind() != plan::Binding::SCALAR)
+      continue;
+    uint8_t *to = address(binding.slice());
+    if (binding.name() == "lr")
+      storeElement(binding.dtype(), to, scalars.lr);
+    else
+      storeInteger(binding.dtype(), to,
+                   binding.name() == "step" ? scalars.step : binding.name() == "seed" ? scalars.seed : scalars.row);
+  }
+  return Status::ok();
+}
+
+Expected<Tensor> Session::tensor(const std::string &entry, const std::string &name) const {
+  const plan::Entry *found = artifact_->entry(entry);
+  if (!found || arenas_.empty())
+    return Status(StatusCode::Usage, !found ? "no entry '" + printable(entry) + "'" : "the session is not bound");
+  for (const plan::Binding &binding : found->bindings())
+    if (binding.name() == name)
+      return Tensor{&binding, address(binding.slice())};
+  return Status(StatusCode::Usage, "entry '" + printable(entry) + "' binds no '" + printable(name) + "'");
+}
+
+std::vector<Tensor> Session::tensors(const std::string &entry, plan::Binding::Kind kind) const {
+  std::vector<Tensor> result;
+  if (const plan::Entry *found = artifact_->entry(entry); found && !arenas_.empty())
+    for (const plan::Binding &binding : found->bindings())
+      if (binding.kind() == kind)
+        result.push_back({&binding, address(binding.slice())});
+  return result;
+}
+
+std::vector<Tensor> Session::persistent() const {
+  std::map<std::string, Tensor> byName;
+  for (const plan::Entry &entry : plan().entries())
+    for (const plan::Binding &binding : entry.bindings()) {
+      if (!isPersistent(binding))
+        continue;
+      // A parameter may be a constant in an entry that does not train it.
+      auto [it, fresh] = byName.try_emplace(binding.name(), Tensor{&binding, address(binding.slice())});
+      if (!fresh && it->second.binding->kind() == plan::Binding::CONSTANT)
+        it->second.binding = &binding;
+    }
+  std::vector<Tensor> result;
+  for (const auto &[name, tensor] : byName)
+    result.push_back(tensor);
+  return result;
+}
+
+Expected<double> Session::metric(const std::string &entry, const std::string &name) const {
+  Expected<Tensor> found = tensor(entry, name);
+  if (!found)
+    return found.takeStatus();
+  if (found->bytes() != elementBytes(found->binding->dtype()))
+    return Status(StatusCode::Usage, "metric '" + printable(name) + "' is not a single number");
+  return loadElement(found->binding->dtype(), found->data);
+}
+
+uint64_t Session::plannedBytes() const {
+  uint64_t bytes = 0;
+  for (const plan::Arena &arena : plan().arenas())
+    bytes += arena.bytes();
+  return bytes;
+}
+
+Program *Session::program(const std::string &entry) {
+  auto it = programs_.find(entry);
+  return it == programs_.end() ? nullptr : it->second.get();
+}
+
+} // namespace lowtide::rt

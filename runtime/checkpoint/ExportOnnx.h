@@ -1,0 +1,23 @@
+//===- ExportOnnx.h - trained weights back into the user's own model -------===//
+#ifndef LOWTIDE_RUNTIME_CHECKPOINT_EXPORTONNX_H
+#define LOWTIDE_RUNTIME_CHECKPOINT_EXPORTONNX_H
+
+#include "runtime/Session.h"
+
+#include <string>
+#include <vector>
+
+namespace lowtide::rt {
+
+/// Writes a copy of the ONNX file `model` to `target` in which the initializers named by the plan's source map hold the
+/// session's parameters and buffers. Nothing else in the file changes: values are replaced where they lie, in the model or in
+/// copies of its external data files (then `target` must be in another directory).
+///
+/// Refuses a model other than the one that was compiled, initializers that are missing or of another size, and parameters
+/// that the exporter had merged into one initializer and that training has driven apart.
+Status exportOnnx(const Session &session, const std::string &model, const std::string &target,
+                  std::vector<std::string> &notes);
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_CHECKPOINT_EXPORTONNX_H

@@ -1,0 +1,27 @@
+//===- FrameworkTensor.h - parameters as the exporting framework knows them ===//
+#ifndef LOWTIDE_RUNTIME_CHECKPOINT_FRAMEWORKTENSOR_H
+#define LOWTIDE_RUNTIME_CHECKPOINT_FRAMEWORKTENSOR_H
+
+#include "runtime/Session.h"
+#include "runtime/checkpoint/Safetensors.h"
+
+namespace lowtide::rt {
+
+/// The source of a parameter or buffer, or null if it has none (optimizer state).
+const plan::ParameterSource *findSource(const plan::Plan &plan, const std::string &name);
+
+/// Shape of a stored tensor before ParameterSource.permutation was applied. `source` may be null.
+std::vector<int64_t> originalDims(const plan::Binding &binding, const plan::ParameterSource *source);
+
+/// An entry that writes `tensor` under `name` in its original layout.
+SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, const plan::ParameterSource *source);
+
+/// Copies an array in original layout into `tensor`; refuses another type or shape.
+Status restore(const HostArray &array, const Tensor &tensor, const plan::ParameterSource *source);
+
+/// Writes every OUTPUT binding of `entry` whose name starts with "grad/", in the original layout of its parameter.
+Status writeGradients(const Session &session, const std::string &entry, const std::string &path);
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_CHECKPOINT_FRAMEWORKTENSOR_H

@@ -1,0 +1,64 @@
+//===- OutputFile.cpp - a file that is written once and synced -------------===//
+
+#include "runtime/checkpoint/OutputFile.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace lowtide::rt {
+
+static Status systemError(const char *what, const std::string &path) {
+  return ioError(std::string(what) + ": " + std::strerror(errno), path);
+}
+
+Expected<OutputFile> OutputFile::create(const std::string &path) {
+  int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0)
+    return systemError("cannot create", path);
+  return OutputFile(path, file);
+}
+
+OutputFile::~OutputFile() {
+  if (file_ >= 0)
+    ::close(file_);
+}
+
+Status OutputFile::write(const void *data, size_t bytes) {
+  const char *p = static_cast<const char *>(data);
+  while (bytes) {
+    ssize_t written = ::write(file_, p, bytes);
+    if (written < 0 && errno != EINTR)
+      return systemError("cannot write", path_);
+    if (written > 0)
+      p += written, bytes -= static_cast<size_t>(written);
+  }
+  return Status::ok();
+}
+
+Status OutputFile::close() {
+  if (::fsync(file_) != 0)
+    return systemError("cannot sync", path_);
+  int file = std::exchange(file_, -1);
+  return ::close(file) == 0 ? Status::ok() : systemError("cannot close", path_);
+}
+
+Status writeFile(const std::string &path, std::string_view content) {
+  Expected<OutputFile> file = OutputFile::create(path);
+  if (!file)
+    return file.takeStatus();
+  LOWTIDE_TRY(file->write(content.data(), content.size()));
+  return file->close();
+}
+
+Status syncDirectory(const std::string &path) {
+  int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0)
+    return systemError("cannot open the directory", path);
+  int result = ::fsync(directory);
+  ::close(directory);
+  return result == 0 ? Status::ok() : systemError("cannot sync the directory", path);
+}
+
+} // namespace lowtide::rt

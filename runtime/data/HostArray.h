@@ -1,0 +1,49 @@
+//===- HostArray.h - an array read from a file -----------------------------===//
+#ifndef LOWTIDE_RUNTIME_DATA_HOSTARRAY_H
+#define LOWTIDE_RUNTIME_DATA_HOSTARRAY_H
+
+#include "plan.pb.h"
+#include "runtime/Status.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lowtide::rt {
+
+/// A dense, row-major array. `bytes` holds exactly the product of `dims` elements; `owner` keeps them alive.
+struct HostArray {
+  plan::DType dtype = plan::DTYPE_UNSPECIFIED;
+  std::vector<int64_t> dims;
+  std::span<const uint8_t> bytes;
+  std::shared_ptr<const void> owner;
+  /// Set by readers of 8-bit images: a floating-point tensor takes value / 255.
+  bool imageBytes = false;
+};
+
+/// "float32[1792, 64]", for messages.
+std::string describe(plan::DType dtype, std::span<const int64_t> dims);
+
+/// Parses a `.npy` file in memory: versions 1 to 3, little endian, C order; limits: header 64 KiB, rank 16.
+Expected<HostArray> parseNpy(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
+
+struct NamedArray {
+  std::string name;
+  HostArray array;
+};
+/// Reads all arrays of a `.npz` archive in memory: stored or deflated members "<name>.npy", at most 10 000, inflating to
+/// at most a thousand times their size.
+Expected<std::vector<NamedArray>> parseNpz(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
+
+/// Parses an idx file (MNIST): big-endian dimensions; unsigned bytes, or what else the format names.
+Expected<HostArray> parseIdx(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
+
+/// Parses a shard of tokens as llm.c writes it: 256 int32 (magic 20240520 with uint16 tokens, 20240801 with uint32), then
+/// the tokens. One dimension.
+Expected<HostArray> parseTokenShard(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_DATA_HOSTARRAY_H

@@ -1,0 +1,76 @@
+//===- Program.h - one entry, bound to addresses and ready to run ----------===//
+#ifndef LOWTIDE_RUNTIME_DEVICES_CPU_PROGRAM_H
+#define LOWTIDE_RUNTIME_DEVICES_CPU_PROGRAM_H
+
+#include "plan.pb.h"
+#include "runtime/devices/Cpu/MachineCode.h"
+#include "runtime/devices/Cpu/ThreadPool.h"
+#include "runtime/kernels/PreparedCall.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lowtide::rt {
+
+/// What an instruction cost, summed over the steps that were measured.
+struct InstructionTime {
+  std::string what;     ///< kernel description or callee
+  std::string location; ///< ONNX node or module path
+  uint64_t nanoseconds = 0, runs = 0, flops = 0;
+};
+
+/// The instructions of an entry with all addresses, kernels and task counts filled in. Streams need nothing here: the text
+/// is executed in order, which is one of the interleavings that the verifier has proved equal.
+class Program {
+public:
+  /// `arenas`: base address of each arena of `plan`; `kernels`: parallel to Plan.kernels.
+  static Expected<std::unique_ptr<Program>> prepare(const plan::Plan &plan, const plan::Entry &entry,
+                                                    std::span<uint8_t *const> arenas,
+                                                    std::span<const KernelFunction> kernels, unsigned threads);
+
+  /// Executes all instructions. Allocates nothing.
+  void run(ThreadPool &pool);
+
+  /// From now on every run measures its instructions, or none does.
+  void measure(bool on) { measuring_ = on; }
+  std::vector<InstructionTime> times() const;
+
+private:
+  struct Instruction {
+    enum class Kind { Launch, Call, Copy, Fill, Repeat } kind;
+    const plan::Instruction *origin = nullptr;
+    // Launch
+    KernelFunction kernel = nullptr;
+    int64_t extent = 0, grain = 1;
+    std::vector<std::vector<void *>> arguments; ///< per thread: they differ in the scratch
+    // Call
+    std::unique_ptr<PreparedCall> call;
+    // Copy, Fill
+    const uint8_t *source = nullptr;
+    uint8_t *target = nullptr;
+    uint64_t bytes = 0, pattern = 0;
+    uint32_t patternBytes = 1;
+    // Repeat
+    int64_t count = 0;
+    std::vector<Instruction> body;
+
+    uint64_t nanoseconds = 0, runs = 0;
+  };
+
+  Program(const plan::Plan &plan) : plan_(plan) {}
+  Status add(const plan::Instruction &origin, std::span<uint8_t *const> arenas,
+             std::span<const KernelFunction> kernels, unsigned threads, std::vector<Instruction> &to);
+  void run(std::vector<Instruction> &instructions, ThreadPool &pool);
+  void execute(Instruction &instruction, ThreadPool &pool);
+  void collect(const std::vector<Instruction> &instructions, std::vector<InstructionTime> &to) const;
+
+  const plan::Plan &plan_;
+  std::vector<Instruction> instructions_;
+  bool measuring_ = false;
+};
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_DEVICES_CPU_PROGRAM_H

@@ -1,0 +1,252 @@
+//===- Main.cpp - lowtide-run: executes an artifact ------------------------===//
+//
+// load → bind → (resume) → for each step: scalars, batch, step, loss → (save, export) → a summary. Links no LLVM.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Expectation.h"
+#include "Options.h"
+#include "Progress.h"
+#include "Summary.h"
+
+#include "runtime/Schedule.h"
+#include "runtime/Session.h"
+#include "runtime/checkpoint/Checkpoint.h"
+#include "runtime/checkpoint/ExportOnnx.h"
+#include "runtime/checkpoint/FrameworkTensor.h"
+#include "runtime/data/Dataset.h"
+
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+
+using namespace lowtide;
+using namespace lowtide::rt;
+using namespace lowtide::run;
+
+namespace {
+
+volatile std::sig_atomic_t stopRequested = 0;
+void requestStop(int) {
+  if (stopRequested)
+    std::_Exit(128 + SIGTERM); // the second request is obeyed at once
+  stopRequested = 1;
+}
+
+Status readInit(const std::string &text, BindOptions &bind) {
+  if (text.empty())
+    return Status::ok();
+  const std::string prefix = "random:";
+  const char *first = text.data() + prefix.size(), *last = text.data() + text.size();
+  if (text.rfind(prefix, 0) != 0 || std::from_chars(first, last, bind.randomSeed).ptr != last || first == last)
+    return {StatusCode::Usage, "--init=" + printable(text) + ": only random:<seed> is known"};
+  bind.randomInit = bind.randomInitAll = true;
+  return Status::ok();
+}
+
+/// What the rate of the progress line counts: tokens where the batch arrays are integers [batch, time], else samples.
+double itemsPerStep(const Session &session, const std::string &entry, const char *&name) {
+  name = "samples";
+  double items = static_cast<double>(session.artifact().entry(entry)->batch());
+  for (const Tensor &tensor : session.tensors(entry, plan::Binding::BATCH)) {
+    const plan::Binding &binding = *tensor.binding;
+    if (binding.dtype() != plan::I64 || binding.dims_size() != 2)
+      return items;
+    name = "tok";
+    return static_cast<double>(binding.dims(0) * binding.dims(1));
+  }
+  return items;
+}
+
+std::string lossName(const Session &session, const std::string &entry) {
+  std::vector<Tensor> metrics = session.tensors(entry, plan::Binding::METRIC);
+  for (const Tensor &tensor : metrics)
+    if (tensor.binding->name() == "loss")
+      return "loss";
+  return metrics.empty() ? "" : metrics[0].binding->name();
+}
+
+StepScalars scalarsOf(const Session &session, const std::string &entry, int64_t step, int64_t seed) {
+  StepScalars scalars;
+  scalars.lr = learningRate(session.plan().schedule(), step);
+  scalars.step = step;
+  scalars.seed = seed;
+  scalars.row = step * session.artifact().entry(entry)->batch();
+  return scalars;
+}
+
+Status dumpGradients(Session &session, const Dataset &dataset, const Options &options, int64_t seed) {
+  const std::string entry = options.entry == "train" ? "gradient" : options.entry;
+  if (!session.artifact().entry(entry))
+    return {StatusCode::Usage, "the artifact has no entry 'gradient'; --dump-gradients needs it"};
+  std::vector<std::string> notes;
+  Expected<Feeder> feeder = Feeder::create(dataset, session, entry, std::nullopt, notes);
+  if (!feeder)
+    return feeder.takeStatus();
+  LOWTIDE_TRY(session.writeScalars(entry, scalarsOf(session, entry, 0, seed)));
+  feeder->feed(0);
+  LOWTIDE_TRY(session.step(entry));
+  return writeGradients(session, entry, options.dumpGradients);
+}
+
+Status train(const Options &options) {
+  Expected<std::unique_ptr<Session>> loaded = Session::load(options.artifact);
+  if (!loaded)
+    return loaded.takeStatus();
+  Session &session = **loaded;
+  const plan::Entry *entry = session.artifact().entry(options.entry);
+  if (!entry) {
+    std::string names;
+    for (const plan::Entry &other : session.plan().entries())
+      names += (names.empty() ? "" : ", ") + printable(other.name());
+    return {StatusCode::Usage, "no entry '" + printable(options.entry) + "'; the artifact has: " + names};
+  }
+  std::string loss = lossName(session, options.entry);
+
+  BindOptions bind;
+  bind.threads = options.threads;
+  bind.poison = options.poison;
+  LOWTIDE_TRY(readInit(options.init, bind));
+  // A checkpoint brings the weights that the artifact may lack.
+  if (!options.resume.empty() && !bind.randomInit)
+    bind.randomInit = true;
+  LOWTIDE_TRY(session.bind(bind));
+
+  std::vector<std::string> notes;
+  RunState state;
+  state.seed = options.seed.value_or(0);
+  state.shuffleSeed = options.shuffle;
+  if (!options.resume.empty()) {
+    Expected<RunState> resumed = loadCheckpoint(session, options.resume, options.resumeStrict, notes);
+    if (!resumed)
+      return resumed.takeStatus();
+    state = *resumed;
+    if (options.seed && *options.seed != state.seed)
+      return {StatusCode::Usage, "--seed=" + std::to_string(*options.seed) + ", but the run that is resumed has seed " +
+                                     std::to_string(state.seed)};
+    if (options.shuffle && options.shuffle != state.shuffleSeed)
+      return {StatusCode::Usage, "--shuffle differs from the run that is resumed"};
+  }
+
+  bool readsBatch = !session.tensors(options.entry, plan::Binding::BATCH).empty();
+  if (readsBatch && options.data.empty())
+    return {StatusCode::Usage, "the step reads batch arrays: give --data=FILE, or --data=synthetic"};
+  Dataset dataset;
+  if (!options.data.empty()) {
+    Expected<Dataset> opened = Dataset::open(options.data);
+    if (!opened)
+      return opened.takeStatus();
+    dataset = std::move(*opened);
+  }
+  if (!options.dumpGradients.empty())
+    LOWTIDE_TRY(dumpGradients(session, dataset, options, state.seed));
+  Expected<Feeder> feeder = Feeder::create(dataset, session, options.entry, state.shuffleSeed, notes);
+  if (!feeder)
+    return feeder.takeStatus();
+
+  std::optional<Expectation> expectation;
+  if (!options.expect.empty()) {
+    Expected<Expectation> opened = Expectation::open(options.expect, options.expectKey, options.expectTolerance);
+    if (!opened)
+      return opened.takeStatus();
+    expectation = std::move(*opened);
+    if (loss.empty())
+      return {StatusCode::Usage, "--expect: the entry has no metric to compare"};
+  }
+  int64_t steps = options.steps.value_or(expectation ? expectation->steps() - state.step : feeder->stepsPerEpoch());
+  if (!options.steps && !expectation && steps == 0)
+    return {StatusCode::Usage, "give --steps=N: the data have no end of their own"};
+  const char *itemName = "samples";
+  double items = itemsPerStep(session, options.entry, itemName);
+  Expected<std::unique_ptr<Progress>> progress = Progress::create(options, session, items, itemName);
+  if (!progress)
+    return progress.takeStatus();
+  for (const std::string &note : notes)
+    (*progress)->line("note", note);
+  bool hasNorm = bool(session.tensor(options.entry, "grad_norm"));
+  Program *program = session.program(options.entry);
+  program->measure(!options.profile.empty());
+
+  std::signal(SIGTERM, requestStop);
+  std::signal(SIGINT, requestStop);
+  uint64_t allocations = session.allocations();
+  Summary summary(session, options);
+  Status verdict;
+  int64_t first = state.step, last = state.step + std::max<int64_t>(steps, 0);
+  bool trains = options.entry == "train";
+  for (int64_t step = first; step < last && !stopRequested; ++step) {
+    StepReport report;
+    report.step = step + 1, report.lastStep = last;
+    auto start = std::chrono::steady_clock::now();
+    StepScalars scalars = scalarsOf(session, options.entry, step, state.seed);
+    LOWTIDE_TRY(session.writeScalars(options.entry, scalars));
+    if (readsBatch)
+      feeder->feed(step);
+    LOWTIDE_TRY(session.step(options.entry));
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.lr = scalars.lr;
+    if (!loss.empty())
+      report.loss = *session.metric(options.entry, loss);
+    if (hasNorm)
+      report.gradNorm = *session.metric(options.entry, "grad_norm");
+    state.step = step + 1;
+    summary.add(report);
+    if (expectation)
+      expectation->check(step, report.loss);
+    bool finite = std::isfinite(report.loss);
+    bool due = options.checkpointEvery && state.step % options.checkpointEvery == 0;
+    if (trains && finite && !options.save.empty() && (due || step + 1 == last || stopRequested)) {
+      Expected<std::string> saved = saveCheckpoint(session, state, options.save, options.keep);
+      if (saved)
+        report.checkpoint = *saved;
+      else if (step + 1 == last)
+        verdict = saved.takeStatus(); // an earlier failure must not end the run
+      else
+        (*progress)->line("error", "checkpoint: " + saved.status().str());
+    }
+    LOWTIDE_TRY((*progress)->report(report));
+    if (!finite && !expectation) {
+      verdict = {StatusCode::NonFinite, "the loss of step " + std::to_string(step + 1) + " is not finite"};
+      break;
+    }
+  }
+  if (stopRequested)
+    (*progress)->line("note", "stopped behind step " + std::to_string(state.step));
+  if (session.allocations() != allocations)
+    return {StatusCode::Internal, "memory was allocated while training"};
+
+  if (!options.exportModel.empty() && verdict.isOk()) {
+    std::vector<std::string> exportNotes;
+    LOWTIDE_TRY(exportOnnx(session, options.model, options.exportModel, exportNotes));
+    for (const std::string &note : exportNotes)
+      (*progress)->line("note", note);
+  }
+  LOWTIDE_TRY(summary.write(expectation ? &*expectation : nullptr));
+  if (!options.profile.empty())
+    LOWTIDE_TRY(writeProfile(*program, options.profile));
+  (*progress)->line("done", summary.text());
+  if (expectation && verdict.isOk()) {
+    if (!expectation->held() || expectation->judged() == 0)
+      return {StatusCode::LossMismatch, expectation->report()};
+    (*progress)->line("expect", expectation->report());
+  }
+  return verdict;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  if (std::optional<int> code = parseOptions(argc, argv, options))
+    return *code;
+  try {
+    Status status = train(options);
+    if (!status.isOk())
+      std::fprintf(stderr, "error: %s\n", status.str().c_str());
+    return static_cast<int>(status.code());
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "error: internal: %s\n", error.what());
+    return static_cast<int>(StatusCode::Internal);
+  }
+}

@@ -1,0 +1,118 @@
+//===- Options.cpp - the command line of lowtide-run -----------------------===//
+
+#include "Options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+namespace lowtide::run {
+namespace {
+
+const char *const shortHelp = R"(lowtide-run: execute a compiled training step
+
+  lowtide-run step.tide --data=data.npz --steps=100
+  lowtide-run step.tide --data=data.npz --steps=100 --expect=expected.json
+  lowtide-run step.tide --data='tokens/*.bin' --steps=1000 --save=ckpt --checkpoint-every=100
+  lowtide-run step.tide --data=data.npz --steps=1000 --resume=ckpt --save=ckpt
+  lowtide-run step.tide --data=synthetic --steps=20 --threads=1 --profile=profile.json
+
+Run
+  --data=SPEC            .npz, .npy, idx, token shards, name=file, synthetic[:seed]; several with commas
+  --steps=N              steps to train; default: once through the data
+  --entry=NAME           train (default), eval, gradient
+  --threads=N            default: all cores; the results do not depend on it
+  --seed=N               of the step's random numbers (default 0)
+  --shuffle=SEED         shuffle the samples of each epoch; default: in order
+
+Compare
+  --expect=FILE          recorded losses; exit 9 if one leaves its tolerance
+  --dump-gradients=FILE  gradients of the first batch, before training
+
+Keep
+  --save=DIR             checkpoint at the end, and every --checkpoint-every=N steps
+  --resume=DIR           continue from the newest sound checkpoint
+  --init=random:SEED     start parameters from random numbers
+  --export=FILE --model=FILE   write trained weights back into the ONNX file
+
+Watch
+  --log-jsonl=FILE  --tensorboard=DIR  --summary=FILE  --profile=FILE
+
+Exit: 0 ok, 1 usage, 2 bad input, 5 plan not proved, 6 device, 7 loss not finite, 8 file error, 9 losses leave the record.
+--help-all lists every flag.
+)";
+
+const char *const longHelp = R"(
+All further flags
+  --expect-key=KEY         recorded precision whose band holds: f32 (default), bf16, f16
+  --expect-tolerance=RULE  band (default): the file's tolerance; f64: 1e-6 relative, or a tenth of the f32 tolerance
+                           where that is larger
+  --keep=N                 keep the newest N checkpoints (default: all)
+  --resume-strict          stop at a damaged checkpoint instead of taking the one before
+  --log-every=N            progress line every N steps when not on a terminal
+  --poison                 fill transient memory with NaN before each step
+  -q, --quiet              no progress
+)";
+
+} // namespace
+
+std::optional<int> parseOptions(int argc, char **argv, Options &options) {
+  CLI::App app{"lowtide-run"};
+  bool help = false, helpAll = false;
+  app.set_help_flag();
+  app.add_flag("-h,--help", help);
+  app.add_flag("--help-all", helpAll);
+  app.add_option("artifact", options.artifact);
+  app.add_option("--entry", options.entry);
+  app.add_option("--data", options.data);
+  app.add_option("--steps", options.steps);
+  app.add_option("--seed", options.seed);
+  app.add_option("--shuffle", options.shuffle);
+  app.add_option("--threads", options.threads);
+  app.add_option("--expect", options.expect);
+  app.add_option("--expect-key", options.expectKey)->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  app.add_option("--expect-tolerance", options.expectTolerance)->check(CLI::IsMember({"band", "f64"}));
+  app.add_option("--dump-gradients", options.dumpGradients);
+  app.add_option("--save", options.save);
+  app.add_option("--resume", options.resume);
+  app.add_flag("--resume-strict", options.resumeStrict);
+  app.add_option("--checkpoint-every", options.checkpointEvery);
+  app.add_option("--keep", options.keep);
+  app.add_option("--init", options.init);
+  app.add_option("--export", options.exportModel);
+  app.add_option("--model", options.model);
+  app.add_option("--log-jsonl", options.logJsonl);
+  app.add_option("--tensorboard", options.tensorboard);
+  app.add_option("--summary", options.summary);
+  app.add_option("--profile", options.profile);
+  app.add_option("--log-every", options.logEvery);
+  app.add_flag("--poison", options.poison);
+  app.add_flag("-q,--quiet", options.quiet);
+  auto usage = [](const std::string &message) {
+    std::fprintf(stderr, "error: %s\nnote: lowtide-run -h shows how to call it\n", message.c_str());
+    return 1;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return usage(error.what());
+  }
+  if (help || helpAll) {
+    std::fputs(shortHelp, stdout);
+    if (helpAll)
+      std::fputs(longHelp, stdout);
+    return 0;
+  }
+  if (options.artifact.empty())
+    return usage("no artifact given");
+  if (options.steps && *options.steps < 0)
+    return usage("--steps=" + std::to_string(*options.steps) + " is negative");
+  if (options.logEvery < 1 || options.checkpointEvery < 0)
+    return usage("--log-every must be at least 1, --checkpoint-every at least 0");
+  if (options.checkpointEvery && options.save.empty())
+    return usage("--checkpoint-every needs --save=DIR");
+  if (options.exportModel.empty() != options.model.empty())
+    return usage("--export=FILE and --model=FILE (the ONNX file that was compiled) go together");
+  return std::nullopt;
+}
+
+} // namespace lowtide::run

@@ -1,0 +1,37 @@
+//===- Options.h - the command line of lowtide-run -------------------------===//
+#ifndef LOWTIDE_TOOLS_LOWTIDE_RUN_OPTIONS_H
+#define LOWTIDE_TOOLS_LOWTIDE_RUN_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace lowtide::run {
+
+struct Options {
+  std::string artifact;
+  std::string entry = "train";
+  std::string data;
+  std::optional<int64_t> steps;
+  std::optional<int64_t> seed;
+  std::optional<uint64_t> shuffle;
+  unsigned threads = 0;
+
+  std::string expect, expectKey = "f32", expectTolerance = "band";
+  std::string dumpGradients;
+  std::string save, resume, init, exportModel, model;
+  int64_t checkpointEvery = 0;
+  unsigned keep = 0;
+  bool resumeStrict = false;
+
+  std::string logJsonl, tensorboard, summary, profile;
+  int64_t logEvery = 1;
+  bool quiet = false, poison = false;
+};
+
+/// Fills `options`; returns an exit code if the program is to end here (help was printed, or the usage was wrong).
+std::optional<int> parseOptions(int argc, char **argv, Options &options);
+
+} // namespace lowtide::run
+
+#endif // LOWTIDE_TOOLS_LOWTIDE_RUN_OPTIONS_H

@@ -1,0 +1,144 @@
+//===- Progress.cpp - what a run shows and writes while it goes ------------===//
+
+#include "Progress.h"
+
+#include "runtime/Json.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <unistd.h>
+
+namespace lowtide::run {
+
+using namespace rt;
+using Json = nlohmann::ordered_json;
+
+std::string bytesText(uint64_t bytes) {
+  const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024 && unit < 4; ++unit)
+    value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
+  return text;
+}
+
+static std::string rateText(double perSecond) {
+  char text[32];
+  if (perSecond >= 1e6)
+    std::snprintf(text, sizeof text, "%.2fM", perSecond / 1e6);
+  else if (perSecond >= 1e3)
+    std::snprintf(text, sizeof text, "%.1fk", perSecond / 1e3);
+  else
+    std::snprintf(text, sizeof text, "%.1f", perSecond);
+  return text;
+}
+
+Expected<std::unique_ptr<Progress>> Progress::create(const Options &options, const Session &session,
+                                                     double itemsPerStep, const char *itemName) {
+  std::unique_ptr<Progress> progress(new Progress(options, session, itemsPerStep, itemName));
+  if (!options.logJsonl.empty()) {
+    progress->jsonl_ = std::fopen(options.logJsonl.c_str(), "we");
+    if (!progress->jsonl_)
+      return ioError(std::string("cannot create: ") + std::strerror(errno), options.logJsonl);
+    const plan::Plan &plan = session.plan();
+    Json header = {{"lowtide_run", 1},
+                   {"producer", plan.producer()},
+                   {"target", plan.target()},
+                   {"entry", options.entry},
+                   {"threads", session.threads()},
+                   {"plan_sha256", session.artifact().planDigest()},
+                   {"model_sha256", plan.model_digest()},
+                   {"planned_bytes", session.plannedBytes()},
+                   {"allocated_bytes", session.allocatedBytes()}};
+    std::fprintf(progress->jsonl_, "%s\n", header.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::fflush(progress->jsonl_);
+  }
+  if (!options.tensorboard.empty()) {
+    auto board = TensorBoard::create(options.tensorboard);
+    if (!board)
+      return board.takeStatus();
+    progress->board_ = std::move(*board);
+  }
+  return progress;
+}
+
+Progress::Progress(const Options &options, const Session &session, double itemsPerStep, const char *itemName)
+    : options_(options), session_(session), itemsPerStep_(itemsPerStep), itemName_(itemName),
+      terminal_(::isatty(STDERR_FILENO)) {}
+
+Progress::~Progress() {
+  if (open_)
+    std::fputc('\n', stderr);
+  if (jsonl_)
+    std::fclose(jsonl_);
+}
+
+void Progress::show(const StepReport &step) {
+  char text[512];
+  std::string rate = rateText(itemsPerStep_ / step.seconds), norm;
+  if (step.gradNorm) {
+    char number[48];
+    std::snprintf(number, sizeof number, "  grad_norm %.4g", *step.gradNorm);
+    norm = number;
+  }
+  std::snprintf(text, sizeof text, "step %lld/%lld  loss %.4f%s  lr %.2g  %s %s/s  %.*f ms  peak %s/%s",
+                static_cast<long long>(step.step), static_cast<long long>(step.lastStep), step.loss, norm.c_str(),
+                step.lr, rate.c_str(), itemName_, step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3,
+                bytesText(session_.allocatedBytes()).c_str(), bytesText(session_.plannedBytes()).c_str());
+  if (terminal_) {
+    std::fprintf(stderr, "\r%s\x1b[K", text);
+    open_ = true;
+    if (step.step == step.lastStep) {
+      std::fputc('\n', stderr);
+      open_ = false;
+    }
+  } else {
+    std::fprintf(stderr, "%s\n", text);
+  }
+  std::fflush(stderr);
+}
+
+Status Progress::report(const StepReport &step) {
+  auto now = std::chrono::steady_clock::now();
+  bool last = step.step == step.lastStep;
+  bool due = terminal_ ? now - lastShown_ >= std::chrono::milliseconds(100) : step.step % options_.logEvery == 0;
+  if (!options_.quiet && (due || last)) {
+    show(step);
+    lastShown_ = now;
+  }
+  if (jsonl_) {
+    Json line = {{"step", step.step},
+                 {"loss", std::isfinite(step.loss) ? Json(step.loss) : Json(nullptr)},
+                 {"grad_norm", step.gradNorm && std::isfinite(*step.gradNorm) ? Json(*step.gradNorm) : Json(nullptr)},
+                 {"lr", step.lr},
+                 {std::string(itemName_) + "_per_s", itemsPerStep_ / step.seconds},
+                 {"step_ms", step.seconds * 1e3},
+                 {"peak_bytes", session_.allocatedBytes()},
+                 {"finite", std::isfinite(step.loss)},
+                 {"ckpt", step.checkpoint.empty() ? Json(nullptr) : Json(step.checkpoint)}};
+    if (std::fprintf(jsonl_, "%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str()) < 0 ||
+        std::fflush(jsonl_) != 0)
+      return ioError(std::string("cannot write: ") + std::strerror(errno), options_.logJsonl);
+  }
+  if (board_) {
+    LOWTIDE_TRY(board_->scalar("loss", step.step, step.loss));
+    LOWTIDE_TRY(board_->scalar("lr", step.step, step.lr));
+    LOWTIDE_TRY(board_->scalar("step_ms", step.step, step.seconds * 1e3));
+    if (step.gradNorm)
+      LOWTIDE_TRY(board_->scalar("grad_norm", step.step, *step.gradNorm));
+  }
+  return Status::ok();
+}
+
+void Progress::line(const char *kind, const std::string &text) {
+  if (open_) {
+    std::fputc('\n', stderr);
+    open_ = false;
+  }
+  std::fprintf(stderr, "%s: %s\n", kind, text.c_str());
+}
+
+} // namespace lowtide::run

@@ -1,0 +1,58 @@
+//===- Progress.h - what a run shows and writes while it goes --------------===//
+#ifndef LOWTIDE_TOOLS_LOWTIDE_RUN_PROGRESS_H
+#define LOWTIDE_TOOLS_LOWTIDE_RUN_PROGRESS_H
+
+#include "Options.h"
+#include "TensorBoard.h"
+
+#include "runtime/Session.h"
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace lowtide::run {
+
+/// One finished step.
+struct StepReport {
+  int64_t step = 0, lastStep = 0; ///< counted from 1; the last one of this run
+  double loss = 0, lr = 0;
+  std::optional<double> gradNorm;
+  double seconds = 0;
+  std::string checkpoint; ///< written behind this step, or empty
+};
+
+/// "23.9 MiB".
+std::string bytesText(uint64_t bytes);
+
+/// The progress line (rewritten in place on a terminal, at most ten times a second), run.jsonl, TensorBoard.
+class Progress {
+public:
+  /// Opens the log files. `itemsPerStep`: samples or tokens, named by `itemName`.
+  static rt::Expected<std::unique_ptr<Progress>> create(const Options &options, const rt::Session &session,
+                                                        double itemsPerStep, const char *itemName);
+  ~Progress();
+
+  rt::Status report(const StepReport &step);
+  /// A line that stays: notes, results. Ends a line that is being rewritten.
+  void line(const char *kind, const std::string &text);
+
+private:
+  Progress(const Options &options, const rt::Session &session, double itemsPerStep, const char *itemName);
+  void show(const StepReport &step);
+
+  const Options &options_;
+  const rt::Session &session_;
+  double itemsPerStep_;
+  const char *itemName_;
+  bool terminal_, open_ = false;
+  std::chrono::steady_clock::time_point lastShown_{};
+  std::FILE *jsonl_ = nullptr;
+  std::unique_ptr<TensorBoard> board_;
+};
+
+} // namespace lowtide::run
+
+#endif // LOWTIDE_TOOLS_LOWTIDE_RUN_PROGRESS_H

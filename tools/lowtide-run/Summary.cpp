@@ -1,0 +1,99 @@
+//===- Summary.cpp - a run in figures --------------------------------------===//
+
+#include "Summary.h"
+
+#include "runtime/Json.h"
+#include "runtime/checkpoint/OutputFile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sys/resource.h>
+
+namespace lowtide::run {
+
+using namespace rt;
+using Json = nlohmann::ordered_json;
+
+static Json numbers(const std::vector<double> &values) {
+  Json list = Json::array();
+  for (double value : values)
+    list.push_back(std::isfinite(value) ? Json(value) : Json(nullptr));
+  return list;
+}
+
+void Summary::add(const StepReport &step) {
+  losses_.push_back(step.loss);
+  seconds_.push_back(step.seconds);
+  if (step.gradNorm)
+    gradNorms_.push_back(*step.gradNorm);
+}
+
+double Summary::medianSeconds() const {
+  if (seconds_.empty())
+    return 0;
+  std::vector<double> sorted = seconds_;
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<long>(sorted.size() / 2), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+Status Summary::write(const Expectation *expectation) const {
+  if (options_.summary.empty())
+    return Status::ok();
+  Json arenas = Json::array();
+  for (const plan::Arena &arena : session_.plan().arenas())
+    arenas.push_back({{"name", arena.name()},
+                      {"kind", plan::Arena::Kind_Name(arena.kind())},
+                      {"bytes", arena.bytes()}});
+  struct rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const plan::Entry *entry = session_.artifact().entry(options_.entry);
+  double total = std::accumulate(seconds_.begin(), seconds_.end(), 0.0);
+  Json json = {{"entry", options_.entry},
+               {"target", session_.plan().target()},
+               {"threads", session_.threads()},
+               {"steps", losses_.size()},
+               {"arenas", arenas},
+               {"planned_bytes", session_.plannedBytes()},
+               {"allocated_bytes", session_.allocatedBytes()},
+               {"peak_live_bytes", entry->peak_live_bytes()},
+               {"resident_bytes", static_cast<uint64_t>(usage.ru_maxrss) * 1024},
+               {"steps_per_s", total > 0 ? static_cast<double>(seconds_.size()) / total : 0},
+               {"median_step_ms", medianSeconds() * 1e3},
+               {"min_step_ms", seconds_.empty() ? 0 : *std::min_element(seconds_.begin(), seconds_.end()) * 1e3},
+               {"losses", numbers(losses_)},
+               {"grad_norms", numbers(gradNorms_)}};
+  if (expectation) {
+    json["expect_held"] = expectation->held() && expectation->judged() > 0;
+    json["expect_steps"] = expectation->judged();
+    json["expect_worst"] = std::isfinite(expectation->worst()) ? Json(expectation->worst()) : Json(nullptr);
+    json["expect_report"] = expectation->report();
+  }
+  return writeFile(options_.summary, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+std::string Summary::text() const {
+  char text[256];
+  bool exact = session_.plannedBytes() == session_.allocatedBytes();
+  std::snprintf(text, sizeof text, "%zu steps, median %.2f ms; planned %llu bytes %s allocated %llu bytes", losses_.size(),
+                medianSeconds() * 1e3, static_cast<unsigned long long>(session_.plannedBytes()), exact ? "=" : "≠",
+                static_cast<unsigned long long>(session_.allocatedBytes()));
+  return text;
+}
+
+Status writeProfile(const Program &program, const std::string &path) {
+  std::vector<InstructionTime> times = program.times();
+  std::sort(times.begin(), times.end(), [](const InstructionTime &a, const InstructionTime &b) {
+    return a.nanoseconds != b.nanoseconds ? a.nanoseconds > b.nanoseconds : a.location < b.location;
+  });
+  Json list = Json::array();
+  for (const InstructionTime &time : times)
+    list.push_back({{"what", time.what},
+                    {"location", time.location},
+                    {"microseconds", time.runs ? static_cast<double>(time.nanoseconds) / 1e3 / static_cast<double>(time.runs) : 0},
+                    {"runs", time.runs},
+                    {"gflops", time.nanoseconds ? static_cast<double>(time.flops * time.runs) / static_cast<double>(time.nanoseconds) : 0}});
+  return writeFile(path, list.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+} // namespace lowtide::run

@@ -1,0 +1,39 @@
+//===- Summary.h - a run in figures ----------------------------------------===//
+#ifndef LOWTIDE_TOOLS_LOWTIDE_RUN_SUMMARY_H
+#define LOWTIDE_TOOLS_LOWTIDE_RUN_SUMMARY_H
+
+#include "Expectation.h"
+#include "Options.h"
+#include "Progress.h"
+
+#include "runtime/Session.h"
+
+#include <vector>
+
+namespace lowtide::run {
+
+/// Collects losses and times; writes --summary=FILE.
+class Summary {
+public:
+  Summary(const rt::Session &session, const Options &options) : session_(session), options_(options) {}
+
+  void add(const StepReport &step);
+  /// Nothing without --summary. `expectation` may be null.
+  rt::Status write(const Expectation *expectation) const;
+  /// The last line of a run.
+  std::string text() const;
+
+private:
+  double medianSeconds() const;
+
+  const rt::Session &session_;
+  const Options &options_;
+  std::vector<double> losses_, gradNorms_, seconds_;
+};
+
+/// Time per instruction, most expensive first, as JSON.
+rt::Status writeProfile(const rt::Program &program, const std::string &path);
+
+} // namespace lowtide::run
+
+#endif // LOWTIDE_TOOLS_LOWTIDE_RUN_SUMMARY_H

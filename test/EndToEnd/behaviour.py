@@ -30,7 +30,7 @@ def call(*command, codes=(0,)):
 
 
 def compiled(record, model, out, *flags):
-    call(BIN / "lowtide", "compile", model, "-o", out, *record.compiler_flags(model), *flags)
+    call(BIN / "lowtide", "compile", model, "-o", out, *record.compiler_flags(model, flags))
     return out
 
 

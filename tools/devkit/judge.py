@@ -162,7 +162,7 @@ def judge_file(model, record, options, work):
 def judge_steps(model, record, options, work, verdict):
     excused = matches(model, options.expect_refused)
     artifact = work / "step.tide"
-    command = [options.bin / "lowtide", "compile", model, "-o", artifact, *record.compiler_flags(model), *options.compile_flags]
+    command = [options.bin / "lowtide", "compile", model, "-o", artifact, *record.compiler_flags(model, options.compile_flags)]
     status, said = call(command, work / "compile.log")
     if status != 0:
         verdict.note = f"exit {status}: {first_error(said)}"

@@ -44,8 +44,12 @@ class Record:
         """True when the model draws random numbers, so that only mean and spread over seeds are recorded."""
         return "f32_mean" in self.expected["loss"]
 
-    def compiler_flags(self, model):
-        """Optimizer, added loss and the dimensions that the file leaves open."""
+    def compiler_flags(self, model, more=()):
+        """Optimizer, added loss and the dimensions that the file leaves open; then `more`, which wins where both speak."""
+        said = {flag.split("=", 1)[0] for flag in more if not flag.startswith(("--dim", "--shape"))}
+        return [flag for flag in self.own_flags(model) if flag.split("=", 1)[0] not in said] + list(more)
+
+    def own_flags(self, model):
         flags = [f"--optimizer={self.train['optimizer']}"]
         for key, value in self.train["options"].items():
             if key == "betas":

@@ -308,7 +308,7 @@ def _(m):
     pass
 
 
-@case("an input of unknown rank", (BAD, UNSUPPORTED), "x")
+@case("an input of unknown rank", (1, BAD, UNSUPPORTED), "x")
 def rank():
     m = sound()
     m.graph.input[0].type.tensor_type.ClearField("shape")

@@ -25,16 +25,13 @@ static FloatType parseFloat(MLIRContext *context, StringRef name) {
 }
 
 /// The same numbers in another float type.
-static DenseElementsAttr convertElements(DenseElementsAttr dense,
-                                         FloatType to) {
-  return cast<DenseFPElementsAttr>(dense).mapValues(
-      to, [&](const APFloat &value) {
-        APFloat converted = value;
-        bool losesInfo;
-        converted.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                          &losesInfo);
-        return converted.bitcastToAPInt();
-      });
+static DenseElementsAttr convertElements(DenseElementsAttr dense, FloatType to) {
+  return cast<DenseFPElementsAttr>(dense).mapValues(to, [&](const APFloat &value) {
+    APFloat converted = value;
+    bool losesInfo;
+    converted.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+    return converted.bitcastToAPInt();
+  });
 }
 
 namespace {
@@ -42,8 +39,7 @@ struct NNWiden : lowtide::impl::NNWidenBase<NNWiden> {
   using NNWidenBase::NNWidenBase;
 
   void runOnOperation() override {
-    FloatType source = parseFloat(&getContext(), from),
-              target = parseFloat(&getContext(), to);
+    FloatType source = parseFloat(&getContext(), from), target = parseFloat(&getContext(), to);
     if (!source || !target || source.getWidth() > target.getWidth()) {
       getOperation().emitError("cannot widen ") << from << " to " << to;
       return signalPassFailure();
@@ -54,14 +50,11 @@ struct NNWiden : lowtide::impl::NNWidenBase<NNWiden> {
         return std::nullopt;
       return RankedTensorType::get(type.getShape(), target, type.getEncoding());
     });
-    replacer.addReplacement(
-        [=](DenseElementsAttr dense)
-            -> std::optional<std::pair<Attribute, WalkResult>> {
-          if (dense.getElementType() != source)
-            return std::nullopt;
-          return std::make_pair(convertElements(dense, target),
-                                WalkResult::skip());
-        });
+    replacer.addReplacement([=](DenseElementsAttr dense) -> std::optional<std::pair<Attribute, WalkResult>> {
+      if (dense.getElementType() != source)
+        return std::nullopt;
+      return std::make_pair(convertElements(dense, target), WalkResult::skip());
+    });
     replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);

@@ -33,18 +33,14 @@ namespace lowtide {
 using namespace mlir;
 using namespace lowtide;
 
-static bool isFloat(Value value) {
-  return isa<FloatType>(getElementTypeOrSelf(value.getType()));
-}
+static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
 
 namespace {
 /// The parameters of a step: argument numbers, in order.
 SmallVector<unsigned> findParameters(func::FuncOp step) {
   SmallVector<unsigned> parameters;
   for (BlockArgument argument : step.getArguments())
-    if (isa_and_nonnull<train::ParamAttr>(
-            train::getArgBinding(step, argument.getArgNumber())) &&
-        isFloat(argument))
+    if (isa_and_nonnull<train::ParamAttr>(train::getArgBinding(step, argument.getArgNumber())) && isFloat(argument))
       parameters.push_back(argument.getArgNumber());
   return parameters;
 }
@@ -56,8 +52,7 @@ public:
     for (unsigned parameter : parameters)
       active.insert(step.getArgument(parameter));
     for (Operation &op : block)
-      if (llvm::any_of(op.getOperands(),
-                       [&](Value operand) { return active.contains(operand); }))
+      if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
         for (Value result : op.getResults())
           if (isFloat(result))
             active.insert(result);
@@ -87,8 +82,7 @@ private:
     SmallVector<bool> needed;
     for (Value operand : op->getOperands())
       needed.push_back(isActive(operand) && isFloat(operand));
-    if (!llvm::any_of(arriving,
-                      [](Value value) { return static_cast<bool>(value); }) ||
+    if (!llvm::any_of(arriving, [](Value value) { return static_cast<bool>(value); }) ||
         !llvm::is_contained(needed, true))
       return success();
 
@@ -105,28 +99,24 @@ private:
     return success();
   }
 
-  LogicalResult accumulate(Operation *op, unsigned operandNumber,
-                           Value contribution) {
+  LogicalResult accumulate(Operation *op, unsigned operandNumber, Value contribution) {
     Value operand = op->getOperand(operandNumber);
     if (contribution.getType() != operand.getType())
       return op->emitOpError("derivative with respect to operand ")
-             << operandNumber << " has type " << contribution.getType()
-             << ", the operand " << operand.getType();
+             << operandNumber << " has type " << contribution.getType() << ", the operand " << operand.getType();
     auto [entry, first] = cotangents.try_emplace(operand, contribution);
     if (first)
       consumers[operand] = op;
     else
-      entry->second = nn::Expr(builder, op->getLoc(), entry->second) +
-                      nn::Expr(builder, op->getLoc(), contribution);
+      entry->second = nn::Expr(builder, op->getLoc(), entry->second) + nn::Expr(builder, op->getLoc(), contribution);
     return success();
   }
 
   /// Says which op has no derivative, how the loss depends on it, and what to
   /// do.
   LogicalResult refuse(Operation *op) {
-    InFlightDiagnostic error =
-        op->emitError() << "'" << op->getName()
-                        << "' has no derivative, but a parameter leads to it";
+    InFlightDiagnostic error = op->emitError()
+                               << "'" << op->getName() << "' has no derivative, but a parameter leads to it";
     constexpr unsigned longestPath = 8;
     Operation *at = op;
     for (unsigned length = 0; length < longestPath; ++length) {
@@ -136,13 +126,11 @@ private:
           next = consumers.lookup(result);
       if (!next)
         break;
-      error.attachNote(next->getLoc())
-          << "the loss depends on it through this '" << next->getName() << "'";
+      error.attachNote(next->getLoc()) << "the loss depends on it through this '" << next->getName() << "'";
       at = next;
     }
-    error.attachNote()
-        << "freeze the parameters that lead to it (--frozen=PATTERN), or "
-           "express it by other operators";
+    error.attachNote() << "freeze the parameters that lead to it (--frozen=PATTERN), or "
+                          "express it by other operators";
     return error;
   }
 
@@ -155,59 +143,46 @@ private:
   DenseMap<Value, Operation *> consumers;
 };
 
-struct TrainDifferentiate
-    : lowtide::impl::TrainDifferentiateBase<TrainDifferentiate> {
+struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferentiate> {
   using TrainDifferentiateBase::TrainDifferentiateBase;
 
   FailureOr<Value> findLoss(func::FuncOp step) {
-    std::optional<unsigned> number =
-        train::findResult<train::MetricAttr>(step, "loss");
+    std::optional<unsigned> number = train::findResult<train::MetricAttr>(step, "loss");
     if (!number) {
-      InFlightDiagnostic error = step.emitError("@")
-                                 << step.getSymName()
-                                 << " has no loss to differentiate";
+      InFlightDiagnostic error = step.emitError("@") << step.getSymName() << " has no loss to differentiate";
       error.attachNote() << "name the output that is the loss, or add one: "
                             "--loss='cross_entropy(logits, labels)'";
       return error;
     }
     Value loss = step.getBody().front().getTerminator()->getOperand(*number);
     auto type = dyn_cast<RankedTensorType>(loss.getType());
-    if (!type || !type.hasStaticShape() || type.getNumElements() != 1 ||
-        !isFloat(loss))
-      return step.emitError(
-                 "the loss must be one floating-point number, found ")
-             << loss.getType();
+    if (!type || !type.hasStaticShape() || type.getNumElements() != 1 || !isFloat(loss))
+      return step.emitError("the loss must be one floating-point number, found ") << loss.getType();
     return loss;
   }
 
   /// Appends the gradients as results; marks and reports the parameters that
   /// have none.
-  void addGradients(func::FuncOp step, ArrayRef<unsigned> parameters,
-                    const ReverseSweep &sweep) {
+  void addGradients(func::FuncOp step, ArrayRef<unsigned> parameters, const ReverseSweep &sweep) {
     SmallVector<StringRef> unreached;
     OpBuilder builder(step.getBody().front().getTerminator());
     for (unsigned parameter : parameters) {
-      StringAttr name =
-          train::getBindingName(train::getArgBinding(step, parameter));
+      StringAttr name = train::getBindingName(train::getArgBinding(step, parameter));
       BlockArgument argument = step.getArgument(parameter);
       Value gradient = sweep.getCotangent(argument);
       if (!gradient) {
         unreached.push_back(name);
-        step.setArgAttr(parameter, train::unreachedAttrName,
-                        builder.getUnitAttr());
-        gradient = nn::splat(builder, argument.getLoc(),
-                             cast<RankedTensorType>(argument.getType()), 0.0);
+        step.setArgAttr(parameter, train::unreachedAttrName, builder.getUnitAttr());
+        gradient = nn::splat(builder, argument.getLoc(), cast<RankedTensorType>(argument.getType()), 0.0);
       }
       auto output = builder.getStringAttr("grad/" + name.getValue());
-      train::appendResult(step, gradient,
-                          train::OutputAttr::get(builder.getContext(), output));
+      train::appendResult(step, gradient, train::OutputAttr::get(builder.getContext(), output));
     }
     numGradients += parameters.size() - unreached.size();
     numUnreached += unreached.size();
     if (!unreached.empty())
       step.emitWarning("the loss does not depend on ")
-          << unreached.size()
-          << (unreached.size() == 1 ? " parameter: " : " parameters: ")
+          << unreached.size() << (unreached.size() == 1 ? " parameter: " : " parameters: ")
           << llvm::join(unreached, ", ") << "; zero gradient and no update";
   }
 
@@ -218,29 +193,24 @@ struct TrainDifferentiate
     SmallVector<unsigned> parameters = findParameters(step);
     ReverseSweep sweep(step, parameters);
     if (!sweep.isActive(*loss))
-      return step.emitError(
-                 "no parameter leads to the loss: nothing can be trained (")
+      return step.emitError("no parameter leads to the loss: nothing can be trained (")
              << parameters.size() << " parameters)";
     size_t forwardOps = step.getBody().front().getOperations().size() - 1;
     if (failed(sweep.run(*loss)))
       return failure();
     addGradients(step, parameters, sweep);
     numForwardOps += forwardOps;
-    numBackwardOps +=
-        step.getBody().front().getOperations().size() - 1 - forwardOps;
+    numBackwardOps += step.getBody().front().getOperations().size() - 1 - forwardOps;
     return success();
   }
 
   void runOnOperation() override {
     auto step = getOperation().lookupSymbol<func::FuncOp>(function);
     if (!step || step.isExternal() || !step.getBody().hasOneBlock()) {
-      getOperation().emitError("there is no function @")
-          << function << " of one block to differentiate";
+      getOperation().emitError("there is no function @") << function << " of one block to differentiate";
       return signalPassFailure();
     }
-    if (failed(differentiate(step)) ||
-        failed(train::moveEntry(getOperation(), function, getOperation(),
-                                "gradient")))
+    if (failed(differentiate(step)) || failed(train::moveEntry(getOperation(), function, getOperation(), "gradient")))
       signalPassFailure();
   }
 };

@@ -32,8 +32,7 @@ static Operation *findLastReader(Value value) {
         continue;
       if (!last || last->isBeforeInBlock(user))
         last = user;
-      if (auto facts = dyn_cast<FactsInterface>(user);
-          facts && facts.getFacts().aliasing == Aliasing::View)
+      if (auto facts = dyn_cast<FactsInterface>(user); facts && facts.getFacts().aliasing == Aliasing::View)
         names.append(user->result_begin(), user->result_end());
     }
   }
@@ -46,17 +45,11 @@ public:
   UpdateWriter(func::FuncOp step, const train::TrainOptions &options)
       : step(step), context(step.getContext()), options(options),
         optimizer(*train::findOptimizer(context, options.optimizer)) {
-    std::optional<unsigned> loss =
-        train::findResult<train::MetricAttr>(step, "loss");
-    bool isDouble =
-        loss &&
-        getElementTypeOrSelf(step.getFunctionType().getResult(*loss)).isF64();
+    std::optional<unsigned> loss = train::findResult<train::MetricAttr>(step, "loss");
+    bool isDouble = loss && getElementTypeOrSelf(step.getFunctionType().getResult(*loss)).isF64();
     Builder b(context);
-    lr = train::getOrAppendScalar(
-        step, "lr",
-        RankedTensorType::get({}, isDouble ? b.getF64Type() : b.getF32Type()));
-    stepNumber = train::getOrAppendScalar(
-        step, "step", RankedTensorType::get({}, b.getI64Type()));
+    lr = train::getOrAppendScalar(step, "lr", RankedTensorType::get({}, isDouble ? b.getF64Type() : b.getF32Type()));
+    stepNumber = train::getOrAppendScalar(step, "step", RankedTensorType::get({}, b.getI64Type()));
   }
 
   /// Adds the update of argument `number`, whose gradient is result `gradient`.
@@ -65,8 +58,7 @@ public:
     auto binding = cast<train::ParamAttr>(train::getArgBinding(step, number));
     const train::GroupRule *group = options.findGroup(binding.getName());
     if (group)
-      step.setArgAttr(number, train::groupAttrName,
-                      StringAttr::get(context, group->text));
+      step.setArgAttr(number, train::groupAttrName, StringAttr::get(context, group->text));
     std::map<std::string, double> values = options.resolve(context, group);
 
     OpBuilder builder(context);
@@ -74,24 +66,17 @@ public:
     train::UpdateOperands operands{param, gradient, lr, stepNumber, {}};
     SmallVector<Attribute> stateBindings;
     for (const train::StateSlot &slot : optimizer.slots) {
-      auto name =
-          builder.getStringAttr(binding.getName().getValue() + "." + slot.name);
-      double initial = slot.initialOption.empty()
-                           ? slot.initial
-                           : values[slot.initialOption.str()];
-      stateBindings.push_back(train::StateAttr::get(
-          context, name,
-          initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(initial),
-          /*fromFile=*/false));
-      operands.state.push_back(train::appendArg(
-          step, param.getType(), stateBindings.back(), param.getLoc()));
+      auto name = builder.getStringAttr(binding.getName().getValue() + "." + slot.name);
+      double initial = slot.initialOption.empty() ? slot.initial : values[slot.initialOption.str()];
+      stateBindings.push_back(train::StateAttr::get(context, name,
+                                                    initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(initial),
+                                                    /*fromFile=*/false));
+      operands.state.push_back(train::appendArg(step, param.getType(), stateBindings.back(), param.getLoc()));
     }
     Operation *update =
-        train::buildUpdate(builder, param.getLoc(), optimizer, operands, values,
-                           options.convention == "onnx");
+        train::buildUpdate(builder, param.getLoc(), optimizer, operands, values, options.convention == "onnx");
     train::appendResult(step, update->getResult(0), binding);
-    for (auto [result, state] :
-         llvm::zip(update->getResults().drop_front(), stateBindings))
+    for (auto [result, state] : llvm::zip(update->getResults().drop_front(), stateBindings))
       train::appendResult(step, result, state);
   }
 
@@ -99,8 +84,7 @@ private:
   /// Behind the gradient, and behind the last read of the parameter that the
   /// update overwrites.
   void setInsertionPoint(OpBuilder &builder, Value param, Value gradient) {
-    Operation *behind = gradient.getDefiningOp(),
-              *reader = findLastReader(param);
+    Operation *behind = gradient.getDefiningOp(), *reader = findLastReader(param);
     if (reader && (!behind || behind->isBeforeInBlock(reader)))
       behind = reader;
     if (behind)
@@ -120,20 +104,15 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
   using TrainOptimizeBase::TrainOptimizeBase;
 
   llvm::Error readOptions(train::TrainOptions &options) {
-    std::pair<StringRef, StringRef> flags[] = {{"optimizer", optimizer},
-                                               {"convention", convention},
-                                               {"lr", lr},
-                                               {"schedule", schedule},
-                                               {"warmup_steps", warmupSteps},
-                                               {"total_steps", totalSteps},
-                                               {"min_lr", minLr}};
+    std::pair<StringRef, StringRef> flags[] = {
+        {"optimizer", optimizer},      {"convention", convention},  {"lr", lr},       {"schedule", schedule},
+        {"warmup_steps", warmupSteps}, {"total_steps", totalSteps}, {"min_lr", minLr}};
     for (auto [flag, value] : flags)
       if (llvm::Error error = options.set(flag, value))
         return error;
     for (StringRef setting : llvm::split(StringRef(settings), ';'))
       if (!setting.empty())
-        if (llvm::Error error = options.set(setting.split('=').first,
-                                            setting.split('=').second))
+        if (llvm::Error error = options.set(setting.split('=').first, setting.split('=').second))
           return error;
     if (!groups.empty())
       if (llvm::Error error = options.set("group", groups))
@@ -141,12 +120,10 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     return options.finish(&getContext());
   }
 
-  void warnAboutEmptyGroups(func::FuncOp step,
-                            const train::TrainOptions &options) {
+  void warnAboutEmptyGroups(func::FuncOp step, const train::TrainOptions &options) {
     for (const train::GroupRule &rule : options.groups)
       if (llvm::none_of(llvm::seq(step.getNumArguments()), [&](unsigned i) {
-            auto group =
-                step.getArgAttrOfType<StringAttr>(i, train::groupAttrName);
+            auto group = step.getArgAttrOfType<StringAttr>(i, train::groupAttrName);
             return group && group.getValue() == rule.text;
           }))
         step.emitWarning("group '") << rule.text
@@ -158,15 +135,12 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     unsigned arguments = step.getNumArguments();
     UpdateWriter writer(step, options);
     for (unsigned number = 0; number < arguments; ++number) {
-      auto binding = dyn_cast_or_null<train::ParamAttr>(
-          train::getArgBinding(step, number));
+      auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, number));
       if (!binding || step.getArgAttr(number, train::unreachedAttrName))
         continue;
       std::string output = ("grad/" + binding.getName().getValue()).str();
-      if (std::optional<unsigned> gradient =
-              train::findResult<train::OutputAttr>(step, output)) {
-        writer.add(number, step.getBody().front().getTerminator()->getOperand(
-                               *gradient));
+      if (std::optional<unsigned> gradient = train::findResult<train::OutputAttr>(step, output)) {
+        writer.add(number, step.getBody().front().getTerminator()->getOperand(*gradient));
         ++numUpdates;
       }
     }
@@ -193,16 +167,12 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     if (keepGradient) {
       module.push_back(step);
       // Looking at gradients changes nothing.
-      train::eraseResults(gradient, [](Attribute binding) {
-        return isa_and_nonnull<train::StateAttr>(binding);
-      });
+      train::eraseResults(gradient, [](Attribute binding) { return isa_and_nonnull<train::StateAttr>(binding); });
     }
     step.setSymName("train");
     addUpdates(step, options);
-    module->setAttr(train::optimizerAttrName,
-                    options.getOptimizerAttr(&getContext()));
-    module->setAttr(train::scheduleAttrName,
-                    options.getScheduleAttr(&getContext()));
+    module->setAttr(train::optimizerAttrName, options.getOptimizerAttr(&getContext()));
+    module->setAttr(train::scheduleAttrName, options.getScheduleAttr(&getContext()));
   }
 };
 } // namespace

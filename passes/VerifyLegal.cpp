@@ -22,20 +22,14 @@ struct VerifyLegal : lowtide::impl::VerifyLegalBase<VerifyLegal> {
   static bool isLegal(Operation *op) {
     Dialect *dialect = op->getDialect();
     if (!isa<ModuleOp, func::FuncOp, func::ReturnOp>(op) &&
-        !isa_and_nonnull<lowtide::nn::NNDialect, lowtide::train::TrainDialect>(
-            dialect)) {
-      op->emitError()
-          << "'" << op->getName()
-          << "' is left after legalization: it is not supported here";
+        !isa_and_nonnull<lowtide::nn::NNDialect, lowtide::train::TrainDialect>(dialect)) {
+      op->emitError() << "'" << op->getName() << "' is left after legalization: it is not supported here";
       return false;
     }
-    for (TypeRange types :
-         {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
       for (Type type : types)
-        if (auto tensor = dyn_cast<RankedTensorType>(type);
-            !tensor || !tensor.hasStaticShape()) {
-          op->emitError() << "'" << op->getName() << "' has the type " << type
-                          << ": every shape must be known";
+        if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape()) {
+          op->emitError() << "'" << op->getName() << "' has the type " << type << ": every shape must be known";
           return false;
         }
     return true;

@@ -29,12 +29,9 @@ static StringRef spaceOf(Attribute binding) {
   return isa<train::MetricAttr>(binding) ? "metric " : "output ";
 }
 
-static bool isArgumentBinding(Attribute binding) {
-  return !isa<train::MetricAttr, train::OutputAttr>(binding);
-}
+static bool isArgumentBinding(Attribute binding) { return !isa<train::MetricAttr, train::OutputAttr>(binding); }
 static bool isResultBinding(Attribute binding) {
-  return isa<train::ParamAttr, train::StateAttr, train::MetricAttr,
-             train::OutputAttr>(binding);
+  return isa<train::ParamAttr, train::StateAttr, train::MetricAttr, train::OutputAttr>(binding);
 }
 
 namespace {
@@ -54,36 +51,28 @@ public:
       if (failed(verifyResult(i)))
         result = failure();
     if (succeeded(result) && losses != 1)
-      return step.emitError("@") << step.getSymName() << " has " << losses
-                                 << " losses, but a step has one";
+      return step.emitError("@") << step.getSymName() << " has " << losses << " losses, but a step has one";
     return result;
   }
 
 private:
-  InFlightDiagnostic emit() {
-    return step.emitError("@") << step.getSymName() << ": ";
-  }
+  InFlightDiagnostic emit() { return step.emitError("@") << step.getSymName() << ": "; }
 
   LogicalResult verifyArgument(unsigned i) {
     Attribute binding = train::getArgBinding(step, i);
     if (!train::isBinding(binding) || !isArgumentBinding(binding))
-      return emit() << "argument " << i
-                    << " has no binding that an argument can have";
+      return emit() << "argument " << i << " has no binding that an argument can have";
     StringRef name = train::getBindingName(binding);
     if (!argNames.insert({(spaceOf(binding) + name).str(), i}).second)
       return emit() << "argument " << i << " repeats the name '" << name << "'";
     Type type = step.getArgument(i).getType();
-    if (isa<train::ParamAttr>(binding) &&
-        !isa<FloatType>(getElementTypeOrSelf(type)))
-      return emit() << "parameter '" << name << "' has the type " << type
-                    << ", which cannot be trained";
+    if (isa<train::ParamAttr>(binding) && !isa<FloatType>(getElementTypeOrSelf(type)))
+      return emit() << "parameter '" << name << "' has the type " << type << ", which cannot be trained";
     if (isa<train::ScalarAttr>(binding)) {
       if (!llvm::is_contained({"lr", "step", "seed", "row"}, name))
-        return emit() << "scalar '" << name
-                      << "' is none of lr, step, seed, row";
+        return emit() << "scalar '" << name << "' is none of lr, step, seed, row";
       auto tensor = dyn_cast<RankedTensorType>(type);
-      if (!tensor || tensor.getRank() != 0 ||
-          isa<FloatType>(tensor.getElementType()) != (name == "lr"))
+      if (!tensor || tensor.getRank() != 0 || isa<FloatType>(tensor.getElementType()) != (name == "lr"))
         return emit() << "scalar '" << name << "' has the type " << type;
     }
     return success();
@@ -92,8 +81,7 @@ private:
   LogicalResult verifyResult(unsigned i) {
     Attribute binding = train::getResultBinding(step, i);
     if (!train::isBinding(binding) || !isResultBinding(binding))
-      return emit() << "result " << i
-                    << " has no binding that a result can have";
+      return emit() << "result " << i << " has no binding that a result can have";
     StringRef name = train::getBindingName(binding);
     std::string key = (spaceOf(binding) + name).str();
     if (!resultNames.insert(key).second)
@@ -104,20 +92,15 @@ private:
       auto tensor = dyn_cast<RankedTensorType>(type);
       if (!tensor || !tensor.hasStaticShape() || tensor.getNumElements() != 1 ||
           !isa<FloatType>(tensor.getElementType()))
-        return emit() << "the loss must be one floating-point number, found "
-                      << type;
+        return emit() << "the loss must be one floating-point number, found " << type;
     }
     if (!isa<train::ParamAttr, train::StateAttr>(binding))
       return success();
     auto argument = argNames.find(key);
-    if (argument == argNames.end() ||
-        train::getArgBinding(step, argument->second) != binding)
-      return emit() << "result " << i << " updates '" << name
-                    << "', which is no argument with the same binding";
-    if (Type expected = step.getArgument(argument->second).getType();
-        expected != type)
-      return emit() << "result " << i << " updates '" << name << "' of type "
-                    << expected << " with " << type;
+    if (argument == argNames.end() || train::getArgBinding(step, argument->second) != binding)
+      return emit() << "result " << i << " updates '" << name << "', which is no argument with the same binding";
+    if (Type expected = step.getArgument(argument->second).getType(); expected != type)
+      return emit() << "result " << i << " updates '" << name << "' of type " << expected << " with " << type;
     return success();
   }
 
@@ -132,22 +115,16 @@ struct VerifyStep : lowtide::impl::VerifyStepBase<VerifyStep> {
   LogicalResult verifyShared(func::FuncOp step) {
     for (unsigned i = 0; i < step.getNumArguments(); ++i) {
       Attribute binding = train::getArgBinding(step, i);
-      if (!isa_and_nonnull<train::ParamAttr, train::StateAttr,
-                           train::ConstantAttr>(binding))
+      if (!isa_and_nonnull<train::ParamAttr, train::StateAttr, train::ConstantAttr>(binding))
         continue;
-      auto [entry, isNew] =
-          shared.try_emplace(train::getBindingName(binding).getValue(), binding,
-                             step.getArgument(i));
+      auto [entry, isNew] = shared.try_emplace(train::getBindingName(binding).getValue(), binding, step.getArgument(i));
       auto [firstBinding, firstArgument] = entry->second;
-      if (firstBinding == binding &&
-          firstArgument.getType() == step.getArgument(i).getType())
+      if (firstBinding == binding && firstArgument.getType() == step.getArgument(i).getType())
         continue;
-      InFlightDiagnostic error =
-          step.emitError("@") << step.getSymName() << " takes " << binding
-                              << " of type " << step.getArgument(i).getType();
+      InFlightDiagnostic error = step.emitError("@") << step.getSymName() << " takes " << binding << " of type "
+                                                     << step.getArgument(i).getType();
       error.attachNote(firstArgument.getLoc())
-          << "another entry point takes " << firstBinding << " of type "
-          << firstArgument.getType();
+          << "another entry point takes " << firstBinding << " of type " << firstArgument.getType();
       return error;
     }
     return success();
@@ -157,8 +134,7 @@ struct VerifyStep : lowtide::impl::VerifyStepBase<VerifyStep> {
     shared.clear();
     bool ok = true;
     for (auto step : getOperation().getOps<func::FuncOp>())
-      ok &= succeeded(StepVerifier(step).verify()) &&
-            succeeded(verifyShared(step));
+      ok &= succeeded(StepVerifier(step).verify()) && succeeded(verifyShared(step));
     if (!ok)
       signalPassFailure();
   }

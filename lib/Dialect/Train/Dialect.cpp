@@ -39,8 +39,7 @@ Attribute lowtide::train::StateAttr::parse(AsmParser &parser, Type) {
       continue;
     }
     double value;
-    if (parser.parseKeyword("initial") || parser.parseEqual() ||
-        parser.parseFloat(value))
+    if (parser.parseKeyword("initial") || parser.parseEqual() || parser.parseFloat(value))
       return {};
     initial = parser.getBuilder().getF64FloatAttr(value);
   }

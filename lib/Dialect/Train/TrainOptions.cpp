@@ -15,10 +15,8 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::train;
 
-template <typename... Args>
-static llvm::Error refuse(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str());
+template <typename... Args> static llvm::Error refuse(const char *format, Args &&...args) {
+  return llvm::createStringError(llvm::formatv(format, std::forward<Args>(args)...).str());
 }
 
 static llvm::Error parseNumber(StringRef flag, StringRef text, double &value) {
@@ -33,12 +31,9 @@ static llvm::Error parseCount(StringRef flag, StringRef text, int64_t &value) {
   return llvm::Error::success();
 }
 
-static llvm::Error parseChoice(StringRef flag, StringRef text,
-                               ArrayRef<StringRef> choices,
-                               std::string &value) {
+static llvm::Error parseChoice(StringRef flag, StringRef text, ArrayRef<StringRef> choices, std::string &value) {
   if (!llvm::is_contained(choices, text))
-    return refuse("{0}: '{1}' is none of {2}", flag, text,
-                  llvm::join(choices, ", "));
+    return refuse("{0}: '{1}' is none of {2}", flag, text, llvm::join(choices, ", "));
   value = text.str();
   return llvm::Error::success();
 }
@@ -52,8 +47,7 @@ static llvm::Error parseGroup(StringRef text, GroupRule &rule) {
                   text);
   rule.text = text.str();
   for (StringRef pattern : llvm::split(patterns, ',')) {
-    llvm::Expected<llvm::GlobPattern> glob =
-        llvm::GlobPattern::create(pattern.trim());
+    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern.trim());
     if (pattern.trim().empty() || !glob) {
       std::string reason = glob ? "is empty" : llvm::toString(glob.takeError());
       return refuse("group: pattern '{0}': {1}", pattern, reason);
@@ -64,8 +58,7 @@ static llvm::Error parseGroup(StringRef text, GroupRule &rule) {
     auto [name, value] = assignment.split('=');
     std::string option = name.trim().str();
     llvm::replace(option, '-', '_');
-    if (llvm::Error error =
-            parseNumber("group: " + option, value, rule.options[option]))
+    if (llvm::Error error = parseNumber("group: " + option, value, rule.options[option]))
       return error;
   }
   return llvm::Error::success();
@@ -77,9 +70,7 @@ bool GroupRule::matches(StringRef name) const {
     if (glob.match(name))
       return true;
     return StringRef(pattern).find_first_of(".*") == StringRef::npos &&
-           llvm::any_of(llvm::split(name, '.'), [&](StringRef component) {
-             return glob.match(component);
-           });
+           llvm::any_of(llvm::split(name, '.'), [&](StringRef component) { return glob.match(component); });
   });
 }
 
@@ -93,8 +84,7 @@ llvm::Error TrainOptions::set(StringRef flag, StringRef value) {
   if (name == "convention")
     return parseChoice(name, value, {"torch", "onnx"}, convention);
   if (name == "schedule")
-    return parseChoice(name, value, {"constant", "linear", "cosine"},
-                       schedule.kind);
+    return parseChoice(name, value, {"constant", "linear", "cosine"}, schedule.kind);
   if (name == "lr")
     return parseNumber(name, value, schedule.lr);
   if (name == "min_lr")
@@ -118,23 +108,19 @@ llvm::Error TrainOptions::set(StringRef flag, StringRef value) {
   return parseNumber(name, value.empty() ? "1" : value, options[name]);
 }
 
-static llvm::Error checkOptions(const OptimizerInfo &info,
-                                const std::map<std::string, double> &options) {
+static llvm::Error checkOptions(const OptimizerInfo &info, const std::map<std::string, double> &options) {
   for (const auto &[name, value] : options) {
     if (!info.findOption(name)) {
       SmallVector<StringRef> known;
       for (const OptimizerOption &option : info.options)
         known.push_back(option.name);
-      return refuse("{0} has no option '{1}'; it has {2}", info.name, name,
-                    llvm::join(known, ", "));
+      return refuse("{0} has no option '{1}'; it has {2}", info.name, name, llvm::join(known, ", "));
     }
     bool isDecay = StringRef(name).starts_with("beta") || name == "momentum";
     if (isDecay && (value < 0.0 || value >= 1.0))
-      return refuse("{0}: {1} must lie in [0, 1), found {2}", info.name, name,
-                    value);
+      return refuse("{0}: {1} must lie in [0, 1), found {2}", info.name, name, value);
     if (value < 0.0)
-      return refuse("{0}: {1} must not be negative, found {2}", info.name, name,
-                    value);
+      return refuse("{0}: {1} must not be negative, found {2}", info.name, name, value);
   }
   return llvm::Error::success();
 }
@@ -150,17 +136,14 @@ llvm::Error TrainOptions::finish(MLIRContext *context) {
   }
   std::optional<OptimizerInfo> info = findOptimizer(context, optimizer);
   if (!info)
-    return refuse("optimizer: '{0}' is none of {1}", optimizer,
-                  llvm::join(listOptimizers(context), ", "));
+    return refuse("optimizer: '{0}' is none of {1}", optimizer, llvm::join(listOptimizers(context), ", "));
   if (llvm::Error error = checkOptions(*info, options))
     return error;
   if (schedule.lr <= 0.0)
     return refuse("lr must be positive, found {0}", schedule.lr);
   if (schedule.minLr < 0.0 || schedule.minLr > schedule.lr)
-    return refuse("min_lr must lie between 0 and lr = {0}, found {1}",
-                  schedule.lr, schedule.minLr);
-  if (schedule.kind != "constant" &&
-      schedule.totalSteps <= schedule.warmupSteps)
+    return refuse("min_lr must lie between 0 and lr = {0}, found {1}", schedule.lr, schedule.minLr);
+  if (schedule.kind != "constant" && schedule.totalSteps <= schedule.warmupSteps)
     return refuse("schedule {0} decays until total_steps, which must exceed "
                   "warmup_steps = {1}, found {2}",
                   schedule.kind, schedule.warmupSteps, schedule.totalSteps);
@@ -175,13 +158,10 @@ llvm::Error TrainOptions::finish(MLIRContext *context) {
   return llvm::Error::success();
 }
 
-std::map<std::string, double>
-TrainOptions::resolve(MLIRContext *context, const GroupRule *rule) const {
+std::map<std::string, double> TrainOptions::resolve(MLIRContext *context, const GroupRule *rule) const {
   std::map<std::string, double> resolved;
-  for (const OptimizerOption &option :
-       findOptimizer(context, optimizer)->options)
-    resolved[option.name.str()] =
-        convention == "onnx" ? option.onnxDefault : option.torchDefault;
+  for (const OptimizerOption &option : findOptimizer(context, optimizer)->options)
+    resolved[option.name.str()] = convention == "onnx" ? option.onnxDefault : option.torchDefault;
   for (const auto &[name, value] : options)
     resolved[name] = value;
   if (rule)
@@ -191,8 +171,7 @@ TrainOptions::resolve(MLIRContext *context, const GroupRule *rule) const {
 }
 
 const GroupRule *TrainOptions::findGroup(StringRef parameter) const {
-  auto found = llvm::find_if(
-      groups, [&](const GroupRule &rule) { return rule.matches(parameter); });
+  auto found = llvm::find_if(groups, [&](const GroupRule &rule) { return rule.matches(parameter); });
   return found == groups.end() ? nullptr : &*found;
 }
 

@@ -16,6 +16,7 @@ def NN_Dialect : Dialect {
   let hasConstantMaterializer = 1;
   // Constant folding evaluates scalar bodies.
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let hasCanonicalizer = 1;
   let description = [{
     Operands and results are ranked tensors with static shapes. Nothing broadcasts by itself: `nn.broadcast` does.
     Randomness has explicit seed, step and row operands. Every op is pure.

@@ -27,49 +27,37 @@ mlir::StringAttr getBindingName(mlir::Attribute binding);
 
 /// Null if the argument or result has none.
 mlir::Attribute getArgBinding(mlir::FunctionOpInterface step, unsigned arg);
-mlir::Attribute getResultBinding(mlir::FunctionOpInterface step,
-                                 unsigned result);
+mlir::Attribute getResultBinding(mlir::FunctionOpInterface step, unsigned result);
 
 /// The argument or result bound as a `Binding` of that name; nullopt if there
 /// is none.
-template <typename Binding>
-std::optional<unsigned> findArg(mlir::FunctionOpInterface step,
-                                llvm::StringRef name) {
+template <typename Binding> std::optional<unsigned> findArg(mlir::FunctionOpInterface step, llvm::StringRef name) {
   for (unsigned i = 0, e = step.getNumArguments(); i < e; ++i)
-    if (auto binding = llvm::dyn_cast_or_null<Binding>(getArgBinding(step, i));
-        binding && binding.getName() == name)
+    if (auto binding = llvm::dyn_cast_or_null<Binding>(getArgBinding(step, i)); binding && binding.getName() == name)
       return i;
   return std::nullopt;
 }
-template <typename Binding>
-std::optional<unsigned> findResult(mlir::FunctionOpInterface step,
-                                   llvm::StringRef name) {
+template <typename Binding> std::optional<unsigned> findResult(mlir::FunctionOpInterface step, llvm::StringRef name) {
   for (unsigned i = 0, e = step.getNumResults(); i < e; ++i)
-    if (auto binding =
-            llvm::dyn_cast_or_null<Binding>(getResultBinding(step, i));
-        binding && binding.getName() == name)
+    if (auto binding = llvm::dyn_cast_or_null<Binding>(getResultBinding(step, i)); binding && binding.getName() == name)
       return i;
   return std::nullopt;
 }
 
 /// Appends an argument; returns its value.
-mlir::Value appendArg(mlir::func::FuncOp step, mlir::Type type,
-                      mlir::Attribute binding, mlir::Location loc);
+mlir::Value appendArg(mlir::func::FuncOp step, mlir::Type type, mlir::Attribute binding, mlir::Location loc);
 /// The argument bound to that scalar, appended if there is none.
-mlir::Value getOrAppendScalar(mlir::func::FuncOp step, llvm::StringRef name,
-                              mlir::RankedTensorType type);
+mlir::Value getOrAppendScalar(mlir::func::FuncOp step, llvm::StringRef name, mlir::RankedTensorType type);
 /// Appends an operand to the function's return and the result that it makes.
-void appendResult(mlir::func::FuncOp step, mlir::Value value,
-                  mlir::Attribute binding);
+void appendResult(mlir::func::FuncOp step, mlir::Value value, mlir::Attribute binding);
 /// Removes the results for which `drop` is true; what only they needed is left
 /// to dead-code elimination.
-void eraseResults(mlir::func::FuncOp step,
-                  llvm::function_ref<bool(mlir::Attribute binding)> drop);
+void eraseResults(mlir::func::FuncOp step, llvm::function_ref<bool(mlir::Attribute binding)> drop);
 
 /// Moves the function `name` of `from` into `into` as the entry point
 /// `entryName` ("train", "eval", "gradient"). Fails with a diagnostic if there
 /// is no such function or `into` already has that entry.
-llvm::LogicalResult moveEntry(mlir::ModuleOp from, llvm::StringRef name,
-                              mlir::ModuleOp into, llvm::StringRef entryName);
+llvm::LogicalResult moveEntry(mlir::ModuleOp from, llvm::StringRef name, mlir::ModuleOp into,
+                              llvm::StringRef entryName);
 
 } // namespace lowtide::train

@@ -25,31 +25,26 @@ struct OptimizerInfo {
 
 /// The optimizer of that name; nullopt if there is none. The train dialect must
 /// be loaded.
-std::optional<OptimizerInfo> findOptimizer(mlir::MLIRContext *context,
-                                           llvm::StringRef name);
+std::optional<OptimizerInfo> findOptimizer(mlir::MLIRContext *context, llvm::StringRef name);
 /// Names of all optimizers, sorted.
 llvm::SmallVector<llvm::StringRef> listOptimizers(mlir::MLIRContext *context);
 
 /// The operands of one update.
 struct UpdateOperands {
-  mlir::Value param, grad; ///< equal types
-  mlir::Value lr, step;    ///< scalars (rank 0): float, i64
-  llvm::SmallVector<mlir::Value>
-      state; ///< one per slot, of the parameter's type
+  mlir::Value param, grad;              ///< equal types
+  mlir::Value lr, step;                 ///< scalars (rank 0): float, i64
+  llvm::SmallVector<mlir::Value> state; ///< one per slot, of the parameter's type
 };
 
 /// Builds `train.<name>`. `options` holds a value for every option of the
 /// optimizer. Results: new parameter, new state.
-mlir::Operation *buildUpdate(mlir::OpBuilder &builder, mlir::Location loc,
-                             const OptimizerInfo &optimizer,
-                             const UpdateOperands &operands,
-                             const std::map<std::string, double> &options,
+mlir::Operation *buildUpdate(mlir::OpBuilder &builder, mlir::Location loc, const OptimizerInfo &optimizer,
+                             const UpdateOperands &operands, const std::map<std::string, double> &options,
                              bool onnxConvention);
 
 // Called by the records.
 
-mlir::ParseResult parseOptimizer(mlir::OpAsmParser &parser,
-                                 mlir::OperationState &result, size_t slots);
+mlir::ParseResult parseOptimizer(mlir::OpAsmParser &parser, mlir::OperationState &result, size_t slots);
 void printOptimizer(mlir::OpAsmPrinter &printer, mlir::Operation *op);
 llvm::LogicalResult verifyOptimizer(mlir::Operation *op, size_t slots);
 uint64_t countUpdateFlops(mlir::Operation *op, uint64_t flopsPerElement);

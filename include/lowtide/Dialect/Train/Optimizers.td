@@ -116,4 +116,68 @@ def Train_MomentumOp : Train_Optimizer<"momentum", [Slot<"momentum_buffer">],
   }]);
 }
 
+// --- adaptive ---
+
+def Train_AdagradOp : Train_Optimizer<"adagrad", [Slot<"sum", "0.0", "initial_accumulator_value">],
+    [Option<"lr_decay", "lr / (1 + step · lr_decay)", "0.0">,
+     Option<"initial_accumulator_value", "first value of the sum of squares", "0.0">,
+     Option<"eps", "added to the root of the sum", "1e-10", "1e-6">, L2Option],
+    "ai.onnx.preview.training.Adagrad"> {
+  let summary = "Adagrad: steps shrink with the root of the sum of squared gradients";
+  let flopsPerElement = 12;
+  let body = !strconcat(decayIntoGradient, [{
+    Expr rate = lr_decay != 0.0 ? lr / (1.0 + t * lr_decay) : lr;
+    sum = sum + grad * grad;
+    param = param - grad * spread(rate) / (nn::sqrt(sum) + eps);
+  }]);
+}
+
+// PyTorch: ε is added after the second moment's bias correction. ONNX: before it (the ε-hat form), and no correction at
+// all in update 0 (docs/rationale/differentiation.md, "Optimizers").
+defvar adamMoments = [{
+    if (onnx) {
+      exp_avg = exp_avg * beta1 + grad * (1.0 - beta1);
+    } else { // torch.lerp, which takes the form that is exact at the nearer end.
+      const double weight = 1.0 - beta1;
+      exp_avg = weight < 0.5 ? exp_avg + (grad - exp_avg) * weight : grad - (grad - exp_avg) * (1.0 - weight);
+    }
+    exp_avg_sq = exp_avg_sq * beta2 + grad * (1.0 - beta2) * grad;
+    Expr n = onnx ? t : t + 1.0;
+    Expr correction1 = 1.0 - nn::pow(t.like(beta1), n), correction2 = 1.0 - nn::pow(t.like(beta2), n);
+    if (onnx) {
+      Expr rate = select(greater(t, 0.0), lr * nn::sqrt(correction2) / correction1, lr);
+      param = param - exp_avg * spread(rate) / (nn::sqrt(exp_avg_sq) + eps);
+    } else {
+      Expr denominator = nn::sqrt(exp_avg_sq) / spread(nn::sqrt(correction2)) + eps;
+      param = param - exp_avg * spread(lr / correction1) / denominator;
+    }
+}];
+
+class AdamOptions<string decayMeaning, string decay> {
+  list<Option> all = [Option<"beta1", "decay of the first moment", "0.9">,
+    Option<"beta2", "decay of the second moment", "0.999">, Option<"eps", "added to the denominator", "1e-8", "1e-6">,
+    Option<"weight_decay", decayMeaning, decay, "0.0">];
+}
+
+def Train_AdamOp : Train_Optimizer<"adam", [Slot<"exp_avg">, Slot<"exp_avg_sq">],
+    AdamOptions<"coefficient of the parameter added to its gradient", "0.0">.all, "ai.onnx.preview.training.Adam"> {
+  let summary = "Adam, weight decay in the gradient";
+  let flopsPerElement = 20;
+  let body = !strconcat(decayIntoGradient, adamMoments);
+}
+
+def Train_AdamWOp : Train_Optimizer<"adamw", [Slot<"exp_avg">, Slot<"exp_avg_sq">],
+    AdamOptions<"decay of the parameter: lr · weight_decay before the update, or (ONNX) weight_decay after it", "0.01">.all,
+    "ai.onnx.preview.training.Adam"> {
+  let summary = "Adam with decoupled weight decay";
+  let flopsPerElement = 20;
+  let body = !strconcat([{
+    if (weight_decay != 0.0 && !onnx)
+      param = param * spread(1.0 - lr * weight_decay);
+  }], adamMoments, [{
+    if (weight_decay != 0.0 && onnx)
+      param = param * (1.0 - weight_decay);
+  }]);
+}
+
 #endif

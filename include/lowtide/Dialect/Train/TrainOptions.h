@@ -29,8 +29,7 @@ struct ScheduleOptions {
 struct GroupRule {
   std::string text; ///< as written: the group's name
   std::vector<std::string> patterns;
-  std::map<std::string, double>
-      options; ///< options of the optimizer; lr is turned into lr_scale
+  std::map<std::string, double> options; ///< options of the optimizer; lr is turned into lr_scale
 
   /// A pattern with a dot or an asterisk is a glob over the whole name; one
   /// without is a glob over each component
@@ -39,10 +38,9 @@ struct GroupRule {
 };
 
 struct TrainOptions {
-  std::string optimizer = "adamw";  ///< sgd, momentum, adagrad, adam, adamw
-  std::string convention = "torch"; ///< or "onnx"
-  std::map<std::string, double>
-      options; ///< as set by the user; the rest are the optimizer's defaults
+  std::string optimizer = "adamw";       ///< sgd, momentum, adagrad, adam, adamw
+  std::string convention = "torch";      ///< or "onnx"
+  std::map<std::string, double> options; ///< as set by the user; the rest are the optimizer's defaults
   ScheduleOptions schedule;
   std::vector<GroupRule> groups; ///< the first that matches wins
 
@@ -59,8 +57,7 @@ struct TrainOptions {
 
   /// Values of all options for a parameter; `rule` is null outside all groups.
   /// After finish().
-  std::map<std::string, double> resolve(mlir::MLIRContext *context,
-                                        const GroupRule *rule) const;
+  std::map<std::string, double> resolve(mlir::MLIRContext *context, const GroupRule *rule) const;
   /// Null if none matches.
   const GroupRule *findGroup(llvm::StringRef parameter) const;
 

@@ -1,0 +1,194 @@
+//===- CanonicalizeArithmetic.cpp - algebra of elementwise ops -*- C++ -*-===//
+//
+// Neutral elements, double negation, casts there and back; computing before repeating.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CanonicalizePatterns.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lowtide::nn;
+
+/// Whether all elements are the number `number`.
+static bool isSplatOf(Value value, int64_t number) {
+  DenseElementsAttr dense;
+  if (!matchPattern(value, m_Constant(&dense)) || !dense.isSplat())
+    return false;
+  if (isa<FloatType>(dense.getElementType()))
+    return dense.getSplatValue<APFloat>().isExactlyValue(static_cast<double>(number));
+  return !dense.getElementType().isInteger(1) && dense.getSplatValue<APInt>() == static_cast<uint64_t>(number);
+}
+
+/// +0 or −0.
+static bool isZero(Value value) {
+  DenseElementsAttr dense;
+  if (matchPattern(value, m_Constant(&dense)) && dense.isSplat() && isa<FloatType>(dense.getElementType()))
+    return dense.getSplatValue<APFloat>().isZero();
+  return isSplatOf(value, 0);
+}
+
+namespace {
+struct SimplifyAdd : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
+    if (isZero(op.getA()) || isZero(op.getB_())) {
+      rewriter.replaceOp(op, isZero(op.getA()) ? op.getB_() : op.getA());
+      return success();
+    }
+    if (auto negated = op.getB_().getDefiningOp<NegOp>()) {
+      rewriter.replaceOpWithNewOp<SubOp>(op, op.getA(), negated.getX());
+      return success();
+    }
+    if (auto negated = op.getA().getDefiningOp<NegOp>()) {
+      rewriter.replaceOpWithNewOp<SubOp>(op, op.getB_(), negated.getX());
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "neither operand is zero or a negation");
+  }
+};
+
+struct SimplifySub : OpRewritePattern<SubOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SubOp op, PatternRewriter &rewriter) const override {
+    if (isZero(op.getB_())) {
+      rewriter.replaceOp(op, op.getA());
+      return success();
+    }
+    if (isZero(op.getA())) {
+      rewriter.replaceOpWithNewOp<NegOp>(op, op.getB_());
+      return success();
+    }
+    if (auto negated = op.getB_().getDefiningOp<NegOp>()) {
+      rewriter.replaceOpWithNewOp<AddOp>(op, op.getA(), negated.getX());
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "neither operand is zero, the second no negation");
+  }
+};
+
+struct SimplifyMul : OpRewritePattern<MulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
+    for (auto [factor, other] : {std::pair(op.getA(), op.getB_()), std::pair(op.getB_(), op.getA())}) {
+      if (isSplatOf(factor, 1)) {
+        rewriter.replaceOp(op, other);
+        return success();
+      }
+      if (isa<FloatType>(op.getType().getElementType()) && isSplatOf(factor, -1)) {
+        rewriter.replaceOpWithNewOp<NegOp>(op, other);
+        return success();
+      }
+    }
+    return rewriter.notifyMatchFailure(op, "no factor is 1 or -1");
+  }
+};
+
+struct SimplifyDiv : OpRewritePattern<DivOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DivOp op, PatternRewriter &rewriter) const override {
+    if (!isSplatOf(op.getB_(), 1))
+      return rewriter.notifyMatchFailure(op, "the divisor is not 1");
+    rewriter.replaceOp(op, op.getA());
+    return success();
+  }
+};
+
+struct SimplifyNeg : OpRewritePattern<NegOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(NegOp op, PatternRewriter &rewriter) const override {
+    if (auto inner = op.getX().getDefiningOp<NegOp>()) {
+      rewriter.replaceOp(op, inner.getX());
+      return success();
+    }
+    auto difference = op.getX().getDefiningOp<SubOp>();
+    if (!difference || !difference->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "the operand is neither a negation nor a difference of its own");
+    rewriter.replaceOpWithNewOp<SubOp>(op, difference.getB_(), difference.getA());
+    return success();
+  }
+};
+
+struct SimplifySelect : OpRewritePattern<SelectOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SelectOp op, PatternRewriter &rewriter) const override {
+    if (op.getA() == op.getB_()) {
+      rewriter.replaceOp(op, op.getA());
+      return success();
+    }
+    DenseElementsAttr condition;
+    if (!matchPattern(op.getC(), m_Constant(&condition)) || !condition.isSplat())
+      return rewriter.notifyMatchFailure(op, "the choice is not constant and the alternatives differ");
+    rewriter.replaceOp(op, condition.getSplatValue<bool>() ? op.getA() : op.getB_());
+    return success();
+  }
+};
+
+/// A cast to the same type, and one back from a float type that holds every value of the first.
+struct SimplifyCast : OpRewritePattern<CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
+    if (op.getX().getType() == op.getType()) {
+      rewriter.replaceOp(op, op.getX());
+      return success();
+    }
+    auto inner = op.getX().getDefiningOp<CastOp>();
+    if (!inner || inner.getX().getType() != op.getType())
+      return rewriter.notifyMatchFailure(op, "not a cast there and back");
+    auto narrow = dyn_cast<FloatType>(op.getType().getElementType());
+    auto wide = dyn_cast<FloatType>(inner.getType().getElementType());
+    if (!narrow || !wide || narrow.getWidth() >= wide.getWidth())
+      return rewriter.notifyMatchFailure(op, "the type between may round");
+    rewriter.replaceOp(op, inner.getX());
+    return success();
+  }
+};
+
+/// op(broadcast(x), broadcast(y), splat) → broadcast(op(x, y, splat)): the same bits from fewer operations. The
+/// broadcasts must repeat along the same dimensions.
+struct ComputeBeforeRepeating : RewritePattern {
+  ComputeBeforeRepeating(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 || op->getNumOperands() == 0)
+      return failure();
+    BroadcastOp model;
+    for (Value operand : op->getOperands()) {
+      DenseElementsAttr dense;
+      if (matchPattern(operand, m_Constant(&dense)) && dense.isSplat())
+        continue;
+      auto broadcast = operand.getDefiningOp<BroadcastOp>();
+      if (!broadcast)
+        return rewriter.notifyMatchFailure(op, "an operand is neither repeated nor a splat");
+      if (model && (model.getX().getType().getShape() != broadcast.getX().getType().getShape() ||
+                    model.getDims() != broadcast.getDims()))
+        return rewriter.notifyMatchFailure(op, "the operands are repeated differently");
+      model = broadcast;
+    }
+    if (!model)
+      return rewriter.notifyMatchFailure(op, "no operand is repeated");
+
+    ArrayRef<int64_t> shape = model.getX().getType().getShape();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      DenseElementsAttr dense;
+      if (matchPattern(operand, m_Constant(&dense)))
+        operands.push_back(
+            ConstantOp::create(rewriter, operand.getLoc(), dense.resizeSplat(dense.getType().clone(shape))));
+      else
+        operands.push_back(operand.getDefiningOp<BroadcastOp>().getX());
+    }
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    Operation *small = rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands,
+                                       RankedTensorType::get(shape, type.getElementType()), op->getAttrs());
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, type, small->getResult(0), model.getDims());
+    return success();
+  }
+};
+} // namespace
+
+void lowtide::nn::addArithmeticPatterns(RewritePatternSet &patterns) {
+  patterns.add<SimplifyAdd, SimplifySub, SimplifyMul, SimplifyDiv, SimplifyNeg, SimplifySelect, SimplifyCast,
+               ComputeBeforeRepeating>(patterns.getContext());
+}

@@ -1,0 +1,148 @@
+//===- CanonicalizeContraction.cpp - sums and matrix products --*- C++ -*-===//
+//
+// What differentiation leaves behind: sums of what was repeated, transposes around products.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CanonicalizePatterns.h"
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/NN.h"
+
+using namespace mlir;
+using namespace lowtide::nn;
+
+namespace {
+/// Summing over unit dimensions is a reshape.
+struct SumOverUnits : OpRewritePattern<ReduceSumOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceSumOp op, PatternRewriter &rewriter) const override {
+    auto type = op.getX().getType();
+    if (llvm::none_of(op.getDims(), [&](int64_t dim) { return type.getDimSize(dim) == 1; }))
+      return rewriter.notifyMatchFailure(op, "no summed dimension is a unit");
+    SmallVector<int64_t> shape, dims;
+    for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
+      bool isSummed = llvm::is_contained(op.getDims(), static_cast<int64_t>(dim));
+      if (isSummed && extent == 1)
+        continue;
+      if (isSummed)
+        dims.push_back(shape.size());
+      shape.push_back(extent);
+    }
+    rewriter.replaceOp(op, sum(reshape(Expr(rewriter, op.getLoc(), op.getX()), shape), dims).get());
+    return success();
+  }
+};
+
+/// sum(sum(x)) → sum(x).
+struct MergeSums : OpRewritePattern<ReduceSumOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceSumOp op, PatternRewriter &rewriter) const override {
+    auto inner = op.getX().getDefiningOp<ReduceSumOp>();
+    if (!inner || !inner->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "the operand is no sum of its own");
+    SmallVector<int64_t> kept, dims(inner.getDims());
+    for (int64_t dim = 0; dim < inner.getX().getType().getRank(); ++dim)
+      if (!llvm::is_contained(inner.getDims(), dim))
+        kept.push_back(dim);
+    for (int64_t dim : op.getDims())
+      dims.push_back(kept[dim]);
+    llvm::sort(dims);
+    rewriter.replaceOp(op, sum(Expr(rewriter, op.getLoc(), inner.getX()), dims).get());
+    return success();
+  }
+};
+
+/// sum(broadcast(x)) → broadcast(sum(x) · repetitions).
+struct SumOfRepeated : OpRewritePattern<ReduceSumOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceSumOp op, PatternRewriter &rewriter) const override {
+    auto broadcast = op.getX().getDefiningOp<BroadcastOp>();
+    if (!broadcast || !isa<FloatType>(op.getType().getElementType()))
+      return rewriter.notifyMatchFailure(op, "the operand is no broadcast of floats");
+    if (llvm::is_contained(broadcast.getX().getType().getShape(), 1))
+      return rewriter.notifyMatchFailure(op, "unit dimensions are dropped first");
+    int64_t repetitions = 1;
+    for (int64_t dim : op.getDims())
+      if (!llvm::is_contained(broadcast.getDims(), dim))
+        repetitions *= broadcast.getType().getDimSize(dim);
+    if (repetitions == 1)
+      return rewriter.notifyMatchFailure(op, "no summed dimension is repeated");
+
+    SmallVector<int64_t> summed, dims; // of x; of the result, for what is kept of x
+    for (auto [i, dim] : llvm::enumerate(broadcast.getDims())) {
+      if (llvm::is_contained(op.getDims(), dim))
+        summed.push_back(i);
+      else
+        dims.push_back(dim - llvm::count_if(op.getDims(), [&](int64_t reduced) { return reduced < dim; }));
+    }
+    Expr x(rewriter, op.getLoc(), broadcast.getX());
+    Expr total = sum(x, summed) * static_cast<double>(repetitions);
+    rewriter.replaceOp(op, lowtide::nn::broadcast(total, op.getType().getShape(), dims).get());
+    return success();
+  }
+};
+
+/// Whether the transpose swaps the last two dimensions and keeps the others.
+bool swapsMatrix(TransposeOp op) {
+  if (!op)
+    return false;
+  ArrayRef<int64_t> permutation = op.getPermutation();
+  int64_t rank = permutation.size();
+  if (rank < 2 || permutation[rank - 1] != rank - 2 || permutation[rank - 2] != rank - 1)
+    return false;
+  return llvm::equal(permutation.drop_back(2), llvm::seq<int64_t>(0, rank - 2));
+}
+
+/// dot(transpose(a), b) → dot(a, b) with the flag.
+struct TransposeIntoDot : OpRewritePattern<DotOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotOp op, PatternRewriter &rewriter) const override {
+    auto a = op.getA().getDefiningOp<TransposeOp>(), b = op.getB().getDefiningOp<TransposeOp>();
+    bool swapsA = swapsMatrix(a), swapsB = swapsMatrix(b);
+    if (!swapsA && !swapsB)
+      return rewriter.notifyMatchFailure(op, "no operand is a transposed matrix");
+    rewriter.replaceOpWithNewOp<DotOp>(op, op.getType(), swapsA ? a.getX() : op.getA(), swapsB ? b.getX() : op.getB(),
+                                       op.getTransposeA() != swapsA, op.getTransposeB() != swapsB);
+    return success();
+  }
+};
+
+/// transpose(dot(a, b)) → dot(b, a), both transposed.
+struct TransposeOfDot : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+    auto dot = op.getX().getDefiningOp<DotOp>();
+    if (!dot || !dot->hasOneUse() || !swapsMatrix(op))
+      return rewriter.notifyMatchFailure(op, "not the transpose of a product of its own");
+    rewriter.replaceOpWithNewOp<DotOp>(op, op.getType(), dot.getB(), dot.getA(), !dot.getTransposeB(),
+                                       !dot.getTransposeA());
+    return success();
+  }
+};
+
+/// dot(a[B, M, K], broadcast(w)) → one product of a[B · M, K] with w. Its derivative with respect to w is then one
+/// product too, instead of a batch of them and a sum.
+struct SharedWeight : OpRewritePattern<DotOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotOp op, PatternRewriter &rewriter) const override {
+    auto broadcast = op.getB().getDefiningOp<BroadcastOp>();
+    int64_t rank = op.getType().getRank();
+    if (!broadcast || rank < 3 || op.getTransposeA())
+      return rewriter.notifyMatchFailure(op, "the second operand is not repeated over a batch");
+    if (broadcast.getX().getType().getRank() != 2 || broadcast.getDims()[0] != rank - 2 ||
+        broadcast.getX().getType().getShape() != op.getB().getType().getShape().take_back(2))
+      return rewriter.notifyMatchFailure(op, "what is repeated is no whole matrix");
+    Expr a(rewriter, op.getLoc(), op.getA());
+    int64_t columns = a.dim(-1);
+    Expr rows = reshape(a, {a.type().getNumElements() / columns, columns});
+    Expr product = dot(rows, rows.with(broadcast.getX()), false, op.getTransposeB());
+    rewriter.replaceOp(op, reshape(product, op.getType().getShape()).get());
+    return success();
+  }
+};
+} // namespace
+
+void lowtide::nn::addContractionPatterns(RewritePatternSet &patterns) {
+  patterns.add<SumOverUnits, MergeSums, SumOfRepeated, TransposeIntoDot, TransposeOfDot, SharedWeight>(
+      patterns.getContext());
+}

@@ -1,0 +1,150 @@
+//===- CanonicalizeMovement.cpp - broadcast, reshape, transpose -*- C++ -*-===//
+//
+// Compositions become one op; unit dimensions are made by reshape alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CanonicalizePatterns.h"
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/NN.h"
+
+using namespace mlir;
+using namespace lowtide::nn;
+
+/// The extents other than 1.
+static SmallVector<int64_t> withoutUnits(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> rest;
+  llvm::copy_if(shape, std::back_inserter(rest), [](int64_t extent) { return extent != 1; });
+  return rest;
+}
+
+namespace {
+/// broadcast(broadcast(x)) → broadcast(x).
+struct MergeBroadcasts : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const override {
+    auto inner = op.getX().getDefiningOp<BroadcastOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "the operand is no broadcast");
+    SmallVector<int64_t> dims;
+    for (int64_t dim : inner.getDims())
+      dims.push_back(op.getDims()[dim]);
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), inner.getX(), dims);
+    return success();
+  }
+};
+
+/// The operand of a broadcast has no unit dimension: reshape takes it away. Then keepdims reductions and what spreads
+/// them again meet without a reshape between.
+struct DropUnitDimensions : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const override {
+    auto type = op.getX().getType();
+    SmallVector<int64_t> dims;
+    for (auto [extent, dim] : llvm::zip(type.getShape(), op.getDims()))
+      if (extent != 1)
+        dims.push_back(dim);
+    if (static_cast<int64_t>(dims.size()) == type.getRank())
+      return rewriter.notifyMatchFailure(op, "the operand has no unit dimension");
+    Expr squeezed = reshape(Expr(rewriter, op.getLoc(), op.getX()), withoutUnits(type.getShape()));
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), squeezed.get(), dims);
+    return success();
+  }
+};
+
+/// A broadcast that repeats nothing is a reshape.
+struct BroadcastToReshape : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const override {
+    if (op.getX().getType().getNumElements() != op.getType().getNumElements())
+      return rewriter.notifyMatchFailure(op, "elements are repeated");
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getX());
+    return success();
+  }
+};
+
+/// reshape(broadcast(x)) → broadcast(x), when the reshape only inserts or drops unit dimensions.
+struct ReshapeOfBroadcast : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
+    auto inner = op.getX().getDefiningOp<BroadcastOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "the operand is no broadcast");
+    ArrayRef<int64_t> from = op.getX().getType().getShape(), to = op.getType().getShape();
+    if (withoutUnits(from) != withoutUnits(to) || llvm::is_contained(inner.getX().getType().getShape(), 1))
+      return rewriter.notifyMatchFailure(op, "more than unit dimensions change");
+    // Dimension of `to` for each one of `from` that is no unit.
+    SmallVector<int64_t> target(from.size(), -1);
+    int64_t next = 0;
+    for (auto [i, extent] : llvm::enumerate(from)) {
+      if (extent == 1)
+        continue;
+      while (to[next] == 1)
+        ++next;
+      target[i] = next++;
+    }
+    SmallVector<int64_t> dims;
+    for (int64_t dim : inner.getDims())
+      dims.push_back(target[dim]);
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), inner.getX(), dims);
+    return success();
+  }
+};
+
+/// transpose(transpose(x)) → transpose(x); transpose(broadcast(x)) → broadcast(transpose(x)).
+struct MergeIntoTranspose : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+    if (auto inner = op.getX().getDefiningOp<TransposeOp>()) {
+      SmallVector<int64_t> permutation;
+      for (int64_t dim : op.getPermutation())
+        permutation.push_back(inner.getPermutation()[dim]);
+      Expr x(rewriter, op.getLoc(), inner.getX());
+      rewriter.replaceOp(op, transpose(x, permutation).get());
+      return success();
+    }
+    auto inner = op.getX().getDefiningOp<BroadcastOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "the operand is neither a transpose nor a broadcast");
+    // (dimension after the transpose, dimension of x), in ascending order.
+    SmallVector<std::pair<int64_t, int64_t>> moved;
+    for (auto [i, dim] : llvm::enumerate(inner.getDims()))
+      moved.emplace_back(llvm::find(op.getPermutation(), dim) - op.getPermutation().begin(), i);
+    llvm::sort(moved);
+    SmallVector<int64_t> dims, permutation;
+    for (auto [dim, source] : moved) {
+      dims.push_back(dim);
+      permutation.push_back(source);
+    }
+    Expr x = transpose(Expr(rewriter, op.getLoc(), inner.getX()), permutation);
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), x.get(), dims);
+    return success();
+  }
+};
+
+/// A transpose that keeps the order of all dimensions but units is a reshape.
+struct TransposeToReshape : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+    SmallVector<int64_t> order;
+    for (int64_t dim : op.getPermutation())
+      if (op.getX().getType().getDimSize(dim) != 1)
+        order.push_back(dim);
+    if (!llvm::is_sorted(order))
+      return rewriter.notifyMatchFailure(op, "elements change their order");
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getX());
+    return success();
+  }
+};
+} // namespace
+
+void lowtide::nn::addMovementPatterns(RewritePatternSet &patterns) {
+  patterns.add<MergeBroadcasts, DropUnitDimensions, BroadcastToReshape, ReshapeOfBroadcast, MergeIntoTranspose,
+               TransposeToReshape>(patterns.getContext());
+}
+
+void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
+  addArithmeticPatterns(patterns);
+  addMovementPatterns(patterns);
+  addContractionPatterns(patterns);
+}

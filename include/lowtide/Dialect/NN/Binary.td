@@ -12,7 +12,7 @@ def NN_MaxOp : NN_Binary<"max", "extremumGradient(a, b_, dy)", "extremumGradient
   let onnx = "Max";
   let body = [{ return b.max(a, b_, isUnsignedElement(getA())); }];
 }
-def NN_MinOp : NN_Binary<"min", "extremumGradient(b_, a, dy, true)", "extremumGradient(a, b_, dy, true)"> {
+def NN_MinOp : NN_Binary<"min", "extremumGradient(a, b_, dy, true)", "extremumGradient(b_, a, dy, true)"> {
   let summary = "the smaller; NaN if either is NaN";
   let onnx = "Min";
   let body = [{ return b.min(a, b_, isUnsignedElement(getA())); }];

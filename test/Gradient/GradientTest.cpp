@@ -1,0 +1,224 @@
+//===- GradientTest.cpp - derivatives against central differences -*- C++ -*-===//
+//
+// Every differentiable op at three shapes or more, broadcasts and size-1 dimensions among them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CentralDifferences.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "gtest/gtest.h"
+#include <cmath>
+
+using namespace lowtide;
+using namespace lowtide::test;
+using namespace lowtide::nn;
+
+namespace {
+
+/// An op under test: builds it from its inputs at the given shapes.
+struct Case {
+  const char *name;
+  std::vector<std::vector<Shape>> shapes; // per instance, per input
+  std::function<Expr(Workbench &, llvm::ArrayRef<Expr>)> build;
+  Range range = {};
+};
+
+class Gradient : public testing::TestWithParam<Case> {};
+
+TEST_P(Gradient, AgreesWithCentralDifferences) {
+  const Case &c = GetParam();
+  ASSERT_GE(c.shapes.size(), 3u);
+  unsigned seed = 1;
+  for (const std::vector<Shape> &shapes : c.shapes) {
+    Workbench bench(seed++);
+    std::vector<Expr> inputs;
+    for (const Shape &shape : shapes)
+      inputs.push_back(bench.input(shape, c.range));
+    Expr y = c.build(bench, inputs);
+    std::string error;
+    double worst = bench.worstError(y, inputs, error);
+    EXPECT_EQ(error, "") << c.name << ", instance " << seed - 1;
+    EXPECT_LE(worst, 2e-7) << c.name << ", instance " << seed - 1;
+  }
+}
+
+const std::vector<std::vector<Shape>> one = {{{2, 3}}, {{1, 4}}, {{}}};
+const std::vector<std::vector<Shape>> two = {{{2, 3}, {2, 3}}, {{1, 4}, {1, 4}}, {{}, {}}};
+
+Case unary(const char *name, Expr (*function)(Expr), Range range = {}) {
+  return {name, one, [=](Workbench &, auto in) { return function(in[0]); }, range};
+}
+Case binary(const char *name, Expr (*function)(Expr, Expr), Range range = {}) {
+  return {name, two, [=](Workbench &, auto in) { return function(in[0], in[1]); }, range};
+}
+Case power(const char *name, double exponent) {
+  return {name, one,
+          [=](Workbench &, auto in) { return nn::pow(in[0], in[0].like(exponent)); },
+          {0.3, 2.0}};
+}
+
+const Case elementwise[] = {
+    unary("neg", [](Expr x) { return -x; }), unary("abs", abs), unary("sign", sign), unary("floor", floor),
+    unary("ceil", ceil), unary("round", round), unary("exp", exp), unary("expm1", expm1), unary("log", log, {0.2, 3}),
+    unary("log1p", log1p, {-0.5, 2}), unary("sqrt", sqrt, {0.2, 3}), unary("rsqrt", rsqrt, {0.3, 3}),
+    unary("reciprocal", reciprocal, {0.4, 3}), unary("erf", erf), unary("sin", sin), unary("cos", cos),
+    unary("tan", tan, {-1, 1}), unary("asin", asin, {-0.8, 0.8}), unary("acos", acos, {-0.8, 0.8}), unary("atan", atan),
+    unary("sinh", sinh), unary("cosh", cosh), unary("tanh", tanh), unary("asinh", asinh),
+    unary("acosh", acosh, {1.3, 3}), unary("atanh", atanh, {-0.8, 0.8}), unary("relu", relu),
+    unary("sigmoid", sigmoid), unary("gelu", gelu), unary("gelu_tanh", geluTanh), unary("silu", silu),
+    unary("softplus", softplus, {-4, 4}), unary("elu", [](Expr x) { return elu(x, 0.7); }),
+    binary("add", [](Expr a, Expr b) { return a + b; }), binary("sub", [](Expr a, Expr b) { return a - b; }),
+    binary("mul", [](Expr a, Expr b) { return a * b; }), binary("div", [](Expr a, Expr b) { return a / b; }, {0.4, 2}),
+    binary("max", [](Expr a, Expr b) { return max(a, b); }), binary("min", [](Expr a, Expr b) { return min(a, b); }),
+    binary("pow", [](Expr a, Expr b) { return pow(a, b); }, {0.3, 2}), power("pow_2", 2), power("pow_half", 0.5),
+    power("pow_0", 0), power("pow_1", 1), power("pow_minus_1", -1), power("pow_3_7", 3.7),
+    binary("rem", rem, {1.05, 1.9}), binary("mod", mod, {1.05, 1.9}),
+    {"rem_several", one, [](Workbench &b, auto in) { return rem(b.input(in[0].shape(), {2, 5}), in[0]); }, {0.9, 1.3}},
+    {"mod_negative", one, [](Workbench &b, auto in) { return mod(b.input(in[0].shape(), {-5, -2}), in[0]); }, {0.9, 1.3}},
+    {"select", two, [](Workbench &, auto in) { return select(greater(in[0], in[1]), in[0], in[1]); }},
+    {"cast", one,
+     [](Workbench &b, auto in) {
+       return in[0].with(CastOp::create(b.builder, in[0].getLoc(), in[0].type(), in[0].get()).getY());
+     }},
+};
+
+const Case movement[] = {
+    {"broadcast", {{{3}}, {{1, 3}}, {{}}, {{2, 1}}},
+     [](Workbench &, auto in) {
+       return in[0].rank() == 2 ? broadcast(in[0], {2, 4, 3}, in[0].dim(0) == 1 ? Shape{1, 2} : Shape{0, 1})
+              : in[0].rank() == 1 ? broadcast(in[0], {2, 3}, {1}) : broadcast(in[0], {2, 2}, {});
+     }},
+    {"reshape", {{{2, 3}}, {{1, 6}}, {{6, 1}}}, [](Workbench &, auto in) { return reshape(in[0], {3, 2}); }},
+    {"transpose", {{{2, 3, 2}}, {{1, 3, 2}}, {{2, 1, 1}}}, [](Workbench &, auto in) { return transpose(in[0], {2, 0, 1}); }},
+    {"slice", {{{5, 3}}, {{6, 3}}, {{7, 4}}}, [](Workbench &, auto in) { return slice(in[0], {1, 0}, {2, 3}, {2, 1}); }},
+    {"pad", {{{2, 3}}, {{1, 3}}, {{1, 1}}}, [](Workbench &, auto in) { return pad(in[0], {1, 0}, {0, 2}, {2, 1}, 3.0); }},
+    {"reverse", {{{2, 3}}, {{1, 3}}, {{4, 1}}}, [](Workbench &, auto in) { return reverse(in[0], {0, 1}); }},
+    {"concat", {{{2, 3}, {2, 1}}, {{1, 3}, {1, 3}}, {{2, 1}, {2, 4}}}, [](Workbench &, auto in) { return concat(in, 1); }},
+    {"gather", {{{4, 2}}, {{4, 1}}, {{5, 3}}},
+     [](Workbench &b, auto in) { return gather(in[0], b.indices({2, 2}, {3, 0, 3, 1}), 0); }},
+    {"gather_last", {{{2, 4}}, {{1, 4}}, {{3, 2, 4}}},
+     [](Workbench &b, auto in) { return gather(in[0], b.indices({3}, {3, 0, 3}), in[0].rank() - 1); }},
+    {"gather_elements", {{{4, 2}}, {{4, 3}}, {{5, 2}}},
+     [](Workbench &b, auto in) { return gatherElements(in[0], b.indices({3, 2}, {3, 0, 3, 1, 2, 2}), 0); }},
+    {"scatter_add", {{{2, 2, 3}}, {{2, 2, 1}}, {{2, 2}}},
+     [](Workbench &b, auto in) {
+       Shape shape{4};
+       shape.append(in[0].shape().begin() + 2, in[0].shape().end());
+       return scatterAdd(b.indices({2, 2}, {3, 0, 3, 1}), in[0], shape, 0);
+     }},
+    {"scatter_elements_add", {{{3, 2}}, {{3, 2}}, {{3, 2}}},
+     [](Workbench &b, auto in) {
+       return scatterElementsAdd(b.indices({3, 2}, {3, 0, 3, 1, 2, 2}), in[0], {4, 2}, 0);
+     }},
+};
+
+const Case reductions[] = {
+    {"reduce_sum", {{{2, 3}}, {{2, 1}}, {{1, 3}}}, [](Workbench &, auto in) { return sum(in[0], 1); }},
+    {"reduce_max", {{{2, 3}}, {{2, 1}}, {{1, 3}}}, [](Workbench &, auto in) { return maximum(in[0], 1); }},
+    {"reduce_min", {{{2, 3}}, {{2, 1}}, {{1, 3}}}, [](Workbench &, auto in) { return minimum(in[0], {0, 1}); }},
+    {"reduce_prod", {{{2, 3}}, {{2, 1}}, {{1, 3}}}, [](Workbench &, auto in) { return product(in[0], 1); }},
+    {"cumsum", {{{2, 4}}, {{4, 1}}, {{1, 3}}}, [](Workbench &, auto in) { return cumsum(in[0], 1); }},
+    {"cumsum_reverse", {{{2, 4}}, {{4, 1}}, {{1, 3}}},
+     [](Workbench &, auto in) { return cumsum(in[0], 1, true, true); }},
+};
+
+std::vector<std::vector<Shape>> dotShapes(bool ta, bool tb) {
+  std::vector<std::vector<Shape>> shapes;
+  struct { Shape batch; int64_t m, n, k; } sizes[] = {{{}, 2, 3, 4}, {{2}, 1, 2, 3}, {{1, 2}, 2, 1, 1}};
+  for (auto [batch, m, n, k] : sizes) {
+    Shape a(batch), b(batch);
+    a.append({ta ? k : m, ta ? m : k});
+    b.append({tb ? n : k, tb ? k : n});
+    shapes.push_back({a, b});
+  }
+  return shapes;
+}
+Case dotCase(const char *name, bool ta, bool tb) {
+  return {name, dotShapes(ta, tb), [=](Workbench &, auto in) { return dot(in[0], in[1], ta, tb); }};
+}
+
+const Window plain = {{1, 1}, {0, 0}, {0, 0}, {1, 1}}, padded = {{2, 1}, {1, 0}, {1, 1}, {1, 2}};
+Case convolution(const char *name, const Window &window, int64_t groups) {
+  return {name,
+          {{{1, 2 * groups, 4, 4}, {groups, 2, 2, 2}}, {{2, groups, 3, 3}, {2 * groups, 1, 1, 2}},
+           {{1, groups, 3, 4}, {groups, 1, 3, 1}}},
+          [=](Workbench &, auto in) { return conv(in[0], in[1], window, groups); }};
+}
+
+const Case contractions[] = {
+    dotCase("dot", false, false), dotCase("dot_ta", true, false), dotCase("dot_tb", false, true),
+    dotCase("dot_ta_tb", true, true),
+    convolution("conv", plain, 1), convolution("conv_padded", padded, 1), convolution("conv_groups", padded, 2),
+    {"conv_1d", {{{1, 2, 5}, {2, 2, 3}}, {{2, 1, 4}, {1, 1, 1}}, {{1, 1, 3}, {2, 1, 3}}},
+     [](Workbench &, auto in) { return conv(in[0], in[1], Window::unit(1)); }},
+    {"conv_3d", {{{1, 1, 2, 3, 2}, {1, 1, 2, 2, 1}}, {{1, 1, 2, 2, 2}, {1, 1, 1, 1, 2}}, {{1, 1, 1, 1, 2}, {1, 1, 1, 1, 1}}},
+     [](Workbench &, auto in) { return conv(in[0], in[1], Window::unit(3)); }},
+    {"conv_input_grad", {{{1, 2, 2, 2}, {2, 1, 2, 2}}, {{1, 1, 2, 2}, {1, 2, 2, 2}}, {{2, 1, 2, 2}, {1, 1, 2, 2}}},
+     [](Workbench &, auto in) {
+       return convInputGrad(in[0], in[1], {in[0].dim(0), in[1].dim(1), 4, 3}, {{2, 1}, {0, 0}, {0, 0}, {1, 1}});
+     }},
+    {"conv_filter_grad", {{{1, 2, 4, 3}, {1, 2, 2, 2}}, {{2, 1, 4, 3}, {2, 1, 2, 2}}, {{1, 1, 4, 3}, {1, 1, 2, 2}}},
+     [](Workbench &, auto in) {
+       return convFilterGrad(in[0], in[1], {in[1].dim(1), in[0].dim(1), 2, 2}, {{2, 1}, {0, 0}, {0, 0}, {1, 1}});
+     }},
+};
+
+const std::vector<std::vector<Shape>> images = {{{1, 2, 4, 4}}, {{2, 1, 5, 4}}, {{1, 1, 3, 3}}};
+const Case poolings[] = {
+    {"max_pool", images, [](Workbench &, auto in) { return maxPool(in[0], {2, 2}, {{2, 2}, {0, 0}, {0, 0}, {1, 1}}); }},
+    {"max_pool_overlapping", images,
+     [](Workbench &, auto in) { return maxPool(in[0], {3, 2}, {{1, 2}, {1, 1}, {1, 0}, {1, 1}}); }},
+    {"avg_pool", images, [](Workbench &, auto in) { return avgPool(in[0], {2, 2}, {{2, 1}, {0, 0}, {0, 0}, {1, 1}}); }},
+    {"avg_pool_padded", images,
+     [](Workbench &, auto in) { return avgPool(in[0], {3, 2}, {{2, 1}, {1, 1}, {1, 0}, {1, 2}}); }},
+    {"avg_pool_count_pad", images,
+     [](Workbench &, auto in) { return avgPool(in[0], {3, 2}, {{2, 1}, {1, 1}, {1, 0}, {1, 1}}, true); }},
+    {"avg_pool_grad", {{{1, 2, 2, 3}}, {{2, 1, 2, 3}}, {{1, 1, 2, 3}}},
+     [](Workbench &b, auto in) {
+       auto type = mlir::RankedTensorType::get({in[0].dim(0), in[0].dim(1), 4, 4}, in[0].elementType());
+       auto attr = [&](llvm::ArrayRef<int64_t> values) { return b.builder.getDenseI64ArrayAttr(values); };
+       return in[0].with(AvgPoolGradOp::create(b.builder, in[0].getLoc(), type, in[0].get(), attr({2, 2}), attr({2, 1}),
+                                               attr({0, 0}), attr({0, 0}), attr({1, 1}), mlir::UnitAttr())
+                             .getDx());
+     }},
+};
+
+const Case composites[] = {
+    {"softmax", {{{2, 3}}, {{1, 4}}, {{2, 1}}}, [](Workbench &, auto in) { return softmax(in[0], 1); }},
+    {"softmax_first", {{{2, 3}}, {{1, 4}}, {{3, 1}}}, [](Workbench &, auto in) { return softmax(in[0], 0); }},
+    {"log_softmax", {{{2, 3}}, {{1, 4}}, {{2, 1}}}, [](Workbench &, auto in) { return logSoftmax(in[0], 1); }},
+    {"layer_norm", {{{2, 3}, {3}, {3}}, {{1, 4}, {4}, {4}}, {{2, 1, 3}, {3}, {3}}},
+     [](Workbench &, auto in) { return layerNorm(in[0], in[1], in[2], in[0].rank() - 1, 1e-2)[0]; }},
+    {"layer_norm_two_dims", {{{2, 2, 3}, {2, 3}, {2, 3}}, {{1, 1, 4}, {1, 4}, {1, 4}}, {{3, 2, 1}, {2, 1}, {2, 1}}},
+     [](Workbench &, auto in) { return layerNorm(in[0], in[1], in[2], 1, 1e-2)[0]; }},
+    {"rms_norm", {{{2, 3}, {3}}, {{1, 4}, {4}}, {{2, 1, 3}, {3}}},
+     [](Workbench &, auto in) { return rmsNorm(in[0], in[1], in[0].rank() - 1, 1e-2)[0]; }},
+    {"batch_norm", {{{3, 2}, {2}, {2}}, {{2, 1, 3}, {1}, {1}}, {{2, 2, 1, 2}, {2}, {2}}},
+     [](Workbench &, auto in) { return batchNorm(in[0], in[1], in[2], 1e-2)[0]; }},
+    {"softmax_cross_entropy", {{{2, 3}}, {{2, 4}}, {{2, 5}}},
+     [](Workbench &b, auto in) { return softmaxCrossEntropy(in[0], b.indices({2}, {2, 0}))[0]; }},
+    {"softmax_cross_entropy_weighted", {{{2, 3, 2}}, {{2, 4, 2}}, {{2, 3, 2}}},
+     [](Workbench &b, auto in) {
+       return softmaxCrossEntropy(in[0], b.indices({2, 2}, {2, -100, 1, 0}), b.input({in[0].dim(1)}), -100)[0];
+     }},
+    {"attention", {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}}, {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}},
+                   {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}}},
+     [](Workbench &, auto in) { return attention(in[0], in[1], in[2], {}, 0.6, false)[0]; }},
+    {"attention_causal", {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}}, {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}},
+                          {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}}},
+     [](Workbench &, auto in) { return attention(in[0], in[1], in[2], {}, 0.6, true)[0]; }},
+    {"attention_mask", {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}, {1, 1, 3, 3}},
+                        {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}, {1, 2, 1, 3}},
+                        {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}, {2, 1, 1, 2}}},
+     [](Workbench &, auto in) { return attention(in[0], in[1], in[2], in[3], 0.6, false)[0]; }},
+};
+
+std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Elementwise, Gradient, testing::ValuesIn(elementwise), nameOf);
+INSTANTIATE_TEST_SUITE_P(Movement, Gradient, testing::ValuesIn(movement), nameOf);
+INSTANTIATE_TEST_SUITE_P(Reductions, Gradient, testing::ValuesIn(reductions), nameOf);
+INSTANTIATE_TEST_SUITE_P(Contractions, Gradient, testing::ValuesIn(contractions), nameOf);
+INSTANTIATE_TEST_SUITE_P(Pooling, Gradient, testing::ValuesIn(poolings), nameOf);
+INSTANTIATE_TEST_SUITE_P(Composites, Gradient, testing::ValuesIn(composites), nameOf);
+
+} // namespace

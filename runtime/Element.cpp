@@ -41,7 +41,7 @@ uint16_t doubleToHalf(double value) {
   double fraction = std::frexp(magnitude, &exponent); // in [0.5, 1)
   int mantissa = static_cast<int>(std::nearbyint(std::ldexp(fraction, 11)));
   // A mantissa rounded up to 2048 carries into the exponent by itself.
-  return static_cast<uint16_t>(sign | (((exponent + 13) << 10) + mantissa - 1024));
+  return static_cast<uint16_t>(sign | (((exponent + 14) << 10) + mantissa - 1024));
 }
 
 uint16_t doubleToBrainFloat(double value) {

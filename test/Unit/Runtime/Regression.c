@@ -1,0 +1,32 @@
+// Kernels of the hand-written linear regression in Regression.h, as the compiler would generate them.
+#include <stdint.h>
+
+// reads: prediction [n], y [n]; writes: difference [n]; iteration space: n
+void subtract(void *const *args, int64_t begin, int64_t end) {
+  const float *a = args[0], *b = args[1];
+  float *d = args[2];
+  for (int64_t i = begin; i < end; ++i)
+    d[i] = a[i] - b[i];
+}
+
+// reads: difference [16]; writes: loss [1]; scratch: one float. One task.
+void mean_square(void *const *args, int64_t begin, int64_t end) {
+  const float *d = args[0];
+  float *loss = args[1], *scratch = args[2];
+  for (int64_t t = begin; t < end; ++t) {
+    *scratch = 0;
+    for (int64_t i = 0; i < 16; ++i)
+      *scratch += d[i] * d[i];
+    *loss = *scratch / 16;
+  }
+}
+
+// reads: w [n], gradient [n], m [n], lr [1]; writes: w, m in place
+void momentum(void *const *args, int64_t begin, int64_t end) {
+  const float *g = args[1], *lr = args[3];
+  float *w = args[4], *m = args[5];
+  for (int64_t i = begin; i < end; ++i) {
+    m[i] = 0.9f * m[i] + g[i] * (2.0f / 16);
+    w[i] -= *lr * m[i];
+  }
+}

@@ -1,0 +1,338 @@
+//===- VerifyTest.cpp - the verifier is itself put to the test -------------===//
+//
+// Plans that are right must pass; plans with one thing wrong must not. Streams are tried on small programs; the regression
+// plan is mutated field by field.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Regression.h"
+#include "runtime/Verify.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+using namespace lowtide;
+using namespace lowtide::rt;
+using namespace lowtide::rt::test;
+
+namespace {
+
+TEST(Verify, AcceptsWhatIsRight) {
+  VerifyReport report;
+  Status status = verifyPlan(regressionPlan(), &report);
+  EXPECT_TRUE(status.isOk()) << status.str();
+  ASSERT_EQ(report.entries.size(), 3u);
+  // The loss kernel: difference (64) and its scratch (512); prediction is dead by then.
+  EXPECT_EQ(report.entries[0].peakLiveBytes, 64u + 512u);
+  EXPECT_EQ(report.entries[0].instructions, 5u);
+}
+
+void refused(const std::function<void(plan::Plan &)> &change, const char *words) {
+  plan::Plan plan = regressionPlan();
+  change(plan);
+  Status status = verifyPlan(plan);
+  EXPECT_EQ(status.code(), StatusCode::VerifyFailed) << words;
+  EXPECT_NE(status.str().find(words), std::string::npos) << "got: " << status.str() << "\nwanted: " << words;
+}
+
+plan::Entry &train(plan::Plan &plan) { return *plan.mutable_entries(0); }
+plan::Launch &subtract(plan::Plan &plan) { return *train(plan).mutable_instructions(1)->mutable_launch(); }
+plan::Call &product(plan::Plan &plan) { return *train(plan).mutable_instructions(0)->mutable_call(); }
+
+TEST(Verify, RefusesBadArenas) {
+  refused([](plan::Plan &p) { p.mutable_arenas(0)->clear_kind(); }, "kind");
+  refused([](plan::Plan &p) { p.mutable_arenas(0)->set_alignment(48); }, "alignment 48");
+  refused([](plan::Plan &p) { p.mutable_arenas(0)->set_alignment(0); }, "alignment 0");
+  refused([](plan::Plan &p) { p.mutable_arenas(0)->set_image_bytes(33); }, "image");
+  refused([](plan::Plan &p) { p.mutable_arenas(1)->set_image_bytes(1); }, "image");
+  refused([](plan::Plan &p) { p.mutable_arenas(2)->set_bytes(uint64_t(1) << 47); }, "2^46");
+  refused(
+      [](plan::Plan &p) {
+        p.mutable_arenas(1)->set_bytes(uint64_t(1) << 46);
+        p.mutable_arenas(2)->set_bytes(uint64_t(1) << 46);
+      },
+      "together");
+  refused([](plan::Plan &p) { p.mutable_arenas(2)->set_bytes(639); }, "outside arena 'transient'");
+  refused([](plan::Plan &p) { p.mutable_arenas(0)->set_bytes(31); }, "");
+  refused(
+      [](plan::Plan &p) {
+        for (int i = 0; i < 70; ++i)
+          addArena(p, "more", plan::Arena::IO, 1);
+      },
+      "arenas");
+}
+
+TEST(Verify, RefusesBadKernelsAndLaunches) {
+  refused([](plan::Plan &p) { p.mutable_kernels(0)->clear_symbol(); }, "symbol");
+  refused([](plan::Plan &p) { p.mutable_kernels(0)->set_reads(3); }, "takes 3 + 1");
+  refused([](plan::Plan &p) { p.mutable_kernels(0)->set_writes(0); }, "takes 2 + 0");
+  refused([](plan::Plan &p) { p.mutable_kernels(1)->set_scratch_bytes(128); }, "scratch of 512");
+  refused([](plan::Plan &p) { p.mutable_kernels(1)->set_scratch_bytes(uint64_t(1) << 62); }, "scratch is too large");
+  refused([](plan::Plan &p) { p.set_threads_max(0); }, "threads_max");
+  refused([](plan::Plan &p) { p.set_threads_max(4); }, "scratch");
+  refused([](plan::Plan &p) { p.set_threads_max(5000); }, "5000");
+  refused([](plan::Plan &p) { subtract(p).set_kernel(3); }, "kernel 3");
+  refused([](plan::Plan &p) { subtract(p).set_grain(0); }, "grain 0");
+  refused([](plan::Plan &p) { subtract(p).set_extent(-1); }, "extent -1");
+  refused([](plan::Plan &p) { train(p).mutable_instructions(2)->mutable_launch()->mutable_scratch()->set_offset(64); },
+          "workspace overlaps");
+  refused([](plan::Plan &p) { train(p).mutable_instructions(2)->mutable_launch()->mutable_scratch()->set_arena(Io); },
+          "transient");
+  refused([](plan::Plan &p) { train(p).mutable_instructions(2)->mutable_launch()->mutable_scratch()->set_offset(100); },
+          "");
+}
+
+TEST(Verify, RefusesBadSlices) {
+  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_arena(4); }, "arena 4 does not exist");
+  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_offset(~uint64_t(0)); }, "outside");
+  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_bytes(~uint64_t(0)); }, "outside");
+  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_offset(4); }, "");
+  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_bytes(68); }, "");
+  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_value(8); }, "reads value 8");
+  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_value(0); }, "without a number");
+  refused([](plan::Plan &p) { subtract(p).mutable_writes(0)->set_value(0); }, "writes value number 0");
+  refused([](plan::Plan &p) { subtract(p).mutable_writes(0)->set_value(uint64_t(1) << 63); }, "value number");
+  refused([](plan::Plan &p) { subtract(p).mutable_writes(0)->set_offset(32); }, "without being the same range");
+  refused([](plan::Plan &p) { subtract(p).mutable_writes(0)->set_offset(68); }, "");
+  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_offset(64); }, "undefined");
+}
+
+TEST(Verify, RefusesBadBindings) {
+  auto binding = [](plan::Plan &p, const char *name) -> plan::Binding & {
+    for (plan::Binding &b : *train(p).mutable_bindings())
+      if (b.name() == name)
+        return b;
+    return *train(p).mutable_bindings(0);
+  };
+  refused([&](plan::Plan &p) { binding(p, "x").clear_name(); }, "name");
+  refused([&](plan::Plan &p) { binding(p, "x").set_name("y"); }, "twice");
+  refused([&](plan::Plan &p) { binding(p, "x").clear_kind(); }, "kind");
+  refused([&](plan::Plan &p) { binding(p, "x").clear_dtype(); }, "element type");
+  refused([&](plan::Plan &p) { binding(p, "x").set_dtype(plan::F64); }, "bytes");
+  refused([&](plan::Plan &p) { binding(p, "x").set_dims(0, -1); }, "negative");
+  refused([&](plan::Plan &p) { binding(p, "x").set_dims(0, INT64_MAX); }, "too large");
+  refused([&](plan::Plan &p) { binding(p, "x").set_batch_dim(2); }, "batch dimension");
+  refused([&](plan::Plan &p) { binding(p, "x").mutable_slice()->set_value(0); }, "value number 0");
+  refused([&](plan::Plan &p) { binding(p, "x").mutable_slice()->set_offset(513); }, "");
+  refused([&](plan::Plan &p) { binding(p, "x").set_from_image(true); }, "image");
+  refused([&](plan::Plan &p) { binding(p, "loss").set_final_value(0); }, "final");
+  refused([&](plan::Plan &p) { binding(p, "loss").set_final_value(77); }, "final value 77");
+  refused([&](plan::Plan &p) { binding(p, "w").set_final_value(3); }, "final value 3");
+  refused([&](plan::Plan &p) { binding(p, "w").set_kind(plan::Binding::CONSTANT); }, "constant");
+  refused([&](plan::Plan &p) { binding(p, "w.m").mutable_slice()->set_arena(Transient); }, "outlives");
+  refused([&](plan::Plan &p) { binding(p, "w.m").mutable_slice()->set_arena(Params); }, "");
+  refused([&](plan::Plan &p) { binding(p, "lr").set_kind(plan::Binding::STATE); }, "outlives");
+  refused([&](plan::Plan &p) {
+    for (int i = 0; i < 20; ++i)
+      binding(p, "x").add_dims(1);
+  }, "rank");
+  // The same parameter elsewhere in another entry.
+  refused([&](plan::Plan &p) {
+    p.mutable_arenas(0)->set_bytes(64);
+    binding(p, "w").mutable_slice()->set_offset(32);
+    binding(p, "w").set_from_image(false);
+  }, "elsewhere");
+}
+
+TEST(Verify, RefusesBadCalls) {
+  refused([](plan::Plan &p) { product(p).set_callee("fft"); }, "fft");
+  refused([](plan::Plan &p) { product(p).mutable_attributes(0)->set_i(17); }, "");
+  refused([](plan::Plan &p) { product(p).mutable_attributes(2)->set_i(9); }, "A has");
+  refused([](plan::Plan &p) { product(p).mutable_reads()->RemoveLast(); }, "takes 2 operands");
+  refused([](plan::Plan &p) { *product(p).add_writes() = product(p).writes(0); }, "one result");
+  refused([](plan::Plan &p) { set(product(p), "accumulate", 1); }, "takes 3 operands");
+  refused([](plan::Plan &p) { *product(p).mutable_writes(0) = slice(Io, 0, 64, 7); }, "");
+  refused([](plan::Plan &p) { *product(p).mutable_workspace() = slice(Params, 0, 0, 0), product(p).mutable_workspace()->set_bytes(8); }, "transient");
+}
+
+TEST(Verify, RefusesWhatOtherEntriesWouldLose) {
+  // eval overwrites the momentum that only train lists.
+  refused(
+      [](plan::Plan &p) {
+        plan::Entry &eval = *p.mutable_entries(2);
+        plan::Fill *fill = eval.add_instructions()->mutable_fill();
+        *fill->mutable_target() = slice(State, 0, 32, 50);
+        fill->set_pattern_bytes(4);
+      },
+      "'w.m', which this entry does not list");
+}
+
+TEST(Verify, RefusesBadStructure) {
+  refused([](plan::Plan &p) { p.clear_entries(); }, "0 entries");
+  refused([](plan::Plan &p) { train(p).set_name("eval"); }, "taken");
+  refused([](plan::Plan &p) { train(p).add_instructions(); }, "no known kind");
+  refused([](plan::Plan &p) { train(p).mutable_instructions(0)->set_stream(1); }, "stream 1");
+  refused([](plan::Plan &p) { train(p).set_streams(65); }, "65 streams");
+  refused([](plan::Plan &p) { train(p).set_batch(-1); }, "batch");
+  refused([](plan::Plan &p) { train(p).set_peak_live_bytes(1 << 20); }, "live bytes");
+  refused([](plan::Plan &p) { train(p).mutable_instructions()->SwapElements(0, 1); }, "undefined");
+  refused([](plan::Plan &p) { train(p).mutable_instructions()->DeleteSubrange(3, 1); }, "reads value 10");
+  refused([](plan::Plan &p) { *train(p).add_instructions() = train(p).instructions(0); }, "");
+  refused([](plan::Plan &p) { train(p).add_instructions()->mutable_repeat(); }, "repeats 0 times");
+  refused([](plan::Plan &p) { train(p).add_instructions()->mutable_record()->set_event(0); }, "event 0 of 0");
+  refused([](plan::Plan &p) { train(p).add_instructions()->mutable_wait()->set_event(0); }, "event 0 of 0");
+}
+
+/// A plan of fills and copies on several streams over one transient arena, checked by a metric at the end.
+class Streams {
+public:
+  Streams() {
+    addArena(plan_, "transient", plan::Arena::TRANSIENT, 256);
+    addArena(plan_, "io", plan::Arena::IO, 64);
+    plan_.add_entries();
+    entry()->set_name("train");
+    entry()->set_streams(3);
+    entry()->set_events(4);
+  }
+  Streams &fill(uint32_t stream, uint64_t offset, uint64_t value, uint32_t arena = 0) {
+    plan::Instruction *instruction = entry()->add_instructions();
+    instruction->set_stream(stream);
+    *instruction->mutable_fill()->mutable_target() = slice(arena, offset, 16, value);
+    instruction->mutable_fill()->set_pattern_bytes(4);
+    return *this;
+  }
+  Streams &copy(uint32_t stream, uint64_t from, uint64_t value, uint64_t to, uint64_t newValue, uint32_t arena = 0) {
+    plan::Instruction *instruction = entry()->add_instructions();
+    instruction->set_stream(stream);
+    *instruction->mutable_copy()->mutable_source() = slice(0, from, 16, value);
+    *instruction->mutable_copy()->mutable_target() = slice(arena, to, 16, newValue);
+    return *this;
+  }
+  Streams &record(uint32_t stream, uint32_t event) {
+    plan::Instruction *instruction = entry()->add_instructions();
+    instruction->set_stream(stream);
+    instruction->mutable_record()->set_event(event);
+    return *this;
+  }
+  Streams &wait(uint32_t stream, uint32_t event) {
+    plan::Instruction *instruction = entry()->add_instructions();
+    instruction->set_stream(stream);
+    instruction->mutable_wait()->set_event(event);
+    return *this;
+  }
+  Status verify() const { return verifyPlan(plan_); }
+
+  plan::Plan plan_;
+  plan::Entry *entry() { return plan_.mutable_entries(0); }
+};
+
+TEST(VerifyStreams, ReadsWaitForWrites) {
+  EXPECT_TRUE(Streams().fill(0, 0, 1).copy(0, 0, 1, 16, 2).verify().isOk());
+  EXPECT_FALSE(Streams().fill(0, 0, 1).copy(1, 0, 1, 16, 2).verify().isOk());
+  EXPECT_TRUE(Streams().fill(0, 0, 1).record(0, 0).wait(1, 0).copy(1, 0, 1, 16, 2).verify().isOk());
+  // The event was recorded before the write.
+  EXPECT_FALSE(Streams().record(0, 0).fill(0, 0, 1).wait(1, 0).copy(1, 0, 1, 16, 2).verify().isOk());
+  // Through a third stream.
+  EXPECT_TRUE(Streams().fill(0, 0, 1).record(0, 0).wait(2, 0).record(2, 1).wait(1, 1).copy(1, 0, 1, 16, 2).verify().isOk());
+  EXPECT_FALSE(Streams().fill(0, 0, 1).record(0, 0).record(2, 1).wait(2, 0).wait(1, 1).copy(1, 0, 1, 16, 2).verify().isOk());
+}
+
+TEST(VerifyStreams, WritesWaitForReadersAndWriters) {
+  // A reader on stream 1 may be pending when stream 0 writes again.
+  auto start = [] { return Streams().fill(0, 0, 1).record(0, 0).wait(1, 0).copy(1, 0, 1, 16, 2); };
+  EXPECT_FALSE(start().fill(0, 0, 3).verify().isOk());
+  EXPECT_TRUE(start().record(1, 1).wait(0, 1).fill(0, 0, 3).verify().isOk());
+  // Two writers without order.
+  EXPECT_FALSE(Streams().fill(0, 0, 1).fill(1, 0, 2).verify().isOk());
+  EXPECT_FALSE(Streams().fill(0, 0, 1).fill(1, 8, 2).verify().isOk());
+  EXPECT_TRUE(Streams().fill(0, 0, 1).fill(1, 16, 2).verify().isOk());
+}
+
+TEST(VerifyStreams, EventsAreRecordedOnceAndBeforeTheyAreAwaited) {
+  EXPECT_FALSE(Streams().wait(1, 0).verify().isOk());
+  EXPECT_FALSE(Streams().record(0, 0).record(0, 0).verify().isOk());
+  EXPECT_FALSE(Streams().record(0, 4).verify().isOk());
+}
+
+TEST(VerifyValues, PartsOfAValueMayComeFromSeveralWriters) {
+  Streams parts;
+  parts.fill(0, 0, 1).fill(0, 16, 1);
+  plan::Copy *copy = parts.entry()->add_instructions()->mutable_copy();
+  *copy->mutable_source() = slice(0, 8, 16, 1);
+  *copy->mutable_target() = slice(0, 64, 16, 2);
+  EXPECT_TRUE(parts.verify().isOk()) << parts.verify().str();
+  EXPECT_FALSE(Streams().fill(0, 0, 1).fill(0, 0, 1).verify().isOk());
+  EXPECT_FALSE(Streams().fill(0, 0, 1).fill(0, 8, 1).verify().isOk());
+  EXPECT_FALSE(Streams().fill(0, 0, 1).copy(0, 8, 1, 64, 2).verify().isOk());
+}
+
+TEST(VerifyValues, CopiesAndFillsAreFormed) {
+  Streams overlapping;
+  EXPECT_FALSE(overlapping.fill(0, 0, 1).copy(0, 0, 1, 8, 2).verify().isOk());
+  Streams lengths;
+  lengths.fill(0, 0, 1).copy(0, 0, 1, 16, 2);
+  lengths.entry()->mutable_instructions(1)->mutable_copy()->mutable_target()->set_bytes(8);
+  EXPECT_FALSE(lengths.verify().isOk());
+  for (uint32_t unit : {0u, 3u, 16u, 32u}) {
+    Streams pattern;
+    pattern.fill(0, 0, 1);
+    pattern.entry()->mutable_instructions(0)->mutable_fill()->set_pattern_bytes(unit);
+    EXPECT_FALSE(pattern.verify().isOk()) << unit;
+  }
+}
+
+TEST(VerifyRepeat, TheSecondRoundMustSeeWhatTheFirstSaw) {
+  auto repeated = [](uint64_t readValue, uint64_t writeValue, int64_t count) {
+    Streams program;
+    program.fill(0, 0, 1);
+    plan::Repeat *repeat = program.entry()->add_instructions()->mutable_repeat();
+    repeat->set_count(count);
+    plan::Copy *copy = repeat->add_body()->mutable_copy();
+    *copy->mutable_source() = slice(0, 0, 16, readValue);
+    *copy->mutable_target() = slice(0, 64, 16, 2);
+    plan::Copy *back = repeat->add_body()->mutable_copy();
+    *back->mutable_source() = slice(0, 64, 16, 2);
+    *back->mutable_target() = slice(0, 0, 16, writeValue);
+    return program.verify();
+  };
+  EXPECT_TRUE(repeated(1, 1, 5).isOk()) << repeated(1, 1, 5).str();
+  EXPECT_FALSE(repeated(1, 3, 5).isOk());
+  EXPECT_TRUE(repeated(1, 3, 1).isOk());
+}
+
+/// Every number in the plan moved by a little or a lot: what is accepted must still mean the same bytes.
+TEST(Verify, MutationsOfAllSlicesAreRefused) {
+  int refusedCount = 0, total = 0;
+  auto mutate = [&](const std::function<void(plan::Slice &)> &change) {
+    plan::Plan original = regressionPlan();
+    int slices = 0;
+    auto visit = [](plan::Plan &plan, int wanted, const std::function<void(plan::Slice &)> &apply) {
+      int at = 0;
+      for (plan::Instruction &instruction : *plan.mutable_entries(0)->mutable_instructions()) {
+        auto each = [&](plan::Slice *slice) {
+          if (at++ == wanted)
+            apply(*slice);
+        };
+        if (instruction.has_launch()) {
+          for (plan::Slice &slice : *instruction.mutable_launch()->mutable_reads())
+            each(&slice);
+          for (plan::Slice &slice : *instruction.mutable_launch()->mutable_writes())
+            each(&slice);
+        } else {
+          for (plan::Slice &slice : *instruction.mutable_call()->mutable_reads())
+            each(&slice);
+          for (plan::Slice &slice : *instruction.mutable_call()->mutable_writes())
+            each(&slice);
+        }
+      }
+      return at;
+    };
+    slices = visit(original, -1, change);
+    for (int i = 0; i < slices; ++i) {
+      plan::Plan mutant = original;
+      visit(mutant, i, change);
+      ++total;
+      refusedCount += !verifyPlan(mutant).isOk();
+    }
+  };
+  for (int64_t delta : {1, -1, 4, -4, 64, -64, 4096})
+    mutate([=](plan::Slice &s) { s.set_offset(s.offset() + static_cast<uint64_t>(delta)); });
+  mutate([](plan::Slice &s) { s.set_arena(s.arena() + 1); });
+  mutate([](plan::Slice &s) { s.set_value(s.value() + 100); });
+  mutate([](plan::Slice &s) { s.set_bytes(s.bytes() + 4096); });
+  // Moving the difference or the first gemm's result consistently is impossible by one slice alone: all are refused.
+  EXPECT_EQ(refusedCount, total);
+}
+
+} // namespace

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FusionGroups.h"
 #include "Passes.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
@@ -23,16 +24,13 @@ namespace {
 struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
   using NNClusterBase::NNClusterBase;
 
-  static bool isConstant(Operation *op) {
-    return op && op->hasTrait<OpTrait::ConstantLike>();
-  }
+  static bool isConstant(Operation *op) { return op && op->hasTrait<OpTrait::ConstantLike>(); }
 
   /// Whether generated code computes `op`.
   bool isGenerated(Operation *op) {
     if (!isa<ElementInterface>(op) || isConstant(op))
       return false;
-    if (auto facts = dyn_cast<FactsInterface>(op);
-        facts && facts.getFacts().aliasing == Aliasing::View)
+    if (auto facts = dyn_cast<FactsInterface>(op); facts && facts.getFacts().aliasing == Aliasing::View)
       return false;
     auto call = dyn_cast<LibraryCallInterface>(op);
     return !library || !call || call.getCallee().empty();
@@ -54,14 +52,12 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
           operands.insert(operand);
       }
       for (Value result : op->getResults())
-        if (llvm::any_of(result.getUsers(),
-                         [&](Operation *user) { return !members.count(user); }))
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.count(user); }))
           results.push_back(result);
     }
     ++numKernels;
     OpBuilder builder(ops.back());
-    auto kernel = nn::KernelOp::create(builder, ops.back()->getLoc(), emitter,
-                                       operands.getArrayRef(),
+    auto kernel = nn::KernelOp::create(builder, ops.back()->getLoc(), emitter, operands.getArrayRef(),
                                        TypeRange(ValueRange(results)));
     builder.setInsertionPointToEnd(kernel.getBlock());
     IRMapping mapping;
@@ -70,20 +66,27 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
       builder.clone(*constant, mapping);
     for (Operation *op : ops)
       builder.clone(*op, mapping);
-    SmallVector<Value> yielded = llvm::map_to_vector(
-        results, [&](Value result) { return mapping.lookup(result); });
+    SmallVector<Value> yielded = llvm::map_to_vector(results, [&](Value result) { return mapping.lookup(result); });
     nn::YieldOp::create(builder, kernel.getLoc(), yielded);
-    for (auto [result, replacement] :
-         llvm::zip_equal(results, kernel.getResults()))
-      result.replaceUsesWithIf(replacement, [&](OpOperand &use) {
-        return !members.count(use.getOwner());
-      });
+    for (auto [result, replacement] : llvm::zip_equal(results, kernel.getResults()))
+      result.replaceUsesWithIf(replacement, [&](OpOperand &use) { return !members.count(use.getOwner()); });
     for (Operation *op : llvm::reverse(ops))
       op->erase();
     return kernel;
   }
 
+  void fuse(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isGenerated(&op) && op.use_empty() && isPure(&op))
+        op.erase();
+    FusionGroups groups(block, [&](Operation *op) { return isGenerated(op); });
+    for (const FusionGroups::Group &group : groups.form())
+      wrap(group.ops, group.emitter);
+  }
+
   void runOnBlock(Block &block) {
+    if (strategy == "fuse")
+      fuse(block);
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (isGenerated(&op) && op.use_empty())
         op.erase();
@@ -107,6 +110,10 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
   }
 
   void runOnOperation() override {
+    if (strategy != "fuse" && strategy != "none") {
+      getOperation().emitError("unknown fusion strategy \"") << strategy << "\"; there are \"none\" and \"fuse\"";
+      return signalPassFailure();
+    }
     for (Block &block : getOperation().getFunctionBody())
       runOnBlock(block);
   }

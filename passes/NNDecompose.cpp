@@ -28,18 +28,15 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
   }
 
   /// Replaces one op; what its decomposition is made of is visited in turn.
-  LogicalResult decompose(DecomposableInterface op,
-                          SmallVectorImpl<Operation *> &worklist) {
+  LogicalResult decompose(DecomposableInterface op, SmallVectorImpl<Operation *> &worklist) {
     IRRewriter rewriter(op.getContext());
     rewriter.setInsertionPoint(op);
     Operation *before = op->getPrevNode();
     FailureOr<SmallVector<Value>> values = op.decompose(rewriter);
     if (failed(values))
       return op->emitError("cannot decompose ") << op->getName();
-    Operation *first =
-        before ? before->getNextNode() : &op->getBlock()->front();
-    for (Operation *made = first; made != op.getOperation();
-         made = made->getNextNode())
+    Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
+    for (Operation *made = first; made != op.getOperation(); made = made->getNextNode())
       worklist.push_back(made);
     rewriter.replaceOp(op, *values);
     ++numDecomposed;
@@ -48,13 +45,11 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
 
   void runOnOperation() override {
     SmallVector<Operation *> worklist;
-    getOperation()->walk(
-        [&](DecomposableInterface op) { worklist.push_back(op); });
+    getOperation()->walk([&](DecomposableInterface op) { worklist.push_back(op); });
     while (!worklist.empty()) {
       Operation *op = worklist.pop_back_val();
       auto decomposable = dyn_cast<DecomposableInterface>(op);
-      if (decomposable && !isLibraryCall(op) &&
-          failed(decompose(decomposable, worklist)))
+      if (decomposable && !isLibraryCall(op) && failed(decompose(decomposable, worklist)))
         return signalPassFailure();
     }
   }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "RegionEvaluator.h"
+#include "ReductionOrder.h"
 #include "lowtide/Dialect/NN/NN.h"
 
 namespace lowtide::codegen {
@@ -25,22 +25,45 @@ struct KernelContext {
   RegionEvaluator &evaluator;
 
   mlir::ValueRange getYielded() { return kernel.getYield().getOperands(); }
-  mlir::Value getResultPointer(unsigned i) {
-    return function.getPointer(kernel.getNumOperands() + i);
-  }
+  mlir::Value getResultPointer(unsigned i) { return function.getPointer(kernel.getNumOperands() + i); }
 };
 
 /// Whether all values have one number of elements (or a single one) and
 /// position i depends on position i only: then the kernel is one loop over
 /// positions, whatever the shape.
 bool isFlat(nn::KernelOp kernel);
+/// How many trailing dimensions of values of `shape` always travel together in the body: one position stands for them.
+unsigned countGluedDims(nn::KernelOp kernel, llvm::ArrayRef<int64_t> shape);
 
 /// Any body: a loop nest over the elements of each result. Iteration space:
 /// rows (positions, when flat).
 LaunchShape getLoopShape(nn::KernelOp kernel);
 void emitLoop(KernelContext &context);
 
-/// Per result, the operand that it may overwrite element by element, or -1.
-llvm::SmallVector<int> findInPlace(nn::KernelOp kernel);
+/// A body of values over one shape and its reductions over one set of dimensions (emitters "row" and "column").
+/// Dimensions of extent 1 are left out.
+struct StagedDomain {
+  llvm::SmallVector<int64_t> extents;
+  /// Dimensions that every reduction reduces.
+  llvm::SmallVector<int64_t> reduced, kept;
+  llvm::SmallVector<int64_t> keptExtents;
+  /// Kept elements of one row (trailing reductions: 1) or one tile of columns.
+  int64_t columns = 1, tile = 1;
+
+  ReductionShape getShape() const { return ReductionShape::get(extents, reduced); }
+
+  /// Fails, silently, when the body has another form.
+  static mlir::FailureOr<StagedDomain> get(nn::KernelOp kernel);
+};
+/// Extents without the ones that are 1.
+llvm::SmallVector<int64_t> dropUnitExtents(mlir::Value tensor);
+
+LaunchShape getStagedShape(nn::KernelOp kernel, const StagedDomain &domain);
+/// Fails, silently, when a reduction is needed in another row than its own. The function is unusable then.
+mlir::LogicalResult emitStaged(KernelContext &context, const StagedDomain &domain);
+
+/// Per result, the operand that it may overwrite element by element, or -1. In a staged kernel reductions may read such
+/// an operand too: they are finished before the results of their row are written.
+llvm::SmallVector<int> findInPlace(nn::KernelOp kernel, bool staged);
 
 } // namespace lowtide::codegen

@@ -18,26 +18,22 @@ using namespace lowtide;
 using namespace lowtide::codegen;
 
 void KernelModule::registerDialects(DialectRegistry &registry) {
-  registry
-      .insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
-              LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect>();
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+                  scf::SCFDialect>();
   registerTranslations(registry);
 }
 
-KernelModule::KernelModule(MLIRContext *context, CodegenOptions options)
-    : options(std::move(options)) {
+KernelModule::KernelModule(MLIRContext *context, CodegenOptions options) : options(std::move(options)) {
   DialectRegistry registry;
   registerDialects(registry);
   context->appendDialectRegistry(registry);
-  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
-                       func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
-                       scf::SCFDialect>();
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                       math::MathDialect, scf::SCFDialect>();
   module = ModuleOp::create(UnknownLoc::get(context));
 }
 
 static LogicalResult verifyBody(nn::KernelOp kernel) {
-  for (Type type : llvm::concat<const Type>(kernel.getOperandTypes(),
-                                            kernel.getResultTypes())) {
+  for (Type type : llvm::concat<const Type>(kernel.getOperandTypes(), kernel.getResultTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || !tensor.hasStaticShape())
       return kernel.emitError("kernel operands and results must be tensors of "
@@ -46,10 +42,9 @@ static LogicalResult verifyBody(nn::KernelOp kernel) {
   }
   for (Operation &op : kernel.getBlock()->without_terminator())
     if (!isa<ElementInterface>(op))
-      return op.emitError("cannot generate code: ")
-             << op.getName()
-             << " has no element description; run nn-decompose before kernels "
-                "are formed";
+      return op.emitError("cannot generate code: ") << op.getName()
+                                                    << " has no element description; run nn-decompose before kernels "
+                                                       "are formed";
   return success();
 }
 
@@ -70,43 +65,53 @@ FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
   if (failed(verifyBody(kernel)))
     return failure();
   KernelInfo info;
-  info.inPlace = findInPlace(kernel);
   info.description = describe(kernel);
-  LaunchShape launch = getLoopShape(kernel);
-  info.extent = launch.extent;
-  info.grain = launch.grain;
-  info.scratchBytes = launch.scratchBytes;
-
+  LaunchShape launch;
   unsigned numPointers = kernel.getNumOperands() + kernel.getNumResults();
-  SmallVector<bool> mayAlias(numPointers, false);
-  for (auto [result, operand] : llvm::enumerate(info.inPlace))
-    if (operand >= 0)
-      mayAlias[operand] = mayAlias[kernel.getNumOperands() + result] = true;
+  // Staged where the kernel asks for it and has the form; the loop emitter takes everything.
+  FailureOr<StagedDomain> domain = failure();
+  if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
+    domain = StagedDomain::get(kernel);
 
-  auto emit = [&](ModuleOp target, StringRef name) {
+  auto emit = [&](ModuleOp target, StringRef name) -> FailureOr<func::FuncOp> {
+    launch = succeeded(domain) ? getStagedShape(kernel, *domain) : getLoopShape(kernel);
+    info.inPlace = findInPlace(kernel, succeeded(domain));
+    SmallVector<bool> mayAlias(numPointers, false);
+    for (auto [result, operand] : llvm::enumerate(info.inPlace))
+      if (operand >= 0)
+        mayAlias[operand] = mayAlias[kernel.getNumOperands() + result] = true;
     KernelFunction function(target, name, mayAlias, launch.scratchBytes > 0);
     RegionEvaluator evaluator(function);
-    for (auto [i, argument] :
-         llvm::enumerate(kernel.getBlock()->getArguments()))
+    for (auto [i, argument] : llvm::enumerate(kernel.getBlock()->getArguments()))
       evaluator.bindArray(argument, function.getPointer(i));
     KernelContext context{kernel, function, evaluator};
-    emitLoop(context);
+    if (succeeded(domain)) {
+      if (failed(emitStaged(context, *domain)))
+        return failure();
+    } else {
+      emitLoop(context);
+    }
     return function.function;
   };
 
-  // Equal text, equal code. The trial lives in a module of its own, so that
-  // constants are part of its text.
+  // Equal text, equal code. The trial lives in a module of its own, so that constants are part of its text.
   OwningOpRef<ModuleOp> trial = ModuleOp::create(module->getLoc());
-  emit(*trial, "kernel");
+  if (failed(emit(*trial, "kernel"))) {
+    domain = failure();
+    trial = ModuleOp::create(module->getLoc());
+    (void)emit(*trial, "kernel");
+  }
   std::string text;
   llvm::raw_string_ostream(text) << *trial;
   std::string &symbol = symbols[text];
   if (symbol.empty()) {
     symbol = (kernel.getEmitter() + "_" + Twine(symbols.size() - 1)).str();
-    func::FuncOp body = emit(*module, symbol + ".body");
-    addEntryPoint(*module, symbol, body,
-                  numPointers + (launch.scratchBytes > 0));
+    FailureOr<func::FuncOp> body = emit(*module, symbol + ".body");
+    addEntryPoint(*module, symbol, *body, numPointers + (launch.scratchBytes > 0));
   }
+  info.extent = launch.extent;
+  info.grain = launch.grain;
+  info.scratchBytes = launch.scratchBytes;
   info.symbol = symbol;
   return info;
 }

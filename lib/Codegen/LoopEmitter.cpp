@@ -19,9 +19,7 @@ using namespace lowtide::codegen;
 /// beside the work.
 static constexpr int64_t kTaskElements = 8192;
 
-static RankedTensorType getType(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType());
-}
+static RankedTensorType getType(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
 
 bool codegen::isFlat(nn::KernelOp kernel) {
   int64_t count = 1;
@@ -29,26 +27,46 @@ bool codegen::isFlat(nn::KernelOp kernel) {
     count = std::max(count, getType(result).getNumElements());
   if (count == 1)
     return false;
-  auto fits = [&](Value tensor) {
-    return llvm::is_contained({int64_t(1), count},
-                              getType(tensor).getNumElements());
-  };
+  auto fits = [&](Value tensor) { return llvm::is_contained({int64_t(1), count}, getType(tensor).getNumElements()); };
   if (!llvm::all_of(kernel.getBlock()->getArguments(), fits) ||
-      llvm::any_of(kernel.getYield().getOperands(), [&](Value result) {
-        return getType(result).getNumElements() != count;
-      }))
+      llvm::any_of(kernel.getYield().getOperands(),
+                   [&](Value result) { return getType(result).getNumElements() != count; }))
     return false;
-  return llvm::all_of(
-      kernel.getBlock()->without_terminator(), [&](Operation &op) {
-        if (!llvm::all_of(op.getResults(), fits))
-          return false;
-        DenseElementsAttr constant;
-        if (matchPattern(&op, m_Constant(&constant)))
-          return constant.isSplat();
-        return op.hasTrait<OpTrait::Elementwise>() || isa<nn::ReshapeOp>(op) ||
-               (isa<nn::BroadcastOp>(op) &&
-                getType(op.getOperand(0)).getNumElements() == 1);
-      });
+  return llvm::all_of(kernel.getBlock()->without_terminator(), [&](Operation &op) {
+    if (!llvm::all_of(op.getResults(), fits))
+      return false;
+    DenseElementsAttr constant;
+    if (matchPattern(&op, m_Constant(&constant)))
+      return constant.isSplat();
+    return op.hasTrait<OpTrait::Elementwise>() || isa<nn::ReshapeOp>(op) ||
+           (isa<nn::BroadcastOp>(op) && getType(op.getOperand(0)).getNumElements() == 1);
+  });
+}
+
+unsigned codegen::countGluedDims(nn::KernelOp kernel, ArrayRef<int64_t> shape) {
+  auto isGlued = [&](unsigned d) {
+    if (shape[d] == 1 || shape[d + 1] == 1)
+      return true;
+    return llvm::all_of(kernel.getBlock()->without_terminator(), [&](Operation &op) {
+      if (op.hasTrait<OpTrait::Elementwise>() || op.hasTrait<OpTrait::ConstantLike>())
+        return true;
+      auto broadcast = dyn_cast<nn::BroadcastOp>(op);
+      if (!broadcast)
+        return false;
+      if (getType(broadcast.getX()).getNumElements() == 1)
+        return true;
+      auto reads = [&](int64_t dim) {
+        auto found = llvm::find(broadcast.getDims(), dim);
+        return found != broadcast.getDims().end() &&
+               getType(broadcast.getX()).getDimSize(found - broadcast.getDims().begin()) != 1;
+      };
+      return getType(broadcast.getY()).getShape() == shape && reads(d) == reads(d + 1);
+    });
+  };
+  unsigned count = shape.empty() ? 0 : 1;
+  while (count < shape.size() && isGlued(shape.size() - count - 1))
+    ++count;
+  return count;
 }
 
 namespace {
@@ -56,6 +74,8 @@ namespace {
 struct Nest {
   SmallVector<int64_t> shape;
   SmallVector<unsigned> results;
+  /// Trailing dimensions that make up the vectorized loop; the leading ones are the rows.
+  unsigned numInner = 0;
   int64_t rows = 1, inner = 1;
 };
 } // namespace
@@ -71,14 +91,20 @@ static SmallVector<Nest> getNests(nn::KernelOp kernel) {
     Nest &nest = nests[builder.getI64ArrayAttr(shape)];
     nest.results.push_back(i);
     nest.shape = shape;
-    nest.inner = flat || shape.empty() ? 1 : shape.back();
-    nest.rows = flat ? shape[0] : 1;
-    if (!flat && !shape.empty())
-      for (int64_t extent : ArrayRef(shape).drop_back())
-        nest.rows *= extent;
+    nest.numInner = flat ? 0 : countGluedDims(kernel, shape);
+    // All dimensions in one loop: its positions are the iteration space.
+    if (nest.numInner == shape.size())
+      nest.numInner = 0;
+    auto product = [](ArrayRef<int64_t> extents) {
+      int64_t count = 1;
+      for (int64_t extent : extents)
+        count *= extent;
+      return count;
+    };
+    nest.inner = product(ArrayRef(shape).take_back(nest.numInner));
+    nest.rows = product(ArrayRef(shape).drop_back(nest.numInner));
   }
-  return llvm::map_to_vector(nests.takeVector(),
-                             [](auto pair) { return pair.second; });
+  return llvm::map_to_vector(nests.takeVector(), [](auto pair) { return pair.second; });
 }
 
 LaunchShape codegen::getLoopShape(nn::KernelOp kernel) {
@@ -103,9 +129,7 @@ void codegen::emitLoop(KernelContext &context) {
     for (unsigned result : nest.results)
       scalars.push_back(evaluator.element(yielded[result], index));
     for (auto [result, scalar] : llvm::zip_equal(nest.results, scalars))
-      function.store(context.getResultPointer(result),
-                     getType(yielded[result]).getElementType(), position,
-                     scalar);
+      function.store(context.getResultPointer(result), getType(yielded[result]).getElementType(), position, scalar);
   };
 
   int64_t first = 0;
@@ -116,77 +140,28 @@ void codegen::emitLoop(KernelContext &context) {
       // The part of [begin, end) that lies in this nest's rows.
       OpBuilder &b = function.builder;
       auto clamp = [&](Value x) {
-        Value above =
-            arith::MaxSIOp::create(b, function.loc, x, function.index(first));
+        Value above = arith::MaxSIOp::create(b, function.loc, x, function.index(first));
         return function.min(above, function.index(first + nest.rows));
       };
       auto relative = [&](Value x) -> Value {
-        return arith::SubIOp::create(b, function.loc, clamp(x),
-                                     function.index(first));
+        return arith::SubIOp::create(b, function.loc, clamp(x), function.index(first));
       };
       lower = relative(lower);
       upper = relative(upper);
     }
     first += nest.rows;
-    if (evaluator.flat) {
-      evaluator.loop(lower, upper, 1, LoopKind::Parallel,
-                     [&](Value i) { storeAll(nest, i, i); });
-      continue;
-    }
+    ArrayRef<int64_t> shape(nest.shape);
     evaluator.loop(lower, upper, 1, LoopKind::Parallel, [&](Value row) {
-      if (nest.shape.empty())
-        return storeAll(nest, {}, row);
       SmallVector<Value> index =
-          function.delinearize(row, ArrayRef(nest.shape).drop_back());
+          evaluator.flat ? SmallVector<Value>{row} : function.delinearize(row, shape.drop_back(nest.numInner));
+      if (nest.numInner == 0)
+        return storeAll(nest, index, row);
       Value start = function.mul(row, function.index(nest.inner));
-      evaluator.loop(function.index(0), function.index(nest.inner), 1,
-                     LoopKind::Parallel, [&](Value i) {
-                       SmallVector<Value> full(index);
-                       full.push_back(i);
-                       storeAll(nest, full, function.add(start, i));
-                     });
+      evaluator.loop(function.index(0), function.index(nest.inner), 1, LoopKind::Parallel, [&](Value i) {
+        SmallVector<Value> full(index);
+        llvm::append_range(full, function.delinearize(i, shape.take_back(nest.numInner)));
+        storeAll(nest, full, function.add(start, i));
+      });
     });
   }
-}
-
-/// The yield operands that `argument` reaches through elementwise ops; none if
-/// anything else reads it.
-static SmallVector<unsigned> getPointwiseResults(Value argument) {
-  SmallVector<unsigned> reached;
-  SmallVector<Value> worklist{argument};
-  llvm::DenseSet<Value> seen;
-  while (!worklist.empty()) {
-    Value value = worklist.pop_back_val();
-    if (!seen.insert(value).second)
-      continue;
-    for (OpOperand &use : value.getUses()) {
-      if (isa<nn::YieldOp>(use.getOwner()))
-        reached.push_back(use.getOperandNumber());
-      else if (use.getOwner()->hasTrait<OpTrait::Elementwise>())
-        llvm::append_range(worklist, use.getOwner()->getResults());
-      else
-        return {};
-    }
-  }
-  llvm::sort(reached);
-  return reached;
-}
-
-SmallVector<int> codegen::findInPlace(nn::KernelOp kernel) {
-  SmallVector<int> inPlace(kernel.getNumResults(), -1);
-  for (BlockArgument argument : kernel.getBlock()->getArguments()) {
-    RankedTensorType type = getType(argument);
-    if (type.getNumElements() == 1 && kernel.getNumResults() > 1)
-      continue;
-    for (unsigned result : getPointwiseResults(argument)) {
-      RankedTensorType resultType = getType(kernel.getResult(result));
-      if (inPlace[result] < 0 && resultType.getShape() == type.getShape() &&
-          elementBytes(resultType.getElementType()) ==
-              elementBytes(type.getElementType())) {
-        inPlace[result] = argument.getArgNumber();
-        break;
-      }
-    }
-  }
-  return inPlace;
 }

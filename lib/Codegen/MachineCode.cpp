@@ -49,16 +49,14 @@ static LogicalResult lower(ModuleOp module) {
   return pm.run(module);
 }
 
-static std::unique_ptr<llvm::TargetMachine>
-createTargetMachine(ModuleOp module, const CodegenOptions &options) {
+static std::unique_ptr<llvm::TargetMachine> createTargetMachine(ModuleOp module, const CodegenOptions &options) {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
   llvm::Triple triple("x86_64-unknown-linux-gnu");
   std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) {
     module.emitError("cannot generate machine code: ") << error;
     return nullptr;
@@ -70,12 +68,10 @@ createTargetMachine(ModuleOp module, const CodegenOptions &options) {
   std::string cpu = options.isReference() ? "x86-64" : options.cpu;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple, cpu, "", targetOptions, llvm::Reloc::PIC_, std::nullopt,
-      options.isReference() ? llvm::CodeGenOptLevel::Less
-                            : llvm::CodeGenOptLevel::Aggressive));
+      options.isReference() ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Aggressive));
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     const CodegenOptions &options) {
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine, const CodegenOptions &options) {
   for (llvm::Function &function : module)
     if (!function.isDeclaration()) {
       function.addFnAttr("target-cpu", machine.getTargetCPU());
@@ -89,23 +85,20 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving =
-      !options.isReference();
+  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = !options.isReference();
   llvm::PassBuilder passes(&machine, tuning);
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(components);
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, components, modules);
-  auto level = options.isReference() ? llvm::OptimizationLevel::O1
-                                     : llvm::OptimizationLevel::O3;
+  auto level = options.isReference() ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O3;
   passes.buildPerModuleDefaultPipeline(level).run(module, modules);
 }
 
 /// Links one object file. The linker reads and writes files: they live in a
 /// temporary folder of their own.
-static FailureOr<std::vector<char>> linkObject(ModuleOp module,
-                                               StringRef object) {
+static FailureOr<std::vector<char>> linkObject(ModuleOp module, StringRef object) {
   auto linker = llvm::sys::findProgramByName("ld.lld-22");
   if (!linker)
     linker = llvm::sys::findProgramByName("ld.lld");
@@ -115,14 +108,11 @@ static FailureOr<std::vector<char>> linkObject(ModuleOp module,
     return failure();
   }
   SmallString<128> folder;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueDirectory("lowtide-link", folder)) {
-    module.emitError("cannot link kernels: cannot create a temporary folder: ")
-        << error.message();
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("lowtide-link", folder)) {
+    module.emitError("cannot link kernels: cannot create a temporary folder: ") << error.message();
     return failure();
   }
-  std::string input = (folder + "/kernels.o").str(),
-              output = (folder + "/kernels.so").str(),
+  std::string input = (folder + "/kernels.o").str(), output = (folder + "/kernels.so").str(),
               log = (folder + "/log").str();
   FailureOr<std::vector<char>> result = failure();
   std::error_code error;
@@ -132,25 +122,19 @@ static FailureOr<std::vector<char>> linkObject(ModuleOp module,
       file << object;
   }
   std::string message;
-  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log),
-                                          StringRef(log)};
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
   // Fixed names and no build id: equal kernels give equal bytes.
   if (error) {
-    module.emitError("cannot link kernels: cannot write ")
-        << input << ": " << error.message();
-  } else if (llvm::sys::ExecuteAndWait(
-                 *linker,
-                 {*linker, "-shared", "--build-id=none", "-z", "noexecstack",
-                  "--hash-style=gnu", "--soname=kernels.so", "--strip-debug",
-                  "-o", output, input},
-                 std::nullopt, redirects, /*SecondsToWait=*/0,
-                 /*MemoryLimit=*/0, &message)) {
+    module.emitError("cannot link kernels: cannot write ") << input << ": " << error.message();
+  } else if (llvm::sys::ExecuteAndWait(*linker,
+                                       {*linker, "-shared", "--build-id=none", "-z", "noexecstack", "--hash-style=gnu",
+                                        "--soname=kernels.so", "--strip-debug", "-o", output, input},
+                                       std::nullopt, redirects, /*SecondsToWait=*/0,
+                                       /*MemoryLimit=*/0, &message)) {
     auto text = llvm::MemoryBuffer::getFile(log);
-    module.emitError("cannot link kernels: ")
-        << (text ? (*text)->getBuffer() : StringRef(message));
+    module.emitError("cannot link kernels: ") << (text ? (*text)->getBuffer() : StringRef(message));
   } else if (auto file = llvm::MemoryBuffer::getFile(output)) {
-    result =
-        std::vector<char>((*file)->getBufferStart(), (*file)->getBufferEnd());
+    result = std::vector<char>((*file)->getBufferStart(), (*file)->getBufferEnd());
   } else {
     module.emitError("cannot link kernels: the linker wrote nothing");
   }
@@ -158,17 +142,14 @@ static FailureOr<std::vector<char>> linkObject(ModuleOp module,
   return result;
 }
 
-FailureOr<std::vector<char>>
-codegen::compileToSharedObject(ModuleOp module, const CodegenOptions &options) {
+FailureOr<std::vector<char>> codegen::compileToSharedObject(ModuleOp module, const CodegenOptions &options) {
   if (!options.isReference())
     expandMath(module);
-  std::unique_ptr<llvm::TargetMachine> machine =
-      createTargetMachine(module, options);
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module, options);
   if (!machine || failed(lower(module)))
     return failure();
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code =
-      translateModuleToLLVMIR(module, context, "kernels");
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context, "kernels");
   if (!code) {
     module.emitError("cannot translate kernels to LLVM IR");
     return failure();
@@ -184,8 +165,7 @@ codegen::compileToSharedObject(ModuleOp module, const CodegenOptions &options) {
   SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager emit;
-  if (machine->addPassesToEmitFile(emit, stream, nullptr,
-                                   llvm::CodeGenFileType::ObjectFile)) {
+  if (machine->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
     module.emitError("cannot write object code for this target");
     return failure();
   }

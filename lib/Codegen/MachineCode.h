@@ -16,8 +16,7 @@ void registerTranslations(mlir::DialectRegistry &registry);
 /// Lowers `module` in place and returns the bytes of a shared object that
 /// exports its public functions. Emits an error when LLVM lacks the CPU or the
 /// linker cannot be run.
-mlir::FailureOr<std::vector<char>>
-compileToSharedObject(mlir::ModuleOp module, const CodegenOptions &options);
+mlir::FailureOr<std::vector<char>> compileToSharedObject(mlir::ModuleOp module, const CodegenOptions &options);
 
 /// Rewrites f32 math functions into polynomials that vectorize
 /// (docs/rationale/kernels.md, "Functions").

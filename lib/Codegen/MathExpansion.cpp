@@ -17,10 +17,8 @@ using namespace lowtide::codegen;
 void codegen::expandMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   auto chosen = [](StringRef name) {
-    return llvm::is_contained({"math.exp", "math.log", "math.tanh", "math.erf",
-                               "math.log1p", "math.expm1", "math.sin",
-                               "math.cos"},
-                              name);
+    return llvm::is_contained(
+        {"math.exp", "math.log", "math.tanh", "math.erf", "math.log1p", "math.expm1", "math.sin", "math.cos"}, name);
   };
   populateMathPolynomialApproximationPatterns(patterns, chosen);
   (void)applyPatternsGreedily(module, std::move(patterns));

@@ -21,23 +21,17 @@ namespace {
 class OperandPuller : public ElementBuilder {
 public:
   OperandPuller(RegionEvaluator &evaluator, Operation *op)
-      : ElementBuilder(evaluator.function.builder, evaluator.function.loc),
-        evaluator(evaluator), op(op) {}
+      : ElementBuilder(evaluator.function.builder, evaluator.function.loc), evaluator(evaluator), op(op) {}
 
-  Value operand(unsigned number, ValueRange index) override {
-    return evaluator.element(op->getOperand(number), index);
-  }
+  Value operand(unsigned number, ValueRange index) override { return evaluator.element(op->getOperand(number), index); }
 
-  SmallVector<Value> loop(
-      ArrayRef<int64_t> extents, ValueRange initial,
-      function_ref<SmallVector<Value>(ElementBuilder &, ValueRange, ValueRange)>
-          body) override {
+  SmallVector<Value> loop(ArrayRef<int64_t> extents, ValueRange initial,
+                          function_ref<SmallVector<Value>(ElementBuilder &, ValueRange, ValueRange)> body) override {
     SmallVector<Value> index;
     return nest(extents, initial, index, body);
   }
 
-  Value guarded(Value condition, Type type,
-                function_ref<Value(ElementBuilder &)> then,
+  Value guarded(Value condition, Type type, function_ref<Value(ElementBuilder &)> then,
                 function_ref<Value(ElementBuilder &)> otherwise) override {
     if (auto constant = getConstantIntValue(condition))
       return *constant ? then(*this) : otherwise(*this);
@@ -48,28 +42,22 @@ public:
         scf::YieldOp::create(builder, loc, value);
       };
     };
-    return scf::IfOp::create(builder, loc, condition, branch(then),
-                             branch(otherwise))
-        .getResult(0);
+    return scf::IfOp::create(builder, loc, condition, branch(then), branch(otherwise)).getResult(0);
   }
 
 private:
-  SmallVector<Value> nest(
-      ArrayRef<int64_t> extents, ValueRange accumulators,
-      SmallVector<Value> &index,
-      function_ref<SmallVector<Value>(ElementBuilder &, ValueRange, ValueRange)>
-          body) {
+  SmallVector<Value> nest(ArrayRef<int64_t> extents, ValueRange accumulators, SmallVector<Value> &index,
+                          function_ref<SmallVector<Value>(ElementBuilder &, ValueRange, ValueRange)> body) {
     if (index.size() == extents.size())
       return body(*this, accumulators, index);
     KernelFunction &function = evaluator.function;
-    return evaluator.loop(
-        function.index(0), function.index(extents[index.size()]), 1,
-        LoopKind::Sequential, accumulators, [&](Value i, ValueRange inner) {
-          index.push_back(i);
-          SmallVector<Value> results = nest(extents, inner, index, body);
-          index.pop_back();
-          return results;
-        });
+    return evaluator.loop(function.index(0), function.index(extents[index.size()]), 1, LoopKind::Sequential,
+                          accumulators, [&](Value i, ValueRange inner) {
+                            index.push_back(i);
+                            SmallVector<Value> results = nest(extents, inner, index, body);
+                            index.pop_back();
+                            return results;
+                          });
   }
 
   RegionEvaluator &evaluator;
@@ -82,29 +70,59 @@ unsigned RegionEvaluator::number(Value value) {
     return found->second;
   unsigned result;
   if (auto constant = getConstantIntValue(value)) {
-    Key key{0, static_cast<uintptr_t>(*constant),
-            reinterpret_cast<uintptr_t>(value.getType().getAsOpaquePointer())};
+    Key key{0, static_cast<uintptr_t>(*constant), reinterpret_cast<uintptr_t>(value.getType().getAsOpaquePointer())};
     result = expressions.try_emplace(key, expressions.size()).first->second;
   } else if (Operation *op = value.getDefiningOp();
-             op && op->getNumResults() == 1 && op->getNumRegions() == 0 &&
-             isPure(op)) {
+             op && op->getNumResults() == 1 && op->getNumRegions() == 0 && isPure(op)) {
     Key key{1, reinterpret_cast<uintptr_t>(op->getName().getAsOpaquePointer()),
-            reinterpret_cast<uintptr_t>(
-                op->getAttrDictionary().getAsOpaquePointer()),
+            reinterpret_cast<uintptr_t>(op->getAttrDictionary().getAsOpaquePointer()),
             reinterpret_cast<uintptr_t>(value.getType().getAsOpaquePointer())};
     for (Value operand : op->getOperands())
       key.push_back(number(operand));
     result = expressions.try_emplace(key, expressions.size()).first->second;
   } else {
     result =
-        expressions
-            .try_emplace(
-                Key{2, reinterpret_cast<uintptr_t>(value.getAsOpaquePointer())},
-                expressions.size())
+        expressions.try_emplace(Key{2, reinterpret_cast<uintptr_t>(value.getAsOpaquePointer())}, expressions.size())
             .first->second;
   }
   numbers[value] = result;
   return result;
+}
+
+bool RegionEvaluator::isSameIndex(ValueRange a, ValueRange b) {
+  return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [&](auto pair) {
+           return number(std::get<0>(pair)) == number(std::get<1>(pair));
+         });
+}
+
+/// Index into the operand of a reshape. Dimensions that stay are passed on; only what is regrouped is computed.
+static SmallVector<Value> reshapeIndex(KernelFunction &function, ValueRange index, ArrayRef<int64_t> to,
+                                       ArrayRef<int64_t> from) {
+  SmallVector<Value> source;
+  size_t i = 0, j = 0;
+  while (i < to.size() || j < from.size()) {
+    // The smallest groups of dimensions with equal numbers of elements; dimensions of extent 1 stand alone.
+    if (j < from.size() && from[j] == 1) {
+      source.push_back(function.index(0));
+      ++j;
+      continue;
+    }
+    if (i < to.size() && to[i] == 1) {
+      ++i;
+      continue;
+    }
+    size_t firstTo = i, firstFrom = j;
+    int64_t countTo = to[i++], countFrom = from[j++];
+    while (countTo != countFrom) {
+      if (countTo < countFrom)
+        countTo *= to[i++];
+      else
+        countFrom *= from[j++];
+    }
+    Value linear = function.linearize(index.slice(firstTo, i - firstTo), to.slice(firstTo, i - firstTo));
+    llvm::append_range(source, function.delinearize(linear, from.slice(firstFrom, j - firstFrom)));
+  }
+  return source;
 }
 
 Value RegionEvaluator::element(Value tensor, ValueRange index) {
@@ -130,19 +148,19 @@ Value RegionEvaluator::compute(Value tensor, ValueRange index) {
   }
   if (auto reduction = dyn_cast<ReductionInterface>(op))
     return emitReduction(*this, reduction, index);
-  if (flat && !op->hasTrait<OpTrait::Elementwise>() &&
-      op->getNumOperands() == 1) {
+  if (flat && !op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1) {
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     if (type.getNumElements() != 1)
       return element(op->getOperand(0),
                      index); // the same elements under another shape
     // One value spread over the shape: its only element, whatever the position.
-    return element(op->getOperand(0),
-                   SmallVector<Value>(type.getRank(), function.index(0)));
+    return element(op->getOperand(0), SmallVector<Value>(type.getRank(), function.index(0)));
   }
+  if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
+    return element(reshape.getX(), reshapeIndex(function, index, reshape.getY().getType().getShape(),
+                                                reshape.getX().getType().getShape()));
   OperandPuller puller(*this, op);
-  return cast<ElementInterface>(op).emitElement(
-      puller, cast<OpResult>(tensor).getResultNumber(), index);
+  return cast<ElementInterface>(op).emitElement(puller, cast<OpResult>(tensor).getResultNumber(), index);
 }
 
 void RegionEvaluator::bind(Value tensor, Source source) {
@@ -156,27 +174,22 @@ void RegionEvaluator::bindArray(Value tensor, Value pointer) {
   auto type = cast<RankedTensorType>(tensor.getType());
   bind(tensor, [this, type, pointer](ValueRange index) {
     bool linear = flat && type.getNumElements() != 1;
-    Value offset =
-        linear ? index[0] : function.linearize(index, type.getShape());
+    Value offset = linear ? index[0] : function.linearize(index, type.getShape());
     return function.load(pointer, type.getElementType(), offset);
   });
 }
 
-SmallVector<Value> RegionEvaluator::loop(
-    Value lower, Value upper, int64_t step, LoopKind kind, ValueRange initial,
-    function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  return function.loop(lower, upper, step, kind, initial,
-                       [&](Value i, ValueRange accumulators) {
-                         Scope scope(*this);
-                         return body(i, accumulators);
-                       });
+SmallVector<Value> RegionEvaluator::loop(Value lower, Value upper, int64_t step, LoopKind kind, ValueRange initial,
+                                         function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  return function.loop(lower, upper, step, kind, initial, [&](Value i, ValueRange accumulators) {
+    Scope scope(*this);
+    return body(i, accumulators);
+  });
 }
 
-void RegionEvaluator::loop(Value lower, Value upper, int64_t step,
-                           LoopKind kind, function_ref<void(Value)> body) {
-  loop(lower, upper, step, kind, ValueRange(),
-       [&](Value i, ValueRange) -> SmallVector<Value> {
-         body(i);
-         return {};
-       });
+void RegionEvaluator::loop(Value lower, Value upper, int64_t step, LoopKind kind, function_ref<void(Value)> body) {
+  loop(lower, upper, step, kind, ValueRange(), [&](Value i, ValueRange) -> SmallVector<Value> {
+    body(i);
+    return {};
+  });
 }

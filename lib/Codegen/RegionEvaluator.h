@@ -21,9 +21,7 @@ public:
   /// Reads an element that is already there: a load, or a scalar.
   using Source = std::function<mlir::Value(mlir::ValueRange index)>;
 
-  explicit RegionEvaluator(KernelFunction &function) : function(function) {
-    scopes.emplace_back();
-  }
+  explicit RegionEvaluator(KernelFunction &function) : function(function) { scopes.emplace_back(); }
 
   KernelFunction &function;
 
@@ -36,6 +34,9 @@ public:
   void bindArray(mlir::Value tensor, mlir::Value pointer);
   bool isBound(mlir::Value tensor) const { return sources.count(tensor); }
 
+  /// Whether two indices are equal whenever they are executed, as far as their structure tells.
+  bool isSameIndex(mlir::ValueRange a, mlir::ValueRange b);
+
   /// In flat mode every index is one linear position, the same for all tensors:
   /// the kernel has one shape and ops that pass indices through.
   bool flat = false;
@@ -44,9 +45,7 @@ public:
   /// only. Loops and branches need one.
   class Scope {
   public:
-    explicit Scope(RegionEvaluator &evaluator) : evaluator(evaluator) {
-      evaluator.scopes.emplace_back();
-    }
+    explicit Scope(RegionEvaluator &evaluator) : evaluator(evaluator) { evaluator.scopes.emplace_back(); }
     ~Scope() { evaluator.scopes.pop_back(); }
     Scope(const Scope &) = delete;
 
@@ -56,11 +55,8 @@ public:
 
   /// KernelFunction::loop with a scope around the body.
   llvm::SmallVector<mlir::Value>
-  loop(mlir::Value lower, mlir::Value upper, int64_t step, LoopKind kind,
-       mlir::ValueRange initial,
-       llvm::function_ref<llvm::SmallVector<mlir::Value>(
-           mlir::Value i, mlir::ValueRange accumulators)>
-           body);
+  loop(mlir::Value lower, mlir::Value upper, int64_t step, LoopKind kind, mlir::ValueRange initial,
+       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value i, mlir::ValueRange accumulators)> body);
   void loop(mlir::Value lower, mlir::Value upper, int64_t step, LoopKind kind,
             llvm::function_ref<void(mlir::Value i)> body);
 

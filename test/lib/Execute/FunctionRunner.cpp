@@ -30,8 +30,7 @@ static Buffer allocate(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
   // Filled with a pattern that is a NaN in every float type: an element that
   // was not written shows.
-  return Buffer(type.getNumElements() * bytesOf(type.getElementType()),
-                static_cast<char>(0xff));
+  return Buffer(type.getNumElements() * bytesOf(type.getElementType()), static_cast<char>(0xff));
 }
 
 Buffer test::toBuffer(DenseElementsAttr elements) {
@@ -58,8 +57,7 @@ double test::readElement(const Buffer &buffer, Type type, uint64_t i) {
   uint64_t word = 0;
   std::memcpy(&word, buffer.data() + i * bytes, bytes);
   if (auto floatType = dyn_cast<FloatType>(type)) {
-    APFloat value(floatType.getFloatSemantics(),
-                  APInt(floatType.getWidth(), word));
+    APFloat value(floatType.getFloatSemantics(), APInt(floatType.getWidth(), word));
     bool lost;
     value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
     return value.convertToDouble();
@@ -67,33 +65,27 @@ double test::readElement(const Buffer &buffer, Type type, uint64_t i) {
   APInt value(type.getIntOrFloatBitWidth(), word, false,
               /*implicitTrunc=*/true);
   bool isUnsigned = type.isUnsignedInteger() || type.isInteger(1);
-  return isUnsigned ? static_cast<double>(value.getZExtValue())
-                    : static_cast<double>(value.getSExtValue());
+  return isUnsigned ? static_cast<double>(value.getZExtValue()) : static_cast<double>(value.getSExtValue());
 }
 
 static AttrTypeReplacer getWidener() {
   AttrTypeReplacer replacer;
-  replacer.addReplacement([](Float32Type type) -> Type {
-    return Float64Type::get(type.getContext());
+  replacer.addReplacement([](Float32Type type) -> Type { return Float64Type::get(type.getContext()); });
+  replacer.addReplacement([](DenseElementsAttr elements) -> std::optional<Attribute> {
+    if (!elements.getElementType().isF32())
+      return std::nullopt;
+    Type f64 = Float64Type::get(elements.getContext());
+    return elements.mapValues(f64, [](const APFloat &value) {
+      APFloat wide = value;
+      bool lost;
+      wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
+      return wide.bitcastToAPInt();
+    });
   });
-  replacer.addReplacement(
-      [](DenseElementsAttr elements) -> std::optional<Attribute> {
-        if (!elements.getElementType().isF32())
-          return std::nullopt;
-        Type f64 = Float64Type::get(elements.getContext());
-        return elements.mapValues(f64, [](const APFloat &value) {
-          APFloat wide = value;
-          bool lost;
-          wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                       &lost);
-          return wide.bitcastToAPInt();
-        });
-      });
   replacer.addReplacement([](FloatAttr attribute) -> std::optional<Attribute> {
     if (!attribute.getType().isF32())
       return std::nullopt;
-    return FloatAttr::get(Float64Type::get(attribute.getContext()),
-                          attribute.getValueAsDouble());
+    return FloatAttr::get(Float64Type::get(attribute.getContext()), attribute.getValueAsDouble());
   });
   return replacer;
 }
@@ -109,8 +101,7 @@ class Library {
 public:
   explicit Library(ArrayRef<char> image) {
     int file = memfd_create("kernels", 0);
-    if (file < 0 || write(file, image.data(), image.size()) !=
-                        static_cast<ssize_t>(image.size()))
+    if (file < 0 || write(file, image.data(), image.size()) != static_cast<ssize_t>(image.size()))
       return;
     std::string path = "/proc/self/fd/" + std::to_string(file);
     handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -122,9 +113,7 @@ public:
   }
   bool isLoaded() const { return handle; }
   using Kernel = void (*)(void *const *, int64_t, int64_t);
-  Kernel find(const std::string &symbol) {
-    return reinterpret_cast<Kernel>(dlsym(handle, symbol.c_str()));
-  }
+  Kernel find(const std::string &symbol) { return reinterpret_cast<Kernel>(dlsym(handle, symbol.c_str())); }
 
 private:
   void *handle = nullptr;
@@ -132,31 +121,26 @@ private:
 } // namespace
 
 /// Runs one kernel over its iteration space, whole or grain by grain backwards.
-static SmallVector<Buffer>
-launch(Library::Kernel kernel, const codegen::KernelInfo &info, nn::KernelOp op,
-       ArrayRef<const Buffer *> operands, bool split) {
-  SmallVector<Buffer> results = llvm::map_to_vector(
-      op.getResults(), [](Value result) { return allocate(result); });
+static SmallVector<Buffer> launch(Library::Kernel kernel, const codegen::KernelInfo &info, nn::KernelOp op,
+                                  ArrayRef<const Buffer *> operands, bool split) {
+  SmallVector<Buffer> results = llvm::map_to_vector(op.getResults(), [](Value result) { return allocate(result); });
   Buffer scratch(info.scratchBytes + 64, static_cast<char>(0xff));
   SmallVector<void *> args;
   for (const Buffer *operand : operands)
     args.push_back(const_cast<char *>(operand->data()));
   for (Buffer &result : results)
     args.push_back(result.data());
-  args.push_back(reinterpret_cast<void *>(
-      (reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t(63)));
+  args.push_back(reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t(63)));
   if (!split) {
     kernel(args.data(), 0, info.extent);
     return results;
   }
-  for (int64_t begin = (info.extent - 1) / info.grain * info.grain; begin >= 0;
-       begin -= info.grain)
+  for (int64_t begin = (info.extent - 1) / info.grain * info.grain; begin >= 0; begin -= info.grain)
     kernel(args.data(), begin, std::min(begin + info.grain, info.extent));
   return results;
 }
 
-FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original,
-                                         ArrayRef<DenseElementsAttr> inputs,
+FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseElementsAttr> inputs,
                                          const RunOptions &options) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
   func::FuncOp function = original.clone();
@@ -194,11 +178,8 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original,
     return function.emitError("cannot load the kernels: ") << dlerror();
 
   DenseMap<Value, Buffer> buffers;
-  for (auto [argument, input] :
-       llvm::zip_equal(function.getArguments(), inputs)) {
-    auto widened = options.widen
-                       ? cast<DenseElementsAttr>(getWidener().replace(input))
-                       : input;
+  for (auto [argument, input] : llvm::zip_equal(function.getArguments(), inputs)) {
+    auto widened = options.widen ? cast<DenseElementsAttr>(getWidener().replace(input)) : input;
     buffers[argument] = toBuffer(widened);
   }
   for (Operation &op : function.getBody().front().without_terminator()) {
@@ -211,9 +192,8 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original,
     if (!kernel)
       return op.emitError("is neither kernel nor view");
     const codegen::KernelInfo &info = infos[kernel];
-    SmallVector<const Buffer *> operands = llvm::map_to_vector(
-        op.getOperands(),
-        [&](Value operand) -> const Buffer * { return &buffers[operand]; });
+    SmallVector<const Buffer *> operands =
+        llvm::map_to_vector(op.getOperands(), [&](Value operand) -> const Buffer * { return &buffers[operand]; });
     Library::Kernel code = library.find(info.symbol);
     if (!code)
       return op.emitError("has no symbol ") << info.symbol;

@@ -30,8 +30,7 @@ struct RunOptions {
 /// Each kernel is executed twice, whole and split into single grains from the
 /// last to the first; different bits are an error.
 mlir::FailureOr<llvm::SmallVector<Buffer>>
-run(mlir::func::FuncOp function, llvm::ArrayRef<mlir::DenseElementsAttr> inputs,
-    const RunOptions &options);
+run(mlir::func::FuncOp function, llvm::ArrayRef<mlir::DenseElementsAttr> inputs, const RunOptions &options);
 
 /// f64 for f32, also in shaped types and constants.
 mlir::Type widenType(mlir::Type type);

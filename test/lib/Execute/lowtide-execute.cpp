@@ -3,12 +3,15 @@
 // Runs every function of a file on the inputs that its arguments state and
 // compares its results with those that its result attributes state, on the
 // reference target in f64 (one scalar kernel per op) and on the CPU target
-// (fused, vectorized, types as written):
+// (fused, vectorized, types as written; and once more unfused, for equal bits):
 //
 //   func.func @case(%x: tensor<2xf32> {test.value = dense<[0.0, 1.0]> :
 //   tensor<2xf32>})
 //       -> (tensor<2xf32> {test.value = dense<[1.0, 2.718281828]> :
 //       tensor<2xf32>, test.tolerance = 1.0e-6}) { … }
+//
+// An argument without `test.value` gets pseudo-random elements: floats in [test.low, test.high) (default [-2, 2)),
+// integers in [test.low, test.high) (default [0, 8)).
 //
 // |result − expected| ≤ tolerance × max(1, |expected|); the default tolerance
 // is 1e-6, integers are exact. A result without `test.value` is compared
@@ -30,43 +33,58 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::test;
 
-static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional,
-                                            llvm::cl::desc("<file>"),
-                                            llvm::cl::init("-"));
-static llvm::cl::opt<std::string> cpu("cpu",
-                                      llvm::cl::desc("CPU of the fused run"),
-                                      llvm::cl::init("x86-64-v3"));
-static llvm::cl::opt<bool>
-    printResults("print-results",
-                 llvm::cl::desc("print what the CPU target computes"));
+static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc("<file>"), llvm::cl::init("-"));
+static llvm::cl::opt<std::string> cpu("cpu", llvm::cl::desc("CPU of the fused run"), llvm::cl::init("x86-64-v3"));
+static llvm::cl::opt<bool> printResults("print-results", llvm::cl::desc("print what the CPU target computes"));
 
 static bool agree(double value, double expected, double tolerance) {
   if (std::isnan(expected) || std::isinf(expected))
     return std::isnan(expected) ? std::isnan(value) : value == expected;
-  return std::abs(value - expected) <=
-         tolerance * std::max(1.0, std::abs(expected));
+  return std::abs(value - expected) <= tolerance * std::max(1.0, std::abs(expected));
 }
 
 /// Compares one result; reports the first wrong element.
-static LogicalResult compare(func::FuncOp function, unsigned result,
-                             StringRef run, const Buffer &actual,
-                             Type actualType, const Buffer &expected,
-                             Type expectedType) {
+static LogicalResult compare(func::FuncOp function, unsigned result, StringRef run, const Buffer &actual,
+                             Type actualType, const Buffer &expected, Type expectedType) {
   auto type = cast<RankedTensorType>(function.getResultTypes()[result]);
   double tolerance = isa<FloatType>(type.getElementType()) ? 1e-6 : 0;
-  if (auto stated =
-          function.getResultAttrOfType<FloatAttr>(result, "test.tolerance"))
+  if (auto stated = function.getResultAttrOfType<FloatAttr>(result, "test.tolerance"))
     tolerance = stated.getValueAsDouble();
   for (int64_t i = 0; i < type.getNumElements(); ++i) {
-    double value = readElement(actual, actualType, i),
-           wanted = readElement(expected, expectedType, i);
+    double value = readElement(actual, actualType, i), wanted = readElement(expected, expectedType, i);
     if (!agree(value, wanted, tolerance))
-      return function.emitError()
-             << run << ": result " << result << ", element " << i << " is "
-             << value << ", expected " << wanted << " (tolerance " << tolerance
-             << ")";
+      return function.emitError() << run << ": result " << result << ", element " << i << " is " << value
+                                  << ", expected " << wanted << " (tolerance " << tolerance << ")";
   }
   return success();
+}
+
+static DenseElementsAttr makeRandom(func::FuncOp function, unsigned argument) {
+  auto type = cast<RankedTensorType>(function.getArgumentTypes()[argument]);
+  bool isFloat = isa<FloatType>(type.getElementType());
+  auto bound = [&](StringRef name, double otherwise) {
+    auto stated = function.getArgAttr(argument, name);
+    if (auto real = dyn_cast_if_present<FloatAttr>(stated))
+      return real.getValueAsDouble();
+    if (auto integer = dyn_cast_if_present<IntegerAttr>(stated))
+      return static_cast<double>(integer.getInt());
+    return otherwise;
+  };
+  double low = bound("test.low", isFloat ? -2 : 0), high = bound("test.high", isFloat ? 2 : 8);
+  if (type.getElementType().isInteger(1))
+    high = 2;
+  uint64_t state = 0x9e3779b97f4a7c15ull * (argument + 1);
+  SmallVector<Attribute> elements;
+  Builder builder(function.getContext());
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    double value = low + (high - low) * static_cast<double>(state >> 40) / (1 << 24);
+    if (isFloat)
+      elements.push_back(builder.getFloatAttr(type.getElementType(), value));
+    else
+      elements.push_back(builder.getIntegerAttr(type.getElementType(), static_cast<int64_t>(std::floor(value))));
+  }
+  return DenseElementsAttr::get(type, elements);
 }
 
 static LogicalResult execute(func::FuncOp function) {
@@ -74,43 +92,32 @@ static LogicalResult execute(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto value = function.getArgAttrOfType<DenseElementsAttr>(i, "test.value");
     if (!value)
-      return function.emitError() << "argument " << i << " has no test.value";
+      value = makeRandom(function, i);
     if (value.getType() != function.getArgumentTypes()[i])
-      return function.emitError()
-             << "test.value of argument " << i << " has another type";
+      return function.emitError() << "test.value of argument " << i << " has another type";
     inputs.push_back(value);
   }
-  RunOptions reference{{"reference"}, "none", true},
-      fused{{cpu}, "fuse", false};
-  FailureOr<SmallVector<Buffer>> exact = run(function, inputs, reference),
-                                 actual = run(function, inputs, fused);
-  if (failed(exact) || failed(actual))
+  RunOptions reference{{"reference"}, "none", true}, fused{{cpu}, "fuse", false};
+  FailureOr<SmallVector<Buffer>> exact = run(function, inputs, reference), actual = run(function, inputs, fused);
+  // Fusion changes no bit.
+  RunOptions unfused{{cpu}, "none", false};
+  FailureOr<SmallVector<Buffer>> apart = run(function, inputs, unfused);
+  if (failed(exact) || failed(actual) || failed(apart))
     return failure();
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
-    Type type = cast<RankedTensorType>(function.getResultTypes()[i])
-                    .getElementType(),
-         wide = widenType(type);
+    Type type = cast<RankedTensorType>(function.getResultTypes()[i]).getElementType(), wide = widenType(type);
     if (printResults) {
       llvm::outs() << function.getName() << " result " << i << ":";
-      for (int64_t e = 0,
-                   n = cast<RankedTensorType>(function.getResultTypes()[i])
-                           .getNumElements();
-           e < n; ++e)
-        llvm::outs() << ' '
-                     << llvm::format("%.9g",
-                                     readElement((*actual)[i], type, e));
+      for (int64_t e = 0, n = cast<RankedTensorType>(function.getResultTypes()[i]).getNumElements(); e < n; ++e)
+        llvm::outs() << ' ' << llvm::format("%.9g", readElement((*actual)[i], type, e));
       llvm::outs() << '\n';
     }
-    if (auto value =
-            function.getResultAttrOfType<DenseElementsAttr>(i, "test.value")) {
+    if (auto value = function.getResultAttrOfType<DenseElementsAttr>(i, "test.value")) {
       Buffer expected = toBuffer(value);
-      if (failed(compare(function, i, "reference f64", (*exact)[i], wide,
-                         expected, type)) ||
-          failed(
-              compare(function, i, "cpu", (*actual)[i], type, expected, type)))
+      if (failed(compare(function, i, "reference f64", (*exact)[i], wide, expected, type)) ||
+          failed(compare(function, i, "cpu", (*actual)[i], type, expected, type)))
         return failure();
-    } else if (failed(compare(function, i, "cpu against reference",
-                              (*actual)[i], type, (*exact)[i], wide))) {
+    } else if (failed(compare(function, i, "cpu against reference", (*actual)[i], type, (*exact)[i], wide))) {
       return failure();
     }
   }
@@ -119,16 +126,14 @@ static LogicalResult execute(func::FuncOp function) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  llvm::cl::ParseCommandLineOptions(
-      argc, argv, "executes functions of nn ops on literal inputs\n");
+  llvm::cl::ParseCommandLineOptions(argc, argv, "executes functions of nn ops on literal inputs\n");
   DialectRegistry registry;
   registerAllDialects(registry);
   codegen::KernelModule::registerDialects(registry);
   MLIRContext context(registry);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler diagnostics(sources, &context);
-  OwningOpRef<ModuleOp> module =
-      parseSourceFile<ModuleOp>(inputFile, sources, ParserConfig(&context));
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputFile, sources, ParserConfig(&context));
   if (!module)
     return 1;
   unsigned failures = 0, count = 0;

@@ -1,0 +1,43 @@
+//===- StagedPlan.h - what a staged kernel does in which traversal -*- C++ -*-===//
+//
+// The analysis behind emitters "row" and "column"; writes no code.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Emitters.h"
+#include "ReductionOrder.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace lowtide::codegen {
+
+/// Reductions by level, and what is kept between their traversals.
+struct StagedPlan {
+  StagedPlan(nn::KernelOp kernel, const StagedDomain &domain) : kernel(kernel), domain(domain) {
+    findLevels();
+    findBuffers();
+  }
+
+  struct Buffer {
+    unsigned traversal; // that computes and stores it
+    int64_t elements;
+    uint64_t offset; // in the scratch
+  };
+
+  /// Traversal t computes these reductions; one more traversal writes the results.
+  llvm::SmallVector<llvm::SmallVector<ReductionInterface>> traversals;
+  llvm::MapVector<mlir::Value, Buffer> buffers;
+  /// 0: the buffers are on the stack.
+  uint64_t scratchBytes = 0;
+
+private:
+  unsigned levelOf(mlir::Value value);
+  void findLevels();
+  void findBuffers();
+
+  nn::KernelOp kernel;
+  const StagedDomain &domain;
+  llvm::DenseMap<mlir::Value, unsigned> levels;
+};
+
+} // namespace lowtide::codegen

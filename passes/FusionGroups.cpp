@@ -1,0 +1,366 @@
+//===- FusionGroups.cpp - which ops become one kernel -----------*- C++ -*-===//
+//
+// Greedy, deterministic producer-consumer fusion over the graph of groups.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FusionGroups.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <queue>
+
+using namespace mlir;
+using namespace lowtide;
+
+/// A kernel gets no more operands and results than this, nor more ops.
+static constexpr unsigned kMaxPointers = 28, kMaxOps = 200;
+/// A reduction over so many elements must leave so many tasks, or nothing is fused into it.
+static constexpr int64_t kSerialElements = 1 << 15, kMinTasks = 4, kTileColumns = 64;
+static constexpr unsigned kDearFlops = 8;
+
+static RankedTensorType getType(Value tensor) { return dyn_cast<RankedTensorType>(tensor.getType()); }
+
+static SmallVector<int64_t> dropUnits(Value tensor) {
+  SmallVector<int64_t> extents;
+  for (int64_t extent : getType(tensor).getShape())
+    if (extent != 1)
+      extents.push_back(extent);
+  return extents;
+}
+
+/// Dimensions of `tensor` listed in `dims`, in the numbering of dropUnits.
+static SmallVector<int64_t> dropUnitDims(Value tensor, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> result;
+  int64_t next = 0;
+  for (auto [d, extent] : llvm::enumerate(getType(tensor).getShape()))
+    if (extent != 1) {
+      if (llvm::is_contained(dims, static_cast<int64_t>(d)))
+        result.push_back(next);
+      ++next;
+    }
+  return result;
+}
+
+SmallVector<int64_t> FusionDomain::keptExtents() const {
+  SmallVector<int64_t> kept;
+  for (auto [d, extent] : llvm::enumerate(extents))
+    if (!llvm::is_contained(reduced, static_cast<int64_t>(d)))
+      kept.push_back(extent);
+  return kept;
+}
+
+static int64_t product(ArrayRef<int64_t> extents) {
+  int64_t count = 1;
+  for (int64_t extent : extents)
+    count *= extent;
+  return count;
+}
+
+/// Whether a fused reduction leaves enough tasks to share.
+static bool isParallelEnough(const FusionDomain &domain) {
+  if (domain.reduced.empty() || product(domain.extents) <= kSerialElements)
+    return true;
+  int64_t tasks = product(domain.keptExtents()), rank = domain.extents.size();
+  if (domain.reduced.back() != rank - 1)
+    tasks /= std::min(kTileColumns, domain.extents.back());
+  return tasks >= kMinTasks;
+}
+
+FusionGroups::FusionGroups(Block &block, function_ref<bool(Operation *)> isGenerated)
+    : block(block), isGenerated(isGenerated) {}
+
+bool FusionGroups::isUnitReshape(Operation *op) {
+  return isa<nn::ReshapeOp>(op) && dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
+}
+
+/// Cheaper to compute again than to read: repeated elements, and whatever is made of constants alone.
+bool FusionGroups::isCheap(Operation *op) {
+  if (op->hasTrait<OpTrait::ConstantLike>() || op->getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(op))
+    return false;
+  if (isUnitReshape(op) || isa<nn::BroadcastOp>(op))
+    return true;
+  auto facts = dyn_cast<FactsInterface>(op);
+  if (!facts || facts.getFacts().flopsPerElement >= kDearFlops || isa<ReductionInterface>(op) ||
+      facts.getFacts().family == OpFamily::Random)
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    Operation *producer = operand.getDefiningOp();
+    return producer &&
+           (producer->hasTrait<OpTrait::ConstantLike>() ||
+            (producer->getBlock() == op->getBlock() && isCheap(producer) && producer->getNumOperands() == 0) ||
+            (isCheap(producer) && llvm::all_of(producer->getOperands(), [](Value value) {
+               return value.getDefiningOp() && value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
+             })));
+  });
+}
+
+void FusionGroups::cloneCheapProducers() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!isCheap(&op))
+      continue;
+    llvm::SmallSetVector<Operation *, 8> readers;
+    for (Operation *user : op.getUsers())
+      if (user->getBlock() == &block && (isGenerated(user) || isCheap(user)))
+        readers.insert(user);
+    for (Operation *reader : readers) {
+      Operation *clone = op.clone();
+      clone->removeAttr("nn.materialize");
+      reader->getBlock()->getOperations().insert(reader->getIterator(), clone);
+      for (OpOperand &operand : reader->getOpOperands())
+        if (operand.get() == op.getResult(0))
+          operand.set(clone->getResult(0));
+    }
+    if (op.use_empty())
+      op.erase();
+  }
+}
+
+void FusionGroups::buildNodes() {
+  unsigned position = 0;
+  for (Operation &op : block)
+    positions[&op] = position++;
+  for (Operation &op : block) {
+    Node node;
+    node.ops = {&op};
+    node.first = node.last = positions[&op];
+    node.generated = isGenerated(&op);
+    node.fusable = node.generated;
+    if (node.generated) {
+      node.domain.extents = dropUnits(op.getResult(0));
+      for (Value result : op.getResults())
+        if (dropUnits(result) != node.domain.extents)
+          node.fusable = false;
+      if (auto reduction = dyn_cast<ReductionInterface>(op)) {
+        node.domain.extents = dropUnits(op.getOperand(0));
+        node.domain.reduced = dropUnitDims(op.getOperand(0), reduction.getReducedDims());
+      }
+      // What loops inside an element is not computed in another kernel's loop; a movement of the last dimension reads
+      // memory crosswise.
+      if (auto facts = dyn_cast<FactsInterface>(op)) {
+        OpFamily family = facts.getFacts().family;
+        if (llvm::is_contained({OpFamily::Contraction, OpFamily::Convolution, OpFamily::Pooling, OpFamily::Attention},
+                               family) ||
+            isa<ScatterInterface>(op))
+          node.fusable = false;
+      }
+      if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
+        int64_t rank = transpose.getPermutation().size();
+        if (rank && transpose.getPermutation().back() != rank - 1)
+          node.fusable = false;
+      }
+    }
+    owner[&op] = nodes.size();
+    nodes.push_back(std::move(node));
+  }
+}
+
+unsigned FusionGroups::nodeOf(Operation *op) { return owner.lookup(block.findAncestorOpInBlock(*op)); }
+
+/// Groups that read `node`'s results, ascending, without itself.
+SmallVector<unsigned> FusionGroups::consumersOf(unsigned node) {
+  SmallVector<unsigned> consumers;
+  for (Operation *op : nodes[node].ops)
+    for (Operation *user : op->getUsers())
+      if (unsigned consumer = nodeOf(user); consumer != node)
+        consumers.push_back(consumer);
+  llvm::sort(consumers);
+  consumers.erase(llvm::unique(consumers), consumers.end());
+  return consumers;
+}
+
+bool FusionGroups::hasPathThroughOthers(unsigned from, unsigned to) {
+  SmallVector<unsigned> worklist;
+  DenseSet<unsigned> seen{from};
+  for (unsigned consumer : consumersOf(from))
+    if (consumer != to && seen.insert(consumer).second)
+      worklist.push_back(consumer);
+  while (!worklist.empty()) {
+    unsigned node = worklist.pop_back_val();
+    if (nodes[node].first > nodes[to].last)
+      continue;
+    for (unsigned consumer : consumersOf(node)) {
+      if (consumer == to)
+        return true;
+      if (seen.insert(consumer).second)
+        worklist.push_back(consumer);
+    }
+  }
+  return false;
+}
+
+/// Whether `consumer` reads `value` at its own position in `domain`.
+bool FusionGroups::passesPositionwise(Value value, Operation *consumer, const FusionDomain &domain) {
+  if (consumer->hasTrait<OpTrait::Elementwise>() || isUnitReshape(consumer))
+    return true;
+  if (isa<ReductionInterface>(consumer))
+    return dropUnits(value) == domain.extents;
+  auto broadcast = dyn_cast<nn::BroadcastOp>(consumer);
+  if (!broadcast || domain.reduced.empty())
+    return false;
+  // From the kept dimensions back to all.
+  if (dropUnits(value) != domain.keptExtents() || dropUnits(broadcast.getY()) != domain.extents)
+    return false;
+  SmallVector<int64_t> read;
+  for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
+    if (getType(value).getDimSize(i) != 1)
+      read.push_back(dim);
+  SmallVector<int64_t> dims = dropUnitDims(broadcast.getY(), read);
+  return llvm::none_of(dims, [&](int64_t d) { return llvm::is_contained(domain.reduced, d); });
+}
+
+bool FusionGroups::edgesAgree(unsigned producer, unsigned consumer, const FusionDomain &domain) {
+  for (Operation *op : nodes[consumer].ops)
+    for (Value operand : op->getOperands())
+      if (Operation *source = operand.getDefiningOp(); source && owner.lookup(source) == producer &&
+                                                       positions.count(source) &&
+                                                       !passesPositionwise(operand, op, domain))
+        return false;
+  return true;
+}
+
+std::optional<FusionDomain> FusionGroups::unite(unsigned a, unsigned b) {
+  const FusionDomain &x = nodes[a].domain, &y = nodes[b].domain;
+  if (x.extents == y.extents) {
+    if (x.reduced == y.reduced || y.reduced.empty())
+      return x;
+    if (x.reduced.empty())
+      return y;
+    return std::nullopt;
+  }
+  if (y.reduced.empty() && !x.reduced.empty() && y.extents == x.keptExtents())
+    return x;
+  if (x.reduced.empty() && !y.reduced.empty() && x.extents == y.keptExtents())
+    return y;
+  return std::nullopt;
+}
+
+bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
+  Node &a = nodes[producer], &b = nodes[consumer];
+  if (!a.fusable || !b.fusable || a.ops.size() + b.ops.size() > kMaxOps)
+    return false;
+  std::optional<FusionDomain> domain = unite(producer, consumer);
+  if (!domain || !isParallelEnough(*domain) || !edgesAgree(producer, consumer, *domain) ||
+      !edgesAgree(consumer, producer, *domain))
+    return false;
+  llvm::SmallDenseSet<Value> operands, results;
+  for (const Node *node : {&a, &b})
+    for (Operation *op : node->ops) {
+      auto isInside = [&](Operation *other) {
+        unsigned at = nodeOf(other);
+        return at == producer || at == consumer;
+      };
+      for (Value operand : op->getOperands())
+        if (Operation *source = operand.getDefiningOp();
+            !source || source->getBlock() != &block ||
+            (!isInside(source) && !source->hasTrait<OpTrait::ConstantLike>()))
+          operands.insert(operand);
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !isInside(user); }))
+          results.insert(result);
+    }
+  if (operands.size() + results.size() > kMaxPointers)
+    return false;
+  if (hasPathThroughOthers(producer, consumer) || hasPathThroughOthers(consumer, producer))
+    return false;
+  for (Operation *op : a.ops)
+    owner[op] = consumer;
+  b.ops.append(a.ops);
+  llvm::sort(b.ops, [&](Operation *x, Operation *y) { return positions[x] < positions[y]; });
+  b.first = std::min(a.first, b.first);
+  b.last = std::max(a.last, b.last);
+  b.domain = *domain;
+  a.ops.clear();
+  a.fusable = false;
+  return true;
+}
+
+void FusionGroups::joinSoleReaders() {
+  for (unsigned node = nodes.size(); node-- > 0;) {
+    if (nodes[node].ops.empty())
+      continue;
+    auto consumers = consumersOf(node);
+    if (consumers.size() == 1)
+      tryJoin(node, consumers[0]);
+  }
+}
+
+void FusionGroups::joinEarliestReaders() {
+  for (unsigned start = 0; start < nodes.size(); ++start) {
+    unsigned node = start;
+    // The group moves on into its reader; go on from there while that works.
+    while (!nodes[node].ops.empty() && nodes[node].fusable) {
+      auto consumers = consumersOf(node);
+      llvm::sort(consumers, [&](unsigned a, unsigned b) { return nodes[a].first < nodes[b].first; });
+      auto joined = llvm::find_if(consumers, [&](unsigned consumer) { return tryJoin(node, consumer); });
+      if (joined == consumers.end())
+        break;
+      node = *joined;
+    }
+  }
+}
+
+void FusionGroups::joinSiblingReductions() {
+  auto visit = [&](Value value) {
+    SmallVector<unsigned> readers;
+    for (Operation *user : value.getUsers())
+      if (user->getBlock() == &block && !nodes[nodeOf(user)].domain.reduced.empty())
+        readers.push_back(nodeOf(user));
+    llvm::sort(readers);
+    readers.erase(llvm::unique(readers), readers.end());
+    for (unsigned i = 1; i < readers.size(); ++i)
+      if (nodes[readers[i - 1]].domain == nodes[readers[i]].domain && !nodes[readers[i - 1]].ops.empty())
+        tryJoin(readers[i - 1], readers[i]);
+  };
+  for (BlockArgument argument : block.getArguments())
+    if (getType(argument))
+      visit(argument);
+  for (Operation &op : block)
+    for (Value result : op.getResults())
+      visit(result);
+}
+
+/// Topological order of the groups; among the ready ones the group that ended first in the text comes first.
+void FusionGroups::reorder() {
+  std::vector<unsigned> missing(nodes.size(), 0);
+  for (unsigned node = 0; node < nodes.size(); ++node)
+    if (!nodes[node].ops.empty())
+      for (unsigned consumer : consumersOf(node))
+        ++missing[consumer];
+  using Entry = std::pair<unsigned, unsigned>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (unsigned node = 0; node < nodes.size(); ++node)
+    if (!nodes[node].ops.empty() && missing[node] == 0)
+      ready.emplace(nodes[node].last, node);
+  while (!ready.empty()) {
+    unsigned node = ready.top().second;
+    ready.pop();
+    for (Operation *op : nodes[node].ops)
+      op->moveBefore(&block, block.end());
+    for (unsigned consumer : consumersOf(node))
+      if (--missing[consumer] == 0)
+        ready.emplace(nodes[consumer].last, consumer);
+  }
+}
+
+std::vector<FusionGroups::Group> FusionGroups::form() {
+  cloneCheapProducers();
+  buildNodes();
+  joinSoleReaders();
+  joinEarliestReaders();
+  joinSiblingReductions();
+  reorder();
+  std::vector<Group> groups;
+  DenseSet<unsigned> seen;
+  for (Operation &op : block) {
+    unsigned node = owner[&op];
+    if (!nodes[node].generated || !seen.insert(node).second)
+      continue;
+    const FusionDomain &domain = nodes[node].domain;
+    bool trailing = !domain.reduced.empty() && domain.reduced.back() == static_cast<int64_t>(domain.extents.size()) - 1;
+    groups.push_back({nodes[node].ops, domain.reduced.empty() ? "loop" : trailing ? "row" : "column"});
+  }
+  return groups;
+}

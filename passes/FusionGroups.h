@@ -1,0 +1,79 @@
+//===- FusionGroups.h - which ops become one kernel -------------*- C++ -*-===//
+//
+// Partitions the generated ops of a block into kernels: no cycles, no op computed twice, few passes over memory.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <vector>
+
+namespace lowtide {
+
+/// Shape of a kernel's values and what its reductions reduce; dimensions of extent 1 are left out.
+struct FusionDomain {
+  llvm::SmallVector<int64_t> extents, reduced;
+
+  llvm::SmallVector<int64_t> keptExtents() const;
+  bool operator==(const FusionDomain &other) const = default;
+};
+
+/// 1. Movements that only repeat elements, and values made of constants, are cloned into each reader.
+/// 2. From the last op to the first: a group whose results are read by one other group joins it.
+/// 3. From the first to the last: a group joins the earliest group that reads it.
+/// 4. Reductions over the same dimensions that read the same value join.
+///
+/// Two groups may join when their values have one shape (or the shape that is kept of it by reductions over one set of
+/// dimensions), when every value passes between them position by position, and when no path leads from one to the other
+/// through a third.
+class FusionGroups {
+public:
+  FusionGroups(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
+
+  struct Group {
+    llvm::SmallVector<mlir::Operation *> ops; // in textual order
+    llvm::StringRef emitter;
+  };
+  /// Reorders the block so that each group is contiguous; returns the groups in order.
+  std::vector<Group> form();
+
+private:
+  struct Node {
+    llvm::SmallVector<mlir::Operation *> ops;
+    FusionDomain domain;
+    unsigned first, last; // positions
+    bool fusable;         // may be joined with others at all
+    bool generated;
+  };
+
+  void cloneCheapProducers();
+  bool isCheap(mlir::Operation *op);
+  bool isUnitReshape(mlir::Operation *op);
+  void buildNodes();
+  unsigned nodeOf(mlir::Operation *op);
+  llvm::SmallVector<unsigned> consumersOf(unsigned node);
+  bool hasPathThroughOthers(unsigned from, unsigned to);
+  bool passesPositionwise(mlir::Value value, mlir::Operation *consumer, const FusionDomain &domain);
+  bool edgesAgree(unsigned producer, unsigned consumer, const FusionDomain &domain);
+  /// The domain of the union, if there is one.
+  std::optional<FusionDomain> unite(unsigned a, unsigned b);
+  bool tryJoin(unsigned producer, unsigned consumer);
+  void joinSoleReaders();
+  void joinEarliestReaders();
+  void joinSiblingReductions();
+  void reorder();
+
+  mlir::Block &block;
+  llvm::function_ref<bool(mlir::Operation *)> isGenerated;
+  llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;
+  std::vector<Node> nodes;
+};
+
+} // namespace lowtide

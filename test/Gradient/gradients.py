@@ -72,11 +72,13 @@ def judge(case, binaries):
         if status != 0:
             return f"compile exit {status}: {said}"
         log, gradients = folder / "run.jsonl", folder / "gradients.safetensors"
-        command = [binaries / "lowtide-run", folder / "step.tide", "--entry=eval", f"--data={folder / 'data.npz'}"]
-        command += [f"--steps={1 + 2 * DIRECTIONS}", f"--log-jsonl={log}", f"--dump-gradients={gradients}"]
-        status, said = call(command)
+        run = [binaries / "lowtide-run", folder / "step.tide", f"--data={folder / 'data.npz'}"]
+        status, said = call([*run, "--steps=1", f"--dump-gradients={gradients}"])  # row 0: no offset
         if status != 0:
             return f"run exit {status}: {said}"
+        status, said = call([*run, "--entry=eval", f"--steps={1 + 2 * DIRECTIONS}", f"--log-jsonl={log}"])
+        if status != 0:
+            return f"eval exit {status}: {said}"
         losses = [line["loss"] for line in map(json.loads, log.read_text().splitlines()) if "loss" in line and "step" in line]
         found = read_safetensors(gradients)
     if len(losses) != 1 + 2 * DIRECTIONS or None in losses:
@@ -85,7 +87,7 @@ def judge(case, binaries):
         difference = (losses[1 + 2 * i] - losses[2 + 2 * i]) / (2 * STEP)
         product = size = 0.0
         for n, v in direction.items():
-            gradient = found.get(f"{n}_weight")
+            gradient = found.get(f"grad/{n}_weight")
             if gradient is None or gradient.size != v.size:
                 return f"no gradient of '{n}'" if gradient is None else f"gradient of '{n}' is {gradient.shape}"
             product += float((gradient.astype("f8").ravel() * v).sum())

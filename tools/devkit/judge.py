@@ -218,7 +218,7 @@ def compare_tensors(record, work, verdict):
 
     errors, tolerances = record.expected["grad_step0_f32_error"], record.expected["final_f32_tolerance"]
     allowed = lambda name: rules.GRADIENT_FACTOR * errors[name] + rules.GRADIENT_FLOOR  # noqa: E731
-    gradients = read_safetensors(work / "gradients.safetensors")
+    gradients = {n.removeprefix("grad/"): v for n, v in read_safetensors(work / "gradients.safetensors").items()}
     verdict.grad, where, complaints = rules.compare(gradients, recorded("grad/"), allowed, relative=True)
     complaints = [f"gradients: {c}" for c in complaints]
     if verdict.grad > 1:

@@ -6,6 +6,7 @@
 
 #include "Expectation.h"
 #include "Options.h"
+#include "Outputs.h"
 #include "Progress.h"
 #include "Summary.h"
 
@@ -222,6 +223,8 @@ Status train(const Options &options) {
     for (const std::string &note : exportNotes)
       (*progress)->line("note", note);
   }
+  if (!options.dumpOutputs.empty())
+    LOWTIDE_TRY(dumpOutputs(session, options.entry, options.dumpOutputs));
   LOWTIDE_TRY(summary.write(expectation ? &*expectation : nullptr));
   if (!options.profile.empty())
     LOWTIDE_TRY(writeProfile(*program, options.profile));

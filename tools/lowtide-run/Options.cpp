@@ -27,6 +27,7 @@ Run
 Compare
   --expect=FILE          recorded losses; exit 9 if one leaves its tolerance
   --dump-gradients=FILE  gradients of the first batch, before training
+  --dump-outputs=FILE    metrics and outputs of the last step
 
 Keep
   --save=DIR             checkpoint at the end, and every --checkpoint-every=N steps
@@ -72,6 +73,7 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--expect-key", options.expectKey)->check(CLI::IsMember({"f32", "bf16", "f16"}));
   app.add_option("--expect-tolerance", options.expectTolerance)->check(CLI::IsMember({"band", "f64"}));
   app.add_option("--dump-gradients", options.dumpGradients);
+  app.add_option("--dump-outputs", options.dumpOutputs);
   app.add_option("--save", options.save);
   app.add_option("--resume", options.resume);
   app.add_flag("--resume-strict", options.resumeStrict);

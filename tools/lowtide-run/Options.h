@@ -18,7 +18,7 @@ struct Options {
   unsigned threads = 0;
 
   std::string expect, expectKey = "f32", expectTolerance = "band";
-  std::string dumpGradients;
+  std::string dumpGradients, dumpOutputs;
   std::string save, resume, init, exportModel, model;
   int64_t checkpointEvery = 0;
   unsigned keep = 0;

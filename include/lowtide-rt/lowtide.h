@@ -1,0 +1,124 @@
+/*===- lowtide.h - execute compiled training steps ------------------------===*/
+/*
+   load -> bind -> step. Opaque handles, no global state, nothing thrown. Every function that can fail returns a status:
+   NULL is success, anything else belongs to the caller and is released with lowtide_status_free.
+
+   One session may be used by one thread at a time; sessions are independent of each other.
+*/
+#ifndef LOWTIDE_RT_LOWTIDE_H
+#define LOWTIDE_RT_LOWTIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lowtide_status lowtide_status;
+typedef struct lowtide_session lowtide_session;
+
+/* Kinds of failure; the numbers are the exit codes of the tools. */
+typedef enum lowtide_code {
+  LOWTIDE_OK = 0,
+  LOWTIDE_USAGE = 1,
+  LOWTIDE_BAD_INPUT = 2,
+  LOWTIDE_UNSUPPORTED = 3,
+  LOWTIDE_OVER_BUDGET = 4,
+  LOWTIDE_VERIFY_FAILED = 5,
+  LOWTIDE_DEVICE = 6,
+  LOWTIDE_NON_FINITE = 7,
+  LOWTIDE_IO = 8,
+  LOWTIDE_LOSS_MISMATCH = 9,
+  LOWTIDE_INTERNAL = 70
+} lowtide_code;
+
+/* LOWTIDE_OK for NULL. */
+lowtide_code lowtide_status_code(const lowtide_status *status);
+/* What was found; "" for NULL. Valid until the status is freed. */
+const char *lowtide_status_message(const lowtide_status *status);
+/* The file, entry or instruction it speaks of; may be "". */
+const char *lowtide_status_where(const lowtide_status *status);
+void lowtide_status_free(lowtide_status *status);
+
+/* Element types; the numbers are those of plan.proto. */
+typedef enum lowtide_dtype {
+  LOWTIDE_F64 = 1,
+  LOWTIDE_F32 = 2,
+  LOWTIDE_F16 = 3,
+  LOWTIDE_BF16 = 4,
+  LOWTIDE_I64 = 5,
+  LOWTIDE_I32 = 6,
+  LOWTIDE_I16 = 7,
+  LOWTIDE_I8 = 8,
+  LOWTIDE_U8 = 9,
+  LOWTIDE_BOOL = 10,
+  LOWTIDE_U16 = 11,
+  LOWTIDE_U32 = 12,
+  LOWTIDE_U64 = 13
+} lowtide_dtype;
+
+typedef enum lowtide_kind {
+  LOWTIDE_PARAM = 1,
+  LOWTIDE_STATE = 2,
+  LOWTIDE_CONSTANT = 3,
+  LOWTIDE_BATCH = 4,  /* written by the caller before each step */
+  LOWTIDE_SCALAR = 5, /* written by lowtide_session_write_scalars */
+  LOWTIDE_METRIC = 6, /* read after each step */
+  LOWTIDE_OUTPUT = 7
+} lowtide_kind;
+
+/* A view of a tensor inside an arena; name, dims and data live as long as the session. Row-major. */
+typedef struct lowtide_tensor {
+  const char *name;
+  lowtide_kind kind;
+  lowtide_dtype dtype;
+  size_t rank;
+  const int64_t *dims;
+  void *data;
+  uint64_t bytes;
+} lowtide_tensor;
+
+typedef struct lowtide_bind_options {
+  uint32_t threads;     /* 0: all cores; results do not depend on it */
+  int poison;           /* fill transient memory with NaN before each step */
+  int random_init;      /* start parameters from random numbers */
+  uint64_t random_seed;
+} lowtide_bind_options;
+
+/* Maps, checks and proves an artifact. Running it is running a program: take it from where you would take one. */
+lowtide_status *lowtide_session_load(const char *path, lowtide_session **session);
+void lowtide_session_free(lowtide_session *session);
+
+/* Allocates all memory; `options` may be NULL. Nothing is allocated afterwards by step and write_scalars. */
+lowtide_status *lowtide_session_bind(lowtide_session *session, const lowtide_bind_options *options);
+
+size_t lowtide_session_entry_count(const lowtide_session *session);
+/* NULL if out of range. */
+const char *lowtide_session_entry_name(const lowtide_session *session, size_t index);
+
+size_t lowtide_session_tensor_count(const lowtide_session *session, const char *entry);
+/* By position, or by name; the session must be bound. */
+lowtide_status *lowtide_session_tensor_at(const lowtide_session *session, const char *entry, size_t index, lowtide_tensor *tensor);
+lowtide_status *lowtide_session_tensor(const lowtide_session *session, const char *entry, const char *name, lowtide_tensor *tensor);
+
+/* Learning rate of the artifact's schedule at a step. */
+double lowtide_session_learning_rate(const lowtide_session *session, int64_t step);
+/* Writes lr, step, seed and row (first sample of the batch since the start) where the entry has them. */
+lowtide_status *lowtide_session_write_scalars(lowtide_session *session, const char *entry, double lr, int64_t step, int64_t seed, int64_t row);
+/* Executes an entry once on what its tensors hold. */
+lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry);
+
+/* Bytes of all arenas: in the plan, and as the allocator counted them. */
+uint64_t lowtide_session_planned_bytes(const lowtide_session *session);
+uint64_t lowtide_session_allocated_bytes(const lowtide_session *session);
+
+/* Checkpoints (docs/artifact.md): writes <directory>/step-<step>; loads the newest sound one and returns its next step. */
+lowtide_status *lowtide_session_save(const lowtide_session *session, const char *directory, int64_t step, int64_t seed);
+lowtide_status *lowtide_session_resume(lowtide_session *session, const char *directory, int64_t *step, int64_t *seed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LOWTIDE_RT_LOWTIDE_H */

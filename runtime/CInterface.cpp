@@ -1,0 +1,183 @@
+//===- CInterface.cpp - lowtide.h over the runtime -------------------------===//
+
+#include "lowtide-rt/lowtide.h"
+
+#include "runtime/Schedule.h"
+#include "runtime/Session.h"
+#include "runtime/checkpoint/Checkpoint.h"
+
+#include <exception>
+#include <new>
+
+using namespace lowtide::rt;
+
+struct lowtide_status {
+  Status status;
+};
+struct lowtide_session {
+  std::unique_ptr<Session> session;
+};
+
+namespace {
+
+/// Runs `body` and turns its status into a handle; what is thrown (no memory) becomes a status too.
+template <typename Body> lowtide_status *guarded(Body &&body) noexcept {
+  try {
+    Status status = body();
+    return status.isOk() ? nullptr : new lowtide_status{std::move(status)};
+  } catch (const std::exception &error) {
+    try {
+      return new lowtide_status{Status(StatusCode::Internal, error.what())};
+    } catch (...) {
+      std::terminate(); // not even room for the reason
+    }
+  }
+}
+
+Status missing(const char *what) { return {StatusCode::Usage, std::string(what) + " is NULL"}; }
+
+void view(const Tensor &tensor, lowtide_tensor *to) {
+  const lowtide::plan::Binding &binding = *tensor.binding;
+  to->name = binding.name().c_str();
+  to->kind = static_cast<lowtide_kind>(binding.kind());
+  to->dtype = static_cast<lowtide_dtype>(binding.dtype());
+  to->rank = static_cast<size_t>(binding.dims_size());
+  to->dims = binding.dims().data();
+  to->data = tensor.data;
+  to->bytes = tensor.bytes();
+}
+
+} // namespace
+
+extern "C" {
+
+lowtide_code lowtide_status_code(const lowtide_status *status) {
+  return status ? static_cast<lowtide_code>(status->status.code()) : LOWTIDE_OK;
+}
+const char *lowtide_status_message(const lowtide_status *status) {
+  return status ? status->status.message().c_str() : "";
+}
+const char *lowtide_status_where(const lowtide_status *status) {
+  return status ? status->status.where().c_str() : "";
+}
+void lowtide_status_free(lowtide_status *status) { delete status; }
+
+lowtide_status *lowtide_session_load(const char *path, lowtide_session **session) {
+  return guarded([&]() -> Status {
+    if (!path || !session)
+      return missing("path or session");
+    Expected<std::unique_ptr<Session>> loaded = Session::load(path);
+    if (!loaded)
+      return loaded.takeStatus();
+    *session = new lowtide_session{std::move(*loaded)};
+    return Status::ok();
+  });
+}
+void lowtide_session_free(lowtide_session *session) { delete session; }
+
+lowtide_status *lowtide_session_bind(lowtide_session *session, const lowtide_bind_options *options) {
+  return guarded([&]() -> Status {
+    if (!session)
+      return missing("session");
+    BindOptions bind;
+    if (options) {
+      bind.threads = options->threads;
+      bind.poison = options->poison != 0;
+      bind.randomInit = bind.randomInitAll = options->random_init != 0;
+      bind.randomSeed = options->random_seed;
+    }
+    return session->session->bind(bind);
+  });
+}
+
+size_t lowtide_session_entry_count(const lowtide_session *session) {
+  return session ? static_cast<size_t>(session->session->plan().entries_size()) : 0;
+}
+const char *lowtide_session_entry_name(const lowtide_session *session, size_t index) {
+  if (index >= lowtide_session_entry_count(session))
+    return nullptr;
+  return session->session->plan().entries(static_cast<int>(index)).name().c_str();
+}
+
+size_t lowtide_session_tensor_count(const lowtide_session *session, const char *entry) {
+  const lowtide::plan::Entry *found = session && entry ? session->session->artifact().entry(entry) : nullptr;
+  return found ? static_cast<size_t>(found->bindings_size()) : 0;
+}
+lowtide_status *lowtide_session_tensor_at(const lowtide_session *session, const char *entry, size_t index,
+                                          lowtide_tensor *tensor) {
+  return guarded([&]() -> Status {
+    if (!session || !entry || !tensor)
+      return missing("an argument");
+    if (index >= lowtide_session_tensor_count(session, entry))
+      return {StatusCode::Usage, "the entry has no tensor number " + std::to_string(index)};
+    const lowtide::plan::Entry *found = session->session->artifact().entry(entry);
+    Expected<Tensor> result = session->session->tensor(entry, found->bindings(static_cast<int>(index)).name());
+    if (!result)
+      return result.takeStatus();
+    view(*result, tensor);
+    return Status::ok();
+  });
+}
+lowtide_status *lowtide_session_tensor(const lowtide_session *session, const char *entry, const char *name,
+                                       lowtide_tensor *tensor) {
+  return guarded([&]() -> Status {
+    if (!session || !entry || !name || !tensor)
+      return missing("an argument");
+    Expected<Tensor> result = session->session->tensor(entry, name);
+    if (!result)
+      return result.takeStatus();
+    view(*result, tensor);
+    return Status::ok();
+  });
+}
+
+double lowtide_session_learning_rate(const lowtide_session *session, int64_t step) {
+  return session ? learningRate(session->session->plan().schedule(), step) : 0;
+}
+lowtide_status *lowtide_session_write_scalars(lowtide_session *session, const char *entry, double lr, int64_t step,
+                                              int64_t seed, int64_t row) {
+  return guarded([&]() -> Status {
+    if (!session || !entry)
+      return missing("session or entry");
+    return session->session->writeScalars(entry, {lr, step, seed, row});
+  });
+}
+lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry) {
+  return guarded([&]() -> Status {
+    if (!session || !entry)
+      return missing("session or entry");
+    return session->session->step(entry);
+  });
+}
+
+uint64_t lowtide_session_planned_bytes(const lowtide_session *session) {
+  return session ? session->session->plannedBytes() : 0;
+}
+uint64_t lowtide_session_allocated_bytes(const lowtide_session *session) {
+  return session ? session->session->allocatedBytes() : 0;
+}
+
+lowtide_status *lowtide_session_save(const lowtide_session *session, const char *directory, int64_t step, int64_t seed) {
+  return guarded([&]() -> Status {
+    if (!session || !directory)
+      return missing("session or directory");
+    RunState state;
+    state.step = step, state.seed = seed;
+    Expected<std::string> saved = saveCheckpoint(*session->session, state, directory);
+    return saved ? Status::ok() : saved.takeStatus();
+  });
+}
+lowtide_status *lowtide_session_resume(lowtide_session *session, const char *directory, int64_t *step, int64_t *seed) {
+  return guarded([&]() -> Status {
+    if (!session || !directory || !step || !seed)
+      return missing("an argument");
+    std::vector<std::string> notes;
+    Expected<RunState> state = loadCheckpoint(*session->session, directory, false, notes);
+    if (!state)
+      return state.takeStatus();
+    *step = state->step, *seed = state->seed;
+    return Status::ok();
+  });
+}
+
+} // extern "C"

@@ -114,4 +114,48 @@ def NNCluster : Pass<"nn-cluster", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect"];
 }
 
+def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
+  let summary = "two functions compute the same values, graph for graph (changes nothing)";
+  let description = [{
+    The proof behind exact passes: results of equal binding have equal value graphs. Kernels are transparent, order does
+    not matter, recomputation does not matter; anything else does.
+  }];
+  let options = [
+    Option<"before", "before", "std::string", "\"before\"", "first function">,
+    Option<"after", "after", "std::string", "\"after\"", "second function">,
+  ];
+}
+
+// --- plan ---
+
+def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
+  let summary = "steps on tensors become programs on bytes (exact)";
+  let description = [{
+    Input: functions @train, @eval, @gradient (any of them) of `nn.kernel` ops, library calls and views, with bindings on
+    arguments and results; textual order is execution order. Output: one `plan.module` with a program per function.
+    Parameters, state and input/output have addresses; transient values are buffers, which `plan-place` places.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
+    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
+  ];
+}
+
+def PlanPlace : Pass<"plan-place", "::mlir::ModuleOp"> {
+  let summary = "every buffer gets an address (exact)";
+  let options = [
+    Option<"effort", "effort", "uint64_t", "100000000", "work of the search, in looked-at neighbours">,
+  ];
+  let statistics = [
+    Statistic<"numBuffers", "buffers", "buffers placed">,
+  ];
+}
+
+def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {
+  let summary = "prove the plan: bounds, alignment, value numbers, order (changes nothing)";
+  let description = [{
+    Runs the verifier that the runtime runs at every load, and compares the declared peak with the one that it counts.
+  }];
+}
+
 #endif

@@ -49,12 +49,9 @@ std::vector<Event> sweep(std::span<const Buffer> buffers) {
 class Packer {
 public:
   Packer(std::span<const Buffer> buffers, const PackingOptions &options)
-      : buffers(buffers), alignment(options.alignment), sizes(buffers.size()),
-        offsets(buffers.size()) {
+      : buffers(buffers), alignment(options.alignment), sizes(buffers.size()), offsets(buffers.size()) {
     for (size_t i = 0; i < buffers.size(); ++i)
-      sizes[i] = buffers[i].begin < buffers[i].end
-                     ? alignTo(buffers[i].bytes, alignment)
-                     : 0;
+      sizes[i] = buffers[i].begin < buffers[i].end ? alignTo(buffers[i].bytes, alignment) : 0;
     best.boundBytes = liveBound(buffers, alignment);
     best.offsets.assign(buffers.size(), 0);
     best.arenaBytes = UINT64_MAX;
@@ -65,8 +62,7 @@ public:
   bool listNeighbours(size_t limit);
   /// Places in `order` and keeps the result if it is the best so far. Returns
   /// the arena's size.
-  uint64_t place(const std::vector<uint32_t> &order, Fit fit,
-                 const char *method);
+  uint64_t place(const std::vector<uint32_t> &order, Fit fit, const char *method);
   /// Places in order of time, from a list of free ranges.
   void placeByTime();
   void search(std::vector<uint32_t> order, uint64_t effort, uint64_t seed);
@@ -80,8 +76,7 @@ public:
   std::vector<uint32_t> bestOrder;
 
 private:
-  void keep(uint64_t arena, const std::vector<uint32_t> &order,
-            const char *method) {
+  void keep(uint64_t arena, const std::vector<uint32_t> &order, const char *method) {
     if (arena >= best.arenaBytes)
       return;
     best.arenaBytes = arena;
@@ -127,8 +122,7 @@ bool Packer::listNeighbours(size_t limit) {
   return true;
 }
 
-uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit,
-                       const char *method) {
+uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *method) {
   placed.assign(buffers.size(), false);
   uint64_t arena = 0;
   for (uint32_t i : order) {
@@ -137,8 +131,7 @@ uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit,
     taken.clear();
     for (size_t n = first[i]; n < first[i + 1]; ++n)
       if (placed[neighbours[n]])
-        taken.push_back({offsets[neighbours[n]],
-                         offsets[neighbours[n]] + sizes[neighbours[n]]});
+        taken.push_back({offsets[neighbours[n]], offsets[neighbours[n]] + sizes[neighbours[n]]});
     work += degree(i) + taken.size() + 1;
     std::sort(taken.begin(), taken.end());
     uint64_t end = 0, chosen = UINT64_MAX, chosenGap = UINT64_MAX;
@@ -215,16 +208,14 @@ void Packer::placeByTime() {
   keep(arena, {}, "time/best-fit");
 }
 
-void Packer::search(std::vector<uint32_t> order, uint64_t effort,
-                    uint64_t seed) {
+void Packer::search(std::vector<uint32_t> order, uint64_t effort, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<uint32_t> position(order.size());
   uint64_t current = UINT64_MAX;
   const uint64_t limit = work + effort;
   std::vector<uint32_t> candidate = order, blamed;
   while (work < limit && !isOptimal()) {
-    uint64_t arena =
-        place(candidate, random() % 2 ? Fit::Best : Fit::Lowest, "search");
+    uint64_t arena = place(candidate, random() % 2 ? Fit::Best : Fit::Lowest, "search");
     // Slightly worse results are accepted now and then: plateaus are wide.
     if (arena <= current || random() % 8 == 0) {
       current = arena;
@@ -247,8 +238,7 @@ void Packer::search(std::vector<uint32_t> order, uint64_t effort,
       moved = neighbours[first[moved] + random() % degree(moved)];
     uint32_t from = position[moved];
     uint32_t to = from ? random() % from : 0;
-    std::rotate(candidate.begin() + to, candidate.begin() + from,
-                candidate.begin() + from + 1);
+    std::rotate(candidate.begin() + to, candidate.begin() + from, candidate.begin() + from + 1);
   }
 }
 
@@ -268,8 +258,7 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment) {
   uint64_t sum = 0;
   for (const Buffer &buffer : buffers) {
     uint64_t size;
-    if (__builtin_add_overflow(buffer.bytes, alignment - 1, &size) ||
-        __builtin_add_overflow(sum, size, &sum))
+    if (__builtin_add_overflow(buffer.bytes, alignment - 1, &size) || __builtin_add_overflow(sum, size, &sum))
       return false;
   }
   return sum < uint64_t(1) << 63;
@@ -281,17 +270,11 @@ Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
   if (packer.isOptimal() || !packer.listNeighbours(/*limit=*/20'000'000))
     return packer.best;
 
-  auto life = [&](uint32_t i) {
-    return uint64_t(buffers[i].end -
-                    std::min(buffers[i].begin, buffers[i].end));
-  };
-  auto area = [&](uint32_t i) {
-    return (unsigned __int128)buffers[i].bytes * life(i);
-  };
+  auto life = [&](uint32_t i) { return uint64_t(buffers[i].end - std::min(buffers[i].begin, buffers[i].end)); };
+  auto area = [&](uint32_t i) { return (unsigned __int128)buffers[i].bytes * life(i); };
   std::vector<uint32_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
-  auto tryOrder = [&](auto before, const char *bestName,
-                      const char *lowestName) {
+  auto tryOrder = [&](auto before, const char *bestName, const char *lowestName) {
     if (packer.isOptimal())
       return;
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
@@ -302,29 +285,19 @@ Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
     if (!packer.isOptimal())
       packer.place(order, Fit::Lowest, lowestName);
   };
-  tryOrder([&](uint32_t i) { return std::tuple(buffers[i].bytes, life(i)); },
-           "size/best-fit", "size/lowest");
+  tryOrder([&](uint32_t i) { return std::tuple(buffers[i].bytes, life(i)); }, "size/best-fit", "size/lowest");
   tryOrder([&](uint32_t i) { return area(i); }, "area/best-fit", "area/lowest");
-  tryOrder([&](uint32_t i) { return std::tuple(life(i), buffers[i].bytes); },
-           "life/best-fit", "life/lowest");
-  tryOrder(
-      [&](uint32_t i) {
-        return std::tuple(UINT32_MAX - buffers[i].begin, life(i));
-      },
-      "begin/best-fit", "begin/lowest");
-  tryOrder(
-      [&](uint32_t i) {
-        return std::tuple(packer.degree(i), buffers[i].bytes);
-      },
-      "degree/best-fit", "degree/lowest");
+  tryOrder([&](uint32_t i) { return std::tuple(life(i), buffers[i].bytes); }, "life/best-fit", "life/lowest");
+  tryOrder([&](uint32_t i) { return std::tuple(UINT32_MAX - buffers[i].begin, life(i)); }, "begin/best-fit",
+           "begin/lowest");
+  tryOrder([&](uint32_t i) { return std::tuple(packer.degree(i), buffers[i].bytes); }, "degree/best-fit",
+           "degree/lowest");
   if (!packer.isOptimal())
-    packer.search(packer.bestOrder.empty() ? order : packer.bestOrder,
-                  options.effort, options.seed);
+    packer.search(packer.bestOrder.empty() ? order : packer.bestOrder, options.effort, options.seed);
   return packer.best;
 }
 
-std::vector<std::pair<size_t, size_t>>
-findOverlaps(std::span<const Buffer> buffers, const Packing &packing) {
+std::vector<std::pair<size_t, size_t>> findOverlaps(std::span<const Buffer> buffers, const Packing &packing) {
   std::vector<std::pair<size_t, size_t>> overlaps;
   std::vector<uint32_t> alive;
   for (const Event &event : sweep(buffers)) {
@@ -337,8 +310,7 @@ findOverlaps(std::span<const Buffer> buffers, const Packing &packing) {
     if (to > packing.arenaBytes)
       overlaps.push_back({i, i});
     for (uint32_t other : alive)
-      if (from < packing.offsets[other] + buffers[other].bytes &&
-          packing.offsets[other] < to)
+      if (from < packing.offsets[other] + buffers[other].bytes && packing.offsets[other] < to)
         overlaps.push_back({other, i});
     alive.push_back(i);
   }

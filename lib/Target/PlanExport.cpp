@@ -38,9 +38,7 @@ plan::DType lowtide::getDType(Type type) {
   return plan::DTYPE_UNSPECIFIED;
 }
 
-uint64_t lowtide::getElementBytes(Type type) {
-  return (type.getIntOrFloatBitWidth() + 7) / 8;
-}
+uint64_t lowtide::getElementBytes(Type type) { return (type.getIntOrFloatBitWidth() + 7) / 8; }
 
 std::string lowtide::serializePlan(const plan::Plan &proto) {
   std::string bytes;
@@ -58,8 +56,7 @@ namespace {
 /// Writes ops into messages; arenas and kernels become indices.
 class Exporter {
 public:
-  Exporter(plan::ModuleOp module, plan::Plan &proto)
-      : module(module), proto(proto) {}
+  Exporter(plan::ModuleOp module, plan::Plan &proto) : module(module), proto(proto) {}
   LogicalResult run();
 
 private:
@@ -72,7 +69,7 @@ private:
   LogicalResult program(plan::ProgramOp op);
   LogicalResult binding(plan::BindingOp op, plan::Binding &to);
   LogicalResult instruction(Operation *op, plan::Instruction &to);
-  void call(plan::CallOp op, plan::Call &to);
+  LogicalResult call(plan::CallOp op, plan::Call &to);
 
   plan::ModuleOp module;
   plan::Plan &proto;
@@ -125,8 +122,7 @@ LogicalResult Exporter::binding(plan::BindingOp op, plan::Binding &to) {
   to.set_kind(plan::Binding::Kind(op.getKind()));
   to.set_dtype(getDType(type.getElementType()));
   if (to.dtype() == plan::DTYPE_UNSPECIFIED)
-    return op.emitError("elements of type ")
-           << type.getElementType() << " cannot be bound";
+    return op.emitError("elements of type ") << type.getElementType() << " cannot be bound";
   for (int64_t dim : type.getShape())
     to.add_dims(dim);
   slice(op.getSlice(), to.mutable_slice());
@@ -138,24 +134,32 @@ LogicalResult Exporter::binding(plan::BindingOp op, plan::Binding &to) {
   return success();
 }
 
-void Exporter::call(plan::CallOp op, plan::Call &to) {
-  to.set_callee(op.getCallee().str());
-  for (NamedAttribute named : op.getOptions()) {
-    plan::Attribute &attribute = *to.add_attributes();
+LogicalResult lowtide::exportCallOptions(DictionaryAttr options, plan::Call &call, Location loc) {
+  for (NamedAttribute named : options) {
+    plan::Attribute &attribute = *call.add_attributes();
     attribute.set_name(named.getName().str());
-    llvm::TypeSwitch<Attribute>(named.getValue())
-        .Case([&](IntegerAttr attr) { attribute.set_i(attr.getInt()); })
-        .Case([&](FloatAttr attr) { attribute.set_f(attr.getValueAsDouble()); })
-        .Case([&](StringAttr attr) { attribute.set_s(attr.str()); })
-        .Case([&](DenseI64ArrayAttr attr) {
-          auto *values = attribute.mutable_ints()->mutable_values();
-          values->Add(attr.asArrayRef().begin(), attr.asArrayRef().end());
-        });
+    Attribute value = named.getValue();
+    if (auto integer = dyn_cast<IntegerAttr>(value))
+      attribute.set_i(integer.getValue().getSExtValue());
+    else if (auto real = dyn_cast<FloatAttr>(value))
+      attribute.set_f(real.getValueAsDouble());
+    else if (auto text = dyn_cast<StringAttr>(value))
+      attribute.set_s(text.str());
+    else if (auto list = dyn_cast<DenseI64ArrayAttr>(value))
+      attribute.mutable_ints()->mutable_values()->Add(list.asArrayRef().begin(), list.asArrayRef().end());
+    else
+      return emitError(loc) << "call attribute '" << named.getName() << "' is not an i64, f64, string or i64 array";
   }
+  return success();
+}
+
+LogicalResult Exporter::call(plan::CallOp op, plan::Call &to) {
+  to.set_callee(op.getCallee().str());
   slices(op.getReads(), to.mutable_reads());
   slices(op.getWrites(), to.mutable_writes());
   if (op.getWorkspace())
     slice(*op.getWorkspace(), to.mutable_workspace());
+  return exportCallOptions(op.getOptions(), to, op.getLoc());
 }
 
 LogicalResult Exporter::instruction(Operation *op, plan::Instruction &to) {
@@ -178,7 +182,8 @@ LogicalResult Exporter::instruction(Operation *op, plan::Instruction &to) {
         return tail(op);
       })
       .Case([&](plan::CallOp op) {
-        call(op, *to.mutable_call());
+        if (failed(call(op, *to.mutable_call())))
+          return LogicalResult(failure());
         return tail(op);
       })
       .Case([&](plan::CopyOp op) {
@@ -207,9 +212,7 @@ LogicalResult Exporter::instruction(Operation *op, plan::Instruction &to) {
             return failure();
         return tail(op);
       })
-      .Default([](Operation *op) {
-        return op->emitError("is not an instruction of the plan format");
-      });
+      .Default([](Operation *op) { return op->emitError("is not an instruction of the plan format"); });
 }
 
 LogicalResult Exporter::program(plan::ProgramOp op) {
@@ -286,14 +289,11 @@ LogicalResult Exporter::run() {
       if (option.getName() == "kind")
         to.set_kind(cast<StringAttr>(option.getValue()).str());
       else if (auto real = dyn_cast<FloatAttr>(option.getValue()))
-        (*to.mutable_options())[option.getName().str()] =
-            real.getValueAsDouble();
+        (*to.mutable_options())[option.getName().str()] = real.getValueAsDouble();
       else if (auto integer = dyn_cast<IntegerAttr>(option.getValue()))
-        (*to.mutable_options())[option.getName().str()] =
-            double(integer.getInt());
+        (*to.mutable_options())[option.getName().str()] = double(integer.getInt());
       else
-        return module.emitError("optimizer option '")
-               << option.getName() << "' is not a number";
+        return module.emitError("optimizer option '") << option.getName() << "' is not a number";
     }
   }
   for (auto op : module.getBlock().getOps<plan::ProgramOp>())
@@ -302,6 +302,4 @@ LogicalResult Exporter::run() {
   return success();
 }
 
-LogicalResult lowtide::exportPlan(plan::ModuleOp module, plan::Plan &proto) {
-  return Exporter(module, proto).run();
-}
+LogicalResult lowtide::exportPlan(plan::ModuleOp module, plan::Plan &proto) { return Exporter(module, proto).run(); }

@@ -12,9 +12,7 @@ using namespace lowtide;
 
 Type lowtide::getElementType(plan::DType dtype, MLIRContext *context) {
   OpBuilder b(context);
-  auto unsignedType = [&](unsigned width) {
-    return b.getIntegerType(width, /*isSigned=*/false);
-  };
+  auto unsignedType = [&](unsigned width) { return b.getIntegerType(width, /*isSigned=*/false); };
   switch (dtype) {
   case plan::F64:
     return b.getF64Type();
@@ -52,26 +50,20 @@ namespace {
 /// Builds the ops of one plan.
 class Importer {
 public:
-  Importer(const plan::Plan &proto, Location loc)
-      : proto(proto), builder(loc.getContext()), loc(loc) {}
+  Importer(const plan::Plan &proto, Location loc) : proto(proto), builder(loc.getContext()), loc(loc) {}
   OwningOpRef<plan::ModuleOp> run();
 
 private:
   FailureOr<plan::SliceAttr> slice(const plan::Slice &from);
-  template <typename Repeated>
-  FailureOr<ArrayAttr> slices(const Repeated &from);
-  template <typename Message>
-  LogicalResult optionalSlice(bool present, const Message &from,
-                              plan::SliceAttr &to);
+  template <typename Repeated> FailureOr<ArrayAttr> slices(const Repeated &from);
+  template <typename Message> LogicalResult optionalSlice(bool present, const Message &from, plan::SliceAttr &to);
   DictionaryAttr sourceFields(const plan::ParameterSource &from);
   LogicalResult binding(const plan::Binding &from);
   LogicalResult instruction(const plan::Instruction &from, int depth);
   FailureOr<DictionaryAttr> callOptions(const plan::Call &from);
   LogicalResult refuse(const Twine &what) { return emitError(loc) << what; }
 
-  NamedAttribute named(StringRef name, Attribute value) {
-    return builder.getNamedAttr(name, value);
-  }
+  NamedAttribute named(StringRef name, Attribute value) { return builder.getNamedAttr(name, value); }
 
   const plan::Plan &proto;
   OpBuilder builder;
@@ -83,15 +75,12 @@ private:
 FailureOr<plan::SliceAttr> Importer::slice(const plan::Slice &from) {
   if (from.arena() >= uint32_t(proto.arenas_size()))
     return refuse("arena " + Twine(from.arena()) + " does not exist");
-  return plan::SliceAttr::get(
-      builder.getContext(),
-      FlatSymbolRefAttr::get(builder.getContext(),
-                             proto.arenas(from.arena()).name()),
-      from.offset(), from.bytes(), from.value());
+  return plan::SliceAttr::get(builder.getContext(),
+                              FlatSymbolRefAttr::get(builder.getContext(), proto.arenas(from.arena()).name()),
+                              from.offset(), from.bytes(), from.value());
 }
 
-template <typename Repeated>
-FailureOr<ArrayAttr> Importer::slices(const Repeated &from) {
+template <typename Repeated> FailureOr<ArrayAttr> Importer::slices(const Repeated &from) {
   SmallVector<Attribute> list;
   for (const plan::Slice &one : from) {
     FailureOr<plan::SliceAttr> attr = slice(one);
@@ -103,8 +92,7 @@ FailureOr<ArrayAttr> Importer::slices(const Repeated &from) {
 }
 
 template <typename Message>
-LogicalResult Importer::optionalSlice(bool present, const Message &from,
-                                      plan::SliceAttr &to) {
+LogicalResult Importer::optionalSlice(bool present, const Message &from, plan::SliceAttr &to) {
   if (!present)
     return success();
   FailureOr<plan::SliceAttr> attr = slice(from);
@@ -128,10 +116,8 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
       fields.push_back(named(name, builder.getI64IntegerAttr(value)));
   };
   text("initializer", from.initializer());
-  list("original_dims",
-       {from.original_dims().data(), size_t(from.original_dims_size())});
-  list("permutation",
-       {from.permutation().data(), size_t(from.permutation_size())});
+  list("original_dims", {from.original_dims().data(), size_t(from.original_dims_size())});
+  list("permutation", {from.permutation().data(), size_t(from.permutation_size())});
   SmallVector<Attribute> tied;
   for (const std::string &name : from.tied_names())
     tied.push_back(builder.getStringAttr(name));
@@ -147,23 +133,18 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
 
 LogicalResult Importer::binding(const plan::Binding &from) {
   Type element = getElementType(from.dtype(), builder.getContext());
-  std::optional<plan::BindingKind> kind =
-      plan::symbolizeBindingKind(from.kind());
+  std::optional<plan::BindingKind> kind = plan::symbolizeBindingKind(from.kind());
   FailureOr<plan::SliceAttr> where = slice(from.slice());
   if (failed(where))
     return failure();
   if (!element || !kind)
-    return refuse("binding '" + Twine(from.name()) +
-                  "' has unknown kind or type");
+    return refuse("binding '" + Twine(from.name()) + "' has unknown kind or type");
   for (int64_t dim : from.dims())
     if (dim < 0)
-      return refuse("binding '" + Twine(from.name()) + "' has dimension " +
-                    Twine(dim));
-  auto type = RankedTensorType::get(
-      {from.dims().data(), size_t(from.dims_size())}, element);
-  plan::BindingOp::create(builder, loc, *kind, from.name(), type, *where,
-                          from.final_value(), APFloat(from.initial_value()),
-                          from.from_image(), from.batch_dim(), from.group());
+      return refuse("binding '" + Twine(from.name()) + "' has dimension " + Twine(dim));
+  auto type = RankedTensorType::get({from.dims().data(), size_t(from.dims_size())}, element);
+  plan::BindingOp::create(builder, loc, *kind, from.name(), type, *where, from.final_value(),
+                          APFloat(from.initial_value()), from.from_image(), from.batch_dim(), from.group());
   return success();
 }
 
@@ -182,9 +163,7 @@ FailureOr<DictionaryAttr> Importer::callOptions(const plan::Call &from) {
       value = builder.getStringAttr(attribute.s());
       break;
     case plan::Attribute::kInts:
-      value = builder.getDenseI64ArrayAttr(
-          {attribute.ints().values().data(),
-           size_t(attribute.ints().values_size())});
+      value = builder.getDenseI64ArrayAttr({attribute.ints().values().data(), size_t(attribute.ints().values_size())});
       break;
     default:
       return refuse("attribute '" + Twine(attribute.name()) + "' has no value");
@@ -193,8 +172,7 @@ FailureOr<DictionaryAttr> Importer::callOptions(const plan::Call &from) {
       return refuse("a call has an attribute without a name");
     for (const NamedAttribute &other : options)
       if (other.getName() == attribute.name())
-        return refuse("attribute '" + Twine(attribute.name()) +
-                      "' occurs twice");
+        return refuse("attribute '" + Twine(attribute.name()) + "' occurs twice");
     options.push_back(named(attribute.name(), value));
   }
   return builder.getDictionaryAttr(options);
@@ -203,10 +181,7 @@ FailureOr<DictionaryAttr> Importer::callOptions(const plan::Call &from) {
 LogicalResult Importer::instruction(const plan::Instruction &from, int depth) {
   if (depth > 4)
     return refuse("repeats are nested deeper than 4");
-  Location here =
-      from.location().empty()
-          ? loc
-          : NameLoc::get(builder.getStringAttr(from.location()), loc);
+  Location here = from.location().empty() ? loc : NameLoc::get(builder.getStringAttr(from.location()), loc);
   int64_t stream = from.stream(), flops = from.flops();
   const std::string &where = from.location();
   switch (from.kind_case()) {
@@ -217,12 +192,10 @@ LogicalResult Importer::instruction(const plan::Instruction &from, int depth) {
     FailureOr<ArrayAttr> reads = slices(launch.reads());
     FailureOr<ArrayAttr> writes = slices(launch.writes());
     plan::SliceAttr scratch;
-    if (failed(reads) || failed(writes) ||
-        failed(optionalSlice(launch.has_scratch(), launch.scratch(), scratch)))
+    if (failed(reads) || failed(writes) || failed(optionalSlice(launch.has_scratch(), launch.scratch(), scratch)))
       return failure();
-    plan::LaunchOp::create(
-        builder, here, proto.kernels(launch.kernel()).symbol(), *reads, *writes,
-        launch.extent(), launch.grain(), scratch, stream, where, flops);
+    plan::LaunchOp::create(builder, here, proto.kernels(launch.kernel()).symbol(), *reads, *writes, launch.extent(),
+                           launch.grain(), scratch, stream, where, flops);
     return success();
   }
   case plan::Instruction::kCall: {
@@ -232,11 +205,9 @@ LogicalResult Importer::instruction(const plan::Instruction &from, int depth) {
     FailureOr<DictionaryAttr> options = callOptions(call);
     plan::SliceAttr workspace;
     if (failed(reads) || failed(writes) || failed(options) ||
-        failed(
-            optionalSlice(call.has_workspace(), call.workspace(), workspace)))
+        failed(optionalSlice(call.has_workspace(), call.workspace(), workspace)))
       return failure();
-    plan::CallOp::create(builder, here, call.callee(), *options, *reads,
-                         *writes, workspace, stream, where, flops);
+    plan::CallOp::create(builder, here, call.callee(), *options, *reads, *writes, workspace, stream, where, flops);
     return success();
   }
   case plan::Instruction::kCopy: {
@@ -251,21 +222,18 @@ LogicalResult Importer::instruction(const plan::Instruction &from, int depth) {
     FailureOr<plan::SliceAttr> target = slice(from.fill().target());
     if (failed(target))
       return failure();
-    plan::FillOp::create(builder, here, *target, from.fill().pattern(),
-                         from.fill().pattern_bytes(), stream, where, flops);
+    plan::FillOp::create(builder, here, *target, from.fill().pattern(), from.fill().pattern_bytes(), stream, where,
+                         flops);
     return success();
   }
   case plan::Instruction::kRecord:
-    plan::RecordOp::create(builder, here, from.record().event(), stream, where,
-                           flops);
+    plan::RecordOp::create(builder, here, from.record().event(), stream, where, flops);
     return success();
   case plan::Instruction::kWait:
-    plan::WaitOp::create(builder, here, from.wait().event(), stream, where,
-                         flops);
+    plan::WaitOp::create(builder, here, from.wait().event(), stream, where, flops);
     return success();
   case plan::Instruction::kRepeat: {
-    auto repeat = plan::RepeatOp::create(builder, here, from.repeat().count(),
-                                         stream, where, flops);
+    auto repeat = plan::RepeatOp::create(builder, here, from.repeat().count(), stream, where, flops);
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&repeat.getBody());
     for (const plan::Instruction &inner : from.repeat().body())
@@ -286,42 +254,37 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
     StringRef kind = from.kind() == plan::Schedule::LINEAR   ? "linear"
                      : from.kind() == plan::Schedule::COSINE ? "cosine"
                                                              : "constant";
-    schedule = builder.getDictionaryAttr(
-        {named("kind", builder.getStringAttr(kind)),
-         named("lr", builder.getF64FloatAttr(from.lr())),
-         named("warmup_steps", builder.getI64IntegerAttr(from.warmup_steps())),
-         named("total_steps", builder.getI64IntegerAttr(from.total_steps())),
-         named("min_lr", builder.getF64FloatAttr(from.min_lr()))});
+    schedule = builder.getDictionaryAttr({named("kind", builder.getStringAttr(kind)),
+                                          named("lr", builder.getF64FloatAttr(from.lr())),
+                                          named("warmup_steps", builder.getI64IntegerAttr(from.warmup_steps())),
+                                          named("total_steps", builder.getI64IntegerAttr(from.total_steps())),
+                                          named("min_lr", builder.getF64FloatAttr(from.min_lr()))});
   }
   if (proto.has_optimizer()) {
-    SmallVector<NamedAttribute> options{
-        named("kind", builder.getStringAttr(proto.optimizer().kind()))};
+    SmallVector<NamedAttribute> options{named("kind", builder.getStringAttr(proto.optimizer().kind()))};
     for (const auto &[name, value] : proto.optimizer().options())
       if (!name.empty() && name != "kind")
         options.push_back(named(name, builder.getF64FloatAttr(value)));
     optimizer = builder.getDictionaryAttr(options);
   }
-  OwningOpRef<plan::ModuleOp> module = plan::ModuleOp::create(
-      builder, loc, proto.format_version(), proto.producer(), proto.target(),
-      proto.threads_max(), proto.model_digest(), schedule, optimizer);
+  OwningOpRef<plan::ModuleOp> module =
+      plan::ModuleOp::create(builder, loc, proto.format_version(), proto.producer(), proto.target(),
+                             proto.threads_max(), proto.model_digest(), schedule, optimizer);
   builder.createBlock(&module->getBody());
   for (const plan::Arena &arena : proto.arenas()) {
-    std::optional<plan::ArenaKind> kind =
-        plan::symbolizeArenaKind(arena.kind());
+    std::optional<plan::ArenaKind> kind = plan::symbolizeArenaKind(arena.kind());
     if (!kind || arena.name().empty()) {
       (void)refuse("arena '" + Twine(arena.name()) + "' has no name or kind");
       return {};
     }
-    plan::ArenaOp::create(builder, loc, arena.name(), *kind, arena.bytes(),
-                          arena.alignment(), arena.image_bytes());
+    plan::ArenaOp::create(builder, loc, arena.name(), *kind, arena.bytes(), arena.alignment(), arena.image_bytes());
   }
   for (const plan::Kernel &kernel : proto.kernels()) {
     if (kernel.symbol().empty()) {
       (void)refuse("a kernel has no symbol");
       return {};
     }
-    plan::KernelOp::create(builder, loc, kernel.symbol(), kernel.reads(),
-                           kernel.writes(), kernel.scratch_bytes(),
+    plan::KernelOp::create(builder, loc, kernel.symbol(), kernel.reads(), kernel.writes(), kernel.scratch_bytes(),
                            kernel.description());
   }
   for (const plan::ParameterSource &source : proto.sources())
@@ -331,9 +294,8 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
       (void)refuse("an entry has no name");
       return {};
     }
-    auto program = plan::ProgramOp::create(
-        builder, loc, entry.name(), entry.batch(), entry.peak_live_bytes(),
-        entry.streams(), entry.events());
+    auto program = plan::ProgramOp::create(builder, loc, entry.name(), entry.batch(), entry.peak_live_bytes(),
+                                           entry.streams(), entry.events());
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&program.getBody());
     for (const plan::Binding &bound : entry.bindings())
@@ -348,8 +310,7 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
   return module;
 }
 
-OwningOpRef<plan::ModuleOp> lowtide::importPlan(const plan::Plan &proto,
-                                                Location loc) {
+OwningOpRef<plan::ModuleOp> lowtide::importPlan(const plan::Plan &proto, Location loc) {
   loc.getContext()->getOrLoadDialect<plan::PlanDialect>();
   return Importer(proto, loc).run();
 }

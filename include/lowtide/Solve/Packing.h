@@ -25,8 +25,7 @@ struct Buffer {
   /// Whether both are needed by one instruction. Empty buffers and empty
   /// lifetimes meet nothing.
   bool meets(const Buffer &other) const {
-    return bytes && other.bytes && begin < other.end && other.begin < end &&
-           begin < end && other.begin < other.end;
+    return bytes && other.bytes && begin < other.end && other.begin < end && begin < end && other.begin < other.end;
   }
 };
 
@@ -54,9 +53,7 @@ struct Packing {
 };
 
 /// Rounds up to a power of two. The sum must fit in 64 bits.
-constexpr uint64_t alignTo(uint64_t bytes, uint64_t alignment) {
-  return (bytes + alignment - 1) & ~(alignment - 1);
-}
+constexpr uint64_t alignTo(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
 /// The most bytes alive at one instruction, sizes rounded up to `alignment`.
 uint64_t liveBound(std::span<const Buffer> buffers, uint64_t alignment);
@@ -70,13 +67,11 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment);
 /// by moving blamed buffers forward (squeaky wheel: Joslin and Clements 1999);
 /// stops as soon as the arena equals the bound. Deterministic: depends on the
 /// arguments only.
-Packing pack(std::span<const Buffer> buffers,
-             const PackingOptions &options = {});
+Packing pack(std::span<const Buffer> buffers, const PackingOptions &options = {});
 
 /// Index pairs of buffers that are alive together and overlap in memory, or one
 /// that ends beyond the arena (paired with itself). Empty for a right packing.
 /// Quadratic where many buffers are alive together: for tests and reports.
-std::vector<std::pair<size_t, size_t>>
-findOverlaps(std::span<const Buffer> buffers, const Packing &packing);
+std::vector<std::pair<size_t, size_t>> findOverlaps(std::span<const Buffer> buffers, const Packing &packing);
 
 } // namespace lowtide::solve

@@ -19,8 +19,11 @@ llvm::LogicalResult exportPlan(plan::ModuleOp module, plan::Plan &proto);
 /// Builds the op for `proto`. Fails, with a diagnostic at `loc`, on what the
 /// dialect cannot say: unknown kinds, arenas or kernels that are not there,
 /// names that are used twice.
-mlir::OwningOpRef<plan::ModuleOp> importPlan(const plan::Plan &proto,
-                                             mlir::Location loc);
+mlir::OwningOpRef<plan::ModuleOp> importPlan(const plan::Plan &proto, mlir::Location loc);
+
+/// Writes the options of a library call. Fails, with a diagnostic at `loc`, on
+/// attributes that are not i64, f64, string or i64 array.
+llvm::LogicalResult exportCallOptions(mlir::DictionaryAttr options, plan::Call &call, mlir::Location loc);
 
 /// The bytes of the artifact's `plan` section: the same for equal messages.
 std::string serializePlan(const plan::Plan &proto);

@@ -19,19 +19,15 @@ using namespace lowtide::plan;
 static SliceAttr parseSliceBody(AsmParser &parser) {
   StringAttr arena;
   uint64_t offset, bytes, value;
-  if (parser.parseSymbolName(arena) || parser.parseLSquare() ||
-      parser.parseInteger(offset) || parser.parsePlus() ||
-      parser.parseInteger(bytes) || parser.parseRSquare() ||
-      parser.parseColon() || parser.parseInteger(value))
+  if (parser.parseSymbolName(arena) || parser.parseLSquare() || parser.parseInteger(offset) || parser.parsePlus() ||
+      parser.parseInteger(bytes) || parser.parseRSquare() || parser.parseColon() || parser.parseInteger(value))
     return {};
-  return SliceAttr::get(parser.getContext(), FlatSymbolRefAttr::get(arena),
-                        offset, bytes, value);
+  return SliceAttr::get(parser.getContext(), FlatSymbolRefAttr::get(arena), offset, bytes, value);
 }
 
 static void printSliceBody(AsmPrinter &printer, SliceAttr slice) {
   printer.printSymbolName(slice.getArena().getValue());
-  printer << '[' << slice.getOffset() << " + " << slice.getBytes()
-          << "] : " << slice.getValue();
+  printer << '[' << slice.getOffset() << " + " << slice.getBytes() << "] : " << slice.getValue();
 }
 
 Attribute SliceAttr::parse(AsmParser &parser, Type) {
@@ -52,9 +48,7 @@ static ParseResult parseSlice(OpAsmParser &parser, SliceAttr &slice) {
   return success(static_cast<bool>(slice));
 }
 
-static void printSlice(OpAsmPrinter &printer, Operation *, SliceAttr slice) {
-  printSliceBody(printer, slice);
-}
+static void printSlice(OpAsmPrinter &printer, Operation *, SliceAttr slice) { printSliceBody(printer, slice); }
 
 static ParseResult parseSlices(OpAsmParser &parser, ArrayAttr &slices) {
   SmallVector<Attribute> list;
@@ -69,21 +63,18 @@ static ParseResult parseSlices(OpAsmParser &parser, ArrayAttr &slices) {
 
 static void printSlices(OpAsmPrinter &printer, Operation *, ArrayAttr slices) {
   printer << '[';
-  llvm::interleaveComma(
-      slices.getAsRange<SliceAttr>(), printer,
-      [&](SliceAttr slice) { printSliceBody(printer, slice); });
+  llvm::interleaveComma(slices.getAsRange<SliceAttr>(), printer,
+                        [&](SliceAttr slice) { printSliceBody(printer, slice); });
   printer << ']';
 }
 
-static ParseResult parseOptional(OpAsmParser &parser, StringRef keyword,
-                                 SliceAttr &slice) {
+static ParseResult parseOptional(OpAsmParser &parser, StringRef keyword, SliceAttr &slice) {
   if (failed(parser.parseOptionalKeyword(keyword)))
     return success();
   return parseSlice(parser, slice);
 }
 
-static void printOptional(OpAsmPrinter &printer, StringRef keyword,
-                          SliceAttr slice) {
+static void printOptional(OpAsmPrinter &printer, StringRef keyword, SliceAttr slice) {
   if (!slice)
     return;
   printer << keyword << ' ';
@@ -99,8 +90,7 @@ static void printScratch(OpAsmPrinter &printer, Operation *, SliceAttr slice) {
 static ParseResult parseWorkspace(OpAsmParser &parser, SliceAttr &slice) {
   return parseOptional(parser, "workspace", slice);
 }
-static void printWorkspace(OpAsmPrinter &printer, Operation *,
-                           SliceAttr slice) {
+static void printWorkspace(OpAsmPrinter &printer, Operation *, SliceAttr slice) {
   printOptional(printer, "workspace", slice);
 }
 
@@ -108,8 +98,7 @@ static void printWorkspace(OpAsmPrinter &printer, Operation *,
 // Walks
 //===----------------------------------------------------------------------===//
 
-void plan::forEachSlice(Operation *instruction,
-                        llvm::function_ref<void(Access, SliceAttr)> visit) {
+void plan::forEachSlice(Operation *instruction, llvm::function_ref<void(Access, SliceAttr)> visit) {
   auto all = [&](Access access, ArrayAttr slices) {
     for (SliceAttr slice : slices.getAsRange<SliceAttr>())
       visit(access, slice);
@@ -136,8 +125,7 @@ void plan::forEachSlice(Operation *instruction,
       .Case([&](FillOp op) { visit(Access::Write, op.getTarget()); });
 }
 
-void plan::mapSlices(Operation *op,
-                     llvm::function_ref<SliceAttr(SliceAttr)> map) {
+void plan::mapSlices(Operation *op, llvm::function_ref<SliceAttr(SliceAttr)> map) {
   auto mapArray = [&](ArrayAttr slices) {
     SmallVector<Attribute> mapped;
     for (SliceAttr slice : slices.getAsRange<SliceAttr>())
@@ -178,8 +166,7 @@ LogicalResult ArenaOp::verify() {
   if (!llvm::isPowerOf2_64(alignment))
     return emitOpError("alignment ") << alignment << " is not a power of two";
   if (uint64_t(getImageBytes()) > uint64_t(getBytes()))
-    return emitOpError("has an image of ")
-           << getImageBytes() << " bytes in " << getBytes() << " bytes";
+    return emitOpError("has an image of ") << getImageBytes() << " bytes in " << getBytes() << " bytes";
   return success();
 }
 
@@ -187,13 +174,10 @@ LogicalResult SourceOp::verify() {
   for (NamedAttribute field : getFields()) {
     StringRef name = field.getName();
     bool known = llvm::StringSwitch<bool>(name)
-                     .Cases({"initializer", "module_path", "random_init"},
-                            isa<StringAttr>(field.getValue()))
-                     .Cases({"original_dims", "permutation"},
-                            isa<DenseI64ArrayAttr>(field.getValue()))
+                     .Cases({"initializer", "module_path", "random_init"}, isa<StringAttr>(field.getValue()))
+                     .Cases({"original_dims", "permutation"}, isa<DenseI64ArrayAttr>(field.getValue()))
                      .Case("tied_names", isa<ArrayAttr>(field.getValue()))
-                     .Cases({"slice_axis", "slice_start", "slice_size"},
-                            isa<IntegerAttr>(field.getValue()))
+                     .Cases({"slice_axis", "slice_start", "slice_size"}, isa<IntegerAttr>(field.getValue()))
                      .Default(false);
     if (!known)
       return emitOpError("field '") << name << "' is unknown or of wrong type";
@@ -210,11 +194,8 @@ LogicalResult BindingOp::verify() {
 
 LogicalResult CallOp::verify() {
   for (NamedAttribute attribute : getOptions())
-    if (!isa<IntegerAttr, FloatAttr, StringAttr, DenseI64ArrayAttr>(
-            attribute.getValue()))
-      return emitOpError("attribute '")
-             << attribute.getName()
-             << "' is not an i64, f64, string or i64 array";
+    if (!isa<IntegerAttr, FloatAttr, StringAttr, DenseI64ArrayAttr>(attribute.getValue()))
+      return emitOpError("attribute '") << attribute.getName() << "' is not an i64, f64, string or i64 array";
   return success();
 }
 
@@ -235,22 +216,17 @@ LogicalResult plan::ModuleOp::verifyRegions() {
     auto check = [&](Operation *op, SliceAttr slice) -> LogicalResult {
       auto it = places.find(slice.getArena().getValue());
       if (it == places.end())
-        return op->emitOpError("names arena ")
-               << slice.getArena() << ", which is not there";
+        return op->emitOpError("names arena ") << slice.getArena() << ", which is not there";
       uint64_t end;
-      if (__builtin_add_overflow(slice.getOffset(), slice.getBytes(), &end) ||
-          end > it->second)
-        return op->emitOpError("slice of ")
-               << slice.getBytes() << " bytes at " << slice.getOffset()
-               << " ends beyond the " << it->second << " bytes of "
-               << slice.getArena();
+      if (__builtin_add_overflow(slice.getOffset(), slice.getBytes(), &end) || end > it->second)
+        return op->emitOpError("slice of ") << slice.getBytes() << " bytes at " << slice.getOffset()
+                                            << " ends beyond the " << it->second << " bytes of " << slice.getArena();
       return success();
     };
     WalkResult result = program.getBody().walk([&](Operation *op) {
       if (auto buffer = dyn_cast<BufferOp>(op)) {
         if (!arenas.contains(buffer.getArena()))
-          return WalkResult(
-              op->emitOpError("names an arena that is not there"));
+          return WalkResult(op->emitOpError("names an arena that is not there"));
         if (!places.try_emplace(buffer.getName(), buffer.getBytes()).second)
           return WalkResult(op->emitOpError("has a name that is taken"));
         return WalkResult::advance();
@@ -269,16 +245,13 @@ LogicalResult plan::ModuleOp::verifyRegions() {
         return WalkResult(slices);
       auto kernel = kernels.find(launch.getKernel());
       if (kernel == kernels.end())
-        return WalkResult(op->emitOpError("names kernel '")
-                          << launch.getKernel() << "', which is not there");
+        return WalkResult(op->emitOpError("names kernel '") << launch.getKernel() << "', which is not there");
       KernelOp callee = kernel->second;
       if (launch.getReads().size() != uint64_t(callee.getReads()) ||
           launch.getWrites().size() != uint64_t(callee.getWrites()))
-        return WalkResult(op->emitOpError("passes ")
-                          << launch.getReads().size() << " + "
-                          << launch.getWrites().size() << " slices to kernel '"
-                          << launch.getKernel() << "', which takes "
-                          << callee.getReads() << " + " << callee.getWrites());
+        return WalkResult(op->emitOpError("passes ") << launch.getReads().size() << " + " << launch.getWrites().size()
+                                                     << " slices to kernel '" << launch.getKernel() << "', which takes "
+                                                     << callee.getReads() << " + " << callee.getWrites());
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

@@ -28,8 +28,7 @@ template <typename T> std::vector<T> random(size_t count, uint32_t seed) {
 }
 
 /// Runs all tasks, last one first: their order must not matter.
-template <typename T>
-void run(const plan::Call &call, std::vector<const T *> reads, T *write) {
+template <typename T> void run(const plan::Call &call, std::vector<const T *> reads, T *write) {
   Expected<uint64_t> bytes = queryWorkspace(call);
   ASSERT_TRUE(bytes) << bytes.status().str();
   void *memory = *bytes ? std::aligned_alloc(64, *bytes) : nullptr;
@@ -54,9 +53,10 @@ template <typename T> void expectNear(const std::vector<T> &got, const std::vect
     ASSERT_NEAR(static_cast<double>(got[i]), want[i], 8 * unit * (terms + 8)) << "element " << i;
 }
 
-template <typename T> void checkGemm(int64_t m, int64_t n, int64_t k, bool ta, bool tb, const char *addend, double alpha) {
-  SCOPED_TRACE(std::string(dtypeName<T>()) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
-               (ta ? " ta" : "") + (tb ? " tb " : " ") + addend);
+template <typename T>
+void checkGemm(int64_t m, int64_t n, int64_t k, bool ta, bool tb, const char *addend, double alpha) {
+  SCOPED_TRACE(std::string(dtypeName<T>()) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" +
+               std::to_string(k) + (ta ? " ta" : "") + (tb ? " tb " : " ") + addend);
   std::string kind = addend;
   auto a = random<T>(static_cast<size_t>(m * k), 1), b = random<T>(static_cast<size_t>(k * n), 2);
   auto c = random<T>(static_cast<size_t>(m * n), 3);
@@ -80,14 +80,17 @@ template <typename T> void checkGemm(int64_t m, int64_t n, int64_t k, bool ta, b
       double sum = 0;
       for (int64_t p = 0; p < k; ++p)
         sum += double(a[size_t(ta ? p * m + i : i * k + p)]) * double(b[size_t(tb ? j * k + p : p * n + j)]);
-      double extra = kind == "full" ? c[size_t(i * n + j)] : kind == "row" ? c[size_t(j)] : kind == "column" ? c[size_t(i)] : 0;
+      double extra = kind == "full"     ? c[size_t(i * n + j)]
+                     : kind == "row"    ? c[size_t(j)]
+                     : kind == "column" ? c[size_t(i)]
+                                        : 0;
       want.push_back(alpha * sum + extra);
     }
   expectNear(d, want, static_cast<double>(k));
 }
 
 TEST(Gemm, MatchesTextbook) {
-  const int64_t shapes[][3] = {{1, 1, 1},    {6, 16, 8},  {7, 17, 9},    {5, 8, 3},     {13, 31, 300}, {64, 10, 64},
+  const int64_t shapes[][3] = {{1, 1, 1},    {6, 16, 8},  {7, 17, 9},    {5, 8, 3},     {13, 31, 300},  {64, 10, 64},
                                {100, 1, 50}, {1, 100, 5}, {200, 40, 33}, {97, 270, 65}, {33, 513, 257}, {3, 24, 700}};
   for (auto [m, n, k] : shapes)
     for (int t = 0; t < 4; ++t) {
@@ -166,10 +169,12 @@ TEST(Gemm, RefusesWhatMakesNoSense) {
   refused([](plan::Call &c) { set(c, "batch", 2); }, "holes");
   refused([](plan::Call &c) { set(c, "addend", "sum"); }, "addend");
   refused([](plan::Call &c) { set(c, "alpha", double(INFINITY)); }, "alpha");
-  refused([](plan::Call &c) {
-    c.mutable_attributes(0)->set_i(int64_t(1) << 40);
-    c.mutable_attributes(1)->set_i(int64_t(1) << 40);
-  }, "too large");
+  refused(
+      [](plan::Call &c) {
+        c.mutable_attributes(0)->set_i(int64_t(1) << 40);
+        c.mutable_attributes(1)->set_i(int64_t(1) << 40);
+      },
+      "too large");
 }
 
 struct ConvCase {
@@ -182,9 +187,12 @@ template <typename T> void checkConv(const ConvCase &test) {
   std::vector<int64_t> output = {test.input[0], test.filter[0]};
   std::string trace = dtypeName<T>();
   for (size_t d = 0; d < spatial; ++d)
-    output.push_back((test.input[2 + d] + test.padBegin[d] + test.padEnd[d] - test.dilation[d] * (test.filter[2 + d] - 1) - 1) /
-                         test.stride[d] + 1);
-  for (const auto *list : std::initializer_list<const std::vector<int64_t> *>{&test.input, &test.filter, &output, &test.stride, &test.padBegin, &test.dilation}) {
+    output.push_back(
+        (test.input[2 + d] + test.padBegin[d] + test.padEnd[d] - test.dilation[d] * (test.filter[2 + d] - 1) - 1) /
+            test.stride[d] +
+        1);
+  for (const auto *list : std::initializer_list<const std::vector<int64_t> *>{
+           &test.input, &test.filter, &output, &test.stride, &test.padBegin, &test.dilation}) {
     trace += " [";
     for (int64_t value : *list)
       trace += std::to_string(value) + " ";
@@ -220,7 +228,8 @@ template <typename T> void checkConv(const ConvCase &test) {
               for (int64_t a = 0; a < F[0]; ++a)
                 for (int64_t b = 0; b < F[1]; ++b)
                   for (int64_t e = 0; e < F[2]; ++e) {
-                    int64_t iz = z * S[0] + a * D[0] - P[0], iy = y * S[1] + b * D[1] - P[1], ix = u * S[2] + e * D[2] - P[2];
+                    int64_t iz = z * S[0] + a * D[0] - P[0], iy = y * S[1] + b * D[1] - P[1],
+                            ix = u * S[2] + e * D[2] - P[2];
                     if (iz < 0 || iz >= I[0] || iy < 0 || iy >= I[1] || ix < 0 || ix >= I[2])
                       continue;
                     size_t in = size_t((((n * C + o / OG * CG + c) * I[0] + iz) * I[1] + iy) * I[2] + ix);
@@ -266,8 +275,8 @@ TEST(Conv, MatchesTextbook) {
       {{1, 40, 17, 19}, {70, 40, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
       {{8, 32, 6, 6}, {32, 32, 4, 4}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
       {{1, 2, 40, 40}, {3, 2, 20, 20}, {5, 5}, {3, 3}, {3, 3}, {1, 1}, 1}, // more taps than a block of k
-      {{2, 2, 9, 9}, {2, 2, 2, 2}, {4, 4}, {0, 0}, {0, 0}, {1, 1}, 1},    // pixels that no output looks at
-      {{2, 2, 3, 3}, {2, 2, 3, 3}, {1, 1}, {5, 5}, {5, 5}, {1, 1}, 1},    // pads wider than the image
+      {{2, 2, 9, 9}, {2, 2, 2, 2}, {4, 4}, {0, 0}, {0, 0}, {1, 1}, 1},     // pixels that no output looks at
+      {{2, 2, 3, 3}, {2, 2, 3, 3}, {1, 1}, {5, 5}, {5, 5}, {1, 1}, 1},     // pads wider than the image
   };
   for (const ConvCase &test : cases) {
     checkConv<float>(test);

@@ -32,8 +32,7 @@ std::vector<Buffer> trainingProblem(std::mt19937_64 &random, unsigned layers) {
   for (unsigned i = 0; i < layers; ++i) {
     buffers.push_back({64 * (1 + random() % 1000), 2 * i, steps - 2 * i});
     buffers.push_back({64 * (1 + random() % 2000), 2 * i + 1, 2 * i + 3});
-    buffers.push_back(
-        {64 * (1 + random() % 2000), steps - 2 * i - 1, steps - 2 * i + 2});
+    buffers.push_back({64 * (1 + random() % 2000), steps - 2 * i - 1, steps - 2 * i + 2});
   }
   return buffers;
 }
@@ -47,8 +46,7 @@ TEST(Packing, RandomProblemsAreRight) {
     options.effort = 20'000;
     Packing packing = pack(buffers, options);
     ASSERT_EQ(packing.offsets.size(), buffers.size());
-    ASSERT_THAT(findOverlaps(buffers, packing), testing::IsEmpty())
-        << "round " << round;
+    ASSERT_THAT(findOverlaps(buffers, packing), testing::IsEmpty()) << "round " << round;
     ASSERT_GE(packing.arenaBytes, packing.boundBytes);
     ASSERT_EQ(packing.boundBytes, liveBound(buffers, options.alignment));
     ASSERT_EQ(packing.arenaBytes % options.alignment, 0u);
@@ -133,11 +131,9 @@ TEST(Packing, FindOverlapsFindsThem) {
   Packing packing;
   packing.offsets = {0, 32, 0};
   packing.arenaBytes = 96;
-  EXPECT_THAT(findOverlaps(buffers, packing),
-              testing::ElementsAre(testing::Pair(0, 1), testing::Pair(1, 2)));
+  EXPECT_THAT(findOverlaps(buffers, packing), testing::ElementsAre(testing::Pair(0, 1), testing::Pair(1, 2)));
   packing.arenaBytes = 80;
-  EXPECT_THAT(findOverlaps(buffers, packing),
-              testing::Contains(testing::Pair(1, 1)));
+  EXPECT_THAT(findOverlaps(buffers, packing), testing::Contains(testing::Pair(1, 1)));
 }
 
 TEST(Packing, RefusesSizesThatOverflow) {

@@ -36,12 +36,10 @@ enum class Access : uint8_t {
 
 /// Calls `visit` on every slice of one instruction: reads, then writes, then
 /// workspace. Instructions nested in a repeat are not looked at.
-void forEachSlice(mlir::Operation *instruction,
-                  llvm::function_ref<void(Access, SliceAttr)> visit);
+void forEachSlice(mlir::Operation *instruction, llvm::function_ref<void(Access, SliceAttr)> visit);
 
 /// Replaces every slice of an instruction or binding by what `map` returns.
-void mapSlices(mlir::Operation *op,
-               llvm::function_ref<SliceAttr(SliceAttr)> map);
+void mapSlices(mlir::Operation *op, llvm::function_ref<SliceAttr(SliceAttr)> map);
 
 /// Whether `op` is an instruction (not a binding or buffer).
 bool isInstruction(mlir::Operation *op);

@@ -1,0 +1,100 @@
+//===- StepStorage.h - which values of a step share bytes -------*- C++ -*-===//
+//
+// The one definition of a step's memory: every tensor of a straight-line step
+// function gets a storage; views, updates in place and results that overwrite a
+// dying operand share one. The memory profile counts these storages and
+// `plan-lower` turns each into a buffer.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace lowtide {
+
+/// Bytes that hold one value after another.
+struct Storage {
+  enum class Kind : uint8_t {
+    Argument,  ///< the slice of a bound argument
+    Metric,    ///< read by the runtime after the step
+    Transient, ///< free before its first and after its last use
+  };
+  Kind kind = Kind::Transient;
+  uint64_t bytes = 0;
+  /// Argument: its number. Metric, or kept for an output: the result's number.
+  int number = -1;
+  /// Transient, but holds an output: stays to the end of the step.
+  bool kept = false;
+  /// Transient: live during instructions begin … end - 1, copies included at
+  /// the instruction that they come before.
+  unsigned begin = 0, end = 0;
+  /// Values in the order in which they live here; views are not listed.
+  llvm::SmallVector<mlir::Value, 2> values;
+};
+
+/// A copy that the step needs because a result cannot be written in place.
+struct StorageCopy {
+  /// Storage of the source, and the value in it.
+  unsigned source;
+  mlir::Value value;
+  unsigned target;
+  /// Comes before this instruction; the number of instructions: at the end.
+  unsigned before;
+  /// The result of the step that this copy completes, or -1 (a snapshot).
+  int result;
+};
+
+/// Storages of one step function.
+class StepStorage {
+public:
+  /// Whether result `result` of `op` may be written over operand `operand`.
+  using MayOverwrite = llvm::function_ref<bool(mlir::Operation *op, unsigned result, unsigned operand)>;
+
+  /// Fails, with a diagnostic, if the function is not one block, a value is not
+  /// a static tensor, a result updates nothing that is bound, or two results
+  /// update the same argument.
+  static mlir::FailureOr<StepStorage> compute(mlir::func::FuncOp step, MayOverwrite mayOverwrite);
+
+  /// Ops that do something, in order: neither views nor the return.
+  llvm::ArrayRef<mlir::Operation *> getInstructions() const { return instructions; }
+  llvm::ArrayRef<Storage> getStorages() const { return storages; }
+  /// In the order of execution.
+  llvm::ArrayRef<StorageCopy> getCopies() const { return copies; }
+  /// The storage of a value or view.
+  unsigned getStorage(mlir::Value value) const { return storageOf.lookup(getRoot(value)); }
+  /// The value whose bytes a view shows; the value itself if it is no view.
+  static mlir::Value getRoot(mlir::Value value);
+  /// The storage in which result `result` of the step is found at its end.
+  unsigned getResultStorage(unsigned result) const { return resultStorage[result]; }
+  /// The most bytes of transient storages that one instruction needs.
+  uint64_t getPeakBytes() const;
+
+private:
+  mlir::LogicalResult placeResults(mlir::func::FuncOp step, MayOverwrite mayOverwrite);
+  void placeRest(MayOverwrite mayOverwrite);
+  void findLifetimes();
+  unsigned create(Storage::Kind kind, uint64_t bytes, int number, mlir::Value value);
+  bool isAssigned(mlir::Value root) const { return storageOf.contains(root); }
+  int getIndex(mlir::Value root) const;
+
+  llvm::SmallVector<mlir::Operation *> instructions;
+  llvm::DenseMap<mlir::Operation *, unsigned> indexOf;
+  llvm::SmallVector<Storage> storages;
+  llvm::SmallVector<StorageCopy> copies;
+  llvm::SmallVector<unsigned> resultStorage;
+  llvm::DenseMap<mlir::Value, unsigned> storageOf;
+  /// Last instruction that uses a root or a view of it; absent: none.
+  llvm::DenseMap<mlir::Value, int> lastUse;
+  /// Roots that must live to the end, for a result or a copy there.
+  llvm::DenseSet<mlir::Value> liveOut;
+  /// Unassigned roots that are outputs of the step, by result number.
+  llvm::DenseMap<mlir::Value, unsigned> outputs;
+};
+
+/// Bytes of a static tensor of numbers; booleans take one byte. Nothing if the
+/// type is another or the count does not fit in 63 bits.
+std::optional<uint64_t> getTensorBytes(mlir::Type type);
+
+} // namespace lowtide

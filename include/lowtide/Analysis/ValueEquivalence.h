@@ -1,0 +1,45 @@
+//===- ValueEquivalence.h - two steps compute the same values ---*- C++ -*-===//
+//
+// The proof behind exact passes: they re-order, re-execute, group or move existing computations, so the value graph of
+// every result is the same graph before and after. Linear time; no arithmetic is interpreted.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace lowtide {
+
+/// 128-bit number of a value graph: op name, attributes, result type, operand numbers, result index, all the way down
+/// to bound arguments.
+struct ValueNumber {
+  uint64_t low = 0, high = 0;
+  bool operator==(const ValueNumber &other) const { return low == other.low && high == other.high; }
+};
+
+/// Value graphs of a step's results, by what they are bound to.
+struct StepFingerprint {
+  struct Result {
+    /// Binding attribute of the result; its position where it has none.
+    mlir::Attribute binding;
+    ValueNumber number;
+    mlir::Location loc;
+  };
+  std::vector<Result> results;
+};
+
+/// Numbers the results of `step`. Kernels are transparent: what counts is what they compute. Arguments are symbols:
+/// their binding, or their position where they have none.
+StepFingerprint fingerprintStep(mlir::func::FuncOp step);
+
+/// Succeeds if both have results of the same bindings with the same numbers; otherwise emits an error at each result
+/// that differs, naming `what` as the culprit.
+llvm::LogicalResult compareFingerprints(const StepFingerprint &before, const StepFingerprint &after,
+                                        mlir::func::FuncOp step, llvm::StringRef what);
+
+/// Checks every function before and after each pass of the manager whose summary says that it is exact.
+void addEquivalenceChecks(mlir::PassManager &passes);
+
+} // namespace lowtide

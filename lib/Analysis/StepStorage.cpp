@@ -1,0 +1,272 @@
+//===- StepStorage.cpp - which values of a step share bytes ---------------===//
+//
+// 1. Arguments have their bound slices.
+// 2. Results of the step: an update is written over its argument when nobody
+//    reads the old value later, and copied there when somebody does; metrics
+//    and outputs are written where the runtime reads them.
+// 3. Every other value, in order: over an operand that dies here and that its op
+//    may overwrite, or into a storage of its own.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/Train/Train.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+std::optional<uint64_t> lowtide::getTensorBytes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
+    return std::nullopt;
+  uint64_t bytes = (tensor.getElementTypeBitWidth() + 7) / 8;
+  for (int64_t dim : tensor.getShape())
+    if (__builtin_mul_overflow(bytes, uint64_t(dim), &bytes))
+      return std::nullopt;
+  if (bytes >> 63)
+    return std::nullopt;
+  return bytes;
+}
+
+static bool isView(Operation *op) {
+  auto facts = dyn_cast_or_null<FactsInterface>(op);
+  return facts && facts.getFacts().aliasing == Aliasing::View;
+}
+
+Value StepStorage::getRoot(Value value) {
+  while (isView(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+int StepStorage::getIndex(Value root) const {
+  Operation *op = root.getDefiningOp();
+  return op ? int(indexOf.lookup(op)) : -1;
+}
+
+unsigned StepStorage::create(Storage::Kind kind, uint64_t bytes, int number, Value value) {
+  Storage storage;
+  storage.kind = kind;
+  storage.bytes = bytes;
+  storage.number = number;
+  storages.push_back(storage);
+  if (value) {
+    storages.back().values.push_back(value);
+    storageOf[value] = storages.size() - 1;
+  }
+  return storages.size() - 1;
+}
+
+/// Number of operands of `op` that show the bytes of `root`.
+static unsigned countUses(Operation *op, Value root) {
+  return llvm::count_if(op->getOperands(), [&](Value operand) { return StepStorage::getRoot(operand) == root; });
+}
+
+/// Whether the result may be written over `root`, an operand that is read only here.
+static bool mayReplace(OpResult result, Value root, StepStorage::MayOverwrite mayOverwrite) {
+  Operation *op = result.getOwner();
+  if (countUses(op, root) != 1)
+    return false;
+  for (OpOperand &operand : op->getOpOperands())
+    if (StepStorage::getRoot(operand.get()) == root)
+      return mayOverwrite(op, result.getResultNumber(), operand.getOperandNumber());
+  return false;
+}
+
+LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverwrite) {
+  Operation *terminator = step.getBody().front().getTerminator();
+  const unsigned end = instructions.size();
+  resultStorage.assign(terminator->getNumOperands(), 0);
+
+  // The argument that each result updates, or null.
+  SmallVector<Value> updated(terminator->getNumOperands());
+  DenseSet<Value> overwritten;
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    Attribute binding = step.getResultAttr(i, "train.binding");
+    if (!isa_and_nonnull<train::ParamAttr, train::StateAttr>(binding)) {
+      if (!isa_and_nonnull<train::MetricAttr, train::OutputAttr>(binding))
+        return step.emitError("result ") << i << " has no binding that a result may have";
+      continue;
+    }
+    auto name = [](Attribute binding) {
+      return llvm::TypeSwitch<Attribute, StringAttr>(binding)
+          .Case<train::ParamAttr, train::StateAttr>([](auto attr) { return attr.getName(); })
+          .Default(StringAttr());
+    };
+    for (BlockArgument arg : step.getArguments()) {
+      Attribute other = step.getArgAttr(arg.getArgNumber(), "train.binding");
+      if (other && name(other) == name(binding) && other.getTypeID() == binding.getTypeID())
+        updated[i] = arg;
+    }
+    if (!updated[i])
+      return step.emitError("result ") << i << " updates " << name(binding) << ", which is no argument";
+    if (updated[i].getType() != value.getType())
+      return step.emitError("result ") << i << " of type " << value.getType() << " updates " << name(binding)
+                                       << " of type " << updated[i].getType();
+    if (!overwritten.insert(updated[i]).second)
+      return step.emitError("two results update ") << name(binding);
+    if (getRoot(value) == updated[i])
+      overwritten.erase(updated[i]);
+  }
+
+  // An argument that changes and is also the source of a result is saved first.
+  DenseMap<Value, unsigned> snapshots;
+  auto findSource = [&](Value root) {
+    if (!overwritten.contains(root))
+      return storageOf.lookup(root);
+    auto [it, fresh] = snapshots.try_emplace(root, 0);
+    if (fresh) {
+      it->second = create(Storage::Kind::Transient, *getTensorBytes(root.getType()), -1, {});
+      storages[it->second].kept = true;
+      copies.push_back({storageOf.lookup(root), root, it->second, 0, -1});
+    }
+    return it->second;
+  };
+
+  struct Pending {
+    Value root;
+    unsigned target;
+    int result;
+  };
+  SmallVector<Pending> pending;
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    Value root = getRoot(value);
+    if (Value argument = updated[i]) {
+      unsigned target = storageOf.lookup(argument);
+      resultStorage[i] = target;
+      if (root == argument)
+        continue;
+      int last = lastUse.contains(argument) ? lastUse[argument] : -1;
+      bool fresh = isa<OpResult>(root) && !isAssigned(root) && !outputs.contains(root);
+      if (fresh && (last < getIndex(root) ||
+                    (last == getIndex(root) && mayReplace(cast<OpResult>(root), argument, mayOverwrite)))) {
+        storageOf[root] = target;
+        storages[target].values.push_back(root);
+      } else {
+        pending.push_back({root, target, int(i)});
+      }
+      continue;
+    }
+    bool metric = isa<train::MetricAttr>(step.getResultAttr(i, "train.binding"));
+    uint64_t bytes = *getTensorBytes(value.getType());
+    bool fresh = isa<OpResult>(root) && !isAssigned(root) && !outputs.contains(root);
+    if (metric) {
+      resultStorage[i] = create(Storage::Kind::Metric, bytes, i, fresh ? root : Value());
+      if (!fresh)
+        pending.push_back({root, resultStorage[i], int(i)});
+    } else if (fresh) {
+      outputs[root] = i; // placeRest may put it over a dying operand
+      liveOut.insert(root);
+    } else {
+      resultStorage[i] = create(Storage::Kind::Transient, bytes, i, {});
+      storages[resultStorage[i]].kept = true;
+      pending.push_back({root, resultStorage[i], int(i)});
+    }
+  }
+  for (const Pending &copy : pending) {
+    liveOut.insert(copy.root);
+    bool isArgument = isa<BlockArgument>(copy.root);
+    // Sources that are no arguments get their storage in placeRest; they are filled in there.
+    unsigned source = isArgument ? findSource(copy.root) : ~0u;
+    copies.push_back({source, copy.root, copy.target, end, copy.result});
+  }
+  // Snapshots first, the rest in the order of the results.
+  std::sort(copies.begin(), copies.end(), [](const StorageCopy &a, const StorageCopy &b) {
+    return std::tie(a.before, a.result, a.target) < std::tie(b.before, b.result, b.target);
+  });
+  return success();
+}
+
+void StepStorage::placeRest(MayOverwrite mayOverwrite) {
+  for (auto [index, op] : llvm::enumerate(instructions)) {
+    SmallVector<unsigned> taken;
+    for (OpResult result : op->getResults()) {
+      if (isAssigned(result))
+        continue;
+      uint64_t bytes = *getTensorBytes(result.getType());
+      std::optional<unsigned> chosen;
+      for (Value operand : op->getOperands()) {
+        Value root = getRoot(operand);
+        unsigned candidate = storageOf.lookup(root);
+        if (isa<OpResult>(root) && storages[candidate].kind == Storage::Kind::Transient &&
+            storages[candidate].bytes == bytes && bytes && lastUse[root] == int(index) && !liveOut.contains(root) &&
+            !llvm::is_contained(taken, candidate) && mayReplace(result, root, mayOverwrite)) {
+          chosen = candidate;
+          break;
+        }
+      }
+      if (!chosen)
+        chosen = create(Storage::Kind::Transient, bytes, -1, {});
+      taken.push_back(*chosen);
+      storageOf[result] = *chosen;
+      storages[*chosen].values.push_back(result);
+      if (auto output = outputs.find(result); output != outputs.end()) {
+        storages[*chosen].kept = true;
+        storages[*chosen].number = output->second;
+        resultStorage[output->second] = *chosen;
+      }
+    }
+  }
+  for (StorageCopy &copy : copies)
+    if (copy.source == ~0u)
+      copy.source = storageOf.lookup(copy.value);
+}
+
+void StepStorage::findLifetimes() {
+  const unsigned end = instructions.size() + 1; // copies at the end count as one more instruction
+  for (Storage &storage : storages) {
+    storage.begin = storage.values.empty() ? end - 1 : getIndex(storage.values.front());
+    storage.end = storage.kept ? end : storage.begin + 1;
+    for (Value value : storage.values) {
+      if (auto last = lastUse.find(value); last != lastUse.end())
+        storage.end = std::max(storage.end, unsigned(last->second + 1));
+      if (liveOut.contains(value))
+        storage.end = end;
+    }
+  }
+  for (const StorageCopy &copy : copies)
+    storages[copy.target].begin = std::min(storages[copy.target].begin, copy.before);
+}
+
+uint64_t StepStorage::getPeakBytes() const {
+  SmallVector<int64_t> change(instructions.size() + 2);
+  for (const Storage &storage : storages)
+    if (storage.kind == Storage::Kind::Transient) {
+      change[storage.begin] += storage.bytes;
+      change[storage.end] -= storage.bytes;
+    }
+  int64_t live = 0, peak = 0;
+  for (int64_t bytes : change) {
+    live += bytes;
+    peak = std::max(peak, live);
+  }
+  return peak;
+}
+
+FailureOr<StepStorage> StepStorage::compute(func::FuncOp step, MayOverwrite mayOverwrite) {
+  if (!step.getBody().hasOneBlock())
+    return step.emitError("is not one block of instructions");
+  StepStorage result;
+  for (BlockArgument arg : step.getArguments()) {
+    std::optional<uint64_t> bytes = getTensorBytes(arg.getType());
+    if (!bytes)
+      return step.emitError("argument ") << arg.getArgNumber() << " is no static tensor of numbers: " << arg.getType();
+    result.create(Storage::Kind::Argument, *bytes, arg.getArgNumber(), arg);
+  }
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    for (Value value : op.getResults())
+      if (!getTensorBytes(value.getType()))
+        return op.emitError("result is no static tensor of numbers: ") << value.getType();
+    if (isView(&op))
+      continue;
+    result.indexOf[&op] = result.instructions.size();
+    for (Value operand : op.getOperands())
+      result.lastUse[getRoot(operand)] = result.instructions.size();
+    result.instructions.push_back(&op);
+  }
+  if (failed(result.placeResults(step, mayOverwrite)))
+    return failure();
+  result.placeRest(mayOverwrite);
+  result.findLifetimes();
+  return result;
+}

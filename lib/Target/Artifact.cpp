@@ -1,0 +1,153 @@
+//===- Artifact.cpp - writes a `.tide` file -------------------------------===//
+//
+// Sections in their order: plan, params (by address, gaps are zeros), code, meta.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Target/Artifact.h"
+#include "lowtide/Target/PlanProto.h"
+#include "runtime/ArtifactWriter.h"
+
+#include <cstring>
+#include <map>
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace {
+
+/// A tensor of the image.
+struct ImageTensor {
+  plan::BindingOp binding;
+  uint64_t bytes;
+};
+
+/// Writes one artifact; remembers the first failure of the writer.
+class ArtifactExport {
+public:
+  ArtifactExport(plan::ModuleOp module, ParameterReader reader, rt::ArtifactWriter &writer)
+      : module(module), reader(reader), writer(writer) {}
+
+  /// Streams the image of all PARAMS arenas.
+  LogicalResult writeImage();
+  /// A diagnostic if `status` is a failure.
+  LogicalResult check(const rt::Status &status) {
+    if (status.isOk())
+      return success();
+    return module.emitError(status.str());
+  }
+
+private:
+  LogicalResult writeTensor(ImageTensor tensor);
+
+  plan::ModuleOp module;
+  ParameterReader reader;
+  rt::ArtifactWriter &writer;
+  llvm::StringMap<std::string> initializers;
+};
+
+} // namespace
+
+/// Bytes of f64 numbers for bytes of f32 numbers.
+static std::string widen(ArrayRef<char> narrow) {
+  std::string wide(narrow.size() * 2, '\0');
+  for (size_t i = 0; i < narrow.size() / sizeof(float); ++i) {
+    float from;
+    std::memcpy(&from, narrow.data() + i * sizeof(float), sizeof(float));
+    double to = from;
+    std::memcpy(wide.data() + i * sizeof(double), &to, sizeof(double));
+  }
+  return wide;
+}
+
+LogicalResult ArtifactExport::writeTensor(ImageTensor tensor) {
+  StringRef name = tensor.binding.getName();
+  auto initializer = initializers.find(name);
+  if (initializer == initializers.end())
+    return tensor.binding.emitError("'") << name << "' starts from the model file, but no initializer is known for it";
+  // f64 is computed from f32 weights: such a tensor is collected, all others pass through.
+  Type element = cast<RankedTensorType>(tensor.binding.getType()).getElementType();
+  std::string collected;
+  rt::Status status;
+  uint64_t bytes = 0;
+  LogicalResult read = reader(initializer->second, [&](ArrayRef<char> piece) {
+    bytes += piece.size();
+    if (element.isF64())
+      collected.append(piece.begin(), piece.end());
+    else if (status.isOk() && bytes <= tensor.bytes)
+      status = writer.append(piece.data(), piece.size());
+  });
+  if (failed(read))
+    return failure();
+  if (element.isF64()) {
+    if (bytes == tensor.bytes / 2 && bytes != tensor.bytes)
+      collected = widen(collected);
+    bytes = collected.size();
+    if (bytes == tensor.bytes)
+      status = writer.append(collected.data(), collected.size());
+  }
+  if (bytes != tensor.bytes)
+    return tensor.binding.emitError("initializer '")
+           << initializer->second << "' has " << bytes << " bytes; '" << name << "' needs " << tensor.bytes;
+  return check(status);
+}
+
+LogicalResult ArtifactExport::writeImage() {
+  for (auto source : module.getBlock().getOps<plan::SourceOp>())
+    if (auto initializer = source.getFields().getAs<StringAttr>("initializer"))
+      initializers[source.getName()] = initializer.str();
+  // By address; entries share tensors.
+  std::map<std::pair<StringRef, uint64_t>, ImageTensor> tensors;
+  for (auto program : module.getBlock().getOps<plan::ProgramOp>())
+    for (auto binding : program.getBlock().getOps<plan::BindingOp>())
+      if (binding.getFromImage() && binding.getSlice().getBytes())
+        tensors.try_emplace({binding.getSlice().getArena().getValue(), binding.getSlice().getOffset()},
+                            ImageTensor{binding, binding.getSlice().getBytes()});
+  for (auto arena : module.getBlock().getOps<plan::ArenaOp>()) {
+    uint64_t position = 0;
+    for (auto &[address, tensor] : tensors) {
+      if (address.first != arena.getSymName())
+        continue;
+      if (address.second < position || address.second + tensor.bytes > uint64_t(arena.getImageBytes()))
+        return tensor.binding.emitError("does not fit into the image of its arena");
+      if (failed(check(writer.appendZeros(address.second - position))) || failed(writeTensor(tensor)))
+        return failure();
+      position = address.second + tensor.bytes;
+    }
+    if (failed(check(writer.appendZeros(arena.getImageBytes() - position))))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult lowtide::writeArtifact(plan::ModuleOp module, codegen::KernelModule &kernels, ParameterReader reader,
+                                     const ArtifactOptions &options, StringRef path, ArtifactSummary *summary) {
+  plan::Plan proto;
+  if (failed(exportPlan(module, proto)))
+    return failure();
+  std::string plan = serializePlan(proto);
+  std::vector<char> code;
+  if (kernels.getNumKernels()) {
+    FailureOr<std::vector<char>> linked = kernels.link();
+    if (failed(linked))
+      return failure();
+    code = std::move(*linked);
+  }
+
+  auto writer = rt::ArtifactWriter::create(path.str());
+  if (!writer)
+    return module.emitError(writer.status().str());
+  ArtifactExport output(module, reader, **writer);
+  if (failed(output.check((*writer)->add("plan", plan))) || failed(output.check((*writer)->begin("params"))) ||
+      failed(output.writeImage()))
+    return failure();
+  uint64_t paramsBytes = (*writer)->sectionBytes();
+  if (failed(output.check((*writer)->end())))
+    return failure();
+  if (!code.empty() && failed(output.check((*writer)->add("code", {code.data(), code.size()}))))
+    return failure();
+  if (!options.meta.empty() && failed(output.check((*writer)->add("meta", options.meta))))
+    return failure();
+  if (summary)
+    *summary = {plan.size(), paramsBytes, code.size()};
+  return output.check((*writer)->finish());
+}

@@ -1,0 +1,113 @@
+//===- PlanLayout.cpp - where bound tensors lie ---------------------------===//
+//
+// A cursor per arena; the order of visits is the order of addresses.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanLayout.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Solve/Packing.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+enum : unsigned { ParamsArena, StateArena, IOArena };
+
+std::optional<BindingFacts> BindingFacts::get(Attribute binding) {
+  if (!binding)
+    return std::nullopt;
+  using Kind = plan::BindingKind;
+  return llvm::TypeSwitch<Attribute, std::optional<BindingFacts>>(binding)
+      .Case([](train::ParamAttr attr) { return BindingFacts{Kind::Param, attr.getName(), 0, true}; })
+      .Case([](train::StateAttr attr) {
+        double initial = attr.getInitial() ? attr.getInitial().getValueAsDouble() : 0;
+        return BindingFacts{Kind::State, attr.getName(), initial, attr.getFromFile()};
+      })
+      .Case([](train::ConstantAttr attr) { return BindingFacts{Kind::Constant, attr.getName(), 0, true}; })
+      .Case([](train::BatchAttr attr) { return BindingFacts{Kind::Batch, attr.getName(), 0, false, attr.getDim()}; })
+      .Case([](train::ScalarAttr attr) { return BindingFacts{Kind::Scalar, attr.getName()}; })
+      .Case([](train::MetricAttr attr) { return BindingFacts{Kind::Metric, attr.getName()}; })
+      .Case([](train::OutputAttr attr) { return BindingFacts{Kind::Output, attr.getName()}; })
+      .Default(std::nullopt);
+}
+
+Attribute PlanLayout::getKey(const BindingFacts &facts, Type type) {
+  if (facts.isPersistent())
+    return facts.name;
+  Builder b(type.getContext());
+  return b.getArrayAttr({b.getI64IntegerAttr(int64_t(facts.kind)), facts.name, TypeAttr::get(type)});
+}
+
+LogicalResult PlanLayout::place(const BindingFacts &facts, Type type, unsigned arena, func::FuncOp entry) {
+  uint64_t bytes = *getTensorBytes(type);
+  auto [it, fresh] = places.try_emplace(getKey(facts, type), Place{type, arena, arenas[arena].bytes});
+  if (!fresh) {
+    if (it->second.type != type)
+      return entry.emitError() << facts.name << " has type " << type << ", in another entry " << it->second.type;
+    return success();
+  }
+  if (bytes > (uint64_t(1) << 46) || arenas[arena].bytes > (uint64_t(1) << 46))
+    return entry.emitError() << "bound tensors need more than 2^46 bytes at " << facts.name;
+  arenas[arena].bytes = solve::alignTo(arenas[arena].bytes + bytes, planAlignment);
+  if (facts.fromFile)
+    arenas[arena].imageBytes = arenas[arena].bytes;
+  return success();
+}
+
+FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries) {
+  PlanLayout layout;
+  layout.arenas = {{plan::ArenaKind::Params, "params"}, {plan::ArenaKind::State, "state"}, {plan::ArenaKind::IO, "io"}};
+
+  // Visits arguments in order; `pick` says which arena takes one now.
+  auto visit = [&](auto pick) -> LogicalResult {
+    for (func::FuncOp entry : entries)
+      for (BlockArgument arg : entry.getArguments()) {
+        unsigned number = arg.getArgNumber();
+        std::optional<BindingFacts> facts = BindingFacts::get(entry.getArgAttr(number, train::bindingAttrName));
+        if (!facts || facts->kind == plan::BindingKind::Metric || facts->kind == plan::BindingKind::Output)
+          return entry.emitError("argument ") << number << " has no binding that an argument may have";
+        if (!getTensorBytes(arg.getType()))
+          return entry.emitError("argument ") << number << " is no static tensor of numbers";
+        std::optional<unsigned> arena = pick(*facts, entry.getArgAttr(number, train::groupAttrName));
+        if (arena && failed(layout.place(*facts, arg.getType(), *arena, entry)))
+          return failure();
+      }
+    return success();
+  };
+
+  // Groups in the order in which they are met; parameters without one come first.
+  llvm::SetVector<Attribute> groups;
+  groups.insert(Attribute());
+  if (failed(visit([&](const BindingFacts &facts, Attribute group) -> std::optional<unsigned> {
+        if (facts.kind == plan::BindingKind::Param)
+          groups.insert(group);
+        return std::nullopt;
+      })))
+    return failure();
+  for (Attribute current : groups)
+    if (failed(visit([&](const BindingFacts &facts, Attribute group) -> std::optional<unsigned> {
+          return facts.kind == plan::BindingKind::Param && group == current ? std::optional(ParamsArena) : std::nullopt;
+        })))
+      return failure();
+  if (failed(visit([&](const BindingFacts &facts, Attribute) -> std::optional<unsigned> {
+        if (facts.kind == plan::BindingKind::Param)
+          return std::nullopt;
+        return facts.fromFile ? ParamsArena : facts.isPersistent() ? StateArena : IOArena;
+      })))
+    return failure();
+  for (func::FuncOp entry : entries)
+    for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+      std::optional<BindingFacts> facts = BindingFacts::get(entry.getResultAttr(i, train::bindingAttrName));
+      if (facts && facts->kind == plan::BindingKind::Metric &&
+          failed(layout.place(*facts, entry.getResultTypes()[i], IOArena, entry)))
+        return failure();
+    }
+  return layout;
+}
+
+plan::SliceAttr PlanLayout::getSlice(const BindingFacts &facts, Type type, uint64_t value) const {
+  const Place &place = places.at(getKey(facts, type));
+  return plan::SliceAttr::get(type.getContext(), FlatSymbolRefAttr::get(type.getContext(), arenas[place.arena].name),
+                              place.offset, *getTensorBytes(type), value);
+}

@@ -1,0 +1,69 @@
+//===- PlanLayout.h - where bound tensors lie -------------------*- C++ -*-===//
+//
+// Addresses of everything that outlives an instruction stream: parameters and
+// constants, optimizer state, batch arrays, scalars, metrics.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Dialect/Plan/Plan.h"
+#include "lowtide/Dialect/Train/Train.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace lowtide {
+
+/// Alignment of every buffer, in bytes: a cache line, and the widest vector.
+inline constexpr uint64_t planAlignment = 64;
+
+/// What a binding attribute says, for all kinds alike.
+struct BindingFacts {
+  plan::BindingKind kind;
+  mlir::StringAttr name;
+  double initial = 0;
+  bool fromFile = false;
+  int64_t batchDim = -1;
+
+  /// Nothing if `binding` is no binding.
+  static std::optional<BindingFacts> get(mlir::Attribute binding);
+  /// Kept between steps.
+  bool isPersistent() const {
+    return kind == plan::BindingKind::Param || kind == plan::BindingKind::State || kind == plan::BindingKind::Constant;
+  }
+};
+
+/// The arenas that all entries share. Parameters lie group after group, in the
+/// order of the first entry's arguments, then what is frozen but in the file;
+/// optimizer state lies in the same order.
+class PlanLayout {
+public:
+  struct Arena {
+    plan::ArenaKind kind;
+    llvm::StringRef name;
+    uint64_t bytes = 0;
+    uint64_t imageBytes = 0;
+  };
+
+  /// Lays out the arguments and metrics of all entries. Fails, with a
+  /// diagnostic, if one name has two types.
+  static mlir::FailureOr<PlanLayout> compute(llvm::ArrayRef<mlir::func::FuncOp> entries);
+
+  llvm::ArrayRef<Arena> getArenas() const { return arenas; }
+  /// The slice of a laid-out tensor, with value number `value`.
+  plan::SliceAttr getSlice(const BindingFacts &facts, mlir::Type type, uint64_t value) const;
+
+private:
+  struct Place {
+    mlir::Type type;
+    unsigned arena;
+    uint64_t offset;
+  };
+  /// Persistent tensors share a place by name, the others by kind, name and type.
+  static mlir::Attribute getKey(const BindingFacts &facts, mlir::Type type);
+  mlir::LogicalResult place(const BindingFacts &facts, mlir::Type type, unsigned arena, mlir::func::FuncOp entry);
+
+  llvm::SmallVector<Arena> arenas;
+  llvm::DenseMap<mlir::Attribute, Place> places;
+};
+
+} // namespace lowtide

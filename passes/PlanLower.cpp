@@ -1,0 +1,357 @@
+//===- PlanLower.cpp - steps on tensors become programs on bytes ----------===//
+//
+// 1. Lay out what all entries share (PlanLayout).
+// 2. Per entry, decide which values share bytes (Analysis/StepStorage), asking
+//    code generation which operands a kernel may overwrite.
+// 3. Write the program: bindings, a buffer per transient storage, launches,
+//    library calls and copies in textual order, a new value number per write.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanLower.h"
+#include "Passes.h"
+#include "PlanLayout.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Target/PlanProto.h"
+#include "runtime/Workspace.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace lowtide {
+#define GEN_PASS_DEF_PLANLOWER
+#include "Passes.h.inc"
+} // namespace lowtide
+
+/// The ONNX node or module path that an op stands for; several for a kernel.
+static std::string getPlace(Location loc, unsigned limit = 3) {
+  SmallVector<StringRef> names;
+  SmallVector<Location> worklist{loc};
+  while (!worklist.empty() && names.size() < limit) {
+    Location next = worklist.pop_back_val();
+    if (auto name = dyn_cast<NameLoc>(next)) {
+      if (!llvm::is_contained(names, name.getName().getValue()))
+        names.push_back(name.getName());
+    } else if (auto fused = dyn_cast<FusedLoc>(next)) {
+      for (Location inner : llvm::reverse(fused.getLocations()))
+        worklist.push_back(inner);
+    } else if (auto call = dyn_cast<CallSiteLoc>(next)) {
+      worklist.push_back(call.getCallee());
+    }
+  }
+  return llvm::join(names, ", ");
+}
+
+namespace {
+
+/// Writes one entry into a plan.
+class EntryLowering {
+public:
+  EntryLowering(func::FuncOp entry, const PlanLayout &layout, plan::ModuleOp module,
+                const llvm::DenseMap<Operation *, codegen::KernelInfo> &kernels, StepStorage storage)
+      : entry(entry), layout(layout), module(module), kernels(kernels), storage(std::move(storage)),
+        builder(entry.getContext()) {}
+  LogicalResult run();
+
+private:
+  void writeBindings();
+  void writeBuffers();
+  LogicalResult writeInstruction(Operation *op);
+  LogicalResult writeCall(Operation *op, LibraryCallInterface call);
+  void writeCopies(unsigned before);
+
+  BindingFacts getArgFacts(unsigned i) { return *BindingFacts::get(entry.getArgAttr(i, train::bindingAttrName)); }
+  BindingFacts getResultFacts(unsigned i) { return *BindingFacts::get(entry.getResultAttr(i, train::bindingAttrName)); }
+  /// The bytes of a storage, holding value `value`.
+  plan::SliceAttr getSlice(unsigned index, uint64_t value);
+  /// What `tensor` holds now.
+  plan::SliceAttr read(Value tensor) {
+    unsigned index = storage.getStorage(tensor);
+    return getSlice(index, current[index]);
+  }
+  /// A new value for a storage.
+  plan::SliceAttr write(unsigned index) { return getSlice(index, current[index] = ++lastValue); }
+  ArrayAttr readAll(ValueRange tensors) {
+    return builder.getArrayAttr(llvm::map_to_vector(tensors, [&](Value v) -> Attribute { return read(v); }));
+  }
+  ArrayAttr writeAll(ValueRange tensors) {
+    return builder.getArrayAttr(
+        llvm::map_to_vector(tensors, [&](Value v) -> Attribute { return write(storage.getStorage(v)); }));
+  }
+  /// A buffer that one instruction may use as it likes; null for no bytes.
+  plan::SliceAttr createWorkspace(uint64_t bytes, Location loc);
+
+  func::FuncOp entry;
+  const PlanLayout &layout;
+  plan::ModuleOp module;
+  const llvm::DenseMap<Operation *, codegen::KernelInfo> &kernels;
+  StepStorage storage;
+  OpBuilder builder;
+  plan::ProgramOp program;
+  /// Value number that each storage holds now.
+  SmallVector<uint64_t> current;
+  uint64_t lastValue = 0;
+  unsigned workspaces = 0;
+};
+
+} // namespace
+
+plan::SliceAttr EntryLowering::getSlice(unsigned index, uint64_t value) {
+  const Storage &place = storage.getStorages()[index];
+  if (place.kind == Storage::Kind::Argument)
+    return layout.getSlice(getArgFacts(place.number), entry.getArgumentTypes()[place.number], value);
+  if (place.kind == Storage::Kind::Metric)
+    return layout.getSlice(getResultFacts(place.number), entry.getResultTypes()[place.number], value);
+  return plan::SliceAttr::get(entry.getContext(),
+                              FlatSymbolRefAttr::get(entry.getContext(), "b" + std::to_string(index)), 0, place.bytes,
+                              value);
+}
+
+plan::SliceAttr EntryLowering::createWorkspace(uint64_t bytes, Location loc) {
+  if (!bytes)
+    return {};
+  std::string name = "w" + std::to_string(workspaces++);
+  plan::BufferOp::create(builder, loc, name, "transient", bytes, false);
+  return plan::SliceAttr::get(entry.getContext(), FlatSymbolRefAttr::get(entry.getContext(), name), 0, bytes, 0);
+}
+
+void EntryLowering::writeBuffers() {
+  for (auto [i, place] : llvm::enumerate(storage.getStorages()))
+    if (place.kind == Storage::Kind::Transient) {
+      Location loc = place.values.empty() ? entry.getLoc() : place.values.front().getLoc();
+      plan::BufferOp::create(builder, loc, "b" + std::to_string(i), "transient", place.bytes, place.kept);
+    }
+}
+
+LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call) {
+  plan::Call proto;
+  proto.set_callee(call.getCallee().str());
+  if (failed(exportCallOptions(call.getCallAttributes(), proto, op->getLoc())))
+    return failure();
+  auto workspace = rt::queryWorkspace(proto);
+  if (!workspace)
+    return op->emitError("library call '") << call.getCallee() << "': " << workspace.status().str();
+  plan::SliceAttr space = createWorkspace(*workspace, op->getLoc());
+  ArrayAttr reads = readAll(op->getOperands());
+  uint64_t flops = cast<FactsInterface>(op).getFlops();
+  plan::CallOp::create(builder, op->getLoc(), call.getCallee(), call.getCallAttributes(), reads,
+                       writeAll(op->getResults()), space, 0, getPlace(op->getLoc()), flops);
+  return success();
+}
+
+LogicalResult EntryLowering::writeInstruction(Operation *op) {
+  if (auto found = kernels.find(op); found != kernels.end()) {
+    const codegen::KernelInfo &info = found->second;
+    uint64_t scratchBytes;
+    if (__builtin_mul_overflow(info.scratchBytes, uint64_t(module.getThreadsMax()), &scratchBytes))
+      return op->emitError("scratch of ") << info.scratchBytes << " bytes per thread is too large";
+    plan::SliceAttr scratch = createWorkspace(scratchBytes, op->getLoc());
+    ArrayAttr reads = readAll(op->getOperands());
+    uint64_t flops = cast<FactsInterface>(op).getFlops();
+    plan::LaunchOp::create(builder, op->getLoc(), info.symbol, reads, writeAll(op->getResults()), info.extent,
+                           info.grain, scratch, 0, getPlace(op->getLoc()), flops);
+    return success();
+  }
+  if (auto call = dyn_cast<LibraryCallInterface>(op); call && !call.getCallee().empty())
+    return writeCall(op, call);
+  return op->emitError("is neither in a kernel nor a library call: run nn-cluster first");
+}
+
+void EntryLowering::writeCopies(unsigned before) {
+  for (const StorageCopy &copy : storage.getCopies())
+    if (copy.before == before) {
+      plan::SliceAttr source = getSlice(copy.source, current[copy.source]);
+      plan::CopyOp::create(builder, copy.value.getLoc(), source, write(copy.target), 0, getPlace(copy.value.getLoc()),
+                           0);
+    }
+}
+
+void EntryLowering::writeBindings() {
+  auto create = [&](const BindingFacts &facts, Type type, plan::SliceAttr slice, uint64_t last, StringRef group) {
+    bool image = facts.fromFile && facts.isPersistent();
+    plan::BindingOp::create(builder, entry.getLoc(), facts.kind, facts.name.getValue(), cast<RankedTensorType>(type),
+                            slice, last, APFloat(image ? 0.0 : facts.initial), image, facts.batchDim, group);
+  };
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
+    auto group = entry.getArgAttrOfType<StringAttr>(i, train::groupAttrName);
+    create(getArgFacts(i), entry.getArgumentTypes()[i], getSlice(i, i + 1), current[i],
+           group ? group.getValue() : StringRef());
+  }
+  for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+    BindingFacts facts = getResultFacts(i);
+    unsigned index = storage.getResultStorage(i);
+    if (!facts.isPersistent())
+      create(facts, entry.getResultTypes()[i], getSlice(index, 0), current[index], "");
+  }
+}
+
+LogicalResult EntryLowering::run() {
+  int64_t batch = 0;
+  for (unsigned i = 0; i < entry.getNumArguments() && !batch; ++i) {
+    BindingFacts facts = getArgFacts(i);
+    auto type = cast<RankedTensorType>(entry.getArgumentTypes()[i]);
+    if (facts.kind == plan::BindingKind::Batch && facts.batchDim >= 0 && facts.batchDim < type.getRank())
+      batch = type.getDimSize(facts.batchDim);
+  }
+  builder.setInsertionPointToEnd(&module.getBlock());
+  program = plan::ProgramOp::create(builder, entry.getLoc(), entry.getSymName(), batch, 0, 1, 0);
+  builder.createBlock(&program.getBody());
+
+  // Arguments have the first storages and start with values 1, 2, ….
+  current.assign(storage.getStorages().size(), 0);
+  for (lastValue = 0; lastValue < entry.getNumArguments(); ++lastValue)
+    current[lastValue] = lastValue + 1;
+  writeBuffers();
+  for (auto [i, op] : llvm::enumerate(storage.getInstructions())) {
+    writeCopies(i);
+    if (failed(writeInstruction(op)))
+      return failure();
+  }
+  writeCopies(storage.getInstructions().size());
+  builder.setInsertionPointToStart(&program.getBlock());
+  writeBindings();
+  return success();
+}
+
+/// The fields of `plan.source` for argument `i`, from what the importer noted; null if it comes from no initializer.
+static DictionaryAttr getSourceFields(func::FuncOp entry, unsigned i, StringRef name) {
+  auto initializer = entry.getArgAttrOfType<StringAttr>(i, "onnx.initializer");
+  if (!initializer)
+    return {};
+  Builder b(entry.getContext());
+  NamedAttrList fields;
+  fields.set("initializer", initializer);
+  ArrayRef<int64_t> stored = cast<RankedTensorType>(entry.getArgumentTypes()[i]).getShape();
+  SmallVector<int64_t> original(stored);
+  if (auto permutation = entry.getArgAttrOfType<DenseI64ArrayAttr>(i, "onnx.transposed")) {
+    fields.set("permutation", permutation);
+    for (auto [to, from] : llvm::enumerate(permutation.asArrayRef()))
+      if (from >= 0 && from < int64_t(original.size()) && to < stored.size())
+        original[from] = stored[to];
+  }
+  if (auto shape = entry.getArgAttrOfType<DenseI64ArrayAttr>(i, "onnx.source_shape"))
+    original = llvm::to_vector(shape.asArrayRef());
+  fields.set("original_dims", b.getDenseI64ArrayAttr(original));
+  if (auto rows = entry.getArgAttrOfType<DenseI64ArrayAttr>(i, "onnx.source_rows"); rows && rows.size() == 2) {
+    fields.set("slice_axis", b.getI64IntegerAttr(0));
+    fields.set("slice_start", b.getI64IntegerAttr(rows[0]));
+    fields.set("slice_size", b.getI64IntegerAttr(rows[1] - rows[0]));
+  }
+  if (auto tied = entry.getArgAttrOfType<ArrayAttr>(i, "onnx.tied")) {
+    SmallVector<Attribute> others;
+    for (auto other : tied.getAsRange<StringAttr>())
+      if (other.getValue() != name)
+        others.push_back(other);
+    if (!others.empty())
+      fields.set("tied_names", b.getArrayAttr(others));
+  }
+  return fields.getDictionary(entry.getContext());
+}
+
+/// A `plan.source` for every argument that comes from an initializer, once per name.
+static void writeSources(ArrayRef<func::FuncOp> entries, OpBuilder &builder) {
+  llvm::StringSet<> seen;
+  for (func::FuncOp entry : entries)
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
+      BindingFacts facts = *BindingFacts::get(entry.getArgAttr(i, train::bindingAttrName));
+      DictionaryAttr fields = getSourceFields(entry, i, facts.name);
+      if (fields && seen.insert(facts.name.getValue()).second)
+        plan::SourceOp::create(builder, entry.getLoc(), facts.name.getValue(), fields);
+    }
+}
+
+namespace {
+
+class PlanLower : public lowtide::impl::PlanLowerBase<PlanLower> {
+public:
+  using PlanLowerBase::PlanLowerBase;
+  PlanLower(codegen::KernelModule &kernels, PlanLowerSettings settings)
+      : given(&kernels), settings(std::move(settings)) {}
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<plan::PlanDialect>();
+    codegen::KernelModule::registerDialects(registry);
+  }
+
+  void runOnOperation() override {
+    if (!given)
+      settings = {target, "lowtide", "", threadsMax};
+    std::unique_ptr<codegen::KernelModule> own;
+    if (!given)
+      own = std::make_unique<codegen::KernelModule>(&getContext(), codegen::CodegenOptions{});
+    if (failed(lower(given ? *given : *own)))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult lower(codegen::KernelModule &kernels);
+  LogicalResult addKernels(func::FuncOp entry, codegen::KernelModule &kernels, OpBuilder &builder,
+                           llvm::DenseMap<Operation *, codegen::KernelInfo> &infos);
+
+  codegen::KernelModule *given = nullptr;
+  PlanLowerSettings settings;
+};
+
+} // namespace
+
+LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &kernels, OpBuilder &builder,
+                                    llvm::DenseMap<Operation *, codegen::KernelInfo> &infos) {
+  auto result = entry.walk([&](nn::KernelOp kernel) {
+    FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
+    if (failed(info))
+      return WalkResult::interrupt();
+    if (!SymbolTable::lookupSymbolIn(builder.getBlock()->getParentOp(), info->symbol))
+      plan::KernelOp::create(builder, kernel.getLoc(), info->symbol, kernel.getNumOperands(), kernel.getNumResults(),
+                             info->scratchBytes, info->description);
+    infos[kernel] = *info;
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
+  auto entries = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+  if (entries.empty())
+    return getOperation().emitError("has no step: expected a function @train, @eval or @gradient");
+  FailureOr<PlanLayout> layout = PlanLayout::compute(entries);
+  if (failed(layout))
+    return failure();
+
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointToEnd(getOperation().getBody());
+  auto module = plan::ModuleOp::create(builder, getOperation().getLoc(), 1, settings.producer, settings.target,
+                                       settings.threadsMax, settings.modelDigest,
+                                       getOperation()->getAttrOfType<DictionaryAttr>(train::scheduleAttrName),
+                                       getOperation()->getAttrOfType<DictionaryAttr>(train::optimizerAttrName));
+  builder.createBlock(&module.getBody());
+  for (const PlanLayout::Arena &arena : layout->getArenas())
+    plan::ArenaOp::create(builder, module.getLoc(), arena.name, arena.kind, arena.bytes, planAlignment,
+                          arena.imageBytes);
+  plan::ArenaOp::create(builder, module.getLoc(), "transient", plan::ArenaKind::Transient, 0, planAlignment, 0);
+
+  llvm::DenseMap<Operation *, codegen::KernelInfo> infos;
+  for (func::FuncOp entry : entries)
+    if (failed(addKernels(entry, kernels, builder, infos)))
+      return failure();
+  writeSources(entries, builder);
+
+  auto mayOverwrite = [&](Operation *op, unsigned result, unsigned operand) {
+    auto info = infos.find(op);
+    return info != infos.end() && info->second.inPlace[result] == int(operand);
+  };
+  for (func::FuncOp entry : entries) {
+    FailureOr<StepStorage> storage = StepStorage::compute(entry, mayOverwrite);
+    if (failed(storage) || failed(EntryLowering(entry, *layout, module, infos, std::move(*storage)).run()))
+      return failure();
+  }
+  for (func::FuncOp entry : entries)
+    entry.erase();
+  return success();
+}
+
+std::unique_ptr<Pass> lowtide::createPlanLower(codegen::KernelModule &kernels, PlanLowerSettings settings) {
+  return std::make_unique<PlanLower>(kernels, std::move(settings));
+}

@@ -1,0 +1,119 @@
+//===- PlanPlace.cpp - every buffer gets an address -----------------------===//
+//
+// 1. Lifetime of each buffer: from the first to the last instruction that names
+//    it, to the end if it is kept.
+// 2. Pack (Solve/Packing); programs share one arena, which is as large as the
+//    largest needs.
+// 3. Rewrite the slices.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+#include "PlanLayout.h"
+#include "lowtide/Solve/Packing.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace lowtide {
+#define GEN_PASS_DEF_PLANPLACE
+#include "Passes.h.inc"
+} // namespace lowtide
+
+namespace {
+
+/// The buffers of one arena in one program, as a packing problem.
+struct Problem {
+  SmallVector<plan::BufferOp> ops;
+  std::vector<solve::Buffer> buffers;
+};
+
+class PlanPlace : public lowtide::impl::PlanPlaceBase<PlanPlace> {
+public:
+  using PlanPlaceBase::PlanPlaceBase;
+  void runOnOperation() override {
+    for (auto module : getOperation().getOps<plan::ModuleOp>())
+      for (auto program : module.getBlock().getOps<plan::ProgramOp>())
+        if (failed(place(module, program)))
+          return signalPassFailure();
+  }
+
+private:
+  LogicalResult place(plan::ModuleOp module, plan::ProgramOp program);
+};
+
+} // namespace
+
+/// Problems by arena, in the order in which buffers name the arenas.
+static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program) {
+  llvm::MapVector<StringAttr, Problem> problems;
+  llvm::StringMap<std::pair<Problem *, size_t>> find;
+  for (auto op : program.getBlock().getOps<plan::BufferOp>()) {
+    Problem &problem = problems[op.getArenaAttr().getAttr()];
+    problem.ops.push_back(op);
+    problem.buffers.push_back({uint64_t(op.getBytes()), UINT32_MAX, 0});
+  }
+  for (auto &[arena, problem] : problems)
+    for (auto [i, op] : llvm::enumerate(problem.ops))
+      find[op.getName()] = {&problem, i};
+
+  // A repeat is one moment: its body runs again and again.
+  uint32_t now = 0;
+  for (Operation &instruction : program.getBlock()) {
+    if (!plan::isInstruction(&instruction))
+      continue;
+    instruction.walk([&](Operation *op) {
+      plan::forEachSlice(op, [&](plan::Access, plan::SliceAttr slice) {
+        auto it = find.find(slice.getArena().getValue());
+        if (it == find.end())
+          return;
+        solve::Buffer &buffer = it->second.first->buffers[it->second.second];
+        buffer.begin = std::min(buffer.begin, now);
+        buffer.end = std::max(buffer.end, now + 1);
+      });
+    });
+    ++now;
+  }
+  for (auto &[arena, problem] : problems)
+    for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.buffers)) {
+      if (buffer.begin == UINT32_MAX)
+        buffer.begin = buffer.end = 0;
+      else if (op.getKept())
+        buffer.end = now + 1;
+    }
+  return problems;
+}
+
+LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
+  llvm::StringMap<std::pair<FlatSymbolRefAttr, uint64_t>> address;
+  for (auto &[name, problem] : poseProblems(program)) {
+    auto arena = dyn_cast_or_null<plan::ArenaOp>(SymbolTable::lookupSymbolIn(module, name));
+    if (!arena)
+      return program.emitError("buffers name arena ") << name << ", which is not there";
+    solve::PackingOptions options;
+    options.alignment = arena.getAlignment();
+    options.effort = effort;
+    if (!solve::isPackable(problem.buffers, options.alignment))
+      return program.emitError("buffers together need more than 2^63 bytes");
+    uint64_t base = arena.getKind() == plan::ArenaKind::Transient ? 0 : arena.getBytes();
+    solve::Packing packing = solve::pack(problem.buffers, options);
+    arena.setBytes(std::max<uint64_t>(arena.getBytes(), base + packing.arenaBytes));
+    if (arena.getKind() == plan::ArenaKind::Transient)
+      program.setPeakLiveBytes(solve::liveBound(problem.buffers, 1));
+    for (auto [i, op] : llvm::enumerate(problem.ops))
+      address[op.getName()] = {FlatSymbolRefAttr::get(arena.getSymNameAttr()), base + packing.offsets[i]};
+    numBuffers += problem.ops.size();
+    program.emitRemark() << "arena " << packing.arenaBytes << " bytes, bound " << packing.boundBytes << " bytes ("
+                         << problem.ops.size() << " buffers, " << packing.method << ")";
+  }
+  auto resolve = [&](plan::SliceAttr slice) {
+    auto it = address.find(slice.getArena().getValue());
+    if (it == address.end())
+      return slice;
+    return plan::SliceAttr::get(&getContext(), it->second.first, it->second.second + slice.getOffset(),
+                                slice.getBytes(), slice.getValue());
+  };
+  program.walk([&](Operation *op) { plan::mapSlices(op, resolve); });
+  for (auto op : llvm::make_early_inc_range(program.getBlock().getOps<plan::BufferOp>()))
+    op.erase();
+  return success();
+}

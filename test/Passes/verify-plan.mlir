@@ -1,0 +1,50 @@
+// RUN: lowtide-opt %s --verify-plan --split-input-file --verify-diagnostics
+
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient bytes 256 align 64
+  plan.arena @io io bytes 64 align 64
+  plan.program @train batch 4 peak 64 {
+    plan.binding metric "loss" tensor<f32> @io[0 + 4] : 0 -> 2
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+    plan.copy @transient[0 + 4] : 1 to @io[0 + 4] : 2
+  }
+}
+
+// -----
+
+// expected-error@below {{the plan cannot be proved: entry 'train': instruction 2: reads value 1, but bytes 0–4 of arena 'transient' hold value 2}}
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient bytes 256 align 64
+  plan.arena @io io bytes 64 align 64
+  plan.program @train batch 4 peak 64 {
+    plan.binding metric "loss" tensor<f32> @io[0 + 4] : 0 -> 3
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+    plan.fill @transient[0 + 4] : 2 pattern 0 of 4
+    plan.copy @transient[0 + 4] : 1 to @io[0 + 4] : 3
+  }
+}
+
+// -----
+
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient bytes 256 align 64
+  // expected-error@below {{declares a peak of 60 live bytes; the verifier counts 64}}
+  plan.program @train batch 4 peak 60 {
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+  }
+}
+
+// -----
+
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient bytes 256 align 64
+  plan.program @train batch 4 peak 0 {
+    // expected-error@below {{has no address: run plan-place first}}
+    plan.buffer "b0" in @transient bytes 100
+    plan.fill @b0[0 + 100] : 2 pattern 0 of 4
+  }
+}

@@ -103,8 +103,6 @@ Status train(const Options &options) {
       names += (names.empty() ? "" : ", ") + printable(other.name());
     return {StatusCode::Usage, "no entry '" + printable(options.entry) + "'; the artifact has: " + names};
   }
-  std::string loss = lossName(session, options.entry);
-
   BindOptions bind;
   bind.threads = options.threads;
   bind.poison = options.poison;
@@ -113,6 +111,7 @@ Status train(const Options &options) {
   if (!options.resume.empty() && !bind.randomInit)
     bind.randomInit = true;
   LOWTIDE_TRY(session.bind(bind));
+  std::string loss = lossName(session, options.entry);
 
   std::vector<std::string> notes;
   RunState state;

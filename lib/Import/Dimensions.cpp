@@ -17,8 +17,7 @@ using namespace mlir;
 using namespace lowtide;
 using ::onnx::ValueInfoProto;
 
-DimBinding::DimBinding(OnnxFile &file, const ImportOptions &options)
-    : file(file) {
+DimBinding::DimBinding(OnnxFile &file, const ImportOptions &options) : file(file) {
   for (const auto &[symbol, size] : options.dims)
     bind(symbol, size, "--dim");
   // A symbol that the model does not have is a typing mistake.
@@ -34,8 +33,7 @@ DimBinding::DimBinding(OnnxFile &file, const ImportOptions &options)
     for (const auto &entry : known)
       names += (names.empty() ? "" : ", ") + entry.getKey().str();
     usageError("the inputs have no symbolic dimension " + quoteName(symbol),
-               names.empty() ? "all input shapes are static"
-                             : "symbolic dimensions: " + names);
+               names.empty() ? "all input shapes are static" : "symbolic dimensions: " + names);
   }
   applyShapes(options);
   if (options.batch)
@@ -57,46 +55,39 @@ std::vector<const ValueInfoProto *> DimBinding::getInputs() const {
 
 void DimBinding::bind(StringRef symbol, int64_t size, StringRef origin) {
   if (size < 1)
-    return usageError(origin + ": dimension " + quoteName(symbol) +
-                      " must be at least 1, got " + Twine(size));
+    return usageError(origin + ": dimension " + quoteName(symbol) + " must be at least 1, got " + Twine(size));
   auto [known, isNew] = symbols.try_emplace(symbol, size);
   if (!isNew && known->second != size)
-    usageError(origin + ": dimension " + quoteName(symbol) + " is given as " +
-               Twine(size) + " and as " + Twine(known->second));
+    usageError(origin + ": dimension " + quoteName(symbol) + " is given as " + Twine(size) + " and as " +
+               Twine(known->second));
 }
 
 void DimBinding::applyShapes(const ImportOptions &options) {
   std::vector<const ValueInfoProto *> inputs = getInputs();
   for (const auto &[name, shape] : options.shapes) {
-    auto input = llvm::find_if(inputs, [&](const ValueInfoProto *value) {
-      return value->name() == name;
-    });
+    auto input = llvm::find_if(inputs, [&](const ValueInfoProto *value) { return value->name() == name; });
     if (input == inputs.end()) {
       std::string names;
       for (const ValueInfoProto *value : inputs)
         names += (names.empty() ? "" : ", ") + value->name();
-      usageError("--shape: the model has no input " + quoteName(name),
-                 "inputs: " + names);
+      usageError("--shape: the model has no input " + quoteName(name), "inputs: " + names);
       continue;
     }
     shapes[name] = shape;
     for (int64_t size : shape)
       if (size < 1)
-        usageError("--shape: input " + quoteName(name) +
-                   " has a dimension of " + Twine(size));
+        usageError("--shape: input " + quoteName(name) + " has a dimension of " + Twine(size));
     if (!(*input)->type().tensor_type().has_shape())
       continue;
     const auto &stated = (*input)->type().tensor_type().shape();
     if (size_t(stated.dim_size()) != shape.size()) {
-      usageError("--shape: input " + quoteName(name) + " has rank " +
-                 Twine(stated.dim_size()) + " in the file, " +
+      usageError("--shape: input " + quoteName(name) + " has rank " + Twine(stated.dim_size()) + " in the file, " +
                  Twine(shape.size()) + " on the command line");
       continue;
     }
     for (auto [dim, size] : llvm::zip_equal(stated.dim(), shape)) {
       if (dim.has_dim_value() && dim.dim_value() != size)
-        usageError("--shape: input " + quoteName(name) +
-                   " has a dimension of " + Twine(dim.dim_value()) +
+        usageError("--shape: input " + quoteName(name) + " has a dimension of " + Twine(dim.dim_value()) +
                    " in the file, " + Twine(size) + " on the command line");
       else if (dim.has_dim_param() && !dim.dim_param().empty())
         bind(dim.dim_param(), size, "--shape");
@@ -115,19 +106,15 @@ void DimBinding::applyBatch(int64_t batch) {
     const auto &dim = shape.dim(0);
     if (dim.has_dim_value()) {
       if (dim.dim_value() != batch)
-        return usageError(
-            "--batch=" + Twine(batch) + ": input " + quoteName(input->name()) +
-                " has a fixed first dimension of " + Twine(dim.dim_value()),
-            "export the model with a dynamic batch, or use its own");
+        return usageError("--batch=" + Twine(batch) + ": input " + quoteName(input->name()) +
+                              " has a fixed first dimension of " + Twine(dim.dim_value()),
+                          "export the model with a dynamic batch, or use its own");
       continue;
     }
-    if (!symbol.empty() && !dim.dim_param().empty() &&
-        symbol != dim.dim_param())
-      return usageError("--batch: the inputs begin with different symbols, " +
-                            quoteName(symbol) + " and " +
+    if (!symbol.empty() && !dim.dim_param().empty() && symbol != dim.dim_param())
+      return usageError("--batch: the inputs begin with different symbols, " + quoteName(symbol) + " and " +
                             quoteName(dim.dim_param()),
-                        "bind each: --dim " + symbol + "=" + Twine(batch) +
-                            " --dim " + dim.dim_param() + "=…");
+                        "bind each: --dim " + symbol + "=" + Twine(batch) + " --dim " + dim.dim_param() + "=…");
     if (!dim.dim_param().empty())
       symbol = dim.dim_param();
   }
@@ -136,8 +123,7 @@ void DimBinding::applyBatch(int64_t batch) {
     bind(symbol, batch, "--batch");
 }
 
-std::optional<SmallVector<int64_t>>
-DimBinding::getInputShape(const ValueInfoProto &value) const {
+std::optional<SmallVector<int64_t>> DimBinding::getInputShape(const ValueInfoProto &value) const {
   if (auto given = shapes.find(value.name()); given != shapes.end())
     return SmallVector<int64_t>(given->second.begin(), given->second.end());
   const auto &type = value.type().tensor_type();
@@ -161,11 +147,9 @@ DimBinding::getInputShape(const ValueInfoProto &value) const {
 }
 
 RankedTensorType DimBinding::getStatedType(const ValueInfoProto &value) const {
-  if (!value.type().has_tensor_type() ||
-      !value.type().tensor_type().has_shape())
+  if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape())
     return {};
-  Type element = convertElementType(value.type().tensor_type().elem_type(),
-                                    &file.getContext());
+  Type element = convertElementType(value.type().tensor_type().elem_type(), &file.getContext());
   SmallVector<int64_t> dims;
   for (const auto &dim : value.type().tensor_type().shape().dim()) {
     auto bound = symbols.find(dim.dim_param());
@@ -200,16 +184,13 @@ std::vector<std::string> DimBinding::findUnbound() const {
     if (nameless) {
       std::string shape;
       for (const auto &dim : type.shape().dim())
-        shape += (shape.empty() ? "" : "x") +
-                 (dim.has_dim_value() ? std::to_string(dim.dim_value()) : "8");
-      unbound.push_back("--shape " + input->name() + "=" +
-                        (shape.empty() ? "8x64" : shape));
+        shape += (shape.empty() ? "" : "x") + (dim.has_dim_value() ? std::to_string(dim.dim_value()) : "8");
+      unbound.push_back("--shape " + input->name() + "=" + (shape.empty() ? "8x64" : shape));
     }
   }
   return unbound;
 }
 
-std::vector<std::string>
-lowtide::findUnboundDims(OnnxFile &file, const ImportOptions &options) {
+std::vector<std::string> lowtide::findUnboundDims(OnnxFile &file, const ImportOptions &options) {
   return DimBinding(file, options).findUnbound();
 }

@@ -9,8 +9,7 @@
 using namespace llvm;
 using namespace lowtide;
 
-template <typename Props>
-static StringRef findProp(const Props &props, StringRef key) {
+template <typename Props> static StringRef findProp(const Props &props, StringRef key) {
   for (const auto &prop : props)
     if (prop.key() == key)
       return prop.value();
@@ -30,8 +29,7 @@ static StringRef parseTarget(StringRef line) {
 }
 
 Signature::Signature(const ::onnx::GraphProto &graph) {
-  StringRef text = findProp(graph.metadata_props(),
-                            "pkg.torch.export.ExportedProgram.graph_signature");
+  StringRef text = findProp(graph.metadata_props(), "pkg.torch.export.ExportedProgram.graph_signature");
   present = !text.empty();
   StringSet<> mutated;
   for (StringRef line : llvm::split(text, '\n')) {
@@ -79,12 +77,8 @@ size_t Signature::getOrder(StringRef target) const {
   return at == byTarget.end() ? entries.size() : at->second;
 }
 
-StringRef lowtide::moduleOf(StringRef name) {
-  return name.contains('.') ? name.rsplit('.').first : StringRef();
-}
-StringRef lowtide::leafOf(StringRef name) {
-  return name.contains('.') ? name.rsplit('.').second : name;
-}
+StringRef lowtide::moduleOf(StringRef name) { return name.contains('.') ? name.rsplit('.').first : StringRef(); }
+StringRef lowtide::leafOf(StringRef name) { return name.contains('.') ? name.rsplit('.').second : name; }
 
 std::vector<std::string> lowtide::parsePythonList(StringRef text) {
   std::vector<std::string> items;
@@ -113,8 +107,7 @@ static std::optional<std::string> parseTorchScriptPath(StringRef name) {
   StringRef previous;
   for (StringRef part : parts) {
     StringRef added = part;
-    if (!previous.empty() && part.starts_with(previous) &&
-        part.drop_front(previous.size()).starts_with("."))
+    if (!previous.empty() && part.starts_with(previous) && part.drop_front(previous.size()).starts_with("."))
       added = part.drop_front(previous.size() + 1);
     path += (path.empty() ? "" : ".") + added.str();
     previous = part;
@@ -122,22 +115,18 @@ static std::optional<std::string> parseTorchScriptPath(StringRef name) {
   return path;
 }
 
-std::optional<std::string>
-lowtide::findModulePath(const ::onnx::NodeProto &node) {
-  StringRef scopes =
-      findProp(node.metadata_props(), "pkg.torch.onnx.name_scopes");
+std::optional<std::string> lowtide::findModulePath(const ::onnx::NodeProto &node) {
+  StringRef scopes = findProp(node.metadata_props(), "pkg.torch.onnx.name_scopes");
   if (scopes.empty())
     return parseTorchScriptPath(node.name());
   std::vector<std::string> names = parsePythonList(scopes);
   // The last entry names the operation itself.
-  if (names.size() < 2 ||
-      names[names.size() - 2] == "_empty_nn_module_stack_from_metadata_hook")
+  if (names.size() < 2 || names[names.size() - 2] == "_empty_nn_module_stack_from_metadata_hook")
     return std::nullopt;
   return names[names.size() - 2];
 }
 
-std::vector<std::string>
-lowtide::findProgramOperands(const ::onnx::NodeProto &node) {
+std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &node) {
   StringRef text = findProp(node.metadata_props(), "pkg.torch.onnx.fx_node");
   std::vector<std::string> names;
   size_t args = text.find("](args");
@@ -149,22 +138,18 @@ lowtide::findProgramOperands(const ::onnx::NodeProto &node) {
     if (at == StringRef::npos)
       return names;
     text = text.drop_front(at + 1);
-    names.push_back(
-        text.take_while([](char c) { return isAlnum(c) || c == '_'; }).str());
+    names.push_back(text.take_while([](char c) { return isAlnum(c) || c == '_'; }).str());
   }
 }
 
 std::string lowtide::findProgramOperator(const ::onnx::NodeProto &node) {
-  std::vector<std::string> classes = parsePythonList(
-      findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
+  std::vector<std::string> classes = parsePythonList(findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
   if (!classes.empty())
     return classes.back();
   StringRef scope = findProp(node.metadata_props(), "namespace");
   return scope.contains(": ") ? scope.rsplit(": ").second.str() : std::string();
 }
 
-std::vector<std::string>
-lowtide::findFoldedFrom(const ::onnx::ValueInfoProto &value) {
-  return parsePythonList(
-      findProp(value.metadata_props(), "pkg.onnxscript.optimizer.folded_from"));
+std::vector<std::string> lowtide::findFoldedFrom(const ::onnx::ValueInfoProto &value) {
+  return parsePythonList(findProp(value.metadata_props(), "pkg.onnxscript.optimizer.folded_from"));
 }

@@ -45,15 +45,13 @@ static std::string findPathFault(StringRef location) {
   return "";
 }
 
-std::optional<ExternalRange>
-lowtide::parseExternalRange(const ::onnx::TensorProto &tensor, Report &report) {
+std::optional<ExternalRange> lowtide::parseExternalRange(const ::onnx::TensorProto &tensor, Report &report) {
   ExternalRange range;
   bool good = true, hasLocation = false;
   SmallVector<StringRef> seen;
   auto fail = [&](const Twine &message) {
     report.errorAt(Failure::BadFile, tensor.name(),
-                   "external data of tensor " + quoteName(tensor.name()) +
-                       ": " + message);
+                   "external data of tensor " + quoteName(tensor.name()) + ": " + message);
     good = false;
   };
   for (const auto &entry : tensor.external_data()) {
@@ -77,8 +75,7 @@ lowtide::parseExternalRange(const ::onnx::TensorProto &tensor, Report &report) {
       else
         range.length = number;
     } else if (key != "checksum") {
-      fail("key " + quoteName(key) +
-           " is unknown; known are location, offset, length, checksum");
+      fail("key " + quoteName(key) + " is unknown; known are location, offset, length, checksum");
     }
   }
   if (!hasLocation)
@@ -116,16 +113,10 @@ static int openBeneath(int folder, const std::string &location) {
   return current;
 }
 
-LogicalResult lowtide::streamExternal(StringRef modelPath, StringRef tensor,
-                                      const ExternalRange &range,
-                                      uint64_t bytes, Report &report,
-                                      function_ref<void(ArrayRef<char>)> sink) {
-  auto fail = [&](Failure kind, const Twine &message,
-                  const Twine &remedy = "") {
-    report.errorAt(kind, tensor,
-                   "external data of tensor " + quoteName(tensor) + ": " +
-                       message,
-                   remedy);
+LogicalResult lowtide::streamExternal(StringRef modelPath, StringRef tensor, const ExternalRange &range, uint64_t bytes,
+                                      Report &report, function_ref<void(ArrayRef<char>)> sink) {
+  auto fail = [&](Failure kind, const Twine &message, const Twine &remedy = "") {
+    report.errorAt(kind, tensor, "external data of tensor " + quoteName(tensor) + ": " + message, remedy);
     return failure();
   };
   std::string folderPath = sys::path::parent_path(modelPath).str();
@@ -133,8 +124,7 @@ LogicalResult lowtide::streamExternal(StringRef modelPath, StringRef tensor,
     folderPath = ".";
   int folder = open(folderPath.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0)
-    return fail(Failure::IO, "cannot open the model's folder: " +
-                                 Twine(std::strerror(errno)));
+    return fail(Failure::IO, "cannot open the model's folder: " + Twine(std::strerror(errno)));
   scope_exit closeFolder([&] { close(folder); });
 
   int fd = openBeneath(folder, range.location);
@@ -145,49 +135,36 @@ LogicalResult lowtide::streamExternal(StringRef modelPath, StringRef tensor,
                   "put it into the model's folder, or start with random "
                   "weights: --init=random:<seed> of lowtide-run");
     if (errno == ELOOP || errno == EXDEV)
-      return fail(Failure::BadFile,
-                  "file " + file +
-                      " is reached through a link; links are not followed");
-    return fail(Failure::IO,
-                "cannot open file " + file + ": " + std::strerror(errno));
+      return fail(Failure::BadFile, "file " + file + " is reached through a link; links are not followed");
+    return fail(Failure::IO, "cannot open file " + file + ": " + std::strerror(errno));
   }
   scope_exit closeFile([&] { close(fd); });
 
   struct stat status;
   if (fstat(fd, &status) != 0)
-    return fail(Failure::IO, "cannot examine " + quoteName(range.location) +
-                                 ": " + std::strerror(errno));
+    return fail(Failure::IO, "cannot examine " + quoteName(range.location) + ": " + std::strerror(errno));
   if (!S_ISREG(status.st_mode))
-    return fail(Failure::BadFile,
-                quoteName(range.location) + " is not a plain file");
+    return fail(Failure::BadFile, quoteName(range.location) + " is not a plain file");
   if (status.st_nlink != 1)
-    return fail(Failure::BadFile,
-                quoteName(range.location) + " has " + Twine(status.st_nlink) +
-                    " hard links; a file with more than one may lie anywhere");
+    return fail(Failure::BadFile, quoteName(range.location) + " has " + Twine(status.st_nlink) +
+                                      " hard links; a file with more than one may lie anywhere");
   uint64_t length = range.length.value_or(bytes);
   if (length != bytes)
-    return fail(Failure::BadFile,
-                Twine(length) + " bytes are stated where the shape needs " +
-                    Twine(bytes));
+    return fail(Failure::BadFile, Twine(length) + " bytes are stated where the shape needs " + Twine(bytes));
   uint64_t size = status.st_size;
   if (range.offset > size || bytes > size - range.offset)
-    return fail(Failure::BadFile, "bytes " + Twine(range.offset) + " to " +
-                                      Twine(range.offset) + "+" + Twine(bytes) +
-                                      " are past the end of " +
-                                      quoteName(range.location) +
-                                      ", which has " + Twine(size) + " bytes");
+    return fail(Failure::BadFile, "bytes " + Twine(range.offset) + " to " + Twine(range.offset) + "+" + Twine(bytes) +
+                                      " are past the end of " + quoteName(range.location) + ", which has " +
+                                      Twine(size) + " bytes");
 
   std::vector<char> piece(std::min<uint64_t>(bytes, uint64_t(1) << 20));
   for (uint64_t done = 0; done != bytes;) {
-    ssize_t got =
-        pread(fd, piece.data(), std::min<uint64_t>(piece.size(), bytes - done),
-              range.offset + done);
+    ssize_t got = pread(fd, piece.data(), std::min<uint64_t>(piece.size(), bytes - done), range.offset + done);
     if (got < 0 && errno == EINTR)
       continue;
     if (got <= 0)
-      return fail(Failure::IO,
-                  "reading " + quoteName(range.location) + ": " +
-                      (got ? std::strerror(errno) : "the file became shorter"));
+      return fail(Failure::IO, "reading " + quoteName(range.location) + ": " +
+                                   (got ? std::strerror(errno) : "the file became shorter"));
     sink(ArrayRef<char>(piece.data(), got));
     done += got;
   }

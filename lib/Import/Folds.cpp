@@ -26,15 +26,14 @@ static StringRef operationName(StringRef name) {
 /// Whether an operation only moves elements.
 static bool movesOnly(StringRef name) {
   return llvm::StringSwitch<bool>(operationName(name))
-      .Cases({"val", "t", "transpose", "permute", "numpy_t", "view",
-              "_unsafe_view", "reshape", "unsqueeze", "squeeze", "flatten"},
+      .Cases({"val", "t", "transpose", "permute", "numpy_t", "view", "_unsafe_view", "reshape", "unsqueeze", "squeeze",
+              "flatten"},
              true)
-      .Cases({"slice", "select", "narrow", "split", "split_with_sizes", "chunk",
-              "getitem", "unbind", "embedding", "gather", "index",
-              "index_select"},
+      .Cases({"slice", "select", "narrow", "split", "split_with_sizes", "chunk", "getitem", "unbind", "embedding",
+              "gather", "index", "index_select"},
              true)
-      .Cases({"expand", "clone", "contiguous", "alias", "detach", "_to_copy",
-              "to", "lift_fresh_copy", "arange", "cat", "zeros"},
+      .Cases({"expand", "clone", "contiguous", "alias", "detach", "_to_copy", "to", "lift_fresh_copy", "arange", "cat",
+              "zeros"},
              true)
       .Default(false);
 }
@@ -43,15 +42,14 @@ static bool isGathered(const TensorFacts &facts) {
   return operationName(facts.tensor->name()) == "embedding" ||
          llvm::any_of(facts.foldedFrom, [](const std::string &name) {
            StringRef operation = operationName(name);
-           return operation == "embedding" || operation == "index" ||
-                  operation == "gather" || operation == "index_select";
+           return operation == "embedding" || operation == "index" || operation == "gather" ||
+                  operation == "index_select";
          });
 }
 
 /// Whether two rows (innermost dimension) of the tensor are equal while the
 /// tensor as a whole is not constant.
-static bool repeatsRows(const OnnxFile &file,
-                        const ::onnx::TensorProto &tensor) {
+static bool repeatsRows(const OnnxFile &file, const ::onnx::TensorProto &tensor) {
   if (tensor.dims_size() < 2 || isConstantValued(file, tensor).value_or(true))
     return false;
   std::string bytes = file.tryReadInitializer(tensor.name()).value_or("");
@@ -66,24 +64,19 @@ static bool repeatsRows(const OnnxFile &file,
   return false;
 }
 
-std::string lowtide::findFoldFault(const OnnxFile &file,
-                                   const TensorFacts &facts,
-                                   const Signature &signature) {
+std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {
   for (const std::string &name : facts.foldedFrom)
     if (!signature.findTarget(name) && !movesOnly(name))
       return "changed by '" + operationName(name).str() + "'";
-  bool mayRepeat =
-      isGathered(facts) ||
-      llvm::any_of(facts.foldedFrom, [](const std::string &name) {
-        return operationName(name) == "expand" || operationName(name) == "cat";
-      });
+  bool mayRepeat = isGathered(facts) || llvm::any_of(facts.foldedFrom, [](const std::string &name) {
+                     return operationName(name) == "expand" || operationName(name) == "cat";
+                   });
   if (mayRepeat && repeatsRows(file, *facts.tensor))
     return "holds some of its rows several times";
   return "";
 }
 
-void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
-                           InitializerInfo &info) {
+void lowtide::describeFold(const TensorFacts &facts, const Signature &signature, InitializerInfo &info) {
   ArrayRef<int64_t> dims = info.dims;
   if (isGathered(facts)) {
     // Rows at constant positions; exporters write positions as 0, 1, 2 …
@@ -92,11 +85,9 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
       shape.erase(shape.begin());
     if (shape.size() != 2)
       return;
-    bool ascending =
-        llvm::any_of(facts.foldedFrom, [](const std::string &name) {
-          return operationName(name) == "arange" ||
-                 leafOf(name) == "position_ids";
-        });
+    bool ascending = llvm::any_of(facts.foldedFrom, [](const std::string &name) {
+      return operationName(name) == "arange" || leafOf(name) == "position_ids";
+    });
     if (ascending)
       info.sourceRows = {0, shape[0]};
     return;

@@ -24,24 +24,17 @@ class FunctionChecker {
 public:
   FunctionChecker(const ModelProto &model, Report &report) : report(report) {
     for (const FunctionProto &function : model.functions())
-      if (!functions
-               .try_emplace(
-                   key(function.domain(), function.name(), function.overload()),
-                   &function)
-               .second)
+      if (!functions.try_emplace(key(function.domain(), function.name(), function.overload()), &function).second)
         report.errorAt(Failure::BadFile, function.name(),
-                       "function " + quoteName(function.name()) +
-                           " is defined twice");
+                       "function " + quoteName(function.name()) + " is defined twice");
   }
 
   /// Nodes that the nodes of `list` expand to; saturates.
-  template <typename Nodes>
-  uint64_t expansion(const Nodes &list, unsigned depth) {
+  template <typename Nodes> uint64_t expansion(const Nodes &list, unsigned depth) {
     uint64_t total = 0;
     for (const NodeProto &node : list) {
       total = SaturatingAdd(total, uint64_t(1));
-      auto callee =
-          functions.find(key(node.domain(), node.op_type(), node.overload()));
+      auto callee = functions.find(key(node.domain(), node.op_type(), node.overload()));
       if (callee != functions.end()) {
         checkCall(node, *callee->second);
         total = SaturatingAdd(total, expansionOf(*callee->second, depth));
@@ -64,14 +57,11 @@ public:
 
 private:
   void checkCall(const NodeProto &node, const FunctionProto &callee) {
-    if (node.input_size() > callee.input_size() ||
-        node.output_size() > callee.output_size())
+    if (node.input_size() > callee.input_size() || node.output_size() > callee.output_size())
       report.errorAt(Failure::BadFile, nodeLabel(node),
-                     describeNode(node) + " has " + Twine(node.input_size()) +
-                         " inputs and " + Twine(node.output_size()) +
-                         " outputs, its function has " +
-                         Twine(callee.input_size()) + " and " +
-                         Twine(callee.output_size()));
+                     describeNode(node) + " has " + Twine(node.input_size()) + " inputs and " +
+                         Twine(node.output_size()) + " outputs, its function has " + Twine(callee.input_size()) +
+                         " and " + Twine(callee.output_size()));
   }
 
   static std::string key(StringRef domain, StringRef name, StringRef overload) {
@@ -97,8 +87,7 @@ private:
     if (!active.insert(&function).second) {
       if (reportedCycles.insert(&function).second)
         report.errorAt(Failure::BadFile, function.name(),
-                       "function " + quoteName(function.name()) +
-                           " calls itself, directly or through others");
+                       "function " + quoteName(function.name()) + " calls itself, directly or through others");
       return 0;
     }
     uint64_t size = expansion(function.node(), depth + 1);
@@ -109,9 +98,7 @@ private:
 
   void tooDeep(StringRef name) {
     if (!reportedDepth)
-      report.errorAt(Failure::BadFile, name,
-                     "functions and graphs are nested deeper than " +
-                         Twine(maxDepth));
+      report.errorAt(Failure::BadFile, name, "functions and graphs are nested deeper than " + Twine(maxDepth));
     reportedDepth = true;
   }
 
@@ -126,16 +113,13 @@ private:
 };
 } // namespace
 
-LogicalResult lowtide::checkFunctions(const ModelProto &model,
-                                      const ImportLimits &limits,
-                                      Report &report) {
+LogicalResult lowtide::checkFunctions(const ModelProto &model, const ImportLimits &limits, Report &report) {
   if (model.functions_size() == 0)
     return success();
   unsigned before = report.getNumErrors();
   if (uint64_t(model.functions_size()) > limits.functions) {
     report.error(Failure::BadFile,
-                 "the model has " + Twine(model.functions_size()) +
-                     " functions, limit " + Twine(limits.functions));
+                 "the model has " + Twine(model.functions_size()) + " functions, limit " + Twine(limits.functions));
     return failure();
   }
   FunctionChecker checker(model, report);
@@ -145,12 +129,9 @@ LogicalResult lowtide::checkFunctions(const ModelProto &model,
   checker.checkAll();
   uint64_t expanded = checker.expansion(model.graph().node(), 0);
   uint64_t bound =
-      std::min(limits.nodes,
-               std::max(limits.expansionFloor,
-                        SaturatingMultiply(written, limits.expansionFactor)));
+      std::min(limits.nodes, std::max(limits.expansionFloor, SaturatingMultiply(written, limits.expansionFactor)));
   if (expanded > bound)
-    report.error(Failure::BadFile,
-                 "inlining the model's functions makes " + Twine(expanded) +
-                     " nodes of " + Twine(written) + ", limit " + Twine(bound));
+    report.error(Failure::BadFile, "inlining the model's functions makes " + Twine(expanded) + " nodes of " +
+                                       Twine(written) + ", limit " + Twine(bound));
   return success(report.getNumErrors() == before);
 }

@@ -24,24 +24,19 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-GraphImporter::GraphImporter(OnnxFile &file, ArrayRef<InitializerInfo> infos,
-                             const DimBinding &dims)
-    : file(file), infos(infos), dims(dims), context(&file.getContext()),
-      builder(context) {
+GraphImporter::GraphImporter(OnnxFile &file, ArrayRef<InitializerInfo> infos, const DimBinding &dims)
+    : file(file), infos(infos), dims(dims), context(&file.getContext()), builder(context) {
   for (auto [i, info] : llvm::enumerate(infos))
     for (const InitializerUse &use : info.uses)
       infoOfUse[{use.node, use.operand}] = i;
 }
 
-LogicalResult GraphImporter::unsupported(StringRef where,
-                                         const Twine &message) {
+LogicalResult GraphImporter::unsupported(StringRef where, const Twine &message) {
   file.getReport().errorAt(Failure::Unsupported, where, message);
   return failure();
 }
 
-Location GraphImporter::locate(StringRef name) {
-  return NameLoc::get(StringAttr::get(context, name));
-}
+Location GraphImporter::locate(StringRef name) { return NameLoc::get(StringAttr::get(context, name)); }
 
 /// The module's path around the node's own name, where the exporter says from
 /// which module the node came.
@@ -87,17 +82,14 @@ Value GraphImporter::resolve(const NodeProto &node, int index) {
 
 FailureOr<OwningOpRef<ModuleOp>> GraphImporter::run() {
   const GraphProto &graph = file.getModel().graph();
-  OwningOpRef<ModuleOp> module =
-      ModuleOp::create(locate(graph.name().empty() ? "model" : graph.name()));
+  OwningOpRef<ModuleOp> module = ModuleOp::create(locate(graph.name().empty() ? "model" : graph.name()));
   noteTypes(graph);
   scopes.emplace_back();
   func::FuncOp function = createFunction(*module);
   if (!function)
     return failure();
-  none =
-      onnx::NoneOp::create(builder, function.getLoc(), builder.getNoneType());
-  if (failed(importSmallInitializers()) || failed(importNodes(graph)) ||
-      failed(finishFunction(function)))
+  none = onnx::NoneOp::create(builder, function.getLoc(), builder.getNoneType());
+  if (failed(importSmallInitializers()) || failed(importNodes(graph)) || failed(finishFunction(function)))
     return failure();
   if (none.use_empty())
     none.getDefiningOp()->erase();
@@ -110,8 +102,7 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
   SmallVector<DictionaryAttr> attributes;
   SmallVector<Location> locations;
   SmallVector<StringRef> inputNames;
-  auto add = [&](RankedTensorType type, StringRef name,
-                 ArrayRef<NamedAttribute> attrs) {
+  auto add = [&](RankedTensorType type, StringRef name, ArrayRef<NamedAttribute> attrs) {
     types.push_back(type);
     attributes.push_back(builder.getDictionaryAttr(attrs));
     locations.push_back(locate(name));
@@ -119,29 +110,22 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
   for (const auto &input : model.graph().input()) {
     if (file.findInitializer(input.name()))
       continue;
-    Type element =
-        convertElementType(input.type().tensor_type().elem_type(), context);
+    Type element = convertElementType(input.type().tensor_type().elem_type(), context);
     if (!element) {
-      (void)unsupported(
-          input.name(),
-          "input " + quoteName(input.name()) + " has element type " +
-              elementTypeName(input.type().tensor_type().elem_type()) +
-              ", which is not supported");
+      (void)unsupported(input.name(), "input " + quoteName(input.name()) + " has element type " +
+                                          elementTypeName(input.type().tensor_type().elem_type()) +
+                                          ", which is not supported");
       return {};
     }
-    add(RankedTensorType::get(*dims.getInputShape(input), element),
-        input.name(),
-        builder.getNamedAttr("onnx.input",
-                             builder.getStringAttr(input.name())));
+    add(RankedTensorType::get(*dims.getInputShape(input), element), input.name(),
+        builder.getNamedAttr("onnx.input", builder.getStringAttr(input.name())));
     inputNames.push_back(input.name());
   }
   for (const InitializerInfo &info : infos) {
     if (info.inIR || info.viewOf)
       continue;
     SmallVector<NamedAttribute> attrs;
-    auto attr = [&](StringRef name, Attribute value) {
-      attrs.push_back(builder.getNamedAttr(name, value));
-    };
+    auto attr = [&](StringRef name, Attribute value) { attrs.push_back(builder.getNamedAttr(name, value)); };
     attr("onnx.initializer", builder.getStringAttr(info.tensor));
     attr("onnx.role", builder.getStringAttr(stringifyRole(info.role)));
     attr("onnx.parameter", builder.getStringAttr(info.name));
@@ -152,34 +136,25 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
     if (!info.transposed.empty())
       attr("onnx.transposed", builder.getDenseI64ArrayAttr(info.transposed));
     if (info.sourceShape)
-      attr("onnx.source_shape",
-           builder.getDenseI64ArrayAttr(*info.sourceShape));
+      attr("onnx.source_shape", builder.getDenseI64ArrayAttr(*info.sourceShape));
     if (info.sourceRows)
-      attr("onnx.source_rows",
-           builder.getDenseI64ArrayAttr(
-               {info.sourceRows->first, info.sourceRows->second}));
-    add(RankedTensorType::get(info.dims,
-                              convertElementType(info.dataType, context)),
-        info.name, attrs);
+      attr("onnx.source_rows", builder.getDenseI64ArrayAttr({info.sourceRows->first, info.sourceRows->second}));
+    add(RankedTensorType::get(info.dims, convertElementType(info.dataType, context)), info.name, attrs);
   }
 
   builder.setInsertionPointToEnd(module.getBody());
-  auto function = func::FuncOp::create(builder, module.getLoc(), "model",
-                                       builder.getFunctionType(types, {}));
+  auto function = func::FuncOp::create(builder, module.getLoc(), "model", builder.getFunctionType(types, {}));
   function.setAllArgAttrs(attributes);
   function->setAttr("onnx.opset", builder.getI64IntegerAttr(file.getOpset()));
-  function->setAttr("onnx.ir_version",
-                    builder.getI64IntegerAttr(model.ir_version()));
+  function->setAttr("onnx.ir_version", builder.getI64IntegerAttr(model.ir_version()));
   SmallVector<NamedAttribute> opsets;
   for (const auto &opset : model.opset_import())
     if (!opset.domain().empty())
-      opsets.push_back(builder.getNamedAttr(
-          opset.domain(), builder.getI64IntegerAttr(opset.version())));
+      opsets.push_back(builder.getNamedAttr(opset.domain(), builder.getI64IntegerAttr(opset.version())));
   if (!opsets.empty())
     function->setAttr("onnx.opsets", builder.getDictionaryAttr(opsets));
   std::string producer =
-      model.producer_name() +
-      (model.producer_version().empty() ? "" : " " + model.producer_version());
+      model.producer_name() + (model.producer_version().empty() ? "" : " " + model.producer_version());
   function->setAttr("onnx.producer", builder.getStringAttr(producer));
   function->setAttr("onnx.graph", builder.getStringAttr(model.graph().name()));
 
@@ -188,8 +163,7 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
   for (StringRef name : inputNames)
     define(name, entry->getArgument(next++));
   for (const InitializerInfo &info : infos)
-    infoValues.push_back(
-        info.inIR || info.viewOf ? Value() : Value(entry->getArgument(next++)));
+    infoValues.push_back(info.inIR || info.viewOf ? Value() : Value(entry->getArgument(next++)));
   // Graph outputs and local reads by name see the first of several infos.
   for (auto [i, info] : llvm::enumerate(infos))
     if (infoValues[i] && !lookup(info.tensor))
@@ -204,13 +178,10 @@ LogicalResult GraphImporter::importSmallInitializers() {
     if (!info.inIR)
       continue;
     std::string fault;
-    DenseElementsAttr value =
-        convertTensor(*file.findInitializer(info.tensor), context, fault);
+    DenseElementsAttr value = convertTensor(*file.findInitializer(info.tensor), context, fault);
     if (!value)
-      return unsupported(info.tensor,
-                         "initializer " + quoteName(info.tensor) + " " + fault);
-    infoValues[i] =
-        onnx::ConstantOp::create(builder, locate(info.tensor), value);
+      return unsupported(info.tensor, "initializer " + quoteName(info.tensor) + " " + fault);
+    infoValues[i] = onnx::ConstantOp::create(builder, locate(info.tensor), value);
     if (!lookup(info.tensor))
       define(info.tensor, infoValues[i]);
   }
@@ -220,14 +191,11 @@ LogicalResult GraphImporter::importSmallInitializers() {
 /// The transpose that the exporter evaluated becomes a node again.
 void GraphImporter::importView(size_t index) {
   const InitializerInfo &info = infos[index];
-  auto perm = builder.getNamedAttr(
-      "perm", builder.getDenseI64ArrayAttr(info.transposed));
-  Type type = RankedTensorType::get(info.dims,
-                                    convertElementType(info.dataType, context));
-  auto node = onnx::NodeOp::create(
-      builder, locate(info.tensor), type, "Transpose", "", file.getOpset(),
-      builder.getDictionaryAttr(perm), builder.getStrArrayAttr({info.tensor}),
-      ArrayAttr(), infoValues[*info.viewOf], 0);
+  auto perm = builder.getNamedAttr("perm", builder.getDenseI64ArrayAttr(info.transposed));
+  Type type = RankedTensorType::get(info.dims, convertElementType(info.dataType, context));
+  auto node = onnx::NodeOp::create(builder, locate(info.tensor), type, "Transpose", "", file.getOpset(),
+                                   builder.getDictionaryAttr(perm), builder.getStrArrayAttr({info.tensor}), ArrayAttr(),
+                                   infoValues[*info.viewOf], 0);
   infoValues[index] = node.getResult(0);
   if (!lookup(info.tensor))
     define(info.tensor, infoValues[index]);
@@ -236,52 +204,42 @@ void GraphImporter::importView(size_t index) {
 LogicalResult GraphImporter::importNodes(const GraphProto &graph) {
   bool good = true;
   for (const NodeProto &node : graph.node())
-    good &= succeeded(node.op_type() == "Constant" && node.domain().empty()
-                          ? importConstant(node)
-                          : importNode(node));
+    good &= succeeded(node.op_type() == "Constant" && node.domain().empty() ? importConstant(node) : importNode(node));
   return success(good);
 }
 
 /// The tensor that a `Constant` node stands for, whichever attribute holds it.
-static DenseElementsAttr convertConstant(const AttributeProto &attribute,
-                                         Builder &b, std::string &fault) {
+static DenseElementsAttr convertConstant(const AttributeProto &attribute, Builder &b, std::string &fault) {
   auto i64 = b.getI64Type();
   auto f32 = b.getF32Type();
   StringRef name = attribute.name();
   if (name == "value")
     return convertTensor(attribute.t(), b.getContext(), fault);
   if (name == "value_int")
-    return DenseElementsAttr::get(RankedTensorType::get({}, i64),
-                                  attribute.i());
+    return DenseElementsAttr::get(RankedTensorType::get({}, i64), attribute.i());
   if (name == "value_float")
-    return DenseElementsAttr::get(RankedTensorType::get({}, f32),
-                                  attribute.f());
+    return DenseElementsAttr::get(RankedTensorType::get({}, f32), attribute.f());
   if (name == "value_ints")
-    return DenseElementsAttr::get(
-        RankedTensorType::get({attribute.ints_size()}, i64),
-        ArrayRef<int64_t>(attribute.ints().data(), attribute.ints_size()));
+    return DenseElementsAttr::get(RankedTensorType::get({attribute.ints_size()}, i64),
+                                  ArrayRef<int64_t>(attribute.ints().data(), attribute.ints_size()));
   if (name == "value_floats")
-    return DenseElementsAttr::get(
-        RankedTensorType::get({attribute.floats_size()}, f32),
-        ArrayRef<float>(attribute.floats().data(), attribute.floats_size()));
+    return DenseElementsAttr::get(RankedTensorType::get({attribute.floats_size()}, f32),
+                                  ArrayRef<float>(attribute.floats().data(), attribute.floats_size()));
   fault = ("has attribute '" + name + "', which is not supported").str();
   return {};
 }
 
 LogicalResult GraphImporter::importConstant(const NodeProto &node) {
-  if (node.attribute_size() != 1 || node.output_size() != 1 ||
-      node.output(0).empty()) {
+  if (node.attribute_size() != 1 || node.output_size() != 1 || node.output(0).empty()) {
     file.getReport().errorAt(Failure::BadFile, nodeLabel(node),
-                             describeNode(node) +
-                                 " must have one attribute and one output");
+                             describeNode(node) + " must have one attribute and one output");
     return failure();
   }
   std::string fault;
   DenseElementsAttr value = convertConstant(node.attribute(0), builder, fault);
   if (!value)
     return unsupported(nodeLabel(node), describeNode(node) + " " + fault);
-  define(node.output(0),
-         onnx::ConstantOp::create(builder, locate(node), value));
+  define(node.output(0), onnx::ConstantOp::create(builder, locate(node), value));
   return success();
 }
 
@@ -307,9 +265,8 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
     std::string fault;
     Attribute value = convertAttribute(attribute, builder, fault);
     if (!value)
-      return unsupported(nodeLabel(node), describeNode(node) + ": attribute " +
-                                              quoteName(attribute.name()) +
-                                              " " + fault);
+      return unsupported(nodeLabel(node),
+                         describeNode(node) + ": attribute " + quoteName(attribute.name()) + " " + fault);
     attributes.push_back(builder.getNamedAttr(attribute.name(), value));
   }
   SmallVector<Type> types;
@@ -318,17 +275,14 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
     types.push_back(typeOf(output));
 
   int64_t version = 1;
-  StringRef domain =
-      node.domain() == "ai.onnx" ? StringRef("") : StringRef(node.domain());
+  StringRef domain = node.domain() == "ai.onnx" ? StringRef("") : StringRef(node.domain());
   for (const auto &opset : file.getModel().opset_import())
-    if (opset.domain() == domain ||
-        (domain.empty() && opset.domain() == "ai.onnx"))
+    if (opset.domain() == domain || (domain.empty() && opset.domain() == "ai.onnx"))
       version = opset.version();
-  auto op = onnx::NodeOp::create(
-      builder, locate(node), types, node.op_type(), domain, version,
-      builder.getDictionaryAttr(attributes), builder.getStrArrayAttr(outputs),
-      graphs.empty() ? ArrayAttr() : builder.getStrArrayAttr(graphNames),
-      operands, graphs.size());
+  auto op =
+      onnx::NodeOp::create(builder, locate(node), types, node.op_type(), domain, version,
+                           builder.getDictionaryAttr(attributes), builder.getStrArrayAttr(outputs),
+                           graphs.empty() ? ArrayAttr() : builder.getStrArrayAttr(graphNames), operands, graphs.size());
   for (auto [graph, region] : llvm::zip_equal(graphs, op.getBodies()))
     if (failed(importSubgraph(*graph, region)))
       return failure();
@@ -338,8 +292,7 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
   return success();
 }
 
-LogicalResult GraphImporter::importSubgraph(const GraphProto &graph,
-                                            Region &region) {
+LogicalResult GraphImporter::importSubgraph(const GraphProto &graph, Region &region) {
   OpBuilder::InsertionGuard guard(builder);
   noteTypes(graph);
   scopes.emplace_back();
@@ -351,8 +304,7 @@ LogicalResult GraphImporter::importSubgraph(const GraphProto &graph,
     locations.push_back(locate(input.name()));
   }
   Block *block = builder.createBlock(&region, {}, types, locations);
-  for (auto [input, argument] :
-       llvm::zip_equal(graph.input(), block->getArguments()))
+  for (auto [input, argument] : llvm::zip_equal(graph.input(), block->getArguments()))
     define(input.name(), argument);
   if (failed(importLocalInitializers(graph)) || failed(importNodes(graph)))
     return failure();
@@ -368,22 +320,16 @@ LogicalResult GraphImporter::importSubgraph(const GraphProto &graph,
 LogicalResult GraphImporter::importLocalInitializers(const GraphProto &graph) {
   for (const TensorProto &tensor : graph.initializer()) {
     std::string fault;
-    int64_t elements =
-        checkedElements({tensor.dims().data(), size_t(tensor.dims_size())})
-            .value_or(INT64_MAX);
+    int64_t elements = checkedElements({tensor.dims().data(), size_t(tensor.dims_size())}).value_or(INT64_MAX);
     DenseElementsAttr value;
     if (elements > file.getLimits().constantIntegers)
-      fault = "has " + std::to_string(elements) +
-              " elements inside a subgraph; the limit there is " +
+      fault = "has " + std::to_string(elements) + " elements inside a subgraph; the limit there is " +
               std::to_string(file.getLimits().constantIntegers);
     else
       value = convertTensor(tensor, context, fault);
     if (!value)
-      return unsupported(tensor.name(), "initializer " +
-                                            quoteName(tensor.name()) + " " +
-                                            fault);
-    define(tensor.name(),
-           onnx::ConstantOp::create(builder, locate(tensor.name()), value));
+      return unsupported(tensor.name(), "initializer " + quoteName(tensor.name()) + " " + fault);
+    define(tensor.name(), onnx::ConstantOp::create(builder, locate(tensor.name()), value));
   }
   return success();
 }
@@ -398,8 +344,8 @@ LogicalResult GraphImporter::finishFunction(func::FuncOp function) {
       return failure();
     results.push_back(value);
     types.push_back(value.getType());
-    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        "onnx.output", builder.getStringAttr(output.name()))));
+    attributes.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr("onnx.output", builder.getStringAttr(output.name()))));
   }
   func::ReturnOp::create(builder, function.getLoc(), results);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));

@@ -14,22 +14,19 @@
 using namespace mlir;
 using namespace lowtide;
 
-FailureOr<OwningOpRef<ModuleOp>>
-lowtide::importOnnx(OnnxFile &file, ArrayRef<InitializerInfo> infos,
-                    const ImportOptions &options) {
+FailureOr<OwningOpRef<ModuleOp>> lowtide::importOnnx(OnnxFile &file, ArrayRef<InitializerInfo> infos,
+                                                     const ImportOptions &options) {
   MLIRContext &context = file.getContext();
   context.loadDialect<onnx::ONNXDialect, func::FuncDialect>();
   DimBinding dims(file, options);
   if (!dims.isValid())
     return failure();
   if (std::vector<std::string> unbound = dims.findUnbound(); !unbound.empty()) {
-    file.getReport().error(Failure::Usage,
-                           "the model has dimensions without a size",
+    file.getReport().error(Failure::Usage, "the model has dimensions without a size",
                            "type: " + llvm::join(unbound, " "));
     return failure();
   }
-  FailureOr<OwningOpRef<ModuleOp>> module =
-      GraphImporter(file, infos, dims).run();
+  FailureOr<OwningOpRef<ModuleOp>> module = GraphImporter(file, infos, dims).run();
   if (failed(module) || file.getReport().hasErrors())
     return failure();
   if (failed(verify(**module)))
@@ -37,10 +34,8 @@ lowtide::importOnnx(OnnxFile &file, ArrayRef<InitializerInfo> infos,
   return module;
 }
 
-FailureOr<OwningOpRef<ModuleOp>>
-lowtide::importOnnx(OnnxFile &file, const ImportOptions &options) {
-  FailureOr<std::vector<InitializerInfo>> infos =
-      classifyInitializers(file, options);
+FailureOr<OwningOpRef<ModuleOp>> lowtide::importOnnx(OnnxFile &file, const ImportOptions &options) {
+  FailureOr<std::vector<InitializerInfo>> infos = classifyInitializers(file, options);
   if (failed(infos))
     return failure();
   return importOnnx(file, *infos, options);

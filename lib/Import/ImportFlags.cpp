@@ -12,12 +12,11 @@ std::string lowtide::parseDimFlag(StringRef text, ImportOptions &options) {
   auto [name, size] = text.rsplit('=');
   int64_t value;
   if (name.empty() || size.getAsInteger(10, value) || value < 1)
-    return "--dim " + quoteName(text) +
-           ": expected a name and a size, as in --dim batch=8";
+    return "--dim " + quoteName(text) + ": expected a name and a size, as in --dim batch=8";
   auto [at, isNew] = options.dims.try_emplace(name.str(), value);
   if (!isNew && at->second != value)
-    return "--dim: " + quoteName(name) + " is given twice, as " +
-           std::to_string(at->second) + " and as " + std::to_string(value);
+    return "--dim: " + quoteName(name) + " is given twice, as " + std::to_string(at->second) + " and as " +
+           std::to_string(value);
   return "";
 }
 
@@ -32,8 +31,7 @@ std::string lowtide::parseShapeFlag(StringRef text, ImportOptions &options) {
       shape.push_back(value);
     }
   if (!good)
-    return "--shape " + quoteName(text) +
-           ": expected an input and its sizes, as in --shape tokens=8x64";
+    return "--shape " + quoteName(text) + ": expected an input and its sizes, as in --shape tokens=8x64";
   if (!options.shapes.try_emplace(name.str(), shape).second)
     return "--shape: " + quoteName(name) + " is given twice";
   return "";

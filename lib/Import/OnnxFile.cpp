@@ -24,14 +24,11 @@ static constexpr int64_t oldestNativeOpset = 13;
 
 OnnxFile::OnnxFile(MLIRContext &context, StringRef path, ImportLimits limits)
     : context(context), path(path.str()), limits(limits),
-      report(std::make_unique<Report>(context, path, limits.errors)),
-      model(std::make_unique<ModelProto>()) {}
+      report(std::make_unique<Report>(context, path, limits.errors)), model(std::make_unique<ModelProto>()) {}
 
 OnnxFile::~OnnxFile() = default;
 
-int OnnxFile::getExitCode() const {
-  return static_cast<int>(report->getFirst());
-}
+int OnnxFile::getExitCode() const { return static_cast<int>(report->getFirst()); }
 
 static int64_t standardOpset(const ModelProto &model) {
   for (const auto &opset : model.opset_import())
@@ -46,19 +43,15 @@ LogicalResult OnnxFile::load() {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
   if (!buffer) {
-    report->error(Failure::IO,
-                  "cannot read the model: " + buffer.getError().message());
+    report->error(Failure::IO, "cannot read the model: " + buffer.getError().message());
     return failure();
   }
-  return loadBytes(
-      ArrayRef<char>((*buffer)->getBufferStart(), (*buffer)->getBufferSize()));
+  return loadBytes(ArrayRef<char>((*buffer)->getBufferStart(), (*buffer)->getBufferSize()));
 }
 
 LogicalResult OnnxFile::loadBytes(ArrayRef<char> bytes) {
   if (bytes.size() > limits.fileBytes) {
-    report->error(Failure::BadFile,
-                  "the file has " + Twine(bytes.size()) + " bytes, limit " +
-                      Twine(limits.fileBytes),
+    report->error(Failure::BadFile, "the file has " + Twine(bytes.size()) + " bytes, limit " + Twine(limits.fileBytes),
                   "store the weights as external data: onnx.save(model, path, "
                   "save_as_external_data=True)");
     return failure();
@@ -67,8 +60,7 @@ LogicalResult OnnxFile::loadBytes(ArrayRef<char> bytes) {
     report->error(Failure::BadFile, "the file is empty");
     return failure();
   }
-  google::protobuf::io::ArrayInputStream stream(bytes.data(),
-                                                static_cast<int>(bytes.size()));
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   google::protobuf::io::CodedInputStream coded(&stream);
   // Each graph within a graph costs three messages (node, attribute, graph);
   // protobuf's limit guards the parse itself.
@@ -76,8 +68,7 @@ LogicalResult OnnxFile::loadBytes(ArrayRef<char> bytes) {
   if (!model->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
     report->error(Failure::BadFile, "the file is no ONNX model: it is damaged, "
                                     "truncated, or nested deeper than " +
-                                        Twine(limits.subgraphDepth) +
-                                        " graphs");
+                                        Twine(limits.subgraphDepth) + " graphs");
     return failure();
   }
   return prepare();
@@ -97,18 +88,15 @@ LogicalResult OnnxFile::prepare() {
     producer += (producer.empty() ? "" : " ") + model->producer_version();
   // Build tags (`+cu132`) say nothing about the file.
   producer = StringRef(producer).split('+').first.take_front(80).str();
-  headline =
-      ("opset " + Twine(getOpset()) + ", IR " + Twine(model->ir_version()) +
-       (producer.empty() ? std::string() : ", producer " + producer))
-          .str();
+  headline = ("opset " + Twine(getOpset()) + ", IR " + Twine(model->ir_version()) +
+              (producer.empty() ? std::string() : ", producer " + producer))
+                 .str();
 
-  if (failed(checkFunctions(*model, limits, *report)) ||
-      failed(checkWellFormed(*model, limits, *report)))
+  if (failed(checkFunctions(*model, limits, *report)) || failed(checkWellFormed(*model, limits, *report)))
     return failure();
   if (model->training_info_size())
-    report->warningAt(model->graph().name(),
-                      "the model's training_info is ignored: the graph is "
-                      "differentiated here");
+    report->warningAt(model->graph().name(), "the model's training_info is ignored: the graph is "
+                                             "differentiated here");
   if (failed(inlineFunctions()) || failed(upgrade()))
     return failure();
   for (const TensorProto &tensor : model->graph().initializer())
@@ -120,9 +108,7 @@ LogicalResult OnnxFile::inlineFunctions() {
   if (model->functions_size() == 0)
     return success();
   if (std::string error = inlineLocalFunctions(*model); !error.empty()) {
-    report->error(Failure::BadFile,
-                  "the model's functions cannot be inlined: " +
-                      StringRef(error).take_front(500));
+    report->error(Failure::BadFile, "the model's functions cannot be inlined: " + StringRef(error).take_front(500));
     return failure();
   }
   if (model->functions_size()) {
@@ -144,8 +130,7 @@ static void copyMetadata(const ModelProto &from, ModelProto &to) {
     if (node.output_size())
       producers[node.output(0)] = &node;
   for (auto &node : *to.mutable_graph()->mutable_node())
-    if (const auto *original =
-            node.output_size() ? producers.lookup(node.output(0)) : nullptr)
+    if (const auto *original = node.output_size() ? producers.lookup(node.output(0)) : nullptr)
       *node.mutable_metadata_props() = original->metadata_props();
   llvm::StringMap<const ::onnx::ValueInfoProto *> values;
   for (const auto &value : from.graph().value_info())
@@ -160,13 +145,10 @@ LogicalResult OnnxFile::upgrade() {
   if (opset == 0 || opset >= oldestNativeOpset)
     return success();
   ModelProto original = *model;
-  if (std::string error = convertOpset(*model, oldestNativeOpset);
-      !error.empty()) {
+  if (std::string error = convertOpset(*model, oldestNativeOpset); !error.empty()) {
     report->error(Failure::Unsupported,
-                  "opset " + Twine(opset) + " is older than " +
-                      Twine(oldestNativeOpset) +
-                      ", and ONNX's converter cannot upgrade this model: " +
-                      StringRef(error).take_front(500),
+                  "opset " + Twine(opset) + " is older than " + Twine(oldestNativeOpset) +
+                      ", and ONNX's converter cannot upgrade this model: " + StringRef(error).take_front(500),
                   "export it again with opset_version=20");
     return failure();
   }
@@ -175,22 +157,17 @@ LogicalResult OnnxFile::upgrade() {
   return checkWellFormed(*model, limits, *report);
 }
 
-const TensorProto *OnnxFile::findInitializer(StringRef name) const {
-  return initializers.lookup(name);
-}
+const TensorProto *OnnxFile::findInitializer(StringRef name) const { return initializers.lookup(name); }
 
 bool OnnxFile::isEmbedded(StringRef name) const {
   const TensorProto *tensor = findInitializer(name);
   return tensor && tensor->data_location() != TensorProto::EXTERNAL;
 }
 
-LogicalResult
-OnnxFile::readInitializer(StringRef name,
-                          llvm::function_ref<void(ArrayRef<char>)> sink) {
+LogicalResult OnnxFile::readInitializer(StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
   if (const TensorProto *tensor = findInitializer(name))
     return streamTensor(*tensor, *report, sink);
-  report->errorAt(Failure::BadFile, name,
-                  "the model has no initializer " + quoteName(name));
+  report->errorAt(Failure::BadFile, name, "the model has no initializer " + quoteName(name));
   return failure();
 }
 
@@ -200,16 +177,13 @@ std::optional<std::string> OnnxFile::tryReadInitializer(StringRef name) const {
   silent.mute();
   std::string bytes;
   if (!tensor ||
-      failed(streamTensor(*tensor, silent, [&](ArrayRef<char> piece) {
-        bytes.append(piece.begin(), piece.end());
-      })))
+      failed(streamTensor(*tensor, silent, [&](ArrayRef<char> piece) { bytes.append(piece.begin(), piece.end()); })))
     return std::nullopt;
   return bytes;
 }
 
-LogicalResult
-OnnxFile::streamTensor(const TensorProto &tensor, Report &report,
-                       llvm::function_ref<void(ArrayRef<char>)> sink) const {
+LogicalResult OnnxFile::streamTensor(const TensorProto &tensor, Report &report,
+                                     llvm::function_ref<void(ArrayRef<char>)> sink) const {
   if (tensor.data_location() != TensorProto::EXTERNAL) {
     if (tensor.has_raw_data()) {
       sink(ArrayRef<char>(tensor.raw_data().data(), tensor.raw_data().size()));
@@ -220,11 +194,8 @@ OnnxFile::streamTensor(const TensorProto &tensor, Report &report,
     return success();
   }
   std::optional<ExternalRange> range = parseExternalRange(tensor, report);
-  std::optional<int64_t> elements = checkedElements(
-      {tensor.dims().data(), static_cast<size_t>(tensor.dims_size())});
+  std::optional<int64_t> elements = checkedElements({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())});
   if (!range || !elements)
     return failure();
-  return streamExternal(path, tensor.name(), *range,
-                        *checkedBytes(*elements, tensor.data_type()), report,
-                        sink);
+  return streamExternal(path, tensor.name(), *range, *checkedBytes(*elements, tensor.data_type()), report, sink);
 }

@@ -40,8 +40,7 @@ std::string lowtide::convertOpset(::onnx::ModelProto &model, int version) {
   });
 }
 
-std::string lowtide::parseModelText(const std::string &text,
-                                    ::onnx::ModelProto &model) {
+std::string lowtide::parseModelText(const std::string &text, ::onnx::ModelProto &model) {
   return guard([&] {
     ::onnx::OnnxParser parser(text.c_str());
     auto status = parser.Parse(model);

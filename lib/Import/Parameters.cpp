@@ -48,17 +48,13 @@ StringRef lowtide::stringifyCertainty(Certainty certainty) {
   return "";
 }
 
-int64_t InitializerInfo::getNumElements() const {
-  return checkedElements(dims).value_or(0);
-}
+int64_t InitializerInfo::getNumElements() const { return checkedElements(dims).value_or(0); }
 
 int64_t TensorFacts::getNumElements() const {
-  return checkedElements({tensor->dims().data(), size_t(tensor->dims_size())})
-      .value_or(0);
+  return checkedElements({tensor->dims().data(), size_t(tensor->dims_size())}).value_or(0);
 }
 
-static void collectUses(const GraphProto &graph, llvm::StringMap<size_t> &index,
-                        std::vector<TensorFacts> &facts) {
+static void collectUses(const GraphProto &graph, llvm::StringMap<size_t> &index, std::vector<TensorFacts> &facts) {
   for (const NodeProto &node : graph.node()) {
     for (int i = 0, e = node.input_size(); i != e; ++i)
       if (auto at = index.find(node.input(i)); at != index.end())
@@ -90,20 +86,17 @@ std::vector<TensorFacts> lowtide::collectTensorFacts(const OnnxFile &file) {
   return facts;
 }
 
-std::optional<bool> lowtide::isConstantValued(const OnnxFile &file,
-                                              const TensorProto &tensor) {
+std::optional<bool> lowtide::isConstantValued(const OnnxFile &file, const TensorProto &tensor) {
   std::optional<std::string> bytes = file.tryReadInitializer(tensor.name());
   if (!bytes)
     return std::nullopt;
   const ElementType *type = findElementType(tensor.data_type());
   if (!type || !type->bytes || bytes->size() < type->bytes)
     return false;
-  return std::memcmp(bytes->data(), bytes->data() + type->bytes,
-                     bytes->size() - type->bytes) == 0;
+  return std::memcmp(bytes->data(), bytes->data() + type->bytes, bytes->size() - type->bytes) == 0;
 }
 
-InitializerInfo lowtide::makeInfo(const TensorFacts &facts, std::string name,
-                                  InitializerRole role, Certainty certainty,
+InitializerInfo lowtide::makeInfo(const TensorFacts &facts, std::string name, InitializerRole role, Certainty certainty,
                                   const Twine &reason) {
   InitializerInfo info;
   info.tensor = facts.tensor->name();
@@ -121,13 +114,11 @@ StringRef lowtide::operandLeaf(const NodeProto &node, int operand) {
   if (!node.domain().empty() && node.domain() != "ai.onnx")
     return "";
   // Operators whose operands are, in this order, data, weight, bias.
-  bool layer =
-      llvm::StringSwitch<bool>(node.op_type())
-          .Cases({"Conv", "ConvTranspose", "Gemm", "LayerNormalization",
-                  "GroupNormalization", "InstanceNormalization",
-                  "BatchNormalization", "RMSNormalization"},
-                 true)
-          .Default(false);
+  bool layer = llvm::StringSwitch<bool>(node.op_type())
+                   .Cases({"Conv", "ConvTranspose", "Gemm", "LayerNormalization", "GroupNormalization",
+                           "InstanceNormalization", "BatchNormalization", "RMSNormalization"},
+                          true)
+                   .Default(false);
   if (layer && operand == 1)
     return "weight";
   if (layer && operand == 2)
@@ -154,13 +145,11 @@ static void makeNamesUnique(std::vector<InitializerInfo> &infos) {
   for (InitializerInfo &info : infos) {
     std::string base = info.name;
     for (unsigned i = 1; !names.insert(info.name).second; ++i)
-      info.name = i == 1 ? base + "@" + info.tensor
-                         : base + "@" + info.tensor + "#" + std::to_string(i);
+      info.name = i == 1 ? base + "@" + info.tensor : base + "@" + info.tensor + "#" + std::to_string(i);
   }
 }
 
-FailureOr<std::vector<InitializerInfo>>
-lowtide::classifyInitializers(OnnxFile &file, const ImportOptions &options) {
+FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &file, const ImportOptions &options) {
   std::vector<TensorFacts> facts = collectTensorFacts(file);
   Signature signature(file.getModel().graph());
   std::vector<InitializerInfo> infos;
@@ -172,11 +161,9 @@ lowtide::classifyInitializers(OnnxFile &file, const ImportOptions &options) {
     return failure();
   makeNamesUnique(infos);
   for (InitializerInfo &info : infos) {
-    int64_t limit = isFloatType(info.dataType)
-                        ? file.getLimits().constantFloats
-                        : file.getLimits().constantIntegers;
-    info.inIR = info.role == InitializerRole::Constant &&
-                info.getNumElements() <= limit && file.isEmbedded(info.tensor);
+    int64_t limit = isFloatType(info.dataType) ? file.getLimits().constantFloats : file.getLimits().constantIntegers;
+    info.inIR =
+        info.role == InitializerRole::Constant && info.getNumElements() <= limit && file.isEmbedded(info.tensor);
   }
   return infos;
 }

@@ -21,20 +21,17 @@ using ::onnx::NodeProto;
 /// Names that frameworks give to float buffers, which no optimizer sees.
 static bool isBufferLeaf(StringRef leaf) {
   return llvm::StringSwitch<bool>(leaf)
-      .Cases({"inv_freq", "original_inv_freq", "position_ids", "masked_bias",
-              "num_batches_tracked", "freqs", "freqs_cis", "freqs_cos",
-              "freqs_sin", "cos_cached", "sin_cached", "rope_cos", "rope_sin",
-              "alibi", "slopes", "causal_mask", "attn_mask",
-              "relative_position_index", "relative_coords_table"},
+      .Cases({"inv_freq", "original_inv_freq", "position_ids", "masked_bias", "num_batches_tracked", "freqs",
+              "freqs_cis", "freqs_cos", "freqs_sin", "cos_cached", "sin_cached", "rope_cos", "rope_sin", "alibi",
+              "slopes", "causal_mask", "attn_mask", "relative_position_index", "relative_coords_table"},
              true)
       .Default(false);
 }
 
 /// Names that exporters and optimizers invent for constants of the graph.
 static bool isInventedName(StringRef name) {
-  return name.contains("::") || name.contains("/") ||
-         name.starts_with("const_fold_opt") || name.starts_with("Constant_") ||
-         name.contains("_output_");
+  return name.contains("::") || name.contains("/") || name.starts_with("const_fold_opt") ||
+         name.starts_with("Constant_") || name.contains("_output_");
 }
 
 /// An operand that configures its operator: a bound, a scale list, a fill
@@ -48,8 +45,7 @@ static bool isSetting(const InitializerUse &use) {
       .Case("Dropout", use.operand > 0)
       .Case("Range", true)
       .Cases({"QuantizeLinear", "DequantizeLinear"}, use.operand > 0)
-      .Cases({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"},
-             true)
+      .Cases({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}, true)
       .Case("Pow", use.operand == 1)
       .Default(false);
 }
@@ -68,88 +64,67 @@ static std::string likelyName(const TensorFacts &facts) {
 
 static InitializerInfo classify(const TensorFacts &facts) {
   StringRef name = facts.tensor->name();
-  auto info = [&](InitializerRole role, Certainty certainty,
-                  const Twine &reason) {
+  auto info = [&](InitializerRole role, Certainty certainty, const Twine &reason) {
     return makeInfo(facts, name.str(), role, certainty, reason);
   };
   if (!facts.uses.empty() && llvm::any_of(facts.uses, isRunningStatistic))
-    return info(InitializerRole::State, Certainty::Inferred,
-                "batch normalization reads it as running statistic");
+    return info(InitializerRole::State, Certainty::Inferred, "batch normalization reads it as running statistic");
   if (!isFloatType(facts.tensor->data_type()))
-    return info(InitializerRole::Constant, Certainty::Inferred,
-                "is not of a float type");
+    return info(InitializerRole::Constant, Certainty::Inferred, "is not of a float type");
   if (!facts.isUsed())
-    return info(InitializerRole::Constant, Certainty::Inferred,
-                "nothing reads it");
+    return info(InitializerRole::Constant, Certainty::Inferred, "nothing reads it");
   if (isBufferLeaf(leafOf(name)))
-    return info(InitializerRole::Constant, Certainty::Assumed,
-                "buffers go by this name");
+    return info(InitializerRole::Constant, Certainty::Assumed, "buffers go by this name");
   if (llvm::all_of(facts.uses, isSetting))
-    return info(InitializerRole::Constant, Certainty::Inferred,
-                "configures the operator that reads it");
+    return info(InitializerRole::Constant, Certainty::Inferred, "configures the operator that reads it");
   bool isWeight = llvm::any_of(facts.uses, [](const InitializerUse &use) {
-    return !operandLeaf(*use.node, use.operand).empty() &&
-           use.node->op_type() != "Add";
+    return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add";
   });
   if (isInventedName(name)) {
     if (!isWeight)
-      return info(InitializerRole::Constant, Certainty::Assumed,
-                  "the exporter invented its name");
-    InitializerInfo folded = makeInfo(
-        facts, likelyName(facts), InitializerRole::Parameter,
-        Certainty::Assumed,
-        "folded by the exporter; the module that reads it gives the name");
+      return info(InitializerRole::Constant, Certainty::Assumed, "the exporter invented its name");
+    InitializerInfo folded = makeInfo(facts, likelyName(facts), InitializerRole::Parameter, Certainty::Assumed,
+                                      "folded by the exporter; the module that reads it gives the name");
     // Constant folding turns x·Wᵀ into x·V.
-    if (facts.tensor->dims_size() == 2 &&
-        facts.uses.front().node->op_type() == "MatMul") {
+    if (facts.tensor->dims_size() == 2 && facts.uses.front().node->op_type() == "MatMul") {
       folded.transposed = {1, 0};
-      folded.sourceShape =
-          SmallVector<int64_t>{facts.tensor->dims(1), facts.tensor->dims(0)};
+      folded.sourceShape = SmallVector<int64_t>{facts.tensor->dims(1), facts.tensor->dims(0)};
     }
     return folded;
   }
   if (facts.getNumElements() == 1 && !name.contains('.') && !isWeight)
-    return info(InitializerRole::Constant, Certainty::Assumed,
-                "is a single number without a module's name");
+    return info(InitializerRole::Constant, Certainty::Assumed, "is a single number without a module's name");
   StringRef leaf = leafOf(name);
   if (isWeight || leaf == "weight" || leaf == "bias")
     return info(InitializerRole::Parameter, Certainty::Inferred,
-                isWeight ? "a layer reads it as " +
-                               operandLeaf(*facts.uses.front().node,
-                                           facts.uses.front().operand)
+                isWeight ? "a layer reads it as " + operandLeaf(*facts.uses.front().node, facts.uses.front().operand)
                          : Twine("is named as one"));
-  return info(InitializerRole::Parameter, Certainty::Assumed,
-              "is of a float type, and nothing speaks against it");
+  return info(InitializerRole::Parameter, Certainty::Assumed, "is of a float type, and nothing speaks against it");
 }
 
-void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts,
-                             std::vector<InitializerInfo> &infos) {
+void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   std::string folded, convolutions;
   for (const TensorFacts &fact : facts) {
     if (!fact.isUsed())
       continue;
     InitializerInfo info = classify(fact);
     info.uses.assign(fact.uses.begin(), fact.uses.end());
-    if (info.role == InitializerRole::Parameter && info.name != info.tensor &&
-        folded.empty())
+    if (info.role == InitializerRole::Parameter && info.name != info.tensor && folded.empty())
       folded = info.tensor;
     // The old exporter's inference mode merges batch norms into convolutions
     // and numbers the results.
-    if (info.role == InitializerRole::Parameter &&
-        StringRef(info.tensor).starts_with("onnx::Conv_") &&
-        operandLeaf(*fact.uses.front().node, fact.uses.front().operand) ==
-            "weight")
+    if (info.role == InitializerRole::Parameter && StringRef(info.tensor).starts_with("onnx::Conv_") &&
+        operandLeaf(*fact.uses.front().node, fact.uses.front().operand) == "weight")
       convolutions += (convolutions.empty() ? "" : ", ") + info.name;
     infos.push_back(std::move(info));
   }
   if (!convolutions.empty())
-    file.getReport().warningAt(
-        folded,
-        "batch normalization was folded into convolutions and cannot be "
-        "trained: " +
-            convolutions,
-        "export with training=torch.onnx.TrainingMode.TRAINING, "
-        "do_constant_folding=False");
+    file.getReport().warningAt(folded,
+                               "batch normalization was folded into convolutions and cannot be "
+                               "trained: " +
+                                   convolutions,
+                               "export with training=torch.onnx.TrainingMode.TRAINING, "
+                               "do_constant_folding=False");
   else if (!folded.empty())
     file.getReport().warningAt(folded,
                                "initializer " + quoteName(folded) +

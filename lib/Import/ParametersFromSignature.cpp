@@ -31,11 +31,9 @@ using namespace lowtide;
 namespace {
 class SignatureClassifier {
 public:
-  SignatureClassifier(OnnxFile &file, const Signature &signature,
-                      ArrayRef<TensorFacts> facts, const ImportOptions &options,
-                      std::vector<InitializerInfo> &infos)
-      : file(file), signature(signature), facts(facts), options(options),
-        infos(infos) {}
+  SignatureClassifier(OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,
+                      const ImportOptions &options, std::vector<InitializerInfo> &infos)
+      : file(file), signature(signature), facts(facts), options(options), infos(infos) {}
 
   LogicalResult run();
 
@@ -44,12 +42,10 @@ private:
 
   void findMissing();
   Entry findOwnClaim(const TensorFacts &fact) const;
-  FailureOr<Entry> findOwner(const TensorFacts &fact, Entry own,
-                             const InitializerUse &use);
+  FailureOr<Entry> findOwner(const TensorFacts &fact, Entry own, const InitializerUse &use);
   Entry findRenamed(const TensorFacts &fact, const InitializerUse &use) const;
   LogicalResult classify(const TensorFacts &fact);
-  InitializerInfo describe(const TensorFacts &fact, Entry own, Entry owner,
-                           bool merged);
+  InitializerInfo describe(const TensorFacts &fact, Entry own, Entry owner, bool merged);
   InitializerInfo describeUnclaimed(const TensorFacts &fact) const;
   InitializerInfo *findTie(Entry entry);
   void findTies();
@@ -83,14 +79,12 @@ void SignatureClassifier::findMissing() {
     }
 }
 
-SignatureClassifier::Entry
-SignatureClassifier::findOwnClaim(const TensorFacts &fact) const {
+SignatureClassifier::Entry SignatureClassifier::findOwnClaim(const TensorFacts &fact) const {
   if (Entry entry = signature.findTarget(fact.tensor->name()))
     return entry;
   Entry parameter = nullptr;
   for (const std::string &name : fact.foldedFrom)
-    if (Entry entry = signature.findTarget(name);
-        entry && entry->kind == SignatureEntry::Parameter) {
+    if (Entry entry = signature.findTarget(name); entry && entry->kind == SignatureEntry::Parameter) {
       if (parameter)
         return nullptr; // several: it is none of them
       parameter = entry;
@@ -99,9 +93,7 @@ SignatureClassifier::findOwnClaim(const TensorFacts &fact) const {
 }
 
 /// `--rename tensor@module=name`.
-SignatureClassifier::Entry
-SignatureClassifier::findRenamed(const TensorFacts &fact,
-                                 const InitializerUse &use) const {
+SignatureClassifier::Entry SignatureClassifier::findRenamed(const TensorFacts &fact, const InitializerUse &use) const {
   std::optional<std::string> module = findModulePath(*use.node);
   if (!module)
     return nullptr;
@@ -113,41 +105,42 @@ SignatureClassifier::findRenamed(const TensorFacts &fact,
 }
 
 /// The entry that `use` of the tensor reads; null: none.
-FailureOr<SignatureClassifier::Entry>
-SignatureClassifier::findOwner(const TensorFacts &fact, Entry own,
-                               const InitializerUse &use) {
+FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const TensorFacts &fact, Entry own,
+                                                                     const InitializerUse &use) {
   if (Entry renamed = findRenamed(fact, use))
     return renamed;
   std::vector<std::string> operands = findProgramOperands(*use.node);
   std::optional<std::string> module = findModulePath(*use.node);
   SmallVector<Entry> candidates;
-  if (!operands.empty()) {
-    for (const std::string &operand : operands) {
-      Entry entry = signature.findPlaceholder(operand);
-      if (entry && entry == own)
-        return own;
-      if (entry && isMissing.contains(entry) &&
-          !llvm::is_contained(candidates, entry))
-        candidates.push_back(entry);
-    }
-  }
-  // An operation that reads no entry itself still works on what its module's
+  bool ownIsThere = false;
+  auto consider = [&](Entry entry) {
+    ownIsThere |= entry && entry == own;
+    if (entry && isMissing.contains(entry) && !llvm::is_contained(candidates, entry))
+      candidates.push_back(entry);
+  };
+  for (const std::string &operand : operands)
+    consider(signature.findPlaceholder(operand));
+  // An operation that reads no entry itself may still work on what its module's
   // parameter became.
-  if (candidates.empty() && module) {
-    if (own && *module == moduleOf(own->target))
-      return own;
+  if (candidates.empty() && !ownIsThere && module) {
+    ownIsThere = own && *module == moduleOf(own->target);
     if (operands.empty())
       for (Entry entry : missing)
         if (moduleOf(entry->target) == *module)
-          candidates.push_back(entry);
+          consider(entry);
   }
+  // The tensor's own entry is read, unless the operand is known to be another:
+  // batch norm reads `weight` and, of equal value, `running_var`.
+  StringRef role = operandLeaf(*use.node, use.operand);
+  if (ownIsThere && (role == leafOf(own->target) ||
+                     llvm::none_of(candidates, [&](Entry entry) { return leafOf(entry->target) == role; })))
+    return own;
   if (candidates.empty())
     return own;
   // Values that differ cannot be equal by accident: such a tensor is shared on
   // purpose. Where no data are at hand, matrices are taken to differ: they are
   // drawn at random, vectors start as ones or zeros.
-  if (!isConstantValued(file, *fact.tensor)
-           .value_or(fact.tensor->dims_size() < 2))
+  if (!isConstantValued(file, *fact.tensor).value_or(fact.tensor->dims_size() < 2))
     return own;
   // A tensor of one element without a claim is a number of the graph.
   if (!own && fact.getNumElements() == 1)
@@ -162,13 +155,12 @@ SignatureClassifier::findOwner(const TensorFacts &fact, Entry own,
       candidates = kept;
   };
   if (candidates.size() > 1)
-    narrow(operandLeaf(*use.node, use.operand));
+    narrow(role);
   if (candidates.size() > 1 && own)
     narrow(leafOf(own->target));
   if (candidates.size() == 1) {
     // Where only the module speaks, the name must fit, too.
-    StringRef leaf = operandLeaf(*use.node, use.operand);
-    if (operands.empty() && leafOf(candidates[0]->target) != leaf &&
+    if (operands.empty() && leafOf(candidates[0]->target) != role &&
         !(own && leafOf(candidates[0]->target) == leafOf(own->target)))
       return own;
     return candidates[0];
@@ -176,76 +168,63 @@ SignatureClassifier::findOwner(const TensorFacts &fact, Entry own,
   std::string names;
   for (Entry entry : candidates)
     names += (names.empty() ? "" : ", ") + entry->target;
-  file.getReport().errorAt(
-      Failure::Unsupported, fact.tensor->name(),
-      "initializer " + quoteName(fact.tensor->name()) + " is read in module " +
-          quoteName(module.value_or("?")) + " and could be any of " + names +
-          " there: the exporter merged tensors of equal value",
-      "say which: --rename " + fact.tensor->name() + "@" + module.value_or("") +
-          "=" + candidates[0]->target + ", or export with optimize=False");
+  file.getReport().errorAt(Failure::Unsupported, fact.tensor->name(),
+                           "initializer " + quoteName(fact.tensor->name()) + " is read in module " +
+                               quoteName(module.value_or("?")) + " and could be any of " + names +
+                               " there: the exporter merged tensors of equal value",
+                           "say which: --rename " + fact.tensor->name() + "@" + module.value_or("") + "=" +
+                               candidates[0]->target + ", or export with optimize=False");
   return failure();
 }
 
-InitializerInfo SignatureClassifier::describe(const TensorFacts &fact,
-                                              Entry own, Entry owner,
-                                              bool merged) {
+InitializerInfo SignatureClassifier::describe(const TensorFacts &fact, Entry own, Entry owner, bool merged) {
   InitializerRole role = InitializerRole::Constant;
   if (owner->kind == SignatureEntry::Parameter)
     role = InitializerRole::Parameter;
   else if (owner->mutated)
     role = InitializerRole::State;
-  if (role == InitializerRole::Parameter &&
-      !isFloatType(fact.tensor->data_type()))
+  if (role == InitializerRole::Parameter && !isFloatType(fact.tensor->data_type()))
     role = InitializerRole::Constant;
   StringRef kind = owner->kind == SignatureEntry::Parameter ? "parameter"
                    : owner->kind == SignatureEntry::Buffer  ? "buffer"
                                                             : "constant";
   if (owner != own)
     return makeInfo(fact, owner->target, role, Certainty::Inferred,
-                    kind + " of its module, merged by the exporter with " +
-                        fact.tensor->name());
+                    kind + " of its module, merged by the exporter with " + fact.tensor->name());
   if (fact.tensor->name() == owner->target)
     return makeInfo(fact, owner->target, role, Certainty::Stated,
-                    "the exported program lists it as " + kind +
-                        (merged ? "; other tensors were merged with it" : ""));
+                    "the exported program lists it as " + kind + (merged ? "; other tensors were merged with it" : ""));
   std::string fault = findFoldFault(file, fact, signature);
   InitializerInfo info =
-      makeInfo(fact, owner->target, role, Certainty::Stated,
-               "the exporter folded it from " + owner->target);
+      makeInfo(fact, owner->target, role, Certainty::Stated, "the exporter folded it from " + owner->target);
   describeFold(fact, signature, info);
   if (!fault.empty()) {
     info.certainty = Certainty::Assumed;
     info.reason += ", " + fault;
-    file.getReport().warningAt(
-        fact.tensor->name(),
-        "initializer " + quoteName(fact.tensor->name()) +
-            " was folded from parameter " + quoteName(owner->target) + " and " +
-            fault + ": training it is not training the parameter",
-        "export with optimize=False, or freeze it: --frozen " + owner->target);
+    file.getReport().warningAt(fact.tensor->name(),
+                               "initializer " + quoteName(fact.tensor->name()) + " was folded from parameter " +
+                                   quoteName(owner->target) + " and " + fault +
+                                   ": training it is not training the parameter",
+                               "export with optimize=False, or freeze it: --frozen " + owner->target);
   }
   return info;
 }
 
 /// A tensor that no entry of the signature claims.
-InitializerInfo
-SignatureClassifier::describeUnclaimed(const TensorFacts &fact) const {
+InitializerInfo SignatureClassifier::describeUnclaimed(const TensorFacts &fact) const {
   const std::string &name = fact.tensor->name();
   SmallVector<StringRef> sources;
   for (const std::string &source : fact.foldedFrom)
-    if (Entry entry = signature.findTarget(source);
-        entry && entry->kind == SignatureEntry::Parameter)
+    if (Entry entry = signature.findTarget(source); entry && entry->kind == SignatureEntry::Parameter)
       sources.push_back(source);
   if (!sources.empty() && isFloatType(fact.tensor->data_type())) {
     std::string names = llvm::join(sources, ", ");
     if (findFoldFault(file, fact, signature).empty())
-      return makeInfo(fact, name, InitializerRole::Parameter,
-                      Certainty::Inferred, "the exporter joined " + names);
-    file.getReport().warningAt(
-        name,
-        "initializer " + quoteName(name) +
-            " was folded from several parameters (" + names +
-            "): training it is not training them",
-        "export with optimize=False, or freeze it: --frozen " + name);
+      return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Inferred, "the exporter joined " + names);
+    file.getReport().warningAt(name,
+                               "initializer " + quoteName(name) + " was folded from several parameters (" + names +
+                                   "): training it is not training them",
+                               "export with optimize=False, or freeze it: --frozen " + name);
     return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed,
                     "the exporter combined it from " + names);
   }
@@ -254,18 +233,14 @@ SignatureClassifier::describeUnclaimed(const TensorFacts &fact) const {
                     "batch normalization reads it as running statistic");
   // The rewriter that folds a batch norm into a convolution invents the
   // convolution's bias.
-  if (StringRef(name).ends_with("_bias") && !fact.uses.empty() &&
-      isFloatType(fact.tensor->data_type()) &&
-      StringRef(fact.uses[0].node->op_type()).starts_with("Conv") &&
-      fact.uses[0].operand == 2 && fact.foldedFrom.empty() &&
-      isConstantValued(file, *fact.tensor) != std::optional<bool>(true))
-    return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed,
-                    "bias that a folded batch norm left");
+  if (StringRef(name).ends_with("_bias") && !fact.uses.empty() && isFloatType(fact.tensor->data_type()) &&
+      StringRef(fact.uses[0].node->op_type()).starts_with("Conv") && fact.uses[0].operand == 2 &&
+      fact.foldedFrom.empty() && isConstantValued(file, *fact.tensor) != std::optional<bool>(true))
+    return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed, "bias that a folded batch norm left");
   if (!fact.foldedFrom.empty())
     return makeInfo(fact, name, InitializerRole::Constant, Certainty::Stated,
                     "the exporter folded it from constants and buffers");
-  return makeInfo(fact, name, InitializerRole::Constant, Certainty::Inferred,
-                  "the exported program does not list it");
+  return makeInfo(fact, name, InitializerRole::Constant, Certainty::Inferred, "the exported program does not list it");
 }
 
 LogicalResult SignatureClassifier::classify(const TensorFacts &fact) {
@@ -282,14 +257,11 @@ LogicalResult SignatureClassifier::classify(const TensorFacts &fact) {
   if (byOwner.empty() && fact.isGraphOutput)
     byOwner[nullptr];
   for (auto &[owner, uses] : byOwner) {
-    InitializerInfo info = owner
-                               ? describe(fact, own, owner, byOwner.size() > 1)
-                               : describeUnclaimed(fact);
+    InitializerInfo info = owner ? describe(fact, own, owner, byOwner.size() > 1) : describeUnclaimed(fact);
     info.uses.assign(uses.begin(), uses.end());
     // Running statistics that the program does not mention as assigned:
     // exported in inference mode.
-    if (info.role == InitializerRole::Constant &&
-        llvm::any_of(info.uses, isRunningStatistic))
+    if (info.role == InitializerRole::Constant && llvm::any_of(info.uses, isRunningStatistic))
       info.role = InitializerRole::State;
     if (owner)
       claimed.insert(owner);
@@ -304,13 +276,11 @@ InitializerInfo *SignatureClassifier::findTie(Entry entry) {
   StringRef module = moduleOf(entry->target), leaf = leafOf(entry->target);
   SmallVector<InitializerInfo *> usedThere, below;
   for (InitializerInfo &info : infos) {
-    if (info.role != InitializerRole::Parameter ||
-        !signature.findTarget(info.name) || leafOf(info.name) != leaf)
+    if (info.role != InitializerRole::Parameter || !signature.findTarget(info.name) || leafOf(info.name) != leaf)
       continue;
     // A use in the entry's own module: `wte` reads what `lm_head` owns.
     bool readHere = llvm::any_of(info.uses, [&](const InitializerUse &use) {
-      return findModulePath(*use.node) ==
-             std::optional<std::string>(module.str());
+      return findModulePath(*use.node) == std::optional<std::string>(module.str());
     });
     if (readHere && moduleOf(info.name) != module)
       usedThere.push_back(&info);
@@ -337,15 +307,22 @@ void SignatureClassifier::findTies() {
     tie->tied.push_back(entry->target);
     claimed.insert(entry);
   }
-  // The framework goes by the first name of a tie.
+  // The framework goes by the first name of a tie. Other forms of the tensor
+  // (its transpose) go by that name, too.
   for (InitializerInfo &info : infos) {
     if (info.tied.empty())
       continue;
     llvm::sort(info.tied, [&](const std::string &a, const std::string &b) {
       return signature.getOrder(a) < signature.getOrder(b);
     });
-    info.name = info.tied.front();
-    info.reason += "; tied";
+    std::string owner = info.name;
+    std::vector<std::string> names = info.tied;
+    for (InitializerInfo &form : infos)
+      if (form.name == owner) {
+        form.name = names.front();
+        form.reason += "; tied";
+        form.tied = form.tied.empty() ? names : form.tied;
+      }
   }
 }
 
@@ -379,27 +356,23 @@ LogicalResult SignatureClassifier::checkClaims() {
   // Tensors in the parameter's own form first: the others are views of them.
   for (bool transposed : {false, true})
     for (auto [i, info] : llvm::enumerate(infos)) {
-      if (info.role != InitializerRole::Parameter ||
-          !signature.findTarget(info.name) ||
+      if (info.role != InitializerRole::Parameter || !signature.findTarget(info.name) ||
           info.transposed.empty() == transposed)
         continue;
       auto [at, isNew] = owners.try_emplace(info.name, i);
       if (isNew)
         continue;
       InitializerInfo &primary = infos[at->second];
-      if (!info.transposed.empty() && primary.transposed.empty() &&
-          info.sourceShape == primary.dims) {
+      if (!info.transposed.empty() && primary.transposed.empty() && info.sourceShape == primary.dims) {
         info.viewOf = at->second;
         info.reason += "; a view of " + primary.tensor;
         continue;
       }
       file.getReport().errorAt(
           Failure::Unsupported, info.tensor,
-          "parameter " + quoteName(info.name) + " is in the file twice, as " +
-              quoteName(primary.tensor) + " and as " + quoteName(info.tensor) +
-              ": trained as they stand, the two would part",
-          "export with optimize=False, or freeze one: --rename " + info.tensor +
-              "=<name> --frozen <name>");
+          "parameter " + quoteName(info.name) + " is in the file twice, as " + quoteName(primary.tensor) + " and as " +
+              quoteName(info.tensor) + ": trained as they stand, the two would part",
+          "export with optimize=False, or freeze one: --rename " + info.tensor + "=<name> --frozen <name>");
       return failure();
     }
   return success();
@@ -415,8 +388,7 @@ LogicalResult SignatureClassifier::run() {
   return checkClaims();
 }
 
-LogicalResult lowtide::classifyBySignature(
-    OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,
-    const ImportOptions &options, std::vector<InitializerInfo> &infos) {
+LogicalResult lowtide::classifyBySignature(OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,
+                                           const ImportOptions &options, std::vector<InitializerInfo> &infos) {
   return SignatureClassifier(file, signature, facts, options, infos).run();
 }

@@ -9,25 +9,18 @@
 using namespace mlir;
 using namespace lowtide;
 
-static bool matches(const llvm::GlobPattern &glob,
-                    const InitializerInfo &info) {
+static bool matches(const llvm::GlobPattern &glob, const InitializerInfo &info) {
   return glob.match(info.name) || glob.match(info.tensor) ||
-         llvm::any_of(info.tied, [&](const std::string &name) {
-           return glob.match(name);
-         });
+         llvm::any_of(info.tied, [&](const std::string &name) { return glob.match(name); });
 }
 
-static LogicalResult applyGlobs(OnnxFile &file, StringRef option,
-                                ArrayRef<std::string> patterns,
-                                InitializerRole role,
+static LogicalResult applyGlobs(OnnxFile &file, StringRef option, ArrayRef<std::string> patterns, InitializerRole role,
                                 std::vector<InitializerInfo> &infos) {
   for (const std::string &pattern : patterns) {
     llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
     if (!glob) {
-      file.getReport().error(
-          Failure::Usage,
-          option + ": " + quoteName(pattern) +
-              " is no pattern: " + llvm::toString(glob.takeError()));
+      file.getReport().error(Failure::Usage, option + ": " + quoteName(pattern) +
+                                                 " is no pattern: " + llvm::toString(glob.takeError()));
       return failure();
     }
     bool found = false;
@@ -36,24 +29,20 @@ static LogicalResult applyGlobs(OnnxFile &file, StringRef option,
         continue;
       found = true;
       if (role == InitializerRole::Parameter && !isFloatType(info.dataType)) {
-        file.getReport().errorAt(
-            Failure::Usage, info.tensor,
-            option + ": " + quoteName(info.name) + " has type " +
-                elementTypeName(info.dataType) + " and cannot be trained");
+        file.getReport().errorAt(Failure::Usage, info.tensor,
+                                 option + ": " + quoteName(info.name) + " has type " + elementTypeName(info.dataType) +
+                                     " and cannot be trained");
         return failure();
       }
       // Freezing keeps what the step itself updates.
-      if (role == InitializerRole::Constant &&
-          info.role == InitializerRole::State)
+      if (role == InitializerRole::Constant && info.role == InitializerRole::State)
         continue;
       info.role = role;
       info.certainty = Certainty::Stated;
       info.reason = (option + " " + pattern).str();
     }
     if (!found) {
-      file.getReport().error(Failure::Usage,
-                             option + ": no initializer matches " +
-                                 quoteName(pattern),
+      file.getReport().error(Failure::Usage, option + ": no initializer matches " + quoteName(pattern),
                              "lowtide check lists them");
       return failure();
     }
@@ -61,29 +50,23 @@ static LogicalResult applyGlobs(OnnxFile &file, StringRef option,
   return success();
 }
 
-LogicalResult lowtide::applyOverrides(OnnxFile &file,
-                                      const ImportOptions &options,
+LogicalResult lowtide::applyOverrides(OnnxFile &file, const ImportOptions &options,
                                       std::vector<InitializerInfo> &infos) {
   for (const auto &[from, to] : options.renames) {
     // `tensor@module` was used where the tensor's uses were assigned.
     if (StringRef(from).contains('@'))
       continue;
-    auto info = llvm::find_if(
-        infos, [&, from = StringRef(from)](const InitializerInfo &info) {
-          return info.tensor == from || info.name == from;
-        });
+    auto info = llvm::find_if(infos, [&, from = StringRef(from)](const InitializerInfo &info) {
+      return info.tensor == from || info.name == from;
+    });
     if (info == infos.end()) {
-      file.getReport().error(Failure::Usage,
-                             "--rename: the model has no initializer " +
-                                 quoteName(from),
+      file.getReport().error(Failure::Usage, "--rename: the model has no initializer " + quoteName(from),
                              "lowtide check lists them");
       return failure();
     }
     info->name = to;
   }
-  if (failed(applyGlobs(file, "--params", options.params,
-                        InitializerRole::Parameter, infos)))
+  if (failed(applyGlobs(file, "--params", options.params, InitializerRole::Parameter, infos)))
     return failure();
-  return applyGlobs(file, "--frozen", options.frozen, InitializerRole::Constant,
-                    infos);
+  return applyGlobs(file, "--frozen", options.frozen, InitializerRole::Constant, infos);
 }

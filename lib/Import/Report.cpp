@@ -34,14 +34,10 @@ Report::~Report() { finish(); }
 
 Location Report::locate(StringRef where) {
   Location file = FileLineColLoc::get(&context, path, 0, 0);
-  return where.empty()
-             ? file
-             : Location(NameLoc::get(
-                   StringAttr::get(&context, where.take_front(256)), file));
+  return where.empty() ? file : Location(NameLoc::get(StringAttr::get(&context, where.take_front(256)), file));
 }
 
-void Report::errorAt(Failure kind, StringRef where, const Twine &message,
-                     const Twine &remedy) {
+void Report::errorAt(Failure kind, StringRef where, const Twine &message, const Twine &remedy) {
   if (first == Failure::None)
     first = kind;
   if (++numErrors > maxErrors || muted)
@@ -51,12 +47,9 @@ void Report::errorAt(Failure kind, StringRef where, const Twine &message,
     diag.attachNote() << note;
 }
 
-void Report::error(Failure kind, const Twine &message, const Twine &remedy) {
-  errorAt(kind, "", message, remedy);
-}
+void Report::error(Failure kind, const Twine &message, const Twine &remedy) { errorAt(kind, "", message, remedy); }
 
-void Report::warningAt(StringRef where, const Twine &message,
-                       const Twine &remedy) {
+void Report::warningAt(StringRef where, const Twine &message, const Twine &remedy) {
   InFlightDiagnostic diag = mlir::emitWarning(locate(where)) << message.str();
   if (std::string note = remedy.str(); !note.empty())
     diag.attachNote() << note;

@@ -79,16 +79,15 @@ Type lowtide::convertElementType(int32_t onnxType, MLIRContext *context) {
   case TensorProto::UINT16:
   case TensorProto::UINT32:
   case TensorProto::UINT64:
-    return IntegerType::get(context, findElementType(onnxType)->bytes * 8,
-                            IntegerType::Unsigned);
+    return IntegerType::get(context, findElementType(onnxType)->bytes * 8, IntegerType::Unsigned);
   default:
     return {};
   }
 }
 
 bool lowtide::isFloatType(int32_t onnxType) {
-  return onnxType == TensorProto::FLOAT || onnxType == TensorProto::DOUBLE ||
-         onnxType == TensorProto::FLOAT16 || onnxType == TensorProto::BFLOAT16;
+  return onnxType == TensorProto::FLOAT || onnxType == TensorProto::DOUBLE || onnxType == TensorProto::FLOAT16 ||
+         onnxType == TensorProto::BFLOAT16;
 }
 
 bool lowtide::isIntegerType(int32_t onnxType) {
@@ -112,12 +111,10 @@ std::optional<int64_t> lowtide::checkedElements(ArrayRef<int64_t> dims) {
   return empty ? 0 : product;
 }
 
-std::optional<uint64_t> lowtide::checkedBytes(int64_t elements,
-                                              int32_t onnxType) {
+std::optional<uint64_t> lowtide::checkedBytes(int64_t elements, int32_t onnxType) {
   const ElementType *type = findElementType(onnxType);
   int64_t bytes;
-  if (!type || !type->bytes || elements < 0 ||
-      llvm::MulOverflow(elements, int64_t(type->bytes), bytes))
+  if (!type || !type->bytes || elements < 0 || llvm::MulOverflow(elements, int64_t(type->bytes), bytes))
     return std::nullopt;
   return uint64_t(bytes);
 }
@@ -145,8 +142,7 @@ static int64_t countTypedEntries(const TensorProto &tensor) {
 
 std::string lowtide::findSizeMismatch(const TensorProto &tensor) {
   std::optional<int64_t> elements = checkedElements(dimsOf(tensor));
-  std::optional<uint64_t> bytes =
-      elements ? checkedBytes(*elements, tensor.data_type()) : std::nullopt;
+  std::optional<uint64_t> bytes = elements ? checkedBytes(*elements, tensor.data_type()) : std::nullopt;
   if (!bytes)
     return "a shape whose size leaves 63 bits";
   if (tensor.data_location() == TensorProto::EXTERNAL)
@@ -154,20 +150,15 @@ std::string lowtide::findSizeMismatch(const TensorProto &tensor) {
   if (tensor.has_raw_data()) {
     if (tensor.raw_data().size() == *bytes)
       return "";
-    return (Twine(tensor.raw_data().size()) +
-            " bytes of data where its shape needs " + Twine(*bytes))
-        .str();
+    return (Twine(tensor.raw_data().size()) + " bytes of data where its shape needs " + Twine(*bytes)).str();
   }
   int64_t entries = countTypedEntries(tensor);
   if (entries == *elements)
     return "";
-  return (Twine(entries) + " elements of data where its shape needs " +
-          Twine(*elements))
-      .str();
+  return (Twine(entries) + " elements of data where its shape needs " + Twine(*elements)).str();
 }
 
-template <typename To, typename Field>
-static std::string packField(const Field &field) {
+template <typename To, typename Field> static std::string packField(const Field &field) {
   std::string bytes(size_t(field.size()) * sizeof(To), '\0');
   for (int i = 0, e = field.size(); i != e; ++i) {
     To value = static_cast<To>(field[i]);
@@ -207,11 +198,9 @@ std::string lowtide::embeddedBytes(const TensorProto &tensor) {
   }
 }
 
-DenseElementsAttr lowtide::buildElements(ArrayRef<int64_t> dims,
-                                         int32_t onnxType, ArrayRef<char> bytes,
+DenseElementsAttr lowtide::buildElements(ArrayRef<int64_t> dims, int32_t onnxType, ArrayRef<char> bytes,
                                          MLIRContext *context) {
-  auto type =
-      RankedTensorType::get(dims, convertElementType(onnxType, context));
+  auto type = RankedTensorType::get(dims, convertElementType(onnxType, context));
   if (onnxType == TensorProto::BOOL) {
     SmallVector<bool> values;
     for (char byte : bytes)

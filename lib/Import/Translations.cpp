@@ -6,7 +6,7 @@
 #include "OnnxLibrary.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
-#include "lowtide/Import/Import.h"
+#include "lowtide/Import/Check.h"
 #include "lowtide/Import/ImportFlags.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,24 +21,18 @@ using namespace lowtide;
 namespace {
 struct Flags {
   llvm::cl::OptionCategory category{"ONNX import"};
-  llvm::cl::list<std::string> dims{
-      "dim", llvm::cl::desc("Size of a symbolic dimension"),
-      llvm::cl::value_desc("name=size"), llvm::cl::cat(category)};
-  llvm::cl::list<std::string> shapes{
-      "shape", llvm::cl::desc("Shape of an input"),
-      llvm::cl::value_desc("input=8x64"), llvm::cl::cat(category)};
-  llvm::cl::opt<int64_t> batch{"batch",
-                               llvm::cl::desc("First dimension of all inputs"),
-                               llvm::cl::init(0), llvm::cl::cat(category)};
-  llvm::cl::list<std::string> params{
-      "params", llvm::cl::desc("Initializers to train"),
-      llvm::cl::value_desc("glob"), llvm::cl::cat(category)};
-  llvm::cl::list<std::string> frozen{
-      "frozen", llvm::cl::desc("Initializers not to train"),
-      llvm::cl::value_desc("glob"), llvm::cl::cat(category)};
-  llvm::cl::list<std::string> renames{
-      "rename", llvm::cl::desc("The framework's name of an initializer"),
-      llvm::cl::value_desc("initializer=name"), llvm::cl::cat(category)};
+  llvm::cl::list<std::string> dims{"dim", llvm::cl::desc("Size of a symbolic dimension"),
+                                   llvm::cl::value_desc("name=size"), llvm::cl::cat(category)};
+  llvm::cl::list<std::string> shapes{"shape", llvm::cl::desc("Shape of an input"), llvm::cl::value_desc("input=8x64"),
+                                     llvm::cl::cat(category)};
+  llvm::cl::opt<int64_t> batch{"batch", llvm::cl::desc("First dimension of all inputs"), llvm::cl::init(0),
+                               llvm::cl::cat(category)};
+  llvm::cl::list<std::string> params{"params", llvm::cl::desc("Initializers to train"), llvm::cl::value_desc("glob"),
+                                     llvm::cl::cat(category)};
+  llvm::cl::list<std::string> frozen{"frozen", llvm::cl::desc("Initializers not to train"),
+                                     llvm::cl::value_desc("glob"), llvm::cl::cat(category)};
+  llvm::cl::list<std::string> renames{"rename", llvm::cl::desc("The framework's name of an initializer"),
+                                      llvm::cl::value_desc("initializer=name"), llvm::cl::cat(category)};
 };
 } // namespace
 
@@ -47,10 +41,9 @@ static Flags &flags() {
   return instance;
 }
 
-static OwningOpRef<ModuleOp> importBuffer(llvm::SourceMgr &sources,
-                                          MLIRContext *context, bool isText) {
+/// The options as given; `fault` says what is wrong with them.
+static ImportOptions readOptions(std::string &fault) {
   ImportOptions options;
-  std::string fault;
   for (const std::string &text : flags().dims)
     fault += parseDimFlag(text, options);
   for (const std::string &text : flags().shapes)
@@ -61,28 +54,28 @@ static OwningOpRef<ModuleOp> importBuffer(llvm::SourceMgr &sources,
     options.batch = flags().batch;
   options.params.assign(flags().params.begin(), flags().params.end());
   options.frozen.assign(flags().frozen.begin(), flags().frozen.end());
+  return options;
+}
+
+static OwningOpRef<ModuleOp> importBuffer(llvm::SourceMgr &sources, MLIRContext *context, bool isText) {
+  std::string fault;
+  ImportOptions options = readOptions(fault);
   if (!fault.empty()) {
     emitError(UnknownLoc::get(context)) << fault;
     return nullptr;
   }
-  const llvm::MemoryBuffer *buffer =
-      sources.getMemoryBuffer(sources.getMainFileID());
+  const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
   OnnxFile file(*context, buffer->getBufferIdentifier());
   StringRef bytes = buffer->getBuffer();
-  if (failed(isText
-                 ? file.loadText(bytes)
-                 : file.loadBytes(ArrayRef<char>(bytes.data(), bytes.size()))))
+  if (failed(isText ? file.loadText(bytes) : file.loadBytes(ArrayRef<char>(bytes.data(), bytes.size()))))
     return nullptr;
   FailureOr<OwningOpRef<ModuleOp>> module = importOnnx(file, options);
   return succeeded(module) ? std::move(*module) : OwningOpRef<ModuleOp>();
 }
 
-static LogicalResult writeBytes(llvm::SourceMgr &sources, llvm::raw_ostream &os,
-                                MLIRContext *context) {
+static LogicalResult writeBytes(llvm::SourceMgr &sources, llvm::raw_ostream &os, MLIRContext *context) {
   ::onnx::ModelProto model;
-  std::string error = parseModelText(
-      sources.getMemoryBuffer(sources.getMainFileID())->getBuffer().str(),
-      model);
+  std::string error = parseModelText(sources.getMemoryBuffer(sources.getMainFileID())->getBuffer().str(), model);
   if (!error.empty())
     return emitError(UnknownLoc::get(context)) << error;
   std::string bytes;
@@ -92,25 +85,36 @@ static LogicalResult writeBytes(llvm::SourceMgr &sources, llvm::raw_ostream &os,
   return success();
 }
 
+/// The report of `lowtide check`, with every operator taken as supported.
+static LogicalResult describeModel(llvm::SourceMgr &sources, llvm::raw_ostream &os, MLIRContext *context) {
+  std::string fault;
+  ImportOptions options = readOptions(fault);
+  if (!fault.empty())
+    return emitError(UnknownLoc::get(context)) << fault;
+  const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
+  OnnxFile file(*context, buffer->getBufferIdentifier());
+  StringRef bytes = buffer->getBuffer();
+  if (failed(file.loadBytes(ArrayRef<char>(bytes.data(), bytes.size()))))
+    return failure();
+  auto supportsAll = [](StringRef, StringRef, int64_t, std::string &) { return true; };
+  return success(reportModel(file, options, supportsAll, os) == 0);
+}
+
 void lowtide::registerImportTranslations() {
   (void)flags();
-  auto registerDialects = [](DialectRegistry &registry) {
-    registry.insert<onnx::ONNXDialect, func::FuncDialect>();
-  };
+  auto registerDialects = [](DialectRegistry &registry) { registry.insert<onnx::ONNXDialect, func::FuncDialect>(); };
   static TranslateToMLIRRegistration binary(
       "import-onnx", "import an ONNX model",
-      [](llvm::SourceMgr &sources, MLIRContext *context) {
-        return importBuffer(sources, context, false);
-      },
+      [](llvm::SourceMgr &sources, MLIRContext *context) { return importBuffer(sources, context, false); },
       registerDialects);
   static TranslateToMLIRRegistration text(
       "import-onnx-text", "import a model in ONNX's text format",
-      [](llvm::SourceMgr &sources, MLIRContext *context) {
-        return importBuffer(sources, context, true);
-      },
+      [](llvm::SourceMgr &sources, MLIRContext *context) { return importBuffer(sources, context, true); },
       registerDialects);
-  static TranslateRegistration bytes(
-      "onnx-text-to-onnx", "write a model in ONNX's text format as .onnx",
-      [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os,
-         MLIRContext *context) { return writeBytes(*sources, os, context); });
+  static TranslateRegistration describe("describe-onnx", "say what an ONNX model holds and who is a parameter",
+                                        [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os,
+                                           MLIRContext *context) { return describeModel(*sources, os, context); });
+  static TranslateRegistration bytes("onnx-text-to-onnx", "write a model in ONNX's text format as .onnx",
+                                     [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os,
+                                        MLIRContext *context) { return writeBytes(*sources, os, context); });
 }

@@ -40,8 +40,7 @@ StringRef lowtide::nodeLabel(const NodeProto &node) {
 }
 
 std::string lowtide::describeNode(const NodeProto &node) {
-  return StringRef(node.op_type()).take_front(64).str() + " " +
-         quoteName(nodeLabel(node));
+  return StringRef(node.op_type()).take_front(64).str() + " " + quoteName(nodeLabel(node));
 }
 
 uint64_t lowtide::countNodes(const GraphProto &graph, uint64_t stop) {
@@ -60,8 +59,8 @@ uint64_t lowtide::countNodes(const GraphProto &graph, uint64_t stop) {
   return count;
 }
 
-LogicalResult lowtide::checkTensor(const TensorProto &tensor, StringRef where,
-                                   const ImportLimits &limits, Report &report) {
+LogicalResult lowtide::checkTensor(const TensorProto &tensor, StringRef where, const ImportLimits &limits,
+                                   Report &report) {
   std::string what = "tensor " + quoteName(tensor.name());
   auto fail = [&](Failure kind, const Twine &message) {
     report.errorAt(kind, where, what + message);
@@ -69,37 +68,29 @@ LogicalResult lowtide::checkTensor(const TensorProto &tensor, StringRef where,
   };
   const ElementType *type = findElementType(tensor.data_type());
   if (!type)
-    return fail(Failure::BadFile, " has element type " +
-                                      Twine(tensor.data_type()) +
-                                      ", which ONNX does not define");
+    return fail(Failure::BadFile, " has element type " + Twine(tensor.data_type()) + ", which ONNX does not define");
   if (!type->bytes)
-    return fail(Failure::Unsupported, Twine(" has element type ") + type->name +
-                                          ", which is not supported");
+    return fail(Failure::Unsupported, Twine(" has element type ") + type->name + ", which is not supported");
   if (unsigned(tensor.dims_size()) > limits.rank)
-    return fail(Failure::BadFile, " has rank " + Twine(tensor.dims_size()) +
-                                      ", limit " + Twine(limits.rank));
+    return fail(Failure::BadFile, " has rank " + Twine(tensor.dims_size()) + ", limit " + Twine(limits.rank));
   for (int64_t dim : tensor.dims())
     if (dim < 0)
       return fail(Failure::BadFile, " has a dimension of " + Twine(dim));
   if (tensor.has_segment())
-    return fail(Failure::Unsupported,
-                " is split into segments, which is not supported");
+    return fail(Failure::Unsupported, " is split into segments, which is not supported");
   if (std::string mismatch = findSizeMismatch(tensor); !mismatch.empty())
     return fail(Failure::BadFile, " has " + mismatch);
   if (tensor.data_location() == TensorProto::EXTERNAL)
     return success(parseExternalRange(tensor, report).has_value());
   if (tensor.external_data_size())
-    return fail(Failure::BadFile,
-                " names external data but holds its data itself");
+    return fail(Failure::BadFile, " names external data but holds its data itself");
   return success();
 }
 
 namespace {
 class GraphChecker {
 public:
-  GraphChecker(const ModelProto &model, const ImportLimits &limits,
-               Report &report)
-      : limits(limits), report(report) {
+  GraphChecker(const ModelProto &model, const ImportLimits &limits, Report &report) : limits(limits), report(report) {
     for (const auto &opset : model.opset_import())
       opsets[normalize(opset.domain())] = opset.version();
     for (const auto &function : model.functions())
@@ -111,28 +102,21 @@ public:
 private:
   using Scope = StringMap<const NodeProto *>;
 
-  static StringRef normalize(StringRef domain) {
-    return domain == "ai.onnx" ? "" : domain;
-  }
+  static StringRef normalize(StringRef domain) { return domain == "ai.onnx" ? "" : domain; }
   void error(StringRef where, const Twine &message, const Twine &note = "") {
     report.errorAt(Failure::BadFile, where, message, note);
   }
   bool isVisible(StringRef name) const {
-    return any_of(scopes,
-                  [&](const Scope &scope) { return scope.contains(name); });
+    return any_of(scopes, [&](const Scope &scope) { return scope.contains(name); });
   }
   void checkName(StringRef name, StringRef what);
   void define(StringRef name, const NodeProto *by, StringRef what);
   void checkValueType(const ::onnx::ValueInfoProto &value, StringRef what);
-  void checkNode(const NodeProto &node, const GraphProto &graph,
-                 unsigned depth);
+  void checkNode(const NodeProto &node, const GraphProto &graph, unsigned depth);
   void checkOperands(const NodeProto &node, const GraphProto &graph);
-  void checkAttributes(const NodeProto &node, const ::onnx::OpSchema *schema,
-                       unsigned depth);
-  void checkAttributeValue(const NodeProto &node,
-                           const AttributeProto &attribute);
-  void reportUndefined(const NodeProto &node, StringRef name,
-                       const GraphProto &graph);
+  void checkAttributes(const NodeProto &node, const ::onnx::OpSchema *schema, unsigned depth);
+  void checkAttributeValue(const NodeProto &node, const AttributeProto &attribute);
+  void reportUndefined(const NodeProto &node, StringRef name, const GraphProto &graph);
 
   const ImportLimits &limits;
   Report &report;
@@ -144,8 +128,8 @@ private:
 
 void GraphChecker::checkName(StringRef name, StringRef what) {
   if (name.size() > limits.nameBytes)
-    error(name.take_front(64), what + " has a name of " + Twine(name.size()) +
-                                   " bytes, limit " + Twine(limits.nameBytes));
+    error(name.take_front(64),
+          what + " has a name of " + Twine(name.size()) + " bytes, limit " + Twine(limits.nameBytes));
 }
 
 void GraphChecker::define(StringRef name, const NodeProto *by, StringRef what) {
@@ -154,31 +138,25 @@ void GraphChecker::define(StringRef name, const NodeProto *by, StringRef what) {
     auto previous = scope.find(name);
     if (previous == scope.end())
       continue;
-    error(by ? nodeLabel(*by) : name,
-          what + " " + quoteName(name) + " is defined twice",
-          previous->second
-              ? "the other definition is " + describeNode(*previous->second)
-              : std::string(
-                    "the other definition is an input or an initializer"));
+    error(by ? nodeLabel(*by) : name, what + " " + quoteName(name) + " is defined twice",
+          previous->second ? "the other definition is " + describeNode(*previous->second)
+                           : std::string("the other definition is an input or an initializer"));
     return;
   }
   scopes.back()[name] = by;
 }
 
-void GraphChecker::checkValueType(const ::onnx::ValueInfoProto &value,
-                                  StringRef what) {
+void GraphChecker::checkValueType(const ::onnx::ValueInfoProto &value, StringRef what) {
   if (!value.has_type() || !value.type().has_tensor_type())
     return;
   const auto &tensor = value.type().tensor_type();
   const ElementType *type = findElementType(tensor.elem_type());
   if (!type)
-    error(value.name(), what + " " + quoteName(value.name()) +
-                            " has element type " + Twine(tensor.elem_type()) +
+    error(value.name(), what + " " + quoteName(value.name()) + " has element type " + Twine(tensor.elem_type()) +
                             ", which ONNX does not define");
   if (unsigned(tensor.shape().dim_size()) > limits.rank)
-    error(value.name(), what + " " + quoteName(value.name()) + " has rank " +
-                            Twine(tensor.shape().dim_size()) + ", limit " +
-                            Twine(limits.rank));
+    error(value.name(), what + " " + quoteName(value.name()) + " has rank " + Twine(tensor.shape().dim_size()) +
+                            ", limit " + Twine(limits.rank));
   SmallVector<int64_t> dims;
   for (const auto &dim : tensor.shape().dim()) {
     if (dim.has_dim_param())
@@ -187,26 +165,21 @@ void GraphChecker::checkValueType(const ::onnx::ValueInfoProto &value,
       continue;
     dims.push_back(dim.dim_value());
     if (dim.dim_value() < 0)
-      error(value.name(), what + " " + quoteName(value.name()) +
-                              " has a dimension of " + Twine(dim.dim_value()));
+      error(value.name(), what + " " + quoteName(value.name()) + " has a dimension of " + Twine(dim.dim_value()));
   }
   std::optional<int64_t> elements = checkedElements(dims);
   if (all_of(dims, [](int64_t dim) { return dim >= 0; }) &&
-      (!elements ||
-       (type && type->bytes && !checkedBytes(*elements, tensor.elem_type()))))
-    error(value.name(), what + " " + quoteName(value.name()) +
-                            " has a size that leaves 63 bits");
+      (!elements || (type && type->bytes && !checkedBytes(*elements, tensor.elem_type()))))
+    error(value.name(), what + " " + quoteName(value.name()) + " has a size that leaves 63 bits");
 }
 
 void GraphChecker::checkGraph(const GraphProto &graph, unsigned depth) {
   if (depth > limits.subgraphDepth)
-    return error(graph.name(), "graphs are nested deeper than " +
-                                   Twine(limits.subgraphDepth));
+    return error(graph.name(), "graphs are nested deeper than " + Twine(limits.subgraphDepth));
   scopes.emplace_back();
   if (graph.sparse_initializer_size())
-    report.errorAt(
-        Failure::Unsupported, graph.sparse_initializer(0).values().name(),
-        "sparse initializers are not supported", "store the tensor densely");
+    report.errorAt(Failure::Unsupported, graph.sparse_initializer(0).values().name(),
+                   "sparse initializers are not supported", "store the tensor densely");
   StringSet<> initialized;
   for (const TensorProto &tensor : graph.initializer()) {
     if (tensor.name().empty())
@@ -225,8 +198,7 @@ void GraphChecker::checkGraph(const GraphProto &graph, unsigned depth) {
       define(input.name(), nullptr, "input");
     checkValueType(input, "input");
     if (depth == 0 && !input.type().has_tensor_type())
-      report.errorAt(Failure::Unsupported, input.name(),
-                     "input " + quoteName(input.name()) + " is not a tensor");
+      report.errorAt(Failure::Unsupported, input.name(), "input " + quoteName(input.name()) + " is not a tensor");
   }
   for (const auto &value : graph.value_info())
     checkValueType(value, "value");
@@ -238,17 +210,14 @@ void GraphChecker::checkGraph(const GraphProto &graph, unsigned depth) {
   for (const auto &output : graph.output()) {
     checkValueType(output, "output");
     if (!isVisible(output.name()))
-      error(output.name(),
-            "output " + quoteName(output.name()) + " is computed by no node");
+      error(output.name(), "output " + quoteName(output.name()) + " is computed by no node");
     if (!outputs.insert(output.name()).second && depth == 0)
-      error(output.name(),
-            "output " + quoteName(output.name()) + " is listed twice");
+      error(output.name(), "output " + quoteName(output.name()) + " is listed twice");
   }
   scopes.pop_back();
 }
 
-void GraphChecker::checkNode(const NodeProto &node, const GraphProto &graph,
-                             unsigned depth) {
+void GraphChecker::checkNode(const NodeProto &node, const GraphProto &graph, unsigned depth) {
   checkName(node.name(), "a node");
   checkName(node.op_type(), "an operator");
   if (node.op_type().empty())
@@ -260,31 +229,25 @@ void GraphChecker::checkNode(const NodeProto &node, const GraphProto &graph,
   if (functions.contains(node.domain() + "\n" + node.op_type())) {
     // A call: the inliner matches its operands.
   } else if (opset == opsets.end()) {
-    error(nodeLabel(node), describeNode(node) + " is of domain " +
-                               quoteName(node.domain()) +
-                               ", which the model does not import");
+    error(nodeLabel(node),
+          describeNode(node) + " is of domain " + quoteName(node.domain()) + ", which the model does not import");
   } else {
-    schema = ::onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second,
-                                              node.domain());
+    schema = ::onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, node.domain());
     if (!schema && normalize(node.domain()).empty())
       report.errorAt(Failure::Unsupported, nodeLabel(node),
-                     describeNode(node) + " is no operator of opset " +
-                         Twine(opset->second));
+                     describeNode(node) + " is no operator of opset " + Twine(opset->second));
   }
   if (schema) {
     auto checkCount = [&](int count, int least, int most, StringRef what) {
       if (count < least || count > most)
-        error(nodeLabel(node), describeNode(node) + " has " + Twine(count) +
-                                   " " + what + ", its operator takes " +
+        error(nodeLabel(node), describeNode(node) + " has " + Twine(count) + " " + what + ", its operator takes " +
                                    Twine(least) +
                                    (most == least     ? Twine("")
                                     : most == INT_MAX ? Twine(" or more")
                                                       : " to " + Twine(most)));
     };
-    checkCount(node.input_size(), schema->min_input(), schema->max_input(),
-               "inputs");
-    checkCount(node.output_size(), schema->min_output(), schema->max_output(),
-               "outputs");
+    checkCount(node.input_size(), schema->min_input(), schema->max_input(), "inputs");
+    checkCount(node.output_size(), schema->min_output(), schema->max_output(), "outputs");
   }
   checkAttributes(node, schema, depth);
   for (const std::string &output : node.output())
@@ -292,8 +255,7 @@ void GraphChecker::checkNode(const NodeProto &node, const GraphProto &graph,
       define(output, &node, "value");
 }
 
-void GraphChecker::checkOperands(const NodeProto &node,
-                                 const GraphProto &graph) {
+void GraphChecker::checkOperands(const NodeProto &node, const GraphProto &graph) {
   for (const std::string &name : node.input())
     if (!name.empty() && !isVisible(name))
       reportUndefined(node, name, graph);
@@ -301,17 +263,14 @@ void GraphChecker::checkOperands(const NodeProto &node,
 
 /// Tells a dangling name from one that is defined too late, and that from a
 /// cycle.
-void GraphChecker::reportUndefined(const NodeProto &node, StringRef name,
-                                   const GraphProto &graph) {
+void GraphChecker::reportUndefined(const NodeProto &node, StringRef name, const GraphProto &graph) {
   StringMap<const NodeProto *> producers;
   for (const NodeProto &other : graph.node())
     for (const std::string &output : other.output())
       producers[output] = &other;
   const NodeProto *producer = producers.lookup(name);
   if (!producer)
-    return error(nodeLabel(node), describeNode(node) + " reads " +
-                                      quoteName(name) +
-                                      ", which nothing defines");
+    return error(nodeLabel(node), describeNode(node) + " reads " + quoteName(name) + ", which nothing defines");
   SmallPtrSet<const NodeProto *, 16> reached;
   SmallVector<const NodeProto *> work{producer};
   while (!work.empty()) {
@@ -319,29 +278,23 @@ void GraphChecker::reportUndefined(const NodeProto &node, StringRef name,
     if (!reached.insert(current).second)
       continue;
     if (current == &node)
-      return error(nodeLabel(node),
-                   describeNode(node) + " reads " + quoteName(name) +
-                       ", which depends on it: a cycle",
-                   quoteName(name) + " is computed by " +
-                       describeNode(*producer));
+      return error(nodeLabel(node), describeNode(node) + " reads " + quoteName(name) + ", which depends on it: a cycle",
+                   quoteName(name) + " is computed by " + describeNode(*producer));
     for (const std::string &input : current->input())
       if (const NodeProto *next = producers.lookup(input))
         work.push_back(next);
   }
   error(nodeLabel(node),
-        describeNode(node) + " reads " + quoteName(name) + ", which " +
-            describeNode(*producer) + " computes only later",
+        describeNode(node) + " reads " + quoteName(name) + ", which " + describeNode(*producer) +
+            " computes only later",
         "nodes must be listed in topological order");
 }
 
-void GraphChecker::checkAttributes(const NodeProto &node,
-                                   const ::onnx::OpSchema *schema,
-                                   unsigned depth) {
+void GraphChecker::checkAttributes(const NodeProto &node, const ::onnx::OpSchema *schema, unsigned depth) {
   StringSet<> names;
   for (const AttributeProto &attribute : node.attribute()) {
     auto complain = [&](const Twine &message) {
-      error(nodeLabel(node), describeNode(node) + ": attribute " +
-                                 quoteName(attribute.name()) + message);
+      error(nodeLabel(node), describeNode(node) + ": attribute " + quoteName(attribute.name()) + message);
     };
     if (attribute.name().empty() || attribute.name().size() > limits.nameBytes)
       complain(" has no name or too long a one");
@@ -354,9 +307,7 @@ void GraphChecker::checkAttributes(const NodeProto &node,
       if (known == schema->attributes().end())
         complain(" is not one of its operator's");
       else if (known->second.type != attribute.type())
-        complain(" has type " +
-                 AttributeProto::AttributeType_Name(attribute.type()) +
-                 ", its operator expects " +
+        complain(" has type " + AttributeProto::AttributeType_Name(attribute.type()) + ", its operator expects " +
                  AttributeProto::AttributeType_Name(known->second.type));
     }
     checkAttributeValue(node, attribute);
@@ -368,12 +319,10 @@ void GraphChecker::checkAttributes(const NodeProto &node,
   if (schema)
     for (const auto &[name, known] : schema->attributes())
       if (known.required && !names.contains(name))
-        error(nodeLabel(node),
-              describeNode(node) + " lacks attribute " + quoteName(name));
+        error(nodeLabel(node), describeNode(node) + " lacks attribute " + quoteName(name));
 }
 
-void GraphChecker::checkAttributeValue(const NodeProto &node,
-                                       const AttributeProto &attribute) {
+void GraphChecker::checkAttributeValue(const NodeProto &node, const AttributeProto &attribute) {
   bool present = true;
   switch (attribute.type()) {
   case AttributeProto::TENSOR:
@@ -391,31 +340,24 @@ void GraphChecker::checkAttributeValue(const NodeProto &node,
   case AttributeProto::SPARSE_TENSOR:
   case AttributeProto::SPARSE_TENSORS:
     report.errorAt(Failure::Unsupported, nodeLabel(node),
-                   describeNode(node) + ": attribute " +
-                       quoteName(attribute.name()) +
+                   describeNode(node) + ": attribute " + quoteName(attribute.name()) +
                        " is a sparse tensor, which is not supported");
     break;
   default:
     break;
   }
   if (!present || attribute.type() == AttributeProto::UNDEFINED)
-    error(nodeLabel(node), describeNode(node) + ": attribute " +
-                               quoteName(attribute.name()) + " has no value");
+    error(nodeLabel(node), describeNode(node) + ": attribute " + quoteName(attribute.name()) + " has no value");
 }
 
-LogicalResult lowtide::checkWellFormed(const ModelProto &model,
-                                       const ImportLimits &limits,
-                                       Report &report) {
+LogicalResult lowtide::checkWellFormed(const ModelProto &model, const ImportLimits &limits, Report &report) {
   unsigned before = report.getNumErrors();
   int64_t newestIR = ::onnx::Version::IR_VERSION;
   if (model.ir_version() < 1)
-    report.error(
-        Failure::BadFile,
-        "the file states no IR version: it is no ONNX model, or an empty one");
+    report.error(Failure::BadFile, "the file states no IR version: it is no ONNX model, or an empty one");
   else if (model.ir_version() > newestIR)
     report.error(Failure::Unsupported,
-                 "IR version " + Twine(model.ir_version()) +
-                     " is newer than the newest that is supported, " +
+                 "IR version " + Twine(model.ir_version()) + " is newer than the newest that is supported, " +
                      Twine(newestIR),
                  "export the model with an older opset_version, or convert it "
                  "with onnx.version_converter");
@@ -424,38 +366,30 @@ LogicalResult lowtide::checkWellFormed(const ModelProto &model,
   StringSet<> domains;
   bool standard = false;
   for (const auto &opset : model.opset_import()) {
-    StringRef domain =
-        opset.domain() == "ai.onnx" ? StringRef("") : StringRef(opset.domain());
+    StringRef domain = opset.domain() == "ai.onnx" ? StringRef("") : StringRef(opset.domain());
     if (!domains.insert(domain).second)
-      report.error(Failure::BadFile,
-                   "operator set " + quoteName(domain) + " is imported twice");
+      report.error(Failure::BadFile, "operator set " + quoteName(domain) + " is imported twice");
     if (opset.version() < 1 || opset.version() > INT_MAX)
-      report.error(Failure::BadFile, "operator set " + quoteName(domain) +
-                                         " is imported in version " +
-                                         Twine(opset.version()));
+      report.error(Failure::BadFile,
+                   "operator set " + quoteName(domain) + " is imported in version " + Twine(opset.version()));
     if (!domain.empty())
       continue;
     standard = true;
-    const auto &known =
-        ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+    const auto &known = ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
     auto range = known.find("");
     if (range != known.end() && opset.version() > range->second.second)
       report.error(Failure::Unsupported,
-                   "opset " + Twine(opset.version()) +
-                       " is newer than the newest that is supported, " +
+                   "opset " + Twine(opset.version()) + " is newer than the newest that is supported, " +
                        Twine(range->second.second),
-                   "export with opset_version=" + Twine(range->second.second) +
-                       " or older");
+                   "export with opset_version=" + Twine(range->second.second) + " or older");
   }
   if (!standard && model.has_graph() && model.ir_version() >= 3)
-    report.error(Failure::BadFile,
-                 "the model does not say which opset it uses");
+    report.error(Failure::BadFile, "the model does not say which opset it uses");
   if (report.getNumErrors() != before)
     return failure();
 
   if (countNodes(model.graph(), limits.nodes) > limits.nodes) {
-    report.error(Failure::BadFile,
-                 "the model has more than " + Twine(limits.nodes) + " nodes");
+    report.error(Failure::BadFile, "the model has more than " + Twine(limits.nodes) + " nodes");
     return failure();
   }
   GraphChecker(model, limits, report).checkGraph(model.graph(), 0);

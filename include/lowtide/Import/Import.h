@@ -37,23 +37,19 @@ struct ImportOptions {
 
 /// Says for every initializer what it is. Fails when the evidence is
 /// contradictory; what to type is in the message.
-mlir::FailureOr<std::vector<InitializerInfo>>
-classifyInitializers(OnnxFile &file, const ImportOptions &options);
+mlir::FailureOr<std::vector<InitializerInfo>> classifyInitializers(OnnxFile &file, const ImportOptions &options);
 
 /// Symbols that no option binds, each with an example of what to type. Empty
 /// when all shapes are static.
-std::vector<std::string> findUnboundDims(OnnxFile &file,
-                                         const ImportOptions &options);
+std::vector<std::string> findUnboundDims(OnnxFile &file, const ImportOptions &options);
 
 /// Builds the module: one `func.func @model`. `infos` is what
 /// `classifyInitializers` returned for the same options.
-mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
-importOnnx(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos,
-           const ImportOptions &options);
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos,
+                                                              const ImportOptions &options);
 
 /// Both in one call.
-mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
-importOnnx(OnnxFile &file, const ImportOptions &options);
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(OnnxFile &file, const ImportOptions &options);
 
 } // namespace lowtide
 

@@ -34,8 +34,7 @@ namespace lowtide {
 class OnnxFile {
 public:
   /// `path` is where the model lies; external data are looked for beside it.
-  OnnxFile(mlir::MLIRContext &context, llvm::StringRef path,
-           ImportLimits limits = {});
+  OnnxFile(mlir::MLIRContext &context, llvm::StringRef path, ImportLimits limits = {});
   ~OnnxFile();
   OnnxFile(const OnnxFile &) = delete;
 
@@ -65,9 +64,7 @@ public:
   /// Streams the data of initializer `name` in pieces: little-endian, dense,
   /// row-major, `bool` one byte per element. Fails (and says why) when external
   /// data are missing or do not fit.
-  llvm::LogicalResult
-  readInitializer(llvm::StringRef name,
-                  llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
+  llvm::LogicalResult readInitializer(llvm::StringRef name, llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
   /// All data of `name`; nullopt, without a word, when they cannot be read.
   std::optional<std::string> tryReadInitializer(llvm::StringRef name) const;
   /// Whether the data of `name` can be read without touching another file.
@@ -83,9 +80,8 @@ private:
   llvm::LogicalResult prepare();
   llvm::LogicalResult inlineFunctions();
   llvm::LogicalResult upgrade();
-  llvm::LogicalResult
-  streamTensor(const ::onnx::TensorProto &tensor, Report &report,
-               llvm::function_ref<void(llvm::ArrayRef<char>)> sink) const;
+  llvm::LogicalResult streamTensor(const ::onnx::TensorProto &tensor, Report &report,
+                                   llvm::function_ref<void(llvm::ArrayRef<char>)> sink) const;
 
   mlir::MLIRContext &context;
   std::string path;

@@ -15,13 +15,7 @@
 namespace lowtide {
 
 /// Exit codes of the commands that concern a model file.
-enum class Failure {
-  None = 0,
-  Usage = 1,
-  BadFile = 2,
-  Unsupported = 3,
-  IO = 8
-};
+enum class Failure { None = 0, Usage = 1, BadFile = 2, Unsupported = 3, IO = 8 };
 
 class Report {
 public:
@@ -29,13 +23,10 @@ public:
   ~Report();
 
   /// An error about the file as a whole.
-  void error(Failure kind, const llvm::Twine &message,
-             const llvm::Twine &remedy = "");
+  void error(Failure kind, const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// An error at `where`, the name of a node, a tensor or a graph.
-  void errorAt(Failure kind, llvm::StringRef where, const llvm::Twine &message,
-               const llvm::Twine &remedy = "");
-  void warningAt(llvm::StringRef where, const llvm::Twine &message,
-                 const llvm::Twine &remedy = "");
+  void errorAt(Failure kind, llvm::StringRef where, const llvm::Twine &message, const llvm::Twine &remedy = "");
+  void warningAt(llvm::StringRef where, const llvm::Twine &message, const llvm::Twine &remedy = "");
 
   /// From now on errors are counted and not printed.
   void mute() { muted = true; }

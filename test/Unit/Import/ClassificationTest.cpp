@@ -1,0 +1,339 @@
+//===- ClassificationTest.cpp - who is a parameter ----------------------------------===//
+//
+// Real files: every parameter of the framework is found exactly once, whatever the
+// exporter did. Small made-up files: each kind of evidence alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+using namespace lowtide;
+using namespace lowtide::test;
+namespace fs = std::filesystem;
+using ::onnx::ModelProto;
+using ::onnx::NodeProto;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+/// `a/b.npz` holds entries `final/<parameter>.npy`.
+std::set<std::string> readParameterNames(const fs::path &npz) {
+  std::ifstream file(npz, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  std::set<std::string> names;
+  std::regex entry("final/([A-Za-z0-9_.]+)\\.npy");
+  for (std::sregex_iterator at(bytes.begin(), bytes.end(), entry), end; at != end; ++at)
+    names.insert((*at)[1]);
+  return names;
+}
+
+class RealFiles : public testing::TestWithParam<fs::path> {};
+
+std::vector<fs::path> findModels() {
+  std::vector<fs::path> files;
+  for (const auto &entry : fs::recursive_directory_iterator(LOWTIDE_TEST_MODELS))
+    // Folded batch norms are gone for good; ClassificationTest.FoldedBatchNorms.
+    if (entry.path().extension() == ".onnx" && entry.path().stem() != "dynamo-folded" &&
+        fs::exists(entry.path().parent_path() / "expected.npz"))
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Classifies; infos are empty when that failed.
+struct Classified {
+  std::vector<InitializerInfo> infos;
+  std::string messages;
+  int exitCode;
+
+  const InitializerInfo *find(const std::string &name) const {
+    for (const InitializerInfo &info : infos)
+      if (info.name == name)
+        return &info;
+    return nullptr;
+  }
+  std::vector<std::string> names(InitializerRole role) const {
+    std::vector<std::string> result;
+    for (const InitializerInfo &info : infos)
+      if (info.role == role)
+        result.push_back(info.name);
+    return result;
+  }
+};
+
+Classified classify(OnnxFile &file, RecordingContext &recording, const ImportOptions &options) {
+  Classified result;
+  auto infos = classifyInitializers(file, options);
+  if (mlir::succeeded(infos))
+    result.infos = std::move(*infos);
+  result.messages = recording.messages;
+  result.exitCode = file.getExitCode();
+  // Uses point into the file, which goes away.
+  for (InitializerInfo &info : result.infos)
+    info.uses.clear();
+  return result;
+}
+
+Classified classify(const ModelProto &model, const ImportOptions &options = {}) {
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx");
+  std::string bytes = model.SerializeAsString();
+  EXPECT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size())))) << recording.messages;
+  return classify(file, recording, options);
+}
+
+Classified classifyFile(const fs::path &path) {
+  RecordingContext recording;
+  OnnxFile file(recording.context, path.string());
+  EXPECT_TRUE(mlir::succeeded(file.load())) << recording.messages;
+  return classify(file, recording, {});
+}
+
+template <typename Message> void setProp(Message *message, const std::string &key, const std::string &value) {
+  auto *prop = message->add_metadata_props();
+  prop->set_key(key);
+  prop->set_value(value);
+}
+
+/// Gives node `index` the module path `module` and, if not empty, its original operation.
+void setOrigin(ModelProto &model, int index, const std::string &module, const std::string &operation = "") {
+  NodeProto *node = model.mutable_graph()->mutable_node(index);
+  setProp(node, "pkg.torch.onnx.name_scopes", "['', '" + module + "', 'op']");
+  if (!operation.empty())
+    setProp(node, "pkg.torch.onnx.fx_node",
+            "%op : [num_users=1] = call_function[target=op](args = (" + operation + "), kwargs = {})");
+}
+
+void setSignature(ModelProto &model, std::vector<std::string> parameters, const std::string &more = "") {
+  std::string text = "\n# inputs\n";
+  for (const std::string &name : parameters) {
+    std::string placeholder = "p_" + name;
+    std::replace(placeholder.begin(), placeholder.end(), '.', '_');
+    text += placeholder + ": PARAMETER target='" + name + "'\n";
+  }
+  setProp(model.mutable_graph(), "pkg.torch.export.ExportedProgram.graph_signature", text + more);
+}
+
+void setFoldedFrom(ModelProto &model, const std::string &tensor, const std::string &list) {
+  auto *value = model.mutable_graph()->add_value_info();
+  value->set_name(tensor);
+  setProp(value, "pkg.onnxscript.optimizer.folded_from", list);
+}
+
+/// Two layer norms that read one pair of tensors, as merged by the exporter.
+ModelProto makeMerged(const std::string &scale = "1, 1", bool withOperations = true) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,2] y) <float[2] "a.weight" = {)" +
+                                scale + R"(}, float[2] "a.bias" = {0, 0}> {
+      h = LayerNormalization(x, "a.weight", "a.bias")
+      y = LayerNormalization(h, "a.weight", "a.bias")
+    })");
+  setSignature(model, {"a.weight", "a.bias", "b.weight", "b.bias"});
+  setOrigin(model, 0, "a", withOperations ? "%x, %p_a_weight, %p_a_bias" : "");
+  setOrigin(model, 1, "b", withOperations ? "%h, %p_b_weight, %p_b_bias" : "");
+  return model;
+}
+} // namespace
+
+TEST_P(RealFiles, FindsEachParameterOnce) {
+  std::set<std::string> wanted = readParameterNames(GetParam().parent_path() / "expected.npz");
+  ASSERT_FALSE(wanted.empty());
+  Classified result = classifyFile(GetParam());
+  ASSERT_EQ(result.exitCode, 0) << result.messages;
+  std::set<std::string> found;
+  for (const InitializerInfo &info : result.infos) {
+    if (info.role != InitializerRole::Parameter || info.viewOf)
+      continue;
+    std::vector<std::string> names = info.tied.empty() ? std::vector{info.name} : info.tied;
+    std::vector<std::string> hits;
+    for (const std::string &name : names)
+      for (const std::string &want : wanted)
+        // The recording module may wrap the one that was exported.
+        if (want == name || llvm::StringRef(want).ends_with("." + name))
+          hits.push_back(want);
+    ASSERT_EQ(hits.size(), 1u) << info.name;
+    EXPECT_TRUE(found.insert(hits[0]).second) << hits[0];
+  }
+  EXPECT_EQ(found, wanted);
+}
+
+INSTANTIATE_TEST_SUITE_P(Classification, RealFiles, testing::ValuesIn(findModels()), [](const auto &info) {
+  std::string name = info.param.parent_path().filename().string() + "_" + info.param.stem().string();
+  std::replace_if(name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');
+  return name;
+});
+
+TEST(Classification, FoldedBatchNormsAreReported) {
+  Classified result = classifyFile(fs::path(LOWTIDE_TEST_MODELS) / "cnn-digits/dynamo-folded.onnx");
+  EXPECT_THAT(result.messages,
+              HasSubstr("2 batch normalizations were folded into convolutions and cannot be trained: b1, b2"));
+  EXPECT_THAT(result.messages, HasSubstr("optimize=False"));
+}
+
+TEST(Classification, MergedParametersAreTakenApart) {
+  for (bool withOperations : {true, false}) {
+    Classified result = classify(makeMerged("1, 1", withOperations));
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("a.weight", "b.weight", "a.bias", "b.bias"));
+    ASSERT_TRUE(result.find("b.weight"));
+    EXPECT_EQ(result.find("b.weight")->tensor, "a.weight");
+    EXPECT_EQ(result.find("b.weight")->certainty, Certainty::Inferred);
+  }
+}
+
+TEST(Classification, TiesStayTogether) {
+  // Values that differ are not equal by accident.
+  Classified result = classify(makeMerged("1, 2", false));
+  ASSERT_TRUE(result.find("a.weight"));
+  EXPECT_THAT(result.find("a.weight")->tied, ElementsAre("a.weight", "b.weight"));
+  EXPECT_FALSE(result.find("b.weight"));
+}
+
+TEST(Classification, AmbiguousMergesAreRefused) {
+  ModelProto model = makeMerged("1, 1", true);
+  // The second norm's module has two parameters that could be it.
+  NodeProto *node = model.mutable_graph()->mutable_node(1);
+  node->set_op_type("Mul");
+  node->mutable_input()->RemoveLast();
+  node->clear_metadata_props();
+  setOrigin(model, 1, "b", "%h, %p_b_gain, %p_b_scale");
+  model.mutable_graph()->clear_metadata_props();
+  setSignature(model, {"a.weight", "a.bias", "b.gain", "b.scale"});
+  Classified result = classify(model);
+  EXPECT_EQ(result.exitCode, 3);
+  EXPECT_THAT(result.messages, HasSubstr("could be any of b.gain, b.scale"));
+  EXPECT_THAT(result.messages, HasSubstr("--rename a.weight@b=b.gain"));
+  ImportOptions options;
+  options.renames.emplace_back("a.weight@b", "b.scale");
+  EXPECT_TRUE(classify(model, options).find("b.scale"));
+}
+
+TEST(Classification, BuffersMergedWithParametersKeepTheirRole) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,2] y) <float[2] "a.weight" = {1, 1}, float[2] "a.bias" = {0, 0}> {
+      y = BatchNormalization(x, "a.weight", "a.bias", "a.bias", "a.weight")
+    })");
+  setSignature(model, {"a.weight", "a.bias"},
+               "b_a_running_mean: BUFFER target='a.running_mean' persistent=True\n"
+               "b_a_running_var: BUFFER target='a.running_var' persistent=True\n# outputs\n"
+               "getitem_3: BUFFER_MUTATION target='a.running_mean'\n"
+               "getitem_4: BUFFER_MUTATION target='a.running_var'\n");
+  setOrigin(model, 0, "a", "%x, %p_a_weight, %p_a_bias, %b_a_running_mean, %b_a_running_var, True");
+  // The operation reads the tensor's own entry as well: the operand decides.
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("a.weight", "a.bias"));
+  EXPECT_THAT(result.names(InitializerRole::State), testing::UnorderedElementsAre("a.running_mean", "a.running_var"));
+}
+
+TEST(Classification, FoldedWeightGetsItsNameBack) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[2,2] y) <float[3,2] val_1 = {1, 2, 3, 4, 5, 6}, float[2] table = {7, 8}> {
+      h = MatMul(x, val_1)
+      y = Mul(h, table)
+    })");
+  setSignature(model, {"fc.weight"}, "b_freq: BUFFER target='freq' persistent=False\n");
+  setFoldedFrom(model, "val_1", "['fc.weight']");
+  setFoldedFrom(model, "table", "['freq', 'cos']");
+  Classified result = classify(model);
+  const InitializerInfo *info = result.find("fc.weight");
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->role, InitializerRole::Parameter);
+  EXPECT_EQ(info->tensor, "val_1");
+  EXPECT_THAT(info->transposed, ElementsAre(1, 0));
+  EXPECT_THAT(*info->sourceShape, ElementsAre(2, 3));
+  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("table"));
+}
+
+TEST(Classification, TransposedCopyOfALivingParameterIsAView) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (int64[2] i) => (float[2,3] y) <float[3,2] "wte.weight" = {1, 2, 3, 4, 5, 6}, float[2,3] val_1 = {1, 3, 5, 2, 4, 6}> {
+      h = Gather("wte.weight", i)
+      y = MatMul(h, val_1)
+    })");
+  setSignature(model, {"wte.weight"});
+  setFoldedFrom(model, "val_1", "['wte.weight']");
+  Classified result = classify(model);
+  ASSERT_EQ(result.infos.size(), 2u) << result.messages;
+  EXPECT_FALSE(result.infos[0].viewOf);
+  EXPECT_EQ(result.infos[1].viewOf, std::optional<size_t>(0));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+}
+
+TEST(Classification, ParameterInTwoPiecesIsRefused) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[2,2] y, float[2,2] z) <float[3,2] v1 = {1, 2, 3, 4, 5, 6}, float[3,2] v2 = {1, 3, 5, 2, 4, 6}> {
+      y = MatMul(x, v1)
+      z = MatMul(x, v2)
+    })");
+  setSignature(model, {"fc.weight"});
+  setFoldedFrom(model, "v1", "['fc.weight']");
+  setFoldedFrom(model, "v2", "['fc.weight']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
+}
+
+TEST(Classification, RepeatedRowsAreReported) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x) => (float[3,2] y) <float[3,2] embedding = {1, 2, 1, 2, 3, 4}> { y = Add(x, embedding) })");
+  setSignature(model, {"types.weight"});
+  setFoldedFrom(model, "embedding", "['types.weight', 'val_2']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("several times"));
+}
+
+TEST(Classification, NamesDecideWithoutNotes) {
+  Classified result = classify(parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,3] x) => (float[2,3] y)
+    <float[3,3] "fc.weight" = {1,2,3,4,5,6,7,8,9}, float[3] "rope.inv_freq" = {1,2,3}, float[3] "bn.weight" = {1,1,1},
+     float[3] "bn.bias" = {1,1,1}, float[3] "bn.running_mean" = {0,0,0}, float[3] "bn.running_var" = {1,1,1},
+     float eps = {1}, int64[2] shape = {2,3}, float low = {0}> {
+      a = MatMul(x, "fc.weight")
+      b = Mul(a, "rope.inv_freq")
+      c = BatchNormalization(b, "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var")
+      d = Add(c, eps)
+      e = Clip(d, low)
+      y = Reshape(e, shape)
+    })"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("fc.weight", "bn.weight", "bn.bias"));
+  EXPECT_THAT(result.names(InitializerRole::State), ElementsAre("bn.running_mean", "bn.running_var"));
+  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("rope.inv_freq", "eps", "shape", "low"));
+}
+
+TEST(Classification, NumberedWeightsAreNamedAfterTheirModule) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,3] x) => (float[2,2] y) <float[3,2] W = {1,2,3,4,5,6}> { y = MatMul(x, W) })");
+  model.mutable_graph()->mutable_initializer(0)->set_name("onnx::MatMul_12");
+  model.mutable_graph()->mutable_node(0)->set_input(1, "onnx::MatMul_12");
+  model.mutable_graph()->mutable_node(0)->set_name("/net/layer1/layer1.0/fc/MatMul");
+  Classified result = classify(model);
+  ASSERT_TRUE(result.find("net.layer1.0.fc.weight"));
+  EXPECT_THAT(result.find("net.layer1.0.fc.weight")->transposed, ElementsAre(1, 0));
+  EXPECT_THAT(result.messages, HasSubstr("do_constant_folding=False"));
+}
+
+TEST(Classification, TheUserOverrules) {
+  ModelProto model = makeLinear();
+  ImportOptions options;
+  options.frozen = {"w*"};
+  options.renames.emplace_back("b", "fc.bias");
+  Classified result = classify(model, options);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("fc.bias"));
+  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("w"));
+  options.frozen = {"nothing.*"};
+  EXPECT_THAT(classify(model, options).messages, HasSubstr("no initializer matches 'nothing.*'"));
+  EXPECT_EQ(classify(model, options).exitCode, 1);
+}

@@ -1,0 +1,124 @@
+//===- ExternalDataTest.cpp - a model reads no file but its own ---------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace lowtide;
+using namespace lowtide::test;
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+namespace {
+/// A folder with a model whose weight `w` (48 bytes) is described by entries.
+class ExternalData : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern = fs::temp_directory_path() / "lowtide-test-XXXXXX";
+    root = mkdtemp(pattern.data());
+    fs::create_directories(root / "model" / "inner");
+    write(root / "secret.bin", 4096);
+    write(root / "model" / "w.bin", 64);
+    write(root / "model" / "inner" / "w.bin", 64);
+  }
+  void TearDown() override { fs::remove_all(root); }
+
+  static void write(const fs::path &path, size_t size) {
+    std::ofstream file(path, std::ios::binary);
+    for (size_t i = 0; i != size; ++i)
+      file.put(static_cast<char>(i));
+  }
+
+  /// Reads `w`; returns its bytes, or the messages with exit code in front.
+  std::string read(std::vector<std::pair<std::string, std::string>> entries) {
+    auto model = makeLinear();
+    auto *tensor = model.mutable_graph()->mutable_initializer(0);
+    tensor->clear_float_data();
+    tensor->set_data_location(::onnx::TensorProto::EXTERNAL);
+    for (auto &[key, value] : entries) {
+      auto *entry = tensor->add_external_data();
+      entry->set_key(key);
+      entry->set_value(value);
+    }
+    RecordingContext recording;
+    OnnxFile file(recording.context, (root / "model" / "m.onnx").string());
+    std::string bytes = model.SerializeAsString();
+    std::string data;
+    if (mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size()))) &&
+        mlir::succeeded(
+            file.readInitializer("w", [&](llvm::ArrayRef<char> piece) { data.append(piece.begin(), piece.end()); })))
+      return data;
+    return std::to_string(file.getExitCode()) + " " + recording.messages;
+  }
+
+  fs::path root;
+};
+} // namespace
+
+TEST_F(ExternalData, IsReadFromTheModelsFolder) {
+  std::string data = read({{"location", "w.bin"}});
+  ASSERT_EQ(data.size(), 48u);
+  EXPECT_EQ(data[5], 5);
+  EXPECT_EQ(read({{"location", "inner/w.bin"}, {"offset", "16"}, {"length", "48"}})[0], 16);
+  EXPECT_EQ(read({{"location", "./inner/../w.bin"}}).substr(0, 2), "2 ");
+}
+
+TEST_F(ExternalData, NeverLeavesTheFolder) {
+  for (const char *path : {"../secret.bin", "inner/../../secret.bin", "..", "inner/..", "/etc/passwd", "//etc/passwd",
+                           "", "a/../../secret.bin"})
+    EXPECT_EQ(read({{"location", path}}).substr(0, 2), "2 ") << path;
+  EXPECT_THAT(read({{"location", std::string("w.bin\0x", 7)}}), HasSubstr("zero byte"));
+  EXPECT_THAT(read({{"location", root / "secret.bin"}}), HasSubstr("absolute"));
+}
+
+TEST_F(ExternalData, FollowsNoLinks) {
+  fs::path model = root / "model";
+  fs::create_symlink(root / "secret.bin", model / "link.bin");
+  fs::create_symlink("w.bin", model / "near.bin");
+  fs::create_directory_symlink(root, model / "up");
+  fs::create_directory_symlink("/proc/self", model / "proc");
+  for (const char *path : {"link.bin", "near.bin", "up/secret.bin", "proc/maps"})
+    EXPECT_THAT(read({{"location", path}}), HasSubstr("links are not followed")) << path;
+  fs::create_hard_link(root / "secret.bin", model / "hard.bin");
+  EXPECT_THAT(read({{"location", "hard.bin"}}), HasSubstr("2 hard links"));
+}
+
+TEST_F(ExternalData, ReadsPlainFilesOnly) {
+  fs::path model = root / "model";
+  ASSERT_EQ(mkfifo((model / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(read({{"location", "pipe"}}), HasSubstr("not a plain file"));
+  EXPECT_THAT(read({{"location", "inner"}}), HasSubstr("not a plain file"));
+  if (mknod((model / "null").c_str(), S_IFCHR | 0600, (1 << 8) | 5) == 0)
+    EXPECT_THAT(read({{"location", "null"}}), HasSubstr("not a plain file"));
+}
+
+TEST_F(ExternalData, MissingFileSaysWhatToDo) {
+  EXPECT_THAT(read({{"location", "absent.bin"}}), HasSubstr("8 "));
+  EXPECT_THAT(read({{"location", "absent.bin"}}), HasSubstr("not beside the model"));
+  EXPECT_THAT(read({{"location", "absent/w.bin"}}), HasSubstr("not beside the model"));
+}
+
+TEST_F(ExternalData, RangesAreChecked) {
+  auto range = [&](const char *key, const char *value) { return read({{"location", "w.bin"}, {key, value}}); };
+  EXPECT_THAT(range("offset", "17"), HasSubstr("past the end"));
+  EXPECT_THAT(range("offset", "9223372036854775807"), HasSubstr("past the end"));
+  EXPECT_THAT(range("offset", "18446744073709551615"), HasSubstr("not a number of bytes"));
+  EXPECT_THAT(range("offset", "-1"), HasSubstr("not a number of bytes"));
+  EXPECT_THAT(range("offset", "0x10"), HasSubstr("not a number of bytes"));
+  EXPECT_THAT(range("offset", ""), HasSubstr("not a number of bytes"));
+  EXPECT_THAT(range("length", "47"), HasSubstr("where the shape needs 48"));
+  EXPECT_THAT(range("length", "1125899906842624"), HasSubstr("where the shape needs 48"));
+}
+
+TEST_F(ExternalData, KeysAreKnown) {
+  EXPECT_THAT(read({{"location", "w.bin"}, {"__class__", "x"}}), HasSubstr("is unknown"));
+  EXPECT_THAT(read({{"location", "w.bin"}, {"location", "w.bin"}}), HasSubstr("occurs twice"));
+  EXPECT_THAT(read({{"offset", "0"}}), HasSubstr("no location"));
+  EXPECT_EQ(read({{"location", "w.bin"}, {"checksum", "abc"}}).size(), 48u);
+}

@@ -26,8 +26,8 @@ func.func @version(%x: tensor<2xf32>) {
 
 func.func @subgraphs(%x: tensor<i1>) {
   // expected-error @+1 {{names 0 subgraphs but has 1 regions}}
-  %0 = onnx.node "If"(%x) {
+  %0 = onnx.node "If"(%x) {attrs = {}, domain = "", outputs = ["a"], version = 20 : i64} : (tensor<i1>) -> tensor<i1> graphs {
     onnx.yield %x : tensor<i1>
-  } {attrs = {}, domain = "", outputs = ["a"], version = 20 : i64} : (tensor<i1>) -> tensor<i1>
+  }
   return
 }

@@ -20,14 +20,16 @@ func.func @model(
       : (tensor<8x64xf32>, tensor<64x10xf32>, none) -> !onnx.value
   %c = onnx.constant dense<true> : tensor<i1>
   // CHECK: onnx.node "If"
+  // CHECK-SAME: subgraphs = ["then_branch", "else_branch"]
+  // CHECK-SAME: graphs
   // CHECK: onnx.yield %{{.*}} : !onnx.value
-  // CHECK: subgraphs = ["then_branch", "else_branch"]
-  %y = onnx.node "If"(%c) {
+  // CHECK: onnx.node "Relu"
+  %y = onnx.node "If"(%c) {attrs = {}, domain = "", outputs = ["y"], subgraphs = ["then_branch", "else_branch"], version = 20 : i64}
+      : (tensor<i1>) -> !onnx.value graphs {
     onnx.yield %h : !onnx.value
   }, {
     %r = onnx.node "Relu"(%h) {attrs = {}, domain = "", outputs = ["r"], version = 20 : i64} : (!onnx.value) -> !onnx.value
     onnx.yield %r : !onnx.value
-  } {attrs = {}, domain = "", outputs = ["y"], subgraphs = ["then_branch", "else_branch"], version = 20 : i64}
-      : (tensor<i1>) -> !onnx.value
+  }
   return %y : !onnx.value
 }

@@ -68,7 +68,7 @@ def ONNX_NodeOp : ONNX_Op<"node", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
   let assemblyFormat = [{
-    $op_type `(` $inputs `)` $bodies attr-dict `:` functional-type($inputs, $results)
+    $op_type `(` $inputs `)` attr-dict `:` functional-type($inputs, $results) (`graphs` $bodies^)?
   }];
   let extraClassDeclaration = [{
     /// The node's attribute `name`, or null.

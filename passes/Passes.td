@@ -9,6 +9,30 @@
 
 include "mlir/Pass/PassBase.td"
 
+// --- onnx: what the file said ---
+
+def ONNXLegalize : Pass<"onnx-legalize", "::mlir::ModuleOp"> {
+  let summary = "turn the imported @model into a forward function of nn ops (real-equal)";
+  let description = [{
+    One walk over the nodes: each operator's rule writes its meaning in nn ops on static shapes. What depends on nothing
+    but constants is folded on the way, so that the shape arithmetic of exporters leaves nothing behind. Arguments and
+    results get the bindings of a step; the loss is found or added. In `train` mode dropout and batch norm take their
+    training form, and running statistics become updates of state.
+    Everything that cannot be legalized is reported together; the module then carries `lowtide.failure`
+    ("unsupported", "malformed" or "usage"), from which the driver takes its exit code.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect", "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"model", "model", "std::string", "\"model\"", "Function to legalize">,
+    Option<"entry", "entry", "std::string", "\"forward\"", "Name of the function that is made">,
+    Option<"mode", "mode", "std::string", "\"train\"", "train, eval or as-is">,
+    Option<"loss", "loss", "std::string", "\"\"", "Loss to add, or the output that is the loss">,
+    Option<"dropout", "dropout", "std::string", "\"\"", "Ratio of every dropout; 0 removes them">,
+    Option<"requireLoss", "require-loss", "bool", "false", "Refuse a model without a loss">,
+    Option<"keepModel", "keep-model", "bool", "false", "Keep the imported function">,
+  ];
+}
+
 // --- nn: the forward graph ---
 
 def VerifyLegal : Pass<"verify-legal", "::mlir::ModuleOp"> {

@@ -1,0 +1,19 @@
+//===- Indices.h - positions as ONNX states them ----------------*- C++ -*-===//
+//
+// Negative indices count from the end in ONNX; nn counts from zero.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Legalize/NodeView.h"
+
+namespace lowtide {
+
+/// Indices below zero get `extent` added; i64 in any case.
+nn::Expr fromFront(nn::Expr indices, int64_t extent);
+/// Indices along `dim` as i64, in a tensor of `shape`.
+nn::Expr positions(nn::Expr where, llvm::ArrayRef<int64_t> shape, int64_t dim);
+/// `size` elements of x along `dim`, from `start`.
+nn::Expr sliceDim(nn::Expr x, int64_t dim, int64_t start, int64_t size);
+
+} // namespace lowtide

@@ -1,0 +1,52 @@
+//===- Legalize.h - from the onnx dialect to nn -----------------*- C++ -*-===//
+//
+// One forward walk over the nodes of a model: every operator is given its meaning in nn ops, on static shapes.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/ArrayRef.h"
+
+#include <optional>
+#include <string>
+
+namespace lowtide {
+
+/// What becomes of operators that behave differently in training.
+enum class TrainingMode {
+  Train, ///< batch norm with trained scale and dropout in training form are in training form
+  Eval,  ///< both have inference semantics
+  AsIs,  ///< as the file says
+};
+
+struct LegalizeOptions {
+  TrainingMode mode = TrainingMode::Train;
+  /// Overrides the ratio of every dropout; 0 removes them.
+  std::optional<double> dropout;
+  /// `cross_entropy(logits, labels)`, `mse(output, target)`, `l1(…)`, `bce_with_logits(…)`, or the name of an output that is the loss;
+  /// empty: the file's own.
+  std::string loss;
+  /// Name of the function that is made.
+  std::string entry = "forward";
+  /// Whether a model without a loss is refused.
+  bool requireLoss = false;
+};
+
+/// Why a model was not legalized.
+enum class LegalizeFailure {
+  None,
+  Unsupported, ///< operators or variants that no rule takes (exit code 3)
+  Malformed,   ///< the file contradicts itself (exit code 2)
+  Usage,       ///< an option does not fit the file (exit code 1)
+};
+
+/// Legalizes `model` (as the importer writes it) into a new function beside it. All nodes that cannot be legalized are
+/// reported together, grouped by operator and reason. `failure`, when given, says of which kind the failure was.
+mlir::FailureOr<mlir::func::FuncOp> legalizeModel(mlir::func::FuncOp model, const LegalizeOptions &options,
+                                                  LegalizeFailure *failure = nullptr);
+
+/// Operators that have a rule, for the documentation: "Add", "ai.onnx.ml.X" … in alphabetical order.
+std::vector<std::string> listLegalOperators();
+
+} // namespace lowtide

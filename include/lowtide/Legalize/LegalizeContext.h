@@ -1,0 +1,72 @@
+//===- LegalizeContext.h - state of one legalization ------------*- C++ -*-===//
+//
+// What graph values have become so far, the function under construction, and the refusals collected on the way.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Legalize/NodeView.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace lowtide {
+
+/// A result of the function besides the graph's outputs: a running statistic.
+struct StateUpdate {
+  mlir::BlockArgument state;
+  mlir::Value value;
+};
+
+class LegalizeContext {
+public:
+  LegalizeContext(mlir::func::FuncOp function, const LegalizeOptions &options)
+      : function(function), options(options), builder(mlir::OpBuilder::atBlockEnd(&function.getBody().front())) {}
+
+  mlir::func::FuncOp function;
+  const LegalizeOptions &options;
+  mlir::OpBuilder builder;
+
+  const Meaning &lookup(mlir::Value graphValue) const;
+  void bind(mlir::Value graphValue, Meaning meaning) { values[graphValue] = std::move(meaning); }
+
+  /// Legalizes all nodes of a block; results land in the map.
+  void legalizeBlock(mlir::Block &block);
+  /// Legalizes a node; failures are collected.
+  void legalizeNode(onnx::NodeOp node);
+
+  /// The step scalar `name` (seed, step, row), an argument of type tensor<i64> made on first request.
+  mlir::Value scalar(llvm::StringRef name);
+  /// The role that the importer gave the argument behind `value` ("parameter" …), looking through casts and views; empty when it is none.
+  llvm::StringRef roleOf(mlir::Value value) const;
+  /// The argument itself.
+  mlir::BlockArgument argumentOf(mlir::Value value) const;
+  void updateState(mlir::BlockArgument state, mlir::Value value) { updates.push_back({state, value}); }
+  llvm::ArrayRef<StateUpdate> getUpdates() const { return updates; }
+  /// A number for the next random op: its position in the model.
+  int64_t nextRandomId() { return numRandom++; }
+
+  void collect(onnx::NodeOp node, LegalizeFailure kind, std::string reason);
+  /// Prints what was collected, grouped. Returns the first kind.
+  LegalizeFailure report();
+  bool failed() const { return !failures.empty(); }
+
+  /// The value of an nn value when it is a compile-time constant.
+  static mlir::DenseElementsAttr constantOf(mlir::Value value);
+
+private:
+  /// Replaces ops from `first` on whose operands are all constants by their values; `results` follow.
+  void foldFrom(mlir::Operation *before, llvm::MutableArrayRef<Meaning> results);
+
+  struct FailedNode {
+    onnx::NodeOp node;
+    LegalizeFailure kind;
+    std::string reason;
+  };
+  llvm::DenseMap<mlir::Value, Meaning> values;
+  llvm::SmallVector<StateUpdate> updates;
+  llvm::MapVector<llvm::StringRef, mlir::Value> scalars;
+  std::vector<FailedNode> failures;
+  int64_t numRandom = 0;
+};
+
+} // namespace lowtide

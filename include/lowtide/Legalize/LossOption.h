@@ -1,0 +1,27 @@
+//===- LossOption.h - which value is the loss -------------------*- C++ -*-===//
+//
+// Finds the loss among a model's outputs, or adds the one that the user asked for.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Legalize/LegalizeContext.h"
+
+namespace lowtide {
+
+struct NamedOutput {
+  std::string name;
+  mlir::Value value;
+  bool isLoss = false;
+};
+
+/// Marks the loss: what `options.loss` says, else the scalar float output named `loss`, else the only scalar float
+/// output. A loss that has to be added is appended, with a batch argument for its labels when the model has none.
+mlir::LogicalResult findLoss(LegalizeContext &context, llvm::SmallVectorImpl<NamedOutput> &outputs);
+
+/// Cross entropy as ONNX's SoftmaxCrossEntropyLoss: mean over the samples that count. `classDim` of `logits` holds the
+/// classes, `labels` (integers) lacks it. `weights`: one per class, or null. Returns per-sample losses for "none".
+nn::Expr crossEntropyLoss(nn::Expr logits, nn::Expr labels, nn::Expr weights, int64_t classDim,
+                          std::optional<int64_t> ignoreIndex, llvm::StringRef reduction);
+
+} // namespace lowtide

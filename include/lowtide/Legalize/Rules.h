@@ -1,0 +1,54 @@
+//===- Rules.h - the table of legalization rules ----------------*- C++ -*-===//
+//
+// One rule per ONNX operator; each family's file registers its own.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Legalize/NodeView.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace lowtide {
+
+using Rule = mlir::LogicalResult (*)(NodeView &node);
+
+class RuleTable {
+public:
+  /// All rules.
+  static const RuleTable &get();
+
+  /// A rule of the standard domain, or "domain.Name".
+  void add(llvm::StringRef name, Rule rule) { rules[name] = rule; }
+  /// Null when there is none. `ai.onnx` and the empty domain are the same.
+  Rule find(llvm::StringRef domain, llvm::StringRef name) const;
+  /// An operator that is known and deliberately refused, with the reason.
+  void addRefusal(llvm::StringRef name, llvm::StringRef reason) { refusals[name] = reason.str(); }
+  std::optional<std::string> findRefusal(llvm::StringRef domain, llvm::StringRef name) const;
+  const llvm::StringMap<Rule> &all() const { return rules; }
+  const llvm::StringMap<std::string> &allRefusals() const { return refusals; }
+
+private:
+  llvm::StringMap<Rule> rules;
+  llvm::StringMap<std::string> refusals;
+};
+
+void addElementwiseRules(RuleTable &table);
+void addActivationRules(RuleTable &table);
+void addComparisonRules(RuleTable &table);
+void addMovementRules(RuleTable &table);
+void addShapeRules(RuleTable &table);
+void addReductionRules(RuleTable &table);
+void addContractionRules(RuleTable &table);
+void addConvolutionRules(RuleTable &table);
+void addPoolingRules(RuleTable &table);
+void addNormalizationRules(RuleTable &table);
+void addLossRules(RuleTable &table);
+void addIndexingRules(RuleTable &table);
+void addRandomRules(RuleTable &table);
+void addControlRules(RuleTable &table);
+void addSequenceRules(RuleTable &table);
+void addAttentionRules(RuleTable &table);
+void addResizeRules(RuleTable &table);
+void addRefusals(RuleTable &table);
+
+} // namespace lowtide

@@ -1,0 +1,28 @@
+//===- Window.h - geometry of convolutions and pools ------------*- C++ -*-===//
+//
+// Strides, dilations and pads of sliding windows, whichever way a node states them.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Legalize/NodeView.h"
+
+namespace lowtide {
+
+struct Window {
+  Shape kernel, strides, dilations, padsBegin, padsEnd;
+  /// Extents of the result.
+  Shape output;
+  /// Elements that the last window needs beyond the stated padding (ceil_mode).
+  Shape excess;
+};
+
+/// Reads the window of `node` over the dimensions `spatial` with window extents `kernel`. Rejects what is contradictory.
+mlir::FailureOr<Window> readWindow(NodeView &node, llvm::ArrayRef<int64_t> spatial, llvm::ArrayRef<int64_t> kernel);
+
+/// Bias [C] added along dimension 1.
+nn::Expr addChannelBias(nn::Expr x, nn::Expr bias);
+/// [C] spread over the shape of `x` at dimension 1.
+nn::Expr spreadChannel(nn::Expr channel, nn::Expr x);
+
+} // namespace lowtide

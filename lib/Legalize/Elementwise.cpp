@@ -1,0 +1,209 @@
+//===- Elementwise.cpp - arithmetic and mathematical functions ------------===//
+//
+// Rules for operators that compute each element from the elements at the same place.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+namespace {
+
+template <Expr (*F)(Expr)>
+LogicalResult unary(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  n.set(0, F(n.in(0)));
+  return success();
+}
+
+template <Expr (*F)(Expr, Expr)>
+LogicalResult binary(NodeView &n) {
+  FailureOr<SmallVector<Expr>> list = unifiedOperands(n, 2);
+  if (failed(list))
+    return failure();
+  if (list->size() != 2 || (*list)[0].elementType() != (*list)[1].elementType())
+    return n.reject("two operands of one type are expected");
+  n.set(0, F((*list)[0], (*list)[1]));
+  return success();
+}
+
+template <Expr (*F)(Expr, Expr)>
+LogicalResult variadic(NodeView &n) {
+  FailureOr<SmallVector<Expr>> list = unifiedOperands(n, 1);
+  if (failed(list))
+    return failure();
+  Expr y = list->front();
+  for (Expr x : ArrayRef(*list).drop_front()) {
+    if (x.elementType() != y.elementType())
+      return n.reject("operands of one type are expected");
+    y = F(y, x);
+  }
+  n.set(0, y);
+  return success();
+}
+
+Expr add(Expr a, Expr b) { return a + b; }
+Expr subtract(Expr a, Expr b) { return a - b; }
+Expr multiply(Expr a, Expr b) { return a * b; }
+Expr divide(Expr a, Expr b) { return a / b; }
+Expr negate(Expr a) { return -a; }
+Expr reciprocal(Expr a) { return nn::reciprocal(a); }
+Expr maximumOf(Expr a, Expr b) { return nn::max(a, b); }
+Expr minimumOf(Expr a, Expr b) { return nn::min(a, b); }
+
+/// Integers are left as they are by rounding functions.
+template <Expr (*F)(Expr)>
+Expr onFloats(Expr x) {
+  return isFloat(x) ? F(x) : x;
+}
+
+LogicalResult mean(NodeView &n) {
+  if (failed(variadic<add>(n)))
+    return failure();
+  n.set(0, n.wrap(n.results[0].tensor) / double(n.size()));
+  return success();
+}
+
+/// Remainder with the sign of the divisor, or of the dividend for `fmod`.
+LogicalResult mod(NodeView &n) {
+  FailureOr<SmallVector<Expr>> list = unifiedOperands(n, 2);
+  if (failed(list))
+    return failure();
+  Expr a = (*list)[0], b = (*list)[1];
+  Expr r = n.attr("fmod", 0) ? nn::rem(a, b) : nn::mod(a, b);
+  n.set(0, r);
+  return success();
+}
+
+/// The value of a constant whose elements are all equal.
+std::optional<double> splatValue(NodeView &n, unsigned i) {
+  DenseElementsAttr attr = n.constant(i);
+  if (!attr || attr.empty())
+    return std::nullopt;
+  SmallVector<double> all = floatsOf(attr.isSplat() ? attr.resizeSplat(RankedTensorType::get({1}, attr.getElementType())) : attr);
+  if (!llvm::all_equal(all))
+    return std::nullopt;
+  return all.front();
+}
+
+LogicalResult power(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Type type = n.in(0).elementType();
+  std::optional<double> exponent = splatValue(n, 1);
+  Expr list[2] = {n.in(0), n.in(1)};
+  if (failed(unifyShapes(n, list)))
+    return failure();
+  Expr x = list[0], e = list[1];
+  // Small powers are products: exact, quick, and differentiable where the logarithm of x is not defined.
+  if (exponent == 1.0)
+    n.set(0, x);
+  else if (exponent == 2.0)
+    n.set(0, x * x);
+  else if (exponent == 3.0)
+    n.set(0, x * x * x);
+  else if (exponent == 0.5 && isFloat(x))
+    n.set(0, nn::sqrt(x));
+  else if (exponent == -1.0 && isFloat(x))
+    n.set(0, 1.0 / x);
+  else if (isFloat(x))
+    n.set(0, nn::pow(x, nn::cast(e, type)));
+  else {
+    Type f64 = n.builder.getF64Type();
+    n.set(0, nn::cast(nn::pow(nn::cast(x, f64), nn::cast(e, f64)), type));
+  }
+  return success();
+}
+
+/// Limits come as attributes up to version 6, then as operands. Elements on a limit keep their cotangent.
+LogicalResult clip(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0), low, high;
+  auto limit = [&](StringRef name, unsigned i) -> Expr {
+    if (n.hasAttr(name))
+      return x.like(n.attrFloat(name, 0.0));
+    return n.has(i) ? nn::broadcastTo(n.in(i).rank() ? nn::reshape(n.in(i), {}) : n.in(i), x.shape()) : Expr();
+  };
+  for (unsigned i : {1u, 2u})
+    if (n.has(i) && n.in(i).type().getNumElements() != 1)
+      return n.reject("limits must be scalars");
+  low = limit("min", 1);
+  high = limit("max", 2);
+  if (low)
+    x = nn::select(nn::less(x, low), low, x);
+  if (high)
+    x = nn::select(nn::greater(x, high), high, x);
+  n.set(0, x);
+  return success();
+}
+
+LogicalResult cast(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  int64_t to = n.attr("to", 0);
+  Type type = elementTypeOf(n.builder.getContext(), to);
+  if (!type)
+    return n.refuse("conversion to ONNX element type " + Twine(to) + " (strings, 8- and 4-bit types)");
+  n.set(0, nn::cast(n.in(0), type));
+  return success();
+}
+
+LogicalResult castLike(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  n.set(0, nn::cast(n.in(0), n.in(1).elementType()));
+  return success();
+}
+
+LogicalResult passThrough(NodeView &n) {
+  if (!n.has(0))
+    return n.reject("operand 0 is missing");
+  n.results[0] = n.meaning(0);
+  return success();
+}
+
+} // namespace
+
+void lowtide::addElementwiseRules(RuleTable &t) {
+  t.add("Add", binary<add>);
+  t.add("Sub", binary<subtract>);
+  t.add("Mul", binary<multiply>);
+  t.add("Div", binary<divide>);
+  t.add("Mod", mod);
+  t.add("Pow", power);
+  t.add("Sum", variadic<add>);
+  t.add("Mean", mean);
+  t.add("Max", variadic<maximumOf>);
+  t.add("Min", variadic<minimumOf>);
+  t.add("Neg", unary<negate>);
+  t.add("Abs", unary<nn::abs>);
+  t.add("Sign", unary<nn::sign>);
+  t.add("Reciprocal", unary<reciprocal>);
+  t.add("Exp", unary<nn::exp>);
+  t.add("Log", unary<nn::log>);
+  t.add("Sqrt", unary<nn::sqrt>);
+  t.add("Erf", unary<nn::erf>);
+  t.add("Sin", unary<nn::sin>);
+  t.add("Cos", unary<nn::cos>);
+  t.add("Tan", unary<nn::tan>);
+  t.add("Asin", unary<nn::asin>);
+  t.add("Acos", unary<nn::acos>);
+  t.add("Atan", unary<nn::atan>);
+  t.add("Sinh", unary<nn::sinh>);
+  t.add("Cosh", unary<nn::cosh>);
+  t.add("Asinh", unary<nn::asinh>);
+  t.add("Acosh", unary<nn::acosh>);
+  t.add("Atanh", unary<nn::atanh>);
+  t.add("Floor", unary<onFloats<nn::floor>>);
+  t.add("Ceil", unary<onFloats<nn::ceil>>);
+  t.add("Round", unary<onFloats<nn::round>>);
+  t.add("Clip", clip);
+  t.add("Cast", cast);
+  t.add("CastLike", castLike);
+  t.add("Identity", passThrough);
+}

@@ -1,0 +1,233 @@
+//===- IndexingRules.cpp - gather and scatter -----------------------------===//
+//
+// Rules for operators that read or write at positions given by a tensor.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/Indices.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+Expr lowtide::positions(Expr where, ArrayRef<int64_t> shape, int64_t dim) {
+  OpBuilder &b = where.getBuilder();
+  return nn::iota(b, where.getLoc(), RankedTensorType::get(shape, b.getI64Type()), dim);
+}
+
+Expr lowtide::fromFront(Expr indices, int64_t extent) {
+  indices = nn::cast(indices, indices.getBuilder().getI64Type());
+  // Known indices that need no change stay as they are.
+  return nn::select(nn::less(indices, 0.0), indices + double(extent), indices);
+}
+
+Expr lowtide::sliceDim(Expr x, int64_t dim, int64_t start, int64_t size) {
+  Shape starts(x.rank(), 0), sizes(x.shape());
+  starts[dim] = start;
+  sizes[dim] = size;
+  return sizes == Shape(x.shape()) ? x : nn::slice(x, starts, sizes);
+}
+
+namespace {
+
+LogicalResult needIndices(NodeView &n, unsigned i) {
+  return isa<IntegerType>(n.in(i).elementType()) ? success() : n.reject("indices must be integers");
+}
+
+LogicalResult gather(NodeView &n) {
+  if (failed(n.need(2)) || failed(needIndices(n, 1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", 0), x.rank());
+  if (failed(axis))
+    return failure();
+  // One known index is a slice: a view, and cheap to differentiate.
+  if (std::optional<Shape> known = n.constantInts(1); known && known->size() == 1) {
+    int64_t at = known->front() < 0 ? known->front() + x.dim(*axis) : known->front();
+    if (at < 0 || at >= x.dim(*axis))
+      return n.reject("index " + Twine(known->front()) + " is outside of dimension " + Twine(*axis) + " of size " + Twine(x.dim(*axis)));
+    Shape shape(x.shape().take_front(*axis));
+    shape.append(n.in(1).shape().begin(), n.in(1).shape().end());
+    shape.append(x.shape().begin() + *axis + 1, x.shape().end());
+    n.set(0, nn::reshape(sliceDim(x, *axis, at, 1), shape));
+    return success();
+  }
+  n.set(0, nn::gather(x, fromFront(n.in(1), x.dim(*axis)), *axis));
+  return success();
+}
+
+LogicalResult gatherElements(NodeView &n) {
+  if (failed(n.need(2)) || failed(needIndices(n, 1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", 0), x.rank());
+  if (failed(axis))
+    return failure();
+  if (n.in(1).rank() != x.rank())
+    return n.reject("indices of rank " + Twine(n.in(1).rank()) + " for an operand of rank " + Twine(x.rank()));
+  Expr indices = fromFront(n.in(1), x.dim(*axis));
+  // nn reads elements of the same place: the operand is cut to the extents of the indices elsewhere.
+  Shape sizes(indices.shape());
+  sizes[*axis] = x.dim(*axis);
+  for (int64_t d = 0; d < x.rank(); ++d)
+    if (sizes[d] > x.dim(d))
+      return n.reject("indices exceed the operand in dimension " + Twine(d));
+  if (sizes != Shape(x.shape()))
+    x = nn::slice(x, Shape(x.rank(), 0), sizes);
+  n.set(0, nn::gatherElements(x, indices, *axis));
+  return success();
+}
+
+/// The last dimension of `indices` as one linear index into the dimensions of `shape` from `first` on.
+Expr linearIndex(Expr indices, ArrayRef<int64_t> shape, int64_t first) {
+  int64_t depth = indices.dim(-1);
+  Shape outer(indices.shape().drop_back());
+  Expr linear = nn::splat(indices.getBuilder(), indices.getLoc(),
+                          RankedTensorType::get(outer, indices.getBuilder().getI64Type()), 0.0);
+  for (int64_t i = 0; i < depth; ++i) {
+    Expr digit = nn::reshape(sliceDim(indices, indices.rank() - 1, i, 1), outer);
+    linear = linear * double(shape[first + i]) + fromFront(digit, shape[first + i]);
+  }
+  return linear;
+}
+
+LogicalResult gatherND(NodeView &n) {
+  if (failed(n.need(2)) || failed(needIndices(n, 1)))
+    return failure();
+  Expr x = n.in(0), indices = n.in(1);
+  int64_t batchDims = n.attr("batch_dims", 0);
+  if (indices.rank() < 1 || batchDims < 0 || batchDims >= std::min(x.rank(), indices.rank()) ||
+      indices.dim(-1) > x.rank() - batchDims ||
+      x.shape().take_front(batchDims) != indices.shape().take_front(batchDims))
+    return n.reject("indices do not fit the operand");
+  int64_t depth = indices.dim(-1), batch = countOf(x.shape().take_front(batchDims));
+  ArrayRef<int64_t> rest = x.shape().drop_front(batchDims + depth);
+  int64_t inner = countOf(x.shape().slice(batchDims, depth));
+  Expr linear = linearIndex(indices, x.shape(), batchDims);
+  Shape result(linear.shape());
+  if (batchDims) { // every batch looks into its own part
+    Expr flat = nn::reshape(linear, {batch, countOf(linear.shape()) / std::max<int64_t>(1, batch)});
+    linear = flat + positions(flat, flat.shape(), 0) * double(inner);
+  }
+  Expr table = nn::reshape(x, {batch * inner, countOf(rest)});
+  Expr y = nn::gather(table, nn::reshape(linear, {countOf(linear.shape())}), 0);
+  result.append(rest.begin(), rest.end());
+  n.set(0, nn::reshape(y, result));
+  return success();
+}
+
+/// Writes `updates` over `data`, given functions that add updates and count them at each place.
+LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<Expr(Expr)> scatter) {
+  std::string reduction = n.attrString("reduction", "none");
+  if (reduction == "add") {
+    n.set(0, data + scatter(updates));
+    return success();
+  }
+  if (reduction != "none")
+    return n.refuse("reduction '" + reduction + "'; there are none and add");
+  Type counter = n.builder.getI32Type();
+  Expr ones = n.splat(counter, updates.shape(), 1.0);
+  Expr hit = nn::greater(scatter(ones), 0.0);
+  if (isBool(data)) {
+    Expr written = nn::notEqual(scatter(nn::cast(updates, counter)), 0.0);
+    n.set(0, nn::select(hit, written, data));
+  } else {
+    n.set(0, nn::select(hit, scatter(updates), data));
+  }
+  return success();
+}
+
+LogicalResult scatterElements(NodeView &n) {
+  if (failed(n.need(3)) || failed(needIndices(n, 1)))
+    return failure();
+  Expr data = n.in(0), updates = n.in(2);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", 0), data.rank());
+  if (failed(axis))
+    return failure();
+  if (n.in(1).shape() != updates.shape() || updates.rank() != data.rank() || updates.elementType() != data.elementType())
+    return n.reject("data, indices and updates do not fit together");
+  Expr indices = fromFront(n.in(1), data.dim(*axis));
+  // nn adds at the same place: where the updates are smaller elsewhere, the sum is padded.
+  Shape shape(updates.shape()), high(data.rank(), 0), low(data.rank(), 0);
+  shape[*axis] = data.dim(*axis);
+  for (int64_t d = 0; d < data.rank(); ++d) {
+    high[d] = data.dim(d) - shape[d];
+    if (high[d] < 0)
+      return n.reject("updates exceed the data in dimension " + Twine(d));
+  }
+  return combine(n, data, updates, [&](Expr values) {
+    Expr sum = nn::scatterElementsAdd(indices, values, shape, *axis);
+    return shape == Shape(data.shape()) ? sum : nn::pad(sum, low, high);
+  });
+}
+
+LogicalResult scatterND(NodeView &n) {
+  if (failed(n.need(3)) || failed(needIndices(n, 1)))
+    return failure();
+  Expr data = n.in(0), indices = n.in(1), updates = n.in(2);
+  if (indices.rank() < 1 || indices.dim(-1) > data.rank() || updates.elementType() != data.elementType())
+    return n.reject("data, indices and updates do not fit together");
+  int64_t depth = indices.dim(-1);
+  ArrayRef<int64_t> rest = data.shape().drop_front(depth);
+  Shape expected(indices.shape().drop_back());
+  int64_t rows = countOf(expected), inner = countOf(data.shape().take_front(depth));
+  expected.append(rest.begin(), rest.end());
+  if (ArrayRef<int64_t>(expected) != updates.shape())
+    return n.reject("the updates' shape does not fit the indices");
+  Expr linear = nn::reshape(linearIndex(indices, data.shape(), 0), {rows});
+  return combine(n, data, updates, [&](Expr values) {
+    Expr flat = nn::reshape(values, {rows, countOf(rest)});
+    return nn::reshape(nn::scatterAdd(linear, flat, {inner, countOf(rest)}, 0), data.shape());
+  });
+}
+
+LogicalResult oneHot(NodeView &n) {
+  if (failed(n.need(3)))
+    return failure();
+  Expr indices = n.in(0), values = n.in(2);
+  std::optional<SmallVector<double>> depth = n.constantFloats(1);
+  if (!depth || depth->size() != 1)
+    return n.refuse("the depth is computed from data; it must be known when compiling");
+  if (values.type().getNumElements() != 2)
+    return n.reject("two values are expected");
+  int64_t count = int64_t(depth->front());
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", -1), indices.rank() + 1);
+  if (failed(axis) || count < 0)
+    return failure();
+  Shape shape(indices.shape());
+  shape.insert(shape.begin() + *axis, count);
+  Expr at = fromFront(indices, count);
+  Expr hit = nn::equal(nn::broadcastTo(unsqueeze(at, *axis), shape), positions(at, shape, *axis));
+  auto value = [&](int64_t i) { return nn::broadcastTo(nn::reshape(sliceDim(nn::reshape(values, {2}), 0, i, 1), {}), shape); };
+  n.set(0, nn::select(hit, value(1), value(0)));
+  return success();
+}
+
+/// Reverses the first `lengths[b]` elements along the time axis.
+LogicalResult reverseSequence(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0);
+  int64_t batch = n.attr("batch_axis", 1), time = n.attr("time_axis", 0);
+  if (x.rank() < 2 || std::min(batch, time) != 0 || std::max(batch, time) != 1)
+    return n.reject("'batch_axis' and 'time_axis' must be 0 and 1");
+  Expr at = positions(x, x.shape(), time);
+  Expr length = nn::broadcast(nn::cast(n.in(1), n.builder.getI64Type()), x.shape(), {batch});
+  Expr turned = nn::select(nn::less(at, length), length - 1.0 - at, at);
+  n.set(0, nn::gatherElements(x, turned, time));
+  return success();
+}
+
+} // namespace
+
+void lowtide::addIndexingRules(RuleTable &t) {
+  t.add("Gather", gather);
+  t.add("GatherElements", gatherElements);
+  t.add("GatherND", gatherND);
+  t.add("ScatterElements", scatterElements);
+  t.add("Scatter", scatterElements);
+  t.add("ScatterND", scatterND);
+  t.add("OneHot", oneHot);
+  t.add("ReverseSequence", reverseSequence);
+}

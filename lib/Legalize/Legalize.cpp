@@ -1,0 +1,195 @@
+//===- Legalize.cpp - from the onnx dialect to nn -------------------------===//
+//
+// Signature of the forward function, the walk, the loss, the results.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/Legalize.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Legalize/LegalizeContext.h"
+#include "lowtide/Legalize/LossOption.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+/// What argument `i` of the model is bound to.
+static FailureOr<Attribute> bindArgument(func::FuncOp model, unsigned i) {
+  MLIRContext *context = model.getContext();
+  auto text = [&](StringRef name) { return model.getArgAttrOfType<StringAttr>(i, name); };
+  auto type = dyn_cast<RankedTensorType>(model.getArgument(i).getType());
+  if (StringAttr input = text("onnx.input")) {
+    if (!type) {
+      emitError(model.getArgument(i).getLoc()) << "unsupported: graph input '" << input.getValue() << "' is not a tensor";
+      return failure();
+    }
+    return Attribute(train::BatchAttr::get(context, input, type.getRank() ? 0 : -1));
+  }
+  StringAttr initializer = text("onnx.initializer"), role = text("onnx.role"), name = text("onnx.parameter");
+  if (!initializer || !role) {
+    model.emitError() << "argument " << i << " has neither 'onnx.input' nor 'onnx.initializer' and 'onnx.role'";
+    return failure();
+  }
+  if (!name)
+    name = initializer;
+  if (role.getValue() == "parameter" && type && isa<FloatType>(type.getElementType()))
+    return Attribute(train::ParamAttr::get(context, name));
+  if (role.getValue() == "state")
+    return Attribute(train::StateAttr::get(context, name, FloatAttr(), /*fromFile=*/true));
+  return Attribute(train::ConstantAttr::get(context, name));
+}
+
+/// The forward function with its arguments, next to the model.
+static FailureOr<func::FuncOp> declareForward(func::FuncOp model, const LegalizeOptions &options) {
+  SmallVector<DictionaryAttr> argAttrs;
+  for (unsigned i = 0; i < model.getNumArguments(); ++i) {
+    FailureOr<Attribute> binding = bindArgument(model, i);
+    if (failed(binding))
+      return failure();
+    NamedAttrList attrs(model.getArgAttrDict(i));
+    attrs.set(train::bindingAttrName, *binding);
+    argAttrs.push_back(attrs.getDictionary(model.getContext()));
+  }
+  OpBuilder builder(model);
+  auto type = builder.getFunctionType(model.getArgumentTypes(), {});
+  auto forward = func::FuncOp::create(builder, model.getLoc(), options.entry, type);
+  for (NamedAttribute attr : model->getDiscardableAttrs())
+    forward->setAttr(attr.getName(), attr.getValue());
+  forward.setAllArgAttrs(argAttrs);
+  Block *entry = forward.addEntryBlock();
+  for (auto [to, from] : llvm::zip(entry->getArguments(), model.getArguments()))
+    to.setLoc(from.getLoc());
+  return forward;
+}
+
+/// Removes what nobody reads: dead ops, then constants and parameters without a use.
+static void dropDead(LegalizeContext &context) {
+  Block &block = context.function.getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  for (unsigned i = context.function.getNumArguments(); i-- > 0;) {
+    BlockArgument argument = block.getArgument(i);
+    auto binding = context.function.getArgAttr(i, train::bindingAttrName);
+    if (!argument.use_empty() || isa<train::BatchAttr, train::ScalarAttr>(binding))
+      continue;
+    if (auto param = dyn_cast<train::ParamAttr>(binding))
+      emitRemark(argument.getLoc()) << "parameter '" << param.getName().getValue() << "' does not take part in any output: it is left as it is";
+    (void)context.function.eraseArgument(i);
+  }
+}
+
+/// Names each output of the model and adds the loss.
+static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, LegalizeFailure &kind) {
+  auto terminator = cast<func::ReturnOp>(model.getBody().front().getTerminator());
+  SmallVector<NamedOutput> outputs;
+  for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
+    auto name = model.getResultAttrOfType<StringAttr>(i, "onnx.output");
+    const Meaning &meaning = context.lookup(value);
+    if (!meaning.tensor) {
+      emitError(value.getLoc()) << "unsupported: graph output '" << (name ? name.getValue() : "") << "' is a sequence";
+      kind = LegalizeFailure::Unsupported;
+      return failure();
+    }
+    outputs.push_back({name ? name.getValue().str() : "output" + std::to_string(i), meaning.tensor, false});
+  }
+  if (failed(findLoss(context, outputs))) {
+    kind = LegalizeFailure::Usage;
+    return failure();
+  }
+
+  OpBuilder &builder = context.builder;
+  SmallVector<Value> values;
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attrs;
+  auto add = [&](Value value, Attribute binding) {
+    values.push_back(value);
+    types.push_back(value.getType());
+    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(train::bindingAttrName, binding)));
+  };
+  MLIRContext *mlir = builder.getContext();
+  for (NamedOutput &output : outputs)
+    if (output.isLoss)
+      add(output.value, train::MetricAttr::get(mlir, builder.getStringAttr("loss")));
+  for (NamedOutput &output : outputs)
+    if (!output.isLoss)
+      add(output.value, train::OutputAttr::get(mlir, builder.getStringAttr(output.name)));
+  for (const StateUpdate &update : context.getUpdates())
+    add(update.value, context.function.getArgAttr(update.state.getArgNumber(), train::bindingAttrName));
+  func::ReturnOp::create(builder, terminator.getLoc(), values);
+  context.function.setFunctionType(builder.getFunctionType(context.function.getArgumentTypes(), types));
+  context.function.setAllResultAttrs(attrs);
+  dropDead(context);
+  return success();
+}
+
+FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const LegalizeOptions &options,
+                                               LegalizeFailure *failure) {
+  LegalizeFailure ignored;
+  LegalizeFailure &kind = failure ? *failure : ignored;
+  kind = LegalizeFailure::Malformed;
+  FailureOr<func::FuncOp> forward = declareForward(model, options);
+  if (mlir::failed(forward))
+    return mlir::failure();
+  LegalizeContext context(*forward, options);
+  Block &body = model.getBody().front();
+  for (auto [from, to] : llvm::zip(body.getArguments(), forward->getArguments()))
+    context.bind(from, {to, {}});
+  context.legalizeBlock(body);
+  if (context.failed()) {
+    kind = context.report();
+    forward->erase();
+    return mlir::failure();
+  }
+  if (mlir::failed(addResults(model, context, kind))) {
+    forward->erase();
+    return mlir::failure();
+  }
+  kind = LegalizeFailure::None;
+  return forward;
+}
+
+const RuleTable &RuleTable::get() {
+  static const RuleTable table = [] {
+    RuleTable t;
+    addElementwiseRules(t);
+    addActivationRules(t);
+    addComparisonRules(t);
+    addMovementRules(t);
+    addShapeRules(t);
+    addReductionRules(t);
+    addContractionRules(t);
+    addConvolutionRules(t);
+    addPoolingRules(t);
+    addNormalizationRules(t);
+    addLossRules(t);
+    addIndexingRules(t);
+    addRandomRules(t);
+    addControlRules(t);
+    addSequenceRules(t);
+    addAttentionRules(t);
+    addResizeRules(t);
+    addRefusals(t);
+    return t;
+  }();
+  return table;
+}
+
+static std::string key(StringRef domain, StringRef name) {
+  return domain.empty() || domain == "ai.onnx" ? name.str() : (domain + "." + name).str();
+}
+
+Rule RuleTable::find(StringRef domain, StringRef name) const { return rules.lookup(key(domain, name)); }
+
+std::optional<std::string> RuleTable::findRefusal(StringRef domain, StringRef name) const {
+  auto it = refusals.find(key(domain, name));
+  return it == refusals.end() ? std::nullopt : std::optional<std::string>(it->second);
+}
+
+std::vector<std::string> lowtide::listLegalOperators() {
+  std::vector<std::string> names;
+  for (const auto &entry : RuleTable::get().all())
+    names.push_back(entry.getKey().str());
+  llvm::sort(names);
+  return names;
+}

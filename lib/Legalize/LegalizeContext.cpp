@@ -1,0 +1,164 @@
+//===- LegalizeContext.cpp - state of one legalization --------------------===//
+//
+// The walk over nodes: rule lookup, constant folding behind each rule, collected refusals.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/LegalizeContext.h"
+#include "lowtide/Dialect/NN/ConstantFold.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Legalize/FunctionBodies.h"
+#include "lowtide/Legalize/Rules.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+const Meaning &LegalizeContext::lookup(Value graphValue) const {
+  static const Meaning none;
+  auto it = values.find(graphValue);
+  return it == values.end() ? none : it->second;
+}
+
+DenseElementsAttr LegalizeContext::constantOf(Value value) {
+  DenseElementsAttr attr;
+  if (value && matchPattern(value, m_Constant(&attr)))
+    return attr;
+  return {};
+}
+
+void LegalizeContext::foldFrom(Operation *before, MutableArrayRef<Meaning> results) {
+  Block *block = builder.getInsertionBlock();
+  Block::iterator it = before ? std::next(before->getIterator()) : block->begin();
+  DenseMap<Value, Value> folded;
+  SmallVector<Operation *> dead;
+  for (Operation &op : llvm::make_early_inc_range(llvm::make_range(it, block->end()))) {
+    if (isa<nn::ConstantOp>(op))
+      continue;
+    FailureOr<SmallVector<Attribute>> values = nn::foldConstant(&op);
+    if (mlir::failed(values))
+      continue;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(&op);
+    for (auto [result, value] : llvm::zip(op.getResults(), *values)) {
+      Value constant = nn::ConstantOp::create(builder, op.getLoc(), cast<RankedTensorType>(result.getType()), cast<ElementsAttr>(value));
+      folded[result] = constant;
+      result.replaceAllUsesWith(constant);
+    }
+    dead.push_back(&op);
+  }
+  auto follow = [&](Value &value) {
+    if (auto found = folded.find(value); found != folded.end())
+      value = found->second;
+  };
+  for (Meaning &meaning : results) {
+    follow(meaning.tensor);
+    if (meaning.sequence)
+      for (Value &value : *meaning.sequence)
+        follow(value);
+  }
+  for (Operation *op : llvm::reverse(dead))
+    op->erase();
+}
+
+void LegalizeContext::legalizeBlock(Block &block) {
+  for (Operation &op : block) {
+    if (auto constant = dyn_cast<onnx::ConstantOp>(op)) {
+      auto type = cast<RankedTensorType>(constant.getResult().getType());
+      bind(constant.getResult(), {nn::ConstantOp::create(builder, op.getLoc(), type, constant.getValue()), {}});
+    } else if (auto node = dyn_cast<onnx::NodeOp>(op)) {
+      legalizeNode(node);
+    }
+  }
+}
+
+void LegalizeContext::legalizeNode(onnx::NodeOp node) {
+  // What depends on a node that has been refused is not worth a second message.
+  for (unsigned i = 0; i < node.getInputs().size(); ++i)
+    if (node.hasInput(i) && !lookup(node.getInputs()[i]))
+      return;
+  NodeView view(node, *this, builder);
+  Block *block = builder.getInsertionBlock();
+  Operation *last = block->empty() ? nullptr : &block->back();
+  size_t known = failures.size();
+  LogicalResult status = failure();
+  if (Rule rule = RuleTable::get().find(node.getDomain(), node.getOpType()))
+    status = rule(view);
+  else if (std::optional<std::string> reason = RuleTable::get().findRefusal(node.getDomain(), node.getOpType()))
+    return collect(node, LegalizeFailure::Unsupported, *reason);
+  else if (succeeded(expandFunctionBody(view)))
+    return;
+  else if (failures.size() == known)
+    return collect(node, LegalizeFailure::Unsupported, "there is no rule for this operator");
+  if (mlir::failed(status)) {
+    if (failures.size() == known)
+      collect(node, LegalizeFailure::Malformed, "its operands do not fit together");
+    return;
+  }
+  foldFrom(last, view.results);
+  for (auto [i, meaning] : llvm::enumerate(view.results)) {
+    if (!meaning && !node.getResult(i).use_empty())
+      return collect(node, LegalizeFailure::Unsupported, ("its result " + Twine(i) + " is not computed").str());
+    if (meaning)
+      bind(node.getResult(i), std::move(meaning));
+  }
+}
+
+Value LegalizeContext::scalar(StringRef name) {
+  Value &value = scalars[name];
+  if (!value) {
+    auto type = RankedTensorType::get({}, builder.getI64Type());
+    unsigned index = function.getNumArguments();
+    auto binding = train::ScalarAttr::get(builder.getContext(), builder.getStringAttr(name));
+    auto attrs = builder.getDictionaryAttr(builder.getNamedAttr("train.binding", binding));
+    (void)function.insertArgument(index, type, attrs, function.getLoc());
+    value = function.getArgument(index);
+  }
+  return value;
+}
+
+BlockArgument LegalizeContext::argumentOf(Value value) const {
+  while (value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return argument.getOwner()->getParentOp() == func::FuncOp(function).getOperation() ? argument : BlockArgument();
+    Operation *op = value.getDefiningOp();
+    if (!isa<nn::CastOp, nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp>(op))
+      return {};
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
+StringRef LegalizeContext::roleOf(Value value) const {
+  BlockArgument argument = argumentOf(value);
+  if (!argument)
+    return "";
+  auto role = func::FuncOp(function).getArgAttrOfType<StringAttr>(argument.getArgNumber(), "onnx.role");
+  return role ? role.getValue() : "";
+}
+
+void LegalizeContext::collect(onnx::NodeOp node, LegalizeFailure kind, std::string reason) {
+  failures.push_back({node, kind, std::move(reason)});
+}
+
+LegalizeFailure LegalizeContext::report() {
+  constexpr unsigned maxNamed = 8;
+  llvm::MapVector<std::pair<StringRef, StringRef>, SmallVector<FailedNode *>> groups;
+  for (FailedNode &failure : failures)
+    groups[{failure.node.getOpType(), failure.reason}].push_back(&failure);
+  for (auto &[key, nodes] : groups) {
+    onnx::NodeOp first = nodes.front()->node;
+    bool unsupported = nodes.front()->kind == LegalizeFailure::Unsupported;
+    std::string domain = first.getDomain().empty() ? "" : (first.getDomain() + ".").str();
+    InFlightDiagnostic diag = emitError(first.getLoc());
+    diag << (unsupported ? "unsupported: " : "") << "'" << domain << key.first << "' (opset " << first.getVersion() << "): " << key.second;
+    if (nodes.size() > 1)
+      diag << "; " << nodes.size() << " nodes";
+    for (FailedNode *failure : ArrayRef(nodes).take_front(maxNamed))
+      diag.attachNote(failure->node.getLoc()) << "at '" << failure->node.getNodeLabel() << "'";
+    if (nodes.size() > maxNamed)
+      diag.attachNote(first.getLoc()) << "and " << nodes.size() - maxNamed << " more";
+  }
+  return failures.empty() ? LegalizeFailure::None : failures.front().kind;
+}

@@ -1,0 +1,150 @@
+//===- LossOption.cpp - which value is the loss ---------------------------===//
+//
+// Reads `--loss`, finds or adds the loss.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/LossOption.h"
+#include "lowtide/Dialect/Train/Train.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+/// `kind(output, labels)`.
+static bool parseCall(StringRef text, StringRef &kind, StringRef &output, StringRef &labels) {
+  auto [head, rest] = text.split('(');
+  if (!rest.trim().consume_back(")") && !rest.trim().ends_with(")"))
+    return false;
+  rest = rest.trim().drop_back();
+  auto [a, b] = rest.split(',');
+  kind = head.trim();
+  output = a.trim();
+  labels = b.trim();
+  return !kind.empty() && !output.empty() && !labels.empty();
+}
+
+static bool isFloatScalar(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return isa<FloatType>(type.getElementType()) && type.getNumElements() == 1;
+}
+
+static Value findBatch(LegalizeContext &context, StringRef name) {
+  for (unsigned i = 0; i < context.function.getNumArguments(); ++i)
+    if (auto batch = context.function.getArgAttrOfType<train::BatchAttr>(i, train::bindingAttrName))
+      if (batch.getName().getValue() == name)
+        return context.function.getArgument(i);
+  return {};
+}
+
+static Value addBatch(LegalizeContext &context, StringRef name, RankedTensorType type) {
+  MLIRContext *mlir = context.builder.getContext();
+  auto binding = train::BatchAttr::get(mlir, StringAttr::get(mlir, name), type.getRank() ? 0 : -1);
+  unsigned index = context.function.getNumArguments();
+  (void)context.function.insertArgument(
+      index, type, context.builder.getDictionaryAttr(context.builder.getNamedAttr(train::bindingAttrName, binding)),
+      context.function.getLoc());
+  return context.function.getArgument(index);
+}
+
+static Shape without(ArrayRef<int64_t> shape, int64_t dim) {
+  Shape result(shape);
+  result.erase(result.begin() + dim);
+  return result;
+}
+
+/// The dimension that counts classes: dimension 1 as PyTorch has it, the last one for three-dimensional logits (language
+/// models); existing labels decide by their shape.
+static FailureOr<int64_t> findClassDim(Expr logits, Value labels) {
+  int64_t rank = logits.rank();
+  if (rank < 1)
+    return failure();
+  if (!labels)
+    return rank == 1 ? 0 : rank == 3 ? 2 : 1;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(labels.getType()).getShape();
+  if (rank > 1 && without(logits.shape(), 1) == shape)
+    return 1;
+  if (without(logits.shape(), rank - 1) == shape)
+    return rank - 1;
+  return failure();
+}
+
+static FailureOr<Value> buildLoss(LegalizeContext &context, StringRef kind, Value output, StringRef labelName) {
+  OpBuilder &b = context.builder;
+  Location loc = NameLoc::get(b.getStringAttr("loss"));
+  Expr y(b, loc, output);
+  Value labels = findBatch(context, labelName);
+  if (kind == "cross_entropy") {
+    FailureOr<int64_t> dim = findClassDim(y, labels);
+    if (failed(dim)) {
+      emitError(loc) << "--loss: labels '" << labelName << "' do not fit logits of type " << output.getType()
+                     << ": their shape must be that of the logits without the class dimension";
+      return failure();
+    }
+    if (!labels)
+      labels = addBatch(context, labelName, RankedTensorType::get(without(y.shape(), *dim), b.getI64Type()));
+    return Value(crossEntropyLoss(y, Expr(b, loc, labels), {}, *dim, -100, "mean"));
+  }
+  if (!labels)
+    labels = addBatch(context, labelName, y.type());
+  if (labels.getType() != output.getType()) {
+    emitError(loc) << "--loss: target '" << labelName << "' has type " << labels.getType() << ", the output has " << output.getType();
+    return failure();
+  }
+  Expr target(b, loc, labels);
+  Shape all = llvm::to_vector(llvm::seq<int64_t>(0, y.rank()));
+  double count = double(y.type().getNumElements());
+  if (kind == "mse")
+    return Value(nn::sum((y - target) * (y - target), all) / count);
+  if (kind == "l1")
+    return Value(nn::sum(nn::abs(y - target), all) / count);
+  if (kind == "bce_with_logits") // −t·log σ(y) − (1−t)·log(1−σ(y))
+    return Value(nn::sum(nn::softplus(y) - y * target, all) / count);
+  emitError(loc) << "--loss: unknown kind '" << kind << "'; there are cross_entropy, mse, l1, bce_with_logits";
+  return failure();
+}
+
+LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedOutput> &outputs) {
+  StringRef wanted = StringRef(context.options.loss).trim();
+  auto names = [&] {
+    std::string list;
+    for (NamedOutput &output : outputs)
+      list += (list.empty() ? "'" : ", '") + output.name + "'";
+    return list;
+  };
+  auto byName = [&](StringRef name) {
+    return llvm::find_if(outputs, [&](NamedOutput &output) { return output.name == name; });
+  };
+  Location loc = context.function.getLoc();
+  if (StringRef kind, name, labels; parseCall(wanted, kind, name, labels)) {
+    auto it = byName(name);
+    if (it == outputs.end())
+      return emitError(loc) << "--loss: the model has no output '" << name << "'; it has " << names();
+    FailureOr<Value> loss = buildLoss(context, kind, it->value, labels);
+    if (failed(loss))
+      return failure();
+    outputs.push_back({"loss", *loss, true});
+    return success();
+  }
+  auto found = outputs.end();
+  if (!wanted.empty()) {
+    found = byName(wanted);
+    if (found == outputs.end() || !isFloatScalar(found->value))
+      return emitError(loc) << "--loss: '" << wanted << "' is neither a scalar float output nor of the form cross_entropy(logits, labels); outputs: " << names();
+  } else {
+    found = llvm::find_if(outputs, [](NamedOutput &o) { return o.name == "loss" && isFloatScalar(o.value); });
+    auto isScalar = [](NamedOutput &o) { return isFloatScalar(o.value); };
+    if (found == outputs.end() && llvm::count_if(outputs, isScalar) == 1)
+      found = llvm::find_if(outputs, isScalar);
+  }
+  if (found == outputs.end()) {
+    if (!context.options.requireLoss)
+      return success();
+    InFlightDiagnostic diag = emitError(loc) << "the model has no loss: none of its outputs (" << names() << ") is the only scalar float one";
+    diag.attachNote() << "say which loss to add, for example --loss='cross_entropy(" << (outputs.empty() ? "logits" : outputs.front().name) << ", labels)'";
+    return diag;
+  }
+  found->isLoss = true;
+  if (cast<RankedTensorType>(found->value.getType()).getRank())
+    found->value = nn::reshape(Expr(context.builder, loc, found->value), {});
+  return success();
+}

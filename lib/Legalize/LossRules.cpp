@@ -1,0 +1,103 @@
+//===- LossRules.cpp - losses ---------------------------------------------===//
+//
+// Rules for SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/LossOption.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+/// Weight of each sample: that of its class, 0 where the label is to be ignored.
+static Expr sampleWeights(Expr labels, Type element, Expr weights, std::optional<int64_t> ignoreIndex) {
+  if (!ignoreIndex)
+    return weights ? nn::gather(weights, labels, 0) : Expr();
+  Expr counts = nn::notEqual(labels, double(*ignoreIndex));
+  if (!weights)
+    return nn::cast(counts, element);
+  Expr safe = nn::select(counts, labels, labels.like(0.0));
+  Expr chosen = nn::gather(weights, safe, 0);
+  return nn::select(counts, chosen, chosen.like(0.0));
+}
+
+/// "none", "sum" or "mean"; the mean is over the weights of the samples.
+static Expr reduceLoss(Expr losses, Expr weights, StringRef reduction) {
+  if (reduction == "none")
+    return losses;
+  Shape all = llvm::to_vector(llvm::seq<int64_t>(0, losses.rank()));
+  Expr total = nn::sum(losses, all);
+  if (reduction == "sum")
+    return total;
+  if (!weights)
+    return total / double(losses.type().getNumElements());
+  return total / nn::sum(weights, all);
+}
+
+Expr lowtide::crossEntropyLoss(Expr logits, Expr labels, Expr weights, int64_t classDim,
+                               std::optional<int64_t> ignoreIndex, StringRef reduction) {
+  if (classDim != 1 || logits.rank() == 1) { // nn's op has the classes in dimension 1
+    int64_t rank = logits.rank();
+    if (classDim == rank - 1) {
+      int64_t rows = labels.type().getNumElements();
+      logits = nn::reshape(logits, {rows, logits.dim(-1)});
+      labels = nn::reshape(labels, {rows});
+    }
+  }
+  Expr losses = nn::softmaxCrossEntropy(logits, labels, weights, ignoreIndex)[0];
+  return reduceLoss(losses, sampleWeights(labels, logits.elementType(), weights, ignoreIndex), reduction);
+}
+
+namespace {
+
+LogicalResult checkLabels(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0), labels = n.in(1);
+  Shape expected(x.shape());
+  if (x.rank() >= 2)
+    expected.erase(expected.begin() + 1);
+  if (x.rank() < 2 || ArrayRef<int64_t>(expected) != labels.shape() || !isFloat(x) || isFloat(labels))
+    return n.reject("float scores [N, C, d…] and integer labels [N, d…] are expected");
+  if (n.has(2) && n.in(2).shape() != ArrayRef<int64_t>{x.dim(1)})
+    return n.reject("one weight for each of " + Twine(x.dim(1)) + " classes is expected");
+  std::string reduction = n.attrString("reduction", "mean");
+  if (reduction != "none" && reduction != "sum" && reduction != "mean")
+    return n.reject("reduction '" + reduction + "'; there are none, sum and mean");
+  return success();
+}
+
+std::optional<int64_t> ignoredLabel(NodeView &n) {
+  return n.hasAttr("ignore_index") ? std::optional<int64_t>(n.attr("ignore_index", -1)) : std::nullopt;
+}
+
+LogicalResult softmaxCrossEntropy(NodeView &n) {
+  if (failed(checkLabels(n)))
+    return failure();
+  n.set(0, crossEntropyLoss(n.in(0), n.in(1), n.in(2), 1, ignoredLabel(n), n.attrString("reduction", "mean")));
+  if (n.wants(1))
+    n.set(1, nn::logSoftmax(n.in(0), 1));
+  return success();
+}
+
+LogicalResult negativeLogLikelihood(NodeView &n) {
+  if (failed(checkLabels(n)))
+    return failure();
+  Expr x = n.in(0), labels = nn::cast(n.in(1), n.builder.getI64Type());
+  std::optional<int64_t> ignored = ignoredLabel(n);
+  Expr weights = sampleWeights(labels, x.elementType(), n.in(2), ignored);
+  Expr safe = ignored ? nn::select(nn::equal(labels, double(*ignored)), labels.like(0.0), labels) : labels;
+  Expr picked = nn::reshape(nn::gatherElements(x, unsqueeze(safe, 1), 1), labels.shape());
+  Expr losses = weights ? -(picked * weights) : -picked;
+  n.set(0, reduceLoss(losses, weights, n.attrString("reduction", "mean")));
+  return success();
+}
+
+} // namespace
+
+void lowtide::addLossRules(RuleTable &t) {
+  t.add("SoftmaxCrossEntropyLoss", softmaxCrossEntropy);
+  t.add("NegativeLogLikelihoodLoss", negativeLogLikelihood);
+}

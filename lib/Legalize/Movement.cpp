@@ -1,0 +1,391 @@
+//===- Movement.cpp - reshaping, slicing, joining -------------------------===//
+//
+// Rules for operators that move elements without computing.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/Indices.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+namespace {
+
+LogicalResult reshapeTo(NodeView &n, Expr x, ArrayRef<int64_t> shape) {
+  if (countOf(shape) != countOf(x.shape())) {
+    std::string to;
+    llvm::raw_string_ostream os(to);
+    llvm::interleave(shape, os, "x");
+    return n.reject("a tensor of " + Twine(countOf(x.shape())) + " elements cannot take the shape " + to);
+  }
+  n.set(0, nn::reshape(x, shape));
+  return success();
+}
+
+LogicalResult reshape(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0);
+  std::optional<Shape> shape = n.constantInts(1);
+  if (!shape)
+    return n.refuse("the shape is computed from data; it must be known when compiling");
+  bool allowZero = n.attr("allowzero", 0);
+  int64_t known = 1, wildcard = -1;
+  for (auto [i, d] : llvm::enumerate(*shape)) {
+    if (d == 0 && !allowZero) {
+      if (int64_t(i) >= x.rank())
+        return n.reject("the shape copies dimension " + Twine(i) + ", which the operand does not have");
+      d = x.dim(i);
+    }
+    if (d == -1) {
+      if (wildcard >= 0)
+        return n.reject("the shape has two dimensions to be inferred");
+      wildcard = i;
+    } else if (d < 0 || (d && known > std::numeric_limits<int64_t>::max() / d)) {
+      return n.reject("dimension " + Twine(d) + " is out of range");
+    } else {
+      known *= d;
+    }
+  }
+  if (wildcard >= 0) {
+    int64_t count = countOf(x.shape());
+    if (known == 0 || count % known)
+      return n.reject("a tensor of " + Twine(count) + " elements does not divide into " + Twine(known));
+    (*shape)[wildcard] = count / known;
+  }
+  return reshapeTo(n, x, *shape);
+}
+
+LogicalResult flatten(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  int64_t axis = n.attr("axis", 1);
+  if (axis < -x.rank() || axis > x.rank())
+    return n.reject("axis " + Twine(axis) + " is out of range");
+  if (axis < 0)
+    axis += x.rank();
+  return reshapeTo(n, x, {countOf(x.shape().take_front(axis)), countOf(x.shape().drop_front(axis))});
+}
+
+LogicalResult squeeze(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<std::optional<Shape>> given = n.attrOrInput("axes", 1);
+  if (failed(given))
+    return failure();
+  Shape axes;
+  if (*given) {
+    FailureOr<Shape> checked = n.axes(**given, x.rank());
+    if (failed(checked))
+      return failure();
+    axes = *checked;
+  } else {
+    for (int64_t i = 0; i < x.rank(); ++i)
+      if (x.dim(i) == 1)
+        axes.push_back(i);
+  }
+  Shape shape;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (!llvm::is_contained(axes, i))
+      shape.push_back(x.dim(i));
+    else if (x.dim(i) != 1)
+      return n.reject("dimension " + Twine(i) + " has size " + Twine(x.dim(i)) + " and cannot be squeezed");
+  }
+  return reshapeTo(n, x, shape);
+}
+
+LogicalResult unsqueezeRule(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<std::optional<Shape>> given = n.attrOrInput("axes", 1);
+  if (failed(given))
+    return failure();
+  if (!*given)
+    return n.reject("there are no axes");
+  int64_t rank = x.rank() + (*given)->size();
+  FailureOr<Shape> axes = n.axes(**given, rank);
+  if (failed(axes))
+    return failure();
+  Shape shape;
+  unsigned next = 0;
+  for (int64_t i = 0; i < rank; ++i)
+    shape.push_back(llvm::is_contained(*axes, i) ? 1 : x.dim(next++));
+  return reshapeTo(n, x, shape);
+}
+
+LogicalResult transpose(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  Shape reversed;
+  for (int64_t i = x.rank(); i-- > 0;)
+    reversed.push_back(i);
+  FailureOr<Shape> permutation = n.axes(n.attrInts("perm", reversed), x.rank());
+  if (failed(permutation))
+    return failure();
+  if (int64_t(permutation->size()) != x.rank())
+    return n.reject("'perm' has " + Twine(permutation->size()) + " entries for " + Twine(x.rank()) + " dimensions");
+  n.set(0, nn::transpose(x, *permutation));
+  return success();
+}
+
+LogicalResult expand(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  std::optional<Shape> shape = n.constantInts(1);
+  if (!shape)
+    return n.refuse("the shape is computed from data; it must be known when compiling");
+  FailureOr<Shape> common = broadcastShapes(n.in(0).shape(), *shape);
+  if (failed(common))
+    return n.reject("the operand does not broadcast to the shape");
+  n.set(0, nn::broadcastTo(n.in(0), *common));
+  return success();
+}
+
+LogicalResult tile(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0);
+  std::optional<Shape> repeats = n.constantInts(1);
+  if (!repeats)
+    return n.refuse("the repeats are computed from data; they must be known when compiling");
+  if (int64_t(repeats->size()) != x.rank())
+    return n.reject("one repeat for each dimension is expected");
+  // [d] → [1, d] → [r, d] → [r · d], for all dimensions at once.
+  Shape spread, result, dims;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    spread.append({(*repeats)[i], x.dim(i)});
+    dims.push_back(2 * i + 1);
+    result.push_back((*repeats)[i] * x.dim(i));
+  }
+  if (countOf(spread) < 0)
+    return n.reject("the result is too large");
+  n.set(0, nn::reshape(nn::broadcast(x, spread, dims), result));
+  return success();
+}
+
+LogicalResult concat(NodeView &n) {
+  SmallVector<Expr> list;
+  if (failed(n.need(std::max(1u, n.size()))))
+    return failure();
+  for (unsigned i = 0; i < n.size(); ++i)
+    list.push_back(n.in(i));
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", 0), list.front().rank());
+  if (failed(axis))
+    return failure();
+  for (Expr x : list) {
+    Shape shape(x.shape());
+    if (x.rank() == list.front().rank())
+      shape[*axis] = list.front().dim(*axis);
+    if (ArrayRef<int64_t>(shape) != list.front().shape() || x.elementType() != list.front().elementType())
+      return n.reject("operands differ in another dimension than the joined one");
+  }
+  n.set(0, list.size() == 1 ? list.front() : nn::concat(list, *axis));
+  return success();
+}
+
+LogicalResult split(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", 0), x.rank());
+  FailureOr<std::optional<Shape>> given = n.attrOrInput("split", 1);
+  if (failed(axis) || failed(given))
+    return failure();
+  Shape sizes;
+  if (*given) {
+    sizes = **given;
+  } else {
+    int64_t pieces = n.attr("num_outputs", n.numResults());
+    int64_t each = pieces > 0 ? (x.dim(*axis) + pieces - 1) / pieces : 0;
+    for (int64_t left = x.dim(*axis), i = 0; i < pieces; ++i, left -= sizes.back())
+      sizes.push_back(std::min(each, left));
+  }
+  if (sizes.size() != n.numResults() || std::accumulate(sizes.begin(), sizes.end(), int64_t(0)) != x.dim(*axis))
+    return n.reject("the pieces do not add up to dimension " + Twine(*axis) + " of size " + Twine(x.dim(*axis)));
+  int64_t offset = 0;
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    n.set(i, sliceDim(x, *axis, offset, size));
+    offset += size;
+  }
+  return success();
+}
+
+LogicalResult slice(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<std::optional<Shape>> starts = n.attrOrInput("starts", 1), ends = n.attrOrInput("ends", 2),
+                                  axes = n.attrOrInput("axes", 3), steps = n.attrOrInput("steps", 4);
+  if (failed(starts) || failed(ends) || failed(axes) || failed(steps))
+    return failure();
+  if (!*starts || !*ends)
+    return n.reject("starts or ends are missing");
+  size_t count = (*starts)->size();
+  Shape dims = *axes ? **axes : llvm::to_vector(llvm::seq<int64_t>(0, count));
+  Shape strides = *steps ? **steps : Shape(count, 1);
+  FailureOr<Shape> checked = n.axes(dims, x.rank());
+  if (failed(checked))
+    return failure();
+  if ((*ends)->size() != count || dims.size() != count || strides.size() != count)
+    return n.reject("starts, ends, axes and steps differ in length");
+  Shape offset(x.rank(), 0), size(x.shape()), stride(x.rank(), 1), reversed;
+  for (size_t i = 0; i < count; ++i) {
+    int64_t d = (*checked)[i], extent = x.dim(d), step = strides[i];
+    if (step == 0)
+      return n.reject("a step is zero");
+    auto clampTo = [&](int64_t v, int64_t low, int64_t high) {
+      if (v < 0)
+        v += extent; // cannot overflow: extent is not negative
+      return std::clamp(v, low, high);
+    };
+    // For a negative step the slice runs down; it is taken upwards and reversed.
+    int64_t start = step > 0 ? clampTo((**starts)[i], 0, extent) : clampTo((**starts)[i], -1, extent - 1);
+    int64_t end = step > 0 ? clampTo((**ends)[i], 0, extent) : clampTo((**ends)[i], -1, extent - 1);
+    int64_t length = step > 0 ? end - start : start - end;
+    uint64_t pace = step > 0 ? uint64_t(step) : -uint64_t(step);
+    int64_t elements = length <= 0 ? 0 : int64_t((uint64_t(length) - 1) / pace + 1);
+    size[d] = elements;
+    stride[d] = elements > 1 ? int64_t(pace) : 1;
+    offset[d] = step > 0 ? std::min(start, extent) : elements ? start - (elements - 1) * stride[d] : 0;
+    if (step < 0 && elements > 1)
+      reversed.push_back(d);
+  }
+  Expr y = nn::slice(x, offset, size, stride);
+  n.set(0, reversed.empty() ? y : nn::reverse(y, reversed));
+  return success();
+}
+
+/// Padding by gathering: index of the source element for each element of the padded dimension.
+Shape paddedIndices(int64_t extent, int64_t before, int64_t after, StringRef mode) {
+  Shape indices;
+  for (int64_t i = -before; i < extent + after; ++i) {
+    int64_t j = i;
+    if (mode == "edge") {
+      j = std::clamp<int64_t>(i, 0, extent - 1);
+    } else if (mode == "wrap") {
+      j = ((i % extent) + extent) % extent;
+    } else { // reflect
+      int64_t period = std::max<int64_t>(1, 2 * (extent - 1));
+      j = ((i % period) + period) % period;
+      if (j >= extent)
+        j = period - j;
+    }
+    indices.push_back(j);
+  }
+  return indices;
+}
+
+LogicalResult pad(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<std::optional<Shape>> pads = n.attrOrInput("pads", 1);
+  if (failed(pads))
+    return failure();
+  if (!*pads)
+    return n.reject("the pads are missing");
+  Shape axes = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  if (n.has(3)) {
+    std::optional<Shape> given = n.constantInts(3);
+    if (!given)
+      return n.refuse("the axes are computed from data; they must be known when compiling");
+    axes = *given;
+  }
+  FailureOr<Shape> checked = n.axes(axes, x.rank());
+  if (failed(checked))
+    return failure();
+  if ((*pads)->size() != 2 * axes.size())
+    return n.reject("two pads for each axis are expected");
+  Shape low(x.rank(), 0), high(x.rank(), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    low[(*checked)[i]] = (**pads)[i];
+    high[(*checked)[i]] = (**pads)[i + axes.size()];
+  }
+  // Negative pads remove elements.
+  Shape offset(x.rank(), 0), size(x.shape()), ones(x.rank(), 1);
+  bool crops = false;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    offset[d] = std::max<int64_t>(0, -low[d]);
+    size[d] = x.dim(d) - offset[d] - std::max<int64_t>(0, -high[d]);
+    crops |= size[d] != x.dim(d);
+    low[d] = std::max<int64_t>(0, low[d]);
+    high[d] = std::max<int64_t>(0, high[d]);
+    if (size[d] < 0)
+      return n.reject("the pads remove more than there is");
+  }
+  if (crops)
+    x = nn::slice(x, offset, size, ones);
+  std::string mode = n.attrString("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    return n.refuse("mode '" + mode + "'");
+  if (mode != "constant") {
+    for (int64_t d = 0; d < x.rank(); ++d) {
+      if (!low[d] && !high[d])
+        continue;
+      if (x.dim(d) == 0)
+        return n.reject("an empty dimension cannot be extended");
+      x = nn::gather(x, n.ints(paddedIndices(x.dim(d), low[d], high[d], mode)), d);
+    }
+    n.set(0, x);
+    return success();
+  }
+  if (n.has(2) && !n.constant(2))
+    return n.refuse("the value to pad with is computed from data");
+  double value = n.has(2) && n.constant(2).getNumElements() ? floatsOf(n.constant(2)).front() : n.attrFloat("value", 0.0);
+  n.set(0, nn::pad(x, low, high, {}, value));
+  return success();
+}
+
+/// [N, C, H, W] ↔ blocks; both are a reshape, a transpose and a reshape.
+LogicalResult depthToSpace(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  int64_t block = n.attr("blocksize", 1);
+  if (x.rank() != 4 || block < 1 || x.dim(1) % (block * block))
+    return n.reject("[N, C·b², H, W] is expected");
+  int64_t depth = x.dim(1) / (block * block), h = x.dim(2), w = x.dim(3);
+  bool columnRowDepth = n.attrString("mode", "DCR") == "CRD";
+  Expr y = columnRowDepth
+               ? nn::transpose(nn::reshape(x, {x.dim(0), depth, block, block, h, w}), {0, 1, 4, 2, 5, 3})
+               : nn::transpose(nn::reshape(x, {x.dim(0), block, block, depth, h, w}), {0, 3, 4, 1, 5, 2});
+  n.set(0, nn::reshape(y, {x.dim(0), depth, h * block, w * block}));
+  return success();
+}
+
+LogicalResult spaceToDepth(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  int64_t block = n.attr("blocksize", 1);
+  if (x.rank() != 4 || block < 1 || x.dim(2) % block || x.dim(3) % block)
+    return n.reject("[N, C, H·b, W·b] is expected");
+  int64_t h = x.dim(2) / block, w = x.dim(3) / block;
+  Expr y = nn::transpose(nn::reshape(x, {x.dim(0), x.dim(1), h, block, w, block}), {0, 3, 5, 1, 2, 4});
+  n.set(0, nn::reshape(y, {x.dim(0), x.dim(1) * block * block, h, w}));
+  return success();
+}
+
+} // namespace
+
+void lowtide::addMovementRules(RuleTable &t) {
+  t.add("Reshape", reshape);
+  t.add("Flatten", flatten);
+  t.add("Squeeze", squeeze);
+  t.add("Unsqueeze", unsqueezeRule);
+  t.add("Transpose", transpose);
+  t.add("Expand", expand);
+  t.add("Tile", tile);
+  t.add("Concat", concat);
+  t.add("Split", split);
+  t.add("Slice", slice);
+  t.add("Pad", pad);
+  t.add("DepthToSpace", depthToSpace);
+  t.add("SpaceToDepth", spaceToDepth);
+}

@@ -1,0 +1,249 @@
+//===- NormalizationRules.cpp - normalizations ----------------------------===//
+//
+// Rules for layer, RMS, group, instance and batch norm and their relatives.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/LegalizeContext.h"
+#include "lowtide/Legalize/Rules.h"
+#include "lowtide/Legalize/Window.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+namespace {
+
+/// scale or bias of a norm over the dimensions from `axis` on, in the shape of these; null when it spans others too.
+Expr normalizedOperand(Expr x, Expr parameter, int64_t axis) {
+  ArrayRef<int64_t> inner = x.shape().drop_front(axis);
+  if (parameter.rank() > int64_t(inner.size())) {
+    int64_t more = parameter.rank() - inner.size();
+    if (countOf(parameter.shape().take_front(more)) != 1)
+      return {};
+    parameter = nn::reshape(parameter, parameter.shape().drop_front(more));
+  }
+  FailureOr<Shape> common = broadcastShapes(parameter.shape(), inner);
+  return succeeded(common) && ArrayRef<int64_t>(*common) == inner ? nn::broadcastTo(parameter, inner) : Expr();
+}
+
+LogicalResult layerNorm(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", -1), x.rank());
+  if (failed(axis))
+    return failure();
+  Type given = x.elementType(), stash = elementTypeOf(n.builder.getContext(), n.attr("stash_type", 1));
+  if (!stash || !isFloat(x))
+    return n.refuse("'stash_type' " + Twine(n.attr("stash_type", 1)));
+  bool widens = given.getIntOrFloatBitWidth() < stash.getIntOrFloatBitWidth();
+  auto widen = [&](Expr e) { return widens ? nn::cast(e, stash) : e; };
+  Shape inner(x.shape().drop_front(*axis));
+  Expr scale = normalizedOperand(x, n.in(1), *axis);
+  Expr bias = n.has(2) ? normalizedOperand(x, n.in(2), *axis) : n.splat(given, inner, 0.0);
+  bool outside = !scale || !bias; // scale or bias differ between rows
+  if (outside) {
+    scale = n.splat(given, inner, 1.0);
+    bias = n.splat(given, inner, 0.0);
+  }
+  auto [y, mean, rstd] = nn::layerNorm(widen(x), widen(scale), widen(bias), *axis, n.attrFloat("epsilon", 1e-5));
+  if (outside) {
+    Expr s = n.in(1), b = n.has(2) ? n.in(2) : n.splat(given, {}, 0.0);
+    if (failed(broadcastShapes(s.shape(), x.shape())) || failed(broadcastShapes(b.shape(), x.shape())))
+      return n.reject("scale or bias do not broadcast to the operand");
+    y = y * nn::broadcastTo(widen(s), x.shape()) + nn::broadcastTo(widen(b), x.shape());
+  }
+  Shape kept(x.shape());
+  std::fill(kept.begin() + *axis, kept.end(), 1);
+  n.set(0, nn::cast(y, given));
+  n.set(1, nn::reshape(mean, kept));
+  n.set(2, nn::reshape(rstd, kept));
+  return success();
+}
+
+LogicalResult rmsNorm(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", -1), x.rank());
+  if (failed(axis))
+    return failure();
+  Type given = x.elementType(), stash = elementTypeOf(n.builder.getContext(), n.attr("stash_type", 1));
+  if (!stash || !isFloat(x))
+    return n.refuse("'stash_type' " + Twine(n.attr("stash_type", 1)));
+  bool widens = given.getIntOrFloatBitWidth() < stash.getIntOrFloatBitWidth();
+  Expr scale = normalizedOperand(x, n.in(1), *axis);
+  if (!scale)
+    return n.refuse("a scale that differs between rows");
+  auto widen = [&](Expr e) { return widens ? nn::cast(e, stash) : e; };
+  n.set(0, nn::cast(nn::rmsNorm(widen(x), widen(scale), *axis, n.attrFloat("epsilon", 1e-5))[0], given));
+  return success();
+}
+
+/// Each row of [rows, …] to mean 0 and variance 1.
+Expr standardize(Expr x, ArrayRef<int64_t> rows, double epsilon) {
+  Expr flat = nn::reshape(x, rows);
+  Type type = x.elementType();
+  auto constant = [&](double v) {
+    return nn::splat(x.getBuilder(), x.getLoc(), RankedTensorType::get(rows.drop_front(), type), v);
+  };
+  return nn::reshape(nn::layerNorm(flat, constant(1.0), constant(0.0), 1, epsilon)[0], x.shape());
+}
+
+LogicalResult instanceNorm(NodeView &n) {
+  if (failed(n.need(3)))
+    return failure();
+  Expr x = n.in(0);
+  if (x.rank() < 3 || n.in(1).shape() != ArrayRef<int64_t>{x.dim(1)} || n.in(2).shape() != ArrayRef<int64_t>{x.dim(1)})
+    return n.reject("operands [N, C, d…], [C], [C] are expected");
+  Expr y = standardize(x, {x.dim(0) * x.dim(1), countOf(x.shape().drop_front(2))}, n.attrFloat("epsilon", 1e-5));
+  n.set(0, addChannelBias(y * spreadChannel(n.in(1), x), n.in(2)));
+  return success();
+}
+
+/// Before version 21 scale and bias are per group, from there on per channel.
+LogicalResult groupNorm(NodeView &n) {
+  if (failed(n.need(3)))
+    return failure();
+  Expr x = n.in(0);
+  int64_t groups = n.attr("num_groups", 0), channels = x.rank() > 1 ? x.dim(1) : 0;
+  if (x.rank() < 2 || groups < 1 || channels % groups)
+    return n.reject(Twine(channels) + " channels do not divide into " + Twine(groups) + " groups");
+  auto perChannel = [&](Expr e) -> Expr {
+    if (e.shape() == ArrayRef<int64_t>{channels})
+      return e;
+    if (e.shape() != ArrayRef<int64_t>{groups})
+      return {};
+    return nn::reshape(nn::broadcast(e, {groups, channels / groups}, {0}), {channels});
+  };
+  Expr scale = perChannel(n.in(1)), bias = perChannel(n.in(2));
+  if (!scale || !bias)
+    return n.reject("scale and bias have neither one element per channel nor one per group");
+  Type given = x.elementType(), stash = elementTypeOf(n.builder.getContext(), n.attr("stash_type", 1));
+  bool widens = stash && given.getIntOrFloatBitWidth() < stash.getIntOrFloatBitWidth();
+  Expr wide = widens ? nn::cast(x, stash) : x;
+  Expr y = standardize(wide, {x.dim(0) * groups, countOf(x.shape().drop_front(1)) / groups}, n.attrFloat("epsilon", 1e-5));
+  n.set(0, addChannelBias(nn::cast(y, given) * spreadChannel(scale, x), bias));
+  return success();
+}
+
+/// Running statistics of `x` after this batch. `count`: elements per channel, when the variance kept is the unbiased one.
+void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum, std::optional<double> count) {
+  if (count && *count > 1)
+    variance = variance * (*count / (*count - 1.0));
+  Expr nextMean = n.in(3) * momentum + nn::cast(mean, n.in(3).elementType()) * (1.0 - momentum);
+  Expr nextVariance = n.in(4) * momentum + nn::cast(variance, n.in(4).elementType()) * (1.0 - momentum);
+  n.set(1, nextMean);
+  n.set(2, nextVariance);
+  for (auto [operand, next] : {std::pair(3u, nextMean), std::pair(4u, nextVariance)})
+    if (n.context.roleOf(n.in(operand)) == "state")
+      n.context.updateState(n.context.argumentOf(n.in(operand)), next);
+}
+
+LogicalResult batchNorm(NodeView &n) {
+  if (failed(n.need(5)))
+    return failure();
+  Expr x = n.in(0), scale = n.in(1), bias = n.in(2);
+  if (x.rank() < 1 || !isFloat(x))
+    return n.reject("a float operand is expected");
+  int64_t channels = x.rank() > 1 ? x.dim(1) : 1;
+  for (unsigned i = 1; i < 5; ++i)
+    if (n.in(i).shape() != ArrayRef<int64_t>{channels})
+      return n.reject("operand " + Twine(i) + " must have one element for each of " + Twine(channels) + " channels");
+  double epsilon = n.attrFloat("epsilon", 1e-5), momentum = n.attrFloat("momentum", 0.9);
+  bool stated = n.version() >= 14 ? n.attr("training_mode", 0) != 0 : n.numResults() > 1;
+  TrainingMode mode = n.context.options.mode;
+  bool trainable = n.context.roleOf(scale) == "parameter" || n.context.roleOf(bias) == "parameter";
+  bool trains = mode == TrainingMode::AsIs ? stated : mode == TrainingMode::Train && (stated || trainable);
+  Type given = x.elementType();
+  if (trains) {
+    Expr wide = x.rank() > 1 ? x : nn::reshape(x, {x.dim(0), 1});
+    auto as = [&](Expr e) { return nn::cast(e, given); };
+    auto [y, mean, variance] = nn::batchNorm(wide, as(scale), as(bias), epsilon);
+    // PyTorch keeps the unbiased variance; ONNX's definition of the training form keeps the biased one.
+    double count = double(x.type().getNumElements()) / double(channels);
+    updateStatistics(n, mean, variance, momentum, stated ? std::nullopt : std::optional<double>(count));
+    n.set(0, nn::reshape(y, x.shape()));
+    if (!stated)
+      emitRemark(n.getLoc()) << "batch norm '" << n.op.getNodeLabel() << "' is in inference form in the file and trained in training form; --mode=as-is keeps it";
+    return success();
+  }
+  Expr mean = n.in(3), variance = n.in(4);
+  Expr factor = nn::cast(scale, variance.elementType()) / nn::sqrt(variance + epsilon);
+  auto spread = [&](Expr e) { return x.rank() > 1 ? spreadChannel(nn::cast(e, given), x) : nn::broadcastTo(nn::cast(e, given), x.shape()); };
+  n.set(0, (x - spread(mean)) * spread(factor) + spread(bias));
+  // Training results that a file asks for keep the statistics as they are.
+  n.set(1, mean);
+  n.set(2, variance);
+  return success();
+}
+
+LogicalResult lpNorm(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", -1), x.rank());
+  int64_t p = n.attr("p", 2);
+  if (failed(axis))
+    return failure();
+  if (p != 1 && p != 2)
+    return n.reject("'p' must be 1 or 2");
+  Expr norm = p == 1 ? nn::sum(nn::abs(x), {*axis}) : nn::sqrt(nn::sum(x * x, {*axis}));
+  Expr spread = nn::unreduce(norm, x.type(), {*axis});
+  n.set(0, nn::select(nn::equal(spread, 0.0), x.like(0.0), x / nn::select(nn::equal(spread, 0.0), x.like(1.0), spread)));
+  return success();
+}
+
+LogicalResult meanVarianceNorm(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<Shape> axes = n.axes(n.attrInts("axes", {0, 2, 3}), x.rank());
+  if (failed(axes))
+    return failure();
+  llvm::sort(*axes);
+  double count = 1;
+  for (int64_t d : *axes)
+    count *= double(x.dim(d));
+  auto mean = [&](Expr e) { return nn::unreduce(nn::sum(e, *axes) / count, x.type(), *axes); };
+  Expr centred = x - mean(x);
+  n.set(0, centred / (nn::sqrt(mean(centred * centred)) + 1e-9));
+  return success();
+}
+
+/// Local response normalization across channels.
+LogicalResult lrn(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  int64_t size = n.attr("size", 1);
+  if (x.rank() < 3 || size < 1)
+    return n.reject("[N, C, d…] and a positive size are expected");
+  double alpha = n.attrFloat("alpha", 1e-4), beta = n.attrFloat("beta", 0.75), bias = n.attrFloat("bias", 1.0);
+  Shape low(x.rank(), 0), high(x.rank(), 0), start(x.rank(), 0);
+  low[1] = (size - 1) / 2;
+  high[1] = size - 1 - low[1];
+  Expr squares = nn::pad(x * x, low, high), sum;
+  for (int64_t i = 0; i < size; ++i) {
+    start[1] = i;
+    Expr part = nn::slice(squares, start, x.shape());
+    sum = sum ? sum + part : part;
+  }
+  n.set(0, x / nn::pow(sum * (alpha / double(size)) + bias, x.like(beta)));
+  return success();
+}
+
+} // namespace
+
+void lowtide::addNormalizationRules(RuleTable &t) {
+  t.add("LayerNormalization", layerNorm);
+  t.add("RMSNormalization", rmsNorm);
+  t.add("InstanceNormalization", instanceNorm);
+  t.add("GroupNormalization", groupNorm);
+  t.add("BatchNormalization", batchNorm);
+  t.add("LpNormalization", lpNorm);
+  t.add("MeanVarianceNormalization", meanVarianceNorm);
+  t.add("LRN", lrn);
+}

@@ -1,0 +1,135 @@
+//===- RandomRules.cpp - dropout and random tensors -----------------------===//
+//
+// Rules for operators that draw numbers. Draws depend on seed, step, the operator's place and the sample's row.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/LegalizeContext.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+/// Samples in a batch: dimension 0 of the first batch argument that has one; 0 when there is none.
+static int64_t batchSize(LegalizeContext &context) {
+  for (unsigned i = 0; i < context.function.getNumArguments(); ++i) {
+    auto type = dyn_cast<RankedTensorType>(context.function.getArgument(i).getType());
+    if (context.function.getArgAttrOfType<train::BatchAttr>(i, train::bindingAttrName) && type && type.getRank())
+      return type.getDimSize(0);
+  }
+  return 0;
+}
+
+/// Uniform numbers in [0, 1) of the shape of `x`. Where dimension 0 holds the samples, alone or joined with others, each
+/// sample draws the same numbers wherever the batch is split.
+static Expr uniform(NodeView &n, ArrayRef<int64_t> shape, Type element) {
+  LegalizeContext &context = n.context;
+  int64_t samples = batchSize(context);
+  bool perSample = !shape.empty() && samples > 0 && shape[0] % samples == 0;
+  Shape drawn(shape);
+  if (perSample && shape[0] != samples) {
+    drawn[0] /= samples;
+    drawn.insert(drawn.begin(), samples);
+  }
+  Expr seed = n.wrap(context.scalar("seed")), step = n.wrap(context.scalar("step")), row = n.wrap(context.scalar("row"));
+  Expr u = nn::randomUniform(RankedTensorType::get(drawn, element), seed, step, row, context.nextRandomId(), perSample ? 0 : -1);
+  return nn::reshape(u, shape);
+}
+
+namespace {
+
+LogicalResult dropout(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  const LegalizeOptions &options = n.context.options;
+  double ratio = n.attrFloat("ratio", 0.5);
+  if (n.has(1)) {
+    std::optional<SmallVector<double>> given = n.constantFloats(1);
+    if (!given || given->size() != 1)
+      return n.refuse("the ratio is computed from data; it must be known when compiling");
+    ratio = given->front();
+  }
+  bool active = false;
+  if (n.has(2)) {
+    std::optional<Shape> given = n.constantInts(2);
+    if (!given || given->size() != 1)
+      return n.refuse("'training_mode' is computed from data; it must be known when compiling");
+    active = given->front() != 0;
+  }
+  if (options.mode == TrainingMode::Eval)
+    active = false;
+  if (options.dropout)
+    ratio = *options.dropout;
+  if (!(ratio >= 0.0 && ratio < 1.0))
+    return n.reject("a ratio of " + Twine(std::to_string(ratio)) + "; it must be in [0, 1)");
+  if (!active || ratio == 0.0) {
+    n.set(0, x);
+    n.set(1, n.splat(n.builder.getI1Type(), x.shape(), 1.0));
+    return success();
+  }
+  Type drawn = x.elementType().isF64() ? x.elementType() : Type(n.builder.getF32Type());
+  Expr keep = nn::greaterEqual(uniform(n, x.shape(), drawn), ratio);
+  n.set(0, nn::select(keep, x * (1.0 / (1.0 - ratio)), x.like(0.0)));
+  n.set(1, keep);
+  return success();
+}
+
+/// Element type: attribute `dtype`, else that of the operand.
+Type typeOf(NodeView &n, Type otherwise) {
+  return n.hasAttr("dtype") ? elementTypeOf(n.builder.getContext(), n.attr("dtype", 1)) : otherwise;
+}
+
+LogicalResult drawUniform(NodeView &n, ArrayRef<int64_t> shape, Type type) {
+  if (!type || !isa<FloatType>(type))
+    return n.refuse("random numbers of this element type");
+  double low = n.attrFloat("low", 0.0), high = n.attrFloat("high", 1.0);
+  n.set(0, nn::cast(uniform(n, shape, n.builder.getF32Type()) * (high - low) + low, type));
+  return success();
+}
+
+/// Box and Muller: √(−2 ln u₁) cos(2π u₂).
+LogicalResult drawNormal(NodeView &n, ArrayRef<int64_t> shape, Type type) {
+  if (!type || !isa<FloatType>(type))
+    return n.refuse("random numbers of this element type");
+  Expr u1 = 1.0 - uniform(n, shape, n.builder.getF32Type()), u2 = uniform(n, shape, n.builder.getF32Type());
+  Expr z = nn::sqrt(nn::log(u1) * -2.0) * nn::cos(u2 * 6.283185307179586);
+  n.set(0, nn::cast(z * n.attrFloat("scale", 1.0) + n.attrFloat("mean", 0.0), type));
+  return success();
+}
+
+LogicalResult randomUniform(NodeView &n) { return drawUniform(n, n.attrInts("shape"), typeOf(n, n.builder.getF32Type())); }
+LogicalResult randomNormal(NodeView &n) { return drawNormal(n, n.attrInts("shape"), typeOf(n, n.builder.getF32Type())); }
+LogicalResult randomUniformLike(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  return drawUniform(n, n.in(0).shape(), typeOf(n, n.in(0).elementType()));
+}
+LogicalResult randomNormalLike(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  return drawNormal(n, n.in(0).shape(), typeOf(n, n.in(0).elementType()));
+}
+LogicalResult bernoulli(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Type type = typeOf(n, n.in(0).elementType());
+  if (!type)
+    return n.refuse("random numbers of this element type");
+  Expr p = nn::cast(n.in(0), n.builder.getF32Type());
+  n.set(0, nn::cast(nn::less(uniform(n, p.shape(), p.elementType()), p), type));
+  return success();
+}
+
+} // namespace
+
+void lowtide::addRandomRules(RuleTable &t) {
+  t.add("Dropout", dropout);
+  t.add("RandomUniform", randomUniform);
+  t.add("RandomNormal", randomNormal);
+  t.add("RandomUniformLike", randomUniformLike);
+  t.add("RandomNormalLike", randomNormalLike);
+  t.add("Bernoulli", bernoulli);
+}

@@ -1,0 +1,168 @@
+//===- ReductionRules.cpp - reductions, extrema, running sums -------------===//
+//
+// Rules for operators that combine elements along dimensions.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+namespace {
+
+using Dims = ArrayRef<int64_t>;
+
+int64_t countReduced(Expr x, Dims dims) {
+  int64_t count = 1;
+  for (int64_t d : dims)
+    count *= x.dim(d);
+  return count;
+}
+
+Expr sumOf(Expr x, Dims dims) { return dims.empty() ? x : nn::sum(x, dims); }
+Expr mean(Expr x, Dims dims) { return sumOf(x, dims) / double(countReduced(x, dims)); }
+template <Expr (*F)(Expr, Dims)>
+Expr extremum(Expr x, Dims dims) {
+  if (dims.empty())
+    return x;
+  if (!isBool(x))
+    return F(x, dims);
+  auto byte = IntegerType::get(x.getBuilder().getContext(), 8, IntegerType::Unsigned);
+  return nn::cast(F(nn::cast(x, byte), dims), x.elementType());
+}
+Expr product(Expr x, Dims dims) { return dims.empty() ? x : nn::product(x, dims); }
+Expr l1(Expr x, Dims dims) { return sumOf(nn::abs(x), dims); }
+Expr sumSquare(Expr x, Dims dims) { return sumOf(x * x, dims); }
+/// Functions of floats only: integers are computed in f64.
+Expr inFloat(Expr x, Dims dims, Expr (*f)(Expr, Dims)) {
+  if (isFloat(x))
+    return f(x, dims);
+  return nn::cast(f(nn::cast(x, x.getBuilder().getF64Type()), dims), x.elementType());
+}
+Expr l2(Expr x, Dims dims) {
+  return inFloat(x, dims, [](Expr e, Dims d) { return nn::sqrt(sumSquare(e, d)); });
+}
+Expr logSum(Expr x, Dims dims) {
+  return inFloat(x, dims, [](Expr e, Dims d) { return nn::log(sumOf(e, d)); });
+}
+Expr logSumExp(Expr x, Dims dims) {
+  return inFloat(x, dims, [](Expr e, Dims d) -> Expr {
+    if (d.empty() || countReduced(e, d) == 0)
+      return nn::log(sumOf(nn::exp(e), d));
+    // Infinite maxima would give ∞ − ∞.
+    Expr top = nn::maximum(e, d);
+    top = nn::select(nn::isInf(top), top.like(0.0), top);
+    return nn::log(nn::sum(nn::exp(e - nn::unreduce(top, e.type(), d)), d)) + top;
+  });
+}
+
+template <Expr (*F)(Expr, Dims)>
+LogicalResult reduce(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<std::optional<Shape>> given = n.attrOrInput("axes", 1);
+  if (failed(given))
+    return failure();
+  bool all = !*given || (*given)->empty();
+  Shape list;
+  if (!all)
+    list = **given;
+  else if (!n.attr("noop_with_empty_axes", 0))
+    list = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  FailureOr<Shape> dims = n.axes(list, x.rank());
+  if (failed(dims))
+    return failure();
+  llvm::sort(*dims);
+  Expr y = F(x, *dims);
+  n.set(0, n.attr("keepdims", 1) ? keepDims(y, x.shape(), *dims) : y);
+  return success();
+}
+
+template <bool Largest>
+LogicalResult argExtremum(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", 0), x.rank());
+  if (failed(axis))
+    return failure();
+  bool last = n.attr("select_last_index", 0);
+  Expr y = Largest ? nn::argmax(x, *axis, n.builder.getI64Type(), last) : nn::argmin(x, *axis, n.builder.getI64Type(), last);
+  n.set(0, n.attr("keepdims", 1) ? unsqueeze(y, *axis) : y);
+  return success();
+}
+
+LogicalResult cumSum(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0);
+  std::optional<Shape> given = n.constantInts(1);
+  if (!given || given->size() != 1)
+    return n.refuse("the axis is computed from data; it must be known when compiling");
+  FailureOr<int64_t> axis = n.axis(given->front(), x.rank());
+  if (failed(axis))
+    return failure();
+  n.set(0, nn::cumsum(x, *axis, n.attr("exclusive", 0), n.attr("reverse", 0)));
+  return success();
+}
+
+/// Ranks each element by counting those before it in the order, then reads the k first: no sorting, differentiable in
+/// the values, at n² comparisons (which fuse).
+LogicalResult topK(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0);
+  std::optional<Shape> k = n.constantInts(1);
+  if (!k || k->size() != 1)
+    return n.refuse("k is computed from data; it must be known when compiling");
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", -1), x.rank());
+  if (failed(axis))
+    return failure();
+  int64_t count = x.dim(*axis), keep = k->front(), last = x.rank() - 1;
+  if (keep < 0 || keep > count)
+    return n.reject("k is " + Twine(keep) + " of " + Twine(count));
+  Shape toLast = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  std::swap(toLast[*axis], toLast[last]);
+  Expr rows = nn::transpose(x, toLast);
+  Shape outer(rows.shape().drop_back()), pairs = outer, picks = outer;
+  pairs.append({count, count});
+  picks.append({keep, count});
+  Shape keepRow = llvm::to_vector(llvm::seq<int64_t>(0, rows.rank() - 1)), keepColumn = keepRow;
+  keepRow.push_back(last);
+  keepColumn.push_back(last + 1);
+  Type i64 = n.builder.getI64Type();
+  auto position = [&](ArrayRef<int64_t> shape, int64_t dim) {
+    return nn::iota(n.builder, n.getLoc(), RankedTensorType::get(shape, i64), dim);
+  };
+  Expr mine = nn::broadcast(rows, pairs, keepRow), other = nn::broadcast(rows, pairs, keepColumn);
+  Expr beats = n.attr("largest", 1) ? nn::greater(other, mine) : nn::less(other, mine);
+  Expr earlier = nn::logicalAnd(nn::equal(other, mine), nn::less(position(pairs, last + 1), position(pairs, last)));
+  Expr rank = nn::sum(nn::cast(nn::logicalOr(beats, earlier), i64), {last + 1});
+  Expr hit = nn::equal(nn::broadcast(rank, picks, keepColumn), position(picks, last));
+  Expr index = nn::sum(nn::cast(hit, i64) * position(picks, last + 1), {last + 1});
+  n.set(0, nn::transpose(nn::gatherElements(rows, index, last), toLast));
+  n.set(1, nn::transpose(index, toLast));
+  return success();
+}
+
+} // namespace
+
+void lowtide::addReductionRules(RuleTable &t) {
+  t.add("ReduceSum", reduce<sumOf>);
+  t.add("ReduceMean", reduce<mean>);
+  t.add("ReduceMax", reduce<extremum<nn::maximum>>);
+  t.add("ReduceMin", reduce<extremum<nn::minimum>>);
+  t.add("ReduceProd", reduce<product>);
+  t.add("ReduceL1", reduce<l1>);
+  t.add("ReduceL2", reduce<l2>);
+  t.add("ReduceSumSquare", reduce<sumSquare>);
+  t.add("ReduceLogSum", reduce<logSum>);
+  t.add("ReduceLogSumExp", reduce<logSumExp>);
+  t.add("ArgMax", argExtremum<true>);
+  t.add("ArgMin", argExtremum<false>);
+  t.add("CumSum", cumSum);
+  t.add("TopK", topK);
+}

@@ -1,0 +1,185 @@
+//===- ShapeRules.cpp - shapes, ranges and other constants ----------------===//
+//
+// Rules whose results follow from shapes. With static shapes all of them are constants at once.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+namespace {
+
+LogicalResult shapeOf(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  auto bound = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + x.rank() : v, 0, x.rank()); };
+  int64_t start = bound(n.attr("start", 0)), end = bound(n.attr("end", x.rank()));
+  n.set(0, n.ints(start < end ? x.shape().slice(start, end - start) : ArrayRef<int64_t>()));
+  return success();
+}
+
+LogicalResult sizeOf(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  auto type = RankedTensorType::get({}, n.builder.getI64Type());
+  n.set(0, n.dense(DenseElementsAttr::get(type, int64_t(n.in(0).type().getNumElements()))));
+  return success();
+}
+
+LogicalResult constant(NodeView &n) {
+  OpBuilder &b = n.builder;
+  if (auto value = dyn_cast_or_null<DenseElementsAttr>(n.op.getNodeAttr("value"))) {
+    n.set(0, n.dense(value));
+    return success();
+  }
+  if (n.hasAttr("value_int")) {
+    n.set(0, n.dense(DenseElementsAttr::get(RankedTensorType::get({}, b.getI64Type()), n.attr("value_int", 0))));
+    return success();
+  }
+  if (n.hasAttr("value_float")) {
+    n.set(0, n.splat(b.getF32Type(), {}, n.attrFloat("value_float", 0.0)));
+    return success();
+  }
+  if (n.hasAttr("value_ints")) {
+    n.set(0, n.ints(n.attrInts("value_ints")));
+    return success();
+  }
+  if (auto list = dyn_cast_or_null<DenseF32ArrayAttr>(n.op.getNodeAttr("value_floats"))) {
+    auto type = RankedTensorType::get({int64_t(list.size())}, b.getF32Type());
+    n.set(0, n.dense(DenseElementsAttr::get(type, list.asArrayRef())));
+    return success();
+  }
+  return n.refuse("a constant of strings or in sparse form");
+}
+
+LogicalResult constantOfShape(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  std::optional<Shape> shape = n.constantInts(0);
+  if (!shape)
+    return n.refuse("the shape is computed from data; it must be known when compiling");
+  if (countOf(*shape) < 0)
+    return n.reject("the shape is out of range");
+  Type element = n.builder.getF32Type();
+  double value = 0.0;
+  if (auto given = dyn_cast_or_null<DenseElementsAttr>(n.op.getNodeAttr("value"))) {
+    if (given.getNumElements() != 1)
+      return n.reject("'value' must have one element");
+    element = given.getElementType();
+    if (isa<IntegerType>(element)) { // keeps 64-bit integers exact
+      n.set(0, n.dense(DenseElementsAttr::get(RankedTensorType::get(*shape, element), *given.getValues<APInt>().begin())));
+      return success();
+    }
+    value = floatsOf(given).front();
+  }
+  n.set(0, n.splat(element, *shape, value));
+  return success();
+}
+
+LogicalResult range(NodeView &n) {
+  if (failed(n.need(3)))
+    return failure();
+  for (unsigned i = 0; i < 3; ++i)
+    if (!n.constant(i) || n.constant(i).getNumElements() != 1)
+      return n.refuse("the bounds are computed from data; they must be known when compiling");
+  Type element = n.in(0).elementType();
+  int64_t count = 0;
+  if (isa<IntegerType>(element)) {
+    int64_t start = n.constantInts(0)->front(), limit = n.constantInts(1)->front(), delta = n.constantInts(2)->front();
+    if (delta == 0)
+      return n.reject("the step is zero");
+    __int128 span = __int128(limit) - start, step = delta;
+    span = delta > 0 ? span : -span;
+    step = delta > 0 ? step : -step;
+    count = span <= 0 ? 0 : int64_t((span + step - 1) / step);
+  } else {
+    double start = n.constantFloats(0)->front(), limit = n.constantFloats(1)->front(), delta = n.constantFloats(2)->front();
+    double steps = std::ceil((limit - start) / delta);
+    if (!(steps < 1e12))
+      return n.reject("the range is not finite");
+    count = steps > 0 ? int64_t(steps) : 0;
+  }
+  if (count > (int64_t(1) << 40))
+    return n.reject("the range has " + Twine(count) + " elements");
+  auto positions = RankedTensorType::get({count}, n.builder.getI64Type());
+  Expr i = nn::cast(nn::iota(n.builder, n.getLoc(), positions, 0), element);
+  auto spread = [&](unsigned operand) { return nn::broadcastTo(nn::reshape(n.in(operand), {}), {count}); };
+  n.set(0, i * spread(2) + spread(0));
+  return success();
+}
+
+LogicalResult eyeLike(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  if (x.rank() != 2)
+    return n.reject("a matrix is expected");
+  Type element = n.hasAttr("dtype") ? elementTypeOf(n.builder.getContext(), n.attr("dtype", 1)) : x.elementType();
+  if (!element)
+    return n.refuse("element type " + Twine(n.attr("dtype", 1)));
+  auto positions = RankedTensorType::get(x.shape(), n.builder.getI64Type());
+  Expr row = nn::iota(n.builder, n.getLoc(), positions, 0), column = nn::iota(n.builder, n.getLoc(), positions, 1);
+  n.set(0, nn::cast(nn::equal(column, row + double(n.attr("k", 0))), element));
+  return success();
+}
+
+/// The triangle above (or below) diagonal k; k may be data.
+LogicalResult trilu(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  if (x.rank() < 2)
+    return n.reject("at least two dimensions are expected");
+  Shape matrix{x.dim(-2), x.dim(-1)};
+  auto positions = RankedTensorType::get(matrix, n.builder.getI64Type());
+  Expr row = nn::iota(n.builder, n.getLoc(), positions, 0), column = nn::iota(n.builder, n.getLoc(), positions, 1);
+  Expr diagonal = row;
+  if (n.has(1))
+    diagonal = row + nn::broadcastTo(nn::reshape(n.in(1), {}), matrix);
+  Expr keep = n.attr("upper", 1) ? nn::greaterEqual(column, diagonal) : nn::lessEqual(column, diagonal);
+  n.set(0, nn::select(nn::broadcastTo(keep, x.shape()), x, x.like(0.0)));
+  return success();
+}
+
+/// Only of values known when compiling: the shape of the result is data.
+LogicalResult nonZero(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  DenseElementsAttr value = n.constant(0);
+  if (!value)
+    return n.refuse("the shape of the result depends on data");
+  SmallVector<double> elements = floatsOf(value);
+  ArrayRef<int64_t> shape = n.in(0).shape();
+  SmallVector<Shape> rows(shape.size());
+  int64_t count = 0;
+  for (auto [flat, element] : llvm::enumerate(elements)) {
+    if (element == 0.0)
+      continue;
+    ++count;
+    int64_t rest = flat;
+    for (size_t d = shape.size(); d-- > 0; rest /= shape[d])
+      rows[d].push_back(rest % shape[d]);
+  }
+  Shape all;
+  for (Shape &row : rows)
+    all.append(row);
+  n.set(0, nn::reshape(n.ints(all), {int64_t(shape.size()), count}));
+  return success();
+}
+
+} // namespace
+
+void lowtide::addShapeRules(RuleTable &t) {
+  t.add("Shape", shapeOf);
+  t.add("Size", sizeOf);
+  t.add("Constant", constant);
+  t.add("ConstantOfShape", constantOfShape);
+  t.add("Range", range);
+  t.add("EyeLike", eyeLike);
+  t.add("Trilu", trilu);
+  t.add("NonZero", nonZero);
+}

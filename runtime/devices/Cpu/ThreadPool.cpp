@@ -1,4 +1,4 @@
-//===- ThreadPool.cpp - threads that share numbered tasks, by a fixed rule ===//
+//===- ThreadPool.cpp - threads that share numbered tasks ------------------===//
 
 #include "runtime/devices/Cpu/ThreadPool.h"
 
@@ -48,31 +48,54 @@ ThreadPool::~ThreadPool() {
     worker.join();
 }
 
-void ThreadPool::share(unsigned thread) {
-  int64_t begin = tasks_ * thread / threads_, end = tasks_ * (thread + 1) / threads_;
-  if (begin < end)
-    range_(context_, begin, end, thread);
+/// Runs what is left of job `job`: first the thread's own stretch, then the others'.
+void ThreadPool::work(uint64_t job, unsigned thread) {
+  Call call = call_.load(std::memory_order_relaxed);
+  void *context = context_.load(std::memory_order_relaxed);
+  uint32_t done = 0;
+  for (unsigned i = 0; i < threads_; ++i) {
+    Stretch &stretch = stretches_[(thread + i) % threads_];
+    uint64_t next = stretch.next.load(std::memory_order_acquire);
+    while (next >> taskBits == job) {
+      uint64_t task = next & ((uint64_t(1) << taskBits) - 1);
+      if (task >= stretch.end.load(std::memory_order_relaxed))
+        break;
+      // Success proves that the job is not over, so that call and context are its own.
+      if (!stretch.next.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+        continue;
+      call(context, static_cast<int64_t>(task), thread);
+      ++done;
+      next = stretch.next.load(std::memory_order_acquire);
+    }
+  }
+  if (done && unfinished_.fetch_sub(done, std::memory_order_acq_rel) == done)
+    unfinished_.notify_one();
 }
 
-void ThreadPool::runShared(int64_t tasks, Range range, void *context) {
-  tasks_ = tasks, range_ = range, context_ = context;
-  running_.store(threads_ - 1, std::memory_order_relaxed);
+void ThreadPool::runShared(int64_t tasks, Call call, void *context) {
+  uint64_t job = (generation_.load(std::memory_order_relaxed) + 1) & ((1u << (64 - taskBits)) - 1);
+  call_.store(call, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  unfinished_.store(static_cast<uint32_t>(tasks), std::memory_order_relaxed);
+  for (unsigned thread = 0; thread < threads_; ++thread) {
+    auto begin = static_cast<uint64_t>(tasks * thread / threads_), end = static_cast<uint64_t>(tasks * (thread + 1) / threads_);
+    stretches_[thread].end.store(end, std::memory_order_relaxed);
+    stretches_[thread].next.store(job << taskBits | begin, std::memory_order_release);
+  }
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
-  share(0);
-  for (uint32_t left; (left = running_.load(std::memory_order_acquire)) != 0;)
-    awaitChange(running_, left);
+  work(job, 0);
+  for (uint32_t left; (left = unfinished_.load(std::memory_order_acquire)) != 0;)
+    awaitChange(unfinished_, left);
 }
 
 void ThreadPool::loop(unsigned thread) {
   for (uint32_t seen = 0;;) {
     awaitChange(generation_, seen);
-    ++seen; // jobs follow each other only after everybody has finished: none is missed
+    seen = generation_.load(std::memory_order_acquire);
     if (stop_)
       return;
-    share(thread);
-    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      running_.notify_one();
+    work(seen & ((1u << (64 - taskBits)) - 1), thread);
   }
 }
 

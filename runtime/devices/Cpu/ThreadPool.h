@@ -1,7 +1,8 @@
-//===- ThreadPool.h - threads that share numbered tasks, by a fixed rule ---===//
+//===- ThreadPool.h - threads that share numbered tasks --------------------===//
 //
-// Task i of n goes to thread ⌊i · threads / n⌋: neighbours stay together, nothing is claimed at run time. What a task computes
-// never depends on where it runs.
+// Tasks are fixed by the caller: what a task computes never depends on the thread that runs it, nor on their number. Each
+// thread starts with its own stretch of neighbouring tasks, the same in every run (so that caches stay warm from job to
+// job), and helps the others when it is done: a thread that the system has put aside holds nobody up.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_DEVICES_CPU_THREADPOOL_H
@@ -30,35 +31,41 @@ public:
   /// Calls work(task, thread) for every task in [0, tasks), and returns when all are done. Allocates nothing. One caller at a
   /// time; `work` must not throw.
   template <typename Work> void run(int64_t tasks, Work &&work) {
-    if (tasks <= 1 || threads_ == 1) {
+    if (tasks <= 1 || threads_ == 1 || tasks > INT32_MAX) {
       for (int64_t task = 0; task < tasks; ++task)
         work(task, 0u);
       return;
     }
-    auto call = [](void *context, int64_t begin, int64_t end, unsigned thread) {
-      for (int64_t task = begin; task < end; ++task)
-        (*static_cast<std::remove_reference_t<Work> *>(context))(task, thread);
+    auto call = [](void *context, int64_t task, unsigned thread) {
+      (*static_cast<std::remove_reference_t<Work> *>(context))(task, thread);
     };
     runShared(tasks, call, &work);
   }
 
 private:
-  using Range = void (*)(void *context, int64_t begin, int64_t end, unsigned thread);
+  using Call = void (*)(void *context, int64_t task, unsigned thread);
 
-  explicit ThreadPool(unsigned threads) : threads_(threads) {}
-  void runShared(int64_t tasks, Range range, void *context);
-  void share(unsigned thread);
+  /// A stretch of tasks. `next` holds the job's number above the next unclaimed task: a claim for a job that is over fails.
+  struct alignas(64) Stretch {
+    std::atomic<uint64_t> next = 0;
+    std::atomic<uint64_t> end = 0;
+  };
+  static constexpr unsigned taskBits = 40;
+
+  explicit ThreadPool(unsigned threads) : threads_(threads), stretches_(new Stretch[threads]) {}
+  void runShared(int64_t tasks, Call call, void *context);
+  void work(uint64_t job, unsigned thread);
   void loop(unsigned thread);
 
   unsigned threads_;
+  std::unique_ptr<Stretch[]> stretches_;
   std::vector<std::thread> workers_;
-  // One job at a time: written before `generation_` is raised, read after it was seen.
-  int64_t tasks_ = 0;
-  Range range_ = nullptr;
-  void *context_ = nullptr;
-  bool stop_ = false;
+  // The job. A thread that is late may read these while the next job is written; its claims then fail.
+  std::atomic<Call> call_ = nullptr;
+  std::atomic<void *> context_ = nullptr;
+  std::atomic<bool> stop_ = false;
   alignas(64) std::atomic<uint32_t> generation_ = 0;
-  alignas(64) std::atomic<uint32_t> running_ = 0;
+  alignas(64) std::atomic<uint32_t> unfinished_ = 0;
 };
 
 } // namespace lowtide::rt

@@ -360,7 +360,10 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
       continue;
     const FusionDomain &domain = nodes[node].domain;
     bool trailing = !domain.reduced.empty() && domain.reduced.back() == static_cast<int64_t>(domain.extents.size()) - 1;
-    groups.push_back({nodes[node].ops, domain.reduced.empty() ? "loop" : trailing ? "row" : "column"});
+    StringRef emitter = domain.reduced.empty() ? "loop" : trailing ? "row" : "column";
+    if (isa<ScatterInterface>(op))
+      emitter = "scatter";
+    groups.push_back({nodes[node].ops, emitter});
   }
   return groups;
 }

@@ -62,6 +62,11 @@ LaunchShape getStagedShape(nn::KernelOp kernel, const StagedDomain &domain);
 /// Fails, silently, when a reduction is needed in another row than its own. The function is unusable then.
 mlir::LogicalResult emitStaged(KernelContext &context, const StagedDomain &domain);
 
+/// The op of a kernel that is one scatter (constants aside), or null.
+ScatterInterface getScatter(nn::KernelOp kernel);
+LaunchShape getScatterShape(ScatterInterface op);
+void emitScatter(KernelContext &context, ScatterInterface op);
+
 /// Per result, the operand that it may overwrite element by element, or -1. In a staged kernel reductions may read such
 /// an operand too: they are finished before the results of their row are written.
 llvm::SmallVector<int> findInPlace(nn::KernelOp kernel, bool staged);

@@ -73,8 +73,12 @@ FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
   if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
     domain = StagedDomain::get(kernel);
 
+  ScatterInterface scatter = getScatter(kernel);
+
   auto emit = [&](ModuleOp target, StringRef name) -> FailureOr<func::FuncOp> {
-    launch = succeeded(domain) ? getStagedShape(kernel, *domain) : getLoopShape(kernel);
+    launch = scatter             ? getScatterShape(scatter)
+             : succeeded(domain) ? getStagedShape(kernel, *domain)
+                                 : getLoopShape(kernel);
     info.inPlace = findInPlace(kernel, succeeded(domain));
     SmallVector<bool> mayAlias(numPointers, false);
     for (auto [result, operand] : llvm::enumerate(info.inPlace))
@@ -85,7 +89,9 @@ FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
     for (auto [i, argument] : llvm::enumerate(kernel.getBlock()->getArguments()))
       evaluator.bindArray(argument, function.getPointer(i));
     KernelContext context{kernel, function, evaluator};
-    if (succeeded(domain)) {
+    if (scatter) {
+      emitScatter(context, scatter);
+    } else if (succeeded(domain)) {
       if (failed(emitStaged(context, *domain)))
         return failure();
     } else {

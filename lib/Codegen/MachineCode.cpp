@@ -7,6 +7,7 @@
 
 #include "MachineCode.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -46,7 +47,16 @@ static LogicalResult lower(ModuleOp module) {
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
-  return pm.run(module);
+  if (failed(pm.run(module)))
+    return failure();
+  // Branches keep a loop's annotation as a mere attribute; translation reads the property.
+  module.walk([](LLVM::BrOp branch) {
+    if (auto annotation = branch->getAttrOfType<LLVM::LoopAnnotationAttr>("llvm.loop_annotation")) {
+      branch.setLoopAnnotationAttr(annotation);
+      branch->removeAttr("llvm.loop_annotation");
+    }
+  });
+  return success();
 }
 
 static std::unique_ptr<llvm::TargetMachine> createTargetMachine(ModuleOp module, const CodegenOptions &options) {

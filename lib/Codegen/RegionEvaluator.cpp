@@ -163,6 +163,11 @@ Value RegionEvaluator::compute(Value tensor, ValueRange index) {
   return cast<ElementInterface>(op).emitElement(puller, cast<OpResult>(tensor).getResultNumber(), index);
 }
 
+void RegionEvaluator::withOperands(Operation *op, function_ref<void(ElementBuilder &)> body) {
+  OperandPuller puller(*this, op);
+  body(puller);
+}
+
 void RegionEvaluator::bind(Value tensor, Source source) {
   if (source)
     sources[tensor] = std::move(source);

@@ -34,6 +34,9 @@ public:
   void bindArray(mlir::Value tensor, mlir::Value pointer);
   bool isBound(mlir::Value tensor) const { return sources.count(tensor); }
 
+  /// Calls `body` with a builder whose operands are those of `op`.
+  void withOperands(mlir::Operation *op, llvm::function_ref<void(ElementBuilder &)> body);
+
   /// Whether two indices are equal whenever they are executed, as far as their structure tells.
   bool isSameIndex(mlir::ValueRange a, mlir::ValueRange b);
 

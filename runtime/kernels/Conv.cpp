@@ -9,8 +9,11 @@
 // each such class (`Residue`) is a dense product of its own, so no zeros are multiplied. Its left side, the transposed
 // filter, is packed into the workspace first.
 //
+// Where rows of pixels fill vectors, the right side is not gathered but read from padded tiles (DirectConv.h).
+//
 //===----------------------------------------------------------------------===//
 
+#include "runtime/kernels/DirectConv.h"
 #include "runtime/kernels/Gather.h"
 #include "runtime/kernels/PreparedCall.h"
 
@@ -69,11 +72,20 @@ public:
         for (int64_t x = 0; x < f[2]; ++x)
           gather_.taps.push_back({z * shape.dilation[0] - shape.padBegin[0], y * shape.dilation[1] - shape.padBegin[1],
                                   x * shape.dilation[2] - shape.padBegin[2]});
+    int64_t pixels = gather_.pixels(), depth = shape.channels * gather_.tapCount();
+    direct_ = DirectConv<T>::create(
+        gather_, shape.batch, shape.groups, shape.channels, shape.outChannels,
+        {filter_, shape.outChannels * depth, depth, false},
+        {output_, shape.groups * shape.outChannels * pixels, shape.outChannels * pixels, pixels, shape.output[2], 1, bias_});
   }
 
-  int64_t tasks(int) const override { return shape_.groups * cut_.rowBlocks * cut_.columnBlocks; }
+  int64_t tasks(int) const override {
+    return direct_ ? direct_->tasks() : shape_.groups * cut_.rowBlocks * cut_.columnBlocks;
+  }
 
   void run(int, int64_t task) const noexcept override {
+    if (direct_)
+      return direct_->run(task);
     int64_t rowBlock = task % cut_.rowBlocks, columnBlock = task / cut_.rowBlocks % cut_.columnBlocks;
     int64_t group = task / (cut_.rowBlocks * cut_.columnBlocks);
     int64_t pixels = gather_.pixels(), total = shape_.batch * pixels, depth = shape_.channels * gather_.tapCount();
@@ -121,6 +133,7 @@ private:
   ConvShape shape_;
   ConvCut cut_;
   Gather<T> gather_;
+  std::optional<DirectConv<T>> direct_;
   const T *filter_, *bias_;
   T *output_;
 };
@@ -142,16 +155,21 @@ public:
           addResidue(phase);
   }
 
-  int phases() const override { return 2; }
+  /// First the packing, then one phase per residue: they differ in work.
+  int phases() const override { return 1 + static_cast<int>(residues_.size()); }
   int64_t tasks(int phase) const override {
-    return phase == 0 ? shape_.groups * tiles_ : shape_.groups * cut_.columnBlocks;
+    if (phase == 0)
+      return shape_.groups * tiles_;
+    const Residue &residue = residues_[static_cast<size_t>(phase - 1)];
+    return residue.direct ? residue.direct->tasks() : shape_.groups * cut_.columnBlocks;
   }
   void run(int phase, int64_t task) const noexcept override {
     if (phase == 0)
       return pack(task / tiles_, task % tiles_);
-    int64_t block = task % cut_.columnBlocks, group = task / cut_.columnBlocks;
-    for (const Residue &residue : residues_)
-      multiply(residue, group, block);
+    const Residue &residue = residues_[static_cast<size_t>(phase - 1)];
+    if (residue.direct)
+      return residue.direct->run(task);
+    multiply(residue, task / cut_.columnBlocks, task % cut_.columnBlocks);
   }
 
 private:
@@ -161,6 +179,7 @@ private:
     std::vector<int64_t> taps; ///< positions in the filter
     Gather<T> gather;
     int64_t packedOffset; ///< elements in front of it, per tile row of six and output channel
+    std::optional<DirectConv<T>> direct;
   };
 
   static int64_t largestGrid(const ConvShape &shape) {
@@ -202,6 +221,14 @@ private:
         }
     residue.packedOffset = packedTaps_;
     packedTaps_ += static_cast<int64_t>(residue.taps.size());
+    int64_t volume = ConvShape::volume(shape_.filter), pixels = ConvShape::volume(shape_.input);
+    int64_t tileElements = tileRows * shape_.outChannels * volume;
+    const Dims &in = shape_.input;
+    ConvLeft<T> left{packed_ + residue.packedOffset * shape_.outChannels * tileRows, tiles_ * tileElements, tileElements, true};
+    ConvResult<T> result{inputGrad_ + (phase[0] * in[1] + phase[1]) * in[2] + phase[2],
+                         shape_.groups * shape_.channels * pixels, shape_.channels * pixels, pixels,
+                         shape_.stride[1] * in[2], shape_.stride[2], nullptr};
+    residue.direct = DirectConv<T>::create(gather, shape_.batch, shape_.groups, shape_.outChannels, shape_.channels, left, result);
     residues_.push_back(std::move(residue));
   }
 

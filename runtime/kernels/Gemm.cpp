@@ -58,7 +58,7 @@ private:
     } else {
       rows_ = balanced(shape_.m, 192, tileRows);
       auto count = [&] { return batch_ * ceilDiv(shape_.m, rows_) * ceilDiv(shape_.n, columns_); };
-      while (count() < 8 && std::min(rows_, shape_.m) * columns_ * shape_.k > taskWork) {
+      while (count() < 16 && std::min(rows_, shape_.m) * columns_ * shape_.k > taskWork) {
         if (rows_ >= columns_ && rows_ > tileRows)
           rows_ = balanced(rows_, ceilDiv(rows_, 2), tileRows);
         else if (columns_ > panel<T>)

@@ -25,12 +25,10 @@ struct TensorFacts {
 std::vector<TensorFacts> collectTensorFacts(const OnnxFile &file);
 
 /// Whether all elements are equal; nullopt where the data cannot be read.
-std::optional<bool> isConstantValued(const OnnxFile &file,
-                                     const ::onnx::TensorProto &tensor);
+std::optional<bool> isConstantValued(const OnnxFile &file, const ::onnx::TensorProto &tensor);
 
 /// An info about `facts` with no uses yet.
-InitializerInfo makeInfo(const TensorFacts &facts, std::string name,
-                         InitializerRole role, Certainty certainty,
+InitializerInfo makeInfo(const TensorFacts &facts, std::string name, InitializerRole role, Certainty certainty,
                          const llvm::Twine &reason);
 
 /// What a module calls the tensor that an operator reads as operand `operand`:
@@ -40,28 +38,21 @@ llvm::StringRef operandLeaf(const ::onnx::NodeProto &node, int operand);
 bool isRunningStatistic(const InitializerUse &use);
 
 /// For files whose exporter wrote down the program's signature.
-llvm::LogicalResult classifyBySignature(OnnxFile &file,
-                                        const Signature &signature,
-                                        llvm::ArrayRef<TensorFacts> facts,
-                                        const ImportOptions &options,
-                                        std::vector<InitializerInfo> &infos);
+llvm::LogicalResult classifyBySignature(OnnxFile &file, const Signature &signature, llvm::ArrayRef<TensorFacts> facts,
+                                        const ImportOptions &options, std::vector<InitializerInfo> &infos);
 
 /// For all other files: names and the operators that read.
-void classifyByName(OnnxFile &file, llvm::ArrayRef<TensorFacts> facts,
-                    std::vector<InitializerInfo> &infos);
+void classifyByName(OnnxFile &file, llvm::ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos);
 
 /// Fills in how `info`, which holds (part of) parameter `target` in another
 /// form, relates to it.
-void describeFold(const TensorFacts &facts, const Signature &signature,
-                  InitializerInfo &info);
+void describeFold(const TensorFacts &facts, const Signature &signature, InitializerInfo &info);
 /// Why training a folded tensor would differ from training the parameter; empty
 /// if it does not.
-std::string findFoldFault(const OnnxFile &file, const TensorFacts &facts,
-                          const Signature &signature);
+std::string findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature);
 
 /// Applies `--params`, `--frozen`, `--rename`.
-llvm::LogicalResult applyOverrides(OnnxFile &file, const ImportOptions &options,
-                                   std::vector<InitializerInfo> &infos);
+llvm::LogicalResult applyOverrides(OnnxFile &file, const ImportOptions &options, std::vector<InitializerInfo> &infos);
 
 } // namespace lowtide
 

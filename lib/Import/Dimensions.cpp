@@ -99,18 +99,19 @@ void DimBinding::applyBatch(int64_t batch) {
   if (batch < 1)
     return usageError("--batch must be at least 1, got " + Twine(batch));
   std::string symbol;
+  const ValueInfoProto *fixed = nullptr;
+  bool nameless = false, fits = false;
   for (const ValueInfoProto *input : getInputs()) {
     const auto &shape = input->type().tensor_type().shape();
     if (shape.dim_size() == 0)
       continue;
     const auto &dim = shape.dim(0);
     if (dim.has_dim_value()) {
-      if (dim.dim_value() != batch)
-        return usageError("--batch=" + Twine(batch) + ": input " + quoteName(input->name()) +
-                              " has a fixed first dimension of " + Twine(dim.dim_value()),
-                          "export the model with a dynamic batch, or use its own");
+      fixed = input;
+      fits |= dim.dim_value() == batch;
       continue;
     }
+    nameless |= dim.dim_param().empty();
     if (!symbol.empty() && !dim.dim_param().empty() && symbol != dim.dim_param())
       return usageError("--batch: the inputs begin with different symbols, " + quoteName(symbol) + " and " +
                             quoteName(dim.dim_param()),
@@ -118,6 +119,12 @@ void DimBinding::applyBatch(int64_t batch) {
     if (!dim.dim_param().empty())
       symbol = dim.dim_param();
   }
+  // A batch that the exporter fixed can only be confirmed.
+  if (fixed && symbol.empty() && !nameless && !fits)
+    return usageError("--batch=" + Twine(batch) + ": input " + quoteName(fixed->name()) +
+                          " has a fixed first dimension of " +
+                          Twine(fixed->type().tensor_type().shape().dim(0).dim_value()),
+                      "export the model with a dynamic batch, or use its own");
   batchSize = batch;
   if (!symbol.empty())
     bind(symbol, batch, "--batch");

@@ -24,12 +24,10 @@ public:
   /// Symbols and inputs that are still without a size, each with what to type.
   std::vector<std::string> findUnbound() const;
   /// Static shape of graph input `value`; nullopt when something is unbound.
-  std::optional<llvm::SmallVector<int64_t>>
-  getInputShape(const ::onnx::ValueInfoProto &value) const;
+  std::optional<llvm::SmallVector<int64_t>> getInputShape(const ::onnx::ValueInfoProto &value) const;
   /// The ranked type that the file states for a value, symbols replaced; null
   /// unless static and supported.
-  mlir::RankedTensorType
-  getStatedType(const ::onnx::ValueInfoProto &value) const;
+  mlir::RankedTensorType getStatedType(const ::onnx::ValueInfoProto &value) const;
 
 private:
   void applyShapes(const ImportOptions &options);

@@ -30,15 +30,12 @@ struct ExternalRange {
 
 /// Reads and checks the `external_data` entries of `tensor`; no file is
 /// touched. Errors go to `report`.
-std::optional<ExternalRange>
-parseExternalRange(const ::onnx::TensorProto &tensor, Report &report);
+std::optional<ExternalRange> parseExternalRange(const ::onnx::TensorProto &tensor, Report &report);
 
 /// Streams `bytes` bytes at `range` from the file beside `modelPath`. Refuses
 /// whatever is not a plain file with one link inside the model's folder.
-llvm::LogicalResult
-streamExternal(llvm::StringRef modelPath, llvm::StringRef tensor,
-               const ExternalRange &range, uint64_t bytes, Report &report,
-               llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
+llvm::LogicalResult streamExternal(llvm::StringRef modelPath, llvm::StringRef tensor, const ExternalRange &range,
+                                   uint64_t bytes, Report &report, llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
 
 } // namespace lowtide
 

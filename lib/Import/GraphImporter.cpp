@@ -48,14 +48,17 @@ Location GraphImporter::locate(const NodeProto &node) {
   return NameLoc::get(StringAttr::get(context, *module), own);
 }
 
-void GraphImporter::noteTypes(const GraphProto &graph) {
+SmallVector<StringRef> GraphImporter::noteTypes(const GraphProto &graph) {
+  SmallVector<StringRef> noted;
   auto note = [&](const auto &values) {
     for (const ::onnx::ValueInfoProto &value : values)
       if (RankedTensorType type = dims.getStatedType(value))
-        statedTypes[value.name()] = type;
+        if (statedTypes.try_emplace(value.name(), type).second)
+          noted.push_back(value.name());
   };
   note(graph.value_info());
   note(graph.output());
+  return noted;
 }
 
 Type GraphImporter::typeOf(StringRef name) {
@@ -294,7 +297,7 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
 
 LogicalResult GraphImporter::importSubgraph(const GraphProto &graph, Region &region) {
   OpBuilder::InsertionGuard guard(builder);
-  noteTypes(graph);
+  SmallVector<StringRef> noted = noteTypes(graph);
   scopes.emplace_back();
   SmallVector<Type> types;
   SmallVector<Location> locations;
@@ -313,6 +316,9 @@ LogicalResult GraphImporter::importSubgraph(const GraphProto &graph, Region &reg
     values.push_back(lookup(output.name()));
   onnx::YieldOp::create(builder, locate(graph.name()), values);
   scopes.pop_back();
+  // Another subgraph may use the same names for other values.
+  for (StringRef name : noted)
+    statedTypes.erase(name);
   return success();
 }
 

@@ -14,8 +14,7 @@ namespace lowtide {
 /// Turns a checked model into a `func.func`. Knows no operator.
 class GraphImporter {
 public:
-  GraphImporter(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos,
-                const DimBinding &dims);
+  GraphImporter(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos, const DimBinding &dims);
 
   mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> run();
 
@@ -26,8 +25,7 @@ private:
   mlir::LogicalResult importNodes(const ::onnx::GraphProto &graph);
   mlir::LogicalResult importNode(const ::onnx::NodeProto &node);
   mlir::LogicalResult importConstant(const ::onnx::NodeProto &node);
-  mlir::LogicalResult importSubgraph(const ::onnx::GraphProto &graph,
-                                     mlir::Region &region);
+  mlir::LogicalResult importSubgraph(const ::onnx::GraphProto &graph, mlir::Region &region);
   mlir::LogicalResult importLocalInitializers(const ::onnx::GraphProto &graph);
   mlir::LogicalResult importSmallInitializers();
   void importView(size_t index);
@@ -36,15 +34,13 @@ private:
   /// The value that operand `index` of `node` reads.
   mlir::Value resolve(const ::onnx::NodeProto &node, int index);
   mlir::Value lookup(llvm::StringRef name);
-  void define(llvm::StringRef name, mlir::Value value) {
-    scopes.back()[name] = value;
-  }
-  void noteTypes(const ::onnx::GraphProto &graph);
+  void define(llvm::StringRef name, mlir::Value value) { scopes.back()[name] = value; }
+  /// Remembers the types that the file states; returns the names that are new.
+  llvm::SmallVector<llvm::StringRef> noteTypes(const ::onnx::GraphProto &graph);
   mlir::Type typeOf(llvm::StringRef name);
   mlir::Location locate(const ::onnx::NodeProto &node);
   mlir::Location locate(llvm::StringRef name);
-  mlir::LogicalResult unsupported(llvm::StringRef where,
-                                  const llvm::Twine &message);
+  mlir::LogicalResult unsupported(llvm::StringRef where, const llvm::Twine &message);
 
   OnnxFile &file;
   llvm::ArrayRef<InitializerInfo> infos;

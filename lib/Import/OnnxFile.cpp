@@ -99,6 +99,7 @@ LogicalResult OnnxFile::prepare() {
                                              "differentiated here");
   if (failed(inlineFunctions()) || failed(upgrade()))
     return failure();
+  liftConstants();
   for (const TensorProto &tensor : model->graph().initializer())
     initializers[tensor.name()] = &tensor;
   return success();
@@ -119,6 +120,30 @@ LogicalResult OnnxFile::inlineFunctions() {
     return failure();
   }
   return checkWellFormed(*model, limits, *report);
+}
+
+/// Large `Constant` nodes become initializers: data stay out of the IR, and some exporters keep weights this way.
+void OnnxFile::liftConstants() {
+  ::onnx::GraphProto &graph = *model->mutable_graph();
+  auto isLarge = [&](const ::onnx::NodeProto &node) {
+    if (node.op_type() != "Constant" || !node.domain().empty() || node.attribute_size() != 1 ||
+        node.output_size() != 1 || node.output(0).empty() || node.attribute(0).name() != "value")
+      return false;
+    const TensorProto &tensor = node.attribute(0).t();
+    std::optional<int64_t> elements = checkedElements({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())});
+    return elements && *elements > (isFloatType(tensor.data_type()) ? limits.constantFloats : limits.constantIntegers);
+  };
+  int kept = 0;
+  for (int i = 0, e = graph.node_size(); i != e; ++i) {
+    if (isLarge(graph.node(i))) {
+      TensorProto &tensor = *graph.add_initializer();
+      tensor.Swap(graph.mutable_node(i)->mutable_attribute(0)->mutable_t());
+      tensor.set_name(graph.node(i).output(0));
+      continue;
+    }
+    graph.mutable_node()->SwapElements(kept++, i);
+  }
+  graph.mutable_node()->DeleteSubrange(kept, graph.node_size() - kept);
 }
 
 /// Metadata of nodes and values, keyed by the values' names, which the version

@@ -102,13 +102,39 @@ static InitializerInfo classify(const TensorFacts &facts) {
   return info(InitializerRole::Parameter, Certainty::Assumed, "is of a float type, and nothing speaks against it");
 }
 
+/// The old exporter merges tensors of equal value, too: what was `b.weight` becomes `Identity(a.weight)`, named
+/// `b.weight`. Takes such uses out of `fact`; the rest is the tensor's own.
+static std::vector<InitializerInfo> takeMergedApart(OnnxFile &file, TensorFacts &fact) {
+  std::vector<InitializerInfo> merged;
+  SmallVector<InitializerUse> own;
+  for (const InitializerUse &use : fact.uses) {
+    StringRef name;
+    if (use.node->op_type() == "Identity" && use.node->output_size() == 1)
+      name = use.node->output(0);
+    bool isName = name.contains('.') && !isInventedName(name) && leafOf(name) == leafOf(fact.tensor->name());
+    if (!isName || !isConstantValued(file, *fact.tensor).value_or(fact.tensor->dims_size() < 2)) {
+      own.push_back(use);
+      continue;
+    }
+    merged.push_back(makeInfo(fact, name.str(), InitializerRole::Parameter, Certainty::Inferred,
+                              "merged by the exporter with " + fact.tensor->name() + ", its name is kept by a copy"));
+    merged.back().uses.push_back(use);
+  }
+  fact.uses = own;
+  return merged;
+}
+
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   std::string folded, convolutions;
   for (const TensorFacts &fact : facts) {
     if (!fact.isUsed())
       continue;
     InitializerInfo info = classify(fact);
-    info.uses.assign(fact.uses.begin(), fact.uses.end());
+    std::vector<InitializerInfo> merged;
+    TensorFacts rest = fact;
+    if (info.role == InitializerRole::Parameter)
+      merged = takeMergedApart(file, rest);
+    info.uses.assign(rest.uses.begin(), rest.uses.end());
     if (info.role == InitializerRole::Parameter && info.name != info.tensor && folded.empty())
       folded = info.tensor;
     // The old exporter's inference mode merges batch norms into convolutions
@@ -116,7 +142,9 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
     if (info.role == InitializerRole::Parameter && StringRef(info.tensor).starts_with("onnx::Conv_") &&
         operandLeaf(*fact.uses.front().node, fact.uses.front().operand) == "weight")
       convolutions += (convolutions.empty() ? "" : ", ") + info.name;
-    infos.push_back(std::move(info));
+    if (rest.isUsed())
+      infos.push_back(std::move(info));
+    infos.insert(infos.end(), merged.begin(), merged.end());
   }
   if (!convolutions.empty())
     file.getReport().warningAt(folded,

@@ -51,6 +51,9 @@ private:
   void findTies();
   void reportFoldedBatchNorms();
   LogicalResult checkClaims();
+  /// Whether all elements are equal; nullopt where the data cannot be read.
+  std::optional<bool> isUniform(const TensorFacts &fact);
+  void indexUses();
 
   OnnxFile &file;
   const Signature &signature;
@@ -60,6 +63,10 @@ private:
   /// Entries that no initializer carries by name or was folded from.
   SmallVector<Entry> missing;
   llvm::DenseSet<Entry> isMissing, claimed;
+  llvm::StringMap<SmallVector<Entry>> missingByModule;
+  llvm::DenseMap<const ::onnx::TensorProto *, std::optional<bool>> uniform;
+  /// Parameters by the modules that read them, and by the parents of their own modules.
+  llvm::StringMap<SmallVector<size_t>> readIn, below;
   /// Modules whose batch norm the exporter folded away.
   llvm::StringSet<> foldedNorms;
 };
@@ -75,8 +82,16 @@ void SignatureClassifier::findMissing() {
   for (const SignatureEntry &entry : signature.getEntries())
     if (!present.contains(entry.target)) {
       missing.push_back(&entry);
+      missingByModule[moduleOf(entry.target)].push_back(&entry);
       isMissing.insert(&entry);
     }
+}
+
+std::optional<bool> SignatureClassifier::isUniform(const TensorFacts &fact) {
+  auto [at, isNew] = uniform.try_emplace(fact.tensor);
+  if (isNew)
+    at->second = isConstantValued(file, *fact.tensor);
+  return at->second;
 }
 
 SignatureClassifier::Entry SignatureClassifier::findOwnClaim(const TensorFacts &fact) const {
@@ -125,9 +140,8 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   if (candidates.empty() && !ownIsThere && module) {
     ownIsThere = own && *module == moduleOf(own->target);
     if (operands.empty())
-      for (Entry entry : missing)
-        if (moduleOf(entry->target) == *module)
-          consider(entry);
+      for (Entry entry : missingByModule.lookup(*module))
+        consider(entry);
   }
   // The tensor's own entry is read, unless the operand is known to be another:
   // batch norm reads `weight` and, of equal value, `running_var`.
@@ -140,7 +154,7 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   // Values that differ cannot be equal by accident: such a tensor is shared on
   // purpose. Where no data are at hand, matrices are taken to differ: they are
   // drawn at random, vectors start as ones or zeros.
-  if (!isConstantValued(file, *fact.tensor).value_or(fact.tensor->dims_size() < 2))
+  if (!isUniform(fact).value_or(fact.tensor->dims_size() < 2))
     return own;
   // A tensor of one element without a claim is a number of the graph.
   if (!own && fact.getNumElements() == 1)
@@ -270,27 +284,34 @@ LogicalResult SignatureClassifier::classify(const TensorFacts &fact) {
   return success();
 }
 
-/// The parameter that unclaimed `entry` is another name of; null if it seems
-/// unused.
-InitializerInfo *SignatureClassifier::findTie(Entry entry) {
-  StringRef module = moduleOf(entry->target), leaf = leafOf(entry->target);
-  SmallVector<InitializerInfo *> usedThere, below;
-  for (InitializerInfo &info : infos) {
-    if (info.role != InitializerRole::Parameter || !signature.findTarget(info.name) || leafOf(info.name) != leaf)
+void SignatureClassifier::indexUses() {
+  for (auto [i, info] : llvm::enumerate(infos)) {
+    if (info.role != InitializerRole::Parameter || !signature.findTarget(info.name))
       continue;
-    // A use in the entry's own module: `wte` reads what `lm_head` owns.
-    bool readHere = llvm::any_of(info.uses, [&](const InitializerUse &use) {
-      return findModulePath(*use.node) == std::optional<std::string>(module.str());
-    });
-    if (readHere && moduleOf(info.name) != module)
-      usedThere.push_back(&info);
-    // A child's parameter: `cls.bias` is `cls.decoder.bias`.
-    if (moduleOf(moduleOf(info.name)) == module && !module.empty())
-      below.push_back(&info);
+    StringRef own = moduleOf(info.name);
+    if (StringRef parent = moduleOf(own); !parent.empty())
+      below[parent].push_back(i);
+    llvm::StringSet<> modules;
+    for (const InitializerUse &use : info.uses)
+      if (auto module = findModulePath(*use.node); module && *module != own && modules.insert(*module).second)
+        readIn[*module].push_back(i);
   }
-  if (usedThere.size() == 1)
-    return usedThere.front();
-  return usedThere.empty() && below.size() == 1 ? below.front() : nullptr;
+}
+
+/// The parameter that unclaimed `entry` is another name of; null if it seems unused.
+InitializerInfo *SignatureClassifier::findTie(Entry entry) {
+  StringRef module = moduleOf(entry->target);
+  // A use in the entry's own module: `wte` reads what `lm_head` owns. Failing that, a child's parameter: `cls.bias` is
+  // `cls.decoder.bias`.
+  for (const auto *index : {&readIn, &below}) {
+    SmallVector<size_t> fitting;
+    for (size_t i : index->lookup(module))
+      if (leafOf(infos[i].name) == leafOf(entry->target))
+        fitting.push_back(i);
+    if (!fitting.empty())
+      return fitting.size() == 1 ? &infos[fitting.front()] : nullptr;
+  }
+  return nullptr;
 }
 
 /// Names of the signature that no use claims are other names of tensors.
@@ -384,6 +405,7 @@ LogicalResult SignatureClassifier::run() {
     if (fact.isUsed() && failed(classify(fact)))
       return failure();
   reportFoldedBatchNorms();
+  indexUses();
   findTies();
   return checkClaims();
 }

@@ -55,9 +55,7 @@ std::string findSizeMismatch(const ::onnx::TensorProto &tensor);
 std::string embeddedBytes(const ::onnx::TensorProto &tensor);
 
 /// `dense` elements of `bytes`.
-mlir::DenseElementsAttr buildElements(llvm::ArrayRef<int64_t> dims,
-                                      int32_t onnxType,
-                                      llvm::ArrayRef<char> bytes,
+mlir::DenseElementsAttr buildElements(llvm::ArrayRef<int64_t> dims, int32_t onnxType, llvm::ArrayRef<char> bytes,
                                       mlir::MLIRContext *context);
 
 } // namespace lowtide

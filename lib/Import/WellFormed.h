@@ -20,17 +20,14 @@ namespace lowtide {
 
 /// Versions, names, order, arity, sizes and attributes of the whole model;
 /// every error is reported.
-llvm::LogicalResult checkWellFormed(const ::onnx::ModelProto &model,
-                                    const ImportLimits &limits, Report &report);
+llvm::LogicalResult checkWellFormed(const ::onnx::ModelProto &model, const ImportLimits &limits, Report &report);
 
 /// Local functions: distinct, no recursion, and bounded in what they expand to.
-llvm::LogicalResult checkFunctions(const ::onnx::ModelProto &model,
-                                   const ImportLimits &limits, Report &report);
+llvm::LogicalResult checkFunctions(const ::onnx::ModelProto &model, const ImportLimits &limits, Report &report);
 
 /// One tensor: dimensions, type, size, external data entries.
-llvm::LogicalResult checkTensor(const ::onnx::TensorProto &tensor,
-                                llvm::StringRef where,
-                                const ImportLimits &limits, Report &report);
+llvm::LogicalResult checkTensor(const ::onnx::TensorProto &tensor, llvm::StringRef where, const ImportLimits &limits,
+                                Report &report);
 
 /// Nodes of a graph with those of its subgraphs; stops counting at `stop`.
 uint64_t countNodes(const ::onnx::GraphProto &graph, uint64_t stop);

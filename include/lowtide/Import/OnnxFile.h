@@ -80,6 +80,7 @@ private:
   llvm::LogicalResult prepare();
   llvm::LogicalResult inlineFunctions();
   llvm::LogicalResult upgrade();
+  void liftConstants();
   llvm::LogicalResult streamTensor(const ::onnx::TensorProto &tensor, Report &report,
                                    llvm::function_ref<void(llvm::ArrayRef<char>)> sink) const;
 

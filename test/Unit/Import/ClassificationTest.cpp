@@ -312,6 +312,40 @@ TEST(Classification, NamesDecideWithoutNotes) {
   EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("rope.inv_freq", "eps", "shape", "low"));
 }
 
+TEST(Classification, CopiesThatKeepANameAreTakenApart) {
+  for (bool uniform : {true, false}) {
+    ModelProto model = parseModel(std::string(R"(
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (float[2,2] x) => (float[2,2] y) <float[2] "a.bias" = {0, )") +
+                                  (uniform ? "0" : "1") + R"(}> {
+        "b.bias" = Identity("a.bias")
+        h = Add(x, "a.bias")
+        y = Add(h, "b.bias")
+      })");
+    Classified result = classify(model);
+    if (uniform)
+      EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("a.bias", "b.bias"));
+    else
+      EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("a.bias"));
+  }
+}
+
+TEST(Classification, LargeConstantNodesStayOutOfTheIR) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,20] x) => (float[2,20] y) {
+      mask = Constant<value = float[20] {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}> ()
+      two = Constant<value = float {2.0}> ()
+      h = Add(x, mask)
+      y = Mul(h, two)
+    })");
+  model.mutable_graph()->mutable_node(0)->set_output(0, "/Constant_output_0");
+  model.mutable_graph()->mutable_node(2)->set_input(1, "/Constant_output_0");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("/Constant_output_0"));
+  EXPECT_FALSE(result.infos[0].inIR);
+}
+
 TEST(Classification, NumberedWeightsAreNamedAfterTheirModule) {
   ModelProto model = parseModel(R"(
     <ir_version: 8, opset_import: ["" : 17]>

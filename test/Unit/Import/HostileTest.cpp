@@ -7,6 +7,8 @@
 
 #include "TestModel.h"
 
+#include "mlir/Parser/Parser.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -345,4 +347,36 @@ TEST(HostileBytes, ControlCharactersAreEscaped) {
   ModelProto model = makeLinear();
   model.mutable_graph()->mutable_node(0)->set_input(0, "evil\x1b[31m");
   EXPECT_THAT(importModel(model).messages, testing::HasSubstr("evil\\x1B[31m"));
+}
+
+/// What the importer prints, the parser reads.
+TEST(ImportedText, RoundTrips) {
+  for (const char *text : {R"(<ir_version: 10, opset_import: ["" : 20]>
+           g (bool c, float[2] x) => (float[2] y) <float[2] w = {1, -2}, int64[2] s = {1, 2}, bool[2] m = {1, 0}> {
+             k = Constant<value_floats = [1.5, nan]> ()
+             a = Clip(x, , k)
+             h = Where(m, a, w)
+             y = If (c) <then_branch = t () => (float[2] p) { p = Relu(h) }, else_branch = e () => (float[2] q) { q = Identity(x) }>
+           })",
+                           R"(<ir_version: 10, opset_import: ["" : 20]>
+           g (float[2,n] x) => (float[2,n] y) { y = Softmax<axis = -1> (x) })"}) {
+    RecordingContext recording;
+    OnnxFile file(recording.context, "model.onnx");
+    ImportOptions options;
+    if (std::string(text).find("2,n") != std::string::npos)
+      options.dims["n"] = 3;
+    ASSERT_TRUE(mlir::succeeded(file.loadText(text))) << recording.messages;
+    auto module = importOnnx(file, options);
+    ASSERT_TRUE(mlir::succeeded(module)) << recording.messages;
+    auto print = [](mlir::ModuleOp op) {
+      std::string printed;
+      llvm::raw_string_ostream os(printed);
+      op.print(os, mlir::OpPrintingFlags().enableDebugInfo());
+      return printed;
+    };
+    std::string printed = print(**module);
+    auto parsed = mlir::parseSourceString<mlir::ModuleOp>(printed, &recording.context);
+    ASSERT_TRUE(parsed) << printed << recording.messages;
+    EXPECT_EQ(print(*parsed), printed);
+  }
 }

@@ -11,6 +11,7 @@
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Pipeline.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -24,5 +25,6 @@ void lowtide::registerAllDialects(DialectRegistry &registry) {
 
 void lowtide::registerAllPasses() {
   registerLowtidePasses();
+  registerStagePipelines();
   mlir::registerTransformsPasses();
 }

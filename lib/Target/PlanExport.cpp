@@ -288,6 +288,8 @@ LogicalResult Exporter::run() {
     for (NamedAttribute option : *optimizer) {
       if (option.getName() == "kind")
         to.set_kind(cast<StringAttr>(option.getValue()).str());
+      else if (option.getName() == "convention")
+        to.set_convention(cast<StringAttr>(option.getValue()).str());
       else if (auto real = dyn_cast<FloatAttr>(option.getValue()))
         (*to.mutable_options())[option.getName().str()] = real.getValueAsDouble();
       else if (auto integer = dyn_cast<IntegerAttr>(option.getValue()))

@@ -262,8 +262,10 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
   }
   if (proto.has_optimizer()) {
     SmallVector<NamedAttribute> options{named("kind", builder.getStringAttr(proto.optimizer().kind()))};
+    if (!proto.optimizer().convention().empty())
+      options.push_back(named("convention", builder.getStringAttr(proto.optimizer().convention())));
     for (const auto &[name, value] : proto.optimizer().options())
-      if (!name.empty() && name != "kind")
+      if (!name.empty() && name != "kind" && name != "convention")
         options.push_back(named(name, builder.getF64FloatAttr(value)));
     optimizer = builder.getDictionaryAttr(options);
   }

@@ -1,0 +1,51 @@
+//===- Pipeline.h - which passes run, in which order ------------*- C++ -*-===//
+//
+// The stages of a compile as pass pipelines. passes/Pipeline.cpp is the only file that orders passes.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mlir {
+class OpPassManager;
+}
+
+namespace lowtide {
+
+namespace codegen {
+class KernelModule;
+}
+struct PlanLowerSettings;
+
+/// What the train stage adds; the texts are those of the flags (passes/Passes.td, train-optimize).
+struct TrainStageOptions {
+  std::string optimizer = "adamw", convention = "torch", lr = "0.001";
+  std::string schedule = "constant", warmupSteps = "0", totalSteps = "0", minLr = "0";
+  std::string settings; ///< `weight_decay=0.1;betas=0.9,0.95`
+  std::string groups;   ///< rules separated by `;`
+  std::vector<std::string> entries = {"train", "eval"};
+};
+
+/// How the fitted stage cuts the step into kernels and library calls.
+struct FitStageOptions {
+  bool fuse = true;       ///< several ops in a kernel
+  bool library = true;    ///< contractions and convolutions by vendor libraries
+  std::string widen = ""; ///< "f64": compute everything in f64
+};
+
+/// nn: patterns of exporters recognised, duplicates removed, forms made canonical.
+void buildGraphStage(mlir::OpPassManager &passes);
+/// nn → train: gradients, updates, entry points.
+void buildTrainStage(mlir::OpPassManager &passes, const TrainStageOptions &options);
+/// train → fitted: decomposed into primitives and grouped into kernels.
+void buildFitStage(mlir::OpPassManager &passes, const FitStageOptions &options);
+
+/// fitted → plan: addresses for every byte, proved; the kernels' code is added to `kernels`.
+void buildPlanStage(mlir::OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings);
+
+/// Registers the stages as pipelines of lowtide-opt: `graph-stage`, `train-stage`, `fit-stage`.
+void registerStagePipelines();
+
+} // namespace lowtide

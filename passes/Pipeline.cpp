@@ -1,0 +1,81 @@
+//===- Pipeline.cpp - orders the passes -------------------------*- C++ -*-===//
+//
+// The life of a step: forward graph, training step, fitted step. Each stage ends in the check of its contract.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Pipeline.h"
+#include "Passes.h"
+#include "lowtide/Codegen/KernelModule.h"
+#include "PlanLower.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+static void addCleanUp(OpPassManager &passes) {
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+void lowtide::buildGraphStage(OpPassManager &passes) {
+  addCleanUp(passes);
+  passes.addPass(createVerifyLegal());
+}
+
+void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &options) {
+  bool train = llvm::is_contained(options.entries, "train"), gradient = llvm::is_contained(options.entries, "gradient");
+  if (train || gradient) {
+    passes.addPass(createTrainDifferentiate());
+    addCleanUp(passes);
+  }
+  if (train) {
+    TrainOptimizeOptions optimize;
+    optimize.optimizer = options.optimizer;
+    optimize.convention = options.convention;
+    optimize.lr = options.lr;
+    optimize.schedule = options.schedule;
+    optimize.warmupSteps = options.warmupSteps;
+    optimize.totalSteps = options.totalSteps;
+    optimize.minLr = options.minLr;
+    optimize.settings = options.settings;
+    optimize.groups = options.groups;
+    optimize.keepGradient = gradient;
+    passes.addPass(createTrainOptimize(optimize));
+  }
+  passes.addPass(createVerifyStep());
+}
+
+void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &options) {
+  if (!options.widen.empty()) {
+    NNWidenOptions widen;
+    widen.to = options.widen;
+    passes.addPass(createNNWiden(widen));
+  }
+  NNDecomposeOptions decompose;
+  decompose.library = options.library;
+  passes.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
+  addCleanUp(passes);
+  NNClusterOptions cluster;
+  cluster.strategy = options.fuse ? "fuse" : "none";
+  cluster.library = options.library;
+  passes.addNestedPass<func::FuncOp>(createNNCluster(cluster));
+}
+
+void lowtide::buildPlanStage(OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings) {
+  passes.addPass(createPlanLower(kernels, settings));
+  passes.addPass(createPlanPlace());
+  passes.addPass(createVerifyPlan());
+}
+
+void lowtide::registerStagePipelines() {
+  PassPipelineRegistration<>("graph-stage", "nn: patterns, canonical form, contract", buildGraphStage);
+  PassPipelineRegistration<>("train-stage", "nn → train with AdamW", [](OpPassManager &passes) {
+    buildTrainStage(passes, TrainStageOptions());
+  });
+  PassPipelineRegistration<>("fit-stage", "train → fitted: kernels and library calls", [](OpPassManager &passes) {
+    buildFitStage(passes, FitStageOptions());
+  });
+}

@@ -1,0 +1,310 @@
+//===- Compile.cpp - from a model to an artifact ----------------*- C++ -*-===//
+//
+// One direction: onnx → nn → train → fitted → plan → artifact. Each stage can be the first and the last.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compile.h"
+#include "lowtide/InitAll.h"
+#include "lowtide/Legalize/Legalize.h"
+#include "lowtide/Pipeline.h"
+#include "lowtide/Target/Artifact.h"
+#include "PlanLower.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::driver;
+
+/// The stages in order, as --emit and --from name them.
+static int stageNumber(StringRef name) {
+  return llvm::StringSwitch<int>(name).Case("", -1).Case("onnx", 0).Case("nn", 1).Case("train", 2).Case("fitted", 3)
+      .Case("plan", 4).Case("artifact", 5).Default(-1);
+}
+
+static MLIRContext::Threading threading() { return MLIRContext::Threading::DISABLED; }
+
+static DialectRegistry allDialects() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  return registry;
+}
+
+Compilation::Compilation(const Options &options)
+    : options(options), context(allDialects(), threading()), diagnostics(context, options.verbosity) {
+  context.loadAllAvailableDialects();
+}
+
+ImportOptions Compilation::importOptions(int &code) const {
+  ImportOptions result;
+  code = exitOk;
+  auto split = [&](const std::string &text, StringRef flag, StringRef example) {
+    auto [name, value] = StringRef(text).rsplit('=');
+    if (name.empty() || value.empty()) {
+      printError("--" + flag + "=" + text + " is not of the form NAME=VALUE");
+      printNote("for example --" + flag + " " + example);
+      code = exitUsage;
+    }
+    return std::pair(name.str(), value.str());
+  };
+  auto positive = [&](StringRef text, StringRef flag) {
+    int64_t value = 0;
+    if (text.getAsInteger(10, value) || value <= 0) {
+      printError("--" + flag + ": '" + text + "' is not a positive number");
+      code = exitUsage;
+    }
+    return value;
+  };
+  for (const std::string &text : options.dims) {
+    auto [name, value] = split(text, "dim", "batch=8");
+    result.dims[name] = positive(value, "dim");
+  }
+  for (const std::string &text : options.shapes) {
+    auto [name, value] = split(text, "shape", "tokens=8x64");
+    SmallVector<StringRef> parts;
+    if (value != "scalar")
+      StringRef(value).split(parts, 'x');
+    for (StringRef part : parts)
+      result.shapes[name].push_back(positive(part, "shape"));
+    result.shapes[name];
+  }
+  for (const std::string &text : options.rename)
+    result.renames.push_back(split(text, "rename", "val_9=h.0.qkv.weight"));
+  if (options.batch)
+    result.batch = options.batch;
+  result.params = options.params;
+  result.frozen = options.frozen;
+  return result;
+}
+
+int Compilation::load() {
+  file = std::make_unique<OnnxFile>(context, options.input);
+  if (failed(file->load()))
+    return file->getExitCode();
+  int code;
+  ImportOptions import = importOptions(code);
+  if (code)
+    return code;
+  auto infos = classifyInitializers(*file, import);
+  if (failed(infos))
+    return file->getExitCode();
+  initializers = std::move(*infos);
+  return exitOk;
+}
+
+int Compilation::import() {
+  if (int code = load())
+    return code;
+  int code;
+  auto imported = importOnnx(*file, initializers, importOptions(code));
+  if (failed(imported))
+    return file->getExitCode();
+  module = std::move(*imported);
+  return exitOk;
+}
+
+int Compilation::parse() {
+  ParserConfig config(&context);
+  module = parseSourceFile<ModuleOp>(options.input, config);
+  return module ? exitOk : exitBadInput;
+}
+
+int Compilation::legalize() {
+  auto model = module->lookupSymbol<func::FuncOp>("model");
+  if (!model) {
+    printError("'" + options.input + "' has no function @model");
+    return exitBadInput;
+  }
+  auto entry = [&](TrainingMode mode, StringRef name, bool requireLoss) {
+    LegalizeOptions legalizeOptions;
+    legalizeOptions.mode = mode;
+    if (options.dropout >= 0)
+      legalizeOptions.dropout = options.dropout;
+    legalizeOptions.loss = options.loss;
+    legalizeOptions.entry = name.str();
+    legalizeOptions.requireLoss = requireLoss;
+    LegalizeFailure failure = LegalizeFailure::None;
+    if (succeeded(legalizeModel(model, legalizeOptions, &failure)))
+      return exitOk;
+    switch (failure) {
+    case LegalizeFailure::Unsupported:
+      return exitUnsupported;
+    case LegalizeFailure::Usage:
+      return exitUsage;
+    default:
+      return exitBadInput;
+    }
+  };
+  bool eval = llvm::is_contained(options.entries, "eval");
+  bool trains = llvm::is_contained(options.entries, "train") || llvm::is_contained(options.entries, "gradient");
+  TrainingMode mode = options.mode == "as-is" ? TrainingMode::AsIs
+                      : options.mode == "eval" ? TrainingMode::Eval
+                                               : TrainingMode::Train;
+  if (trains)
+    if (int code = entry(mode, "forward", /*requireLoss=*/true))
+      return code;
+  if (eval)
+    if (int code = entry(mode == TrainingMode::AsIs ? TrainingMode::AsIs : TrainingMode::Eval, "eval", false))
+      return code;
+  model.erase();
+  return exitOk;
+}
+
+int Compilation::run(llvm::function_ref<void(OpPassManager &)> build, int code) {
+  PassManager passes(&context);
+  build(passes);
+  if (succeeded(passes.run(*module)))
+    return exitOk;
+  if (diagnostics.getNumErrors() == 0)
+    printError("a pass failed without saying why; rerun with lowtide-opt on the stage before");
+  return code;
+}
+
+int Compilation::print() {
+  std::error_code error;
+  llvm::ToolOutputFile out(options.output.empty() ? "-" : options.output, error, llvm::sys::fs::OF_Text);
+  if (error) {
+    printError("cannot write '" + options.output + "': " + error.message());
+    return exitIo;
+  }
+  module->print(out.os());
+  out.keep();
+  return exitOk;
+}
+
+static std::string join(ArrayRef<std::string> parts, StringRef separator) { return llvm::join(parts, separator); }
+
+static TrainStageOptions trainStage(const Options &options) {
+  TrainStageOptions stage;
+  stage.optimizer = options.optimizer;
+  stage.convention = options.convention;
+  stage.lr = options.lr;
+  stage.schedule = options.schedule;
+  stage.warmupSteps = options.warmupSteps;
+  stage.totalSteps = options.totalSteps;
+  stage.minLr = options.minLr;
+  SmallVector<std::string> settings;
+  for (const auto &[key, value] : options.optimizerOptions)
+    settings.push_back(key + "=" + value);
+  stage.settings = join(settings, ";");
+  stage.groups = join(options.groups, ";");
+  stage.entries = options.entries;
+  return stage;
+}
+
+
+/// "cpu" → "cpu:x86-64-v3": the instruction set is part of the target's name.
+static std::string fullTarget(const std::string &target) { return target == "cpu" ? "cpu:x86-64-v3" : target; }
+
+static FitStageOptions fitStage(const Options &options) {
+  FitStageOptions stage;
+  bool reference = options.target == "reference";
+  stage.fuse = options.fuse && !reference;
+  stage.library = !reference;
+  stage.widen = options.precision == "f64" ? "f64" : "";
+  return stage;
+}
+
+int Compilation::checkTarget() const {
+  static const char *const targets[] = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "reference"};
+  if (!llvm::is_contained(targets, options.target)) {
+    printError("unknown target '" + options.target + "'");
+    printNote("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, reference");
+    return exitUsage;
+  }
+  if (options.precision == "f64" && options.target != "reference") {
+    printError("--precision=f64 computes everything in f64, which only --target=reference does");
+    return exitUsage;
+  }
+  return exitOk;
+}
+
+int Compilation::compile() {
+  if (int code = checkTarget())
+    return code;
+  const int first = stageNumber(options.from), last = stageNumber(options.emit);
+  if (first > last) {
+    printError("--from=" + options.from + " comes after --emit=" + options.emit);
+    return exitUsage;
+  }
+  if (last == stageNumber("artifact") && options.output.empty()) {
+    printError("where should the artifact go?");
+    printNote("for example -o step.tide; or stop at a stage with --emit=nn");
+    return exitUsage;
+  }
+  if (int code = first < 0 ? import() : parse())
+    return code;
+  if (last == stageNumber("onnx"))
+    return print();
+  if (first < stageNumber("nn")) {
+    if (int code = legalize())
+      return code;
+    if (int code = run(buildGraphStage, exitVerification))
+      return code;
+  }
+  if (last == stageNumber("nn"))
+    return print();
+  if (first < stageNumber("train"))
+    if (int code = run([&](OpPassManager &passes) { buildTrainStage(passes, trainStage(options)); }, exitBadInput))
+      return code;
+  if (last == stageNumber("train"))
+    return print();
+  if (first < stageNumber("fitted"))
+    if (int code = run([&](OpPassManager &passes) { buildFitStage(passes, fitStage(options)); }, exitInternal))
+      return code;
+  if (last == stageNumber("fitted"))
+    return print();
+  return planAndWrite();
+}
+
+/// SHA-256 of a file, hexadecimal; empty if it cannot be read.
+static std::string digestOf(const std::string &path) {
+  auto bytes = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!bytes)
+    return "";
+  auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef((*bytes)->getBuffer()));
+  return llvm::toHex(hash, /*LowerCase=*/true);
+}
+
+int Compilation::planAndWrite() {
+  const std::string target = fullTarget(options.target);
+  codegen::CodegenOptions codegenOptions;
+  codegenOptions.cpu = StringRef(target).contains(':') ? target.substr(target.find(':') + 1) : target;
+  codegen::KernelModule kernels(&context, codegenOptions);
+  PlanLowerSettings settings;
+  settings.target = target;
+  settings.threadsMax = static_cast<unsigned>(options.threadsMax);
+  if (file)
+    settings.modelDigest = digestOf(options.input);
+  if (int code = run([&](OpPassManager &passes) { buildPlanStage(passes, kernels, settings); }, exitVerification))
+    return code;
+  if (options.emit == "plan")
+    return print();
+  if (!file) {
+    printError("an artifact needs the weights of the ONNX file, which --from=" + options.from + " does not have");
+    printNote("compile the .onnx file, or stop at --emit=plan");
+    return exitUsage;
+  }
+  auto plan = *module->getOps<plan::ModuleOp>().begin();
+  ArtifactSummary summary;
+  auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
+    return file->readInitializer(name, sink);
+  };
+  if (failed(writeArtifact(plan, kernels, reader, ArtifactOptions(), options.output, &summary)))
+    return file->getExitCode() ? file->getExitCode() : exitIo;
+  if (options.verbosity >= 0)
+    llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan " << summary.planBytes
+                 << " bytes, params " << summary.paramsBytes << " bytes, code " << summary.codeBytes << " bytes\n";
+  return exitOk;
+}
+
+int Compilation::check() { return load(); }

@@ -1,0 +1,52 @@
+//===- Compile.h - from a model to an artifact ------------------*- C++ -*-===//
+//
+// The driver's main road, one member per stage.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Diagnostics.h"
+#include "Options.h"
+#include "lowtide/Import/Import.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
+#include <memory>
+
+namespace lowtide::driver {
+
+/// One run of `lowtide compile` or `lowtide check`. Every member returns an exit code.
+class Compilation {
+public:
+  explicit Compilation(const Options &options);
+
+  int compile();
+  int check();
+
+private:
+  /// Reads the ONNX file and says who is a parameter.
+  int load();
+  int import();
+  /// Reads a stage's text instead.
+  int parse();
+  /// onnx → nn: @forward, and @eval if that entry is wanted.
+  int legalize();
+  /// Runs a pipeline that was built for a phase; a failure of it means `code`.
+  int run(llvm::function_ref<void(mlir::OpPassManager &)> build, int code);
+  /// fitted → plan, and the artifact unless --emit=plan.
+  int planAndWrite();
+  int checkTarget() const;
+  /// Prints the module to the output.
+  int print();
+  ImportOptions importOptions(int &code) const;
+
+  const Options &options;
+  mlir::MLIRContext context;
+  DiagnosticPrinter diagnostics;
+  std::unique_ptr<OnnxFile> file;
+  std::vector<InitializerInfo> initializers;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+} // namespace lowtide::driver

@@ -1,0 +1,146 @@
+//===- Config.cpp - flags from environment and JSON -------------*- C++ -*-===//
+//
+// Sets options of a parsed CLI11 command that the command line did not set.
+//
+//===----------------------------------------------------------------------===//
+
+#include <vector>
+
+#include "Config.h"
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+using namespace lowtide::driver;
+
+static constexpr size_t maxConfigBytes = 1 << 20;
+
+Config::Config(CLI::App &command) : command(command) {
+  for (const CLI::Option *option : command.get_options())
+    if (option->count() > 0)
+      origins[option->get_single_name()] = "command line";
+}
+
+bool Config::set(CLI::Option &option, const std::vector<std::string> &values, const std::string &origin,
+                 std::string &error) {
+  if (origins.count(option.get_single_name()))
+    return true; // an earlier source has set it
+  try {
+    for (const std::string &value : values)
+      option.add_result(value);
+    option.run_callback();
+  } catch (const CLI::Error &e) {
+    error = origin + ": " + e.what();
+    return false;
+  }
+  origins[option.get_single_name()] = origin;
+  return true;
+}
+
+bool Config::applyEnvironment(std::string &error) {
+  for (CLI::Option *option : command.get_options()) {
+    if (option->get_lnames().empty())
+      continue;
+    std::string variable = "LOWTIDE_";
+    for (char c : option->get_lnames()[0])
+      variable += c == '-' ? '_' : static_cast<char>(std::toupper(c));
+    if (const char *value = std::getenv(variable.c_str()))
+      if (!set(*option, {value}, variable, error))
+        return false;
+  }
+  return true;
+}
+
+/// Levenshtein distance, for "did you mean".
+static size_t editDistance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = row[j];
+      row[j] = next;
+    }
+  }
+  return row[b.size()];
+}
+
+static unsigned jsonDepth(const std::string &text) {
+  unsigned depth = 0, deepest = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\')
+      ++i;
+    else if (text[i] == '"')
+      quoted = !quoted;
+    else if (!quoted && (text[i] == '[' || text[i] == '{'))
+      deepest = std::max(deepest, ++depth);
+    else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0)
+      --depth;
+  }
+  return deepest;
+}
+
+bool Config::applyFile(const std::string &path, std::string &error) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (!file.good() && text.empty()) {
+    error = "cannot read configuration file '" + path + "'";
+    return false;
+  }
+  if (text.size() > maxConfigBytes || jsonDepth(text) > 64) {
+    error = "configuration file '" + path + "' is over 1 MiB or nested deeper than 64";
+    return false;
+  }
+  auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  if (!json.is_object()) {
+    error = "configuration file '" + path + "' is not a JSON object";
+    return false;
+  }
+  for (auto &[key, value] : json.items()) {
+    if (key == "$schema")
+      continue;
+    std::string flag = key;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    CLI::Option *option = command.get_option_no_throw("--" + flag);
+    if (!option) {
+      std::string nearest;
+      size_t best = 4;
+      for (const CLI::Option *candidate : command.get_options())
+        for (const std::string &name : candidate->get_lnames())
+          if (size_t distance = editDistance(flag, name); distance < best)
+            best = distance, nearest = name;
+      error = path + ": unknown key '" + key + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+      return false;
+    }
+    std::vector<std::string> values;
+    auto append = [&](const nlohmann::json &item) { values.push_back(item.is_string() ? item.get<std::string>() : item.dump()); };
+    if (value.is_array())
+      for (const auto &item : value)
+        append(item);
+    else
+      append(value);
+    if (!set(*option, values, path, error))
+      return false;
+  }
+  return true;
+}
+
+void Config::print(std::ostream &out) const {
+  for (const CLI::Option *option : command.get_options()) {
+    if (option->get_lnames().empty() || option->get_lnames()[0] == "help" || option->get_lnames()[0] == "print-config")
+      continue;
+    std::string value;
+    for (const std::string &item : option->results())
+      value += (value.empty() ? "" : ",") + item;
+    if (value.empty())
+      value = option->get_default_str();
+    auto origin = origins.find(option->get_single_name());
+    out << option->get_lnames()[0] << " = " << (value.empty() ? "(unset)" : value) << "    # "
+        << (origin == origins.end() ? "default" : origin->second) << "\n";
+  }
+}

@@ -1,0 +1,38 @@
+//===- Config.h - flags from environment and JSON ---------------*- C++ -*-===//
+//
+// Fills flags that the command line left open, from LOWTIDE_* variables and a JSON file, and remembers the origin.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <iosfwd>
+#include <map>
+#include <string>
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
+
+namespace lowtide::driver {
+
+/// Sees a parsed subcommand; earlier sources win over later ones.
+class Config {
+public:
+  explicit Config(CLI::App &command);
+
+  /// LOWTIDE_WEIGHT_DECAY=0.1 sets --weight-decay. Unknown LOWTIDE_* names are left alone: other tools have theirs.
+  bool applyEnvironment(std::string &error);
+  /// JSON object with flag names as keys (`//` comments allowed). Unknown keys are errors with the nearest name.
+  bool applyFile(const std::string &path, std::string &error);
+  /// The merged result, a key per line, with the origin of each value.
+  void print(std::ostream &out) const;
+
+private:
+  bool set(CLI::Option &option, const std::vector<std::string> &values, const std::string &origin, std::string &error);
+
+  CLI::App &command;
+  std::map<std::string, std::string> origins; // key → where its value came from
+};
+
+} // namespace lowtide::driver

@@ -1,0 +1,38 @@
+//===- Diagnostics.h - how the driver prints what went wrong ----*- C++ -*-===//
+//
+// MLIR's diagnostics in the house grammar: `error: … (at 'h.0/attn/MatMul')`, notes below, colour only on a terminal.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/Diagnostics.h"
+
+namespace lowtide::driver {
+
+/// Prints diagnostics of a context to standard error while it lives. Remarks only when `verbosity` > 0, warnings unless
+/// it is negative; after 100 errors the rest are counted.
+class DiagnosticPrinter {
+public:
+  DiagnosticPrinter(mlir::MLIRContext &context, int verbosity);
+  ~DiagnosticPrinter();
+
+  unsigned getNumErrors() const { return numErrors; }
+
+private:
+  void print(mlir::Diagnostic &diagnostic);
+
+  mlir::MLIRContext &context;
+  mlir::DiagnosticEngine::HandlerID handler;
+  int verbosity;
+  bool color;
+  unsigned numErrors = 0;
+};
+
+/// `h.0/attn/MatMul` from an ONNX node's location, `file:line:column` from text; empty when unknown.
+std::string describeLocation(mlir::Location loc);
+
+/// Prints `error: …` or `note: …` in the same form as diagnostics.
+void printError(const llvm::Twine &message);
+void printNote(const llvm::Twine &message);
+
+} // namespace lowtide::driver

@@ -1,0 +1,84 @@
+//===- Inspect.cpp - commands that look at artifacts and at the machine -*- C++ -*-===//
+//
+// `lowtide verify`, `lowtide report` and `lowtide doctor`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Inspect.h"
+#include "Diagnostics.h"
+#include "lowtide/Target/Report.h"
+#include "runtime/Artifact.h"
+#include "runtime/Verify.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Host.h"
+#include <dnnl_version.h>
+#include <google/protobuf/stubs/common.h>
+#include <thread>
+
+using namespace lowtide;
+using llvm::StringRef;
+
+static llvm::format_object<double> mebibytes(uint64_t bytes) { return llvm::format("%.2f MiB", bytes / 1048576.0); }
+
+/// Prints a failure of the runtime's readers; returns the exit code that it stands for.
+static int fail(const rt::Status &status) {
+  driver::printError(status.message() + (status.where().empty() ? "" : " (at '" + status.where() + "')"));
+  return static_cast<int>(status.code());
+}
+
+int driver::drawReport(const Options &options) {
+  std::string output = options.output;
+  if (output.empty())
+    output = StringRef(options.input).rsplit('.').first.str() + ".html";
+  rt::Status status = report::writeReport(options.input, output, StringRef(output).ends_with(".json") ? "json" : "html");
+  if (!status.isOk())
+    return fail(status);
+  if (output != "-")
+    llvm::errs() << "wrote " << output << "\n";
+  return exitOk;
+}
+
+int driver::verifyArtifact(const Options &options) {
+  auto artifact = rt::Artifact::open(options.input);
+  if (!artifact)
+    return fail(artifact.status());
+  const plan::Plan &plan = (*artifact)->plan();
+  rt::VerifyReport report;
+  rt::Status status = rt::verifyPlan(plan, &report);
+  if (!status.isOk())
+    return fail(status);
+  uint64_t transientBytes = 0;
+  for (const plan::Arena &arena : plan.arenas()) {
+    llvm::outs() << "arena " << arena.name() << "  " << mebibytes(arena.bytes()) << "\n";
+    if (arena.kind() == plan::Arena::TRANSIENT)
+      transientBytes += arena.bytes();
+  }
+  for (auto [entry, facts] : llvm::zip(plan.entries(), report.entries))
+    llvm::outs() << "entry " << entry.name() << "  " << facts.instructions << " instructions  live bytes at the peak "
+                 << mebibytes(facts.peakLiveBytes) << "  arena / live "
+                 << llvm::format("%.4f", facts.peakLiveBytes ? double(transientBytes) / facts.peakLiveBytes : 1.0) << "\n";
+  llvm::outs() << "proved: bounds, value numbers, order of streams, final values\n";
+  return exitOk;
+}
+
+int driver::describeMachine() {
+  llvm::outs() << "lowtide   0.1.0, plan format 1\n"
+               << "llvm      " << LLVM_VERSION_STRING << "\n"
+               << "protobuf  " << google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION) << "\n"
+               << "onednn    " << DNNL_VERSION_MAJOR << "." << DNNL_VERSION_MINOR << "." << DNNL_VERSION_PATCH << "\n"
+               << "processor " << llvm::sys::getHostCPUName() << ", " << std::thread::hardware_concurrency() << " threads\n";
+  llvm::outs() << "vectors   ";
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  bool v3 = features.lookup("avx2") && features.lookup("fma") && features.lookup("bmi2");
+  bool v4 = v3 && features.lookup("avx512f") && features.lookup("avx512vl") && features.lookup("avx512bw");
+  llvm::outs() << (v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : "below x86-64-v3: only --target=reference runs here") << "\n";
+  for (const char *tool : {"ld.lld-22", "ptxas"}) {
+    auto path = llvm::sys::findProgramByName(tool);
+    llvm::outs() << llvm::left_justify(tool, 10) << (path ? *path : std::string("not found")) << "\n";
+  }
+  return exitOk;
+}

@@ -1,0 +1,172 @@
+//===- Options.cpp - command line, environment, configuration file -*- C++ -*-===//
+//
+// Every flag has a configuration key of the same name. Precedence: command line, LOWTIDE_* environment, file, default.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+#include "Config.h"
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <iostream>
+
+using namespace lowtide::driver;
+
+namespace {
+
+constexpr const char *shortHelp = R"help(lowtide: compiles one training step of an ONNX model into a .tide artifact
+
+  lowtide compile gpt.onnx -o gpt.tide --dim batch=8 --optimizer=adamw --lr=3e-4
+  lowtide check gpt.onnx                      what is in the file, what is missing
+  lowtide compile gpt.onnx --emit=nn -o -     stop at a stage and print it
+  lowtide report gpt.tide -o gpt.html         waterline and address map
+  lowtide verify gpt.tide                     prove the plan again
+  lowtide doctor                              this machine, for a bug report
+
+model      --dim NAME=V  --shape INPUT=8x64  --batch=N  --mode=train|eval|as-is
+           --dropout=P  --loss="cross_entropy(logits, labels)"
+parameters --params=GLOB  --frozen=GLOB  --rename=FILE_NAME=NAME
+optimizer  --optimizer=sgd|adagrad|adam|adamw  --lr=  --betas=  --eps=
+           --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
+schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
+target     --target=cpu|reference  --precision=f32|f64  --entries=train,eval
+stages     --emit=onnx|nn|train|fitted|plan|artifact  --from=onnx|nn|train|fitted
+other      -o FILE  --config=FILE.json  --print-config  -v  -q  --help-all
+
+exit codes: 0 ok, 1 usage, 2 bad input file, 3 unsupported, 4 does not fit the
+budget, 5 verification failed, 6 device, 7 non-finite loss, 8 I/O, 9 losses
+leave the recorded run, 70 internal
+)help";
+
+/// "adamw" → {"adamw"}; CLI11 checks membership and prints the choices.
+CLI::IsMember choice(std::vector<std::string> values) { return CLI::IsMember(std::move(values)); }
+
+void addModelFlags(CLI::App &app, Options &o) {
+  app.add_option("--dim", o.dims, "Binds a symbolic dimension: NAME=VALUE")->delimiter(',')->group("model");
+  app.add_option("--shape", o.shapes, "Shape of an input: INPUT=8x64")->delimiter(',')->group("model");
+  app.add_option("--batch", o.batch, "Samples per step: binds the symbol in dimension 0 of every input")
+      ->check(CLI::PositiveNumber)->group("model");
+  app.add_option("--mode", o.mode, "train: batch norm and dropout in training form; as-is: as the file says")
+      ->check(choice({"train", "eval", "as-is"}))->group("model");
+  app.add_option("--dropout", o.dropout, "Overrides every dropout rate")->check(CLI::Range(0.0, 1.0))->group("model");
+  app.add_option("--loss", o.loss, "Adds a loss: \"cross_entropy(LOGITS, LABELS)\" or \"mse(OUTPUT, TARGET)\"")
+      ->group("model");
+  app.add_option("--params", o.params, "Initializers to train, as globs")->delimiter(',')->group("parameters");
+  app.add_option("--frozen", o.frozen, "Initializers to keep as they are, as globs")->delimiter(',')->group("parameters");
+  app.add_option("--rename", o.rename, "Parameter names: NAME_IN_FILE=NAME")->delimiter(',')->group("parameters");
+}
+
+void addTrainingFlags(CLI::App &app, Options &o) {
+  auto optimizerOption = [&](const char *flag, const char *key, const char *text) {
+    app.add_option_function<std::string>(flag, [&o, key](const std::string &value) { o.optimizerOptions[key] = value; }, text)
+        ->group("optimizer");
+  };
+  app.add_option("--optimizer", o.optimizer, "Update rule: sgd, momentum, adagrad, adam, adamw")->group("optimizer");
+  app.add_option("--convention", o.convention, "Whose formula: PyTorch's, or ONNX's ai.onnx.preview.training")
+      ->check(choice({"torch", "onnx"}))->group("optimizer");
+  app.add_option("--lr", o.lr, "Learning rate")->group("optimizer");
+  optimizerOption("--betas", "betas", "Adam's two decay rates (0.9,0.999)");
+  optimizerOption("--eps", "eps", "Added to the denominator (adam, adamw: 1e-8; adagrad: 1e-10)");
+  optimizerOption("--weight-decay", "weight_decay", "adamw: decoupled (0.01); others: L2 in the gradient (0)");
+  optimizerOption("--momentum", "momentum", "sgd: momentum factor (0)");
+  optimizerOption("--dampening", "dampening", "sgd: part of the gradient kept out of the momentum buffer (0)");
+  optimizerOption("--lr-decay", "lr_decay", "adagrad: learning rate / (1 + step * lr_decay) (0)");
+  optimizerOption("--initial-accumulator-value", "initial_accumulator_value", "adagrad: first sum of squares (0)");
+  app.add_flag_callback("--nesterov", [&o] { o.optimizerOptions["nesterov"] = "1"; }, "sgd: Nesterov momentum")
+      ->group("optimizer");
+  app.add_option("--group", o.groups, "Parameter group: PATTERN[,PATTERN]:lr=X,weight_decay=Y; may repeat")
+      ->group("optimizer")->expected(1)->take_all();
+  app.add_option("--schedule", o.schedule, "Learning-rate schedule")
+      ->check(choice({"constant", "linear", "cosine"}))->group("schedule");
+  app.add_option("--warmup-steps", o.warmupSteps, "Steps of linear warm-up")->group("schedule");
+  app.add_option("--total-steps", o.totalSteps, "Step from which the schedule stays at --min-lr")->group("schedule");
+  app.add_option("--min-lr", o.minLr, "Where linear and cosine end")->group("schedule");
+}
+
+void addTargetFlags(CLI::App &app, Options &o) {
+  app.add_option("--target", o.target, "cpu[:x86-64-v3|:x86-64-v4], reference")->group("target");
+  app.add_option("--precision", o.precision, "f32, or f64 with --target=reference")
+      ->check(choice({"f32", "f64"}))->group("target");
+  app.add_option("--entries", o.entries, "Programs in the artifact: train, eval, gradient")
+      ->delimiter(',')->check(choice({"train", "eval", "gradient"}))->group("target");
+  app.add_flag("--fuse,!--no-fuse", o.fuse, "Fuse elementwise and reduction ops into kernels")->group("target");
+  app.add_option("--threads-max", o.threadsMax, "Threads for which scratch memory is planned")
+      ->check(CLI::Range(1, 1024))->group("target");
+}
+
+void addOutputFlags(CLI::App &app, Options &o) {
+  app.add_option("-o,--output", o.output, "Output file; - is standard output")->group("stages");
+  app.add_option("--emit", o.emit, "Last stage")
+      ->check(choice({"onnx", "nn", "train", "fitted", "plan", "artifact"}))->group("stages");
+  app.add_option("--from", o.from, "First stage: the input is that stage's text")
+      ->check(choice({"onnx", "nn", "train", "fitted"}))->group("stages");
+  app.add_option("--config", o.config, "JSON file with the same keys as flags")->group("other");
+  app.add_flag("--print-config", o.printConfig, "Prints the merged configuration with its origins, and exits")->group("other");
+  app.add_flag("-v,--verbose", [&o](int64_t) { o.verbosity = 1; }, "More remarks")->group("other");
+  app.add_flag("-q,--quiet", [&o](int64_t) { o.verbosity = -1; }, "Errors only")->group("other");
+}
+
+} // namespace
+
+std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options &options) {
+  CLI::App app("Compiles one training step of an ONNX model into a .tide artifact", "lowtide");
+  app.option_defaults()->always_capture_default();
+  app.set_help_flag();
+  app.set_help_all_flag("--help-all", "Everything");
+  app.require_subcommand(0, 1);
+  bool help = false;
+  app.add_flag("-h,--help", help, "Short help");
+
+  auto command = [&](const char *name, const char *text, Command value) {
+    CLI::App *sub = app.add_subcommand(name, text);
+    sub->set_help_flag("-h,--help", "Flags of this command");
+    sub->callback([&options, value] { options.command = value; });
+    return sub;
+  };
+  CLI::App *compile = command("compile", "Compiles a model, or stops at a stage", Command::Compile);
+  CLI::App *check = command("check", "Says what is in a model and what stands in the way; compiles nothing", Command::Check);
+  CLI::App *report = command("report", "Draws an artifact's memory into one offline HTML file", Command::Report);
+  CLI::App *verify = command("verify", "Proves an artifact's plan again", Command::Verify);
+  command("doctor", "Describes this machine, for a bug report", Command::Doctor);
+  for (CLI::App *sub : {compile, check}) {
+    sub->add_option("model", options.input, "ONNX file (or a stage's text with --from)")->required();
+    addModelFlags(*sub, options);
+    addTrainingFlags(*sub, options);
+    addTargetFlags(*sub, options);
+    addOutputFlags(*sub, options);
+  }
+  check->add_flag("--json", options.json, "The same facts as JSON on standard output");
+  for (CLI::App *sub : {report, verify}) {
+    sub->add_option("artifact", options.input, ".tide file")->required();
+    sub->add_option("-o,--output", options.output, "Output file; - is standard output");
+  }
+
+  auto fail = [](const std::string &message) {
+    std::cerr << "error: " << message << "\nnote: lowtide --help lists commands and flags\n";
+    return static_cast<int>(exitUsage);
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    std::cout << (app.get_subcommands().empty() ? std::string(shortHelp) : app.get_subcommands()[0]->help());
+    return exitOk;
+  } catch (const CLI::CallForAllHelp &) {
+    std::cout << app.help("", CLI::AppFormatMode::All);
+    return exitOk;
+  } catch (const CLI::ParseError &e) {
+    return fail(e.what());
+  }
+  if (help || app.get_subcommands().empty()) {
+    (help ? std::cout : std::cerr) << shortHelp;
+    return help ? exitOk : exitUsage;
+  }
+  Config config(*app.get_subcommands()[0]);
+  std::string error;
+  if (!config.applyEnvironment(error) || (!options.config.empty() && !config.applyFile(options.config, error)))
+    return fail(error);
+  if (options.printConfig) {
+    config.print(std::cout);
+    return exitOk;
+  }
+  return std::nullopt;
+}

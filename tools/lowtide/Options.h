@@ -1,0 +1,77 @@
+//===- Options.h - what the user asked the compiler for ---------*- C++ -*-===//
+//
+// The driver's options as plain data, merged from command line, environment, configuration file and defaults.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lowtide::driver {
+
+/// Documented exit codes of every tool.
+enum ExitCode : int {
+  exitOk = 0,
+  exitUsage = 1,
+  exitBadInput = 2,
+  exitUnsupported = 3,
+  exitBudget = 4,
+  exitVerification = 5,
+  exitDevice = 6,
+  exitNonFinite = 7,
+  exitIo = 8,
+  exitExpectation = 9,
+  exitInternal = 70,
+};
+
+enum class Command { Compile, Check, Report, Verify, Doctor };
+
+/// Everything that `lowtide` can be told.
+struct Options {
+  Command command = Command::Compile;
+  std::string input;
+  std::string output;
+  std::string config;
+
+  // model
+  std::vector<std::string> dims;   // NAME=V
+  std::vector<std::string> shapes; // INPUT=8x64
+  int64_t batch = 0;
+  std::string mode = "train";
+  double dropout = -1; // negative: as the file says
+  std::vector<std::string> params, frozen, rename;
+  std::string loss;
+
+  // optimizer and schedule: as written; train-optimize parses and checks them
+  std::string optimizer = "adamw";
+  std::string convention = "torch";
+  std::string lr = "0.001";
+  std::map<std::string, std::string> optimizerOptions; // betas, eps, weight_decay, momentum, nesterov
+  std::vector<std::string> groups;
+  std::string schedule = "constant";
+  std::string warmupSteps = "0", totalSteps = "0", minLr = "0";
+
+  // target
+  std::string target = "cpu";
+  std::string precision = "f32";
+  std::vector<std::string> entries = {"train", "eval"};
+  bool fuse = true;
+  int64_t threadsMax = 64;
+
+  // stages and output
+  std::string emit = "artifact";
+  std::string from;
+  bool printConfig = false;
+  bool json = false;
+  int verbosity = 0; // -1 quiet, 1 verbose
+  std::vector<std::string> passthrough; // MLIR's own --mlir-… flags
+};
+
+/// Parses; prints help, configuration or usage errors itself and then returns the exit code to leave with.
+std::optional<int> parseOptions(int argc, char **argv, Options &options);
+
+} // namespace lowtide::driver

@@ -340,7 +340,7 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
 
   auto mayOverwrite = [&](Operation *op, unsigned result, unsigned operand) {
     auto info = infos.find(op);
-    return info != infos.end() && info->second.inPlace[result] == int(operand);
+    return info != infos.end() && llvm::is_contained(info->second.inPlace[result], int(operand));
   };
   for (func::FuncOp entry : entries) {
     FailureOr<StepStorage> storage = StepStorage::compute(entry, mayOverwrite);

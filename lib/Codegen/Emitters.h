@@ -67,8 +67,8 @@ ScatterInterface getScatter(nn::KernelOp kernel);
 LaunchShape getScatterShape(ScatterInterface op);
 void emitScatter(KernelContext &context, ScatterInterface op);
 
-/// Per result, the operand that it may overwrite element by element, or -1. In a staged kernel reductions may read such
+/// Per result, the operands that it may overwrite element by element. In a staged kernel reductions may read such
 /// an operand too: they are finished before the results of their row are written.
-llvm::SmallVector<int> findInPlace(nn::KernelOp kernel, bool staged);
+llvm::SmallVector<llvm::SmallVector<int, 4>> findInPlace(nn::KernelOp kernel, bool staged);
 
 } // namespace lowtide::codegen

@@ -35,19 +35,17 @@ static SmallVector<unsigned> getPointwiseResults(Value argument, bool staged) {
   return reached;
 }
 
-SmallVector<int> codegen::findInPlace(nn::KernelOp kernel, bool staged) {
-  SmallVector<int> inPlace(kernel.getNumResults(), -1);
+SmallVector<SmallVector<int, 4>> codegen::findInPlace(nn::KernelOp kernel, bool staged) {
+  SmallVector<SmallVector<int, 4>> inPlace(kernel.getNumResults());
   for (BlockArgument argument : kernel.getBlock()->getArguments()) {
     RankedTensorType type = getType(argument);
     if (type.getNumElements() == 1 && kernel.getNumResults() > 1)
       continue;
     for (unsigned result : getPointwiseResults(argument, staged)) {
       RankedTensorType resultType = getType(kernel.getResult(result));
-      if (inPlace[result] < 0 && resultType.getShape() == type.getShape() &&
-          elementBytes(resultType.getElementType()) == elementBytes(type.getElementType())) {
-        inPlace[result] = argument.getArgNumber();
-        break;
-      }
+      if (resultType.getShape() == type.getShape() &&
+          elementBytes(resultType.getElementType()) == elementBytes(type.getElementType()))
+        inPlace[result].push_back(argument.getArgNumber());
     }
   }
   return inPlace;

@@ -81,8 +81,8 @@ FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
                                  : getLoopShape(kernel);
     info.inPlace = findInPlace(kernel, succeeded(domain));
     SmallVector<bool> mayAlias(numPointers, false);
-    for (auto [result, operand] : llvm::enumerate(info.inPlace))
-      if (operand >= 0)
+    for (auto [result, operands] : llvm::enumerate(info.inPlace))
+      for (int operand : operands)
         mayAlias[operand] = mayAlias[kernel.getNumOperands() + result] = true;
     KernelFunction function(target, name, mayAlias, launch.scratchBytes > 0);
     RegionEvaluator evaluator(function);

@@ -35,9 +35,8 @@ struct KernelInfo {
   int64_t extent = 1, grain = 1;
   /// Bytes of scratch per executing thread.
   uint64_t scratchBytes = 0;
-  /// Per result: the operand whose bytes it may overwrite, or -1. No operand is
-  /// named twice.
-  llvm::SmallVector<int> inPlace;
+  /// Per result: the operands whose bytes it may overwrite. The planner picks at most one, and no operand twice.
+  llvm::SmallVector<llvm::SmallVector<int, 4>> inPlace;
   /// What the kernel computes, in words for profiles.
   std::string description;
 };

@@ -223,14 +223,15 @@ LogicalResult plan::ModuleOp::verifyRegions() {
                                             << " ends beyond the " << it->second << " bytes of " << slice.getArena();
       return success();
     };
+    for (auto buffer : program.getBlock().getOps<BufferOp>()) {
+      if (!arenas.contains(buffer.getArena()))
+        return buffer.emitOpError("names an arena that is not there");
+      if (!places.try_emplace(buffer.getName(), buffer.getBytes()).second)
+        return buffer.emitOpError("has a name that is taken");
+    }
     WalkResult result = program.getBody().walk([&](Operation *op) {
-      if (auto buffer = dyn_cast<BufferOp>(op)) {
-        if (!arenas.contains(buffer.getArena()))
-          return WalkResult(op->emitOpError("names an arena that is not there"));
-        if (!places.try_emplace(buffer.getName(), buffer.getBytes()).second)
-          return WalkResult(op->emitOpError("has a name that is taken"));
+      if (isa<BufferOp>(op))
         return WalkResult::advance();
-      }
       if (auto binding = dyn_cast<BindingOp>(op))
         return WalkResult(check(op, binding.getSlice()));
       if (!isInstruction(op))

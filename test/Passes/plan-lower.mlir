@@ -1,0 +1,94 @@
+// RUN: lowtide-opt %s --plan-lower=threads-max=1 --split-input-file | FileCheck %s
+// RUN: lowtide-opt %s --plan-lower --plan-place --verify-plan --split-input-file | FileCheck %s --check-prefix=PROVED
+
+// PROVED-COUNT-4: plan.program
+
+// A step of SGD: the parameter is updated in place, the gradient's bytes are a buffer, the loss lies in io.
+// CHECK: plan.arena @params params bytes 64 align 64 image 64
+// CHECK: plan.arena @state state bytes 0 align 64
+// CHECK: plan.arena @io io bytes 128 align 64
+// CHECK: plan.source "w" {initializer = "onnx::w", original_dims = array<i64: 2, 4>, permutation = array<i64: 1, 0>}
+// CHECK: plan.program @train batch 4 peak 0
+// CHECK: plan.binding param "w" tensor<4x2xf32> @params[0 + 32] : 1 -> [[NEW:[0-9]+]] from_image
+// CHECK: plan.binding batch "x" tensor<4x2xf32> @io[0 + 32] : 2 -> 2 batch_dim 0
+// CHECK: plan.binding metric "loss" tensor<4x2xf32> @io[64 + 32] : 0 -> 3
+// CHECK: plan.buffer "b3" in @transient bytes 32
+// CHECK-NOT: plan.buffer
+// CHECK: plan.launch @[[K:.*]] reads [@params[0 + 32] : 1, @io[0 + 32] : 2] writes [@io[64 + 32] : 3]
+// CHECK: plan.launch @{{.*}} reads [@io[0 + 32] : 2] writes [@b3[0 + 32] : 4]
+// CHECK: plan.launch @{{.*}} reads [@params[0 + 32] : 1, @b3[0 + 32] : 4] writes [@params[0 + 32] : [[NEW]]]
+// CHECK-NOT: plan.copy
+func.func @train(
+    %w: tensor<4x2xf32> {train.binding = #train.param<"w">, onnx.initializer = "onnx::w", onnx.transposed = array<i64: 1, 0>},
+    %x: tensor<4x2xf32> {train.binding = #train.batch<"x">})
+    -> (tensor<4x2xf32> {train.binding = #train.param<"w">}, tensor<4x2xf32> {train.binding = #train.metric<"loss">}) {
+  %loss = nn.kernel "loop" (%a = %w, %b = %x) : (tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) {
+    %s = nn.mul %a, %b : tensor<4x2xf32>
+    nn.yield %s : tensor<4x2xf32>
+  }
+  %g = nn.kernel "loop" (%b = %x) : (tensor<4x2xf32>) -> (tensor<4x2xf32>) {
+    %s = nn.exp %b : tensor<4x2xf32>
+    nn.yield %s : tensor<4x2xf32>
+  }
+  %new = nn.kernel "loop" (%a = %w, %b = %g) : (tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) {
+    %s = nn.sub %a, %b : tensor<4x2xf32>
+    nn.yield %s : tensor<4x2xf32>
+  }
+  return %new, %loss : tensor<4x2xf32>, tensor<4x2xf32>
+}
+
+// -----
+
+// The old value is read after the update: the new one waits in a buffer and is copied at the end. Another result is the
+// old value: it is saved first.
+// CHECK: plan.program @train
+// CHECK: plan.binding output "old" tensor<8xf32> @b[[OLD:[0-9]+]][0 + 32] : 0 -> [[OLDV:[0-9]+]]
+// CHECK: plan.copy @params[0 + 32] : 1 to @b[[SAVED:[0-9]+]][0 + 32]
+// CHECK: plan.launch @{{.*}} reads [@params[0 + 32] : 1] writes [@b[[NEW:[0-9]+]][0 + 32] : [[NEWV:[0-9]+]]]
+// CHECK: plan.launch @{{.*}} reads [@params[0 + 32] : 1] writes [@io[0 + 32] : {{[0-9]+}}]
+// CHECK: plan.copy @b[[NEW]][0 + 32] : [[NEWV]] to @params[0 + 32]
+// CHECK: plan.copy @b[[SAVED]][0 + 32] : {{[0-9]+}} to @b[[OLD]][0 + 32] : [[OLDV]]
+func.func @train(%w: tensor<8xf32> {train.binding = #train.param<"w">})
+    -> (tensor<8xf32> {train.binding = #train.param<"w">}, tensor<8xf32> {train.binding = #train.metric<"loss">},
+        tensor<8xf32> {train.binding = #train.output<"old">}) {
+  %new = nn.kernel "loop" (%a = %w) : (tensor<8xf32>) -> (tensor<8xf32>) {
+    %s = nn.exp %a : tensor<8xf32>
+    nn.yield %s : tensor<8xf32>
+  }
+  %loss = nn.kernel "loop" (%a = %w) : (tensor<8xf32>) -> (tensor<8xf32>) {
+    %s = nn.tanh %a : tensor<8xf32>
+    nn.yield %s : tensor<8xf32>
+  }
+  return %new, %loss, %w : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Views share bytes; a dying operand is overwritten; two entries share parameters.
+// CHECK: plan.program @eval
+// CHECK: plan.binding param "w" tensor<8xf32> @params[0 + 32] : 1 -> 1
+// CHECK: plan.binding output "y" tensor<8xf32> @b2[0 + 32] : 0 -> 4
+// CHECK: plan.buffer "b2" in @transient bytes 32 kept
+// CHECK-NOT: plan.buffer
+// CHECK: plan.launch @{{.*}} reads [@params[0 + 32] : 1, @io[0 + 32] : 2] writes [@b2[0 + 32] : 3]
+// CHECK: plan.launch @{{.*}} reads [@b2[0 + 32] : 3] writes [@b2[0 + 32] : 4]
+// CHECK: plan.program @train
+// CHECK: plan.binding param "w" tensor<8xf32> @params[0 + 32] : 1 -> 1
+func.func @eval(%w: tensor<8xf32> {train.binding = #train.param<"w">}, %x: tensor<8xf32> {train.binding = #train.batch<"x">})
+    -> (tensor<8xf32> {train.binding = #train.output<"y">}) {
+  %h = nn.kernel "loop" (%a = %w, %b = %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>) {
+    %s = nn.mul %a, %b : tensor<8xf32>
+    nn.yield %s : tensor<8xf32>
+  }
+  %v = nn.reshape %h : tensor<8xf32> -> tensor<2x4xf32>
+  %y = nn.kernel "loop" (%a = %v) : (tensor<2x4xf32>) -> (tensor<2x4xf32>) {
+    %s = nn.exp %a : tensor<2x4xf32>
+    nn.yield %s : tensor<2x4xf32>
+  }
+  %r = nn.reshape %y : tensor<2x4xf32> -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}
+func.func @train(%w: tensor<8xf32> {train.binding = #train.param<"w">})
+    -> (tensor<8xf32> {train.binding = #train.param<"w">}) {
+  return %w : tensor<8xf32>
+}

@@ -43,6 +43,21 @@ def VerifyLegal : Pass<"verify-legal", "::mlir::ModuleOp"> {
   }];
 }
 
+def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
+  let summary = "recognise activations, normalizations and attention that exporters write out (real-equal)";
+  let description = [{
+    Exporters break GELU, SiLU, layer norm, RMS norm and attention into parts. As one op each, their derivative saves a few
+    numbers for each row instead of every intermediate tensor. Expects canonical form; comes before differentiation.
+  }];
+  let options = [
+    Option<"activations", "activations", "bool", "true", "GELU and SiLU">,
+    Option<"normalizations", "normalizations", "bool", "true", "Layer norm and RMS norm">,
+    Option<"attention", "attention", "bool", "true", "Scaled dot-product attention">,
+  ];
+  let statistics = [Statistic<"numChanged", "changed", "Functions in which a pattern fired">];
+  let dependentDialects = ["::lowtide::nn::NNDialect"];
+}
+
 def NNWiden : Pass<"nn-widen", "::mlir::ModuleOp"> {
   let summary = "compute everything in a wider float type (approximate)";
   let description = [{

@@ -57,8 +57,6 @@ public:
     BlockArgument param = step.getArgument(number);
     auto binding = cast<train::ParamAttr>(train::getArgBinding(step, number));
     const train::GroupRule *group = options.findGroup(binding.getName());
-    if (group)
-      step.setArgAttr(number, train::groupAttrName, StringAttr::get(context, group->text));
     std::map<std::string, double> values = options.resolve(context, group);
 
     OpBuilder builder(context);
@@ -151,6 +149,15 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     warnAboutEmptyGroups(step, options);
   }
 
+  /// Every entry point knows a parameter's group: the layout of the arenas is theirs together.
+  void nameGroups(const train::TrainOptions &options) {
+    for (auto step : getOperation().getOps<func::FuncOp>())
+      for (unsigned i = 0; i < step.getNumArguments(); ++i)
+        if (auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, i)))
+          if (const train::GroupRule *group = options.findGroup(binding.getName()))
+            step.setArgAttr(i, train::groupAttrName, StringAttr::get(&getContext(), group->text));
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     train::TrainOptions options;
@@ -170,6 +177,7 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
       train::eraseResults(gradient, [](Attribute binding) { return isa_and_nonnull<train::StateAttr>(binding); });
     }
     step.setSymName("train");
+    nameGroups(options);
     addUpdates(step, options);
     module->setAttr(train::optimizerAttrName, options.getOptimizerAttr(&getContext()));
     module->setAttr(train::scheduleAttrName, options.getScheduleAttr(&getContext()));

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "CanonicalizePatterns.h"
+#include "Product.h"
+#include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "mlir/IR/Matchers.h"
 
@@ -88,9 +90,13 @@ struct SimplifyMul : OpRewritePattern<MulOp> {
 struct SimplifyDiv : OpRewritePattern<DivOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DivOp op, PatternRewriter &rewriter) const override {
-    if (!isSplatOf(op.getB_(), 1))
-      return rewriter.notifyMatchFailure(op, "the divisor is not 1");
-    rewriter.replaceOp(op, op.getA());
+    if (isSplatOf(op.getB_(), 1)) {
+      rewriter.replaceOp(op, op.getA());
+      return success();
+    }
+    if (!isa<FloatType>(op.getType().getElementType()) || !isSplatOf(op.getA(), 1))
+      return rewriter.notifyMatchFailure(op, "neither the divisor nor the dividend is 1");
+    rewriter.replaceOpWithNewOp<ReciprocalOp>(op, op.getB_());
     return success();
   }
 };
@@ -186,9 +192,70 @@ struct ComputeBeforeRepeating : RewritePattern {
     return success();
   }
 };
+
+/// nn.reciprocal(√x) → nn.rsqrt, which is defined as that.
+struct SimplifyReciprocal : OpRewritePattern<ReciprocalOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReciprocalOp op, PatternRewriter &rewriter) const override {
+    auto root = op.getX().getDefiningOp<SqrtOp>();
+    if (!root)
+      return rewriter.notifyMatchFailure(op, "the operand is no root");
+    rewriter.replaceOpWithNewOp<RsqrtOp>(op, root.getX());
+    return success();
+  }
+};
+
+/// pow(x, c) by products, roots or a reciprocal where the exponent allows.
+struct SimplifyPow : OpRewritePattern<PowOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PowOp op, PatternRewriter &rewriter) const override {
+    std::optional<double> exponent = getSplat(op.getB_());
+    if (!exponent || !llvm::is_contained({0.0, 1.0, 2.0, 3.0, 0.5, -0.5, -1.0}, *exponent))
+      return rewriter.notifyMatchFailure(op, "the exponent is not one of the simple ones");
+    rewriter.replaceOp(op, pow(Expr(rewriter, op.getLoc(), op.getA()), *exponent).get());
+    return success();
+  }
+};
+
+/// op(reshape(x), reshape(y), splat) → reshape(op(x, y, splat)): reshapes move down until they meet and vanish.
+struct ReshapeLater : RewritePattern {
+  ReshapeLater(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 || op->getNumOperands() == 0)
+      return failure();
+    ReshapeOp model;
+    for (Value operand : op->getOperands()) {
+      DenseElementsAttr dense;
+      if (matchPattern(operand, m_Constant(&dense)) && dense.isSplat())
+        continue;
+      auto reshape = operand.getDefiningOp<ReshapeOp>();
+      if (!reshape || (model && model.getX().getType().getShape() != reshape.getX().getType().getShape()))
+        return rewriter.notifyMatchFailure(op, "the operands are not reshaped alike");
+      model = reshape;
+    }
+    if (!model)
+      return rewriter.notifyMatchFailure(op, "no operand is reshaped");
+    ArrayRef<int64_t> shape = model.getX().getType().getShape();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      DenseElementsAttr dense;
+      if (matchPattern(operand, m_Constant(&dense)))
+        operands.push_back(
+            ConstantOp::create(rewriter, operand.getLoc(), dense.resizeSplat(dense.getType().clone(shape))));
+      else
+        operands.push_back(operand.getDefiningOp<ReshapeOp>().getX());
+    }
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    Operation *before = rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands,
+                                        RankedTensorType::get(shape, type.getElementType()), op->getAttrs());
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, before->getResult(0));
+    return success();
+  }
+};
 } // namespace
 
 void lowtide::nn::addArithmeticPatterns(RewritePatternSet &patterns) {
   patterns.add<SimplifyAdd, SimplifySub, SimplifyMul, SimplifyDiv, SimplifyNeg, SimplifySelect, SimplifyCast,
-               ComputeBeforeRepeating>(patterns.getContext());
+               SimplifyReciprocal, SimplifyPow, ReshapeLater, ComputeBeforeRepeating>(patterns.getContext());
 }

@@ -191,3 +191,39 @@ func.func @shared_weight(%a: tensor<2x3x4xf32>, %w: tensor<4x5xf32>) -> tensor<2
   %y = nn.dot %a, %b : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
   return %y : tensor<2x3x5xf32>
 }
+
+// --- reshapes move down ---
+
+// CHECK-LABEL: @reshape_later
+// CHECK-SAME: %[[X:.*]]: tensor<4xf32>
+// CHECK-DAG: %[[C:.*]] = nn.constant dense<2.500000e-01> : tensor<4xf32>
+// CHECK: %[[M:.*]] = nn.mul %[[X]], %[[C]] : tensor<4xf32>
+// CHECK: %[[R:.*]] = nn.rsqrt %[[M]] : tensor<4xf32>
+// CHECK: %[[B:.*]] = nn.broadcast %[[R]] dims = [0] : tensor<4xf32> -> tensor<4x8xf32>
+// CHECK: return %[[B]]
+func.func @reshape_later(%x: tensor<4xf32>) -> tensor<4x8xf32> {
+  %quarter = nn.constant dense<0.25> : tensor<4x1xf32>
+  %one = nn.constant dense<1.0> : tensor<4x1xf32>
+  %a = nn.reshape %x : tensor<4xf32> -> tensor<4x1xf32>
+  %b = nn.mul %a, %quarter : tensor<4x1xf32>
+  %c = nn.sqrt %b : tensor<4x1xf32>
+  %d = nn.div %one, %c : tensor<4x1xf32>
+  %e = nn.broadcast %d dims = [0, 1] : tensor<4x1xf32> -> tensor<4x8xf32>
+  return %e : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: @powers
+// CHECK-SAME: %[[X:.*]]: tensor<4xf32>
+// CHECK-DAG: %[[S:.*]] = nn.mul %[[X]], %[[X]]
+// CHECK-DAG: %[[Q:.*]] = nn.sqrt %[[X]]
+// CHECK-DAG: %[[P:.*]] = nn.pow %[[X]]
+// CHECK: return %[[S]], %[[Q]], %[[P]]
+func.func @powers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %two = nn.constant dense<2.0> : tensor<4xf32>
+  %half = nn.constant dense<0.5> : tensor<4xf32>
+  %other = nn.constant dense<1.5> : tensor<4xf32>
+  %a = nn.pow %x, %two : tensor<4xf32>
+  %b = nn.pow %x, %half : tensor<4xf32>
+  %c = nn.pow %x, %other : tensor<4xf32>
+  return %a, %b, %c : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

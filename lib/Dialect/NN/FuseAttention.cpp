@@ -1,0 +1,187 @@
+//===- FuseAttention.cpp - attention from its parts ------------*- C++ -*-===//
+//
+// Recognises softmax(scale · q kᵀ + mask) v, batched over heads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Product.h"
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Patterns.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::nn;
+
+namespace {
+/// scale · q kᵀ, restricted by a mask to add, or by a choice of what is seen.
+struct Scores {
+  DotOp dot;
+  double scale = 1.0;
+  Value q, k;    ///< without their constant factors
+  Value added;   ///< of the scores' type; may be null
+  Value visible; ///< i1 of the scores' shape; may be null
+  bool causal = false;
+};
+
+/// What a value is before it is repeated over leading dimensions.
+Value peelBatch(Value value) {
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return value;
+  int64_t rank = broadcast.getType().getRank();
+  bool isMatrix = broadcast.getDims() == ArrayRef<int64_t>{rank - 2, rank - 1} &&
+                  broadcast.getX().getType().getShape() == broadcast.getType().getShape().take_back(2);
+  return isMatrix ? broadcast.getX() : value;
+}
+
+/// The dimension whose index an iota counts, from the end: 1 for columns, 2 for rows; 0 if `value` is none.
+int64_t countedFromEnd(Value value) {
+  auto iota = value.getDefiningOp<IotaOp>();
+  return iota ? iota.getType().getRank() - static_cast<int64_t>(iota.getDim()) : 0;
+}
+
+/// Whether a choice is "row t sees columns ≤ t": an i1 constant, or a comparison of positions.
+bool isCausal(Value visible) {
+  visible = peelBatch(visible);
+  auto type = cast<RankedTensorType>(visible.getType());
+  if (type.getRank() < 2 || type.getNumElements() != type.getDimSize(type.getRank() - 2) * type.getShape().back())
+    return false;
+  if (auto compare = visible.getDefiningOp<CompareOp>()) {
+    int64_t a = countedFromEnd(compare.getA()), b = countedFromEnd(compare.getB_());
+    return (compare.getPredicate() == ComparePredicate::le && a == 1 && b == 2) ||
+           (compare.getPredicate() == ComparePredicate::ge && a == 2 && b == 1);
+  }
+  DenseElementsAttr dense;
+  if (!matchPattern(visible, m_Constant(&dense)))
+    return false;
+  int64_t columns = type.getShape().back(), position = 0;
+  for (bool seen : dense.getValues<bool>()) {
+    if (seen != (position % columns <= position / columns))
+      return false;
+    ++position;
+  }
+  return true;
+}
+
+/// Whether adding `value` leaves row t the columns ≤ t: a float constant of zeros and what hides, or a choice of them.
+bool isCausalAddend(Value value, llvm::function_ref<bool(double)> hides) {
+  value = peelBatch(value);
+  if (auto select = value.getDefiningOp<SelectOp>()) {
+    std::optional<double> seen = getSplat(select.getA()), hidden = getSplat(select.getB_());
+    return seen && *seen == 0.0 && hidden && hides(*hidden) && isCausal(select.getC());
+  }
+  auto type = cast<RankedTensorType>(value.getType());
+  DenseElementsAttr dense;
+  if (type.getRank() < 2 || type.getNumElements() != type.getDimSize(type.getRank() - 2) * type.getShape().back() ||
+      !matchPattern(value, m_Constant(&dense)))
+    return false;
+  int64_t columns = type.getShape().back(), position = 0;
+  for (APFloat element : dense.getValues<APFloat>()) {
+    bool seen = position % columns <= position / columns;
+    if (seen ? !element.isZero() : !hides(element.convertToDouble()))
+      return false;
+    ++position;
+  }
+  return true;
+}
+
+/// A mask of the scores' type as attention takes it: rank 4, dimensions that repeat are 1.
+Expr compactMask(Expr mask) {
+  SmallVector<int64_t> shape(mask.shape());
+  if (auto broadcast = mask.get().getDefiningOp<BroadcastOp>()) {
+    for (int64_t dim = 0; dim < mask.rank(); ++dim)
+      if (!llvm::is_contained(broadcast.getDims(), dim))
+        shape[dim] = 1;
+    if (broadcast.getX().getType().getNumElements() ==
+        RankedTensorType::get(shape, mask.elementType()).getNumElements())
+      mask = reshape(mask.with(broadcast.getX()), shape);
+  }
+  return mask.rank() == 4 ? mask : reshape(mask, {mask.dim(0), 1, mask.dim(1), mask.dim(2)});
+}
+
+struct FuseAttention : OpRewritePattern<DotOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  /// Numbers that leave nothing of a score beside a visible one, in f64 too.
+  static bool hides(double number) { return number <= -1e9; }
+
+  static std::optional<Scores> matchScores(Value value) {
+    Scores scores;
+    if (auto select = value.getDefiningOp<SelectOp>()) {
+      std::optional<double> hidden = getSplat(select.getB_());
+      if (!hidden || !hides(*hidden))
+        return std::nullopt;
+      scores.causal = isCausal(select.getC());
+      // A row that sees nothing is NaN with -inf, but not with a finite number.
+      if (!scores.causal && !std::isinf(*hidden))
+        return std::nullopt;
+      scores.visible = scores.causal ? Value() : Value(select.getC());
+      value = select.getA();
+    }
+    value = peelConstants(value, scores.scale);
+    scores.dot = value.getDefiningOp<DotOp>();
+    if (auto add = value.getDefiningOp<AddOp>(); add && scores.scale == 1.0)
+      for (auto [product, mask] : {std::pair(add.getA(), add.getB_()), std::pair(add.getB_(), add.getA())}) {
+        double scale = 1.0;
+        if (auto dot = peelConstants(product, scale).getDefiningOp<DotOp>(); dot && !scores.dot) {
+          scores.dot = dot;
+          scores.scale = scale;
+          scores.added = mask;
+          if (isCausalAddend(mask, hides)) {
+            scores.causal = true;
+            scores.added = {};
+          }
+        }
+      }
+    if (!scores.dot || scores.dot.getTransposeA() || !scores.dot.getTransposeB())
+      return std::nullopt;
+    scores.q = peelConstants(scores.dot.getA(), scores.scale);
+    scores.k = peelConstants(scores.dot.getB(), scores.scale);
+    return scores;
+  }
+
+  LogicalResult matchAndRewrite(DotOp op, PatternRewriter &rewriter) const override {
+    int64_t rank = op.getType().getRank();
+    auto softmax = op.getA().getDefiningOp<SoftmaxOp>();
+    if (!softmax || !softmax->hasOneUse() || op.getTransposeA() || (rank != 3 && rank != 4))
+      return rewriter.notifyMatchFailure(op, "no batched product with probabilities of its own");
+    if (static_cast<int64_t>(softmax.getDim()) != rank - 1)
+      return rewriter.notifyMatchFailure(op, "the softmax is not along the rows");
+    std::optional<Scores> scores = matchScores(softmax.getX());
+    if (!scores)
+      return rewriter.notifyMatchFailure(op, "the probabilities are not those of a product");
+
+    // Batch and heads; a third dimension before the matrix counts as the batch of one head.
+    Expr v(rewriter, op.getLoc(), op.getB());
+    auto split = [&](Expr x) { return rank == 4 ? x : reshape(x, {x.dim(0), 1, x.dim(1), x.dim(2)}); };
+    if (op.getTransposeB()) {
+      SmallVector<int64_t> swapped = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+      std::swap(swapped[rank - 1], swapped[rank - 2]);
+      v = transpose(v, swapped);
+    }
+    Expr mask;
+    if (scores->added)
+      mask = compactMask(v.with(scores->added));
+    if (scores->visible) {
+      Expr visible = compactMask(v.with(scores->visible));
+      Expr zero = splat(rewriter, op.getLoc(), RankedTensorType::get(visible.shape(), v.elementType()), 0.0);
+      Expr hidden = select(visible, zero, zero.like(-std::numeric_limits<double>::infinity()));
+      if (mask) { // Both restrict; the sum needs one shape.
+        SmallVector<int64_t> shape;
+        for (int64_t dim = 0; dim < 4; ++dim)
+          shape.push_back(std::max(mask.dim(dim), hidden.dim(dim)));
+        hidden = broadcastTo(hidden, shape) + broadcastTo(mask, shape);
+      }
+      mask = hidden;
+    }
+    Expr o =
+        attention(split(v.with(scores->q)), split(v.with(scores->k)), split(v), mask, scores->scale, scores->causal)[0];
+    rewriter.replaceOp(op, reshape(o, op.getType().getShape()).get());
+    return success();
+  }
+};
+} // namespace
+
+void nn::addAttentionFusion(RewritePatternSet &patterns) { patterns.add<FuseAttention>(patterns.getContext()); }

@@ -1,0 +1,43 @@
+//===- NNFusePatterns.cpp - recognises what exporters write out -*- C++ -*-===//
+//
+// Collects the parts of activations, normalizations and attention into one op each, before differentiation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Passes.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Patterns.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace lowtide {
+#define GEN_PASS_DEF_NNFUSEPATTERNS
+#include "Passes.h.inc"
+} // namespace lowtide
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace {
+struct NNFusePatterns : lowtide::impl::NNFusePatternsBase<NNFusePatterns> {
+  using NNFusePatternsBase::NNFusePatternsBase;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    if (activations)
+      nn::addActivationFusion(patterns);
+    if (normalizations)
+      nn::addNormalizationFusion(patterns);
+    if (attention)
+      nn::addAttentionFusion(patterns);
+    // Constants stay as they are: the patterns look for splats, the folder is the canonicalizer's.
+    GreedyRewriteConfig config;
+    config.enableFolding(false).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    bool changed = false;
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config, &changed)))
+      return signalPassFailure();
+    if (changed)
+      ++numChanged;
+  }
+};
+} // namespace

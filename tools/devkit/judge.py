@@ -91,6 +91,9 @@ def call(command, log):
 
 
 def first_error(text):
+    frame = re.search(r"^ *#\d+ .*?(lowtide::[\w:]+)", text, re.M)
+    if "PLEASE submit a bug report" in text or "Stack dump:" in text:
+        return "crashed" + (f" in {frame[1]}" if frame else "")
     lines = [line.strip() for line in text.splitlines()]
     for key in ("error:", "Assertion", "LLVM ERROR", "runtime error", "terminate called"):
         for line in lines:

@@ -167,11 +167,6 @@ FailureOr<std::vector<char>> codegen::compileToSharedObject(ModuleOp module, con
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
   optimize(*code, *machine, options);
-  if (const char *path = ::getenv("LOWTIDE_DUMP_LLVM")) {
-    std::error_code error;
-    llvm::raw_fd_ostream file(path, error);
-    code->print(file, nullptr);
-  }
   SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager emit;

@@ -52,8 +52,8 @@ struct Scalars {
     Value n = math::RoundEvenOp::create(b, mul(t, f32(1.44269504088896341)));
     Value r = fma(n, f32(-0.693359375), t);
     r = fma(n, f32(2.12194440e-4), r);
-    Value p = polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
-                             5.0000001201e-1});
+    Value p = polynomial(
+        r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
     Value y = add(fma(p, mul(r, r), r), f32(1.0));
     // 2^n in two factors: n reaches beyond the exponents of normal numbers.
     Value exponent = arith::FPToSIOp::create(b, b.getI32Type(), n);
@@ -70,8 +70,8 @@ struct Scalars {
   Value tanh(Value x) {
     Value size = math::AbsFOp::create(b, x);
     Value z = mul(x, x);
-    Value p = polynomial(z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1,
-                             -3.33332819422e-1});
+    Value p =
+        polynomial(z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
     Value small = fma(mul(p, z), x, x);
     Value large = sub(f32(1.0), div(f32(2.0), add(exp(add(size, size)), f32(1.0))));
     large = math::CopySignOp::create(b, large, x);
@@ -105,8 +105,7 @@ struct Scalars {
   }
 };
 
-template <typename Op, Value (*Expand)(Scalars &, Value)>
-struct Expansion : OpRewritePattern<Op> {
+template <typename Op, Value (*Expand)(Scalars &, Value)> struct Expansion : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
     if (!op.getType().isF32())

@@ -24,6 +24,10 @@ struct RunOptions {
   std::string strategy = "fuse";
   /// Computes every f32 in f64.
   bool widen = false;
+  /// Where to report the time of each kernel; null: nowhere.
+  llvm::raw_ostream *timing = nullptr;
+  /// Where to leave the shared object; empty: nowhere.
+  std::string savePath = {};
 };
 
 /// Runs `function` (left unchanged) on `inputs` (of the types before widening).

@@ -37,6 +37,9 @@ static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc
 static llvm::cl::opt<std::string> cpu("cpu", llvm::cl::desc("CPU of the fused run"), llvm::cl::init("x86-64-v3"));
 static llvm::cl::opt<bool> printResults("print-results", llvm::cl::desc("print what the CPU target computes"));
 
+static llvm::cl::opt<bool> timing("time", llvm::cl::desc("report the time of each fused kernel, compare nothing"));
+static llvm::cl::opt<std::string> saveKernels("save-kernels", llvm::cl::desc("leave the fused shared object here"));
+
 static bool agree(double value, double expected, double tolerance) {
   if (std::isnan(expected) || std::isinf(expected))
     return std::isnan(expected) ? std::isnan(value) : value == expected;
@@ -97,6 +100,8 @@ static LogicalResult execute(func::FuncOp function) {
       return function.emitError() << "test.value of argument " << i << " has another type";
     inputs.push_back(value);
   }
+  if (timing)
+    return run(function, inputs, RunOptions{{cpu}, "fuse", false, &llvm::outs(), saveKernels});
   RunOptions reference{{"reference"}, "none", true}, fused{{cpu}, "fuse", false};
   FailureOr<SmallVector<Buffer>> exact = run(function, inputs, reference), actual = run(function, inputs, fused);
   // Fusion changes no bit.

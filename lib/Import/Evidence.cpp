@@ -55,6 +55,7 @@ Signature::Signature(const ::onnx::GraphProto &graph) {
     entry.target = target.str();
     if (byTarget.try_emplace(target, entries.size()).second) {
       byPlaceholder[placeholder] = entries.size();
+      modules.insert(moduleOf(target));
       entries.push_back(std::move(entry));
     }
   }
@@ -123,7 +124,12 @@ std::optional<std::string> lowtide::findModulePath(const ::onnx::NodeProto &node
   // The last entry names the operation itself.
   if (names.size() < 2 || names[names.size() - 2] == "_empty_nn_module_stack_from_metadata_hook")
     return std::nullopt;
-  return names[names.size() - 2];
+  // A module that is called again: `block@1`.
+  return StringRef(names[names.size() - 2]).split('@').first.str();
+}
+
+bool lowtide::isRewritten(const ::onnx::NodeProto &node) {
+  return !findProp(node.metadata_props(), "pkg.onnxscript.rewriter.rule_name").empty();
 }
 
 std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &node) {

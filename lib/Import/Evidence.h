@@ -43,6 +43,8 @@ public:
   llvm::ArrayRef<SignatureEntry> getEntries() const { return entries; }
   const SignatureEntry *findTarget(llvm::StringRef name) const;
   const SignatureEntry *findPlaceholder(llvm::StringRef name) const;
+  /// Whether some entry belongs to the module itself.
+  bool hasModule(llvm::StringRef path) const { return modules.contains(path); }
   /// Position in the framework's own order.
   size_t getOrder(llvm::StringRef target) const;
 
@@ -50,6 +52,7 @@ private:
   bool present = false;
   std::vector<SignatureEntry> entries;
   llvm::StringMap<size_t> byTarget, byPlaceholder;
+  llvm::StringSet<> modules;
 };
 
 /// `a.b` of `a.b.weight`; empty for a name without dots.
@@ -68,6 +71,9 @@ std::vector<std::string> findProgramOperands(const ::onnx::NodeProto &node);
 /// `aten.linear.default`, from `namespace` or `class_hierarchy`; empty if
 /// unknown.
 std::string findProgramOperator(const ::onnx::NodeProto &node);
+
+/// Whether a rewriter of the exporter made the node: its notes are those of one of the nodes that it replaced.
+bool isRewritten(const ::onnx::NodeProto &node);
 
 /// Names that a constant was folded from
 /// (`pkg.onnxscript.optimizer.folded_from`).

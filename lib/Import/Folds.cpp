@@ -65,9 +65,15 @@ static bool repeatsRows(const OnnxFile &file, const ::onnx::TensorProto &tensor)
 }
 
 std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {
-  for (const std::string &name : facts.foldedFrom)
-    if (!signature.findTarget(name) && !movesOnly(name))
-      return "changed by '" + operationName(name).str() + "'";
+  // Arithmetic on positions is no arithmetic on the rows gathered there.
+  if (isGathered(facts)) {
+    if (!movesOnly(facts.tensor->name()))
+      return "changed by '" + operationName(facts.tensor->name()).str() + "'";
+  } else {
+    for (const std::string &name : facts.foldedFrom)
+      if (!signature.findTarget(name) && !movesOnly(name))
+        return "changed by '" + operationName(name).str() + "'";
+  }
   bool mayRepeat = isGathered(facts) || llvm::any_of(facts.foldedFrom, [](const std::string &name) {
                      return operationName(name) == "expand" || operationName(name) == "cat";
                    });
@@ -92,8 +98,12 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
       info.sourceRows = {0, shape[0]};
     return;
   }
-  bool onlyParameter = facts.foldedFrom.size() == 1;
-  if (onlyParameter && dims.size() == 2) {
+  // Without a note, the operation tells: a linear layer's weight is stored transposed.
+  bool transposed = facts.foldedFrom.size() == 1;
+  if (facts.foldedFrom.empty() && !facts.uses.empty())
+    transposed = facts.uses.front().node->op_type() == "MatMul" && facts.uses.front().operand == 1 &&
+                 findProgramOperator(*facts.uses.front().node).find("linear") != std::string::npos;
+  if (transposed && dims.size() == 2) {
     info.transposed = {1, 0};
     info.sourceShape = SmallVector<int64_t>{dims[1], dims[0]};
     return;

@@ -14,6 +14,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
+#include <cstring>
+
 using namespace mlir;
 using namespace lowtide;
 using ::onnx::NodeProto;
@@ -30,7 +32,7 @@ static bool isBufferLeaf(StringRef leaf) {
 
 /// Names that exporters and optimizers invent for constants of the graph.
 static bool isInventedName(StringRef name) {
-  return name.contains("::") || name.contains("/") || name.starts_with("const_fold_opt") ||
+  return name.contains("::") || name.starts_with("/") || name.starts_with("const_fold_opt") ||
          name.starts_with("Constant_") || name.contains("_output_");
 }
 
@@ -102,6 +104,37 @@ static InitializerInfo classify(const TensorFacts &facts) {
   return info(InitializerRole::Parameter, Certainty::Assumed, "is of a float type, and nothing speaks against it");
 }
 
+/// Whether `a`, read by rows, equals `b`, read by columns; both are matrices of the same element type.
+static bool isTransposeOf(OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
+  std::optional<std::string> left = file.tryReadInitializer(a.tensor), right = file.tryReadInitializer(b.tensor);
+  if (!left || !right || left->size() != right->size())
+    return false;
+  size_t rows = a.dims[0], columns = a.dims[1], width = findElementType(a.dataType)->bytes;
+  for (size_t i = 0; i != rows; ++i)
+    for (size_t j = 0; j != columns; ++j)
+      if (std::memcmp(&(*left)[(i * columns + j) * width], &(*right)[(j * rows + i) * width], width) != 0)
+        return false;
+  return true;
+}
+
+/// A tied matrix that the exporter transposed for one of its readers would be trained twice, apart: it is a view.
+static void findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &infos) {
+  for (InitializerInfo &folded : infos) {
+    if (folded.transposed.empty() || folded.dims.size() != 2 || folded.getNumElements() < 2)
+      continue;
+    for (auto [i, whole] : llvm::enumerate(infos)) {
+      if (whole.role != InitializerRole::Parameter || !whole.transposed.empty() || whole.dataType != folded.dataType ||
+          whole.dims.size() != 2 || whole.dims[0] != folded.dims[1] || whole.dims[1] != folded.dims[0] ||
+          !isTransposeOf(file, folded, whole))
+        continue;
+      folded.viewOf = i;
+      folded.certainty = Certainty::Inferred;
+      folded.reason = "the transpose of " + whole.name + ", value for value";
+      break;
+    }
+  }
+}
+
 /// The old exporter merges tensors of equal value, too: what was `b.weight` becomes `Identity(a.weight)`, named
 /// `b.weight`. Takes such uses out of `fact`; the rest is the tensor's own.
 static std::vector<InitializerInfo> takeMergedApart(OnnxFile &file, TensorFacts &fact) {
@@ -146,6 +179,7 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
       infos.push_back(std::move(info));
     infos.insert(infos.end(), merged.begin(), merged.end());
   }
+  findTransposedTies(file, infos);
   if (!convolutions.empty())
     file.getReport().warningAt(folded,
                                "batch normalization was folded into convolutions and cannot be "

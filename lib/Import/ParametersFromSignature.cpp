@@ -53,6 +53,8 @@ private:
   LogicalResult checkClaims();
   /// Whether all elements are equal; nullopt where the data cannot be read.
   std::optional<bool> isUniform(const TensorFacts &fact);
+  bool isForeignNumber(const TensorFacts &fact, Entry own, const InitializerUse &use);
+  LogicalResult checkBlindUses();
   void indexUses();
 
   OnnxFile &file;
@@ -65,6 +67,8 @@ private:
   llvm::DenseSet<Entry> isMissing, claimed;
   llvm::StringMap<SmallVector<Entry>> missingByModule;
   llvm::DenseMap<const ::onnx::TensorProto *, std::optional<bool>> uniform;
+  /// Uses in nodes about which nothing is known, given to the tensor's own entry.
+  SmallVector<std::pair<const TensorFacts *, Entry>> blindUses;
   /// Parameters by the modules that read them, and by the parents of their own modules.
   llvm::StringMap<SmallVector<size_t>> readIn, below;
   /// Modules whose batch norm the exporter folded away.
@@ -119,6 +123,20 @@ SignatureClassifier::Entry SignatureClassifier::findRenamed(const TensorFacts &f
   return nullptr;
 }
 
+/// Whether `use` reads a number of the graph that happens to equal the parameter (the zeros that stand for a missing
+/// bias, merged with a norm's bias): the use is outside of the parameter's module, and its operation does not read it.
+bool SignatureClassifier::isForeignNumber(const TensorFacts &fact, Entry own, const InitializerUse &use) {
+  std::optional<std::string> module = findModulePath(*use.node);
+  if (fact.uses.size() < 2 || !module || *module == moduleOf(own->target) || fact.tensor->name() != own->target ||
+      isUniform(fact) != std::optional<bool>(true) || isRewritten(*use.node))
+    return false;
+  if (!findProgramOperands(*use.node).empty())
+    return true;
+  // Without the operation: its module has a parameter, but none for this operand.
+  StringRef role = operandLeaf(*use.node, use.operand);
+  return !role.empty() && signature.hasModule(*module) && !signature.findTarget(*module + "." + role.str());
+}
+
 /// The entry that `use` of the tensor reads; null: none.
 FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const TensorFacts &fact, Entry own,
                                                                      const InitializerUse &use) {
@@ -149,12 +167,18 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   if (ownIsThere && (role == leafOf(own->target) ||
                      llvm::none_of(candidates, [&](Entry entry) { return leafOf(entry->target) == role; })))
     return own;
-  if (candidates.empty())
-    return own;
+  if (candidates.empty()) {
+    if (own && operands.empty() && !module)
+      blindUses.push_back({&fact, own});
+    return own && isForeignNumber(fact, own, use) ? nullptr : own;
+  }
   // Values that differ cannot be equal by accident: such a tensor is shared on
   // purpose. Where no data are at hand, matrices are taken to differ: they are
   // drawn at random, vectors start as ones or zeros.
-  if (!isUniform(fact).value_or(fact.tensor->dims_size() < 2))
+  // Without a claim of its own, and without a note of where it came from, a tensor may still be the evaluated form of
+  // what its operation reads.
+  if (!isUniform(fact).value_or(fact.tensor->dims_size() < 2) &&
+      (own || !fact.foldedFrom.empty() || isRewritten(*use.node)))
     return own;
   // A tensor of one element without a claim is a number of the graph.
   if (!own && fact.getNumElements() == 1)
@@ -202,9 +226,15 @@ InitializerInfo SignatureClassifier::describe(const TensorFacts &fact, Entry own
   StringRef kind = owner->kind == SignatureEntry::Parameter ? "parameter"
                    : owner->kind == SignatureEntry::Buffer  ? "buffer"
                                                             : "constant";
-  if (owner != own)
-    return makeInfo(fact, owner->target, role, Certainty::Inferred,
-                    kind + " of its module, merged by the exporter with " + fact.tensor->name());
+  if (owner != own) {
+    bool direct = signature.findTarget(fact.tensor->name());
+    InitializerInfo info = makeInfo(fact, owner->target, role, Certainty::Inferred,
+                                    own ? kind + " of its module, merged by the exporter with " + fact.tensor->name()
+                                        : kind + " that the operation reads, in another form");
+    if (!direct)
+      describeFold(fact, signature, info);
+    return info;
+  }
   if (fact.tensor->name() == owner->target)
     return makeInfo(fact, owner->target, role, Certainty::Stated,
                     "the exported program lists it as " + kind + (merged ? "; other tensors were merged with it" : ""));
@@ -271,7 +301,14 @@ LogicalResult SignatureClassifier::classify(const TensorFacts &fact) {
   if (byOwner.empty() && fact.isGraphOutput)
     byOwner[nullptr];
   for (auto &[owner, uses] : byOwner) {
-    InitializerInfo info = owner ? describe(fact, own, owner, byOwner.size() > 1) : describeUnclaimed(fact);
+    InitializerInfo info;
+    if (owner)
+      info = describe(fact, own, owner, byOwner.size() > 1);
+    else if (own)
+      info = makeInfo(fact, fact.tensor->name() + "@constant", InitializerRole::Constant, Certainty::Inferred,
+                      "a number of the graph, merged by the exporter with " + own->target);
+    else
+      info = describeUnclaimed(fact);
     info.uses.assign(uses.begin(), uses.end());
     // Running statistics that the program does not mention as assigned:
     // exported in inference mode.
@@ -370,6 +407,28 @@ void SignatureClassifier::reportFoldedBatchNorms() {
                              "dynamo=True, optimize=False)");
 }
 
+/// Merged tensors can be taken apart only where each use can be told from the others.
+LogicalResult SignatureClassifier::checkBlindUses() {
+  for (auto [fact, own] : blindUses) {
+    if (fact->uses.size() < 2 || isUniform(*fact) != std::optional<bool>(true))
+      continue;
+    for (Entry entry : missing) {
+      if (claimed.contains(entry) || entry->kind != SignatureEntry::Parameter ||
+          leafOf(entry->target) != leafOf(own->target) || foldedNorms.contains(moduleOf(entry->target)))
+        continue;
+      file.getReport().errorAt(
+          Failure::Unsupported, fact->tensor->name(),
+          "initializer " + quoteName(fact->tensor->name()) +
+              " was merged with others by the exporter, and a node that reads it does not say where it "
+              "came from: parameter " +
+              quoteName(entry->target) + " is nowhere else in the file",
+          "export with optimize=False");
+      return failure();
+    }
+  }
+  return success();
+}
+
 /// A parameter that lives in two tensors would be trained twice, apart. Where
 /// one is the other's transpose, it becomes a view of it.
 LogicalResult SignatureClassifier::checkClaims() {
@@ -407,6 +466,8 @@ LogicalResult SignatureClassifier::run() {
   reportFoldedBatchNorms();
   indexUses();
   findTies();
+  if (failed(checkBlindUses()))
+    return failure();
   return checkClaims();
 }
 

@@ -235,6 +235,59 @@ TEST(Classification, BuffersMergedWithParametersKeepTheirRole) {
   EXPECT_THAT(result.names(InitializerRole::State), testing::UnorderedElementsAre("a.running_mean", "a.running_var"));
 }
 
+TEST(Classification, MissingBiasIsNoParameter) {
+  // A convolution without bias: the exporter writes zeros, and merges them with the norm's bias.
+  for (bool withOperations : {true, false}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[1,2,1] x) => (float[1,2,1] y)
+      <float[2,2,1] "c.weight" = {1, 2, 3, 4}, float[2] "n.weight" = {1, 2}, float[2] "n.bias" = {0, 0}> {
+        h = Conv(x, "c.weight", "n.bias")
+        y = InstanceNormalization(h, "n.weight", "n.bias")
+      })");
+    setSignature(model, {"c.weight", "n.weight", "n.bias"});
+    setOrigin(model, 0, "c", withOperations ? "%x, %p_c_weight, None" : "");
+    setOrigin(model, 1, "n", withOperations ? "%h, %p_n_weight, %p_n_bias" : "");
+    Classified result = classify(model);
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("c.weight", "n.weight", "n.bias"));
+    EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("n.bias@constant"));
+    EXPECT_EQ(importModel(model).exitCode, 0);
+  }
+}
+
+TEST(Classification, UsesWithoutOriginAreRefused) {
+  ModelProto model = makeMerged();
+  model.mutable_graph()->mutable_node(1)->clear_metadata_props();
+  EXPECT_THAT(classify(model).messages, HasSubstr("parameter 'b.weight' is nowhere else in the file"));
+}
+
+TEST(Classification, FoldedWeightIsFoundWithoutItsNote) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[2,2] y) <float[3,2] val_1 = {1, 2, 3, 4, 5, 6}> { y = MatMul(x, val_1) })");
+  setSignature(model, {"fc.weight"});
+  setOrigin(model, 0, "fc", "%x, %p_fc_weight");
+  setProp(model.mutable_graph()->mutable_node(0), "namespace", ": M/fc: torch.nn.Linear/linear: aten.linear.default");
+  Classified result = classify(model);
+  ASSERT_TRUE(result.find("fc.weight")) << result.messages;
+  EXPECT_THAT(result.find("fc.weight")->transposed, ElementsAre(1, 0));
+}
+
+TEST(Classification, TransposedTieWithoutNotesIsAView) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (int64[2] i) => (float[2,3] y) <float[3,2] "wte.weight" = {1, 2, 3, 4, 5, 6}, float[2,3] W = {1, 3, 5, 2, 4, 6}> {
+      h = Gather("wte.weight", i)
+      y = MatMul(h, W)
+    })");
+  model.mutable_graph()->mutable_initializer(1)->set_name("onnx::MatMul_9");
+  model.mutable_graph()->mutable_node(1)->set_input(1, "onnx::MatMul_9");
+  Classified result = classify(model);
+  ASSERT_EQ(result.infos.size(), 2u);
+  EXPECT_EQ(result.infos[1].viewOf, std::optional<size_t>(0));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+}
+
 TEST(Classification, FoldedWeightGetsItsNameBack) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>

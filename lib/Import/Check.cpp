@@ -2,11 +2,10 @@
 
 #include "lowtide/Import/Check.h"
 
-#include "Evidence.h"
+#include "OperatorGroups.h"
 #include "TensorData.h"
 #include "WellFormed.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -143,48 +142,14 @@ static void reportInitializers(ArrayRef<InitializerInfo> infos, llvm::raw_ostrea
   table.print(os);
 }
 
-namespace {
-struct OperatorGroup {
-  std::string domain;
-  std::string name;
-  int64_t version = 0;
-  std::vector<std::string> places;
-};
-} // namespace
-
-static void collectOperators(const ::onnx::ModelProto &model, const GraphProto &graph,
-                             llvm::MapVector<StringRef, OperatorGroup> &groups, llvm::StringSet<> &keys) {
-  for (const NodeProto &node : graph.node()) {
-    StringRef domain = node.domain() == "ai.onnx" ? StringRef("") : StringRef(node.domain());
-    StringRef key = keys.insert((domain + "\n" + node.op_type()).str()).first->getKey();
-    OperatorGroup &group = groups[key];
-    group.domain = domain.str();
-    group.name = node.op_type();
-    for (const auto &opset : model.opset_import())
-      if (opset.domain() == domain || (domain.empty() && opset.domain() == "ai.onnx"))
-        group.version = opset.version();
-    std::optional<std::string> module = findModulePath(node);
-    group.places.push_back(module && !module->empty() ? *module : nodeLabel(node).str());
-    for (const AttributeProto &attribute : node.attribute()) {
-      if (attribute.has_g())
-        collectOperators(model, attribute.g(), groups, keys);
-      for (const GraphProto &inner : attribute.graphs())
-        collectOperators(model, inner, groups, keys);
-    }
-  }
-}
-
 /// Returns whether all are supported.
 static bool reportOperators(OnnxFile &file, SupportsOperator supports, llvm::raw_ostream &os) {
-  llvm::MapVector<StringRef, OperatorGroup> groups;
-  llvm::StringSet<> keys;
-  collectOperators(file.getModel(), file.getModel().graph(), groups, keys);
+  std::vector<OperatorGroup> groups = groupOperators(file.getModel());
   Table table;
   unsigned numKinds = 0, numNodes = 0;
-  for (auto &[key, group] : groups) {
+  for (OperatorGroup &group : groups) {
     std::string why;
-    // The importer itself reads constants.
-    if ((group.domain.empty() && group.name == "Constant") || supports(group.domain, group.name, group.version, why))
+    if (group.isConstant() || supports(group.domain, group.name, group.version, why))
       continue;
     ++numKinds;
     numNodes += group.places.size();
@@ -192,8 +157,8 @@ static bool reportOperators(OnnxFile &file, SupportsOperator supports, llvm::raw
     std::string places = llvm::join(ArrayRef(group.places).take_front(shown), ", ");
     if (group.places.size() > shown)
       places += " and " + std::to_string(group.places.size() - shown) + " more";
-    table.add({(group.domain.empty() ? "" : group.domain + ".") + group.name + "-" + std::to_string(group.version),
-               std::to_string(group.places.size()) + (group.places.size() == 1 ? " node" : " nodes"), places, why});
+    table.add({group.describe(), std::to_string(group.places.size()) + (group.places.size() == 1 ? " node" : " nodes"),
+               places, why});
   }
   os << "\noperators: " << groups.size() << " kinds, " << countNodes(file.getModel().graph(), file.getLimits().nodes)
      << " nodes, ";

@@ -33,8 +33,7 @@ Report::Report(MLIRContext &context, StringRef path, unsigned maxErrors)
 Report::~Report() { finish(); }
 
 Location Report::locate(StringRef where) {
-  Location file = FileLineColLoc::get(&context, path, 0, 0);
-  return where.empty() ? file : Location(NameLoc::get(StringAttr::get(&context, where.take_front(256)), file));
+  return NameLoc::get(StringAttr::get(&context, where.empty() ? StringRef(path) : where.take_front(256)));
 }
 
 void Report::errorAt(Failure kind, StringRef where, const Twine &message, const Twine &remedy) {

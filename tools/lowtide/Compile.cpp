@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "lowtide/Import/Check.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
@@ -15,6 +16,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -307,4 +309,19 @@ int Compilation::planAndWrite() {
   return exitOk;
 }
 
-int Compilation::check() { return load(); }
+int Compilation::check() {
+  file = std::make_unique<OnnxFile>(context, options.input);
+  if (failed(file->load()))
+    return file->getExitCode();
+  int code;
+  ImportOptions import = importOptions(code);
+  if (code)
+    return code;
+  llvm::StringSet<> legal;
+  for (const std::string &name : listLegalOperators())
+    legal.insert(name);
+  auto supports = [&](StringRef domain, StringRef name, int64_t version, std::string &why) {
+    return legal.contains(domain.empty() ? name.str() : (domain + "." + name).str());
+  };
+  return (options.json ? reportModelAsJson : reportModel)(*file, import, supports, llvm::outs());
+}

@@ -25,6 +25,9 @@ using SupportsOperator =
 /// not supported.
 int reportModel(OnnxFile &file, const ImportOptions &options, SupportsOperator supports, llvm::raw_ostream &os);
 
+/// The same facts as one JSON object.
+int reportModelAsJson(OnnxFile &file, const ImportOptions &options, SupportsOperator supports, llvm::raw_ostream &os);
+
 } // namespace lowtide
 
 #endif // LOWTIDE_IMPORT_CHECK_H

@@ -1,0 +1,97 @@
+//===- CheckJson.cpp - what a model file holds, for programs ---------------------------===//
+
+#include "lowtide/Import/Check.h"
+
+#include "OperatorGroups.h"
+#include "TensorData.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace lowtide;
+namespace json = llvm::json;
+
+static json::Array toJson(ArrayRef<int64_t> dims) {
+  json::Array list;
+  for (int64_t dim : dims)
+    list.push_back(dim);
+  return list;
+}
+
+/// Symbols are strings, unknown dimensions null.
+static json::Object toJson(const ::onnx::ValueInfoProto &value) {
+  const auto &type = value.type().tensor_type();
+  json::Array shape;
+  for (const auto &dim : type.shape().dim()) {
+    if (dim.has_dim_value())
+      shape.push_back(dim.dim_value());
+    else if (!dim.dim_param().empty())
+      shape.push_back(json::fixUTF8(dim.dim_param()));
+    else
+      shape.push_back(nullptr);
+  }
+  return json::Object{
+      {"name", json::fixUTF8(value.name())}, {"type", elementTypeName(type.elem_type())}, {"shape", std::move(shape)}};
+}
+
+static json::Object toJson(const InitializerInfo &info) {
+  json::Object object{{"name", json::fixUTF8(info.name)},     {"initializer", json::fixUTF8(info.tensor)},
+                      {"role", stringifyRole(info.role)},     {"certainty", stringifyCertainty(info.certainty)},
+                      {"reason", json::fixUTF8(info.reason)}, {"type", elementTypeName(info.dataType)},
+                      {"shape", toJson(info.dims)},           {"bytes", static_cast<int64_t>(info.bytes)}};
+  json::Array tied;
+  for (const std::string &name : info.tied)
+    tied.push_back(json::fixUTF8(name));
+  if (!tied.empty())
+    object["tied"] = std::move(tied);
+  if (!info.transposed.empty())
+    object["transposed"] = toJson(info.transposed);
+  if (info.sourceShape)
+    object["source_shape"] = toJson(*info.sourceShape);
+  if (info.sourceRows)
+    object["source_rows"] = toJson({info.sourceRows->first, info.sourceRows->second});
+  return object;
+}
+
+int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, SupportsOperator supports,
+                               llvm::raw_ostream &os) {
+  json::Array inputs, outputs, unbound, initializers, operators;
+  for (const auto &input : file.getModel().graph().input())
+    if (!file.findInitializer(input.name()))
+      inputs.push_back(toJson(input));
+  for (const auto &output : file.getModel().graph().output())
+    outputs.push_back(toJson(output));
+  for (const std::string &flag : findUnboundDims(file, options))
+    unbound.push_back(json::fixUTF8(flag));
+  FailureOr<std::vector<InitializerInfo>> infos = classifyInitializers(file, options);
+  if (succeeded(infos))
+    for (const InitializerInfo &info : *infos)
+      if (!info.viewOf)
+        initializers.push_back(toJson(info));
+  bool allSupported = true;
+  for (const OperatorGroup &group : groupOperators(file.getModel())) {
+    std::string why;
+    bool supported = group.isConstant() || supports(group.domain, group.name, group.version, why);
+    allSupported &= supported;
+    json::Object object{{"domain", json::fixUTF8(group.domain)},
+                        {"name", json::fixUTF8(group.name)},
+                        {"version", group.version},
+                        {"nodes", static_cast<int64_t>(group.places.size())},
+                        {"supported", supported}};
+    if (!why.empty())
+      object["reason"] = json::fixUTF8(why);
+    operators.push_back(std::move(object));
+  }
+  json::Object report{{"file", json::fixUTF8(file.getHeadline())},
+                      {"opset", file.getOpset()},
+                      {"inputs", std::move(inputs)},
+                      {"outputs", std::move(outputs)},
+                      {"unbound_dimensions", std::move(unbound)},
+                      {"initializers", std::move(initializers)},
+                      {"operators", std::move(operators)}};
+  os << llvm::formatv("{0:2}", json::Value(std::move(report))) << "\n";
+  if (int code = file.getExitCode())
+    return code;
+  return allSupported ? 0 : static_cast<int>(Failure::Unsupported);
+}

@@ -49,7 +49,8 @@ std::vector<Event> sweep(std::span<const Buffer> buffers) {
 class Packer {
 public:
   Packer(std::span<const Buffer> buffers, const PackingOptions &options)
-      : buffers(buffers), alignment(options.alignment), sizes(buffers.size()), offsets(buffers.size()) {
+      : buffers(buffers), alignment(options.alignment), sizes(buffers.size()), fromTop(buffers.size()),
+        offsets(buffers.size()) {
     for (size_t i = 0; i < buffers.size(); ++i)
       sizes[i] = buffers[i].begin < buffers[i].end ? alignTo(buffers[i].bytes, alignment) : 0;
     best.boundBytes = liveBound(buffers, alignment);
@@ -70,10 +71,14 @@ public:
   /// Number of neighbours of a buffer.
   size_t degree(uint32_t i) const { return first[i + 1] - first[i]; }
   bool isOptimal() const { return best.arenaBytes == best.boundBytes; }
+  /// Which buffers are placed down from the bound; none at first.
+  void setFromTop(std::vector<bool> which) { fromTop = std::move(which); }
   uint64_t work = 0;
   Packing best;
   /// The order that gave `best`.
   std::vector<uint32_t> bestOrder;
+  /// What was placed from the top then.
+  std::vector<bool> bestFromTop;
 
 private:
   void keep(uint64_t arena, const std::vector<uint32_t> &order, const char *method) {
@@ -83,6 +88,7 @@ private:
     best.offsets = offsets;
     best.method = method;
     bestOrder = order;
+    bestFromTop = fromTop;
   }
 
   std::span<const Buffer> buffers;
@@ -91,6 +97,8 @@ private:
   // Neighbours of i: neighbours[first[i]] … neighbours[first[i + 1] - 1].
   std::vector<size_t> first;
   std::vector<uint32_t> neighbours;
+  // Buffers that are placed down from the bound instead of up from zero.
+  std::vector<bool> fromTop;
   // State of one placement.
   std::vector<uint64_t> offsets;
   std::vector<bool> placed;
@@ -135,14 +143,21 @@ uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *
     work += degree(i) + taken.size() + 1;
     std::sort(taken.begin(), taken.end());
     uint64_t end = 0, chosen = UINT64_MAX, chosenGap = UINT64_MAX;
+    auto consider = [&](uint64_t from, uint64_t to) {
+      if (to < from + sizes[i])
+        return;
+      if (fromTop[i])
+        chosen = to - sizes[i];
+      else if (chosen == UINT64_MAX || (fit == Fit::Best && to - from < chosenGap))
+        chosen = from, chosenGap = to - from;
+    };
     for (auto [from, to] : taken) {
-      if (from > end && from - end >= sizes[i] && from - end < chosenGap) {
-        chosen = end, chosenGap = from - end;
-        if (fit == Fit::Lowest)
-          break;
-      }
+      if (from > end)
+        consider(end, fromTop[i] ? std::min(from, best.boundBytes) : from);
       end = std::max(end, to);
     }
+    if (fromTop[i])
+      consider(end, best.boundBytes);
     offsets[i] = chosen == UINT64_MAX ? end : chosen;
     placed[i] = true;
     arena = std::max(arena, offsets[i] + sizes[i]);
@@ -211,31 +226,38 @@ void Packer::placeByTime() {
 void Packer::search(std::vector<uint32_t> order, uint64_t effort, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<uint32_t> position(order.size());
+  fromTop = bestFromTop;
+  std::vector<bool> sides = fromTop;
   uint64_t current = UINT64_MAX;
   const uint64_t limit = work + effort;
   std::vector<uint32_t> candidate = order, blamed;
   while (work < limit && !isOptimal()) {
     uint64_t arena = place(candidate, random() % 2 ? Fit::Best : Fit::Lowest, "search");
-    // Slightly worse results are accepted now and then: plateaus are wide.
-    if (arena <= current || random() % 8 == 0) {
-      current = arena;
-      order = candidate;
-    } else {
-      candidate = order;
-    }
-    // Blame whatever stands above the bound (what `offsets` says of the last
-    // placement), or one of its neighbours.
+    // Blame whatever stands above the bound, as `offsets` says of this placement.
     blamed.clear();
     for (uint32_t i : candidate)
       if (sizes[i] && offsets[i] + sizes[i] > best.boundBytes)
         blamed.push_back(i);
     if (blamed.empty())
       break;
+    // Slightly worse results are accepted now and then: plateaus are wide.
+    if (arena <= current || random() % 16 == 0) {
+      current = arena;
+      order = candidate;
+      sides = fromTop;
+    } else {
+      candidate = order;
+      fromTop = sides;
+    }
     for (uint32_t p = 0; p < candidate.size(); ++p)
       position[candidate[p]] = p;
     uint32_t moved = blamed[random() % blamed.size()];
-    if (random() % 4 == 0 && degree(moved))
+    if (random() % 2 && degree(moved))
       moved = neighbours[first[moved] + random() % degree(moved)];
+    if (random() % 4 == 0) {
+      fromTop[moved] = !fromTop[moved];
+      continue;
+    }
     uint32_t from = position[moved];
     uint32_t to = from ? random() % from : 0;
     std::rotate(candidate.begin() + to, candidate.begin() + from, candidate.begin() + from + 1);
@@ -292,6 +314,18 @@ Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
            "begin/lowest");
   tryOrder([&](uint32_t i) { return std::tuple(packer.degree(i), buffers[i].bytes); }, "degree/best-fit",
            "degree/lowest");
+  // Long lives from the bottom, short ones from the top: what a training step looks like.
+  for (uint64_t shortLife = 1; shortLife <= 16 && !packer.isOptimal(); shortLife += (shortLife + 1) / 2) {
+    std::vector<bool> fromTop(buffers.size());
+    for (uint32_t i = 0; i < buffers.size(); ++i)
+      fromTop[i] = life(i) <= shortLife;
+    packer.setFromTop(std::move(fromTop));
+    tryOrder([&](uint32_t i) { return std::tuple(life(i), buffers[i].bytes); }, "two-ended/life",
+             "two-ended/life-lowest");
+    tryOrder([&](uint32_t i) { return area(i); }, "two-ended/area", "two-ended/area-lowest");
+    tryOrder([&](uint32_t i) { return std::tuple(buffers[i].bytes, life(i)); }, "two-ended/size",
+             "two-ended/size-lowest");
+  }
   if (!packer.isOptimal())
     packer.search(packer.bestOrder.empty() ? order : packer.bestOrder, options.effort, options.seed);
   return packer.best;

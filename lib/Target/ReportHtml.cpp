@@ -52,19 +52,22 @@ static std::string escape(llvm::StringRef text) {
   return escaped;
 }
 
-static const char *const style = R"(
+/// What the pictures need, for light and dark.
+static const char *const pictureStyle = R"(
 :root{--bg:#fff;--fg:#1b1f24;--dim:#667;--line:#ccd;--c0:#2f6db5;--c1:#c2571a;--c2:#8a94a6;--c3:#3a8f5c;--c4:#8d4fa8}
 @media(prefers-color-scheme:dark){:root{--bg:#15181d;--fg:#e6e9ee;--dim:#9aa3b0;--line:#333a44;--c0:#5b9be6;--c1:#ec8a4b;--c2:#77808f;--c3:#5fbf86;--c4:#bb82d6}}
-body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;max-width:1060px;margin:2em auto;padding:0 1em}
-h1{font-size:1.5em;margin:0}h2{font-size:1.15em;margin:2em 0 .3em}p{margin:.3em 0;color:var(--dim)}
-svg{width:100%;height:auto;font:11px system-ui,sans-serif}svg text{fill:var(--dim)}
+svg{font:11px system-ui,sans-serif}svg text{fill:var(--dim)}
 .c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}.c4{fill:var(--c4)}
 .axis{stroke:var(--line)}.peak{stroke:var(--fg);stroke-dasharray:3 3;fill:none}
 .mark{stroke:var(--bg);stroke-width:.5}.mark:hover,.mark:focus{stroke:var(--fg);stroke-width:1.5;outline:none}
+)";
+
+static const char *const pageStyle = R"(
+body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;max-width:1060px;margin:2em auto;padding:0 1em}
+h1{font-size:1.5em;margin:0}h2{font-size:1.15em;margin:2em 0 .3em}p{margin:.3em 0;color:var(--dim)}svg{width:100%;height:auto}
 table{border-collapse:collapse;width:100%;font-size:13px}td,th{padding:.2em .6em;text-align:left;border-bottom:1px solid var(--line)}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.key span{display:inline-block;width:1em;height:1em;margin:0 .3em 0 1em;vertical-align:-.15em}
 )";
-
 namespace {
 
 /// Draws one entry.
@@ -74,7 +77,8 @@ public:
       : entry(entry), arenaBytes(arenaBytes), number(number), os(os),
         count(std::max<size_t>(entry.instructions.size(), 1)) {}
 
-  void waterline();
+  /// `alone`: the picture is a file of its own and brings its colours and a legend.
+  void waterline(bool alone = false);
   void addresses();
   void table();
 
@@ -101,8 +105,8 @@ private:
 } // namespace
 
 void Picture::open(llvm::StringRef label, uint64_t top) {
-  os << "<svg viewBox=\"0 0 " << width + 10 << " " << height + 10 << "\" role=\"img\" aria-label=\"" << label << " of "
-     << escape(entry.name) << "\">\n<defs>";
+  os << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << width + 10 << " " << height + 10
+     << "\" role=\"img\" aria-label=\"" << label << " of " << escape(entry.name) << "\">\n<defs>";
   // Hue is not the only sign: every component has a pattern of lines too.
   const char *const lines[] = {"", "M0 8L8 0", "M0 4H8", "M4 0V8", "M0 0L8 8M0 8L8 0"};
   for (unsigned c = 0; c < numComponents; ++c)
@@ -120,8 +124,15 @@ void Picture::open(llvm::StringRef label, uint64_t top) {
      << height - 4 << "\" text-anchor=\"end\">" << entry.instructions.size() << "</text>\n";
 }
 
-void Picture::waterline() {
+void Picture::waterline(bool alone) {
   open("waterline", entry.peakBytes);
+  if (alone) {
+    os << "<style>" << pictureStyle << "</style>\n";
+    for (unsigned c = 0; c < numComponents; ++c)
+      os << "<rect class=\"c" << c << "\" x=\"" << width - 150 << "\" y=\"" << 28 + 16 * c
+         << "\" width=\"10\" height=\"10\"/><text x=\"" << width - 135 << "\" y=\"" << 37 + 16 * c << "\">"
+         << getName(Component(c)) << "</text>\n";
+  }
   for (int c = numComponents - 1; c >= 0; --c) {
     // The band from zero to the sum of components 0 … c; later bands cover its lower part.
     std::string path;
@@ -228,8 +239,8 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
 void report::printHtml(const Report &report, llvm::raw_ostream &os) {
   uint64_t sum = report.paramsBytes + report.stateBytes + report.ioBytes + report.transientBytes;
   os << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" << escape(report.title)
-     << "</title><style>" << style << "</style></head><body>\n<h1>" << escape(report.title) << "</h1>\n<p>"
-     << escape(report.target) << " · " << formatBytes(sum) << " allocated: parameters "
+     << "</title><style>" << pictureStyle << pageStyle << "</style></head><body>\n<h1>" << escape(report.title)
+     << "</h1>\n<p>" << escape(report.target) << " · " << formatBytes(sum) << " allocated: parameters "
      << formatBytes(report.paramsBytes) << ", optimizer state " << formatBytes(report.stateBytes)
      << ", input and output " << formatBytes(report.ioBytes) << ", transient " << formatBytes(report.transientBytes)
      << "</p>\n<p class=\"key\">";
@@ -261,9 +272,17 @@ void report::printHtml(const Report &report, llvm::raw_ostream &os) {
   os << "</script>\n</body></html>\n";
 }
 
+void report::printSvg(const Report &report, llvm::raw_ostream &os) {
+  auto train = llvm::find_if(report.entries, [](const Entry &entry) { return entry.name == "train"; });
+  if (train == report.entries.end())
+    train = report.entries.begin();
+  if (train != report.entries.end())
+    Picture(*train, report.transientBytes, 0, os).waterline(/*alone=*/true);
+}
+
 rt::Status report::writeReport(const std::string &input, const std::string &output, llvm::StringRef format) {
-  if (format != "html" && format != "json")
-    return {rt::StatusCode::Usage, "report format '" + format.str() + "' is unknown: html or json"};
+  if (format != "html" && format != "json" && format != "svg")
+    return {rt::StatusCode::Usage, "report format '" + format.str() + "' is unknown: html, svg or json"};
   auto artifact = rt::Artifact::open(input);
   if (!artifact)
     return artifact.takeStatus();
@@ -276,6 +295,8 @@ rt::Status report::writeReport(const std::string &input, const std::string &outp
                                                        : llvm::StringRef(input).rsplit('/').second);
   if (format == "html")
     printHtml(report, os);
+  else if (format == "svg")
+    printSvg(report, os);
   else
     printJson(report, os);
   os.close();

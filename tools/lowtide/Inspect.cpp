@@ -34,7 +34,9 @@ int driver::drawReport(const Options &options) {
   std::string output = options.output;
   if (output.empty())
     output = StringRef(options.input).rsplit('.').first.str() + ".html";
-  rt::Status status = report::writeReport(options.input, output, StringRef(output).ends_with(".json") ? "json" : "html");
+  rt::Status status = report::writeReport(options.input, output, StringRef(output).ends_with(".json")  ? "json"
+                                             : StringRef(output).ends_with(".svg") ? "svg"
+                                                                                   : "html");
   if (!status.isOk())
     return fail(status);
   if (output != "-")

@@ -66,8 +66,11 @@ Report buildReport(const plan::Plan &plan, llvm::StringRef title);
 /// same data as JSON inside.
 void printHtml(const Report &report, llvm::raw_ostream &os);
 void printJson(const Report &report, llvm::raw_ostream &os);
+/// The waterline of the entry `train` (or the first one) as a picture of its own.
+void printSvg(const Report &report, llvm::raw_ostream &os);
 
-/// Reads the artifact `input` and writes its report to `output` ("-": standard output); `format` is "html" or "json".
+/// Reads the artifact `input` and writes its report to `output` ("-": standard output); `format` is "html", "svg" or
+/// "json".
 rt::Status writeReport(const std::string &input, const std::string &output, llvm::StringRef format);
 
 } // namespace lowtide::report

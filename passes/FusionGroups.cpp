@@ -88,12 +88,14 @@ bool FusionGroups::isCheap(Operation *op) {
     return false;
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     Operation *producer = operand.getDefiningOp();
-    return producer &&
-           (producer->hasTrait<OpTrait::ConstantLike>() ||
-            (producer->getBlock() == op->getBlock() && isCheap(producer) && producer->getNumOperands() == 0) ||
-            (isCheap(producer) && llvm::all_of(producer->getOperands(), [](Value value) {
-               return value.getDefiningOp() && value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
-             })));
+    // Constants are asked for first: asking down every chain would take exponential time.
+    return producer && (producer->hasTrait<OpTrait::ConstantLike>() ||
+                        (llvm::all_of(producer->getOperands(),
+                                      [](Value value) {
+                                        return value.getDefiningOp() &&
+                                               value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
+                                      }) &&
+                         isCheap(producer)));
   });
 }
 

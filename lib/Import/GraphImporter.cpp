@@ -180,10 +180,11 @@ LogicalResult GraphImporter::importSmallInitializers() {
       importView(i);
     if (!info.inIR)
       continue;
-    std::string fault;
-    DenseElementsAttr value = convertTensor(*file.findInitializer(info.tensor), context, fault);
-    if (!value)
-      return unsupported(info.tensor, "initializer " + quoteName(info.tensor) + " " + fault);
+    std::optional<std::string> bytes = file.tryReadInitializer(info.tensor);
+    if (!bytes)
+      return unsupported(info.tensor, "initializer " + quoteName(info.tensor) + " cannot be read");
+    DenseElementsAttr value =
+        buildElements(info.dims, info.dataType, ArrayRef<char>(bytes->data(), bytes->size()), context);
     infoValues[i] = onnx::ConstantOp::create(builder, locate(info.tensor), value);
     if (!lookup(info.tensor))
       define(info.tensor, infoValues[i]);

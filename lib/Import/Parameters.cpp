@@ -162,8 +162,9 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
   makeNamesUnique(infos);
   for (InitializerInfo &info : infos) {
     int64_t limit = isFloatType(info.dataType) ? file.getLimits().constantFloats : file.getLimits().constantIntegers;
-    info.inIR =
-        info.role == InitializerRole::Constant && info.getNumElements() <= limit && file.isEmbedded(info.tensor);
+    // Shapes must be known to legalization, wherever the file keeps them; unreadable ones become arguments.
+    info.inIR = info.role == InitializerRole::Constant && info.getNumElements() <= limit &&
+                (file.isEmbedded(info.tensor) || file.tryReadInitializer(info.tensor));
   }
   return infos;
 }

@@ -83,7 +83,8 @@ static InitializerInfo classify(const TensorFacts &facts) {
     return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add";
   });
   if (isInventedName(name)) {
-    if (!isWeight)
+    // What `/layer/Constant` computes was a number in the program: parameters are initializers there.
+    if (!isWeight || name.starts_with("/") || name.contains("Constant_output_"))
       return info(InitializerRole::Constant, Certainty::Assumed, "the exporter invented its name");
     InitializerInfo folded = makeInfo(facts, likelyName(facts), InitializerRole::Parameter, Certainty::Assumed,
                                       "folded by the exporter; the module that reads it gives the name");

@@ -122,3 +122,24 @@ TEST_F(ExternalData, KeysAreKnown) {
   EXPECT_THAT(read({{"offset", "0"}}), HasSubstr("no location"));
   EXPECT_EQ(read({{"location", "w.bin"}, {"checksum", "abc"}}).size(), 48u);
 }
+
+/// Shapes are needed to compile: they are read even when every tensor lies in another file.
+TEST_F(ExternalData, SmallIntegersAreReadIntoTheIR) {
+  auto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[3,2] y) <int64[2] shape = {0, 0}> { y = Reshape(x, shape) })");
+  auto *tensor = model.mutable_graph()->mutable_initializer(0);
+  tensor->clear_int64_data();
+  tensor->set_data_location(::onnx::TensorProto::EXTERNAL);
+  auto *entry = tensor->add_external_data();
+  entry->set_key("location");
+  entry->set_value("w.bin");
+  RecordingContext recording;
+  OnnxFile file(recording.context, (root / "model" / "m.onnx").string());
+  std::string bytes = model.SerializeAsString();
+  ASSERT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size()))));
+  auto infos = classifyInitializers(file, {});
+  ASSERT_TRUE(mlir::succeeded(infos));
+  EXPECT_TRUE(infos->front().inIR);
+  EXPECT_TRUE(mlir::succeeded(importOnnx(file, *infos, {}))) << recording.messages;
+}

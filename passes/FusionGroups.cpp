@@ -19,7 +19,7 @@ using namespace lowtide;
 static constexpr unsigned kMaxPointers = 28, kMaxOps = 200;
 /// A reduction over so many elements must leave so many tasks, or nothing is fused into it.
 static constexpr int64_t kSerialElements = 1 << 15, kMinTasks = 4, kTileColumns = 64;
-static constexpr unsigned kDearFlops = 8;
+static constexpr unsigned kDearFlops = 8, kMaxClonedOps = 12;
 
 static RankedTensorType getType(Value tensor) { return dyn_cast<RankedTensorType>(tensor.getType()); }
 
@@ -76,47 +76,55 @@ bool FusionGroups::isUnitReshape(Operation *op) {
   return isa<nn::ReshapeOp>(op) && dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
 }
 
-/// Cheaper to compute again than to read: repeated elements, and whatever is made of constants alone.
-bool FusionGroups::isCheap(Operation *op) {
-  if (op->hasTrait<OpTrait::ConstantLike>() || op->getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(op))
-    return false;
-  if (isUnitReshape(op) || isa<nn::BroadcastOp>(op))
-    return true;
-  auto facts = dyn_cast<FactsInterface>(op);
-  if (!facts || facts.getFacts().flopsPerElement >= kDearFlops || isa<ReductionInterface>(op) ||
-      facts.getFacts().family == OpFamily::Random)
-    return false;
-  return llvm::all_of(op->getOperands(), [&](Value operand) {
-    Operation *producer = operand.getDefiningOp();
-    // Constants are asked for first: asking down every chain would take exponential time.
-    return producer && (producer->hasTrait<OpTrait::ConstantLike>() ||
-                        (llvm::all_of(producer->getOperands(),
-                                      [](Value value) {
-                                        return value.getDefiningOp() &&
-                                               value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
-                                      }) &&
-                         isCheap(producer)));
-  });
+/// Finds what is cheaper to compute again than to read: repeated elements, and whatever few ops make of constants alone.
+void FusionGroups::findCheap() {
+  // Ops that a value made of constants stands for.
+  DenseMap<Operation *, unsigned> sizes;
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(&op))
+      continue;
+    if (isUnitReshape(&op) || isa<nn::BroadcastOp>(op))
+      cheap.insert(&op);
+    auto facts = dyn_cast<FactsInterface>(op);
+    if (!facts || facts.getFacts().flopsPerElement >= kDearFlops || isa<ReductionInterface>(op) ||
+        facts.getFacts().family == OpFamily::Random)
+      continue;
+    unsigned size = 1;
+    bool isMadeOfConstants = llvm::all_of(op.getOperands(), [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer)
+        return false;
+      size += sizes.lookup(producer);
+      return producer->hasTrait<OpTrait::ConstantLike>() || sizes.count(producer);
+    });
+    if (isMadeOfConstants && size <= kMaxClonedOps) {
+      sizes[&op] = size;
+      cheap.insert(&op);
+    }
+  }
 }
 
 void FusionGroups::cloneCheapProducers() {
+  findCheap();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    if (!isCheap(&op))
+    if (!cheap.count(&op))
       continue;
     llvm::SmallSetVector<Operation *, 8> readers;
     for (Operation *user : op.getUsers())
-      if (user->getBlock() == &block && (isGenerated(user) || isCheap(user)))
+      if (user->getBlock() == &block && (isGenerated(user) || cheap.count(user)))
         readers.insert(user);
     for (Operation *reader : readers) {
       Operation *clone = op.clone();
-      clone->removeAttr("nn.materialize");
+      cheap.insert(clone);
       reader->getBlock()->getOperations().insert(reader->getIterator(), clone);
       for (OpOperand &operand : reader->getOpOperands())
         if (operand.get() == op.getResult(0))
           operand.set(clone->getResult(0));
     }
-    if (op.use_empty())
+    if (op.use_empty()) {
+      cheap.erase(&op);
       op.erase();
+    }
   }
 }
 

@@ -54,7 +54,7 @@ private:
   };
 
   void cloneCheapProducers();
-  bool isCheap(mlir::Operation *op);
+  void findCheap();
   bool isUnitReshape(mlir::Operation *op);
   void buildNodes();
   unsigned nodeOf(mlir::Operation *op);
@@ -73,6 +73,7 @@ private:
   mlir::Block &block;
   llvm::function_ref<bool(mlir::Operation *)> isGenerated;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;
+  llvm::DenseSet<mlir::Operation *> cheap;
   std::vector<Node> nodes;
 };
 

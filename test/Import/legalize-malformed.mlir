@@ -1,0 +1,24 @@
+// RUN: not lowtide-opt --onnx-legalize --split-input-file %s 2>&1 | FileCheck %s
+
+// CHECK: error: 'MatMul' (opset 20): matrices do not fit together
+func.func @model(%a: tensor<2x3xf32> {onnx.input = "a"}, %b: tensor<2x3xf32> {onnx.input = "b"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "MatMul"(%a, %b) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+// CHECK: error: 'Reshape' (opset 20): a tensor of 6 elements does not divide into 4
+func.func @model(%a: tensor<2x3xf32> {onnx.input = "a"}) -> (!onnx.value {onnx.output = "y"}) {
+  %s = onnx.constant dense<[4, -1]> : tensor<2xi64>
+  %0 = onnx.node "Reshape"(%a, %s) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<2x3xf32>, tensor<2xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+// CHECK: error: 'Add' (opset 20): shapes cannot be broadcast together: tensor<2x3xf32>, tensor<4xf32>
+func.func @model(%a: tensor<2x3xf32> {onnx.input = "a"}, %b: tensor<4xf32> {onnx.input = "b"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Add"(%a, %b) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<2x3xf32>, tensor<4xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
+#include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"
 
 using namespace mlir;
@@ -28,17 +29,36 @@ Expr repeatHeads(Expr x, int64_t times) {
   return nn::reshape(spread, {x.dim(0), x.dim(1) * times, x.dim(2), x.dim(3)});
 }
 
-/// What is added to the scores, as [1 or B, 1 or H, 1 or T, S]; null when nothing is.
+/// What is added to the scores, as [1 or B, 1 or H, 1 or T, S]; null when nothing is. Scores that do not count get a number
+/// so low that their exponentials are zero, and not −∞: the row of a sample that sees nothing stays finite, and so do the
+/// derivatives that pass through it.
 struct Bias {
   NodeView &n;
   Type element;
   int64_t batch, rows, columns;
   Expr value;
 
+  /// A few of these still add up to a number.
+  double none() const { return element.isF16() ? -1.2e4 : -1e37; }
   /// Scores where `allowed` (of rank 4) is false do not count.
   void allow(Expr allowed) {
-    double none = -std::numeric_limits<double>::infinity();
-    add(nn::select(allowed, n.splat(element, allowed.shape(), 0.0), n.splat(element, allowed.shape(), none)));
+    add(nn::select(allowed, n.splat(element, allowed.shape(), 0.0), n.splat(element, allowed.shape(), none())));
+  }
+  /// A mask of numbers, among which −∞ may be.
+  void addMask(Expr mask) { add(nn::select(nn::less(mask, none()), mask.like(none()), mask)); }
+  /// Which scores count.
+  Expr counted() { return nn::greater(value, none() / 2); }
+  /// `rows` [B, H, T, …] with zeros where a row sees nothing.
+  Expr blanked(Expr rowsOf) {
+    if (!value)
+      return rowsOf;
+    Expr sees = nn::greater(nn::maximum(value, {3}), none() / 2);
+    DenseElementsAttr known = LegalizeContext::constantOf(sees);
+    if (known && llvm::all_of(known.getValues<bool>(), [](bool b) { return b; }))
+      return rowsOf;
+    Shape shape(rowsOf.shape());
+    shape.pop_back();
+    return nn::select(nn::broadcast(nn::broadcastTo(sees, shape), rowsOf.shape(), {0, 1, 2}), rowsOf, rowsOf.like(0.0));
   }
   void add(Expr more) {
     if (!value) {
@@ -106,8 +126,7 @@ LogicalResult attention(NodeView &n) {
     while (mask.rank() < 4)
       mask = unsqueeze(mask, 0);
     if (mask.dim(3) > 1 && mask.dim(3) < columns) { // what the mask does not reach does not count
-      double none = isBool(mask) ? 0.0 : -std::numeric_limits<double>::infinity();
-      mask = nn::pad(mask, {0, 0, 0, 0}, {0, 0, 0, columns - mask.dim(3)}, {}, none);
+      mask = nn::pad(mask, {0, 0, 0, 0}, {0, 0, 0, columns - mask.dim(3)}, {}, isBool(mask) ? 0.0 : bias.none());
     }
     FailureOr<Shape> common = broadcastShapes(mask.shape(), {batch, q.dim(1), rows, columns});
     if (failed(common) || *common != Shape{batch, q.dim(1), rows, columns})
@@ -115,7 +134,7 @@ LogicalResult attention(NodeView &n) {
     if (isBool(mask))
       bias.allow(mask);
     else
-      bias.add(nn::cast(mask, element));
+      bias.addMask(nn::cast(mask, element));
   }
   // Where the first row stands among the columns.
   Expr offset, lengths = n.has(6) ? nn::cast(nn::reshape(n.in(6), {batch}), n.builder.getI64Type()) : Expr();
@@ -124,7 +143,9 @@ LogicalResult attention(NodeView &n) {
     offset = lengths - double(rows);
   else if (past)
     offset = n.splat(n.builder.getI64Type(), {1}, double(past));
-  if (causal && offset) {
+  // A row that sees the first columns only, and these masked, sees nothing: the mask must know of it.
+  bool maskIsData = bias.value && !LegalizeContext::constantOf(bias.value);
+  if (causal && (offset || maskIsData)) {
     bias.allow(nn::lessEqual(bias.distance(offset), 0.0));
     causal = false;
   }
@@ -140,7 +161,7 @@ LogicalResult attention(NodeView &n) {
   n.set(1, k);
   n.set(2, v);
   if (cap == 0.0 && !n.wants(3)) {
-    Expr y = nn::attention(q, k, v, bias.value, scale, causal)[0];
+    Expr y = bias.blanked(nn::attention(q, k, v, bias.value, scale, causal)[0]);
     n.set(0, rank == 3 ? joinHeads(y) : y);
     return success();
   }
@@ -154,16 +175,13 @@ LogicalResult attention(NodeView &n) {
     scores = nn::tanh(scores / cap) * cap;
   if (mode == 1)
     shown = scores;
-  Expr all = bias.value ? nn::broadcastTo(bias.value, scores.shape()) : Expr();
-  if (all)
-    scores = scores + all;
+  if (bias.value)
+    scores = scores + nn::broadcastTo(bias.value, scores.shape());
   if (mode == 2)
-    shown = scores;
-  Expr weights = nn::softmax(scores, 3);
-  if (all) { // a row that sees nothing weighs nothing
-    Expr best = nn::unreduce(nn::maximum(all, {3}), all.type(), {3});
-    weights = nn::select(nn::equal(best, -std::numeric_limits<double>::infinity()), weights.like(0.0), weights);
-  }
+    shown = bias.value ? nn::select(nn::broadcastTo(bias.counted(), scores.shape()), scores,
+                                    scores.like(-std::numeric_limits<double>::infinity()))
+                       : scores;
+  Expr weights = bias.blanked(nn::softmax(scores, 3));
   if (mode == 3)
     shown = weights;
   Expr y = nn::dot(weights, repeatHeads(v, times));

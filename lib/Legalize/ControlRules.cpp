@@ -52,8 +52,6 @@ void lowtide::addRefusals(RuleTable &t) {
     t.addRefusal(name, "strings are not tensors here");
   for (StringRef name : {"Unique", "Compress", "NonMaxSuppression"})
     t.addRefusal(name, "the shape of its result depends on data; every shape must be known when compiling");
-  for (StringRef name : {"LSTM", "GRU", "RNN"})
-    t.addRefusal(name, "recurrent layers are not implemented");
   for (StringRef name : {"Optional", "OptionalGetElement", "OptionalHasElement", "SequenceMap"})
     t.addRefusal(name, "optional values and maps over sequences are not implemented");
   for (StringRef name : {"Det", "GridSample", "RoiAlign", "MaxRoiPool", "MaxUnpool", "DeformConv", "Col2Im", "DFT", "STFT",

@@ -169,6 +169,8 @@ const RuleTable &RuleTable::get() {
     addSequenceRules(t);
     addAttentionRules(t);
     addResizeRules(t);
+    addRecurrentRules(t);
+    addContribRules(t);
     addRefusals(t);
     return t;
   }();

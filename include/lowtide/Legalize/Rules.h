@@ -49,6 +49,8 @@ void addControlRules(RuleTable &table);
 void addSequenceRules(RuleTable &table);
 void addAttentionRules(RuleTable &table);
 void addResizeRules(RuleTable &table);
+void addRecurrentRules(RuleTable &table);
+void addContribRules(RuleTable &table);
 void addRefusals(RuleTable &table);
 
 } // namespace lowtide

@@ -1,0 +1,116 @@
+//===- ContribRules.cpp - operators of the domain com.microsoft -----------===//
+//
+// Rules for the fused operators that optimized exports contain; each is written as what it was fused from, so that it has
+// a derivative.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/MatMul.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+namespace {
+
+/// Operand 0 with the bias in operand 1 added, if there is one.
+FailureOr<Expr> biased(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  Expr x = n.in(0);
+  if (!n.has(1))
+    return x;
+  FailureOr<Shape> common = broadcastShapes(x.shape(), n.in(1).shape());
+  if (failed(common) || ArrayRef<int64_t>(*common) != x.shape()) {
+    (void)n.reject("the bias does not broadcast to the operand");
+    return failure();
+  }
+  return x + nn::broadcastTo(n.in(1), x.shape());
+}
+
+template <Expr (*F)(Expr)>
+LogicalResult biasedActivation(NodeView &n) {
+  FailureOr<Expr> x = biased(n);
+  if (failed(x))
+    return failure();
+  n.set(0, F(*x));
+  return success();
+}
+
+LogicalResult quickGelu(NodeView &n) {
+  if (failed(n.need(1)))
+    return failure();
+  n.set(0, n.in(0) * nn::sigmoid(n.in(0) * n.attrFloat("alpha", 1.702)));
+  return success();
+}
+
+/// Product with flags for transposed matrices and a factor.
+LogicalResult fusedMatMul(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  if (n.attr("transBatchA", 0) || n.attr("transBatchB", 0))
+    return n.refuse("transposed batch dimensions");
+  auto turned = [&](Expr x, bool transposed) {
+    if (!transposed || x.rank() < 2)
+      return x;
+    Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+    std::swap(permutation[x.rank() - 1], permutation[x.rank() - 2]);
+    return nn::transpose(x, permutation);
+  };
+  FailureOr<Expr> y = matmul(turned(n.in(0), n.attr("transA", 0)), turned(n.in(1), n.attr("transB", 0)));
+  if (failed(y))
+    return n.reject("matrices do not fit together");
+  double alpha = n.attrFloat("alpha", 1.0);
+  n.set(0, alpha == 1.0 ? *y : *y * alpha);
+  return success();
+}
+
+LogicalResult simplifiedLayerNorm(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0), scale = n.in(1);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", -1), x.rank());
+  if (failed(axis))
+    return failure();
+  if (scale.shape() != x.shape().drop_front(*axis))
+    return n.reject("the scale does not have the shape of what is normalized");
+  n.set(0, nn::rmsNorm(x, scale, *axis, n.attrFloat("epsilon", 1e-5))[0]);
+  return success();
+}
+
+/// Sum of the operand, the skipped one and a bias, normalized; the sum itself is result 3.
+template <bool Simplified>
+LogicalResult skipLayerNorm(NodeView &n) {
+  if (failed(n.need(3)))
+    return failure();
+  Expr x = n.in(0), skip = n.in(1), scale = n.in(2), bias = n.in(Simplified ? 3 : 4);
+  FailureOr<Shape> common = broadcastShapes(x.shape(), skip.shape());
+  if (failed(common) || ArrayRef<int64_t>(*common) != x.shape() || scale.shape() != x.shape().take_back(1))
+    return n.reject("operands do not fit together");
+  Expr sum = x + nn::broadcastTo(skip, x.shape());
+  if (bias)
+    sum = sum + nn::broadcastTo(bias, x.shape());
+  int64_t axis = x.rank() - 1;
+  double epsilon = n.attrFloat("epsilon", Simplified ? 1e-6 : 1e-12);
+  if (Simplified)
+    n.set(0, nn::rmsNorm(sum, scale, axis, epsilon)[0]);
+  else
+    n.set(0, nn::layerNorm(sum, scale, n.has(3) ? n.in(3) : scale.like(0.0), axis, epsilon)[0]);
+  n.set(3, sum);
+  return success();
+}
+
+} // namespace
+
+void lowtide::addContribRules(RuleTable &t) {
+  t.add("com.microsoft.Gelu", biasedActivation<nn::gelu>);
+  t.add("com.microsoft.BiasGelu", biasedActivation<nn::gelu>);
+  t.add("com.microsoft.FastGelu", biasedActivation<nn::geluTanh>);
+  t.add("com.microsoft.QuickGelu", quickGelu);
+  t.add("com.microsoft.FusedMatMul", fusedMatMul);
+  t.add("com.microsoft.SimplifiedLayerNormalization", simplifiedLayerNorm);
+  t.add("SimplifiedLayerNormalization", simplifiedLayerNorm);
+  t.add("com.microsoft.SkipLayerNormalization", skipLayerNorm<false>);
+  t.add("com.microsoft.SkipSimplifiedLayerNormalization", skipLayerNorm<true>);
+}

@@ -76,7 +76,8 @@ bool FusionGroups::isUnitReshape(Operation *op) {
   return isa<nn::ReshapeOp>(op) && dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
 }
 
-/// Finds what is cheaper to compute again than to read: repeated elements, and whatever few ops make of constants alone.
+/// Finds what is cheaper to compute again than to read: repeated elements, and whatever few ops make of constants
+/// alone.
 void FusionGroups::findCheap() {
   // Ops that a value made of constants stands for.
   DenseMap<Operation *, unsigned> sizes;
@@ -163,6 +164,8 @@ void FusionGroups::buildNodes() {
       }
     }
     owner[&op] = nodes.size();
+    rank.push_back(nodes.size());
+    atRank.push_back(nodes.size());
     nodes.push_back(std::move(node));
   }
 }
@@ -181,24 +184,43 @@ SmallVector<unsigned> FusionGroups::consumersOf(unsigned node) {
   return consumers;
 }
 
-bool FusionGroups::hasPathThroughOthers(unsigned from, unsigned to) {
-  SmallVector<unsigned> worklist;
-  DenseSet<unsigned> seen{from};
-  for (unsigned consumer : consumersOf(from))
-    if (consumer != to && seen.insert(consumer).second)
-      worklist.push_back(consumer);
-  while (!worklist.empty()) {
-    unsigned node = worklist.pop_back_val();
-    if (nodes[node].first > nodes[to].last)
-      continue;
-    for (unsigned consumer : consumersOf(node)) {
-      if (consumer == to)
-        return true;
-      if (seen.insert(consumer).second)
+/// Groups that read `from`, directly or through others, and rank before `limit`; paths through `without` do not count.
+DenseSet<unsigned> FusionGroups::reachable(unsigned from, unsigned limit, unsigned without) {
+  SmallVector<unsigned> worklist{from};
+  DenseSet<unsigned> seen;
+  while (!worklist.empty())
+    for (unsigned consumer : consumersOf(worklist.pop_back_val()))
+      if (consumer != without && rank[consumer] < limit && seen.insert(consumer).second)
         worklist.push_back(consumer);
-    }
-  }
+  return seen;
+}
+
+/// Positions in the text do not help here: a group is entered at one op and left at an earlier one. Ranks do.
+bool FusionGroups::hasPathThroughOthers(unsigned from, unsigned to) {
+  if (rank[from] > rank[to])
+    return false;
+  for (unsigned node : reachable(from, rank[to], to))
+    if (llvm::is_contained(consumersOf(node), to))
+      return true;
   return false;
+}
+
+/// Keeps ranks topological when `gone` becomes part of `kept`: of the groups between the two, those that depend on the
+/// earlier one move behind the union (as in Pearce and Kelly, "A dynamic topological sort algorithm", 2006).
+void FusionGroups::mergeRanks(unsigned gone, unsigned kept) {
+  unsigned low = std::min(rank[gone], rank[kept]), high = std::max(rank[gone], rank[kept]);
+  unsigned early = atRank[low], late = atRank[high];
+  DenseSet<unsigned> behind = reachable(early, high, late);
+  SmallVector<unsigned> before, after;
+  for (unsigned r = low; r <= high; ++r)
+    if (unsigned node = atRank[r]; node != gone && node != kept)
+      (behind.count(node) ? after : before).push_back(node);
+  before.append({gone, kept});
+  before.append(after);
+  for (auto [i, node] : llvm::enumerate(before)) {
+    atRank[low + i] = node;
+    rank[node] = low + i;
+  }
 }
 
 /// Whether `consumer` reads `value` at its own position in `domain`.
@@ -275,6 +297,7 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
     return false;
   if (hasPathThroughOthers(producer, consumer) || hasPathThroughOthers(consumer, producer))
     return false;
+  mergeRanks(producer, consumer);
   for (Operation *op : a.ops)
     owner[op] = consumer;
   b.ops.append(a.ops);

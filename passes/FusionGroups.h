@@ -59,6 +59,8 @@ private:
   void buildNodes();
   unsigned nodeOf(mlir::Operation *op);
   llvm::SmallVector<unsigned> consumersOf(unsigned node);
+  llvm::DenseSet<unsigned> reachable(unsigned from, unsigned limit, unsigned without);
+  void mergeRanks(unsigned gone, unsigned kept);
   bool hasPathThroughOthers(unsigned from, unsigned to);
   bool passesPositionwise(mlir::Value value, mlir::Operation *consumer, const FusionDomain &domain);
   bool edgesAgree(unsigned producer, unsigned consumer, const FusionDomain &domain);
@@ -75,6 +77,7 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;
   llvm::DenseSet<mlir::Operation *> cheap;
   std::vector<Node> nodes;
+  std::vector<unsigned> rank, atRank; // of each node in a topological order, and back
 };
 
 } // namespace lowtide

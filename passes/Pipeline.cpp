@@ -22,6 +22,8 @@ static void addCleanUp(OpPassManager &passes) {
 
 void lowtide::buildGraphStage(OpPassManager &passes) {
   addCleanUp(passes);
+  passes.addNestedPass<func::FuncOp>(createNNFusePatterns());
+  addCleanUp(passes);
   passes.addPass(createVerifyLegal());
 }
 

@@ -93,16 +93,43 @@ bool swapsMatrix(TransposeOp op) {
   return llvm::equal(permutation.drop_back(2), llvm::seq<int64_t>(0, rank - 2));
 }
 
+/// x, if `value` is x with the matrices transposed; a reshape of the dimensions before the matrix may come behind.
+Value matchTransposed(Value value, PatternRewriter &rewriter) {
+  if (auto transpose = value.getDefiningOp<TransposeOp>(); swapsMatrix(transpose))
+    return transpose.getX();
+  auto reshaped = value.getDefiningOp<ReshapeOp>();
+  auto transpose = reshaped ? reshaped.getX().getDefiningOp<TransposeOp>() : TransposeOp();
+  if (!swapsMatrix(transpose))
+    return {};
+  SmallVector<int64_t> shape(reshaped.getType().getShape());
+  if (shape.size() < 2 || ArrayRef(shape).take_back(2) != transpose.getType().getShape().take_back(2))
+    return {};
+  std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  return reshape(Expr(rewriter, reshaped.getLoc(), transpose.getX()), shape);
+}
+
 /// dot(transpose(a), b) → dot(a, b) with the flag.
 struct TransposeIntoDot : OpRewritePattern<DotOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DotOp op, PatternRewriter &rewriter) const override {
-    auto a = op.getA().getDefiningOp<TransposeOp>(), b = op.getB().getDefiningOp<TransposeOp>();
-    bool swapsA = swapsMatrix(a), swapsB = swapsMatrix(b);
-    if (!swapsA && !swapsB)
+    Value a = matchTransposed(op.getA(), rewriter), b = matchTransposed(op.getB(), rewriter);
+    if (!a && !b)
       return rewriter.notifyMatchFailure(op, "no operand is a transposed matrix");
-    rewriter.replaceOpWithNewOp<DotOp>(op, op.getType(), swapsA ? a.getX() : op.getA(), swapsB ? b.getX() : op.getB(),
-                                       op.getTransposeA() != swapsA, op.getTransposeB() != swapsB);
+    rewriter.replaceOpWithNewOp<DotOp>(op, op.getType(), a ? a : op.getA(), b ? b : op.getB(),
+                                       op.getTransposeA() != static_cast<bool>(a),
+                                       op.getTransposeB() != static_cast<bool>(b));
+    return success();
+  }
+};
+
+/// Matrices transposed twice, with a reshape of the dimensions before them between.
+struct TransposeTwice : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+    Value x = swapsMatrix(op) ? matchTransposed(op.getX(), rewriter) : Value();
+    if (!x)
+      return rewriter.notifyMatchFailure(op, "not transposed twice");
+    rewriter.replaceOp(op, x);
     return success();
   }
 };
@@ -143,6 +170,6 @@ struct SharedWeight : OpRewritePattern<DotOp> {
 } // namespace
 
 void lowtide::nn::addContractionPatterns(RewritePatternSet &patterns) {
-  patterns.add<SumOverUnits, MergeSums, SumOfRepeated, TransposeIntoDot, TransposeOfDot, SharedWeight>(
+  patterns.add<SumOverUnits, MergeSums, SumOfRepeated, TransposeIntoDot, TransposeTwice, TransposeOfDot, SharedWeight>(
       patterns.getContext());
 }

@@ -19,21 +19,42 @@ namespace {
 struct Scores {
   DotOp dot;
   double scale = 1.0;
-  Value q, k;    ///< without their constant factors
   Value added;   ///< of the scores' type; may be null
   Value visible; ///< i1 of the scores' shape; may be null
   bool causal = false;
 };
 
-/// What a value is before it is repeated over leading dimensions.
+/// What a value is before its matrices (last two dimensions) are repeated over others.
 Value peelBatch(Value value) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
-  if (!broadcast)
+  if (!broadcast || broadcast.getDims().size() < 2)
     return value;
   int64_t rank = broadcast.getType().getRank();
-  bool isMatrix = broadcast.getDims() == ArrayRef<int64_t>{rank - 2, rank - 1} &&
-                  broadcast.getX().getType().getShape() == broadcast.getType().getShape().take_back(2);
-  return isMatrix ? broadcast.getX() : value;
+  bool keepsMatrix = broadcast.getDims().take_back(2) == ArrayRef<int64_t>{rank - 2, rank - 1} &&
+                     broadcast.getX().getType().getShape().take_back(2) == broadcast.getType().getShape().take_back(2);
+  return keepsMatrix ? broadcast.getX() : value;
+}
+
+/// The same movements of x without the constant factors on the way; `scale` is multiplied by them.
+Expr withoutScale(Expr x, double &scale) {
+  double found = 1.0;
+  Expr base = x.with(peelConstants(x, found));
+  scale *= found;
+  if (auto reshaped = base.get().getDefiningOp<ReshapeOp>()) {
+    Expr inner = withoutScale(x.with(reshaped.getX()), scale);
+    return inner.get() == reshaped.getX() ? base : reshape(inner, base.shape());
+  }
+  if (auto transposed = base.get().getDefiningOp<TransposeOp>()) {
+    Expr inner = withoutScale(x.with(transposed.getX()), scale);
+    return inner.get() == transposed.getX() ? base : transpose(inner, transposed.getPermutation());
+  }
+  return base;
+}
+
+Expr swapMatrix(Expr x) {
+  SmallVector<int64_t> swapped = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  std::swap(swapped[x.rank() - 1], swapped[x.rank() - 2]);
+  return transpose(x, swapped);
 }
 
 /// The dimension whose index an iota counts, from the end: 1 for columns, 2 for rows; 0 if `value` is none.
@@ -46,7 +67,7 @@ int64_t countedFromEnd(Value value) {
 bool isCausal(Value visible) {
   visible = peelBatch(visible);
   auto type = cast<RankedTensorType>(visible.getType());
-  if (type.getRank() < 2 || type.getNumElements() != type.getDimSize(type.getRank() - 2) * type.getShape().back())
+  if (type.getRank() < 2)
     return false;
   if (auto compare = visible.getDefiningOp<CompareOp>()) {
     int64_t a = countedFromEnd(compare.getA()), b = countedFromEnd(compare.getB_());
@@ -56,9 +77,9 @@ bool isCausal(Value visible) {
   DenseElementsAttr dense;
   if (!matchPattern(visible, m_Constant(&dense)))
     return false;
-  int64_t columns = type.getShape().back(), position = 0;
+  int64_t rows = type.getDimSize(type.getRank() - 2), columns = type.getShape().back(), position = 0;
   for (bool seen : dense.getValues<bool>()) {
-    if (seen != (position % columns <= position / columns))
+    if (seen != (position % columns <= position / columns % rows))
       return false;
     ++position;
   }
@@ -74,12 +95,11 @@ bool isCausalAddend(Value value, llvm::function_ref<bool(double)> hides) {
   }
   auto type = cast<RankedTensorType>(value.getType());
   DenseElementsAttr dense;
-  if (type.getRank() < 2 || type.getNumElements() != type.getDimSize(type.getRank() - 2) * type.getShape().back() ||
-      !matchPattern(value, m_Constant(&dense)))
+  if (type.getRank() < 2 || !matchPattern(value, m_Constant(&dense)))
     return false;
-  int64_t columns = type.getShape().back(), position = 0;
+  int64_t rows = type.getDimSize(type.getRank() - 2), columns = type.getShape().back(), position = 0;
   for (APFloat element : dense.getValues<APFloat>()) {
-    bool seen = position % columns <= position / columns;
+    bool seen = position % columns <= position / columns % rows;
     if (seen ? !element.isZero() : !hides(element.convertToDouble()))
       return false;
     ++position;
@@ -106,6 +126,21 @@ struct FuseAttention : OpRewritePattern<DotOp> {
 
   /// Numbers that leave nothing of a score beside a visible one, in f64 too.
   static bool hides(double number) { return number <= -1e9; }
+
+  /// The softmax whose result only this product reads, alone or under the guard select(is_nan(p), 0, p).
+  static SoftmaxOp matchProbabilities(Value value, bool &isGuarded) {
+    if (auto select = value.getDefiningOp<SelectOp>(); select && select->hasOneUse()) {
+      auto isNaN = select.getC().getDefiningOp<IsNaNOp>();
+      std::optional<double> otherwise = getSplat(select.getA());
+      if (!isNaN || isNaN.getX() != select.getB_() || !otherwise || *otherwise != 0.0)
+        return {};
+      isGuarded = true;
+      auto softmax = select.getB_().getDefiningOp<SoftmaxOp>();
+      return softmax && softmax.getY().hasNUses(2) && isNaN->hasOneUse() ? softmax : SoftmaxOp();
+    }
+    auto softmax = value.getDefiningOp<SoftmaxOp>();
+    return softmax && softmax->hasOneUse() ? softmax : SoftmaxOp();
+  }
 
   static std::optional<Scores> matchScores(Value value) {
     Scores scores;
@@ -135,32 +170,34 @@ struct FuseAttention : OpRewritePattern<DotOp> {
           }
         }
       }
-    if (!scores.dot || scores.dot.getTransposeA() || !scores.dot.getTransposeB())
-      return std::nullopt;
-    scores.q = peelConstants(scores.dot.getA(), scores.scale);
-    scores.k = peelConstants(scores.dot.getB(), scores.scale);
-    return scores;
+    return scores.dot ? std::optional(scores) : std::nullopt;
   }
 
   LogicalResult matchAndRewrite(DotOp op, PatternRewriter &rewriter) const override {
     int64_t rank = op.getType().getRank();
-    auto softmax = op.getA().getDefiningOp<SoftmaxOp>();
-    if (!softmax || !softmax->hasOneUse() || op.getTransposeA() || (rank != 3 && rank != 4))
+    bool isGuarded = false;
+    SoftmaxOp softmax = matchProbabilities(op.getA(), isGuarded);
+    if (!softmax || op.getTransposeA() || (rank != 3 && rank != 4))
       return rewriter.notifyMatchFailure(op, "no batched product with probabilities of its own");
     if (static_cast<int64_t>(softmax.getDim()) != rank - 1)
       return rewriter.notifyMatchFailure(op, "the softmax is not along the rows");
     std::optional<Scores> scores = matchScores(softmax.getX());
     if (!scores)
       return rewriter.notifyMatchFailure(op, "the probabilities are not those of a product");
+    if (isGuarded && (scores->visible || scores->added))
+      return rewriter.notifyMatchFailure(op, "a row may see nothing, and the guard turns its NaN into 0");
 
     // Batch and heads; a third dimension before the matrix counts as the batch of one head.
     Expr v(rewriter, op.getLoc(), op.getB());
     auto split = [&](Expr x) { return rank == 4 ? x : reshape(x, {x.dim(0), 1, x.dim(1), x.dim(2)}); };
-    if (op.getTransposeB()) {
-      SmallVector<int64_t> swapped = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-      std::swap(swapped[rank - 1], swapped[rank - 2]);
-      v = transpose(v, swapped);
-    }
+    if (op.getTransposeB())
+      v = swapMatrix(v);
+    double scale = scores->scale;
+    Expr q = withoutScale(v.with(scores->dot.getA()), scale), k = withoutScale(v.with(scores->dot.getB()), scale);
+    if (scores->dot.getTransposeA())
+      q = swapMatrix(q);
+    if (!scores->dot.getTransposeB())
+      k = swapMatrix(k);
     Expr mask;
     if (scores->added)
       mask = compactMask(v.with(scores->added));
@@ -176,8 +213,7 @@ struct FuseAttention : OpRewritePattern<DotOp> {
       }
       mask = hidden;
     }
-    Expr o =
-        attention(split(v.with(scores->q)), split(v.with(scores->k)), split(v), mask, scores->scale, scores->causal)[0];
+    Expr o = attention(split(q), split(k), split(v), mask, scale, scores->causal)[0];
     rewriter.replaceOp(op, reshape(o, op.getType().getShape()).get());
     return success();
   }

@@ -436,15 +436,9 @@ Status verifyEntry(const plan::Plan &plan, const plan::Entry &entry, std::span<c
   LOWTIDE_TRY(verifier.finish());
   report.peakLiveBytes = verifier.peakLiveBytes();
   report.instructions = verifier.instructions();
-  if (entry.peak_live_bytes()) {
-    Checked capacity;
-    for (const plan::Arena &arena : plan.arenas())
-      if (arena.kind() == plan::Arena::TRANSIENT)
-        capacity += arena.bytes();
-    if (!capacity.wrapped() && entry.peak_live_bytes() > capacity.get().value_or(0))
-      return refuse("declares more live bytes (" + std::to_string(entry.peak_live_bytes()) +
-                    ") than its transient arenas have");
-  }
+  if (entry.peak_live_bytes() && entry.peak_live_bytes() != report.peakLiveBytes)
+    return refuse("declares a peak of " + std::to_string(entry.peak_live_bytes()) + " live bytes; it is " +
+                  std::to_string(report.peakLiveBytes));
   return Status::ok();
 }
 

@@ -26,6 +26,9 @@ TEST(Verify, AcceptsWhatIsRight) {
   // The loss kernel: difference (64) and its scratch (512); prediction is dead by then.
   EXPECT_EQ(report.entries[0].peakLiveBytes, 64u + 512u);
   EXPECT_EQ(report.entries[0].instructions, 5u);
+  plan::Plan declared = regressionPlan();
+  declared.mutable_entries(0)->set_peak_live_bytes(64 + 512);
+  EXPECT_TRUE(verifyPlan(declared).isOk());
 }
 
 void refused(const std::function<void(plan::Plan &)> &change, const char *words) {
@@ -165,7 +168,7 @@ TEST(Verify, RefusesBadStructure) {
   refused([](plan::Plan &p) { train(p).mutable_instructions(0)->set_stream(1); }, "stream 1");
   refused([](plan::Plan &p) { train(p).set_streams(65); }, "65 streams");
   refused([](plan::Plan &p) { train(p).set_batch(-1); }, "batch");
-  refused([](plan::Plan &p) { train(p).set_peak_live_bytes(1 << 20); }, "live bytes");
+  refused([](plan::Plan &p) { train(p).set_peak_live_bytes(64 + 512 - 1); }, "peak of 575 live bytes; it is 576");
   refused([](plan::Plan &p) { train(p).mutable_instructions()->SwapElements(0, 1); }, "undefined");
   refused([](plan::Plan &p) { train(p).mutable_instructions()->DeleteSubrange(3, 1); }, "reads value 10");
   refused([](plan::Plan &p) { *train(p).add_instructions() = train(p).instructions(0); }, "");

@@ -1,7 +1,7 @@
 //===- MathExpansion.cpp - f32 functions as polynomials ---------*- C++ -*-===//
 //
 // Replaces `math` ops on f32 by arithmetic that vectorizes; 16-bit floats go through f32; f64 stays with the math
-// library. Errors in units in the last place, against f64, are measured in test/Unit/Codegen.
+// library. test/Codegen/functions.mlir compares with f64.
 //
 //===----------------------------------------------------------------------===//
 

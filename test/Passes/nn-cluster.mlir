@@ -1,0 +1,65 @@
+// RUN: lowtide-opt %s --nn-cluster | FileCheck %s
+// RUN: lowtide-opt %s --nn-cluster=strategy=none | FileCheck %s --check-prefix=NONE
+// RUN: not lowtide-opt %s --nn-cluster=strategy=some 2>&1 | FileCheck %s --check-prefix=BAD
+
+// BAD: unknown fusion strategy "some"; there are "none" and "fuse"
+
+// CHECK-LABEL: @softmax
+// CHECK: nn.kernel "row" (%{{.*}} = %arg0)
+// CHECK-NOT: nn.kernel
+// NONE-LABEL: @softmax
+// NONE-COUNT-7: nn.kernel "single"
+func.func @softmax(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %m = nn.reduce_max %x dims = [1] : tensor<8x64xf32> -> tensor<8xf32>
+  %mb = nn.broadcast %m dims = [0] : tensor<8xf32> -> tensor<8x64xf32>
+  %d = nn.sub %x, %mb : tensor<8x64xf32>
+  %e = nn.exp %d : tensor<8x64xf32>
+  %s = nn.reduce_sum %e dims = [1] : tensor<8x64xf32> -> tensor<8xf32>
+  %sb = nn.broadcast %s dims = [0] : tensor<8xf32> -> tensor<8x64xf32>
+  %y = nn.div %e, %sb : tensor<8x64xf32>
+  return %y : tensor<8x64xf32>
+}
+
+// A library call stays outside; what it reads and what reads it are two kernels: joined they would be a cycle.
+// CHECK-LABEL: @around_a_call
+// CHECK: %[[A:.*]] = nn.kernel "loop"
+// CHECK: %[[D:.*]] = nn.dot %[[A]]
+// CHECK: nn.kernel "loop" (%{{.*}} = %[[D]], %{{.*}} = %[[A]])
+func.func @around_a_call(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %a = nn.relu %x : tensor<8x8xf32>
+  %d = nn.dot %a, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %y = nn.add %d, %a : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// Two sums of one value over the same dimensions are one traversal; the value itself is another result.
+// CHECK-LABEL: @sums
+// CHECK: nn.kernel "column" {{.*}} -> (tensor<64xf32>, tensor<64xf32>)
+// CHECK-NOT: nn.kernel
+func.func @sums(%x: tensor<128x64xf32>, %z: tensor<128x64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %p = nn.mul %x, %z : tensor<128x64xf32>
+  %a = nn.reduce_sum %p dims = [0] : tensor<128x64xf32> -> tensor<64xf32>
+  %b = nn.reduce_sum %x dims = [0] : tensor<128x64xf32> -> tensor<64xf32>
+  return %a, %b : tensor<64xf32>, tensor<64xf32>
+}
+
+// A broadcast is cloned into each reader and never stored.
+// CHECK-LABEL: @bias
+// CHECK: nn.kernel "loop" {{.*}} : (tensor<8xf32>, tensor<8x8xf32>)
+// CHECK-NOT: nn.kernel
+func.func @bias(%x: tensor<8x8xf32>, %b: tensor<8xf32>) -> tensor<8x8xf32> {
+  %bb = nn.broadcast %b dims = [1] : tensor<8xf32> -> tensor<8x8xf32>
+  %s = nn.add %x, %bb : tensor<8x8xf32>
+  %y = nn.mul %s, %bb : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// Views stay outside.
+// CHECK-LABEL: @view
+// CHECK: nn.kernel
+// CHECK: nn.reshape
+func.func @view(%x: tensor<4x4xf32>) -> tensor<16xf32> {
+  %a = nn.neg %x : tensor<4x4xf32>
+  %y = nn.reshape %a : tensor<4x4xf32> -> tensor<16xf32>
+  return %y : tensor<16xf32>
+}

@@ -142,6 +142,8 @@ def compare(ours, recorded, bound, relative):
     worst, where = 0.0, ""
     for name, mine in pairs.items():
         truth, value = recorded[name].astype("f8"), ours[mine].astype("f8")
+        if [d for d in truth.shape if d != 1] == [d for d in value.shape if d != 1]:
+            value = value.reshape(truth.shape)  # an exporter may fold an unsqueeze into a parameter and not say so
         if truth.shape != value.shape:
             complaints.append(f"{name} is {value.shape}, recorded {truth.shape}")
             continue

@@ -128,6 +128,17 @@ def pair_names(ours, recorded):
     return pairs, [r for r in recorded if r not in pairs], [o for o in ours if o not in taken]
 
 
+def overlap(truth, value):
+    """The entries that both hold, where an exporter folded an unsqueeze or a constant gather into a parameter.
+
+    A position table of which a file uses the first rows holds only these; the others have no gradient.
+    """
+    full, part = ([d for d in array.shape if d != 1] for array in (truth, value))
+    if truth.shape == value.shape or len(full) != len(part) or any(p > f for p, f in zip(part, full)):
+        return truth, value
+    return truth.reshape(full)[tuple(slice(p) for p in part)], value.reshape(part)
+
+
 def compare(ours, recorded, bound, relative):
     """(worst error / bound, its parameter, complaints) of our tensors against the recorded ones.
 
@@ -142,8 +153,7 @@ def compare(ours, recorded, bound, relative):
     worst, where = 0.0, ""
     for name, mine in pairs.items():
         truth, value = recorded[name].astype("f8"), ours[mine].astype("f8")
-        if [d for d in truth.shape if d != 1] == [d for d in value.shape if d != 1]:
-            value = value.reshape(truth.shape)  # an exporter may fold an unsqueeze into a parameter and not say so
+        truth, value = overlap(truth, value)
         if truth.shape != value.shape:
             complaints.append(f"{name} is {value.shape}, recorded {truth.shape}")
             continue

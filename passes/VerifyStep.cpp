@@ -50,7 +50,8 @@ public:
     for (unsigned i = 0; i < step.getNumResults(); ++i)
       if (failed(verifyResult(i)))
         result = failure();
-    if (succeeded(result) && losses != 1)
+    // What changes no parameter may do without a loss: an evaluation of a model that ends at its logits.
+    if (succeeded(result) && (losses > 1 || (losses == 0 && trains)))
       return step.emitError("@") << step.getSymName() << " has " << losses << " losses, but a step has one";
     return result;
   }
@@ -96,6 +97,7 @@ private:
     }
     if (!isa<train::ParamAttr, train::StateAttr>(binding))
       return success();
+    trains |= isa<train::ParamAttr>(binding);
     auto argument = argNames.find(key);
     if (argument == argNames.end() || train::getArgBinding(step, argument->second) != binding)
       return emit() << "result " << i << " updates '" << name << "', which is no argument with the same binding";
@@ -108,6 +110,7 @@ private:
   llvm::StringMap<unsigned> argNames;
   llvm::StringSet<> resultNames;
   unsigned losses = 0;
+  bool trains = false;
 };
 
 struct VerifyStep : lowtide::impl::VerifyStepBase<VerifyStep> {

@@ -13,7 +13,17 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// What argument `i` of the model is bound to.
+/// Samples in a batch: dimension 0 of the first input that has one; 0 when there is none.
+static int64_t countSamples(func::FuncOp model) {
+  for (unsigned i = 0; i < model.getNumArguments(); ++i) {
+    auto type = dyn_cast<RankedTensorType>(model.getArgument(i).getType());
+    if (model.getArgAttr(i, "onnx.input") && type && type.getRank())
+      return type.getDimSize(0);
+  }
+  return 0;
+}
+
+/// What argument `i` of the model is bound to. An input of another length than the first holds no samples.
 static FailureOr<Attribute> bindArgument(func::FuncOp model, unsigned i) {
   MLIRContext *context = model.getContext();
   auto text = [&](StringRef name) { return model.getArgAttrOfType<StringAttr>(i, name); };
@@ -23,7 +33,8 @@ static FailureOr<Attribute> bindArgument(func::FuncOp model, unsigned i) {
       emitError(model.getArgument(i).getLoc()) << "unsupported: graph input '" << input.getValue() << "' is not a tensor";
       return failure();
     }
-    return Attribute(train::BatchAttr::get(context, input, type.getRank() ? 0 : -1));
+    bool holdsSamples = type.getRank() && type.getDimSize(0) == countSamples(model);
+    return Attribute(train::BatchAttr::get(context, input, holdsSamples ? 0 : -1));
   }
   StringAttr initializer = text("onnx.initializer"), role = text("onnx.role"), name = text("onnx.parameter");
   if (!initializer || !role) {

@@ -133,7 +133,9 @@ LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedO
   } else {
     found = llvm::find_if(outputs, [](NamedOutput &o) { return o.name == "loss" && isFloatScalar(o.value); });
     auto isScalar = [](NamedOutput &o) { return isFloatScalar(o.value); };
-    if (found == outputs.end() && llvm::count_if(outputs, isScalar) == 1)
+    // A file taken as it is and not trained keeps its outputs under their names.
+    bool guesses = context.options.requireLoss || context.options.mode != TrainingMode::AsIs;
+    if (found == outputs.end() && guesses && llvm::count_if(outputs, isScalar) == 1)
       found = llvm::find_if(outputs, isScalar);
   }
   if (found == outputs.end()) {

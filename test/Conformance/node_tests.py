@@ -43,13 +43,21 @@ def tensors_of(case):
     return arrays
 
 
+# Inputs by operator that steer it and hold no data.
+STEERING = {"Resize": (1, 2, 3), "Upsample": (1,), "Dropout": (1, 2), "Pad": (1, 2, 3), "OneHot": (1,), "Range": (0, 1, 2), "ConstantOfShape": (0,), "If": (0,)}  # fmt: skip
+
+
+def steers(model, name):
+    return any(name == node.input[i] for node in model.graph.node for i in STEERING.get(node.op_type, ()) if i < len(node.input))
+
+
 def frozen(model, arrays):
-    """The model with its integer inputs behind the first made constants, and the arrays that are left."""
+    """The model with its integer inputs behind the first, and what steers its operators, made constants; the arrays that are left."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     keep, left = [], {}
     for i, value in enumerate(list(model.graph.input)):
         array = arrays[value.name]
-        if i > 0 and array.dtype.kind in "iub" and array.ndim <= 1:
+        if (i > 0 and array.dtype.kind in "iub" and array.ndim <= 1) or steers(model, value.name):
             model.graph.initializer.append(numpy_helper.from_array(array, value.name))
         else:
             keep.append(value)

@@ -73,6 +73,14 @@ func.func @train(%w: tensor<2xf32> {train.binding = #train.param<"w">}, %x: tens
 
 // expected-error@below {{@train has 0 losses, but a step has one}}
 func.func @train(%w: tensor<f32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.param<"w">}) {
+  return %w : tensor<f32>
+}
+
+// -----
+
+// What changes no parameter needs no loss.
+func.func @eval(%w: tensor<f32> {train.binding = #train.param<"w">})
     -> (tensor<f32> {train.binding = #train.output<"y">}) {
   return %w : tensor<f32>
 }

@@ -44,6 +44,8 @@ static DialectRegistry allDialects() {
 Compilation::Compilation(const Options &options)
     : options(options), context(allDialects(), threading()), diagnostics(context, options.verbosity) {
   context.loadAllAvailableDialects();
+  // A message about a step names the place; the step itself is thousands of lines.
+  context.printOpOnDiagnostic(false);
 }
 
 ImportOptions Compilation::importOptions(int &code) const {

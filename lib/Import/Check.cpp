@@ -166,7 +166,8 @@ static bool reportOperators(OnnxFile &file, SupportsOperator supports, llvm::raw
     os << "all supported\n";
     return true;
   }
-  os << numKinds << " kinds (" << numNodes << " nodes) not supported\n";
+  os << numKinds << (numKinds == 1 ? " kind (" : " kinds (") << numNodes << (numNodes == 1 ? " node" : " nodes")
+     << ") not supported\n";
   table.print(os);
   return false;
 }

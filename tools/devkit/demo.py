@@ -42,8 +42,8 @@ def main(argv):
         say(f"[3/3] train {MODEL.name}: {record.train['parameters']:,} parameters, {record.steps} steps of {record.batch} rows")
         show([BUILD / "bin/lowtide", "compile", model, "-o", artifact, "--target=cpu", *record.compiler_flags(model)])
         data, expected = f"--data={MODEL / 'data.npz'}", f"--expect={MODEL / 'expected.json'}"
-        show([BUILD / "bin/lowtide-run", artifact, data, f"--steps={record.steps}", expected, f"--log-jsonl={log}"])
-        show([BUILD / "bin/lowtide", "report", artifact, f"--run={log}", "-o", report])
+        show([BUILD / "bin/lowtide-run", artifact, data, f"--steps={record.steps}", expected, f"--log-jsonl={log}", "--log-every=16"])
+        show([BUILD / "bin/lowtide", "report", artifact, "-o", report])
     except Failure as failure:
         print(failure, file=sys.stderr)
         return 1

@@ -218,6 +218,37 @@ struct FuseAttention : OpRewritePattern<DotOp> {
     return success();
   }
 };
+/// Key heads repeated for the heads that share them → attention with shared key heads, which copies nothing.
+struct ShareKeyHeads : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  /// [B, K, S, D], if `heads` is that repeated to [B, K, G, S, D] and reshaped to [B, K · G, S, D].
+  static Value matchRepeated(Value heads) {
+    auto reshape = heads.getDefiningOp<ReshapeOp>();
+    auto broadcast = reshape ? reshape.getX().getDefiningOp<BroadcastOp>() : BroadcastOp();
+    if (!broadcast || broadcast.getType().getRank() != 5 || broadcast.getDims() != ArrayRef<int64_t>{0, 1, 3, 4})
+      return {};
+    ArrayRef<int64_t> repeated = broadcast.getType().getShape(), from = broadcast.getX().getType().getShape();
+    ArrayRef<int64_t> to = reshape.getType().getShape();
+    bool isWhole = from[0] == repeated[0] && from[1] == repeated[1] && from[2] == repeated[3] && from[3] == repeated[4];
+    bool mergesHeads = to[0] == repeated[0] && to[2] == repeated[3] && to[3] == repeated[4];
+    return isWhole && mergesHeads ? broadcast.getX() : Value();
+  }
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    Value k = matchRepeated(op.getK()), v = matchRepeated(op.getV());
+    if (!k || !v ||
+        cast<RankedTensorType>(k.getType()).getDimSize(1) != cast<RankedTensorType>(v.getType()).getDimSize(1))
+      return rewriter.notifyMatchFailure(op, "the key heads are not repeated ones");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getKMutable().assign(k);
+      op.getVMutable().assign(v);
+    });
+    return success();
+  }
+};
 } // namespace
 
-void nn::addAttentionFusion(RewritePatternSet &patterns) { patterns.add<FuseAttention>(patterns.getContext()); }
+void nn::addAttentionFusion(RewritePatternSet &patterns) {
+  patterns.add<FuseAttention, ShareKeyHeads>(patterns.getContext());
+}

@@ -6,6 +6,7 @@
 
 #include "Compile.h"
 #include "lowtide/Import/Check.h"
+#include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
@@ -46,6 +47,7 @@ Compilation::Compilation(const Options &options)
   context.loadAllAvailableDialects();
   // A message about a step names the place; the step itself is thousands of lines.
   context.printOpOnDiagnostic(false);
+  registerAllPasses(); // the checks around passes look up what a pass says of itself
 }
 
 ImportOptions Compilation::importOptions(int &code) const {
@@ -166,7 +168,15 @@ int Compilation::legalize() {
 int Compilation::run(llvm::function_ref<void(OpPassManager &)> build, int code) {
   PassManager passes(&context);
   build(passes);
-  if (succeeded(passes.run(*module)))
+  // What a pass that calls itself exact does to the values of a step is looked at in every compile.
+  bool violated = false;
+  addEquivalenceChecks(passes, violated);
+  bool passed = succeeded(passes.run(*module));
+  if (violated) {
+    printNote("this is a defect of the compiler: the step would not compute what the model says");
+    return exitVerification;
+  }
+  if (passed)
     return exitOk;
   if (diagnostics.getNumErrors() == 0)
     printError("a pass failed without saying why; rerun with lowtide-opt on the stage before");

@@ -39,7 +39,8 @@ StepFingerprint fingerprintStep(mlir::func::FuncOp step);
 llvm::LogicalResult compareFingerprints(const StepFingerprint &before, const StepFingerprint &after,
                                         mlir::func::FuncOp step, llvm::StringRef what);
 
-/// Checks every function before and after each pass of the manager whose summary says that it is exact.
-void addEquivalenceChecks(mlir::PassManager &passes);
+/// Checks every function before and after each pass of the manager whose summary says that it is exact (passes must be
+/// registered). A pass that is not emits errors and sets `violated`, which must outlive the manager's runs.
+void addEquivalenceChecks(mlir::PassManager &passes, bool &violated);
 
 } // namespace lowtide

@@ -1,0 +1,87 @@
+// RUN: lowtide-opt %s --canonicalize --nn-fuse-patterns | FileCheck %s
+// What only looks like a pattern stays as it is; what is one is in test/Execute/nn-fuse-patterns.mlir.
+
+// Another constant than a GELU's.
+// CHECK-LABEL: @no_gelu
+// CHECK-NOT: nn.gelu
+// CHECK: return
+func.func @no_gelu(%x: tensor<5xf32>) -> tensor<5xf32> {
+  %half = nn.constant dense<0.5> : tensor<5xf32>
+  %one = nn.constant dense<1.0> : tensor<5xf32>
+  %root = nn.constant dense<1.5> : tensor<5xf32>
+  %a = nn.div %x, %root : tensor<5xf32>
+  %b = nn.erf %a : tensor<5xf32>
+  %c = nn.add %b, %one : tensor<5xf32>
+  %d = nn.mul %x, %c : tensor<5xf32>
+  %y = nn.mul %d, %half : tensor<5xf32>
+  return %y : tensor<5xf32>
+}
+
+// The gate of another value.
+// CHECK-LABEL: @no_silu
+// CHECK-NOT: nn.silu
+// CHECK: return
+func.func @no_silu(%x: tensor<5xf32>, %z: tensor<5xf32>) -> tensor<5xf32> {
+  %s = nn.sigmoid %z : tensor<5xf32>
+  %y = nn.mul %x, %s : tensor<5xf32>
+  return %y : tensor<5xf32>
+}
+
+// The root of the sum instead of the mean.
+// CHECK-LABEL: @no_rms_norm
+// CHECK-NOT: nn.rms_norm
+// CHECK: return
+func.func @no_rms_norm(%x: tensor<3x4xf32>, %w: tensor<4xf32>) -> tensor<3x4xf32> {
+  %eps = nn.constant dense<0.01> : tensor<3xf32>
+  %sq = nn.mul %x, %x : tensor<3x4xf32>
+  %sum = nn.reduce_sum %sq dims = [1] : tensor<3x4xf32> -> tensor<3xf32>
+  %me = nn.add %sum, %eps : tensor<3xf32>
+  %r = nn.rsqrt %me : tensor<3xf32>
+  %rs = nn.broadcast %r dims = [0] : tensor<3xf32> -> tensor<3x4xf32>
+  %n = nn.mul %x, %rs : tensor<3x4xf32>
+  %ws = nn.broadcast %w dims = [1] : tensor<4xf32> -> tensor<3x4xf32>
+  %y = nn.mul %n, %ws : tensor<3x4xf32>
+  return %y : tensor<3x4xf32>
+}
+
+// Somebody else reads the probabilities: they would be computed twice.
+// CHECK-LABEL: @probabilities_are_read
+// CHECK-NOT: nn.attention
+// CHECK: return
+func.func @probabilities_are_read(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>)
+    -> (tensor<2x3x4xf32>, tensor<2x3x3xf32>) {
+  %s = nn.dot %q, %k {transpose_b} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %p = nn.softmax %s dim = 2 : tensor<2x3x3xf32>
+  %y = nn.dot %p, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %y, %p : tensor<2x3x4xf32>, tensor<2x3x3xf32>
+}
+
+// A row that sees nothing is uniform with a finite number, and would be NaN with -inf.
+// CHECK-LABEL: @finite_mask
+// CHECK-NOT: nn.attention
+// CHECK: return
+func.func @finite_mask(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>, %m: tensor<2x3x3xi1>)
+    -> tensor<2x3x4xf32> {
+  %low = nn.constant dense<-1.0e10> : tensor<2x3x3xf32>
+  %s = nn.dot %q, %k {transpose_b} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %seen = nn.select %m, %s, %low : tensor<2x3x3xi1>, tensor<2x3x3xf32>
+  %p = nn.softmax %seen dim = 2 : tensor<2x3x3xf32>
+  %y = nn.dot %p, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}
+
+// The guard turns the NaN of a row that sees nothing into 0; attention would keep it.
+// CHECK-LABEL: @guarded_mask
+// CHECK-NOT: nn.attention
+// CHECK: return
+func.func @guarded_mask(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>, %m: tensor<2x3x3xf32>)
+    -> tensor<2x3x4xf32> {
+  %zero = nn.constant dense<0.0> : tensor<2x3x3xf32>
+  %s = nn.dot %q, %k {transpose_b} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %seen = nn.add %s, %m : tensor<2x3x3xf32>
+  %p = nn.softmax %seen dim = 2 : tensor<2x3x3xf32>
+  %nan = nn.is_nan %p : tensor<2x3x3xf32> -> tensor<2x3x3xi1>
+  %g = nn.select %nan, %zero, %p : tensor<2x3x3xi1>, tensor<2x3x3xf32>
+  %y = nn.dot %g, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}

@@ -59,10 +59,11 @@ private:
       rows_ = balanced(shape_.m, 192, tileRows);
       auto count = [&] { return batch_ * ceilDiv(shape_.m, rows_) * ceilDiv(shape_.n, columns_); };
       while (count() < 16 && std::min(rows_, shape_.m) * columns_ * shape_.k > taskWork) {
-        if (rows_ >= columns_ && rows_ > tileRows)
-          rows_ = balanced(rows_, ceilDiv(rows_, 2), tileRows);
-        else if (columns_ > panel<T>)
+        // Blocks of columns pack their own part of B; blocks of rows would each pack all of it.
+        if (columns_ > 2 * panel<T>)
           columns_ = balanced(columns_, ceilDiv(columns_, 2), panel<T>);
+        else if (rows_ > 2 * tileRows)
+          rows_ = balanced(rows_, ceilDiv(rows_, 2), tileRows);
         else
           break;
       }
@@ -112,6 +113,11 @@ private:
   void packRows(T *to, const T *from, int64_t k, int64_t count) const {
     for (int64_t i = 0; i < count; i += tileRows, to += tileRows * k) {
       int64_t width = std::min(tileRows, count - i);
+      if (width == tileRows) {
+        for (int64_t p = 0; p < k; ++p)
+          std::memcpy(to + p * tileRows, from + p * shape_.lda + i, tileRows * sizeof(T));
+        continue;
+      }
       for (int64_t p = 0; p < k; ++p)
         for (int64_t x = 0; x < tileRows; ++x)
           to[p * tileRows + x] = x < width ? from[p * shape_.lda + i + x] : T(0);

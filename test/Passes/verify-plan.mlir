@@ -28,10 +28,10 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 
 // -----
 
+// expected-error@below {{entry 'train': declares a peak of 60 live bytes; it is 64}}
 plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient bytes 256 align 64
-  // expected-error@below {{declares a peak of 60 live bytes; the verifier counts 64}}
   plan.program @train batch 4 peak 60 {
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
   }
@@ -46,5 +46,16 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
     // expected-error@below {{has no address: run plan-place first}}
     plan.buffer "b0" in @transient bytes 100
     plan.fill @b0[0 + 100] : 2 pattern 0 of 4
+  }
+}
+
+// -----
+
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient bytes 256 align 64
+  // expected-error@below {{declares a peak of 0 live bytes; the verifier counts 64}}
+  plan.program @train batch 4 peak 0 {
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
   }
 }

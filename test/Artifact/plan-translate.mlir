@@ -1,0 +1,24 @@
+// Text → bytes → text → bytes: nothing is lost.
+// RUN: lowtide-translate --export-plan %s -o %t.1
+// RUN: lowtide-translate --import-plan %t.1 -o %t.mlir
+// RUN: lowtide-translate --export-plan %t.mlir -o %t.2
+// RUN: cmp %t.1 %t.2
+// RUN: FileCheck %s < %t.mlir
+
+// CHECK: plan.module attributes
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = "", optimizer = {kind = "sgd", momentum = 0.9 : f64},
+    schedule = {kind = "cosine", lr = 0.1 : f64, warmup_steps = 3 : i64, total_steps = 9 : i64, min_lr = 0.01 : f64}} {
+  plan.arena @params params bytes 128 align 64 image 64
+  plan.arena @transient transient bytes 256 align 64
+  plan.source "w" {initializer = "onnx::w", original_dims = array<i64: 4, 2>}
+  // CHECK: plan.program @train batch 4 peak 64
+  plan.program @train batch 4 peak 64 {
+    // CHECK: plan.binding param "w" tensor<2x4xf32> @params[0 + 32] : 1 -> 3 from_image group "decay"
+    plan.binding param "w" tensor<2x4xf32> @params[0 + 32] : 1 -> 3 from_image group "decay"
+    // CHECK: plan.fill @transient[0 + 32] : 2 pattern 0 of 4 at "/fc/Zero"
+    plan.fill @transient[0 + 32] : 2 pattern 0 of 4 at "/fc/Zero"
+    // CHECK: plan.copy @transient[0 + 32] : 2 to @params[0 + 32] : 3
+    plan.copy @transient[0 + 32] : 2 to @params[0 + 32] : 3
+  }
+}

@@ -349,7 +349,7 @@ def _(m):
     pass
 
 
-@changed("a loss of an unknown kind", (1, BAD, UNSUPPORTED), "hinge", flags=["--loss=hinge(logits, y)"])
+@changed("a loss of an unknown kind", (1, BAD, UNSUPPORTED), "loss", flags=["--loss=hinge(logits, y)"])
 def _(m):
     pass
 
@@ -369,7 +369,7 @@ def _(m):
     pass
 
 
-@case("an operator without a derivative", UNSUPPORTED, "gradient")
+@case("an operator without a derivative", UNSUPPORTED, "Det")
 def flat():
     nodes = [helper.make_node("Mul", ["x", "w"], ["h"]), helper.make_node("Det", ["h"], ["d"], name="volume"),
              helper.make_node("ReduceMean", ["d"], ["loss"], keepdims=0)]  # fmt: skip

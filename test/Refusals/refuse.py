@@ -20,7 +20,7 @@ def run(command, seconds=60):
         done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return "timeout", ""
-    return done.returncode, done.stderr.decode(errors="replace")
+    return done.returncode, done.stderr.decode(errors="replace") + done.stdout.decode(errors="replace")
 
 
 def complaint(status, said, codes, words):
@@ -58,6 +58,8 @@ def bad_models(binaries):
                 output = ["-o", folder / "out.tide"] if command == "compile" else []
                 status, said = run([binaries / "lowtide", command, path, *output, *flags])
                 text = complaint(status, said, allowed, words) if status != 0 or command == "compile" else ""
+                if command == "check" and status in codes and all(w in said for w in words):
+                    text = ""  # its table says what stands in the way
                 if command == "compile" and not text and (folder / "out.tide").exists():
                     text = "refused, and yet wrote an artifact"
                 yield f"model: {name} ({command})", text

@@ -72,8 +72,17 @@ static bool isParallelEnough(const FusionDomain &domain) {
 FusionGroups::FusionGroups(Block &block, function_ref<bool(Operation *)> isGenerated)
     : block(block), isGenerated(isGenerated) {}
 
+/// Whether `op` moves the elements of one operand to more places.
+static bool repeatsElements(Operation *op) {
+  auto facts = dyn_cast<FactsInterface>(op);
+  return facts && facts.getFacts().family == OpFamily::Movement && op->getNumOperands() == 1 &&
+         cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() >
+             cast<RankedTensorType>(op->getOperand(0).getType()).getNumElements();
+}
+
 bool FusionGroups::isUnitReshape(Operation *op) {
-  return isa<nn::ReshapeOp>(op) && dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
+  auto facts = dyn_cast<FactsInterface>(op);
+  return facts && facts.getFacts().aliasing == Aliasing::View && dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
 }
 
 /// Finds what is cheaper to compute again than to read: repeated elements, and whatever few ops make of constants
@@ -84,7 +93,7 @@ void FusionGroups::findCheap() {
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(&op))
       continue;
-    if (isUnitReshape(&op) || isa<nn::BroadcastOp>(op))
+    if (isUnitReshape(&op) || repeatsElements(&op))
       cheap.insert(&op);
     auto facts = dyn_cast<FactsInterface>(op);
     if (!facts || facts.getFacts().flopsPerElement >= kDearFlops || isa<ReductionInterface>(op) ||

@@ -26,6 +26,11 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
 
   static bool isConstant(Operation *op) { return op && op->hasTrait<OpTrait::ConstantLike>(); }
 
+  static bool isKernel(Operation *op) {
+    auto facts = dyn_cast<FactsInterface>(op);
+    return facts && facts.getFacts().family == OpFamily::Fusion;
+  }
+
   /// Whether generated code computes `op`.
   bool isGenerated(Operation *op) {
     if (!isa<ElementInterface>(op) || isConstant(op))
@@ -95,7 +100,7 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
       else
         for (Region &region : op.getRegions())
           for (Block &nested : region)
-            if (!isa<nn::KernelOp>(op))
+            if (!isKernel(&op))
               runOnBlock(nested);
     }
     // What kernels read of constants is inside them now; a library call, a view

@@ -7,7 +7,6 @@
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Solve/Packing.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -15,21 +14,11 @@ using namespace lowtide;
 enum : unsigned { ParamsArena, StateArena, IOArena };
 
 std::optional<BindingFacts> BindingFacts::get(Attribute binding) {
-  if (!binding)
+  auto bound = dyn_cast_or_null<BindingInterface>(binding);
+  if (!bound)
     return std::nullopt;
-  using Kind = plan::BindingKind;
-  return llvm::TypeSwitch<Attribute, std::optional<BindingFacts>>(binding)
-      .Case([](train::ParamAttr attr) { return BindingFacts{Kind::Param, attr.getName(), 0, true}; })
-      .Case([](train::StateAttr attr) {
-        double initial = attr.getInitial() ? attr.getInitial().getValueAsDouble() : 0;
-        return BindingFacts{Kind::State, attr.getName(), initial, attr.getFromFile()};
-      })
-      .Case([](train::ConstantAttr attr) { return BindingFacts{Kind::Constant, attr.getName(), 0, true}; })
-      .Case([](train::BatchAttr attr) { return BindingFacts{Kind::Batch, attr.getName(), 0, false, attr.getDim()}; })
-      .Case([](train::ScalarAttr attr) { return BindingFacts{Kind::Scalar, attr.getName()}; })
-      .Case([](train::MetricAttr attr) { return BindingFacts{Kind::Metric, attr.getName()}; })
-      .Case([](train::OutputAttr attr) { return BindingFacts{Kind::Output, attr.getName()}; })
-      .Default(std::nullopt);
+  return BindingFacts{static_cast<plan::BindingKind>(bound.getBindingKind()), bound.getName(), bound.getInitialValue(),
+                      bound.isFromFile(), bound.getBatchDim()};
 }
 
 Attribute PlanLayout::getKey(const BindingFacts &facts, Type type) {

@@ -14,7 +14,7 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Target/PlanProto.h"
-#include "runtime/Workspace.h"
+#include "lowtide/Target/PlanProof.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -127,13 +127,9 @@ void EntryLowering::writeBuffers() {
 }
 
 LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call) {
-  plan::Call proto;
-  proto.set_callee(call.getCallee().str());
-  if (failed(exportCallOptions(call.getCallAttributes(), proto, op->getLoc())))
+  FailureOr<uint64_t> workspace = queryWorkspace(call.getCallee(), call.getCallAttributes(), op->getLoc());
+  if (failed(workspace))
     return failure();
-  auto workspace = rt::queryWorkspace(proto);
-  if (!workspace)
-    return op->emitError("library call '") << call.getCallee() << "': " << workspace.status().str();
   plan::SliceAttr space = createWorkspace(*workspace, op->getLoc());
   ArrayAttr reads = readAll(op->getOperands());
   uint64_t flops = cast<FactsInterface>(op).getFlops();

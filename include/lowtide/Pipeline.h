@@ -5,12 +5,10 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "mlir/Pass/PassManager.h"
+
 #include <string>
 #include <vector>
-
-namespace mlir {
-class OpPassManager;
-}
 
 namespace lowtide {
 

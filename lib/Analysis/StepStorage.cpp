@@ -9,8 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/StepStorage.h"
-#include "lowtide/Dialect/Train/Train.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "lowtide/Interfaces/BindingInterface.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -82,29 +81,24 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
   SmallVector<Value> updated(terminator->getNumOperands());
   DenseSet<Value> overwritten;
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
-    Attribute binding = step.getResultAttr(i, "train.binding");
-    if (!isa_and_nonnull<train::ParamAttr, train::StateAttr>(binding)) {
-      if (!isa_and_nonnull<train::MetricAttr, train::OutputAttr>(binding))
+    auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, "train.binding"));
+    if (!binding || !isUpdated(binding.getBindingKind())) {
+      if (!binding || !isResult(binding.getBindingKind()))
         return step.emitError("result ") << i << " has no binding that a result may have";
       continue;
     }
-    auto name = [](Attribute binding) {
-      return llvm::TypeSwitch<Attribute, StringAttr>(binding)
-          .Case<train::ParamAttr, train::StateAttr>([](auto attr) { return attr.getName(); })
-          .Default(StringAttr());
-    };
     for (BlockArgument arg : step.getArguments()) {
-      Attribute other = step.getArgAttr(arg.getArgNumber(), "train.binding");
-      if (other && name(other) == name(binding) && other.getTypeID() == binding.getTypeID())
+      auto other = dyn_cast_or_null<BindingInterface>(step.getArgAttr(arg.getArgNumber(), "train.binding"));
+      if (other && other.getName() == binding.getName() && other.getBindingKind() == binding.getBindingKind())
         updated[i] = arg;
     }
     if (!updated[i])
-      return step.emitError("result ") << i << " updates " << name(binding) << ", which is no argument";
+      return step.emitError("result ") << i << " updates " << binding.getName() << ", which is no argument";
     if (updated[i].getType() != value.getType())
-      return step.emitError("result ") << i << " of type " << value.getType() << " updates " << name(binding)
+      return step.emitError("result ") << i << " of type " << value.getType() << " updates " << binding.getName()
                                        << " of type " << updated[i].getType();
     if (!overwritten.insert(updated[i]).second)
-      return step.emitError("two results update ") << name(binding);
+      return step.emitError("two results update ") << binding.getName();
     if (getRoot(value) == updated[i])
       overwritten.erase(updated[i]);
   }
@@ -147,7 +141,8 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
       }
       continue;
     }
-    bool metric = isa<train::MetricAttr>(step.getResultAttr(i, "train.binding"));
+    auto binding = cast<BindingInterface>(step.getResultAttr(i, "train.binding"));
+    bool metric = binding.getBindingKind() == BindingKind::Metric;
     uint64_t bytes = *getTensorBytes(value.getType());
     bool fresh = isa<OpResult>(root) && !isAssigned(root) && !outputs.contains(root);
     if (metric) {

@@ -4,6 +4,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "lowtide/Interfaces/BindingInterface.td"
 
 def Train_Dialect : Dialect {
   let name = "train";
@@ -17,7 +18,9 @@ def Train_Dialect : Dialect {
 }
 
 class Train_Binding<string name, string attrMnemonic, string text, dag extra = (ins)>
-    : AttrDef<Train_Dialect, name> {
+    : AttrDef<Train_Dialect, name, [DeclareAttrInterfaceMethods<BindingInterface, ["getBindingKind"]>]> {
+  let extraClassDefinition = "::lowtide::BindingKind $cppClass::getBindingKind() const { return ::lowtide::BindingKind::" #
+                             name # "; }";
   let mnemonic = attrMnemonic;
   let summary = text;
   let parameters = !con((ins "::mlir::StringAttr":$name), extra);
@@ -28,6 +31,10 @@ def Train_ParamAttr : Train_Binding<"Param", "param", "a trained tensor, by its 
 }
 def Train_StateAttr : Train_Binding<"State", "state", "optimizer state or running statistic, kept between steps",
     (ins OptionalParameter<"::mlir::FloatAttr">:$initial, DefaultValuedParameter<"bool", "false">:$fromFile)> {
+  let extraClassDeclaration = [{
+    double getInitialValue() const { return getInitial() ? getInitial().getValueAsDouble() : 0.0; }
+    bool isFromFile() const { return getFromFile(); }
+  }];
   let description = [{
     `#train.state<"w.m", initial = 0.1>` starts with every element 0.1 (absent: zero), `#train.state<"n", from_file>` with
     the tensor in the model file.
@@ -39,6 +46,7 @@ def Train_ConstantAttr : Train_Binding<"Constant", "constant", "a frozen tensor 
 }
 def Train_BatchAttr : Train_Binding<"Batch", "batch", "user data, new in every step",
     (ins DefaultValuedParameter<"int64_t", "0">:$dim)> {
+  let extraClassDeclaration = [{ int64_t getBatchDim() const { return getDim(); } }];
   let description = [{`dim` counts samples; -1 when no dimension does.}];
   let assemblyFormat = "`<` $name (`,` `dim` `=` $dim^)? `>`";
 }

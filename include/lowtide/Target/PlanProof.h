@@ -1,0 +1,19 @@
+//===- PlanProof.h - what the runtime says of a plan ------------*- C++ -*-===//
+//
+// The runtime's own verifier and its libraries' needs, as the compiler asks them.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Dialect/Plan/Plan.h"
+
+namespace lowtide {
+
+/// Serializes the plan and asks the verifier that runs at every load; it shares nothing with the passes that made the
+/// plan. Fails, with a diagnostic, if the plan cannot be proved or declares another peak than the verifier counts.
+llvm::LogicalResult provePlan(plan::ModuleOp module);
+
+/// Bytes of workspace that the library call needs. Fails, with a diagnostic at `loc`, when no library takes the call.
+llvm::FailureOr<uint64_t> queryWorkspace(llvm::StringRef callee, mlir::DictionaryAttr options, mlir::Location loc);
+
+} // namespace lowtide

@@ -1,0 +1,38 @@
+//===- PlanProof.cpp - what the runtime says of a plan ----------*- C++ -*-===//
+//
+// Turns findings of the runtime's verifier and workspace queries into diagnostics.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Target/PlanProof.h"
+#include "lowtide/Target/PlanProto.h"
+#include "runtime/Verify.h"
+#include "runtime/Workspace.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+LogicalResult lowtide::provePlan(plan::ModuleOp module) {
+  plan::Plan proto;
+  if (failed(exportPlan(module, proto)))
+    return failure();
+  rt::VerifyReport report;
+  if (rt::Status status = rt::verifyPlan(proto, &report); !status.isOk())
+    return module.emitError("the plan cannot be proved: ") << status.str();
+  for (auto [program, entry] : llvm::zip_equal(module.getBlock().getOps<plan::ProgramOp>(), report.entries))
+    if (uint64_t(program.getPeakLiveBytes()) != entry.peakLiveBytes)
+      return program.emitError("declares a peak of ")
+             << program.getPeakLiveBytes() << " live bytes; the verifier counts " << entry.peakLiveBytes;
+  return success();
+}
+
+FailureOr<uint64_t> lowtide::queryWorkspace(StringRef callee, DictionaryAttr options, Location loc) {
+  plan::Call call;
+  call.set_callee(callee.str());
+  if (failed(exportCallOptions(options, call, loc)))
+    return failure();
+  auto bytes = rt::queryWorkspace(call);
+  if (!bytes)
+    return emitError(loc, "library call '") << callee << "': " << bytes.status().str();
+  return *bytes;
+}

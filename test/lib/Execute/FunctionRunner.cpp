@@ -123,9 +123,12 @@ private:
 };
 } // namespace
 
-/// Runs one kernel over its iteration space, whole or grain by grain backwards.
+/// How a kernel is run: in one call; grain by grain backwards; with every result that may overwrite an operand in that
+/// operand's bytes. All give the same bits.
+enum class LaunchMode { Whole, Split, InPlace };
+
 static SmallVector<Buffer> launch(Library::Kernel kernel, const codegen::KernelInfo &info, nn::KernelOp op,
-                                  ArrayRef<const Buffer *> operands, bool split) {
+                                  ArrayRef<const Buffer *> operands, LaunchMode mode) {
   SmallVector<Buffer> results = llvm::map_to_vector(op.getResults(), [](Value result) { return allocate(result); });
   Buffer scratch(info.scratchBytes + 64, static_cast<char>(0xff));
   SmallVector<void *> args;
@@ -134,7 +137,17 @@ static SmallVector<Buffer> launch(Library::Kernel kernel, const codegen::KernelI
   for (Buffer &result : results)
     args.push_back(result.data());
   args.push_back(reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t(63)));
-  if (!split) {
+  if (mode == LaunchMode::InPlace) {
+    llvm::SmallDenseSet<int> taken;
+    for (size_t i = 0; i < results.size(); ++i)
+      for (int operand : info.inPlace[i])
+        if (taken.insert(operand).second) {
+          results[i] = *operands[operand];
+          args[operand] = args[operands.size() + i] = results[i].data();
+          break;
+        }
+  }
+  if (mode != LaunchMode::Split) {
     kernel(args.data(), 0, info.extent);
     return results;
   }
@@ -231,8 +244,10 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
       return op.emitError("has no symbol ") << info.symbol;
     if (options.timing)
       measure(*options.timing, code, info, kernel, operands);
-    SmallVector<Buffer> whole = launch(code, info, kernel, operands, false);
-    if (whole != launch(code, info, kernel, operands, true))
+    SmallVector<Buffer> whole = launch(code, info, kernel, operands, LaunchMode::Whole);
+    if (whole != launch(code, info, kernel, operands, LaunchMode::InPlace))
+      return op.emitError("gives other bits when it overwrites its operands");
+    if (whole != launch(code, info, kernel, operands, LaunchMode::Split))
       return op.emitError("gives other bits when its iteration space is split");
     for (auto [result, buffer] : llvm::zip_equal(op.getResults(), whole))
       buffers[result] = std::move(buffer);

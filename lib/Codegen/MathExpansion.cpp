@@ -115,6 +115,21 @@ template <typename Op, Value (*Expand)(Scalars &, Value)> struct Expansion : OpR
     return success();
   }
 };
+
+/// The one test of a float that MLIR does not lower: |x| = ∞.
+struct IsInfExpansion : OpRewritePattern<math::IsInfOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::IsInfOp op, PatternRewriter &rewriter) const override {
+    Value x = op.getOperand(), magnitude = math::AbsFOp::create(rewriter, op.getLoc(), x);
+    auto element = cast<FloatType>(getElementTypeOrSelf(x.getType()));
+    TypedAttr infinity = rewriter.getFloatAttr(element, APFloat::getInf(element.getFloatSemantics()));
+    if (auto shaped = dyn_cast<ShapedType>(x.getType()))
+      infinity = DenseElementsAttr::get(shaped, infinity);
+    Value bound = arith::ConstantOp::create(rewriter, op.getLoc(), infinity);
+    rewriter.replaceOpWithNewOp<arith::CmpFOp>(op, arith::CmpFPredicate::OEQ, magnitude, bound);
+    return success();
+  }
+};
 } // namespace
 
 static Value expandExp(Scalars &s, Value x) { return s.exp(x); }
@@ -125,7 +140,8 @@ static Value expandCos(Scalars &s, Value x) { return s.sinOrCos(x, 1); }
 void codegen::expandMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   patterns.add<Expansion<math::ExpOp, expandExp>, Expansion<math::TanhOp, expandTanh>,
-               Expansion<math::SinOp, expandSin>, Expansion<math::CosOp, expandCos>>(module.getContext());
+               Expansion<math::SinOp, expandSin>, Expansion<math::CosOp, expandCos>, IsInfExpansion>(
+      module.getContext());
   auto upstream = [](StringRef name) {
     return llvm::is_contained({"math.log", "math.erf", "math.log1p", "math.expm1"}, name);
   };

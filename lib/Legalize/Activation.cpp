@@ -64,6 +64,15 @@ Expr gelu(NodeView &n, Expr x) {
   return n.attrString("approximate", "none") == "tanh" ? nn::geluTanh(x) : nn::gelu(x);
  }
 
+LogicalResult swiglu(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  if (n.in(0).type() != n.in(1).type())
+    return n.reject("two operands of one type are expected");
+  n.set(0, swish(n, n.in(0)) * n.in(1));
+  return success();
+}
+
 LogicalResult prelu(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
@@ -121,6 +130,7 @@ void lowtide::addActivationRules(RuleTable &t) {
   t.add("Tanh", activation<tanh>);
   t.add("Mish", activation<mish>);
   t.add("Swish", activation<swish>);
+  t.add("SwiGLU", swiglu);
   t.add("Shrink", activation<shrink>);
   t.add("Gelu", activation<gelu>);
   t.add("Softmax", alongAxis<nn::softmax>);

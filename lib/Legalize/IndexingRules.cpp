@@ -182,6 +182,27 @@ LogicalResult scatterND(NodeView &n) {
   });
 }
 
+/// Writes rows into a cache, each sample's from its own position on.
+LogicalResult tensorScatter(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr cache = n.in(0), update = n.in(1);
+  FailureOr<int64_t> axis = n.axis(n.attr("axis", -2), cache.rank());
+  if (failed(axis))
+    return failure();
+  Shape expected(cache.shape());
+  if (update.rank() == cache.rank())
+    expected[*axis] = update.dim(*axis);
+  if (ArrayRef<int64_t>(expected) != update.shape() || *axis < 1 || update.elementType() != cache.elementType())
+    return n.reject("cache and update do not fit together");
+  Expr at = positions(update, update.shape(), *axis);
+  if (n.has(2))
+    at = at + nn::broadcast(nn::cast(n.in(2), n.builder.getI64Type()), update.shape(), {0});
+  if (n.attrString("mode", "linear") == "circular")
+    at = nn::mod(at, at.like(double(cache.dim(*axis))));
+  return combine(n, cache, update, [&](Expr values) { return nn::scatterElementsAdd(at, values, cache.shape(), *axis); });
+}
+
 LogicalResult oneHot(NodeView &n) {
   if (failed(n.need(3)))
     return failure();
@@ -228,6 +249,7 @@ void lowtide::addIndexingRules(RuleTable &t) {
   t.add("ScatterElements", scatterElements);
   t.add("Scatter", scatterElements);
   t.add("ScatterND", scatterND);
+  t.add("TensorScatter", tensorScatter);
   t.add("OneHot", oneHot);
   t.add("ReverseSequence", reverseSequence);
 }

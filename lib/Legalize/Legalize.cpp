@@ -167,6 +167,7 @@ const RuleTable &RuleTable::get() {
     addActivationRules(t);
     addComparisonRules(t);
     addMovementRules(t);
+    addPadRules(t);
     addShapeRules(t);
     addReductionRules(t);
     addContractionRules(t);

@@ -109,6 +109,34 @@ LogicalResult cumSum(NodeView &n) {
   return success();
 }
 
+/// Each element is the product of those up to it: n² products, which fuse, and no logarithms.
+LogicalResult cumProd(NodeView &n) {
+  if (failed(n.need(2)))
+    return failure();
+  Expr x = n.in(0);
+  std::optional<Shape> given = n.constantInts(1);
+  if (!given || given->size() != 1)
+    return n.refuse("the axis is computed from data; it must be known when compiling");
+  FailureOr<int64_t> axis = n.axis(given->front(), x.rank());
+  if (failed(axis))
+    return failure();
+  // [a…, element, factor, b…]
+  Shape pairs(x.shape()), dims;
+  pairs.insert(pairs.begin() + *axis, x.dim(*axis));
+  for (int64_t d = 0; d < x.rank(); ++d)
+    dims.push_back(d < *axis ? d : d + 1);
+  auto position = [&](int64_t dim) {
+    return nn::iota(n.builder, n.getLoc(), RankedTensorType::get(pairs, n.builder.getI64Type()), dim);
+  };
+  Expr element = position(*axis), factor = position(*axis + 1);
+  if (n.attr("reverse", 0))
+    std::swap(element, factor);
+  Expr counts = n.attr("exclusive", 0) ? nn::less(factor, element) : nn::lessEqual(factor, element);
+  Expr factors = nn::broadcast(x, pairs, dims);
+  n.set(0, nn::product(nn::select(counts, factors, factors.like(1.0)), {*axis + 1}));
+  return success();
+}
+
 /// Ranks each element by counting those before it in the order, then reads the k first: no sorting, differentiable in
 /// the values, at n² comparisons (which fuse).
 LogicalResult topK(NodeView &n) {
@@ -164,5 +192,6 @@ void lowtide::addReductionRules(RuleTable &t) {
   t.add("ArgMax", argExtremum<true>);
   t.add("ArgMin", argExtremum<false>);
   t.add("CumSum", cumSum);
+  t.add("CumProd", cumProd);
   t.add("TopK", topK);
 }

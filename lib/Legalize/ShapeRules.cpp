@@ -145,6 +145,33 @@ LogicalResult trilu(NodeView &n) {
   return success();
 }
 
+/// Σ weights[k] · cos(2π k i / N) for i < size; N is the size, or one less when the window is not periodic.
+LogicalResult window(NodeView &n, ArrayRef<double> weights) {
+  if (failed(n.need(1)))
+    return failure();
+  std::optional<Shape> size = n.constantInts(0);
+  Type element = elementTypeOf(n.builder.getContext(), n.attr("output_datatype", 1));
+  if (!size || size->size() != 1 || !element || !isa<FloatType>(element))
+    return n.refuse("its size must be known when compiling, and its elements floats");
+  int64_t count = size->front();
+  if (count < 0 || count > (int64_t(1) << 20))
+    return n.reject("a window of " + Twine(count) + " elements");
+  double period = double(n.attr("periodic", 1) ? count : count - 1);
+  SmallVector<Attribute> values;
+  for (int64_t i = 0; i < count; ++i) {
+    double value = 0;
+    for (auto [k, weight] : llvm::enumerate(weights))
+      value += weight * std::cos(2 * 3.141592653589793 * double(k) * double(i) / period);
+    values.push_back(n.builder.getFloatAttr(element, value));
+  }
+  n.set(0, n.dense(DenseElementsAttr::get(RankedTensorType::get({count}, element), values)));
+  return success();
+}
+
+LogicalResult hannWindow(NodeView &n) { return window(n, {0.5, -0.5}); }
+LogicalResult hammingWindow(NodeView &n) { return window(n, {25.0 / 46.0, -21.0 / 46.0}); }
+LogicalResult blackmanWindow(NodeView &n) { return window(n, {0.42, -0.5, 0.08}); }
+
 /// Only of values known when compiling: the shape of the result is data.
 LogicalResult nonZero(NodeView &n) {
   if (failed(n.need(1)))
@@ -181,5 +208,8 @@ void lowtide::addShapeRules(RuleTable &t) {
   t.add("Range", range);
   t.add("EyeLike", eyeLike);
   t.add("Trilu", trilu);
+  t.add("HannWindow", hannWindow);
+  t.add("HammingWindow", hammingWindow);
+  t.add("BlackmanWindow", blackmanWindow);
   t.add("NonZero", nonZero);
 }

@@ -44,7 +44,7 @@ def tensors_of(case):
 
 
 # Inputs by operator that steer it and hold no data.
-STEERING = {"Resize": (1, 2, 3), "Upsample": (1,), "Dropout": (1, 2), "Pad": (1, 2, 3), "OneHot": (1,), "Range": (0, 1, 2), "ConstantOfShape": (0,), "If": (0,)}  # fmt: skip
+STEERING = {"Resize": (1, 2, 3), "Upsample": (1,), "Dropout": (1, 2), "Pad": (1, 2, 3), "OneHot": (1,), "Range": (0, 1, 2), "ConstantOfShape": (0,), "If": (0,), "HannWindow": (0,), "HammingWindow": (0,), "BlackmanWindow": (0,)}  # fmt: skip
 
 
 def steers(model, name):

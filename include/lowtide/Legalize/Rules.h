@@ -36,6 +36,7 @@ void addElementwiseRules(RuleTable &table);
 void addActivationRules(RuleTable &table);
 void addComparisonRules(RuleTable &table);
 void addMovementRules(RuleTable &table);
+void addPadRules(RuleTable &table);
 void addShapeRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
 void addContractionRules(RuleTable &table);

@@ -15,7 +15,6 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
-#include <dnnl_version.h>
 #include <google/protobuf/stubs/common.h>
 #include <thread>
 
@@ -71,7 +70,6 @@ int driver::describeMachine() {
   llvm::outs() << "lowtide   0.1.0, plan format 1\n"
                << "llvm      " << LLVM_VERSION_STRING << "\n"
                << "protobuf  " << google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION) << "\n"
-               << "onednn    " << DNNL_VERSION_MAJOR << "." << DNNL_VERSION_MINOR << "." << DNNL_VERSION_PATCH << "\n"
                << "processor " << llvm::sys::getHostCPUName() << ", " << std::thread::hardware_concurrency() << " threads\n";
   llvm::outs() << "vectors   ";
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();

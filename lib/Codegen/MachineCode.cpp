@@ -153,8 +153,7 @@ static FailureOr<std::vector<char>> linkObject(ModuleOp module, StringRef object
 }
 
 FailureOr<std::vector<char>> codegen::compileToSharedObject(ModuleOp module, const CodegenOptions &options) {
-  if (!options.isReference())
-    expandMath(module);
+  expandMath(module, /*useLibm=*/options.isReference());
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module, options);
   if (!machine || failed(lower(module)))
     return failure();

@@ -19,7 +19,8 @@ void registerTranslations(mlir::DialectRegistry &registry);
 mlir::FailureOr<std::vector<char>> compileToSharedObject(mlir::ModuleOp module, const CodegenOptions &options);
 
 /// Rewrites f32 math functions into polynomials that vectorize
-/// (docs/rationale/kernels.md, "Functions").
-void expandMath(mlir::ModuleOp module);
+/// (docs/rationale/kernels.md, "Functions"); `useLibm` leaves them as calls and
+/// lowers only what has no call.
+void expandMath(mlir::ModuleOp module, bool useLibm);
 
 } // namespace lowtide::codegen

@@ -137,11 +137,15 @@ static Value expandTanh(Scalars &s, Value x) { return s.tanh(x); }
 static Value expandSin(Scalars &s, Value x) { return s.sinOrCos(x, 0); }
 static Value expandCos(Scalars &s, Value x) { return s.sinOrCos(x, 1); }
 
-void codegen::expandMath(ModuleOp module) {
+void codegen::expandMath(ModuleOp module, bool useLibm) {
   RewritePatternSet patterns(module.getContext());
+  patterns.add<IsInfExpansion>(module.getContext());
+  if (useLibm) {
+    (void)applyPatternsGreedily(module, std::move(patterns));
+    return;
+  }
   patterns.add<Expansion<math::ExpOp, expandExp>, Expansion<math::TanhOp, expandTanh>,
-               Expansion<math::SinOp, expandSin>, Expansion<math::CosOp, expandCos>, IsInfExpansion>(
-      module.getContext());
+               Expansion<math::SinOp, expandSin>, Expansion<math::CosOp, expandCos>>(module.getContext());
   auto upstream = [](StringRef name) {
     return llvm::is_contained({"math.log", "math.erf", "math.log1p", "math.expm1"}, name);
   };

@@ -154,6 +154,7 @@ static FailureOr<std::vector<char>> linkObject(ModuleOp module, StringRef object
 
 FailureOr<std::vector<char>> codegen::compileToSharedObject(ModuleOp module, const CodegenOptions &options) {
   expandMath(module, /*useLibm=*/options.isReference());
+  expandNarrowFloats(module);
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module, options);
   if (!machine || failed(lower(module)))
     return failure();

@@ -7,6 +7,7 @@
 
 #include "MachineCode.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -154,5 +155,13 @@ void codegen::expandMath(ModuleOp module, bool useLibm) {
   };
   populateMathF32ExpansionPatterns(patterns, widened);
   populateMathPolynomialApproximationPatterns(patterns, upstream);
+  (void)applyPatternsGreedily(module, std::move(patterns));
+}
+
+void codegen::expandNarrowFloats(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  // Functions of 16-bit floats first: the library has none.
+  populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
+  arith::populateExpandBFloat16Patterns(patterns);
   (void)applyPatternsGreedily(module, std::move(patterns));
 }

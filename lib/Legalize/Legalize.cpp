@@ -33,6 +33,10 @@ static FailureOr<Attribute> bindArgument(func::FuncOp model, unsigned i) {
       emitError(model.getArgument(i).getLoc()) << "unsupported: graph input '" << input.getValue() << "' is not a tensor";
       return failure();
     }
+    if (type.getNumElements() == 0) {
+      emitError(model.getArgument(i).getLoc()) << "unsupported: graph input '" << input.getValue() << "' has no elements: " << type;
+      return failure();
+    }
     bool holdsSamples = type.getRank() && type.getDimSize(0) == countSamples(model);
     return Attribute(train::BatchAttr::get(context, input, holdsSamples ? 0 : -1));
   }

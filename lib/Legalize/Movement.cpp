@@ -286,7 +286,9 @@ LogicalResult spaceToDepth(NodeView &n) {
   if (x.rank() != 4 || block < 1 || x.dim(2) % block || x.dim(3) % block)
     return n.reject("[N, C, H·b, W·b] is expected");
   int64_t h = x.dim(2) / block, w = x.dim(3) / block;
-  Expr y = nn::transpose(nn::reshape(x, {x.dim(0), x.dim(1), h, block, w, block}), {0, 3, 5, 1, 2, 4});
+  bool columnRowDepth = n.attrString("mode", "DCR") == "CRD";
+  Expr blocks = nn::reshape(x, {x.dim(0), x.dim(1), h, block, w, block});
+  Expr y = nn::transpose(blocks, columnRowDepth ? Shape{0, 1, 3, 5, 2, 4} : Shape{0, 3, 5, 1, 2, 4});
   n.set(0, nn::reshape(y, {x.dim(0), x.dim(1) * block * block, h, w}));
   return success();
 }

@@ -148,7 +148,8 @@ LogicalResult recurrent(NodeView &n) {
     for (Attribute name : given)
       names.push_back(cast<StringAttr>(name).getValue());
   } else if (directions == 2) {
-    names.append(names.begin(), names.end());
+    for (size_t i = 0; i < perDirection; ++i)
+      names.push_back(StringRef(names[i]));
   }
   if (names.size() != perDirection * directions)
     return n.reject("there are " + Twine(names.size()) + " activations");

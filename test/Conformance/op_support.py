@@ -6,6 +6,7 @@ Runs in the `onnx` environment: the standard's own list of operators says what t
 import collections
 import json
 import pathlib
+import re
 import sys
 
 import onnx
@@ -25,6 +26,12 @@ operator by others, are not counted.
 """
 
 
+def brief(reason):
+    """One line without places on the machine that ran the test."""
+    lines = [line for line in reason.splitlines() if not line.startswith("#")]
+    return re.sub(r" \(at '[^']*'\)", "", " ".join(" ".join(lines).split())).rstrip(": ")
+
+
 def main():
     results = json.loads(pathlib.Path(sys.argv[1]).read_text())
     cases = all_cases()
@@ -36,7 +43,7 @@ def main():
             operator = f"{nodes[-1].domain}.{operator}"
         by_operator[operator][state] += 1
         if state != "passed":
-            reasons[(operator, state, " ".join(reason.split()))].append(name)
+            reasons[(operator, state, brief(reason))].append(name)
     total = collections.Counter(state for state, _ in results.values())
     lines = [HEAD.format(version=onnx.__version__, total=len(results), **{k: total[k] for k in ("passed", "refused", "failed")})]
     lines += ["| operator | state | passed | refused | failed |\n| --- | --- | --- | --- | --- |\n"]

@@ -82,7 +82,8 @@ static bool repeatsElements(Operation *op) {
 
 bool FusionGroups::isUnitReshape(Operation *op) {
   auto facts = dyn_cast<FactsInterface>(op);
-  return facts && facts.getFacts().aliasing == Aliasing::View && dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
+  return facts && facts.getFacts().aliasing == Aliasing::View &&
+         dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
 }
 
 /// Finds what is cheaper to compute again than to read: repeated elements, and whatever few ops make of constants

@@ -66,7 +66,9 @@ struct ONNXLegalize : lowtide::impl::ONNXLegalizeBase<ONNXLegalize> {
       return fail("usage");
     LegalizeFailure kind;
     if (failed(legalizeModel(source, *options, &kind)))
-      return fail(kind == LegalizeFailure::Unsupported ? "unsupported" : kind == LegalizeFailure::Usage ? "usage" : "malformed");
+      return fail(kind == LegalizeFailure::Unsupported ? "unsupported"
+                  : kind == LegalizeFailure::Usage     ? "usage"
+                                                       : "malformed");
     if (!keepModel)
       source.erase();
   }

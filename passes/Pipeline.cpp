@@ -6,8 +6,8 @@
 
 #include "lowtide/Pipeline.h"
 #include "Passes.h"
-#include "lowtide/Codegen/KernelModule.h"
 #include "PlanLower.h"
+#include "lowtide/Codegen/KernelModule.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -74,10 +74,8 @@ void lowtide::buildPlanStage(OpPassManager &passes, codegen::KernelModule &kerne
 
 void lowtide::registerStagePipelines() {
   PassPipelineRegistration<>("graph-stage", "nn: patterns, canonical form, contract", buildGraphStage);
-  PassPipelineRegistration<>("train-stage", "nn → train with AdamW", [](OpPassManager &passes) {
-    buildTrainStage(passes, TrainStageOptions());
-  });
-  PassPipelineRegistration<>("fit-stage", "train → fitted: kernels and library calls", [](OpPassManager &passes) {
-    buildFitStage(passes, FitStageOptions());
-  });
+  PassPipelineRegistration<>("train-stage", "nn → train with AdamW",
+                             [](OpPassManager &passes) { buildTrainStage(passes, TrainStageOptions()); });
+  PassPipelineRegistration<>("fit-stage", "train → fitted: kernels and library calls",
+                             [](OpPassManager &passes) { buildFitStage(passes, FitStageOptions()); });
 }

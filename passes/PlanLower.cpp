@@ -13,8 +13,8 @@
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
-#include "lowtide/Target/PlanProto.h"
 #include "lowtide/Target/PlanProof.h"
+#include "lowtide/Target/PlanProto.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 

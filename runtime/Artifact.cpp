@@ -129,8 +129,7 @@ Status Artifact::load(std::span<const uint8_t> bytes) {
   }
   if (!seen[0])
     return badInput("no section 'plan'");
-  Expected<plan::Plan> parsed =
-      parsePlan({reinterpret_cast<const char *>(planBytes.data()), planBytes.size()});
+  Expected<plan::Plan> parsed = parsePlan({reinterpret_cast<const char *>(planBytes.data()), planBytes.size()});
   if (!parsed)
     return parsed.takeStatus().at("section 'plan'");
   plan_ = std::move(*parsed);

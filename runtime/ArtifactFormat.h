@@ -1,7 +1,7 @@
 //===- ArtifactFormat.h - the bytes at the front of a `.tide` file ---------===//
 //
-// A fixed header, a section table, and sections that start on 4 KiB boundaries; the gaps are zero. All numbers are little
-// endian. The reader and the writer share this page and nothing else. Described for people in docs/artifact.md.
+// A fixed header, a section table, and sections that start on 4 KiB boundaries; the gaps are zero. All numbers are
+// little endian. The reader and the writer share this page and nothing else. Described for people in docs/artifact.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_ARTIFACTFORMAT_H
@@ -21,8 +21,8 @@ struct Header {
   char magic[8];
   uint32_t version;
   uint32_t sectionCount;
-  uint64_t featureBits; ///< bits that a reader must know; none are defined yet
-  uint64_t fileBytes;   ///< size of the whole file
+  uint64_t featureBits;    ///< bits that a reader must know; none are defined yet
+  uint64_t fileBytes;      ///< size of the whole file
   uint8_t tableDigest[32]; ///< SHA-256 of the 32 bytes above and of the section table
 };
 static_assert(sizeof(Header) == 64);

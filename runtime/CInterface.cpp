@@ -57,9 +57,7 @@ lowtide_code lowtide_status_code(const lowtide_status *status) {
 const char *lowtide_status_message(const lowtide_status *status) {
   return status ? status->status.message().c_str() : "";
 }
-const char *lowtide_status_where(const lowtide_status *status) {
-  return status ? status->status.where().c_str() : "";
-}
+const char *lowtide_status_where(const lowtide_status *status) { return status ? status->status.where().c_str() : ""; }
 void lowtide_status_free(lowtide_status *status) { delete status; }
 
 lowtide_status *lowtide_session_load(const char *path, lowtide_session **session) {
@@ -157,7 +155,8 @@ uint64_t lowtide_session_allocated_bytes(const lowtide_session *session) {
   return session ? session->session->allocatedBytes() : 0;
 }
 
-lowtide_status *lowtide_session_save(const lowtide_session *session, const char *directory, int64_t step, int64_t seed) {
+lowtide_status *lowtide_session_save(const lowtide_session *session, const char *directory, int64_t step,
+                                     int64_t seed) {
   return guarded([&]() -> Status {
     if (!session || !directory)
       return missing("session or directory");

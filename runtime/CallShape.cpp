@@ -142,8 +142,7 @@ bool coversDensely(const GemmShape &shape) {
   return true;
 }
 
-Checked span(const GemmShape &shape, int64_t rows, int64_t columns, int64_t ld,
-             int64_t GemmShape::BatchDim::*stride) {
+Checked span(const GemmShape &shape, int64_t rows, int64_t columns, int64_t ld, int64_t GemmShape::BatchDim::*stride) {
   Checked last = Checked::fromSigned(rows - 1) * Checked::fromSigned(ld) + Checked::fromSigned(columns);
   for (const GemmShape::BatchDim &dim : shape.batch)
     last += Checked::fromSigned(dim.extent - 1) * Checked::fromSigned(dim.*stride);
@@ -270,7 +269,8 @@ Expected<ConvShape> readConv(const plan::Call &call) {
     if (!reach.atMost(static_cast<uint64_t>(padded)) ||
         (padded - static_cast<int64_t>(*reach.get())) / strides[d] + 1 != output[2 + d])
       return refuse("output size " + std::to_string(output[2 + d]) + " does not follow from input " +
-                    std::to_string(input[2 + d]) + ", filter " + std::to_string(filter[2 + d]) + ", stride, pads and dilation");
+                    std::to_string(input[2 + d]) + ", filter " + std::to_string(filter[2 + d]) +
+                    ", stride, pads and dilation");
   }
   Checked counts[3] = {1, 1, 1};
   for (size_t d = 0; d < rank; ++d) {

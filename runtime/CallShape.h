@@ -53,15 +53,9 @@ struct ConvShape {
   Dims stride{1, 1, 1}, padBegin{0, 0, 0}, dilation{1, 1, 1};
 
   static int64_t volume(const Dims &dims) { return dims[0] * dims[1] * dims[2]; }
-  uint64_t inputElements() const {
-    return static_cast<uint64_t>(batch * groups * channels * volume(input));
-  }
-  uint64_t outputElements() const {
-    return static_cast<uint64_t>(batch * groups * outChannels * volume(output));
-  }
-  uint64_t filterElements() const {
-    return static_cast<uint64_t>(groups * outChannels * channels * volume(filter));
-  }
+  uint64_t inputElements() const { return static_cast<uint64_t>(batch * groups * channels * volume(input)); }
+  uint64_t outputElements() const { return static_cast<uint64_t>(batch * groups * outChannels * volume(output)); }
+  uint64_t filterElements() const { return static_cast<uint64_t>(groups * outChannels * channels * volume(filter)); }
 };
 
 /// Reads a "gemm" call; refuses what is missing, unknown, out of range or too large to count.

@@ -38,7 +38,8 @@ Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, 
     return Status::ok();
   }
   if ((kind != "normal" && kind != "uniform") || !std::isfinite(scale) || scale < 0)
-    return badInput("initialization '" + printable(rule) + "' is unknown", "parameter '" + printable(binding.name()) + "'");
+    return badInput("initialization '" + printable(rule) + "' is unknown",
+                    "parameter '" + printable(binding.name()) + "'");
   Digest digest = Sha256::of(binding.name().data(), binding.name().size());
   uint64_t stream;
   std::memcpy(&stream, digest.data(), sizeof stream);

@@ -118,7 +118,8 @@ Status Session::step(const std::string &entry) {
         uint64_t end = bytes, next = bytes;
         for (const plan::Binding &binding : artifact_->entry(entry)->bindings()) {
           const plan::Slice &slice = binding.slice();
-          if (slice.value() == 0 || slice.arena() != static_cast<uint32_t>(i) || slice.offset() + slice.bytes() <= position)
+          if (slice.value() == 0 || slice.arena() != static_cast<uint32_t>(i) ||
+              slice.offset() + slice.bytes() <= position)
             continue;
           if (slice.offset() < end)
             end = slice.offset(), next = slice.offset() + slice.bytes();
@@ -144,7 +145,9 @@ Status Session::writeScalars(const std::string &entry, const StepScalars &scalar
       storeElement(binding.dtype(), to, scalars.lr);
     else
       storeInteger(binding.dtype(), to,
-                   binding.name() == "step" ? scalars.step : binding.name() == "seed" ? scalars.seed : scalars.row);
+                   binding.name() == "step"   ? scalars.step
+                   : binding.name() == "seed" ? scalars.seed
+                                              : scalars.row);
   }
   return Status::ok();
 }

@@ -33,10 +33,10 @@ struct BindOptions {
 
 /// The numbers that the runtime writes before each step, into the SCALAR bindings of these names that the entry has.
 struct StepScalars {
-  double lr = 0;     ///< `lr`: learning rate of this step
-  int64_t step = 0;  ///< `step`: counted from 0
-  int64_t seed = 0;  ///< `seed` of the run
-  int64_t row = 0;   ///< `row`: number of the first sample of this batch since the start of the run
+  double lr = 0;    ///< `lr`: learning rate of this step
+  int64_t step = 0; ///< `step`: counted from 0
+  int64_t seed = 0; ///< `seed` of the run
+  int64_t row = 0;  ///< `row`: number of the first sample of this batch since the start of the run
 };
 
 /// A binding with its memory.

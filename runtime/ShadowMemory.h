@@ -1,6 +1,7 @@
 //===- ShadowMemory.h - what every byte of an arena holds, and who touched it ===//
 //
-// The verifier's model of one arena: a partition of [0, bytes) into cells with equal history. Independent of any planner.
+// The verifier's model of one arena: a partition of [0, bytes) into cells with equal history. Independent of any
+// planner.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_SHADOWMEMORY_H
@@ -21,8 +22,8 @@ struct StreamTime {
 
 /// History shared by all bytes of a cell.
 struct ShadowCell {
-  uint64_t end = 0;   ///< first byte behind the cell
-  uint64_t value = 0; ///< value number; 0 = undefined
+  uint64_t end = 0;                 ///< first byte behind the cell
+  uint64_t value = 0;               ///< value number; 0 = undefined
   uint64_t bornAt = 0, lastUse = 0; ///< instruction indices, for liveness
   StreamTime writer;
   std::vector<StreamTime> readers; ///< since the write; the latest per stream
@@ -35,8 +36,8 @@ public:
       cells_[0].end = bytes;
   }
 
-  /// Calls `visit(begin, cell)` for every cell of [begin, end), after splitting cells at both borders. A visit may change
-  /// the cell's history, not its extent.
+  /// Calls `visit(begin, cell)` for every cell of [begin, end), after splitting cells at both borders. A visit may
+  /// change the cell's history, not its extent.
   template <typename Visit> void forEach(uint64_t begin, uint64_t end, Visit &&visit) {
     if (begin >= end)
       return;

@@ -1,17 +1,20 @@
 //===- VerifyEntry.cpp - executes one entry on shadow memory ---------------===//
 //
-// Every instruction is run in textual order on a model of the arenas in which each byte carries a value number, its writer
-// and its readers since then.
+// Every instruction is run in textual order on a model of the arenas in which each byte carries a value number, its
+// writer and its readers since then.
 //
-//  1. Bindings that are defined at the start put their value numbers down. Persistent bindings of other entries put down
+//  1. Bindings that are defined at the start put their value numbers down. Persistent bindings of other entries put
+//  down
 //     private numbers that nobody can name.
-//  2. A read must find its announced number in every byte; a write leaves its own. A (value, byte) pair is written once.
-//  3. Streams: each has a vector clock; `record` publishes it, `wait` joins it. A read must happen after the write that it
+//  2. A read must find its announced number in every byte; a write leaves its own. A (value, byte) pair is written
+//  once.
+//  3. Streams: each has a vector clock; `record` publishes it, `wait` joins it. A read must happen after the write that
+//  it
 //     sees, a write after everybody who touched the bytes before. So every legal interleaving sees what the text says.
 //  4. At the end all streams are joined and every binding must hold its final number.
 //
-// A `repeat` body is executed twice: its effect is to overwrite fixed bytes with fixed numbers, so the second round shows
-// what all further rounds see.
+// A `repeat` body is executed twice: its effect is to overwrite fixed bytes with fixed numbers, so the second round
+// shows what all further rounds see.
 //
 //===----------------------------------------------------------------------===//
 
@@ -284,30 +287,29 @@ Status EntryVerifier::read(const plan::Slice &slice) {
     return refuse("reads a value without a number");
   Status status;
   StreamTime now{stream_, clocks_[stream_][stream_]};
-  arenas_[slice.arena()].forEach(
-      slice.offset(), slice.offset() + slice.bytes(), [&](uint64_t begin, ShadowCell &cell) {
-        if (!status.isOk())
-          return;
-        std::string bytes = "bytes " + std::to_string(begin) + "–" + std::to_string(cell.end) + " of arena '" +
-                            printable(plan_.arenas(static_cast<int>(slice.arena())).name()) + "'";
-        if (cell.value == 0)
-          status = refuse("reads value " + std::to_string(slice.value()) + " from undefined " + bytes);
-        else if (cell.value != slice.value())
-          status = refuse("reads value " + std::to_string(slice.value()) + ", but " + bytes + " hold " +
-                          (cell.value >= privateValues ? "a tensor of another entry"
-                                                       : "value " + std::to_string(cell.value)));
-        else if (!happened(cell.writer))
-          status = refuse("reads " + bytes + " without waiting for stream " + std::to_string(cell.writer.stream));
-        cell.lastUse = index_;
-        if (clocks_.size() == 1)
-          return;
-        for (StreamTime &reader : cell.readers)
-          if (reader.stream == stream_) {
-            reader = now;
-            return;
-          }
-        cell.readers.push_back(now);
-      });
+  arenas_[slice.arena()].forEach(slice.offset(), slice.offset() + slice.bytes(), [&](uint64_t begin, ShadowCell &cell) {
+    if (!status.isOk())
+      return;
+    std::string bytes = "bytes " + std::to_string(begin) + "–" + std::to_string(cell.end) + " of arena '" +
+                        printable(plan_.arenas(static_cast<int>(slice.arena())).name()) + "'";
+    if (cell.value == 0)
+      status = refuse("reads value " + std::to_string(slice.value()) + " from undefined " + bytes);
+    else if (cell.value != slice.value())
+      status =
+          refuse("reads value " + std::to_string(slice.value()) + ", but " + bytes + " hold " +
+                 (cell.value >= privateValues ? "a tensor of another entry" : "value " + std::to_string(cell.value)));
+    else if (!happened(cell.writer))
+      status = refuse("reads " + bytes + " without waiting for stream " + std::to_string(cell.writer.stream));
+    cell.lastUse = index_;
+    if (clocks_.size() == 1)
+      return;
+    for (StreamTime &reader : cell.readers)
+      if (reader.stream == stream_) {
+        reader = now;
+        return;
+      }
+    cell.readers.push_back(now);
+  });
   return status;
 }
 
@@ -322,9 +324,9 @@ Status EntryVerifier::claim(const plan::Slice &slice) {
           status = refuse("overwrites bytes " + std::to_string(begin) + "–" + std::to_string(cell.end) +
                           " while another stream may still use them");
         if (cell.value >= privateValues)
-          status = refuse("overwrites '" +
-                          printable(untouchable_[static_cast<size_t>(cell.value - privateValues)]->name()) +
-                          "', which this entry does not list");
+          status =
+              refuse("overwrites '" + printable(untouchable_[static_cast<size_t>(cell.value - privateValues)]->name()) +
+                     "', which this entry does not list");
         retire(slice.arena(), begin, cell);
       });
   ShadowCell undefined;
@@ -410,9 +412,8 @@ Status EntryVerifier::finish() {
 uint64_t EntryVerifier::peakLiveBytes() const {
   std::vector<LiveChange> changes = liveChanges_;
   // Ends are at the first index behind: they come before births of the same index.
-  std::sort(changes.begin(), changes.end(), [](const LiveChange &a, const LiveChange &b) {
-    return a.at != b.at ? a.at < b.at : a.born < b.born;
-  });
+  std::sort(changes.begin(), changes.end(),
+            [](const LiveChange &a, const LiveChange &b) { return a.at != b.at ? a.at < b.at : a.born < b.born; });
   uint64_t now = 0, peak = 0;
   for (const LiveChange &change : changes) {
     now = change.born ? now + change.bytes : now - change.bytes;

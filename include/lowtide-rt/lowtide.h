@@ -80,9 +80,9 @@ typedef struct lowtide_tensor {
 } lowtide_tensor;
 
 typedef struct lowtide_bind_options {
-  uint32_t threads;     /* 0: all cores; results do not depend on it */
-  int poison;           /* fill transient memory with NaN before each step */
-  int random_init;      /* start parameters from random numbers */
+  uint32_t threads; /* 0: all cores; results do not depend on it */
+  int poison;       /* fill transient memory with NaN before each step */
+  int random_init;  /* start parameters from random numbers */
   uint64_t random_seed;
 } lowtide_bind_options;
 
@@ -99,13 +99,16 @@ const char *lowtide_session_entry_name(const lowtide_session *session, size_t in
 
 size_t lowtide_session_tensor_count(const lowtide_session *session, const char *entry);
 /* By position, or by name; the session must be bound. */
-lowtide_status *lowtide_session_tensor_at(const lowtide_session *session, const char *entry, size_t index, lowtide_tensor *tensor);
-lowtide_status *lowtide_session_tensor(const lowtide_session *session, const char *entry, const char *name, lowtide_tensor *tensor);
+lowtide_status *lowtide_session_tensor_at(const lowtide_session *session, const char *entry, size_t index,
+                                          lowtide_tensor *tensor);
+lowtide_status *lowtide_session_tensor(const lowtide_session *session, const char *entry, const char *name,
+                                       lowtide_tensor *tensor);
 
 /* Learning rate of the artifact's schedule at a step. */
 double lowtide_session_learning_rate(const lowtide_session *session, int64_t step);
 /* Writes lr, step, seed and row (first sample of the batch since the start) where the entry has them. */
-lowtide_status *lowtide_session_write_scalars(lowtide_session *session, const char *entry, double lr, int64_t step, int64_t seed, int64_t row);
+lowtide_status *lowtide_session_write_scalars(lowtide_session *session, const char *entry, double lr, int64_t step,
+                                              int64_t seed, int64_t row);
 /* Executes an entry once on what its tensors hold. */
 lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry);
 
@@ -113,7 +116,8 @@ lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry
 uint64_t lowtide_session_planned_bytes(const lowtide_session *session);
 uint64_t lowtide_session_allocated_bytes(const lowtide_session *session);
 
-/* Checkpoints (docs/artifact.md): writes <directory>/step-<step>; loads the newest sound one and returns its next step. */
+/* Checkpoints (docs/artifact.md): writes <directory>/step-<step>; loads the newest sound one and returns its next step.
+ */
 lowtide_status *lowtide_session_save(const lowtide_session *session, const char *directory, int64_t step, int64_t seed);
 lowtide_status *lowtide_session_resume(lowtide_session *session, const char *directory, int64_t *step, int64_t *seed);
 

@@ -22,7 +22,8 @@ mlir::FailureOr<std::vector<char>> compileToSharedObject(mlir::ModuleOp module, 
 /// (docs/rationale/kernels.md, "Functions"); `useLibm` leaves them as calls and
 /// lowers only what has no call.
 void expandMath(mlir::ModuleOp module, bool useLibm);
-/// Rewrites conversions to and from bf16 into integer arithmetic: CPUs without them would call compiler runtime functions.
+/// Rewrites conversions to and from bf16 into integer arithmetic: CPUs without them would call compiler runtime
+/// functions.
 void expandNarrowFloats(mlir::ModuleOp module);
 
 } // namespace lowtide::codegen

@@ -7,5 +7,5 @@
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 
-#include "lowtide/Interfaces/OpInterfaces.cpp.inc"
 #include "lowtide/Interfaces/BindingInterface.cpp.inc"
+#include "lowtide/Interfaces/OpInterfaces.cpp.inc"

@@ -102,8 +102,7 @@ Value ScalarBuilder::logicalXor(Value x, Value y) { return builder.createOrFold<
 Value ScalarBuilder::logicalNot(Value x) { return logicalXor(x, constantInt(x.getType(), -1)); }
 
 /// Applies a shift where the amount is below the width; MLIR leaves the rest undefined.
-template <typename Op>
-static Value shift(ScalarBuilder &b, Value x, Value y) {
+template <typename Op> static Value shift(ScalarBuilder &b, Value x, Value y) {
   unsigned width = x.getType().getIntOrFloatBitWidth();
   Value inRange = b.compare(Compare::LT, y, b.constantInt(y.getType(), width), /*isUnsigned=*/true);
   Value amount = b.select(inRange, y, b.constantInt(y.getType(), 0));

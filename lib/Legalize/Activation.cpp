@@ -12,8 +12,7 @@ using nn::Expr;
 
 namespace {
 
-template <Expr (*F)(NodeView &, Expr)>
-LogicalResult activation(NodeView &n) {
+template <Expr (*F)(NodeView &, Expr)> LogicalResult activation(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
   n.set(0, F(n, n.in(0)));
@@ -36,7 +35,8 @@ Expr thresholdedRelu(NodeView &n, Expr x) {
 }
 Expr elu(NodeView &n, Expr x) { return nn::elu(x, n.attrFloat("alpha", 1.0)); }
 Expr selu(NodeView &n, Expr x) {
-  double alpha = n.attrFloat("alpha", 1.67326319217681884765625), gamma = n.attrFloat("gamma", 1.05070102214813232421875);
+  double alpha = n.attrFloat("alpha", 1.67326319217681884765625),
+         gamma = n.attrFloat("gamma", 1.05070102214813232421875);
   return nn::select(positive(x), x * gamma, negativeExpm1(x) * (alpha * gamma));
 }
 Expr celu(NodeView &n, Expr x) {
@@ -58,11 +58,10 @@ Expr swish(NodeView &n, Expr x) {
 }
 Expr shrink(NodeView &n, Expr x) {
   double lambd = n.attrFloat("lambd", 0.5), bias = n.attrFloat("bias", 0.0);
-  return nn::select(nn::less(x, x.like(-lambd)), x + bias, nn::select(nn::greater(x, x.like(lambd)), x - bias, zero(x)));
+  return nn::select(nn::less(x, x.like(-lambd)), x + bias,
+                    nn::select(nn::greater(x, x.like(lambd)), x - bias, zero(x)));
 }
-Expr gelu(NodeView &n, Expr x) { 
-  return n.attrString("approximate", "none") == "tanh" ? nn::geluTanh(x) : nn::gelu(x);
- }
+Expr gelu(NodeView &n, Expr x) { return n.attrString("approximate", "none") == "tanh" ? nn::geluTanh(x) : nn::gelu(x); }
 
 LogicalResult swiglu(NodeView &n) {
   if (failed(n.need(2)))
@@ -85,8 +84,7 @@ LogicalResult prelu(NodeView &n) {
 }
 
 /// Softmax family. Before version 13 the operand is seen as a matrix, split at `axis` (default 1).
-template <Expr (*F)(Expr, int64_t)>
-LogicalResult alongAxis(NodeView &n) {
+template <Expr (*F)(Expr, int64_t)> LogicalResult alongAxis(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
   Expr x = n.in(0);

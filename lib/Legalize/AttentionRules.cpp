@@ -29,9 +29,9 @@ Expr repeatHeads(Expr x, int64_t times) {
   return nn::reshape(spread, {x.dim(0), x.dim(1) * times, x.dim(2), x.dim(3)});
 }
 
-/// What is added to the scores, as [1 or B, 1 or H, 1 or T, S]; null when nothing is. Scores that do not count get a number
-/// so low that their exponentials are zero, and not −∞: the row of a sample that sees nothing stays finite, and so do the
-/// derivatives that pass through it.
+/// What is added to the scores, as [1 or B, 1 or H, 1 or T, S]; null when nothing is. Scores that do not count get a
+/// number so low that their exponentials are zero, and not −∞: the row of a sample that sees nothing stays finite, and
+/// so do the derivatives that pass through it.
 struct Bias {
   NodeView &n;
   Type element;

@@ -12,8 +12,7 @@ using nn::Expr;
 
 namespace {
 
-template <Expr (*F)(Expr, Expr)>
-LogicalResult binary(NodeView &n) {
+template <Expr (*F)(Expr, Expr)> LogicalResult binary(NodeView &n) {
   FailureOr<SmallVector<Expr>> list = unifiedOperands(n, 2);
   if (failed(list))
     return failure();

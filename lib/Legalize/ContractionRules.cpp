@@ -189,7 +189,8 @@ LogicalResult einsum(NodeView &n) {
   SmallVector<StringRef> terms;
   inputText.split(terms, ',');
   if (terms.size() != n.size())
-    return n.reject("the equation '" + equation + "' has " + Twine(terms.size()) + " terms for " + Twine(n.size()) + " operands");
+    return n.reject("the equation '" + equation + "' has " + Twine(terms.size()) + " terms for " + Twine(n.size()) +
+                    " operands");
   // The dimensions under an ellipsis get the letters '0', '1' … from the right.
   SmallVector<Lettered> list;
   std::string ellipsis;

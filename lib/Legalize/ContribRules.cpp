@@ -1,7 +1,7 @@
 //===- ContribRules.cpp - operators of the domain com.microsoft -----------===//
 //
-// Rules for the fused operators that optimized exports contain; each is written as what it was fused from, so that it has
-// a derivative.
+// Rules for the fused operators that optimized exports contain; each is written as what it was fused from, so that it
+// has a derivative.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Broadcast.h"
@@ -29,8 +29,7 @@ FailureOr<Expr> biased(NodeView &n) {
   return x + nn::broadcastTo(n.in(1), x.shape());
 }
 
-template <Expr (*F)(Expr)>
-LogicalResult biasedActivation(NodeView &n) {
+template <Expr (*F)(Expr)> LogicalResult biasedActivation(NodeView &n) {
   FailureOr<Expr> x = biased(n);
   if (failed(x))
     return failure();
@@ -80,8 +79,7 @@ LogicalResult simplifiedLayerNorm(NodeView &n) {
 }
 
 /// Sum of the operand, the skipped one and a bias, normalized; the sum itself is result 3.
-template <bool Simplified>
-LogicalResult skipLayerNorm(NodeView &n) {
+template <bool Simplified> LogicalResult skipLayerNorm(NodeView &n) {
   if (failed(n.need(3)))
     return failure();
   Expr x = n.in(0), skip = n.in(1), scale = n.in(2), bias = n.in(Simplified ? 3 : 4);

@@ -48,13 +48,14 @@ void lowtide::addRefusals(RuleTable &t) {
   for (StringRef name : {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv",
                          "MatMulInteger", "ConvInteger"})
     t.addRefusal(name, "quantized operators are not trained; export the model before quantization");
-  for (StringRef name : {"StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringConcat", "StringSplit", "LabelEncoder"})
+  for (StringRef name :
+       {"StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringConcat", "StringSplit", "LabelEncoder"})
     t.addRefusal(name, "strings are not tensors here");
   for (StringRef name : {"Unique", "Compress", "NonMaxSuppression"})
     t.addRefusal(name, "the shape of its result depends on data; every shape must be known when compiling");
   for (StringRef name : {"Optional", "OptionalGetElement", "OptionalHasElement", "SequenceMap"})
     t.addRefusal(name, "optional values and maps over sequences are not implemented");
-  for (StringRef name : {"Det", "GridSample", "RoiAlign", "MaxRoiPool", "MaxUnpool", "DeformConv", "Col2Im", "DFT", "STFT",
-                         "ImageDecoder", "Multinomial"})
+  for (StringRef name : {"Det", "GridSample", "RoiAlign", "MaxRoiPool", "MaxUnpool", "DeformConv", "Col2Im", "DFT",
+                         "STFT", "ImageDecoder", "Multinomial"})
     t.addRefusal(name, "it is not implemented");
 }

@@ -14,7 +14,8 @@ using nn::Expr;
 namespace {
 
 LogicalResult checkOperands(NodeView &n, Expr x, Expr filter) {
-  if (x.rank() < 3 || filter.rank() != x.rank() || !isa<FloatType>(x.elementType()) || filter.elementType() != x.elementType())
+  if (x.rank() < 3 || filter.rank() != x.rank() || !isa<FloatType>(x.elementType()) ||
+      filter.elementType() != x.elementType())
     return n.reject("float operands [N, C, d…] and [O, C/groups, k…] are expected");
   if (x.rank() > 5)
     return n.refuse("more than three spatial dimensions");
@@ -32,14 +33,16 @@ LogicalResult conv(NodeView &n) {
     return failure();
   int64_t groups = n.attr("group", 1);
   if (groups < 1 || x.dim(1) % groups || filter.dim(1) != x.dim(1) / groups || filter.dim(0) % groups)
-    return n.reject(Twine(x.dim(1)) + " channels in " + Twine(groups) + " groups do not fit a filter with " + Twine(filter.dim(1)));
+    return n.reject(Twine(x.dim(1)) + " channels in " + Twine(groups) + " groups do not fit a filter with " +
+                    Twine(filter.dim(1)));
   FailureOr<Window> w = readWindow(n, x.shape().drop_front(2), filter.shape().drop_front(2));
   if (failed(w))
     return failure();
   Shape shape{x.dim(0), filter.dim(0)};
   shape.append(w->output);
   auto type = RankedTensorType::get(shape, x.elementType());
-  Expr y = n.wrap(nn::ConvOp::create(n.builder, n.getLoc(), type, x, filter, w->strides, w->padsBegin, w->padsEnd, w->dilations, groups));
+  Expr y = n.wrap(nn::ConvOp::create(n.builder, n.getLoc(), type, x, filter, w->strides, w->padsBegin, w->padsEnd,
+                                     w->dilations, groups));
   n.set(0, n.has(2) ? addChannelBias(y, n.in(2)) : y);
   return success();
 }
@@ -52,11 +55,13 @@ LogicalResult convTranspose(NodeView &n) {
     return failure();
   int64_t groups = n.attr("group", 1);
   if (groups < 1 || filter.dim(0) != x.dim(1) || x.dim(1) % groups)
-    return n.reject("the filter [C, O/groups, k…] does not fit " + Twine(x.dim(1)) + " channels in " + Twine(groups) + " groups");
+    return n.reject("the filter [C, O/groups, k…] does not fit " + Twine(x.dim(1)) + " channels in " + Twine(groups) +
+                    " groups");
   size_t rank = x.rank() - 2;
-  Shape kernel(filter.shape().drop_front(2)), strides = n.attrInts("strides", Shape(rank, 1)),
-        dilations = n.attrInts("dilations", Shape(rank, 1)), pads = n.attrInts("pads", Shape(2 * rank, 0)),
-        extra = n.attrInts("output_padding", Shape(rank, 0)), wanted = n.attrInts("output_shape");
+  Shape kernel(filter.shape().drop_front(2)),
+      strides = n.attrInts("strides", Shape(rank, 1)), dilations = n.attrInts("dilations", Shape(rank, 1)),
+      pads = n.attrInts("pads", Shape(2 * rank, 0)), extra = n.attrInts("output_padding", Shape(rank, 0)),
+      wanted = n.attrInts("output_shape");
   if (strides.size() != rank || dilations.size() != rank || pads.size() != 2 * rank || extra.size() != rank ||
       (!wanted.empty() && wanted.size() != rank && wanted.size() != rank + 2))
     return n.reject("attributes do not fit " + Twine(rank) + " spatial dimensions");
@@ -91,7 +96,8 @@ LogicalResult convTranspose(NodeView &n) {
     shape.push_back(out - tail[i]);
   }
   auto type = RankedTensorType::get(shape, x.elementType());
-  Expr y = n.wrap(nn::ConvInputGradOp::create(n.builder, n.getLoc(), type, x, filter, strides, begin, end, dilations, groups));
+  Expr y = n.wrap(
+      nn::ConvInputGradOp::create(n.builder, n.getLoc(), type, x, filter, strides, begin, end, dilations, groups));
   if (padsTail) {
     Shape high{0, 0};
     high.append(tail);

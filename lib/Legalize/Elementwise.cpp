@@ -12,16 +12,14 @@ using nn::Expr;
 
 namespace {
 
-template <Expr (*F)(Expr)>
-LogicalResult unary(NodeView &n) {
+template <Expr (*F)(Expr)> LogicalResult unary(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
   n.set(0, F(n.in(0)));
   return success();
 }
 
-template <Expr (*F)(Expr, Expr)>
-LogicalResult binary(NodeView &n) {
+template <Expr (*F)(Expr, Expr)> LogicalResult binary(NodeView &n) {
   FailureOr<SmallVector<Expr>> list = unifiedOperands(n, 2);
   if (failed(list))
     return failure();
@@ -31,8 +29,7 @@ LogicalResult binary(NodeView &n) {
   return success();
 }
 
-template <Expr (*F)(Expr, Expr)>
-LogicalResult variadic(NodeView &n) {
+template <Expr (*F)(Expr, Expr)> LogicalResult variadic(NodeView &n) {
   FailureOr<SmallVector<Expr>> list = unifiedOperands(n, 1);
   if (failed(list))
     return failure();
@@ -56,10 +53,7 @@ Expr maximumOf(Expr a, Expr b) { return nn::max(a, b); }
 Expr minimumOf(Expr a, Expr b) { return nn::min(a, b); }
 
 /// Integers are left as they are by rounding functions.
-template <Expr (*F)(Expr)>
-Expr onFloats(Expr x) {
-  return isFloat(x) ? F(x) : x;
-}
+template <Expr (*F)(Expr)> Expr onFloats(Expr x) { return isFloat(x) ? F(x) : x; }
 
 LogicalResult mean(NodeView &n) {
   if (failed(variadic<add>(n)))
@@ -84,7 +78,8 @@ std::optional<double> splatValue(NodeView &n, unsigned i) {
   DenseElementsAttr attr = n.constant(i);
   if (!attr || attr.empty())
     return std::nullopt;
-  SmallVector<double> all = floatsOf(attr.isSplat() ? attr.resizeSplat(RankedTensorType::get({1}, attr.getElementType())) : attr);
+  SmallVector<double> all =
+      floatsOf(attr.isSplat() ? attr.resizeSplat(RankedTensorType::get({1}, attr.getElementType())) : attr);
   if (!llvm::all_equal(all))
     return std::nullopt;
   return all.front();

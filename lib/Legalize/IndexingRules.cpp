@@ -46,7 +46,8 @@ LogicalResult gather(NodeView &n) {
   if (std::optional<Shape> known = n.constantInts(1); known && known->size() == 1) {
     int64_t at = known->front() < 0 ? known->front() + x.dim(*axis) : known->front();
     if (at < 0 || at >= x.dim(*axis))
-      return n.reject("index " + Twine(known->front()) + " is outside of dimension " + Twine(*axis) + " of size " + Twine(x.dim(*axis)));
+      return n.reject("index " + Twine(known->front()) + " is outside of dimension " + Twine(*axis) + " of size " +
+                      Twine(x.dim(*axis)));
     Shape shape(x.shape().take_front(*axis));
     shape.append(n.in(1).shape().begin(), n.in(1).shape().end());
     shape.append(x.shape().begin() + *axis + 1, x.shape().end());
@@ -145,7 +146,8 @@ LogicalResult scatterElements(NodeView &n) {
   FailureOr<int64_t> axis = n.axis(n.attr("axis", 0), data.rank());
   if (failed(axis))
     return failure();
-  if (n.in(1).shape() != updates.shape() || updates.rank() != data.rank() || updates.elementType() != data.elementType())
+  if (n.in(1).shape() != updates.shape() || updates.rank() != data.rank() ||
+      updates.elementType() != data.elementType())
     return n.reject("data, indices and updates do not fit together");
   Expr indices = fromFront(n.in(1), data.dim(*axis));
   // nn adds at the same place: where the updates are smaller elsewhere, the sum is padded.
@@ -200,7 +202,8 @@ LogicalResult tensorScatter(NodeView &n) {
     at = at + nn::broadcast(nn::cast(n.in(2), n.builder.getI64Type()), update.shape(), {0});
   if (n.attrString("mode", "linear") == "circular")
     at = nn::mod(at, at.like(double(cache.dim(*axis))));
-  return combine(n, cache, update, [&](Expr values) { return nn::scatterElementsAdd(at, values, cache.shape(), *axis); });
+  return combine(n, cache, update,
+                 [&](Expr values) { return nn::scatterElementsAdd(at, values, cache.shape(), *axis); });
 }
 
 LogicalResult oneHot(NodeView &n) {
@@ -220,7 +223,9 @@ LogicalResult oneHot(NodeView &n) {
   shape.insert(shape.begin() + *axis, count);
   Expr at = fromFront(indices, count);
   Expr hit = nn::equal(nn::broadcastTo(unsqueeze(at, *axis), shape), positions(at, shape, *axis));
-  auto value = [&](int64_t i) { return nn::broadcastTo(nn::reshape(sliceDim(nn::reshape(values, {2}), 0, i, 1), {}), shape); };
+  auto value = [&](int64_t i) {
+    return nn::broadcastTo(nn::reshape(sliceDim(nn::reshape(values, {2}), 0, i, 1), {}), shape);
+  };
   n.set(0, nn::select(hit, value(1), value(0)));
   return success();
 }

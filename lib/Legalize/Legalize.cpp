@@ -30,11 +30,13 @@ static FailureOr<Attribute> bindArgument(func::FuncOp model, unsigned i) {
   auto type = dyn_cast<RankedTensorType>(model.getArgument(i).getType());
   if (StringAttr input = text("onnx.input")) {
     if (!type) {
-      emitError(model.getArgument(i).getLoc()) << "unsupported: graph input '" << input.getValue() << "' is not a tensor";
+      emitError(model.getArgument(i).getLoc())
+          << "unsupported: graph input '" << input.getValue() << "' is not a tensor";
       return failure();
     }
     if (type.getNumElements() == 0) {
-      emitError(model.getArgument(i).getLoc()) << "unsupported: graph input '" << input.getValue() << "' has no elements: " << type;
+      emitError(model.getArgument(i).getLoc())
+          << "unsupported: graph input '" << input.getValue() << "' has no elements: " << type;
       return failure();
     }
     bool holdsSamples = type.getRank() && type.getDimSize(0) == countSamples(model);
@@ -89,7 +91,8 @@ static void dropDead(LegalizeContext &context) {
     if (!argument.use_empty() || isa<train::BatchAttr, train::ScalarAttr>(binding))
       continue;
     if (auto param = dyn_cast<train::ParamAttr>(binding))
-      emitRemark(argument.getLoc()) << "parameter '" << param.getName().getValue() << "' does not take part in any output: it is left as it is";
+      emitRemark(argument.getLoc()) << "parameter '" << param.getName().getValue()
+                                    << "' does not take part in any output: it is left as it is";
     (void)context.function.eraseArgument(i);
   }
 }

@@ -42,7 +42,8 @@ void LegalizeContext::foldFrom(Operation *before, MutableArrayRef<Meaning> resul
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(&op);
     for (auto [result, value] : llvm::zip(op.getResults(), *values)) {
-      Value constant = nn::ConstantOp::create(builder, op.getLoc(), cast<RankedTensorType>(result.getType()), cast<ElementsAttr>(value));
+      Value constant = nn::ConstantOp::create(builder, op.getLoc(), cast<RankedTensorType>(result.getType()),
+                                              cast<ElementsAttr>(value));
       folded[result] = constant;
       result.replaceAllUsesWith(constant);
     }
@@ -100,8 +101,17 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
   for (auto [i, meaning] : llvm::enumerate(view.results)) {
     if (!meaning && !node.getResult(i).use_empty() && failures.size() == known)
       return collect(node, LegalizeFailure::Unsupported, ("its result " + Twine(i) + " is not computed").str());
-    if (meaning)
-      bind(node.getResult(i), std::move(meaning));
+    if (!meaning)
+      continue;
+    // A shape that the file states is a promise: one that does not hold makes the file unreliable as a whole.
+    auto stated = dyn_cast<RankedTensorType>(node.getResult(i).getType());
+    if (stated && meaning.tensor && stated.hasStaticShape() && stated != meaning.tensor.getType()) {
+      std::string text;
+      llvm::raw_string_ostream(text) << "its result " << i << " is stated to be " << stated << " and is "
+                                     << meaning.tensor.getType();
+      return collect(node, LegalizeFailure::Malformed, text);
+    }
+    bind(node.getResult(i), std::move(meaning));
   }
 }
 
@@ -152,7 +162,8 @@ LegalizeFailure LegalizeContext::report() {
     bool unsupported = nodes.front()->kind == LegalizeFailure::Unsupported;
     std::string domain = first.getDomain().empty() ? "" : (first.getDomain() + ".").str();
     InFlightDiagnostic diag = emitError(first.getLoc());
-    diag << (unsupported ? "unsupported: " : "") << "'" << domain << key.first << "' (opset " << first.getVersion() << "): " << key.second;
+    diag << (unsupported ? "unsupported: " : "") << "'" << domain << key.first << "' (opset " << first.getVersion()
+         << "): " << key.second;
     if (nodes.size() > 1)
       diag << "; " << nodes.size() << " nodes";
     for (FailedNode *failure : ArrayRef(nodes).take_front(maxNamed))

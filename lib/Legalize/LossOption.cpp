@@ -52,8 +52,8 @@ static Shape without(ArrayRef<int64_t> shape, int64_t dim) {
   return result;
 }
 
-/// The dimension that counts classes: dimension 1 as PyTorch has it, the last one for three-dimensional logits (language
-/// models); existing labels decide by their shape.
+/// The dimension that counts classes: dimension 1 as PyTorch has it, the last one for three-dimensional logits
+/// (language models); existing labels decide by their shape.
 static FailureOr<int64_t> findClassDim(Expr logits, Value labels) {
   int64_t rank = logits.rank();
   if (rank < 1)
@@ -87,7 +87,8 @@ static FailureOr<Value> buildLoss(LegalizeContext &context, StringRef kind, Valu
   if (!labels)
     labels = addBatch(context, labelName, y.type());
   if (labels.getType() != output.getType()) {
-    emitError(loc) << "--loss: target '" << labelName << "' has type " << labels.getType() << ", the output has " << output.getType();
+    emitError(loc) << "--loss: target '" << labelName << "' has type " << labels.getType() << ", the output has "
+                   << output.getType();
     return failure();
   }
   Expr target(b, loc, labels);
@@ -129,7 +130,10 @@ LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedO
   if (!wanted.empty()) {
     found = byName(wanted);
     if (found == outputs.end() || !isFloatScalar(found->value))
-      return emitError(loc) << "--loss: '" << wanted << "' is neither a scalar float output nor of the form cross_entropy(logits, labels); outputs: " << names();
+      return emitError(loc)
+             << "--loss: '" << wanted
+             << "' is neither a scalar float output nor of the form cross_entropy(logits, labels); outputs: "
+             << names();
   } else {
     found = llvm::find_if(outputs, [](NamedOutput &o) { return o.name == "loss" && isFloatScalar(o.value); });
     auto isScalar = [](NamedOutput &o) { return isFloatScalar(o.value); };
@@ -141,8 +145,10 @@ LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedO
   if (found == outputs.end()) {
     if (!context.options.requireLoss)
       return success();
-    InFlightDiagnostic diag = emitError(loc) << "the model has no loss: none of its outputs (" << names() << ") is the only scalar float one";
-    diag.attachNote() << "say which loss to add, for example --loss='cross_entropy(" << (outputs.empty() ? "logits" : outputs.front().name) << ", labels)'";
+    InFlightDiagnostic diag = emitError(loc) << "the model has no loss: none of its outputs (" << names()
+                                             << ") is the only scalar float one";
+    diag.attachNote() << "say which loss to add, for example --loss='cross_entropy("
+                      << (outputs.empty() ? "logits" : outputs.front().name) << ", labels)'";
     return diag;
   }
   found->isLoss = true;

@@ -271,9 +271,8 @@ LogicalResult depthToSpace(NodeView &n) {
     return n.reject("[N, C·b², H, W] is expected");
   int64_t depth = x.dim(1) / (block * block), h = x.dim(2), w = x.dim(3);
   bool columnRowDepth = n.attrString("mode", "DCR") == "CRD";
-  Expr y = columnRowDepth
-               ? nn::transpose(nn::reshape(x, {x.dim(0), depth, block, block, h, w}), {0, 1, 4, 2, 5, 3})
-               : nn::transpose(nn::reshape(x, {x.dim(0), block, block, depth, h, w}), {0, 3, 4, 1, 5, 2});
+  Expr y = columnRowDepth ? nn::transpose(nn::reshape(x, {x.dim(0), depth, block, block, h, w}), {0, 1, 4, 2, 5, 3})
+                          : nn::transpose(nn::reshape(x, {x.dim(0), block, block, depth, h, w}), {0, 3, 4, 1, 5, 2});
   n.set(0, nn::reshape(y, {x.dim(0), depth, h * block, w * block}));
   return success();
 }

@@ -124,12 +124,14 @@ LogicalResult groupNorm(NodeView &n) {
   Type given = x.elementType(), stash = elementTypeOf(n.builder.getContext(), n.attr("stash_type", 1));
   bool widens = stash && given.getIntOrFloatBitWidth() < stash.getIntOrFloatBitWidth();
   Expr wide = widens ? nn::cast(x, stash) : x;
-  Expr y = standardize(wide, {x.dim(0) * groups, countOf(x.shape().drop_front(1)) / groups}, n.attrFloat("epsilon", 1e-5));
+  Expr y =
+      standardize(wide, {x.dim(0) * groups, countOf(x.shape().drop_front(1)) / groups}, n.attrFloat("epsilon", 1e-5));
   n.set(0, addChannelBias(nn::cast(y, given) * spreadChannel(scale, x), bias));
   return success();
 }
 
-/// Running statistics of `x` after this batch. `count`: elements per channel, when the variance kept is the unbiased one.
+/// Running statistics of `x` after this batch. `count`: elements per channel, when the variance kept is the unbiased
+/// one.
 void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum, std::optional<double> count) {
   if (count && *count > 1)
     variance = variance * (*count / (*count - 1.0));
@@ -167,12 +169,16 @@ LogicalResult batchNorm(NodeView &n) {
     updateStatistics(n, mean, variance, momentum, stated ? std::nullopt : std::optional<double>(count));
     n.set(0, nn::reshape(y, x.shape()));
     if (!stated)
-      emitRemark(n.getLoc()) << "batch norm '" << n.op.getNodeLabel() << "' is in inference form in the file and trained in training form; --mode=as-is keeps it";
+      emitRemark(n.getLoc())
+          << "batch norm '" << n.op.getNodeLabel()
+          << "' is in inference form in the file and trained in training form; --mode=as-is keeps it";
     return success();
   }
   Expr mean = n.in(3), variance = n.in(4);
   Expr factor = nn::cast(scale, variance.elementType()) / nn::sqrt(variance + epsilon);
-  auto spread = [&](Expr e) { return x.rank() > 1 ? spreadChannel(nn::cast(e, given), x) : nn::broadcastTo(nn::cast(e, given), x.shape()); };
+  auto spread = [&](Expr e) {
+    return x.rank() > 1 ? spreadChannel(nn::cast(e, given), x) : nn::broadcastTo(nn::cast(e, given), x.shape());
+  };
   n.set(0, (x - spread(mean)) * spread(factor) + spread(bias));
   // Training results that a file asks for keep the statistics as they are.
   n.set(1, mean);
@@ -192,7 +198,8 @@ LogicalResult lpNorm(NodeView &n) {
     return n.reject("'p' must be 1 or 2");
   Expr norm = p == 1 ? nn::sum(nn::abs(x), {*axis}) : nn::sqrt(nn::sum(x * x, {*axis}));
   Expr spread = nn::unreduce(norm, x.type(), {*axis});
-  n.set(0, nn::select(nn::equal(spread, 0.0), x.like(0.0), x / nn::select(nn::equal(spread, 0.0), x.like(1.0), spread)));
+  n.set(0,
+        nn::select(nn::equal(spread, 0.0), x.like(0.0), x / nn::select(nn::equal(spread, 0.0), x.like(1.0), spread)));
   return success();
 }
 

@@ -88,7 +88,8 @@ LogicalResult pad(NodeView &n) {
   }
   if (n.has(2) && !n.constant(2))
     return n.refuse("the value to pad with is computed from data");
-  double value = n.has(2) && n.constant(2).getNumElements() ? floatsOf(n.constant(2)).front() : n.attrFloat("value", 0.0);
+  double value =
+      n.has(2) && n.constant(2).getNumElements() ? floatsOf(n.constant(2)).front() : n.attrFloat("value", 0.0);
   n.set(0, nn::pad(x, low, high, {}, value));
   return success();
 }

@@ -95,8 +95,7 @@ LogicalResult lpPool(NodeView &n) {
   return success();
 }
 
-template <typename F>
-LogicalResult global(NodeView &n, F function) {
+template <typename F> LogicalResult global(NodeView &n, F function) {
   if (failed(n.need(1)))
     return failure();
   Expr x = n.in(0);
@@ -108,7 +107,8 @@ LogicalResult global(NodeView &n, F function) {
 }
 
 LogicalResult globalAverage(NodeView &n) {
-  return global(n, [](Expr x, ArrayRef<int64_t> dims) { return nn::sum(x, dims) / double(countOf(x.shape().drop_front(2))); });
+  return global(
+      n, [](Expr x, ArrayRef<int64_t> dims) { return nn::sum(x, dims) / double(countOf(x.shape().drop_front(2))); });
 }
 LogicalResult globalMax(NodeView &n) {
   return global(n, [](Expr x, ArrayRef<int64_t> dims) { return nn::maximum(x, dims); });

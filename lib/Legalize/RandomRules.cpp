@@ -22,8 +22,8 @@ static int64_t batchSize(LegalizeContext &context) {
   return 0;
 }
 
-/// Uniform numbers in [0, 1) of the shape of `x`. Where dimension 0 holds the samples, alone or joined with others, each
-/// sample draws the same numbers wherever the batch is split.
+/// Uniform numbers in [0, 1) of the shape of `x`. Where dimension 0 holds the samples, alone or joined with others,
+/// each sample draws the same numbers wherever the batch is split.
 static Expr uniform(NodeView &n, ArrayRef<int64_t> shape, Type element) {
   LegalizeContext &context = n.context;
   int64_t samples = batchSize(context);
@@ -33,8 +33,10 @@ static Expr uniform(NodeView &n, ArrayRef<int64_t> shape, Type element) {
     drawn[0] /= samples;
     drawn.insert(drawn.begin(), samples);
   }
-  Expr seed = n.wrap(context.scalar("seed")), step = n.wrap(context.scalar("step")), row = n.wrap(context.scalar("row"));
-  Expr u = nn::randomUniform(RankedTensorType::get(drawn, element), seed, step, row, context.nextRandomId(), perSample ? 0 : -1);
+  Expr seed = n.wrap(context.scalar("seed")), step = n.wrap(context.scalar("step")),
+       row = n.wrap(context.scalar("row"));
+  Expr u = nn::randomUniform(RankedTensorType::get(drawn, element), seed, step, row, context.nextRandomId(),
+                             perSample ? 0 : -1);
   return nn::reshape(u, shape);
 }
 
@@ -100,8 +102,12 @@ LogicalResult drawNormal(NodeView &n, ArrayRef<int64_t> shape, Type type) {
   return success();
 }
 
-LogicalResult randomUniform(NodeView &n) { return drawUniform(n, n.attrInts("shape"), typeOf(n, n.builder.getF32Type())); }
-LogicalResult randomNormal(NodeView &n) { return drawNormal(n, n.attrInts("shape"), typeOf(n, n.builder.getF32Type())); }
+LogicalResult randomUniform(NodeView &n) {
+  return drawUniform(n, n.attrInts("shape"), typeOf(n, n.builder.getF32Type()));
+}
+LogicalResult randomNormal(NodeView &n) {
+  return drawNormal(n, n.attrInts("shape"), typeOf(n, n.builder.getF32Type()));
+}
 LogicalResult randomUniformLike(NodeView &n) {
   if (failed(n.need(1)))
     return failure();

@@ -115,8 +115,7 @@ Expr stack(ArrayRef<Expr> list, int64_t dim) {
   return parts.size() == 1 ? parts.front() : nn::concat(parts, dim);
 }
 
-template <int64_t Gates>
-LogicalResult recurrent(NodeView &n) {
+template <int64_t Gates> LogicalResult recurrent(NodeView &n) {
   if (failed(n.need(3)))
     return failure();
   Expr x = n.in(0), weights = n.in(1), recurrence = n.in(2);
@@ -129,7 +128,8 @@ LogicalResult recurrent(NodeView &n) {
     x = nn::transpose(x, {1, 0, 2});
   int64_t time = x.dim(0), batch = x.dim(1), width = x.dim(2);
   if (weights.shape() != ArrayRef<int64_t>{directions, Gates * hidden, width} ||
-      recurrence.shape() != ArrayRef<int64_t>{directions, Gates * hidden, hidden} || n.attr("hidden_size", hidden) != hidden ||
+      recurrence.shape() != ArrayRef<int64_t>{directions, Gates * hidden, hidden} ||
+      n.attr("hidden_size", hidden) != hidden ||
       (n.has(3) && n.in(3).shape() != ArrayRef<int64_t>{directions, 2 * Gates * hidden}))
     return n.reject("weights, recurrence and bias do not fit together");
   if (time < 1)
@@ -157,7 +157,8 @@ LogicalResult recurrent(NodeView &n) {
     return n.refuse("activations with parameters of their own");
 
   Expr lengths = n.has(4) ? nn::cast(n.in(4), n.builder.getI64Type()) : Expr();
-  if (std::optional<Shape> known = n.constantInts(4); known && llvm::all_of(*known, [&](int64_t l) { return l == time; }))
+  if (std::optional<Shape> known = n.constantInts(4);
+      known && llvm::all_of(*known, [&](int64_t l) { return l == time; }))
     lengths = {};
   SmallVector<SmallVector<Expr>> byTime(time);
   SmallVector<Expr> lastH, lastC;
@@ -177,10 +178,22 @@ LogicalResult recurrent(NodeView &n) {
       rows = rows + nn::broadcast(sliceDim(bias, 0, 0, Gates * hidden), rows.shape(), {1});
       recurrentBias = sliceDim(bias, 0, Gates * hidden, Gates * hidden);
     }
-    Direction run{n, direction == "reverse" || d == 1, time, batch, hidden, Gates,
-                  nn::reshape(rows, {time, batch, Gates * hidden}), part(recurrence), recurrentBias,
-                  Gates == 4 && n.has(7) ? part(n.in(7)) : Expr(), start(5), Gates == 4 ? start(6) : Expr(), lengths, {},
-                  n.attrFloat("clip", 0.0), {}};
+    Direction run{n,
+                  direction == "reverse" || d == 1,
+                  time,
+                  batch,
+                  hidden,
+                  Gates,
+                  nn::reshape(rows, {time, batch, Gates * hidden}),
+                  part(recurrence),
+                  recurrentBias,
+                  Gates == 4 && n.has(7) ? part(n.in(7)) : Expr(),
+                  start(5),
+                  Gates == 4 ? start(6) : Expr(),
+                  lengths,
+                  {},
+                  n.attrFloat("clip", 0.0),
+                  {}};
     for (size_t i = 0; i < perDirection; ++i) {
       Function function = findFunction(names[d * perDirection + i]);
       if (!function)

@@ -23,8 +23,7 @@ int64_t countReduced(Expr x, Dims dims) {
 
 Expr sumOf(Expr x, Dims dims) { return dims.empty() ? x : nn::sum(x, dims); }
 Expr mean(Expr x, Dims dims) { return sumOf(x, dims) / double(countReduced(x, dims)); }
-template <Expr (*F)(Expr, Dims)>
-Expr extremum(Expr x, Dims dims) {
+template <Expr (*F)(Expr, Dims)> Expr extremum(Expr x, Dims dims) {
   if (dims.empty())
     return x;
   if (!isBool(x))
@@ -58,8 +57,7 @@ Expr logSumExp(Expr x, Dims dims) {
   });
 }
 
-template <Expr (*F)(Expr, Dims)>
-LogicalResult reduce(NodeView &n) {
+template <Expr (*F)(Expr, Dims)> LogicalResult reduce(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
   Expr x = n.in(0);
@@ -81,8 +79,7 @@ LogicalResult reduce(NodeView &n) {
   return success();
 }
 
-template <bool Largest>
-LogicalResult argExtremum(NodeView &n) {
+template <bool Largest> LogicalResult argExtremum(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
   Expr x = n.in(0);
@@ -90,7 +87,8 @@ LogicalResult argExtremum(NodeView &n) {
   if (failed(axis))
     return failure();
   bool last = n.attr("select_last_index", 0);
-  Expr y = Largest ? nn::argmax(x, *axis, n.builder.getI64Type(), last) : nn::argmin(x, *axis, n.builder.getI64Type(), last);
+  Expr y =
+      Largest ? nn::argmax(x, *axis, n.builder.getI64Type(), last) : nn::argmin(x, *axis, n.builder.getI64Type(), last);
   n.set(0, n.attr("keepdims", 1) ? unsqueeze(y, *axis) : y);
   return success();
 }

@@ -58,7 +58,7 @@ Weights weightsAt(const Method &m, double ratio, double scale) {
     int64_t start = int64_t(std::floor(-2 / scale)) + 1;
     for (int64_t i = start; i < 2 - start; ++i) {
       double x = std::abs(scale * (double(i) - ratio)), a = m.cubic;
-      w.push_back(x <= 1 ? (a + 2) * x * x * x - (a + 3) * x * x + 1
+      w.push_back(x <= 1  ? (a + 2) * x * x * x - (a + 3) * x * x + 1
                   : x < 2 ? a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a
                           : 0.0);
     }
@@ -237,7 +237,8 @@ LogicalResult resize(NodeView &n) {
   std::string policy = n.attrString("keep_aspect_ratio_policy", "stretch");
   if (*sizes && policy != "stretch") {
     auto smaller = [](const Axis &a, const Axis &b) { return a.scale < b.scale; };
-    double scale = policy == "not_larger" ? llvm::min_element(plan, smaller)->scale : llvm::max_element(plan, smaller)->scale;
+    double scale =
+        policy == "not_larger" ? llvm::min_element(plan, smaller)->scale : llvm::max_element(plan, smaller)->scale;
     for (Axis &a : plan) {
       a.scale = scale;
       a.out = int64_t(scale * double(a.in) + 0.5);

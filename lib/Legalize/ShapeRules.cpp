@@ -71,7 +71,8 @@ LogicalResult constantOfShape(NodeView &n) {
       return n.reject("'value' must have one element");
     element = given.getElementType();
     if (isa<IntegerType>(element)) { // keeps 64-bit integers exact
-      n.set(0, n.dense(DenseElementsAttr::get(RankedTensorType::get(*shape, element), *given.getValues<APInt>().begin())));
+      n.set(0,
+            n.dense(DenseElementsAttr::get(RankedTensorType::get(*shape, element), *given.getValues<APInt>().begin())));
       return success();
     }
     value = floatsOf(given).front();
@@ -97,7 +98,8 @@ LogicalResult range(NodeView &n) {
     step = delta > 0 ? step : -step;
     count = span <= 0 ? 0 : int64_t((span + step - 1) / step);
   } else {
-    double start = n.constantFloats(0)->front(), limit = n.constantFloats(1)->front(), delta = n.constantFloats(2)->front();
+    double start = n.constantFloats(0)->front(), limit = n.constantFloats(1)->front(),
+           delta = n.constantFloats(2)->front();
     double steps = std::ceil((limit - start) / delta);
     if (!(steps < 1e12))
       return n.reject("the range is not finite");

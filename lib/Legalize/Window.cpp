@@ -27,7 +27,8 @@ FailureOr<Window> lowtide::readWindow(NodeView &n, ArrayRef<int64_t> spatial, Ar
     constexpr int64_t bound = int64_t(1) << 40;
     if (k < 1 || s < 1 || dilation < 1 || begin < 0 || end < 0 || std::max({k, s, dilation, begin, end, d}) > bound ||
         llvm::MulOverflow(dilation, k - 1, reach) || reach > bound) {
-      (void)n.reject("a window of extent " + Twine(k) + ", stride " + Twine(s) + ", dilation " + Twine(dilation) + ", pads " + Twine(begin) + " and " + Twine(end));
+      (void)n.reject("a window of extent " + Twine(k) + ", stride " + Twine(s) + ", dilation " + Twine(dilation) +
+                     ", pads " + Twine(begin) + " and " + Twine(end));
       return failure();
     }
     int64_t extent = reach + 1, out;

@@ -140,8 +140,8 @@ Expected<RunState> loadOne(Session &session, const std::string &directory) {
         return badInput("has no tensor '" + printable(tensor.binding->name()) + "'",
                         directory + "/" + fileNames[*file]);
       const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
-      if (round == 0 && (it->second.dtype != tensor.binding->dtype() ||
-                         it->second.dims != originalDims(*tensor.binding, source)))
+      if (round == 0 &&
+          (it->second.dtype != tensor.binding->dtype() || it->second.dims != originalDims(*tensor.binding, source)))
         return badInput("tensor '" + printable(tensor.binding->name()) + "' is " +
                             describe(it->second.dtype, it->second.dims) + " there, another shape in the artifact",
                         directory + "/" + fileNames[*file]);
@@ -169,8 +169,8 @@ Expected<std::string> saveCheckpoint(const Session &session, const RunState &sta
     std::vector<SafetensorsEntry> entries[2];
     for (const Tensor &tensor : session.persistent())
       if (std::optional<int> file = fileOf(session, tensor))
-        entries[*file].push_back(frameworkEntry(tensor.binding->name(), tensor,
-                                                findSource(session.plan(), tensor.binding->name())));
+        entries[*file].push_back(
+            frameworkEntry(tensor.binding->name(), tensor, findSource(session.plan(), tensor.binding->name())));
     for (int i = 0; i < 2; ++i)
       LOWTIDE_TRY(writeSafetensors(temporary + "/" + fileNames[i], entries[i], {{"format", "pt"}}));
     const plan::Plan &plan = session.plan();
@@ -185,8 +185,7 @@ Expected<std::string> saveCheckpoint(const Session &session, const RunState &sta
                  {"plan_sha256", session.artifact().planDigest()},
                  {"producer", plan.producer()},
                  {"target", plan.target()}};
-    LOWTIDE_TRY(writeFile(temporary + "/state.json",
-                          json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
+    LOWTIDE_TRY(writeFile(temporary + "/state.json", json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
     LOWTIDE_TRY(writeManifest(temporary));
     return syncDirectory(temporary);
   };

@@ -1,7 +1,8 @@
 //===- Checkpoint.h - a training run on disk -------------------------------===//
 //
 // A checkpoint is a directory `<dir>/step-<number>` that appears by one rename after everything in it was synced:
-// params.safetensors (framework names, original layout), optimizer.safetensors, state.json, MANIFEST.json (sizes, SHA-256).
+// params.safetensors (framework names, original layout), optimizer.safetensors, state.json, MANIFEST.json (sizes,
+// SHA-256).
 // `<dir>/latest` names the newest. A run that resumes continues with the same bits.
 //
 //===----------------------------------------------------------------------===//
@@ -28,8 +29,8 @@ struct RunState {
 Expected<std::string> saveCheckpoint(const Session &session, const RunState &state, const std::string &directory,
                                      unsigned keep = 0);
 
-/// Loads the newest sound checkpoint under `directory`, or `directory` itself if it is one. A damaged one is reported in
-/// `notes`, renamed to *.corrupt, and the one before is taken; with `strict` it is an error instead.
+/// Loads the newest sound checkpoint under `directory`, or `directory` itself if it is one. A damaged one is reported
+/// in `notes`, renamed to *.corrupt, and the one before is taken; with `strict` it is an error instead.
 Expected<RunState> loadCheckpoint(Session &session, const std::string &directory, bool strict,
                                   std::vector<std::string> &notes);
 

@@ -1,8 +1,8 @@
 //===- ExportOnnx.cpp - trained weights back into the user's own model -----===//
 //
 // The runtime does not link ONNX. It walks the protobuf wire format as far as it must: ModelProto.graph (7),
-// GraphProto.initializer (5), TensorProto's dims (1), data_type (2), float_data (4), name (8), raw_data (9), double_data (10),
-// external_data (13). Replacing values keeps every length, so no other byte of the file moves.
+// GraphProto.initializer (5), TensorProto's dims (1), data_type (2), float_data (4), name (8), raw_data (9),
+// double_data (10), external_data (13). Replacing values keeps every length, so no other byte of the file moves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,9 +32,9 @@ public:
   WireReader(std::span<const uint8_t> file, size_t begin, size_t end) : file_(file), at_(begin), end_(end) {}
 
   uint32_t field = 0;
-  uint64_t number = 0;          ///< of a varint field
-  size_t begin = 0, end = 0;    ///< of a length-delimited field
-  bool bytes = false;           ///< the field is length-delimited
+  uint64_t number = 0;       ///< of a varint field
+  size_t begin = 0, end = 0; ///< of a length-delimited field
+  bool bytes = false;        ///< the field is length-delimited
 
   bool damaged() const { return damaged_; }
   bool next() {
@@ -107,14 +107,15 @@ Expected<Place> readPlace(WireReader tensor, std::string &name) {
   std::map<std::string, std::string> external;
   while (tensor.next()) {
     if (tensor.field == 2 && !tensor.bytes) {
-      static const std::map<uint64_t, plan::DType> types = {{1, plan::F32}, {2, plan::U8},   {3, plan::I8},  {5, plan::I16},
-                                                            {6, plan::I32}, {7, plan::I64},  {10, plan::F16}, {11, plan::F64},
-                                                            {16, plan::BF16}};
+      static const std::map<uint64_t, plan::DType> types = {{1, plan::F32},  {2, plan::U8},   {3, plan::I8},
+                                                            {5, plan::I16},  {6, plan::I32},  {7, plan::I64},
+                                                            {10, plan::F16}, {11, plan::F64}, {16, plan::BF16}};
       auto it = types.find(tensor.number);
       place.dtype = it == types.end() ? plan::DTYPE_UNSPECIFIED : it->second;
     } else if (tensor.field == 8 && tensor.bytes) {
       name = tensor.text();
-    } else if ((tensor.field == 4 || tensor.field == 9 || tensor.field == 10) && tensor.bytes && tensor.end > tensor.begin) {
+    } else if ((tensor.field == 4 || tensor.field == 9 || tensor.field == 10) && tensor.bytes &&
+               tensor.end > tensor.begin) {
       place.offset = tensor.begin, place.bytes = tensor.end - tensor.begin, place.found = true;
     } else if (tensor.field == 13 && tensor.bytes) {
       std::string key, value;
@@ -131,7 +132,8 @@ Expected<Place> readPlace(WireReader tensor, std::string &name) {
     place.external = external["location"];
     auto number = [&](const char *key, uint64_t &value) {
       const std::string &text = external[key];
-      return text.empty() || std::from_chars(text.data(), text.data() + text.size(), value).ptr == text.data() + text.size();
+      return text.empty() ||
+             std::from_chars(text.data(), text.data() + text.size(), value).ptr == text.data() + text.size();
     };
     if (!number("offset", place.offset) || !number("length", place.bytes))
       return badInput("external data with an offset or length that is no number", printable(name));
@@ -226,11 +228,13 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
     if (file == files.end()) {
       std::error_code error;
       if (fs::equivalent(from.empty() ? "." : from, to.empty() ? "." : to, error))
-        return {StatusCode::Usage, "the weights are in external files beside the model: export into another directory", target};
+        return {StatusCode::Usage, "the weights are in external files beside the model: export into another directory",
+                target};
       Expected<MappedFile> external = MappedFile::open((from / place.external).string());
       if (!external)
         return external.takeStatus();
-      file = files.emplace(place.external, std::vector<uint8_t>(external->bytes().begin(), external->bytes().end())).first;
+      file =
+          files.emplace(place.external, std::vector<uint8_t>(external->bytes().begin(), external->bytes().end())).first;
     }
     if (!(Checked(place.offset) + values.size()).atMost(file->second.size()))
       return badInput(where + " reaches beyond the end of its file", model);

@@ -23,9 +23,8 @@ Status writeSafetensors(const std::string &path, const std::vector<SafetensorsEn
   for (const SafetensorsEntry &entry : entries) {
     if (header.contains(entry.name))
       return Status(StatusCode::Internal, "tensor '" + printable(entry.name) + "' is written twice", path);
-    header[entry.name] = {{"dtype", dtypeName(entry.dtype)},
-                          {"shape", entry.dims},
-                          {"data_offsets", {offset, offset + entry.bytes}}};
+    header[entry.name] = {
+        {"dtype", dtypeName(entry.dtype)}, {"shape", entry.dims}, {"data_offsets", {offset, offset + entry.bytes}}};
     offset += entry.bytes;
   }
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -45,7 +44,8 @@ Status writeSafetensors(const std::string &path, const std::vector<SafetensorsEn
       return file->write(data, bytes);
     }));
     if (written != entry.bytes)
-      return Status(StatusCode::Internal, "tensor '" + printable(entry.name) + "' wrote another size than announced", path);
+      return Status(StatusCode::Internal, "tensor '" + printable(entry.name) + "' wrote another size than announced",
+                    path);
   }
   return file->close();
 }
@@ -94,9 +94,8 @@ Expected<std::vector<NamedArray>> parseSafetensors(std::span<const uint8_t> file
     }
     uint64_t begin = value["data_offsets"][0].get<uint64_t>(), end = value["data_offsets"][1].get<uint64_t>();
     if (begin > end || end > data.size() || bytes.get() != end - begin)
-      return badInput("offsets " + std::to_string(begin) + "–" + std::to_string(end) +
-                          " do not fit its shape or the file",
-                      where);
+      return badInput(
+          "offsets " + std::to_string(begin) + "–" + std::to_string(end) + " do not fit its shape or the file", where);
     entry.array.bytes = data.subspan(begin, end - begin);
     entry.array.owner = owner;
     extents.push_back({begin, end});

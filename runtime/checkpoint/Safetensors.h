@@ -1,7 +1,7 @@
 //===- Safetensors.h - named tensors in one file ---------------------------===//
 //
-// Eight bytes of header length, a JSON header (name → dtype, shape, offsets), the values without gaps. Offsets, shapes and
-// sizes of a file that is read are checked against each other before anything is used.
+// Eight bytes of header length, a JSON header (name → dtype, shape, offsets), the values without gaps. Offsets, shapes
+// and sizes of a file that is read are checked against each other before anything is used.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_CHECKPOINT_SAFETENSORS_H

@@ -15,18 +15,18 @@ namespace lowtide::rt {
 /// Named arrays, token shards, or numbers made up on the spot.
 struct Dataset {
   std::map<std::string, HostArray> arrays;
-  std::vector<HostArray> shards; ///< of tokens, in order
+  std::vector<HostArray> shards;     ///< of tokens, in order
   std::optional<uint64_t> synthetic; ///< seed
 
-  /// `spec`: comma-separated files, `name=file`, or `synthetic[:seed]`. By content: .npz (all its arrays), .npy and idx (named
-  /// by `name=`, else by the file), token shards (`*` in the last part of the path names several).
+  /// `spec`: comma-separated files, `name=file`, or `synthetic[:seed]`. By content: .npz (all its arrays), .npy and idx
+  /// (named by `name=`, else by the file), token shards (`*` in the last part of the path names several).
   static Expected<Dataset> open(const std::string &spec);
 };
 
 /// Writes the BATCH bindings of one entry from a data set.
 ///
-/// Step i takes rows (i mod (N / batch)) · batch … of every array; with shuffling, these positions of a permutation of the
-/// rows that depends on seed and epoch alone. Rows beyond the last whole batch are left out.
+/// Step i takes rows (i mod (N / batch)) · batch … of every array; with shuffling, these positions of a permutation of
+/// the rows that depends on seed and epoch alone. Rows beyond the last whole batch are left out.
 class Feeder {
 public:
   /// Matches bindings and arrays by name; says what is missing, of another type or shape. `notes` gets a line for every

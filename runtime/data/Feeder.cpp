@@ -31,8 +31,8 @@ std::string bindingText(const plan::Binding &binding) {
 uint64_t permuted(uint64_t index, uint64_t count, uint64_t seed) {
   if (count <= 1)
     return 0;
-  // A Feistel network permutes the smallest square power of two that holds `count`; positions outside are walked on until
-  // one falls inside (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+  // A Feistel network permutes the smallest square power of two that holds `count`; positions outside are walked on
+  // until one falls inside (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
   unsigned half = 1;
   while ((uint64_t(1) << (2 * half)) < count)
     ++half;
@@ -61,8 +61,9 @@ Expected<Feeder> Feeder::create(const Dataset &dataset, const Session &session, 
   for (const Tensor &tensor : tensors) {
     const plan::Binding &binding = *tensor.binding;
     if (binding.batch_dim() > 0)
-      return Status(StatusCode::Unsupported, "its samples are counted by dimension " +
-                                                 std::to_string(binding.batch_dim()) + ", not by the first",
+      return Status(StatusCode::Unsupported,
+                    "its samples are counted by dimension " + std::to_string(binding.batch_dim()) +
+                        ", not by the first",
                     "batch array '" + printable(binding.name()) + "'");
   }
   if (dataset.synthetic) {
@@ -140,7 +141,10 @@ Status Feeder::addArray(const Tensor &tensor, const HostArray &array, std::vecto
     if (column.samples != batch_)
       return badInput("has " + std::to_string(column.samples) + " samples per batch, the entry " +
                       std::to_string(batch_));
-    rows_ = std::min(rows_, array.dims[0]);
+    if (rows_ != INT64_MAX && rows_ != array.dims[0])
+      return badInput("has " + std::to_string(array.dims[0]) + " samples, the arrays before it " +
+                      std::to_string(rows_) + ": rows of different samples would be paired");
+    rows_ = array.dims[0];
   }
   columns_.push_back(std::move(column));
   return Status::ok();
@@ -194,8 +198,7 @@ void Feeder::feed(int64_t step) const {
       copyRow(column, 0, column.tensor.data, column.rowElements);
       continue;
     }
-    uint64_t rowBytes =
-        static_cast<uint64_t>(column.rowElements) * elementBytes(column.tensor.binding->dtype());
+    uint64_t rowBytes = static_cast<uint64_t>(column.rowElements) * elementBytes(column.tensor.binding->dtype());
     if (!shuffle_ && shards_.empty()) {
       copyRow(column, sourceRow(step, 0), column.tensor.data, column.rowElements * column.samples);
       continue;
@@ -231,7 +234,8 @@ void Feeder::copyRow(const Column &column, int64_t row, uint8_t *to, int64_t ele
 
 void Feeder::copyTokens(const Column &column, int64_t row, uint8_t *to) const {
   size_t shard = static_cast<size_t>(std::upper_bound(column.shardStarts.begin(), column.shardStarts.end(), row) -
-                                     column.shardStarts.begin()) - 1;
+                                     column.shardStarts.begin()) -
+                 1;
   const HostArray &array = shards_[shard];
   int64_t first = (row - column.shardStarts[shard]) * column.rowElements + column.shift;
   const uint8_t *from = array.bytes.data() + static_cast<uint64_t>(first) * elementBytes(array.dtype);
@@ -243,7 +247,8 @@ void Feeder::copyTokens(const Column &column, int64_t row, uint8_t *to) const {
               : widen<uint32_t, int32_t>(from, to, column.rowElements);
 }
 
-/// Normal numbers for floating-point arrays, 0 and 1 for integers: within any vocabulary or number of classes above one.
+/// Normal numbers for floating-point arrays, 0 and 1 for integers: within any vocabulary or number of classes above
+/// one.
 void Feeder::synthesize(const Column &column, int64_t step) const {
   const plan::Binding &binding = *column.tensor.binding;
   uint64_t size = elementBytes(binding.dtype()), count = column.tensor.bytes() / size;

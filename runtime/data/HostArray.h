@@ -33,15 +33,15 @@ struct NamedArray {
   std::string name;
   HostArray array;
 };
-/// Reads all arrays of a `.npz` archive in memory: stored or deflated members "<name>.npy", at most 10 000, inflating to
-/// at most a thousand times their size.
+/// Reads all arrays of a `.npz` archive in memory: stored or deflated members "<name>.npy", at most 10 000, inflating
+/// to at most a thousand times their size.
 Expected<std::vector<NamedArray>> parseNpz(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
 
 /// Parses an idx file (MNIST): big-endian dimensions; unsigned bytes, or what else the format names.
 Expected<HostArray> parseIdx(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
 
-/// Parses a shard of tokens as llm.c writes it: 256 int32 (magic 20240520 with uint16 tokens, 20240801 with uint32), then
-/// the tokens. One dimension.
+/// Parses a shard of tokens as llm.c writes it: 256 int32 (magic 20240520 with uint16 tokens, 20240801 with uint32),
+/// then the tokens. One dimension.
 Expected<HostArray> parseTokenShard(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
 
 } // namespace lowtide::rt

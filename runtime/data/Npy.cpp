@@ -80,9 +80,9 @@ plan::DType dtypeFromDescr(std::string_view descr) {
   static constexpr struct {
     const char *descr;
     plan::DType dtype;
-  } table[] = {{"<f8", plan::F64}, {"<f4", plan::F32}, {"<f2", plan::F16}, {"<i8", plan::I64}, {"<i4", plan::I32},
-               {"<i2", plan::I16}, {"|i1", plan::I8},  {"|u1", plan::U8},  {"<u2", plan::U16}, {"<u4", plan::U32},
-               {"<u8", plan::U64}, {"|b1", plan::BOOL}};
+  } table[] = {{"<f8", plan::F64}, {"<f4", plan::F32}, {"<f2", plan::F16}, {"<i8", plan::I64},
+               {"<i4", plan::I32}, {"<i2", plan::I16}, {"|i1", plan::I8},  {"|u1", plan::U8},
+               {"<u2", plan::U16}, {"<u4", plan::U32}, {"<u8", plan::U64}, {"|b1", plan::BOOL}};
   for (const auto &entry : table)
     if (descr == entry.descr)
       return entry.dtype;
@@ -92,8 +92,8 @@ plan::DType dtypeFromDescr(std::string_view descr) {
 } // namespace
 
 std::string describe(plan::DType dtype, std::span<const int64_t> dims) {
-  static const char *names[] = {"?",    "float64", "float32", "float16", "bfloat16", "int64",  "int32",
-                                "int16", "int8",   "uint8",   "bool",    "uint16",   "uint32", "uint64"};
+  static const char *names[] = {"?",     "float64", "float32", "float16", "bfloat16", "int64",  "int32",
+                                "int16", "int8",    "uint8",   "bool",    "uint16",   "uint32", "uint64"};
   size_t index = static_cast<size_t>(dtype);
   std::string text = index < std::size(names) ? names[index] : "?";
   text += "[";

@@ -1,7 +1,8 @@
 //===- Npz.cpp - archives of NumPy arrays ----------------------------------===//
 //
-// A `.npz` is a zip file of "<name>.npy" members. Only its central directory is believed; members are found by name and never
-// become paths. Stored members are used where they lie, deflated ones are inflated by zlib into a buffer of the stated size.
+// A `.npz` is a zip file of "<name>.npy" members. Only its central directory is believed; members are found by name and
+// never become paths. Stored members are used where they lie, deflated ones are inflated by zlib into a buffer of the
+// stated size.
 //
 //===----------------------------------------------------------------------===//
 
@@ -107,7 +108,8 @@ Expected<HostArray> readMember(std::span<const uint8_t> file, const Member &memb
   if (member.flags & 1)
     return badInput("is encrypted");
   // Lengths of name and extra field may differ from the directory's.
-  Checked start = Checked(member.offset) + 30 + little(file, member.offset + 26, 2) + little(file, member.offset + 28, 2);
+  Checked start =
+      Checked(member.offset) + 30 + little(file, member.offset + 26, 2) + little(file, member.offset + 28, 2);
   if (!(start + member.packed).atMost(file.size()))
     return badInput("reaches beyond the end of the file");
   std::span<const uint8_t> packed = file.subspan(*start.get(), member.packed);
@@ -129,7 +131,8 @@ Expected<HostArray> readMember(std::span<const uint8_t> file, const Member &memb
     size_t in = 0, out = 0;
     int result = Z_OK;
     while (result == Z_OK) {
-      size_t give = std::min<size_t>(packed.size() - in, 1u << 30), room = std::min<size_t>(buffer->size() - out, 1u << 30);
+      size_t give = std::min<size_t>(packed.size() - in, 1u << 30),
+             room = std::min<size_t>(buffer->size() - out, 1u << 30);
       stream.next_in = const_cast<Bytef *>(packed.data() + in), stream.avail_in = static_cast<uInt>(give);
       stream.next_out = buffer->data() + out, stream.avail_out = static_cast<uInt>(room);
       result = inflate(&stream, Z_NO_FLUSH);

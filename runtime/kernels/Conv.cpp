@@ -5,9 +5,9 @@
 //   forward:     output[o]  = Σ_(c, tap)  filter[o][c][tap]  · input[c][pixel · stride + tap · dilation − pad]
 //   input grad:  input'[c]  = Σ_(o, tap)  filter[o][c][tap]  · output'[o][(pixel + pad − tap · dilation) / stride]
 //
-// In the second only taps with a whole quotient count. Pixels with equal remainder modulo the stride meet the same taps:
-// each such class (`Residue`) is a dense product of its own, so no zeros are multiplied. Its left side, the transposed
-// filter, is packed into the workspace first.
+// In the second only taps with a whole quotient count. Pixels with equal remainder modulo the stride meet the same
+// taps: each such class (`Residue`) is a dense product of its own, so no zeros are multiplied. Its left side, the
+// transposed filter, is packed into the workspace first.
 //
 // Where rows of pixels fill vectors, the right side is not gathered but read from padded tiles (DirectConv.h).
 //
@@ -73,10 +73,10 @@ public:
           gather_.taps.push_back({z * shape.dilation[0] - shape.padBegin[0], y * shape.dilation[1] - shape.padBegin[1],
                                   x * shape.dilation[2] - shape.padBegin[2]});
     int64_t pixels = gather_.pixels(), depth = shape.channels * gather_.tapCount();
-    direct_ = DirectConv<T>::create(
-        gather_, shape.batch, shape.groups, shape.channels, shape.outChannels,
-        {filter_, shape.outChannels * depth, depth, false},
-        {output_, shape.groups * shape.outChannels * pixels, shape.outChannels * pixels, pixels, shape.output[2], 1, bias_});
+    direct_ = DirectConv<T>::create(gather_, shape.batch, shape.groups, shape.channels, shape.outChannels,
+                                    {filter_, shape.outChannels * depth, depth, false},
+                                    {output_, shape.groups * shape.outChannels * pixels, shape.outChannels * pixels,
+                                     pixels, shape.output[2], 1, bias_});
   }
 
   int64_t tasks(int) const override {
@@ -98,35 +98,36 @@ public:
     alignas(64) T panels[blockK<T> * maxColumns];
     alignas(64) T corner[tileRows * panel<T>];
 
-    forBlocksOfK<T>(shape_.channels, gather_.tapCount(), [&](int64_t c0, int64_t c1, int64_t t0, int64_t t1, int64_t k0) {
-      int64_t k = (c1 - c0) * (t1 - t0);
-      for (int64_t q = q0; q < q1; q += panel<T>) {
-        T *b = panels + (q - q0) * k;
-        int64_t columns = std::min(panel<T>, q1 - q), pixel = q % pixels;
-        gather_.packPanel(b, q, columns, firstChannel + c0, firstChannel + c1, t0, t1);
-        bool oneImage = pixel + columns <= pixels;
-        for (int64_t o = o0; o < o1; o += tileRows) {
-          int64_t rows = std::min(tileRows, o1 - o);
-          const T *a = filter + o * depth + k0;
-          if (oneImage) {
-            T *d = output + q / pixels * imageStride + o * pixels + pixel;
-            Epilogue<T> epilogue;
-            if (k0 != 0)
-              epilogue.source = d, epilogue.sourceRow = pixels;
-            else if (bias)
-              epilogue.rowBias = bias + o;
-            tile<T, false>(rows, columns, k, a, depth, b, d, pixels, epilogue);
-            continue;
+    forBlocksOfK<T>(
+        shape_.channels, gather_.tapCount(), [&](int64_t c0, int64_t c1, int64_t t0, int64_t t1, int64_t k0) {
+          int64_t k = (c1 - c0) * (t1 - t0);
+          for (int64_t q = q0; q < q1; q += panel<T>) {
+            T *b = panels + (q - q0) * k;
+            int64_t columns = std::min(panel<T>, q1 - q), pixel = q % pixels;
+            gather_.packPanel(b, q, columns, firstChannel + c0, firstChannel + c1, t0, t1);
+            bool oneImage = pixel + columns <= pixels;
+            for (int64_t o = o0; o < o1; o += tileRows) {
+              int64_t rows = std::min(tileRows, o1 - o);
+              const T *a = filter + o * depth + k0;
+              if (oneImage) {
+                T *d = output + q / pixels * imageStride + o * pixels + pixel;
+                Epilogue<T> epilogue;
+                if (k0 != 0)
+                  epilogue.source = d, epilogue.sourceRow = pixels;
+                else if (bias)
+                  epilogue.rowBias = bias + o;
+                tile<T, false>(rows, columns, k, a, depth, b, d, pixels, epilogue);
+                continue;
+              }
+              tile<T, false>(rows, columns, k, a, depth, b, corner, panel<T>, Epilogue<T>{});
+              for (int64_t j = 0; j < columns; ++j) {
+                T *d = output + (q + j) / pixels * imageStride + o * pixels + (q + j) % pixels;
+                for (int64_t i = 0; i < rows; ++i)
+                  d[i * pixels] = corner[i * panel<T> + j] + (k0 != 0 ? d[i * pixels] : bias ? bias[o + i] : T(0));
+              }
+            }
           }
-          tile<T, false>(rows, columns, k, a, depth, b, corner, panel<T>, Epilogue<T>{});
-          for (int64_t j = 0; j < columns; ++j) {
-            T *d = output + (q + j) / pixels * imageStride + o * pixels + (q + j) % pixels;
-            for (int64_t i = 0; i < rows; ++i)
-              d[i * pixels] = corner[i * panel<T> + j] + (k0 != 0 ? d[i * pixels] : bias ? bias[o + i] : T(0));
-          }
-        }
-      }
-    });
+        });
   }
 
 private:
@@ -224,11 +225,17 @@ private:
     int64_t volume = ConvShape::volume(shape_.filter), pixels = ConvShape::volume(shape_.input);
     int64_t tileElements = tileRows * shape_.outChannels * volume;
     const Dims &in = shape_.input;
-    ConvLeft<T> left{packed_ + residue.packedOffset * shape_.outChannels * tileRows, tiles_ * tileElements, tileElements, true};
+    ConvLeft<T> left{packed_ + residue.packedOffset * shape_.outChannels * tileRows, tiles_ * tileElements,
+                     tileElements, true};
     ConvResult<T> result{inputGrad_ + (phase[0] * in[1] + phase[1]) * in[2] + phase[2],
-                         shape_.groups * shape_.channels * pixels, shape_.channels * pixels, pixels,
-                         shape_.stride[1] * in[2], shape_.stride[2], nullptr};
-    residue.direct = DirectConv<T>::create(gather, shape_.batch, shape_.groups, shape_.outChannels, shape_.channels, left, result);
+                         shape_.groups * shape_.channels * pixels,
+                         shape_.channels * pixels,
+                         pixels,
+                         shape_.stride[1] * in[2],
+                         shape_.stride[2],
+                         nullptr};
+    residue.direct =
+        DirectConv<T>::create(gather, shape_.batch, shape_.groups, shape_.outChannels, shape_.channels, left, result);
     residues_.push_back(std::move(residue));
   }
 
@@ -289,31 +296,32 @@ private:
       return;
     }
     int64_t fromGroup = group * shape_.outChannels;
-    forBlocksOfK<T>(shape_.outChannels, shared.tapCount(), [&](int64_t o0, int64_t o1, int64_t t0, int64_t t1, int64_t k0) {
-      int64_t k = (o1 - o0) * (t1 - t0);
-      for (int64_t q = q0; q < q1; q += panel<T>) {
-        T *b = panels + (q - q0) * k;
-        int64_t columns = std::min(panel<T>, q1 - q), pixel = q % pixels;
-        shared.packPanel(b, q, columns, fromGroup + o0, fromGroup + o1, t0, t1);
-        bool direct = dense && pixel + columns <= pixels;
-        if (!direct)
-          locate(q, columns);
-        for (int64_t tile6 = 0; tile6 < tiles_; ++tile6) {
-          int64_t c = tile6 * tileRows, rows = std::min(tileRows, shape_.channels - c);
-          const T *a = packedPanel(group, tile6) + (residue.packedOffset * shape_.outChannels + k0) * tileRows;
-          if (direct) {
-            T *d = result + q / pixels * imageStride + c * inputPixels + pixel;
-            Epilogue<T> epilogue;
-            if (k0 != 0)
-              epilogue.source = d, epilogue.sourceRow = inputPixels;
-            tile<T, true>(rows, columns, k, a, 0, b, d, inputPixels, epilogue);
-            continue;
+    forBlocksOfK<T>(
+        shape_.outChannels, shared.tapCount(), [&](int64_t o0, int64_t o1, int64_t t0, int64_t t1, int64_t k0) {
+          int64_t k = (o1 - o0) * (t1 - t0);
+          for (int64_t q = q0; q < q1; q += panel<T>) {
+            T *b = panels + (q - q0) * k;
+            int64_t columns = std::min(panel<T>, q1 - q), pixel = q % pixels;
+            shared.packPanel(b, q, columns, fromGroup + o0, fromGroup + o1, t0, t1);
+            bool direct = dense && pixel + columns <= pixels;
+            if (!direct)
+              locate(q, columns);
+            for (int64_t tile6 = 0; tile6 < tiles_; ++tile6) {
+              int64_t c = tile6 * tileRows, rows = std::min(tileRows, shape_.channels - c);
+              const T *a = packedPanel(group, tile6) + (residue.packedOffset * shape_.outChannels + k0) * tileRows;
+              if (direct) {
+                T *d = result + q / pixels * imageStride + c * inputPixels + pixel;
+                Epilogue<T> epilogue;
+                if (k0 != 0)
+                  epilogue.source = d, epilogue.sourceRow = inputPixels;
+                tile<T, true>(rows, columns, k, a, 0, b, d, inputPixels, epilogue);
+                continue;
+              }
+              tile<T, true>(rows, columns, k, a, 0, b, corner, panel<T>, Epilogue<T>{});
+              scatter(c, rows, columns, k0 != 0);
+            }
           }
-          tile<T, true>(rows, columns, k, a, 0, b, corner, panel<T>, Epilogue<T>{});
-          scatter(c, rows, columns, k0 != 0);
-        }
-      }
-    });
+        });
   }
 
   ConvShape shape_;

@@ -3,8 +3,8 @@
 //   filter'[o][c][tap] = Σ_(image, pixel)  input[c][pixel · stride + tap · dilation − pad] · output'[o][pixel]
 //
 // Rows (c, tap) are gathered as they lie, columns o are packed by transposing the output gradient; the long sum over
-// pixels runs through the register tile. Partial sums (FilterGradCut) go to the workspace and are added in order by a second
-// phase, which also turns (c, tap) × o into the filter's layout.
+// pixels runs through the register tile. Partial sums (FilterGradCut) go to the workspace and are added in order by a
+// second phase, which also turns (c, tap) × o into the filter's layout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,9 +99,8 @@ private:
       for (int64_t at = 0; at < count;) {
         int64_t image = (q + at) / pixels, pixel = (q + at) % pixels;
         int64_t length = std::min(count - at, pixels - pixel);
-        packPanelTransposed(to + at * panel<T>,
-                            outputGrad_ + image * imageStride + (firstChannel + o) * pixels + pixel, pixels, length,
-                            columns);
+        packPanelTransposed(to + at * panel<T>, outputGrad_ + image * imageStride + (firstChannel + o) * pixels + pixel,
+                            pixels, length, columns);
         at += length;
       }
     }

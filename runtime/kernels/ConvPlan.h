@@ -18,9 +18,9 @@ inline constexpr int64_t tileRows = 6, tileColumns = 16;
 
 constexpr int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// The gradient of the filter is a sum over all images and pixels. It is cut into `parts` partial sums along that sum and
-/// into blocks of `rowsPerBlock` filter positions; the partial sums lie side by side in the workspace and are added in
-/// order.
+/// The gradient of the filter is a sum over all images and pixels. It is cut into `parts` partial sums along that sum
+/// and into blocks of `rowsPerBlock` filter positions; the partial sums lie side by side in the workspace and are added
+/// in order.
 struct FilterGradCut {
   int64_t rows;         ///< channels × filter volume, per group
   int64_t paddedOut;    ///< output channels per group, rounded up to tileColumns
@@ -40,7 +40,8 @@ struct FilterGradCut {
   int64_t partElements(const ConvShape &shape) const { return shape.groups * rows * paddedOut; }
 };
 
-/// Elements of the filter when its input channels are turned into tiles of rows: [group][channel tile][out × volume][6].
+/// Elements of the filter when its input channels are turned into tiles of rows: [group][channel tile][out ×
+/// volume][6].
 inline int64_t packedFilterElements(const ConvShape &shape) {
   return shape.groups * ceilDiv(shape.channels, tileRows) * tileRows * shape.outChannels *
          ConvShape::volume(shape.filter);

@@ -1,7 +1,7 @@
 //===- DirectConv.h - convolution on padded tiles of the images ------------===//
 //
-// The matrix of Gather.h is not even gathered: a task copies the rows of the images that it needs, for a block of channels,
-// into a padded tile on its stack; every row (c, tap) of the matrix is then that tile, shifted:
+// The matrix of Gather.h is not even gathered: a task copies the rows of the images that it needs, for a block of
+// channels, into a padded tile on its stack; every row (c, tap) of the matrix is then that tile, shifted:
 //
 //   tile[image][c][y][x mod stride][x / stride]      columns of one residue modulo the stride lie side by side
 //   row (c, tap), column x  =  tile + base(column) + offset(c, tap)
@@ -39,7 +39,8 @@ template <typename T> struct ConvResult {
 };
 
 template <typename T, int rows, int vectors, bool packedA>
-void sumShifted(int64_t k, const T *a, int64_t rowStride, const T *first, const T *second, const int32_t *offsets, T *out) {
+void sumShifted(int64_t k, const T *a, int64_t rowStride, const T *first, const T *second, const int32_t *offsets,
+                T *out) {
   Vec<T> sum[rows][vectors];
   for (auto &row : sum)
     for (auto &v : row)
@@ -90,10 +91,10 @@ void sumShiftedRows(int64_t rows, int64_t vectors, int64_t k, const T *a, int64_
 
 template <typename T> class DirectConv {
 public:
-  /// `gather`: source of the first group; `channels`: summed over, per group; `rows`: result rows per group. Nothing if the
-  /// shape is not for this kernel: three spatial dimensions, images too narrow for whole vectors, too many taps.
-  static std::optional<DirectConv> create(Gather<T> gather, int64_t batch, int64_t groups, int64_t channels, int64_t rows,
-                                          const ConvLeft<T> &left, const ConvResult<T> &result) {
+  /// `gather`: source of the first group; `channels`: summed over, per group; `rows`: result rows per group. Nothing if
+  /// the shape is not for this kernel: three spatial dimensions, images too narrow for whole vectors, too many taps.
+  static std::optional<DirectConv> create(Gather<T> gather, int64_t batch, int64_t groups, int64_t channels,
+                                          int64_t rows, const ConvLeft<T> &left, const ConvResult<T> &result) {
     DirectConv conv;
     conv.gather_ = std::move(gather);
     conv.batch_ = batch, conv.groups_ = groups, conv.channels_ = channels, conv.rows_ = rows;
@@ -107,7 +108,8 @@ public:
 
   void run(int64_t task) const {
     int64_t rowBlock = task % rowBlocks_, yBlock = task / rowBlocks_ % yBlocks_;
-    int64_t imageBlock = task / (rowBlocks_ * yBlocks_) % imageBlocks_, group = task / (rowBlocks_ * yBlocks_ * imageBlocks_);
+    int64_t imageBlock = task / (rowBlocks_ * yBlocks_) % imageBlocks_,
+            group = task / (rowBlocks_ * yBlocks_ * imageBlocks_);
     int64_t image0 = imageBlock * images_, image1 = std::min(batch_, image0 + images_);
     int64_t y0 = yBlock * ys_, y1 = std::min(gather_.grid[1], y0 + ys_);
     int64_t r0 = rowBlock * rowsPerBlock_, r1 = std::min(rows_, r0 + rowsPerBlock_);
@@ -174,7 +176,8 @@ private:
     }
     rowsPerBlock_ = ceilDiv(rows_, tileRows) * tileRows;
     auto blocks = [&] {
-      imageBlocks_ = ceilDiv(batch_, images_), yBlocks_ = ceilDiv(height, ys_), rowBlocks_ = ceilDiv(rows_, rowsPerBlock_);
+      imageBlocks_ = ceilDiv(batch_, images_), yBlocks_ = ceilDiv(height, ys_),
+      rowBlocks_ = ceilDiv(rows_, rowsPerBlock_);
       return tasks();
     };
     while (blocks() < 8 && rowsPerBlock_ * images_ * ys_ * perRow * channels_ * taps > 1024 * 1024) {
@@ -216,12 +219,14 @@ private:
 
   int64_t tileRowCount() const { return (ys_ - 1) * stepY_ + reachY_; }
 
-  void fill(T *tile, int64_t group, int64_t image0, int64_t image1, int64_t y0, int64_t y1, int64_t c0, int64_t c1) const {
+  void fill(T *tile, int64_t group, int64_t image0, int64_t image1, int64_t y0, int64_t y1, int64_t c0,
+            int64_t c1) const {
     int64_t rowCount = (y1 - y0 - 1) * stepY_ + reachY_, height = gather_.size[1], width = gather_.size[2];
     for (int64_t image = image0; image < image1; ++image)
       for (int64_t c = c0; c < c1; ++c) {
         T *to = tile + ((image - image0) * perBlock_ + c - c0) * channelElements_;
-        const T *channel = gather_.source + image * gather_.imageStride + (group * channels_ + c) * gather_.channelStride;
+        const T *channel =
+            gather_.source + image * gather_.imageStride + (group * channels_ + c) * gather_.channelStride;
         for (int64_t row = 0; row < rowCount; ++row) {
           int64_t y = y0 * stepY_ + minY_ + row;
           for (int64_t residue = 0; residue < residues_; ++residue, to += length_) {
@@ -243,8 +248,8 @@ private:
       }
   }
 
-  void columns(const T *tile, int64_t group, int64_t image0, int64_t image1, int64_t y0, int64_t y1, int64_t r0, int64_t r1,
-               int64_t c0, int64_t c1) const {
+  void columns(const T *tile, int64_t group, int64_t image0, int64_t image1, int64_t y0, int64_t y1, int64_t r0,
+               int64_t r1, int64_t c0, int64_t c1) const {
     Segment pair[2];
     int64_t waiting = 0, width = gather_.grid[2];
     auto flush = [&] {
@@ -256,9 +261,10 @@ private:
       for (int64_t y = y0; y < y1; ++y)
         for (int64_t s = 0; s < segments_; ++s) {
           int64_t x = s * lanes<T>;
-          pair[waiting++] = {tile + (image - image0) * perBlock_ * channelElements_ + (y - y0) * stepY_ * residues_ * length_ + x,
-                             result_.base + image * result_.imageStride + group * result_.groupStride + y * result_.yStep +
-                                 x * result_.xStep,
+          pair[waiting++] = {tile + (image - image0) * perBlock_ * channelElements_ +
+                                 (y - y0) * stepY_ * residues_ * length_ + x,
+                             result_.base + image * result_.imageStride + group * result_.groupStride +
+                                 y * result_.yStep + x * result_.xStep,
                              std::min(lanes<T>, width - x)};
           if (waiting == 2)
             flush();
@@ -266,7 +272,8 @@ private:
     flush();
   }
 
-  void product(const Segment *pair, int64_t vectors, int64_t group, int64_t r0, int64_t r1, int64_t c0, int64_t c1) const {
+  void product(const Segment *pair, int64_t vectors, int64_t group, int64_t r0, int64_t r1, int64_t c0,
+               int64_t c1) const {
     alignas(64) T sums[tileRows * panel<T>];
     int64_t taps = gather_.tapCount(), k = (c1 - c0) * taps, k0 = c0 * taps;
     const T *left = left_.base + group * left_.groupStride;
@@ -275,11 +282,11 @@ private:
     for (int64_t r = r0; r < r1; r += tileRows) {
       int64_t rows = std::min(tileRows, r1 - r);
       if (left_.packed)
-        sumShiftedRows<T, true>(rows, vectors, k, left + r / tileRows * left_.rowStride + k0 * tileRows, 0, pair[0].from,
-                                second, offsets_.data(), sums);
+        sumShiftedRows<T, true>(rows, vectors, k, left + r / tileRows * left_.rowStride + k0 * tileRows, 0,
+                                pair[0].from, second, offsets_.data(), sums);
       else
-        sumShiftedRows<T, false>(rows, vectors, k, left + r * left_.rowStride + k0, left_.rowStride, pair[0].from, second,
-                                 offsets_.data(), sums);
+        sumShiftedRows<T, false>(rows, vectors, k, left + r * left_.rowStride + k0, left_.rowStride, pair[0].from,
+                                 second, offsets_.data(), sums);
       for (int64_t v = 0; v < vectors; ++v)
         for (int64_t i = 0; i < rows; ++i)
           finish(sums + i * panel<T> + v * lanes<T>, pair[v].to + (r + i) * result_.rowStride, pair[v].count,

@@ -48,10 +48,10 @@ template <typename T> inline void copyRun(T *to, const T *from, int64_t count, i
 }
 
 template <typename T> struct Gather {
-  const T *source = nullptr;       ///< first channel of the group
+  const T *source = nullptr; ///< first channel of the group
   int64_t imageStride = 0, channelStride = 0;
-  ConvShape::Dims size{};          ///< of a source image
-  ConvShape::Dims grid{};          ///< pixels per image: columns are image × grid
+  ConvShape::Dims size{}; ///< of a source image
+  ConvShape::Dims grid{}; ///< pixels per image: columns are image × grid
   ConvShape::Dims scale{1, 1, 1};
   std::vector<TapOffset> taps;
 

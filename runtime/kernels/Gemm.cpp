@@ -1,13 +1,14 @@
 //===- Gemm.cpp - matrix products on packed panels -------------------------===//
 //
-// The result is cut into blocks of rows × columns (small products of a batch are grouped instead); each block is one task:
+// The result is cut into blocks of rows × columns (small products of a batch are grouped instead); each block is one
+// task:
 //
 //   for each block of k:  pack the columns of B into panels on the stack
 //                         (A stored k × m: pack its rows too)
 //     for each panel, for each six rows: accumulate a register tile, add it to D
 //
-// After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), with all buffers on the stack:
-// a task needs no workspace, and nothing but the shape decides in which order anything is added.
+// After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), with all buffers on the
+// stack: a task needs no workspace, and nothing but the shape decides in which order anything is added.
 //
 //===----------------------------------------------------------------------===//
 

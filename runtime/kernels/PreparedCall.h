@@ -18,8 +18,9 @@ struct CallOperands {
   void *workspace = nullptr;
 };
 
-/// A call with addresses filled in. It runs in phases, one after the other; the tasks of a phase are independent of each
-/// other and may run on any thread in any order. Their number and work depend on the shape alone. `run` allocates nothing.
+/// A call with addresses filled in. It runs in phases, one after the other; the tasks of a phase are independent of
+/// each other and may run on any thread in any order. Their number and work depend on the shape alone. `run` allocates
+/// nothing.
 class PreparedCall {
 public:
   virtual ~PreparedCall() = default;

@@ -1,8 +1,8 @@
 //===- Tile.h - the register tile under every contraction ------------------===//
 //
 // A tile of up to 6 rows and two vectors of columns is accumulated over k in registers. B comes in panels: for every k,
-// `panel` columns side by side, missing ones zero. A is read where it lies (rows contiguous in k) or from a panel of six
-// rows. Sums run over k in ascending order, in blocks that depend on the shape alone.
+// `panel` columns side by side, missing ones zero. A is read where it lies (rows contiguous in k) or from a panel of
+// six rows. Sums run over k in ascending order, in blocks that depend on the shape alone.
 //
 // Compiled for one vector width: 32 bytes (AVX2 with FMA on x86-64).
 //

@@ -52,29 +52,63 @@ Case binary(const char *name, Expr (*function)(Expr, Expr), Range range = {}) {
   return {name, two, [=](Workbench &, auto in) { return function(in[0], in[1]); }, range};
 }
 Case power(const char *name, double exponent) {
-  return {name, one,
-          [=](Workbench &, auto in) { return nn::pow(in[0], in[0].like(exponent)); },
-          {0.3, 2.0}};
+  return {name, one, [=](Workbench &, auto in) { return nn::pow(in[0], in[0].like(exponent)); }, {0.3, 2.0}};
 }
 
 const Case elementwise[] = {
-    unary("neg", [](Expr x) { return -x; }), unary("abs", abs), unary("sign", sign), unary("floor", floor),
-    unary("ceil", ceil), unary("round", round), unary("exp", exp), unary("expm1", expm1), unary("log", log, {0.2, 3}),
-    unary("log1p", log1p, {-0.5, 2}), unary("sqrt", sqrt, {0.2, 3}), unary("rsqrt", rsqrt, {0.3, 3}),
-    unary("reciprocal", reciprocal, {0.4, 3}), unary("erf", erf), unary("sin", sin), unary("cos", cos),
-    unary("tan", tan, {-1, 1}), unary("asin", asin, {-0.8, 0.8}), unary("acos", acos, {-0.8, 0.8}), unary("atan", atan),
-    unary("sinh", sinh), unary("cosh", cosh), unary("tanh", tanh), unary("asinh", asinh),
-    unary("acosh", acosh, {1.3, 3}), unary("atanh", atanh, {-0.8, 0.8}), unary("relu", relu),
-    unary("sigmoid", sigmoid), unary("gelu", gelu), unary("gelu_tanh", geluTanh), unary("silu", silu),
-    unary("softplus", softplus, {-4, 4}), unary("elu", [](Expr x) { return elu(x, 0.7); }),
-    binary("add", [](Expr a, Expr b) { return a + b; }), binary("sub", [](Expr a, Expr b) { return a - b; }),
-    binary("mul", [](Expr a, Expr b) { return a * b; }), binary("div", [](Expr a, Expr b) { return a / b; }, {0.4, 2}),
-    binary("max", [](Expr a, Expr b) { return max(a, b); }), binary("min", [](Expr a, Expr b) { return min(a, b); }),
-    binary("pow", [](Expr a, Expr b) { return pow(a, b); }, {0.3, 2}), power("pow_2", 2), power("pow_half", 0.5),
-    power("pow_0", 0), power("pow_1", 1), power("pow_minus_1", -1), power("pow_3_7", 3.7),
-    binary("rem", rem, {1.05, 1.9}), binary("mod", mod, {1.05, 1.9}),
+    unary("neg", [](Expr x) { return -x; }),
+    unary("abs", abs),
+    unary("sign", sign),
+    unary("floor", floor),
+    unary("ceil", ceil),
+    unary("round", round),
+    unary("exp", exp),
+    unary("expm1", expm1),
+    unary("log", log, {0.2, 3}),
+    unary("log1p", log1p, {-0.5, 2}),
+    unary("sqrt", sqrt, {0.2, 3}),
+    unary("rsqrt", rsqrt, {0.3, 3}),
+    unary("reciprocal", reciprocal, {0.4, 3}),
+    unary("erf", erf),
+    unary("sin", sin),
+    unary("cos", cos),
+    unary("tan", tan, {-1, 1}),
+    unary("asin", asin, {-0.8, 0.8}),
+    unary("acos", acos, {-0.8, 0.8}),
+    unary("atan", atan),
+    unary("sinh", sinh),
+    unary("cosh", cosh),
+    unary("tanh", tanh),
+    unary("asinh", asinh),
+    unary("acosh", acosh, {1.3, 3}),
+    unary("atanh", atanh, {-0.8, 0.8}),
+    unary("relu", relu),
+    unary("sigmoid", sigmoid),
+    unary("gelu", gelu),
+    unary("gelu_tanh", geluTanh),
+    unary("silu", silu),
+    unary("softplus", softplus, {-4, 4}),
+    unary("elu", [](Expr x) { return elu(x, 0.7); }),
+    binary("add", [](Expr a, Expr b) { return a + b; }),
+    binary("sub", [](Expr a, Expr b) { return a - b; }),
+    binary("mul", [](Expr a, Expr b) { return a * b; }),
+    binary("div", [](Expr a, Expr b) { return a / b; }, {0.4, 2}),
+    binary("max", [](Expr a, Expr b) { return max(a, b); }),
+    binary("min", [](Expr a, Expr b) { return min(a, b); }),
+    binary("pow", [](Expr a, Expr b) { return pow(a, b); }, {0.3, 2}),
+    power("pow_2", 2),
+    power("pow_half", 0.5),
+    power("pow_0", 0),
+    power("pow_1", 1),
+    power("pow_minus_1", -1),
+    power("pow_3_7", 3.7),
+    binary("rem", rem, {1.05, 1.9}),
+    binary("mod", mod, {1.05, 1.9}),
     {"rem_several", one, [](Workbench &b, auto in) { return rem(b.input(in[0].shape(), {2, 5}), in[0]); }, {0.9, 1.3}},
-    {"mod_negative", one, [](Workbench &b, auto in) { return mod(b.input(in[0].shape(), {-5, -2}), in[0]); }, {0.9, 1.3}},
+    {"mod_negative",
+     one,
+     [](Workbench &b, auto in) { return mod(b.input(in[0].shape(), {-5, -2}), in[0]); },
+     {0.9, 1.3}},
     {"select", two, [](Workbench &, auto in) { return select(greater(in[0], in[1]), in[0], in[1]); }},
     {"cast", one,
      [](Workbench &b, auto in) {
@@ -83,33 +117,46 @@ const Case elementwise[] = {
 };
 
 const Case movement[] = {
-    {"broadcast", {{{3}}, {{1, 3}}, {{}}, {{2, 1}}},
+    {"broadcast",
+     {{{3}}, {{1, 3}}, {{}}, {{2, 1}}},
      [](Workbench &, auto in) {
-       return in[0].rank() == 2 ? broadcast(in[0], {2, 4, 3}, in[0].dim(0) == 1 ? Shape{1, 2} : Shape{0, 1})
-              : in[0].rank() == 1 ? broadcast(in[0], {2, 3}, {1}) : broadcast(in[0], {2, 2}, {});
+       return in[0].rank() == 2   ? broadcast(in[0], {2, 4, 3}, in[0].dim(0) == 1 ? Shape{1, 2} : Shape{0, 1})
+              : in[0].rank() == 1 ? broadcast(in[0], {2, 3}, {1})
+                                  : broadcast(in[0], {2, 2}, {});
      }},
     {"reshape", {{{2, 3}}, {{1, 6}}, {{6, 1}}}, [](Workbench &, auto in) { return reshape(in[0], {3, 2}); }},
-    {"transpose", {{{2, 3, 2}}, {{1, 3, 2}}, {{2, 1, 1}}}, [](Workbench &, auto in) { return transpose(in[0], {2, 0, 1}); }},
-    {"slice", {{{5, 3}}, {{6, 3}}, {{7, 4}}}, [](Workbench &, auto in) { return slice(in[0], {1, 0}, {2, 3}, {2, 1}); }},
-    {"pad", {{{2, 3}}, {{1, 3}}, {{1, 1}}}, [](Workbench &, auto in) { return pad(in[0], {1, 0}, {0, 2}, {2, 1}, 3.0); }},
+    {"transpose",
+     {{{2, 3, 2}}, {{1, 3, 2}}, {{2, 1, 1}}},
+     [](Workbench &, auto in) { return transpose(in[0], {2, 0, 1}); }},
+    {"slice",
+     {{{5, 3}}, {{6, 3}}, {{7, 4}}},
+     [](Workbench &, auto in) { return slice(in[0], {1, 0}, {2, 3}, {2, 1}); }},
+    {"pad",
+     {{{2, 3}}, {{1, 3}}, {{1, 1}}},
+     [](Workbench &, auto in) { return pad(in[0], {1, 0}, {0, 2}, {2, 1}, 3.0); }},
     {"reverse", {{{2, 3}}, {{1, 3}}, {{4, 1}}}, [](Workbench &, auto in) { return reverse(in[0], {0, 1}); }},
-    {"concat", {{{2, 3}, {2, 1}}, {{1, 3}, {1, 3}}, {{2, 1}, {2, 4}}}, [](Workbench &, auto in) { return concat(in, 1); }},
-    {"gather", {{{4, 2}}, {{4, 1}}, {{5, 3}}},
+    {"concat",
+     {{{2, 3}, {2, 1}}, {{1, 3}, {1, 3}}, {{2, 1}, {2, 4}}},
+     [](Workbench &, auto in) { return concat(in, 1); }},
+    {"gather",
+     {{{4, 2}}, {{4, 1}}, {{5, 3}}},
      [](Workbench &b, auto in) { return gather(in[0], b.indices({2, 2}, {3, 0, 3, 1}), 0); }},
-    {"gather_last", {{{2, 4}}, {{1, 4}}, {{3, 2, 4}}},
+    {"gather_last",
+     {{{2, 4}}, {{1, 4}}, {{3, 2, 4}}},
      [](Workbench &b, auto in) { return gather(in[0], b.indices({3}, {3, 0, 3}), in[0].rank() - 1); }},
-    {"gather_elements", {{{4, 2}}, {{4, 3}}, {{5, 2}}},
+    {"gather_elements",
+     {{{4, 2}}, {{4, 3}}, {{5, 2}}},
      [](Workbench &b, auto in) { return gatherElements(in[0], b.indices({3, 2}, {3, 0, 3, 1, 2, 2}), 0); }},
-    {"scatter_add", {{{2, 2, 3}}, {{2, 2, 1}}, {{2, 2}}},
+    {"scatter_add",
+     {{{2, 2, 3}}, {{2, 2, 1}}, {{2, 2}}},
      [](Workbench &b, auto in) {
        Shape shape{4};
        shape.append(in[0].shape().begin() + 2, in[0].shape().end());
        return scatterAdd(b.indices({2, 2}, {3, 0, 3, 1}), in[0], shape, 0);
      }},
-    {"scatter_elements_add", {{{3, 2}}, {{3, 2}}, {{3, 2}}},
-     [](Workbench &b, auto in) {
-       return scatterElementsAdd(b.indices({3, 2}, {3, 0, 3, 1, 2, 2}), in[0], {4, 2}, 0);
-     }},
+    {"scatter_elements_add",
+     {{{3, 2}}, {{3, 2}}, {{3, 2}}},
+     [](Workbench &b, auto in) { return scatterElementsAdd(b.indices({3, 2}, {3, 0, 3, 1, 2, 2}), in[0], {4, 2}, 0); }},
 };
 
 const Case reductions[] = {
@@ -118,13 +165,17 @@ const Case reductions[] = {
     {"reduce_min", {{{2, 3}}, {{2, 1}}, {{1, 3}}}, [](Workbench &, auto in) { return minimum(in[0], {0, 1}); }},
     {"reduce_prod", {{{2, 3}}, {{2, 1}}, {{1, 3}}}, [](Workbench &, auto in) { return product(in[0], 1); }},
     {"cumsum", {{{2, 4}}, {{4, 1}}, {{1, 3}}}, [](Workbench &, auto in) { return cumsum(in[0], 1); }},
-    {"cumsum_reverse", {{{2, 4}}, {{4, 1}}, {{1, 3}}},
+    {"cumsum_reverse",
+     {{{2, 4}}, {{4, 1}}, {{1, 3}}},
      [](Workbench &, auto in) { return cumsum(in[0], 1, true, true); }},
 };
 
 std::vector<std::vector<Shape>> dotShapes(bool ta, bool tb) {
   std::vector<std::vector<Shape>> shapes;
-  struct { Shape batch; int64_t m, n, k; } sizes[] = {{{}, 2, 3, 4}, {{2}, 1, 2, 3}, {{1, 2}, 2, 1, 1}};
+  struct {
+    Shape batch;
+    int64_t m, n, k;
+  } sizes[] = {{{}, 2, 3, 4}, {{2}, 1, 2, 3}, {{1, 2}, 2, 1, 1}};
   for (auto [batch, m, n, k] : sizes) {
     Shape a(batch), b(batch);
     a.append({ta ? k : m, ta ? m : k});
@@ -140,24 +191,33 @@ Case dotCase(const char *name, bool ta, bool tb) {
 const Window plain = {{1, 1}, {0, 0}, {0, 0}, {1, 1}}, padded = {{2, 1}, {1, 0}, {1, 1}, {1, 2}};
 Case convolution(const char *name, const Window &window, int64_t groups) {
   return {name,
-          {{{1, 2 * groups, 4, 4}, {groups, 2, 2, 2}}, {{2, groups, 3, 3}, {2 * groups, 1, 1, 2}},
+          {{{1, 2 * groups, 4, 4}, {groups, 2, 2, 2}},
+           {{2, groups, 3, 3}, {2 * groups, 1, 1, 2}},
            {{1, groups, 3, 4}, {groups, 1, 3, 1}}},
           [=](Workbench &, auto in) { return conv(in[0], in[1], window, groups); }};
 }
 
 const Case contractions[] = {
-    dotCase("dot", false, false), dotCase("dot_ta", true, false), dotCase("dot_tb", false, true),
+    dotCase("dot", false, false),
+    dotCase("dot_ta", true, false),
+    dotCase("dot_tb", false, true),
     dotCase("dot_ta_tb", true, true),
-    convolution("conv", plain, 1), convolution("conv_padded", padded, 1), convolution("conv_groups", padded, 2),
-    {"conv_1d", {{{1, 2, 5}, {2, 2, 3}}, {{2, 1, 4}, {1, 1, 1}}, {{1, 1, 3}, {2, 1, 3}}},
+    convolution("conv", plain, 1),
+    convolution("conv_padded", padded, 1),
+    convolution("conv_groups", padded, 2),
+    {"conv_1d",
+     {{{1, 2, 5}, {2, 2, 3}}, {{2, 1, 4}, {1, 1, 1}}, {{1, 1, 3}, {2, 1, 3}}},
      [](Workbench &, auto in) { return conv(in[0], in[1], Window::unit(1)); }},
-    {"conv_3d", {{{1, 1, 2, 3, 2}, {1, 1, 2, 2, 1}}, {{1, 1, 2, 2, 2}, {1, 1, 1, 1, 2}}, {{1, 1, 1, 1, 2}, {1, 1, 1, 1, 1}}},
+    {"conv_3d",
+     {{{1, 1, 2, 3, 2}, {1, 1, 2, 2, 1}}, {{1, 1, 2, 2, 2}, {1, 1, 1, 1, 2}}, {{1, 1, 1, 1, 2}, {1, 1, 1, 1, 1}}},
      [](Workbench &, auto in) { return conv(in[0], in[1], Window::unit(3)); }},
-    {"conv_input_grad", {{{1, 2, 2, 2}, {2, 1, 2, 2}}, {{1, 1, 2, 2}, {1, 2, 2, 2}}, {{2, 1, 2, 2}, {1, 1, 2, 2}}},
+    {"conv_input_grad",
+     {{{1, 2, 2, 2}, {2, 1, 2, 2}}, {{1, 1, 2, 2}, {1, 2, 2, 2}}, {{2, 1, 2, 2}, {1, 1, 2, 2}}},
      [](Workbench &, auto in) {
        return convInputGrad(in[0], in[1], {in[0].dim(0), in[1].dim(1), 4, 3}, {{2, 1}, {0, 0}, {0, 0}, {1, 1}});
      }},
-    {"conv_filter_grad", {{{1, 2, 4, 3}, {1, 2, 2, 2}}, {{2, 1, 4, 3}, {2, 1, 2, 2}}, {{1, 1, 4, 3}, {1, 1, 2, 2}}},
+    {"conv_filter_grad",
+     {{{1, 2, 4, 3}, {1, 2, 2, 2}}, {{2, 1, 4, 3}, {2, 1, 2, 2}}, {{1, 1, 4, 3}, {1, 1, 2, 2}}},
      [](Workbench &, auto in) {
        return convFilterGrad(in[0], in[1], {in[1].dim(1), in[0].dim(1), 2, 2}, {{2, 1}, {0, 0}, {0, 0}, {1, 1}});
      }},
@@ -173,7 +233,8 @@ const Case poolings[] = {
      [](Workbench &, auto in) { return avgPool(in[0], {3, 2}, {{2, 1}, {1, 1}, {1, 0}, {1, 2}}); }},
     {"avg_pool_count_pad", images,
      [](Workbench &, auto in) { return avgPool(in[0], {3, 2}, {{2, 1}, {1, 1}, {1, 0}, {1, 1}}, true); }},
-    {"avg_pool_grad", {{{1, 2, 2, 3}}, {{2, 1, 2, 3}}, {{1, 1, 2, 3}}},
+    {"avg_pool_grad",
+     {{{1, 2, 2, 3}}, {{2, 1, 2, 3}}, {{1, 1, 2, 3}}},
      [](Workbench &b, auto in) {
        auto type = mlir::RankedTensorType::get({in[0].dim(0), in[0].dim(1), 4, 4}, in[0].elementType());
        auto attr = [&](llvm::ArrayRef<int64_t> values) { return b.builder.getDenseI64ArrayAttr(values); };
@@ -187,29 +248,40 @@ const Case composites[] = {
     {"softmax", {{{2, 3}}, {{1, 4}}, {{2, 1}}}, [](Workbench &, auto in) { return softmax(in[0], 1); }},
     {"softmax_first", {{{2, 3}}, {{1, 4}}, {{3, 1}}}, [](Workbench &, auto in) { return softmax(in[0], 0); }},
     {"log_softmax", {{{2, 3}}, {{1, 4}}, {{2, 1}}}, [](Workbench &, auto in) { return logSoftmax(in[0], 1); }},
-    {"layer_norm", {{{2, 3}, {3}, {3}}, {{1, 4}, {4}, {4}}, {{2, 1, 3}, {3}, {3}}},
+    {"layer_norm",
+     {{{2, 3}, {3}, {3}}, {{1, 4}, {4}, {4}}, {{2, 1, 3}, {3}, {3}}},
      [](Workbench &, auto in) { return layerNorm(in[0], in[1], in[2], in[0].rank() - 1, 1e-2)[0]; }},
-    {"layer_norm_two_dims", {{{2, 2, 3}, {2, 3}, {2, 3}}, {{1, 1, 4}, {1, 4}, {1, 4}}, {{3, 2, 1}, {2, 1}, {2, 1}}},
+    {"layer_norm_two_dims",
+     {{{2, 2, 3}, {2, 3}, {2, 3}}, {{1, 1, 4}, {1, 4}, {1, 4}}, {{3, 2, 1}, {2, 1}, {2, 1}}},
      [](Workbench &, auto in) { return layerNorm(in[0], in[1], in[2], 1, 1e-2)[0]; }},
-    {"rms_norm", {{{2, 3}, {3}}, {{1, 4}, {4}}, {{2, 1, 3}, {3}}},
+    {"rms_norm",
+     {{{2, 3}, {3}}, {{1, 4}, {4}}, {{2, 1, 3}, {3}}},
      [](Workbench &, auto in) { return rmsNorm(in[0], in[1], in[0].rank() - 1, 1e-2)[0]; }},
-    {"batch_norm", {{{3, 2}, {2}, {2}}, {{2, 1, 3}, {1}, {1}}, {{2, 2, 1, 2}, {2}, {2}}},
+    {"batch_norm",
+     {{{3, 2}, {2}, {2}}, {{2, 1, 3}, {1}, {1}}, {{2, 2, 1, 2}, {2}, {2}}},
      [](Workbench &, auto in) { return batchNorm(in[0], in[1], in[2], 1e-2)[0]; }},
-    {"softmax_cross_entropy", {{{2, 3}}, {{2, 4}}, {{2, 5}}},
+    {"softmax_cross_entropy",
+     {{{2, 3}}, {{2, 4}}, {{2, 5}}},
      [](Workbench &b, auto in) { return softmaxCrossEntropy(in[0], b.indices({2}, {2, 0}))[0]; }},
-    {"softmax_cross_entropy_weighted", {{{2, 3, 2}}, {{2, 4, 2}}, {{2, 3, 2}}},
+    {"softmax_cross_entropy_weighted",
+     {{{2, 3, 2}}, {{2, 4, 2}}, {{2, 3, 2}}},
      [](Workbench &b, auto in) {
        return softmaxCrossEntropy(in[0], b.indices({2, 2}, {2, -100, 1, 0}), b.input({in[0].dim(1)}), -100)[0];
      }},
-    {"attention", {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}}, {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}},
-                   {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}}},
+    {"attention",
+     {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}},
+      {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}},
+      {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}}},
      [](Workbench &, auto in) { return attention(in[0], in[1], in[2], {}, 0.6, false)[0]; }},
-    {"attention_causal", {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}}, {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}},
-                          {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}}},
+    {"attention_causal",
+     {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}},
+      {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}},
+      {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}}},
      [](Workbench &, auto in) { return attention(in[0], in[1], in[2], {}, 0.6, true)[0]; }},
-    {"attention_mask", {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}, {1, 1, 3, 3}},
-                        {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}, {1, 2, 1, 3}},
-                        {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}, {2, 1, 1, 2}}},
+    {"attention_mask",
+     {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}, {1, 1, 3, 3}},
+      {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}, {1, 2, 1, 3}},
+      {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}, {2, 1, 1, 2}}},
      [](Workbench &, auto in) { return attention(in[0], in[1], in[2], in[3], 0.6, false)[0]; }},
 };
 

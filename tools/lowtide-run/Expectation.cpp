@@ -74,7 +74,8 @@ std::string Expectation::report() const {
   if (judged_ == 0)
     return "no step of this run is in the record";
   if (firstBad_ < 0) {
-    std::snprintf(text, sizeof text, "%lld steps within the record; worst |loss − recorded| / tolerance %.3g at step %lld",
+    std::snprintf(text, sizeof text,
+                  "%lld steps within the record; worst |loss − recorded| / tolerance %.3g at step %lld",
                   static_cast<long long>(judged_), worst_, static_cast<long long>(worstStep_ + 1));
     return text;
   }

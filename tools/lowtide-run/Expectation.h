@@ -13,9 +13,9 @@ namespace lowtide::run {
 /// Recorded losses and how far each step may be from them.
 class Expectation {
 public:
-  /// `file`: {"loss": {"f64": […], "f32_tolerance": […], "bf16": […], "bf16_tolerance": […] …}}. `key`: f32 compares with the f64
-  /// losses within f32_tolerance, bf16 and f16 likewise with theirs. `rule`: "band", or "f64" (1e-6 relative, or a tenth of
-  /// the f32 tolerance where that is larger).
+  /// `file`: {"loss": {"f64": […], "f32_tolerance": […], "bf16": […], "bf16_tolerance": […] …}}. `key`: f32 compares
+  /// with the f64 losses within f32_tolerance, bf16 and f16 likewise with theirs. `rule`: "band", or "f64" (1e-6
+  /// relative, or a tenth of the f32 tolerance where that is larger).
   static rt::Expected<Expectation> open(const std::string &file, const std::string &key, const std::string &rule);
 
   int64_t steps() const { return static_cast<int64_t>(loss_.size()); }

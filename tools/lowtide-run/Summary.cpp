@@ -42,9 +42,8 @@ Status Summary::write(const Expectation *expectation) const {
     return Status::ok();
   Json arenas = Json::array();
   for (const plan::Arena &arena : session_.plan().arenas())
-    arenas.push_back({{"name", arena.name()},
-                      {"kind", plan::Arena::Kind_Name(arena.kind())},
-                      {"bytes", arena.bytes()}});
+    arenas.push_back(
+        {{"name", arena.name()}, {"kind", plan::Arena::Kind_Name(arena.kind())}, {"bytes", arena.bytes()}});
   struct rusage usage = {};
   ::getrusage(RUSAGE_SELF, &usage);
   const plan::Entry *entry = session_.artifact().entry(options_.entry);
@@ -75,9 +74,9 @@ Status Summary::write(const Expectation *expectation) const {
 std::string Summary::text() const {
   char text[256];
   bool exact = session_.plannedBytes() == session_.allocatedBytes();
-  std::snprintf(text, sizeof text, "%zu steps, median %.2f ms; planned %llu bytes %s allocated %llu bytes", losses_.size(),
-                medianSeconds() * 1e3, static_cast<unsigned long long>(session_.plannedBytes()), exact ? "=" : "≠",
-                static_cast<unsigned long long>(session_.allocatedBytes()));
+  std::snprintf(text, sizeof text, "%zu steps, median %.2f ms; planned %llu bytes %s allocated %llu bytes",
+                losses_.size(), medianSeconds() * 1e3, static_cast<unsigned long long>(session_.plannedBytes()),
+                exact ? "=" : "≠", static_cast<unsigned long long>(session_.allocatedBytes()));
   return text;
 }
 
@@ -88,11 +87,13 @@ Status writeProfile(const Program &program, const std::string &path) {
   });
   Json list = Json::array();
   for (const InstructionTime &time : times)
-    list.push_back({{"what", time.what},
-                    {"location", time.location},
-                    {"microseconds", time.runs ? static_cast<double>(time.nanoseconds) / 1e3 / static_cast<double>(time.runs) : 0},
-                    {"runs", time.runs},
-                    {"gflops", time.nanoseconds ? static_cast<double>(time.flops * time.runs) / static_cast<double>(time.nanoseconds) : 0}});
+    list.push_back(
+        {{"what", time.what},
+         {"location", time.location},
+         {"microseconds", time.runs ? static_cast<double>(time.nanoseconds) / 1e3 / static_cast<double>(time.runs) : 0},
+         {"runs", time.runs},
+         {"gflops",
+          time.nanoseconds ? static_cast<double>(time.flops * time.runs) / static_cast<double>(time.nanoseconds) : 0}});
   return writeFile(path, list.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -11,8 +11,8 @@
 
 namespace lowtide::run {
 
-/// Writes `events.out.tfevents.<time>.<host>` into a directory: records of length, masked CRC-32C of it, an `Event` protobuf,
-/// masked CRC-32C of that.
+/// Writes `events.out.tfevents.<time>.<host>` into a directory: records of length, masked CRC-32C of it, an `Event`
+/// protobuf, masked CRC-32C of that.
 class TensorBoard {
 public:
   static rt::Expected<std::unique_ptr<TensorBoard>> create(const std::string &directory);

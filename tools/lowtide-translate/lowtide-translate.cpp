@@ -15,6 +15,5 @@
 int main(int argc, char **argv) {
   lowtide::registerImportTranslations();
   lowtide::registerPlanTranslations();
-  return mlir::failed(
-      mlir::mlirTranslateMain(argc, argv, "Lowtide translation driver\n"));
+  return mlir::failed(mlir::mlirTranslateMain(argc, argv, "Lowtide translation driver\n"));
 }

@@ -5,13 +5,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
-#include "lowtide/Import/Check.h"
+#include "PlanLower.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
+#include "lowtide/Import/Check.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Target/Artifact.h"
-#include "PlanLower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Parser/Parser.h"
@@ -30,8 +30,15 @@ using namespace lowtide::driver;
 
 /// The stages in order, as --emit and --from name them.
 static int stageNumber(StringRef name) {
-  return llvm::StringSwitch<int>(name).Case("", -1).Case("onnx", 0).Case("nn", 1).Case("train", 2).Case("fitted", 3)
-      .Case("plan", 4).Case("artifact", 5).Default(-1);
+  return llvm::StringSwitch<int>(name)
+      .Case("", -1)
+      .Case("onnx", 0)
+      .Case("nn", 1)
+      .Case("train", 2)
+      .Case("fitted", 3)
+      .Case("plan", 4)
+      .Case("artifact", 5)
+      .Default(-1);
 }
 
 static MLIRContext::Threading threading() { return MLIRContext::Threading::DISABLED; }
@@ -72,7 +79,11 @@ ImportOptions Compilation::importOptions(int &code) const {
   };
   for (const std::string &text : options.dims) {
     auto [name, value] = split(text, "dim", "batch=8");
-    result.dims[name] = positive(value, "dim");
+    int64_t extent = positive(value, "dim");
+    if (auto [bound, fresh] = result.dims.try_emplace(name, extent); !fresh && bound->second != extent) {
+      printError("--dim binds '" + name + "' to " + llvm::Twine(bound->second) + " and to " + llvm::Twine(extent));
+      code = exitUsage;
+    }
   }
   for (const std::string &text : options.shapes) {
     auto [name, value] = split(text, "shape", "tokens=8x64");
@@ -152,7 +163,7 @@ int Compilation::legalize() {
   };
   bool eval = llvm::is_contained(options.entries, "eval");
   bool trains = llvm::is_contained(options.entries, "train") || llvm::is_contained(options.entries, "gradient");
-  TrainingMode mode = options.mode == "as-is" ? TrainingMode::AsIs
+  TrainingMode mode = options.mode == "as-is"  ? TrainingMode::AsIs
                       : options.mode == "eval" ? TrainingMode::Eval
                                                : TrainingMode::Train;
   if (trains)
@@ -215,7 +226,6 @@ static TrainStageOptions trainStage(const Options &options) {
   return stage;
 }
 
-
 /// "cpu" → "cpu:x86-64-v3": the instruction set is part of the target's name.
 static std::string fullTarget(const std::string &target) { return target == "cpu" ? "cpu:x86-64-v3" : target; }
 
@@ -262,7 +272,7 @@ int Compilation::compile() {
   if (first < stageNumber("nn")) {
     if (int code = legalize())
       return code;
-    if (int code = run(buildGraphStage, exitVerification))
+    if (int code = run(buildGraphStage, exitBadInput))
       return code;
   }
   if (last == stageNumber("nn"))
@@ -316,8 +326,9 @@ int Compilation::planAndWrite() {
   if (failed(writeArtifact(plan, kernels, reader, ArtifactOptions(), options.output, &summary)))
     return file->getExitCode() ? file->getExitCode() : exitIo;
   if (options.verbosity >= 0)
-    llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan " << summary.planBytes
-                 << " bytes, params " << summary.paramsBytes << " bytes, code " << summary.codeBytes << " bytes\n";
+    llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan "
+                 << summary.planBytes << " bytes, params " << summary.paramsBytes << " bytes, code "
+                 << summary.codeBytes << " bytes\n";
   return exitOk;
 }
 

@@ -118,7 +118,9 @@ bool Config::applyFile(const std::string &path, std::string &error) {
       return false;
     }
     std::vector<std::string> values;
-    auto append = [&](const nlohmann::json &item) { values.push_back(item.is_string() ? item.get<std::string>() : item.dump()); };
+    auto append = [&](const nlohmann::json &item) {
+      values.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+    };
     if (value.is_array())
       for (const auto &item : value)
         append(item);

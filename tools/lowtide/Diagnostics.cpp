@@ -36,7 +36,8 @@ std::string lowtide::driver::describeLocation(Location loc) {
         return child.empty() ? name.getName().str() : child;
       })
       .Case<FileLineColLoc>([](FileLineColLoc file) {
-        return (file.getFilename().getValue() + ":" + llvm::Twine(file.getLine()) + ":" + llvm::Twine(file.getColumn())).str();
+        return (file.getFilename().getValue() + ":" + llvm::Twine(file.getLine()) + ":" + llvm::Twine(file.getColumn()))
+            .str();
       })
       .Case<FusedLoc>([](FusedLoc fused) {
         for (Location part : fused.getLocations())

@@ -33,9 +33,10 @@ int driver::drawReport(const Options &options) {
   std::string output = options.output;
   if (output.empty())
     output = StringRef(options.input).rsplit('.').first.str() + ".html";
-  rt::Status status = report::writeReport(options.input, output, StringRef(output).ends_with(".json")  ? "json"
-                                             : StringRef(output).ends_with(".svg") ? "svg"
-                                                                                   : "html");
+  rt::Status status = report::writeReport(options.input, output,
+                                          StringRef(output).ends_with(".json")  ? "json"
+                                          : StringRef(output).ends_with(".svg") ? "svg"
+                                                                                : "html");
   if (!status.isOk())
     return fail(status);
   if (output != "-")
@@ -61,7 +62,8 @@ int driver::verifyArtifact(const Options &options) {
   for (auto [entry, facts] : llvm::zip(plan.entries(), report.entries))
     llvm::outs() << "entry " << entry.name() << "  " << facts.instructions << " instructions  live bytes at the peak "
                  << mebibytes(facts.peakLiveBytes) << "  arena / live "
-                 << llvm::format("%.4f", facts.peakLiveBytes ? double(transientBytes) / facts.peakLiveBytes : 1.0) << "\n";
+                 << llvm::format("%.4f", facts.peakLiveBytes ? double(transientBytes) / facts.peakLiveBytes : 1.0)
+                 << "\n";
   llvm::outs() << "proved: bounds, value numbers, order of streams, final values\n";
   return exitOk;
 }
@@ -70,7 +72,8 @@ int driver::describeMachine() {
   llvm::outs() << "lowtide   0.1.0, plan format 1\n"
                << "llvm      " << LLVM_VERSION_STRING << "\n"
                << "protobuf  " << google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION) << "\n"
-               << "processor " << llvm::sys::getHostCPUName() << ", " << std::thread::hardware_concurrency() << " threads\n";
+               << "processor " << llvm::sys::getHostCPUName() << ", " << std::thread::hardware_concurrency()
+               << " threads\n";
   llvm::outs() << "vectors   ";
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   bool v3 = features.lookup("avx2") && features.lookup("fma") && features.lookup("bmi2");

@@ -45,25 +45,31 @@ void addModelFlags(CLI::App &app, Options &o) {
   app.add_option("--dim", o.dims, "Binds a symbolic dimension: NAME=VALUE")->delimiter(',')->group("model");
   app.add_option("--shape", o.shapes, "Shape of an input: INPUT=8x64")->delimiter(',')->group("model");
   app.add_option("--batch", o.batch, "Samples per step: binds the symbol in dimension 0 of every input")
-      ->check(CLI::PositiveNumber)->group("model");
+      ->check(CLI::PositiveNumber)
+      ->group("model");
   app.add_option("--mode", o.mode, "train: batch norm and dropout in training form; as-is: as the file says")
-      ->check(choice({"train", "eval", "as-is"}))->group("model");
+      ->check(choice({"train", "eval", "as-is"}))
+      ->group("model");
   app.add_option("--dropout", o.dropout, "Overrides every dropout rate")->check(CLI::Range(0.0, 1.0))->group("model");
   app.add_option("--loss", o.loss, "Adds a loss: \"cross_entropy(LOGITS, LABELS)\" or \"mse(OUTPUT, TARGET)\"")
       ->group("model");
   app.add_option("--params", o.params, "Initializers to train, as globs")->delimiter(',')->group("parameters");
-  app.add_option("--frozen", o.frozen, "Initializers to keep as they are, as globs")->delimiter(',')->group("parameters");
+  app.add_option("--frozen", o.frozen, "Initializers to keep as they are, as globs")
+      ->delimiter(',')
+      ->group("parameters");
   app.add_option("--rename", o.rename, "Parameter names: NAME_IN_FILE=NAME")->delimiter(',')->group("parameters");
 }
 
 void addTrainingFlags(CLI::App &app, Options &o) {
   auto optimizerOption = [&](const char *flag, const char *key, const char *text) {
-    app.add_option_function<std::string>(flag, [&o, key](const std::string &value) { o.optimizerOptions[key] = value; }, text)
+    app.add_option_function<std::string>(
+           flag, [&o, key](const std::string &value) { o.optimizerOptions[key] = value; }, text)
         ->group("optimizer");
   };
   app.add_option("--optimizer", o.optimizer, "Update rule: sgd, momentum, adagrad, adam, adamw")->group("optimizer");
   app.add_option("--convention", o.convention, "Whose formula: PyTorch's, or ONNX's ai.onnx.preview.training")
-      ->check(choice({"torch", "onnx"}))->group("optimizer");
+      ->check(choice({"torch", "onnx"}))
+      ->group("optimizer");
   app.add_option("--lr", o.lr, "Learning rate")->group("optimizer");
   optimizerOption("--betas", "betas", "Adam's two decay rates (0.9,0.999)");
   optimizerOption("--eps", "eps", "Added to the denominator (adam, adamw: 1e-8; adagrad: 1e-10)");
@@ -72,12 +78,16 @@ void addTrainingFlags(CLI::App &app, Options &o) {
   optimizerOption("--dampening", "dampening", "sgd: part of the gradient kept out of the momentum buffer (0)");
   optimizerOption("--lr-decay", "lr_decay", "adagrad: learning rate / (1 + step * lr_decay) (0)");
   optimizerOption("--initial-accumulator-value", "initial_accumulator_value", "adagrad: first sum of squares (0)");
-  app.add_flag_callback("--nesterov", [&o] { o.optimizerOptions["nesterov"] = "1"; }, "sgd: Nesterov momentum")
+  app.add_flag_callback(
+         "--nesterov", [&o] { o.optimizerOptions["nesterov"] = "1"; }, "sgd: Nesterov momentum")
       ->group("optimizer");
   app.add_option("--group", o.groups, "Parameter group: PATTERN[,PATTERN]:lr=X,weight_decay=Y; may repeat")
-      ->group("optimizer")->expected(1)->take_all();
+      ->group("optimizer")
+      ->expected(1)
+      ->take_all();
   app.add_option("--schedule", o.schedule, "Learning-rate schedule")
-      ->check(choice({"constant", "linear", "cosine"}))->group("schedule");
+      ->check(choice({"constant", "linear", "cosine"}))
+      ->group("schedule");
   app.add_option("--warmup-steps", o.warmupSteps, "Steps of linear warm-up")->group("schedule");
   app.add_option("--total-steps", o.totalSteps, "Step from which the schedule stays at --min-lr")->group("schedule");
   app.add_option("--min-lr", o.minLr, "Where linear and cosine end")->group("schedule");
@@ -86,22 +96,29 @@ void addTrainingFlags(CLI::App &app, Options &o) {
 void addTargetFlags(CLI::App &app, Options &o) {
   app.add_option("--target", o.target, "cpu[:x86-64-v3|:x86-64-v4], reference")->group("target");
   app.add_option("--precision", o.precision, "f32, or f64 with --target=reference")
-      ->check(choice({"f32", "f64"}))->group("target");
+      ->check(choice({"f32", "f64"}))
+      ->group("target");
   app.add_option("--entries", o.entries, "Programs in the artifact: train, eval, gradient")
-      ->delimiter(',')->check(choice({"train", "eval", "gradient"}))->group("target");
+      ->delimiter(',')
+      ->check(choice({"train", "eval", "gradient"}))
+      ->group("target");
   app.add_flag("--fuse,!--no-fuse", o.fuse, "Fuse elementwise and reduction ops into kernels")->group("target");
   app.add_option("--threads-max", o.threadsMax, "Threads for which scratch memory is planned")
-      ->check(CLI::Range(1, 1024))->group("target");
+      ->check(CLI::Range(1, 1024))
+      ->group("target");
 }
 
 void addOutputFlags(CLI::App &app, Options &o) {
   app.add_option("-o,--output", o.output, "Output file; - is standard output")->group("stages");
   app.add_option("--emit", o.emit, "Last stage")
-      ->check(choice({"onnx", "nn", "train", "fitted", "plan", "artifact"}))->group("stages");
+      ->check(choice({"onnx", "nn", "train", "fitted", "plan", "artifact"}))
+      ->group("stages");
   app.add_option("--from", o.from, "First stage: the input is that stage's text")
-      ->check(choice({"onnx", "nn", "train", "fitted"}))->group("stages");
+      ->check(choice({"onnx", "nn", "train", "fitted"}))
+      ->group("stages");
   app.add_option("--config", o.config, "JSON file with the same keys as flags")->group("other");
-  app.add_flag("--print-config", o.printConfig, "Prints the merged configuration with its origins, and exits")->group("other");
+  app.add_flag("--print-config", o.printConfig, "Prints the merged configuration with its origins, and exits")
+      ->group("other");
   app.add_flag("-v,--verbose", [&o](int64_t) { o.verbosity = 1; }, "More remarks")->group("other");
   app.add_flag("-q,--quiet", [&o](int64_t) { o.verbosity = -1; }, "Errors only")->group("other");
 }
@@ -124,7 +141,8 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
     return sub;
   };
   CLI::App *compile = command("compile", "Compiles a model, or stops at a stage", Command::Compile);
-  CLI::App *check = command("check", "Says what is in a model and what stands in the way; compiles nothing", Command::Check);
+  CLI::App *check =
+      command("check", "Says what is in a model and what stands in the way; compiles nothing", Command::Check);
   CLI::App *report = command("report", "Draws an artifact's memory into one offline HTML file", Command::Report);
   CLI::App *verify = command("verify", "Proves an artifact's plan again", Command::Verify);
   command("doctor", "Describes this machine, for a bug report", Command::Doctor);

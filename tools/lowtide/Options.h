@@ -67,7 +67,7 @@ struct Options {
   std::string from;
   bool printConfig = false;
   bool json = false;
-  int verbosity = 0; // -1 quiet, 1 verbose
+  int verbosity = 0;                    // -1 quiet, 1 verbose
   std::vector<std::string> passthrough; // MLIR's own --mlir-… flags
 };
 

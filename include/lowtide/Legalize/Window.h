@@ -17,7 +17,8 @@ struct Window {
   Shape excess;
 };
 
-/// Reads the window of `node` over the dimensions `spatial` with window extents `kernel`. Rejects what is contradictory.
+/// Reads the window of `node` over the dimensions `spatial` with window extents `kernel`. Rejects what is
+/// contradictory.
 mlir::FailureOr<Window> readWindow(NodeView &node, llvm::ArrayRef<int64_t> spatial, llvm::ArrayRef<int64_t> kernel);
 
 /// Bias [C] added along dimension 1.

@@ -1,7 +1,7 @@
 //===- ConstantFold.cpp - evaluates ops on constants ------------*- C++ -*-===//
 //
-// The element description of an op is run with a builder whose operands are constants, so that every scalar operation it
-// asks for folds at once; loops are unrolled, guards decided. What is left is the element.
+// The element description of an op is run with a builder whose operands are constants, so that every scalar operation
+// it asks for folds at once; loops are unrolled, guards decided. What is left is the element.
 //
 //===----------------------------------------------------------------------===//
 

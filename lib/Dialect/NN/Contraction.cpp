@@ -24,7 +24,8 @@ static DotShape getShape(DotOp op) {
   int64_t rank = a.getRank(), batch = 1;
   for (int64_t i = 0; i + 2 < rank; ++i)
     batch *= a.getDimSize(i);
-  return {batch, y.getDimSize(rank - 2), y.getDimSize(rank - 1), a.getDimSize(op.getTransposeA() ? rank - 2 : rank - 1)};
+  return {batch, y.getDimSize(rank - 2), y.getDimSize(rank - 1),
+          a.getDimSize(op.getTransposeA() ? rank - 2 : rank - 1)};
 }
 
 uint64_t nn::dotFlops(DotOp op) {
@@ -42,8 +43,10 @@ LogicalResult DotOp::verify() {
   for (int64_t i = 0; i + 2 < rank; ++i)
     if (a.getDimSize(i) != b.getDimSize(i) || a.getDimSize(i) != y.getDimSize(i))
       return emitOpError("batch dimension ") << i << " differs between operands and result";
-  int64_t m = a.getDimSize(getTransposeA() ? rank - 1 : rank - 2), ka = a.getDimSize(getTransposeA() ? rank - 2 : rank - 1);
-  int64_t n = b.getDimSize(getTransposeB() ? rank - 2 : rank - 1), kb = b.getDimSize(getTransposeB() ? rank - 1 : rank - 2);
+  int64_t m = a.getDimSize(getTransposeA() ? rank - 1 : rank - 2),
+          ka = a.getDimSize(getTransposeA() ? rank - 2 : rank - 1);
+  int64_t n = b.getDimSize(getTransposeB() ? rank - 2 : rank - 1),
+          kb = b.getDimSize(getTransposeB() ? rank - 1 : rank - 2);
   if (ka != kb)
     return emitOpError("contracted extents differ: ") << ka << " and " << kb;
   if (y.getDimSize(rank - 2) != m || y.getDimSize(rank - 1) != n)
@@ -86,13 +89,12 @@ StringRef DotOp::getCallee() {
 DictionaryAttr DotOp::getCallAttributes() {
   Builder b(getContext());
   DotShape s = getShape(*this);
-  return b.getDictionaryAttr({b.getNamedAttr("batch", b.getI64IntegerAttr(s.batch)),
-                              b.getNamedAttr("m", b.getI64IntegerAttr(s.m)),
-                              b.getNamedAttr("n", b.getI64IntegerAttr(s.n)),
-                              b.getNamedAttr("k", b.getI64IntegerAttr(s.k)),
-                              b.getNamedAttr("transpose_a", b.getI64IntegerAttr(getTransposeA())),
-                              b.getNamedAttr("transpose_b", b.getI64IntegerAttr(getTransposeB())),
-                              b.getNamedAttr("batch_stride_a", b.getI64IntegerAttr(s.m * s.k)),
-                              b.getNamedAttr("batch_stride_b", b.getI64IntegerAttr(s.k * s.n)),
-                              b.getNamedAttr("batch_stride_d", b.getI64IntegerAttr(s.m * s.n))});
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("batch", b.getI64IntegerAttr(s.batch)), b.getNamedAttr("m", b.getI64IntegerAttr(s.m)),
+       b.getNamedAttr("n", b.getI64IntegerAttr(s.n)), b.getNamedAttr("k", b.getI64IntegerAttr(s.k)),
+       b.getNamedAttr("transpose_a", b.getI64IntegerAttr(getTransposeA())),
+       b.getNamedAttr("transpose_b", b.getI64IntegerAttr(getTransposeB())),
+       b.getNamedAttr("batch_stride_a", b.getI64IntegerAttr(s.m * s.k)),
+       b.getNamedAttr("batch_stride_b", b.getI64IntegerAttr(s.k * s.n)),
+       b.getNamedAttr("batch_stride_d", b.getI64IntegerAttr(s.m * s.n))});
 }

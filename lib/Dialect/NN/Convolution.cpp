@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowtide/Dialect/NN/Windows.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
+#include "lowtide/Dialect/NN/Windows.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -49,8 +49,8 @@ LogicalResult nn::verifyConvolution(Operation *op) {
     return op->emitOpError("groups ") << groups << " must divide input channels " << s.input[1]
                                       << " and output channels " << s.output[1];
   if (s.filter[1] != s.input[1] / groups || s.filter[0] != s.output[1])
-    return op->emitOpError("filter must be ") << s.output[1] << " x " << s.input[1] / groups << ", found "
-                                              << s.filter[0] << " x " << s.filter[1];
+    return op->emitOpError("filter must be ")
+           << s.output[1] << " x " << s.input[1] / groups << ", found " << s.filter[0] << " x " << s.filter[1];
   if (s.input[0] != s.output[0])
     return op->emitOpError("batch is ") << s.input[0] << " in the input, " << s.output[0] << " in the output";
   return verifyWindow(op, s.inputSpatial(), s.kernel(), s.outputSpatial());
@@ -78,11 +78,10 @@ StringRef nn::convolutionCallee(Operation *op, StringRef name) {
 DictionaryAttr nn::convolutionAttributes(Operation *op) {
   Builder b(op->getContext());
   Shapes s = getShapes(op);
-  SmallVector<NamedAttribute> attributes{
-      b.getNamedAttr("input", b.getDenseI64ArrayAttr(s.input)),
-      b.getNamedAttr("filter", b.getDenseI64ArrayAttr(s.filter)),
-      b.getNamedAttr("output", b.getDenseI64ArrayAttr(s.output)),
-      b.getNamedAttr("groups", b.getI64IntegerAttr(getGroups(op)))};
+  SmallVector<NamedAttribute> attributes{b.getNamedAttr("input", b.getDenseI64ArrayAttr(s.input)),
+                                         b.getNamedAttr("filter", b.getDenseI64ArrayAttr(s.filter)),
+                                         b.getNamedAttr("output", b.getDenseI64ArrayAttr(s.output)),
+                                         b.getNamedAttr("groups", b.getI64IntegerAttr(getGroups(op)))};
   for (StringRef name : {"strides", "pads_begin", "pads_end", "dilations"})
     attributes.push_back(b.getNamedAttr(name, op->getAttr(name)));
   return b.getDictionaryAttr(attributes);
@@ -109,7 +108,8 @@ static SmallVector<int64_t> joined(int64_t front, ArrayRef<int64_t> back) {
 static Value sumProducts(
     Operation *op, ElementBuilder &b, ArrayRef<int64_t> box,
     llvm::function_ref<WindowPosition(ElementBuilder &, ValueRange)> locate,
-    llvm::function_ref<std::pair<SmallVector<Value>, SmallVector<Value>>(ElementBuilder &, ValueRange, ValueRange)> read) {
+    llvm::function_ref<std::pair<SmallVector<Value>, SmallVector<Value>>(ElementBuilder &, ValueRange, ValueRange)>
+        read) {
   Type type = accumulatorType(op->getResult(0));
   Value zero = b.constant(type, 0.0);
   Value total = b.loop(box, zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange at) {

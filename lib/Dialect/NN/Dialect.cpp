@@ -4,12 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowtide/Interfaces/ScalarBuilder.h"
 #include "lowtide/Dialect/NN/ElementwiseGradients.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
+#include "lowtide/Interfaces/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 

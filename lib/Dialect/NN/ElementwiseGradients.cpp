@@ -70,7 +70,8 @@ Expr lowtide::nn::productGradient(Expr x, Expr y, Expr dy, ArrayRef<int64_t> dim
   // With one zero, only its own derivative survives: the product of the others.
   Expr others = product(select(isZero, x.like(1.0), x), dims);
   Expr whole = unreduce(dy * y, x.type(), dims) / x;
-  Expr alone = select(isZero, unreduce(select(equal(zeros, 1.0), dy * others, dy.like(0.0)), x.type(), dims), x.like(0.0));
+  Expr alone =
+      select(isZero, unreduce(select(equal(zeros, 1.0), dy * others, dy.like(0.0)), x.type(), dims), x.like(0.0));
   return select(unreduce(equal(zeros, 0.0), RankedTensorType::get(x.shape(), x.getBuilder().getI1Type()), dims), whole,
                 alone);
 }

@@ -10,8 +10,7 @@
 using namespace mlir;
 using namespace lowtide::nn;
 
-template <typename Op, typename... Args>
-static Expr build(Expr at, Args &&...args) {
+template <typename Op, typename... Args> static Expr build(Expr at, Args &&...args) {
   auto op = Op::create(at.getBuilder(), at.getLoc(), std::forward<Args>(args)...);
   return at.with(op->getResult(0));
 }

@@ -52,8 +52,7 @@ Expr lowtide::nn::convFilterGrad(Expr input, Expr dy, ArrayRef<int64_t> filterSh
   return convolution<ConvFilterGradOp>(input, dy, filterShape, window, groups);
 }
 
-template <typename Op>
-static Expr pool(Expr x, ArrayRef<int64_t> kernel, const Window &w, bool countIncludePad) {
+template <typename Op> static Expr pool(Expr x, ArrayRef<int64_t> kernel, const Window &w, bool countIncludePad) {
   SmallVector<int64_t> shape(x.shape().take_front(2));
   llvm::append_range(shape, windowedShape(x.shape().drop_front(2), kernel, w));
   auto op = Op::create(x.getBuilder(), x.getLoc(), withShape(x, shape), x.get(), kernel, w.strides, w.padsBegin,
@@ -84,9 +83,8 @@ std::array<Expr, 3> lowtide::nn::layerNorm(Expr x, Expr scale, Expr bias, int64_
 }
 
 std::array<Expr, 2> lowtide::nn::rmsNorm(Expr x, Expr scale, int64_t axis, double epsilon) {
-  auto op = RMSNormOp::create(x.getBuilder(), x.getLoc(),
-                              TypeRange{x.type(), withShape(x, x.shape().take_front(axis))}, x.get(), scale.get(),
-                              axis, llvm::APFloat(epsilon));
+  auto op = RMSNormOp::create(x.getBuilder(), x.getLoc(), TypeRange{x.type(), withShape(x, x.shape().take_front(axis))},
+                              x.get(), scale.get(), axis, llvm::APFloat(epsilon));
   return {x.with(op.getY()), x.with(op.getRstd())};
 }
 
@@ -113,8 +111,7 @@ std::array<Expr, 2> lowtide::nn::attention(Expr q, Expr k, Expr v, Expr mask, do
   return {q.with(op.getO()), q.with(op.getLse())};
 }
 
-Expr lowtide::nn::randomUniform(RankedTensorType type, Expr seed, Expr step, Expr row, int64_t opId,
-                                int64_t batchDim) {
+Expr lowtide::nn::randomUniform(RankedTensorType type, Expr seed, Expr step, Expr row, int64_t opId, int64_t batchDim) {
   auto op = RandomUniformOp::create(seed.getBuilder(), seed.getLoc(), type, seed.get(), step.get(), row.get(), opId,
                                     batchDim);
   return seed.with(op.getY());

@@ -10,8 +10,7 @@
 using namespace mlir;
 using namespace lowtide::nn;
 
-template <typename Op, typename... Args>
-static Expr build(Expr at, Args &&...args) {
+template <typename Op, typename... Args> static Expr build(Expr at, Args &&...args) {
   auto op = Op::create(at.getBuilder(), at.getLoc(), std::forward<Args>(args)...);
   return at.with(op->getResult(0));
 }
@@ -60,8 +59,7 @@ Expr lowtide::nn::slice(Expr x, ArrayRef<int64_t> starts, ArrayRef<int64_t> size
   return build<SliceOp>(x, withShape(x, sizes), x.get(), starts, strides);
 }
 
-Expr lowtide::nn::pad(Expr x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, ArrayRef<int64_t> interior,
-                      double value) {
+Expr lowtide::nn::pad(Expr x, ArrayRef<int64_t> low, ArrayRef<int64_t> high, ArrayRef<int64_t> interior, double value) {
   SmallVector<int64_t> zeros(x.rank(), 0), shape;
   if (interior.empty())
     interior = zeros;
@@ -100,8 +98,7 @@ static SmallVector<int64_t> reducedShape(ArrayRef<int64_t> shape, ArrayRef<int64
   return kept;
 }
 
-template <typename Op>
-static Expr reduce(Expr x, ArrayRef<int64_t> dims) {
+template <typename Op> static Expr reduce(Expr x, ArrayRef<int64_t> dims) {
   if (dims.empty())
     return x;
   return build<Op>(x, withShape(x, reducedShape(x.shape(), dims)), x.get(), dims);
@@ -137,8 +134,7 @@ Expr lowtide::nn::dot(Expr a, Expr b, bool transposeA, bool transposeB) {
   return build<DotOp>(a, withShape(a, shape), a.get(), b.get(), transposeA, transposeB);
 }
 
-template <typename Op>
-static Expr argExtremum(Expr x, int64_t dim, Type indexType, bool selectLast) {
+template <typename Op> static Expr argExtremum(Expr x, int64_t dim, Type indexType, bool selectLast) {
   return build<Op>(x, RankedTensorType::get(reducedShape(x.shape(), dim), indexType), x.get(), dim, selectLast);
 }
 Expr lowtide::nn::argmax(Expr x, int64_t dim, Type indexType, bool selectLast) {

@@ -121,7 +121,8 @@ LogicalResult ScatterAddOp::verify() {
     return emitOpError("updates and result must have the same element type");
   SmallVector<int64_t> expected = gatheredShape(y.getShape(), getIndices().getType().getShape(), getAxis());
   if (updates.getShape() != ArrayRef<int64_t>(expected))
-    return emitOpError("updates must have the result's shape with the indices' in the place of dimension ") << getAxis();
+    return emitOpError("updates must have the result's shape with the indices' in the place of dimension ")
+           << getAxis();
   if (updates.getNumElements() > 0 && y.getDimSize(getAxis()) == 0)
     return emitOpError("adds to an empty dimension");
   return success();
@@ -138,12 +139,13 @@ Value ScatterAddOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
   int64_t axis = getAxis();
   Type type = accumulatorType(getY());
   Value zero = b.constant(type, 0.0);
-  Value total = b.loop(getIndices().getType().getShape(), zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange at) {
-    SmallVector<Value> source(index.take_front(axis));
-    llvm::append_range(source, at);
-    llvm::append_range(source, index.drop_front(axis + 1));
-    return addWhereEqual(inner, sums[0], inner.operand(0, at), index[axis], inner.operand(1, source));
-  })[0];
+  Value total =
+      b.loop(getIndices().getType().getShape(), zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange at) {
+        SmallVector<Value> source(index.take_front(axis));
+        llvm::append_range(source, at);
+        llvm::append_range(source, index.drop_front(axis + 1));
+        return addWhereEqual(inner, sums[0], inner.operand(0, at), index[axis], inner.operand(1, source));
+      })[0];
   return b.cast(total, scalarType(getY()));
 }
 

@@ -54,9 +54,8 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void KernelOp::print(OpAsmPrinter &p) {
   p << ' ' << getEmitterAttr() << " (";
-  llvm::interleaveComma(llvm::zip(getBlock()->getArguments(), getOperands()), p, [&](auto capture) {
-    p << std::get<0>(capture) << " = " << std::get<1>(capture);
-  });
+  llvm::interleaveComma(llvm::zip(getBlock()->getArguments(), getOperands()), p,
+                        [&](auto capture) { p << std::get<0>(capture) << " = " << std::get<1>(capture); });
   p << ')';
   p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"emitter"});
   p << " : ";

@@ -48,7 +48,8 @@ Results SoftmaxOp::decompose(OpBuilder &builder) {
 LogicalResult SoftmaxOp::differentiate(GradientBuilder &g) {
   Expr y = g.result(0), dy = g.cotangent(0);
   if (g.needs(0))
-    g.set(0, (dy - unreduce(sum(dy * y, static_cast<int64_t>(getDim())), y.type(), static_cast<int64_t>(getDim()))) * y);
+    g.set(0,
+          (dy - unreduce(sum(dy * y, static_cast<int64_t>(getDim())), y.type(), static_cast<int64_t>(getDim()))) * y);
   return success();
 }
 
@@ -88,8 +89,8 @@ Results LayerNormOp::decompose(OpBuilder &builder) {
   auto spread = [&](Expr e) { return unreduce(e, x.type(), dims); };
   Expr average = mean(x, dims), centred = x - spread(average);
   Expr rstd = rsqrt(mean(centred * centred, dims) + getEpsilon().convertToDouble());
-  Expr y = centred * spread(rstd) * broadcastTo(x.with(getScale()), x.shape()) +
-           broadcastTo(x.with(getBias()), x.shape());
+  Expr y =
+      centred * spread(rstd) * broadcastTo(x.with(getScale()), x.shape()) + broadcastTo(x.with(getBias()), x.shape());
   return SmallVector<Value>{y, average, rstd};
 }
 
@@ -134,9 +135,8 @@ LogicalResult RMSNormOp::verify() {
   int64_t axis = getAxis();
   if (failed(verifyDim(*this, "axis", axis, x.getRank())))
     return failure();
-  return failure(
-      failed(verifyShape(*this, "scale", getScale(), x.getShape().drop_front(axis), x.getElementType())) ||
-      failed(verifyShape(*this, "rstd", getRstd(), x.getShape().take_front(axis), x.getElementType())));
+  return failure(failed(verifyShape(*this, "scale", getScale(), x.getShape().drop_front(axis), x.getElementType())) ||
+                 failed(verifyShape(*this, "rstd", getRstd(), x.getShape().take_front(axis), x.getElementType())));
 }
 
 Results RMSNormOp::decompose(OpBuilder &builder) {

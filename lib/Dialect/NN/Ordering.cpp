@@ -74,15 +74,16 @@ LogicalResult CumSumOp::verify() { return verifyDim(*this, getDim(), getX().getT
 Value CumSumOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
   int64_t dim = getDim();
   Type type = accumulatorType(getY());
-  Compare included = getReverse() ? (getExclusive() ? Compare::GT : Compare::GE)
-                                  : (getExclusive() ? Compare::LT : Compare::LE);
+  Compare included =
+      getReverse() ? (getExclusive() ? Compare::GT : Compare::GE) : (getExclusive() ? Compare::LT : Compare::LE);
   Value zero = b.constant(type, 0.0);
-  Value total = b.loop({getX().getType().getDimSize(dim)}, zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange at) {
-    SmallVector<Value> source(index);
-    source[dim] = at[0];
-    Value next = inner.add(sums[0], inner.cast(inner.operand(0, source), type));
-    return SmallVector<Value>{inner.select(inner.compare(included, at[0], index[dim]), next, sums[0])};
-  })[0];
+  Value total =
+      b.loop({getX().getType().getDimSize(dim)}, zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange at) {
+        SmallVector<Value> source(index);
+        source[dim] = at[0];
+        Value next = inner.add(sums[0], inner.cast(inner.operand(0, source), type));
+        return SmallVector<Value>{inner.select(inner.compare(included, at[0], index[dim]), next, sums[0])};
+      })[0];
   return b.cast(total, scalarType(getY()));
 }
 

@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowtide/Dialect/NN/Windows.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
+#include "lowtide/Dialect/NN/Windows.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -75,8 +75,8 @@ LogicalResult MaxPoolGradOp::verify() {
   return verifyPooling(*this, getX().getType(), getY().getType(), getKernel());
 }
 
-// x at `index` receives the cotangent of each window that sees it, attains its maximum there, and has no earlier element
-// that does: the choice that PyTorch makes.
+// x at `index` receives the cotangent of each window that sees it, attains its maximum there, and has no earlier
+// element that does: the choice that PyTorch makes.
 Value MaxPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
   Window window = getWindow(*this);
   auto input = getX().getType().getShape().drop_front(2), output = getY().getType().getShape().drop_front(2);
@@ -200,9 +200,9 @@ Value AvgPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) 
 LogicalResult AvgPoolGradOp::differentiate(GradientBuilder &g) {
   if (!g.needs(0))
     return success();
-  auto op = AvgPoolOp::create(g.builder, getLoc(), getDy().getType(), g.cotangent(0).get(), getKernelAttr(),
-                              getStridesAttr(), getPadsBeginAttr(), getPadsEndAttr(), getDilationsAttr(),
-                              getCountIncludePadAttr());
+  auto op =
+      AvgPoolOp::create(g.builder, getLoc(), getDy().getType(), g.cotangent(0).get(), getKernelAttr(), getStridesAttr(),
+                        getPadsBeginAttr(), getPadsEndAttr(), getDilationsAttr(), getCountIncludePadAttr());
   g.set(0, g.operand(0).with(op.getY()));
   return success();
 }

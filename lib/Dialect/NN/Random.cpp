@@ -69,9 +69,9 @@ Value RandomUniformOp::emitElement(ElementBuilder &b, unsigned, ValueRange index
     position = b.add(b.mul(position, b.constantInt(philox.wide, type.getDimSize(dim))), wide);
   }
   Value element = b.add(b.mul(sample, b.constantInt(philox.wide, perSample)), position);
-  Value word = philox.firstWord({philox.low(element), philox.high(element), philox.low(step),
-                                 philox.constant(static_cast<uint32_t>(getOpId()))},
-                                {philox.low(seed), philox.high(seed)});
+  Value word = philox.firstWord(
+      {philox.low(element), philox.high(element), philox.low(step), philox.constant(static_cast<uint32_t>(getOpId()))},
+      {philox.low(seed), philox.high(seed)});
   Type real = scalarType(getY());
   Value bits = b.cast(b.shiftRight(word, philox.constant(8)), real.isF64() ? real : b.builder.getF32Type());
   return b.cast(b.mul(bits, 1.0 / (1 << 24)), real);

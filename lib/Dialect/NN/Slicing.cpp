@@ -189,9 +189,7 @@ static Value emitConcat(ConcatOp op, ElementBuilder &b, unsigned number, int64_t
       [&](ElementBuilder &inner) { return emitConcat(op, inner, number + 1, next, index); });
 }
 
-Value ConcatOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
-  return emitConcat(*this, b, 0, 0, index);
-}
+Value ConcatOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) { return emitConcat(*this, b, 0, 0, index); }
 
 LogicalResult ConcatOp::differentiate(GradientBuilder &g) {
   SmallVector<int64_t> starts(getY().getType().getRank(), 0);

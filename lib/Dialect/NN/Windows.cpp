@@ -45,8 +45,8 @@ LogicalResult nn::verifyWindow(Operation *op, ArrayRef<int64_t> input, ArrayRef<
   SmallVector<int64_t> expected = windowedShape(input, kernel, window);
   for (size_t i = 0; i < expected.size(); ++i)
     if (output[i] != expected[i])
-      return op->emitOpError("spatial dimension ") << i << " of the output has extent " << output[i] << ", expected "
-                                                   << expected[i];
+      return op->emitOpError("spatial dimension ")
+             << i << " of the output has extent " << output[i] << ", expected " << expected[i];
   return success();
 }
 

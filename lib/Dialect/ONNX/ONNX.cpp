@@ -32,8 +32,7 @@ void ONNXDialect::initialize() {
       >();
 }
 
-Operation *ONNXDialect::materializeConstant(OpBuilder &builder, Attribute value,
-                                            Type type, Location loc) {
+Operation *ONNXDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
   if (isa<UnitAttr>(value) && isa<NoneType>(type))
     return NoneOp::create(builder, loc, type);
   if (ConstantOp::isBuildableWith(value, type))
@@ -46,8 +45,7 @@ Operation *ONNXDialect::materializeConstant(OpBuilder &builder, Attribute value,
 //===----------------------------------------------------------------------===//
 
 bool NodeOp::hasInput(unsigned index) {
-  return index < getInputs().size() &&
-         !isa<NoneType>(getInputs()[index].getType());
+  return index < getInputs().size() && !isa<NoneType>(getInputs()[index].getType());
 }
 
 StringRef NodeOp::getNodeLabel() {
@@ -61,15 +59,13 @@ StringRef NodeOp::getNodeLabel() {
 /// different values.
 static bool drawsRandomNumbers(StringRef operatorName) {
   return llvm::StringSwitch<bool>(operatorName)
-      .Cases({"Dropout", "Bernoulli", "Multinomial", "RandomNormal",
-              "RandomNormalLike", "RandomUniform", "RandomUniformLike"},
+      .Cases({"Dropout", "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+              "RandomUniformLike"},
              true)
       .Default(false);
 }
 
-void NodeOp::getEffects(
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
-        &effects) {
+void NodeOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   // Operators outside of the standard may do anything; subgraphs may hold
   // random operators.
   bool standard = getDomain().empty() || getDomain() == "ai.onnx";
@@ -81,18 +77,14 @@ LogicalResult NodeOp::verify() {
   if (getOpType().empty())
     return emitOpError("has an empty operator name");
   if (getVersion() < 1)
-    return emitOpError("has operator set version ")
-           << getVersion() << ", expected at least 1";
+    return emitOpError("has operator set version ") << getVersion() << ", expected at least 1";
   if (getOutputs().size() != getNumResults())
-    return emitOpError("names ") << getOutputs().size() << " outputs but has "
-                                 << getNumResults() << " results";
+    return emitOpError("names ") << getOutputs().size() << " outputs but has " << getNumResults() << " results";
   size_t numSubgraphs = getSubgraphs() ? getSubgraphs()->size() : 0;
   if (numSubgraphs != getBodies().size())
-    return emitOpError("names ") << numSubgraphs << " subgraphs but has "
-                                 << getBodies().size() << " regions";
+    return emitOpError("names ") << numSubgraphs << " subgraphs but has " << getBodies().size() << " regions";
   for (Region &body : getBodies())
-    if (!isa_and_present<YieldOp>(body.front().empty() ? nullptr
-                                                       : &body.front().back()))
+    if (!isa_and_present<YieldOp>(body.front().empty() ? nullptr : &body.front().back()))
       return emitOpError("has a subgraph that does not end in 'onnx.yield'");
   return success();
 }

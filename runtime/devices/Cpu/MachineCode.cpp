@@ -14,16 +14,18 @@ namespace lowtide::rt {
 Status checkTarget(const std::string &target) {
   auto starts = [&](const char *prefix) { return target.rfind(prefix, 0) == 0; };
   if (!starts("cpu") && !starts("reference"))
-    return {StatusCode::Unsupported, "compiled for target '" + printable(target) + "'; this runtime executes cpu and reference"};
+    return {StatusCode::Unsupported,
+            "compiled for target '" + printable(target) + "'; this runtime executes cpu and reference"};
 #if defined(__x86_64__)
   __builtin_cpu_init();
   // The library calls need AVX2 whatever the target says.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return {StatusCode::Unsupported, "this machine has no AVX2 with FMA (x86-64-v3)"};
   if (target.find("x86-64-v4") != std::string::npos &&
-      !(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")))
-    return {StatusCode::Unsupported, "compiled for " + printable(target) + ", and this machine has no AVX-512: compile with --target=cpu:x86-64-v3"};
+      !(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")))
+    return {StatusCode::Unsupported, "compiled for " + printable(target) +
+                                         ", and this machine has no AVX-512: compile with --target=cpu:x86-64-v3"};
 #else
   if (target.find("x86-64") != std::string::npos)
     return {StatusCode::Unsupported, "compiled for " + printable(target) + ", and this machine is not of that kind"};

@@ -134,8 +134,7 @@ void Program::execute(Instruction &instruction, ThreadPool &pool) {
   }
   case Instruction::Kind::Call:
     for (int phase = 0; phase < instruction.call->phases(); ++phase)
-      pool.run(instruction.call->tasks(phase),
-               [&](int64_t task, unsigned) { instruction.call->run(phase, task); });
+      pool.run(instruction.call->tasks(phase), [&](int64_t task, unsigned) { instruction.call->run(phase, task); });
     return;
   case Instruction::Kind::Copy:
   case Instruction::Kind::Fill: {

@@ -21,8 +21,8 @@ struct InstructionTime {
   uint64_t nanoseconds = 0, runs = 0, flops = 0;
 };
 
-/// The instructions of an entry with all addresses, kernels and task counts filled in. Streams need nothing here: the text
-/// is executed in order, which is one of the interleavings that the verifier has proved equal.
+/// The instructions of an entry with all addresses, kernels and task counts filled in. Streams need nothing here: the
+/// text is executed in order, which is one of the interleavings that the verifier has proved equal.
 class Program {
 public:
   /// `arenas`: base address of each arena of `plan`; `kernels`: parallel to Plan.kernels.
@@ -60,8 +60,8 @@ private:
   };
 
   Program(const plan::Plan &plan) : plan_(plan) {}
-  Status add(const plan::Instruction &origin, std::span<uint8_t *const> arenas,
-             std::span<const KernelFunction> kernels, unsigned threads, std::vector<Instruction> &to);
+  Status add(const plan::Instruction &origin, std::span<uint8_t *const> arenas, std::span<const KernelFunction> kernels,
+             unsigned threads, std::vector<Instruction> &to);
   void run(std::vector<Instruction> &instructions, ThreadPool &pool);
   void execute(Instruction &instruction, ThreadPool &pool);
   void collect(const std::vector<Instruction> &instructions, std::vector<InstructionTime> &to) const;

@@ -78,7 +78,8 @@ void ThreadPool::runShared(int64_t tasks, Call call, void *context) {
   context_.store(context, std::memory_order_relaxed);
   unfinished_.store(static_cast<uint32_t>(tasks), std::memory_order_relaxed);
   for (unsigned thread = 0; thread < threads_; ++thread) {
-    auto begin = static_cast<uint64_t>(tasks * thread / threads_), end = static_cast<uint64_t>(tasks * (thread + 1) / threads_);
+    auto begin = static_cast<uint64_t>(tasks * thread / threads_),
+         end = static_cast<uint64_t>(tasks * (thread + 1) / threads_);
     stretches_[thread].end.store(end, std::memory_order_relaxed);
     stretches_[thread].next.store(job << taskBits | begin, std::memory_order_release);
   }

@@ -1,8 +1,8 @@
 //===- ThreadPool.h - threads that share numbered tasks --------------------===//
 //
-// Tasks are fixed by the caller: what a task computes never depends on the thread that runs it, nor on their number. Each
-// thread starts with its own stretch of neighbouring tasks, the same in every run (so that caches stay warm from job to
-// job), and helps the others when it is done: a thread that the system has put aside holds nobody up.
+// Tasks are fixed by the caller: what a task computes never depends on the thread that runs it, nor on their number.
+// Each thread starts with its own stretch of neighbouring tasks, the same in every run (so that caches stay warm from
+// job to job), and helps the others when it is done: a thread that the system has put aside holds nobody up.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_DEVICES_CPU_THREADPOOL_H
@@ -28,8 +28,8 @@ public:
 
   unsigned threads() const { return threads_; }
 
-  /// Calls work(task, thread) for every task in [0, tasks), and returns when all are done. Allocates nothing. One caller at a
-  /// time; `work` must not throw.
+  /// Calls work(task, thread) for every task in [0, tasks), and returns when all are done. Allocates nothing. One
+  /// caller at a time; `work` must not throw.
   template <typename Work> void run(int64_t tasks, Work &&work) {
     if (tasks <= 1 || threads_ == 1 || tasks > INT32_MAX) {
       for (int64_t task = 0; task < tasks; ++task)
@@ -45,7 +45,8 @@ public:
 private:
   using Call = void (*)(void *context, int64_t task, unsigned thread);
 
-  /// A stretch of tasks. `next` holds the job's number above the next unclaimed task: a claim for a job that is over fails.
+  /// A stretch of tasks. `next` holds the job's number above the next unclaimed task: a claim for a job that is over
+  /// fails.
   struct alignas(64) Stretch {
     std::atomic<uint64_t> next = 0;
     std::atomic<uint64_t> end = 0;

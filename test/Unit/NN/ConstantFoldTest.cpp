@@ -139,14 +139,16 @@ TEST_F(ConstantFold, RandomNumbersArePhilox) {
 TEST_F(ConstantFold, BatchRowsDrawTheirOwnNumbers) {
   Expr seed = integers({}, 5), step = integers({}, 7);
   auto draw = [&](int64_t rows, int64_t row) {
-    return fold(randomUniform(RankedTensorType::get({rows, 3}, builder.getF64Type()), seed, step, integers({}, row), 2, 0));
+    return fold(
+        randomUniform(RankedTensorType::get({rows, 3}, builder.getF64Type()), seed, step, integers({}, row), 2, 0));
   };
   Elements whole = draw(4, 0), half = draw(2, 2);
   EXPECT_EQ(Elements(whole.begin() + 6, whole.end()), half);
 }
 
 TEST_F(ConstantFold, LargeResultsStayOps) {
-  Expr x = iota(builder, builder.getUnknownLoc(), RankedTensorType::get(foldLimitElements + 1, builder.getI64Type()), 0);
+  Expr x =
+      iota(builder, builder.getUnknownLoc(), RankedTensorType::get(foldLimitElements + 1, builder.getI64Type()), 0);
   EXPECT_TRUE(fold(x).empty());
   EXPECT_EQ(fold(broadcast(integers({}, 3), foldLimitElements + 1, {})).size(), size_t(foldLimitElements + 1));
 }

@@ -1,7 +1,7 @@
 //===- ArtifactTest.cpp - damage of every kind is told in words ------------===//
 
-#include "Regression.h"
 #include "runtime/Artifact.h"
+#include "Regression.h"
 #include "runtime/Sha256.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,8 @@ TEST(Artifact, SaysWhatIsWrong) {
     EXPECT_EQ(status.code(), code);
     EXPECT_NE(status.str().find(words), std::string::npos) << status.str();
   };
-  expect("PK\x03\x04 and so on, a zip file as long as a header of an artifact would be", StatusCode::BadInput, "LOWTIDE");
+  expect("PK\x03\x04 and so on, a zip file as long as a header of an artifact would be", StatusCode::BadInput,
+         "LOWTIDE");
   std::string future = bytes;
   future[8] = 7;
   expect(future, StatusCode::Unsupported, "format 7");

@@ -1,9 +1,9 @@
 //===- CheckpointTest.cpp - runs that stop and go on -----------------------===//
 
+#include "runtime/checkpoint/Checkpoint.h"
 #include "Regression.h"
 #include "lowtide-rt/lowtide.hpp"
 #include "runtime/Element.h"
-#include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/checkpoint/ExportOnnx.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 
@@ -85,10 +85,12 @@ TEST(Checkpoint, TurnsPermutedTensorsBack) {
     stored[size_t(i)] = i;
   Tensor tensor{&binding, reinterpret_cast<uint8_t *>(stored.data())};
   SafetensorsEntry entry = frameworkEntry("p", tensor, &source);
-  ASSERT_TRUE(entry.write([&](const void *data, size_t bytes) {
-                     original.assign(static_cast<const int32_t *>(data), static_cast<const int32_t *>(data) + bytes / 4);
-                     return Status::ok();
-                   }).isOk());
+  ASSERT_TRUE(entry
+                  .write([&](const void *data, size_t bytes) {
+                    original.assign(static_cast<const int32_t *>(data), static_cast<const int32_t *>(data) + bytes / 4);
+                    return Status::ok();
+                  })
+                  .isOk());
   for (int k = 0; k < 2; ++k)
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < 4; ++j)
@@ -198,7 +200,8 @@ TEST(ExportOnnx, WritesWeightsWhereTheyLay) {
   refused(field(7, field(5, std::string("\x10\x01", 2) + field(8, "w_init") + field(9, "short"))), "5 bytes");
   refused(model.substr(0, 40), "damaged");
   auto external = [&](const char *location) {
-    return field(7, field(5, std::string("\x10\x01", 2) + field(8, "w_init") + field(13, field(1, "location") + field(2, location))));
+    return field(7, field(5, std::string("\x10\x01", 2) + field(8, "w_init") +
+                                 field(13, field(1, "location") + field(2, location))));
   };
   refused(external("../weights"), "plain file name");
   refused(external("/etc/passwd"), "plain file name");

@@ -192,7 +192,8 @@ protected:
     return Feeder::create(*dataset, *session, "train", shuffle, notes);
   }
   float x(int64_t sample, int64_t column) {
-    return static_cast<float>(loadElement(plan::F32, session->tensor("train", "x")->data + (sample * width + column) * 4));
+    return static_cast<float>(
+        loadElement(plan::F32, session->tensor("train", "x")->data + (sample * width + column) * 4));
   }
   std::string write(const std::string &name, const std::string &content) {
     writeText(testing::TempDir() + name, content);
@@ -208,7 +209,8 @@ protected:
 };
 
 TEST_F(Feeding, GoesThroughTheRowsInOrder) {
-  std::string path = write("data.npz", zip({{"x.npy", samplesNpy(50)}, {"y.npy", labels(50)}, {"z.npy", labels(2)}}, true));
+  std::string path =
+      write("data.npz", zip({{"x.npy", samplesNpy(50)}, {"y.npy", labels(50)}, {"z.npy", labels(2)}}, true));
   auto feed = feeder(path);
   ASSERT_TRUE(feed) << feed.status().str();
   EXPECT_EQ(feed->stepsPerEpoch(), 3); // two rows are left out
@@ -254,7 +256,8 @@ TEST_F(Feeding, SaysWhatDoesNotFit) {
   expect("x=" + y + ",y=" + y, "array 'x': is float32[32, 1], the model reads float32[16, 8]");
   expect(x + ",y=" + write("small.npy", labels(15)), "15 samples");
   std::vector<double> wide(32 * 8);
-  expect("x=" + write("wide.npy", npy("<f8", "(32, 8)", wide.data(), wide.size() * 8)) + "," + y, "float64[], the model reads float32[]");
+  expect("x=" + write("wide.npy", npy("<f8", "(32, 8)", wide.data(), wide.size() * 8)) + "," + y,
+         "float64[], the model reads float32[]");
   expect(x + "," + x, "twice");
   expect("/no/such/file.npz", "cannot open");
   expect(write("text.npz", "hello, this is no archive"), "none of");
@@ -310,12 +313,15 @@ TEST(Safetensors, RoundTripsAndRefusesLies) {
   };
   EXPECT_TRUE(parseSafetensors(span(file(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 4)), nullptr));
   for (const char *header :
-       {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,5]}})", R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[1,5]}})",
-        R"({"a":{"dtype":"U9","shape":[4],"data_offsets":[0,4]}})", R"({"a":{"dtype":"U8","shape":[-4],"data_offsets":[0,4]}})",
+       {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,5]}})",
+        R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[1,5]}})",
+        R"({"a":{"dtype":"U9","shape":[4],"data_offsets":[0,4]}})",
+        R"({"a":{"dtype":"U8","shape":[-4],"data_offsets":[0,4]}})",
         R"({"a":{"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]}})",
         R"({"a":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,4]}})",
         R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[3],"data_offsets":[1,4]}})",
-        R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", R"({"a":{"dtype":"U8","shape":[4.5],"data_offsets":[0,4]}})",
+        R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})",
+        R"({"a":{"dtype":"U8","shape":[4.5],"data_offsets":[0,4]}})",
         R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[4,0]}})", R"({"a":5})", R"([])", R"({"a":{"dtype":"U8"}})"})
     EXPECT_FALSE(parseSafetensors(span(file(header, 4)), nullptr)) << header;
   for (size_t size = 0; size < good.size(); ++size)

@@ -1,7 +1,7 @@
 //===- Regression.h - a whole artifact written by hand ---------------------===//
 //
-// Linear regression, 16 samples of 8 numbers: prediction = x w (gemm), difference, mean square, gradient = xᵀ difference
-// (gemm), momentum. Entries train, gradient and eval.
+// Linear regression, 16 samples of 8 numbers: prediction = x w (gemm), difference, mean square, gradient = xᵀ
+// difference (gemm), momentum. Entries train, gradient and eval.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_TEST_UNIT_RUNTIME_REGRESSION_H
@@ -33,8 +33,8 @@ inline plan::Instruction &launch(plan::Entry &entry, uint32_t kernel, std::vecto
   return *instruction;
 }
 
-inline plan::Call &gemm(plan::Entry &entry, int64_t m, int64_t n, int64_t k, bool transposeA, std::vector<plan::Slice> reads,
-                        const plan::Slice &write) {
+inline plan::Call &gemm(plan::Entry &entry, int64_t m, int64_t n, int64_t k, bool transposeA,
+                        std::vector<plan::Slice> reads, const plan::Slice &write) {
   plan::Call *call = entry.add_instructions()->mutable_call();
   call->set_callee("gemm");
   set(*call, "m", m), set(*call, "n", n), set(*call, "k", k), set(*call, "transpose_a", transposeA ? 1 : 0);

@@ -1,8 +1,8 @@
 //===- SessionTest.cpp - load, bind, step on a hand-written artifact -------===//
 
+#include "runtime/Session.h"
 #include "Regression.h"
 #include "runtime/Element.h"
-#include "runtime/Session.h"
 
 #include <gtest/gtest.h>
 

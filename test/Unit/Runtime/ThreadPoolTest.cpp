@@ -37,7 +37,8 @@ TEST(ThreadPool, JobsSeeWhatEarlierJobsWrote) {
       auto i = static_cast<size_t>(task);
       next[i] = values[(i + 1) % 64] + 1;
     });
-    (*pool)->run(64, [&](int64_t task, unsigned) { values[static_cast<size_t>(task)] = next[static_cast<size_t>(task)]; });
+    (*pool)->run(64,
+                 [&](int64_t task, unsigned) { values[static_cast<size_t>(task)] = next[static_cast<size_t>(task)]; });
   }
   for (int64_t value : values)
     EXPECT_EQ(value, 5000);

@@ -1,12 +1,12 @@
 //===- VerifyTest.cpp - the verifier is itself put to the test -------------===//
 //
-// Plans that are right must pass; plans with one thing wrong must not. Streams are tried on small programs; the regression
-// plan is mutated field by field.
+// Plans that are right must pass; plans with one thing wrong must not. Streams are tried on small programs; the
+// regression plan is mutated field by field.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Regression.h"
 #include "runtime/Verify.h"
+#include "Regression.h"
 
 #include <gtest/gtest.h>
 
@@ -126,16 +126,20 @@ TEST(Verify, RefusesBadBindings) {
   refused([&](plan::Plan &p) { binding(p, "w.m").mutable_slice()->set_arena(Transient); }, "outlives");
   refused([&](plan::Plan &p) { binding(p, "w.m").mutable_slice()->set_arena(Params); }, "");
   refused([&](plan::Plan &p) { binding(p, "lr").set_kind(plan::Binding::STATE); }, "outlives");
-  refused([&](plan::Plan &p) {
-    for (int i = 0; i < 20; ++i)
-      binding(p, "x").add_dims(1);
-  }, "rank");
+  refused(
+      [&](plan::Plan &p) {
+        for (int i = 0; i < 20; ++i)
+          binding(p, "x").add_dims(1);
+      },
+      "rank");
   // The same parameter elsewhere in another entry.
-  refused([&](plan::Plan &p) {
-    p.mutable_arenas(0)->set_bytes(64);
-    binding(p, "w").mutable_slice()->set_offset(32);
-    binding(p, "w").set_from_image(false);
-  }, "elsewhere");
+  refused(
+      [&](plan::Plan &p) {
+        p.mutable_arenas(0)->set_bytes(64);
+        binding(p, "w").mutable_slice()->set_offset(32);
+        binding(p, "w").set_from_image(false);
+      },
+      "elsewhere");
 }
 
 TEST(Verify, RefusesBadCalls) {
@@ -146,7 +150,11 @@ TEST(Verify, RefusesBadCalls) {
   refused([](plan::Plan &p) { *product(p).add_writes() = product(p).writes(0); }, "one result");
   refused([](plan::Plan &p) { set(product(p), "accumulate", 1); }, "takes 3 operands");
   refused([](plan::Plan &p) { *product(p).mutable_writes(0) = slice(Io, 0, 64, 7); }, "");
-  refused([](plan::Plan &p) { *product(p).mutable_workspace() = slice(Params, 0, 0, 0), product(p).mutable_workspace()->set_bytes(8); }, "transient");
+  refused(
+      [](plan::Plan &p) {
+        *product(p).mutable_workspace() = slice(Params, 0, 0, 0), product(p).mutable_workspace()->set_bytes(8);
+      },
+      "transient");
 }
 
 TEST(Verify, RefusesWhatOtherEntriesWouldLose) {
@@ -227,8 +235,10 @@ TEST(VerifyStreams, ReadsWaitForWrites) {
   // The event was recorded before the write.
   EXPECT_FALSE(Streams().record(0, 0).fill(0, 0, 1).wait(1, 0).copy(1, 0, 1, 16, 2).verify().isOk());
   // Through a third stream.
-  EXPECT_TRUE(Streams().fill(0, 0, 1).record(0, 0).wait(2, 0).record(2, 1).wait(1, 1).copy(1, 0, 1, 16, 2).verify().isOk());
-  EXPECT_FALSE(Streams().fill(0, 0, 1).record(0, 0).record(2, 1).wait(2, 0).wait(1, 1).copy(1, 0, 1, 16, 2).verify().isOk());
+  EXPECT_TRUE(
+      Streams().fill(0, 0, 1).record(0, 0).wait(2, 0).record(2, 1).wait(1, 1).copy(1, 0, 1, 16, 2).verify().isOk());
+  EXPECT_FALSE(
+      Streams().fill(0, 0, 1).record(0, 0).record(2, 1).wait(2, 0).wait(1, 1).copy(1, 0, 1, 16, 2).verify().isOk());
 }
 
 TEST(VerifyStreams, WritesWaitForReadersAndWriters) {

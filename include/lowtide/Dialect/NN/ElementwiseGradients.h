@@ -17,8 +17,8 @@ Expr eluGradient(Expr x, Expr dy, double alpha);
 /// Cotangent of `x` in max(x, other), or min when `smaller`; ties share equally.
 Expr extremumGradient(Expr x, Expr other, Expr dy, bool smaller = false);
 
-/// Cotangents of y = a^b. A constant exponent of few known values needs no power at all; at a = 0 the exponent's is 0, and
-/// for b = 0 the base's is 0, as in PyTorch.
+/// Cotangents of y = a^b. A constant exponent of few known values needs no power at all; at a = 0 the exponent's is 0,
+/// and for b = 0 the base's is 0, as in PyTorch.
 Expr powBaseGradient(Expr a, Expr b, Expr y, Expr dy);
 Expr powExponentGradient(Expr a, Expr b, Expr y, Expr dy);
 

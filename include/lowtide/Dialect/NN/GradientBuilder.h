@@ -22,9 +22,7 @@ public:
   nn::Expr operand(unsigned i) { return {builder, op->getLoc(), op->getOperand(i)}; }
   nn::Expr result(unsigned i) { return {builder, op->getLoc(), op->getResult(i)}; }
   /// Cotangent of result `i`; null if the loss does not depend on it.
-  nn::Expr cotangent(unsigned i) {
-    return cotangents[i] ? nn::Expr(builder, op->getLoc(), cotangents[i]) : nn::Expr();
-  }
+  nn::Expr cotangent(unsigned i) { return cotangents[i] ? nn::Expr(builder, op->getLoc(), cotangents[i]) : nn::Expr(); }
   /// Whether operand `i` leads to a parameter.
   bool needs(unsigned i) const { return needed[i]; }
   void set(unsigned i, nn::Expr gradient) { gradients[i] = gradient; }

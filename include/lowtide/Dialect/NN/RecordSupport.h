@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Interfaces/ScalarBuilder.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/ScalarBuilder.h"
 
 namespace lowtide::nn {
 

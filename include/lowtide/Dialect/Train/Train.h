@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Interfaces/BindingInterface.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -18,6 +18,13 @@ def values(shape, low=-1.5, high=1.5):
     return RANDOM.permutation(grid).astype(numpy.float32).reshape(shape)
 
 
+def apart(a, b):
+    """`b`, moved until no element is near one of `a`: where a difference quotient would straddle the kink of max and min."""
+    while numpy.abs(numpy.subtract.outer(a, b)).min() < 1e-2:
+        b = b + numpy.float32(0.03)
+    return b
+
+
 def constant(name, array):
     return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(numpy.asarray(array), name))
 
@@ -54,8 +61,11 @@ def build():
 
     pairs = [((3, 4), (3, 4)), ((3, 4), (4,)), ((2, 1, 3), (4, 1)), ((1, 5), (3, 1)), ((3,), ())]
     for a, b in pairs:
-        for op in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
+        for op in ("Add", "Sub", "Mul", "Div"):
             add(f"{op} {a} {b}", op, {"a": values(a), "b": values(b, 0.4, 1.9) if op == "Div" else values(b, -1.37, 1.43)})
+        for op in ("Max", "Min"):
+            x = values(a)
+            add(f"{op} {a} {b}", op, {"a": x, "b": apart(x, values(b, -1.37, 1.43))})
         add(f"Pow {a} {b}", "Pow", {"a": values(a, 0.3, 2), "b": values(b)})
         add(f"PRelu {a} {b}", "PRelu", {"a": values(a), "b": values(b, 0.1, 0.6)}) if len(b) <= 1 or a == b else None
         mask = RANDOM.random(numpy.broadcast_shapes(a, b)) < 0.5

@@ -42,6 +42,8 @@ LogicalResult bitShift(NodeView &n) {
   std::string direction = n.attrString("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
     return n.reject("attribute 'direction' must be LEFT or RIGHT");
+  if (direction == "RIGHT" && !(*list)[0].elementType().isUnsignedInteger())
+    return n.refuse("a right shift of signed integers is not supported; unsigned ones are");
   n.set(0, direction == "LEFT" ? nn::shiftLeft((*list)[0], (*list)[1]) : nn::shiftRight((*list)[0], (*list)[1]));
   return success();
 }

@@ -142,7 +142,8 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
   if (auto found = kernels.find(op); found != kernels.end()) {
     const codegen::KernelInfo &info = found->second;
     uint64_t scratchBytes;
-    if (__builtin_mul_overflow(info.scratchBytes, uint64_t(module.getThreadsMax()), &scratchBytes))
+    uint64_t parts = countScratchParts(info.extent, info.grain, module.getThreadsMax());
+    if (__builtin_mul_overflow(info.scratchBytes, parts, &scratchBytes))
       return op->emitError("scratch of ") << info.scratchBytes << " bytes per thread is too large";
     plan::SliceAttr scratch = createWorkspace(scratchBytes, op->getLoc());
     ArrayAttr reads = readAll(op->getOperands());

@@ -240,7 +240,8 @@ Status EntryVerifier::launch(const plan::Launch &launch, bool inRepeat) {
                   " + " + std::to_string(launch.writes_size()));
   if (launch.extent() < 0 || launch.grain() < 1)
     return refuse("extent " + std::to_string(launch.extent()) + ", grain " + std::to_string(launch.grain()));
-  uint64_t scratch = kernel.scratch_bytes() * plan_.threads_max(); // cannot wrap: checkKernels
+  // Cannot wrap: checkKernels.
+  uint64_t scratch = kernel.scratch_bytes() * countScratchParts(launch.extent(), launch.grain(), plan_.threads_max());
   if (launch.scratch().bytes() != scratch)
     return refuse("scratch of " + std::to_string(launch.scratch().bytes()) + " bytes; kernel '" +
                   printable(kernel.symbol()) + "' needs " + std::to_string(scratch));

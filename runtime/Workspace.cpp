@@ -7,6 +7,8 @@
 #include "runtime/Verify.h"
 #include "runtime/kernels/ConvPlan.h"
 
+#include <algorithm>
+
 namespace lowtide::rt {
 
 Expected<uint64_t> queryWorkspace(const plan::Call &call) {
@@ -35,6 +37,11 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call) {
 uint64_t workspaceBytes(const plan::Call &call) {
   Expected<uint64_t> bytes = queryWorkspace(call);
   return bytes ? *bytes : 0;
+}
+
+uint64_t countScratchParts(int64_t extent, int64_t grain, uint32_t threadsMax) {
+  uint64_t tasks = extent <= 0 ? 0 : static_cast<uint64_t>((extent - 1) / grain) + 1;
+  return std::min<uint64_t>(tasks, threadsMax);
 }
 
 } // namespace lowtide::rt

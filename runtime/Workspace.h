@@ -24,6 +24,10 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call);
 /// The same for a call that is known to be right (the compiler's own): 0 when the query fails.
 uint64_t workspaceBytes(const plan::Call &call);
 
+/// Parts of Launch.scratch, each of Kernel.scratch_bytes: as many as tasks of the launch can run at once on at most
+/// `threadsMax` threads. `grain` > 0.
+uint64_t countScratchParts(int64_t extent, int64_t grain, uint32_t threadsMax);
+
 } // namespace lowtide::rt
 
 #endif // LOWTIDE_RUNTIME_WORKSPACE_H

@@ -26,6 +26,10 @@ LogicalResult lowtide::provePlan(plan::ModuleOp module) {
   return success();
 }
 
+uint64_t lowtide::countScratchParts(int64_t extent, int64_t grain, uint32_t threadsMax) {
+  return rt::countScratchParts(extent, grain, threadsMax);
+}
+
 FailureOr<uint64_t> lowtide::queryWorkspace(StringRef callee, DictionaryAttr options, Location loc) {
   plan::Call call;
   call.set_callee(callee.str());

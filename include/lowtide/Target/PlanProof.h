@@ -16,4 +16,7 @@ llvm::LogicalResult provePlan(plan::ModuleOp module);
 /// Bytes of workspace that the library call needs. Fails, with a diagnostic at `loc`, when no library takes the call.
 llvm::FailureOr<uint64_t> queryWorkspace(llvm::StringRef callee, mlir::DictionaryAttr options, mlir::Location loc);
 
+/// Parts of a launch's scratch: one for each task that may be at work at once.
+uint64_t countScratchParts(int64_t extent, int64_t grain, uint32_t threadsMax);
+
 } // namespace lowtide

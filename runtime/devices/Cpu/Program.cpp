@@ -2,6 +2,8 @@
 
 #include "runtime/devices/Cpu/Program.h"
 
+#include "runtime/Workspace.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -50,10 +52,15 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
       arguments.push_back(address(slice));
     for (const plan::Slice &slice : launch.writes())
       arguments.push_back(address(slice));
-    for (unsigned thread = 0; thread < threads; ++thread) {
+    if (!kernel.scratch_bytes()) {
+      next.arguments.push_back(std::move(arguments));
+      break;
+    }
+    uint64_t parts = countScratchParts(next.extent, next.grain, plan_.threads_max());
+    next.scratchOf = parts < threads ? Instruction::ScratchOf::Task : Instruction::ScratchOf::Thread;
+    for (uint64_t part = 0; part < std::min<uint64_t>(parts, threads); ++part) {
       next.arguments.push_back(arguments);
-      if (kernel.scratch_bytes())
-        next.arguments.back().push_back(address(launch.scratch()) + kernel.scratch_bytes() * thread);
+      next.arguments.back().push_back(address(launch.scratch()) + kernel.scratch_bytes() * part);
     }
     break;
   }
@@ -128,7 +135,10 @@ void Program::execute(Instruction &instruction, ThreadPool &pool) {
     int64_t tasks = extent / grain + (extent % grain != 0);
     pool.run(tasks, [&](int64_t task, unsigned thread) {
       int64_t begin = task * grain;
-      instruction.kernel(instruction.arguments[thread].data(), begin, extent - begin < grain ? extent : begin + grain);
+      size_t part = instruction.scratchOf == Instruction::ScratchOf::None     ? 0
+                    : instruction.scratchOf == Instruction::ScratchOf::Thread ? thread
+                                                                              : static_cast<size_t>(task);
+      instruction.kernel(instruction.arguments[part].data(), begin, extent - begin < grain ? extent : begin + grain);
     });
     return;
   }

@@ -44,7 +44,10 @@ private:
     // Launch
     KernelFunction kernel = nullptr;
     int64_t extent = 0, grain = 1;
-    std::vector<std::vector<void *>> arguments; ///< per thread: they differ in the scratch
+    /// One list for each part of the scratch, in which alone they differ; one list where there is no scratch.
+    std::vector<std::vector<void *>> arguments;
+    /// With fewer parts than threads there are fewer tasks than threads, and a part belongs to a task.
+    enum class ScratchOf { None, Thread, Task } scratchOf = ScratchOf::None;
     // Call
     std::unique_ptr<PreparedCall> call;
     // Copy, Fill

@@ -52,7 +52,7 @@ inline plan::Plan regressionPlan() {
   plan.set_threads_max(8);
   addArena(plan, "params", plan::Arena::PARAMS, width * 4, width * 4);
   addArena(plan, "state", plan::Arena::STATE, width * 4);
-  addArena(plan, "transient", plan::Arena::TRANSIENT, 128 + 64 * 8);
+  addArena(plan, "transient", plan::Arena::TRANSIENT, 128 + 64);
   addArena(plan, "io", plan::Arena::IO, 1024);
   auto kernel = [&](const char *symbol, uint32_t reads, uint32_t writes, uint64_t scratch) {
     plan::Kernel *next = plan.add_kernels();
@@ -91,7 +91,7 @@ inline plan::Plan regressionPlan() {
     plan::Slice lossOut = loss;
     lossOut.set_value(9);
     plan::Instruction &mean = launch(*entry, 1, {difference}, {lossOut}, 1, 1);
-    *mean.mutable_launch()->mutable_scratch() = slice(Transient, 128, 64 * 8, 0);
+    *mean.mutable_launch()->mutable_scratch() = slice(Transient, 128, 64, 0);
     if (train) {
       plan::Slice g = slice(Transient, 0, width * 4, 10); // where the prediction was
       gemm(*entry, width, 1, samples, true, {x, difference}, g);

@@ -60,7 +60,7 @@ TEST(Session, TrainsAndAllocatesNothingAfterBind) {
   ASSERT_TRUE(session) << session.status().str();
   ASSERT_TRUE((*session)->bind({.threads = 2}).isOk());
   EXPECT_EQ((*session)->plannedBytes(), (*session)->allocatedBytes());
-  EXPECT_EQ((*session)->plannedBytes(), uint64_t(32 + 32 + 128 + 512 + 1024));
+  EXPECT_EQ((*session)->plannedBytes(), uint64_t(32 + 32 + 128 + 64 + 1024));
   writeBatch(**session, "train", 0);
   const std::string entry = "train";
   uint64_t before = heapAllocations, arenas = (*session)->allocations();

@@ -23,11 +23,11 @@ TEST(Verify, AcceptsWhatIsRight) {
   Status status = verifyPlan(regressionPlan(), &report);
   EXPECT_TRUE(status.isOk()) << status.str();
   ASSERT_EQ(report.entries.size(), 3u);
-  // The loss kernel: difference (64) and its scratch (512); prediction is dead by then.
-  EXPECT_EQ(report.entries[0].peakLiveBytes, 64u + 512u);
+  // The loss kernel: difference (64) and its scratch (64: one task); prediction is dead by then.
+  EXPECT_EQ(report.entries[0].peakLiveBytes, 64u + 64u);
   EXPECT_EQ(report.entries[0].instructions, 5u);
   plan::Plan declared = regressionPlan();
-  declared.mutable_entries(0)->set_peak_live_bytes(64 + 512);
+  declared.mutable_entries(0)->set_peak_live_bytes(64 + 64);
   EXPECT_TRUE(verifyPlan(declared).isOk());
 }
 
@@ -56,7 +56,7 @@ TEST(Verify, RefusesBadArenas) {
         p.mutable_arenas(2)->set_bytes(uint64_t(1) << 46);
       },
       "together");
-  refused([](plan::Plan &p) { p.mutable_arenas(2)->set_bytes(639); }, "outside arena 'transient'");
+  refused([](plan::Plan &p) { p.mutable_arenas(2)->set_bytes(191); }, "outside arena 'transient'");
   refused([](plan::Plan &p) { p.mutable_arenas(0)->set_bytes(31); }, "");
   refused(
       [](plan::Plan &p) {
@@ -70,10 +70,12 @@ TEST(Verify, RefusesBadKernelsAndLaunches) {
   refused([](plan::Plan &p) { p.mutable_kernels(0)->clear_symbol(); }, "symbol");
   refused([](plan::Plan &p) { p.mutable_kernels(0)->set_reads(3); }, "takes 3 + 1");
   refused([](plan::Plan &p) { p.mutable_kernels(0)->set_writes(0); }, "takes 2 + 0");
-  refused([](plan::Plan &p) { p.mutable_kernels(1)->set_scratch_bytes(128); }, "scratch of 512");
+  refused([](plan::Plan &p) { p.mutable_kernels(1)->set_scratch_bytes(128); }, "scratch of 64");
   refused([](plan::Plan &p) { p.mutable_kernels(1)->set_scratch_bytes(uint64_t(1) << 62); }, "scratch is too large");
   refused([](plan::Plan &p) { p.set_threads_max(0); }, "threads_max");
-  refused([](plan::Plan &p) { p.set_threads_max(4); }, "scratch");
+  // Two tasks need two parts, or as many as threads may run.
+  refused([](plan::Plan &p) { train(p).mutable_instructions(2)->mutable_launch()->set_extent(2); },
+          "scratch of 64 bytes; kernel 'mean_square' needs 128");
   refused([](plan::Plan &p) { p.set_threads_max(5000); }, "5000");
   refused([](plan::Plan &p) { subtract(p).set_kernel(3); }, "kernel 3");
   refused([](plan::Plan &p) { subtract(p).set_grain(0); }, "grain 0");
@@ -176,7 +178,7 @@ TEST(Verify, RefusesBadStructure) {
   refused([](plan::Plan &p) { train(p).mutable_instructions(0)->set_stream(1); }, "stream 1");
   refused([](plan::Plan &p) { train(p).set_streams(65); }, "65 streams");
   refused([](plan::Plan &p) { train(p).set_batch(-1); }, "batch");
-  refused([](plan::Plan &p) { train(p).set_peak_live_bytes(64 + 512 - 1); }, "peak of 575 live bytes; it is 576");
+  refused([](plan::Plan &p) { train(p).set_peak_live_bytes(64 + 64 - 1); }, "peak of 127 live bytes; it is 128");
   refused([](plan::Plan &p) { train(p).mutable_instructions()->SwapElements(0, 1); }, "undefined");
   refused([](plan::Plan &p) { train(p).mutable_instructions()->DeleteSubrange(3, 1); }, "reads value 10");
   refused([](plan::Plan &p) { *train(p).add_instructions() = train(p).instructions(0); }, "");

@@ -153,6 +153,22 @@ def NNCluster : Pass<"nn-cluster", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect"];
 }
 
+def TrainInlineSaved : Pass<"train-inline-saved", "::mlir::func::FuncOp"> {
+  let summary = "exact: kernels compute cheap saved values themselves, where that costs no byte read";
+  let description = [{
+    Where a kernel reads a tensor that elementwise ops make of values that are kept until then in any case, the ops go
+    into the kernel, and the tensor is not kept from its earlier readers on: of normalized value, activation's input and
+    activation's output, only two are saved. Comes behind nn-cluster; reads no more bytes and so costs no time.
+  }];
+  let options = [
+    Option<"minGap", "min-gap", "unsigned", "4", "instructions by which a value must live shorter">,
+  ];
+  let statistics = [
+    Statistic<"numValues", "values", "values kept no longer than their early readers need">,
+    Statistic<"numReaders", "readers", "kernels that compute such a value">,
+  ];
+}
+
 def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
   let summary = "two functions compute the same values, graph for graph (changes nothing)";
   let description = [{

@@ -64,6 +64,8 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   cluster.strategy = options.fuse ? "fuse" : "none";
   cluster.library = options.library;
   passes.addNestedPass<func::FuncOp>(createNNCluster(cluster));
+  if (options.fuse)
+    passes.addNestedPass<func::FuncOp>(createTrainInlineSaved());
 }
 
 void lowtide::buildPlanStage(OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings) {

@@ -1,0 +1,294 @@
+//===- TrainInlineSaved.cpp - readers compute cheap saved values again ----===//
+//
+// A kernel of the backward pass often reads a tensor that few elementwise ops make of others that are kept anyway: the
+// input of an activation from the normalized value, say. Computed in the reader, it need not be kept from the forward
+// pass on, and the reader reads no more bytes than before.
+//
+// 1. From the first kernel to the last, for each result: the readers in textual order.
+// 2. Find the longest tail of readers that can compute the value: elementwise ops of the producing kernel, down to
+//    values that something reads at or behind the reader (or that are never freed).
+// 3. If the value then dies well before the first of them, put the ops into each.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Passes.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/BindingInterface.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAININLINESAVED
+#include "Passes.h.inc"
+} // namespace lowtide
+
+namespace {
+
+/// As for fusion: what a kernel's argument list may hold.
+constexpr unsigned kMaxPointers = 28;
+/// More arithmetic per element than this is not free beside the read that it replaces.
+constexpr uint64_t kMaxFlopsPerElement = 40;
+
+bool isView(Operation *op) {
+  auto facts = dyn_cast<FactsInterface>(op);
+  return facts && facts.getFacts().aliasing == Aliasing::View;
+}
+
+uint64_t bytesOf(Value value) { return getTensorBytes(value.getType()).value_or(0); }
+
+/// How one reader computes a value: ops of the producing kernel in textual order, and what they read.
+struct Recipe {
+  llvm::SetVector<Operation *> ops;
+  /// Values of the producing kernel's body that are known outside of it, and where.
+  llvm::MapVector<Value, Value> leaves;
+  uint64_t flopsPerElement = 0;
+};
+
+class SavedValues {
+public:
+  SavedValues(func::FuncOp step, unsigned minGap) : step(step), block(step.getBody().front()), minGap(minGap) {
+    unsigned next = 0;
+    for (Operation &op : block)
+      positions[&op] = next++;
+  }
+
+  /// Numbers of values that are kept no longer, and of readers that compute them.
+  std::pair<unsigned, unsigned> run();
+
+private:
+  unsigned positionOf(Operation *op) { return positions.lookup(op); }
+  unsigned lastRead(Value value);
+  bool isKeptAnyway(Value value, nn::KernelOp reader);
+  bool collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, Recipe &recipe);
+  std::optional<Recipe> findRecipe(OpResult value, nn::KernelOp reader);
+  void inlineInto(nn::KernelOp reader, OpResult value, const Recipe &recipe);
+  void dropDeadResults(nn::KernelOp kernel);
+  nn::KernelOp replace(nn::KernelOp kernel, ValueRange operands, TypeRange results);
+  bool visit(OpResult value);
+
+  func::FuncOp step;
+  Block &block;
+  unsigned minGap;
+  unsigned numValues = 0, numReaders = 0;
+  DenseMap<Operation *, unsigned> positions;
+};
+
+/// Position of the last op that reads the value or a view of it.
+unsigned SavedValues::lastRead(Value value) {
+  unsigned last = 0;
+  for (Operation *user : value.getUsers())
+    last = std::max(last, isView(user) ? lastRead(user->getResult(0)) : positionOf(user));
+  return last;
+}
+
+bool SavedValues::isKeptAnyway(Value value, nn::KernelOp reader) {
+  value = StepStorage::getRoot(value);
+  if (lastRead(value) >= positionOf(reader))
+    return true;
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || argument.getOwner() != &block)
+    return false;
+  auto binding = step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), "train.binding");
+  return binding && !isUpdated(binding.getBindingKind());
+}
+
+bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, Recipe &recipe) {
+  if (recipe.leaves.contains(inside))
+    return true;
+  auto takeLeaf = [&](Value outside) {
+    if (!isKeptAnyway(outside, reader))
+      return false;
+    recipe.leaves.insert({inside, outside});
+    return true;
+  };
+  if (auto argument = dyn_cast<BlockArgument>(inside))
+    return takeLeaf(producer.getOperand(argument.getArgNumber()));
+  if (inside != wanted)
+    for (auto [yielded, outside] : llvm::zip_equal(producer.getYield().getOperands(), producer.getResults()))
+      if (yielded == inside && takeLeaf(outside))
+        return true;
+  Operation *op = inside.getDefiningOp();
+  if (recipe.ops.contains(op))
+    return true;
+  auto facts = dyn_cast<FactsInterface>(op);
+  if (!facts || op->getNumResults() != 1 || !isPure(op))
+    return false;
+  // A broadcast repeats what is small; other movements would read across.
+  bool repeats = facts.getFacts().family == OpFamily::Movement && op->getNumOperands() == 1 &&
+                 cast<RankedTensorType>(inside.getType()).getNumElements() >
+                     cast<RankedTensorType>(op->getOperand(0).getType()).getNumElements();
+  if (!op->hasTrait<OpTrait::ConstantLike>() && !op->hasTrait<OpTrait::Elementwise>() && !repeats)
+    return false;
+  recipe.flopsPerElement += facts.getFacts().flopsPerElement;
+  if (recipe.flopsPerElement > kMaxFlopsPerElement)
+    return false;
+  for (Value operand : op->getOperands())
+    if (!collect(producer, operand, wanted, reader, recipe))
+      return false;
+  recipe.ops.insert(op);
+  return true;
+}
+
+/// How `reader` may compute `value`, if that costs it nothing.
+std::optional<Recipe> SavedValues::findRecipe(OpResult value, nn::KernelOp reader) {
+  auto producer = cast<nn::KernelOp>(value.getOwner());
+  if (!llvm::is_contained({"loop", "row", "column"}, reader.getEmitter()))
+    return std::nullopt;
+  // The reader must take each element once, at the position where it is made.
+  for (auto [argument, operand] : llvm::zip_equal(reader.getBlock()->getArguments(), reader.getOperands()))
+    if (operand == value)
+      for (Operation *user : argument.getUsers())
+        if (!user->hasTrait<OpTrait::Elementwise>() && !isa<ReductionInterface>(user))
+          return std::nullopt;
+  Value inside = producer.getYield().getOperand(value.getResultNumber());
+  Recipe recipe;
+  if (isa<BlockArgument>(inside) || !collect(producer, inside, inside, reader, recipe))
+    return std::nullopt;
+  uint64_t moreBytes = 0, pointers = reader.getNumOperands() - 1 + reader.getNumResults();
+  for (auto [_, outside] : recipe.leaves)
+    if (!llvm::is_contained(reader.getOperands(), outside)) {
+      moreBytes += bytesOf(outside);
+      ++pointers;
+    }
+  // A quarter more for the vectors that are repeated along the value.
+  if (pointers > kMaxPointers || moreBytes > bytesOf(value) + bytesOf(value) / 4)
+    return std::nullopt;
+  return recipe;
+}
+
+nn::KernelOp SavedValues::replace(nn::KernelOp kernel, ValueRange operands, TypeRange results) {
+  OpBuilder builder(kernel);
+  auto fresh = nn::KernelOp::create(builder, kernel.getLoc(), kernel.getEmitter(), operands, results);
+  positions[fresh] = positionOf(kernel);
+  return fresh;
+}
+
+void SavedValues::inlineInto(nn::KernelOp reader, OpResult value, const Recipe &recipe) {
+  llvm::SetVector<Value> operands;
+  for (Value operand : reader.getOperands())
+    if (operand != value)
+      operands.insert(operand);
+  for (auto [_, outside] : recipe.leaves)
+    operands.insert(outside);
+  nn::KernelOp fresh = replace(reader, operands.getArrayRef(), reader.getResultTypes());
+  auto argumentOf = [&](Value outside) {
+    return fresh.getBlock()->getArgument(llvm::find(operands, outside) - operands.begin());
+  };
+  OpBuilder builder = OpBuilder::atBlockEnd(fresh.getBlock());
+  IRMapping recipeMap;
+  for (auto [inside, outside] : recipe.leaves)
+    recipeMap.map(inside, argumentOf(outside));
+  for (Operation *op : recipe.ops)
+    builder.clone(*op, recipeMap);
+  auto producer = cast<nn::KernelOp>(value.getOwner());
+  Value computed = recipeMap.lookup(producer.getYield().getOperand(value.getResultNumber()));
+  IRMapping mapping;
+  for (auto [argument, operand] : llvm::zip_equal(reader.getBlock()->getArguments(), reader.getOperands()))
+    mapping.map(argument, operand == value ? computed : argumentOf(operand));
+  for (Operation &op : *reader.getBlock())
+    builder.clone(op, mapping);
+  reader.replaceAllUsesWith(fresh.getResults());
+  positions.erase(reader);
+  reader.erase();
+  // The reader may hold some of the ops already.
+  IRRewriter rewriter(fresh.getContext());
+  DominanceInfo dominance(fresh);
+  eliminateCommonSubExpressions(rewriter, dominance, fresh);
+  ++numReaders;
+}
+
+void SavedValues::dropDeadResults(nn::KernelOp kernel) {
+  SmallVector<Value> kept, yielded;
+  for (auto [result, inside] : llvm::zip_equal(kernel.getResults(), kernel.getYield().getOperands()))
+    if (!result.use_empty()) {
+      kept.push_back(result);
+      yielded.push_back(inside);
+    }
+  if (kept.size() == kernel.getNumResults())
+    return;
+  nn::KernelOp fresh = replace(kernel, kernel.getOperands(), TypeRange(ValueRange(kept)));
+  fresh.getBody().takeBody(kernel.getBody());
+  nn::YieldOp old = fresh.getYield();
+  OpBuilder builder(old);
+  nn::YieldOp::create(builder, old.getLoc(), yielded);
+  old.erase();
+  for (auto [result, replacement] : llvm::zip_equal(kept, fresh.getResults()))
+    result.replaceAllUsesWith(replacement);
+  positions.erase(kernel);
+  kernel.erase();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*fresh.getBlock())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+/// Whether a reader computes `value` itself now.
+bool SavedValues::visit(OpResult value) {
+  SmallVector<Operation *> readers(value.getUsers().begin(), value.getUsers().end());
+  llvm::sort(readers, [&](Operation *a, Operation *b) { return positionOf(a) < positionOf(b); });
+  readers.erase(llvm::unique(readers), readers.end());
+  SmallVector<std::pair<nn::KernelOp, Recipe>> tail;
+  unsigned end = positionOf(value.getOwner());
+  for (Operation *reader : llvm::reverse(readers)) {
+    auto kernel = dyn_cast<nn::KernelOp>(reader);
+    std::optional<Recipe> recipe = kernel ? findRecipe(value, kernel) : std::nullopt;
+    if (!recipe) {
+      end = isView(reader) ? std::max(end, lastRead(reader->getResult(0))) : positionOf(reader);
+      break;
+    }
+    tail.emplace_back(kernel, std::move(*recipe));
+  }
+  // Views that come earlier in the text may be read later.
+  for (Operation *reader : readers)
+    if (isView(reader))
+      end = std::max(end, lastRead(reader->getResult(0)));
+  llvm::erase_if(tail, [&](auto &entry) { return positionOf(entry.first) <= end; });
+  if (tail.empty() || positionOf(tail.back().first) < end + minGap)
+    return false;
+  for (auto &[reader, recipe] : tail)
+    inlineInto(reader, value, recipe);
+  ++numValues;
+  return true;
+}
+
+std::pair<unsigned, unsigned> SavedValues::run() {
+  // Kernels are replaced as we go; positions stay.
+  for (Operation *op = &block.front(); op; op = op->getNextNode()) {
+    auto kernel = dyn_cast<nn::KernelOp>(op);
+    if (!kernel)
+      continue;
+    bool changed = false;
+    for (OpResult result : kernel.getResults())
+      changed |= visit(result);
+    if (changed) {
+      unsigned position = positionOf(kernel);
+      Operation *previous = kernel->getPrevNode();
+      dropDeadResults(kernel);
+      op = previous ? previous->getNextNode() : &block.front();
+      assert(positionOf(op) == position);
+      (void)position;
+    }
+  }
+  return {numValues, numReaders};
+}
+
+struct TrainInlineSaved : lowtide::impl::TrainInlineSavedBase<TrainInlineSaved> {
+  using TrainInlineSavedBase::TrainInlineSavedBase;
+
+  void runOnOperation() override {
+    if (!getOperation().getBody().hasOneBlock())
+      return;
+    auto [values, readers] = SavedValues(getOperation(), minGap).run();
+    numValues += values;
+    numReaders += readers;
+  }
+};
+
+} // namespace

@@ -11,6 +11,7 @@
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Export/Export.h"
 #include "lowtide/Pipeline.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -21,6 +22,7 @@ using namespace mlir;
 void lowtide::registerAllDialects(DialectRegistry &registry) {
   registry.insert<func::FuncDialect, nn::NNDialect, onnx::ONNXDialect, plan::PlanDialect, train::TrainDialect>();
   codegen::KernelModule::registerDialects(registry);
+  registerOnnxForms(registry);
 }
 
 void lowtide::registerAllPasses() {

@@ -50,6 +50,8 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
   passes.addPass(createVerifyStep());
 }
 
+void lowtide::buildStepStage(OpPassManager &passes) { passes.addPass(createVerifyStep()); }
+
 void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &options) {
   if (!options.widen.empty()) {
     NNWidenOptions widen;

@@ -37,6 +37,8 @@ struct FitStageOptions {
 void buildGraphStage(mlir::OpPassManager &passes);
 /// nn → train: gradients, updates, entry points.
 void buildTrainStage(mlir::OpPassManager &passes, const TrainStageOptions &options);
+/// The train stage of a file that holds a whole step already: its contract.
+void buildStepStage(mlir::OpPassManager &passes);
 /// train → fitted: decomposed into primitives and grouped into kernels.
 void buildFitStage(mlir::OpPassManager &passes, const FitStageOptions &options);
 

@@ -4,6 +4,7 @@
 #include "lowtide/Import/Import.h"
 
 #include "GraphImporter.h"
+#include "StepSignature.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
 
@@ -29,6 +30,8 @@ FailureOr<OwningOpRef<ModuleOp>> lowtide::importOnnx(OnnxFile &file, ArrayRef<In
   FailureOr<OwningOpRef<ModuleOp>> module = GraphImporter(file, infos, dims).run();
   if (failed(module) || file.getReport().hasErrors())
     return failure();
+  if (isStep(file.getModel()))
+    annotateStep(file.getModel(), *(*module)->getBody()->getOps<func::FuncOp>().begin());
   if (failed(verify(**module)))
     return failure();
   return module;

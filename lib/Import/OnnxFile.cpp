@@ -5,6 +5,7 @@
 
 #include "ExternalData.h"
 #include "OnnxLibrary.h"
+#include "StepSignature.h"
 #include "TensorData.h"
 #include "WellFormed.h"
 
@@ -94,9 +95,8 @@ LogicalResult OnnxFile::prepare() {
 
   if (failed(checkFunctions(*model, limits, *report)) || failed(checkWellFormed(*model, limits, *report)))
     return failure();
-  if (model->training_info_size())
-    report->warningAt(model->graph().name(), "the model's training_info is ignored: the graph is "
-                                             "differentiated here");
+  if (failed(normalizeStep(*model, *report)) || (isStep(*model) && failed(checkWellFormed(*model, limits, *report))))
+    return failure();
   if (failed(inlineFunctions()) || failed(upgrade()))
     return failure();
   liftConstants();

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
+#include "StepSignature.h"
 #include "TensorData.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -138,6 +139,20 @@ bool lowtide::isRunningStatistic(const InitializerUse &use) {
   return operandLeaf(*use.node, use.operand).starts_with("running_");
 }
 
+/// A step says itself what its tensors are.
+static void classifyStep(const OnnxFile &file, std::vector<TensorFacts> &facts, std::vector<InitializerInfo> &infos) {
+  for (const TensorFacts &fact : facts) {
+    std::optional<StepBinding> binding = findInputBinding(file.getModel(), fact.tensor->name());
+    InitializerRole role = !binding                   ? InitializerRole::Constant
+                           : binding->kind == "param" ? InitializerRole::Parameter
+                           : binding->kind == "state" ? InitializerRole::State
+                                                      : InitializerRole::Constant;
+    infos.push_back(makeInfo(fact, binding ? binding->name : fact.tensor->name(), role, Certainty::Stated,
+                             binding ? "the training step says so" : "the training step does not update it"));
+    infos.back().uses.assign(fact.uses.begin(), fact.uses.end());
+  }
+}
+
 /// Two tensors may not go by one name: later ones are told apart by their
 /// initializer.
 static void makeNamesUnique(std::vector<InitializerInfo> &infos) {
@@ -153,7 +168,9 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
   std::vector<TensorFacts> facts = collectTensorFacts(file);
   Signature signature(file.getModel().graph());
   std::vector<InitializerInfo> infos;
-  if (!signature.isPresent())
+  if (isStep(file.getModel()))
+    classifyStep(file, facts, infos);
+  else if (!signature.isPresent())
     classifyByName(file, facts, infos);
   else if (failed(classifyBySignature(file, signature, facts, options, infos)))
     return failure();

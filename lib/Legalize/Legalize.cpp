@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/LossOption.h"
 #include "lowtide/Legalize/Rules.h"
@@ -23,11 +23,36 @@ static int64_t countSamples(func::FuncOp model) {
   return 0;
 }
 
+/// A binding as the importer read it from a training step; null for a kind that does not exist.
+static Attribute convertBinding(DictionaryAttr stated, bool hasInitializer) {
+  MLIRContext *context = stated.getContext();
+  StringRef kind = stated.getAs<StringAttr>("kind");
+  StringAttr name = stated.getAs<StringAttr>("name");
+  auto initial = stated.getAs<FloatAttr>("initial");
+  if (kind == "param")
+    return train::ParamAttr::get(context, name);
+  if (kind == "state")
+    return train::StateAttr::get(
+        context, name, hasInitializer || initial.getValueAsDouble() == 0 ? FloatAttr() : initial, hasInitializer);
+  if (kind == "constant")
+    return train::ConstantAttr::get(context, name);
+  if (kind == "batch")
+    return train::BatchAttr::get(context, name, stated.getAs<IntegerAttr>("batch_dim").getInt());
+  if (kind == "scalar")
+    return train::ScalarAttr::get(context, name);
+  if (kind == "metric")
+    return train::MetricAttr::get(context, name);
+  return kind == "output" ? Attribute(train::OutputAttr::get(context, name)) : Attribute();
+}
+
 /// What argument `i` of the model is bound to. An input of another length than the first holds no samples.
 static FailureOr<Attribute> bindArgument(func::FuncOp model, unsigned i) {
   MLIRContext *context = model.getContext();
   auto text = [&](StringRef name) { return model.getArgAttrOfType<StringAttr>(i, name); };
   auto type = dyn_cast<RankedTensorType>(model.getArgument(i).getType());
+  if (auto stated = model.getArgAttrOfType<DictionaryAttr>(i, "onnx.binding"))
+    if (Attribute binding = convertBinding(stated, text("onnx.initializer") != nullptr))
+      return binding;
   if (StringAttr input = text("onnx.input")) {
     if (!type) {
       emitError(model.getArgument(i).getLoc())
@@ -97,6 +122,43 @@ static void dropDead(LegalizeContext &context) {
   }
 }
 
+/// The results of a training step have their bindings from the file. One that updates a state has its argument's.
+static LogicalResult addStepResults(func::FuncOp model, LegalizeContext &context, LegalizeFailure &kind) {
+  func::FuncOp step = context.function;
+  llvm::DenseMap<StringAttr, Attribute> updated;
+  for (unsigned i = 0; i < step.getNumArguments(); ++i)
+    if (auto binding = train::getArgBinding(step, i); isa<train::ParamAttr, train::StateAttr>(binding))
+      updated[train::getBindingName(binding)] = binding;
+  SmallVector<Value> values;
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attrs;
+  auto terminator = cast<func::ReturnOp>(model.getBody().front().getTerminator());
+  for (auto [i, output] : llvm::enumerate(terminator.getOperands())) {
+    Value value = context.lookup(output).tensor;
+    auto name = model.getResultAttrOfType<StringAttr>(i, "onnx.output");
+    auto stated = model.getResultAttrOfType<DictionaryAttr>(i, "onnx.binding");
+    Attribute binding = stated ? convertBinding(stated, false) : Attribute();
+    if (!binding)
+      binding = train::OutputAttr::get(context.builder.getContext(), name);
+    if (isa<train::ParamAttr, train::StateAttr>(binding))
+      binding = updated.lookup(train::getBindingName(binding));
+    if (!value || !binding) {
+      emitError(output.getLoc()) << "output '" << name.getValue() << "' "
+                                 << (value ? "updates a tensor that is no input of the step" : "is a sequence");
+      kind = LegalizeFailure::Malformed;
+      return failure();
+    }
+    values.push_back(value);
+    types.push_back(value.getType());
+    attrs.push_back(context.builder.getDictionaryAttr(context.builder.getNamedAttr(train::bindingAttrName, binding)));
+  }
+  func::ReturnOp::create(context.builder, terminator.getLoc(), values);
+  step.setFunctionType(context.builder.getFunctionType(step.getArgumentTypes(), types));
+  step.setAllResultAttrs(attrs);
+  dropDead(context);
+  return success();
+}
+
 /// Names each output of the model and adds the loss.
 static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, LegalizeFailure &kind) {
   auto terminator = cast<func::ReturnOp>(model.getBody().front().getTerminator());
@@ -159,7 +221,8 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
     forward->erase();
     return mlir::failure();
   }
-  if (mlir::failed(addResults(model, context, kind))) {
+  bool isStep = model->hasAttr("onnx.step");
+  if (mlir::failed(isStep ? addStepResults(model, context, kind) : addResults(model, context, kind))) {
     forward->erase();
     return mlir::failure();
   }
@@ -190,6 +253,7 @@ const RuleTable &RuleTable::get() {
     addResizeRules(t);
     addRecurrentRules(t);
     addContribRules(t);
+    addTrainingRules(t);
     addRefusals(t);
     return t;
   }();

@@ -39,14 +39,14 @@ Shape sumOf(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
 LogicalResult maxPool(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
-  if (n.wants(1))
-    return n.refuse("the indices of the maxima (second result) are not computed");
   Expr x = n.in(0);
   FailureOr<Window> w = windowOf(n, x);
   if (failed(w))
     return failure();
   n.set(0, nn::MaxPoolOp::create(n.builder, n.getLoc(), resultType(x, *w), x, w->kernel, w->strides, w->padsBegin,
                                  sumOf(w->padsEnd, w->excess), w->dilations, /*count_include_pad=*/false));
+  if (n.wants(1))
+    n.set(1, poolIndices(n, x, *w, n.attr("storage_order", 0) == 1));
   return success();
 }
 

@@ -162,6 +162,16 @@ def behaviour_suite(suite, full):
         suite.add(f"behaviour {row['name']}", row["complaint"])
 
 
+def onnx_model_suite(suite, full):
+    """Steps written back as ONNX models, run by ONNX Runtime (test/EndToEnd)."""
+    folders = [TEST / "models"]
+    collection = pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
+    if full and collection.is_dir():
+        folders.append(collection)
+    for row in rows_of("EndToEnd/onnx_model.py", *folders, *(["--full"] if full else [])):
+        suite.add(f"onnx-model {row['name']}", row["complaint"])
+
+
 def gradient_suite(suite, full):
     """Every differentiable operator against central differences in f64 (test/Gradient)."""
     for row in rows_of("Gradient/gradients.py", *([] if full else ["--every=3"])):
@@ -196,6 +206,7 @@ SUITES = {
     "refusals": refusal_suite,
     "gradients": gradient_suite,
     "behaviour": behaviour_suite,
+    "onnx-model": onnx_model_suite,
     "conformance": conformance_suite,
     "judge": judge_suite,
     "fuzz": fuzz_suite,

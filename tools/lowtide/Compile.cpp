@@ -7,11 +7,15 @@
 #include "Compile.h"
 #include "PlanLower.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/TrainOptions.h"
+#include "lowtide/Export/Export.h"
 #include "lowtide/Import/Check.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Target/Artifact.h"
+#include "lowtide/Target/OnnxModel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Parser/Parser.h"
@@ -135,6 +139,33 @@ int Compilation::parse() {
   return module ? exitOk : exitBadInput;
 }
 
+/// Optimizer and schedule that the file of a whole step was written with; the command line overrules the schedule.
+static llvm::Error setStepSettings(ModuleOp module, DictionaryAttr settings, const Options &options) {
+  train::TrainOptions result;
+  for (NamedAttribute setting : settings) {
+    auto [group, key] = setting.getName().getValue().split('.');
+    StringRef flag = key == "kind" ? group : key;
+    if (llvm::Error error = result.set(flag, cast<StringAttr>(setting.getValue())))
+      return error;
+  }
+  const Options defaults;
+  std::pair<StringRef, std::pair<StringRef, StringRef>> flags[] = {
+      {"lr", {options.lr, defaults.lr}},
+      {"schedule", {options.schedule, defaults.schedule}},
+      {"warmup_steps", {options.warmupSteps, defaults.warmupSteps}},
+      {"total_steps", {options.totalSteps, defaults.totalSteps}},
+      {"min_lr", {options.minLr, defaults.minLr}}};
+  for (auto [flag, values] : flags)
+    if (values.first != values.second)
+      if (llvm::Error error = result.set(flag, values.first))
+        return error;
+  if (llvm::Error error = result.finish(module.getContext()))
+    return error;
+  module->setAttr(train::optimizerAttrName, result.getOptimizerAttr(module.getContext()));
+  module->setAttr(train::scheduleAttrName, result.getScheduleAttr(module.getContext()));
+  return llvm::Error::success();
+}
+
 int Compilation::legalize() {
   auto model = module->lookupSymbol<func::FuncOp>("model");
   if (!model) {
@@ -166,6 +197,23 @@ int Compilation::legalize() {
   TrainingMode mode = options.mode == "as-is"  ? TrainingMode::AsIs
                       : options.mode == "eval" ? TrainingMode::Eval
                                                : TrainingMode::Train;
+  if (auto settings = model->getAttrOfType<DictionaryAttr>("onnx.step")) {
+    // The file holds the whole step: there is nothing to differentiate, and no evaluation to take out of it.
+    holdsStep = true;
+    if (!trains) {
+      printError("'" + options.input + "' holds a training step; it has no other entry");
+      printNote("compile it with --entries=train");
+      return exitUsage;
+    }
+    if (int code = entry(TrainingMode::AsIs, "train", false))
+      return code;
+    if (llvm::Error error = setStepSettings(*module, settings, options)) {
+      printError(llvm::toString(std::move(error)));
+      return exitUsage;
+    }
+    model.erase();
+    return exitOk;
+  }
   if (trains)
     if (int code = entry(mode, "forward", /*requireLoss=*/true))
       return code;
@@ -255,7 +303,8 @@ int Compilation::checkTarget() const {
 int Compilation::compile() {
   if (int code = checkTarget())
     return code;
-  const int first = stageNumber(options.from), last = stageNumber(options.emit);
+  const bool asModel = options.emit == "onnx-model";
+  const int first = stageNumber(options.from), last = stageNumber(asModel ? options.onnxStage : options.emit);
   if (first > last) {
     printError("--from=" + options.from + " comes after --emit=" + options.emit);
     return exitUsage;
@@ -263,6 +312,11 @@ int Compilation::compile() {
   if (last == stageNumber("artifact") && options.output.empty()) {
     printError("where should the artifact go?");
     printNote("for example -o step.tide; or stop at a stage with --emit=nn");
+    return exitUsage;
+  }
+  if (asModel && options.output.empty()) {
+    printError("where should the model go?");
+    printNote("for example -o step.onnx");
     return exitUsage;
   }
   if (int code = first < 0 ? import() : parse())
@@ -276,18 +330,51 @@ int Compilation::compile() {
       return code;
   }
   if (last == stageNumber("nn"))
-    return print();
+    return asModel ? writeModel() : print();
   if (first < stageNumber("train"))
-    if (int code = run([&](OpPassManager &passes) { buildTrainStage(passes, trainStage(options)); }, exitBadInput))
+    if (int code = run(
+            [&](OpPassManager &passes) {
+              holdsStep ? buildStepStage(passes) : buildTrainStage(passes, trainStage(options));
+            },
+            exitBadInput))
       return code;
   if (last == stageNumber("train"))
-    return print();
+    return asModel ? writeModel() : print();
   if (first < stageNumber("fitted"))
     if (int code = run([&](OpPassManager &passes) { buildFitStage(passes, fitStage(options)); }, exitInternal))
       return code;
   if (last == stageNumber("fitted"))
-    return print();
+    return asModel ? writeModel() : print();
   return planAndWrite();
+}
+
+int Compilation::writeModel() {
+  // One graph, one entry: the training step if there is one.
+  func::FuncOp step;
+  for (StringRef name : {"train", "gradient", "forward", "eval"})
+    if (!step && llvm::is_contained(options.entries, name == "forward" ? "train" : name))
+      step = module->lookupSymbol<func::FuncOp>(name);
+  if (!step) {
+    printError("there is no entry to write: none of " + join(options.entries, ", "));
+    return exitUsage;
+  }
+  ExportOptions exportOptions;
+  exportOptions.bf16AsCastPairs = options.onnxBf16 == "cast-pairs";
+  FailureOr<func::FuncOp> model = exportStep(step, step.getSymName() == "step" ? "model" : "step", exportOptions);
+  if (failed(model))
+    return exitUnsupported;
+  OnnxModelOptions modelOptions;
+  modelOptions.weights = options.onnxWeights && file;
+  auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
+    return file->readInitializer(name, sink);
+  };
+  OnnxModelSummary summary;
+  if (failed(writeOnnxModel(*model, reader, modelOptions, options.output, &summary)))
+    return file && file->getExitCode() ? file->getExitCode() : exitIo;
+  if (options.verbosity >= 0)
+    llvm::errs() << "wrote " << options.output << ": " << summary.nodes << " nodes, weights " << summary.weightBytes
+                 << " bytes" << (summary.external ? " beside it" : "") << "\n";
+  return exitOk;
 }
 
 /// SHA-256 of a file, hexadecimal; empty if it cannot be read.

@@ -37,6 +37,8 @@ private:
   /// fitted → plan, and the artifact unless --emit=plan.
   int planAndWrite();
   int checkTarget() const;
+  /// The stage that stands now as an ONNX model.
+  int writeModel();
   /// Prints the module to the output.
   int print();
   ImportOptions importOptions(int &code) const;
@@ -47,6 +49,8 @@ private:
   std::unique_ptr<OnnxFile> file;
   std::vector<InitializerInfo> initializers;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// The file holds gradients and updates already.
+  bool holdsStep = false;
 };
 
 } // namespace lowtide::driver

@@ -30,7 +30,8 @@ optimizer  --optimizer=sgd|adagrad|adam|adamw  --lr=  --betas=  --eps=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
 schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
 target     --target=cpu|reference  --precision=f32|f64  --entries=train,eval
-stages     --emit=onnx|nn|train|fitted|plan|artifact  --from=onnx|nn|train|fitted
+stages     --emit=onnx|nn|train|fitted|plan|artifact|onnx-model
+           --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
 other      -o FILE  --config=FILE.json  --print-config  -v  -q  --help-all
 
 exit codes: 0 ok, 1 usage, 2 bad input file, 3 unsupported, 4 does not fit the
@@ -111,10 +112,18 @@ void addTargetFlags(CLI::App &app, Options &o) {
 void addOutputFlags(CLI::App &app, Options &o) {
   app.add_option("-o,--output", o.output, "Output file; - is standard output")->group("stages");
   app.add_option("--emit", o.emit, "Last stage")
-      ->check(choice({"onnx", "nn", "train", "fitted", "plan", "artifact"}))
+      ->check(choice({"onnx", "nn", "train", "fitted", "plan", "artifact", "onnx-model"}))
       ->group("stages");
   app.add_option("--from", o.from, "First stage: the input is that stage's text")
       ->check(choice({"onnx", "nn", "train", "fitted"}))
+      ->group("stages");
+  app.add_option("--onnx-stage", o.onnxStage, "--emit=onnx-model: the stage that is written as a model")
+      ->check(choice({"nn", "train", "fitted"}))
+      ->group("stages");
+  app.add_option("--onnx-bf16", o.onnxBf16, "--emit=onnx-model: bf16 as f32 between casts, or as it is")
+      ->check(choice({"cast-pairs", "native"}))
+      ->group("stages");
+  app.add_flag("--onnx-weights,!--no-onnx-weights", o.onnxWeights, "--emit=onnx-model: weights as default inputs")
       ->group("stages");
   app.add_option("--config", o.config, "JSON file with the same keys as flags")->group("other");
   app.add_flag("--print-config", o.printConfig, "Prints the merged configuration with its origins, and exits")

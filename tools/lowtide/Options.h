@@ -64,6 +64,9 @@ struct Options {
 
   // stages and output
   std::string emit = "artifact";
+  std::string onnxStage = "fitted"; // what --emit=onnx-model writes
+  std::string onnxBf16 = "cast-pairs";
+  bool onnxWeights = true;
   std::string from;
   bool printConfig = false;
   bool json = false;

@@ -52,6 +52,7 @@ void addAttentionRules(RuleTable &table);
 void addResizeRules(RuleTable &table);
 void addRecurrentRules(RuleTable &table);
 void addContribRules(RuleTable &table);
+void addTrainingRules(RuleTable &table);
 void addRefusals(RuleTable &table);
 
 } // namespace lowtide

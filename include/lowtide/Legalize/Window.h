@@ -26,4 +26,7 @@ nn::Expr addChannelBias(nn::Expr x, nn::Expr bias);
 /// [C] spread over the shape of `x` at dimension 1.
 nn::Expr spreadChannel(nn::Expr channel, nn::Expr x);
 
+/// Number of each window's first largest element within `x`, in row-major order; `columns`: column-major in an image.
+nn::Expr poolIndices(NodeView &n, nn::Expr x, const Window &w, bool columns);
+
 } // namespace lowtide

@@ -1,0 +1,31 @@
+//===- Export.h - a step as an ONNX graph -----------------------*- C++ -*-===//
+//
+// Writes a function of nn and train ops, at any graph stage, as one of `onnx` nodes: what `--emit=onnx-model` puts into
+// a file (docs/onnx-model.md).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir {
+class DialectRegistry;
+}
+
+namespace lowtide {
+
+struct ExportOptions {
+  /// bf16 arithmetic as f32 operators between casts, for runtimes that have no bf16 kernels.
+  bool bf16AsCastPairs = true;
+};
+
+/// Attaches the ONNX forms of all families to their ops.
+void registerOnnxForms(mlir::DialectRegistry &registry);
+
+/// Writes `step` as a new function `name` of the `onnx` dialect, placed behind it. Kernels are transparent; ops without
+/// a form are decomposed or written by their element description. Arguments keep their attributes, bindings included,
+/// and results theirs; values have static types. Fails with a located diagnostic for an op that cannot be written.
+mlir::FailureOr<mlir::func::FuncOp> exportStep(mlir::func::FuncOp step, llvm::StringRef name,
+                                               const ExportOptions &options);
+
+} // namespace lowtide

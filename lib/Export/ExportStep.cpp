@@ -1,0 +1,184 @@
+//===- ExportStep.cpp - a step as an ONNX graph ---------------------------===//
+//
+// One walk over a copy of the step. Each op is written in the first of these ways that it has:
+//
+// 1. its own form (OnnxFormInterface), where the standard has its operator;
+// 2. its decomposition, whose ops are written in turn;
+// 3. its element description, as scalar code on whole tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CastPairs.h"
+#include "lowtide/Dialect/ONNX/ONNX.h"
+#include "lowtide/Export/Export.h"
+#include "lowtide/Export/FormBuilder.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace {
+class StepWriter {
+public:
+  explicit StepWriter(OpBuilder &builder) : builder(builder) {}
+
+  void bind(Value from, Value to) { tensors[from] = to; }
+  Value lookup(Value value) const { return tensors.lookup(value); }
+
+  LogicalResult writeBlock(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
+      if (failed(write(&op)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult write(Operation *op) {
+    if (isOpTriviallyDead(op))
+      return success();
+    if (op->hasTrait<OpTrait::ConstantLike>())
+      return writeConstant(op);
+    if (auto facts = dyn_cast<FactsInterface>(op); facts && facts.getFacts().family == OpFamily::Fusion)
+      return writeGroup(op);
+    std::string reason = "it has neither an ONNX form, nor a decomposition, nor an element description";
+    FormBuilder form(builder, op, [this](Value value) { return lookup(value); });
+    if (auto own = dyn_cast<OnnxFormInterface>(op); own && succeeded(own.writeOnnx(form)))
+      return finish(form);
+    if (auto composite = dyn_cast<DecomposableInterface>(op))
+      return writeDecomposition(composite);
+    if (isa<ElementInterface>(op) && succeeded(writeByElements(form, reason)))
+      return finish(form);
+    return op->emitError("unsupported: ") << op->getName() << " cannot be written as ONNX: " << reason;
+  }
+
+  LogicalResult finish(FormBuilder &form) {
+    for (auto [result, tensor] : llvm::zip(form.op->getResults(), form.getResults())) {
+      if (!tensor && result.use_empty())
+        continue;
+      if (!tensor || tensor.getType() != result.getType())
+        return form.op->emitError("the ONNX form of ")
+               << form.op->getName() << " gives " << (tensor ? tensor.getType() : Type()) << " for a result of type "
+               << result.getType();
+      bind(result, tensor);
+    }
+    return success();
+  }
+
+  /// A splat stays one number for the operators that broadcast.
+  LogicalResult writeConstant(Operation *op) {
+    DenseElementsAttr values;
+    if (!matchPattern(op, m_Constant(&values)))
+      return op->emitError("unsupported: ") << op->getName() << " cannot be written as ONNX: its value is not dense";
+    if (values.isSplat())
+      values = values.resizeSplat(RankedTensorType::get({}, values.getElementType()));
+    bind(op->getResult(0), onnx::ConstantOp::create(builder, op->getLoc(), values));
+    return success();
+  }
+
+  /// A group of ops (a kernel) is its body.
+  LogicalResult writeGroup(Operation *op) {
+    Block &body = op->getRegion(0).front();
+    for (auto [argument, operand] : llvm::zip(body.getArguments(), op->getOperands()))
+      bind(argument, lookup(operand));
+    if (failed(writeBlock(body)))
+      return failure();
+    for (auto [result, value] : llvm::zip(op->getResults(), body.getTerminator()->getOperands()))
+      bind(result, lookup(value));
+    return success();
+  }
+
+  /// The parts take the op's place in the copy, and are written.
+  LogicalResult writeDecomposition(DecomposableInterface op) {
+    Block *block = op->getBlock();
+    Operation *before = op->getPrevNode(), *behind = op->getNextNode();
+    OpBuilder inside(op);
+    FailureOr<SmallVector<Value>> values = op.decompose(inside);
+    if (failed(values))
+      return op->emitError("cannot decompose ") << op->getName();
+    op->replaceAllUsesWith(*values);
+    op->erase();
+    for (Operation *part = before ? before->getNextNode() : &block->front(); part != behind;) {
+      Operation *next = part->getNextNode();
+      if (failed(write(part)))
+        return failure();
+      part = next;
+    }
+    return success();
+  }
+
+  OpBuilder &builder;
+  llvm::DenseMap<Value, Value> tensors;
+};
+
+/// Gives every result a tensor of its own, which can bear its name.
+class ResultWriter {
+public:
+  explicit ResultWriter(OpBuilder &builder) : builder(builder) {}
+
+  Value own(Value tensor, RankedTensorType type, Location loc) {
+    bool isNode = tensor.getDefiningOp<onnx::NodeOp>() != nullptr;
+    if (isNode && tensor.getType() == type && taken.insert(tensor).second)
+      return tensor;
+    bool isSmaller = tensor.getType() != type;
+    SmallVector<Value> inputs{tensor};
+    if (isSmaller) {
+      auto shape = RankedTensorType::get({type.getRank()}, builder.getI64Type());
+      inputs.push_back(onnx::ConstantOp::create(builder, loc, DenseElementsAttr::get(shape, type.getShape())));
+    }
+    auto copy =
+        onnx::NodeOp::create(builder, loc, type, isSmaller ? "Expand" : "Identity", "", exportOpset,
+                             builder.getDictionaryAttr({}), builder.getStrArrayAttr({""}), ArrayAttr(), inputs, 0);
+    return copy.getResult(0);
+  }
+
+private:
+  OpBuilder &builder;
+  llvm::DenseSet<Value> taken;
+};
+} // namespace
+
+/// The function with the step's arguments and their attributes.
+static func::FuncOp declareModel(func::FuncOp step, StringRef name) {
+  OpBuilder builder(step->getContext());
+  builder.setInsertionPointAfter(step);
+  auto model = func::FuncOp::create(builder, step.getLoc(), name, step.getFunctionType());
+  for (NamedAttribute attribute : step->getDiscardableAttrs())
+    model->setAttr(attribute.getName(), attribute.getValue());
+  model->setAttr("lowtide.entry", builder.getStringAttr(step.getSymName()));
+  model.setAllArgAttrs(step.getArgAttrsAttr());
+  model.setAllResultAttrs(step.getResAttrsAttr());
+  Block *entry = model.addEntryBlock();
+  for (auto [to, from] : llvm::zip(entry->getArguments(), step.getArguments()))
+    to.setLoc(from.getLoc());
+  return model;
+}
+
+FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, const ExportOptions &options) {
+  for (Type type : llvm::concat<const Type>(step.getArgumentTypes(), step.getResultTypes()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
+      return step.emitError("unsupported: a step with a value of type ") << type << " cannot be written as ONNX";
+  OwningOpRef<func::FuncOp> copy = step.clone();
+  if (options.bf16AsCastPairs)
+    castAroundBf16(*copy);
+  func::FuncOp model = declareModel(step, name);
+  OpBuilder builder = OpBuilder::atBlockEnd(&model.getBody().front());
+  StepWriter writer(builder);
+  for (auto [from, to] : llvm::zip(copy->getArguments(), model.getArguments()))
+    writer.bind(from, to);
+  Block &body = copy->getBody().front();
+  if (failed(writer.writeBlock(body))) {
+    model.erase();
+    return failure();
+  }
+  ResultWriter results(builder);
+  SmallVector<Value> values;
+  for (auto [value, type] : llvm::zip(body.getTerminator()->getOperands(), step.getResultTypes()))
+    values.push_back(results.own(writer.lookup(value), cast<RankedTensorType>(type), value.getLoc()));
+  func::ReturnOp::create(builder, step.getLoc(), values);
+  // A decomposition may compute more than is asked for.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(model.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  return model;
+}

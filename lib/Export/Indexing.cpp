@@ -1,0 +1,50 @@
+//===- Indexing.cpp - ONNX forms of reading and adding at positions -------===//
+//
+// Gathers and scatters. An index outside of its dimension, which reads NaN here, is an error in the standard.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Forms.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+static LogicalResult writeGather(nn::GatherOp op, FormBuilder &form) {
+  form.set(0, form.node("Gather", {form.in(0), form.in(1)}, form.outType(0),
+                        form.attr("axis", static_cast<int64_t>(op.getAxis()))));
+  return success();
+}
+
+static LogicalResult writeGatherElements(nn::GatherElementsOp op, FormBuilder &form) {
+  form.set(0, form.node("GatherElements", {form.in(0), form.in(1)}, form.outType(0),
+                        form.attr("axis", static_cast<int64_t>(op.getAxis()))));
+  return success();
+}
+
+/// Adds `updates` at `indices`, of equal shapes, to zeros.
+static Value addAt(FormBuilder &form, Value indices, Value updates, RankedTensorType type, int64_t axis) {
+  return form.node("ScatterElements", {form.filled(type, 0.0), indices, updates}, type,
+                   {form.attr("axis", axis), form.attr("reduction", "add")});
+}
+
+static LogicalResult writeScatterElementsAdd(nn::ScatterElementsAddOp op, FormBuilder &form) {
+  form.set(0, addAt(form, form.in(0), form.in(1), form.outType(0), op.getAxis()));
+  return success();
+}
+
+/// One index dimension, repeated over the others.
+static LogicalResult writeScatterAdd(nn::ScatterAddOp op, FormBuilder &form) {
+  int64_t axis = op.getAxis(), count = form.inType(0).getNumElements();
+  SmallVector<int64_t> shape(form.outType(0).getShape()), line(shape.size(), 1);
+  shape[axis] = line[axis] = count;
+  Value indices = form.expand(form.reshape(form.in(0), line), shape);
+  form.set(0, addAt(form, indices, form.reshape(form.in(1), shape), form.outType(0), axis));
+  return success();
+}
+
+void lowtide::attachIndexingForms(MLIRContext *context) {
+  attachForm<nn::GatherOp, writeGather>(context);
+  attachForm<nn::GatherElementsOp, writeGatherElements>(context);
+  attachForm<nn::ScatterAddOp, writeScatterAdd>(context);
+  attachForm<nn::ScatterElementsAddOp, writeScatterElementsAdd>(context);
+}

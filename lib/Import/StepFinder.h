@@ -1,0 +1,50 @@
+//===- StepFinder.h - training steps in ONNX's own terms --------*- C++ -*-===//
+//
+// Reads `training_info` and the optimizers of ai.onnx.preview.training, and writes what they say as our metadata.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_STEPFINDER_H
+#define LOWTIDE_LIB_IMPORT_STEPFINDER_H
+
+#include "lowtide/Import/Report.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+#include "onnx/onnx_pb.h"
+
+namespace lowtide {
+
+/// Whether an optimizer operator of `graph` updates an initializer.
+bool hasUpdates(const ::onnx::GraphProto &graph);
+
+class StepFinder {
+public:
+  StepFinder(::onnx::ModelProto &model, Report &report) : model(model), graph(*model.mutable_graph()), report(report) {}
+
+  /// Turns the model into a step with metadata.
+  llvm::LogicalResult run();
+
+private:
+  /// training_info: one graph out of two, and what is updated by what.
+  llvm::LogicalResult joinAlgorithm();
+  /// Optimizer operators: tensors and state that are initializers are updated by the outputs; R and T are scalars.
+  void readOptimizers();
+  llvm::LogicalResult bindUpdates();
+  llvm::LogicalResult bindLoss();
+  void bindInputs();
+
+  ::onnx::ModelProto &model;
+  ::onnx::GraphProto &graph;
+  Report &report;
+  /// Output that updates each initializer, in the order in which they were found.
+  std::vector<std::pair<std::string, std::string>> updates;
+  llvm::StringSet<> updated, states;
+  /// "lr" or "step" by input.
+  llvm::StringMap<std::string> scalars;
+};
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_STEPFINDER_H

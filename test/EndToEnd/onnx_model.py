@@ -1,0 +1,146 @@
+"""Training steps written back as ONNX models: onnx_model.py <folder of binaries> <folder of models>... [--full] [--only=PATTERN].
+
+Each model is compiled with --emit=onnx-model at every graph stage; ONNX's checker takes the file with full shape
+inference; ONNX Runtime executes it step by step, outputs fed back as the next step's inputs, and the losses are those of
+the recorded run. Runs in the `onnx` environment. Prints a list of {name, complaint}.
+"""
+
+import fnmatch
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+import onnxruntime
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from devkit.record import Record, worst_loss  # noqa: E402
+
+STEPS = 10
+# Layers and exporters that differ; the rest is for --full.
+SAMPLE = ["mlp-digits/model.onnx", "cnn-digits/model.onnx", "gpt-tiny/default.onnx", "unet-mini/model.onnx"]
+# Refused by the compiler, or warned about and then another model.
+REFUSED = ["lstm-chars/*", "*/dynamo-folded.onnx"]
+
+
+class Broken(Exception):
+    """A tool that should have worked did not."""
+
+
+def metadata(message):
+    return {entry.key: entry.value for entry in message.metadata_props}
+
+
+class Step:
+    """One step that lies in a file, executed by ONNX Runtime; tensors that it updates are kept here."""
+
+    def __init__(self, path):
+        self.model = onnx.load(path)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = 2
+        self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self.given = {i.name for i in self.model.graph.initializer}
+        self.kept, self.batches, self.scalars = {}, {}, {}
+        for value in self.model.graph.input:
+            facts, kind = metadata(value), metadata(value)["lowtide.binding"]
+            tensor = value.type.tensor_type
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+            shape = [d.dim_value for d in tensor.shape.dim]
+            if kind == "batch":
+                self.batches[value.name] = facts["lowtide.name"], dtype
+            elif kind == "scalar":
+                self.scalars[facts["lowtide.name"]] = value.name, dtype
+            elif kind == "state" and value.name not in self.given:
+                self.kept[value.name] = numpy.full(shape, float(facts["lowtide.initial"]), dtype)
+        self.updates = {o.name: o.name.removesuffix(".new") for o in self.model.graph.output if metadata(o)["lowtide.binding"] in ("param", "state")}
+        self.outputs = [o.name for o in self.session.get_outputs()]
+
+    def run(self, number, rows):
+        feeds = dict(self.kept)
+        for name, (array, dtype) in self.batches.items():
+            feeds[name] = rows[array].astype(dtype)
+        for scalar, (name, dtype) in self.scalars.items():
+            if scalar == "step":
+                feeds[name] = numpy.asarray(number, dtype)
+        results = dict(zip(self.outputs, self.session.run(None, feeds)))
+        self.kept.update({old: results[new] for new, old in self.updates.items()})
+        return results
+
+
+def emit(binaries, record, model, out, *flags):
+    command = [binaries / "lowtide", "compile", model, "-o", out, "--emit=onnx-model", *record.compiler_flags(model, flags)]
+    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300)
+    if done.returncode:
+        raise Broken(f"exit {done.returncode}: {done.stderr.strip()[-600:]}")
+
+
+def checked(path):
+    onnx.checker.check_model(str(path), full_check=True)
+    model = onnx.load(path)
+    onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    foreign = {n.domain for n in model.graph.node if n.domain not in ("", "ai.onnx")} - {f.domain for f in model.functions}
+    if foreign:
+        raise Broken(f"operators of {', '.join(sorted(foreign))} have no body")
+
+
+def train(step, record, steps):
+    losses = []
+    with numpy.load(record.folder / "data.npz") as data:
+        arrays = {name: data[name] for name in data.files}
+    for number in range(steps):
+        rows = {}
+        for name, array in arrays.items():
+            begin = number % (len(array) // record.batch) * record.batch
+            rows[name] = array[begin : begin + record.batch]
+        losses.append(float(step.run(number, rows)["loss"]))
+    return losses
+
+
+def rehearse(binaries, model, stage, flags=(), precision="f32"):
+    record = Record(model.parent)
+    steps = min(STEPS, record.steps)
+    with tempfile.TemporaryDirectory(prefix="lowtide-onnx-") as scratch:
+        path = pathlib.Path(scratch) / "step.onnx"
+        emit(binaries, record, model, path, f"--onnx-stage={stage}", *flags)
+        checked(path)
+        if stage == "nn":
+            Step(path)
+            return ""
+        losses = train(Step(path), record, steps)
+    truth, bounds = record.loss_bounds(precision)
+    if record.stochastic:  # one seed: near its recorded mean
+        bounds = [5 * s for s in record.expected["loss"]["f32_std"]]
+    worst, at = worst_loss(losses, truth[:steps], bounds[:steps])
+    return "" if worst <= 1 else f"step {at}: loss {losses[at]}, recorded {truth[at]}, {worst:.2f} times the tolerance"
+
+
+def main():
+    flags = [a for a in sys.argv[1:] if a.startswith("--")]
+    binaries, *folders = (pathlib.Path(a).resolve() for a in sys.argv[1:] if not a.startswith("--"))
+    only = next((f.split("=", 1)[1] for f in flags if f.startswith("--only=")), None)
+    full = "--full" in flags or only
+    more = [f for f in flags if f != "--full" and not f.startswith("--only=")]
+    rows = []
+    for folder in folders:
+        for model in sorted(folder.glob("*/*.onnx")):
+            name = f"{model.parent.name}/{model.name}"
+            if any(fnmatch.fnmatch(name, p) for p in REFUSED) or not (model.parent / "train.json").exists():
+                continue
+            if (not full and name not in SAMPLE) or (only and only not in name):
+                continue
+            for stage in ("nn", "train", "fitted"):
+                try:
+                    complaint = rehearse(binaries, model, stage, more)
+                except Exception as error:  # checker and runtime have their own kinds
+                    complaint = f"{type(error).__name__}: {error}"[:800]
+                rows.append({"name": f"{name} {stage}", "complaint": complaint})
+                print(f"{'ok  ' if not complaint else 'FAIL'} {name} {stage} {complaint}", file=sys.stderr)
+    json.dump(rows, sys.stdout, indent=0)
+
+
+if __name__ == "__main__":
+    main()

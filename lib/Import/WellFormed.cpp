@@ -386,7 +386,10 @@ LogicalResult lowtide::checkWellFormed(const ModelProto &model, const ImportLimi
                        Twine(range->second.second),
                    "export with opset_version=" + Twine(range->second.second) + " or older");
   }
-  if (!standard && model.has_graph() && model.ir_version() >= 3)
+  bool needsStandard = model.opset_import_size() == 0 || llvm::any_of(model.graph().node(), [](const auto &node) {
+                         return node.domain().empty() || node.domain() == "ai.onnx";
+                       });
+  if (!standard && needsStandard && model.has_graph() && model.ir_version() >= 3)
     report.error(Failure::BadFile, "the model does not say which opset it uses");
   if (report.getNumErrors() != before)
     return failure();

@@ -33,7 +33,7 @@ template <typename Message> static void addProp(Message &message, StringRef key,
   entry->set_value(value.str());
 }
 
-static void bind(ValueInfoProto &value, StringRef kind, StringRef name) {
+static void addBinding(ValueInfoProto &value, StringRef kind, StringRef name) {
   addProp(value, "lowtide.binding", kind);
   addProp(value, "lowtide.name", name);
 }
@@ -114,7 +114,7 @@ void StepFinder::readOptimizers() {
   }
 }
 
-LogicalResult StepFinder::bindUpdates() {
+void StepFinder::bindUpdates() {
   for (const auto &[name, source] : updates) {
     const TensorProto *tensor = findTensor(graph, name);
     bool isFloat = tensor->data_type() == TensorProto::FLOAT || tensor->data_type() == TensorProto::DOUBLE ||
@@ -126,7 +126,7 @@ LogicalResult StepFinder::bindUpdates() {
       type->mutable_shape()->clear_dim();
       for (int64_t extent : tensor->dims())
         type->mutable_shape()->add_dim()->set_dim_value(extent);
-      bind(value, kind, name);
+      addBinding(value, kind, name);
     };
     auto find = [](auto &values, StringRef wanted) -> ValueInfoProto & {
       for (ValueInfoProto &value : values)
@@ -139,7 +139,6 @@ LogicalResult StepFinder::bindUpdates() {
     describe(find(*graph.mutable_input(), name));
     describe(find(*graph.mutable_output(), source));
   }
-  return success();
 }
 
 /// What Gradient differentiates is the loss; without that operator, an output of that name or the only scalar one.
@@ -157,7 +156,7 @@ LogicalResult StepFinder::bindLoss() {
     if (!isFree(output))
       continue;
     if (loss.empty() ? output.name() == "loss" : output.name() == loss) {
-      bind(output, "metric", "loss");
+      addBinding(output, "metric", "loss");
       return success();
     }
     if (type.has_shape() && type.shape().dim_size() == 0)
@@ -166,7 +165,7 @@ LogicalResult StepFinder::bindLoss() {
   if (!loss.empty()) {
     ValueInfoProto &output = *graph.add_output();
     output.set_name(loss);
-    bind(output, "metric", "loss");
+    addBinding(output, "metric", "loss");
     return success();
   }
   if (scalarOutputs.size() != 1) {
@@ -175,7 +174,7 @@ LogicalResult StepFinder::bindLoss() {
                    "call one of them 'loss'");
     return failure();
   }
-  bind(*scalarOutputs[0], "metric", "loss");
+  addBinding(*scalarOutputs[0], "metric", "loss");
   return success();
 }
 
@@ -186,7 +185,7 @@ void StepFinder::bindInputs() {
     auto scalar = scalars.find(input.name());
     const auto &type = input.type().tensor_type();
     if (scalar != scalars.end() && type.shape().dim_size() == 0)
-      bind(input, "scalar", scalar->second);
+      addBinding(input, "scalar", scalar->second);
   }
 }
 
@@ -194,7 +193,8 @@ LogicalResult StepFinder::run() {
   if (failed(joinAlgorithm()))
     return failure();
   readOptimizers();
-  if (failed(bindUpdates()) || failed(bindLoss()))
+  bindUpdates();
+  if (failed(bindLoss()))
     return failure();
   bindInputs();
   addProp(model, "lowtide.entry", "train");

@@ -31,7 +31,7 @@ private:
   llvm::LogicalResult joinAlgorithm();
   /// Optimizer operators: tensors and state that are initializers are updated by the outputs; R and T are scalars.
   void readOptimizers();
-  llvm::LogicalResult bindUpdates();
+  void bindUpdates();
   llvm::LogicalResult bindLoss();
   void bindInputs();
 

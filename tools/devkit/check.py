@@ -170,6 +170,8 @@ def onnx_model_suite(suite, full):
         folders.append(collection)
     for row in rows_of("EndToEnd/onnx_model.py", *folders, *(["--full"] if full else [])):
         suite.add(f"onnx-model {row['name']}", row["complaint"])
+    for row in rows_of("EndToEnd/onnx_training.py"):
+        suite.add(f"onnx-training {row['name']}", row["complaint"])
 
 
 def gradient_suite(suite, full):

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Passes.h"
+#include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -25,6 +26,41 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
   bool isLibraryCall(Operation *op) {
     auto call = dyn_cast<LibraryCallInterface>(op);
     return library && call && !call.getCallee().empty();
+  }
+
+  /// Norms and losses of 16-bit floats are computed in f32 and rounded once: sums of rounded terms would lose too much.
+  static bool wantsF32(Operation *op) {
+    auto facts = dyn_cast<FactsInterface>(op);
+    return facts && facts.getFacts().precision == PrecisionPolicy::High &&
+           (facts.getFacts().family == OpFamily::Normalization || facts.getFacts().family == OpFamily::Loss) &&
+           llvm::any_of(op->getOperandTypes(), isNarrow);
+  }
+  static bool isNarrow(Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return element.isF16() || element.isBF16();
+  }
+
+  /// Replaces an op by itself in f32 between casts; returns the new one.
+  static Operation *widen(Operation *op) {
+    IRRewriter rewriter(op);
+    auto wide = [&](Type type) -> Type {
+      return isNarrow(type) ? cast<RankedTensorType>(type).clone(rewriter.getF32Type()) : type;
+    };
+    auto converted = [&](Value value, Type type) -> Value {
+      return value.getType() == type ? value : nn::CastOp::create(rewriter, op->getLoc(), type, value);
+    };
+    Operation *widened = rewriter.clone(*op);
+    rewriter.setInsertionPoint(widened);
+    for (OpOperand &operand : widened->getOpOperands())
+      operand.set(converted(operand.get(), wide(operand.get().getType())));
+    rewriter.setInsertionPointAfter(widened);
+    SmallVector<Value> results;
+    for (auto [result, old] : llvm::zip_equal(widened->getResults(), op->getResults())) {
+      result.setType(wide(old.getType()));
+      results.push_back(converted(result, old.getType()));
+    }
+    rewriter.replaceOp(op, results);
+    return widened;
   }
 
   /// Replaces one op; what its decomposition is made of is visited in turn.
@@ -49,7 +85,9 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
     while (!worklist.empty()) {
       Operation *op = worklist.pop_back_val();
       auto decomposable = dyn_cast<DecomposableInterface>(op);
-      if (decomposable && !isLibraryCall(op) && failed(decompose(decomposable, worklist)))
+      if (decomposable && !isLibraryCall(op) && wantsF32(op))
+        decomposable = cast<DecomposableInterface>(widen(op));
+      if (decomposable && !isLibraryCall(decomposable) && failed(decompose(decomposable, worklist)))
         return signalPassFailure();
     }
   }

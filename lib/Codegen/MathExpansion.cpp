@@ -10,7 +10,9 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -158,10 +160,58 @@ void codegen::expandMath(ModuleOp module, bool useLibm) {
   (void)applyPatternsGreedily(module, std::move(patterns));
 }
 
+namespace {
+/// What two bitcasts leave once both sides are integers.
+struct SameTypeBitcast : OpRewritePattern<arith::BitcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::BitcastOp op, PatternRewriter &rewriter) const override {
+    if (op.getType() != op.getIn().getType())
+      return rewriter.notifyMatchFailure(op, "changes the type");
+    rewriter.replaceOp(op, op.getIn());
+    return success();
+  }
+};
+} // namespace
+
+/// bf16 values as the i16 that holds their bits. Nothing computes with them any more; LLVM would hold what only moves
+/// (through a branch, a select) in f32 and call the compiler's runtime to come back.
+static void holdAsBits(ModuleOp module) {
+  Type bf16 = BFloat16Type::get(module.getContext()), bits = IntegerType::get(module.getContext(), 16);
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([=](BFloat16Type) -> Type { return bits; });
+  replacer.addReplacement([=](FloatAttr value) -> std::optional<Attribute> {
+    if (value.getType() != bf16)
+      return std::nullopt;
+    return IntegerAttr::get(bits, value.getValue().bitcastToAPInt());
+  });
+  replacer.addReplacement([=](DenseElementsAttr values) -> std::optional<Attribute> {
+    if (values.getElementType() != bf16)
+      return std::nullopt;
+    return values.mapValues(bits, [](const APFloat &value) { return value.bitcastToAPInt(); });
+  });
+  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+}
+
 void codegen::expandNarrowFloats(ModuleOp module) {
-  RewritePatternSet patterns(module.getContext());
+  MLIRContext *context = module.getContext();
+  RewritePatternSet functions(context);
   // Functions of 16-bit floats first: the library has none.
-  populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
-  arith::populateExpandBFloat16Patterns(patterns);
-  (void)applyPatternsGreedily(module, std::move(patterns));
+  populateMathF32ExpansionPatterns(functions, [](StringRef) { return true; });
+  (void)applyPatternsGreedily(module, std::move(functions));
+  // Then arithmetic on bf16, which is f32's rounded, then the rounding itself.
+  TypeConverter converter;
+  arith::populateEmulateUnsupportedFloatsConversions(converter, {BFloat16Type::get(context)},
+                                                     Float32Type::get(context));
+  RewritePatternSet arithmetic(context);
+  arith::populateEmulateUnsupportedFloatsPatterns(arithmetic, converter);
+  ConversionTarget target(*context);
+  arith::populateEmulateUnsupportedFloatsLegality(target, converter);
+  (void)applyPartialConversion(module, target, std::move(arithmetic));
+  RewritePatternSet rounding(context);
+  arith::populateExpandBFloat16Patterns(rounding);
+  (void)applyPatternsGreedily(module, std::move(rounding));
+  holdAsBits(module);
+  RewritePatternSet rest(context);
+  rest.add<SameTypeBitcast>(context);
+  (void)applyPatternsGreedily(module, std::move(rest));
 }

@@ -9,6 +9,7 @@
 #include "RegionEvaluator.h"
 #include "ReductionOrder.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/RecordSupport.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -23,7 +24,10 @@ public:
   OperandPuller(RegionEvaluator &evaluator, Operation *op)
       : ElementBuilder(evaluator.function.builder, evaluator.function.loc), evaluator(evaluator), op(op) {}
 
-  Value operand(unsigned number, ValueRange index) override { return evaluator.element(op->getOperand(number), index); }
+  Value operand(unsigned number, ValueRange index) override {
+    Value element = evaluator.element(op->getOperand(number), index);
+    return cast(element, nn::computeType(op, element.getType()));
+  }
 
   SmallVector<Value> loop(ArrayRef<int64_t> extents, ValueRange initial,
                           function_ref<SmallVector<Value>(ElementBuilder &, ValueRange, ValueRange)> body) override {
@@ -160,7 +164,8 @@ Value RegionEvaluator::compute(Value tensor, ValueRange index) {
     return element(reshape.getX(), reshapeIndex(function, index, reshape.getY().getType().getShape(),
                                                 reshape.getX().getType().getShape()));
   OperandPuller puller(*this, op);
-  return cast<ElementInterface>(op).emitElement(puller, cast<OpResult>(tensor).getResultNumber(), index);
+  Value value = cast<ElementInterface>(op).emitElement(puller, cast<OpResult>(tensor).getResultNumber(), index);
+  return puller.cast(value, nn::scalarType(tensor));
 }
 
 void RegionEvaluator::withOperands(Operation *op, function_ref<void(ElementBuilder &)> body) {

@@ -132,6 +132,18 @@ Value ScalarBuilder::select(Value condition, Value x, Value y) {
   return builder.createOrFold<arith::SelectOp>(loc, condition, x, y);
 }
 
+/// f64 → f32 with an inexact result made odd, so that a second rounding to 16 bits gives what one would have given
+/// (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008). No CPU rounds f64 to bf16 itself.
+static Value roundToOdd(ScalarBuilder &b, Value x) {
+  Type i32 = b.builder.getI32Type();
+  Value nearest = b.cast(x, b.builder.getF32Type()), back = b.cast(nearest, x.getType());
+  Value bits = b.builder.createOrFold<arith::BitcastOp>(b.loc, i32, nearest);
+  // Toward zero first, then the last bit says whether anything was lost. NaN stays NaN.
+  bits = b.sub(bits, b.cast(b.compare(Compare::GT, b.abs(back), b.abs(x)), i32));
+  bits = b.logicalOr(bits, b.cast(b.compare(Compare::NE, back, x), i32));
+  return b.builder.createOrFold<arith::BitcastOp>(b.loc, b.builder.getF32Type(), bits);
+}
+
 Value ScalarBuilder::cast(Value x, Type to, bool fromUnsigned, bool toUnsigned) {
   Type from = x.getType();
   if (from == to)
@@ -142,8 +154,12 @@ Value ScalarBuilder::cast(Value x, Type to, bool fromUnsigned, bool toUnsigned) 
   if (fromFloat && toFloat) {
     if (fromFloat.getWidth() == toFloat.getWidth()) // f16 ↔ bf16
       return cast(cast(x, builder.getF32Type()), to);
+    if (fromFloat.isBF16() && toFloat.isF64())
+      return cast(cast(x, builder.getF32Type()), to);
     if (fromFloat.getWidth() < toFloat.getWidth())
       return builder.createOrFold<arith::ExtFOp>(loc, to, x);
+    if (fromFloat.isF64() && toFloat.getWidth() < 32)
+      return cast(roundToOdd(*this, x), to);
     return builder.createOrFold<arith::TruncFOp>(loc, to, x);
   }
   if (fromFloat) {
@@ -153,6 +169,11 @@ Value ScalarBuilder::cast(Value x, Type to, bool fromUnsigned, bool toUnsigned) 
   }
   bool zeroExtend = fromUnsigned || from.isInteger(1);
   if (toFloat) {
+    // Through a type that holds the integer (f64: up to 2^53), then rounded once.
+    if (toFloat.getWidth() < 32)
+      return cast(
+          cast(x, from.getIntOrFloatBitWidth() > 16 ? Type(builder.getF64Type()) : builder.getF32Type(), fromUnsigned),
+          to);
     if (zeroExtend)
       return builder.createOrFold<arith::UIToFPOp>(loc, to, x);
     return builder.createOrFold<arith::SIToFPOp>(loc, to, x);

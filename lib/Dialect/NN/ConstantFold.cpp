@@ -23,8 +23,8 @@ namespace {
 /// Evaluates one op's elements.
 class ConstantEvaluator : public ElementBuilder {
 public:
-  ConstantEvaluator(OpBuilder &builder, Location loc, ArrayRef<DenseElementsAttr> operands)
-      : ElementBuilder(builder, loc), operands(operands) {}
+  ConstantEvaluator(OpBuilder &builder, Operation *op, ArrayRef<DenseElementsAttr> operands)
+      : ElementBuilder(builder, op->getLoc()), op(op), operands(operands) {}
 
   /// Set when an element has no known value.
   bool gaveUp = false;
@@ -42,7 +42,8 @@ public:
       return fail(values.getElementType());
     Type element = values.getElementType();
     if (isa<FloatType>(element))
-      return scalar(FloatAttr::get(element, *(values.value_begin<APFloat>() + linear)));
+      return cast(scalar(FloatAttr::get(element, *(values.value_begin<APFloat>() + linear))),
+                  nn::computeType(op, element));
     APInt bits = *(values.value_begin<APInt>() + linear);
     return scalar(IntegerAttr::get(builder.getIntegerType(bits.getBitWidth()), bits));
   }
@@ -90,6 +91,7 @@ private:
     return constant(element, 0.0);
   }
 
+  Operation *op;
   ArrayRef<DenseElementsAttr> operands;
   int64_t steps = 0;
 };
@@ -106,7 +108,7 @@ static DenseElementsAttr evaluateResult(ElementInterface op, unsigned number, Ar
   Block scratch;
   OpBuilder builder(op.getContext());
   builder.setInsertionPointToEnd(&scratch);
-  ConstantEvaluator evaluator(builder, op.getLoc(), operands);
+  ConstantEvaluator evaluator(builder, op, operands);
   int64_t count = isSplat ? std::min<int64_t>(1, type.getNumElements()) : type.getNumElements();
   SmallVector<APFloat> reals;
   SmallVector<APInt> integers;
@@ -116,7 +118,8 @@ static DenseElementsAttr evaluateResult(ElementInterface op, unsigned number, Ar
     for (int64_t position : at)
       index.push_back(evaluator.index(position));
     Attribute element;
-    if (!matchPattern(op.emitElement(evaluator, number, index), m_Constant(&element)) || evaluator.gaveUp)
+    Value value = evaluator.cast(op.emitElement(evaluator, number, index), scalarType(op->getResult(number)));
+    if (!matchPattern(value, m_Constant(&element)) || evaluator.gaveUp)
       return {};
     if (auto real = dyn_cast<FloatAttr>(element))
       reals.push_back(real.getValue());

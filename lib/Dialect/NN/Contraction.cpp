@@ -56,9 +56,9 @@ LogicalResult DotOp::verify() {
 
 Value DotOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
   int64_t rank = index.size();
-  Type type = scalarType(getY());
+  Type type = accumulatorType(getY());
   Value zero = b.constant(type, 0.0);
-  return b.loop({getShape(*this).k}, zero, [&](ElementBuilder &inner, ValueRange accumulators, ValueRange k) {
+  Value total = b.loop({getShape(*this).k}, zero, [&](ElementBuilder &inner, ValueRange accumulators, ValueRange k) {
     SmallVector<Value> left(index), right(index);
     left[rank - 2] = getTransposeA() ? k[0] : index[rank - 2];
     left[rank - 1] = getTransposeA() ? index[rank - 2] : k[0];
@@ -67,6 +67,7 @@ Value DotOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
     Value product = inner.mul(inner.cast(inner.operand(0, left), type), inner.cast(inner.operand(1, right), type));
     return SmallVector<Value>{inner.add(accumulators[0], product)};
   })[0];
+  return b.cast(total, scalarType(getY()));
 }
 
 LogicalResult DotOp::differentiate(GradientBuilder &g) {

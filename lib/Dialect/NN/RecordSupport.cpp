@@ -60,6 +60,12 @@ Type nn::accumulatorType(Value tensor) {
   return type;
 }
 
+Type nn::computeType(Operation *op, Type element) {
+  if (op->hasTrait<OpTrait::Elementwise>() && (element.isF16() || element.isBF16()))
+    return Float32Type::get(op->getContext());
+  return element;
+}
+
 Value nn::emitReductionElement(Operation *op, ElementBuilder &b, ValueRange index) {
   auto reduction = cast<ReductionInterface>(op);
   auto type = cast<RankedTensorType>(op->getOperand(0).getType());

@@ -109,6 +109,9 @@ static LogicalResult execute(func::FuncOp function) {
   FailureOr<SmallVector<Buffer>> apart = run(function, inputs, unfused);
   if (failed(exact) || failed(actual) || failed(apart))
     return failure();
+  for (auto [i, together, alone] : llvm::enumerate(*actual, *apart))
+    if (together != alone)
+      return function.emitError() << "result " << i << " has other bits when each op is its own kernel";
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
     Type type = cast<RankedTensorType>(function.getResultTypes()[i]).getElementType(), wide = widenType(type);
     if (printResults) {

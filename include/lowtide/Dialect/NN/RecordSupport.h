@@ -34,6 +34,9 @@ mlir::OpFoldResult foldSplat(mlir::Attribute constant, mlir::ShapedType type);
 
 /// f32 for 16-bit floats, else the scalar type.
 mlir::Type accumulatorType(mlir::Value tensor);
+/// The type in which `op` sees operand elements of type `element`: an elementwise op computes 16-bit floats in f32, and
+/// its result is rounded once.
+mlir::Type computeType(mlir::Operation *op, mlir::Type element);
 
 /// 1 / (1 + exp(-x)).
 mlir::Value emitSigmoid(ScalarBuilder &b, mlir::Value x);

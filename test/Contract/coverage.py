@@ -1,0 +1,40 @@
+"""Every op of the registry is executed against values, and every derivative against central differences."""
+
+import re
+import sys
+import unittest
+
+from tree import ROOT, files, text
+
+sys.path.insert(0, str(ROOT / "tools"))
+from devkit import reference  # noqa: E402
+from devkit.docs import LLVM  # noqa: E402
+
+
+def ops(file):
+    """(records, ops that compute something) of a dialect; a terminator names results, it computes none."""
+    found = reference.records(LLVM, reference.DIALECTS / file)
+    return found, [op for op in reference.of_class(found, "Op") if not any(t["def"] == "Terminator" for t in op["traits"])]
+
+
+class Coverage(unittest.TestCase):
+    def test_every_op_is_executed(self):
+        """test/Execute/<op>.mlir runs the op on the CPU and on the reference target and states what must come out."""
+        wanted = [f"{op['opName']}.mlir" for op in ops("NN/NNOps.td")[1]] + [f"train-{op['opName']}.mlir" for op in ops("Train/TrainOps.td")[1]]
+        self.assertEqual([name for name in wanted if not (ROOT / "test" / "Execute" / name).exists()], [])
+
+    def test_executed_examples_state_values(self):
+        """An example without a stated value would compare us with ourselves."""
+        mute = [str(f) for f in files() if f.parts[:2] == ("test", "Execute") and f.suffix == ".mlir" and not re.search(r"-> \((?:.|\n)*?test\.value", text(f))]
+        self.assertEqual(mute, [])
+
+    def test_every_derivative_is_checked(self):
+        """test/Gradient/GradientTest.cpp holds a case `<op>` or `<op>_…` for every op that gradients flow through."""
+        cases = set(re.findall(r'[{(]"(\w+)",', text(ROOT / "test" / "Gradient" / "GradientTest.cpp")))
+        found, all_ops = ops("NN/NNOps.td")
+        wanted = [op["opName"] for op in all_ops if reference.differentiable(found, op)]
+        self.assertEqual([name for name in wanted if name not in cases and not any(c.startswith(name + "_") for c in cases)], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -78,6 +78,12 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
           << llvm::join(unreached, ", ") << "; zero gradient and no update";
   }
 
+  /// Leaves the kind of failure on the module, from which the driver takes its exit code.
+  LogicalResult refuse(StringRef kind, LogicalResult result) {
+    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), kind));
+    return result;
+  }
+
   LogicalResult differentiate(func::FuncOp step) {
     FailureOr<Value> loss = findLoss(step);
     if (failed(loss))
@@ -89,14 +95,16 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
     Block &body = step.getBody().front();
     train::ReverseSweep sweep(body, OpBuilder(body.getTerminator()), leaves);
     if (!sweep.isActive(*loss))
-      return step.emitError("no parameter leads to the loss: nothing can be trained (")
-             << parameters.size() << " parameters)";
+      return refuse("usage",
+                    step.emitError("no parameter leads to the loss: nothing can be trained (")
+                        << parameters.size()
+                        << " parameters); --params=<pattern> trains initializers, --frozen=<pattern> keeps them");
     size_t forwardOps = step.getBody().front().getOperations().size() - 1;
     auto seed = [&](OpBuilder &builder) -> Value {
       return nn::splat(builder, loss->getLoc(), cast<RankedTensorType>(loss->getType()), 1.0);
     };
     if (failed(sweep.run(*loss, seed)))
-      return failure();
+      return refuse("unsupported", failure());
     addGradients(step, parameters, sweep);
     numForwardOps += forwardOps;
     numBackwardOps += step.getBody().front().getOperations().size() - 1 - forwardOps;

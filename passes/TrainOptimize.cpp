@@ -163,6 +163,7 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     train::TrainOptions options;
     if (llvm::Error error = readOptions(options)) {
       module.emitError(llvm::toString(std::move(error)));
+      module->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
       return signalPassFailure();
     }
     auto gradient = module.lookupSymbol<func::FuncOp>("gradient");

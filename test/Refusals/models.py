@@ -7,7 +7,7 @@ A case is (name, files, flags, exit code, words that the message must hold). `fi
 import numpy
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-BAD, UNSUPPORTED = 2, 3
+USAGE, BAD, UNSUPPORTED, IO = 1, 2, 3, 8  # the documented exit codes (docs/reference/exit-codes.md)
 F, I = TensorProto.FLOAT, TensorProto.INT64
 
 
@@ -51,7 +51,7 @@ def case(name, code, *words, flags=()):
             made = made.SerializeToString() if isinstance(made, ModelProto) else made
             return made if isinstance(made, dict) else {"model.onnx": made}
 
-        CASES.append((name, files, list(flags), code if isinstance(code, tuple) else (code,), words))
+        CASES.append((name, files, list(flags), code, words))
         return make
 
     return register
@@ -80,8 +80,8 @@ case("cut in half", BAD)(lambda: sound().SerializeToString()[: len(sound().Seria
 case("without its last byte", BAD)(lambda: sound().SerializeToString()[:-1])
 case("a length beyond the file", BAD)(lambda: b"\x08\x08\x3a\xff\xff\xff\xff\x0f" + b"\0" * 16)
 case("no graph", BAD, "graph")(lambda: ModelProto(ir_version=8, opset_import=[helper.make_opsetid("", 17)]))
-case("no such file", (BAD, 8), "missing.onnx", flags=["--model=missing.onnx"])(lambda: {})
-case("a folder instead of a file", (BAD, 8), flags=["--model=."])(lambda: {})
+case("no such file", IO, "missing.onnx", flags=["--model=missing.onnx"])(lambda: {})
+case("a folder instead of a file", IO, flags=["--model=."])(lambda: {})
 
 
 @case("deeply nested bytes", BAD)
@@ -102,12 +102,12 @@ def deep():
 
 
 # Versions and domains.
-@changed("a future IR version", (BAD, UNSUPPORTED), "9999")
+@changed("a future IR version", UNSUPPORTED, "9999")
 def _(m):
     m.ir_version = 9999
 
 
-@changed("a future opset", (BAD, UNSUPPORTED), "4000")
+@changed("a future opset", UNSUPPORTED, "4000")
 def _(m):
     m.opset_import[0].version = 4000
 
@@ -117,23 +117,23 @@ def _(m):
     del m.opset_import[:]
 
 
-@changed("opset zero", (BAD, UNSUPPORTED))
+@changed("opset zero", BAD)
 def _(m):
     m.opset_import[0].version = 0
 
 
-@changed("an unknown operator", (BAD, UNSUPPORTED), "Frobnicate")
+@changed("an unknown operator", UNSUPPORTED, "Frobnicate")
 def _(m):
     m.graph.node[0].op_type = "Frobnicate"
 
 
-@changed("an operator of a foreign domain", (BAD, UNSUPPORTED), "com.example")
+@changed("an operator of a foreign domain", UNSUPPORTED, "com.example")
 def _(m):
     m.graph.node[0].domain = "com.example"
     m.opset_import.append(helper.make_opsetid("com.example", 1))
 
 
-@changed("a domain that is not imported", (BAD, UNSUPPORTED), "com.example")
+@changed("a domain that is not imported", BAD, "com.example")
 def _(m):
     m.graph.node[0].domain = "com.example"
 
@@ -269,7 +269,7 @@ def _(m):
     m.graph.input[0].type.tensor_type.elem_type = 99
 
 
-@changed("complex numbers", (BAD, UNSUPPORTED))
+@changed("complex numbers", UNSUPPORTED)
 def _(m):
     m.graph.input[0].type.tensor_type.elem_type = TensorProto.COMPLEX64
 
@@ -285,30 +285,30 @@ def _(m):
     m.graph.input[1].type.tensor_type.shape.dim[0].dim_value = 0
 
 
-@changed("an absurd dimension", (BAD, UNSUPPORTED, 4), "x")
+@changed("an absurd dimension", BAD, "x")
 def _(m):
     m.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1 << 62
     m.graph.input[1].type.tensor_type.shape.dim[0].dim_value = 1 << 62
 
 
-@changed("an unbound dimension", (1, BAD), "rows", "--dim")
+@changed("an unbound dimension", USAGE, "rows", "--dim")
 def _(m):
     for i in (0, 1):
         m.graph.input[i].type.tensor_type.shape.dim[0].dim_param = "rows"
 
 
-@changed("a dimension bound to two sizes", (1, BAD), "rows", flags=["--dim=rows=4", "--dim=rows=5"])
+@changed("a dimension bound to two sizes", USAGE, "rows", flags=["--dim=rows=4", "--dim=rows=5"])
 def _(m):
     for i in (0, 1):
         m.graph.input[i].type.tensor_type.shape.dim[0].dim_param = "rows"
 
 
-@changed("a binding for a dimension that is not there", (1, BAD), "columns", flags=["--dim=columns=5"])
+@changed("a binding for a dimension that is not there", USAGE, "columns", flags=["--dim=columns=5"])
 def _(m):
     pass
 
 
-@case("an input of unknown rank", (1, BAD, UNSUPPORTED), "x")
+@case("an input of unknown rank", USAGE, "x")
 def rank():
     m = sound()
     m.graph.input[0].type.tensor_type.ClearField("shape")
@@ -332,39 +332,39 @@ def loop():
     return model(graph(nodes, [info("x", [4]), info("go0", [], TensorProto.BOOL)], [info("loss", [])], [tensor("w", 4)]))
 
 
-@case("text as data", (BAD, UNSUPPORTED))
+@case("text as data", UNSUPPORTED)
 def strings():
     nodes = [helper.make_node("StringNormalizer", ["s"], ["t"], name="words"), helper.make_node("ReduceMean", ["w"], ["loss"], keepdims=0)]
     return model(graph(nodes, [info("s", [4], TensorProto.STRING)], [info("loss", [])], [tensor("w", 4)]))
 
 
 # What training needs.
-@case("no loss", (1, BAD, UNSUPPORTED), "loss")
+@case("no loss", USAGE, "loss")
 def lossless():
     return model(graph([helper.make_node("MatMul", ["x", "w"], ["logits"])], [info("x", [4, 8])], [info("logits", [4, 3])], [tensor("w", 8, 3)]))
 
 
-@changed("a loss on a value that is not there", (1, BAD), "nothing", flags=["--loss=cross_entropy(nothing, y)"])
+@changed("a loss on a value that is not there", USAGE, "nothing", flags=["--loss=cross_entropy(nothing, y)"])
 def _(m):
     pass
 
 
-@changed("a loss of an unknown kind", (1, BAD, UNSUPPORTED), "loss", flags=["--loss=hinge(logits, y)"])
+@changed("a loss of an unknown kind", USAGE, "loss", flags=["--loss=hinge(logits, y)"])
 def _(m):
     pass
 
 
-@case("no parameters", (BAD, UNSUPPORTED), "parameter")
+@case("no parameters", USAGE, "parameter", "--params")
 def parameterless():
     return model(graph([helper.make_node("ReduceMean", ["x"], ["loss"], keepdims=0)], [info("x", [4])], [info("loss", [])], []))
 
 
-@changed("every parameter frozen", (1, BAD, UNSUPPORTED), "parameter", flags=["--frozen=*"])
+@changed("every parameter frozen", USAGE, "parameter", "--params", flags=["--frozen=*"])
 def _(m):
     pass
 
 
-@changed("a pattern that matches nothing", (1, BAD), "nosuch", flags=["--params=nosuch*"])
+@changed("a pattern that matches nothing", USAGE, "nosuch", flags=["--params=nosuch*"])
 def _(m):
     pass
 
@@ -374,6 +374,15 @@ def flat():
     nodes = [helper.make_node("Mul", ["x", "w"], ["h"]), helper.make_node("Det", ["h"], ["d"], name="volume"),
              helper.make_node("ReduceMean", ["d"], ["loss"], keepdims=0)]  # fmt: skip
     return model(graph(nodes, [info("x", [2, 3, 3])], [info("loss", [])], [tensor("w", 3, 3)]))
+
+
+# Flags of the optimizer.
+for _name, _flag, _word in (
+    ("a learning rate that is no number", "--lr=fast", "fast"), ("an unknown optimizer", "--optimizer=lion", "lion"), ("half of betas", "--betas=0.9", "betas"),
+    ("an option of another optimizer", "--momentum=0.9", "momentum"), ("a group with an unknown option", "--group=w:speed=1", "speed"),
+    ("a schedule without an end", "--schedule=cosine", "total_steps"), ("an unknown flag", "--optimzer=sgd", "--optimizer"),
+):  # fmt: skip
+    changed(_name, USAGE, _word, flags=[_flag])(lambda m: None)
 
 
 # Weights.
@@ -411,7 +420,7 @@ def external(location, **more):
 
 changed("external data in a parent folder", BAD, "..")(external("../outside.bin"))
 changed("external data at an absolute path", BAD, "/etc/passwd")(external("/etc/passwd"))
-changed("external data that is missing", (BAD, 8), "absent.bin")(external("absent.bin"))
+changed("external data that is missing", IO, "absent.bin")(external("absent.bin"))
 changed("external data without a place", BAD, "w")(external(""))
 changed("external data at a negative offset", BAD, "offset")(external("weights.bin", offset=-8))
 changed("external data with an offset that is no number", BAD, "offset")(external("weights.bin", offset="many"))
@@ -467,7 +476,7 @@ def mutual():
     return calling(function("f", [there]), function("g", [back]))
 
 
-@case("functions that expand without end", (BAD, UNSUPPORTED))
+@case("functions that expand without end", BAD)
 def bomb():
     """Thirty functions, each calling the next twice: a thousand million nodes from a small file."""
     out = []

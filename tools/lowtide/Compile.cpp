@@ -239,7 +239,13 @@ int Compilation::run(llvm::function_ref<void(OpPassManager &)> build, int code) 
     return exitOk;
   if (diagnostics.getNumErrors() == 0)
     printError("a pass failed without saying why; rerun with lowtide-opt on the stage before");
-  return code;
+  // A pass that knows whose mistake it is leaves the kind behind.
+  auto kind = (*module)->getAttrOfType<StringAttr>("lowtide.failure");
+  return llvm::StringSwitch<int>(kind ? kind.getValue() : "")
+      .Case("usage", exitUsage)
+      .Case("unsupported", exitUnsupported)
+      .Case("malformed", exitBadInput)
+      .Default(code);
 }
 
 int Compilation::print() {
@@ -250,6 +256,12 @@ int Compilation::print() {
     return exitIo;
   }
   module->print(out.os());
+  out.os().flush();
+  if (out.os().has_error()) {
+    printError("cannot write '" + options.output + "': " + out.os().error().message());
+    out.os().clear_error();
+    return exitIo;
+  }
   out.keep();
   return exitOk;
 }

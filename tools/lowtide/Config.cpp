@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 using namespace lowtide::driver;
 
@@ -52,8 +53,7 @@ bool Config::applyEnvironment(std::string &error) {
   return true;
 }
 
-/// Levenshtein distance, for "did you mean".
-static size_t editDistance(const std::string &a, const std::string &b) {
+size_t lowtide::driver::editDistance(const std::string &a, const std::string &b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)
     row[j] = j;
@@ -85,6 +85,76 @@ static unsigned jsonDepth(const std::string &text) {
   return deepest;
 }
 
+/// "cross_entropy(logits, labels)" from {"kind": "cross_entropy", "logits": "logits", "labels": "labels"}.
+static std::string lossText(const nlohmann::json &loss) {
+  auto named = [&](std::initializer_list<const char *> names) {
+    for (const char *name : names)
+      if (loss.contains(name) && loss[name].is_string())
+        return loss[name].get<std::string>();
+    return std::string();
+  };
+  return named({"kind"}) + "(" + named({"logits", "predictions", "output"}) + ", " +
+         named({"labels", "targets", "target"}) + ")";
+}
+
+/// Values of a flag: a list's items, an object's pairs as NAME=VALUE, or the one value.
+static std::vector<std::string> flagValues(const nlohmann::json &value) {
+  auto text = [](const nlohmann::json &item) { return item.is_string() ? item.get<std::string>() : item.dump(); };
+  std::vector<std::string> values;
+  if (value.is_object())
+    for (auto &[name, item] : value.items())
+      values.push_back(name + "=" + text(item));
+  else if (value.is_array())
+    for (const auto &item : value)
+      values.push_back(text(item));
+  else
+    values.push_back(text(value));
+  return values;
+}
+
+/// Flags that are written as lists but are one value: betas = [0.9, 0.95].
+static std::vector<std::string> joined(std::vector<std::string> values) {
+  std::string text;
+  for (const std::string &value : values)
+    text += (text.empty() ? "" : ",") + value;
+  return {text};
+}
+
+bool Config::applyEntry(const std::string &key, const nlohmann::json &value, const std::string &path,
+                        std::string &error) {
+  std::string flag = key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  // Sections group flags: {"optimizer": {"kind": "adamw", "lr": 3e-4}} is --optimizer=adamw --lr=3e-4.
+  static const std::set<std::string> sections = {"model", "loss", "optimizer", "schedule", "memory", "batch", "target"};
+  if (value.is_object() && sections.count(flag)) {
+    if (flag == "loss")
+      return applyEntry("loss", lossText(value), path, error);
+    for (auto &[inner, item] : value.items()) {
+      const std::string name = inner == "kind" ? flag : inner == "dims" ? "dim" : inner == "path" ? "model" : inner;
+      if (!applyEntry(name, item, path + ", section '" + key + "'", error))
+        return false;
+    }
+    return true;
+  }
+  // What lowtide-run reads of the same file.
+  if (value.is_object() && (flag == "run" || flag == "checkpoint" || flag == "log"))
+    return true;
+  CLI::Option *option =
+      flag == "model" ? command.get_option_no_throw("model") : command.get_option_no_throw("--" + flag);
+  if (!option) {
+    std::string nearest;
+    size_t best = 4;
+    for (const CLI::Option *candidate : command.get_options())
+      for (const std::string &name : candidate->get_lnames())
+        if (size_t distance = editDistance(flag, name); distance < best)
+          best = distance, nearest = name;
+    error = path + ": unknown key '" + key + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+    return false;
+  }
+  std::vector<std::string> values = flagValues(value);
+  return set(*option, option->get_items_expected_max() == 1 ? joined(values) : values, path, error);
+}
+
 bool Config::applyFile(const std::string &path, std::string &error) {
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -101,34 +171,9 @@ bool Config::applyFile(const std::string &path, std::string &error) {
     error = "configuration file '" + path + "' is not a JSON object";
     return false;
   }
-  for (auto &[key, value] : json.items()) {
-    if (key == "$schema")
-      continue;
-    std::string flag = key;
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    CLI::Option *option = command.get_option_no_throw("--" + flag);
-    if (!option) {
-      std::string nearest;
-      size_t best = 4;
-      for (const CLI::Option *candidate : command.get_options())
-        for (const std::string &name : candidate->get_lnames())
-          if (size_t distance = editDistance(flag, name); distance < best)
-            best = distance, nearest = name;
-      error = path + ": unknown key '" + key + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+  for (auto &[key, value] : json.items())
+    if (key != "$schema" && !applyEntry(key, value, path, error))
       return false;
-    }
-    std::vector<std::string> values;
-    auto append = [&](const nlohmann::json &item) {
-      values.push_back(item.is_string() ? item.get<std::string>() : item.dump());
-    };
-    if (value.is_array())
-      for (const auto &item : value)
-        append(item);
-    else
-      append(value);
-    if (!set(*option, values, path, error))
-      return false;
-  }
   return true;
 }
 

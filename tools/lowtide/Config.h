@@ -7,6 +7,7 @@
 
 #include <iosfwd>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace CLI {
@@ -16,6 +17,9 @@ class Option;
 
 namespace lowtide::driver {
 
+/// Levenshtein distance, for "did you mean".
+size_t editDistance(const std::string &a, const std::string &b);
+
 /// Sees a parsed subcommand; earlier sources win over later ones.
 class Config {
 public:
@@ -23,12 +27,14 @@ public:
 
   /// LOWTIDE_WEIGHT_DECAY=0.1 sets --weight-decay. Unknown LOWTIDE_* names are left alone: other tools have theirs.
   bool applyEnvironment(std::string &error);
-  /// JSON object with flag names as keys (`//` comments allowed). Unknown keys are errors with the nearest name.
+  /// JSON object with flag names as keys, alone or grouped in sections (`//` comments allowed). Unknown keys are errors
+  /// with the nearest name.
   bool applyFile(const std::string &path, std::string &error);
   /// The merged result, a key per line, with the origin of each value.
   void print(std::ostream &out) const;
 
 private:
+  bool applyEntry(const std::string &key, const nlohmann::json &value, const std::string &path, std::string &error);
   bool set(CLI::Option &option, const std::vector<std::string> &values, const std::string &origin, std::string &error);
 
   CLI::App &command;

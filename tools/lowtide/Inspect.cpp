@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
@@ -21,7 +22,15 @@
 using namespace lowtide;
 using llvm::StringRef;
 
-static llvm::format_object<double> mebibytes(uint64_t bytes) { return llvm::format("%.2f MiB", bytes / 1048576.0); }
+/// "640 bytes", "3145728 bytes (3.00 MiB)": exact first, since that is what is proved.
+static std::string sizeText(uint64_t bytes) {
+  std::string text = std::to_string(bytes) + " bytes";
+  if (bytes >= 1 << 20) {
+    llvm::raw_string_ostream os(text);
+    os << " (" << llvm::format("%.2f MiB", bytes / 1048576.0) << ")";
+  }
+  return text;
+}
 
 /// Prints a failure of the runtime's readers; returns the exit code that it stands for.
 static int fail(const rt::Status &status) {
@@ -30,13 +39,12 @@ static int fail(const rt::Status &status) {
 }
 
 int driver::drawReport(const Options &options) {
-  std::string output = options.output;
+  std::string output = options.output, format = options.format;
+  if (format.empty())
+    format = StringRef(output).ends_with(".json") ? "json" : StringRef(output).ends_with(".svg") ? "svg" : "html";
   if (output.empty())
-    output = StringRef(options.input).rsplit('.').first.str() + ".html";
-  rt::Status status = report::writeReport(options.input, output,
-                                          StringRef(output).ends_with(".json")  ? "json"
-                                          : StringRef(output).ends_with(".svg") ? "svg"
-                                                                                : "html");
+    output = StringRef(options.input).rsplit('.').first.str() + "." + format;
+  rt::Status status = report::writeReport(options.input, output, format);
   if (!status.isOk())
     return fail(status);
   if (output != "-")
@@ -55,13 +63,13 @@ int driver::verifyArtifact(const Options &options) {
     return fail(status);
   uint64_t transientBytes = 0;
   for (const plan::Arena &arena : plan.arenas()) {
-    llvm::outs() << "arena " << arena.name() << "  " << mebibytes(arena.bytes()) << "\n";
+    llvm::outs() << "arena " << arena.name() << "  " << sizeText(arena.bytes()) << "\n";
     if (arena.kind() == plan::Arena::TRANSIENT)
       transientBytes += arena.bytes();
   }
   for (auto [entry, facts] : llvm::zip(plan.entries(), report.entries))
     llvm::outs() << "entry " << entry.name() << "  " << facts.instructions << " instructions  live bytes at the peak "
-                 << mebibytes(facts.peakLiveBytes) << "  arena / live "
+                 << sizeText(facts.peakLiveBytes) << "  arena / live "
                  << llvm::format("%.4f", facts.peakLiveBytes ? double(transientBytes) / facts.peakLiveBytes : 1.0)
                  << "\n";
   llvm::outs() << "proved: bounds, value numbers, order of streams, final values\n";
@@ -79,9 +87,16 @@ int driver::describeMachine() {
   bool v3 = features.lookup("avx2") && features.lookup("fma") && features.lookup("bmi2");
   bool v4 = v3 && features.lookup("avx512f") && features.lookup("avx512vl") && features.lookup("avx512bw");
   llvm::outs() << (v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : "below x86-64-v3: only --target=reference runs here") << "\n";
-  for (const char *tool : {"ld.lld-22", "ptxas"}) {
+  auto driver = llvm::MemoryBuffer::getFile("/proc/driver/nvidia/version");
+  llvm::outs() << "gpu       "
+               << (driver ? StringRef((*driver)->getBuffer()).split('\n').first : "none (no NVIDIA driver)") << "\n";
+  const std::pair<const char *, const char *> tools[] = {
+      {"ld.lld-22", "needed to link kernels: install lld-22"},
+      {"ptxas", "the CPU targets do without"},
+  };
+  for (auto [tool, without] : tools) {
     auto path = llvm::sys::findProgramByName(tool);
-    llvm::outs() << llvm::left_justify(tool, 10) << (path ? *path : std::string("not found")) << "\n";
+    llvm::outs() << llvm::left_justify(tool, 10) << (path ? *path : "not found; " + std::string(without)) << "\n";
   }
   return exitOk;
 }

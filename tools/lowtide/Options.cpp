@@ -26,13 +26,14 @@ constexpr const char *shortHelp = R"help(lowtide: compiles one training step of 
 model      --dim NAME=V  --shape INPUT=8x64  --batch=N  --mode=train|eval|as-is
            --dropout=P  --loss="cross_entropy(logits, labels)"
 parameters --params=GLOB  --frozen=GLOB  --rename=FILE_NAME=NAME
-optimizer  --optimizer=sgd|adagrad|adam|adamw  --lr=  --betas=  --eps=
+optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
 schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
 target     --target=cpu|reference  --precision=f32|f64  --entries=train,eval
 stages     --emit=onnx|nn|train|fitted|plan|artifact|onnx-model
            --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
-other      -o FILE  --config=FILE.json  --print-config  -v  -q  --help-all
+other      -o FILE  --config=FILE.json  --print-config  -v  -q
+           --help-all: every flag of a command, explained (lowtide compile --help-all)
 
 exit codes: 0 ok, 1 usage, 2 bad input file, 3 unsupported, 4 does not fit the
 budget, 5 verification failed, 6 device, 7 non-finite loss, 8 I/O, 9 losses
@@ -132,6 +133,30 @@ void addOutputFlags(CLI::App &app, Options &o) {
   app.add_flag("-q,--quiet", [&o](int64_t) { o.verbosity = -1; }, "Errors only")->group("other");
 }
 
+/// "unknown flag '--modle'; did you mean '--mode'?", "unknown command 'compil'; …".
+std::string describeExtras(const CLI::App &app) {
+  std::string word = app.remaining(/*recurse=*/true).front(), nearest;
+  word = word.substr(0, word.find('='));
+  size_t best = 4;
+  auto consider = [&](const std::string &name) {
+    if (size_t distance = editDistance(word, name); distance < best)
+      best = distance, nearest = name;
+  };
+  const bool flag = word.rfind("-", 0) == 0;
+  for (const CLI::App *sub : app.get_subcommands({})) {
+    if (!flag)
+      consider(sub->get_name());
+    else if (sub->parsed())
+      for (const CLI::Option *option : sub->get_options())
+        for (const std::string &name : option->get_lnames())
+          consider("--" + name);
+  }
+  return (flag                            ? "unknown flag '"
+          : app.get_subcommands().empty() ? "unknown command '"
+                                          : "too many arguments: '") +
+         word + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+}
+
 } // namespace
 
 std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options &options) {
@@ -142,10 +167,12 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   app.require_subcommand(0, 1);
   bool help = false;
   app.add_flag("-h,--help", help, "Short help");
+  app.set_version_flag("--version", "lowtide 0.1.0, plan format 1");
 
   auto command = [&](const char *name, const char *text, Command value) {
     CLI::App *sub = app.add_subcommand(name, text);
-    sub->set_help_flag("-h,--help", "Flags of this command");
+    sub->set_help_flag("-h,--help", "Short help");
+    sub->set_help_all_flag("--help-all", "Every flag of this command");
     sub->callback([&options, value] { options.command = value; });
     return sub;
   };
@@ -156,7 +183,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   CLI::App *verify = command("verify", "Proves an artifact's plan again", Command::Verify);
   command("doctor", "Describes this machine, for a bug report", Command::Doctor);
   for (CLI::App *sub : {compile, check}) {
-    sub->add_option("model", options.input, "ONNX file (or a stage's text with --from)")->required();
+    sub->add_option("model", options.input, "ONNX file (or a stage's text with --from); or in the configuration file");
     addModelFlags(*sub, options);
     addTrainingFlags(*sub, options);
     addTargetFlags(*sub, options);
@@ -165,7 +192,11 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   check->add_flag("--json", options.json, "The same facts as JSON on standard output");
   for (CLI::App *sub : {report, verify}) {
     sub->add_option("artifact", options.input, ".tide file")->required();
-    sub->add_option("-o,--output", options.output, "Output file; - is standard output");
+    if (sub != report)
+      continue;
+    sub->add_option("-o,--output", options.output, "Output file; - is standard output (the artifact's name, .html)");
+    sub->add_option("--format", options.format, "html, svg or json (by the output's extension, else html)")
+        ->check(choice({"html", "svg", "json"}));
   }
 
   auto fail = [](const std::string &message) {
@@ -175,11 +206,20 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp &) {
-    std::cout << (app.get_subcommands().empty() ? std::string(shortHelp) : app.get_subcommands()[0]->help());
+    // The commands with many flags show the short help, grouped and with examples.
+    bool many = compile->parsed() || check->parsed();
+    std::cout << (app.get_subcommands().empty() || many ? std::string(shortHelp)
+                                                        : app.get_subcommands()[0]->help("lowtide"));
     return exitOk;
   } catch (const CLI::CallForAllHelp &) {
-    std::cout << app.help("", CLI::AppFormatMode::All);
+    std::cout << (app.get_subcommands().empty() ? app.help("", CLI::AppFormatMode::All)
+                                                : app.get_subcommands()[0]->help("lowtide"));
     return exitOk;
+  } catch (const CLI::CallForVersion &e) {
+    std::cout << e.what() << "\n";
+    return exitOk;
+  } catch (const CLI::ExtrasError &) {
+    return fail(describeExtras(app));
   } catch (const CLI::ParseError &e) {
     return fail(e.what());
   }
@@ -191,6 +231,8 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   std::string error;
   if (!config.applyEnvironment(error) || (!options.config.empty() && !config.applyFile(options.config, error)))
     return fail(error);
+  if (options.input.empty() && (compile->parsed() || check->parsed()))
+    return fail("which model? for example: lowtide " + app.get_subcommands()[0]->get_name() + " model.onnx");
   if (options.printConfig) {
     config.print(std::cout);
     return exitOk;

@@ -70,6 +70,7 @@ struct Options {
   std::string from;
   bool printConfig = false;
   bool json = false;
+  std::string format;                   // of a report; empty: by the output's extension
   int verbosity = 0;                    // -1 quiet, 1 verbose
   std::vector<std::string> passthrough; // MLIR's own --mlir-… flags
 };

@@ -7,13 +7,40 @@
 #include "Compile.h"
 #include "Inspect.h"
 #include "Options.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/Signals.h"
+#include <cstring>
+#include <string>
+#include <unistd.h>
 
 using namespace lowtide::driver;
 
+/// What to print when the compiler itself fails; made before anything can, since a signal handler may not allocate.
+static std::string lastWords;
+
+[[noreturn]] static void leave() {
+  (void)!write(STDERR_FILENO, lastWords.data(), lastWords.size());
+  _exit(exitInternal);
+}
+
+/// A defect of the compiler ends in words, exit code 70 and the command that shows it, not in a bare signal.
+static void promiseLastWords(int argc, char **argv) {
+  lastWords = "error: the compiler crashed; this is a defect of the compiler, whatever the input\nnote: to reproduce:";
+  for (int i = 0; i < argc; ++i)
+    lastWords += std::string(" ") + argv[i];
+  lastWords += "\nnote: attach what `lowtide doctor` prints, and the lines above\n";
+  llvm::sys::AddSignalHandler([](void *) { leave(); }, nullptr);
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+    (void)!write(STDERR_FILENO, reason, std::strlen(reason));
+    (void)!write(STDERR_FILENO, "\n", 1);
+    leave();
+  });
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM initialize(argc, argv);
+  promiseLastWords(argc, argv);
   Options options;
   if (std::optional<int> code = parseOptions(argc, argv, options))
     return *code;

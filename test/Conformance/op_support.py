@@ -1,9 +1,12 @@
 """Writes docs/reference/op-support.md from the results of node_tests.py: op_support.py <results.json> <output.md>.
 
-Runs in the `onnx` environment: the standard's own list of operators says what there is to support.
+With --compare, says as JSON where the page differs: from all cases as a text, from a sample case by case. Runs in the `onnx`
+environment, which holds the cases.
 """
 
+import argparse
 import collections
+import difflib
 import json
 import pathlib
 import re
@@ -32,8 +35,8 @@ def brief(reason):
     return re.sub(r" \(at '[^']*'\)", "", " ".join(" ".join(lines).split())).rstrip(": ")
 
 
-def main():
-    results = json.loads(pathlib.Path(sys.argv[1]).read_text())
+def written(results):
+    """The page for the results of all cases."""
     cases = all_cases()
     by_operator, reasons = collections.defaultdict(collections.Counter), collections.defaultdict(list)
     for name, (state, reason) in sorted(results.items()):
@@ -53,8 +56,37 @@ def main():
     lines += ["\n## Cases that do not pass\n\n| operator | state | reason | cases |\n| --- | --- | --- | --- |\n"]
     for (operator, state, reason), names in sorted(reasons.items()):
         listed = ", ".join(f"`{n}`" for n in names)
-        lines.append(f"| {operator} | {state} | {reason.replace('|', chr(92) + '|')} | {listed} |\n")
-    pathlib.Path(sys.argv[2]).write_text("".join(lines))
+        lines.append(f"| {operator} | {state} | {escaped(reason)} | {listed} |\n")
+    return "".join(lines)
+
+
+def escaped(reason):
+    return reason.replace("|", "\\|")
+
+
+def differences(results, page, everything):
+    """What the page says otherwise, one line each."""
+    if everything:
+        diff = difflib.unified_diff(page.splitlines(), written(results).splitlines(), "op-support.md", "this run", lineterm="", n=0)
+        return list(diff)
+    said = {}
+    for state, reason, names in re.findall(r"^\| \S+ \| (refused|failed) \| (.*) \| (`.*`) \|$", page, re.M):
+        said |= {name: (state, reason) for name in re.findall(r"`([^`]+)`", names)}
+    found = {name: (state, escaped(brief(reason)) if state != "passed" else "") for name, (state, reason) in results.items()}
+    return [f"{name}: {state}, {reason}; the page says {said.get(name, ('passed', ''))}" for name, (state, reason) in found.items() if said.get(name, ("passed", "")) != (state, reason)]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("results", type=pathlib.Path)
+    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("--compare", choices=["all", "sample"])
+    options = parser.parse_args()
+    results = json.loads(options.results.read_text())
+    if options.compare:
+        json.dump(differences(results, options.page.read_text(), options.compare == "all"), sys.stdout, indent=1)
+    else:
+        options.page.write_text(written(results))
 
 
 if __name__ == "__main__":

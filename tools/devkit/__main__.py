@@ -14,6 +14,7 @@ COMMANDS = {
     "check": ("check", "set up, build, run all tests; the last line is 'N passed, N failed'"),
     "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
+    "docs": ("docs", "rewrite the pages and blocks that commands produce (--check: say what differs)"),
     "fuzz": ("fuzz", "hostile bytes for everything that parses, under sanitizers"),
 }
 

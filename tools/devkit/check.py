@@ -140,9 +140,14 @@ def judge_suite(suite, full):
 
 
 def rows_of(script, *arguments):
-    """What a test program of the `onnx` environment prints: JSON."""
+    """What a test program finds with our binaries."""
+    return printed(script, BUILD / "bin", *arguments)
+
+
+def printed(script, *arguments):
+    """What a program of the `onnx` environment prints: JSON."""
     run = subprocess.run(
-        [dependencies.environment("onnx"), "-B", TEST / script, BUILD / "bin", *arguments],
+        [dependencies.environment("onnx"), "-B", TEST / script, *arguments],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
     )  # fmt: skip
     if run.returncode:
@@ -187,6 +192,11 @@ def conformance_suite(suite, full):
         if state != "refused":
             suite.add(f"conformance {name}", reason if state == "failed" else "")
     say(f"conformance: {sum(state == 'refused' for state, _ in results.values())} of {len(results)} cases are not supported, each with a reason")
+    with tempfile.TemporaryDirectory() as scratch:
+        (pathlib.Path(scratch) / "results.json").write_text(json.dumps(results))
+        page = ROOT / "docs" / "reference" / "op-support.md"
+        wrong = printed("Conformance/op_support.py", pathlib.Path(scratch) / "results.json", page, "--compare=" + ("all" if full else "sample"))
+        suite.add("conformance: docs/reference/op-support.md says so", "\n".join(wrong))
     if full:
         passed = sum(state == "passed" for state, _ in results.values())
         suite.add("conformance: at least 400 cases", "" if passed >= 400 else f"{passed} cases pass")

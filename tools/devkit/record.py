@@ -84,8 +84,8 @@ class Record:
         """Per step: the recorded loss and how far a run in `precision` may lie from it."""
         loss = self.expected["loss"]
         if self.stochastic:
-            # Two means of independent samples differ by their two standard errors.
-            spread = 1 / math.sqrt(loss["seeds"]) + 1 / math.sqrt(SEEDS)
+            # The difference of two means of independent samples: their variances add.
+            spread = math.sqrt(1 / loss["seeds"] + 1 / SEEDS)
             return loss["f32_mean"], [STANDARD_ERRORS * s * spread for s in loss["f32_std"]]
         if precision == "f64":
             bounds = [max(F64_RELATIVE * abs(v), F64_OF_F32 * t) for v, t in zip(loss["f64"], loss["f32_tolerance"])]

@@ -1,0 +1,170 @@
+"""docs/reference: pages written from the TableGen records and the runtime's headers, so that they cannot be out of date.
+
+`PAGES` maps a page to the function that writes it; `tools/dev docs` and the contract tests call them.
+"""
+
+import json
+import re
+import subprocess
+import textwrap
+
+from devkit.console import ROOT, Failure
+
+HEAD = "# {title}\n\nWritten by `tools/dev docs` from {source}.\n\n{text}\n"
+DIALECTS = ROOT / "include" / "lowtide" / "Dialect"
+
+
+def records(llvm, file):
+    """All TableGen records of a file, by name."""
+    command = [llvm / "llvm-tblgen", "--dump-json", "-I", ROOT / "include", "-I", llvm.parent / "include", file]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise Failure(done.stderr.strip()[-600:])
+    return json.loads(done.stdout)
+
+
+def of_class(found, name):
+    """Records of a class, file by file in the order in which they are written."""
+    return sorted((found[n] for n in found["!instanceof"].get(name, [])), key=place)
+
+
+def place(record):
+    file, line = record["!locs"][-1].rsplit(":", 1)
+    return file, int(line)
+
+
+def paragraph(text):
+    """A record's description without its indentation."""
+    return textwrap.dedent((text or "").strip("\n")).strip()
+
+
+def cell(text):
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+def differentiable(found, record):
+    """Whether gradients flow through the op: it has the interface, and a rule that sets something."""
+    if not any(found[t["def"]].get("cppInterfaceName") == "DifferentiableInterface" for t in record["traits"]):
+        return False
+    body = record.get("definitions") or ""
+    return "differentiate(" not in body or "g.set(" in body
+
+
+# --- dialects ---
+
+FAMILIES = ("Elementwise", "Math", "Activation", "Binary", "Movement", "Slicing", "Indexing", "Reduction", "Ordering", "Contraction", "Convolution", "Pooling",
+            "Normalization", "Loss", "Random", "Kernel")  # fmt: skip
+
+
+def arguments(record):
+    names = [name for value, name in record["arguments"]["args"]]
+    return ", ".join(f"`{n.rstrip('_')}`" for n in names)
+
+
+def nn_page(llvm):
+    found = records(llvm, DIALECTS / "NN" / "NNOps.td")
+    ops = of_class(found, "Op")
+    out = [paragraph(found["NN_Dialect"]["description"]), """
+Columns: what the op computes; whether gradients flow through it; the precision that it wants (*High*: f32 where the rest is
+16-bit, *Low*: may run in 16 bits, *Follow*: as its operands); how it treats the batch dimension (*Pointwise*: sample by
+sample, *Contract*: reduces over it, *Movement*: as its attributes say, *Couples*: samples see each other); the ONNX operators
+that become it directly.
+"""]  # fmt: skip
+    groups = {}
+    for op in ops:
+        groups.setdefault(op["!locs"][-1].rsplit("/", 1)[-1].split(".td")[0], []).append(op)
+    order = [f for f in FAMILIES if f in groups] + sorted(set(groups) - set(FAMILIES))
+    for family in order:
+        out.append(f"## {family}\n\n| op | computes | gradient | precision | batch | ONNX |\n| --- | --- | --- | --- | --- | --- |")
+        for op in groups[family]:
+            facts = [op.get(k) or "" for k in ("precision", "batch")]
+            onnx = ", ".join(f"`{n}`" for n in (op.get("onnx") or "").split(",") if n)
+            out.append(f"| `nn.{op['opName']}` | {cell(op['summary'])} | {'yes' if differentiable(found, op) else ''} | {' | '.join(facts)} | {onnx} |")
+        out.append("")
+        for op in groups[family]:
+            if paragraph(op["description"]):
+                out.append(f"**`nn.{op['opName']}`** ({arguments(op)}): {paragraph(op['description'])}\n")
+    return HEAD.format(title="The nn dialect", source="`include/lowtide/Dialect/NN/*.td`", text="\n".join(out).rstrip())
+
+
+def attributes(found, prefix):
+    return [f"| `#{prefix}.{r['mnemonic']}` | {cell(r['summary'])} |" for r in of_class(found, "AttrDef") if r["cppNamespace"] == f"::lowtide::{prefix}"]
+
+
+def train_page(llvm):
+    found = records(llvm, DIALECTS / "Train" / "TrainOps.td")
+    ops = of_class(found, "Op")
+    optimizers = [o for o in ops if "Train_Optimizer" in o["!superclasses"]]
+    out = [paragraph(found["Train_Dialect"]["description"]), "\n## Bindings\n\n| attribute | a tensor of the step that is |\n| --- | --- |", *attributes(found, "train"), ""]
+    others = [o for o in ops if o not in optimizers]
+    if others:
+        out += op_sections("train", others)
+    out.append("## Optimizers\n\n`--optimizer=<name>`; every option is a flag (`--weight-decay=0.1`) and may be set per group (`--group='bias:weight_decay=0'`).\n")
+    for op in optimizers:
+        body = op["extraClassDefinition"]
+        slots = re.findall(r'\{"(\w+)", ([\d.e-]+), "(\w*)"\}', re.search(r"slots\{(.*?)\};", body, re.S)[1])
+        onnx = re.search(r'BatchRule::Unknown, \d+, "([^"]*)"', body)[1]
+        out += [f"### `train.{op['opName']}`\n", f"{cell(op['summary'])}.\n"]
+        out.append("State per parameter: " + (", ".join(f"`{n}` (starts as {f'`{o}`' if o else v})" for n, v, o in slots) or "none") + "." + (f" ONNX: `{onnx}`." if onnx else "") + "\n")
+        out += ["| option | meaning | default (PyTorch) | default (ONNX) |\n| --- | --- | --- | --- |"]
+        out += [f"| `{o['name']}` | {cell(o['meaning'])} | {o['torch']} | {o['onnx']} |" for o in (found[d["def"]] for d in op["options"])] + [""]
+    return HEAD.format(title="The train dialect", source="`include/lowtide/Dialect/Train/*.td`", text="\n".join(out).rstrip())
+
+
+def op_sections(dialect, ops):
+    out = ["## Ops\n\n| op | what it is |\n| --- | --- |"]
+    out += [f"| `{dialect}.{o['opName']}` | {cell(o['summary'])} |" for o in ops] + [""]
+    return out + [f"**`{dialect}.{o['opName']}`** ({arguments(o)}): {paragraph(o['description'])}\n" for o in ops if paragraph(o["description"])]
+
+
+def dialect_page(title, folder, file):
+    def page(llvm):
+        found = records(llvm, DIALECTS / folder / file)
+        ops = of_class(found, "Op")
+        said = next(r for r in (found[n] for n in found["!instanceof"]["Dialect"]) if r["name"] == title and r["cppNamespace"].startswith("::lowtide"))
+        text = "\n".join([paragraph(said["description"] or said["summary"]) + "\n", *op_sections(title, ops)])
+        return HEAD.format(title=f"The {title} dialect", source=f"`include/lowtide/Dialect/{folder}/*.td`", text=text.rstrip())
+
+    return page
+
+
+# --- passes, exit codes ---
+
+
+def passes_page(llvm):
+    found = records(llvm, ROOT / "passes" / "Passes.td")
+    passes = of_class(found, "PassBase")
+    out = ["In pipeline order: the page reads as the life of a step. `lowtide-opt --<pass>='option=value'` runs one alone. The class "
+           "(exact, real-equal, approximate) is explained in [numerics](../numerics.md).\n"]  # fmt: skip
+    for record in passes:
+        out.append(f"## `{record['argument']}`\n\n*{cell(record['summary'])}*\n")
+        if paragraph(record["description"]):
+            out.append(paragraph(record["description"]) + "\n")
+        if record["options"]:
+            out.append("| option | default | meaning |\n| --- | --- | --- |")
+            for option in (found[o["def"]] for o in record["options"]):
+                default = cell(option["defaultValue"]).replace("\\\"", '"')
+                out.append(f"| `{option['argument']}` | {f'`{default}`' if default else ''} | {cell(option['description'])} |")
+            out.append("")
+        if record["statistics"]:
+            out.append("Statistics: " + "; ".join(f"`{s['name']}`: {cell(s['description'])}" for s in (found[s["def"]] for s in record["statistics"])) + ".\n")
+    return HEAD.format(title="Passes", source="`passes/Passes.td`", text="\n".join(out).rstrip())
+
+
+def exit_codes_page(llvm):
+    text = (ROOT / "runtime" / "Status.h").read_text()
+    body = re.search(r"enum class StatusCode : int \{(.*?)\};", text, re.S)[1]
+    rows = re.findall(r"^  (\w+) = (\d+),?(?:\s*///< (.*))?$", body, re.M)
+    table = ["| code | name | when |\n| ---: | --- | --- |"] + [f"| {code} | {name} | {meaning or 'it worked'} |" for name, code, meaning in rows]
+    said = "Every tool ends with one of these, and prints `error:` on standard error when it is not 0. 130: interrupted from the keyboard.\n\n"
+    return HEAD.format(title="Exit codes", source="`runtime/Status.h`", text=said + "\n".join(table))
+
+
+PAGES = {
+    "docs/reference/nn.md": nn_page,
+    "docs/reference/train.md": train_page,
+    "docs/reference/onnx.md": dialect_page("onnx", "ONNX", "ONNXOps.td"),
+    "docs/reference/plan.md": dialect_page("plan", "Plan", "PlanOps.td"),
+    "docs/reference/passes.md": passes_page,
+    "docs/reference/exit-codes.md": exit_codes_page,
+}

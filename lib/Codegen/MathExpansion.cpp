@@ -198,6 +198,13 @@ void codegen::expandNarrowFloats(ModuleOp module) {
   // Functions of 16-bit floats first: the library has none.
   populateMathF32ExpansionPatterns(functions, [](StringRef) { return true; });
   (void)applyPatternsGreedily(module, std::move(functions));
+  bool hasBF16 = false;
+  module.walk([&](Operation *op) {
+    auto isBF16 = [](Type type) { return getElementTypeOrSelf(type).isBF16(); };
+    hasBF16 |= llvm::any_of(op->getOperandTypes(), isBF16) || llvm::any_of(op->getResultTypes(), isBF16);
+  });
+  if (!hasBF16)
+    return;
   // Then arithmetic on bf16, which is f32's rounded, then the rounding itself.
   TypeConverter converter;
   arith::populateEmulateUnsupportedFloatsConversions(converter, {BFloat16Type::get(context)},

@@ -245,10 +245,11 @@ def run_suites(names, full):
 def main(argv):
     parser = argparse.ArgumentParser(
         prog="tools/dev check", description="Set up, build and test. The last line is 'N passed, N failed'.",
-        epilog="suites: " + ", ".join(f"{n} ({f.__doc__.strip().splitlines()[0]})" for n, f in SUITES.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="suites:\n" + "\n".join(f"  {n:<12}{f.__doc__.strip().splitlines()[0]}" for n, f in SUITES.items()),
     )  # fmt: skip
     parser.add_argument("--full", action="store_true", help="every model on every target, long fuzzing, all conformance cases")
-    parser.add_argument("--only", action="append", choices=SUITES, help="run only this suite (repeatable)")
+    parser.add_argument("--only", action="append", choices=SUITES, metavar="SUITE", help="run only this suite (repeatable)")
     options = parser.parse_args(argv)
     try:
         say("check: set-up and build")

@@ -43,11 +43,11 @@ FailureOr<SmallVector<Value>> SoftmaxCrossEntropyOp::decompose(OpBuilder &builde
   auto spread = [&](Expr e) { return unreduce(e, logits.type(), 1); };
   Expr safe = valid ? select(valid, labels, labels.like(0.0)) : labels;
   Expr highest = maximum(logits, 1);
-  Expr lse = highest + log(sum(exp(logits - spread(highest)), 1));
+  Expr logTotal = log(sum(exp(logits - spread(highest)), 1)), lse = highest + logTotal;
   SmallVector<int64_t> column(logits.shape());
   column[1] = 1;
   Expr picked = reshape(gatherElements(logits, reshape(safe, column), 1), labels.shape());
-  Expr loss = lse - picked;
+  Expr loss = highest - picked + logTotal; // lse − picked would lose what large logits round away
   if (getWeights())
     loss = loss * gather(logits.with(getWeights()), safe, 0);
   if (valid)

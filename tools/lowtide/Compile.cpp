@@ -12,6 +12,7 @@
 #include "lowtide/Export/Export.h"
 #include "lowtide/Import/Check.h"
 #include "lowtide/InitAll.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Target/Artifact.h"
@@ -24,6 +25,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -445,5 +447,43 @@ int Compilation::check() {
   auto supports = [&](StringRef domain, StringRef name, int64_t version, std::string &why) {
     return legal.contains(domain.empty() ? name.str() : (domain + "." + name).str());
   };
-  return (options.json ? reportModelAsJson : reportModel)(*file, import, supports, llvm::outs());
+  code = (options.json ? reportModelAsJson : reportModel)(*file, import, supports, llvm::outs());
+  if (code == exitOk && !options.json)
+    reportCost();
+  return code;
+}
+
+/// "1.50 GFLOP".
+static std::string flopText(uint64_t flops) {
+  const char *const units[] = {"", "k", "M", "G", "T", "P"};
+  double value = static_cast<double>(flops);
+  unsigned unit = 0;
+  for (; value >= 1000 && unit < 5; ++unit)
+    value /= 1000;
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format(unit ? "%.2f " : "%.0f ", value) << units[unit] << "FLOP";
+  return text;
+}
+
+void Compilation::reportCost() {
+  // What is missing was said by the report; this only adds what can be known.
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+  auto count = [&](StringRef entry) {
+    auto step = module->lookupSymbol<func::FuncOp>(entry);
+    uint64_t flops = 0;
+    if (step)
+      step.walk([&](FactsInterface op) { flops += op.getFlops(); });
+    return flops;
+  };
+  auto failsQuietly = [&](llvm::function_ref<void(OpPassManager &)> build) {
+    PassManager passes(&context);
+    build(passes);
+    return failed(passes.run(*module));
+  };
+  if (import() || legalize() || failsQuietly(buildGraphStage))
+    return;
+  llvm::outs() << "\narithmetic of one step: " << flopText(count("forward")) << " forward";
+  if (!failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, trainStage(options)); }) && count("train"))
+    llvm::outs() << ", " << flopText(count("train")) << " with gradients and updates";
+  llvm::outs() << "\n";
 }

@@ -39,6 +39,8 @@ private:
   int checkTarget() const;
   /// The stage that stands now as an ONNX model.
   int writeModel();
+  /// Prints how much one step computes, when all sizes are known and the model compiles that far.
+  void reportCost();
   /// Prints the module to the output.
   int print();
   ImportOptions importOptions(int &code) const;

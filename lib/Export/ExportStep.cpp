@@ -146,12 +146,34 @@ static func::FuncOp declareModel(func::FuncOp step, StringRef name) {
   for (NamedAttribute attribute : step->getDiscardableAttrs())
     model->setAttr(attribute.getName(), attribute.getValue());
   model->setAttr("lowtide.entry", builder.getStringAttr(step.getSymName()));
-  model.setAllArgAttrs(step.getArgAttrsAttr());
-  model.setAllResultAttrs(step.getResAttrsAttr());
+  if (step.getArgAttrsAttr())
+    model.setAllArgAttrs(step.getArgAttrsAttr());
+  if (step.getResAttrsAttr())
+    model.setAllResultAttrs(step.getResAttrsAttr());
   Block *entry = model.addEntryBlock();
   for (auto [to, from] : llvm::zip(entry->getArguments(), step.getArguments()))
     to.setLoc(from.getLoc());
   return model;
+}
+
+/// The oldest operator set that has all operators with the types that the model uses them with.
+static void setOpset(func::FuncOp model) {
+  auto isBf16 = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getElementType().isBF16();
+  };
+  bool computesInBf16 = false;
+  Builder builder(model.getContext());
+  model.walk([&](onnx::NodeOp node) {
+    computesInBf16 |= !llvm::is_contained({"Cast", "Reshape", "Identity"}, node.getOpType()) &&
+                      llvm::any_of(node.getResultTypes(), isBf16);
+  });
+  int64_t opset = computesInBf16 ? exportOpsetForBf16 : exportOpset;
+  model.walk([&](onnx::NodeOp node) {
+    if (node.getDomain().empty())
+      node.setVersion(opset);
+  });
+  model->setAttr("onnx.opset", builder.getI64IntegerAttr(opset));
 }
 
 FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, const ExportOptions &options) {
@@ -180,5 +202,6 @@ FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, c
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(model.getBody().front())))
     if (isOpTriviallyDead(&op))
       op.erase();
+  setOpset(model);
   return model;
 }

@@ -84,7 +84,8 @@ void ModelWriter::writeHeader() {
   proto.set_producer_name("lowtide");
   ::onnx::OperatorSetIdProto *opset = proto.add_opset_import();
   opset->set_domain("");
-  opset->set_version(exportOpset);
+  auto version = model->getAttrOfType<IntegerAttr>("onnx.opset");
+  opset->set_version(version ? version.getInt() : exportOpset);
   llvm::StringSet<> domains;
   model.walk([&](lowtide::onnx::NodeOp op) {
     if (op.getDomain().empty() || !domains.insert(op.getDomain()).second)

@@ -175,6 +175,9 @@ def onnx_model_suite(suite, full):
         folders.append(collection)
     for row in rows_of("EndToEnd/onnx_model.py", *folders, *(["--full"] if full else [])):
         suite.add(f"onnx-model {row['name']}", row["complaint"])
+    for name, (state, reason) in rows_of("Conformance/written_back.py", *([] if full else ["--every=12"])).items():
+        if state != "refused":
+            suite.add(f"onnx-model node {name}", reason if state == "failed" else "")
     for row in rows_of("EndToEnd/onnx_training.py"):
         suite.add(f"onnx-training {row['name']}", row["complaint"])
 

@@ -21,6 +21,8 @@ namespace lowtide {
 
 /// Version of the standard operator set that forms are written in.
 inline constexpr int64_t exportOpset = 20;
+/// The first version in which all operators that forms use take bf16.
+inline constexpr int64_t exportOpsetForBf16 = 22;
 
 /// The element type as ONNX numbers it (TensorProto.DataType): floats, booleans and integers of 8 to 64 bits.
 int64_t getOnnxDataType(mlir::Type type);

@@ -102,8 +102,9 @@ def train_page(llvm):
     out.append("## Optimizers\n\n`--optimizer=<name>`; every option is a flag (`--weight-decay=0.1`) and may be set per group (`--group='bias:weight_decay=0'`).\n")
     for op in optimizers:
         body = op["extraClassDefinition"]
-        slots = re.findall(r'\{"(\w+)", ([\d.e-]+), "(\w*)"\}', re.search(r"slots\{(.*?)\};", body, re.S)[1])
-        onnx = re.search(r'BatchRule::Unknown, \d+, "([^"]*)"', body)[1]
+        # Template arguments leave no field behind; the definitions that they make are read instead.
+        slots = re.findall(r'\{"(\w+)", ([\d.e-]+), "(\w*)"\}', "".join(re.findall(r"slots\{(.*?)\};", body, re.S)))
+        onnx = "".join(re.findall(r'"(ai\.onnx\.[\w.]+)"', body)[:1])
         out += [f"### `train.{op['opName']}`\n", f"{cell(op['summary'])}.\n"]
         out.append("State per parameter: " + (", ".join(f"`{n}` (starts as {f'`{o}`' if o else v})" for n, v, o in slots) or "none") + "." + (f" ONNX: `{onnx}`." if onnx else "") + "\n")
         out += ["| option | meaning | default (PyTorch) | default (ONNX) |\n| --- | --- | --- | --- |"]

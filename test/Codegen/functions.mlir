@@ -33,9 +33,19 @@ func.func @tanh(%x: tensor<4096xf32> {test.low = -10.0, test.high = 10.0})
   return %y : tensor<4096xf32>
 }
 func.func @erf(%x: tensor<4096xf32> {test.low = -5.0, test.high = 5.0})
-    -> (tensor<4096xf32> {test.tolerance = 3.0e-7}) {
+    -> (tensor<4096xf32> {test.tolerance = 1.2e-7}) {
   %y = nn.erf %x : tensor<4096xf32>
   return %y : tensor<4096xf32>
+}
+func.func @erf_small(%x: tensor<4096xf32> {test.low = -0.01, test.high = 0.01})
+    -> (tensor<4096xf32> {test.tolerance = 1.2e-9}) {
+  %y = nn.erf %x : tensor<4096xf32>
+  return %y : tensor<4096xf32>
+}
+func.func @erf_special(%x: tensor<6xf32> {test.value = dense<[0xFF800000, 0x7F800000, 0x7FC00000, 0.0, -20.0, 1.0e30]> : tensor<6xf32>})
+    -> (tensor<6xf32> {test.value = dense<[-1.0, 1.0, 0x7FC00000, 0.0, -1.0, 1.0]> : tensor<6xf32>}) {
+  %y = nn.erf %x : tensor<6xf32>
+  return %y : tensor<6xf32>
 }
 func.func @sin_cos(%x: tensor<4096xf32> {test.low = -2000.0, test.high = 2000.0})
     -> (tensor<4096xf32> {test.tolerance = 1.2e-7}, tensor<4096xf32> {test.tolerance = 1.2e-7}) {

@@ -7,6 +7,7 @@
 #include "Expectation.h"
 #include "Options.h"
 #include "Outputs.h"
+#include "Profile.h"
 #include "Progress.h"
 #include "Summary.h"
 

@@ -14,7 +14,7 @@ const char *const shortHelp = R"(lowtide-run: execute a compiled training step
   lowtide-run step.tide --data=data.npz --steps=100 --expect=expected.json
   lowtide-run step.tide --data='tokens/*.bin' --steps=1000 --save=ckpt --checkpoint-every=100
   lowtide-run step.tide --data=data.npz --steps=1000 --resume=ckpt --save=ckpt
-  lowtide-run step.tide --data=synthetic --steps=20 --threads=1 --profile=profile.json
+  lowtide-run step.tide --data=synthetic --steps=20 --threads=1 --profile
 
 Run
   --data=SPEC            .npz, .npy, idx, token shards, name=file, synthetic[:seed]; several with commas
@@ -36,7 +36,8 @@ Keep
   --export=FILE --model=FILE   write trained weights back into the ONNX file
 
 Watch
-  --log-jsonl=FILE  --tensorboard=DIR  --summary=FILE  --profile=FILE
+  --log-jsonl=FILE  --tensorboard=DIR  --summary=FILE
+  --profile[=FILE]       time, bytes and rates of every instruction: as a table, or as JSON into FILE
 
 Exit: 0 ok, 1 usage, 2 bad input, 5 plan not proved, 6 device, 7 loss not finite, 8 file error, 9 losses leave the record.
 --help-all lists every flag.
@@ -85,7 +86,7 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--log-jsonl", options.logJsonl);
   app.add_option("--tensorboard", options.tensorboard);
   app.add_option("--summary", options.summary);
-  app.add_option("--profile", options.profile);
+  app.add_flag("--profile{-}", options.profile);
   app.add_option("--log-every", options.logEvery);
   app.add_flag("--poison", options.poison);
   app.add_flag("-q,--quiet", options.quiet);

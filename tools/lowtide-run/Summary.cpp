@@ -80,21 +80,4 @@ std::string Summary::text() const {
   return text;
 }
 
-Status writeProfile(const Program &program, const std::string &path) {
-  std::vector<InstructionTime> times = program.times();
-  std::sort(times.begin(), times.end(), [](const InstructionTime &a, const InstructionTime &b) {
-    return a.nanoseconds != b.nanoseconds ? a.nanoseconds > b.nanoseconds : a.location < b.location;
-  });
-  Json list = Json::array();
-  for (const InstructionTime &time : times)
-    list.push_back(
-        {{"what", time.what},
-         {"location", time.location},
-         {"microseconds", time.runs ? static_cast<double>(time.nanoseconds) / 1e3 / static_cast<double>(time.runs) : 0},
-         {"runs", time.runs},
-         {"gflops",
-          time.nanoseconds ? static_cast<double>(time.flops * time.runs) / static_cast<double>(time.nanoseconds) : 0}});
-  return writeFile(path, list.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
-}
-
 } // namespace lowtide::run

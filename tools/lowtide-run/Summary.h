@@ -31,9 +31,6 @@ private:
   std::vector<double> losses_, gradNorms_, seconds_;
 };
 
-/// Time per instruction, most expensive first, as JSON.
-rt::Status writeProfile(const rt::Program &program, const std::string &path);
-
 } // namespace lowtide::run
 
 #endif // LOWTIDE_TOOLS_LOWTIDE_RUN_SUMMARY_H

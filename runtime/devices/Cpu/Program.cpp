@@ -23,6 +23,23 @@ void fillPattern(uint8_t *target, uint64_t bytes, uint64_t pattern, uint32_t uni
     std::memcpy(target + done, target, std::min(done, bytes - done));
 }
 
+uint64_t operandBytes(const plan::Instruction &instruction) {
+  uint64_t bytes = 0;
+  auto add = [&](const auto &slices) {
+    for (const plan::Slice &slice : slices)
+      bytes += slice.bytes();
+  };
+  if (instruction.has_launch())
+    add(instruction.launch().reads()), add(instruction.launch().writes());
+  else if (instruction.has_call())
+    add(instruction.call().reads()), add(instruction.call().writes());
+  else if (instruction.has_copy())
+    bytes = 2 * instruction.copy().target().bytes();
+  else
+    bytes = instruction.fill().target().bytes();
+  return bytes;
+}
+
 } // namespace
 
 Expected<std::unique_ptr<Program>> Program::prepare(const plan::Plan &plan, const plan::Entry &entry,
@@ -109,7 +126,10 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
   return Status::ok();
 }
 
-void Program::run(ThreadPool &pool) { run(instructions_, pool); }
+void Program::run(ThreadPool &pool) {
+  measuredRuns_ += measuring_;
+  run(instructions_, pool);
+}
 
 void Program::run(std::vector<Instruction> &instructions, ThreadPool &pool) {
   if (!measuring_) {
@@ -189,6 +209,7 @@ void Program::collect(const std::vector<Instruction> &instructions, std::vector<
     time.nanoseconds = instruction.nanoseconds;
     time.runs = instruction.runs;
     time.flops = origin.flops();
+    time.bytes = operandBytes(origin);
     to.push_back(std::move(time));
   }
 }

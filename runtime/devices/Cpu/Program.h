@@ -19,6 +19,7 @@ struct InstructionTime {
   std::string what;     ///< kernel description or callee
   std::string location; ///< ONNX node or module path
   uint64_t nanoseconds = 0, runs = 0, flops = 0;
+  uint64_t bytes = 0; ///< of its operands, read and written, once each
 };
 
 /// The instructions of an entry with all addresses, kernels and task counts filled in. Streams need nothing here: the
@@ -36,6 +37,8 @@ public:
   /// From now on every run measures its instructions, or none does.
   void measure(bool on) { measuring_ = on; }
   std::vector<InstructionTime> times() const;
+  /// Runs of the whole program that were measured.
+  uint64_t measuredRuns() const { return measuredRuns_; }
 
 private:
   struct Instruction {
@@ -72,6 +75,7 @@ private:
   const plan::Plan &plan_;
   std::vector<Instruction> instructions_;
   bool measuring_ = false;
+  uint64_t measuredRuns_ = 0;
 };
 
 } // namespace lowtide::rt

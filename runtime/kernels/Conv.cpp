@@ -73,10 +73,10 @@ public:
           gather_.taps.push_back({z * shape.dilation[0] - shape.padBegin[0], y * shape.dilation[1] - shape.padBegin[1],
                                   x * shape.dilation[2] - shape.padBegin[2]});
     int64_t pixels = gather_.pixels(), depth = shape.channels * gather_.tapCount();
-    direct_ = DirectConv<T>::create(gather_, shape.batch, shape.groups, shape.channels, shape.outChannels,
-                                    {filter_, shape.outChannels * depth, depth, false},
-                                    {output_, shape.groups * shape.outChannels * pixels, shape.outChannels * pixels,
-                                     pixels, shape.output[2], 1, bias_});
+    direct_ = DirectConv<T>::create(
+        gather_, shape.batch, shape.groups, shape.channels, shape.outChannels,
+        {shape.groups * shape.outChannels * pixels, shape.outChannels * pixels, pixels, shape.output[2], 1, bias_},
+        {{gather_.taps, gather_.grid, {filter_, shape.outChannels * depth, depth, false}, output_}});
   }
 
   int64_t tasks(int) const override {
@@ -154,23 +154,22 @@ public:
       for (phase[1] = 0; phase[1] < shape.stride[1]; ++phase[1])
         for (phase[2] = 0; phase[2] < shape.stride[2]; ++phase[2])
           addResidue(phase);
+    createDirect();
   }
 
-  /// First the packing, then one phase per residue: they differ in work.
-  int phases() const override { return 1 + static_cast<int>(residues_.size()); }
+  /// First the packing, then everything from padded tiles; or one phase per residue: they differ in work.
+  int phases() const override { return direct_ ? 2 : 1 + static_cast<int>(residues_.size()); }
   int64_t tasks(int phase) const override {
     if (phase == 0)
       return shape_.groups * tiles_;
-    const Residue &residue = residues_[static_cast<size_t>(phase - 1)];
-    return residue.direct ? residue.direct->tasks() : shape_.groups * cut_.columnBlocks;
+    return direct_ ? direct_->tasks() : shape_.groups * cut_.columnBlocks;
   }
   void run(int phase, int64_t task) const noexcept override {
     if (phase == 0)
       return pack(task / tiles_, task % tiles_);
-    const Residue &residue = residues_[static_cast<size_t>(phase - 1)];
-    if (residue.direct)
-      return residue.direct->run(task);
-    multiply(residue, task / cut_.columnBlocks, task % cut_.columnBlocks);
+    if (direct_)
+      return direct_->run(task);
+    multiply(residues_[static_cast<size_t>(phase - 1)], task / cut_.columnBlocks, task % cut_.columnBlocks);
   }
 
 private:
@@ -180,7 +179,6 @@ private:
     std::vector<int64_t> taps; ///< positions in the filter
     Gather<T> gather;
     int64_t packedOffset; ///< elements in front of it, per tile row of six and output channel
-    std::optional<DirectConv<T>> direct;
   };
 
   static int64_t largestGrid(const ConvShape &shape) {
@@ -222,21 +220,27 @@ private:
         }
     residue.packedOffset = packedTaps_;
     packedTaps_ += static_cast<int64_t>(residue.taps.size());
-    int64_t volume = ConvShape::volume(shape_.filter), pixels = ConvShape::volume(shape_.input);
-    int64_t tileElements = tileRows * shape_.outChannels * volume;
-    const Dims &in = shape_.input;
-    ConvLeft<T> left{packed_ + residue.packedOffset * shape_.outChannels * tileRows, tiles_ * tileElements,
-                     tileElements, true};
-    ConvResult<T> result{inputGrad_ + (phase[0] * in[1] + phase[1]) * in[2] + phase[2],
-                         shape_.groups * shape_.channels * pixels,
-                         shape_.channels * pixels,
-                         pixels,
-                         shape_.stride[1] * in[2],
-                         shape_.stride[2],
-                         nullptr};
-    residue.direct =
-        DirectConv<T>::create(gather, shape_.batch, shape_.groups, shape_.outChannels, shape_.channels, left, result);
     residues_.push_back(std::move(residue));
+  }
+
+  void createDirect() {
+    const Dims &in = shape_.input;
+    int64_t pixels = ConvShape::volume(in),
+            tileElements = tileRows * shape_.outChannels * ConvShape::volume(shape_.filter);
+    std::vector<ConvVariant<T>> variants;
+    for (const Residue &residue : residues_) {
+      const Dims &phase = residue.phase;
+      ConvLeft<T> left{packed_ + residue.packedOffset * shape_.outChannels * tileRows, tiles_ * tileElements,
+                       tileElements, true};
+      variants.push_back({residue.gather.taps, residue.gather.grid, left,
+                          inputGrad_ + (phase[0] * in[1] + phase[1]) * in[2] + phase[2]});
+    }
+    // The first residue has the largest grid.
+    direct_ =
+        DirectConv<T>::create(residues_[0].gather, shape_.batch, shape_.groups, shape_.outChannels, shape_.channels,
+                              {shape_.groups * shape_.channels * pixels, shape_.channels * pixels, pixels,
+                               shape_.stride[1] * in[2], shape_.stride[2], nullptr},
+                              std::move(variants));
   }
 
   /// Panels of six input channels: for every residue, (output channel, tap) rows of six.
@@ -330,6 +334,7 @@ private:
   T *inputGrad_, *packed_;
   int64_t tiles_ = 0, packedTaps_ = 0;
   std::vector<Residue> residues_;
+  std::optional<DirectConv<T>> direct_;
 };
 
 template <typename T> std::unique_ptr<PreparedCall> prepare(const ConvShape &shape, const CallOperands &operands) {

@@ -2,13 +2,18 @@
 //
 //   filter'[o][c][tap] = Σ_(image, pixel)  input[c][pixel · stride + tap · dilation − pad] · output'[o][pixel]
 //
-// Rows (c, tap) are gathered as they lie, columns o are packed by transposing the output gradient; the long sum over
-// pixels runs through the register tile. Partial sums (FilterGradCut) go to the workspace and are added in order by a
-// second phase, which also turns (c, tap) × o into the filter's layout.
+// Rows (c, tap) are shifted readings of a padded tile of the input (PaddedTile.h) or, in three dimensions, gathered;
+// columns o are packed by transposing the output gradient; the long sum over pixels runs through the register tile:
+//
+//   for each chunk of rows of pixels:  fill the tile, pack the output gradient
+//     for each panel of o, for each six (c, tap):  accumulate in registers over the pixels, add to the partial sums
+//
+// Partial sums (FilterGradCut) go to the workspace and are added in order by a second phase, which also turns
+// (c, tap) × o into the filter's layout.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Gather.h"
+#include "runtime/kernels/PaddedTile.h"
 #include "runtime/kernels/PreparedCall.h"
 
 namespace lowtide::rt {
@@ -16,7 +21,9 @@ namespace {
 
 using namespace kernels;
 
-constexpr int64_t maxRows = 96, maxOut = 256;
+constexpr int64_t maxOut = 256;
+/// Bytes of the padded tile on the stack; pixels that a chunk aims at.
+constexpr int64_t tileBytes = 96 * 1024, wantedPixels = 256;
 
 template <typename T> class ConvFilterGrad final : public PreparedCall {
 public:
@@ -34,9 +41,12 @@ public:
         for (int64_t x = 0; x < f[2]; ++x)
           gather_.taps.push_back({z * shape.dilation[0] - shape.padBegin[0], y * shape.dilation[1] - shape.padBegin[1],
                                   x * shape.dilation[2] - shape.padBegin[2]});
-    // Chunks of pixels stay inside a part; parts are balanced.
-    perPart_ = ceilDiv(shape.batch * gather_.pixels(), cut_.parts);
     outTiles_ = ceilDiv(shape.outChannels, tileColumns);
+    createTile();
+    // Chunks stay inside a part; parts are balanced.
+    int64_t units =
+        tile_ ? ceilDiv(shape.batch, images_) * ceilDiv(gather_.grid[1], rows_) : shape.batch * gather_.pixels();
+    perPart_ = ceilDiv(units, cut_.parts), units_ = units;
   }
 
   int phases() const override { return 2; }
@@ -44,9 +54,19 @@ public:
     return phase == 0 ? shape_.groups * cut_.parts * cut_.blocks : shape_.groups * cut_.blocks * outTiles_;
   }
   void run(int phase, int64_t task) const noexcept override {
-    if (phase == 0)
-      return sum(task % cut_.blocks, task / cut_.blocks % cut_.parts, task / (cut_.blocks * cut_.parts));
-    reduce(task % outTiles_, task / outTiles_ % cut_.blocks, task / (outTiles_ * cut_.blocks));
+    if (phase == 1)
+      return reduce(task % outTiles_, task / outTiles_ % cut_.blocks, task / (outTiles_ * cut_.blocks));
+    int64_t block = task % cut_.blocks, part = task / cut_.blocks % cut_.parts,
+            group = task / (cut_.blocks * cut_.parts);
+    int64_t k0 = block * cut_.rowsPerBlock, k1 = std::min(cut_.rows, k0 + cut_.rowsPerBlock);
+    int64_t first = std::min(units_, part * perPart_), last = std::min(units_, first + perPart_);
+    T *result = partial(part, group);
+    if (first == last)
+      std::memset(result + k0 * cut_.paddedOut, 0, static_cast<size_t>((k1 - k0) * cut_.paddedOut) * sizeof(T));
+    else if (tile_)
+      sumTiles(k0, k1, first, last, group, result);
+    else
+      sumGathered(k0, k1, first, last, group, result);
   }
 
 private:
@@ -54,54 +74,121 @@ private:
     return partial_ + (part * shape_.groups + group) * cut_.rows * cut_.paddedOut;
   }
 
-  void sum(int64_t block, int64_t part, int64_t group) const {
-    int64_t pixels = gather_.pixels(), total = shape_.batch * pixels;
-    int64_t k0 = block * cut_.rowsPerBlock, k1 = std::min(cut_.rows, k0 + cut_.rowsPerBlock);
-    int64_t q0 = std::min(total, part * perPart_), q1 = std::min(total, q0 + perPart_);
-    T *result = partial(part, group);
-    alignas(64) T left[maxRows * blockK<T>];
+  void createTile() {
+    Gather<T> flat = gather_;
+    flattenPoints(flat);
+    tile_ = PaddedTile<T>::create(flat, flat.grid[2]);
+    if (!tile_)
+      return;
+    int64_t channels = cut_.channelsPerBlock(shape_), height = flat.grid[1], width = flat.grid[2];
+    rows_ = std::clamp<int64_t>(wantedPixels / width, 1, height);
+    images_ = rows_ == height ? std::clamp<int64_t>(wantedPixels / (width * height), 1, shape_.batch) : 1;
+    while (tile_->elements(images_, rows_, channels) * static_cast<int64_t>(sizeof(T)) > tileBytes) {
+      if (images_ > 1)
+        images_ = ceilDiv(images_, 2);
+      else if (rows_ > 1)
+        rows_ = ceilDiv(rows_, 2);
+      else
+        return tile_.reset();
+    }
+    if (images_ * rows_ * width > maxPixels)
+      return tile_.reset();
+    gather_ = flat;
+    tile_->setShape(rows_, channels);
+    for (int64_t k = 0; k < channels * gather_.tapCount(); ++k)
+      offsets_.push_back(
+          tile_->offset(k / gather_.tapCount(), gather_.taps[static_cast<size_t>(k % gather_.tapCount())]));
+  }
+
+  /// Chunks [first, last): so many images, or so many rows of one.
+  void sumTiles(int64_t k0, int64_t k1, int64_t first, int64_t last, int64_t group, T *result) const {
+    int64_t height = gather_.grid[1], width = gather_.grid[2], perImage = ceilDiv(height, rows_);
+    int64_t c0 = group * shape_.channels + k0 / gather_.tapCount(),
+            c1 = group * shape_.channels + ceilDiv(k1, gather_.tapCount());
+    alignas(64) T tile[tileBytes / sizeof(T)];
+    alignas(64) T right[maxPixels * panel<T>];
+    for (int64_t chunk = first; chunk < last; ++chunk) {
+      int64_t image0 = chunk / perImage * images_, image1 = std::min(shape_.batch, image0 + images_);
+      int64_t y0 = chunk % perImage * rows_, y1 = std::min(height, y0 + rows_);
+      tile_->fill(tile, image0, image1, y0, y1, c0, c1);
+      for (int64_t o = 0; o < shape_.outChannels; o += panel<T>) {
+        int64_t perRows = (y1 - y0) * width, columns = std::min(panel<T>, shape_.outChannels - o);
+        for (int64_t image = image0; image < image1; ++image)
+          packOutput(right + (image - image0) * perRows * panel<T>, image, y0 * width, perRows,
+                     group * shape_.outChannels + o, columns);
+        for (int64_t k = k0; k < k1; k += tileRows)
+          withTileShape(std::min(tileRows, k1 - k), columns > lanes<T> ? 2 : 1, [&](auto rows, auto vectors) {
+            addProduct<rows, vectors>(tile, offsets_.data() + k - k0, image1 - image0, y1 - y0, right,
+                                      result + k * cut_.paddedOut + o, chunk != first);
+          });
+      }
+    }
+  }
+
+  /// Six rows (c, tap) at `offsets` times one panel, over all pixels of a chunk.
+  template <int rows, int vectors>
+  [[gnu::always_inline]] void addProduct(const T *tile, const int64_t *offsets, int64_t images, int64_t ys,
+                                         const T *right, T *d, bool add) const {
+    Vec<T> sum[rows][vectors];
+    clear<T>(sum);
+    const T *a[rows];
+    int64_t width = gather_.grid[2];
+    for (int64_t image = 0; image < images; ++image)
+      for (int64_t y = 0; y < ys; ++y, right += width * panel<T>) {
+#pragma clang loop unroll(full)
+        for (int i = 0; i < rows; ++i)
+          a[i] = tile + tile_->position(image, y) + offsets[i];
+        accumulate<T, rows, vectors>(
+            width, [&](int64_t p, int i) { return a[i][p]; },
+            [&](int64_t p, int v) { return load(right + p * panel<T> + v * lanes<T>); }, sum);
+      }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < rows; ++i)
+#pragma clang loop unroll(full)
+      for (int v = 0; v < vectors; ++v) {
+        T *to = d + i * cut_.paddedOut + v * lanes<T>;
+        store(to, add ? sum[i][v] + load(to) : sum[i][v]);
+      }
+  }
+
+  /// A panel of `columns` output channels for pixels [pixel, pixel + count) of an image.
+  void packOutput(T *to, int64_t image, int64_t pixel, int64_t count, int64_t channel, int64_t columns) const {
+    int64_t pixels = gather_.pixels();
+    packPanelTransposed(to, outputGrad_ + (image * shape_.groups * shape_.outChannels + channel) * pixels + pixel,
+                        pixels, count, columns);
+  }
+
+  /// Pixels [q0, q1) of all images, gathered.
+  void sumGathered(int64_t k0, int64_t k1, int64_t q0, int64_t q1, int64_t group, T *result) const {
+    alignas(64) T left[tileRows * blockK<T>];
     alignas(64) T right[maxOut * blockK<T>];
     typename Gather<T>::Piece pieces[blockK<T>];
-    Gather<T> const &gather = gather_;
-    int64_t channelShift = group * shape_.channels * gather.channelStride;
-    if (q0 == q1) {
-      std::memset(result + k0 * cut_.paddedOut, 0, static_cast<size_t>((k1 - k0) * cut_.paddedOut) * sizeof(T));
-      return;
-    }
+    int64_t channelShift = group * shape_.channels * gather_.channelStride, pixels = gather_.pixels();
     for (int64_t q = q0; q < q1; q += blockK<T>) {
       int64_t count = std::min(blockK<T>, q1 - q);
-      gather.packRows(left, blockK<T>, q, count, k0, k1, pieces, channelShift);
       for (int64_t o0 = 0; o0 < shape_.outChannels; o0 += maxOut) {
         int64_t o1 = std::min(shape_.outChannels, o0 + maxOut);
-        packOutput(right, q, count, group * shape_.outChannels, o0, o1);
-        for (int64_t o = o0; o < o1; o += panel<T>) {
-          const T *b = right + (o - o0) * count;
-          for (int64_t k = k0; k < k1; k += tileRows) {
+        for (int64_t o = o0; o < o1; o += panel<T>)
+          for (int64_t at = 0; at < count;) {
+            int64_t pixel = (q + at) % pixels, length = std::min(count - at, pixels - pixel);
+            packOutput(right + (o - o0) * count + at * panel<T>, (q + at) / pixels, pixel, length,
+                       group * shape_.outChannels + o, std::min(panel<T>, o1 - o));
+            at += length;
+          }
+        for (int64_t k = k0; k < k1; k += tileRows) {
+          int64_t rows = std::min(tileRows, k1 - k);
+          gather_.packRows(left, blockK<T>, q, count, k, k + rows, pieces, channelShift);
+          for (int64_t o = o0; o < o1; o += panel<T>) {
             T *d = result + k * cut_.paddedOut + o;
             Epilogue<T> epilogue;
             if (q != q0)
               epilogue.source = d, epilogue.sourceRow = cut_.paddedOut;
             // The workspace has room for whole panels.
             int64_t columns = shape_.outChannels - o > lanes<T> ? panel<T> : lanes<T>;
-            tile<T, false>(std::min(tileRows, k1 - k), columns, count, left + (k - k0) * blockK<T>, blockK<T>, b, d,
-                           cut_.paddedOut, epilogue);
+            tile<T, false>(rows, columns, count, left, blockK<T>, right + (o - o0) * count, d, cut_.paddedOut,
+                           epilogue);
           }
         }
-      }
-    }
-  }
-
-  /// Panels of output channels [o0, o1) for columns [q, q + count), image by image.
-  void packOutput(T *to, int64_t q, int64_t count, int64_t firstChannel, int64_t o0, int64_t o1) const {
-    int64_t pixels = gather_.pixels(), imageStride = shape_.groups * shape_.outChannels * pixels;
-    for (int64_t o = o0; o < o1; o += panel<T>, to += count * panel<T>) {
-      int64_t columns = std::min(panel<T>, o1 - o);
-      for (int64_t at = 0; at < count;) {
-        int64_t image = (q + at) / pixels, pixel = (q + at) % pixels;
-        int64_t length = std::min(count - at, pixels - pixel);
-        packPanelTransposed(to + at * panel<T>, outputGrad_ + image * imageStride + (firstChannel + o) * pixels + pixel,
-                            pixels, length, columns);
-        at += length;
       }
     }
   }
@@ -109,25 +196,36 @@ private:
   void reduce(int64_t outTile, int64_t block, int64_t group) const {
     int64_t k0 = block * cut_.rowsPerBlock, k1 = std::min(cut_.rows, k0 + cut_.rowsPerBlock);
     int64_t o0 = outTile * tileColumns, o1 = std::min(shape_.outChannels, o0 + tileColumns);
+    constexpr int64_t w = lanes<T>;
+    alignas(64) T totals[w * w], turned[w * w];
     T *to = filterGrad_ + group * shape_.outChannels * cut_.rows;
-    for (int64_t k = k0; k < k1; ++k) {
-      T total[tileColumns] = {};
-      for (int64_t part = 0; part < cut_.parts; ++part) {
-        const T *from = partial(part, group) + k * cut_.paddedOut;
-        for (int64_t o = o0; o < o1; ++o)
-          total[o - o0] += from[o];
+    for (int64_t o = o0; o < o1; o += w)
+      for (int64_t k = k0; k < k1; k += w) {
+        int64_t rows = std::min(w, k1 - k), columns = std::min(w, o1 - o);
+        for (int64_t i = 0; i < rows; ++i) {
+          Vec<T> total{};
+          for (int64_t part = 0; part < cut_.parts; ++part)
+            total += load(partial(part, group) + (k + i) * cut_.paddedOut + o);
+          store(totals + i * w, total);
+        }
+        transposeSquare(totals, w, turned, w);
+        for (int64_t j = 0; j < columns; ++j)
+          std::memcpy(to + (o + j) * cut_.rows + k, turned + j * w, static_cast<size_t>(rows) * sizeof(T));
       }
-      for (int64_t o = o0; o < o1; ++o)
-        to[o * cut_.rows + k] = total[o - o0];
-    }
   }
+
+  /// Pixels of a chunk at most.
+  static constexpr int64_t maxPixels = 512;
 
   ConvShape shape_;
   FilterGradCut cut_;
   Gather<T> gather_;
+  std::optional<PaddedTile<T>> tile_;
+  std::vector<int64_t> offsets_;  ///< of the rows (c, tap) of a block in the tile
+  int64_t images_ = 1, rows_ = 1; ///< of a chunk
   const T *outputGrad_;
   T *filterGrad_, *partial_;
-  int64_t perPart_ = 0, outTiles_ = 0;
+  int64_t perPart_ = 0, units_ = 0, outTiles_ = 0;
 };
 
 } // namespace

@@ -24,18 +24,26 @@ constexpr int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 struct FilterGradCut {
   int64_t rows;         ///< channels × filter volume, per group
   int64_t paddedOut;    ///< output channels per group, rounded up to tileColumns
-  int64_t rowsPerBlock; ///< a multiple of tileRows
+  int64_t rowsPerBlock; ///< whole channels
   int64_t blocks;
   int64_t parts;
 
   explicit FilterGradCut(const ConvShape &shape) {
     rows = shape.channels * ConvShape::volume(shape.filter);
     paddedOut = ceilDiv(shape.outChannels, tileColumns) * tileColumns;
-    rowsPerBlock = 96;
+    rowsPerBlock = channelsPerBlock(shape) * ConvShape::volume(shape.filter);
     blocks = ceilDiv(rows, rowsPerBlock);
-    int64_t pixels = shape.batch * ConvShape::volume(shape.output);
-    int64_t wanted = ceilDiv(16, blocks * shape.groups);
-    parts = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, pixels / 256));
+    parts = std::clamp<int64_t>(ceilDiv(16, blocks * shape.groups), 1, mostParts(shape));
+  }
+  /// About 144 rows, fewer where that leaves too little to share; blocks are balanced.
+  static int64_t channelsPerBlock(const ConvShape &shape) {
+    int64_t taps = ConvShape::volume(shape.filter), wanted = std::max<int64_t>(1, 144 / taps);
+    while (ceilDiv(shape.channels, wanted) * shape.groups * mostParts(shape) < 8 && wanted > 1 && wanted * taps > 48)
+      wanted = ceilDiv(wanted, 2);
+    return ceilDiv(shape.channels, ceilDiv(shape.channels, wanted));
+  }
+  static int64_t mostParts(const ConvShape &shape) {
+    return std::max<int64_t>(1, shape.batch * ConvShape::volume(shape.output) / 256);
   }
   int64_t partElements(const ConvShape &shape) const { return shape.groups * rows * paddedOut; }
 };

@@ -21,6 +21,21 @@ using TapOffset = ConvShape::Dims;
 
 /// Copies `count` values, `step` apart.
 template <typename T> inline void copyRun(T *to, const T *from, int64_t count, int64_t step) {
+  if (step == 2 && count >= lanes<T>) {
+    auto every2nd = [](T *to, const T *from) {
+      Vec<T> low = load(from), high = load(from + lanes<T> - 1);
+      if constexpr (lanes<T> == 8)
+        store(to, __builtin_shufflevector(low, high, 0, 2, 4, 6, 9, 11, 13, 15));
+      else
+        store(to, __builtin_shufflevector(low, high, 0, 2, 5, 7));
+    };
+    int64_t x = 0;
+    for (; x + lanes<T> <= count; x += lanes<T>)
+      every2nd(to + x, from + 2 * x);
+    if (x < count)
+      every2nd(to + count - lanes<T>, from + 2 * (count - lanes<T>));
+    return;
+  }
   if (step != 1) {
     for (int64_t x = 0; x < count; ++x)
       to[x] = from[x * step];

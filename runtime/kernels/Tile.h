@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace lowtide::rt::kernels {
 
@@ -47,26 +48,51 @@ template <typename T> struct Epilogue {
   const T *rowBias = nullptr;
 };
 
-template <typename T, int rows, int vectors, bool packedA>
-[[gnu::always_inline]] inline void accumulate(int64_t k, const T *a, int64_t rowStride, const T *b,
-                                              Vec<T> (&sum)[rows][vectors]) {
+/// sum[i][v] += left(p, i) · right(p, v) for p in [0, k).
+template <typename T, int rows, int vectors, typename Left, typename Right>
+[[gnu::always_inline]] inline void accumulate(int64_t k, Left left, Right right, Vec<T> (&sum)[rows][vectors]) {
+#pragma clang loop unroll_count(4)
+  for (int64_t p = 0; p < k; ++p) {
+    Vec<T> columns[vectors];
+#pragma clang loop unroll(full)
+    for (int v = 0; v < vectors; ++v)
+      columns[v] = right(p, v);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < rows; ++i) {
+      Vec<T> row = left(p, i) - Vec<T>{};
+#pragma clang loop unroll(full)
+      for (int v = 0; v < vectors; ++v)
+        sum[i][v] += row * columns[v];
+    }
+  }
+}
+
+template <typename T, int rows, int vectors> [[gnu::always_inline]] inline void clear(Vec<T> (&sum)[rows][vectors]) {
   for (auto &row : sum)
     for (auto &v : row)
       v = Vec<T>{};
-#pragma clang loop unroll_count(4)
-  for (int64_t p = 0; p < k; ++p) {
-    Vec<T> right[vectors];
-#pragma clang loop unroll(full)
-    for (int v = 0; v < vectors; ++v)
-      right[v] = load(b + p * panel<T> + v * lanes<T>);
-#pragma clang loop unroll(full)
-    for (int i = 0; i < rows; ++i) {
-      T scalar = packedA ? a[p * tileRows + i] : a[i * rowStride + p];
-      Vec<T> left = scalar - Vec<T>{};
-#pragma clang loop unroll(full)
-      for (int v = 0; v < vectors; ++v)
-        sum[i][v] += left * right[v];
-    }
+}
+
+/// Calls `f` with the numbers of rows ≤ tileRows and vectors ≤ 2 as constants.
+template <typename Function>
+[[gnu::always_inline]] inline void withTileShape(int64_t rows, int64_t vectors, Function f) {
+  switch (rows * 2 + vectors - 1) {
+#define LOWTIDE_TILE(r, v)                                                                                             \
+  case r * 2 + v - 1:                                                                                                  \
+    return f(std::integral_constant<int, r>(), std::integral_constant<int, v>());
+    LOWTIDE_TILE(6, 2)
+    LOWTIDE_TILE(5, 2)
+    LOWTIDE_TILE(4, 2)
+    LOWTIDE_TILE(3, 2)
+    LOWTIDE_TILE(2, 2)
+    LOWTIDE_TILE(1, 2)
+    LOWTIDE_TILE(6, 1)
+    LOWTIDE_TILE(5, 1)
+    LOWTIDE_TILE(4, 1)
+    LOWTIDE_TILE(3, 1)
+    LOWTIDE_TILE(2, 1)
+    LOWTIDE_TILE(1, 1)
+#undef LOWTIDE_TILE
   }
 }
 
@@ -74,7 +100,10 @@ template <typename T, int rows, int vectors, bool packedA>
 template <typename T, int rows, int vectors, bool packedA>
 void tileFull(int64_t k, const T *a, int64_t rowStride, const T *b, T *d, int64_t rowD, const Epilogue<T> &epilogue) {
   Vec<T> sum[rows][vectors];
-  accumulate<T, rows, vectors, packedA>(k, a, rowStride, b, sum);
+  clear<T>(sum);
+  accumulate<T, rows, vectors>(
+      k, [&](int64_t p, int i) { return packedA ? a[p * tileRows + i] : a[i * rowStride + p]; },
+      [&](int64_t p, int v) { return load(b + p * panel<T> + v * lanes<T>); }, sum);
 #pragma clang loop unroll(full)
   for (int i = 0; i < rows; ++i)
 #pragma clang loop unroll(full)
@@ -91,24 +120,8 @@ void tileFull(int64_t k, const T *a, int64_t rowStride, const T *b, T *d, int64_
 template <typename T, bool packedA>
 void tileFullRows(int64_t rows, int64_t vectors, int64_t k, const T *a, int64_t rowStride, const T *b, T *d,
                   int64_t rowD, const Epilogue<T> &epilogue) {
-  switch (rows * 2 + vectors - 1) {
-#define LOWTIDE_TILE(r, v)                                                                                             \
-  case r * 2 + v - 1:                                                                                                  \
-    return tileFull<T, r, v, packedA>(k, a, rowStride, b, d, rowD, epilogue);
-    LOWTIDE_TILE(6, 2)
-    LOWTIDE_TILE(5, 2)
-    LOWTIDE_TILE(4, 2)
-    LOWTIDE_TILE(3, 2)
-    LOWTIDE_TILE(2, 2)
-    LOWTIDE_TILE(1, 2)
-    LOWTIDE_TILE(6, 1)
-    LOWTIDE_TILE(5, 1)
-    LOWTIDE_TILE(4, 1)
-    LOWTIDE_TILE(3, 1)
-    LOWTIDE_TILE(2, 1)
-    LOWTIDE_TILE(1, 1)
-#undef LOWTIDE_TILE
-  }
+  withTileShape(rows, vectors,
+                [&](auto r, auto v) { tileFull<T, r, v, packedA>(k, a, rowStride, b, d, rowD, epilogue); });
 }
 
 /// A tile of `rows` ≤ 6 and `columns` ≤ panel.

@@ -8,6 +8,8 @@
 //   for each chunk of rows of pixels:  fill the tile, pack the output gradient
 //     for each panel of o, for each six (c, tap):  accumulate in registers over the pixels, add to the partial sums
 //
+// Where there is one output channel per group (depthwise), vectors run along x instead, and their lanes are added up.
+//
 // Partial sums (FilterGradCut) go to the workspace and are added in order by a second phase, which also turns
 // (c, tap) × o into the filter's layout.
 //
@@ -23,7 +25,7 @@ using namespace kernels;
 
 constexpr int64_t maxOut = 256;
 /// Bytes of the padded tile on the stack; pixels that a chunk aims at.
-constexpr int64_t tileBytes = 96 * 1024, wantedPixels = 256;
+constexpr int64_t tileBytes = 96 * 1024, wantedPixels = 256, wantedPixelsOfOne = 2048;
 
 template <typename T> class ConvFilterGrad final : public PreparedCall {
 public:
@@ -77,12 +79,14 @@ private:
   void createTile() {
     Gather<T> flat = gather_;
     flattenPoints(flat);
-    tile_ = PaddedTile<T>::create(flat, flat.grid[2]);
+    width_ = shape_.outChannels == 1 ? ceilDiv(flat.grid[2], lanes<T>) * lanes<T> : flat.grid[2];
+    tile_ = PaddedTile<T>::create(flat, width_);
     if (!tile_)
       return;
-    int64_t channels = cut_.channelsPerBlock(shape_), height = flat.grid[1], width = flat.grid[2];
-    rows_ = std::clamp<int64_t>(wantedPixels / width, 1, height);
-    images_ = rows_ == height ? std::clamp<int64_t>(wantedPixels / (width * height), 1, shape_.batch) : 1;
+    int64_t channels = cut_.channelsPerBlock(shape_), height = flat.grid[1];
+    int64_t wanted = shape_.outChannels == 1 ? wantedPixelsOfOne : wantedPixels;
+    rows_ = std::clamp<int64_t>(wanted / width_, 1, height);
+    images_ = rows_ == height ? std::clamp<int64_t>(wanted / (width_ * height), 1, shape_.batch) : 1;
     while (tile_->elements(images_, rows_, channels) * static_cast<int64_t>(sizeof(T)) > tileBytes) {
       if (images_ > 1)
         images_ = ceilDiv(images_, 2);
@@ -91,7 +95,7 @@ private:
       else
         return tile_.reset();
     }
-    if (images_ * rows_ * width > maxPixels)
+    if (images_ * rows_ * width_ > (shape_.outChannels == 1 ? maxPixels * panel<T> : maxPixels))
       return tile_.reset();
     gather_ = flat;
     tile_->setShape(rows_, channels);
@@ -111,6 +115,15 @@ private:
       int64_t image0 = chunk / perImage * images_, image1 = std::min(shape_.batch, image0 + images_);
       int64_t y0 = chunk % perImage * rows_, y1 = std::min(height, y0 + rows_);
       tile_->fill(tile, image0, image1, y0, y1, c0, c1);
+      if (shape_.outChannels == 1) {
+        copyOutput(right, image0, image1, y0, y1, group);
+        for (int64_t k = k0; k < k1; k += tileRows)
+          withTileShape(std::min(tileRows, k1 - k), 1, [&](auto rows, auto) {
+            addDots<rows>(tile, offsets_.data() + k - k0, image1 - image0, y1 - y0, right, result + k * cut_.paddedOut,
+                          chunk != first);
+          });
+        continue;
+      }
       for (int64_t o = 0; o < shape_.outChannels; o += panel<T>) {
         int64_t perRows = (y1 - y0) * width, columns = std::min(panel<T>, shape_.outChannels - o);
         for (int64_t image = image0; image < image1; ++image)
@@ -149,6 +162,44 @@ private:
         T *to = d + i * cut_.paddedOut + v * lanes<T>;
         store(to, add ? sum[i][v] + load(to) : sum[i][v]);
       }
+  }
+
+  /// The rows of the group's one output channel, each filled up with zeros to whole vectors.
+  void copyOutput(T *to, int64_t image0, int64_t image1, int64_t y0, int64_t y1, int64_t channel) const {
+    int64_t width = gather_.grid[2];
+    for (int64_t image = image0; image < image1; ++image)
+      for (int64_t y = y0; y < y1; ++y, to += width_) {
+        store(to + width_ - lanes<T>, Vec<T>{});
+        copyRun(to, outputGrad_ + (image * shape_.groups + channel) * gather_.pixels() + y * width, width, 1);
+      }
+  }
+
+  /// Six rows (c, tap) at `offsets` times the one output channel.
+  template <int rows>
+  [[gnu::always_inline]] void addDots(const T *tile, const int64_t *offsets, int64_t images, int64_t ys, const T *right,
+                                      T *d, bool add) const {
+    Vec<T> sum[rows];
+    for (auto &v : sum)
+      v = Vec<T>{};
+    for (int64_t image = 0; image < images; ++image)
+      for (int64_t y = 0; y < ys; ++y, right += width_) {
+        const T *a = tile + tile_->position(image, y);
+        for (int64_t x = 0; x < width_; x += lanes<T>) {
+          Vec<T> g = load(right + x);
+#pragma clang loop unroll(full)
+          for (int i = 0; i < rows; ++i)
+            sum[i] += load(a + offsets[i] + x) * g;
+        }
+      }
+    for (int i = 0; i < rows; ++i) {
+      T parts[lanes<T>];
+      store(parts, sum[i]);
+      for (int64_t half = lanes<T> / 2; half > 0; half /= 2)
+        for (int64_t j = 0; j < half; ++j)
+          parts[j] += parts[j + half];
+      T &to = d[i * cut_.paddedOut];
+      to = add ? to + parts[0] : parts[0];
+    }
   }
 
   /// A panel of `columns` output channels for pixels [pixel, pixel + count) of an image.
@@ -223,6 +274,7 @@ private:
   std::optional<PaddedTile<T>> tile_;
   std::vector<int64_t> offsets_;  ///< of the rows (c, tap) of a block in the tile
   int64_t images_ = 1, rows_ = 1; ///< of a chunk
+  int64_t width_ = 0;             ///< columns of a row of pixels in a chunk
   const T *outputGrad_;
   T *filterGrad_, *partial_;
   int64_t perPart_ = 0, units_ = 0, outTiles_ = 0;

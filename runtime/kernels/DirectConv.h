@@ -77,8 +77,9 @@ private:
   /// Elements of the tile on the stack: 192 KiB.
   static constexpr int64_t capacity = 192 * 1024 / sizeof(T);
   static constexpr int64_t maxK = 320;
-  /// Columns that a task aims at.
-  static constexpr int64_t wantedColumns = 256;
+  /// Columns that a task aims at; of a single row of results, vectors that are computed together.
+  static constexpr int64_t wantedColumns = 256, wantedOfOneRow = 4096;
+  static constexpr int64_t vectorsOfOneRow = 8;
 
   /// What a task computes from one filling of the tile.
   struct Part {
@@ -116,8 +117,9 @@ private:
     if (!tile_)
       return false;
 
-    ys_ = std::clamp<int64_t>(wantedColumns / perRow, 1, height_);
-    images_ = ys_ == height_ ? std::clamp<int64_t>(wantedColumns / (perRow * height_), 1, batch_) : 1;
+    int64_t wanted = rows_ == 1 ? wantedOfOneRow : wantedColumns;
+    ys_ = std::clamp<int64_t>(wanted / perRow, 1, height_);
+    images_ = ys_ == height_ ? std::clamp<int64_t>(wanted / (perRow * height_), 1, batch_) : 1;
     perBlock_ = ceilDiv(channels_, ceilDiv(channels_, std::max<int64_t>(1, maxK / taps)));
     while (tile_->elements(images_, ys_, perBlock_) > capacity) {
       if (perBlock_ > 16)
@@ -162,9 +164,17 @@ private:
   }
 
   void columns(const T *tile, size_t v, const Part &part) const {
-    Segment pair[2];
+    Segment segments[vectorsOfOneRow];
+    const int64_t together = rows_ == 1 && !paired_ ? vectorsOfOneRow : 2;
     int64_t waiting = 0;
     const ConvShape::Dims &one = variants_[v].grid, &two = variants_[v + paired_].grid;
+    auto flush = [&] {
+      if (rows_ == 1 && !paired_)
+        oneRow(segments, waiting, v, part);
+      else
+        product(segments, waiting, v, part);
+      waiting = 0;
+    };
     auto left = [](const ConvShape::Dims &grid, int64_t y, int64_t x) {
       return y < grid[1] ? std::clamp<int64_t>(grid[2] - x, 0, lanes<T>) : 0;
     };
@@ -172,17 +182,43 @@ private:
       for (int64_t y = part.y0; y < part.y1; ++y)
         for (int64_t s = 0; s < segments_; ++s) {
           int64_t x = s * lanes<T>;
-          pair[waiting++] = {tile + tile_->position(image - part.image0, y - part.y0) + x,
-                             image * result_.imageStride + part.group * result_.groupStride + y * result_.yStep +
-                                 x * result_.xStep,
-                             {left(one, y, x), left(two, y, x)}};
-          if (waiting == 2) {
-            product(pair, waiting, v, part);
-            waiting = 0;
-          }
+          segments[waiting++] = {tile + tile_->position(image - part.image0, y - part.y0) + x,
+                                 image * result_.imageStride + part.group * result_.groupStride + y * result_.yStep +
+                                     x * result_.xStep,
+                                 {left(one, y, x), left(two, y, x)}};
+          if (waiting == together)
+            flush();
         }
     if (waiting)
-      product(pair, waiting, v, part);
+      flush();
+  }
+
+  /// Vectors of a single row of results: the filter is short, so more of them share each of its entries.
+  void oneRow(Segment (&segments)[vectorsOfOneRow], int64_t vectors, size_t v, const Part &part) const {
+    const ConvVariant<T> &variant = variants_[v];
+    for (int64_t w = vectors; w < vectorsOfOneRow; ++w)
+      segments[w] = {segments[0].from, 0, {0, 0}};
+    int64_t taps = static_cast<int64_t>(variant.taps.size()), step = variant.left.packed ? tileRows : 1;
+    const T *a = variant.left.base + part.group * variant.left.groupStride + part.c0 * taps * step;
+    const int32_t *offsets = offsets_[v].data();
+    Vec<T> sum[1][vectorsOfOneRow];
+    clear<T>(sum);
+    accumulate<T, 1, vectorsOfOneRow>((part.c1 - part.c0) * taps, [&](int64_t p, int) { return a[p * step]; },
+                                      [&](int64_t p, int w) { return load(segments[w].from + offsets[p]); }, sum);
+    const T bias = part.c0 == 0 && result_.bias ? result_.bias[part.group] : T(0);
+    const bool add = part.c0 != 0;
+    alignas(64) T buffer[lanes<T>];
+#pragma clang loop unroll(full)
+    for (int w = 0; w < vectorsOfOneRow; ++w) {
+      T *to = variant.base + segments[w].to;
+      if (segments[w].count[0] == lanes<T> && result_.xStep == 1) {
+        Vec<T> value = sum[0][w] + bias;
+        store(to, add ? value + load(to) : value);
+        continue;
+      }
+      store(buffer, sum[0][w]);
+      finish(buffer, to, segments[w].count[0], bias, add);
+    }
   }
 
   void product(const Segment *segments, int64_t vectors, size_t v, const Part &part) const {
@@ -252,6 +288,11 @@ private:
   }
 
   void finish(const T *sum, T *to, int64_t count, T bias, bool add) const {
+    if (result_.xStep == 1 && !add) {
+      alignas(64) T values[lanes<T>];
+      store(values, load(sum) + bias);
+      return copyRun(to, values, count, 1);
+    }
     for (int64_t j = 0; j < count; ++j) {
       T &d = to[j * result_.xStep];
       d = sum[j] + bias + (add ? d : T(0));

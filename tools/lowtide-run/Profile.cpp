@@ -63,8 +63,10 @@ void printTable(const std::vector<InstructionTime> &times, uint64_t runs) {
     rest.print(total.milliseconds, std::to_string(rest.count) + " more");
   std::printf("\n%skind\n", head);
   std::vector<std::pair<std::string, Cost>> sorted(kinds.begin(), kinds.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto &a, const auto &b) { return a.second.milliseconds > b.second.milliseconds; });
+  std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
+    return a.second.milliseconds != b.second.milliseconds ? a.second.milliseconds > b.second.milliseconds
+                                                          : a.first < b.first;
+  });
   for (const auto &[kind, cost] : sorted)
     cost.print(total.milliseconds, kind + " × " + std::to_string(cost.count));
   total.print(total.milliseconds, "all × " + std::to_string(total.count));
@@ -74,7 +76,7 @@ void printTable(const std::vector<InstructionTime> &times, uint64_t runs) {
 
 Status writeProfile(const Program &program, const std::string &path) {
   std::vector<InstructionTime> times = program.times();
-  std::stable_sort(times.begin(), times.end(), [](const InstructionTime &a, const InstructionTime &b) {
+  std::sort(times.begin(), times.end(), [](const InstructionTime &a, const InstructionTime &b) {
     return a.nanoseconds != b.nanoseconds ? a.nanoseconds > b.nanoseconds : a.location < b.location;
   });
   if (path == "-") {

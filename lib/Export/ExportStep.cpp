@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CastPairs.h"
+#include "Outline.h"
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
@@ -21,7 +22,7 @@ using namespace lowtide;
 namespace {
 class StepWriter {
 public:
-  explicit StepWriter(OpBuilder &builder) : builder(builder) {}
+  StepWriter(OpBuilder &builder, func::FuncOp model) : builder(builder), outliner(model) {}
 
   void bind(Value from, Value to) { tensors[from] = to; }
   Value lookup(Value value) const { return tensors.lookup(value); }
@@ -47,8 +48,12 @@ private:
       return finish(form);
     if (auto composite = dyn_cast<DecomposableInterface>(op))
       return writeDecomposition(composite);
-    if (isa<ElementInterface>(op) && succeeded(writeByElements(form, reason)))
+    Block *block = builder.getInsertionBlock();
+    Operation *last = block->empty() ? nullptr : &block->back();
+    if (isa<ElementInterface>(op) && succeeded(writeByElements(form, reason))) {
+      outliner.outline(block, last, op->getName().stripDialect(), form.getResults());
       return finish(form);
+    }
     return op->emitError("unsupported: ") << op->getName() << " cannot be written as ONNX: " << reason;
   }
 
@@ -108,6 +113,7 @@ private:
   }
 
   OpBuilder &builder;
+  Outliner outliner;
   llvm::DenseMap<Value, Value> tensors;
 };
 
@@ -169,11 +175,15 @@ static void setOpset(func::FuncOp model) {
                       llvm::any_of(node.getResultTypes(), isBf16);
   });
   int64_t opset = computesInBf16 ? exportOpsetForBf16 : exportOpset;
-  model.walk([&](onnx::NodeOp node) {
-    if (node.getDomain().empty())
-      node.setVersion(opset);
-  });
-  model->setAttr("onnx.opset", builder.getI64IntegerAttr(opset));
+  for (auto function : model->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) {
+    if (function != model && !function->hasAttr(onnxFunctionAttrName))
+      continue;
+    function.walk([&](onnx::NodeOp node) {
+      if (node.getDomain().empty())
+        node.setVersion(opset);
+    });
+    function->setAttr("onnx.opset", builder.getI64IntegerAttr(opset));
+  }
 }
 
 FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, const ExportOptions &options) {
@@ -185,7 +195,7 @@ FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, c
     castAroundBf16(*copy);
   func::FuncOp model = declareModel(step, name);
   OpBuilder builder = OpBuilder::atBlockEnd(&model.getBody().front());
-  StepWriter writer(builder);
+  StepWriter writer(builder, model);
   for (auto [from, to] : llvm::zip(copy->getArguments(), model.getArguments()))
     writer.bind(from, to);
   Block &body = copy->getBody().front();

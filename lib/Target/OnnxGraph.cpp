@@ -174,3 +174,36 @@ void OnnxGraphWriter::writeNodes(Block &block, ::onnx::GraphProto &graph) {
       writeNode(node, graph);
   }
 }
+
+void OnnxGraphWriter::writeFunction(func::FuncOp function, int64_t opset, ::onnx::FunctionProto &proto) {
+  proto.set_name(function.getSymName().str());
+  proto.set_domain("lowtide");
+  ::onnx::OperatorSetIdProto *import = proto.add_opset_import();
+  import->set_domain("");
+  import->set_version(opset);
+  ::onnx::GraphProto graph;
+  OnnxGraphWriter writer(graph);
+  Block &body = function.getBody().front();
+  for (BlockArgument argument : body.getArguments()) {
+    writer.name(argument, writer.uniqueName("in" + Twine(argument.getArgNumber())));
+    proto.add_input(writer.nameOf(argument));
+  }
+  for (auto [i, result] : llvm::enumerate(body.getTerminator()->getOperands())) {
+    writer.name(result, writer.uniqueName("out" + Twine(i)));
+    proto.add_output(writer.nameOf(result));
+  }
+  writer.writeNodes(body, graph);
+  for (::onnx::TensorProto &tensor : *graph.mutable_initializer()) {
+    ::onnx::NodeProto &node = *proto.add_node();
+    node.set_op_type("Constant");
+    node.add_output(tensor.name());
+    AttributeProto &value = *node.add_attribute();
+    value.set_name("value");
+    value.set_type(AttributeProto::TENSOR);
+    *value.mutable_t() = std::move(tensor);
+  }
+  for (::onnx::NodeProto &node : *graph.mutable_node()) {
+    node.clear_metadata_props(); // several layers share the function
+    *proto.add_node() = std::move(node);
+  }
+}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "onnx/onnx_pb.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -34,6 +35,8 @@ public:
 
   /// Writes all nodes of `block`; their results take the names that were given to them before, or ones of their place.
   void writeNodes(mlir::Block &block, ::onnx::GraphProto &graph);
+  /// Writes a function of the domain `lowtide`: constants are nodes of its body.
+  static void writeFunction(mlir::func::FuncOp function, int64_t opset, ::onnx::FunctionProto &proto);
   uint64_t getNumNodes() const { return numNodes; }
 
 private:

@@ -6,6 +6,7 @@
 
 #include "lowtide/Target/OnnxModel.h"
 #include "OnnxGraph.h"
+#include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -271,6 +272,9 @@ LogicalResult ModelWriter::write(OnnxModelSummary *summary) {
   if (failed(writeInputs()) || failed(writeOutputs()))
     return failure();
   nodes.writeNodes(model.getBody().front(), graph);
+  for (auto function : model->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+    if (function->hasAttr(onnxFunctionAttrName))
+      OnnxGraphWriter::writeFunction(function, proto.opset_import(0).version(), *proto.add_functions());
   if (summary)
     *summary = {nodes.getNumNodes(), options.weights ? weightBytes : 0, external};
   return writeFile();

@@ -163,7 +163,8 @@ static llvm::Error setStepSettings(ModuleOp module, DictionaryAttr settings, con
         return error;
   if (llvm::Error error = result.finish(module.getContext()))
     return error;
-  module->setAttr(train::optimizerAttrName, result.getOptimizerAttr(module.getContext()));
+  if (settings.get("optimizer.kind"))
+    module->setAttr(train::optimizerAttrName, result.getOptimizerAttr(module.getContext()));
   module->setAttr(train::scheduleAttrName, result.getScheduleAttr(module.getContext()));
   return llvm::Error::success();
 }

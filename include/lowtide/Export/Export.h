@@ -14,6 +14,9 @@ class DialectRegistry;
 
 namespace lowtide {
 
+/// Marks a function that is no graph of its own: the body of an operator of the domain `lowtide`.
+inline constexpr llvm::StringLiteral onnxFunctionAttrName = "onnx.function";
+
 struct ExportOptions {
   /// bf16 arithmetic as f32 operators between casts, for runtimes that have no bf16 kernels.
   bool bf16AsCastPairs = true;
@@ -24,7 +27,8 @@ void registerOnnxForms(mlir::DialectRegistry &registry);
 
 /// Writes `step` as a new function `name` of the `onnx` dialect, placed behind it. Kernels are transparent; ops without
 /// a form are decomposed or written by their element description. Arguments keep their attributes, bindings included,
-/// and results theirs; values have static types. Fails with a located diagnostic for an op that cannot be written.
+/// and results theirs; values have static types. What takes many operators to say becomes a function of its own beside
+/// the model (`onnx.function`). Fails with a located diagnostic for an op that cannot be written.
 mlir::FailureOr<mlir::func::FuncOp> exportStep(mlir::func::FuncOp step, llvm::StringRef name,
                                                const ExportOptions &options);
 

@@ -49,7 +49,7 @@ public:
   /// Operand `i`, of rank 0 where it is a splat: for operators that broadcast.
   mlir::Value compact(unsigned i) { return lookup(op->getOperand(i)); }
   void set(unsigned i, mlir::Value value) { results[i] = value; }
-  llvm::ArrayRef<mlir::Value> getResults() const { return results; }
+  llvm::MutableArrayRef<mlir::Value> getResults() { return results; }
 
   // Nodes. Attributes: i64, f32, string, arrays of i64 or f32, dense elements.
   mlir::NamedAttribute attr(llvm::StringRef name, int64_t value);

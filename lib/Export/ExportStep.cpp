@@ -42,6 +42,8 @@ private:
       return writeConstant(op);
     if (auto facts = dyn_cast<FactsInterface>(op); facts && facts.getFacts().family == OpFamily::Fusion)
       return writeGroup(op);
+    if (isSameBytes(op))
+      return writeIdentity(op);
     std::string reason = "it has neither an ONNX form, nor a decomposition, nor an element description";
     FormBuilder form(builder, op, [this](Value value) { return lookup(value); });
     if (auto own = dyn_cast<OnnxFormInterface>(op); own && succeeded(own.writeOnnx(form)))
@@ -55,6 +57,19 @@ private:
       return finish(form);
     }
     return op->emitError("unsupported: ") << op->getName() << " cannot be written as ONNX: " << reason;
+  }
+
+  /// An op that names its first operand anew, as the anchor of a recomputation does.
+  static bool isSameBytes(Operation *op) {
+    auto facts = dyn_cast<FactsInterface>(op);
+    return facts && facts.getFacts().aliasing == Aliasing::View && op->getNumResults() == 1 &&
+           op->getOperand(0).getType() == op->getResult(0).getType();
+  }
+
+  LogicalResult writeIdentity(Operation *op) {
+    FormBuilder form(builder, op, [this](Value value) { return lookup(value); });
+    form.set(0, form.node("Identity", form.in(0), form.outType(0)));
+    return finish(form);
   }
 
   LogicalResult finish(FormBuilder &form) {

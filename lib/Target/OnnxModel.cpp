@@ -26,6 +26,13 @@ static StringRef stringify(BindingKind kind) {
   return names[static_cast<unsigned>(kind) - 1];
 }
 
+/// A number that is read back as it is.
+static std::string printNumber(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
+  return text;
+}
+
 /// A number or a word of an attribute as text.
 static std::string textOf(Attribute value) {
   std::string text;
@@ -33,7 +40,7 @@ static std::string textOf(Attribute value) {
   if (auto string = dyn_cast<StringAttr>(value))
     out << string.getValue();
   else if (auto real = dyn_cast<FloatAttr>(value))
-    out << llvm::format("%.17g", real.getValueAsDouble());
+    out << printNumber(real.getValueAsDouble());
   else if (auto integer = dyn_cast<IntegerAttr>(value))
     out << integer.getInt();
   return text;
@@ -225,7 +232,7 @@ LogicalResult ModelWriter::writeInputs() {
     if (kind == BindingKind::Batch)
       addMetadata(info, "lowtide.batch_dim", std::to_string(binding.getBatchDim()));
     if (kind == BindingKind::State && !binding.isFromFile())
-      addMetadata(info, "lowtide.initial", std::to_string(binding.getInitialValue()));
+      addMetadata(info, "lowtide.initial", printNumber(binding.getInitialValue()));
     if (kind == BindingKind::Scalar)
       writeDefault(binding, type, name);
     if (options.weights && fileHolds(i) && failed(writeWeight(i, name)))

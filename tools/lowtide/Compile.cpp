@@ -483,7 +483,12 @@ void Compilation::reportCost() {
   };
   if (import() || legalize() || failsQuietly(buildGraphStage))
     return;
-  llvm::outs() << "\narithmetic of one step: " << flopText(count("forward")) << " forward";
+  llvm::outs() << "\narithmetic of one step: ";
+  if (holdsStep) {
+    llvm::outs() << flopText(count("train")) << " with gradients and updates\n";
+    return;
+  }
+  llvm::outs() << flopText(count("forward")) << " forward";
   if (!failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, trainStage(options)); }) && count("train"))
     llvm::outs() << ", " << flopText(count("train")) << " with gradients and updates";
   llvm::outs() << "\n";

@@ -2,6 +2,7 @@
 
 #include "Options.h"
 
+#include "Config.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -50,6 +51,8 @@ All further flags
                            where that is larger
   --keep=N                 keep the newest N checkpoints (default: all)
   --resume-strict          stop at a damaged checkpoint instead of taking the one before
+  --config=FILE            JSON, as the compiler's: sections run (steps, data, seed …), checkpoint (dir, every_steps, keep)
+                           and log (jsonl, tensorboard); flags and LOWTIDE_* variables win over it
   --log-every=N            progress line every N steps when not on a terminal
   --poison                 fill transient memory with NaN before each step
   -q, --quiet              no progress
@@ -90,6 +93,9 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--log-every", options.logEvery);
   app.add_flag("--poison", options.poison);
   app.add_flag("-q,--quiet", options.quiet);
+  app.add_flag("--deterministic"); // always so; configurations may say it
+  std::string file;
+  app.add_option("--config", file);
   auto usage = [](const std::string &message) {
     std::fprintf(stderr, "error: %s\nnote: lowtide-run -h shows how to call it\n", message.c_str());
     return 1;
@@ -105,6 +111,16 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
       std::fputs(longHelp, stdout);
     return 0;
   }
+  config::Sections sections;
+  sections.own = {"run", "checkpoint", "log"};
+  sections.others = {"model", "loss", "optimizer", "schedule", "memory", "batch", "target"};
+  sections.flags = {
+      {"checkpoint.dir", "save"}, {"checkpoint.every-steps", "checkpoint-every"}, {"log.jsonl", "log-jsonl"}};
+  sections.ignoresOtherKeys = true; // they are the compiler's, which has checked them
+  config::Config config(app, sections);
+  std::string error;
+  if (!config.applyEnvironment(error) || (!file.empty() && !config.applyFile(file, error)))
+    return usage(error);
   if (options.artifact.empty())
     return usage("no artifact given");
   if (options.steps && *options.steps < 0)

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <iostream>
 
+using namespace lowtide;
 using namespace lowtide::driver;
 
 namespace {
@@ -139,7 +140,7 @@ std::string describeExtras(const CLI::App &app) {
   word = word.substr(0, word.find('='));
   size_t best = 4;
   auto consider = [&](const std::string &name) {
-    if (size_t distance = editDistance(word, name); distance < best)
+    if (size_t distance = config::editDistance(word, name); distance < best)
       best = distance, nearest = name;
   };
   const bool flag = word.rfind("-", 0) == 0;
@@ -227,7 +228,12 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
     (help ? std::cout : std::cerr) << shortHelp;
     return help ? exitOk : exitUsage;
   }
-  Config config(*app.get_subcommands()[0]);
+  config::Sections sections;
+  sections.own = {"model", "loss", "optimizer", "schedule", "memory", "batch", "target"};
+  sections.others = {"run", "checkpoint", "log"};
+  sections.flags = {
+      {"model.dims", "dim"}, {"model.shapes", "shape"}, {"model.path", "model"}, {"batch.global", "batch"}};
+  config::Config config(*app.get_subcommands()[0], sections);
   std::string error;
   if (!config.applyEnvironment(error) || (!options.config.empty() && !config.applyFile(options.config, error)))
     return fail(error);

@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-using namespace lowtide::driver;
+using namespace lowtide::config;
 
 static constexpr size_t maxConfigBytes = 1 << 20;
 
-Config::Config(CLI::App &command) : command(command) {
+Config::Config(CLI::App &command, Sections sections) : command(command), sections(std::move(sections)) {
   for (const CLI::Option *option : command.get_options())
     if (option->count() > 0)
       origins[option->get_single_name()] = "command line";
@@ -53,7 +53,7 @@ bool Config::applyEnvironment(std::string &error) {
   return true;
 }
 
-size_t lowtide::driver::editDistance(const std::string &a, const std::string &b) {
+size_t lowtide::config::editDistance(const std::string &a, const std::string &b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)
     row[j] = j;
@@ -124,31 +124,37 @@ bool Config::applyEntry(const std::string &key, const nlohmann::json &value, con
                         std::string &error) {
   std::string flag = key;
   std::replace(flag.begin(), flag.end(), '_', '-');
+  if (value.is_object() && sections.others.count(flag))
+    return true;
   // Sections group flags: {"optimizer": {"kind": "adamw", "lr": 3e-4}} is --optimizer=adamw --lr=3e-4.
-  static const std::set<std::string> sections = {"model", "loss", "optimizer", "schedule", "memory", "batch", "target"};
-  if (value.is_object() && sections.count(flag)) {
+  if (value.is_object() && sections.own.count(flag)) {
     if (flag == "loss")
       return applyEntry("loss", lossText(value), path, error);
-    for (auto &[inner, item] : value.items()) {
-      const std::string name = inner == "kind" ? flag : inner == "dims" ? "dim" : inner == "path" ? "model" : inner;
-      if (!applyEntry(name, item, path + ", section '" + key + "'", error))
+    for (auto &[inner, item] : value.items())
+      if (!applyEntry(inner == "kind" ? flag : flag + "." + inner, item, path + ", section '" + key + "'", error))
         return false;
-    }
     return true;
   }
-  // What lowtide-run reads of the same file.
-  if (value.is_object() && (flag == "run" || flag == "checkpoint" || flag == "log"))
+  if (value == "auto")
     return true;
-  CLI::Option *option =
-      flag == "model" ? command.get_option_no_throw("model") : command.get_option_no_throw("--" + flag);
+  if (auto other = sections.flags.find(flag); other != sections.flags.end())
+    flag = other->second;
+  else if (size_t dot = flag.find('.'); dot != std::string::npos)
+    flag = flag.substr(dot + 1);
+  CLI::Option *option = command.get_option_no_throw("--" + flag);
+  if (!option)
+    option = command.get_option_no_throw(flag); // a positional argument
   if (!option) {
+    const std::string written = key.substr(key.find('.') + 1);
+    if (sections.ignoresOtherKeys && key == written)
+      return true;
     std::string nearest;
     size_t best = 4;
     for (const CLI::Option *candidate : command.get_options())
       for (const std::string &name : candidate->get_lnames())
         if (size_t distance = editDistance(flag, name); distance < best)
           best = distance, nearest = name;
-    error = path + ": unknown key '" + key + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+    error = path + ": unknown key '" + written + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
     return false;
   }
   std::vector<std::string> values = flagValues(value);

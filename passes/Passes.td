@@ -169,6 +169,42 @@ def TrainInlineSaved : Pass<"train-inline-saved", "::mlir::func::FuncOp"> {
   ];
 }
 
+// --- the budget: order and recomputation change no bit ---
+
+def TrainOrder : Pass<"train-order", "::mlir::ModuleOp"> {
+  let summary = "choose the order in which a step needs the fewest bytes (exact)";
+  let description = [{
+    Several orders of the same instructions, judged by the exact count of bytes alive; the one with the lowest peak
+    stays. Weights are updated as soon as their gradient is final and nobody reads the old ones. Nothing is recomputed.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
+    Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "instruction set of generated kernels">,
+    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
+  ];
+  let statistics = [Statistic<"numReordered", "reordered", "Steps that got another order">];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+}
+
+def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
+  let summary = "make every step fit a budget: compute again what does not fit (exact)";
+  let description = [{
+    The budget is everything that the runtime allocates for a step: parameters, state, batch and the transient arena.
+    Values that do not fit are computed again where they are needed, as late as possible, with whatever they need
+    themselves; the schedule with the least estimated time is taken. What runs again reads through `train.remat`, which
+    ties it to the cotangent that wakes it. A budget that cannot be met is an error that says what forces it.
+  }];
+  let options = [
+    Option<"budget", "budget", "std::string", "\"\"", "Bytes of device memory: 8MiB, 1.5GiB, 50%; empty: no limit">,
+    Option<"strategy", "strategy", "std::string", "\"fit\"", "How recomputations are chosen: fit, none">,
+    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
+    Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "instruction set of generated kernels">,
+    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
+  ];
+  let statistics = [Statistic<"numRecomputed", "recomputed", "Instructions that run again">];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+}
+
 def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
   let summary = "two functions compute the same values, graph for graph (changes nothing)";
   let description = [{
@@ -204,6 +240,14 @@ def PlanPlace : Pass<"plan-place", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numBuffers", "buffers", "buffers placed">,
   ];
+}
+
+def VerifyBudget : Pass<"verify-budget", "::mlir::ModuleOp"> {
+  let summary = "check that the arenas together stay within the budget (changes nothing)";
+  let description = [{
+    The budget is the attribute `train.device_budget` that train-rematerialize left on the module; without it everything
+    passes.
+  }];
 }
 
 def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {

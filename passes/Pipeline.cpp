@@ -68,11 +68,26 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   passes.addNestedPass<func::FuncOp>(createNNCluster(cluster));
   if (options.fuse)
     passes.addNestedPass<func::FuncOp>(createTrainInlineSaved());
+  TrainOrderOptions order;
+  order.target = options.target;
+  order.cpu = options.cpu;
+  order.threadsMax = options.threadsMax;
+  passes.addPass(createTrainOrder(order));
+  if (!options.budget.empty()) {
+    TrainRematerializeOptions fit;
+    fit.target = options.target;
+    fit.cpu = options.cpu;
+    fit.threadsMax = options.threadsMax;
+    fit.budget = options.budget;
+    fit.strategy = options.strategy;
+    passes.addPass(createTrainRematerialize(fit));
+  }
 }
 
 void lowtide::buildPlanStage(OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings) {
   passes.addPass(createPlanLower(kernels, settings));
   passes.addPass(createPlanPlace());
+  passes.addPass(createVerifyBudget());
   passes.addPass(createVerifyPlan());
 }
 

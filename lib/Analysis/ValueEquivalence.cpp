@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/ValueEquivalence.h"
+#include "lowtide/Analysis/StepProblem.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
@@ -61,9 +62,17 @@ void Numbering::number(Operation &op) {
       set(result, get(yielded));
     return;
   }
+  // The same bytes under the same type are the same value, whatever else an op says of when they are read.
+  if (facts && facts.getFacts().aliasing == Aliasing::View && op.getNumResults() == 1 &&
+      op.getResult(0).getType() == op.getOperand(0).getType()) {
+    set(op.getResult(0), get(op.getOperand(0)));
+    return;
+  }
+  NamedAttrList attributes(op.getAttrDictionary());
+  attributes.erase(recomputedAttrName);
   SmallVector<uint8_t> key;
   append(key, hash(llvm::arrayRefFromStringRef(op.getName().getStringRef())));
-  append(key, hashText(Attribute(op.getAttrDictionary())));
+  append(key, hashText(Attribute(attributes.getDictionary(op.getContext()))));
   for (Value operand : op.getOperands())
     append(key, get(operand));
   for (OpResult result : op.getResults()) {

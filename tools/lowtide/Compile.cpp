@@ -292,12 +292,22 @@ static TrainStageOptions trainStage(const Options &options) {
 /// "cpu" → "cpu:x86-64-v3": the instruction set is part of the target's name.
 static std::string fullTarget(const std::string &target) { return target == "cpu" ? "cpu:x86-64-v3" : target; }
 
-static FitStageOptions fitStage(const Options &options) {
+/// The instruction set in a target's full name.
+static std::string cpuOf(const std::string &target) {
+  return StringRef(target).contains(':') ? target.substr(target.find(':') + 1) : target;
+}
+
+FitStageOptions Compilation::fitStageOptions() const {
   FitStageOptions stage;
   bool reference = options.target == "reference";
   stage.fuse = options.fuse && !reference;
   stage.library = !reference;
   stage.widen = options.precision == "f64" ? "f64" : "";
+  stage.target = fullTarget(options.target);
+  stage.cpu = cpuOf(stage.target);
+  stage.threadsMax = static_cast<unsigned>(options.threadsMax);
+  stage.budget = options.deviceBudget;
+  stage.strategy = options.rematStrategy;
   return stage;
 }
 
@@ -314,6 +324,34 @@ int Compilation::checkTarget() const {
   }
   return exitOk;
 }
+
+int Compilation::lowerTo(int last, const std::string &budget) {
+  const int first = stageNumber(options.from);
+  if (int code = first < 0 ? import() : parse())
+    return code;
+  if (first < stageNumber("nn") && last >= stageNumber("nn")) {
+    if (int code = legalize())
+      return code;
+    if (int code = run(buildGraphStage, exitBadInput))
+      return code;
+  }
+  if (first < stageNumber("train") && last >= stageNumber("train"))
+    if (int code = run(
+            [&](OpPassManager &passes) {
+              holdsStep ? buildStepStage(passes) : buildTrainStage(passes, trainStage(options));
+            },
+            exitBadInput))
+      return code;
+  if (first >= stageNumber("fitted") || last < stageNumber("fitted"))
+    return exitOk;
+  FitStageOptions stage = fitStageOptions();
+  stage.budget = budget;
+  int code = run([&](OpPassManager &passes) { buildFitStage(passes, stage); }, exitInternal);
+  auto failure = (*module)->getAttrOfType<StringAttr>("lowtide.failure");
+  return code && failure && failure.getValue() == "budget" ? int(exitBudget) : code;
+}
+
+int Compilation::lowerToFitted() { return lowerTo(stageNumber("fitted"), /*budget=*/""); }
 
 int Compilation::compile() {
   if (int code = checkTarget())
@@ -334,33 +372,11 @@ int Compilation::compile() {
     printNote("for example -o step.onnx");
     return exitUsage;
   }
-  if (int code = first < 0 ? import() : parse())
+  if (int code = lowerTo(last, options.deviceBudget))
     return code;
-  if (last == stageNumber("onnx"))
-    return print();
-  if (first < stageNumber("nn")) {
-    if (int code = legalize())
-      return code;
-    if (int code = run(buildGraphStage, exitBadInput))
-      return code;
-  }
-  if (last == stageNumber("nn"))
-    return asModel ? writeModel() : print();
-  if (first < stageNumber("train"))
-    if (int code = run(
-            [&](OpPassManager &passes) {
-              holdsStep ? buildStepStage(passes) : buildTrainStage(passes, trainStage(options));
-            },
-            exitBadInput))
-      return code;
-  if (last == stageNumber("train"))
-    return asModel ? writeModel() : print();
-  if (first < stageNumber("fitted"))
-    if (int code = run([&](OpPassManager &passes) { buildFitStage(passes, fitStage(options)); }, exitInternal))
-      return code;
-  if (last == stageNumber("fitted"))
-    return asModel ? writeModel() : print();
-  return planAndWrite();
+  if (last > stageNumber("fitted"))
+    return planAndWrite();
+  return asModel ? writeModel() : print();
 }
 
 int Compilation::writeModel() {
@@ -404,7 +420,7 @@ static std::string digestOf(const std::string &path) {
 int Compilation::planAndWrite() {
   const std::string target = fullTarget(options.target);
   codegen::CodegenOptions codegenOptions;
-  codegenOptions.cpu = StringRef(target).contains(':') ? target.substr(target.find(':') + 1) : target;
+  codegenOptions.cpu = cpuOf(target);
   codegen::KernelModule kernels(&context, codegenOptions);
   PlanLowerSettings settings;
   settings.target = target;

@@ -8,6 +8,7 @@
 #include "Diagnostics.h"
 #include "Options.h"
 #include "lowtide/Import/Import.h"
+#include "lowtide/Pipeline.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -23,6 +24,8 @@ public:
 
   int compile();
   int check();
+  /// Prints what the step costs at which budget.
+  int fit();
 
 private:
   /// Reads the ONNX file and says who is a parameter.
@@ -41,6 +44,10 @@ private:
   int writeModel();
   /// Prints how much one step computes, when all sizes are known and the model compiles that far.
   void reportCost();
+  /// All stages up to number `last`, which is not behind `fitted`.
+  int lowerTo(int last, const std::string &budget);
+  int lowerToFitted();
+  FitStageOptions fitStageOptions() const;
   /// Prints the module to the output.
   int print();
   ImportOptions importOptions(int &code) const;

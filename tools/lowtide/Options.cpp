@@ -19,6 +19,7 @@ constexpr const char *shortHelp = R"help(lowtide: compiles one training step of 
 
   lowtide compile gpt.onnx -o gpt.tide --dim batch=8 --optimizer=adamw --lr=3e-4
   lowtide check gpt.onnx                      what is in the file, what is missing
+  lowtide fit gpt.onnx --dim batch=8          what the step costs at which budget
   lowtide compile gpt.onnx --emit=nn -o -     stop at a stage and print it
   lowtide report gpt.tide -o gpt.html         waterline and address map
   lowtide verify gpt.tide                     prove the plan again
@@ -31,6 +32,7 @@ optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
 schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
 target     --target=cpu|reference  --precision=f32|f64  --entries=train,eval
+memory     --device-budget=8MiB|1.5GiB|50%
 stages     --emit=onnx|nn|train|fitted|plan|artifact|onnx-model
            --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
 other      -o FILE  --config=FILE.json  --print-config  -v  -q
@@ -111,6 +113,15 @@ void addTargetFlags(CLI::App &app, Options &o) {
       ->group("target");
 }
 
+void addMemoryFlags(CLI::App &app, Options &o) {
+  app.add_option("--device-budget", o.deviceBudget,
+                 "Bytes that the step may take, all told: 8MiB, 1.5GiB, 800MB, or 50% of what it takes without")
+      ->group("memory");
+  app.add_option("--remat-strategy", o.rematStrategy, "How recomputations are chosen")
+      ->check(choice({"fit", "none"}))
+      ->group("memory");
+}
+
 void addOutputFlags(CLI::App &app, Options &o) {
   app.add_option("-o,--output", o.output, "Output file; - is standard output")->group("stages");
   app.add_option("--emit", o.emit, "Last stage")
@@ -183,13 +194,18 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   CLI::App *report = command("report", "Draws an artifact's memory into one offline HTML file", Command::Report);
   CLI::App *verify = command("verify", "Proves an artifact's plan again", Command::Verify);
   command("doctor", "Describes this machine, for a bug report", Command::Doctor);
-  for (CLI::App *sub : {compile, check}) {
+  CLI::App *fit =
+      command("fit", "Says what the step costs at which budget; needs no weights and no device", Command::Fit);
+  for (CLI::App *sub : {compile, check, fit}) {
     sub->add_option("model", options.input, "ONNX file (or a stage's text with --from); or in the configuration file");
     addModelFlags(*sub, options);
     addTrainingFlags(*sub, options);
     addTargetFlags(*sub, options);
+    addMemoryFlags(*sub, options);
     addOutputFlags(*sub, options);
   }
+  fit->add_flag("--json", options.json, "The same figures as JSON on standard output");
+  fit->add_option("--rows", options.fitRows, "Lines of the table")->check(CLI::Range(2, 1000));
   check->add_flag("--json", options.json, "The same facts as JSON on standard output");
   for (CLI::App *sub : {report, verify}) {
     sub->add_option("artifact", options.input, ".tide file")->required();

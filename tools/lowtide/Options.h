@@ -28,7 +28,7 @@ enum ExitCode : int {
   exitInternal = 70,
 };
 
-enum class Command { Compile, Check, Report, Verify, Doctor };
+enum class Command { Compile, Check, Fit, Report, Verify, Doctor };
 
 /// Everything that `lowtide` can be told.
 struct Options {
@@ -61,6 +61,11 @@ struct Options {
   std::vector<std::string> entries = {"train", "eval"};
   bool fuse = true;
   int64_t threadsMax = 64;
+
+  // memory
+  std::string deviceBudget; // 8MiB, 50%; empty: no limit
+  std::string rematStrategy = "fit";
+  unsigned fitRows = 17; // lines of the table of `lowtide fit`
 
   // stages and output
   std::string emit = "artifact";

@@ -49,6 +49,8 @@ int main(int argc, char **argv) {
     return Compilation(options).compile();
   case Command::Check:
     return Compilation(options).check();
+  case Command::Fit:
+    return Compilation(options).fit();
   case Command::Report:
     return drawReport(options);
   case Command::Verify:

@@ -4,5 +4,6 @@
 
 include "lowtide/Dialect/Train/TrainAttrs.td"
 include "lowtide/Dialect/Train/Optimizers.td"
+include "lowtide/Dialect/Train/Remat.td"
 
 #endif

@@ -1,0 +1,31 @@
+//===- CostModel.h - what an instruction costs in time ----------*- C++ -*-===//
+//
+// Estimated seconds of kernels and library calls on a target, from their
+// operations and the bytes that they touch. Scheduling, rematerialization and
+// its baselines use this one.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/Operation.h"
+
+namespace lowtide {
+
+/// Roofline of a target.
+struct CostModel {
+  /// Floating-point operations per second of library calls and of generated
+  /// kernels; bytes per second of memory; seconds to start an instruction.
+  double libraryFlops, kernelFlops, bytesPerSecond, launchSeconds;
+
+  /// The rates of `target` ("cpu:x86-64-v3", "cuda:sm_90", "reference").
+  static CostModel get(llvm::StringRef target);
+
+  /// The larger of the time for its operations and the time for the bytes of
+  /// its operands and results, and the start.
+  double getSeconds(mlir::Operation *op) const;
+};
+
+/// Floating-point operations of an instruction; 0 where its record says none.
+uint64_t getFlops(mlir::Operation *op);
+
+} // namespace lowtide

@@ -1,0 +1,35 @@
+//===- Baselines.h - published ways to save memory --------------*- C++ -*-===//
+//
+// What others do, on the same graph, with the same count of bytes and seconds:
+// to compare with, and to start from.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/Fit.h"
+
+namespace lowtide::solve {
+
+/// Chen et al. 2016: forward in k segments of equal bytes, k = 1, 2, …; what
+/// crosses a border is saved, everything else is computed again once. One
+/// schedule for each k that is valid.
+std::vector<FittedSchedule> planSegments(const StepGraph &graph, std::span<const uint32_t> order);
+
+/// PyTorch's partitioner: a minimum cut of bytes chooses what is saved; cheap
+/// operations may run again, and, by a knapsack of seconds against bytes, a
+/// growing part of the dear ones. Judged there by saved bytes, here by the peak.
+std::vector<FittedSchedule> planCuts(const StepGraph &graph, std::span<const uint32_t> order);
+
+/// XLA's HloRematerialization: walk the order; while it needs more than the
+/// budget, compute that value again before its next use which frees the most
+/// bytes, whatever that costs. Null if it does not get below the budget.
+std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<const uint32_t> order,
+                                           uint64_t budgetBytes);
+
+/// The order with every value of `saved` kept from forward to backward, and all
+/// others that backward reads computed again once, when first needed. Saves
+/// more where an updated argument demands it.
+FittedSchedule planFromSaved(const StepGraph &graph, std::span<const uint32_t> order, std::vector<char> saved,
+                             const char *method);
+
+} // namespace lowtide::solve

@@ -1,0 +1,65 @@
+//===- Fit.h - the cheapest schedule under a budget -------------*- C++ -*-===//
+//
+// The trade of time for bytes as a whole: schedules from the smallest peak that
+// was found to the peak without recomputation.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/Timeline.h"
+
+#include <deque>
+
+namespace lowtide::solve {
+
+/// A schedule and its figures.
+struct FittedSchedule {
+  Schedule schedule;
+  Timeline timeline;
+  /// What found it.
+  const char *method = "";
+};
+
+struct FitOptions {
+  /// Budgets between the smallest and the largest peak at which the search is
+  /// made anew.
+  unsigned levels = 32;
+  /// Searches with disturbed prices at each level.
+  unsigned rounds = 3;
+};
+
+/// Schedules of one step. What a level holds depends on the graph and the order
+/// only, and each level starts from the one below: more bytes never cost time.
+class Front {
+public:
+  /// `order` runs every operation once; it is the plan without recomputation.
+  Front(const StepGraph &graph, Schedule order, const FitOptions &options = {});
+
+  /// The cheapest schedule found whose peak is within `budgetBytes`; null if
+  /// there is none.
+  const FittedSchedule *find(uint64_t budgetBytes);
+  /// The schedule with the smallest peak that was found.
+  const FittedSchedule &getSmallest() const { return found.front(); }
+  /// The one without recomputation.
+  const FittedSchedule &getLargest() const { return largest; }
+  /// All levels from the smallest to the largest peak, without those that cost
+  /// more and need more.
+  std::vector<const FittedSchedule *> getPareto();
+
+private:
+  /// Budget of a level; the last one is the peak without recomputation.
+  uint64_t getBudget(unsigned level) const;
+  void findSmallest();
+  void climb();
+
+  const StepGraph &graph;
+  Schedule order;
+  FitOptions options;
+  FittedSchedule largest;
+  /// Schedules that depend on no budget, by peak; dearer ones with a larger peak are left out.
+  std::vector<FittedSchedule> seeds;
+  /// Levels so far, by budget.
+  std::deque<FittedSchedule> found;
+};
+
+} // namespace lowtide::solve

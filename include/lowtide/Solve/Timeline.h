@@ -1,0 +1,106 @@
+//===- Timeline.h - what a schedule of a step costs -------------*- C++ -*-===//
+//
+// A step as operations on tensors, a schedule as the sequence in which they run
+// (some of them again), and the exact count of bytes and seconds of both.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/Packing.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace lowtide::solve {
+
+/// One tensor of a step.
+struct StepValue {
+  uint64_t bytes = 0;
+  /// The operation that makes it; -1: an argument.
+  int32_t producer = -1;
+  /// Has bytes outside the transient arena: an argument, a metric, an update in
+  /// place.
+  bool placed = false;
+  /// An output: from when it is made to the end of the step.
+  bool kept = false;
+};
+
+/// One kernel or library call.
+struct StepOperation {
+  /// Values, each once, in the order of the operands.
+  std::vector<uint32_t> reads;
+  /// Values in the order of the results.
+  std::vector<uint32_t> writes;
+  /// Per result: the reads over which it may be written when they die here, in
+  /// the order of the operands.
+  std::vector<std::vector<uint32_t>> overwrites;
+  /// Arguments that it updates: nobody may read them later.
+  std::vector<uint32_t> updates;
+  /// Scratch and workspace, in bytes.
+  uint64_t workspaceBytes = 0;
+  double seconds = 0;
+  uint64_t flops = 0;
+  /// Belongs to what runs before the loss is known.
+  bool isForward = false;
+};
+
+/// Operations are numbered in a topological order: the order of the program.
+struct StepGraph {
+  std::vector<StepValue> values;
+  std::vector<StepOperation> operations;
+  /// Every buffer begins at a multiple of it: a power of two.
+  uint64_t alignment = 64;
+
+  uint64_t size(uint32_t value) const { return (values[value].bytes + alignment - 1) & ~(alignment - 1); }
+  uint64_t workspace(uint32_t op) const {
+    return (operations[op].workspaceBytes + alignment - 1) & ~(alignment - 1);
+  }
+};
+
+/// Operations in the order in which they run. One that occurs again is computed
+/// again; a read sees the last result that was made before it.
+using Schedule = std::vector<uint32_t>;
+
+/// The program as it stands: every operation once.
+Schedule originalSchedule(const StepGraph &graph);
+
+/// Exact figures of a schedule.
+struct Timeline {
+  /// Most bytes of the transient arena that are alive at once, buffers rounded
+  /// up to the alignment; the instruction where that is.
+  uint64_t peakBytes = 0;
+  uint32_t peakAt = 0;
+  double seconds = 0;
+  uint64_t flops = 0;
+  /// Operations that run again.
+  uint32_t recomputed = 0;
+  /// Bytes alive at each instruction, and after the last.
+  std::vector<uint64_t> live;
+};
+
+/// Nothing if the schedule is not valid: an operation is missing, runs before
+/// what it reads is there, reads an argument after its update, updates twice, or
+/// makes an output anew. In place: the first dying operand that a result may
+/// overwrite hands its bytes on, as in Analysis/StepStorage.
+std::optional<Timeline> evaluate(const StepGraph &graph, std::span<const uint32_t> schedule);
+
+/// The buffers of a valid schedule, as Analysis/StepStorage makes them: by birth, workspaces last.
+std::vector<Buffer> listBuffers(const StepGraph &graph, std::span<const uint32_t> schedule);
+
+/// Most bytes that any schedule of these operations needs at least: operands,
+/// results and workspace of one operation, and all outputs together. Names the
+/// operation; its number is that of operations where the outputs decide.
+struct LowerBound {
+  uint64_t bytes = 0;
+  uint32_t operation = 0;
+};
+LowerBound findLowerBound(const StepGraph &graph);
+
+/// Whether running the operation again changes nothing but its results: it
+/// updates no argument, makes no output and nothing with an address of its own.
+bool isRecomputable(const StepGraph &graph, uint32_t op);
+
+} // namespace lowtide::solve

@@ -1,0 +1,58 @@
+//===- ByteSize.cpp - numbers of bytes as people write them ---------------===//
+//
+// A number and a unit.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Analysis/ByteSize.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+using namespace lowtide;
+using llvm::StringRef;
+
+llvm::Expected<ByteSize> lowtide::parseByteSize(StringRef text) {
+  auto refuse = [&] {
+    return llvm::createStringError("'" + text + "' is no number of bytes; write 8MiB, 1.5GiB, 800MB, 4096 or 50%");
+  };
+  StringRef trimmed = text.trim();
+  size_t length = trimmed.find_first_not_of("0123456789.");
+  StringRef number = trimmed.take_front(length), unit = trimmed.drop_front(number.size()).trim();
+  double value;
+  if (number.empty() || number.getAsDouble(value) || !std::isfinite(value))
+    return refuse();
+  if (unit == "%") {
+    if (value <= 0)
+      return refuse();
+    return ByteSize{0, value / 100};
+  }
+  double factor = llvm::StringSwitch<double>(unit.lower())
+                      .Cases({"", "b", "byte", "bytes"}, 1)
+                      .Cases({"k", "kib"}, 0x1p10)
+                      .Cases({"m", "mib"}, 0x1p20)
+                      .Cases({"g", "gib"}, 0x1p30)
+                      .Cases({"t", "tib"}, 0x1p40)
+                      .Case("kb", 1e3)
+                      .Case("mb", 1e6)
+                      .Case("gb", 1e9)
+                      .Case("tb", 1e12)
+                      .Default(0);
+  double bytes = std::floor(value * factor);
+  if (bytes < 1 || bytes > 0x1p62)
+    return refuse();
+  return ByteSize{uint64_t(bytes), -1};
+}
+
+std::string lowtide::formatBytes(uint64_t bytes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = bytes;
+  unsigned unit = 0;
+  for (; value >= 1024 && unit < 4; ++unit)
+    value /= 1024;
+  os << llvm::format(unit ? "%.2f " : "%.0f ", value) << units[unit];
+  return text;
+}

@@ -1,0 +1,148 @@
+//===- StepSchedule.cpp - a schedule becomes the step's order -------------===//
+//
+// One walk over the schedule: the first time an instruction moves, then it is
+// cloned. Every operand becomes the last result that was made of it; views are
+// placed, or cloned, where they are first read.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Analysis/StepProblem.h"
+#include "lowtide/Dialect/Train/Train.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace {
+
+class ScheduleWriter {
+public:
+  ScheduleWriter(func::FuncOp step, ArrayRef<Operation *> operations, FactsTable &facts)
+      : terminator(step.getBody().front().getTerminator()), builder(terminator), operations(operations), facts(facts),
+        ran(operations.size(), false) {}
+
+  void write(const solve::Schedule &schedule);
+
+private:
+  void writeAgain(Operation *op, Value cotangent);
+  /// The value to read for `value`: the last instance of its root, through the same views.
+  Value read(Value value);
+  /// What wakes the recomputation at `position`: of what the next instruction that runs for the first time reads, the
+  /// latest that is there already.
+  Value findCotangent(const solve::Schedule &schedule, size_t position, const std::vector<char> &again);
+
+  Operation *terminator;
+  OpBuilder builder;
+  ArrayRef<Operation *> operations;
+  FactsTable &facts;
+  std::vector<char> ran;
+  /// Last instance of each root that has more than one.
+  llvm::DenseMap<Value, Value> last;
+  llvm::DenseSet<Operation *> placed;
+  llvm::DenseMap<std::pair<Operation *, Value>, Value> clonedViews;
+};
+
+} // namespace
+
+static bool isView(Operation *op) {
+  auto facts = dyn_cast_or_null<FactsInterface>(op);
+  return facts && facts.getFacts().aliasing == Aliasing::View;
+}
+
+Value ScheduleWriter::read(Value value) {
+  Operation *view = value.getDefiningOp();
+  if (!isView(view))
+    return last.contains(value) ? last[value] : value;
+  Value source = read(view->getOperand(0));
+  if (source == view->getOperand(0)) {
+    if (placed.insert(view).second)
+      view->moveBefore(terminator);
+    return value;
+  }
+  Value &clone = clonedViews[{view, source}];
+  if (!clone) {
+    Operation *copy = builder.clone(*view);
+    copy->setOperand(0, source);
+    clone = copy->getResult(cast<OpResult>(value).getResultNumber());
+  }
+  return clone;
+}
+
+Value ScheduleWriter::findCotangent(const solve::Schedule &schedule, size_t position, const std::vector<char> &again) {
+  for (; position < schedule.size() && again[position]; ++position)
+    ;
+  Value latest;
+  if (position == schedule.size())
+    return latest;
+  for (Value operand : operations[schedule[position]]->getOperands()) {
+    Value root = StepStorage::getRoot(operand);
+    root = last.contains(root) ? last[root] : root;
+    Operation *maker = root.getDefiningOp();
+    if (!maker || !placed.contains(maker) || maker->hasAttr(recomputedAttrName))
+      continue;
+    if (!latest || latest.getDefiningOp()->isBeforeInBlock(maker))
+      latest = root;
+  }
+  return latest;
+}
+
+void ScheduleWriter::writeAgain(Operation *op, Value cotangent) {
+  SmallVector<Value> operands;
+  bool anchored = false;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(read(operand));
+    Operation *maker = StepStorage::getRoot(operands.back()).getDefiningOp();
+    anchored |= maker && maker->hasAttr(recomputedAttrName);
+  }
+  if (!anchored && cotangent && !operands.empty())
+    operands[0] = train::RematOp::create(builder, op->getLoc(), operands[0].getType(), operands[0], cotangent);
+  Operation *clone = builder.clone(*op);
+  clone->setOperands(operands);
+  clone->setAttr(recomputedAttrName, builder.getUnitAttr());
+  placed.insert(clone);
+  InstructionFacts known = facts.at(op);
+  facts[clone] = std::move(known);
+  for (auto [result, copy] : llvm::zip_equal(op->getResults(), clone->getResults()))
+    last[result] = copy;
+}
+
+void ScheduleWriter::write(const solve::Schedule &schedule) {
+  std::vector<char> again(schedule.size(), false), seen(operations.size(), false);
+  for (auto [position, number] : llvm::enumerate(schedule))
+    again[position] = std::exchange(seen[number], true);
+
+  Value cotangent;
+  Operation *previous = nullptr;
+  for (auto [position, number] : llvm::enumerate(schedule)) {
+    Operation *op = operations[number];
+    if (!again[position]) {
+      for (OpOperand &operand : op->getOpOperands())
+        operand.set(read(operand.get()));
+      op->moveBefore(terminator);
+      placed.insert(op);
+      if (op->getNumResults())
+        previous = op;
+      continue;
+    }
+    if (!position || !again[position - 1]) {
+      cotangent = findCotangent(schedule, position, again);
+      if (!cotangent && previous)
+        cotangent = previous->getResult(0);
+    }
+    writeAgain(op, cotangent);
+  }
+  // What is returned is what was made first.
+  SmallVector<Operation *> views;
+  for (Value returned : terminator->getOperands())
+    for (Operation *view = returned.getDefiningOp(); isView(view); view = view->getOperand(0).getDefiningOp())
+      views.push_back(view);
+  for (Operation *view : llvm::reverse(views))
+    if (placed.insert(view).second)
+      view->moveBefore(terminator);
+  // A view that nothing reads any more may stand before what it shows.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*terminator->getBlock())))
+    if (isView(&op) && op.use_empty())
+      op.erase();
+}
+
+void StepProblem::apply(const solve::Schedule &schedule, FactsTable &facts) {
+  ScheduleWriter(step, operations, facts).write(schedule);
+}

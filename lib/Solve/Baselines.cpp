@@ -1,0 +1,177 @@
+//===- Baselines.cpp - published ways to save memory ----------------------===//
+//
+// Segments, and XLA's greedy choice; the cut is in MinimumCut.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/Baselines.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lowtide::solve {
+
+namespace {
+
+/// Writes the schedule in which what is not saved is made again on demand.
+class OnDemand {
+public:
+  OnDemand(const StepGraph &graph, std::span<const uint32_t> order, const std::vector<char> &saved)
+      : graph(graph), order(order), saved(saved), there(graph.values.size(), true), updated(graph.values.size(), false) {
+  }
+
+  /// False if an argument that is needed was updated: `missing` must be saved.
+  bool run() {
+    bool backward = false;
+    for (uint32_t op : order) {
+      const StepOperation &operation = graph.operations[op];
+      if (!backward && !operation.isForward) {
+        backward = true;
+        for (uint32_t done : schedule)
+          if (isRecomputable(graph, done))
+            for (uint32_t value : graph.operations[done].writes)
+              there[value] = saved[value];
+      }
+      for (uint32_t value : operation.reads)
+        if (!provide(value))
+          return false;
+      schedule.push_back(op);
+      for (uint32_t value : operation.updates)
+        updated[value] = true;
+    }
+    return true;
+  }
+
+  Schedule schedule;
+  uint32_t missing = 0;
+
+private:
+  bool provide(uint32_t value) {
+    if (there[value])
+      return true;
+    const uint32_t op = uint32_t(graph.values[value].producer);
+    for (uint32_t read : graph.operations[op].reads) {
+      if (graph.values[read].producer < 0 && updated[read]) {
+        missing = value;
+        return false;
+      }
+      if (!provide(read))
+        return false;
+    }
+    schedule.push_back(op);
+    for (uint32_t result : graph.operations[op].writes)
+      there[result] = true;
+    return true;
+  }
+
+  const StepGraph &graph;
+  std::span<const uint32_t> order;
+  const std::vector<char> &saved;
+  std::vector<char> there, updated;
+};
+
+} // namespace
+
+FittedSchedule planFromSaved(const StepGraph &graph, std::span<const uint32_t> order, std::vector<char> saved,
+                             const char *method) {
+  for (;;) {
+    OnDemand writer(graph, order, saved);
+    if (writer.run()) {
+      FittedSchedule plan{std::move(writer.schedule), {}, method};
+      plan.timeline = evaluate(graph, plan.schedule).value_or(Timeline{UINT64_MAX});
+      return plan;
+    }
+    saved[writer.missing] = true;
+  }
+}
+
+std::vector<FittedSchedule> planSegments(const StepGraph &graph, std::span<const uint32_t> order) {
+  std::vector<FittedSchedule> plans;
+  std::vector<uint32_t> forward;
+  uint64_t total = 0;
+  for (uint32_t op : order)
+    if (graph.operations[op].isForward) {
+      forward.push_back(op);
+      for (uint32_t value : graph.operations[op].writes)
+        total += graph.size(value);
+    }
+  const unsigned most = std::min<unsigned>(forward.size(), 4 * unsigned(std::sqrt(double(forward.size()))) + 2);
+  std::vector<uint32_t> segment(graph.operations.size(), UINT32_MAX);
+  for (unsigned count = 1; count <= most; ++count) {
+    uint64_t seen = 0;
+    for (uint32_t op : forward) {
+      segment[op] = total ? uint32_t(double(seen) * count / double(total + 1)) : 0;
+      for (uint32_t value : graph.operations[op].writes)
+        seen += graph.size(value);
+    }
+    std::vector<char> saved(graph.values.size(), false);
+    for (uint32_t op : forward)
+      for (uint32_t value : graph.operations[op].reads)
+        if (graph.values[value].producer >= 0 && segment[uint32_t(graph.values[value].producer)] != segment[op])
+          saved[value] = true;
+    plans.push_back(planFromSaved(graph, order, std::move(saved), "segments"));
+  }
+  return plans;
+}
+
+std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<const uint32_t> order,
+                                           uint64_t budgetBytes) {
+  Schedule schedule(order.begin(), order.end());
+  std::optional<Timeline> timeline = evaluate(graph, schedule);
+  const size_t longest = 4 * order.size();
+  uint32_t now = 0;
+  while (timeline && schedule.size() < longest) {
+    while (now < timeline->live.size() && timeline->live[now] <= budgetBytes)
+      ++now;
+    if (now >= schedule.size())
+      break;
+    // What is there now, when it is read next, and whether what it is made from is there then.
+    std::vector<uint32_t> next(graph.values.size(), UINT32_MAX), last(graph.values.size(), 0);
+    std::vector<char> made(graph.values.size(), false), readNow(graph.values.size(), false);
+    for (uint32_t at = 0; at < schedule.size(); ++at) {
+      const StepOperation &operation = graph.operations[schedule[at]];
+      for (uint32_t value : operation.reads) {
+        if (at > now)
+          next[value] = std::min(next[value], at);
+        last[value] = at;
+        readNow[value] = readNow[value] || at == now;
+      }
+      if (at < now)
+        for (uint32_t value : operation.writes)
+          made[value] = true;
+    }
+    int64_t mostReduced = 0;
+    uint32_t best = UINT32_MAX;
+    for (uint32_t value = 0; value < graph.values.size(); ++value) {
+      const StepValue &facts = graph.values[value];
+      if (!made[value] || readNow[value] || next[value] == UINT32_MAX || facts.placed || facts.kept ||
+          !isRecomputable(graph, uint32_t(facts.producer)))
+        continue;
+      int64_t reduced = int64_t(graph.size(value));
+      for (uint32_t read : graph.operations[uint32_t(facts.producer)].reads)
+        if (!graph.values[read].placed && last[read] < next[value])
+          reduced -= int64_t(graph.size(read));
+      if (reduced > mostReduced) {
+        mostReduced = reduced;
+        best = value;
+      }
+    }
+    if (best == UINT32_MAX) {
+      ++now;
+      continue;
+    }
+    Schedule longer = schedule;
+    longer.insert(longer.begin() + next[best], uint32_t(graph.values[best].producer));
+    std::optional<Timeline> result = evaluate(graph, longer);
+    if (!result || result->live[now] >= timeline->live[now]) {
+      ++now;
+      continue;
+    }
+    schedule = std::move(longer);
+    timeline = std::move(result);
+  }
+  if (!timeline || timeline->peakBytes > budgetBytes)
+    return std::nullopt;
+  return FittedSchedule{std::move(schedule), std::move(*timeline), "greedy by bytes"};
+}
+
+} // namespace lowtide::solve

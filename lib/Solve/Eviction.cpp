@@ -1,0 +1,325 @@
+//===- Eviction.cpp - a schedule that stays under a budget ----------------===//
+//
+// Dynamic tensor rematerialization (Kirisame et al. 2021), but with the future
+// known. Walk the order; before an operation,
+// 1. recompute its operands that are not there, and what they need, depth first;
+// 2. evict the cheapest values until its results and workspace fit.
+// A value that an evicted one is made from is needed when that one is. An
+// argument that is updated can make a recomputation impossible: then the value
+// is pinned and the walk starts over.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/Eviction.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lowtide::solve {
+namespace {
+
+constexpr uint32_t never = UINT32_MAX;
+
+class Simulation {
+public:
+  Simulation(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budget, const EvictionPolicy &policy)
+      : graph(graph), order(order), budget(budget), policy(policy), pinned(graph.values.size(), false) {
+    prepare();
+  }
+
+  std::optional<Schedule> run() {
+    // Each failure for an updated argument pins at least one value more.
+    for (unsigned attempt = 0; attempt < 64; ++attempt) {
+      reset();
+      impossible = never;
+      if (walk())
+        return std::move(schedule);
+      if (impossible == never || pinned[impossible])
+        return std::nullopt;
+      pinned[impossible] = true;
+    }
+    return std::nullopt;
+  }
+
+private:
+  void prepare() {
+    const size_t numValues = graph.values.size(), numOps = graph.operations.size();
+    uses.resize(numValues);
+    consumers.resize(numValues);
+    recomputable.resize(numOps);
+    deadline.assign(numOps, never);
+    std::vector<uint32_t> updatedAt(numValues, never);
+    for (uint32_t now = 0; now < order.size(); ++now)
+      for (uint32_t argument : graph.operations[order[now]].updates)
+        updatedAt[argument] = now;
+    for (uint32_t now = 0; now < order.size(); ++now) {
+      const uint32_t op = order[now];
+      recomputable[op] = isRecomputable(graph, op);
+      for (uint32_t value : graph.operations[op].reads) {
+        if (graph.values[value].producer < 0) {
+          deadline[op] = std::min(deadline[op], updatedAt[value]);
+          continue;
+        }
+        uses[value].push_back(now);
+        consumers[value].push_back(op);
+      }
+    }
+  }
+
+  void reset() {
+    const size_t numValues = graph.values.size();
+    schedule.clear();
+    used = 0;
+    resident.assign(numValues, false);
+    nextUse.assign(numValues, 0);
+    implied.assign(numValues, never);
+    locks.assign(numValues, 0);
+    price.assign(numValues, -1);
+    mark.assign(numValues, 0);
+    stamp = 0;
+    present.clear();
+    slot.assign(numValues, never);
+    updated.assign(numValues, false);
+    executed.assign(graph.operations.size(), false);
+  }
+
+  bool walk() {
+    for (now = 0; now < order.size(); ++now) {
+      const uint32_t op = order[now];
+      const StepOperation &operation = graph.operations[op];
+      for (uint32_t value : operation.reads)
+        if (!provide(value))
+          return false;
+      for (uint32_t value : operation.reads)
+        if (isTransient(value) && nextUse[value] < uses[value].size())
+          ++nextUse[value];
+      if (!execute(op))
+        return false;
+      for (uint32_t argument : operation.updates)
+        updated[argument] = true;
+    }
+    return true;
+  }
+
+  bool isTransient(uint32_t value) const { return graph.values[value].producer >= 0 && !graph.values[value].placed; }
+
+  /// When the order reads the value next, from `now` on.
+  uint32_t ownNeed(uint32_t value) const {
+    return nextUse[value] < uses[value].size() ? uses[value][nextUse[value]] : never;
+  }
+
+  /// When it is needed next, for itself or for what was evicted.
+  uint32_t need(uint32_t value) {
+    if (implied[value] != never && implied[value] <= now) {
+      implied[value] = never;
+      for (uint32_t op : consumers[value])
+        if (executed[op] && recomputable[op])
+          for (uint32_t result : graph.operations[op].writes)
+            if (!resident[result] && !graph.values[result].placed)
+              implied[value] = std::min(implied[value], need(result));
+    }
+    return std::min(ownNeed(value), implied[value]);
+  }
+
+  /// Tells what `value` is made from that it is needed at `when`.
+  void imply(uint32_t value, uint32_t when) {
+    for (uint32_t read : graph.operations[graph.values[value].producer].reads)
+      if (isTransient(read) && (implied[read] > when || implied[read] < now)) {
+        implied[read] = when;
+        if (!resident[read])
+          imply(read, when);
+      }
+  }
+
+  /// Forgets the prices that depend on whether `value` is there.
+  void touch(uint32_t value) {
+    for (uint32_t op : consumers[value])
+      for (uint32_t result : graph.operations[op].writes)
+        if (price[result] >= 0) {
+          price[result] = -1;
+          if (!resident[result])
+            touch(result);
+        }
+  }
+
+  double addUp(uint32_t value) {
+    const uint32_t op = graph.values[value].producer;
+    if (!recomputable[op])
+      return 1e30;
+    double seconds = graph.operations[op].seconds;
+    for (uint32_t read : graph.operations[op].reads)
+      if (isTransient(read) && !resident[read] && mark[read] != stamp) {
+        mark[read] = stamp;
+        seconds += addUp(read);
+      } else if (graph.values[read].producer < 0 && updated[read]) {
+        return 1e30;
+      }
+    return seconds;
+  }
+
+  /// Seconds to make `value` again now, with everything that is not there.
+  double getPrice(uint32_t value) {
+    if (price[value] < 0) {
+      ++stamp;
+      price[value] = addUp(value);
+    }
+    return price[value];
+  }
+
+  bool mayEvict(uint32_t value) const {
+    const StepValue &facts = graph.values[value];
+    return resident[value] && !facts.kept && !locks[value] && !pinned[value] && recomputable[facts.producer] &&
+           (uses[value].empty() || deadline[facts.producer] == never || uses[value].back() <= deadline[facts.producer]);
+  }
+
+  void add(uint32_t value) {
+    resident[value] = true;
+    used += graph.size(value);
+    slot[value] = present.size();
+    present.push_back(value);
+    touch(value);
+  }
+
+  void remove(uint32_t value) {
+    resident[value] = false;
+    used -= graph.size(value);
+    slot[present.back()] = slot[value];
+    present[slot[value]] = present.back();
+    present.pop_back();
+    slot[value] = never;
+    touch(value);
+  }
+
+  void evict(uint32_t value) {
+    uint32_t when = need(value);
+    remove(value);
+    if (when != never)
+      imply(value, when);
+  }
+
+  bool makeRoom(uint64_t bytes) {
+    while (used + bytes > budget) {
+      uint32_t best = never;
+      double bestScore = 0;
+      for (uint32_t value : present) {
+        if (!mayEvict(value))
+          continue;
+        const uint32_t when = need(value);
+        double seconds = getPrice(value);
+        if (seconds >= 1e29)
+          continue;
+        double score = policy.cost * std::log(seconds + 1e-9) - policy.size * std::log(double(graph.size(value)) + 1) -
+                       policy.distance * std::log(double(when == never ? 1u << 30 : when - now + 1));
+        if (!policy.weights.empty())
+          score += policy.weights[value];
+        if (best == never || score < bestScore || (score == bestScore && value < best)) {
+          best = value;
+          bestScore = score;
+        }
+      }
+      if (best == never)
+        return false;
+      evict(best);
+    }
+    return true;
+  }
+
+  /// Whether nobody needs it any more.
+  bool isDead(uint32_t value) { return !locks[value] && !graph.values[value].kept && need(value) == never; }
+
+  /// Makes sure that an operand is there, and locks it.
+  bool provide(uint32_t value) {
+    if (!isTransient(value))
+      return true;
+    if (!resident[value]) {
+      const uint32_t op = graph.values[value].producer;
+      for (uint32_t read : graph.operations[op].reads)
+        if (graph.values[read].producer < 0 && updated[read])
+          impossible = value;
+      if (impossible != never || !recomputable[op] || schedule.size() > maxLength)
+        return false;
+      for (uint32_t read : graph.operations[op].reads)
+        if (!provide(read))
+          return false;
+      ++locks[value]; // its results must not be freed at once
+      if (!execute(op))
+        return false;
+      return true;
+    }
+    ++locks[value];
+    return true;
+  }
+
+  /// Runs an operation whose operands are there and locked by it.
+  bool execute(uint32_t op) {
+    const StepOperation &operation = graph.operations[op];
+    std::vector<uint32_t> dying;
+    for (uint32_t value : operation.reads)
+      if (isTransient(value) && locks[value] == 1 && !graph.values[value].kept &&
+          need(value) == never)
+        dying.push_back(value);
+    uint64_t bytes = graph.workspace(op);
+    for (size_t i = 0; i < operation.writes.size(); ++i) {
+      const uint32_t result = operation.writes[i];
+      if (graph.values[result].placed)
+        continue;
+      auto over = std::find_if(operation.overwrites[i].begin(), operation.overwrites[i].end(), [&](uint32_t read) {
+        return graph.values[read].bytes == graph.values[result].bytes &&
+               std::find(dying.begin(), dying.end(), read) != dying.end();
+      });
+      if (over != operation.overwrites[i].end())
+        dying.erase(std::find(dying.begin(), dying.end(), *over));
+      else
+        bytes += graph.size(result);
+    }
+    if (!makeRoom(bytes))
+      return false;
+    schedule.push_back(op);
+    executed[op] = true;
+    for (uint32_t result : operation.writes)
+      if (!graph.values[result].placed && !resident[result])
+        add(result);
+    for (uint32_t value : operation.reads)
+      if (isTransient(value)) {
+        --locks[value];
+        if (resident[value] && isDead(value))
+          remove(value);
+      }
+    for (uint32_t result : operation.writes)
+      if (!graph.values[result].placed && resident[result] && isDead(result))
+        remove(result);
+    return true;
+  }
+
+  const StepGraph &graph;
+  std::span<const uint32_t> order;
+  const uint64_t budget;
+  const EvictionPolicy &policy;
+  /// Beyond it a walk is given up: it evicts what it needs next.
+  const size_t maxLength = 8 * order.size() + 1000;
+
+  // Facts of the order.
+  std::vector<std::vector<uint32_t>> uses, consumers;
+  std::vector<char> recomputable;
+  /// Per operation, when an argument that it reads is updated.
+  std::vector<uint32_t> deadline;
+
+  // State of one walk.
+  Schedule schedule;
+  uint32_t now = 0;
+  uint64_t used = 0;
+  std::vector<char> resident, pinned, updated, executed;
+  std::vector<uint32_t> nextUse, implied, locks, mark, present, slot;
+  std::vector<double> price;
+  uint32_t stamp = 0;
+  /// A value that could not be recomputed because an argument was updated.
+  uint32_t impossible = never;
+};
+
+} // namespace
+
+std::optional<Schedule> evictUnder(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
+                                   const EvictionPolicy &policy) {
+  return Simulation(graph, order, budgetBytes, policy).run();
+}
+
+} // namespace lowtide::solve

@@ -1,0 +1,34 @@
+//===- StepFacts.h - what kernels and libraries need ------------*- C++ -*-===//
+//
+// Scratch, workspaces and permitted overwrites of a step's instructions, from
+// code generation and from the runtime's libraries.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Analysis/StepProblem.h"
+#include "mlir/Pass/AnalysisManager.h"
+
+namespace lowtide {
+
+/// Facts of every instruction of a module's steps; kept from pass to pass.
+class StepFacts {
+public:
+  explicit StepFacts(mlir::Operation *module) : module(module) {}
+
+  /// Looks at every instruction that is not known yet. Fails, with a
+  /// diagnostic, where code generation does, or on an op that is neither kernel
+  /// nor library call.
+  mlir::LogicalResult update(llvm::StringRef cpu, unsigned threadsMax);
+  FactsTable &getTable() { return table; }
+
+  bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved) {
+    return !preserved.isPreserved<StepFacts>();
+  }
+
+private:
+  mlir::Operation *module;
+  FactsTable table;
+};
+
+} // namespace lowtide

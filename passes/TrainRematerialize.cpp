@@ -1,0 +1,180 @@
+//===- TrainRematerialize.cpp - makes a step fit a budget -----------------===//
+//
+// 1. What outlives the instructions is counted first (PlanLayout); the rest of
+//    the budget is for the transient arena.
+// 2. Each step is posed (Analysis/StepProblem) and solved (Solve/Fit). A
+//    schedule is taken only if its buffers, packed as plan-place will pack them,
+//    stay within the budget.
+// 3. The schedule becomes the step's order, with what runs again cloned.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+#include "PlanLayout.h"
+#include "StepFacts.h"
+#include "lowtide/Analysis/MemoryProfile.h"
+#include "lowtide/Codegen/KernelModule.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Solve/Fit.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAINREMATERIALIZE
+#include "Passes.h.inc"
+} // namespace lowtide
+
+namespace {
+
+class TrainRematerialize : public lowtide::impl::TrainRematerializeBase<TrainRematerialize> {
+public:
+  using TrainRematerializeBase::TrainRematerializeBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    codegen::KernelModule::registerDialects(registry);
+  }
+
+  void runOnOperation() override {
+    if (budget.empty())
+      return;
+    if (failed(fitModule())) {
+      getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "budget"));
+      signalPassFailure();
+    }
+    markAnalysesPreserved<StepFacts>();
+  }
+
+private:
+  /// One entry, posed, and its schedules.
+  struct Entry {
+    func::FuncOp step;
+    StepProblem problem;
+    std::unique_ptr<solve::Front> front;
+  };
+
+  LogicalResult fitModule();
+  LogicalResult fitEntry(Entry &entry, uint64_t transientBytes, uint64_t staticBytes, FactsTable &facts);
+  LogicalResult refuse(Entry &entry, uint64_t transientBytes, uint64_t staticBytes);
+  /// Bytes of the arena that plan-place will make.
+  uint64_t pack(Entry &entry, const solve::Schedule &schedule);
+};
+
+} // namespace
+
+uint64_t TrainRematerialize::pack(Entry &entry, const solve::Schedule &schedule) {
+  solve::PackingOptions options;
+  options.alignment = planAlignment;
+  return solve::pack(solve::listBuffers(entry.problem.getGraph(), schedule), options).arenaBytes;
+}
+
+/// Says what stands in the way: the instruction that needs the most, and what would help.
+LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, uint64_t staticBytes) {
+  const solve::StepGraph &graph = entry.problem.getGraph();
+  const solve::FittedSchedule &smallest = entry.front->getSmallest();
+  solve::LowerBound bound = solve::findLowerBound(graph);
+  const uint64_t asked = staticBytes + transientBytes, least = staticBytes + bound.bytes;
+  auto exact = [](uint64_t bytes) { return llvm::formatv("{0} ({1} bytes)", formatBytes(bytes), bytes).str(); };
+  InFlightDiagnostic error = entry.step.emitError();
+  error << "@" << entry.step.getSymName() << " cannot fit " << exact(asked) << ": ";
+  if (bound.bytes > transientBytes)
+    error << "at least " << exact(least) << " are needed whatever is recomputed";
+  else
+    error << "the smallest plan found needs " << exact(staticBytes + smallest.timeline.peakBytes) << ", and none is below "
+          << exact(least);
+  error.attachNote() << formatBytes(staticBytes) << " of that are parameters, optimizer state and batch";
+  if (bound.operation < entry.problem.getOperations().size()) {
+    Operation *op = entry.problem.getOperations()[bound.operation];
+    Diagnostic &note = error.attachNote(op->getLoc());
+    note << "one instruction needs " << formatBytes(bound.bytes) << " at once";
+    if (std::string place = getResponsiblePlace(op->getLoc()); !place.empty())
+      note << " (" << place << ")";
+    SmallVector<std::pair<uint64_t, Type>> tensors;
+    for (Value value : op->getOperands())
+      if (uint32_t bytes = 0; !isa<BlockArgument>(StepStorage::getRoot(value)))
+        tensors.push_back({getTensorBytes(value.getType()).value_or(bytes), value.getType()});
+    for (Value value : op->getResults())
+      tensors.push_back({getTensorBytes(value.getType()).value_or(0), value.getType()});
+    llvm::stable_sort(tensors, [](auto &a, auto &b) { return a.first > b.first; });
+    for (auto [i, tensor] : llvm::enumerate(ArrayRef(tensors).take_front(4)))
+      note << (i ? ", " : ": ") << tensor.second << " of " << formatBytes(tensor.first);
+  }
+  error.attachNote() << "the smallest plan found needs " << formatBytes(staticBytes + smallest.timeline.peakBytes)
+                     << "; without recomputation it is "
+                     << formatBytes(staticBytes + entry.front->getLargest().timeline.peakBytes);
+  error.attachNote() << "what helps: a smaller batch, an optimizer with less state (--optimizer=sgd), a larger budget";
+  return failure();
+}
+
+LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes, uint64_t staticBytes,
+                                           FactsTable &facts) {
+  // A packing may need more than the bytes alive: then ask for less.
+  const solve::FittedSchedule *chosen = nullptr;
+  for (uint64_t ask = transientBytes;;) {
+    chosen = entry.front->find(ask);
+    if (!chosen)
+      return refuse(entry, transientBytes, staticBytes);
+    uint64_t arena = pack(entry, chosen->schedule);
+    if (arena <= transientBytes)
+      break;
+    ask = chosen->timeline.peakBytes - 1;
+  }
+  const solve::FittedSchedule &before = entry.front->getLargest();
+  entry.problem.apply(chosen->schedule, facts);
+  numRecomputed += chosen->timeline.recomputed;
+  auto percent = [](double now, double then) { return llvm::formatv("{0:F1} %", then > 0 ? 100 * (now / then - 1) : 0).str(); };
+  std::string text = llvm::formatv("peak {0} → {1} ({2} values recomputed, +{3} FLOPs, +{4} time; {5})",
+                                   formatBytes(before.timeline.peakBytes), formatBytes(chosen->timeline.peakBytes),
+                                   chosen->timeline.recomputed,
+                                   percent(double(chosen->timeline.flops), double(before.timeline.flops)),
+                                   percent(chosen->timeline.seconds, before.timeline.seconds), chosen->method)
+                         .str();
+  entry.step.emitRemark() << text;
+  // The exact count, once more, on what was made.
+  FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts);
+  if (failed(profile))
+    return failure();
+  if (profile->getPeakBytes() > transientBytes)
+    return entry.step.emitError("the schedule was counted as ")
+           << chosen->timeline.peakBytes << " bytes, the step needs " << profile->getPeakBytes();
+  return success();
+}
+
+LogicalResult TrainRematerialize::fitModule() {
+  llvm::Expected<ByteSize> size = parseByteSize(budget);
+  if (!size)
+    return getOperation().emitError("device budget: ") << llvm::toString(size.takeError());
+  auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+  FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
+  auto &facts = getAnalysis<StepFacts>();
+  if (failed(layout) || failed(facts.update(cpu, threadsMax)))
+    return failure();
+  uint64_t staticBytes = 0, largest = 0;
+  for (const PlanLayout::Arena &arena : layout->getArenas())
+    staticBytes += arena.bytes;
+
+  std::vector<Entry> entries;
+  for (func::FuncOp step : steps) {
+    FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
+    if (failed(problem))
+      return failure();
+    entries.push_back({step, std::move(*problem), nullptr});
+  }
+  for (Entry &entry : entries) {
+    const solve::StepGraph &graph = entry.problem.getGraph();
+    entry.front = std::make_unique<solve::Front>(graph, solve::originalSchedule(graph));
+    if (entry.front->getLargest().timeline.live.empty())
+      return entry.step.emitError("its order is not valid: run train-order first");
+    largest = std::max(largest, entry.front->getLargest().timeline.peakBytes);
+  }
+  const uint64_t bytes = size->resolve(staticBytes + largest);
+  if (bytes < staticBytes)
+    return getOperation().emitError("cannot fit ")
+           << formatBytes(bytes) << ": parameters, optimizer state and batch alone are " << formatBytes(staticBytes);
+  getOperation()->setAttr(deviceBudgetAttrName, Builder(&getContext()).getI64IntegerAttr(int64_t(bytes)));
+  for (Entry &entry : entries)
+    if (failed(fitEntry(entry, bytes - staticBytes, staticBytes, facts.getTable())))
+      return failure();
+  return success();
+}

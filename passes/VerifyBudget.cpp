@@ -1,0 +1,41 @@
+//===- VerifyBudget.cpp - a plan stays within its budget ------------------===//
+//
+// Adds up the arenas: what they hold is all that the runtime allocates.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+#include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Analysis/StepProblem.h"
+#include "lowtide/Dialect/Plan/Plan.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace lowtide {
+#define GEN_PASS_DEF_VERIFYBUDGET
+#include "Passes.h.inc"
+} // namespace lowtide
+
+namespace {
+
+class VerifyBudget : public lowtide::impl::VerifyBudgetBase<VerifyBudget> {
+public:
+  using VerifyBudgetBase::VerifyBudgetBase;
+  void runOnOperation() override {
+    auto budget = getOperation()->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
+    if (!budget)
+      return;
+    for (auto module : getOperation().getOps<plan::ModuleOp>()) {
+      uint64_t bytes = 0;
+      for (auto arena : module.getBlock().getOps<plan::ArenaOp>())
+        bytes += arena.getBytes();
+      if (bytes > budget.getValue().getZExtValue()) {
+        module.emitError("the plan needs ")
+            << bytes << " bytes (" << formatBytes(bytes) << "), the budget is " << budget.getValue().getZExtValue();
+        return signalPassFailure();
+      }
+    }
+  }
+};
+
+} // namespace

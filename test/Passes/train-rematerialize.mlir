@@ -1,0 +1,73 @@
+// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1" | FileCheck %s
+// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: lowtide-opt %s --train-rematerialize="budget=1MiB threads-max=1" | FileCheck %s --check-prefix=LARGE
+// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1" --plan-lower=threads-max=1 --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
+// RUN: not lowtide-opt %s --train-rematerialize="budget=4159 threads-max=1" 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: not lowtide-opt %s --train-rematerialize="budget=2KiB" 2>&1 | FileCheck %s --check-prefix=STATIC
+// RUN: not lowtide-opt %s --train-rematerialize="budget=lots" 2>&1 | FileCheck %s --check-prefix=WORD
+
+// 2112 bytes are parameter, batch and loss; three activations are 3 KiB, of which 2 fit. One runs again, behind the
+// cotangent that its reader waits for.
+// CHECK: module attributes {train.device_budget = 4160 : i64}
+// CHECK-LABEL: func.func @train
+// CHECK-SAME: %[[X:.*]]: tensor<256xf32> {train.binding = #train.batch<"x">}
+// CHECK: %[[A1:.*]] = nn.kernel "loop" (%{{.*}} = %[[X]])
+// CHECK: %[[A2:.*]] = nn.kernel "loop" (%{{.*}} = %[[A1]])
+// CHECK: %[[A3:.*]] = nn.kernel "loop" (%{{.*}} = %[[A2]])
+// CHECK: %[[D2:.*]] = nn.kernel "loop" (%{{.*}} = %{{.*}}, %{{.*}} = %[[A2]])
+// CHECK: %[[AGAIN:.*]] = train.remat %[[X]] after(%[[D2]]) : tensor<256xf32>, tensor<256xf32>
+// CHECK: %[[B1:.*]] = nn.kernel "loop" (%{{.*}} = %[[AGAIN]]) attributes {train.recomputed}
+// CHECK: nn.kernel "loop" (%{{.*}} = %[[D2]], %{{.*}} = %[[B1]])
+
+// REMARK: remark: peak 3.00 KiB → 2.00 KiB (1 values recomputed, +{{.*}} % FLOPs
+
+// LARGE-NOT: train.remat
+// LARGE-NOT: train.recomputed
+
+// PLAN: plan.arena @transient transient bytes 2048 align 64
+
+// SMALL: error: @train cannot fit 4.06 KiB (4159 bytes): at least 4.06 KiB (4160 bytes) are needed whatever is recomputed
+// SMALL: note: 2.06 KiB of that are parameters, optimizer state and batch
+// SMALL: one instruction needs 2.00 KiB at once (layer2)
+// SMALL: note: what helps
+
+// STATIC: error: cannot fit 2.00 KiB: parameters, optimizer state and batch alone are 2.06 KiB
+// WORD: error: device budget: 'lots' is no number of bytes; write 8MiB, 1.5GiB, 800MB, 4096 or 50%
+
+func.func @train(%x: tensor<256xf32> {train.binding = #train.batch<"x">},
+                 %w: tensor<256xf32> {train.binding = #train.param<"w">})
+    -> (tensor<256xf32> {train.binding = #train.param<"w">}, tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %a1 = nn.kernel "loop" (%a = %x) : (tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.exp %a : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  %a2 = nn.kernel "loop" (%a = %a1) : (tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.tanh %a : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  %a3 = nn.kernel "loop" (%a = %a2) : (tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.exp %a : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  %loss = nn.kernel "row" (%a = %a3) : (tensor<256xf32>) -> (tensor<f32>) {
+    %s = nn.reduce_sum %a dims = [0] : tensor<256xf32> -> tensor<f32>
+    nn.yield %s : tensor<f32>
+  }
+  %d3 = nn.kernel "loop" (%a = %a3) : (tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.mul %a, %a : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  %d2 = nn.kernel "loop" (%a = %d3, %b = %a2) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.mul %a, %b : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  } loc("layer2")
+  %d1 = nn.kernel "loop" (%a = %d2, %b = %a1) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.mul %a, %b : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  %new = nn.kernel "loop" (%a = %w, %b = %d1) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.sub %a, %b : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  return %new, %loss : tensor<256xf32>, tensor<f32>
+}

@@ -1,0 +1,122 @@
+//===- FitTest.cpp - properties of schedules under a budget ---------------===//
+//
+// Random steps by the thousands: every schedule is valid, stays within its
+// budget, and more bytes never cost time.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/Fit.h"
+#include "RandomSteps.h"
+#include "lowtide/Solve/Eviction.h"
+#include "lowtide/Solve/Ordering.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace lowtide::solve;
+
+namespace {
+
+/// Bytes alive by brute force: every result of every execution from when it is made to its last reader.
+uint64_t countPeak(const StepGraph &graph, const Schedule &schedule) {
+  uint64_t peak = 0;
+  std::vector<Buffer> buffers = listBuffers(graph, schedule);
+  for (uint32_t now = 0; now <= schedule.size(); ++now) {
+    uint64_t live = 0;
+    for (const Buffer &buffer : buffers)
+      if (buffer.begin <= now && now < buffer.end)
+        live += alignTo(buffer.bytes, graph.alignment);
+    peak = std::max(peak, live);
+  }
+  return peak;
+}
+
+TEST(Timeline, CountsAChain) {
+  StepBuilder b;
+  uint32_t x = b.argument(64);
+  uint32_t y = b.operation({x}, 100, 1);      // 128
+  uint32_t z = b.operation({y}, 100, 1, true); // over y
+  uint32_t u = b.operation({z}, 64, 1, false, 64);
+  b.graph.values[u].kept = true;
+  std::optional<Timeline> timeline = evaluate(b.graph, originalSchedule(b.graph));
+  ASSERT_TRUE(timeline);
+  EXPECT_THAT(timeline->live, testing::ElementsAre(128, 128, 256, 64));
+  EXPECT_EQ(timeline->peakBytes, 256u);
+  EXPECT_EQ(timeline->peakAt, 2u);
+  EXPECT_EQ(findLowerBound(b.graph).bytes, 256u);
+}
+
+TEST(Timeline, RefusesWhatIsNotValid) {
+  StepBuilder b;
+  uint32_t w = b.argument(64);
+  uint32_t y = b.operation({w}, 64, 1);
+  uint32_t g = b.operation({y}, 64, 1);
+  b.update(w, g);
+  EXPECT_TRUE(evaluate(b.graph, Schedule{0, 1, 2}));
+  EXPECT_TRUE(evaluate(b.graph, Schedule{0, 0, 1, 2}));
+  EXPECT_FALSE(evaluate(b.graph, Schedule{1, 0, 2}));       // reads what is not there
+  EXPECT_FALSE(evaluate(b.graph, Schedule{0, 1}));          // an operation is missing
+  EXPECT_FALSE(evaluate(b.graph, Schedule{0, 1, 2, 0}));    // reads an updated argument
+  EXPECT_FALSE(evaluate(b.graph, Schedule{0, 1, 2, 2}));    // updates twice
+}
+
+TEST(Timeline, AgreesWithItsBuffers) {
+  std::mt19937_64 random(1);
+  for (unsigned i = 0; i < 2000; ++i) {
+    StepGraph graph = randomStep(random, 2 + random() % 20);
+    std::optional<Timeline> timeline = evaluate(graph, originalSchedule(graph));
+    ASSERT_TRUE(timeline) << "step " << i;
+    EXPECT_EQ(timeline->peakBytes, countPeak(graph, originalSchedule(graph))) << "step " << i;
+    EXPECT_GE(timeline->peakBytes, findLowerBound(graph).bytes) << "step " << i;
+  }
+}
+
+TEST(Ordering, IsValidAndNeverWorse) {
+  std::mt19937_64 random(2);
+  for (unsigned i = 0; i < 2000; ++i) {
+    StepGraph graph = randomStep(random, 2 + random() % 30);
+    Ordering order = findOrder(graph);
+    std::optional<Timeline> before = evaluate(graph, originalSchedule(graph)), after = evaluate(graph, order.schedule);
+    ASSERT_TRUE(after) << "step " << i;
+    EXPECT_EQ(order.schedule.size(), graph.operations.size());
+    EXPECT_LE(after->peakBytes, before->peakBytes) << "step " << i;
+  }
+}
+
+TEST(Fit, StaysWithinTheBudgetAndIsMonotone) {
+  std::mt19937_64 random(3);
+  for (unsigned i = 0; i < 1000; ++i) {
+    StepGraph graph = randomStep(random, 2 + random() % 25);
+    Front front(graph, originalSchedule(graph), {8});
+    const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
+    EXPECT_LE(low, high);
+    EXPECT_GE(low, findLowerBound(graph).bytes);
+    if (low)
+      EXPECT_EQ(front.find(low - 1), nullptr);
+    double seconds = 1e300;
+    for (unsigned k = 0; k <= 10; ++k) {
+      const uint64_t budget = low + (high - low) * k / 10;
+      const FittedSchedule *plan = front.find(budget);
+      ASSERT_NE(plan, nullptr) << "step " << i << " budget " << budget;
+      std::optional<Timeline> timeline = evaluate(graph, plan->schedule);
+      ASSERT_TRUE(timeline) << "step " << i << " budget " << budget;
+      EXPECT_LE(timeline->peakBytes, budget) << "step " << i;
+      EXPECT_EQ(timeline->peakBytes, countPeak(graph, plan->schedule)) << "step " << i;
+      EXPECT_LE(timeline->seconds, seconds) << "step " << i << " budget " << budget;
+      seconds = timeline->seconds;
+    }
+    EXPECT_EQ(front.find(high)->timeline.recomputed, 0u) << "step " << i;
+  }
+}
+
+TEST(Fit, ReachesTheRootOfAChain) {
+  // 64 layers of two tensors: nearly nothing needs to stay.
+  StepGraph graph = chainStep(64, 64);
+  Front front(graph, originalSchedule(graph));
+  EXPECT_GE(front.getLargest().timeline.peakBytes, 128u * 64);
+  EXPECT_LE(front.getSmallest().timeline.peakBytes, 12u * 64);
+  // Half of it is free but for the cheap half.
+  const FittedSchedule *half = front.find(front.getLargest().timeline.peakBytes / 2 + 4 * 64);
+  ASSERT_NE(half, nullptr);
+  EXPECT_LE(half->timeline.seconds, front.getLargest().timeline.seconds * 1.04);
+}
+
+} // namespace

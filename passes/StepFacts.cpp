@@ -31,7 +31,8 @@ LogicalResult StepFacts::update(StringRef cpu, unsigned threadsMax) {
           FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
           if (failed(info))
             return failure();
-          if (__builtin_mul_overflow(info->scratchBytes, countScratchParts(info->extent, info->grain, threadsMax), &facts.workspaceBytes))
+          if (__builtin_mul_overflow(info->scratchBytes, countScratchParts(info->extent, info->grain, threadsMax),
+                                     &facts.workspaceBytes))
             return op.emitError("scratch of ") << info->scratchBytes << " bytes per thread is too large";
           facts.inPlace.append(info->inPlace.begin(), info->inPlace.end());
         } else if (auto call = dyn_cast<LibraryCallInterface>(op); call && !call.getCallee().empty()) {

@@ -56,7 +56,7 @@ LogicalResult TrainOrder::order(func::FuncOp step, FactsTable &facts) {
     return success();
   problem->apply(best.schedule, facts);
   ++numReordered;
-  step.emitRemark() << "peak " << formatBytes(before->getPeakBytes()) << " → "
-                    << formatBytes(best.timeline.peakBytes) << " by order (" << best.method << ")";
+  step.emitRemark() << "peak " << formatBytes(before->getPeakBytes()) << " → " << formatBytes(best.timeline.peakBytes)
+                    << " by order (" << best.method << ")";
   return success();
 }

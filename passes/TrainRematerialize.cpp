@@ -81,8 +81,8 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
   if (bound.bytes > transientBytes)
     error << "at least " << exact(least) << " are needed whatever is recomputed";
   else
-    error << "the smallest plan found needs " << exact(staticBytes + smallest.timeline.peakBytes) << ", and none is below "
-          << exact(least);
+    error << "the smallest plan found needs " << exact(staticBytes + smallest.timeline.peakBytes)
+          << ", and none is below " << exact(least);
   error.attachNote() << formatBytes(staticBytes) << " of that are parameters, optimizer state and batch";
   if (bound.operation < entry.problem.getOperations().size()) {
     Operation *op = entry.problem.getOperations()[bound.operation];
@@ -123,13 +123,15 @@ LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes
   const solve::FittedSchedule &before = entry.front->getLargest();
   entry.problem.apply(chosen->schedule, facts);
   numRecomputed += chosen->timeline.recomputed;
-  auto percent = [](double now, double then) { return llvm::formatv("{0:F1} %", then > 0 ? 100 * (now / then - 1) : 0).str(); };
-  std::string text = llvm::formatv("peak {0} → {1} ({2} values recomputed, +{3} FLOPs, +{4} time; {5})",
-                                   formatBytes(before.timeline.peakBytes), formatBytes(chosen->timeline.peakBytes),
-                                   chosen->timeline.recomputed,
-                                   percent(double(chosen->timeline.flops), double(before.timeline.flops)),
-                                   percent(chosen->timeline.seconds, before.timeline.seconds), chosen->method)
-                         .str();
+  auto percent = [](double now, double then) {
+    return llvm::formatv("{0:F1} %", then > 0 ? 100 * (now / then - 1) : 0).str();
+  };
+  std::string text =
+      llvm::formatv("peak {0} → {1} ({2} values recomputed, +{3} FLOPs, +{4} time; {5})",
+                    formatBytes(before.timeline.peakBytes), formatBytes(chosen->timeline.peakBytes),
+                    chosen->timeline.recomputed, percent(double(chosen->timeline.flops), double(before.timeline.flops)),
+                    percent(chosen->timeline.seconds, before.timeline.seconds), chosen->method)
+          .str();
   entry.step.emitRemark() << text;
   // The exact count, once more, on what was made.
   FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts);

@@ -113,14 +113,13 @@ void StepProblem::addResults(const FactsTable &facts) {
     // In place, if all readers may come first and the update itself reads what it overwrites position by position.
     Operation *update = root.getDefiningOp();
     uint32_t op = operationOf.lookup(update);
-    unsigned own = llvm::count_if(update->getOperands(),
-                                  [&](Value operand) { return StepStorage::getRoot(operand) == updated; });
+    unsigned own =
+        llvm::count_if(update->getOperands(), [&](Value operand) { return StepStorage::getRoot(operand) == updated; });
     bool inPlace = own == 0;
     if (own == 1)
       for (OpOperand &operand : update->getOpOperands())
         if (StepStorage::getRoot(operand.get()) == updated)
-          inPlace =
-              facts.at(update).mayOverwrite(cast<OpResult>(root).getResultNumber(), operand.getOperandNumber());
+          inPlace = facts.at(update).mayOverwrite(cast<OpResult>(root).getResultNumber(), operand.getOperandNumber());
     if (!inPlace) {
       value.kept = true;
       continue;
@@ -134,8 +133,9 @@ void StepProblem::addResults(const FactsTable &facts) {
   }
   // An update that comes before a reader: the reader moves up, unless it depends on the update.
   for (const EarlyUpdate &update : early) {
-    if (llvm::any_of(readers[values[update.argument]],
-                     [&](uint32_t reader) { return reader != update.operation && reaches(update.operation, reader); })) {
+    if (llvm::any_of(readers[values[update.argument]], [&](uint32_t reader) {
+          return reader != update.operation && reaches(update.operation, reader);
+        })) {
       graph.values[update.result].placed = false;
       graph.values[update.result].kept = true;
     } else {

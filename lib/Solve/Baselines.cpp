@@ -16,8 +16,8 @@ namespace {
 class OnDemand {
 public:
   OnDemand(const StepGraph &graph, std::span<const uint32_t> order, const std::vector<char> &saved)
-      : graph(graph), order(order), saved(saved), there(graph.values.size(), true), updated(graph.values.size(), false) {
-  }
+      : graph(graph), order(order), saved(saved), there(graph.values.size(), true),
+        updated(graph.values.size(), false) {}
 
   /// False if an argument that is needed was updated: `missing` must be saved.
   bool run() {

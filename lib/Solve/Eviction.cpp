@@ -76,6 +76,8 @@ private:
     price.assign(numValues, -1);
     mark.assign(numValues, 0);
     stamp = 0;
+    scanned.assign(numValues, 0);
+    version = 1;
     present.clear();
     slot.assign(numValues, never);
     updated.assign(numValues, false);
@@ -84,6 +86,7 @@ private:
 
   bool walk() {
     for (now = 0; now < order.size(); ++now) {
+      ++version;
       const uint32_t op = order[now];
       const StepOperation &operation = graph.operations[op];
       for (uint32_t value : operation.reads)
@@ -109,7 +112,8 @@ private:
 
   /// When it is needed next, for itself or for what was evicted.
   uint32_t need(uint32_t value) {
-    if (implied[value] != never && implied[value] <= now) {
+    if (implied[value] != never && implied[value] <= now && scanned[value] != version) {
+      scanned[value] = version;
       implied[value] = never;
       for (uint32_t op : consumers[value])
         if (executed[op] && recomputable[op])
@@ -172,6 +176,7 @@ private:
   }
 
   void add(uint32_t value) {
+    ++version;
     resident[value] = true;
     used += graph.size(value);
     slot[value] = present.size();
@@ -180,6 +185,7 @@ private:
   }
 
   void remove(uint32_t value) {
+    ++version;
     resident[value] = false;
     used -= graph.size(value);
     slot[present.back()] = slot[value];
@@ -254,8 +260,7 @@ private:
     const StepOperation &operation = graph.operations[op];
     std::vector<uint32_t> dying;
     for (uint32_t value : operation.reads)
-      if (isTransient(value) && locks[value] == 1 && !graph.values[value].kept &&
-          need(value) == never)
+      if (isTransient(value) && locks[value] == 1 && !graph.values[value].kept && need(value) == never)
         dying.push_back(value);
     uint64_t bytes = graph.workspace(op);
     for (size_t i = 0; i < operation.writes.size(); ++i) {
@@ -311,6 +316,9 @@ private:
   std::vector<uint32_t> nextUse, implied, locks, mark, present, slot;
   std::vector<double> price;
   uint32_t stamp = 0;
+  /// Counts changes of who is there; per value, when its implied need was last looked for.
+  uint64_t version = 1;
+  std::vector<uint64_t> scanned;
   /// A value that could not be recomputed because an argument was updated.
   uint32_t impossible = never;
 };

@@ -169,7 +169,8 @@ std::vector<const FittedSchedule *> Front::getPareto() {
   for (const FittedSchedule &plan : seeds)
     all.push_back(&plan);
   std::sort(all.begin(), all.end(), [](const FittedSchedule *a, const FittedSchedule *b) {
-    return std::pair(a->timeline.peakBytes, a->timeline.seconds) < std::pair(b->timeline.peakBytes, b->timeline.seconds);
+    return std::pair(a->timeline.peakBytes, a->timeline.seconds) <
+           std::pair(b->timeline.peakBytes, b->timeline.seconds);
   });
   for (const FittedSchedule *plan : all)
     if (pareto.empty() || plan->timeline.seconds < pareto.back()->timeline.seconds)

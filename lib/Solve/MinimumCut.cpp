@@ -143,8 +143,8 @@ std::vector<FittedSchedule> planCuts(const StepGraph &graph, std::span<const uin
   std::sort(banned.begin(), banned.end(),
             [&](uint32_t a, uint32_t b) { return std::pair(intensity[a], a) < std::pair(intensity[b], b); });
   std::vector<FittedSchedule> plans;
-  plans.push_back(planFromSaved(graph, order, cutSaved(graph, std::vector<char>(graph.operations.size(), false)),
-                                "minimum cut"));
+  plans.push_back(
+      planFromSaved(graph, order, cutSaved(graph, std::vector<char>(graph.operations.size(), false)), "minimum cut"));
   const unsigned levels = 16;
   for (unsigned level = 0; level <= levels; ++level) {
     for (size_t i = 0; i < banned.size() * level / levels; ++i)

@@ -131,9 +131,8 @@ Schedule Orderer::depthFirst() {
   std::vector<std::pair<uint32_t, uint32_t>> stack;
   std::vector<std::vector<uint32_t>> children = predecessors;
   for (auto &list : children)
-    std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-      return std::pair(weigh(b), a) < std::pair(weigh(a), b);
-    });
+    std::sort(list.begin(), list.end(),
+              [&](uint32_t a, uint32_t b) { return std::pair(weigh(b), a) < std::pair(weigh(a), b); });
   for (uint32_t root = 0; root < numOps; ++root) {
     if (!successors[root].empty() || state[root])
       continue;
@@ -206,9 +205,9 @@ Schedule Orderer::lazy(const Schedule &order) {
   for (uint32_t op = 0; op < graph.operations.size(); ++op) {
     // Reads nothing that it could free: arguments and what others read too.
     const StepOperation &operation = graph.operations[op];
-    isLazy[op] = !successors[op].empty() && operation.updates.empty() &&
-                 std::all_of(operation.reads.begin(), operation.reads.end(),
-                             [&](uint32_t value) { return !isCounted(value); });
+    isLazy[op] =
+        !successors[op].empty() && operation.updates.empty() &&
+        std::all_of(operation.reads.begin(), operation.reads.end(), [&](uint32_t value) { return !isCounted(value); });
   }
   Schedule schedule;
   std::vector<std::pair<uint32_t, uint32_t>> stack;

@@ -126,7 +126,8 @@ private:
     std::vector<std::pair<uint32_t, uint32_t>> lost;
     for (size_t i = 0; i < group.size(); ++i)
       for (auto [source, value] : sources[group[i]]) {
-        auto it = std::find_if(lost.begin(), lost.end(), [&, source = source](auto &entry) { return entry.first == source; });
+        auto it =
+            std::find_if(lost.begin(), lost.end(), [&, source = source](auto &entry) { return entry.first == source; });
         if (it == lost.end())
           it = lost.insert(lost.end(), {source, 0});
         if (++it->second == readers[source] && !isFirst[source] && !inGroup[source]) {

@@ -72,7 +72,8 @@ void FitTable::printText(llvm::raw_ostream &os) const {
   os << "entry @" << name << "\n";
   for (const PlanLayout::Arena &arena : arenas)
     os << "  " << llvm::left_justify(arena.name, 10) << formatBytes(arena.bytes) << "\n";
-  os << "  smallest plan found  " << formatBytes(rows.front().deviceBytes) << "; whatever is recomputed, no plan of these "
+  os << "  smallest plan found  " << formatBytes(rows.front().deviceBytes)
+     << "; whatever is recomputed, no plan of these "
      << "kernels is below " << formatBytes(staticBytes + bound.bytes) << "\n"
      << "  without recomputation  " << formatBytes(rows.back().deviceBytes) << "\n\n"
      << "  --device-budget  recomputed     time    FLOPs\n";
@@ -127,20 +128,6 @@ int Compilation::fit() {
     FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));
     if (failed(problem))
       return exitInternal;
-    if (const char *dump = getenv("DUMP_STEP")) { // DUMP
-      FILE *out = fopen((std::string(dump) + "." + step.getSymName().str()).c_str(), "w");
-      const auto &g = problem->getGraph();
-      fprintf(out, "%zu %zu\n", g.values.size(), g.operations.size());
-      for (auto &v : g.values) fprintf(out, "%lu %d %d %d\n", v.bytes, v.producer, v.placed, v.kept);
-      for (auto &o : g.operations) {
-        fprintf(out, "%zu", o.reads.size()); for (auto r : o.reads) fprintf(out, " %u", r);
-        fprintf(out, " %zu", o.writes.size());
-        for (size_t i = 0; i < o.writes.size(); ++i) { fprintf(out, " %u %zu", o.writes[i], o.overwrites[i].size()); for (auto r : o.overwrites[i]) fprintf(out, " %u", r); }
-        fprintf(out, " %zu", o.updates.size()); for (auto r : o.updates) fprintf(out, " %u", r);
-        fprintf(out, " %lu %.9g %lu %d\n", o.workspaceBytes, o.seconds, o.flops, o.isForward);
-      }
-      fclose(out); continue;
-    } // DUMP
     FitTable table(step, *problem, layout->getArenas());
     if (!table.isValid()) {
       printError("the order of @" + step.getSymName() + " is not valid");

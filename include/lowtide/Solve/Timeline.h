@@ -55,9 +55,7 @@ struct StepGraph {
   uint64_t alignment = 64;
 
   uint64_t size(uint32_t value) const { return (values[value].bytes + alignment - 1) & ~(alignment - 1); }
-  uint64_t workspace(uint32_t op) const {
-    return (operations[op].workspaceBytes + alignment - 1) & ~(alignment - 1);
-  }
+  uint64_t workspace(uint32_t op) const { return (operations[op].workspaceBytes + alignment - 1) & ~(alignment - 1); }
 };
 
 /// Operations in the order in which they run. One that occurs again is computed

@@ -32,7 +32,7 @@ uint64_t countPeak(const StepGraph &graph, const Schedule &schedule) {
 TEST(Timeline, CountsAChain) {
   StepBuilder b;
   uint32_t x = b.argument(64);
-  uint32_t y = b.operation({x}, 100, 1);      // 128
+  uint32_t y = b.operation({x}, 100, 1);       // 128
   uint32_t z = b.operation({y}, 100, 1, true); // over y
   uint32_t u = b.operation({z}, 64, 1, false, 64);
   b.graph.values[u].kept = true;
@@ -52,10 +52,10 @@ TEST(Timeline, RefusesWhatIsNotValid) {
   b.update(w, g);
   EXPECT_TRUE(evaluate(b.graph, Schedule{0, 1, 2}));
   EXPECT_TRUE(evaluate(b.graph, Schedule{0, 0, 1, 2}));
-  EXPECT_FALSE(evaluate(b.graph, Schedule{1, 0, 2}));       // reads what is not there
-  EXPECT_FALSE(evaluate(b.graph, Schedule{0, 1}));          // an operation is missing
-  EXPECT_FALSE(evaluate(b.graph, Schedule{0, 1, 2, 0}));    // reads an updated argument
-  EXPECT_FALSE(evaluate(b.graph, Schedule{0, 1, 2, 2}));    // updates twice
+  EXPECT_FALSE(evaluate(b.graph, Schedule{1, 0, 2}));    // reads what is not there
+  EXPECT_FALSE(evaluate(b.graph, Schedule{0, 1}));       // an operation is missing
+  EXPECT_FALSE(evaluate(b.graph, Schedule{0, 1, 2, 0})); // reads an updated argument
+  EXPECT_FALSE(evaluate(b.graph, Schedule{0, 1, 2, 2})); // updates twice
 }
 
 TEST(Timeline, AgreesWithItsBuffers) {

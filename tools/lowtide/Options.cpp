@@ -253,7 +253,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   std::string error;
   if (!config.applyEnvironment(error) || (!options.config.empty() && !config.applyFile(options.config, error)))
     return fail(error);
-  if (options.input.empty() && (compile->parsed() || check->parsed()))
+  if (options.input.empty() && (compile->parsed() || check->parsed() || fit->parsed()))
     return fail("which model? for example: lowtide " + app.get_subcommands()[0]->get_name() + " model.onnx");
   if (options.printConfig) {
     config.print(std::cout);

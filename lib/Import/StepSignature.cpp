@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -58,6 +59,20 @@ static void removeInitializer(GraphProto &graph, StringRef name) {
     }
 }
 
+static LogicalResult checkInput(const ValueInfoProto &input, const StepBinding &binding, llvm::StringSet<> &names,
+                                Report &report) {
+  static constexpr llvm::StringLiteral kinds[] = {"param", "state", "constant", "batch", "scalar"};
+  auto refuse = [&](const Twine &message) {
+    report.errorAt(Failure::BadFile, input.name(), "input " + quoteName(input.name()) + message);
+    return failure();
+  };
+  if (!llvm::is_contained(kinds, StringRef(binding.kind)))
+    return refuse(" has the binding " + quoteName(binding.kind) + ", which no input can have");
+  if (!names.insert(binding.name).second)
+    return refuse(" is bound to " + quoteName(binding.name) + ", and so is another input");
+  return success();
+}
+
 LogicalResult lowtide::normalizeStep(ModelProto &model, Report &report) {
   if (!isStep(model)) {
     if (model.training_info_size() == 0 && !hasUpdates(model.graph()))
@@ -67,20 +82,15 @@ LogicalResult lowtide::normalizeStep(ModelProto &model, Report &report) {
   }
   if (!isStep(model))
     return success();
-  static constexpr llvm::StringLiteral inputKinds[] = {"param", "state", "constant", "batch", "scalar"};
-  for (const ValueInfoProto &input : model.graph().input()) {
-    std::optional<StepBinding> binding = readBinding(input);
-    if (!binding)
-      continue;
-    if (!llvm::is_contained(inputKinds, StringRef(binding->kind))) {
-      report.errorAt(Failure::BadFile, input.name(),
-                     "input " + quoteName(input.name()) + " has the binding " + quoteName(binding->kind) +
-                         ", which no input can have");
-      return failure();
-    }
-    if (binding->kind == "scalar") // Its value is one for want of a better; the runtime has a better one.
+  llvm::StringSet<> names;
+  for (const ValueInfoProto &input : model.graph().input())
+    if (std::optional<StepBinding> binding = readBinding(input))
+      if (failed(checkInput(input, *binding, names, report)))
+        return failure();
+  // A scalar's value is one for want of a better; the runtime has a better one.
+  for (const ValueInfoProto &input : model.graph().input())
+    if (std::optional<StepBinding> binding = readBinding(input); binding && binding->kind == "scalar")
       removeInitializer(*model.mutable_graph(), input.name());
-  }
   return success();
 }
 

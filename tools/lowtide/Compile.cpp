@@ -169,6 +169,19 @@ static llvm::Error setStepSettings(ModuleOp module, DictionaryAttr settings, con
   return llvm::Error::success();
 }
 
+int Compilation::checkStepWeights() {
+  auto step = module->lookupSymbol<func::FuncOp>("train");
+  for (unsigned i = 0; i < step.getNumArguments() && options.emit == "artifact"; ++i) {
+    auto binding = step.getArgAttrOfType<BindingInterface>(i, train::bindingAttrName);
+    if (!binding.isFromFile() || step.getArgAttr(i, "onnx.initializer"))
+      continue;
+    printError("'" + binding.getName().str() + "' starts from the model file, which has no values for it");
+    printNote("write the model with its weights: --onnx-weights");
+    return exitBadInput;
+  }
+  return exitOk;
+}
+
 int Compilation::legalize() {
   auto model = module->lookupSymbol<func::FuncOp>("model");
   if (!model) {
@@ -209,6 +222,8 @@ int Compilation::legalize() {
       return exitUsage;
     }
     if (int code = entry(TrainingMode::AsIs, "train", false))
+      return code;
+    if (int code = checkStepWeights())
       return code;
     if (llvm::Error error = setStepSettings(*module, settings, options)) {
       printError(llvm::toString(std::move(error)));

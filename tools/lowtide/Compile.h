@@ -40,6 +40,8 @@ private:
   /// fitted → plan, and the artifact unless --emit=plan.
   int planAndWrite();
   int checkTarget() const;
+  /// A whole step from a file brings the first values of its parameters.
+  int checkStepWeights();
   /// The stage that stands now as an ONNX model.
   int writeModel();
   /// Prints how much one step computes, when all sizes are known and the model compiles that far.

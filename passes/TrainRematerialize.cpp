@@ -121,7 +121,10 @@ LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes
     ask = chosen->timeline.peakBytes - 1;
   }
   const solve::FittedSchedule &before = entry.front->getLargest();
-  entry.problem.apply(chosen->schedule, facts);
+  auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
+    return train::RematOp::create(builder, loc, value.getType(), value, cotangent);
+  };
+  entry.problem.apply(chosen->schedule, facts, anchor);
   numRecomputed += chosen->timeline.recomputed;
   auto percent = [](double now, double then) {
     return llvm::formatv("{0:F1} %", then > 0 ? 100 * (now / then - 1) : 0).str();

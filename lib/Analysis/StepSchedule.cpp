@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/StepProblem.h"
-#include "lowtide/Dialect/Train/Train.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -15,9 +14,9 @@ namespace {
 
 class ScheduleWriter {
 public:
-  ScheduleWriter(func::FuncOp step, ArrayRef<Operation *> operations, FactsTable &facts)
+  ScheduleWriter(func::FuncOp step, ArrayRef<Operation *> operations, FactsTable &facts, StepProblem::Anchor anchor)
       : terminator(step.getBody().front().getTerminator()), builder(terminator), operations(operations), facts(facts),
-        ran(operations.size(), false) {}
+        anchor(anchor), ran(operations.size(), false) {}
 
   void write(const solve::Schedule &schedule);
 
@@ -33,6 +32,7 @@ private:
   OpBuilder builder;
   ArrayRef<Operation *> operations;
   FactsTable &facts;
+  StepProblem::Anchor anchor;
   std::vector<char> ran;
   /// Last instance of each root that has more than one.
   llvm::DenseMap<Value, Value> last;
@@ -93,7 +93,7 @@ void ScheduleWriter::writeAgain(Operation *op, Value cotangent) {
     anchored |= maker && maker->hasAttr(recomputedAttrName);
   }
   if (!anchored && cotangent && !operands.empty())
-    operands[0] = train::RematOp::create(builder, op->getLoc(), operands[0].getType(), operands[0], cotangent);
+    operands[0] = anchor(builder, op->getLoc(), operands[0], cotangent);
   Operation *clone = builder.clone(*op);
   clone->setOperands(operands);
   clone->setAttr(recomputedAttrName, builder.getUnitAttr());
@@ -143,6 +143,6 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
       op.erase();
 }
 
-void StepProblem::apply(const solve::Schedule &schedule, FactsTable &facts) {
-  ScheduleWriter(step, operations, facts).write(schedule);
+void StepProblem::apply(const solve::Schedule &schedule, FactsTable &facts, Anchor anchor) {
+  ScheduleWriter(step, operations, facts, anchor).write(schedule);
 }

@@ -38,6 +38,10 @@ using FactsTable = llvm::DenseMap<mlir::Operation *, InstructionFacts>;
 /// and `getValues`.
 class StepProblem {
 public:
+  /// Makes the value that a recomputation reads in place of `value`, not before `cotangent` is there.
+  using Anchor =
+      llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::Value value, mlir::Value cotangent)>;
+
   /// `facts` holds every instruction. Fails, with a diagnostic, as StepStorage
   /// does.
   static mlir::FailureOr<StepProblem> pose(mlir::func::FuncOp step, const FactsTable &facts, const CostModel &costs);
@@ -48,9 +52,9 @@ public:
 
   /// Puts the step's instructions into the order of `schedule`, which must be
   /// valid, once: an instruction that occurs again is cloned with the attribute
-  /// `train.recomputed`, behind a `train.remat` that ties it to what wakes it.
-  /// Facts of clones are added to `facts`.
-  void apply(const solve::Schedule &schedule, FactsTable &facts);
+  /// `train.recomputed`, and `anchor` ties its first operand to what wakes it
+  /// (null: nothing occurs again). Facts of clones are added to `facts`.
+  void apply(const solve::Schedule &schedule, FactsTable &facts, Anchor anchor = nullptr);
 
 private:
   explicit StepProblem(mlir::func::FuncOp step) : step(step) {}

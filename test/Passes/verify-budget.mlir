@@ -1,0 +1,32 @@
+// RUN: lowtide-opt %s --verify-budget --split-input-file --verify-diagnostics
+
+// Arenas that fill the budget to the byte.
+module attributes {train.device_budget = 5248 : i64} {
+  plan.module attributes {format_version = 1 : i64, producer = "test", target = "cpu:x86-64-v3", threads_max = 2 : i64,
+      model_digest = ""} {
+    plan.arena @params params bytes 1024 align 64
+    plan.arena @transient transient bytes 4096 align 64
+    plan.arena @io io bytes 128 align 64
+  }
+}
+
+// -----
+
+// One byte less.
+module attributes {train.device_budget = 5247 : i64} {
+  // expected-error@below {{the plan needs 5248 bytes (5.12 KiB), the budget is 5247}}
+  plan.module attributes {format_version = 1 : i64, producer = "test", target = "cpu:x86-64-v3", threads_max = 2 : i64,
+      model_digest = ""} {
+    plan.arena @params params bytes 1024 align 64
+    plan.arena @transient transient bytes 4096 align 64
+    plan.arena @io io bytes 128 align 64
+  }
+}
+
+// -----
+
+// No budget was asked for.
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "cpu:x86-64-v3", threads_max = 2 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient bytes 4096 align 64
+}

@@ -25,6 +25,8 @@ from devkit.record import Record, worst_loss  # noqa: E402
 STEPS = 10
 # Layers and exporters that differ; the rest is for --full.
 SAMPLE = ["mlp-digits/model.onnx", "cnn-digits/model.onnx", "gpt-tiny/default.onnx", "unet-mini/model.onnx"]
+# Rewrites whose result must be in the file, and compute the same.
+REWRITTEN, REWRITES = "gpt-tiny/default.onnx", [["--device-budget=60%"]]
 # Refused by the compiler, or warned about and then another model.
 REFUSED = ["lstm-chars/*", "*/dynamo-folded.onnx"]
 
@@ -84,10 +86,11 @@ def call(*command, folder=None):
     return done.stdout
 
 
-def again(binaries, path, record, steps):
+def again(binaries, path, record, steps, *flags):
     """Losses of the written step, compiled as a model of its own."""
     artifact, log = path.with_suffix(".tide"), path.with_suffix(".jsonl")
-    call(binaries / "lowtide", "compile", path, "-o", artifact)
+    log.unlink(missing_ok=True)
+    call(binaries / "lowtide", "compile", path, "-o", artifact, *flags)
     call(binaries / "lowtide-run", artifact, f"--data={record.folder / 'data.npz'}", f"--steps={steps}", f"--log-jsonl={log}")
     rows = [json.loads(line) for line in log.read_text().splitlines()]
     return [row["loss"] for row in rows if "loss" in row and "step" in row]
@@ -141,6 +144,17 @@ def rehearse(binaries, model, stage, flags=(), precision="f32"):
     return ""
 
 
+def rewritten(binaries, models):
+    """A step that comes from a file with its backward pass is fitted into a budget, bit for bit the same."""
+    model = models / REWRITTEN
+    record = Record(model.parent)
+    with tempfile.TemporaryDirectory(prefix="lowtide-onnx-") as scratch:
+        path = pathlib.Path(scratch) / "step.onnx"
+        call(binaries / "lowtide", "compile", model, "-o", path, "--emit=onnx-model", *record.compiler_flags(model))
+        whole, fitted = (again(binaries, path, record, STEPS, *flags) for flags in ([], REWRITES[0]))
+    return "" if whole == fitted else f"losses {whole} without and {fitted} with {REWRITES[0]}"
+
+
 def documented(binaries, models):
     """The program that the documentation shows, on the digits."""
     program = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "onnx-model.md").read_text(), re.S)[1]
@@ -162,10 +176,20 @@ def main():
     full = "--full" in flags or only
     more = [f for f in flags if f != "--full" and not f.startswith("--only=")]
     rows = []
-    try:
-        rows.append({"name": "docs/onnx-model.md", "complaint": documented(binaries, ROOT / "test" / "models")})
-    except Broken as error:
-        rows.append({"name": "docs/onnx-model.md", "complaint": str(error)})
+
+    def judge(name, check, *arguments):
+        try:
+            complaint = check(binaries, *arguments)
+        except Exception as error:  # checker and runtime have their own kinds
+            complaint = f"{type(error).__name__}: {error}"[:800]
+        rows.append({"name": name, "complaint": complaint})
+        print(f"{'FAIL' if complaint else 'ok  '} {name} {complaint}", file=sys.stderr)
+
+    if not only:
+        judge("docs/onnx-model.md", documented, ROOT / "test" / "models")
+        judge("imported step under a budget", rewritten, ROOT / "test" / "models")
+        for rewrite in REWRITES:
+            judge(f"{REWRITTEN} {' '.join(rewrite)}", rehearse, ROOT / "test" / "models" / REWRITTEN, "fitted", rewrite)
     for folder in folders:
         for model in sorted(folder.glob("*/*.onnx")):
             name = f"{model.parent.name}/{model.name}"
@@ -174,12 +198,7 @@ def main():
             if (not full and name not in SAMPLE) or (only and only not in name):
                 continue
             for stage in ("nn", "train", "fitted"):
-                try:
-                    complaint = rehearse(binaries, model, stage, more)
-                except Exception as error:  # checker and runtime have their own kinds
-                    complaint = f"{type(error).__name__}: {error}"[:800]
-                rows.append({"name": f"{name} {stage}", "complaint": complaint})
-                print(f"{'ok  ' if not complaint else 'FAIL'} {name} {stage} {complaint}", file=sys.stderr)
+                judge(f"{name} {stage}", rehearse, model, stage, more)
     json.dump(rows, sys.stdout, indent=0)
 
 

@@ -254,9 +254,14 @@ private:
       T *to = packedPanel(group, tile) + residue.packedOffset * shape_.outChannels * tileRows;
       for (int64_t o = 0; o < shape_.outChannels; ++o) {
         const T *from = filter_ + ((group * shape_.outChannels + o) * shape_.channels + c0) * volume;
-        for (int64_t tap : residue.taps)
-          for (int64_t i = 0; i < tileRows; ++i)
-            *to++ = i < width ? from[i * volume + tap] : T(0);
+        for (int64_t tap : residue.taps) {
+          if (width == tileRows) // constant counts: no branches inside
+            for (int64_t i = 0; i < tileRows; ++i)
+              *to++ = from[i * volume + tap];
+          else
+            for (int64_t i = 0; i < tileRows; ++i)
+              *to++ = i < width ? from[i * volume + tap] : T(0);
+        }
       }
     }
   }

@@ -261,7 +261,7 @@ private:
         }
         transposeSquare(totals, w, turned, w);
         for (int64_t j = 0; j < columns; ++j)
-          std::memcpy(to + (o + j) * cut_.rows + k, turned + j * w, static_cast<size_t>(rows) * sizeof(T));
+          copyRun(to + (o + j) * cut_.rows + k, turned + j * w, rows, 1);
       }
   }
 

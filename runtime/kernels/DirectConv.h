@@ -85,8 +85,9 @@ private:
   struct Part {
     int64_t group, image0, image1, y0, y1, r0, r1, c0, c1;
   };
-  /// A vector of columns: where it is read in the tile (channel 0, tap offset 0), where its result goes (row 0 of a
-  /// variant's base), how many of its columns exist, per variant of a pair.
+  /// A vector of columns (half a vector where images are that narrow): where it is read in the tile (channel 0, tap
+  /// offset 0), where its result goes (row 0 of a variant's base), how many of its columns exist, per variant of a
+  /// pair.
   struct Segment {
     const T *from;
     int64_t to;
@@ -108,11 +109,15 @@ private:
     }
     int64_t width = gather.grid[2];
     height_ = gather.grid[1];
-    segments_ = ceilDiv(width, lanes<T>);
     paired_ = variants_.size() % 2 == 0 && result_.xStep == 2;
-    int64_t perRow = segments_ * lanes<T>;
-    if (width * 10 < perRow * 6)
+    // Not much more than half of the columns computed may be missing.
+    auto worth = [&](int64_t length) {
+      segment_ = length, segments_ = ceilDiv(width, length);
+      return width * 10 >= segments_ * length * 6;
+    };
+    if (!worth(lanes<T>) && !worth(lanes<T> / 2))
       return false;
+    int64_t perRow = segments_ * segment_;
     tile_ = PaddedTile<T>::create(gather, perRow);
     if (!tile_)
       return false;
@@ -139,7 +144,8 @@ private:
       rowBlocks_ = ceilDiv(rows_, rowsPerBlock_);
       return tasks();
     };
-    while (blocks() < 8 && rowsPerBlock_ * images_ * ys_ * perRow * channels_ * taps > 1024 * 1024) {
+    const int64_t products = channels_ * static_cast<int64_t>(gather.taps.size());
+    while (blocks() < 8 && rowsPerBlock_ * images_ * ys_ * perRow * products > 512 * 1024) {
       if (images_ > 1)
         images_ = ceilDiv(images_, 2);
       else if (rowsPerBlock_ > 48)
@@ -164,24 +170,25 @@ private:
   }
 
   void columns(const T *tile, size_t v, const Part &part) const {
-    Segment segments[vectorsOfOneRow];
-    const int64_t together = rows_ == 1 && !paired_ ? vectorsOfOneRow : 2;
+    Segment segments[vectorsOfOneRow] = {};
+    const bool isOneRow = rows_ == 1 && !paired_ && segment_ == lanes<T>;
+    const int64_t together = isOneRow ? vectorsOfOneRow : panel<T> / segment_;
     int64_t waiting = 0;
     const ConvShape::Dims &one = variants_[v].grid, &two = variants_[v + paired_].grid;
     auto flush = [&] {
-      if (rows_ == 1 && !paired_)
+      if (isOneRow)
         oneRow(segments, waiting, v, part);
       else
         product(segments, waiting, v, part);
       waiting = 0;
     };
-    auto left = [](const ConvShape::Dims &grid, int64_t y, int64_t x) {
-      return y < grid[1] ? std::clamp<int64_t>(grid[2] - x, 0, lanes<T>) : 0;
+    auto left = [&](const ConvShape::Dims &grid, int64_t y, int64_t x) {
+      return y < grid[1] ? std::clamp<int64_t>(grid[2] - x, 0, segment_) : 0;
     };
     for (int64_t image = part.image0; image < part.image1; ++image)
       for (int64_t y = part.y0; y < part.y1; ++y)
         for (int64_t s = 0; s < segments_; ++s) {
-          int64_t x = s * lanes<T>;
+          int64_t x = s * segment_;
           segments[waiting++] = {tile + tile_->position(image - part.image0, y - part.y0) + x,
                                  image * result_.imageStride + part.group * result_.groupStride + y * result_.yStep +
                                      x * result_.xStep,
@@ -221,11 +228,16 @@ private:
     }
   }
 
-  void product(const Segment *segments, int64_t vectors, size_t v, const Part &part) const {
-    alignas(64) T sums[2][tileRows * panel<T>];
+  /// `count` segments: two vectors, or four halves.
+  void product(Segment *segments, int64_t count, size_t v, const Part &part) const {
+    alignas(64) T sums[2][tileRows * panel<T> + lanes<T>];
     const T *bias = part.c0 == 0 && result_.bias ? result_.bias + part.group * rows_ : nullptr;
-    bool whole =
-        result_.xStep == 1 && segments[0].count[0] == lanes<T> && (vectors == 1 || segments[1].count[0] == lanes<T>);
+    const bool halves = segment_ != lanes<T>;
+    const int64_t vectors = halves ? 2 : count;
+    for (int64_t s = count; halves && s < 4; ++s)
+      segments[s] = {segments[0].from, 0, {0, 0}};
+    bool whole = !halves && result_.xStep == 1 && segments[0].count[0] == lanes<T> &&
+                 (vectors == 1 || segments[1].count[0] == lanes<T>);
     for (int64_t r = part.r0; r < part.r1; r += tileRows) {
       int64_t rows = std::min(tileRows, part.r1 - r);
       for (size_t other = 0; other <= size_t(paired_); ++other)
@@ -233,7 +245,10 @@ private:
           const ConvVariant<T> &variant = variants_[v + other];
           Vec<T> sum[r6][vectors2];
           clear<T>(sum);
-          accumulateShifted<r6, vectors2>(segments, v + other, part, r, sum);
+          if (!halves)
+            accumulateShifted<r6, vectors2>(v + other, part, r, ShiftedVectors(segments), sum);
+          else if constexpr (vectors2 == 2)
+            accumulateShifted<r6, vectors2>(v + other, part, r, ShiftedHalves(segments), sum);
           if (!whole) {
 #pragma clang loop unroll(full)
             for (int i = 0; i < r6; ++i)
@@ -256,28 +271,52 @@ private:
         });
       if (whole)
         continue;
-      for (int64_t w = 0; w < vectors; ++w)
+      for (int64_t s = 0; s < count; ++s)
         for (int64_t i = 0; i < rows; ++i) {
-          int64_t at = i * panel<T> + w * lanes<T>, to = segments[w].to + (r + i) * result_.rowStride;
+          int64_t at = i * panel<T> + s * segment_, to = segments[s].to + (r + i) * result_.rowStride;
           T extra = bias ? bias[r + i] : T(0);
           if (paired_)
-            finishPair(sums[0] + at, sums[1] + at, to, segments[w].count, v, extra, part.c0 != 0);
+            finishPair(sums[0] + at, sums[1] + at, to, segments[s].count, v, extra, part.c0 != 0);
           else
-            finish(sums[0] + at, variants_[v].base + to, segments[w].count[0], extra, part.c0 != 0);
+            finish(sums[0] + at, variants_[v].base + to, segments[s].count[0], extra, part.c0 != 0);
         }
     }
   }
 
-  template <int rows, int vectors>
-  [[gnu::always_inline]] void accumulateShifted(const Segment *segments, size_t v, const Part &part, int64_t r,
+  /// The right side: two vectors, each in one piece.
+  struct ShiftedVectors {
+    const T *first, *second;
+    explicit ShiftedVectors(const Segment *segments) : first(segments[0].from), second(segments[1].from) {}
+    [[gnu::always_inline]] Vec<T> operator()(int64_t offset, int w) const {
+      return load((w ? second : first) + offset);
+    }
+  };
+  /// The same, each put together from two pieces.
+  struct ShiftedHalves {
+    const T *from[4];
+    explicit ShiftedHalves(const Segment *segments)
+        : from{segments[0].from, segments[1].from, segments[2].from, segments[3].from} {}
+    [[gnu::always_inline]] Vec<T> operator()(int64_t offset, int w) const {
+      typedef T Half __attribute__((vector_size(16)));
+      Half low, high;
+      std::memcpy(&low, from[2 * w] + offset, sizeof low);
+      std::memcpy(&high, from[2 * w + 1] + offset, sizeof high);
+      if constexpr (lanes<T> == 8)
+        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+      else
+        return __builtin_shufflevector(low, high, 0, 1, 2, 3);
+    }
+  };
+
+  template <int rows, int vectors, typename Shifted>
+  [[gnu::always_inline]] void accumulateShifted(size_t v, const Part &part, int64_t r, Shifted shifted,
                                                 Vec<T> (&sum)[rows][vectors]) const {
     const ConvVariant<T> &variant = variants_[v];
     int64_t taps = static_cast<int64_t>(variant.taps.size()), k = (part.c1 - part.c0) * taps, k0 = part.c0 * taps;
-    const T *left = variant.left.base + part.group * variant.left.groupStride, *first = segments[0].from,
-            *second = segments[vectors - 1].from;
+    const T *left = variant.left.base + part.group * variant.left.groupStride;
     const int32_t *offsets = offsets_[v].data();
     int64_t rowStride = variant.left.rowStride;
-    auto right = [&](int64_t p, int w) { return load((w ? second : first) + offsets[p]); };
+    auto right = [&](int64_t p, int w) { return shifted(offsets[p], w); };
     if (variant.left.packed) {
       const T *a = left + r / tileRows * rowStride + k0 * tileRows;
       accumulate<T, rows, vectors>(k, [&](int64_t p, int i) { return a[p * tileRows + i]; }, right, sum);
@@ -302,7 +341,7 @@ private:
   /// Two variants that lie side by side: columns 0, 2, … and 1, 3, …
   void finishPair(const T *even, const T *odd, int64_t at, const int64_t *count, size_t v, T bias, bool add) const {
     T *to = variants_[v].base + at;
-    if (count[0] < lanes<T> || count[1] < lanes<T>) {
+    if (count[0] < lanes<T> || count[1] < lanes<T>) { // halves too
       finish(even, to, count[0], bias, add);
       return finish(odd, variants_[v + 1].base + at, count[1], bias, add);
     }
@@ -323,7 +362,8 @@ private:
   std::vector<std::vector<int32_t>> offsets_; ///< per variant: of its rows (channel, tap) in the tile
   ConvResult<T> result_;
   int64_t batch_ = 0, groups_ = 0, channels_ = 0, rows_ = 0, height_ = 0;
-  int64_t segments_ = 0; ///< vectors in a row of pixels
+  int64_t segment_ = lanes<T>; ///< columns of a segment
+  int64_t segments_ = 0;       ///< in a row of pixels
   bool paired_ = false;
   int64_t images_ = 1, ys_ = 1, perBlock_ = 1, rowsPerBlock_ = 1;
   int64_t imageBlocks_ = 1, yBlocks_ = 1, rowBlocks_ = 1;

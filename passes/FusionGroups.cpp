@@ -6,7 +6,9 @@
 
 #include "FusionGroups.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -182,6 +184,35 @@ void FusionGroups::buildNodes() {
 
 unsigned FusionGroups::nodeOf(Operation *op) { return owner.lookup(block.findAncestorOpInBlock(*op)); }
 
+void FusionGroups::findUpdates() {
+  auto step = dyn_cast<func::FuncOp>(block.getParentOp());
+  if (!step || !block.isEntryBlock())
+    return;
+  DenseMap<Attribute, Value> updated;
+  for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
+    if (auto binding = step.getResultAttrOfType<BindingInterface>(i, "train.binding"))
+      if (isUpdated(binding.getBindingKind()))
+        updated[binding] = value;
+  auto comesBefore = [&](Operation *reader, Operation *update) {
+    return reader != update && reader->getBlock() == &block && reader->isBeforeInBlock(update);
+  };
+  for (BlockArgument argument : block.getArguments()) {
+    Attribute binding = step.getArgAttr(argument.getArgNumber(), "train.binding");
+    Operation *update = binding && updated.count(binding) ? updated[binding].getDefiningOp() : nullptr;
+    if (!update || update->getBlock() != &block)
+      continue;
+    SmallVector<Value> shown{argument};
+    while (!shown.empty())
+      for (Operation *reader : shown.pop_back_val().getUsers()) {
+        if (comesBefore(reader, update))
+          updatesBehind[reader].push_back(update);
+        // What reads a view reads the argument.
+        if (auto facts = dyn_cast<FactsInterface>(reader); facts && facts.getFacts().aliasing == Aliasing::View)
+          shown.push_back(reader->getResult(0));
+      }
+  }
+}
+
 /// Groups that read `node`'s results, ascending, without itself.
 SmallVector<unsigned> FusionGroups::consumersOf(unsigned node) {
   SmallVector<unsigned> consumers;
@@ -194,12 +225,26 @@ SmallVector<unsigned> FusionGroups::consumersOf(unsigned node) {
   return consumers;
 }
 
-/// Groups that read `from`, directly or through others, and rank before `limit`; paths through `without` do not count.
+/// Groups that must come behind `node`: its readers, and updates of what it reads.
+SmallVector<unsigned> FusionGroups::successorsOf(unsigned node) {
+  SmallVector<unsigned> successors = consumersOf(node);
+  for (Operation *op : nodes[node].ops)
+    if (auto found = updatesBehind.find(op); found != updatesBehind.end())
+      for (Operation *update : found->second)
+        if (unsigned successor = nodeOf(update); successor != node)
+          successors.push_back(successor);
+  llvm::sort(successors);
+  successors.erase(llvm::unique(successors), successors.end());
+  return successors;
+}
+
+/// Groups that come behind `from`, directly or through others, and rank before `limit`; paths through `without` do not
+/// count.
 DenseSet<unsigned> FusionGroups::reachable(unsigned from, unsigned limit, unsigned without) {
   SmallVector<unsigned> worklist{from};
   DenseSet<unsigned> seen;
   while (!worklist.empty())
-    for (unsigned consumer : consumersOf(worklist.pop_back_val()))
+    for (unsigned consumer : successorsOf(worklist.pop_back_val()))
       if (consumer != without && rank[consumer] < limit && seen.insert(consumer).second)
         worklist.push_back(consumer);
   return seen;
@@ -210,7 +255,7 @@ bool FusionGroups::hasPathThroughOthers(unsigned from, unsigned to) {
   if (rank[from] > rank[to])
     return false;
   for (unsigned node : reachable(from, rank[to], to))
-    if (llvm::is_contained(consumersOf(node), to))
+    if (llvm::is_contained(successorsOf(node), to))
       return true;
   return false;
 }
@@ -370,7 +415,7 @@ void FusionGroups::reorder() {
   std::vector<unsigned> missing(nodes.size(), 0);
   for (unsigned node = 0; node < nodes.size(); ++node)
     if (!nodes[node].ops.empty())
-      for (unsigned consumer : consumersOf(node))
+      for (unsigned consumer : successorsOf(node))
         ++missing[consumer];
   using Entry = std::pair<unsigned, unsigned>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
@@ -382,7 +427,7 @@ void FusionGroups::reorder() {
     ready.pop();
     for (Operation *op : nodes[node].ops)
       op->moveBefore(&block, block.end());
-    for (unsigned consumer : consumersOf(node))
+    for (unsigned consumer : successorsOf(node))
       if (--missing[consumer] == 0)
         ready.emplace(nodes[consumer].last, consumer);
   }
@@ -390,6 +435,7 @@ void FusionGroups::reorder() {
 
 std::vector<FusionGroups::Group> FusionGroups::form() {
   cloneCheapProducers();
+  findUpdates();
   buildNodes();
   joinSoleReaders();
   joinEarliestReaders();

@@ -30,6 +30,8 @@ struct FusionDomain {
 /// 3. From the first to the last: a group joins the earliest group that reads it.
 /// 4. Reductions over the same dimensions that read the same value join.
 ///
+/// An update of a parameter or state comes behind all that reads the old value, so that it may be written in place.
+///
 /// Two groups may join when their values have one shape (or the shape that is kept of it by reductions over one set of
 /// dimensions), when every value passes between them position by position, and when no path leads from one to the other
 /// through a third.
@@ -58,7 +60,9 @@ private:
   bool isUnitReshape(mlir::Operation *op);
   void buildNodes();
   unsigned nodeOf(mlir::Operation *op);
+  void findUpdates();
   llvm::SmallVector<unsigned> consumersOf(unsigned node);
+  llvm::SmallVector<unsigned> successorsOf(unsigned node);
   llvm::DenseSet<unsigned> reachable(unsigned from, unsigned limit, unsigned without);
   void mergeRanks(unsigned gone, unsigned kept);
   bool hasPathThroughOthers(unsigned from, unsigned to);
@@ -76,6 +80,8 @@ private:
   llvm::function_ref<bool(mlir::Operation *)> isGenerated;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;
   llvm::DenseSet<mlir::Operation *> cheap;
+  /// For each reader of a value that the step updates: the ops that update it.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 1>> updatesBehind;
   std::vector<Node> nodes;
   std::vector<unsigned> rank, atRank; // of each node in a topological order, and back
 };

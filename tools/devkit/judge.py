@@ -58,10 +58,14 @@ class Options:
         self.help = known.help
         self.folders = [pathlib.Path(a) for a in rest if not a.startswith("-")]
         self.compile_flags = [a for a in rest if a.startswith("-")]
+        self.gradients_apart = False
         if not any(a.startswith("--target") for a in self.compile_flags):
             self.compile_flags.append("--target=cpu")
         if not any(a.startswith("--entries") for a in self.compile_flags):
-            self.compile_flags.append("--entries=train,gradient")  # `gradient` hands out the gradients of step 0
+            # `gradient` hands out the gradients of step 0; all of them at once, which a budget need not hold.
+            apart = any(a.startswith("--device-budget") for a in self.compile_flags)
+            self.compile_flags.append("--entries=train" if apart else "--entries=train,gradient")
+            self.gradients_apart = apart
         split = lambda patterns: [p for text in patterns for p in text.split("|")]  # noqa: E731
         self.expect_refused, self.only = split(known.expect_refused), split(known.only)
         self.keep, self.json, self.bin = known.keep, known.json, known.bin
@@ -172,6 +176,13 @@ def judge_steps(model, record, options, work, verdict):
         if excused and not died(status) and status in REFUSALS and "error:" in said:
             verdict.state = "refused"
         return
+    if options.gradients_apart:
+        flags = [a for a in options.compile_flags if not a.startswith(("--device-budget", "--entries"))]
+        command = [options.bin / "lowtide", "compile", model, "-o", work / "gradient.tide", "--entries=gradient"]
+        status, said_apart = call([*command, *record.compiler_flags(model, flags)], work / "compile-gradient.log")
+        if status != 0:
+            verdict.note = f"gradient: exit {status}: {first_error(said_apart)}"
+            return
     warned = re.search(r"warning: (.*)", said)
     complaints = train(record, options, artifact, work, verdict)
     figures = [verdict.loss, verdict.grad, verdict.final]
@@ -191,11 +202,19 @@ def train(record, options, artifact, work, verdict):
     for seed in range(rules.SEEDS if record.stochastic else 1):
         log = work / f"run{seed}.jsonl"
         command = [options.bin / "lowtide-run", artifact, f"--data={record.folder / 'data.npz'}", f"--steps={record.steps}"]
-        command += [f"--log-jsonl={log}", f"--save={work / 'saved'}", f"--dump-gradients={work / 'gradients.safetensors'}"]
+        command += [f"--log-jsonl={log}", f"--save={work / 'saved'}"]
+        dump = [f"--dump-gradients={work / 'gradients.safetensors'}"]
+        command += [] if options.gradients_apart else dump
         command += [f"--seed={seed}"] if record.stochastic else []
         status, said = call([*command, *options.run_flags], work / f"run{seed}.log")
         if status != 0:
             return [f"run: exit {status}: {first_error(said)}"]
+        if options.gradients_apart:
+            command = [options.bin / "lowtide-run", work / "gradient.tide", "--entry=gradient", "--steps=1"]
+            command += [f"--data={record.folder / 'data.npz'}", *dump]
+            status, said = call(command, work / f"gradient{seed}.log")
+            if status != 0:
+                return [f"gradient: exit {status}: {first_error(said)}"]
         header, steps = read_run(log)
         runs.append([line["loss"] for line in steps])
     losses = [sum(column) / len(column) for column in zip(*runs)]

@@ -8,6 +8,7 @@
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Target/PlanProof.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -17,24 +18,84 @@ static bool isView(Operation *op) {
   return facts && facts.getFacts().aliasing == Aliasing::View;
 }
 
+/// The kernel without the results that the step returns, in a block of its own; null if all or none of them are.
+static std::shared_ptr<RerunForm> buildRerunForm(nn::KernelOp kernel, const llvm::DenseSet<Value> &returned) {
+  auto form = std::make_shared<RerunForm>();
+  for (OpResult result : kernel->getResults())
+    if (!returned.contains(result))
+      form->results.push_back(result.getResultNumber());
+  if (form->results.empty() || form->results.size() == kernel.getNumResults())
+    return nullptr;
+  // What the other results need of the body.
+  llvm::DenseSet<Operation *> needed;
+  llvm::DenseSet<Value> arguments;
+  SmallVector<Value> worklist;
+  for (unsigned number : form->results)
+    worklist.push_back(kernel.getYield().getOperand(number));
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (isa<BlockArgument>(value))
+      arguments.insert(value);
+    else if (needed.insert(value.getDefiningOp()).second)
+      llvm::append_range(worklist, value.getDefiningOp()->getOperands());
+  }
+  form->block = std::make_unique<Block>();
+  SmallVector<Value> captures;
+  for (BlockArgument argument : kernel.getBlock()->getArguments())
+    if (arguments.contains(argument)) {
+      form->operands.push_back(argument.getArgNumber());
+      captures.push_back(form->block->addArgument(argument.getType(), argument.getLoc()));
+    }
+  auto types = llvm::map_to_vector(form->results, [&](unsigned number) { return kernel.getResult(number).getType(); });
+  OpBuilder builder(kernel.getContext());
+  builder.setInsertionPointToEnd(form->block.get());
+  auto rerun = nn::KernelOp::create(builder, kernel.getLoc(), kernel.getEmitter(), captures, TypeRange(types));
+  builder.setInsertionPointToEnd(rerun.getBlock());
+  IRMapping mapping;
+  for (auto [number, argument] : llvm::zip_equal(form->operands, rerun.getBlock()->getArguments()))
+    mapping.map(kernel.getBlock()->getArgument(number), argument);
+  for (Operation &op : kernel.getBlock()->without_terminator())
+    if (needed.contains(&op))
+      builder.clone(op, mapping);
+  auto yielded = llvm::map_to_vector(
+      form->results, [&](unsigned number) { return mapping.lookup(kernel.getYield().getOperand(number)); });
+  nn::YieldOp::create(builder, kernel.getLoc(), yielded);
+  form->op = rerun;
+  return form;
+}
+
+static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, codegen::KernelModule &kernels,
+                                    InstructionFacts &facts) {
+  FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
+  if (failed(info))
+    return failure();
+  if (__builtin_mul_overflow(info->scratchBytes, countScratchParts(info->extent, info->grain, threadsMax),
+                             &facts.workspaceBytes))
+    return kernel.emitError("scratch of ") << info->scratchBytes << " bytes per thread is too large";
+  facts.inPlace.append(info->inPlace.begin(), info->inPlace.end());
+  return success();
+}
+
 LogicalResult StepFacts::update(StringRef cpu, unsigned threadsMax) {
   codegen::CodegenOptions options;
   options.cpu = cpu.str();
   codegen::KernelModule kernels(module->getContext(), options);
   for (Region &region : module->getRegions())
-    for (func::FuncOp step : region.getOps<func::FuncOp>())
+    for (func::FuncOp step : region.getOps<func::FuncOp>()) {
+      llvm::DenseSet<Value> returned;
+      for (Value value : step.getBody().front().getTerminator()->getOperands())
+        returned.insert(StepStorage::getRoot(value));
       for (Operation &op : step.getBody().front().without_terminator()) {
         if (isView(&op) || table.contains(&op))
           continue;
         InstructionFacts facts;
         if (auto kernel = dyn_cast<nn::KernelOp>(op)) {
-          FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
-          if (failed(info))
+          if (failed(addKernelFacts(kernel, threadsMax, kernels, facts)))
             return failure();
-          if (__builtin_mul_overflow(info->scratchBytes, countScratchParts(info->extent, info->grain, threadsMax),
-                                     &facts.workspaceBytes))
-            return op.emitError("scratch of ") << info->scratchBytes << " bytes per thread is too large";
-          facts.inPlace.append(info->inPlace.begin(), info->inPlace.end());
+          facts.rerun = buildRerunForm(kernel, returned);
+          if (facts.rerun &&
+              failed(addKernelFacts(cast<nn::KernelOp>(facts.rerun->op), threadsMax, kernels, facts.rerun->facts)))
+            return failure();
         } else if (auto call = dyn_cast<LibraryCallInterface>(op); call && !call.getCallee().empty()) {
           FailureOr<uint64_t> bytes = queryWorkspace(call.getCallee(), call.getCallAttributes(), op.getLoc());
           if (failed(bytes))
@@ -45,5 +106,6 @@ LogicalResult StepFacts::update(StringRef cpu, unsigned threadsMax) {
         }
         table[&op] = std::move(facts);
       }
+    }
   return success();
 }

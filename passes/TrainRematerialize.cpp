@@ -15,6 +15,7 @@
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Solve/Baselines.h"
 #include "lowtide/Solve/Fit.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -56,6 +57,8 @@ private:
 
   LogicalResult fitModule();
   LogicalResult fitEntry(Entry &entry, uint64_t transientBytes, uint64_t staticBytes, FactsTable &facts);
+  /// The schedule of the strategy for so many bytes of arena; nothing if it has none.
+  std::optional<solve::FittedSchedule> choose(Entry &entry, uint64_t transientBytes);
   LogicalResult refuse(Entry &entry, uint64_t transientBytes, uint64_t staticBytes);
   /// Bytes of the arena that plan-place will make.
   uint64_t pack(Entry &entry, const solve::Schedule &schedule);
@@ -67,6 +70,30 @@ uint64_t TrainRematerialize::pack(Entry &entry, const solve::Schedule &schedule)
   solve::PackingOptions options;
   options.alignment = planAlignment;
   return solve::pack(solve::listBuffers(entry.problem.getGraph(), schedule), options).arenaBytes;
+}
+
+std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, uint64_t transientBytes) {
+  const solve::StepGraph &graph = entry.problem.getGraph();
+  const solve::FittedSchedule &largest = entry.front->getLargest();
+  if (largest.timeline.peakBytes <= transientBytes)
+    return largest;
+  if (strategy == "fit") {
+    const solve::FittedSchedule *plan = entry.front->find(transientBytes);
+    return plan ? std::optional(*plan) : std::nullopt;
+  }
+  const solve::Schedule &order = largest.schedule;
+  if (strategy == "greedy-xla")
+    return solve::planGreedily(graph, order, transientBytes);
+  std::vector<solve::FittedSchedule> plans;
+  if (strategy == "sqrt")
+    plans = solve::planSegments(graph, order);
+  else if (strategy == "min-cut")
+    plans = solve::planCuts(graph, order);
+  std::optional<solve::FittedSchedule> best;
+  for (solve::FittedSchedule &plan : plans)
+    if (plan.timeline.peakBytes <= transientBytes && (!best || plan.timeline.seconds < best->timeline.seconds))
+      best = std::move(plan);
+  return best;
 }
 
 /// Says what stands in the way: the instruction that needs the most, and what would help.
@@ -81,7 +108,8 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
   if (bound.bytes > transientBytes)
     error << "at least " << exact(least) << " are needed whatever is recomputed";
   else
-    error << "the smallest plan found needs " << exact(staticBytes + smallest.timeline.peakBytes)
+    error << (strategy == "fit" ? "" : "strategy '" + strategy + "' found no plan; by --remat-strategy=fit ")
+          << "the smallest plan found needs " << exact(staticBytes + smallest.timeline.peakBytes)
           << ", and none is below " << exact(least);
   error.attachNote() << formatBytes(staticBytes) << " of that are parameters, optimizer state and batch";
   if (bound.operation < entry.problem.getOperations().size()) {
@@ -110,9 +138,9 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
 LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes, uint64_t staticBytes,
                                            FactsTable &facts) {
   // A packing may need more than the bytes alive: then ask for less.
-  const solve::FittedSchedule *chosen = nullptr;
+  std::optional<solve::FittedSchedule> chosen;
   for (uint64_t ask = transientBytes;;) {
-    chosen = entry.front->find(ask);
+    chosen = choose(entry, ask);
     if (!chosen)
       return refuse(entry, transientBytes, staticBytes);
     uint64_t arena = pack(entry, chosen->schedule);
@@ -150,6 +178,9 @@ LogicalResult TrainRematerialize::fitModule() {
   llvm::Expected<ByteSize> size = parseByteSize(budget);
   if (!size)
     return getOperation().emitError("device budget: ") << llvm::toString(size.takeError());
+  if (!llvm::is_contained({"fit", "none", "sqrt", "greedy-xla", "min-cut"}, StringRef(strategy)))
+    return getOperation().emitError("unknown strategy '")
+           << strategy << "'; there are fit, none, sqrt, greedy-xla and min-cut";
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   auto &facts = getAnalysis<StepFacts>();

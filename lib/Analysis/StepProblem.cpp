@@ -54,6 +54,35 @@ void StepProblem::addValues(const FactsTable &facts) {
   }
 }
 
+void StepProblem::addRerun(Operation *op, const RerunForm &form, const CostModel &costs) {
+  solve::StepOperation &whole = graph.operations[operationOf.lookup(op)];
+  solve::StepOperation operation;
+  DenseMap<uint32_t, unsigned> uses;
+  SmallVector<Value> roots;
+  for (unsigned number : form.operands) {
+    roots.push_back(StepStorage::getRoot(op->getOperand(number)));
+    uint32_t value = numberOf.lookup(roots.back());
+    if (uses[value]++ == 0)
+      operation.reads.push_back(value);
+  }
+  for (auto [i, number] : llvm::enumerate(form.results)) {
+    uint32_t result = numberOf.lookup(op->getResult(number));
+    operation.writes.push_back(result);
+    auto &overwrites = operation.overwrites.emplace_back();
+    for (auto [k, root] : llvm::enumerate(roots))
+      if (uint32_t value = numberOf.lookup(root); isa<OpResult>(root) && uses[value] == 1 &&
+                                                  graph.values[value].bytes == graph.values[result].bytes &&
+                                                  form.facts.mayOverwrite(i, k))
+        overwrites.push_back(value);
+  }
+  operation.workspaceBytes = form.facts.workspaceBytes;
+  operation.seconds = costs.getSeconds(form.op);
+  operation.flops = getFlops(form.op);
+  operation.isForward = whole.isForward;
+  whole.rerun = graph.reruns.size();
+  graph.reruns.push_back(std::move(operation));
+}
+
 bool StepProblem::reaches(uint32_t from, uint32_t to) const {
   SmallVector<uint32_t> worklist{to};
   llvm::SmallDenseSet<uint32_t> seen;
@@ -177,5 +206,8 @@ FailureOr<StepProblem> StepProblem::pose(func::FuncOp step, const FactsTable &fa
   }
   problem.addResults(facts);
   problem.markForward();
+  for (Operation *op : problem.operations)
+    if (const std::shared_ptr<RerunForm> &form = facts.at(op).rerun)
+      problem.addRerun(op, *form, costs);
   return problem;
 }

@@ -19,6 +19,8 @@ public:
         anchor(anchor), ran(operations.size(), false) {}
 
   void write(const solve::Schedule &schedule);
+  /// Per rerun, the number of the operation that it repeats.
+  llvm::SmallVector<uint32_t> wholes;
 
 private:
   void writeAgain(Operation *op, Value cotangent);
@@ -86,33 +88,42 @@ Value ScheduleWriter::findCotangent(const solve::Schedule &schedule, size_t posi
 
 void ScheduleWriter::writeAgain(Operation *op, Value cotangent) {
   SmallVector<Value> operands;
+  SmallVector<unsigned> operandNumbers = llvm::to_vector(llvm::seq(op->getNumOperands()));
+  SmallVector<unsigned> resultNumbers = llvm::to_vector(llvm::seq(op->getNumResults()));
+  InstructionFacts known = facts.at(op);
+  Operation *form = op;
+  if (std::shared_ptr<RerunForm> rerun = known.rerun) {
+    form = rerun->op;
+    operandNumbers = rerun->operands;
+    resultNumbers = rerun->results;
+    known = rerun->facts;
+  }
   bool anchored = false;
-  for (Value operand : op->getOperands()) {
-    operands.push_back(read(operand));
+  for (unsigned number : operandNumbers) {
+    operands.push_back(read(op->getOperand(number)));
     Operation *maker = StepStorage::getRoot(operands.back()).getDefiningOp();
     anchored |= maker && maker->hasAttr(recomputedAttrName);
   }
   if (!anchored && cotangent && !operands.empty())
     operands[0] = anchor(builder, op->getLoc(), operands[0], cotangent);
-  Operation *clone = builder.clone(*op);
+  Operation *clone = builder.clone(*form);
   clone->setOperands(operands);
   clone->setAttr(recomputedAttrName, builder.getUnitAttr());
   placed.insert(clone);
-  InstructionFacts known = facts.at(op);
   facts[clone] = std::move(known);
-  for (auto [result, copy] : llvm::zip_equal(op->getResults(), clone->getResults()))
-    last[result] = copy;
+  for (auto [number, copy] : llvm::zip_equal(resultNumbers, clone->getResults()))
+    last[op->getResult(number)] = copy;
 }
 
 void ScheduleWriter::write(const solve::Schedule &schedule) {
   std::vector<char> again(schedule.size(), false), seen(operations.size(), false);
   for (auto [position, number] : llvm::enumerate(schedule))
-    again[position] = std::exchange(seen[number], true);
+    again[position] = number >= operations.size() || std::exchange(seen[number], true);
 
   Value cotangent;
   Operation *previous = nullptr;
   for (auto [position, number] : llvm::enumerate(schedule)) {
-    Operation *op = operations[number];
+    Operation *op = operations[number < operations.size() ? number : wholes[number - operations.size()]];
     if (!again[position]) {
       for (OpOperand &operand : op->getOpOperands())
         operand.set(read(operand.get()));
@@ -144,5 +155,10 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
 }
 
 void StepProblem::apply(const solve::Schedule &schedule, FactsTable &facts, Anchor anchor) {
-  ScheduleWriter(step, operations, facts, anchor).write(schedule);
+  ScheduleWriter writer(step, operations, facts, anchor);
+  writer.wholes.resize(graph.reruns.size());
+  for (auto [number, operation] : llvm::enumerate(graph.operations))
+    if (operation.rerun >= 0)
+      writer.wholes[operation.rerun] = number;
+  writer.write(schedule);
 }

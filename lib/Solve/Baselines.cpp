@@ -27,9 +27,8 @@ public:
       if (!backward && !operation.isForward) {
         backward = true;
         for (uint32_t done : schedule)
-          if (isRecomputable(graph, done))
-            for (uint32_t value : graph.operations[done].writes)
-              there[value] = saved[value];
+          for (uint32_t value : graph.operations[done].writes)
+            there[value] = saved[value] || !findMaker(graph, value);
       }
       for (uint32_t value : operation.reads)
         if (!provide(value))
@@ -48,8 +47,8 @@ private:
   bool provide(uint32_t value) {
     if (there[value])
       return true;
-    const uint32_t op = uint32_t(graph.values[value].producer);
-    for (uint32_t read : graph.operations[op].reads) {
+    const uint32_t op = *findMaker(graph, value);
+    for (uint32_t read : graph.at(op).reads) {
       if (graph.values[read].producer < 0 && updated[read]) {
         missing = value;
         return false;
@@ -58,7 +57,7 @@ private:
         return false;
     }
     schedule.push_back(op);
-    for (uint32_t result : graph.operations[op].writes)
+    for (uint32_t result : graph.at(op).writes)
       there[result] = true;
     return true;
   }
@@ -128,7 +127,7 @@ std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<con
     std::vector<uint32_t> next(graph.values.size(), UINT32_MAX), last(graph.values.size(), 0);
     std::vector<char> made(graph.values.size(), false), readNow(graph.values.size(), false);
     for (uint32_t at = 0; at < schedule.size(); ++at) {
-      const StepOperation &operation = graph.operations[schedule[at]];
+      const StepOperation &operation = graph.at(schedule[at]);
       for (uint32_t value : operation.reads) {
         if (at > now)
           next[value] = std::min(next[value], at);
@@ -144,10 +143,10 @@ std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<con
     for (uint32_t value = 0; value < graph.values.size(); ++value) {
       const StepValue &facts = graph.values[value];
       if (!made[value] || readNow[value] || next[value] == UINT32_MAX || facts.placed || facts.kept ||
-          !isRecomputable(graph, uint32_t(facts.producer)))
+          !findMaker(graph, value))
         continue;
       int64_t reduced = int64_t(graph.size(value));
-      for (uint32_t read : graph.operations[uint32_t(facts.producer)].reads)
+      for (uint32_t read : graph.at(*findMaker(graph, value)).reads)
         if (!graph.values[read].placed && last[read] < next[value])
           reduced -= int64_t(graph.size(read));
       if (reduced > mostReduced) {
@@ -160,7 +159,7 @@ std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<con
       continue;
     }
     Schedule longer = schedule;
-    longer.insert(longer.begin() + next[best], uint32_t(graph.values[best].producer));
+    longer.insert(longer.begin() + next[best], *findMaker(graph, best));
     std::optional<Timeline> result = evaluate(graph, longer);
     if (!result || result->live[now] >= timeline->live[now]) {
       ++now;

@@ -45,22 +45,29 @@ private:
     const size_t numValues = graph.values.size(), numOps = graph.operations.size();
     uses.resize(numValues);
     consumers.resize(numValues);
-    recomputable.resize(numOps);
-    deadline.assign(numOps, never);
+    maker.assign(numValues, never);
+    deadline.assign(numOps + graph.reruns.size(), never);
     std::vector<uint32_t> updatedAt(numValues, never);
     for (uint32_t now = 0; now < order.size(); ++now)
       for (uint32_t argument : graph.operations[order[now]].updates)
         updatedAt[argument] = now;
     for (uint32_t now = 0; now < order.size(); ++now) {
       const uint32_t op = order[now];
-      recomputable[op] = isRecomputable(graph, op);
-      for (uint32_t value : graph.operations[op].reads) {
-        if (graph.values[value].producer < 0) {
-          deadline[op] = std::min(deadline[op], updatedAt[value]);
-          continue;
-        }
-        uses[value].push_back(now);
-        consumers[value].push_back(op);
+      for (uint32_t value : graph.operations[op].reads)
+        if (graph.values[value].producer >= 0)
+          uses[value].push_back(now);
+      const uint32_t again = findRerun(graph, op).value_or(never);
+      if (again == never)
+        continue;
+      original.resize(std::max<size_t>(original.size(), again + 1));
+      original[again] = op;
+      for (uint32_t value : graph.at(again).writes)
+        maker[value] = again;
+      for (uint32_t value : graph.at(again).reads) {
+        if (graph.values[value].producer < 0)
+          deadline[again] = std::min(deadline[again], updatedAt[value]);
+        else
+          consumers[value].push_back(again);
       }
     }
   }
@@ -116,8 +123,8 @@ private:
       scanned[value] = version;
       implied[value] = never;
       for (uint32_t op : consumers[value])
-        if (executed[op] && recomputable[op])
-          for (uint32_t result : graph.operations[op].writes)
+        if (executed[original[op]])
+          for (uint32_t result : graph.at(op).writes)
             if (!resident[result] && !graph.values[result].placed)
               implied[value] = std::min(implied[value], need(result));
     }
@@ -126,7 +133,9 @@ private:
 
   /// Tells what `value` is made from that it is needed at `when`.
   void imply(uint32_t value, uint32_t when) {
-    for (uint32_t read : graph.operations[graph.values[value].producer].reads)
+    if (maker[value] == never)
+      return;
+    for (uint32_t read : graph.at(maker[value]).reads)
       if (isTransient(read) && (implied[read] > when || implied[read] < now)) {
         implied[read] = when;
         if (!resident[read])
@@ -137,7 +146,7 @@ private:
   /// Forgets the prices that depend on whether `value` is there.
   void touch(uint32_t value) {
     for (uint32_t op : consumers[value])
-      for (uint32_t result : graph.operations[op].writes)
+      for (uint32_t result : graph.at(op).writes)
         if (price[result] >= 0) {
           price[result] = -1;
           if (!resident[result])
@@ -146,11 +155,11 @@ private:
   }
 
   double addUp(uint32_t value) {
-    const uint32_t op = graph.values[value].producer;
-    if (!recomputable[op])
+    const uint32_t op = maker[value];
+    if (op == never)
       return 1e30;
-    double seconds = graph.operations[op].seconds;
-    for (uint32_t read : graph.operations[op].reads)
+    double seconds = graph.at(op).seconds;
+    for (uint32_t read : graph.at(op).reads)
       if (isTransient(read) && !resident[read] && mark[read] != stamp) {
         mark[read] = stamp;
         seconds += addUp(read);
@@ -171,8 +180,8 @@ private:
 
   bool mayEvict(uint32_t value) const {
     const StepValue &facts = graph.values[value];
-    return resident[value] && !facts.kept && !locks[value] && !pinned[value] && recomputable[facts.producer] &&
-           (uses[value].empty() || deadline[facts.producer] == never || uses[value].back() <= deadline[facts.producer]);
+    return resident[value] && !facts.kept && !locks[value] && !pinned[value] && maker[value] != never &&
+           (uses[value].empty() || deadline[maker[value]] == never || uses[value].back() <= deadline[maker[value]]);
   }
 
   void add(uint32_t value) {
@@ -237,13 +246,15 @@ private:
     if (!isTransient(value))
       return true;
     if (!resident[value]) {
-      const uint32_t op = graph.values[value].producer;
-      for (uint32_t read : graph.operations[op].reads)
+      const uint32_t op = maker[value];
+      if (op == never)
+        return false;
+      for (uint32_t read : graph.at(op).reads)
         if (graph.values[read].producer < 0 && updated[read])
           impossible = value;
-      if (impossible != never || !recomputable[op] || schedule.size() > maxLength)
+      if (impossible != never || schedule.size() > maxLength)
         return false;
-      for (uint32_t read : graph.operations[op].reads)
+      for (uint32_t read : graph.at(op).reads)
         if (!provide(read))
           return false;
       ++locks[value]; // its results must not be freed at once
@@ -257,7 +268,7 @@ private:
 
   /// Runs an operation whose operands are there and locked by it.
   bool execute(uint32_t op) {
-    const StepOperation &operation = graph.operations[op];
+    const StepOperation &operation = graph.at(op);
     std::vector<uint32_t> dying;
     for (uint32_t value : operation.reads)
       if (isTransient(value) && locks[value] == 1 && !graph.values[value].kept && need(value) == never)
@@ -279,7 +290,8 @@ private:
     if (!makeRoom(bytes))
       return false;
     schedule.push_back(op);
-    executed[op] = true;
+    if (op < executed.size())
+      executed[op] = true;
     for (uint32_t result : operation.writes)
       if (!graph.values[result].placed && !resident[result])
         add(result);
@@ -304,7 +316,8 @@ private:
 
   // Facts of the order.
   std::vector<std::vector<uint32_t>> uses, consumers;
-  std::vector<char> recomputable;
+  /// Per value, what makes it again; per rerun, the operation that it repeats.
+  std::vector<uint32_t> maker, original;
   /// Per operation, when an argument that it reads is updated.
   std::vector<uint32_t> deadline;
 

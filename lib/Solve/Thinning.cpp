@@ -26,7 +26,7 @@ public:
     std::vector<std::pair<double, uint32_t>> candidates;
     for (uint32_t now = 0; now < schedule.size(); ++now)
       if (!isFirst[now])
-        candidates.push_back({-graph.operations[schedule[now]].seconds, now});
+        candidates.push_back({-graph.at(schedule[now]).seconds, now});
     std::sort(candidates.begin(), candidates.end());
     // Positions move when others go: `moved` follows them.
     std::vector<uint32_t> moved(schedule.size());
@@ -76,9 +76,10 @@ private:
     std::vector<char> ran(graph.operations.size(), false);
     maker.assign(graph.values.size(), nobody);
     for (uint32_t now = 0; now < length; ++now) {
-      const StepOperation &operation = graph.operations[schedule[now]];
-      isFirst[now] = !ran[schedule[now]];
-      ran[schedule[now]] = true;
+      const StepOperation &operation = graph.at(schedule[now]);
+      isFirst[now] = schedule[now] < ran.size() && !ran[schedule[now]];
+      if (isFirst[now])
+        ran[schedule[now]] = true;
       for (uint32_t value : operation.reads)
         if (maker[value] != nobody) {
           sources[now].push_back({maker[value], value});
@@ -104,7 +105,7 @@ private:
   }
 
   size_t slotOf(uint32_t position, uint32_t value) const {
-    const auto &writes = graph.operations[schedule[position]].writes;
+    const auto &writes = graph.at(schedule[position]).writes;
     return std::find(writes.begin(), writes.end(), value) - writes.begin();
   }
 
@@ -144,12 +145,12 @@ private:
       for (auto [source, value] : sources[member])
         if (inGroup[lastRead[source][slotOf(source, value)]])
           relief += graph.size(value);
-      for (uint32_t value : graph.operations[schedule[member]].writes)
+      for (uint32_t value : graph.at(schedule[member]).writes)
         relief += graph.size(value);
     }
     const uint32_t position = group.front();
     for (size_t i = 0; i < before[position].size(); ++i) {
-      const uint32_t value = graph.operations[schedule[position]].writes[i], earlier = before[position][i];
+      const uint32_t value = graph.at(schedule[position]).writes[i], earlier = before[position][i];
       if (graph.values[value].placed || earlier == nobody || lastRead[position][i] == position)
         continue;
       uint32_t free = lastRead[earlier][slotOf(earlier, value)] + 1;

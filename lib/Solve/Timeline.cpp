@@ -18,10 +18,28 @@ Schedule originalSchedule(const StepGraph &graph) {
 }
 
 bool isRecomputable(const StepGraph &graph, uint32_t op) {
-  const StepOperation &operation = graph.operations[op];
+  const StepOperation &operation = graph.at(op);
   return operation.updates.empty() && std::none_of(operation.writes.begin(), operation.writes.end(), [&](uint32_t v) {
            return graph.values[v].kept || graph.values[v].placed;
          });
+}
+
+std::optional<uint32_t> findRerun(const StepGraph &graph, uint32_t op) {
+  if (isRecomputable(graph, op))
+    return op;
+  if (graph.operations[op].rerun >= 0)
+    return uint32_t(graph.operations.size()) + uint32_t(graph.operations[op].rerun);
+  return std::nullopt;
+}
+
+std::optional<uint32_t> findMaker(const StepGraph &graph, uint32_t value) {
+  if (graph.values[value].producer < 0)
+    return std::nullopt;
+  std::optional<uint32_t> op = findRerun(graph, uint32_t(graph.values[value].producer));
+  if (!op)
+    return std::nullopt;
+  const std::vector<uint32_t> &writes = graph.at(*op).writes;
+  return std::find(writes.begin(), writes.end(), value) != writes.end() ? op : std::nullopt;
 }
 
 namespace {
@@ -44,12 +62,18 @@ public:
   bool bind() {
     const size_t numValues = graph.values.size();
     current.assign(numValues, none);
-    std::vector<bool> updated(numValues, false), ran(graph.operations.size(), false);
+    std::vector<bool> updated(numValues, false), ran(graph.operations.size() + graph.reruns.size(), false);
+    const size_t primary = graph.operations.size();
     size_t distinct = 0;
     instances.reserve(schedule.size() + schedule.size() / 2);
     for (uint32_t now = 0; now < schedule.size(); ++now) {
       const uint32_t op = schedule[now];
-      const StepOperation &operation = graph.operations[op];
+      const StepOperation &operation = graph.at(op);
+      // A rerun repeats what has made its results before.
+      if (op >= primary)
+        for (uint32_t value : operation.writes)
+          if (current[value] == none)
+            return false;
       for (uint32_t value : operation.reads) {
         if (graph.values[value].producer < 0) {
           if (updated[value])
@@ -62,7 +86,7 @@ public:
       }
       if (ran[op] && !isRecomputable(graph, op))
         return false;
-      distinct += !ran[op];
+      distinct += op < primary && !ran[op];
       ran[op] = true;
       for (uint32_t argument : operation.updates)
         updated[argument] = true;
@@ -83,13 +107,13 @@ public:
     timeline.live.assign(schedule.size() + 1, 0);
     std::vector<int64_t> change(schedule.size() + 2, 0);
     std::fill(current.begin(), current.end(), none);
-    std::vector<bool> ran(graph.operations.size(), false);
+    std::vector<bool> ran(graph.operations.size() + graph.reruns.size(), false);
     for (uint32_t now = 0; now < schedule.size(); ++now) {
       const uint32_t op = schedule[now];
-      const StepOperation &operation = graph.operations[op];
+      const StepOperation &operation = graph.at(op);
       timeline.seconds += operation.seconds;
       timeline.flops += operation.flops;
-      timeline.recomputed += ran[op];
+      timeline.recomputed += op >= graph.operations.size() || ran[op];
       ran[op] = true;
       for (size_t i = 0; i < operation.writes.size(); ++i) {
         const uint32_t result = firstResult[now] + i;

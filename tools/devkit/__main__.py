@@ -13,13 +13,14 @@ COMMANDS = {
     "demo": ("demo", "set up, build, train a small model and draw what happened"),
     "check": ("check", "set up, build, run all tests; the last line is 'N passed, N failed'"),
     "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
+    "sweep": ("sweep", "peak and time at many budgets, for models with or without weights"),
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
     "docs": ("docs", "rewrite the pages and blocks that commands produce (--check: say what differs)"),
     "fuzz": ("fuzz", "hostile bytes for everything that parses, under sanitizers"),
 }
 
 # Commands that compare numbers run in the private environment that holds numpy.
-NUMERIC = {"demo", "judge", "bench"}
+NUMERIC = {"demo", "judge", "bench", "sweep"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 

@@ -117,8 +117,9 @@ void addMemoryFlags(CLI::App &app, Options &o) {
   app.add_option("--device-budget", o.deviceBudget,
                  "Bytes that the step may take, all told: 8MiB, 1.5GiB, 800MB, or 50% of what it takes without")
       ->group("memory");
-  app.add_option("--remat-strategy", o.rematStrategy, "How recomputations are chosen")
-      ->check(choice({"fit", "none"}))
+  app.add_option("--remat-strategy", o.rematStrategy,
+                 "How recomputations are chosen: fit; the others are published methods, to compare")
+      ->check(choice({"fit", "none", "sqrt", "greedy-xla", "min-cut"}))
       ->group("memory");
 }
 

@@ -19,16 +19,30 @@ inline constexpr llvm::StringLiteral recomputedAttrName = "train.recomputed";
 /// Attribute of a module: bytes of device memory that its plan may take, an i64.
 inline constexpr llvm::StringLiteral deviceBudgetAttrName = "train.device_budget";
 
+struct RerunForm;
+
 /// What code generation and libraries say of an instruction.
 struct InstructionFacts {
   /// Scratch of all threads, or a library's workspace.
   uint64_t workspaceBytes = 0;
   /// Per result: the operands over which it may be written.
   llvm::SmallVector<llvm::SmallVector<int, 4>> inPlace;
+  /// How it runs again, where that is not as it stands; null: as it stands.
+  std::shared_ptr<RerunForm> rerun;
 
   bool mayOverwrite(unsigned result, unsigned operand) const {
     return result < inPlace.size() && llvm::is_contained(inPlace[result], int(operand));
   }
+};
+
+/// An instruction without the results that the step returns: updates and outputs are made once.
+struct RerunForm {
+  /// Holds the instruction; its arguments stand for operands.
+  std::unique_ptr<mlir::Block> block;
+  mlir::Operation *op;
+  /// Numbers of the whole instruction's operands and results that it has.
+  llvm::SmallVector<unsigned> operands, results;
+  InstructionFacts facts;
 };
 
 /// Facts by instruction.
@@ -62,6 +76,7 @@ private:
   void addResults(const FactsTable &facts);
   void markForward();
   bool reaches(uint32_t from, uint32_t to) const;
+  void addRerun(mlir::Operation *op, const RerunForm &form, const CostModel &costs);
 
   mlir::func::FuncOp step;
   solve::StepGraph graph;

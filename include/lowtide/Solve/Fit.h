@@ -23,9 +23,9 @@ struct FittedSchedule {
 struct FitOptions {
   /// Budgets between the smallest and the largest peak at which the search is
   /// made anew.
-  unsigned levels = 32;
+  unsigned levels = 48;
   /// Searches with disturbed prices at each level.
-  unsigned rounds = 3;
+  unsigned rounds = 4;
 };
 
 /// Schedules of one step. What a level holds depends on the graph and the order

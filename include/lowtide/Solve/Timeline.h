@@ -45,17 +45,25 @@ struct StepOperation {
   uint64_t flops = 0;
   /// Belongs to what runs before the loss is known.
   bool isForward = false;
+  /// The number in `reruns` of what runs in its place when it runs again; -1: itself.
+  int32_t rerun = -1;
 };
 
 /// Operations are numbered in a topological order: the order of the program.
 struct StepGraph {
   std::vector<StepValue> values;
   std::vector<StepOperation> operations;
+  /// Operations in a form without outputs and updates: they make some of the same values and run only after the whole
+  /// one has. Their numbers in a schedule follow those of `operations`.
+  std::vector<StepOperation> reruns;
   /// Every buffer begins at a multiple of it: a power of two.
   uint64_t alignment = 64;
 
   uint64_t size(uint32_t value) const { return (values[value].bytes + alignment - 1) & ~(alignment - 1); }
-  uint64_t workspace(uint32_t op) const { return (operations[op].workspaceBytes + alignment - 1) & ~(alignment - 1); }
+  const StepOperation &at(uint32_t op) const {
+    return op < operations.size() ? operations[op] : reruns[op - operations.size()];
+  }
+  uint64_t workspace(uint32_t op) const { return (at(op).workspaceBytes + alignment - 1) & ~(alignment - 1); }
 };
 
 /// Operations in the order in which they run. One that occurs again is computed
@@ -100,5 +108,11 @@ LowerBound findLowerBound(const StepGraph &graph);
 /// Whether running the operation again changes nothing but its results: it
 /// updates no argument, makes no output and nothing with an address of its own.
 bool isRecomputable(const StepGraph &graph, uint32_t op);
+
+/// What runs when the operation is to run again: itself or its rerun; nothing
+/// if it cannot.
+std::optional<uint32_t> findRerun(const StepGraph &graph, uint32_t op);
+/// What makes `value` again; nothing if nothing does.
+std::optional<uint32_t> findMaker(const StepGraph &graph, uint32_t value);
 
 } // namespace lowtide::solve

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Fit.h"
 #include "RandomSteps.h"
+#include "lowtide/Solve/Baselines.h"
 #include "lowtide/Solve/Eviction.h"
 #include "lowtide/Solve/Ordering.h"
 #include <gmock/gmock.h>
@@ -83,7 +84,7 @@ TEST(Ordering, IsValidAndNeverWorse) {
 
 TEST(Fit, StaysWithinTheBudgetAndIsMonotone) {
   std::mt19937_64 random(3);
-  for (unsigned i = 0; i < 1000; ++i) {
+  for (unsigned i = 0; i < 300; ++i) {
     StepGraph graph = randomStep(random, 2 + random() % 25);
     Front front(graph, originalSchedule(graph), {8});
     const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
@@ -104,6 +105,25 @@ TEST(Fit, StaysWithinTheBudgetAndIsMonotone) {
       seconds = timeline->seconds;
     }
     EXPECT_EQ(front.find(high)->timeline.recomputed, 0u) << "step " << i;
+  }
+}
+
+TEST(Fit, IsNeverAboveABaseline) {
+  std::mt19937_64 random(4);
+  for (unsigned i = 0; i < 100; ++i) {
+    StepGraph graph = randomStep(random, 2 + random() % 25);
+    const Schedule order = originalSchedule(graph);
+    Front front(graph, order, {8});
+    for (auto *plan : {&planSegments, &planCuts})
+      for (const FittedSchedule &baseline : (*plan)(graph, order)) {
+        std::optional<Timeline> timeline = evaluate(graph, baseline.schedule);
+        ASSERT_TRUE(timeline) << "step " << i << " " << baseline.method;
+        const FittedSchedule *ours = front.find(timeline->peakBytes);
+        ASSERT_NE(ours, nullptr) << "step " << i;
+        EXPECT_LE(ours->timeline.seconds, timeline->seconds) << "step " << i << " " << baseline.method;
+      }
+    if (std::optional<FittedSchedule> greedy = planGreedily(graph, order, front.getSmallest().timeline.peakBytes))
+      EXPECT_TRUE(evaluate(graph, greedy->schedule)) << "step " << i;
   }
 }
 

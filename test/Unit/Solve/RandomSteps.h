@@ -105,7 +105,21 @@ inline StepGraph randomStep(std::mt19937_64 &random, unsigned count) {
     if (f.weight >= 0)
       reads2.push_back(weights[f.weight]);
     f.result = b.operation(reads2, bytes(), 1 + pick(20), pick(2), pick(3) ? 0 : pick(2000));
-    b.graph.operations.back().isForward = true;
+    StepOperation &op = b.graph.operations.back();
+    op.isForward = true;
+    // A running statistic, updated by the same kernel: it runs again without.
+    if (pick(6) == 0) {
+      StepOperation rerun = op;
+      op.rerun = b.graph.reruns.size();
+      b.graph.reruns.push_back(std::move(rerun));
+      b.graph.values.push_back({64, -1, true, false});
+      uint32_t state = b.graph.values.size() - 1;
+      op.reads.push_back(state);
+      op.updates.push_back(state);
+      op.writes.push_back(b.graph.values.size());
+      op.overwrites.emplace_back();
+      b.graph.values.push_back({64, int32_t(b.graph.operations.size()) - 1, true, false});
+    }
     values.push_back(f.result);
     forward.push_back(f);
   }

@@ -16,15 +16,13 @@
 #include "runtime/kernels/PreparedCall.h"
 #include "runtime/kernels/Tile.h"
 
-#include <cmath>
-
 namespace lowtide::rt {
 namespace {
 
 using namespace kernels;
 
 /// Columns of a task at most, rows packed at once.
-constexpr int64_t maxColumns = 256, maxRows = 192, packedRows = 96;
+constexpr int64_t maxColumns = 256, packedRows = 96;
 /// Multiply-adds that are worth a task of their own: about ten microseconds.
 constexpr int64_t taskWork = 512 * 1024;
 
@@ -59,40 +57,22 @@ private:
     if (batch_ >= 8 && work <= taskWork && shape_.n <= maxColumns) {
       perGroup_ = std::clamp<int64_t>(taskWork / work, 1, ceilDiv(batch_, 8));
     } else {
-      cutBlocks();
+      rows_ = balanced(shape_.m, 192, tileRows);
+      auto count = [&] { return batch_ * ceilDiv(shape_.m, rows_) * ceilDiv(shape_.n, columns_); };
+      while (count() < 16 && std::min(rows_, shape_.m) * columns_ * shape_.k > taskWork) {
+        // Blocks of columns pack their own part of B; blocks of rows would each pack all of it.
+        if (columns_ > 2 * panel<T>)
+          columns_ = balanced(columns_, ceilDiv(columns_, 2), panel<T>);
+        else if (rows_ > 2 * tileRows)
+          rows_ = balanced(rows_, ceilDiv(rows_, 2), tileRows);
+        else
+          break;
+      }
     }
     groups_ = ceilDiv(batch_, perGroup_);
     blocksM_ = ceilDiv(shape_.m, rows_);
     blocksN_ = ceilDiv(shape_.n, columns_);
     depth_ = ceilDiv(shape_.k, ceilDiv(shape_.k, blockK<T>));
-  }
-
-  /// Chooses the blocks that cost least cycles among those that are enough to share. Every block of columns reads or
-  /// packs its rows of A again, every block of rows packs its columns of B again.
-  void cutBlocks() {
-    const double packA = shape_.transposeA ? 0.3 : 0.05, packB = shape_.transposeB ? 0.4 : 0.2;
-    const double work = static_cast<double>(shape_.m) * static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
-    const auto wanted =
-        static_cast<int64_t>(std::clamp(work / taskWork, 1.0, static_cast<double>(ceilDiv(16, batch_))));
-    double best = HUGE_VAL;
-    for (int64_t blocksN = 1; blocksN <= ceilDiv(shape_.n, panel<T>); ++blocksN) {
-      int64_t columns = ceilDiv(ceilDiv(shape_.n, blocksN), panel<T>) * panel<T>;
-      if (columns > maxColumns)
-        continue;
-      int64_t atN = ceilDiv(shape_.n, columns);
-      int64_t blocksM = std::max(ceilDiv(shape_.m, maxRows), ceilDiv(wanted, atN));
-      int64_t rows = std::min(maxRows, ceilDiv(ceilDiv(shape_.m, blocksM), tileRows) * tileRows);
-      int64_t atM = ceilDiv(shape_.m, rows);
-      auto m = static_cast<double>(shape_.m), n = static_cast<double>(shape_.n);
-      double packing = packA * m * static_cast<double>(atN) + packB * n * static_cast<double>(atM);
-      // Too few blocks leave threads without work: as if everything took longer.
-      double missing = static_cast<double>(wanted) / static_cast<double>(std::min(wanted, atM * atN));
-      double cost = (m * n / 16 + packing) * missing;
-      if (cost < best)
-        best = cost, rows_ = rows, columns_ = columns;
-      if (blocksN > 64)
-        break;
-    }
   }
 
   void block(int64_t index, int64_t m0, int64_t m1, int64_t n0, int64_t n1) const {
@@ -107,7 +87,7 @@ private:
         c += at * dim.strideC;
     }
     alignas(64) T panels[blockK<T> * maxColumns];
-    alignas(64) T rowPanels[packedRows * blockK<T> + lanes<T>];
+    alignas(64) T rowPanels[packedRows * blockK<T>];
     for (int64_t k0 = 0; k0 < shape_.k; k0 += depth_) {
       int64_t k = std::min(depth_, shape_.k - k0);
       for (int64_t n = n0; n < n1; n += panel<T>) {
@@ -135,12 +115,7 @@ private:
     for (int64_t i = 0; i < count; i += tileRows, to += tileRows * k) {
       int64_t width = std::min(tileRows, count - i);
       if (width == tileRows) {
-        // Whole vectors, of which the end is overwritten by the next; the last row may be the array's last.
-        int64_t p = 0;
-        if constexpr (lanes<T> >= tileRows)
-          for (; p + 1 < k; ++p)
-            store(to + p * tileRows, load(from + p * shape_.lda + i));
-        for (; p < k; ++p)
+        for (int64_t p = 0; p < k; ++p)
           std::memcpy(to + p * tileRows, from + p * shape_.lda + i, tileRows * sizeof(T));
         continue;
       }

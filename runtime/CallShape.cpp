@@ -73,12 +73,16 @@ public:
                       " to 2^40");
     return Status::ok();
   }
-  Status dtype(plan::DType &value) {
+  Status dtypes(plan::DType &operands, plan::DType &result) {
     std::string name = "f32";
     LOWTIDE_TRY(text("dtype", name));
-    if (name != "f32" && name != "f64")
-      return refuse("dtype '" + printable(name) + "'; f32 and f64 are offered");
-    value = name == "f32" ? plan::F32 : plan::F64;
+    if (!parse(name, operands))
+      return refuse("dtype '" + printable(name) + "'; f32, f64, f16 and bf16 are offered");
+    std::string resultName = name;
+    LOWTIDE_TRY(text("result_dtype", resultName));
+    if (!parse(resultName, result) || (result != operands && !(isNarrow(operands) && result == plan::F32)))
+      return refuse("result_dtype '" + printable(resultName) + "' for operands of " + name +
+                    "; it is theirs, or f32 for 16-bit operands");
     return Status::ok();
   }
   Status allUsed() const {
@@ -90,6 +94,16 @@ public:
   }
 
 private:
+  static bool parse(const std::string &name, plan::DType &value) {
+    const std::pair<const char *, plan::DType> known[] = {
+        {"f32", plan::F32}, {"f64", plan::F64}, {"f16", plan::F16}, {"bf16", plan::BF16}};
+    for (const auto &[text, dtype] : known)
+      if (name == text) {
+        value = dtype;
+        return true;
+      }
+    return false;
+  }
   const plan::Attribute *find(const char *name) {
     for (int i = 0; i < call_.attributes_size(); ++i)
       if (call_.attributes(i).name() == name) {
@@ -161,7 +175,7 @@ int64_t GemmShape::batchCount() const {
 Expected<GemmShape> readGemm(const plan::Call &call) {
   GemmShape shape;
   Attributes attributes(call);
-  LOWTIDE_TRY(attributes.dtype(shape.dtype));
+  LOWTIDE_TRY(attributes.dtypes(shape.dtype, shape.resultDtype));
   LOWTIDE_TRY(attributes.integer("m", shape.m, 1, true));
   LOWTIDE_TRY(attributes.integer("n", shape.n, 1, true));
   LOWTIDE_TRY(attributes.integer("k", shape.k, 1, true));
@@ -230,7 +244,7 @@ Expected<ConvShape> readConv(const plan::Call &call) {
     return refuse("'" + printable(call.callee()) + "' is not a convolution");
   Attributes attributes(call);
   std::vector<int64_t> input, filter, output, strides, padsBegin, padsEnd, dilations;
-  LOWTIDE_TRY(attributes.dtype(shape.dtype));
+  LOWTIDE_TRY(attributes.dtypes(shape.dtype, shape.resultDtype));
   LOWTIDE_TRY(attributes.list("input", input, 1, true));
   LOWTIDE_TRY(attributes.list("filter", filter, 1, true));
   LOWTIDE_TRY(attributes.list("output", output, 1, true));

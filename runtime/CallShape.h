@@ -24,7 +24,8 @@ struct GemmShape {
     int64_t strideA = 0, strideB = 0, strideC = 0, strideD = 0;
   };
 
-  plan::DType dtype = plan::F32;
+  plan::DType dtype = plan::F32;       ///< of A and B; 16-bit floats are summed in f32
+  plan::DType resultDtype = plan::F32; ///< of addend and D: f32 or `dtype`
   int64_t m = 0, n = 0, k = 0;
   int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0; ///< distance of stored rows
   bool transposeA = false, transposeB = false;
@@ -45,7 +46,8 @@ struct ConvShape {
   using Dims = std::array<int64_t, spatial>;
 
   Kind kind = Kind::Forward;
-  plan::DType dtype = plan::F32;
+  plan::DType dtype = plan::F32;       ///< of the operands; 16-bit floats are summed in f32
+  plan::DType resultDtype = plan::F32; ///< of result and bias: f32 or `dtype`
   int64_t batch = 0, groups = 1;
   int64_t channels = 0;    ///< input channels per group
   int64_t outChannels = 0; ///< output channels per group
@@ -57,6 +59,9 @@ struct ConvShape {
   uint64_t outputElements() const { return static_cast<uint64_t>(batch * groups * outChannels * volume(output)); }
   uint64_t filterElements() const { return static_cast<uint64_t>(groups * outChannels * channels * volume(filter)); }
 };
+
+/// Whether a call with this operand type goes through conversions to f32.
+inline bool isNarrow(plan::DType dtype) { return dtype == plan::F16 || dtype == plan::BF16; }
 
 /// Reads a "gemm" call; refuses what is missing, unknown, out of range or too large to count.
 Expected<GemmShape> readGemm(const plan::Call &call);

@@ -31,12 +31,12 @@ Status checkGemm(const plan::Call &call) {
   if (call.reads_size() != (third ? 3 : 2) || call.writes_size() != 1)
     return refuse("takes " + std::to_string(third ? 3 : 2) + " operands and one result; it has " +
                   std::to_string(call.reads_size()) + " and " + std::to_string(call.writes_size()));
-  uint64_t element = elementBytes(shape->dtype);
+  uint64_t element = elementBytes(shape->dtype), resultElement = elementBytes(shape->resultDtype);
   LOWTIDE_TRY(checkBytes(call.reads(0), shape->spanA, element, "A", false));
   LOWTIDE_TRY(checkBytes(call.reads(1), shape->spanB, element, "B", false));
-  LOWTIDE_TRY(checkBytes(call.writes(0), shape->spanD, element, "D", true));
+  LOWTIDE_TRY(checkBytes(call.writes(0), shape->spanD, resultElement, "D", true));
   if (third) {
-    LOWTIDE_TRY(checkBytes(call.reads(2), shape->spanC, element, "the addend", false));
+    LOWTIDE_TRY(checkBytes(call.reads(2), shape->spanC, resultElement, "the addend", false));
     if (shape->accumulate && !sameRange(call.reads(2), call.writes(0)))
       return refuse("accumulates, but its third operand is not its result");
     // In place, element by element, is right only when both sides are laid out alike.
@@ -66,12 +66,12 @@ Status checkConv(const plan::Call &call) {
     first = output, second = filter, result = input;
   if (shape->kind == ConvShape::Kind::FilterGrad)
     first = input, second = output, result = filter;
-  uint64_t element = elementBytes(shape->dtype);
+  uint64_t element = elementBytes(shape->dtype), resultElement = elementBytes(shape->resultDtype);
   LOWTIDE_TRY(checkBytes(call.reads(0), first, element, "the first operand", true));
   LOWTIDE_TRY(checkBytes(call.reads(1), second, element, "the second operand", true));
-  LOWTIDE_TRY(checkBytes(call.writes(0), result, element, "the result", true));
+  LOWTIDE_TRY(checkBytes(call.writes(0), result, resultElement, "the result", true));
   if (biased)
-    LOWTIDE_TRY(checkBytes(call.reads(2), static_cast<uint64_t>(shape->groups * shape->outChannels), element,
+    LOWTIDE_TRY(checkBytes(call.reads(2), static_cast<uint64_t>(shape->groups * shape->outChannels), resultElement,
                            "the bias", true));
   for (const plan::Slice &read : call.reads())
     if (sameRange(read, call.writes(0)))

@@ -6,6 +6,7 @@
 #include "runtime/CheckedMath.h"
 #include "runtime/Verify.h"
 #include "runtime/kernels/ConvPlan.h"
+#include "runtime/kernels/NarrowConv.h"
 
 #include <algorithm>
 
@@ -21,14 +22,24 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call) {
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
     return shape.takeStatus();
-  int64_t elements = 0;
-  if (shape->kind == ConvShape::Kind::InputGrad) {
-    elements = packedFilterElements(*shape);
-  } else if (shape->kind == ConvShape::Kind::FilterGrad) {
-    FilterGradCut cut(*shape);
-    elements = cut.parts * cut.partElements(*shape);
+  if (isNarrow(shape->dtype)) {
+    Expected<NarrowConvPlan> plan = NarrowConvPlan::get(*shape);
+    if (!plan)
+      return plan.takeStatus();
+    return plan->bytes;
   }
-  Checked bytes = Checked::fromSigned(elements) * elementBytes(shape->dtype);
+  return convWorkspaceBytes(*shape);
+}
+
+Expected<uint64_t> convWorkspaceBytes(const ConvShape &shape) {
+  int64_t elements = 0;
+  if (shape.kind == ConvShape::Kind::InputGrad) {
+    elements = packedFilterElements(shape);
+  } else if (shape.kind == ConvShape::Kind::FilterGrad) {
+    FilterGradCut cut(shape);
+    elements = cut.parts * cut.partElements(shape);
+  }
+  Checked bytes = Checked::fromSigned(elements) * elementBytes(shape.dtype);
   if (!bytes.atMost(uint64_t(1) << 46))
     return Status(StatusCode::VerifyFailed, "its workspace is too large to count");
   return alignUp(*bytes.get(), workspaceAlignment);

@@ -6,6 +6,7 @@
 #include "lowtide/Target/Artifact.h"
 #include "lowtide/Target/PlanProto.h"
 #include "runtime/ArtifactWriter.h"
+#include "runtime/Element.h"
 
 #include <cstring>
 #include <map>
@@ -47,16 +48,27 @@ private:
 
 } // namespace
 
-/// Bytes of f64 numbers for bytes of f32 numbers.
-static std::string widen(ArrayRef<char> narrow) {
-  std::string wide(narrow.size() * 2, '\0');
-  for (size_t i = 0; i < narrow.size() / sizeof(float); ++i) {
+/// f32 numbers as `type` has them, rounded to nearest even.
+static std::string convert(ArrayRef<char> singles, plan::DType type, uint64_t bytesPerElement) {
+  size_t count = singles.size() / sizeof(float);
+  std::string result(count * bytesPerElement, '\0');
+  for (size_t i = 0; i < count; ++i) {
     float from;
-    std::memcpy(&from, narrow.data() + i * sizeof(float), sizeof(float));
-    double to = from;
-    std::memcpy(wide.data() + i * sizeof(double), &to, sizeof(double));
+    std::memcpy(&from, singles.data() + i * sizeof(float), sizeof(float));
+    rt::storeElement(type, result.data() + i * bytesPerElement, from);
   }
-  return wide;
+  return result;
+}
+
+/// The type in which a step may keep a tensor that is f32 in the model file; nothing for all others.
+static std::optional<plan::DType> getConvertedType(Type element) {
+  if (element.isF64())
+    return plan::F64;
+  if (element.isF16())
+    return plan::F16;
+  if (element.isBF16())
+    return plan::BF16;
+  return std::nullopt;
 }
 
 LogicalResult ArtifactExport::writeTensor(ImageTensor tensor) {
@@ -64,23 +76,25 @@ LogicalResult ArtifactExport::writeTensor(ImageTensor tensor) {
   auto initializer = initializers.find(name);
   if (initializer == initializers.end())
     return tensor.binding.emitError("'") << name << "' starts from the model file, but no initializer is known for it";
-  // f64 is computed from f32 weights: such a tensor is collected, all others pass through.
+  // What is not f32 may be kept in another type than the file's: such a tensor is collected, all others pass through.
   Type element = cast<RankedTensorType>(tensor.binding.getType()).getElementType();
+  std::optional<plan::DType> converted = getConvertedType(element);
   std::string collected;
   rt::Status status;
   uint64_t bytes = 0;
   LogicalResult read = reader(initializer->second, [&](ArrayRef<char> piece) {
     bytes += piece.size();
-    if (element.isF64())
+    if (converted)
       collected.append(piece.begin(), piece.end());
     else if (status.isOk() && bytes <= tensor.bytes)
       status = writer.append(piece.data(), piece.size());
   });
   if (failed(read))
     return failure();
-  if (element.isF64()) {
-    if (bytes == tensor.bytes / 2 && bytes != tensor.bytes)
-      collected = widen(collected);
+  if (converted) {
+    uint64_t size = element.getIntOrFloatBitWidth() / 8, count = tensor.bytes / size;
+    if (bytes == count * sizeof(float) && bytes != tensor.bytes)
+      collected = convert(collected, *converted, size);
     bytes = collected.size();
     if (bytes == tensor.bytes)
       status = writer.append(collected.data(), collected.size());

@@ -11,11 +11,13 @@ Expected<std::unique_ptr<PreparedCall>> prepareCall(const plan::Call &call, cons
     Expected<GemmShape> shape = readGemm(call);
     if (!shape)
       return shape.takeStatus();
-    return prepareGemm(*shape, operands);
+    return isNarrow(shape->dtype) ? prepareNarrowGemm(*shape, operands) : prepareGemm(*shape, operands);
   }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
     return shape.takeStatus();
+  if (isNarrow(shape->dtype))
+    return prepareNarrowConv(*shape, operands);
   return shape->kind == ConvShape::Kind::FilterGrad ? prepareConvFilterGrad(*shape, operands)
                                                     : prepareConv(*shape, operands);
 }

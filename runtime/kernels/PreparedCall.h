@@ -35,6 +35,9 @@ Expected<std::unique_ptr<PreparedCall>> prepareCall(const plan::Call &call, cons
 std::unique_ptr<PreparedCall> prepareGemm(const struct GemmShape &shape, const CallOperands &operands);
 std::unique_ptr<PreparedCall> prepareConv(const struct ConvShape &shape, const CallOperands &operands);
 std::unique_ptr<PreparedCall> prepareConvFilterGrad(const struct ConvShape &shape, const CallOperands &operands);
+/// The same for 16-bit operands.
+std::unique_ptr<PreparedCall> prepareNarrowGemm(const struct GemmShape &shape, const CallOperands &operands);
+std::unique_ptr<PreparedCall> prepareNarrowConv(const struct ConvShape &shape, const CallOperands &operands);
 
 } // namespace lowtide::rt
 

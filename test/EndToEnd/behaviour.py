@@ -1,7 +1,7 @@
 """What must hold of whole runs: behaviour.py <folder of binaries> <folder of models> [--full]; needs numpy.
 
 Same file, same bytes; same step, same bits, whatever the number of threads; a run that is stopped and resumed is the run
-that was not; random numbers are fresh by seed and gone with --dropout=0; a run that leaves its record is told so.
+that was not; loss scaling is GradScaler's; random numbers are fresh by seed and gone with --dropout=0; a run that leaves its record is told so.
 Prints a list of {name, complaint}.
 """
 
@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import scaling  # noqa: E402
 from devkit.record import Record  # noqa: E402
 
 BIN = pathlib.Path()
@@ -102,6 +103,14 @@ def expectation(record, model, work):
     return "" if "step" in said else f"the step that leaves the record is not named: {said[-300:]}"
 
 
+def loss_scaling(record, model, work):
+    return scaling.grad_scaler(BIN, work)
+
+
+def clipping(record, model, work):
+    return scaling.clipping(BIN, work)
+
+
 def rehearse(models, full):
     chosen = {"mlp-digits": "model.onnx", "cnn-digits": "model.onnx", "gpt-tiny": "default.onnx", "llama-tiny": "model.onnx", "unet-mini": "model.onnx"}
     general = [same_bytes, same_bits, resumed, unplanned]
@@ -110,6 +119,8 @@ def rehearse(models, full):
             yield check, models / name / file
     yield expectation, models / "mlp-digits" / "model.onnx"
     yield random_numbers, models / "gpt-dropout" / "model.onnx"
+    for check in (loss_scaling, clipping):
+        yield check, models / "mlp-digits" / "model.onnx"
 
 
 def main():

@@ -7,6 +7,7 @@ that the runtime allocated beside what was recorded and planned. One line per fi
 import argparse
 import fnmatch
 import json
+import math
 import pathlib
 import re
 import shlex
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 
+from devkit import precision
 from devkit.console import ROOT, Failure
 
 # Exit codes with which the compiler refuses in words (usage, bad file, unsupported, budget, verification, I/O).
@@ -23,6 +25,8 @@ REFUSALS = {1, 2, 3, 4, 5, 8}
 USAGE = """tools/dev judge <folder>... [options] [flags for the compiler]
 
 Compile and train every .onnx in the folders; compare with expected.json and expected.npz beside it.
+With --precision=mixed-bf16 and the like the band recorded for that type holds, and besides: contractions take 16-bit
+operands and sums are f32 in the compiler's text, saved activations are at most 0.6 of f32's bytes, losses differ from f32's.
 Columns: worst |loss - recorded| / tolerance, worst gradient error / allowed, worst final-parameter error / allowed
 (each holds at 1.00 or less), bytes planned and allocated.
 
@@ -129,7 +133,8 @@ class Verdict:
 
     def __init__(self, model):
         self.model, self.state, self.note = model, "FAIL", ""
-        self.loss = self.grad = self.final = None
+        self.loss = self.grad = self.final = self.saved = None
+        self.losses = []
         self.planned = self.allocated = None
         self.seconds = 0.0
 
@@ -144,13 +149,15 @@ class Verdict:
         if self.planned is not None:
             same = "=" if self.planned == self.allocated else "≠"
             text += f"  planned {self.planned:,} {same} allocated {self.allocated:,}"
+        if self.saved is not None:
+            text += f"  saved {self.saved:.2f}"
         text += f"  {self.seconds:5.1f} s"
         return text + (f"  {self.note}" if self.note else "")
 
     def json(self):
         return {
             "file": f"{self.model.parent.name}/{self.model.name}", "state": self.state, "note": self.note, "loss": self.loss,
-            "gradient": self.grad, "final": self.final, "planned_bytes": self.planned, "allocated_bytes": self.allocated,
+            "gradient": self.grad, "final": self.final, "saved_ratio": self.saved, "planned_bytes": self.planned, "allocated_bytes": self.allocated,
             "seconds": round(self.seconds, 3),
         }  # fmt: skip
 
@@ -185,6 +192,8 @@ def judge_steps(model, record, options, work, verdict):
             return
     warned = re.search(r"warning: (.*)", said)
     complaints = train(record, options, artifact, work, verdict)
+    if options.precision.removeprefix("mixed-") in precision.NARROW:
+        complaints += precision.judge(model, record, options, work, verdict)
     figures = [verdict.loss, verdict.grad, verdict.final]
     if not complaints and all(f is None or f <= 1 for f in figures):
         verdict.state = "ok"
@@ -218,9 +227,12 @@ def train(record, options, artifact, work, verdict):
         header, steps = read_run(log)
         runs.append([line["loss"] for line in steps])
     losses = [sum(column) / len(column) for column in zip(*runs)]
-    verdict.loss, at = rules.worst_loss(losses, truth, bounds)
-    complaints = []
-    if verdict.loss > 1:
+    verdict.losses, complaints, at = runs[0], [], 0
+    if bounds is None:
+        complaints += [] if all(map(math.isfinite, losses)) else ["a loss is not finite"]
+    else:
+        verdict.loss, at = rules.worst_loss(losses, truth, bounds)
+    if verdict.loss is not None and verdict.loss > 1:
         got = f"{losses[at]:.7g}, recorded {truth[at]:.7g}" if at < len(losses) else "missing"
         complaints.append(f"loss of step {at}: {got} ± {bounds[at]:.1e}" if at < len(truth) else f"{len(losses)} losses for {len(truth)} steps")
     verdict.planned, verdict.allocated = header.get("planned_bytes"), header.get("allocated_bytes")

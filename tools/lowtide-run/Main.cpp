@@ -11,6 +11,7 @@
 #include "Progress.h"
 #include "Summary.h"
 
+#include "runtime/Element.h"
 #include "runtime/Schedule.h"
 #include "runtime/Session.h"
 #include "runtime/checkpoint/Checkpoint.h"
@@ -46,6 +47,26 @@ Status readInit(const std::string &text, BindOptions &bind) {
   bind.randomInit = bind.randomInitAll = true;
   return Status::ok();
 }
+
+/// The state of loss scaling, where a step has it.
+struct LossScaleState {
+  std::optional<Tensor> scale, tracker, skipped;
+
+  LossScaleState(const Session &session, const std::string &entry) {
+    for (auto [name, slot] : {std::pair("loss_scale", &scale), std::pair("loss_scale.growth_tracker", &tracker),
+                              std::pair("loss_scale.skipped", &skipped)})
+      if (Expected<Tensor> found = session.tensor(entry, name))
+        *slot = *found;
+  }
+  /// Whether a step that is not finite makes no update.
+  bool skips() const { return skipped.has_value(); }
+  void read(StepReport &report) const {
+    auto number = [](const std::optional<Tensor> &tensor) {
+      return tensor ? std::optional(loadElement(tensor->binding->dtype(), tensor->data)) : std::nullopt;
+    };
+    report.lossScale = number(scale), report.growthTracker = number(tracker), report.skipped = number(skipped);
+  }
+};
 
 /// What the rate of the progress line counts: tokens where the batch arrays are integers [batch, time], else samples.
 double itemsPerStep(const Session &session, const std::string &entry, const char *&name) {
@@ -176,6 +197,7 @@ Status train(const Options &options) {
   Status verdict;
   int64_t first = state.step, last = state.step + std::max<int64_t>(steps, 0);
   bool trains = options.entry == "train";
+  LossScaleState lossScale(session, options.entry);
   for (int64_t step = first; step < last && !stopRequested; ++step) {
     StepReport report;
     report.step = step + 1, report.lastStep = last;
@@ -191,11 +213,13 @@ Status train(const Options &options) {
       report.loss = *session.metric(options.entry, loss);
     if (hasNorm)
       report.gradNorm = *session.metric(options.entry, "grad_norm");
+    lossScale.read(report);
     state.step = step + 1;
     summary.add(report);
     if (expectation)
       expectation->check(step, report.loss);
-    bool finite = std::isfinite(report.loss);
+    // A step that was skipped left everything as it was.
+    bool finite = std::isfinite(report.loss) || lossScale.skips();
     bool due = options.checkpointEvery && state.step % options.checkpointEvery == 0;
     if (trains && finite && !options.save.empty() && (due || step + 1 == last || stopRequested)) {
       Expected<std::string> saved = saveCheckpoint(session, state, options.save, options.keep);

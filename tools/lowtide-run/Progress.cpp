@@ -84,6 +84,13 @@ void Progress::show(const StepReport &step) {
     std::snprintf(number, sizeof number, "  grad_norm %.4g", *step.gradNorm);
     norm = number;
   }
+  if (step.lossScale) {
+    char number[48];
+    std::snprintf(number, sizeof number, "  scale %.6g", *step.lossScale);
+    norm += number;
+  }
+  if (step.skipped && *step.skipped > 0)
+    norm += "  skipped " + std::to_string(static_cast<int64_t>(*step.skipped));
   std::snprintf(text, sizeof text, "step %lld/%lld  loss %.4f%s  lr %.2g  %s %s/s  %.*f ms  peak %s/%s",
                 static_cast<long long>(step.step), static_cast<long long>(step.lastStep), step.loss, norm.c_str(),
                 step.lr, rate.c_str(), itemName_, step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3,
@@ -119,6 +126,12 @@ Status Progress::report(const StepReport &step) {
                  {"peak_bytes", session_.allocatedBytes()},
                  {"finite", std::isfinite(step.loss)},
                  {"ckpt", step.checkpoint.empty() ? Json(nullptr) : Json(step.checkpoint)}};
+    if (step.lossScale)
+      line["loss_scale"] = *step.lossScale;
+    if (step.growthTracker)
+      line["growth_tracker"] = static_cast<int64_t>(*step.growthTracker);
+    if (step.skipped)
+      line["skipped_steps"] = static_cast<int64_t>(*step.skipped);
     if (std::fprintf(jsonl_, "%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str()) < 0 ||
         std::fflush(jsonl_) != 0)
       return ioError(std::string("cannot write: ") + std::strerror(errno), options_.logJsonl);
@@ -127,8 +140,12 @@ Status Progress::report(const StepReport &step) {
     LOWTIDE_TRY(board_->scalar("loss", step.step, step.loss));
     LOWTIDE_TRY(board_->scalar("lr", step.step, step.lr));
     LOWTIDE_TRY(board_->scalar("step_ms", step.step, step.seconds * 1e3));
+    if (step.skipped)
+      LOWTIDE_TRY(board_->scalar("skipped_steps", step.step, *step.skipped));
     if (step.gradNorm)
       LOWTIDE_TRY(board_->scalar("grad_norm", step.step, *step.gradNorm));
+    if (step.lossScale)
+      LOWTIDE_TRY(board_->scalar("loss_scale", step.step, *step.lossScale));
   }
   return Status::ok();
 }

@@ -27,6 +27,7 @@ void Summary::add(const StepReport &step) {
   seconds_.push_back(step.seconds);
   if (step.gradNorm)
     gradNorms_.push_back(*step.gradNorm);
+  skipped_ = step.skipped;
 }
 
 double Summary::medianSeconds() const {
@@ -62,6 +63,8 @@ Status Summary::write(const Expectation *expectation) const {
                {"min_step_ms", seconds_.empty() ? 0 : *std::min_element(seconds_.begin(), seconds_.end()) * 1e3},
                {"losses", numbers(losses_)},
                {"grad_norms", numbers(gradNorms_)}};
+  if (skipped_)
+    json["skipped_steps"] = static_cast<int64_t>(*skipped_);
   if (expectation) {
     json["expect_held"] = expectation->held() && expectation->judged() > 0;
     json["expect_steps"] = expectation->judged();
@@ -74,9 +77,12 @@ Status Summary::write(const Expectation *expectation) const {
 std::string Summary::text() const {
   char text[256];
   bool exact = session_.plannedBytes() == session_.allocatedBytes();
-  std::snprintf(text, sizeof text, "%zu steps, median %.2f ms; planned %llu bytes %s allocated %llu bytes",
-                losses_.size(), medianSeconds() * 1e3, static_cast<unsigned long long>(session_.plannedBytes()),
-                exact ? "=" : "≠", static_cast<unsigned long long>(session_.allocatedBytes()));
+  std::string skipped =
+      skipped_ && *skipped_ > 0 ? ", " + std::to_string(static_cast<int64_t>(*skipped_)) + " skipped" : "";
+  std::snprintf(text, sizeof text, "%zu steps%s, median %.2f ms; planned %llu bytes %s allocated %llu bytes",
+                losses_.size(), skipped.c_str(), medianSeconds() * 1e3,
+                static_cast<unsigned long long>(session_.plannedBytes()), exact ? "=" : "≠",
+                static_cast<unsigned long long>(session_.allocatedBytes()));
   return text;
 }
 

@@ -29,6 +29,7 @@ private:
   const rt::Session &session_;
   const Options &options_;
   std::vector<double> losses_, gradNorms_, seconds_;
+  std::optional<double> skipped_; ///< steps without an update, behind the last step
 };
 
 } // namespace lowtide::run

@@ -88,15 +88,24 @@ bool FusionGroups::isUnitReshape(Operation *op) {
          dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
 }
 
-/// Finds what is cheaper to compute again than to read: repeated elements, and whatever few ops make of constants
-/// alone.
+/// Whether `op` only widens floats: its operand is smaller to read and to keep than its result.
+static bool widensFloats(Operation *op) {
+  auto widthOf = [](Value value) {
+    auto element = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
+    return element ? element.getWidth() : 0;
+  };
+  return isa<nn::CastOp>(op) && widthOf(op->getOperand(0)) && widthOf(op->getOperand(0)) < widthOf(op->getResult(0));
+}
+
+/// Finds what is cheaper to compute again than to read: repeated elements, widened floats, and whatever few ops make of
+/// constants alone.
 void FusionGroups::findCheap() {
   // Ops that a value made of constants stands for.
   DenseMap<Operation *, unsigned> sizes;
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(&op))
       continue;
-    if (isUnitReshape(&op) || repeatsElements(&op))
+    if (isUnitReshape(&op) || repeatsElements(&op) || widensFloats(&op))
       cheap.insert(&op);
     auto facts = dyn_cast<FactsInterface>(op);
     if (!facts || facts.getFacts().flopsPerElement >= kDearFlops || isa<ReductionInterface>(op) ||

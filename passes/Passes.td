@@ -82,12 +82,54 @@ def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
     warning. docs/rationale/differentiation.md has the rules and the reasons.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [Option<"function", "function", "std::string", "\"forward\"", "Function to differentiate">];
+  let options = [
+    Option<"function", "function", "std::string", "\"forward\"", "Function to differentiate">,
+    Option<"lossScale", "loss-scale", "std::string", "\"none\"",
+           "Cotangent of the loss: 1, a number, or (dynamic…) the state loss_scale; see train-scale-loss">,
+  ];
   let statistics = [
     Statistic<"numGradients", "gradients", "Parameters with a gradient">,
     Statistic<"numUnreached", "unreached", "Parameters that the loss does not depend on">,
     Statistic<"numForwardOps", "forward-ops", "Ops before differentiation">,
     Statistic<"numBackwardOps", "backward-ops", "Ops added by differentiation">,
+  ];
+}
+
+def TrainAutocast : Pass<"train-autocast", "::mlir::ModuleOp"> {
+  let summary = "keep values in 16 bits where their ops' records allow it (approximate)";
+  let description = [{
+    Contractions take 16-bit operands and add up in f32; every other op computes in f32; what is stored between kernels
+    and until the backward pass is rounded once, to nearest even. Parameters, gradients and state stay f32 (`mixed-…`), or
+    parameters are 16-bit too, gradients and optimizer state f32 (`bf16`, `f16`). Works on any function: forward, with its
+    backward pass, or an imported training step. docs/numerics.md has the error model, docs/rationale/precision.md the
+    reasons.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect"];
+  let options = [
+    Option<"precision", "precision", "std::string", "\"mixed-bf16\"", "mixed-bf16, mixed-f16, bf16 or f16">,
+    Option<"overrides", "override", "std::string", "\"\"",
+           "Layers by name, separated by ';': *.ln*,head=f32;*.mlp.*=bf16">,
+  ];
+  let statistics = [
+    Statistic<"numNarrowed", "narrowed", "Values rounded to 16 bits">,
+    Statistic<"numWidened", "widened", "16-bit values widened">,
+  ];
+}
+
+def TrainScaleLoss : Pass<"train-scale-loss", "::mlir::ModuleOp"> {
+  let summary = "unscale, check and clip the gradients of @gradient (real-equal; clipping is asked for)";
+  let description = [{
+    Behind the backward pass, whose seed is the loss scale (train-differentiate): all gradients are divided by the scale
+    and checked for infinities and NaN, limited by value, then by global norm; scale, growth tracker and the count of
+    skipped steps become state. The output `finite` tells train-optimize to commit updates only when it is true. All of it
+    is inside the step.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [
+    Option<"lossScale", "loss-scale", "std::string", "\"none\"",
+           "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]">,
+    Option<"clipNorm", "clip-norm", "double", "0.0", "Largest global norm of the gradients; 0: not limited">,
+    Option<"clipValue", "clip-value", "double", "0.0", "Largest size of an element of a gradient; 0: not limited">,
   ];
 }
 

@@ -27,12 +27,37 @@ void lowtide::buildGraphStage(OpPassManager &passes) {
   passes.addPass(createVerifyLegal());
 }
 
+static void addAutocast(OpPassManager &passes, const TrainStageOptions &options) {
+  if (options.precision.empty())
+    return;
+  TrainAutocastOptions autocast;
+  autocast.precision = options.precision;
+  autocast.overrides = options.precisionOverrides;
+  passes.addPass(createTrainAutocast(autocast));
+  addCleanUp(passes);
+}
+
+static void addScaleLoss(OpPassManager &passes, const TrainStageOptions &options) {
+  if (options.lossScale == "none" && options.clipNorm == 0.0 && options.clipValue == 0.0)
+    return;
+  TrainScaleLossOptions scale;
+  scale.lossScale = options.lossScale;
+  scale.clipNorm = options.clipNorm;
+  scale.clipValue = options.clipValue;
+  passes.addPass(createTrainScaleLoss(scale));
+}
+
 void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &options) {
   bool train = llvm::is_contained(options.entries, "train"), gradient = llvm::is_contained(options.entries, "gradient");
   if (train || gradient) {
-    passes.addPass(createTrainDifferentiate());
+    TrainDifferentiateOptions differentiate;
+    differentiate.lossScale = options.lossScale;
+    passes.addPass(createTrainDifferentiate(differentiate));
     addCleanUp(passes);
   }
+  addAutocast(passes, options);
+  if (train || gradient)
+    addScaleLoss(passes, options);
   if (train) {
     TrainOptimizeOptions optimize;
     optimize.optimizer = options.optimizer;
@@ -50,7 +75,11 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
   passes.addPass(createVerifyStep());
 }
 
-void lowtide::buildStepStage(OpPassManager &passes) { passes.addPass(createVerifyStep()); }
+void lowtide::buildStepStage(OpPassManager &passes, const TrainStageOptions &options) {
+  addAutocast(passes, options);
+  addScaleLoss(passes, options); // refuses: the step brings its own updates
+  passes.addPass(createVerifyStep());
+}
 
 void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &options) {
   if (!options.widen.empty()) {

@@ -12,6 +12,7 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Differentiate.h"
+#include "lowtide/Dialect/Train/LossScaling.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -100,8 +101,16 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
                         << parameters.size()
                         << " parameters); --params=<pattern> trains initializers, --frozen=<pattern> keeps them");
     size_t forwardOps = step.getBody().front().getOperations().size() - 1;
+    llvm::Expected<train::LossScale> scale = train::LossScale::parse(lossScale);
+    if (!scale)
+      return refuse("usage", step.emitError(llvm::toString(scale.takeError())));
     auto seed = [&](OpBuilder &builder) -> Value {
-      return nn::splat(builder, loss->getLoc(), cast<RankedTensorType>(loss->getType()), 1.0);
+      auto type = cast<RankedTensorType>(loss->getType());
+      if (scale->kind != train::LossScale::Kind::Dynamic)
+        return nn::splat(builder, loss->getLoc(), type,
+                         scale->kind == train::LossScale::Kind::Fixed ? scale->initial : 1.0);
+      Value state = train::appendLossScale(step, *scale);
+      return nn::reshape(nn::cast(nn::Expr(builder, loss->getLoc(), state), type.getElementType()), type.getShape());
     };
     if (failed(sweep.run(*loss, seed)))
       return refuse("unsupported", failure());

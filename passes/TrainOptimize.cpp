@@ -8,6 +8,7 @@
 #include "Passes.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/LossScaling.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
@@ -50,6 +51,14 @@ public:
     Builder b(context);
     lr = train::getOrAppendScalar(step, "lr", RankedTensorType::get({}, isDouble ? b.getF64Type() : b.getF32Type()));
     stepNumber = train::getOrAppendScalar(step, "step", RankedTensorType::get({}, b.getI64Type()));
+    if (std::optional<unsigned> result = train::findResult<train::OutputAttr>(step, train::finiteName))
+      finite = step.getBody().front().getTerminator()->getOperand(*result);
+    // Steps that made no update do not count for bias corrections.
+    if (std::optional<unsigned> skipped = train::findArg<train::StateAttr>(step, train::skippedName)) {
+      OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody().front());
+      nn::Expr number(builder, step.getLoc(), stepNumber);
+      stepNumber = number - number.with(step.getArgument(*skipped));
+    }
   }
 
   /// Adds the update of argument `number`, whose gradient is result `gradient`.
@@ -69,13 +78,17 @@ public:
       stateBindings.push_back(train::StateAttr::get(context, name,
                                                     initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(initial),
                                                     /*fromFile=*/false));
-      operands.state.push_back(train::appendArg(step, param.getType(), stateBindings.back(), param.getLoc()));
+      operands.state.push_back(
+          train::appendArg(step, train::getStateType(param.getType()), stateBindings.back(), param.getLoc()));
     }
     Operation *update =
         train::buildUpdate(builder, param.getLoc(), optimizer, operands, values, options.convention == "onnx");
-    train::appendResult(step, update->getResult(0), binding);
-    for (auto [result, state] : llvm::zip(update->getResults().drop_front(), stateBindings))
-      train::appendResult(step, result, state);
+    auto commit = [&](Value updated, Value old) -> Value {
+      return finite ? train::CommitOp::create(builder, param.getLoc(), old.getType(), finite, updated, old) : updated;
+    };
+    train::appendResult(step, commit(update->getResult(0), param), binding);
+    for (auto [i, state] : llvm::enumerate(stateBindings))
+      train::appendResult(step, commit(update->getResult(i + 1), operands.state[i]), state);
   }
 
 private:
@@ -96,6 +109,8 @@ private:
   const train::TrainOptions &options;
   train::OptimizerInfo optimizer;
   Value lr, stepNumber;
+  /// Whether the step may be committed; null: always.
+  Value finite;
 };
 
 struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
@@ -144,7 +159,7 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     }
     train::eraseResults(step, [](Attribute binding) {
       auto output = dyn_cast_or_null<train::OutputAttr>(binding);
-      return output && output.getName().getValue().starts_with("grad/");
+      return output && (output.getName().getValue().starts_with("grad/") || output.getName() == train::finiteName);
     });
     warnAboutEmptyGroups(step, options);
   }
@@ -175,7 +190,10 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     if (keepGradient) {
       module.push_back(step);
       // Looking at gradients changes nothing.
-      train::eraseResults(gradient, [](Attribute binding) { return isa_and_nonnull<train::StateAttr>(binding); });
+      train::eraseResults(gradient, [](Attribute binding) {
+        auto output = dyn_cast_or_null<train::OutputAttr>(binding);
+        return isa_and_nonnull<train::StateAttr>(binding) || (output && output.getName() == train::finiteName);
+      });
     }
     step.setSymName("train");
     nameGroups(options);

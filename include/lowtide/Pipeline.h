@@ -21,8 +21,12 @@ struct PlanLowerSettings;
 struct TrainStageOptions {
   std::string optimizer = "adamw", convention = "torch", lr = "0.001";
   std::string schedule = "constant", warmupSteps = "0", totalSteps = "0", minLr = "0";
-  std::string settings; ///< `weight_decay=0.1;betas=0.9,0.95`
-  std::string groups;   ///< rules separated by `;`
+  std::string settings;           ///< `weight_decay=0.1;betas=0.9,0.95`
+  std::string groups;             ///< rules separated by `;`
+  std::string precision;          ///< mixed-bf16, mixed-f16, bf16 or f16; empty: types stay as they are
+  std::string precisionOverrides; ///< rules separated by `;`
+  std::string lossScale = "none";
+  double clipNorm = 0.0, clipValue = 0.0; ///< 0: gradients are not limited
   std::vector<std::string> entries = {"train", "eval"};
 };
 
@@ -42,8 +46,8 @@ struct FitStageOptions {
 void buildGraphStage(mlir::OpPassManager &passes);
 /// nn → train: gradients, updates, entry points.
 void buildTrainStage(mlir::OpPassManager &passes, const TrainStageOptions &options);
-/// The train stage of a file that holds a whole step already: its contract.
-void buildStepStage(mlir::OpPassManager &passes);
+/// The train stage of a file that holds a whole step already: its precision and its contract.
+void buildStepStage(mlir::OpPassManager &passes, const TrainStageOptions &options);
 /// train → fitted: decomposed into primitives and grouped into kernels.
 void buildFitStage(mlir::OpPassManager &passes, const FitStageOptions &options);
 

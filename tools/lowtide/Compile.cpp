@@ -301,6 +301,12 @@ static TrainStageOptions trainStage(const Options &options) {
   stage.settings = join(settings, ";");
   stage.groups = join(options.groups, ";");
   stage.entries = options.entries;
+  if (options.precision != "f32" && options.precision != "f64")
+    stage.precision = options.precision;
+  stage.precisionOverrides = join(options.precisionOverrides, ";");
+  stage.lossScale = options.lossScale;
+  stage.clipNorm = options.clipNorm;
+  stage.clipValue = options.clipValue;
   return stage;
 }
 
@@ -353,7 +359,7 @@ int Compilation::lowerTo(int last, const std::string &budget) {
   if (first < stageNumber("train") && last >= stageNumber("train"))
     if (int code = run(
             [&](OpPassManager &passes) {
-              holdsStep ? buildStepStage(passes) : buildTrainStage(passes, trainStage(options));
+              holdsStep ? buildStepStage(passes, trainStage(options)) : buildTrainStage(passes, trainStage(options));
             },
             exitBadInput))
       return code;

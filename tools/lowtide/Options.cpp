@@ -30,8 +30,11 @@ model      --dim NAME=V  --shape INPUT=8x64  --batch=N  --mode=train|eval|as-is
 parameters --params=GLOB  --frozen=GLOB  --rename=FILE_NAME=NAME
 optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
+gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
-target     --target=cpu|reference  --precision=f32|f64  --entries=train,eval
+precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
+           --precision-override='*.ln*=f32'
+target     --target=cpu|reference  --entries=train,eval
 memory     --device-budget=8MiB|1.5GiB|50%
 stages     --emit=onnx|nn|train|fitted|plan|artifact|onnx-model
            --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
@@ -100,9 +103,25 @@ void addTrainingFlags(CLI::App &app, Options &o) {
 
 void addTargetFlags(CLI::App &app, Options &o) {
   app.add_option("--target", o.target, "cpu[:x86-64-v3|:x86-64-v4], reference")->group("target");
-  app.add_option("--precision", o.precision, "f32, or f64 with --target=reference")
-      ->check(choice({"f32", "f64"}))
+  app.add_option("--precision", o.precision,
+                 "f32; mixed-bf16, mixed-f16: 16-bit activations, f32 parameters; bf16, f16: parameters too; f64 with "
+                 "--target=reference")
+      ->check(choice({"f32", "mixed-bf16", "mixed-f16", "bf16", "f16", "f64"}))
       ->group("target");
+  app.add_option("--precision-override", o.precisionOverrides,
+                 "Layers by name that differ: PATTERN[,PATTERN]=f32, or =bf16 (f16); may repeat")
+      ->group("target")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--loss-scale", o.lossScale,
+                 "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]")
+      ->group("optimizer");
+  app.add_option("--clip-norm", o.clipNorm, "Largest global norm of the gradients")
+      ->check(CLI::NonNegativeNumber)
+      ->group("optimizer");
+  app.add_option("--clip-value", o.clipValue, "Largest size of a gradient's element")
+      ->check(CLI::NonNegativeNumber)
+      ->group("optimizer");
   app.add_option("--entries", o.entries, "Programs in the artifact: train, eval, gradient")
       ->delimiter(',')
       ->check(choice({"train", "eval", "gradient"}))

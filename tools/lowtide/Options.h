@@ -58,6 +58,9 @@ struct Options {
   // target
   std::string target = "cpu";
   std::string precision = "f32";
+  std::vector<std::string> precisionOverrides; // PATTERN,PATTERN=TYPE
+  std::string lossScale = "none";
+  double clipNorm = 0, clipValue = 0; // 0: not limited
   std::vector<std::string> entries = {"train", "eval"};
   bool fuse = true;
   int64_t threadsMax = 64;

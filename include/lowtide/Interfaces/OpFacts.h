@@ -50,6 +50,15 @@ enum class OpFamily : uint8_t {
   Fusion, ///< a group of ops that is one kernel
 };
 
+/// How the results of a family are kept in mixed precision, unless the op says otherwise: sums, losses, random numbers
+/// and optimizer state only in f32.
+constexpr PrecisionPolicy getStoragePolicy(OpFamily family) {
+  return family == OpFamily::Reduction || family == OpFamily::Loss || family == OpFamily::Random ||
+                 family == OpFamily::Optimizer
+             ? PrecisionPolicy::High
+             : PrecisionPolicy::Follow;
+}
+
 /// Facts that hold for every instance of an op.
 struct OpFacts {
   OpFamily family;

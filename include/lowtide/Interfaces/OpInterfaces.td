@@ -10,6 +10,11 @@ def FactsInterface : OpInterface<"FactsInterface"> {
   let methods = [
     InterfaceMethod<"Facts that hold for every instance of the op.", "const ::lowtide::OpFacts &", "getFacts", (ins)>,
     InterfaceMethod<"Floating-point operations of this instance (an FMA counts two).", "uint64_t", "getFlops", (ins)>,
+    InterfaceMethod<"What mixed precision does with operand `operand`.", "::lowtide::PrecisionPolicy",
+      "getOperandPrecision", (ins "unsigned":$operand), [{}], [{ return $_op.getFacts().precision; }]>,
+    InterfaceMethod<"How result `result` may be kept: High in f32 only, anything else in 16 bits too.",
+      "::lowtide::PrecisionPolicy", "getResultPrecision", (ins "unsigned":$result), [{}],
+      [{ return ::lowtide::getStoragePolicy($_op.getFacts().family); }]>,
   ];
 }
 

@@ -28,14 +28,15 @@ LogicalResult AttentionOp::verify() {
   if (getO().getType() !=
       RankedTensorType::get({q.getDimSize(0), q.getDimSize(1), q.getDimSize(2), v.getDimSize(3)}, element))
     return emitOpError("result must have q's shape with v's last dimension");
-  if (getLse().getType() != RankedTensorType::get(q.getShape().take_front(3), element))
-    return emitOpError("lse must have q's shape without the last dimension");
+  Type wide = accumulatorType(getQ());
+  if (getLse().getType() != RankedTensorType::get(q.getShape().take_front(3), wide))
+    return emitOpError("lse must have q's shape without the last dimension, and element type ") << wide;
   if (!getMask())
     return success();
   auto mask = getMask().getType();
   int64_t scores[] = {q.getDimSize(0), q.getDimSize(1), q.getDimSize(2), k.getDimSize(2)};
-  if (mask.getRank() != 4 || mask.getElementType() != element)
-    return emitOpError("mask must have rank 4 and the element type of q");
+  if (mask.getRank() != 4 || (mask.getElementType() != element && mask.getElementType() != wide))
+    return emitOpError("mask must have rank 4 and the element type of q or ") << wide;
   for (int64_t i = 0; i < 4; ++i)
     if (mask.getDimSize(i) != 1 && mask.getDimSize(i) != scores[i])
       return emitOpError("mask dimension ") << i << " must be 1 or " << scores[i];
@@ -59,14 +60,17 @@ struct Heads {
         rows(op.getQ().getType().getDimSize(2)), keyHeads(op.getK().getType().getDimSize(1)),
         columns(op.getK().getType().getDimSize(2)) {}
 
+  /// Between products: f32 for 16-bit operands; products take and give the operands' own type.
+  Expr wide(Expr x) { return cast(x, accumulatorType(op.getQ())); }
+  Expr narrow(Expr x) { return cast(x, op.getQ().getType().getElementType()); }
   Expr stacked(Expr x) const { return reshape(x, {batch, keyHeads, heads / keyHeads * rows, x.dim(3)}); }
   Expr unstacked(Expr x) const { return reshape(x, {batch, heads, rows, x.dim(3)}); }
 
-  /// scale · q kᵀ + mask: [B, H, T, S].
+  /// scale · q kᵀ + mask: [B, H, T, S], wide.
   Expr scores(Expr q, Expr k) {
-    Expr s = unstacked(dot(stacked(q), k, false, true)) * op.getScale().convertToDouble();
+    Expr s = wide(unstacked(dot(stacked(q), k, false, true))) * op.getScale().convertToDouble();
     if (op.getMask())
-      s = s + broadcastTo(q.with(op.getMask()), s.shape());
+      s = s + broadcastTo(wide(q.with(op.getMask())), s.shape());
     if (op.getCausal()) {
       auto type = RankedTensorType::get({rows, columns}, s.getBuilder().getI32Type());
       Expr visible = lessEqual(iota(s.getBuilder(), s.getLoc(), type, 1), iota(s.getBuilder(), s.getLoc(), type, 0));
@@ -83,7 +87,7 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   Expr s = heads.scores(q, k);
   auto spread = [&](Expr e) { return unreduce(e, s.type(), 3); };
   Expr highest = maximum(s, 3), e = exp(s - spread(highest)), total = sum(e, 3);
-  Expr o = heads.unstacked(dot(heads.stacked(e / spread(total)), v));
+  Expr o = heads.unstacked(dot(heads.stacked(heads.narrow(e / spread(total))), v));
   return SmallVector<Value>{o, highest + log(total)};
 }
 
@@ -96,9 +100,9 @@ LogicalResult AttentionOp::differentiate(GradientBuilder &g) {
   // o = p v with rows of p summing to 1: d s = p · (d p - Σ d p · p), and Σ d p · p = Σ d o · o.
   if (dO) {
     if (g.needs(2))
-      g.set(2, dot(heads.stacked(p), heads.stacked(dO), true, false));
-    Expr dP = heads.unstacked(dot(heads.stacked(dO), v, false, true));
-    dS = p * (dP - spread(sum(dO * o, 3)));
+      g.set(2, dot(heads.stacked(heads.narrow(p)), heads.stacked(dO), true, false));
+    Expr dP = heads.wide(heads.unstacked(dot(heads.stacked(dO), v, false, true)));
+    dS = p * (dP - spread(sum(heads.wide(dO) * heads.wide(o), 3)));
   }
   if (Expr dLse = g.cotangent(1)) {
     Expr part = p * spread(dLse);
@@ -111,9 +115,9 @@ LogicalResult AttentionOp::differentiate(GradientBuilder &g) {
     for (int64_t i = 0; i < 4; ++i)
       if (getMask().getType().getDimSize(i) != s.dim(i))
         repeated.push_back(i);
-    g.set(3, reshape(sum(dS, repeated), getMask().getType().getShape()));
+    g.set(3, cast(reshape(sum(dS, repeated), getMask().getType().getShape()), getMask().getType().getElementType()));
   }
-  Expr scaled = heads.stacked(dS * getScale().convertToDouble());
+  Expr scaled = heads.stacked(heads.narrow(dS * getScale().convertToDouble()));
   if (g.needs(0))
     g.set(0, heads.unstacked(dot(scaled, k)));
   if (g.needs(1))

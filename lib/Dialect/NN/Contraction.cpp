@@ -82,20 +82,22 @@ LogicalResult DotOp::differentiate(GradientBuilder &g) {
 }
 
 StringRef DotOp::getCallee() {
-  bool isF32 = getA().getType().getElementType().isF32() && getY().getType().getElementType().isF32();
   DotShape s = getShape(*this);
-  return isF32 && s.k > 0 && s.m > 0 && s.n > 0 && s.batch > 0 ? "gemm" : "";
+  return isCallType(getA().getType(), getY().getType()) && s.k > 0 && s.m > 0 && s.n > 0 && s.batch > 0 ? "gemm" : "";
 }
 
 DictionaryAttr DotOp::getCallAttributes() {
   Builder b(getContext());
   DotShape s = getShape(*this);
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("batch", b.getI64IntegerAttr(s.batch)), b.getNamedAttr("m", b.getI64IntegerAttr(s.m)),
-       b.getNamedAttr("n", b.getI64IntegerAttr(s.n)), b.getNamedAttr("k", b.getI64IntegerAttr(s.k)),
-       b.getNamedAttr("transpose_a", b.getI64IntegerAttr(getTransposeA())),
-       b.getNamedAttr("transpose_b", b.getI64IntegerAttr(getTransposeB())),
-       b.getNamedAttr("batch_stride_a", b.getI64IntegerAttr(s.m * s.k)),
-       b.getNamedAttr("batch_stride_b", b.getI64IntegerAttr(s.k * s.n)),
-       b.getNamedAttr("batch_stride_d", b.getI64IntegerAttr(s.m * s.n))});
+  SmallVector<NamedAttribute> attributes{b.getNamedAttr("batch", b.getI64IntegerAttr(s.batch)),
+                                         b.getNamedAttr("m", b.getI64IntegerAttr(s.m)),
+                                         b.getNamedAttr("n", b.getI64IntegerAttr(s.n)),
+                                         b.getNamedAttr("k", b.getI64IntegerAttr(s.k)),
+                                         b.getNamedAttr("transpose_a", b.getI64IntegerAttr(getTransposeA())),
+                                         b.getNamedAttr("transpose_b", b.getI64IntegerAttr(getTransposeB())),
+                                         b.getNamedAttr("batch_stride_a", b.getI64IntegerAttr(s.m * s.k)),
+                                         b.getNamedAttr("batch_stride_b", b.getI64IntegerAttr(s.k * s.n)),
+                                         b.getNamedAttr("batch_stride_d", b.getI64IntegerAttr(s.m * s.n))};
+  appendCallTypes(b, getA().getType(), getY().getType(), attributes);
+  return b.getDictionaryAttr(attributes);
 }

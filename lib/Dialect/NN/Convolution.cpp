@@ -67,10 +67,9 @@ uint64_t nn::convolutionFlops(Operation *op) {
 }
 
 StringRef nn::convolutionCallee(Operation *op, StringRef name) {
-  auto isF32 = [](Value x) { return cast<RankedTensorType>(x.getType()).getElementType().isF32(); };
   auto isEmpty = [](ArrayRef<int64_t> shape) { return llvm::is_contained(shape, 0); };
   Shapes s = getShapes(op);
-  bool taken = isF32(op->getOperand(0)) && isF32(op->getOperand(1)) && isF32(op->getResult(0)) && !isEmpty(s.input) &&
+  bool taken = isCallType(op->getOperand(0).getType(), op->getResult(0).getType()) && !isEmpty(s.input) &&
                !isEmpty(s.filter) && !isEmpty(s.output);
   return taken ? name : "";
 }
@@ -84,6 +83,7 @@ DictionaryAttr nn::convolutionAttributes(Operation *op) {
                                          b.getNamedAttr("groups", b.getI64IntegerAttr(getGroups(op)))};
   for (StringRef name : {"strides", "pads_begin", "pads_end", "dilations"})
     attributes.push_back(b.getNamedAttr(name, op->getAttr(name)));
+  appendCallTypes(b, op->getOperand(0).getType(), op->getResult(0).getType(), attributes);
   return b.getDictionaryAttr(attributes);
 }
 

@@ -6,6 +6,7 @@
 
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/RecordSupport.h"
 
 using namespace mlir;
 using namespace lowtide::nn;
@@ -106,8 +107,9 @@ std::array<Expr, 2> lowtide::nn::softmaxCrossEntropy(Expr logits, Expr labels, E
 
 std::array<Expr, 2> lowtide::nn::attention(Expr q, Expr k, Expr v, Expr mask, double scale, bool causal) {
   auto oType = withShape(q, {q.dim(0), q.dim(1), q.dim(2), v.dim(3)});
-  auto op = AttentionOp::create(q.getBuilder(), q.getLoc(), TypeRange{oType, withShape(q, q.shape().take_front(3))},
-                                q.get(), k.get(), v.get(), mask.get(), llvm::APFloat(scale), causal);
+  auto lseType = RankedTensorType::get(q.shape().take_front(3), accumulatorType(q));
+  auto op = AttentionOp::create(q.getBuilder(), q.getLoc(), TypeRange{oType, lseType}, q.get(), k.get(), v.get(),
+                                mask.get(), llvm::APFloat(scale), causal);
   return {q.with(op.getO()), q.with(op.getLse())};
 }
 

@@ -66,6 +66,24 @@ Type nn::computeType(Operation *op, Type element) {
   return element;
 }
 
+bool nn::isCallType(Type from, Type to) {
+  Type a = getElementTypeOrSelf(from), d = getElementTypeOrSelf(to);
+  return a.isF32() ? d.isF32() : (a.isBF16() || a.isF16()) && (d == a || d.isF32());
+}
+
+void nn::appendCallTypes(Builder &builder, Type from, Type to, SmallVectorImpl<NamedAttribute> &attributes) {
+  auto name = [&](Type type) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return builder.getStringAttr(text);
+  };
+  Type a = getElementTypeOrSelf(from), d = getElementTypeOrSelf(to);
+  if (!a.isF32())
+    attributes.push_back(builder.getNamedAttr("dtype", name(a)));
+  if (a != d)
+    attributes.push_back(builder.getNamedAttr("result_dtype", name(d)));
+}
+
 Value nn::emitReductionElement(Operation *op, ElementBuilder &b, ValueRange index) {
   auto reduction = cast<ReductionInterface>(op);
   auto type = cast<RankedTensorType>(op->getOperand(0).getType());
@@ -73,14 +91,17 @@ Value nn::emitReductionElement(Operation *op, ElementBuilder &b, ValueRange inde
   SmallVector<int64_t> extents;
   for (int64_t dim : dims)
     extents.push_back(type.getDimSize(dim));
-  Value initial = reduction.emitInitial(b, scalarType(op->getResult(0)));
-  return b.loop(extents, initial, [&](ElementBuilder &inner, ValueRange accumulators, ValueRange box) {
+  Type accumulator = accumulatorType(op->getResult(0));
+  Value initial = reduction.emitInitial(b, accumulator);
+  Value total = b.loop(extents, initial, [&](ElementBuilder &inner, ValueRange accumulators, ValueRange box) {
     SmallVector<Value> full;
     unsigned nextKept = 0, nextReduced = 0;
     for (int64_t i = 0; i < type.getRank(); ++i)
       full.push_back(llvm::is_contained(dims, i) ? box[nextReduced++] : index[nextKept++]);
-    return SmallVector<Value>{reduction.emitCombine(inner, accumulators[0], inner.operand(0, full))};
+    Value element = inner.cast(inner.operand(0, full), accumulator);
+    return SmallVector<Value>{reduction.emitCombine(inner, accumulators[0], element)};
   })[0];
+  return b.cast(total, scalarType(op->getResult(0)));
 }
 
 LogicalResult nn::verifyReduction(Operation *op, Value x, Value y, ArrayRef<int64_t> dims) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Dialect/Train/Optimizers.h"
+#include "lowtide/Dialect/Train/LossScaling.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -40,6 +41,14 @@ SmallVector<StringRef> train::listOptimizers(MLIRContext *context) {
   return names;
 }
 
+RankedTensorType train::getStateType(Type param) {
+  auto type = cast<RankedTensorType>(param);
+  auto element = dyn_cast<FloatType>(type.getElementType());
+  if (!element || element.getWidth() >= 32)
+    return type;
+  return RankedTensorType::get(type.getShape(), Float32Type::get(type.getContext()));
+}
+
 Operation *train::buildUpdate(OpBuilder &builder, Location loc, const OptimizerInfo &optimizer,
                               const UpdateOperands &operands, const std::map<std::string, double> &options,
                               bool onnxConvention) {
@@ -50,7 +59,8 @@ Operation *train::buildUpdate(OpBuilder &builder, Location loc, const OptimizerI
     state.addAttribute(option.name, builder.getF64FloatAttr(options.at(option.name.str())));
   if (onnxConvention)
     state.addAttribute("onnx_convention", builder.getUnitAttr());
-  state.addTypes(SmallVector<Type>(1 + operands.state.size(), operands.param.getType()));
+  state.addTypes(operands.param.getType());
+  state.addTypes(SmallVector<Type>(operands.state.size(), getStateType(operands.param.getType())));
   return builder.create(state);
 }
 
@@ -69,11 +79,16 @@ ParseResult train::parseOptimizer(OpAsmParser &parser, OperationState &result, s
     return failure();
   if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(type) || parser.parseComma() ||
       parser.parseType(lrType) || parser.parseComma() || parser.parseType(stepType) ||
-      parser.resolveOperands({param, grad}, type, result.operands) ||
-      parser.resolveOperand(lr, lrType, result.operands) || parser.resolveOperand(step, stepType, result.operands) ||
-      parser.resolveOperands(state, type, result.operands))
+      parser.resolveOperand(param, type, result.operands))
     return failure();
-  result.addTypes(SmallVector<Type>(1 + slots, type));
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  Type stateType = tensor ? Type(getStateType(tensor)) : type;
+  if (parser.resolveOperand(grad, stateType, result.operands) || parser.resolveOperand(lr, lrType, result.operands) ||
+      parser.resolveOperand(step, stepType, result.operands) ||
+      parser.resolveOperands(state, stateType, result.operands))
+    return failure();
+  result.addTypes(type);
+  result.addTypes(SmallVector<Type>(slots, stateType));
   return success();
 }
 
@@ -100,11 +115,12 @@ LogicalResult train::verifyOptimizer(Operation *op, size_t slots) {
   if (op->getNumOperands() != firstState + slots || op->getNumResults() != 1 + slots)
     return op->emitOpError("keeps ") << slots << " state tensors, but has " << op->getNumOperands() - firstState
                                      << " as operands and " << op->getNumResults() - 1 << " as results";
-  for (Type type : op->getResultTypes())
-    if (type != param)
+  RankedTensorType wide = getStateType(param);
+  for (auto [i, type] : llvm::enumerate(op->getResultTypes()))
+    if (type != (i == 0 ? param : wide))
       return op->emitOpError("result of type ") << type << " for a parameter of type " << param;
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    if ((i < 2 || i >= firstState) && op->getOperand(i).getType() != param)
+  for (unsigned i = 1; i < op->getNumOperands(); ++i)
+    if ((i == 1 || i >= firstState) && op->getOperand(i).getType() != wide)
       return op->emitOpError("operand ") << i << " has type " << op->getOperand(i).getType() << ", the parameter "
                                          << param;
   return success();

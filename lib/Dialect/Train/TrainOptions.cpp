@@ -38,6 +38,15 @@ static llvm::Error parseChoice(StringRef flag, StringRef text, ArrayRef<StringRe
   return llvm::Error::success();
 }
 
+llvm::Error train::checkPattern(StringRef pattern) {
+  llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
+  if (!glob || pattern.empty()) {
+    std::string reason = glob ? "is empty" : llvm::toString(glob.takeError());
+    return refuse("pattern '{0}': {1}", pattern, reason);
+  }
+  return llvm::Error::success();
+}
+
 // bias,*.ln*:weight_decay=0,lr_scale=0.1
 static llvm::Error parseGroup(StringRef text, GroupRule &rule) {
   auto [patterns, options] = text.rsplit(':');
@@ -47,11 +56,8 @@ static llvm::Error parseGroup(StringRef text, GroupRule &rule) {
                   text);
   rule.text = text.str();
   for (StringRef pattern : llvm::split(patterns, ',')) {
-    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern.trim());
-    if (pattern.trim().empty() || !glob) {
-      std::string reason = glob ? "is empty" : llvm::toString(glob.takeError());
-      return refuse("group: pattern '{0}': {1}", pattern, reason);
-    }
+    if (llvm::Error error = checkPattern(pattern.trim()))
+      return refuse("group: {0}", llvm::toString(std::move(error)));
     rule.patterns.push_back(pattern.trim().str());
   }
   for (StringRef assignment : llvm::split(options, ',')) {

@@ -21,6 +21,7 @@ def NN_PowOp : NN_Binary<"pow", "powBaseGradient(a, b_, y, dy)", "powExponentGra
   let summary = "a to the power b";
   let onnx = "Pow";
   let precision = "High";
+  let resultPrecision = "High";
   let flopsPerElement = 40;
   let body = [{ return b.pow(a, b_); }];
 }

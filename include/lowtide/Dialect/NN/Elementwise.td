@@ -39,6 +39,7 @@ def NN_ExpOp : NN_Unary<"exp", "dy * y"> {
   let summary = "natural exponential";
   let onnx = "Exp";
   let precision = "High";
+  let resultPrecision = "High";
   let flopsPerElement = 12;
   let body = [{ return b.exp(x); }];
 }
@@ -46,6 +47,7 @@ def NN_LogOp : NN_Unary<"log", "dy / x"> {
   let summary = "natural logarithm";
   let onnx = "Log";
   let precision = "High";
+  let resultPrecision = "High";
   let flopsPerElement = 15;
   let body = [{ return b.log(x); }];
 }
@@ -92,6 +94,8 @@ def NN_SelectOp : NN_Elementwise<"select", ["c", "a", "b_"],
 def NN_CastOp : NN_Elementwise<"cast", ["x"], ["cast(dy, x.elementType())"], [SameOperandsAndResultShape]> {
   let summary = "conversion of the element type: float → integer truncates, anything → bool is != 0";
   let onnx = "Cast,CastLike";
+  // Integers above 256 are no bf16.
+  let resultPrecision = "::llvm::isa<::mlir::FloatType>(getX().getType().getElementType()) ? Follow : High";
   let arguments = (ins NN_Tensor:$x);
   let results = (outs NN_Tensor:$y);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($y)";

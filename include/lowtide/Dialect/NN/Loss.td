@@ -30,10 +30,13 @@ def NN_AttentionOp : NN_Composite<"attention"> {
     q: [B, H, T, D]; k: [B, K, S, D]; v: [B, K, S, E], H a multiple of K: heads h · H/K … share key head h.
     mask is added to the scores; each of its 4 dimensions is 1 or as in [B, H, T, S]. `causal` lets row t see columns ≤ t.
     o: [B, H, T, E]; lse: [B, H, T], the logarithm of each row's sum, from which the derivative recomputes the
-    probabilities.
+    probabilities. With q, k, v and o of 16 bits, scores and probabilities are rounded to their type, everything between
+    the products is f32, and lse is f32.
   }];
   let family = "Attention";
   let precision = "Low";
+  let operandPrecision = "i < 3 ? Low : High";
+  let resultPrecision = "i == 0 ? Low : High";
   let batch = "Pointwise";
   let flops = [{ return ::lowtide::nn::attentionFlops(*this); }];
   let onnx = "Attention";

@@ -10,6 +10,8 @@ class NN_MathFunction<string mnemonic, string text, string onnxName, int cost, s
   let summary = text;
   let onnx = onnxName;
   let precision = "High";
+  // Its range is not bounded.
+  let resultPrecision = "High";
   let flopsPerElement = cost;
   let body = "return b." # function # "(x);";
 }

@@ -25,9 +25,13 @@ def NN_Dialect : Dialect {
 
 // Every record states these facts; passes read them through FactsInterface and the other interfaces.
 class NN_Op<string mnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<FactsInterface>])> {
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<FactsInterface, ["getOperandPrecision", "getResultPrecision"]>])> {
   string family = "Elementwise";
   string precision = "Follow";
+  // C++ expressions in `i`: the policy of operand i, and how result i may be kept (PrecisionPolicy, OpFacts.h).
+  string operandPrecision = "getFacts().precision";
+  string resultPrecision = "::lowtide::getStoragePolicy(getFacts().family)";
   string aliasing = "None";
   string batch = "Unknown";
   int flopsPerElement = 1;
@@ -46,6 +50,14 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
       return facts;
     }
     uint64_t $cppClass::getFlops() {}] # flops # [{}
+    ::lowtide::PrecisionPolicy $cppClass::getOperandPrecision([[maybe_unused]] unsigned i) {
+      using enum ::lowtide::PrecisionPolicy;
+      return }] # operandPrecision # [{;
+    }
+    ::lowtide::PrecisionPolicy $cppClass::getResultPrecision([[maybe_unused]] unsigned i) {
+      using enum ::lowtide::PrecisionPolicy;
+      return }] # resultPrecision # [{;
+    }
   }] # definitions;
 }
 

@@ -26,6 +26,7 @@ def NN_SoftmaxOp : NN_SoftmaxLike<"softmax"> {
 }
 def NN_LogSoftmaxOp : NN_SoftmaxLike<"log_softmax"> {
   let summary = "x minus the logarithm of the sum of exp(x) along `dim`";
+  let resultPrecision = "High";
   let onnx = "LogSoftmax";
 }
 
@@ -35,6 +36,7 @@ def NN_LayerNormOp : NN_Composite<"layer_norm", [AllTypesMatch<["x", "y"]>]> {
     scale and bias have the shape of x from `axis` on; mean and rstd = 1/√(variance + epsilon) the shape before it.
   }];
   let family = "Normalization";
+  let resultPrecision = "i == 0 ? Follow : High";
   let batch = "Pointwise";
   let flopsPerElement = 8;
   let onnx = "LayerNormalization";
@@ -49,6 +51,7 @@ def NN_LayerNormOp : NN_Composite<"layer_norm", [AllTypesMatch<["x", "y"]>]> {
 def NN_RMSNormOp : NN_Composite<"rms_norm", [AllTypesMatch<["x", "y"]>]> {
   let summary = "x · rstd · scale over the dimensions from `axis` on; rstd = 1/√(mean of squares + epsilon)";
   let family = "Normalization";
+  let resultPrecision = "i == 0 ? Follow : High";
   let batch = "Pointwise";
   let flopsPerElement = 5;
   let onnx = "RMSNormalization,com.microsoft.SimplifiedLayerNormalization";
@@ -67,6 +70,7 @@ def NN_BatchNormOp : NN_Composite<"batch_norm", [AllTypesMatch<["x", "y"]>]> {
     a channel are results, from which the caller updates running statistics.
   }];
   let family = "Normalization";
+  let resultPrecision = "i == 0 ? Follow : High";
   let batch = "Couples";
   let flopsPerElement = 8;
   let onnx = "BatchNormalization";

@@ -38,6 +38,14 @@ mlir::Type accumulatorType(mlir::Value tensor);
 /// its result is rounded once.
 mlir::Type computeType(mlir::Operation *op, mlir::Type element);
 
+/// Whether a library call computes a contraction of operands of type `from` into `to`: f32, or 16-bit floats into their
+/// own type or f32.
+bool isCallType(mlir::Type from, mlir::Type to);
+/// The attributes `dtype` (of operands and result) and `result_dtype` (where it differs) of such a call; f32 is not
+/// stated.
+void appendCallTypes(mlir::Builder &builder, mlir::Type from, mlir::Type to,
+                     llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
+
 /// 1 / (1 + exp(-x)).
 mlir::Value emitSigmoid(ScalarBuilder &b, mlir::Value x);
 

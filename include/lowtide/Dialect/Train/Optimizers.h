@@ -29,11 +29,14 @@ std::optional<OptimizerInfo> findOptimizer(mlir::MLIRContext *context, llvm::Str
 /// Names of all optimizers, sorted.
 llvm::SmallVector<llvm::StringRef> listOptimizers(mlir::MLIRContext *context);
 
+/// Type of a parameter's gradient and optimizer state: the parameter's, in f32 when that has 16 bits.
+mlir::RankedTensorType getStateType(mlir::Type param);
+
 /// The operands of one update.
 struct UpdateOperands {
-  mlir::Value param, grad;              ///< equal types
+  mlir::Value param, grad;              ///< grad: of the state's type
   mlir::Value lr, step;                 ///< scalars (rank 0): float, i64
-  llvm::SmallVector<mlir::Value> state; ///< one per slot, of the parameter's type
+  llvm::SmallVector<mlir::Value> state; ///< one per slot, of the state's type
 };
 
 /// Builds `train.<name>`. `options` holds a value for every option of the

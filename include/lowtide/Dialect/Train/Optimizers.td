@@ -24,13 +24,14 @@ class Option<string optionName, string text, string torchDefault, string onnxDef
 }
 
 // An update of one parameter. `body` is C++ that assigns the parameter's and the slots' new values:
-//   param, grad, <slot>   nn::Expr of the parameter's type; the body overwrites `param` and the slots
+//   param, grad, <slot>   nn::Expr of the parameter's shape; the body overwrites `param` and the slots
 //   lr, t                 nn::Expr, f64 scalars: learning rate of this parameter, number of this update (from 0)
 //   <option>              double
 //   onnx                  bool: ONNX's convention instead of PyTorch's
 //   spread(e)             an f64 scalar rounded to the parameter's element type and repeated over its shape
-// Scalars are f64, as they are in PyTorch, where Python computes them; tensors are in the parameter's element type. The
-// order of operations follows PyTorch's single-tensor implementation on the CPU.
+// Scalars are f64, as they are in PyTorch, where Python computes them; tensors are in the parameter's element type, but
+// for a parameter of 16 bits gradient, state and arithmetic are f32, and the new parameter is rounded once. The order of
+// operations follows PyTorch's single-tensor implementation on the CPU.
 class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, string onnxName>
     : Op<Train_Dialect, opName, [Pure, DeclareOpInterfaceMethods<FactsInterface>,
         DeclareOpInterfaceMethods<DecomposableInterface>,
@@ -75,7 +76,9 @@ class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, 
     }
     ::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>> $cppClass::decompose(::mlir::OpBuilder &builder) {
       using namespace ::lowtide::nn;
-      Expr param(builder, getLoc(), getParam()), grad(builder, getLoc(), getGrad());
+      const auto stored = getParam().getType().getElementType();
+      const auto wide = ::lowtide::train::getStateType(getParam().getType()).getElementType();
+      Expr param = nn::cast(Expr(builder, getLoc(), getParam()), wide), grad(builder, getLoc(), getGrad());
       [[maybe_unused]] Expr lr = ::lowtide::train::effectiveLearningRate(builder, getOperation());
       [[maybe_unused]] Expr t = ::lowtide::train::updateNumber(builder, getOperation());
       [[maybe_unused]] const bool onnx = getOnnxConvention();
@@ -84,7 +87,7 @@ class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, 
         "[[maybe_unused]] const double " # o.name # " = getOption(\"" # o.name # "\");"), "\n")
      # !interleave(!foreach(i, !range(!size(slots)),
         "Expr " # slots[i].name # "(builder, getLoc(), getState()[" # i # "]);"), "\n") # body # [{
-      return ::llvm::SmallVector<::mlir::Value>{param}] # !interleave(!foreach(s, slots, ", " # s.name), "") # [{};
+      return ::llvm::SmallVector<::mlir::Value>{nn::cast(param, stored)}] # !interleave(!foreach(s, slots, ", " # s.name), "") # [{};
     }
   }];
 }

@@ -37,6 +37,9 @@ struct GroupRule {
   bool matches(llvm::StringRef name) const;
 };
 
+/// Says what is wrong with a glob, if anything is.
+llvm::Error checkPattern(llvm::StringRef pattern);
+
 struct TrainOptions {
   std::string optimizer = "adamw";       ///< sgd, momentum, adagrad, adam, adamw
   std::string convention = "torch";      ///< or "onnx"

@@ -1,0 +1,87 @@
+//===- Autocast.h - which values of a function are kept in 16 bits -*- C++ -*-===//
+//
+// The rewriting behind train-autocast, on one function.
+//
+//   1. Walk: asked for each operand's policy, an op gets 16-bit operands (contractions), f32 ones (everything that
+//      computes otherwise), or passes on what it has (movements). A value is rounded once, right where it is made, and
+//      widened where f32 is wanted.
+//   2. Storage: a value that some op needs in 16 bits is kept in 16 bits only, and so is one that the backward pass
+//      reads again and that is made of such values; who wants f32 widens that. One value has one set of bits wherever
+//      it is read.
+//
+// docs/rationale/precision.md has the reasons.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include <functional>
+
+namespace lowtide {
+
+/// What the user said about the layers that a pattern names.
+enum class PrecisionOverride : uint8_t { None, Wide, Narrow };
+
+class Autocast {
+public:
+  /// `narrow`: bf16 or f16. `pure`: parameters are of that type too, and every value that is read more than once.
+  /// `overrideOf`: what the user said about an op.
+  Autocast(mlir::func::FuncOp step, mlir::FloatType narrow, bool pure,
+           std::function<PrecisionOverride(mlir::Operation *)> overrideOf);
+
+  void run();
+
+  unsigned numNarrowed = 0, numWidened = 0;
+  /// Bytes of values that the forward pass computes from data and the backward pass reads, before and after.
+  uint64_t savedBytesBefore = 0, savedBytes = 0;
+
+private:
+  bool isForward(mlir::Operation *op) const { return forward.contains(op); }
+  /// Float values that take part: f32, or already 16 bits.
+  bool isWide(mlir::Value value) const;
+  bool isNarrow(mlir::Value value) const;
+  /// `user`: the op that reads it, when known.
+  mlir::Value getNarrow(mlir::Value value, mlir::Operation *user = nullptr);
+  mlir::Value getWide(mlir::Value value);
+  PrecisionPolicy getOperandPolicy(mlir::OpOperand &operand) const;
+  bool mayStoreNarrow(mlir::OpResult result) const;
+  /// Whether an op reads its operands in whatever type they are kept: movements, windows, gathers.
+  bool passesOn(mlir::Operation *op) const;
+
+  void findForward();
+  void findDemands();
+  void findActivations();
+  /// Whether all that comes of `value` is kept in f32 anyway: gradients, losses, updates.
+  bool endsWide(mlir::Value value);
+
+  void narrowParameters();
+  void visit(mlir::Operation *op);
+  void visitContraction(mlir::Operation *op);
+  void visitMovement(mlir::Operation *op);
+  void store(mlir::OpResult value);
+  bool followsNarrow(mlir::OpResult value) const;
+  void replaceUses(mlir::Value value, mlir::Value narrowed);
+  uint64_t countSavedBytes() const;
+
+  mlir::func::FuncOp step;
+  mlir::Block &block;
+  mlir::FloatType narrow, wide;
+  bool pure;
+  std::function<PrecisionOverride(mlir::Operation *)> overrideOf;
+
+  /// Ops that the loss and other outputs need.
+  llvm::DenseSet<mlir::Operation *> forward;
+  /// Values that some op wants in 16 bits, directly or through movements.
+  llvm::DenseSet<mlir::Value> demanded;
+  /// Values computed from data; values that are one number for many elements.
+  llvm::DenseSet<mlir::Value> fromData, statistics;
+  /// f32 results whose data are all kept in 16 bits.
+  llvm::DenseSet<mlir::Value> following;
+  llvm::DenseMap<mlir::Value, mlir::Value> narrowOf, narrowAgain, wideOf;
+  llvm::DenseMap<mlir::Value, bool> endsWideMemo;
+};
+
+} // namespace lowtide

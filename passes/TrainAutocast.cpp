@@ -1,0 +1,184 @@
+//===- TrainAutocast.cpp - 16-bit storage, f32 arithmetic -----------------===//
+//
+// Reads the flag and the overrides, rewrites every entry point (Autocast.h), and says what runs in which precision.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Autocast.h"
+#include "Passes.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/TrainOptions.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAINAUTOCAST
+#include "Passes.h.inc"
+} // namespace lowtide
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace {
+/// `PATTERN[,PATTERN]=f32` or `=<the 16-bit type>`.
+struct OverrideRule {
+  train::GroupRule layers; ///< its patterns
+  PrecisionOverride precision = PrecisionOverride::None;
+  bool matched = false;
+};
+
+/// What the table says about ops of one kind.
+struct TableRow {
+  unsigned ops = 0;
+  PrecisionPolicy policy = PrecisionPolicy::Follow;
+  PrecisionOverride told = PrecisionOverride::None;
+};
+} // namespace
+
+/// Module path and node name of an op, with dots between the parts: `h.0.ln1`, `h.0.ln1.Add`.
+static SmallVector<std::string> getLayerNames(Location loc) {
+  SmallVector<std::string> names;
+  loc->walk([&](Location part) {
+    if (auto name = dyn_cast<NameLoc>(part)) {
+      std::string text = name.getName().getValue().ltrim('/').str();
+      llvm::replace(text, '/', '.');
+      names.push_back(std::move(text));
+    }
+    return WalkResult::advance();
+  });
+  return names;
+}
+
+static StringRef describe(PrecisionPolicy policy) {
+  switch (policy) {
+  case PrecisionPolicy::Low:
+    return "16-bit operands, sums in f32";
+  case PrecisionPolicy::High:
+    return "f32: sums, norms, losses, functions";
+  case PrecisionPolicy::Follow:
+    return "as its operands are kept; arithmetic in f32";
+  }
+  return "";
+}
+
+namespace {
+struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
+  using TrainAutocastBase::TrainAutocastBase;
+
+  LogicalResult readPrecision() {
+    StringRef name = precision;
+    pure = !name.consume_front("mixed-");
+    Builder b(&getContext());
+    if (name == "bf16")
+      narrow = b.getBF16Type();
+    else if (name == "f16")
+      narrow = b.getF16Type();
+    else
+      return getOperation().emitError("precision: '") << precision << "' is none of mixed-bf16, mixed-f16, bf16, f16";
+    return success();
+  }
+
+  LogicalResult readOverrides() {
+    for (StringRef text : llvm::split(StringRef(overrides), ';')) {
+      if (text.trim().empty())
+        continue;
+      auto [patterns, type] = text.rsplit('=');
+      StringRef narrowName = isa<BFloat16Type>(narrow) ? "bf16" : "f16";
+      OverrideRule rule;
+      rule.layers.text = text.str();
+      if (type == "f32")
+        rule.precision = PrecisionOverride::Wide;
+      else if (type == narrowName)
+        rule.precision = PrecisionOverride::Narrow;
+      else
+        return getOperation().emitError("precision-override: '")
+               << text << "' is not of the form PATTERN,PATTERN=TYPE with TYPE f32 or " << narrowName;
+      for (StringRef pattern : llvm::split(patterns, ',')) {
+        if (llvm::Error error = train::checkPattern(pattern.trim()))
+          return getOperation().emitError("precision-override: ") << llvm::toString(std::move(error));
+        rule.layers.patterns.push_back(pattern.trim().str());
+      }
+      rules.push_back(std::move(rule));
+    }
+    return success();
+  }
+
+  PrecisionOverride findOverride(Operation *op) {
+    if (rules.empty())
+      return PrecisionOverride::None;
+    auto [entry, isNew] = overrideOf.try_emplace(op->getLoc(), PrecisionOverride::None);
+    if (isNew)
+      for (const std::string &name : getLayerNames(op->getLoc()))
+        for (OverrideRule &rule : rules)
+          if (entry->second == PrecisionOverride::None && rule.layers.matches(name)) {
+            rule.matched = true;
+            entry->second = rule.precision;
+          }
+    return entry->second;
+  }
+
+  void collect(func::FuncOp step, llvm::MapVector<std::pair<StringRef, int>, TableRow> &table) {
+    for (Operation &op : step.getBody().front().without_terminator()) {
+      auto facts = dyn_cast<FactsInterface>(op);
+      bool computesFloats =
+          llvm::any_of(op.getOperandTypes(), [](Type type) { return isa<FloatType>(getElementTypeOrSelf(type)); });
+      if (!facts || !computesFloats)
+        continue;
+      PrecisionOverride told = findOverride(&op);
+      TableRow &row = table[{op.getName().getStringRef(), static_cast<int>(told)}];
+      ++row.ops;
+      row.policy = facts.getFacts().precision;
+      row.told = told;
+    }
+  }
+
+  void report(func::FuncOp step, const Autocast &cast,
+              const llvm::MapVector<std::pair<StringRef, int>, TableRow> &table) {
+    InFlightDiagnostic remark = step.emitRemark("@")
+                                << step.getSymName() << " in " << precision << ": " << cast.numNarrowed
+                                << " values rounded, saved activations " << cast.savedBytesBefore << " bytes → "
+                                << cast.savedBytes << " bytes";
+    for (PrecisionPolicy policy : {PrecisionPolicy::Low, PrecisionPolicy::High, PrecisionPolicy::Follow}) {
+      SmallVector<std::string> kinds;
+      for (const auto &[key, row] : table)
+        if (row.policy == policy && row.told == PrecisionOverride::None)
+          kinds.push_back((key.first + " ×" + Twine(row.ops)).str());
+      if (!kinds.empty())
+        remark.attachNote(UnknownLoc::get(&getContext())) << describe(policy) << ": " << llvm::join(kinds, ", ");
+    }
+    for (PrecisionOverride told : {PrecisionOverride::Wide, PrecisionOverride::Narrow}) {
+      SmallVector<std::string> kinds;
+      for (const auto &[key, row] : table)
+        if (row.told == told)
+          kinds.push_back((key.first + " ×" + Twine(row.ops)).str());
+      if (!kinds.empty())
+        remark.attachNote(UnknownLoc::get(&getContext()))
+            << (told == PrecisionOverride::Wide ? "f32" : "16 bits") << ", as told: " << llvm::join(kinds, ", ");
+    }
+  }
+
+  void runOnOperation() override {
+    if (failed(readPrecision()) || failed(readOverrides()))
+      return signalPassFailure();
+    for (auto step : getOperation().getOps<func::FuncOp>()) {
+      if (step.isExternal() || !step.getBody().hasOneBlock())
+        continue;
+      llvm::MapVector<std::pair<StringRef, int>, TableRow> table;
+      collect(step, table);
+      Autocast cast(step, narrow, pure, [&](Operation *op) { return findOverride(op); });
+      cast.run();
+      numNarrowed += cast.numNarrowed;
+      numWidened += cast.numWidened;
+      report(step, cast, table);
+    }
+    for (const OverrideRule &rule : rules)
+      if (!rule.matched)
+        getOperation().emitWarning("precision-override '") << rule.layers.text << "' matches no layer";
+  }
+
+  FloatType narrow;
+  bool pure = false;
+  std::vector<OverrideRule> rules;
+  llvm::DenseMap<Location, PrecisionOverride> overrideOf;
+};
+} // namespace

@@ -1,0 +1,144 @@
+//===- TrainScaleLoss.cpp - from scaled gradients to clipped ones ---------===//
+//
+// Rewrites the gradients that @gradient returns: unscale and check, limit by value, limit by norm. Keeps the scale's
+// state.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Passes.h"
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/LossScaling.h"
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAINSCALELOSS
+#include "Passes.h.inc"
+} // namespace lowtide
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace {
+/// The gradients of a step, rewritten together.
+class GradientChain {
+public:
+  GradientChain(func::FuncOp step, const train::LossScale &scale)
+      : step(step), scale(scale), terminator(step.getBody().front().getTerminator()), builder(terminator),
+        scalar(RankedTensorType::get({}, builder.getF32Type())), flag(RankedTensorType::get({}, builder.getI1Type())) {
+    for (unsigned i = 0; i < step.getNumResults(); ++i) {
+      auto output = dyn_cast_or_null<train::OutputAttr>(train::getResultBinding(step, i));
+      if (output && output.getName().getValue().starts_with("grad/") && !isUnreached(output.getName())) {
+        numbers.push_back(i);
+        values.push_back(terminator->getOperand(i));
+      }
+    }
+    for (Value value : values)
+      types.push_back(value.getType());
+  }
+
+  bool empty() const { return values.empty(); }
+
+  void unscale() {
+    bool isDynamic = scale.kind == train::LossScale::Kind::Dynamic;
+    Value factor = isDynamic ? train::appendLossScale(step, scale)
+                             : nn::splat(builder, step.getLoc(), scalar, scale.initial).get();
+    SmallVector<Type> results(types);
+    results.push_back(flag);
+    auto op = train::UnscaleOp::create(builder, step.getLoc(), TypeRange(results), values, factor);
+    values.assign(op.getUnscaled().begin(), op.getUnscaled().end());
+    Value finite = op.getFinite();
+    if (isDynamic) {
+      Value tracker = appendCount(train::growthTrackerName, builder.getI32Type());
+      Value skipped = appendCount(train::skippedName, builder.getI64Type());
+      auto update = train::UpdateScaleOp::create(
+          builder, step.getLoc(), factor.getType(), tracker.getType(), skipped.getType(), factor, tracker, skipped,
+          finite, llvm::APFloat(scale.growth), llvm::APFloat(scale.backoff), scale.interval);
+      keep(train::lossScaleName, update.getNewScale());
+      keep(train::growthTrackerName, update.getNewTracker());
+      keep(train::skippedName, update.getNewSkipped());
+    } else {
+      Value skipped = appendCount(train::skippedName, builder.getI64Type());
+      nn::Expr count(builder, step.getLoc(), skipped);
+      keep(train::skippedName, nn::select(count.with(finite), count, count + 1.0));
+    }
+    train::appendResult(step, finite,
+                        train::OutputAttr::get(step.getContext(), builder.getStringAttr(train::finiteName)));
+  }
+
+  void clip(double largestValue, double largestNorm) {
+    if (largestValue > 0.0) {
+      auto op =
+          train::ClipValueOp::create(builder, step.getLoc(), TypeRange(types), values, llvm::APFloat(largestValue));
+      values.assign(op.getClipped().begin(), op.getClipped().end());
+    }
+    Value norm = train::GlobalNormOp::create(builder, step.getLoc(), scalar, values);
+    if (largestNorm > 0.0) {
+      auto op =
+          train::ClipNormOp::create(builder, step.getLoc(), TypeRange(types), values, norm, llvm::APFloat(largestNorm));
+      values.assign(op.getClipped().begin(), op.getClipped().end());
+    }
+    train::appendResult(step, norm, train::MetricAttr::get(step.getContext(), builder.getStringAttr("grad_norm")));
+  }
+
+  void finish() {
+    for (auto [number, value] : llvm::zip_equal(numbers, values))
+      terminator->setOperand(number, value);
+  }
+
+private:
+  /// A parameter that the loss does not depend on has a zero gradient and no update.
+  bool isUnreached(StringAttr output) {
+    std::optional<unsigned> argument =
+        train::findArg<train::ParamAttr>(step, output.getValue().drop_front(strlen("grad/")));
+    return argument && step.getArgAttr(*argument, train::unreachedAttrName);
+  }
+
+  train::StateAttr getState(StringRef name) {
+    return train::StateAttr::get(step.getContext(), builder.getStringAttr(name), FloatAttr(), /*fromFile=*/false);
+  }
+  Value appendCount(StringRef name, Type element) {
+    return train::appendArg(step, RankedTensorType::get({}, element), getState(name), step.getLoc());
+  }
+  void keep(StringRef name, Value value) {
+    unsigned argument = *train::findArg<train::StateAttr>(step, name);
+    train::appendResult(step, value, train::getArgBinding(step, argument));
+  }
+
+  func::FuncOp step;
+  const train::LossScale &scale;
+  Operation *terminator;
+  OpBuilder builder;
+  RankedTensorType scalar, flag;
+  SmallVector<unsigned> numbers;
+  SmallVector<Value> values;
+  SmallVector<Type> types;
+};
+
+struct TrainScaleLoss : lowtide::impl::TrainScaleLossBase<TrainScaleLoss> {
+  using TrainScaleLossBase::TrainScaleLossBase;
+
+  void runOnOperation() override {
+    llvm::Expected<train::LossScale> scale = train::LossScale::parse(lossScale);
+    if (!scale) {
+      getOperation().emitError(llvm::toString(scale.takeError()));
+      return signalPassFailure();
+    }
+    auto step = getOperation().lookupSymbol<func::FuncOp>("gradient");
+    if (!step) {
+      InFlightDiagnostic error = getOperation().emitError("there is no function @gradient whose gradients could be "
+                                                          "scaled or clipped");
+      error.attachNote() << "a step that brings its own updates keeps them as they are: leave out --loss-scale, "
+                            "--clip-norm and --clip-value";
+      return signalPassFailure();
+    }
+    GradientChain chain(step, *scale);
+    if (chain.empty())
+      return;
+    if (scale->kind != train::LossScale::Kind::None)
+      chain.unscale();
+    chain.clip(clipValue, clipNorm);
+    chain.finish();
+  }
+};
+} // namespace

@@ -1,0 +1,71 @@
+// RUN: lowtide-opt %s --train-autocast --cse | FileCheck %s
+// RUN: lowtide-opt %s --train-autocast=precision=f16 --cse | FileCheck %s --check-prefix=PURE
+// RUN: lowtide-opt %s --train-autocast="override=*.ln1,second=f32" --cse | FileCheck %s --check-prefix=TOLD
+// RUN: lowtide-opt %s --train-autocast="override=nobody=f32" 2>&1 | FileCheck %s --check-prefix=NOBODY
+// RUN: not lowtide-opt %s --train-autocast="override=*.ln1=f16" 2>&1 | FileCheck %s --check-prefix=WRONG
+// RUN: not lowtide-opt %s --train-autocast="precision=f8" 2>&1 | FileCheck %s --check-prefix=TYPE
+
+// NOBODY: warning: precision-override 'nobody=f32' matches no layer
+// WRONG: error: precision-override: '*.ln1=f16' is not of the form PATTERN,PATTERN=TYPE with TYPE f32 or bf16
+// TYPE: error: precision: 'f8' is none of mixed-bf16, mixed-f16, bf16, f16
+
+// The weight is cast once, for both passes; both read the activation in 16 bits; the gradient is the product's f32 sum.
+// CHECK-LABEL: func.func @linear
+// CHECK-SAME: %[[X:[^:]*]]: tensor<4x8xf32>
+// CHECK-SAME: %[[W:[^:]*]]: tensor<8x8xf32> {train.binding = #train.param<"w">}
+// CHECK-DAG: %[[WL:.*]] = nn.cast %[[W]] : tensor<8x8xf32> -> tensor<8x8xbf16>
+// CHECK-DAG: %[[XL:.*]] = nn.cast %[[X]] : tensor<4x8xf32> -> tensor<4x8xbf16>
+// CHECK: %[[Y:.*]] = nn.dot %[[XL]], %[[WL]] : (tensor<4x8xbf16>, tensor<8x8xbf16>) -> tensor<4x8xbf16>
+// CHECK: %[[YW:.*]] = nn.cast %[[Y]] : tensor<4x8xbf16> -> tensor<4x8xf32>
+// CHECK: %[[H:.*]] = nn.relu %[[YW]] : tensor<4x8xf32>
+// CHECK: %[[HL:.*]] = nn.cast %[[H]] : tensor<4x8xf32> -> tensor<4x8xbf16>
+// CHECK: %[[HW:.*]] = nn.cast %[[HL]] : tensor<4x8xbf16> -> tensor<4x8xf32>
+// CHECK: nn.dot %[[HL]], %[[WL]] : (tensor<4x8xbf16>, tensor<8x8xbf16>) -> tensor<4x8xf32>
+// CHECK: nn.compare gt %[[HW]]
+// CHECK: %[[G:.*]] = nn.dot %[[HL]], %{{.*}} {transpose_a} : (tensor<4x8xbf16>, tensor<4x8xbf16>) -> tensor<8x8xf32>
+// CHECK: return %{{.*}}, %[[G]] : tensor<f32>, tensor<8x8xf32>
+
+// The parameter itself has 16 bits; its gradient does not.
+// PURE-LABEL: func.func @linear
+// PURE-SAME: tensor<8x8xf16> {train.binding = #train.param<"w">}
+// PURE-SAME: tensor<8x8xf32> {train.binding = #train.output<"grad/w">}
+func.func @linear(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
+                  %w: tensor<8x8xf32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.output<"grad/w">}) {
+  %y = nn.dot %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %h = nn.relu %y : tensor<4x8xf32>
+  %z = nn.dot %h, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %loss = nn.reduce_sum %z dims = [0, 1] : tensor<4x8xf32> -> tensor<f32>
+  %dz = nn.constant dense<0.5> : tensor<4x8xf32>
+  %zero = nn.constant dense<0.0> : tensor<4x8xf32>
+  %active = nn.compare gt %h, %zero : tensor<4x8xf32> -> tensor<4x8xi1>
+  %dh = nn.select %active, %dz, %zero : tensor<4x8xi1>, tensor<4x8xf32>
+  %dw = nn.dot %h, %dh {transpose_a} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  return %loss, %dw : tensor<f32>, tensor<8x8xf32>
+}
+
+// The residual stream stays f32 where it is added up, and is kept for the backward pass in 16 bits; statistics stay f32.
+// CHECK-LABEL: func.func @residual
+// CHECK: %[[R:.*]] = nn.add %{{.*}}, %{{.*}} : tensor<4x8xf32>
+// CHECK: %[[RL:.*]] = nn.cast %[[R]] : tensor<4x8xf32> -> tensor<4x8xbf16>
+// CHECK: %[[RW:.*]] = nn.cast %[[RL]] : tensor<4x8xbf16> -> tensor<4x8xf32>
+// CHECK: nn.layer_norm %[[R]],
+// CHECK: nn.sub %[[RW]], %{{.*}} : tensor<4x8xf32>
+
+// As told: the layer is f32, whatever its parts.
+// TOLD-LABEL: func.func @residual
+// TOLD-NOT: bf16
+// TOLD: return
+func.func @residual(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
+                    %y: tensor<4x8xf32> {train.binding = #train.batch<"y">},
+                    %s: tensor<8xf32> {train.binding = #train.param<"h.0.ln1.weight">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8xf32> {train.binding = #train.output<"grad/h.0.ln1.weight">}) {
+  %r = nn.add %x, %y : tensor<4x8xf32> loc("h.0.ln1")
+  %n, %mean, %rstd = nn.layer_norm %r, %s, %s axis = 1 epsilon = 1.0e-5
+      : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) loc("/h.0/ln1/LayerNormalization")
+  %loss = nn.reduce_sum %n dims = [0, 1] : tensor<4x8xf32> -> tensor<f32> loc("second")
+  %m = nn.broadcast %mean dims = [0] : tensor<4xf32> -> tensor<4x8xf32>
+  %c = nn.sub %r, %m : tensor<4x8xf32> loc("second")
+  %g = nn.reduce_sum %c dims = [0] : tensor<4x8xf32> -> tensor<8xf32>
+  return %loss, %g : tensor<f32>, tensor<8xf32>
+}

@@ -14,6 +14,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
+using namespace lowtide;
 
 static void addCleanUp(OpPassManager &passes) {
   passes.addPass(createCanonicalizerPass());

@@ -88,13 +88,13 @@ bool FusionGroups::isUnitReshape(Operation *op) {
          dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
 }
 
-/// Whether `op` only widens floats: its operand is smaller to read and to keep than its result.
+/// Whether `op` only widens 16-bit floats: its operand is smaller to read and to keep than its result.
 static bool widensFloats(Operation *op) {
   auto widthOf = [](Value value) {
     auto element = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
     return element ? element.getWidth() : 0;
   };
-  return isa<nn::CastOp>(op) && widthOf(op->getOperand(0)) && widthOf(op->getOperand(0)) < widthOf(op->getResult(0));
+  return isa<nn::CastOp>(op) && widthOf(op->getOperand(0)) == 16 && widthOf(op->getResult(0)) > 16;
 }
 
 /// Finds what is cheaper to compute again than to read: repeated elements, widened floats, and whatever few ops make of

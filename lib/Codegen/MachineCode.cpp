@@ -76,10 +76,8 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(ModuleOp module,
   // order must not change bits.
   targetOptions.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::string cpu = options.isReference() ? "x86-64" : options.cpu;
-  // Conversions of f16 are instructions everywhere; without them they would be calls.
-  std::string features = options.isReference() ? "+f16c" : "";
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, cpu, features, targetOptions, llvm::Reloc::PIC_, std::nullopt,
+      triple, cpu, "", targetOptions, llvm::Reloc::PIC_, std::nullopt,
       options.isReference() ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Aggressive));
 }
 

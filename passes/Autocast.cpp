@@ -30,9 +30,12 @@ static const OpFacts *getFacts(Operation *op) {
   return facts ? &facts.getFacts() : nullptr;
 }
 
-/// A cast between float types, which no one need keep.
+/// A cast between float types, which no one need keep: no other elementwise op changes the type.
 static bool isFloatCast(Operation *op) {
-  return isa_and_nonnull<nn::CastOp>(op) && getFloat(op->getOperand(0)) && getFloat(op->getResult(0));
+  if (!op || !op->hasTrait<OpTrait::Elementwise>() || op->getNumOperands() != 1)
+    return false;
+  FloatType from = getFloat(op->getOperand(0)), to = getFloat(op->getResult(0));
+  return from && to && from != to;
 }
 
 static BindingInterface getBinding(func::FuncOp step, unsigned argument) {

@@ -94,7 +94,8 @@ static bool widensFloats(Operation *op) {
     auto element = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
     return element ? element.getWidth() : 0;
   };
-  return isa<nn::CastOp>(op) && widthOf(op->getOperand(0)) == 16 && widthOf(op->getResult(0)) > 16;
+  return op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1 && widthOf(op->getOperand(0)) == 16 &&
+         widthOf(op->getResult(0)) > 16;
 }
 
 /// Finds what is cheaper to compute again than to read: repeated elements, widened floats, and whatever few ops make of

@@ -3,7 +3,8 @@
 // Cotangents of chosen values with respect to one, by asking each op on the way for its derivative.
 //
 //   1. Active values: those that a leaf leads to through floating-point results.
-//   2. Reverse sweep from the target, whose cotangent is given: each op that has the cotangent of a result and an active
+//   2. Reverse sweep from the target, whose cotangent is given: each op that has the cotangent of a result and an
+//   active
 //      operand writes the cotangents of its active operands (DifferentiableInterface).
 //   3. A value that several ops use gets the sum, added up as the contributions arrive: reverse program order, which is
 //      the order of the sweep, so that at most one partial sum is alive.

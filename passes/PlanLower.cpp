@@ -237,6 +237,9 @@ static DictionaryAttr getSourceFields(func::FuncOp entry, unsigned i, StringRef 
     fields.set("slice_start", b.getI64IntegerAttr(rows[0]));
     fields.set("slice_size", b.getI64IntegerAttr(rows[1] - rows[0]));
   }
+  for (StringRef field : {"use_nodes", "use_operands", "view_initializers", "view_permutations"})
+    if (Attribute value = entry.getArgAttr(i, ("onnx." + field).str()))
+      fields.set(field, value);
   if (auto tied = entry.getArgAttrOfType<ArrayAttr>(i, "onnx.tied")) {
     SmallVector<Attribute> others;
     for (auto other : tied.getAsRange<StringAttr>())

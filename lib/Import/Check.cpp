@@ -7,6 +7,7 @@
 #include "WellFormed.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -142,45 +143,42 @@ static void reportInitializers(ArrayRef<InitializerInfo> infos, llvm::raw_ostrea
   table.print(os);
 }
 
-/// Returns whether all are supported.
-static bool reportOperators(OnnxFile &file, SupportsOperator supports, llvm::raw_ostream &os) {
-  std::vector<OperatorGroup> groups = groupOperators(file.getModel());
+static void reportOperators(OnnxFile &file, ArrayRef<RefusedNodes> refused, llvm::raw_ostream &os) {
   Table table;
-  unsigned numKinds = 0, numNodes = 0;
-  for (OperatorGroup &group : groups) {
-    std::string why;
-    if (group.isConstant() || supports(group.domain, group.name, group.version, why))
-      continue;
-    ++numKinds;
-    numNodes += group.places.size();
+  llvm::StringSet<> kinds;
+  size_t numNodes = 0;
+  for (const RefusedNodes &nodes : refused) {
+    std::string kind =
+        (nodes.domain.empty() ? "" : nodes.domain + ".") + nodes.name + "-" + std::to_string(nodes.version);
+    kinds.insert(kind);
+    numNodes += nodes.places.size();
     constexpr size_t shown = 4;
-    std::string places = llvm::join(ArrayRef(group.places).take_front(shown), ", ");
-    if (group.places.size() > shown)
-      places += " and " + std::to_string(group.places.size() - shown) + " more";
-    table.add({group.describe(), std::to_string(group.places.size()) + (group.places.size() == 1 ? " node" : " nodes"),
-               places, why});
+    std::string places = llvm::join(ArrayRef(nodes.places).take_front(shown), ", ");
+    if (nodes.places.size() > shown)
+      places += " and " + std::to_string(nodes.places.size() - shown) + " more";
+    table.add({kind, std::to_string(nodes.places.size()) + (nodes.places.size() == 1 ? " node" : " nodes"), places,
+               nodes.reason});
   }
-  os << "\noperators: " << groups.size() << " kinds, " << countNodes(file.getModel().graph(), file.getLimits().nodes)
-     << " nodes, ";
-  if (numKinds == 0) {
+  os << "\noperators: " << groupOperators(file.getModel()).size() << " kinds, "
+     << countNodes(file.getModel().graph(), file.getLimits().nodes) << " nodes, ";
+  if (refused.empty()) {
     os << "all supported\n";
-    return true;
+    return;
   }
-  os << numKinds << (numKinds == 1 ? " kind (" : " kinds (") << numNodes << (numNodes == 1 ? " node" : " nodes")
+  os << kinds.size() << (kinds.size() == 1 ? " kind (" : " kinds (") << numNodes << (numNodes == 1 ? " node" : " nodes")
      << ") not supported\n";
   table.print(os);
-  return false;
 }
 
-int lowtide::reportModel(OnnxFile &file, const ImportOptions &options, SupportsOperator supports,
+int lowtide::reportModel(OnnxFile &file, const ImportOptions &options, ArrayRef<RefusedNodes> refused,
                          llvm::raw_ostream &os) {
   os << file.getHeadline() << "\n";
   reportInputs(file, options, os);
   FailureOr<std::vector<InitializerInfo>> infos = classifyInitializers(file, options);
   if (succeeded(infos))
     reportInitializers(*infos, os);
-  bool supported = reportOperators(file, supports, os);
+  reportOperators(file, refused, os);
   if (int code = file.getExitCode())
     return code;
-  return supported ? 0 : static_cast<int>(Failure::Unsupported);
+  return refused.empty() ? 0 : static_cast<int>(Failure::Unsupported);
 }

@@ -54,7 +54,7 @@ static json::Object toJson(const InitializerInfo &info) {
   return object;
 }
 
-int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, SupportsOperator supports,
+int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, ArrayRef<RefusedNodes> refused,
                                llvm::raw_ostream &os) {
   json::Array inputs, outputs, unbound, initializers, operators;
   for (const auto &input : file.getModel().graph().input())
@@ -69,18 +69,20 @@ int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, Sup
     for (const InitializerInfo &info : *infos)
       if (!info.viewOf)
         initializers.push_back(toJson(info));
-  bool allSupported = true;
   for (const OperatorGroup &group : groupOperators(file.getModel())) {
-    std::string why;
-    bool supported = group.isConstant() || supports(group.domain, group.name, group.version, why);
-    allSupported &= supported;
+    json::Array reasons;
+    for (const RefusedNodes &nodes : refused)
+      if (nodes.domain == group.domain && nodes.name == group.name)
+        reasons.push_back(json::Object{{"reason", json::fixUTF8(nodes.reason)},
+                                       {"nodes", static_cast<int64_t>(nodes.places.size())},
+                                       {"first", json::fixUTF8(nodes.places.front())}});
     json::Object object{{"domain", json::fixUTF8(group.domain)},
                         {"name", json::fixUTF8(group.name)},
                         {"version", group.version},
                         {"nodes", static_cast<int64_t>(group.places.size())},
-                        {"supported", supported}};
-    if (!why.empty())
-      object["reason"] = json::fixUTF8(why);
+                        {"supported", reasons.empty()}};
+    if (!reasons.empty())
+      object["refused"] = std::move(reasons);
     operators.push_back(std::move(object));
   }
   json::Object report{{"file", json::fixUTF8(file.getHeadline())},
@@ -93,5 +95,5 @@ int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, Sup
   os << llvm::formatv("{0:2}", json::Value(std::move(report))) << "\n";
   if (int code = file.getExitCode())
     return code;
-  return allSupported ? 0 : static_cast<int>(Failure::Unsupported);
+  return refused.empty() ? 0 : static_cast<int>(Failure::Unsupported);
 }

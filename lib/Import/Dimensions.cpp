@@ -201,3 +201,21 @@ std::vector<std::string> DimBinding::findUnbound() const {
 std::vector<std::string> lowtide::findUnboundDims(OnnxFile &file, const ImportOptions &options) {
   return DimBinding(file, options).findUnbound();
 }
+
+ImportOptions lowtide::bindExamples(OnnxFile &file, const ImportOptions &options) {
+  ImportOptions bound = options;
+  for (const std::string &example : findUnboundDims(file, options)) {
+    auto [flag, binding] = StringRef(example).split(' ');
+    auto [name, value] = binding.rsplit('=');
+    SmallVector<StringRef> extents;
+    value.split(extents, 'x');
+    std::vector<int64_t> sizes(extents.size(), 1);
+    for (auto [size, extent] : llvm::zip(sizes, extents))
+      (void)extent.getAsInteger(10, size);
+    if (flag == "--dim")
+      bound.dims[name.str()] = sizes.front();
+    else
+      bound.shapes[name.str()] = sizes;
+  }
+  return bound;
+}

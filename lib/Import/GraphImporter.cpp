@@ -99,6 +99,37 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::run() {
   return module;
 }
 
+/// Which reads of a shared initializer are this tensor's, so that it can get one of its own.
+void GraphImporter::noteUses(const InitializerInfo &info, SmallVectorImpl<NamedAttribute> &attrs) {
+  SmallVector<StringRef> nodes;
+  SmallVector<int64_t> operands;
+  for (const InitializerUse &use : info.uses) {
+    auto named = llvm::find_if(use.node->output(), [](const std::string &name) { return !name.empty(); });
+    if (named == use.node->output().end())
+      continue;
+    nodes.push_back(*named);
+    operands.push_back(use.operand);
+  }
+  attrs.push_back(builder.getNamedAttr("onnx.use_nodes", builder.getStrArrayAttr(nodes)));
+  attrs.push_back(builder.getNamedAttr("onnx.use_operands", builder.getDenseI64ArrayAttr(operands)));
+}
+
+/// Which other initializers hold the same tensor transposed.
+void GraphImporter::noteViews(size_t index, SmallVectorImpl<NamedAttribute> &attrs) {
+  SmallVector<StringRef> names;
+  SmallVector<int64_t> permutations;
+  for (const InitializerInfo &view : infos) {
+    if (view.viewOf != index || llvm::is_contained(names, view.tensor))
+      continue;
+    names.push_back(view.tensor);
+    permutations.append(view.transposed.begin(), view.transposed.end());
+  }
+  if (names.empty())
+    return;
+  attrs.push_back(builder.getNamedAttr("onnx.view_initializers", builder.getStrArrayAttr(names)));
+  attrs.push_back(builder.getNamedAttr("onnx.view_permutations", builder.getDenseI64ArrayAttr(permutations)));
+}
+
 func::FuncOp GraphImporter::createFunction(ModuleOp module) {
   const ::onnx::ModelProto &model = file.getModel();
   SmallVector<Type> types;
@@ -124,7 +155,10 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
         builder.getNamedAttr("onnx.input", builder.getStringAttr(input.name())));
     inputNames.push_back(input.name());
   }
-  for (const InitializerInfo &info : infos) {
+  llvm::StringMap<unsigned> sharers;
+  for (const InitializerInfo &info : infos)
+    ++sharers[info.tensor];
+  for (auto [index, info] : llvm::enumerate(infos)) {
     if (info.inIR || info.viewOf)
       continue;
     SmallVector<NamedAttribute> attrs;
@@ -142,6 +176,9 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
       attr("onnx.source_shape", builder.getDenseI64ArrayAttr(*info.sourceShape));
     if (info.sourceRows)
       attr("onnx.source_rows", builder.getDenseI64ArrayAttr({info.sourceRows->first, info.sourceRows->second}));
+    if (sharers[info.tensor] > 1)
+      noteUses(info, attrs);
+    noteViews(index, attrs);
     add(RankedTensorType::get(info.dims, convertElementType(info.dataType, context)), info.name, attrs);
   }
 

@@ -29,6 +29,8 @@ private:
   mlir::LogicalResult importLocalInitializers(const ::onnx::GraphProto &graph);
   mlir::LogicalResult importSmallInitializers();
   void importView(size_t index);
+  void noteUses(const InitializerInfo &info, llvm::SmallVectorImpl<mlir::NamedAttribute> &attrs);
+  void noteViews(size_t index, llvm::SmallVectorImpl<mlir::NamedAttribute> &attrs);
   mlir::LogicalResult finishFunction(mlir::func::FuncOp function);
 
   /// The value that operand `index` of `node` reads.

@@ -40,6 +40,52 @@ std::string lowtide::convertOpset(::onnx::ModelProto &model, int version) {
   });
 }
 
+bool lowtide::hasSchemaFunction(const std::string &domain, const std::string &name, int version) {
+  bool has = false;
+  std::string error = guard([&] {
+    const auto *schema = ::onnx::OpSchemaRegistry::Schema(name, version, domain);
+    has = schema && (schema->HasFunction() || schema->HasContextDependentFunction());
+    return std::string();
+  });
+  return error.empty() && has;
+}
+
+/// The schema's defaults as attributes, which bodies refer to by name.
+static void addDefaults(::onnx::NodeProto &node, const ::onnx::ModelProto &model) {
+  int version = 0;
+  for (const auto &opset : model.opset_import())
+    if (opset.domain() == node.domain())
+      version = static_cast<int>(opset.version());
+  const auto *schema = ::onnx::OpSchemaRegistry::Schema(node.op_type(), version, node.domain());
+  if (!schema)
+    return;
+  for (const auto &[name, attribute] : schema->attributes()) {
+    bool isPresent = false;
+    for (const auto &given : node.attribute())
+      isPresent |= given.name() == name;
+    if (isPresent || attribute.default_value.type() == ::onnx::AttributeProto::UNDEFINED)
+      continue;
+    *node.add_attribute() = attribute.default_value;
+    node.mutable_attribute(node.attribute_size() - 1)->set_name(name);
+  }
+}
+
+bool lowtide::inlineSchemaFunction(::onnx::ModelProto &model, const std::string &domain, const std::string &name) {
+  bool isGone = false;
+  std::string error = guard([&] {
+    for (auto &node : *model.mutable_graph()->mutable_node())
+      if (node.op_type() == name && node.domain() == domain)
+        addDefaults(node, model);
+    auto only = ::onnx::inliner::FunctionIdSet::Create({{domain, name}});
+    ::onnx::inliner::InlineSelectedFunctions(model, *only, ::onnx::OpSchemaRegistry::Instance());
+    isGone = true;
+    for (const auto &node : model.graph().node())
+      isGone &= node.op_type() != name || node.domain() != domain;
+    return std::string();
+  });
+  return error.empty() && isGone;
+}
+
 std::string lowtide::parseModelText(const std::string &text, ::onnx::ModelProto &model) {
   return guard([&] {
     ::onnx::OnnxParser parser(text.c_str());

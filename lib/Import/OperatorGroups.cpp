@@ -12,10 +12,6 @@ using ::onnx::GraphProto;
 using ::onnx::ModelProto;
 using ::onnx::NodeProto;
 
-std::string OperatorGroup::describe() const {
-  return (domain.empty() ? "" : domain + ".") + name + "-" + std::to_string(version);
-}
-
 static void collect(const ModelProto &model, const GraphProto &graph, StringMap<size_t> &index,
                     std::vector<OperatorGroup> &groups) {
   for (const NodeProto &node : graph.node()) {

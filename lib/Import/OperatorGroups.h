@@ -18,11 +18,6 @@ struct OperatorGroup {
   int64_t version = 0;
   /// For each node the module that it came from, or its own name.
   std::vector<std::string> places;
-
-  /// `LSTM-17`, `com.microsoft.Gelu-1`.
-  std::string describe() const;
-  /// The importer itself reads constants.
-  bool isConstant() const { return domain.empty() && name == "Constant"; }
 };
 
 /// Groups in order of first occurrence, subgraphs included.

@@ -111,7 +111,22 @@ InitializerInfo lowtide::makeInfo(const TensorFacts &facts, std::string name, In
   return info;
 }
 
+/// The same for the fused operators of onnxruntime.
+static StringRef fusedOperandLeaf(StringRef op, int operand) {
+  bool layer = llvm::StringSwitch<bool>(op).Cases({"FusedConv", "FusedGemm"}, true).Default(false);
+  bool skips = op == "SkipLayerNormalization" || op == "SkipSimplifiedLayerNormalization";
+  bool adds = llvm::StringSwitch<bool>(op).Cases({"BiasGelu", "FastGelu", "QuickGelu"}, true).Default(false);
+  if ((layer && operand == 1) || (op == "FusedMatMul" && operand == 1) || (skips && operand == 2) ||
+      (op == "SimplifiedLayerNormalization" && operand == 1))
+    return "weight";
+  if ((layer && operand == 2) || (adds && operand == 1) || (skips && operand > 2))
+    return "bias";
+  return "";
+}
+
 StringRef lowtide::operandLeaf(const NodeProto &node, int operand) {
+  if (node.domain() == "com.microsoft")
+    return fusedOperandLeaf(node.op_type(), operand);
   if (!node.domain().empty() && node.domain() != "ai.onnx")
     return "";
   // Operators whose operands are, in this order, data, weight, bias.

@@ -96,8 +96,7 @@ static LogicalResult describeModel(llvm::SourceMgr &sources, llvm::raw_ostream &
   StringRef bytes = buffer->getBuffer();
   if (failed(file.loadBytes(ArrayRef<char>(bytes.data(), bytes.size()))))
     return failure();
-  auto supportsAll = [](StringRef, StringRef, int64_t, std::string &) { return true; };
-  return success(reportModel(file, options, supportsAll, os) == 0);
+  return success(reportModel(file, options, {}, os) == 0);
 }
 
 void lowtide::registerImportTranslations() {

@@ -42,9 +42,15 @@ LogicalResult bitShift(NodeView &n) {
   std::string direction = n.attrString("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
     return n.reject("attribute 'direction' must be LEFT or RIGHT");
-  if (direction == "RIGHT" && !(*list)[0].elementType().isUnsignedInteger())
-    return n.refuse("a right shift of signed integers is not supported; unsigned ones are");
-  n.set(0, direction == "LEFT" ? nn::shiftLeft((*list)[0], (*list)[1]) : nn::shiftRight((*list)[0], (*list)[1]));
+  Expr x = (*list)[0], by = (*list)[1];
+  if (direction == "LEFT") {
+    n.set(0, nn::shiftLeft(x, by));
+  } else if (x.elementType().isUnsignedInteger()) {
+    n.set(0, nn::shiftRight(x, by));
+  } else { // copies of the sign come in: those of a negative number are the zeros of its complement
+    Expr negative = nn::less(x, 0.0), bits = nn::shiftRight(nn::select(negative, nn::logicalNot(x), x), by);
+    n.set(0, nn::select(negative, nn::logicalNot(bits), bits));
+  }
   return success();
 }
 

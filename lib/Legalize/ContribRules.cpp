@@ -99,6 +99,61 @@ template <bool Simplified> LogicalResult skipLayerNorm(NodeView &n) {
   return success();
 }
 
+/// The activation that a fused operator applies to its result; `parameters` as the operator of that name orders them.
+FailureOr<Expr> activated(NodeView &n, Expr x, StringRef name, ArrayRef<float> parameters) {
+  auto parameter = [&](size_t i, double otherwise) {
+    return i < parameters.size() ? double(parameters[i]) : otherwise;
+  };
+  if (name.empty())
+    return x;
+  if (name == "Relu")
+    return nn::relu(x);
+  if (name == "Tanh")
+    return nn::tanh(x);
+  if (name == "Sigmoid")
+    return nn::sigmoid(x);
+  if (name == "Elu")
+    return nn::elu(x, parameter(0, 1.0));
+  if (name == "Softplus")
+    return nn::softplus(x);
+  if (name == "LeakyRelu")
+    return nn::select(nn::greater(x, 0.0), x, x * parameter(0, 0.01));
+  if (name == "Clip")
+    return nn::min(nn::max(x, parameter(0, -3.4028234663852886e38)), parameter(1, 3.4028234663852886e38));
+  if (name == "HardSigmoid")
+    return nn::min(nn::max(x * parameter(0, 0.2) + parameter(1, 0.5), 0.0), 1.0);
+  (void)n.refuse("activation '" + name + "'");
+  return failure();
+}
+
+ArrayRef<float> floats(NodeView &n, StringRef name) {
+  auto list = dyn_cast_or_null<DenseF32ArrayAttr>(n.op.getNodeAttr(name));
+  return list ? list.asArrayRef() : ArrayRef<float>();
+}
+
+/// A product or convolution with its activation; operand 3 of a convolution is added in between.
+LogicalResult fused(NodeView &n, StringRef base) {
+  if (failed(RuleTable::get().find("", base)(n)))
+    return failure();
+  Expr y = n.wrap(n.results[0].tensor);
+  if (base == "Conv" && n.has(3)) {
+    if (n.in(3).type() != y.type())
+      return n.reject("what is added does not have the result's shape");
+    y = y + n.in(3);
+  }
+  SmallVector<float> parameters(floats(n, "activation_params"));
+  for (StringRef name : {"activation_alpha", "activation_beta", "activation_gamma"})
+    if (n.hasAttr(name))
+      parameters.push_back(static_cast<float>(n.attrFloat(name, 0)));
+  FailureOr<Expr> result = activated(n, y, n.attrString("activation", ""), parameters);
+  if (failed(result))
+    return failure();
+  n.set(0, *result);
+  return success();
+}
+LogicalResult fusedGemm(NodeView &n) { return fused(n, "Gemm"); }
+LogicalResult fusedConv(NodeView &n) { return fused(n, "Conv"); }
+
 } // namespace
 
 void lowtide::addContribRules(RuleTable &t) {
@@ -107,6 +162,8 @@ void lowtide::addContribRules(RuleTable &t) {
   t.add("com.microsoft.FastGelu", biasedActivation<nn::geluTanh>);
   t.add("com.microsoft.QuickGelu", quickGelu);
   t.add("com.microsoft.FusedMatMul", fusedMatMul);
+  t.add("com.microsoft.FusedGemm", fusedGemm);
+  t.add("com.microsoft.FusedConv", fusedConv);
   t.add("com.microsoft.SimplifiedLayerNormalization", simplifiedLayerNorm);
   t.add("SimplifiedLayerNormalization", simplifiedLayerNorm);
   t.add("com.microsoft.SkipLayerNormalization", skipLayerNorm<false>);

@@ -43,8 +43,6 @@ LogicalResult ifRule(NodeView &n) {
 void lowtide::addControlRules(RuleTable &t) { t.add("If", ifRule); }
 
 void lowtide::addRefusals(RuleTable &t) {
-  for (StringRef name : {"Loop", "Scan"})
-    t.addRefusal(name, "loops are not unrolled; export the model with the loop unrolled (static sequence length)");
   for (StringRef name : {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv",
                          "MatMulInteger", "ConvInteger"})
     t.addRefusal(name, "quantized operators are not trained; export the model before quantization");
@@ -55,7 +53,7 @@ void lowtide::addRefusals(RuleTable &t) {
     t.addRefusal(name, "the shape of its result depends on data; every shape must be known when compiling");
   for (StringRef name : {"Optional", "OptionalGetElement", "OptionalHasElement", "SequenceMap"})
     t.addRefusal(name, "optional values and maps over sequences are not implemented");
-  for (StringRef name : {"Det", "GridSample", "RoiAlign", "MaxRoiPool", "MaxUnpool", "DeformConv", "Col2Im", "DFT",
-                         "STFT", "ImageDecoder", "Multinomial"})
+  for (StringRef name :
+       {"Det", "RoiAlign", "MaxRoiPool", "MaxUnpool", "DeformConv", "DFT", "STFT", "ImageDecoder", "Multinomial"})
     t.addRefusal(name, "it is not implemented");
 }

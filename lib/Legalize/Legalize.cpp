@@ -45,6 +45,13 @@ static Attribute convertBinding(DictionaryAttr stated, bool hasInitializer) {
   return kind == "output" ? Attribute(train::OutputAttr::get(context, name)) : Attribute();
 }
 
+static bool isOutputName(func::FuncOp model, StringRef name) {
+  for (unsigned i = 0; i < model.getNumResults(); ++i)
+    if (auto output = model.getResultAttrOfType<StringAttr>(i, "onnx.output"); output && output.getValue() == name)
+      return true;
+  return false;
+}
+
 /// What argument `i` of the model is bound to. An input of another length than the first holds no samples.
 static FailureOr<Attribute> bindArgument(func::FuncOp model, unsigned i) {
   MLIRContext *context = model.getContext();
@@ -74,6 +81,9 @@ static FailureOr<Attribute> bindArgument(func::FuncOp model, unsigned i) {
   }
   if (!name)
     name = initializer;
+  // A constant that is an output goes by another name: one step's bindings have one each.
+  if (role.getValue() == "constant" && isOutputName(model, name.getValue()))
+    name = StringAttr::get(context, name.getValue() + "@constant");
   if (role.getValue() == "parameter" && type && isa<FloatType>(type.getElementType()))
     return Attribute(train::ParamAttr::get(context, name));
   if (role.getValue() == "state")
@@ -159,6 +169,17 @@ static LogicalResult addStepResults(func::FuncOp model, LegalizeContext &context
   return success();
 }
 
+/// Whether a parameter or state goes by this name.
+static bool isParameterName(func::FuncOp model, StringRef wanted) {
+  for (unsigned i = 0; i < model.getNumArguments(); ++i) {
+    auto name = model.getArgAttrOfType<StringAttr>(i, "onnx.parameter");
+    auto role = model.getArgAttrOfType<StringAttr>(i, "onnx.role");
+    if (name && role && name.getValue() == wanted && role.getValue() != "constant")
+      return true;
+  }
+  return false;
+}
+
 /// Names each output of the model and adds the loss.
 static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, LegalizeFailure &kind) {
   auto terminator = cast<func::ReturnOp>(model.getBody().front().getTerminator());
@@ -192,8 +213,10 @@ static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, Le
     if (output.isLoss)
       add(output.value, train::MetricAttr::get(mlir, builder.getStringAttr("loss")));
   for (NamedOutput &output : outputs)
-    if (!output.isLoss)
-      add(output.value, train::OutputAttr::get(mlir, builder.getStringAttr(output.name)));
+    if (!output.isLoss) {
+      std::string name = output.name + (isParameterName(model, output.name) ? "@output" : "");
+      add(output.value, train::OutputAttr::get(mlir, builder.getStringAttr(name)));
+    }
   for (const StateUpdate &update : context.getUpdates())
     add(update.value, context.function.getArgAttr(update.state.getArgNumber(), train::bindingAttrName));
   func::ReturnOp::create(builder, terminator.getLoc(), values);
@@ -248,12 +271,15 @@ const RuleTable &RuleTable::get() {
     addIndexingRules(t);
     addRandomRules(t);
     addControlRules(t);
+    addLoopRules(t);
+    addSampleRules(t);
     addSequenceRules(t);
     addAttentionRules(t);
     addResizeRules(t);
     addRecurrentRules(t);
     addContribRules(t);
     addTrainingRules(t);
+    addContribAttentionRules(t);
     addRefusals(t);
     return t;
   }();

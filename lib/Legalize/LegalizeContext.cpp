@@ -7,6 +7,7 @@
 #include "lowtide/Dialect/NN/ConstantFold.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Import/FunctionBody.h"
 #include "lowtide/Legalize/FunctionBodies.h"
 #include "lowtide/Legalize/Rules.h"
 #include "mlir/IR/Matchers.h"
@@ -14,6 +15,8 @@
 
 using namespace mlir;
 using namespace lowtide;
+
+static constexpr const char *noRule = "there is no rule for this operator";
 
 const Meaning &LegalizeContext::lookup(Value graphValue) const {
   static const Meaning none;
@@ -74,24 +77,43 @@ void LegalizeContext::legalizeBlock(Block &block) {
   }
 }
 
+void LegalizeContext::judgeByName(onnx::NodeOp node) {
+  if (!options.refusals)
+    return;
+  StringRef domain = node.getDomain(), op = node.getOpType();
+  if (std::optional<std::string> reason = RuleTable::get().findRefusal(domain, op))
+    collect(node, LegalizeFailure::Unsupported, *reason);
+  else if (!RuleTable::get().find(domain, op) && !hasFunctionBody(domain, op, node.getVersion()))
+    collect(node, LegalizeFailure::Unsupported, noRule);
+}
+
 void LegalizeContext::legalizeNode(onnx::NodeOp node) {
   // What depends on a node that has been refused is not worth a second message.
   for (unsigned i = 0; i < node.getInputs().size(); ++i)
     if (node.hasInput(i) && !lookup(node.getInputs()[i]))
-      return;
+      return judgeByName(node);
   NodeView view(node, *this, builder);
   Block *block = builder.getInsertionBlock();
   Operation *last = block->empty() ? nullptr : &block->back();
   size_t known = failures.size();
-  LogicalResult status = failure();
-  if (Rule rule = RuleTable::get().find(node.getDomain(), node.getOpType()))
-    status = rule(view);
-  else if (std::optional<std::string> reason = RuleTable::get().findRefusal(node.getDomain(), node.getOpType()))
+  if (std::optional<std::string> reason = RuleTable::get().findRefusal(node.getDomain(), node.getOpType()))
     return collect(node, LegalizeFailure::Unsupported, *reason);
-  else if (succeeded(expandFunctionBody(view)))
-    return;
-  else if (failures.size() == known)
-    return collect(node, LegalizeFailure::Unsupported, "there is no rule for this operator");
+  Rule rule = RuleTable::get().find(node.getDomain(), node.getOpType());
+  LogicalResult status = rule ? rule(view) : failure();
+  bool isRefused = !rule || (failures.size() > known && failures.back().kind == LegalizeFailure::Unsupported);
+  if (mlir::failed(status) && isRefused) {
+    // What the rules do not take, the standard may define by what they take.
+    std::vector<FailedNode> refused(failures.begin() + known, failures.end());
+    failures.resize(known);
+    view.results.assign(node.getNumResults(), Meaning());
+    status = expandFunctionBody(view);
+    if (mlir::failed(status) && rule) {
+      failures.resize(known);
+      llvm::append_range(failures, refused);
+    } else if (mlir::failed(status) && failures.size() == known) {
+      return collect(node, LegalizeFailure::Unsupported, noRule);
+    }
+  }
   if (mlir::failed(status)) {
     if (failures.size() == known)
       collect(node, LegalizeFailure::Malformed, "its operands do not fit together");
@@ -105,7 +127,7 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
       continue;
     // A shape that the file states is a promise: one that does not hold makes the file unreliable as a whole.
     auto stated = dyn_cast<RankedTensorType>(node.getResult(i).getType());
-    if (stated && meaning.tensor && stated.hasStaticShape() && stated != meaning.tensor.getType()) {
+    if (stated && !view.ignoresStatedShape && meaning.tensor && stated.hasStaticShape() && stated != meaning.tensor.getType()) {
       std::string text;
       llvm::raw_string_ostream(text) << "its result " << i << " is stated to be " << stated << " and is "
                                      << meaning.tensor.getType();
@@ -113,6 +135,42 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
     }
     bind(node.getResult(i), std::move(meaning));
   }
+}
+
+FailureOr<SmallVector<Meaning>> LegalizeContext::legalizeBody(onnx::NodeOp node, OwningOpRef<ModuleOp> body,
+                                                              ValueRange operands) {
+  constexpr unsigned maxDepth = 8;
+  constexpr uint64_t maxNodes = 100'000;
+  auto function = body->lookupSymbol<func::FuncOp>("model");
+  Block &block = function.getBody().front();
+  if (block.getNumArguments() != operands.size())
+    return mlir::failure();
+  bodyNodes += block.getOperations().size();
+  if (bodyDepth == maxDepth || bodyNodes > maxNodes) {
+    collect(node, LegalizeFailure::Unsupported,
+            bodyDepth == maxDepth ? "the functions that define it are nested deeper than " + std::to_string(maxDepth)
+                                  : "the functions that define operators of this model make more than " +
+                                        std::to_string(maxNodes) + " nodes");
+    return mlir::failure();
+  }
+  for (auto [argument, operand] : llvm::zip(block.getArguments(), operands))
+    bind(argument, {operand, {}});
+  bodies.push_back(std::move(body));
+  size_t known = failures.size();
+  ++bodyDepth;
+  legalizeBlock(block);
+  --bodyDepth;
+  if (failures.size() > known) {
+    FailedNode first = failures[known];
+    failures.resize(known);
+    collect(node, first.kind,
+            "in the function that defines it, '" + first.node.getOpType().str() + "': " + first.reason);
+    return mlir::failure();
+  }
+  SmallVector<Meaning> results;
+  for (Value value : block.getTerminator()->getOperands())
+    results.push_back(lookup(value));
+  return results;
 }
 
 Value LegalizeContext::scalar(StringRef name) {
@@ -153,6 +211,16 @@ void LegalizeContext::collect(onnx::NodeOp node, LegalizeFailure kind, std::stri
 }
 
 LegalizeFailure LegalizeContext::report() {
+  if (options.refusals) {
+    for (FailedNode &failure : failures) {
+      auto name = dyn_cast<NameLoc>(failure.node.getLoc());
+      options.refusals->push_back({failure.node.getDomain().str(), failure.node.getOpType().str(),
+                                   static_cast<int64_t>(failure.node.getVersion()), failure.reason,
+                                   name ? name.getName().str() : failure.node.getNodeLabel().str(),
+                                   failure.kind == LegalizeFailure::Malformed});
+    }
+    return failures.empty() ? LegalizeFailure::None : failures.front().kind;
+  }
   constexpr unsigned maxNamed = 8;
   llvm::MapVector<std::pair<StringRef, StringRef>, SmallVector<FailedNode *>> groups;
   for (FailedNode &failure : failures)

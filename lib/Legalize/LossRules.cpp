@@ -66,6 +66,8 @@ LogicalResult checkLabels(NodeView &n) {
   std::string reduction = n.attrString("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
     return n.reject("reduction '" + reduction + "'; there are none, sum and mean");
+  // PyTorch's exporter (2.9 and later) states the scalar of a mean for unreduced losses, too.
+  n.ignoresStatedShape = reduction == "none";
   return success();
 }
 

@@ -74,15 +74,12 @@ LogicalResult squeeze(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
   Expr x = n.in(0);
-  FailureOr<std::optional<Shape>> given = n.attrOrInput("axes", 1);
+  FailureOr<std::optional<Shape>> given = n.axesOrInput(1, x.rank());
   if (failed(given))
     return failure();
   Shape axes;
   if (*given) {
-    FailureOr<Shape> checked = n.axes(**given, x.rank());
-    if (failed(checked))
-      return failure();
-    axes = *checked;
+    axes = **given;
   } else {
     for (int64_t i = 0; i < x.rank(); ++i)
       if (x.dim(i) == 1)
@@ -221,7 +218,7 @@ LogicalResult slice(NodeView &n) {
     return failure();
   Expr x = n.in(0);
   FailureOr<std::optional<Shape>> starts = n.attrOrInput("starts", 1), ends = n.attrOrInput("ends", 2),
-                                  axes = n.attrOrInput("axes", 3), steps = n.attrOrInput("steps", 4);
+                                  axes = n.axesOrInput(3, x.rank()), steps = n.attrOrInput("steps", 4);
   if (failed(starts) || failed(ends) || failed(axes) || failed(steps))
     return failure();
   if (!*starts || !*ends)
@@ -229,14 +226,13 @@ LogicalResult slice(NodeView &n) {
   size_t count = (*starts)->size();
   Shape dims = *axes ? **axes : llvm::to_vector(llvm::seq<int64_t>(0, count));
   Shape strides = *steps ? **steps : Shape(count, 1);
-  FailureOr<Shape> checked = n.axes(dims, x.rank());
-  if (failed(checked))
-    return failure();
+  if (!dims.empty() && *llvm::max_element(dims) >= x.rank())
+    return n.reject("there are more starts than dimensions");
   if ((*ends)->size() != count || dims.size() != count || strides.size() != count)
     return n.reject("starts, ends, axes and steps differ in length");
   Shape offset(x.rank(), 0), size(x.shape()), stride(x.rank(), 1), reversed;
   for (size_t i = 0; i < count; ++i) {
-    int64_t d = (*checked)[i], extent = x.dim(d), step = strides[i];
+    int64_t d = dims[i], extent = x.dim(d), step = strides[i];
     if (step == 0)
       return n.reject("a step is zero");
     auto clampTo = [&](int64_t v, int64_t low, int64_t high) {

@@ -112,6 +112,16 @@ FailureOr<std::optional<Shape>> NodeView::attrOrInput(StringRef name, unsigned i
   return value;
 }
 
+FailureOr<std::optional<Shape>> NodeView::axesOrInput(unsigned i, int64_t rank) {
+  FailureOr<std::optional<Shape>> given = attrOrInput("axes", i);
+  if (failed(given) || !*given)
+    return given;
+  FailureOr<Shape> counted = axes(**given, rank);
+  if (failed(counted))
+    return failure();
+  return std::optional<Shape>(*counted);
+}
+
 bool NodeView::wants(unsigned i) { return i < op.getNumResults() && !op.getResult(i).use_empty(); }
 
 void NodeView::set(unsigned i, Value value) {

@@ -41,22 +41,16 @@ LogicalResult pad(NodeView &n) {
     return failure();
   if (!*pads)
     return n.reject("the pads are missing");
-  Shape axes = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
-  if (n.has(3)) {
-    std::optional<Shape> given = n.constantInts(3);
-    if (!given)
-      return n.refuse("the axes are computed from data; they must be known when compiling");
-    axes = *given;
-  }
-  FailureOr<Shape> checked = n.axes(axes, x.rank());
-  if (failed(checked))
+  FailureOr<std::optional<Shape>> given = n.axesOrInput(3, x.rank());
+  if (failed(given))
     return failure();
+  Shape axes = *given ? **given : llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
   if ((*pads)->size() != 2 * axes.size())
     return n.reject("two pads for each axis are expected");
   Shape low(x.rank(), 0), high(x.rank(), 0);
   for (size_t i = 0; i < axes.size(); ++i) {
-    low[(*checked)[i]] = (**pads)[i];
-    high[(*checked)[i]] = (**pads)[i + axes.size()];
+    low[axes[i]] = (**pads)[i];
+    high[axes[i]] = (**pads)[i + axes.size()];
   }
   // Negative pads remove elements.
   Shape offset(x.rank(), 0), size(x.shape()), ones(x.rank(), 1);

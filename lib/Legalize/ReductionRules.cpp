@@ -61,21 +61,15 @@ template <Expr (*F)(Expr, Dims)> LogicalResult reduce(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
   Expr x = n.in(0);
-  FailureOr<std::optional<Shape>> given = n.attrOrInput("axes", 1);
+  FailureOr<std::optional<Shape>> given = n.axesOrInput(1, x.rank());
   if (failed(given))
     return failure();
-  bool all = !*given || (*given)->empty();
-  Shape list;
-  if (!all)
-    list = **given;
-  else if (!n.attr("noop_with_empty_axes", 0))
-    list = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
-  FailureOr<Shape> dims = n.axes(list, x.rank());
-  if (failed(dims))
-    return failure();
-  llvm::sort(*dims);
-  Expr y = F(x, *dims);
-  n.set(0, n.attr("keepdims", 1) ? keepDims(y, x.shape(), *dims) : y);
+  Shape dims = *given ? **given : Shape();
+  if (dims.empty() && !n.attr("noop_with_empty_axes", 0))
+    dims = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  llvm::sort(dims);
+  Expr y = F(x, dims);
+  n.set(0, n.attr("keepdims", 1) ? keepDims(y, x.shape(), dims) : y);
   return success();
 }
 

@@ -108,9 +108,18 @@ void Exporter::source(plan::SourceOp op) {
     to.add_original_dims(dim);
   for (int64_t dim : list("permutation"))
     to.add_permutation(dim);
-  if (auto names = fields.getAs<ArrayAttr>("tied_names"))
-    for (auto name : names.getAsRange<StringAttr>())
-      to.add_tied_names(name.str());
+  auto names = [&](StringRef name, auto add) {
+    if (auto list = fields.getAs<ArrayAttr>(name))
+      for (auto element : list.getAsRange<StringAttr>())
+        add(element.str());
+  };
+  names("tied_names", [&](std::string name) { to.add_tied_names(std::move(name)); });
+  names("use_nodes", [&](std::string name) { to.add_use_nodes(std::move(name)); });
+  names("view_initializers", [&](std::string name) { to.add_view_initializers(std::move(name)); });
+  for (int64_t operand : list("use_operands"))
+    to.add_use_operands(operand);
+  for (int64_t dim : list("view_permutations"))
+    to.add_view_permutations(dim);
   to.set_slice_axis(number("slice_axis"));
   to.set_slice_start(number("slice_start"));
   to.set_slice_size(number("slice_size"));

@@ -118,11 +118,18 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
   text("initializer", from.initializer());
   list("original_dims", {from.original_dims().data(), size_t(from.original_dims_size())});
   list("permutation", {from.permutation().data(), size_t(from.permutation_size())});
-  SmallVector<Attribute> tied;
-  for (const std::string &name : from.tied_names())
-    tied.push_back(builder.getStringAttr(name));
-  if (!tied.empty())
-    fields.push_back(named("tied_names", builder.getArrayAttr(tied)));
+  auto names = [&](StringRef name, const auto &values) {
+    SmallVector<Attribute> list;
+    for (const std::string &value : values)
+      list.push_back(builder.getStringAttr(value));
+    if (!list.empty())
+      fields.push_back(named(name, builder.getArrayAttr(list)));
+  };
+  names("tied_names", from.tied_names());
+  names("use_nodes", from.use_nodes());
+  list("use_operands", {from.use_operands().data(), size_t(from.use_operands_size())});
+  names("view_initializers", from.view_initializers());
+  list("view_permutations", {from.view_permutations().data(), size_t(from.view_permutations_size())});
   text("module_path", from.module_path());
   number("slice_axis", from.slice_axis());
   number("slice_start", from.slice_start());

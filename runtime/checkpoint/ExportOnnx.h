@@ -10,11 +10,11 @@
 namespace lowtide::rt {
 
 /// Writes a copy of the ONNX file `model` to `target` in which the initializers named by the plan's source map hold the
-/// session's parameters and buffers. Nothing else in the file changes: values are replaced where they lie, in the model
-/// or in copies of its external data files (then `target` must be in another directory).
+/// session's parameters and buffers. Values are replaced where they lie, in the model or in copies of its external data
+/// files (then `target` must be in another directory). Parameters that the exporter had merged into one initializer and
+/// that training has driven apart get initializers of their own; nothing else in the file changes.
 ///
-/// Refuses a model other than the one that was compiled, initializers that are missing or of another size, and
-/// parameters that the exporter had merged into one initializer and that training has driven apart.
+/// Refuses a model other than the one that was compiled, and initializers that are missing or of another size.
 Status exportOnnx(const Session &session, const std::string &model, const std::string &target,
                   std::vector<std::string> &notes);
 

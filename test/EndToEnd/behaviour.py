@@ -72,6 +72,23 @@ def resumed(record, model, work):
     return ""
 
 
+def exported(record, model, work):
+    """Weights written back into the user's file: compiled again, it goes on where the run stopped."""
+    flags = [f for f in record.compiler_flags(model) if f.startswith(("--dim", "--shape", "--loss"))]
+    flags += ["--optimizer=sgd", "--lr=0.05"]  # no state that the file cannot hold
+    compile_ = lambda file, out: call(BIN / "lowtide", "compile", file, "-o", out, *flags)  # noqa: E731
+    compile_(model, work / "a.tide")
+    epoch = next(iter(record.shapes.values()))[0] // record.batch
+    whole = trained(work / "a.tide", record, work / "whole", steps=epoch + 3)[0]
+    (work / "out").mkdir()
+    target = work / "out" / model.name
+    trained(work / "a.tide", record, work / "part", f"--model={model}", f"--export={target}", steps=epoch)
+    compile_(target, work / "b.tide")
+    again = trained(work / "b.tide", record, work / "again", steps=3)[0]
+    worst = max(abs(a - b) / abs(a) for a, b in zip(whole[epoch:], again))
+    return "" if worst < 1e-6 else f"losses go on as {again}, those of the uninterrupted run are {whole[epoch:]}"
+
+
 def unplanned(record, model, work):
     """Fusing may change neither the meaning nor, much, the losses."""
     fused = trained(compiled(record, model, work / "a.tide"), record, work / "a")
@@ -117,6 +134,8 @@ def rehearse(models, full):
     for name, file in chosen.items():
         for check in general if full or name in ("mlp-digits", "gpt-tiny") else [same_bits]:
             yield check, models / name / file
+    for model in ("gpt-tiny/default.onnx", "gpt-tiny/torchscript.onnx", "cnn-digits/dynamo.onnx", "llama-tiny/model.onnx"):
+        yield exported, models / model
     yield expectation, models / "mlp-digits" / "model.onnx"
     yield random_numbers, models / "gpt-dropout" / "model.onnx"
     for check in (loss_scaling, clipping):

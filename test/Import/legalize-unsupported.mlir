@@ -1,7 +1,7 @@
 // RUN: not lowtide-opt --onnx-legalize %s 2>&1 | FileCheck %s
 
 // Everything that is not supported is said at once, grouped; what depends on it is not.
-// CHECK:      error: unsupported: 'Loop' (opset 20): loops are not unrolled
+// CHECK:      error: unsupported: 'Loop' (opset 20): the number of iterations is computed from data
 // CHECK:      error: unsupported: 'com.example.Strange' (opset 1): there is no rule for this operator; 2 nodes
 // CHECK-NEXT: {{onnx.node|\^|%}}
 // CHECK:      note: at 'b'

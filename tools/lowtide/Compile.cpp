@@ -10,7 +10,6 @@
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Export/Export.h"
-#include "lowtide/Import/Check.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Legalize/Legalize.h"
@@ -22,7 +21,6 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -182,18 +180,23 @@ int Compilation::checkStepWeights() {
   return exitOk;
 }
 
+LegalizeOptions Compilation::legalizeOptions(StringRef mode) const {
+  LegalizeOptions result;
+  result.mode = mode == "as-is" ? TrainingMode::AsIs : mode == "eval" ? TrainingMode::Eval : TrainingMode::Train;
+  if (options.dropout >= 0)
+    result.dropout = options.dropout;
+  result.loss = options.loss;
+  return result;
+}
+
 int Compilation::legalize() {
   auto model = module->lookupSymbol<func::FuncOp>("model");
   if (!model) {
     printError("'" + options.input + "' has no function @model");
     return exitBadInput;
   }
-  auto entry = [&](TrainingMode mode, StringRef name, bool requireLoss) {
-    LegalizeOptions legalizeOptions;
-    legalizeOptions.mode = mode;
-    if (options.dropout >= 0)
-      legalizeOptions.dropout = options.dropout;
-    legalizeOptions.loss = options.loss;
+  auto entry = [&](StringRef mode, StringRef name, bool requireLoss) {
+    LegalizeOptions legalizeOptions = this->legalizeOptions(mode);
     legalizeOptions.entry = name.str();
     legalizeOptions.requireLoss = requireLoss;
     LegalizeFailure failure = LegalizeFailure::None;
@@ -210,9 +213,6 @@ int Compilation::legalize() {
   };
   bool eval = llvm::is_contained(options.entries, "eval");
   bool trains = llvm::is_contained(options.entries, "train") || llvm::is_contained(options.entries, "gradient");
-  TrainingMode mode = options.mode == "as-is"  ? TrainingMode::AsIs
-                      : options.mode == "eval" ? TrainingMode::Eval
-                                               : TrainingMode::Train;
   if (auto settings = model->getAttrOfType<DictionaryAttr>("onnx.step")) {
     // The file holds the whole step: there is nothing to differentiate, and no evaluation to take out of it.
     holdsStep = true;
@@ -221,7 +221,7 @@ int Compilation::legalize() {
       printNote("compile it with --entries=train");
       return exitUsage;
     }
-    if (int code = entry(TrainingMode::AsIs, "train", false))
+    if (int code = entry("as-is", "train", false))
       return code;
     if (int code = checkStepWeights())
       return code;
@@ -233,10 +233,10 @@ int Compilation::legalize() {
     return exitOk;
   }
   if (trains)
-    if (int code = entry(mode, "forward", /*requireLoss=*/true))
+    if (int code = entry(options.mode, "forward", /*requireLoss=*/true))
       return code;
   if (eval)
-    if (int code = entry(mode == TrainingMode::AsIs ? TrainingMode::AsIs : TrainingMode::Eval, "eval", false))
+    if (int code = entry(options.mode == "as-is" ? "as-is" : "eval", "eval", false))
       return code;
   model.erase();
   return exitOk;
@@ -469,26 +469,6 @@ int Compilation::planAndWrite() {
                  << summary.planBytes << " bytes, params " << summary.paramsBytes << " bytes, code "
                  << summary.codeBytes << " bytes\n";
   return exitOk;
-}
-
-int Compilation::check() {
-  file = std::make_unique<OnnxFile>(context, options.input);
-  if (failed(file->load()))
-    return file->getExitCode();
-  int code;
-  ImportOptions import = importOptions(code);
-  if (code)
-    return code;
-  llvm::StringSet<> legal;
-  for (const std::string &name : listLegalOperators())
-    legal.insert(name);
-  auto supports = [&](StringRef domain, StringRef name, int64_t version, std::string &why) {
-    return legal.contains(domain.empty() ? name.str() : (domain + "." + name).str());
-  };
-  code = (options.json ? reportModelAsJson : reportModel)(*file, import, supports, llvm::outs());
-  if (code == exitOk && !options.json)
-    reportCost();
-  return code;
 }
 
 /// "1.50 GFLOP".

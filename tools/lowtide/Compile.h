@@ -8,6 +8,7 @@
 #include "Diagnostics.h"
 #include "Options.h"
 #include "lowtide/Import/Import.h"
+#include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -50,6 +51,10 @@ private:
   int lowerTo(int last, const std::string &budget);
   int lowerToFitted();
   FitStageOptions fitStageOptions() const;
+  /// Whether all ops between parameters and loss have a derivative, if there is a loss.
+  int checkDerivatives();
+  /// What the options say about legalization; `mode` as --mode has it.
+  LegalizeOptions legalizeOptions(llvm::StringRef mode) const;
   /// Prints the module to the output.
   int print();
   ImportOptions importOptions(int &code) const;

@@ -14,19 +14,25 @@
 
 namespace lowtide {
 
-/// Whether operator `op` of `domain` in version `version` of its operator set
-/// is supported; `why` may be set to a half sentence or to the nearest
-/// alternative.
-using SupportsOperator =
-    llvm::function_ref<bool(llvm::StringRef domain, llvm::StringRef op, int64_t version, std::string &why)>;
+/// Nodes of one operator that cannot be compiled for one reason.
+struct RefusedNodes {
+  std::string domain, name;
+  int64_t version = 0;
+  /// Half a sentence.
+  std::string reason;
+  /// For each node the module that it came from, or its own name.
+  std::vector<std::string> places;
+};
 
 /// Prints the report about loaded `file` to `os`. Returns the exit code: 0, 2
-/// when the evidence about parameters is contradictory, 3 when some operator is
-/// not supported.
-int reportModel(OnnxFile &file, const ImportOptions &options, SupportsOperator supports, llvm::raw_ostream &os);
+/// when the evidence about parameters is contradictory, 3 when nodes are
+/// refused.
+int reportModel(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
+                llvm::raw_ostream &os);
 
 /// The same facts as one JSON object.
-int reportModelAsJson(OnnxFile &file, const ImportOptions &options, SupportsOperator supports, llvm::raw_ostream &os);
+int reportModelAsJson(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
+                      llvm::raw_ostream &os);
 
 } // namespace lowtide
 

@@ -43,6 +43,9 @@ mlir::FailureOr<std::vector<InitializerInfo>> classifyInitializers(OnnxFile &fil
 /// when all shapes are static.
 std::vector<std::string> findUnboundDims(OnnxFile &file, const ImportOptions &options);
 
+/// `options` with an example size for everything that is unbound.
+ImportOptions bindExamples(OnnxFile &file, const ImportOptions &options);
+
 /// Builds the module: one `func.func @model`. `infos` is what
 /// `classifyInitializers` returned for the same options.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos,

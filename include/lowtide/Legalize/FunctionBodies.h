@@ -9,8 +9,8 @@
 
 namespace lowtide {
 
-/// Legalizes a node through its schema's function body (a context-dependent one too) and binds its results. Fails when
-/// the schema has none; refusals of nodes inside are collected under the outer node.
+/// Legalizes a node through its schema's function body (a context-dependent one too) and sets its results. Fails when
+/// the schema has none, or when a node inside is refused: then that is collected under the outer node.
 mlir::LogicalResult expandFunctionBody(NodeView &node);
 
 } // namespace lowtide

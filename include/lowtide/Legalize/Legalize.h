@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lowtide {
 
@@ -18,6 +19,17 @@ enum class TrainingMode {
   Train, ///< batch norm with trained scale and dropout in training form are in training form
   Eval,  ///< both have inference semantics
   AsIs,  ///< as the file says
+};
+
+/// A node that was not legalized.
+struct Refusal {
+  std::string domain, op;
+  int64_t version;
+  std::string reason;
+  /// The module that the node came from, or its own name.
+  std::string place;
+  /// The node contradicts its operator's definition; otherwise it needs what is not implemented.
+  bool isMalformed;
 };
 
 struct LegalizeOptions {
@@ -31,6 +43,9 @@ struct LegalizeOptions {
   std::string entry = "forward";
   /// Whether a model without a loss is refused.
   bool requireLoss = false;
+  /// When given, refused nodes are listed here and not reported; nodes that depend on them are listed too if their
+  /// operator alone decides.
+  std::vector<Refusal> *refusals = nullptr;
 };
 
 /// Why a model was not legalized.

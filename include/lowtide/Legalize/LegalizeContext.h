@@ -6,6 +6,8 @@
 #pragma once
 
 #include "lowtide/Legalize/NodeView.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -34,6 +36,11 @@ public:
   /// Legalizes a node; failures are collected.
   void legalizeNode(onnx::NodeOp node);
 
+  /// Legalizes `@model` of `body`, which defines `node`, on `operands`; returns what it returns. Bodies within bodies
+  /// and their nodes are bounded; what is refused inside is collected under `node`.
+  mlir::FailureOr<llvm::SmallVector<Meaning>> legalizeBody(onnx::NodeOp node, mlir::OwningOpRef<mlir::ModuleOp> body,
+                                                           mlir::ValueRange operands);
+
   /// The step scalar `name` (seed, step, row), an argument of type tensor<i64> made on first request.
   mlir::Value scalar(llvm::StringRef name);
   /// The role that the importer gave the argument behind `value` ("parameter" …), looking through casts and views;
@@ -55,6 +62,8 @@ public:
   static mlir::DenseElementsAttr constantOf(mlir::Value value);
 
 private:
+  /// Collects a node that is not looked at, if its operator is refused whatever its operands.
+  void judgeByName(onnx::NodeOp node);
   /// Replaces ops from `first` on whose operands are all constants by their values; `results` follow.
   void foldFrom(mlir::Operation *before, llvm::MutableArrayRef<Meaning> results);
 
@@ -67,6 +76,10 @@ private:
   llvm::SmallVector<StateUpdate> updates;
   llvm::MapVector<llvm::StringRef, mlir::Value> scalars;
   std::vector<FailedNode> failures;
+  /// Alive as long as `values` knows their values.
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> bodies;
+  unsigned bodyDepth = 0;
+  uint64_t bodyNodes = 0;
   int64_t numRandom = 0;
 };
 

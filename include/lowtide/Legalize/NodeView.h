@@ -57,6 +57,8 @@ public:
   /// The list that older versions hold in an attribute and newer ones in operand `i`. Fails (after a refusal) when the
   /// operand is not known at compile time; null when absent from both.
   mlir::FailureOr<std::optional<Shape>> attrOrInput(llvm::StringRef name, unsigned i);
+  /// The axes that attribute `axes` or operand `i` names, counted from the front of `rank` dimensions; null when absent.
+  mlir::FailureOr<std::optional<Shape>> axesOrInput(unsigned i, int64_t rank);
 
   unsigned numResults() { return op.getNumResults(); }
   /// Whether result `i` exists and something reads it.
@@ -81,6 +83,8 @@ public:
   nn::Expr dense(mlir::DenseElementsAttr value);
 
   llvm::SmallVector<Meaning> results;
+  /// Set where exporters are known to state a wrong shape for the node's results: it is not held against the file.
+  bool ignoresStatedShape = false;
 
 private:
   unsigned count = 0;

@@ -47,12 +47,15 @@ void addLossRules(RuleTable &table);
 void addIndexingRules(RuleTable &table);
 void addRandomRules(RuleTable &table);
 void addControlRules(RuleTable &table);
+void addLoopRules(RuleTable &table);
+void addSampleRules(RuleTable &table);
 void addSequenceRules(RuleTable &table);
 void addAttentionRules(RuleTable &table);
 void addResizeRules(RuleTable &table);
 void addRecurrentRules(RuleTable &table);
 void addContribRules(RuleTable &table);
 void addTrainingRules(RuleTable &table);
+void addContribAttentionRules(RuleTable &table);
 void addRefusals(RuleTable &table);
 
 } // namespace lowtide

@@ -151,29 +151,39 @@ struct SimplifyCast : OpRewritePattern<CastOp> {
   }
 };
 
-/// op(broadcast(x), broadcast(y), splat) → broadcast(op(x, y, splat)): the same bits from fewer operations. The
-/// broadcasts must repeat along the same dimensions.
-struct ComputeBeforeRepeating : RewritePattern {
-  ComputeBeforeRepeating(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+/// Whether two movements from the same shape to the same shape take elements to the same places.
+bool movesAlike(BroadcastOp a, BroadcastOp b) { return a.getDims() == b.getDims(); }
+bool movesAlike(ReshapeOp, ReshapeOp) { return true; }
+
+BroadcastOp moveLike(BroadcastOp model, PatternRewriter &rewriter, Location loc, RankedTensorType type, Value x) {
+  return BroadcastOp::create(rewriter, loc, type, x, model.getDims());
+}
+ReshapeOp moveLike(ReshapeOp, PatternRewriter &rewriter, Location loc, RankedTensorType type, Value x) {
+  return ReshapeOp::create(rewriter, loc, type, x);
+}
+
+/// op(move(x), move(y), splat) → move(op(x, y, splat)): the same bits. Behind a broadcast they come from fewer
+/// operations; reshapes move down until they meet and vanish. All operands must move alike.
+template <typename Move> struct ComputeBeforeMoving : RewritePattern {
+  ComputeBeforeMoving(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 || op->getNumOperands() == 0)
       return failure();
-    BroadcastOp model;
+    Move model;
     for (Value operand : op->getOperands()) {
       DenseElementsAttr dense;
       if (matchPattern(operand, m_Constant(&dense)) && dense.isSplat())
         continue;
-      auto broadcast = operand.getDefiningOp<BroadcastOp>();
-      if (!broadcast)
-        return rewriter.notifyMatchFailure(op, "an operand is neither repeated nor a splat");
-      if (model && (model.getX().getType().getShape() != broadcast.getX().getType().getShape() ||
-                    model.getDims() != broadcast.getDims()))
-        return rewriter.notifyMatchFailure(op, "the operands are repeated differently");
-      model = broadcast;
+      auto move = operand.getDefiningOp<Move>();
+      if (!move)
+        return rewriter.notifyMatchFailure(op, "an operand is neither moved nor a splat");
+      if (model && (model.getX().getType().getShape() != move.getX().getType().getShape() || !movesAlike(model, move)))
+        return rewriter.notifyMatchFailure(op, "the operands are moved differently");
+      model = move;
     }
     if (!model)
-      return rewriter.notifyMatchFailure(op, "no operand is repeated");
+      return rewriter.notifyMatchFailure(op, "no operand is moved");
 
     ArrayRef<int64_t> shape = model.getX().getType().getShape();
     SmallVector<Value> operands;
@@ -183,12 +193,12 @@ struct ComputeBeforeRepeating : RewritePattern {
         operands.push_back(
             ConstantOp::create(rewriter, operand.getLoc(), dense.resizeSplat(dense.getType().clone(shape))));
       else
-        operands.push_back(operand.getDefiningOp<BroadcastOp>().getX());
+        operands.push_back(operand.getDefiningOp<Move>().getX());
     }
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    Operation *small = rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands,
-                                       RankedTensorType::get(shape, type.getElementType()), op->getAttrs());
-    rewriter.replaceOpWithNewOp<BroadcastOp>(op, type, small->getResult(0), model.getDims());
+    Operation *before = rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands,
+                                        RankedTensorType::get(shape, type.getElementType()), op->getAttrs());
+    rewriter.replaceOp(op, moveLike(model, rewriter, op->getLoc(), type, before->getResult(0)));
     return success();
   }
 };
@@ -217,45 +227,10 @@ struct SimplifyPow : OpRewritePattern<PowOp> {
   }
 };
 
-/// op(reshape(x), reshape(y), splat) → reshape(op(x, y, splat)): reshapes move down until they meet and vanish.
-struct ReshapeLater : RewritePattern {
-  ReshapeLater(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
-    if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 || op->getNumOperands() == 0)
-      return failure();
-    ReshapeOp model;
-    for (Value operand : op->getOperands()) {
-      DenseElementsAttr dense;
-      if (matchPattern(operand, m_Constant(&dense)) && dense.isSplat())
-        continue;
-      auto reshape = operand.getDefiningOp<ReshapeOp>();
-      if (!reshape || (model && model.getX().getType().getShape() != reshape.getX().getType().getShape()))
-        return rewriter.notifyMatchFailure(op, "the operands are not reshaped alike");
-      model = reshape;
-    }
-    if (!model)
-      return rewriter.notifyMatchFailure(op, "no operand is reshaped");
-    ArrayRef<int64_t> shape = model.getX().getType().getShape();
-    SmallVector<Value> operands;
-    for (Value operand : op->getOperands()) {
-      DenseElementsAttr dense;
-      if (matchPattern(operand, m_Constant(&dense)))
-        operands.push_back(
-            ConstantOp::create(rewriter, operand.getLoc(), dense.resizeSplat(dense.getType().clone(shape))));
-      else
-        operands.push_back(operand.getDefiningOp<ReshapeOp>().getX());
-    }
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    Operation *before = rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands,
-                                        RankedTensorType::get(shape, type.getElementType()), op->getAttrs());
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, before->getResult(0));
-    return success();
-  }
-};
 } // namespace
 
 void lowtide::nn::addArithmeticPatterns(RewritePatternSet &patterns) {
   patterns.add<SimplifyAdd, SimplifySub, SimplifyMul, SimplifyDiv, SimplifyNeg, SimplifySelect, SimplifyCast,
-               SimplifyReciprocal, SimplifyPow, ReshapeLater, ComputeBeforeRepeating>(patterns.getContext());
+               SimplifyReciprocal, SimplifyPow, ComputeBeforeMoving<ReshapeOp>, ComputeBeforeMoving<BroadcastOp>>(
+      patterns.getContext());
 }

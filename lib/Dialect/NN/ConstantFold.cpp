@@ -1,138 +1,38 @@
 //===- ConstantFold.cpp - evaluates ops on constants ------------*- C++ -*-===//
 //
-// The element description of an op is run with a builder whose operands are constants, so that every scalar operation
-// it asks for folds at once; loops are unrolled, guards decided. What is left is the element.
+// The element description of an op is recorded once and executed for every element. An element that does not depend on
+// its index makes a splat, however large.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Dialect/NN/ConstantFold.h"
+#include "ScalarProgram.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Dialect/NN/RecordSupport.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::nn;
 
-/// Operand reads and loop iterations for one op.
-static constexpr int64_t stepLimit = 4'000'000;
-
-namespace {
-/// Evaluates one op's elements.
-class ConstantEvaluator : public ElementBuilder {
-public:
-  ConstantEvaluator(OpBuilder &builder, Operation *op, ArrayRef<DenseElementsAttr> operands)
-      : ElementBuilder(builder, op->getLoc()), op(op), operands(operands) {}
-
-  /// Set when an element has no known value.
-  bool gaveUp = false;
-
-  Value operand(unsigned number, ValueRange index) override {
-    DenseElementsAttr values = operands[number];
-    int64_t linear = 0;
-    for (auto [extent, i] : llvm::zip(values.getType().getShape(), index)) {
-      std::optional<int64_t> position = getConstantIntValue(i);
-      if (!position || *position < 0 || *position >= extent)
-        return fail(values.getElementType());
-      linear = linear * extent + *position;
-    }
-    if (!step())
-      return fail(values.getElementType());
-    Type element = values.getElementType();
-    if (isa<FloatType>(element))
-      return cast(scalar(FloatAttr::get(element, *(values.value_begin<APFloat>() + linear))),
-                  nn::computeType(op, element));
-    APInt bits = *(values.value_begin<APInt>() + linear);
-    return scalar(IntegerAttr::get(builder.getIntegerType(bits.getBitWidth()), bits));
-  }
-
-  SmallVector<Value> loop(ArrayRef<int64_t> extents, ValueRange initial,
-                          function_ref<SmallVector<Value>(ElementBuilder &, ValueRange, ValueRange)> body) override {
-    SmallVector<Value> accumulators(initial);
-    if (llvm::is_contained(extents, 0))
-      return accumulators;
-    SmallVector<int64_t> at(extents.size(), 0);
-    while (true) {
-      if (!step())
-        return accumulators;
-      SmallVector<Value> box;
-      for (int64_t i : at)
-        box.push_back(this->index(i));
-      accumulators = body(*this, accumulators, box);
-      int64_t dim = static_cast<int64_t>(extents.size()) - 1;
-      while (dim >= 0 && ++at[dim] == extents[dim])
-        at[dim--] = 0;
-      if (dim < 0)
-        return accumulators;
-    }
-  }
-
-  Value guarded(Value condition, Type type, function_ref<Value(ElementBuilder &)> then,
-                function_ref<Value(ElementBuilder &)> otherwise) override {
-    std::optional<int64_t> known = getConstantIntValue(condition);
-    if (!known)
-      return fail(type);
-    return *known ? then(*this) : otherwise(*this);
-  }
-
-private:
-  bool step() {
-    gaveUp |= ++steps > stepLimit;
-    return !gaveUp;
-  }
-  Value scalar(TypedAttr value) { return arith::ConstantOp::create(builder, loc, value); }
-  /// A stand-in that keeps the description going.
-  Value fail(Type element) {
-    gaveUp = true;
-    if (element.isInteger())
-      element = builder.getIntegerType(element.getIntOrFloatBitWidth());
-    return constant(element, 0.0);
-  }
-
-  Operation *op;
-  ArrayRef<DenseElementsAttr> operands;
-  int64_t steps = 0;
-};
-} // namespace
+/// Scalar operations for one result.
+static constexpr int64_t stepLimit = 50'000'000;
 
 /// The elements of one result by its description; null when one has no value.
 static DenseElementsAttr evaluateResult(ElementInterface op, unsigned number, ArrayRef<DenseElementsAttr> operands) {
   auto type = cast<RankedTensorType>(op->getResult(number).getType());
-  // Elementwise functions of splats are splats.
-  bool isSplat = op->hasTrait<OpTrait::Elementwise>() &&
-                 llvm::all_of(operands, [](DenseElementsAttr operand) { return operand.isSplat(); });
-  if (!isSplat && type.getNumElements() > foldLimitElements)
+  bool isLarge = type.getNumElements() > foldLimitElements;
+  // Only splats can make a splat of a large result.
+  if (isLarge && !llvm::all_of(operands, [](DenseElementsAttr operand) { return operand.isSplat(); }))
     return {};
-  Block scratch;
-  OpBuilder builder(op.getContext());
-  builder.setInsertionPointToEnd(&scratch);
-  ConstantEvaluator evaluator(builder, op, operands);
-  int64_t count = isSplat ? std::min<int64_t>(1, type.getNumElements()) : type.getNumElements();
-  SmallVector<APFloat> reals;
-  SmallVector<APInt> integers;
-  SmallVector<int64_t> at(type.getRank(), 0);
-  for (int64_t i = 0; i < count; ++i) {
-    SmallVector<Value> index;
-    for (int64_t position : at)
-      index.push_back(evaluator.index(position));
-    Attribute element;
-    Value value = evaluator.cast(op.emitElement(evaluator, number, index), scalarType(op->getResult(number)));
-    if (!matchPattern(value, m_Constant(&element)) || evaluator.gaveUp)
-      return {};
-    if (auto real = dyn_cast<FloatAttr>(element))
-      reals.push_back(real.getValue());
-    else
-      integers.push_back(cast<IntegerAttr>(element).getValue());
-    for (int64_t dim = type.getRank() - 1; dim >= 0 && ++at[dim] == type.getDimSize(dim); --dim)
-      at[dim] = 0;
-    scratch.clear();
-    builder.setInsertionPointToEnd(&scratch);
-  }
-  if (isa<FloatType>(type.getElementType()))
-    return DenseElementsAttr::get(type, reals);
-  return DenseElementsAttr::get(type, integers);
+  if (type.getNumElements() == 0)
+    return encodeElements(type, {});
+  ElementRecorder recorder(op, operands);
+  Value element = recorder.record(number);
+  ScalarProgram program(recorder, element);
+  if (!program.isComplete() || (isLarge && program.dependsOnIndex()))
+    return {};
+  std::vector<ScalarRegister> elements = program.run(type.getShape(), stepLimit);
+  return elements.empty() ? DenseElementsAttr() : encodeElements(type, elements);
 }
 
 /// Evaluates the ops of a decomposition one after the other.

@@ -55,10 +55,24 @@ FailureOr<SmallVector<Value>> SoftmaxCrossEntropyOp::decompose(OpBuilder &builde
   return SmallVector<Value>{loss, lse};
 }
 
+/// Each class gets the unweighted losses of the samples that bear its label.
+static Expr classWeightGradient(SoftmaxCrossEntropyOp op, Expr logits, Expr labels, Expr lse, Expr dLoss) {
+  Expr valid = validLabels(op, labels);
+  Expr safe = valid ? select(valid, labels, labels.like(0.0)) : labels;
+  SmallVector<int64_t> column(logits.shape());
+  column[1] = 1;
+  Expr picked = reshape(gatherElements(logits, reshape(safe, column), 1), labels.shape());
+  Expr shares = dLoss * (lse - picked);
+  if (valid)
+    shares = select(valid, shares, shares.like(0.0));
+  int64_t samples = labels.type().getNumElements();
+  return scatterAdd(reshape(safe, {samples}), reshape(shares, {samples}), {logits.dim(1)}, 0);
+}
+
 LogicalResult SoftmaxCrossEntropyOp::differentiate(GradientBuilder &g) {
   Expr logits = g.operand(0), labels = g.operand(1), lse = g.result(1);
-  if (getWeights() && g.needs(2))
-    return emitOpError("has no derivative for its class weights: make them constant");
+  if (getWeights() && g.needs(2) && g.cotangent(0))
+    g.set(2, classWeightGradient(*this, logits, labels, lse, g.cotangent(0)));
   if (!g.needs(0))
     return success();
   auto spread = [&](Expr e) { return unreduce(e, logits.type(), 1); };

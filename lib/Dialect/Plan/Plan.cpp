@@ -175,8 +175,9 @@ LogicalResult SourceOp::verify() {
     StringRef name = field.getName();
     bool known = llvm::StringSwitch<bool>(name)
                      .Cases({"initializer", "module_path", "random_init"}, isa<StringAttr>(field.getValue()))
-                     .Cases({"original_dims", "permutation"}, isa<DenseI64ArrayAttr>(field.getValue()))
-                     .Case("tied_names", isa<ArrayAttr>(field.getValue()))
+                     .Cases({"original_dims", "permutation", "use_operands", "view_permutations"},
+                            isa<DenseI64ArrayAttr>(field.getValue()))
+                     .Cases({"tied_names", "use_nodes", "view_initializers"}, isa<ArrayAttr>(field.getValue()))
                      .Cases({"slice_axis", "slice_start", "slice_size"}, isa<IntegerAttr>(field.getValue()))
                      .Default(false);
     if (!known)

@@ -153,4 +153,44 @@ TEST_F(ConstantFold, LargeResultsStayOps) {
   EXPECT_EQ(fold(broadcast(integers({}, 3), foldLimitElements + 1, {})).size(), size_t(foldLimitElements + 1));
 }
 
+// An element that is the same at every index makes a splat, whatever the size.
+TEST_F(ConstantFold, SplatsStaySplats) {
+  Expr x = splat(builder, builder.getUnknownLoc(), RankedTensorType::get({700, 300}, builder.getF32Type()), 2.0);
+  auto isSplat = [&](Expr value, double number) {
+    Attribute folded;
+    FailureOr<SmallVector<Attribute>> known = foldConstant(value.get().getDefiningOp());
+    if (failed(known))
+      return false;
+    auto dense = cast<DenseElementsAttr>(known->front());
+    return dense.isSplat() && dense.getSplatValue<APFloat>().convertToDouble() == number;
+  };
+  EXPECT_TRUE(isSplat(transpose(x, {1, 0}), 2));
+  EXPECT_TRUE(isSplat(slice(x, {0, 10}, {700, 200}, {1, 1}), 2));
+  EXPECT_TRUE(isSplat(concat({x, x}, 1), 2));
+  EXPECT_TRUE(isSplat(pad(x, {1, 1}, {0, 0}, {0, 0}, 2), 2));
+  EXPECT_TRUE(isSplat(sum(x, 1), 600));
+  EXPECT_FALSE(isSplat(pad(x, {1, 1}, {0, 0}, {0, 0}, 3), 2)) << "two numbers in a result that is too large";
+}
+
+TEST_F(ConstantFold, NarrowFloatsRoundOnce) {
+  auto halves = [&](ArrayRef<float> values) {
+    Expr wide = constant(builder, builder.getUnknownLoc(),
+                         DenseElementsAttr::get(RankedTensorType::get(values.size(), builder.getF32Type()), values));
+    return cast(wide, builder.getF16Type());
+  };
+  EXPECT_EQ(fold(halves({0.1f}) + halves({2048.0f})), Elements{2048});
+  EXPECT_EQ(fold(exp(halves({0.0f, 1.0f}))), (Elements{1, 2.71875}));
+  EXPECT_EQ(fold(reals({2}, {1, 3}) / reals({2}, {3, 7})), (Elements{1.0 / 3.0, 3.0 / 7.0}));
+}
+
+// Reading, arithmetic and a loop for each of many elements: seconds, if code were built for each.
+TEST_F(ConstantFold, ManyElementsAreCheap) {
+  auto type = RankedTensorType::get({256, 256}, builder.getI64Type());
+  Expr row = iota(builder, builder.getUnknownLoc(), type, 0), column = iota(builder, builder.getUnknownLoc(), type, 1);
+  Elements seen = fold(sum(cast(lessEqual(column, row), builder.getI64Type()), 1));
+  ASSERT_EQ(seen.size(), 256u);
+  EXPECT_EQ(seen.front(), 1);
+  EXPECT_EQ(seen.back(), 256);
+}
+
 } // namespace

@@ -15,8 +15,8 @@ namespace lowtide::nn {
 inline constexpr int64_t foldLimitElements = 65'536;
 
 /// Values of the results of `op`, one `DenseElementsAttr` each, when its operands hold `operands` (one
-/// `DenseElementsAttr` for each). Fails when an operand is null, a result is too large, the op's loops take more than
-/// some million steps, or its arithmetic has no value (integer division by zero, 16-bit transcendentals).
+/// `DenseElementsAttr` for each). Fails when an operand is null, a result is too large, the op takes more than some
+/// ten million scalar operations, or its arithmetic has no value (integer division by zero).
 llvm::FailureOr<llvm::SmallVector<mlir::Attribute>> foldConstant(mlir::Operation *op,
                                                                  llvm::ArrayRef<mlir::Attribute> operands);
 /// As above; operands must be defined by constants.

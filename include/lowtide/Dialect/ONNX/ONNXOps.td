@@ -28,6 +28,8 @@ def ONNX_Dialect : Dialect {
     | `onnx.transposed` | initializer | the tensor holds the framework's parameter transposed by this permutation |
     | `onnx.source_shape` | initializer | shape of the framework's parameter, when it is known and differs |
     | `onnx.source_rows` | initializer | `[begin, end)` of the framework's parameter along dimension 0 that the tensor holds |
+    | `onnx.use_nodes`, `onnx.use_operands` | initializer | of one that several arguments share: the reads that are this argument's, by each node's first named output |
+    | `onnx.view_initializers`, `onnx.view_permutations` | initializer | further initializers that hold the tensor transposed |
 
     Results carry `onnx.output`, their name. Function attributes `onnx.opset`, `onnx.opsets`, `onnx.ir_version`,
     `onnx.producer` and `onnx.graph` tell of the file.

@@ -1,0 +1,199 @@
+//===- LoopRules.cpp - loops of known length, unrolled --------------------===//
+//
+// Rules for Loop and Scan. The body is legalized once for each iteration; conditions and counts must be known when
+// compiling.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/Indices.h"
+#include "lowtide/Legalize/LegalizeContext.h"
+#include "lowtide/Legalize/Rules.h"
+
+using namespace mlir;
+using namespace lowtide;
+using nn::Expr;
+
+namespace {
+
+/// Nodes that unrolling one loop may make.
+constexpr uint64_t unrolledNodeLimit = 100'000;
+
+/// The body of a Loop or Scan and what flows through it.
+class Unroller {
+public:
+  explicit Unroller(NodeView &n) : n(n) {}
+
+  /// Rejects a node without a body of `inputs` inputs and at least `states` outputs.
+  LogicalResult open(unsigned inputs, unsigned states) {
+    if (n.op.getBodies().size() != 1)
+      return n.reject("one body is expected");
+    body = &n.op.getBodies()[0].front();
+    yield = cast<onnx::YieldOp>(body->getTerminator());
+    if (body->getNumArguments() != inputs || yield.getValues().size() < states)
+      return n.reject("its body does not have the inputs and outputs that it states");
+    return success();
+  }
+  /// Legalizes the body on `inputs`; returns what it yields. An empty list means that something inside was refused.
+  SmallVector<Meaning> run(ArrayRef<Meaning> inputs) {
+    for (auto [argument, meaning] : llvm::zip(body->getArguments(), inputs))
+      n.context.bind(argument, meaning);
+    n.context.legalizeBlock(*body);
+    SmallVector<Meaning> outputs;
+    for (Value value : yield.getValues()) {
+      outputs.push_back(n.context.lookup(value));
+      if (!outputs.back())
+        return {};
+    }
+    return outputs;
+  }
+  /// Fails, in words, when `count` iterations are too many.
+  LogicalResult checkCount(int64_t count) {
+    uint64_t nodes = body->getOperations().size();
+    if (count < 0 || static_cast<uint64_t>(count) * nodes > unrolledNodeLimit)
+      return n.refuse("unrolling " + Twine(count) + " iterations of " + Twine(nodes) + " nodes makes more than " +
+                      Twine(unrolledNodeLimit) + " nodes");
+    return success();
+  }
+  /// What a refusal inside of the body means for the loop.
+  LogicalResult fail() {
+    return n.context.failed() ? success() : n.reject("its body does not compute all of its outputs");
+  }
+  /// The outputs of all iterations behind one another along a new dimension `axis`.
+  LogicalResult stack(unsigned result, ArrayRef<Meaning> pieces, int64_t axis, bool reversed) {
+    if (pieces.empty())
+      return n.refuse("a loop that does not run gives empty results");
+    SmallVector<Expr> parts;
+    for (const Meaning &piece : pieces) {
+      if (!piece.tensor)
+        return n.refuse("results of iterations are sequences");
+      FailureOr<int64_t> at = n.axis(axis, n.wrap(piece.tensor).rank() + 1);
+      if (failed(at))
+        return failure();
+      parts.push_back(unsqueeze(n.wrap(piece.tensor), *at));
+      if (parts.back().type() != parts.front().type())
+        return n.refuse("results of iterations differ in shape");
+      axis = *at;
+    }
+    if (reversed)
+      std::reverse(parts.begin(), parts.end());
+    n.set(result, parts.size() == 1 ? parts.front() : nn::concat(parts, axis));
+    return success();
+  }
+
+  NodeView &n;
+  Block *body = nullptr;
+  onnx::YieldOp yield;
+};
+
+/// A boolean known when compiling.
+std::optional<bool> knownCondition(const Meaning &meaning) {
+  DenseElementsAttr value = LegalizeContext::constantOf(meaning.tensor);
+  if (!value || value.getNumElements() != 1 || !isa<IntegerType>(value.getElementType()))
+    return std::nullopt;
+  return intsOf(value).front() != 0;
+}
+
+LogicalResult loop(NodeView &n) {
+  std::optional<Shape> trips = n.has(0) ? n.constantInts(0) : Shape{std::numeric_limits<int64_t>::max()};
+  if (!trips || trips->size() != 1)
+    return n.refuse("the number of iterations is computed from data; it must be known when compiling");
+  std::optional<bool> goes = n.has(1) ? knownCondition(n.meaning(1)) : true;
+  SmallVector<Meaning> carried;
+  for (unsigned i = 2; i < n.size(); ++i)
+    carried.push_back(n.meaning(i));
+  Unroller unroller(n);
+  if (failed(unroller.open(carried.size() + 2, carried.size() + 1)))
+    return failure();
+  SmallVector<SmallVector<Meaning>> pieces(unroller.yield.getValues().size() - 1 - carried.size());
+  auto number = RankedTensorType::get({}, n.builder.getI64Type());
+  auto flag = RankedTensorType::get({}, n.builder.getI1Type());
+  for (int64_t i = 0; i < trips->front() && goes.value_or(true); ++i) {
+    if (!goes)
+      break;
+    if (failed(unroller.checkCount(i + 1)))
+      return failure();
+    SmallVector<Meaning> inputs{{n.dense(DenseElementsAttr::get(number, i)).get(), {}},
+                                {n.dense(DenseElementsAttr::get(flag, true)).get(), {}}};
+    inputs.append(carried);
+    SmallVector<Meaning> outputs = unroller.run(inputs);
+    if (outputs.empty())
+      return unroller.fail();
+    goes = knownCondition(outputs.front());
+    for (size_t j = 0; j < carried.size(); ++j)
+      carried[j] = outputs[j + 1];
+    for (size_t j = 0; j < pieces.size(); ++j)
+      pieces[j].push_back(outputs[j + 1 + carried.size()]);
+  }
+  if (!goes)
+    return n.refuse("whether it goes on is computed from data; it must be known when compiling");
+  for (size_t j = 0; j < carried.size() && j < n.results.size(); ++j)
+    n.results[j] = carried[j];
+  for (size_t j = 0; j < pieces.size(); ++j)
+    if (n.wants(carried.size() + j) && failed(unroller.stack(carried.size() + j, pieces[j], 0, false)))
+      return failure();
+  return success();
+}
+
+LogicalResult scan(NodeView &n) {
+  int64_t numScanned = n.attr("num_scan_inputs", 0), numStates = int64_t(n.size()) - numScanned;
+  if (numScanned < 1 || numStates < 0 || failed(n.need(n.size())))
+    return n.context.failed() ? failure() : n.reject("'num_scan_inputs' does not fit the operands");
+  Unroller unroller(n);
+  if (failed(unroller.open(n.size(), numStates)))
+    return failure();
+  size_t numPieces = unroller.yield.getValues().size() - numStates;
+  Shape inputAxes = n.attrInts("scan_input_axes", Shape(numScanned, 0));
+  Shape inputTurned = n.attrInts("scan_input_directions", Shape(numScanned, 0));
+  Shape outputAxes = n.attrInts("scan_output_axes", Shape(numPieces, 0));
+  Shape outputTurned = n.attrInts("scan_output_directions", Shape(numPieces, 0));
+  if (int64_t(inputAxes.size()) != numScanned || int64_t(inputTurned.size()) != numScanned ||
+      outputAxes.size() != numPieces || outputTurned.size() != numPieces)
+    return n.reject("axes and directions do not fit the operands and results");
+  int64_t count = -1;
+  for (int64_t j = 0; j < numScanned; ++j) {
+    FailureOr<int64_t> axis = n.axis(inputAxes[j], n.in(numStates + j).rank());
+    if (failed(axis))
+      return failure();
+    inputAxes[j] = *axis;
+    int64_t extent = n.in(numStates + j).dim(*axis);
+    if (count >= 0 && extent != count)
+      return n.reject("the scanned operands differ in length");
+    count = extent;
+  }
+  if (failed(unroller.checkCount(count)))
+    return failure();
+  SmallVector<Meaning> states;
+  for (int64_t j = 0; j < numStates; ++j)
+    states.push_back(n.meaning(j));
+  SmallVector<SmallVector<Meaning>> pieces(numPieces);
+  for (int64_t i = 0; i < count; ++i) {
+    SmallVector<Meaning> inputs = states;
+    for (int64_t j = 0; j < numScanned; ++j) {
+      Expr x = n.in(numStates + j);
+      Shape shape(x.shape());
+      shape.erase(shape.begin() + inputAxes[j]);
+      Expr slice = sliceDim(x, inputAxes[j], inputTurned[j] ? count - 1 - i : i, 1);
+      inputs.push_back({nn::reshape(slice, shape).get(), {}});
+    }
+    SmallVector<Meaning> outputs = unroller.run(inputs);
+    if (outputs.empty())
+      return unroller.fail();
+    for (int64_t j = 0; j < numStates; ++j)
+      states[j] = outputs[j];
+    for (size_t j = 0; j < numPieces; ++j)
+      pieces[j].push_back(outputs[numStates + j]);
+  }
+  for (int64_t j = 0; j < numStates && j < int64_t(n.results.size()); ++j)
+    n.results[j] = states[j];
+  for (size_t j = 0; j < numPieces; ++j)
+    if (n.wants(numStates + j) && failed(unroller.stack(numStates + j, pieces[j], outputAxes[j], outputTurned[j] != 0)))
+      return failure();
+  return success();
+}
+
+} // namespace
+
+void lowtide::addLoopRules(RuleTable &t) {
+  t.add("Loop", loop);
+  t.add("Scan", scan);
+}

@@ -197,6 +197,11 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
     // Shapes must be known to legalization, wherever the file keeps them; unreadable ones become arguments.
     info.inIR = info.role == InitializerRole::Constant && info.getNumElements() <= limit &&
                 (file.isEmbedded(info.tensor) || file.tryReadInitializer(info.tensor));
+    // So are numbers that only fill a shape, such as the scale of a layer that has none.
+    if (!info.inIR && info.role == InitializerRole::Constant && isFloatType(info.dataType) && !info.viewOf &&
+        info.getNumElements() > 0 && info.getNumElements() <= file.getLimits().constantIntegers &&
+        file.isEmbedded(info.tensor))
+      info.inIR = isConstantValued(file, *file.findInitializer(info.tensor)).value_or(false);
   }
   return infos;
 }

@@ -144,6 +144,12 @@ void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum, st
       n.context.updateState(n.context.argumentOf(n.in(operand)), next);
 }
 
+/// A layer without scale and bias has constants in their place.
+bool isSplatOf(Expr x, double value) {
+  DenseElementsAttr constant = LegalizeContext::constantOf(x);
+  return constant && constant.isSplat() && floatsOf(constant).front() == value;
+}
+
 LogicalResult batchNorm(NodeView &n) {
   if (failed(n.need(5)))
     return failure();
@@ -157,7 +163,8 @@ LogicalResult batchNorm(NodeView &n) {
   double epsilon = n.attrFloat("epsilon", 1e-5), momentum = n.attrFloat("momentum", 0.9);
   bool stated = n.version() >= 14 ? n.attr("training_mode", 0) != 0 : n.numResults() > 1;
   TrainingMode mode = n.context.options.mode;
-  bool trainable = n.context.roleOf(scale) == "parameter" || n.context.roleOf(bias) == "parameter";
+  bool trainable = n.context.roleOf(scale) == "parameter" || n.context.roleOf(bias) == "parameter" ||
+                   (isSplatOf(scale, 1) && isSplatOf(bias, 0) && n.context.roleOf(n.in(3)) == "state");
   bool trains = mode == TrainingMode::AsIs ? stated : mode == TrainingMode::Train && (stated || trainable);
   Type given = x.elementType();
   if (trains) {

@@ -45,6 +45,7 @@ static bool isSetting(const InitializerUse &use) {
       .Case("Resize", use.operand > 0)
       .Case("OneHot", use.operand > 0)
       .Case("Dropout", use.operand > 0)
+      .Cases({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, use.operand == 2) // weights of classes
       .Case("Range", true)
       .Cases({"QuantizeLinear", "DequantizeLinear"}, use.operand > 0)
       .Cases({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}, true)

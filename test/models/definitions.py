@@ -239,3 +239,34 @@ class UNet(nn.Module):
         h = self.m2(torch.cat([self.u2(h), s2], 1), e)
         h = self.m1(torch.cat([F.interpolate(h, scale_factor=2.0, mode="nearest"), s1], 1), e)
         return F.mse_loss(self.out(h), noise)
+
+
+class Mixture(nn.Module):
+    """Experts chosen by top-k, weighted and balanced; einsum, scatter."""
+
+    def __init__(self, width=8, hidden=16, experts=4, classes=5):
+        super().__init__()
+        self.gate, self.head = nn.Linear(width, experts), nn.Linear(width, classes)
+        self.up = nn.Parameter(0.3 * torch.randn(experts, width, hidden))
+        self.down = nn.Parameter(0.3 * torch.randn(experts, hidden, width))
+
+    def forward(self, x, y):
+        p = torch.softmax(self.gate(x), -1)
+        share, chosen = torch.topk(p, 2, -1)
+        gate = torch.zeros_like(p).scatter(1, chosen, share / share.sum(-1, keepdim=True))
+        h = F.gelu(torch.einsum("bh,eho->beo", x, self.up))
+        out = x + (gate.unsqueeze(-1) * torch.einsum("beo,eoh->beh", h, self.down)).sum(1)
+        balance = 4 * (p.mean(0) * (gate > 0).to(p.dtype).mean(0)).sum()
+        return F.cross_entropy(self.head(out), y) + 0.01 * balance
+
+
+class Bag(nn.Module):
+    """Means of embeddings, which the TorchScript exporter writes as a Loop; class weights."""
+
+    def __init__(self, vocab=20, width=8, classes=3):
+        super().__init__()
+        self.words, self.head = nn.EmbeddingBag(vocab, width, mode="mean"), nn.Linear(width, classes)
+        self.register_buffer("importance", torch.tensor([0.5, 1.0, 2.0]))
+
+    def forward(self, t, y):
+        return F.cross_entropy(self.head(self.words(t)), y, weight=self.importance)

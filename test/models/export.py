@@ -105,8 +105,30 @@ def unet_mini(folder):
     record(folder, settled(d.UNet()), rows_of("unet-mini"), dict(batch=8, steps=20, optimizer="adamw", options=options), [dict(DYNAMO, file="model.onnx")])
 
 
+def drawn(rows, **shapes):
+    """Rows of normal numbers, or of labels below a number: name=shape or name=(classes, shape)."""
+    g = numpy.random.default_rng(0)
+    return {
+        k: g.integers(0, v[0], (rows, *v[1])) if len(v) == 2 and isinstance(v[1], tuple) else g.standard_normal((rows, *v)).astype("f4")
+        for k, v in shapes.items()
+    }  # fmt: skip
+
+
+def moe_tiny(folder):
+    options = dict(lr=2e-3, betas=[0.9, 0.999], eps=1e-8)
+    spec = dict(batch=8, steps=12, optimizer="adam", options=options)
+    record(folder, settled(d.Mixture()), drawn(48, x=(8,), y=(5, ())), spec, [dict(DYNAMO, file="model.onnx"), dict(SCRIPT, file="torchscript.onnx")])
+
+
+def bag_tiny(folder):
+    spec = dict(batch=8, steps=12, optimizer="sgd", options=dict(lr=0.1))
+    files = [dict(SCRIPT, file="torchscript.onnx"), dict(DYNAMO, file="model.onnx")]
+    record(folder, settled(d.Bag()), drawn(32, t=(20, (6,)), y=(3, ())), spec, files)
+
+
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
+    moe_tiny, bag_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

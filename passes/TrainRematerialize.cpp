@@ -101,6 +101,8 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
   const solve::StepGraph &graph = entry.problem.getGraph();
   const solve::FittedSchedule &smallest = entry.front->getSmallest();
   solve::LowerBound bound = solve::findLowerBound(graph);
+  // What its buffers take when they are packed.
+  const uint64_t smallestBytes = staticBytes + pack(entry, smallest.schedule);
   const uint64_t asked = staticBytes + transientBytes, least = staticBytes + bound.bytes;
   auto exact = [](uint64_t bytes) { return llvm::formatv("{0} ({1} bytes)", formatBytes(bytes), bytes).str(); };
   InFlightDiagnostic error = entry.step.emitError();
@@ -109,8 +111,7 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
     error << "at least " << exact(least) << " are needed whatever is recomputed";
   else
     error << (strategy == "fit" ? "" : "strategy '" + strategy + "' found no plan; by --remat-strategy=fit ")
-          << "the smallest plan found needs " << exact(staticBytes + smallest.timeline.peakBytes)
-          << ", and none is below " << exact(least);
+          << "the smallest plan found needs " << exact(smallestBytes) << ", and none is below " << exact(least);
   error.attachNote() << formatBytes(staticBytes) << " of that are parameters, optimizer state and batch";
   if (bound.operation < entry.problem.getOperations().size()) {
     Operation *op = entry.problem.getOperations()[bound.operation];
@@ -128,7 +129,7 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
     for (auto [i, tensor] : llvm::enumerate(ArrayRef(tensors).take_front(4)))
       note << (i ? ", " : ": ") << tensor.second << " of " << formatBytes(tensor.first);
   }
-  error.attachNote() << "the smallest plan found needs " << formatBytes(staticBytes + smallest.timeline.peakBytes)
+  error.attachNote() << "the smallest plan found needs " << formatBytes(smallestBytes)
                      << "; without recomputation it is "
                      << formatBytes(staticBytes + entry.front->getLargest().timeline.peakBytes);
   error.attachNote() << "what helps: a smaller batch, an optimizer with less state (--optimizer=sgd), a larger budget";

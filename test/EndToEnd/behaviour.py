@@ -89,6 +89,26 @@ def exported(record, model, work):
     return "" if worst < 1e-6 else f"losses go on as {again}, those of the uninterrupted run are {whole[epoch:]}"
 
 
+def any_budget(record, model, work):
+    """Whatever the budget: not one bit differs, and the runtime allocates no more than was asked for."""
+    free, entries = work / "free.tide", "--entries=train"
+    whole = trained(compiled(record, model, free, entries), record, work / "free", steps=20)
+    done = 0
+    for percent in (90, 75, 60, 50, 40):
+        artifact, flag = work / f"{percent}.tide", f"--device-budget={percent}%"
+        code, said = call(
+            BIN / "lowtide", "compile", model, "-o", artifact, *record.compiler_flags(model, [entries, flag]), codes=(0, 4)
+        )
+        if code == 4:
+            if "are needed" not in said and "needs" not in said:
+                return f"refused at {percent} % without saying what is needed: {said[-300:]}"
+            break
+        if trained(artifact, record, work / str(percent), steps=20) != whole:
+            return f"losses or parameters at {percent} % differ from those without a budget"
+        done += 1
+    return "" if done else "no budget below the whole was met"
+
+
 def unplanned(record, model, work):
     """Fusing may change neither the meaning nor, much, the losses."""
     fused = trained(compiled(record, model, work / "a.tide"), record, work / "a")
@@ -134,6 +154,10 @@ def rehearse(models, full):
     for name, file in chosen.items():
         for check in general if full or name in ("mlp-digits", "gpt-tiny") else [same_bits]:
             yield check, models / name / file
+        if name != "mlp-digits":  # it is parameters and little else
+            yield any_budget, models / name / file
+    yield any_budget, models / "gpt-dropout" / "model.onnx"
+    yield any_budget, models / "resnet-tiny" / "model.onnx"
     for model in ("gpt-tiny/default.onnx", "gpt-tiny/torchscript.onnx", "cnn-digits/dynamo.onnx", "llama-tiny/model.onnx"):
         yield exported, models / model
     yield expectation, models / "mlp-digits" / "model.onnx"

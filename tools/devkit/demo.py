@@ -1,6 +1,7 @@
 """The first thing a newcomer sees: a model that PyTorch exported trains to the losses that PyTorch reached."""
 
 import argparse
+import json
 import os
 import shlex
 import subprocess
@@ -11,6 +12,7 @@ from devkit.build import BUILD, build
 from devkit.console import ROOT, Failure, say
 
 MODEL = ROOT / "test" / "models" / "mlp-digits"
+GPT = ROOT / "test" / "models" / "gpt-tiny"
 
 
 def show(command):
@@ -20,6 +22,24 @@ def show(command):
     status = subprocess.run([str(c) for c in command], cwd=ROOT, stdin=subprocess.DEVNULL).returncode
     if status:
         raise Failure(f"error: {command[0].name} failed with {status}")
+
+
+def train_in_less_memory(out):
+    """A small GPT without a budget and with one: the losses are the same, bit for bit, and the report draws both."""
+    from devkit.record import Record
+
+    record, model, losses = Record(GPT), GPT / "opset23.onnx", []
+    for name, budget in (("gpt-whole", []), ("gpt-60-percent", ["--device-budget=60%"])):
+        artifact, log = out / f"{name}.tide", out / f"{name}.jsonl"
+        show([BUILD / "bin/lowtide", "compile", model, "-o", artifact, "--entries=train", *record.compiler_flags(model), *budget])
+        data = f"--data={GPT / 'data.npz'}"
+        show([BUILD / "bin/lowtide-run", artifact, data, "--steps=20", f"--log-jsonl={log}", "--log-every=10"])
+        show([BUILD / "bin/lowtide", "report", artifact, "-o", out / f"{name}.html"])
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        losses.append([line["loss"] for line in lines if "loss" in line and "step" in line])
+    if losses[0] != losses[1]:
+        raise Failure("error: the losses differ")
+    say(f"  {len(losses[0])} losses, equal to the last bit")
 
 
 def main(argv):
@@ -34,16 +54,18 @@ def main(argv):
     record = Record(MODEL)
     model = MODEL / "model.onnx"
     try:
-        say("[1/3] set up")
+        say("[1/4] set up")
         dependencies.setup()
         say(f"  {dependencies.versions()}")
-        say("[2/3] build")
+        say("[2/4] build")
         build(["lowtide", "lowtide-run"])
-        say(f"[3/3] train {MODEL.name}: {record.train['parameters']:,} parameters, {record.steps} steps of {record.batch} rows")
+        say(f"[3/4] train {MODEL.name}: {record.train['parameters']:,} parameters, {record.steps} steps of {record.batch} rows")
         show([BUILD / "bin/lowtide", "compile", model, "-o", artifact, "--target=cpu", *record.compiler_flags(model)])
         data, expected = f"--data={MODEL / 'data.npz'}", f"--expect={MODEL / 'expected.json'}"
         show([BUILD / "bin/lowtide-run", artifact, data, f"--steps={record.steps}", expected, f"--log-jsonl={log}", "--log-every=16"])
         show([BUILD / "bin/lowtide", "report", artifact, "-o", report])
+        say(f"[4/4] train {GPT.name} as it is, and in 60 % of its memory")
+        train_in_less_memory(out)
     except Failure as failure:
         print(failure, file=sys.stderr)
         return 1

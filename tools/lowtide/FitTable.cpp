@@ -59,6 +59,7 @@ void FitTable::computeRows(unsigned count) {
   std::vector<const solve::FittedSchedule *> plans = front.getPareto();
   solve::PackingOptions options;
   options.alignment = planAlignment;
+  options.effort = 10'000'000; // a compile searches longer, so that its arena is no larger
   for (unsigned i = 0; i < count; ++i) {
     const solve::FittedSchedule *plan = plans[count > 1 ? (plans.size() - 1) * i / (count - 1) : 0];
     if (!rows.empty() && rows.back().plan == plan)

@@ -157,7 +157,6 @@ TEST_F(ConstantFold, LargeResultsStayOps) {
 TEST_F(ConstantFold, SplatsStaySplats) {
   Expr x = splat(builder, builder.getUnknownLoc(), RankedTensorType::get({700, 300}, builder.getF32Type()), 2.0);
   auto isSplat = [&](Expr value, double number) {
-    Attribute folded;
     FailureOr<SmallVector<Attribute>> known = foldConstant(value.get().getDefiningOp());
     if (failed(known))
       return false;

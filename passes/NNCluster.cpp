@@ -89,6 +89,19 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
       wrap(group.ops, group.emitter);
   }
 
+  /// A loop carries its values on in place: where it starts with a constant, the constant is its own.
+  void separateCarried(Operation *constant) {
+    for (OpOperand &use : llvm::make_early_inc_range(constant->getUses())) {
+      auto loop = dyn_cast<RepeatInterface>(use.getOwner());
+      if (!loop || use.getOperandNumber() < loop.getNumSliced())
+        continue;
+      Operation *own = constant->clone();
+      OpBuilder(use.getOwner()).insert(own);
+      use.set(own->getResult(0));
+      wrap(own, "single");
+    }
+  }
+
   void runOnBlock(Block &block) {
     if (strategy == "fuse")
       fuse(block);
@@ -107,6 +120,7 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
     // or the caller needs it in memory.
     for (Operation &op : llvm::make_early_inc_range(block))
       if (isConstant(&op)) {
+        separateCarried(&op);
         if (op.use_empty())
           op.erase();
         else

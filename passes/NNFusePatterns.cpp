@@ -30,6 +30,8 @@ struct NNFusePatterns : lowtide::impl::NNFusePatternsBase<NNFusePatterns> {
       nn::addNormalizationFusion(patterns);
     if (attention)
       nn::addAttentionFusion(patterns);
+    if (lossHead)
+      nn::addLossHeadFusion(patterns);
     // Constants stay as they are: the patterns look for splats, the folder is the canonicalizer's.
     GreedyRewriteConfig config;
     config.enableFolding(false).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);

@@ -53,6 +53,7 @@ def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
     Option<"activations", "activations", "bool", "true", "GELU and SiLU">,
     Option<"normalizations", "normalizations", "bool", "true", "Layer norm and RMS norm">,
     Option<"attention", "attention", "bool", "true", "Scaled dot-product attention">,
+    Option<"lossHead", "loss-head", "bool", "true", "Cross-entropy of a product with a weight">,
   ];
   let statistics = [Statistic<"numChanged", "changed", "Functions in which a pattern fired">];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
@@ -160,12 +161,47 @@ def TrainOptimize : Pass<"train-optimize", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numUpdates", "updates", "Parameters that are updated">];
 }
 
+def TrainAccumulate : Pass<"train-accumulate", "::mlir::ModuleOp"> {
+  let summary = "compute every step in micro-batches, adding up their gradients (real-equal)";
+  let description = [{
+    Follows the samples of the batch through every function, op by op (BatchInterface), and puts all that has one row for
+    each sample into `train.accumulate`: the loop sees a part of the batch per round, and adds up what is a sum over the
+    samples: losses, gradients, counts. A sum that the rows need before they can be computed, such as the number of labels
+    that are not ignored, is made by a loop before: a mean is over what counts in the whole batch, whatever the parts hold.
+    Updates, clipping and unscaling come behind the loop; random numbers are those of the whole batch.
+    Batch norm takes its statistics over each part, with a warning. An op that combines samples is an error at its place
+    in the model.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of the batch; they have equally many samples">];
+  let statistics = [
+    Statistic<"numLoops", "loops", "Loops made">,
+    Statistic<"numSums", "sums", "Values that loops add up">,
+  ];
+}
+
 def VerifyStep : Pass<"verify-step", "::mlir::ModuleOp"> {
   let summary = "check the bindings of every entry point (exact)";
   let description = [{
     Every argument and result has a binding; names are unique; a result bound to a parameter or state has its argument, of
     equal type; there is exactly one loss, a float scalar; a tensor that two entry points share has one type.
   }];
+}
+
+def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
+  let summary = "compute loss and gradients of many classes without holding their logits (real-equal)";
+  let description = [{
+    A loss of a linear layer and its gradients become one op, then a loop over chunks of rows: a chunk's logits are made,
+    its loss and gradients taken, and the logits are gone. Gradients of weight and bias are added up tile after tile of at
+    most 256 rows; chunks are whole tiles, so that bits do not depend on their number. Where the gradients depend on the
+    loss itself, logits are computed twice. Without `chunks`, a chunk's logits are about as large as the weight.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses">];
+  let statistics = [
+    Statistic<"numMerged", "merged", "Losses that are computed with their gradients">,
+    Statistic<"numChunked", "chunked", "Loops made">,
+  ];
 }
 
 // --- code generation ---

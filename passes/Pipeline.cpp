@@ -21,9 +21,21 @@ static void addCleanUp(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-void lowtide::buildGraphStage(OpPassManager &passes) {
+static void addAccumulate(OpPassManager &passes, int64_t microBatches) {
+  if (microBatches == 1)
+    return;
+  lowtide::TrainAccumulateOptions accumulate;
+  accumulate.microBatches = microBatches;
   addCleanUp(passes);
-  passes.addNestedPass<func::FuncOp>(createNNFusePatterns());
+  passes.addPass(lowtide::createTrainAccumulate(accumulate));
+  addCleanUp(passes);
+}
+
+void lowtide::buildGraphStage(OpPassManager &passes, const GraphStageOptions &options) {
+  addCleanUp(passes);
+  NNFusePatternsOptions patterns;
+  patterns.lossHead = options.lossHead;
+  passes.addNestedPass<func::FuncOp>(createNNFusePatterns(patterns));
   addCleanUp(passes);
   passes.addPass(createVerifyLegal());
 }
@@ -73,12 +85,14 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
     optimize.keepGradient = gradient;
     passes.addPass(createTrainOptimize(optimize));
   }
+  addAccumulate(passes, options.microBatches);
   passes.addPass(createVerifyStep());
 }
 
 void lowtide::buildStepStage(OpPassManager &passes, const TrainStageOptions &options) {
   addAutocast(passes, options);
   addScaleLoss(passes, options); // refuses: the step brings its own updates
+  addAccumulate(passes, options.microBatches);
   passes.addPass(createVerifyStep());
 }
 
@@ -88,6 +102,9 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     widen.to = options.widen;
     passes.addPass(createNNWiden(widen));
   }
+  TrainChunkLossHeadOptions head;
+  head.chunks = options.lossHeadChunks;
+  passes.addNestedPass<func::FuncOp>(createTrainChunkLossHead(head));
   NNDecomposeOptions decompose;
   decompose.library = options.library;
   passes.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
@@ -122,7 +139,8 @@ void lowtide::buildPlanStage(OpPassManager &passes, codegen::KernelModule &kerne
 }
 
 void lowtide::registerStagePipelines() {
-  PassPipelineRegistration<>("graph-stage", "nn: patterns, canonical form, contract", buildGraphStage);
+  PassPipelineRegistration<>("graph-stage", "nn: patterns, canonical form, contract",
+                             [](OpPassManager &passes) { buildGraphStage(passes, GraphStageOptions()); });
   PassPipelineRegistration<>("train-stage", "nn → train with AdamW",
                              [](OpPassManager &passes) { buildTrainStage(passes, TrainStageOptions()); });
   PassPipelineRegistration<>("fit-stage", "train → fitted: kernels and library calls",

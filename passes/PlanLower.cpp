@@ -5,6 +5,8 @@
 //    code generation which operands a kernel may overwrite.
 // 3. Write the program: bindings, a buffer per transient storage, launches,
 //    library calls and copies in textual order, a new value number per write.
+//    A loop is a repeat, with the numbers of what it carries before and behind a
+//    round.
 //
 //===----------------------------------------------------------------------===//
 #include "PlanLower.h"
@@ -62,6 +64,8 @@ private:
   LogicalResult writeInstruction(Operation *op);
   LogicalResult writeCall(Operation *op, LibraryCallInterface call);
   void writeCopies(unsigned before);
+  void enterLoop(const StorageLoop &loop);
+  void leaveLoop(const StorageLoop &loop);
 
   BindingFacts getArgFacts(unsigned i) { return *BindingFacts::get(entry.getArgAttr(i, train::bindingAttrName)); }
   BindingFacts getResultFacts(unsigned i) { return *BindingFacts::get(entry.getResultAttr(i, train::bindingAttrName)); }
@@ -95,6 +99,8 @@ private:
   SmallVector<uint64_t> current;
   uint64_t lastValue = 0;
   unsigned workspaces = 0;
+  /// Of each loop around the instruction: its carried storages' values when a round starts.
+  SmallVector<SmallVector<uint64_t>> handed;
 };
 
 } // namespace
@@ -114,6 +120,9 @@ plan::SliceAttr EntryLowering::createWorkspace(uint64_t bytes, Location loc) {
   if (!bytes)
     return {};
   std::string name = "w" + std::to_string(workspaces++);
+  OpBuilder::InsertionGuard guard(builder);
+  if (Operation *repeat = builder.getBlock()->getParentOp(); repeat != program)
+    builder.setInsertionPoint(program.getBlock().findAncestorOpInBlock(*repeat));
   plan::BufferOp::create(builder, loc, name, "transient", bytes, false);
   return plan::SliceAttr::get(entry.getContext(), FlatSymbolRefAttr::get(entry.getContext(), name), 0, bytes, 0);
 }
@@ -160,10 +169,37 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
 void EntryLowering::writeCopies(unsigned before) {
   for (const StorageCopy &copy : storage.getCopies())
     if (copy.before == before) {
-      plan::SliceAttr source = getSlice(copy.source, current[copy.source]);
-      plan::CopyOp::create(builder, copy.value.getLoc(), source, write(copy.target), 0, getPlace(copy.value.getLoc()),
-                           0);
+      plan::SliceAttr source = getSlice(copy.source, current[copy.source]), target = write(copy.target);
+      // The first round's part of the range that moves on.
+      auto part = [&](plan::SliceAttr whole, uint64_t bytes) {
+        return plan::SliceAttr::get(entry.getContext(), whole.getArena(), whole.getOffset(), bytes, whole.getValue());
+      };
+      if (copy.sourceStep)
+        source = part(source, copy.sourceStep);
+      if (copy.targetStep)
+        target = part(target, copy.targetStep);
+      plan::CopyOp::create(builder, copy.value.getLoc(), source, target, copy.sourceStep, copy.targetStep, 0,
+                           getPlace(copy.value.getLoc()), 0);
     }
+}
+
+void EntryLowering::enterLoop(const StorageLoop &loop) {
+  Location loc = loop.op->getLoc();
+  auto repeat = plan::RepeatOp::create(builder, loc, cast<RepeatInterface>(loop.op).getRounds(), ArrayAttr(), 0,
+                                       getPlace(loc), 0);
+  builder.createBlock(&repeat.getBody());
+  handed.push_back(llvm::map_to_vector(loop.carried, [&](unsigned index) { return current[index]; }));
+}
+
+void EntryLowering::leaveLoop(const StorageLoop &loop) {
+  auto repeat = cast<plan::RepeatOp>(builder.getBlock()->getParentOp());
+  SmallVector<Attribute> carries;
+  for (auto [index, value] : llvm::zip_equal(loop.carried, handed.pop_back_val()))
+    if (current[index] != value)
+      carries.push_back(plan::CarryAttr::get(entry.getContext(), getSlice(index, value), current[index]));
+  if (!carries.empty())
+    repeat.setCarriesAttr(builder.getArrayAttr(carries));
+  builder.setInsertionPointAfter(repeat);
 }
 
 void EntryLowering::writeBindings() {
@@ -202,10 +238,19 @@ LogicalResult EntryLowering::run() {
   for (lastValue = 0; lastValue < entry.getNumArguments(); ++lastValue)
     current[lastValue] = lastValue + 1;
   writeBuffers();
+  ArrayRef<StorageLoop> heads = storage.getLoops();
+  SmallVector<const StorageLoop *> inside;
   for (auto [i, op] : llvm::enumerate(storage.getInstructions())) {
     writeCopies(i);
-    if (failed(writeInstruction(op)))
+    if (!heads.empty() && heads.front().head == i) {
+      enterLoop(heads.front());
+      inside.push_back(&heads.front());
+      heads = heads.drop_front();
+    } else if (!inside.empty() && inside.back()->end == i) {
+      leaveLoop(*inside.pop_back_val());
+    } else if (failed(writeInstruction(op))) {
       return failure();
+    }
   }
   writeCopies(storage.getInstructions().size());
   builder.setInsertionPointToStart(&program.getBlock());

@@ -1,7 +1,8 @@
 //===- PlanPlace.cpp - every buffer gets an address -----------------------===//
 //
 // 1. Lifetime of each buffer: from the first to the last instruction that names
-//    it, to the end if it is kept.
+//    it, to the end if it is kept. What a repeat's body shares with what is
+//    before or behind it lives through all of it.
 // 2. Pack (Solve/Packing); programs share one arena, which is as large as the
 //    largest needs.
 // 3. Rewrite the slices.
@@ -10,6 +11,7 @@
 #include "Passes.h"
 #include "PlanLayout.h"
 #include "lowtide/Solve/Packing.h"
+#include "lowtide/Target/PlanProof.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -31,17 +33,52 @@ class PlanPlace : public lowtide::impl::PlanPlaceBase<PlanPlace> {
 public:
   using PlanPlaceBase::PlanPlaceBase;
   void runOnOperation() override {
-    for (auto module : getOperation().getOps<plan::ModuleOp>())
+    for (auto module : getOperation().getOps<plan::ModuleOp>()) {
       for (auto program : module.getBlock().getOps<plan::ProgramOp>())
         if (failed(place(module, program)))
           return signalPassFailure();
+      if (failed(countPeaks(module)))
+        return signalPassFailure();
+    }
   }
 
 private:
+  /// In a repeat, bytes that all rounds need are dead behind their last use in the last round: only an execution counts
+  /// right.
+  static LogicalResult countPeaks(plan::ModuleOp module) {
+    auto hasRepeat = [](plan::ProgramOp program) { return !program.getBlock().getOps<plan::RepeatOp>().empty(); };
+    auto programs = module.getBlock().getOps<plan::ProgramOp>();
+    if (llvm::none_of(programs, hasRepeat))
+      return success();
+    FailureOr<SmallVector<uint64_t>> peaks = countLiveBytes(module);
+    if (failed(peaks))
+      return failure();
+    for (auto [program, peak] : llvm::zip_equal(programs, *peaks))
+      if (hasRepeat(program))
+        program.setPeakLiveBytes(peak);
+    return success();
+  }
+
   LogicalResult place(plan::ModuleOp module, plan::ProgramOp program);
 };
 
 } // namespace
+
+/// Numbers the instructions of a block, nested ones after the repeat that they are in, and hands each to `visit`; then
+/// each repeat, inner ones first, to `leave` with the numbers from itself to behind its body.
+static void number(Block &block, uint32_t &now, llvm::function_ref<void(Operation *, uint32_t)> visit,
+                   llvm::function_ref<void(uint32_t, uint32_t)> leave) {
+  for (Operation &op : block) {
+    if (!plan::isInstruction(&op))
+      continue;
+    uint32_t at = now++;
+    visit(&op, at);
+    if (auto repeat = dyn_cast<plan::RepeatOp>(op)) {
+      number(repeat.getBody().front(), now, visit, leave);
+      leave(at, now);
+    }
+  }
+}
 
 /// Problems by arena, in the order in which buffers name the arenas.
 static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program) {
@@ -56,23 +93,21 @@ static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program
     for (auto [i, op] : llvm::enumerate(problem.ops))
       find[op.getName()] = {&problem, i};
 
-  // A repeat is one moment: its body runs again and again.
   uint32_t now = 0;
-  for (Operation &instruction : program.getBlock()) {
-    if (!plan::isInstruction(&instruction))
-      continue;
-    instruction.walk([&](Operation *op) {
-      plan::forEachSlice(op, [&](plan::Access, plan::SliceAttr slice) {
-        auto it = find.find(slice.getArena().getValue());
-        if (it == find.end())
-          return;
-        solve::Buffer &buffer = it->second.first->buffers[it->second.second];
-        buffer.begin = std::min(buffer.begin, now);
-        buffer.end = std::max(buffer.end, now + 1);
-      });
-    });
-    ++now;
-  }
+  SmallVector<std::pair<uint32_t, uint32_t>> repeats;
+  number(
+      program.getBlock(), now,
+      [&](Operation *op, uint32_t at) {
+        plan::forEachSlice(op, [&](plan::Access, plan::SliceAttr slice) {
+          auto it = find.find(slice.getArena().getValue());
+          if (it == find.end())
+            return;
+          solve::Buffer &buffer = it->second.first->buffers[it->second.second];
+          buffer.begin = std::min(buffer.begin, at);
+          buffer.end = std::max(buffer.end, at + 1);
+        });
+      },
+      [&](uint32_t begin, uint32_t end) { repeats.push_back({begin, end}); });
   for (auto &[arena, problem] : problems)
     for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.buffers)) {
       if (buffer.begin == UINT32_MAX)
@@ -80,6 +115,14 @@ static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program
       else if (op.getKept())
         buffer.end = now + 1;
     }
+  for (auto [begin, end] : repeats)
+    for (auto &[arena, problem] : problems)
+      for (solve::Buffer &buffer : problem.buffers) {
+        if (buffer.begin < begin && buffer.end > begin && buffer.end < end)
+          buffer.end = end;
+        else if (buffer.begin >= begin && buffer.begin < end && buffer.end > end && buffer.begin != UINT32_MAX)
+          buffer.begin = begin;
+      }
   return problems;
 }
 

@@ -76,12 +76,18 @@ static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, co
   return success();
 }
 
+bool lowtide::hasLoops(func::FuncOp step) {
+  return step.walk([](RepeatInterface) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 LogicalResult StepFacts::update(StringRef cpu, unsigned threadsMax) {
   codegen::CodegenOptions options;
   options.cpu = cpu.str();
   codegen::KernelModule kernels(module->getContext(), options);
   for (Region &region : module->getRegions())
     for (func::FuncOp step : region.getOps<func::FuncOp>()) {
+      if (hasLoops(step))
+        continue;
       llvm::DenseSet<Value> returned;
       for (Value value : step.getBody().front().getTerminator()->getOperands())
         returned.insert(StepStorage::getRoot(value));

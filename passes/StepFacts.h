@@ -12,6 +12,10 @@
 namespace lowtide {
 
 /// Facts of every instruction of a module's steps; kept from pass to pass.
+/// Whether a step holds loops (train.accumulate). Order and recomputation are not chosen inside of them yet: such a
+/// step stays in the order that it has, and StepFacts says nothing of it.
+bool hasLoops(mlir::func::FuncOp step);
+
 class StepFacts {
 public:
   explicit StepFacts(mlir::Operation *module) : module(module) {}

@@ -54,7 +54,7 @@ struct Recipe {
 
 class SavedValues {
 public:
-  SavedValues(func::FuncOp step, unsigned minGap) : step(step), block(step.getBody().front()), minGap(minGap) {
+  SavedValues(func::FuncOp step, Block &block, unsigned minGap) : step(step), block(block), minGap(minGap) {
     unsigned next = 0;
     for (Operation &op : block)
       positions[&op] = next++;
@@ -64,7 +64,8 @@ public:
   std::pair<unsigned, unsigned> run();
 
 private:
-  unsigned positionOf(Operation *op) { return positions.lookup(op); }
+  /// Of the op, or of the loop in this block that it is in.
+  unsigned positionOf(Operation *op) { return positions.lookup(block.findAncestorOpInBlock(*op)); }
   unsigned lastRead(Value value);
   bool isKeptAnyway(Value value, nn::KernelOp reader);
   bool collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, Recipe &recipe);
@@ -91,10 +92,12 @@ unsigned SavedValues::lastRead(Value value) {
 
 bool SavedValues::isKeptAnyway(Value value, nn::KernelOp reader) {
   value = StepStorage::getRoot(value);
+  if (value.getParentBlock() != &block)
+    return true; // every round reads what is outside its loop
   if (lastRead(value) >= positionOf(reader))
     return true;
   auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument || argument.getOwner() != &block)
+  if (!argument || argument.getOwner() != &step.getBody().front())
     return false;
   auto binding = step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), "train.binding");
   return binding && !isUpdated(binding.getBindingKind());
@@ -237,7 +240,7 @@ bool SavedValues::visit(OpResult value) {
   SmallVector<std::pair<nn::KernelOp, Recipe>> tail;
   unsigned end = positionOf(value.getOwner());
   for (Operation *reader : llvm::reverse(readers)) {
-    auto kernel = dyn_cast<nn::KernelOp>(reader);
+    auto kernel = reader->getBlock() == &block ? dyn_cast<nn::KernelOp>(reader) : nn::KernelOp();
     std::optional<Recipe> recipe = kernel ? findRecipe(value, kernel) : std::nullopt;
     if (!recipe) {
       end = isView(reader) ? std::max(end, lastRead(reader->getResult(0))) : positionOf(reader);
@@ -285,9 +288,16 @@ struct TrainInlineSaved : lowtide::impl::TrainInlineSavedBase<TrainInlineSaved> 
   void runOnOperation() override {
     if (!getOperation().getBody().hasOneBlock())
       return;
-    auto [values, readers] = SavedValues(getOperation(), minGap).run();
+    runOnBlock(getOperation().getBody().front());
+  }
+
+  void runOnBlock(Block &block) {
+    auto [values, readers] = SavedValues(getOperation(), block, minGap).run();
     numValues += values;
     numReaders += readers;
+    for (Operation &op : block)
+      if (isa<RepeatInterface>(op))
+        runOnBlock(op.getRegion(0).front());
   }
 };
 

@@ -35,7 +35,7 @@ public:
     if (failed(facts.update(cpu, threadsMax)))
       return signalPassFailure();
     for (auto step : getOperation().getOps<func::FuncOp>())
-      if (failed(order(step, facts.getTable())))
+      if (!hasLoops(step) && failed(order(step, facts.getTable())))
         return signalPassFailure();
     markAnalysesPreserved<StepFacts>();
   }

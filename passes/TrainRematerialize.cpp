@@ -193,6 +193,10 @@ LogicalResult TrainRematerialize::fitModule() {
 
   std::vector<Entry> entries;
   for (func::FuncOp step : steps) {
+    if (hasLoops(step)) {
+      step.emitRemark("@") << step.getSymName() << " is computed in loops: nothing in it is recomputed";
+      continue;
+    }
     FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
     if (failed(problem))
       return failure();

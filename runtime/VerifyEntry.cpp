@@ -13,8 +13,10 @@
 //     sees, a write after everybody who touched the bytes before. So every legal interleaving sees what the text says.
 //  4. At the end all streams are joined and every binding must hold its final number.
 //
-// A `repeat` body is executed twice: its effect is to overwrite fixed bytes with fixed numbers, so the second round
-// shows what all further rounds see.
+// A `repeat` body without moving ranges is executed twice: its effect is to overwrite fixed bytes with fixed numbers,
+// so the second round shows what all further rounds see. With moving ranges every round is executed. What a repeat
+// carries must hold its starting number before the first round and its next number after each; between rounds it is
+// renumbered.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,6 +72,9 @@ private:
   Status write(const plan::Slice &slice, bool inRepeat);
   Status claim(const plan::Slice &slice);
   Status launch(const plan::Launch &launch, bool inRepeat);
+  Status copy(const plan::Copy &copy, bool inRepeat);
+  Status repeat(const plan::Repeat &repeat, int depth);
+  Status renumber(const plan::Slice &slice, uint64_t from, uint64_t to);
   Status record(uint32_t event, bool inRepeat);
   Status wait(uint32_t event, bool inRepeat);
   bool happened(StreamTime moment) const {
@@ -118,6 +123,7 @@ private:
   std::vector<LiveChange> liveChanges_;
   uint64_t index_ = 0;
   uint32_t stream_ = 0;
+  uint64_t round_ = 0; ///< of the innermost repeat
 };
 
 Status EntryVerifier::start(std::span<const plan::Binding *const> persistent) {
@@ -187,18 +193,8 @@ Status EntryVerifier::step(const plan::Instruction &instruction, bool inRepeat, 
     LOWTIDE_TRY(checkCall(call).at(printable(call.callee())));
     return touch(call.reads(), call.writes(), &call.workspace(), inRepeat);
   }
-  case plan::Instruction::kCopy: {
-    const plan::Copy &copy = instruction.copy();
-    if (copy.source().bytes() != copy.target().bytes())
-      return refuse("copies " + std::to_string(copy.source().bytes()) + " bytes to " +
-                    std::to_string(copy.target().bytes()));
-    if (overlap(copy.source(), copy.target()))
-      return refuse("source and target of a copy overlap");
-    Slices source, target;
-    *source.Add() = copy.source();
-    *target.Add() = copy.target();
-    return touch(source, target, nullptr, inRepeat);
-  }
+  case plan::Instruction::kCopy:
+    return copy(instruction.copy(), inRepeat);
   case plan::Instruction::kFill: {
     const plan::Fill &fill = instruction.fill();
     uint32_t unit = fill.pattern_bytes();
@@ -212,21 +208,83 @@ Status EntryVerifier::step(const plan::Instruction &instruction, bool inRepeat, 
     return record(instruction.record().event(), inRepeat);
   case plan::Instruction::kWait:
     return wait(instruction.wait().event(), inRepeat);
-  case plan::Instruction::kRepeat: {
-    const plan::Repeat &repeat = instruction.repeat();
-    if (repeat.count() < 1)
-      return refuse("repeats " + std::to_string(repeat.count()) + " times");
-    if (depth >= 4)
-      return refuse("repeats nested deeper than 4");
-    int rounds = repeat.count() > 1 ? 2 : 1;
-    for (int round = 0; round < rounds; ++round)
-      LOWTIDE_TRY(run(repeat.body(), true, depth + 1).at("repeat"));
-    return Status::ok();
-  }
+  case plan::Instruction::kRepeat:
+    return repeat(instruction.repeat(), depth);
   case plan::Instruction::KIND_NOT_SET:
     break;
   }
   return refuse("is of no known kind");
+}
+
+Status EntryVerifier::copy(const plan::Copy &copy, bool inRepeat) {
+  if (copy.source().bytes() != copy.target().bytes())
+    return refuse("copies " + std::to_string(copy.source().bytes()) + " bytes to " +
+                  std::to_string(copy.target().bytes()));
+  if (!inRepeat && (copy.source_step() || copy.target_step()))
+    return refuse("a range moves on from round to round outside a repeat");
+  Slices source, target;
+  *source.Add() = copy.source();
+  *target.Add() = copy.target();
+  Checked from = Checked(copy.source_step()) * Checked(round_) + Checked(copy.source().offset()),
+          to = Checked(copy.target_step()) * Checked(round_) + Checked(copy.target().offset());
+  if (!from.get() || !to.get())
+    return refuse("a range moves on beyond all bytes");
+  source[0].set_offset(*from.get());
+  target[0].set_offset(*to.get());
+  LOWTIDE_TRY(checkSlice(plan_, source[0]));
+  LOWTIDE_TRY(checkSlice(plan_, target[0]));
+  if (overlap(source[0], target[0]))
+    return refuse("source and target of a copy overlap");
+  return touch(source, target, nullptr, inRepeat);
+}
+
+Status EntryVerifier::repeat(const plan::Repeat &repeat, int depth) {
+  if (repeat.count() < 1)
+    return refuse("repeats " + std::to_string(repeat.count()) + " times");
+  if (depth >= 4)
+    return refuse("repeats nested deeper than 4");
+  if (repeat.body().empty())
+    return repeat.carries().empty() ? Status::ok() : refuse("a repeat without instructions carries values");
+  bool moves = std::any_of(repeat.body().begin(), repeat.body().end(), [](const plan::Instruction &instruction) {
+    return instruction.has_copy() && (instruction.copy().source_step() || instruction.copy().target_step());
+  });
+  uint64_t count = static_cast<uint64_t>(repeat.count()), rounds = moves ? count : std::min<uint64_t>(count, 2);
+  uint64_t outer = round_;
+  for (const plan::Carry &carry : repeat.carries()) {
+    LOWTIDE_TRY(checkSlice(plan_, carry.slice()));
+    if (carry.next_value() == 0 || carry.next_value() >= privateValues || carry.slice().value() == 0 ||
+        carry.slice().value() >= privateValues)
+      return refuse("carries a value without a proper number");
+    LOWTIDE_TRY(renumber(carry.slice(), carry.slice().value(), carry.slice().value()).at("before the first round"));
+  }
+  for (uint64_t round = 0; round < rounds; ++round) {
+    round_ = round;
+    LOWTIDE_TRY(run(repeat.body(), true, depth + 1).at("repeat"));
+    // All are looked at before the first gets its old number again: ranges may not be told apart by it.
+    for (const plan::Carry &carry : repeat.carries())
+      LOWTIDE_TRY(renumber(carry.slice(), carry.next_value(), carry.next_value()).at("after a round"));
+    if (round + 1 < rounds)
+      for (const plan::Carry &carry : repeat.carries())
+        LOWTIDE_TRY(renumber(carry.slice(), carry.next_value(), carry.slice().value()).at("after a round"));
+  }
+  round_ = outer;
+  return Status::ok();
+}
+
+/// Bytes that hold value `from` hold value `to` from now on; whoever wrote and read them stays known.
+Status EntryVerifier::renumber(const plan::Slice &slice, uint64_t from, uint64_t to) {
+  Status status;
+  arenas_[slice.arena()].forEach(slice.offset(), slice.offset() + slice.bytes(), [&](uint64_t begin, ShadowCell &cell) {
+    if (status.isOk() && cell.value != from)
+      status =
+          refuse("carries value " + std::to_string(from) + ", but bytes " + std::to_string(begin) + "–" +
+                 std::to_string(cell.end) + " of arena '" +
+                 printable(plan_.arenas(static_cast<int>(slice.arena())).name()) + "' hold " +
+                 (cell.value >= privateValues ? "a tensor of another entry" : "value " + std::to_string(cell.value)));
+    if (cell.value == from)
+      cell.value = to;
+  });
+  return status;
 }
 
 Status EntryVerifier::launch(const plan::Launch &launch, bool inRepeat) {

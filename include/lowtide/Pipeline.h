@@ -17,6 +17,11 @@ class KernelModule;
 }
 struct PlanLowerSettings;
 
+/// What the nn stage recognises.
+struct GraphStageOptions {
+  bool lossHead = true; ///< cross-entropy of a linear layer as one op
+};
+
 /// What the train stage adds; the texts are those of the flags (passes/Passes.td, train-optimize).
 struct TrainStageOptions {
   std::string optimizer = "adamw", convention = "torch", lr = "0.001";
@@ -28,6 +33,7 @@ struct TrainStageOptions {
   std::string lossScale = "none";
   double clipNorm = 0.0, clipValue = 0.0; ///< 0: gradients are not limited
   std::vector<std::string> entries = {"train", "eval"};
+  int64_t microBatches = 1; ///< equal parts of the batch that are computed one after the other
 };
 
 /// How the fitted stage cuts the step into kernels and library calls.
@@ -40,10 +46,11 @@ struct FitStageOptions {
   unsigned threadsMax = 8;      ///< threads that scratch is planned for
   std::string budget = "";      ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
   std::string strategy = "fit"; ///< how recomputations are chosen
+  int64_t lossHeadChunks = 0;   ///< chunks of rows of a loss head; 0 chooses
 };
 
 /// nn: patterns of exporters recognised, duplicates removed, forms made canonical.
-void buildGraphStage(mlir::OpPassManager &passes);
+void buildGraphStage(mlir::OpPassManager &passes, const GraphStageOptions &options);
 /// nn → train: gradients, updates, entry points.
 void buildTrainStage(mlir::OpPassManager &passes, const TrainStageOptions &options);
 /// The train stage of a file that holds a whole step already: its precision and its contract.

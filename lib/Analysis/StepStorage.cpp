@@ -6,6 +6,10 @@
 //    and outputs are written where the runtime reads them.
 // 3. Every other value, in order: over an operand that dies here and that its op
 //    may overwrite, or into a storage of its own.
+// 4. A loop's carried result has the storage that its rounds hand on: what the
+//    body hands on is written there at once when the round no longer reads what
+//    it was handed, and copied there at the end of the round otherwise. Slices
+//    and rows are copied.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/StepStorage.h"
@@ -39,8 +43,11 @@ Value StepStorage::getRoot(Value value) {
 }
 
 int StepStorage::getIndex(Value root) const {
-  Operation *op = root.getDefiningOp();
-  return op ? int(indexOf.lookup(op)) : -1;
+  if (Operation *op = root.getDefiningOp())
+    return int(indexOf.lookup(op));
+  // Arguments of a loop's body are there with its first instruction.
+  auto loop = loopOf.find(root.getParentBlock()->getParentOp());
+  return loop == loopOf.end() ? -1 : int(loops[loop->second].head) + 1;
 }
 
 unsigned StepStorage::create(Storage::Kind kind, uint64_t bytes, int number, Value value) {
@@ -66,6 +73,11 @@ static bool mayReplace(OpResult result, Value root, StepStorage::MayOverwrite ma
   Operation *op = result.getOwner();
   if (countUses(op, root) != 1)
     return false;
+  if (auto loop = dyn_cast<RepeatInterface>(op)) {
+    // The first round is handed the operand: its bytes are the ones that are handed on.
+    unsigned number = result.getResultNumber();
+    return number < loop.getNumCarried() && StepStorage::getRoot(op->getOperand(loop.getNumSliced() + number)) == root;
+  }
   for (OpOperand &operand : op->getOpOperands())
     if (StepStorage::getRoot(operand.get()) == root)
       return mayOverwrite(op, result.getResultNumber(), operand.getOperandNumber());
@@ -172,7 +184,7 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
   return success();
 }
 
-void StepStorage::placeRest(MayOverwrite mayOverwrite) {
+LogicalResult StepStorage::placeRest(MayOverwrite mayOverwrite) {
   for (auto [index, op] : llvm::enumerate(instructions)) {
     SmallVector<unsigned> taken;
     for (OpResult result : op->getResults()) {
@@ -201,10 +213,64 @@ void StepStorage::placeRest(MayOverwrite mayOverwrite) {
         resultStorage[output->second] = *chosen;
       }
     }
+    if (auto loop = loopOf.find(op); loop != loopOf.end() && failed(placeLoop(loop->second, mayOverwrite)))
+      return failure();
   }
   for (StorageCopy &copy : copies)
     if (copy.source == ~0u)
       copy.source = storageOf.lookup(copy.value);
+  llvm::stable_sort(copies, [](const StorageCopy &a, const StorageCopy &b) {
+    return std::tie(a.before, a.result) < std::tie(b.before, b.result);
+  });
+  return success();
+}
+
+LogicalResult StepStorage::placeLoop(unsigned number, MayOverwrite mayOverwrite) {
+  StorageLoop &loop = loops[number];
+  auto repeat = cast<RepeatInterface>(loop.op);
+  Block &body = loop.op->getRegion(0).front();
+  Operation *next = body.getTerminator();
+  const unsigned sliced = repeat.getNumSliced(), carried = repeat.getNumCarried();
+  for (unsigned i = 0; i < sliced; ++i) {
+    BlockArgument part = body.getArgument(i);
+    uint64_t bytes = *getTensorBytes(part.getType());
+    unsigned target = create(Storage::Kind::Transient, bytes, -1, part);
+    copies.push_back({~0u, getRoot(loop.op->getOperand(i)), target, loop.head + 1, -1, bytes, 0});
+  }
+  SmallVector<StorageCopy> handedOn;
+  for (unsigned i = 0; i < carried; ++i) {
+    BlockArgument handed = body.getArgument(sliced + i);
+    Value first = getRoot(loop.op->getOperand(sliced + i)), last = getRoot(next->getOperand(i));
+    unsigned target = storageOf.lookup(loop.op->getResult(i));
+    loop.carried.push_back(target);
+    storageOf[handed] = target;
+    storages[target].values.push_back(handed);
+    if (storageOf.lookup(first) != target)
+      copies.push_back({~0u, first, target, loop.head, -1});
+    if (last == handed)
+      continue;
+    if (isa<BlockArgument>(last) && last.getParentBlock() == &body &&
+        cast<BlockArgument>(last).getArgNumber() >= sliced)
+      return next->emitError("hands on as carried value ")
+             << i << " another one of this round as it is: the two would exchange bytes";
+    int lastRead = lastUse.contains(handed) ? lastUse[handed] : -1;
+    if (isa<OpResult>(last) && last.getParentBlock() == &body && !isAssigned(last) &&
+        (lastRead < getIndex(last) ||
+         (lastRead == getIndex(last) && mayReplace(cast<OpResult>(last), handed, mayOverwrite)))) {
+      storageOf[last] = target;
+      storages[target].values.push_back(last);
+    } else {
+      handedOn.push_back({~0u, last, target, loop.end, -1});
+    }
+  }
+  // Rows first: they may be what the round was handed.
+  for (unsigned i = carried; i < next->getNumOperands(); ++i) {
+    Value rows = next->getOperand(i);
+    copies.push_back({~0u, getRoot(rows), storageOf.lookup(loop.op->getResult(i)), loop.end, -1, 0,
+                      *getTensorBytes(rows.getType())});
+  }
+  llvm::append_range(copies, handedOn);
+  return success();
 }
 
 void StepStorage::findLifetimes() {
@@ -221,6 +287,12 @@ void StepStorage::findLifetimes() {
   }
   for (const StorageCopy &copy : copies)
     storages[copy.target].begin = std::min(storages[copy.target].begin, copy.before);
+  // What a loop hands from round to round or collects is needed to its end.
+  for (const StorageLoop &loop : loops)
+    for (Value result : loop.op->getResults()) {
+      Storage &storage = storages[storageOf.lookup(result)];
+      storage.end = std::max(storage.end, loop.end + 1);
+    }
 }
 
 uint64_t StepStorage::getPeakBytes() const {
@@ -248,20 +320,52 @@ FailureOr<StepStorage> StepStorage::compute(func::FuncOp step, MayOverwrite mayO
       return step.emitError("argument ") << arg.getArgNumber() << " is no static tensor of numbers: " << arg.getType();
     result.create(Storage::Kind::Argument, *bytes, arg.getArgNumber(), arg);
   }
-  for (Operation &op : step.getBody().front().without_terminator()) {
+  if (failed(result.numberInstructions(step.getBody().front())))
+    return failure();
+  result.findLastUses();
+  if (failed(result.placeResults(step, mayOverwrite)) || failed(result.placeRest(mayOverwrite)))
+    return failure();
+  result.findLifetimes();
+  return result;
+}
+
+LogicalResult StepStorage::numberInstructions(Block &block) {
+  for (Operation &op : block.without_terminator()) {
     for (Value value : op.getResults())
       if (!getTensorBytes(value.getType()))
         return op.emitError("result is no static tensor of numbers: ") << value.getType();
     if (isView(&op))
       continue;
-    result.indexOf[&op] = result.instructions.size();
-    for (Value operand : op.getOperands())
-      result.lastUse[getRoot(operand)] = result.instructions.size();
-    result.instructions.push_back(&op);
+    unsigned index = indexOf[&op] = instructions.size();
+    instructions.push_back(&op);
+    if (!isa<RepeatInterface>(op))
+      continue;
+    unsigned number = loopOf[&op] = loops.size();
+    loops.push_back({&op, index, 0, {}});
+    Block &body = op.getRegion(0).front();
+    for (BlockArgument argument : body.getArguments())
+      if (!getTensorBytes(argument.getType()))
+        return op.emitError("block argument is no static tensor of numbers: ") << argument.getType();
+    if (failed(numberInstructions(body)))
+      return failure();
+    loops[number].end = indexOf[body.getTerminator()] = instructions.size();
+    instructions.push_back(body.getTerminator());
   }
-  if (failed(result.placeResults(step, mayOverwrite)))
-    return failure();
-  result.placeRest(mayOverwrite);
-  result.findLifetimes();
-  return result;
+  return success();
+}
+
+void StepStorage::findLastUses() {
+  for (Operation *op : instructions)
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value root = getRoot(operand.get());
+      // A use inside a loop that the value is older than lasts to the loop's end.
+      Operation *user = root.getParentBlock()->findAncestorOpInBlock(*op);
+      auto loop = loopOf.find(user);
+      bool isSliced =
+          user == op && loop != loopOf.end() && operand.getOperandNumber() < cast<RepeatInterface>(op).getNumSliced();
+      unsigned at = user == op && !isSliced ? indexOf[op] : loops[loop->second].end;
+      auto [it, fresh] = lastUse.try_emplace(root, int(at));
+      if (!fresh)
+        it->second = std::max(it->second, int(at));
+    }
 }

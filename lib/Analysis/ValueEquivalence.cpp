@@ -1,7 +1,8 @@
 //===- ValueEquivalence.cpp - two steps compute the same values -----------===//
 //
 // Hash-consing by 128-bit hashes. A kernel's results have the numbers of what its body yields, with its operands'
-// numbers for the block arguments.
+// numbers for the block arguments. In the body of a loop the block arguments are symbols made of the loop's operands;
+// the results have numbers made of those and of what the body hands on.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/ValueEquivalence.h"
@@ -44,6 +45,7 @@ private:
     key.append(bytes, bytes + sizeof(number));
   }
   void number(Operation &op);
+  void numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key);
 
   llvm::DenseMap<Value, ValueNumber> numbers;
   llvm::DenseMap<const void *, ValueNumber> texts;
@@ -75,6 +77,8 @@ void Numbering::number(Operation &op) {
   append(key, hashText(Attribute(attributes.getDictionary(op.getContext()))));
   for (Value operand : op.getOperands())
     append(key, get(operand));
+  if (isa<RepeatInterface>(op))
+    numberLoop(op, key);
   for (OpResult result : op.getResults()) {
     SmallVector<uint8_t> own(key);
     append(own, hashText(result.getType()));
@@ -87,6 +91,18 @@ void Numbering::run(Block &block) {
   for (Operation &op : block)
     if (!op.hasTrait<OpTrait::IsTerminator>())
       number(op);
+}
+
+void Numbering::numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key) {
+  Block &body = op.getRegion(0).front();
+  for (BlockArgument argument : body.getArguments()) {
+    SmallVector<uint8_t> own(key.begin(), key.end());
+    append(own, {argument.getArgNumber(), 1});
+    set(argument, hash(own));
+  }
+  run(body);
+  for (Value handedOn : body.getTerminator()->getOperands())
+    append(key, get(handedOn));
 }
 
 StepFingerprint lowtide::fingerprintStep(func::FuncOp step) {

@@ -1,6 +1,6 @@
 //===- ExportStep.cpp - a step as an ONNX graph ---------------------------===//
 //
-// One walk over a copy of the step. Each op is written in the first of these ways that it has:
+// One walk over a copy of the step, its loops written out. Each op is written in the first of these ways that it has:
 //
 // 1. its own form (OnnxFormInterface), where the standard has its operator;
 // 2. its decomposition, whose ops are written in turn;
@@ -10,6 +10,7 @@
 
 #include "CastPairs.h"
 #include "Outline.h"
+#include "UnrollRounds.h"
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
@@ -206,6 +207,7 @@ FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, c
     if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
       return step.emitError("unsupported: a step with a value of type ") << type << " cannot be written as ONNX";
   OwningOpRef<func::FuncOp> copy = step.clone();
+  unrollRounds(*copy);
   if (options.bf16AsCastPairs)
     castAroundBf16(*copy);
   func::FuncOp model = declareModel(step, name);

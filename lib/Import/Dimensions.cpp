@@ -37,7 +37,7 @@ DimBinding::DimBinding(OnnxFile &file, const ImportOptions &options) : file(file
   }
   applyShapes(options);
   if (options.batch)
-    applyBatch(*options.batch);
+    applyBatch(*options.batch, options.batchOverrides);
 }
 
 void DimBinding::usageError(const Twine &message, const Twine &remedy) {
@@ -95,7 +95,7 @@ void DimBinding::applyShapes(const ImportOptions &options) {
   }
 }
 
-void DimBinding::applyBatch(int64_t batch) {
+void DimBinding::applyBatch(int64_t batch, bool overrides) {
   if (batch < 1)
     return usageError("--batch must be at least 1, got " + Twine(batch));
   std::string symbol;
@@ -126,6 +126,8 @@ void DimBinding::applyBatch(int64_t batch) {
                           Twine(fixed->type().tensor_type().shape().dim(0).dim_value()),
                       "export the model with a dynamic batch, or use its own");
   batchSize = batch;
+  if (overrides)
+    symbols.erase(symbol);
   if (!symbol.empty())
     bind(symbol, batch, "--batch");
 }

@@ -31,7 +31,7 @@ public:
 
 private:
   void applyShapes(const ImportOptions &options);
-  void applyBatch(int64_t batch);
+  void applyBatch(int64_t batch, bool overrides);
   void bind(llvm::StringRef symbol, int64_t size, llvm::StringRef origin);
   void usageError(const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// Inputs that no initializer feeds.

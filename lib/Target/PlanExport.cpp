@@ -198,6 +198,8 @@ LogicalResult Exporter::instruction(Operation *op, plan::Instruction &to) {
       .Case([&](plan::CopyOp op) {
         slice(op.getSource(), to.mutable_copy()->mutable_source());
         slice(op.getTarget(), to.mutable_copy()->mutable_target());
+        to.mutable_copy()->set_source_step(op.getSourceStep());
+        to.mutable_copy()->set_target_step(op.getTargetStep());
         return tail(op);
       })
       .Case([&](plan::FillOp op) {
@@ -216,6 +218,12 @@ LogicalResult Exporter::instruction(Operation *op, plan::Instruction &to) {
       })
       .Case([&](plan::RepeatOp op) -> LogicalResult {
         to.mutable_repeat()->set_count(op.getCount());
+        if (std::optional<ArrayAttr> carries = op.getCarries())
+          for (auto from : carries->getAsRange<plan::CarryAttr>()) {
+            plan::Carry &carry = *to.mutable_repeat()->add_carries();
+            slice(from.getSlice(), carry.mutable_slice());
+            carry.set_next_value(from.getNext());
+          }
         for (Operation &inner : op.getBody().front())
           if (failed(instruction(&inner, *to.mutable_repeat()->add_body())))
             return failure();

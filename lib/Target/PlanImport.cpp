@@ -222,7 +222,8 @@ LogicalResult Importer::instruction(const plan::Instruction &from, int depth) {
     FailureOr<plan::SliceAttr> target = slice(from.copy().target());
     if (failed(source) || failed(target))
       return failure();
-    plan::CopyOp::create(builder, here, *source, *target, stream, where, flops);
+    plan::CopyOp::create(builder, here, *source, *target, from.copy().source_step(), from.copy().target_step(), stream,
+                         where, flops);
     return success();
   }
   case plan::Instruction::kFill: {
@@ -240,7 +241,16 @@ LogicalResult Importer::instruction(const plan::Instruction &from, int depth) {
     plan::WaitOp::create(builder, here, from.wait().event(), stream, where, flops);
     return success();
   case plan::Instruction::kRepeat: {
-    auto repeat = plan::RepeatOp::create(builder, here, from.repeat().count(), stream, where, flops);
+    SmallVector<Attribute> carries;
+    for (const plan::Carry &carry : from.repeat().carries()) {
+      FailureOr<plan::SliceAttr> carried = slice(carry.slice());
+      if (failed(carried))
+        return failure();
+      carries.push_back(plan::CarryAttr::get(builder.getContext(), *carried, carry.next_value()));
+    }
+    auto repeat =
+        plan::RepeatOp::create(builder, here, from.repeat().count(),
+                               carries.empty() ? ArrayAttr() : builder.getArrayAttr(carries), stream, where, flops);
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&repeat.getBody());
     for (const plan::Instruction &inner : from.repeat().body())

@@ -30,6 +30,18 @@ uint64_t lowtide::countScratchParts(int64_t extent, int64_t grain, uint32_t thre
   return rt::countScratchParts(extent, grain, threadsMax);
 }
 
+FailureOr<SmallVector<uint64_t>> lowtide::countLiveBytes(plan::ModuleOp module) {
+  plan::Plan proto;
+  if (failed(exportPlan(module, proto)))
+    return failure();
+  for (plan::Entry &entry : *proto.mutable_entries())
+    entry.set_peak_live_bytes(0);
+  rt::VerifyReport report;
+  if (rt::Status status = rt::verifyPlan(proto, &report); !status.isOk())
+    return module.emitError("the plan cannot be proved: ") << status.str();
+  return llvm::map_to_vector(report.entries, [](const auto &entry) { return entry.peakLiveBytes; });
+}
+
 FailureOr<uint64_t> lowtide::queryWorkspace(StringRef callee, DictionaryAttr options, Location loc) {
   plan::Call call;
   call.set_callee(callee.str());

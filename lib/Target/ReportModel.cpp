@@ -30,7 +30,7 @@ llvm::StringRef report::getName(Component component) {
 
 namespace {
 
-/// Walks one entry; a `repeat` counts as its body once.
+/// Walks one entry; a `repeat` is shown as its body once, and what all its rounds need lives through it.
 class EntryReader {
 public:
   EntryReader(const plan::Plan &plan, const plan::Entry &from) : plan(plan), from(from) {}
@@ -39,6 +39,7 @@ public:
 private:
   using Slices = google::protobuf::RepeatedPtrField<plan::Slice>;
   void read(const plan::Instruction &instruction);
+  void readLoop(const plan::Repeat &repeat);
   void touch(const Slices &reads, const Slices &writes, const plan::Slice *workspace, const std::string &maker,
              const std::string &place);
   bool isKind(const plan::Slice &slice, plan::Arena::Kind kind) const {
@@ -54,6 +55,9 @@ private:
   std::vector<bool> isGradient;
   /// Instruction that writes the first metric.
   unsigned lossAt = 0;
+  /// Of the innermost repeat.
+  int64_t rounds = 1;
+  unsigned loopBegin = 0;
 };
 
 } // namespace
@@ -105,7 +109,12 @@ void EntryReader::read(const plan::Instruction &instruction) {
     label = "copy";
     *reads.Add() = instruction.copy().source();
     *writes.Add() = instruction.copy().target();
+    if (uint64_t step = instruction.copy().target_step())
+      writes[0].set_bytes(step * uint64_t(rounds));
     touch(reads, writes, nullptr, label, place);
+    if (instruction.copy().target_step() && !entry.tensors.empty() &&
+        entry.tensors.back().value == instruction.copy().target().value())
+      entry.tensors.back().begin = loopBegin;
     break;
   case plan::Instruction::kFill:
     label = "fill";
@@ -113,13 +122,31 @@ void EntryReader::read(const plan::Instruction &instruction) {
     touch(reads, writes, nullptr, label, place);
     break;
   case plan::Instruction::kRepeat:
-    for (const plan::Instruction &inner : instruction.repeat().body())
-      read(inner);
+    readLoop(instruction.repeat());
     return;
   default:
     return;
   }
   entry.instructions.push_back(place.empty() ? label : label + " · " + place);
+}
+
+void EntryReader::readLoop(const plan::Repeat &repeat) {
+  auto outer = std::pair(rounds, loopBegin);
+  rounds = repeat.count();
+  unsigned begin = loopBegin = entry.instructions.size();
+  for (const plan::Instruction &inner : repeat.body())
+    read(inner);
+  unsigned end = entry.instructions.size();
+  for (Tensor &tensor : entry.tensors)
+    if (tensor.begin < begin && tensor.end > begin)
+      tensor.end = std::max(tensor.end, end);
+  // What a round takes over in place is there again under its next number.
+  for (const plan::Carry &carry : repeat.carries())
+    if (auto it = tensorOf.find(carry.slice().value()); it != tensorOf.end())
+      for (size_t i = it->second + 1; i < entry.tensors.size(); ++i)
+        if (entry.tensors[i].value == carry.next_value() && entry.tensors[i].offset == entry.tensors[it->second].offset)
+          entry.tensors[it->second].end = std::min(entry.tensors[it->second].end, entry.tensors[i].begin + 1);
+  std::tie(rounds, loopBegin) = outer;
 }
 
 void EntryReader::sumUp() {

@@ -26,7 +26,8 @@ struct Dataset {
 /// Writes the BATCH bindings of one entry from a data set.
 ///
 /// Step i takes rows (i mod (N / batch)) · batch … of every array; with shuffling, these positions of a permutation of
-/// the rows that depends on seed and epoch alone. Rows beyond the last whole batch are left out.
+/// the rows that depends on seed and epoch alone. Rows beyond the last whole batch are left out, unless
+/// the artifact has an entry for them (`feedRows`).
 class Feeder {
 public:
   /// Matches bindings and arrays by name; says what is missing, of another type or shape. `notes` gets a line for every
@@ -35,7 +36,14 @@ public:
                                  std::optional<uint64_t> shuffleSeed, std::vector<std::string> &notes);
 
   /// Writes the batch of step `step`. Allocates nothing.
-  void feed(int64_t step) const;
+  void feed(int64_t step) const {
+    int64_t perEpoch = synthetic_ ? 0 : rows_ / batch_;
+    feedRows(step, perEpoch ? step / perEpoch : 0, perEpoch ? step % perEpoch * batch_ : 0);
+  }
+  /// Writes the batch that begins at row `first` of an epoch; `step` only matters for synthetic data.
+  void feedRows(int64_t step, int64_t epoch, int64_t first) const;
+  /// Samples in the data; 0 for synthetic data.
+  int64_t rows() const { return synthetic_ ? 0 : rows_; }
   /// Batches until the data repeat; 0 for synthetic data.
   int64_t stepsPerEpoch() const { return synthetic_ ? 0 : rows_ / batch_; }
 
@@ -52,7 +60,7 @@ private:
     int64_t vocabulary = 0; ///< synthetic integers lie below this
   };
 
-  int64_t sourceRow(int64_t step, int64_t sample) const;
+  int64_t sourceRow(int64_t epoch, int64_t row) const;
   Status addArray(const Tensor &tensor, const HostArray &array, std::vector<std::string> &notes);
   Status addShards(const std::vector<Tensor> &tensors, const std::vector<HostArray> &shards);
   void synthesize(const Column &column, int64_t step) const;

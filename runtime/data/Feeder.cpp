@@ -178,17 +178,14 @@ Status Feeder::addShards(const std::vector<Tensor> &tensors, const std::vector<H
   return Status::ok();
 }
 
-int64_t Feeder::sourceRow(int64_t step, int64_t sample) const {
-  int64_t perEpoch = rows_ / batch_;
-  int64_t row = step % perEpoch * batch_ + sample;
+int64_t Feeder::sourceRow(int64_t epoch, int64_t row) const {
   if (!shuffle_)
     return row;
-  uint64_t epoch = static_cast<uint64_t>(step / perEpoch);
-  return static_cast<int64_t>(
-      permuted(static_cast<uint64_t>(row), static_cast<uint64_t>(rows_), counterRandom(*shuffle_, epoch)));
+  return static_cast<int64_t>(permuted(static_cast<uint64_t>(row), static_cast<uint64_t>(rows_),
+                                       counterRandom(*shuffle_, static_cast<uint64_t>(epoch))));
 }
 
-void Feeder::feed(int64_t step) const {
+void Feeder::feedRows(int64_t step, int64_t epoch, int64_t first) const {
   for (const Column &column : columns_) {
     if (synthetic_) {
       synthesize(column, step);
@@ -200,15 +197,15 @@ void Feeder::feed(int64_t step) const {
     }
     uint64_t rowBytes = static_cast<uint64_t>(column.rowElements) * elementBytes(column.tensor.binding->dtype());
     if (!shuffle_ && shards_.empty()) {
-      copyRow(column, sourceRow(step, 0), column.tensor.data, column.rowElements * column.samples);
+      copyRow(column, sourceRow(epoch, first), column.tensor.data, column.rowElements * column.samples);
       continue;
     }
     for (int64_t sample = 0; sample < column.samples; ++sample) {
       uint8_t *to = column.tensor.data + static_cast<uint64_t>(sample) * rowBytes;
       if (shards_.empty())
-        copyRow(column, sourceRow(step, sample), to, column.rowElements);
+        copyRow(column, sourceRow(epoch, first + sample), to, column.rowElements);
       else
-        copyTokens(column, sourceRow(step, sample), to);
+        copyTokens(column, sourceRow(epoch, first + sample), to);
     }
   }
 }

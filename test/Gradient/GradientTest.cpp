@@ -268,6 +268,14 @@ const Case composites[] = {
      [](Workbench &b, auto in) {
        return softmaxCrossEntropy(in[0], b.indices({2, 2}, {2, -100, 1, 0}), b.input({in[0].dim(1)}), -100)[0];
      }},
+    {"linear_cross_entropy",
+     {{{2, 3}, {4, 3}, {4}}, {{2, 1}, {2, 1}, {2}}, {{2, 2}, {3, 2}, {3}}},
+     [](Workbench &b, auto in) { return linearCrossEntropy(in[0], in[1], in[2], b.indices({2}, {1, 0})); }},
+    {"linear_cross_entropy_class_last",
+     {{{3, 2}, {2, 3}}, {{3, 1}, {1, 2}}, {{3, 3}, {3, 4}}},
+     [](Workbench &b, auto in) {
+       return linearCrossEntropy(in[0], in[1], {}, b.indices({3}, {1, -100, 0}), true, -100);
+     }},
     {"attention",
      {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}},
       {{1, 2, 2, 2}, {1, 1, 3, 2}, {1, 1, 3, 1}},

@@ -1,7 +1,7 @@
 // RUN: lowtide-opt %s --plan-lower=threads-max=1 --split-input-file | FileCheck %s
 // RUN: lowtide-opt %s --plan-lower --plan-place --verify-plan --split-input-file | FileCheck %s --check-prefix=PROVED
 
-// PROVED-COUNT-4: plan.program
+// PROVED-COUNT-5: plan.program
 
 // A step of SGD: the parameter is updated in place, the gradient's bytes are a buffer, the loss lies in io.
 // CHECK: plan.arena @params params bytes 64 align 64 image 64
@@ -91,4 +91,46 @@ func.func @eval(%w: tensor<8xf32> {train.binding = #train.param<"w">}, %x: tenso
 func.func @train(%w: tensor<8xf32> {train.binding = #train.param<"w">})
     -> (tensor<8xf32> {train.binding = #train.param<"w">}) {
   return %w : tensor<8xf32>
+}
+
+// -----
+
+// A loop: the sum is carried in place in the metric's slice, slices of the batch and rows of the result are copied, what is
+// read from outside lives through all rounds.
+// CHECK: plan.program @train batch 4
+// CHECK: plan.launch @{{.*}} reads [@params[0 + 8] : 1] writes [@[[W:.*]][0 + 8] : [[WV:[0-9]+]]]
+// CHECK: plan.launch @{{.*}} reads [] writes [@[[Z:.*]][0 + 8] : [[ZV:[0-9]+]]]
+// CHECK: plan.copy @[[Z]][0 + 8] : [[ZV]] to @io[64 + 8] : [[ZERO:[0-9]+]]
+// CHECK: plan.repeat 2 carries [@io[64 + 8] : [[ZERO]] -> [[SUM:[0-9]+]]] {
+// CHECK-NEXT: plan.copy @io[0 + 16] : 2 step 16 to @[[PART:.*]][0 + 16] : [[PARTV:[0-9]+]]
+// CHECK-NEXT: plan.launch @{{.*}} reads [@[[PART]][0 + 16] : [[PARTV]], @[[W]][0 + 8] : [[WV]]] writes [@[[ROWS:.*]][0 + 16] : [[ROWSV:[0-9]+]]]
+// CHECK-NEXT: plan.launch @{{.*}} reads [@io[64 + 8] : [[ZERO]], @[[PART]][0 + 16] : [[PARTV]]] writes [@io[64 + 8] : [[SUM]]]
+// CHECK-NEXT: plan.copy @[[ROWS]][0 + 16] : [[ROWSV]] to @{{.*}}[0 + 16] : {{[0-9]+}} step 16
+// CHECK-NEXT: }
+func.func @train(%w: tensor<2xf32> {train.binding = #train.param<"w">},
+    %x: tensor<4x2xf32> {train.binding = #train.batch<"x">})
+    -> (tensor<2xf32> {train.binding = #train.metric<"loss">}, tensor<4x2xf32> {train.binding = #train.output<"y">}) {
+  %e = nn.kernel "loop" (%a = %w) : (tensor<2xf32>) -> (tensor<2xf32>) {
+    %s = nn.exp %a : tensor<2xf32>
+    nn.yield %s : tensor<2xf32>
+  }
+  %zero = nn.kernel "single" () : () -> (tensor<2xf32>) {
+    %s = nn.constant dense<0.0> : tensor<2xf32>
+    nn.yield %s : tensor<2xf32>
+  }
+  %sum, %y = train.accumulate 2 slices(%part = %x) carries(%before = %zero)
+      : (tensor<4x2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<4x2xf32>) {
+    %rows = nn.kernel "loop" (%a = %part, %b = %e) : (tensor<2x2xf32>, tensor<2xf32>) -> (tensor<2x2xf32>) {
+      %s = nn.broadcast %b dims = [1] : tensor<2xf32> -> tensor<2x2xf32>
+      %p = nn.mul %a, %s : tensor<2x2xf32>
+      nn.yield %p : tensor<2x2xf32>
+    }
+    %after = nn.kernel "column" (%a = %before, %b = %part) : (tensor<2xf32>, tensor<2x2xf32>) -> (tensor<2xf32>) {
+      %s = nn.reduce_sum %b dims = [0] : tensor<2x2xf32> -> tensor<2xf32>
+      %p = nn.add %a, %s : tensor<2xf32>
+      nn.yield %p : tensor<2xf32>
+    }
+    train.next carries(%after : tensor<2xf32>) rows(%rows : tensor<2x2xf32>)
+  }
+  return %sum, %y : tensor<2xf32>, tensor<4x2xf32>
 }

@@ -99,6 +99,29 @@ StepScalars scalarsOf(const Session &session, const std::string &entry, int64_t 
   return scalars;
 }
 
+/// Which entry a step runs, on which rows: whole batches, and behind the last of an epoch what is left, if the artifact
+/// has an entry `<entry>_last` of just so many samples.
+struct Epochs {
+  std::string entry;
+  const Feeder *feeder = nullptr;
+  const Feeder *lastFeeder = nullptr; ///< null: what is left of the data is left out
+  int64_t wholeBatches = 0, batch = 1;
+
+  struct Step {
+    const std::string *entry;
+    const Feeder *feeder;
+    int64_t epoch, firstRow;
+  };
+  int64_t perEpoch() const { return wholeBatches + (lastFeeder ? 1 : 0); }
+  Step at(int64_t step, const std::string &lastEntry) const {
+    if (!perEpoch())
+      return {&entry, feeder, 0, 0};
+    int64_t epoch = step / perEpoch(), position = step % perEpoch();
+    bool last = position == wholeBatches;
+    return {last ? &lastEntry : &entry, last ? lastFeeder : feeder, epoch, position * batch};
+  }
+};
+
 Status dumpGradients(Session &session, const Dataset &dataset, const Options &options, int64_t seed) {
   const std::string entry = options.entry == "train" ? "gradient" : options.entry;
   if (!session.artifact().entry(entry))
@@ -167,6 +190,23 @@ Status train(const Options &options) {
   if (!feeder)
     return feeder.takeStatus();
 
+  Epochs epochs{options.entry, &*feeder, nullptr, feeder->stepsPerEpoch(), std::max<int64_t>(entry->batch(), 1)};
+  const std::string lastEntry = options.entry + "_last";
+  std::optional<Feeder> lastFeeder;
+  if (const plan::Entry *last = session.artifact().entry(lastEntry); last && readsBatch) {
+    int64_t left = feeder->rows() % epochs.batch;
+    if (left == last->batch()) {
+      Expected<Feeder> made = Feeder::create(dataset, session, lastEntry, state.shuffleSeed, notes);
+      if (!made)
+        return made.takeStatus();
+      lastFeeder.emplace(std::move(*made));
+      epochs.lastFeeder = &*lastFeeder;
+    } else {
+      notes.push_back("entry '" + printable(lastEntry) + "' takes " + std::to_string(last->batch()) +
+                      " samples; the data leave " + std::to_string(left) + ", which are left out");
+    }
+  }
+
   std::optional<Expectation> expectation;
   if (!options.expect.empty()) {
     Expected<Expectation> opened = Expectation::open(options.expect, options.expectKey, options.expectTolerance);
@@ -176,7 +216,7 @@ Status train(const Options &options) {
     if (loss.empty())
       return {StatusCode::Usage, "--expect: the entry has no metric to compare"};
   }
-  int64_t steps = options.steps.value_or(expectation ? expectation->steps() - state.step : feeder->stepsPerEpoch());
+  int64_t steps = options.steps.value_or(expectation ? expectation->steps() - state.step : epochs.perEpoch());
   if (!options.steps && !expectation && steps == 0)
     return {StatusCode::Usage, "give --steps=N: the data have no end of their own"};
   const char *itemName = "samples";
@@ -202,17 +242,20 @@ Status train(const Options &options) {
     StepReport report;
     report.step = step + 1, report.lastStep = last;
     auto start = std::chrono::steady_clock::now();
+    Epochs::Step now = epochs.at(step, lastEntry);
     StepScalars scalars = scalarsOf(session, options.entry, step, state.seed);
-    LOWTIDE_TRY(session.writeScalars(options.entry, scalars));
+    if (epochs.lastFeeder)
+      scalars.row = now.epoch * feeder->rows() + now.firstRow;
+    LOWTIDE_TRY(session.writeScalars(*now.entry, scalars));
     if (readsBatch)
-      feeder->feed(step);
-    LOWTIDE_TRY(session.step(options.entry));
+      now.feeder->feedRows(step, now.epoch, now.firstRow);
+    LOWTIDE_TRY(session.step(*now.entry));
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.lr = scalars.lr;
     if (!loss.empty())
-      report.loss = *session.metric(options.entry, loss);
+      report.loss = *session.metric(*now.entry, loss);
     if (hasNorm)
-      report.gradNorm = *session.metric(options.entry, "grad_norm");
+      report.gradNorm = *session.metric(*now.entry, "grad_norm");
     lossScale.read(report);
     state.step = step + 1;
     summary.add(report);

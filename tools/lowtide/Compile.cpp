@@ -102,6 +102,10 @@ ImportOptions Compilation::importOptions(int &code) const {
     result.renames.push_back(split(text, "rename", "val_9=h.0.qkv.weight"));
   if (options.batch)
     result.batch = options.batch;
+  if (samples) {
+    result.batch = samples;
+    result.batchOverrides = true;
+  }
   result.params = options.params;
   result.frozen = options.frozen;
   return result;
@@ -286,6 +290,16 @@ int Compilation::print() {
 
 static std::string join(ArrayRef<std::string> parts, StringRef separator) { return llvm::join(parts, separator); }
 
+/// Samples in a batch of the steps; 0 if no array counts them.
+static int64_t countSamples(ModuleOp module) {
+  for (auto step : module.getOps<func::FuncOp>())
+    for (BlockArgument argument : step.getArguments())
+      if (auto batch = step.getArgAttrOfType<train::BatchAttr>(argument.getArgNumber(), train::bindingAttrName);
+          batch && batch.getDim() >= 0)
+        return cast<RankedTensorType>(argument.getType()).getDimSize(batch.getDim());
+  return 0;
+}
+
 static TrainStageOptions trainStage(const Options &options) {
   TrainStageOptions stage;
   stage.optimizer = options.optimizer;
@@ -307,6 +321,7 @@ static TrainStageOptions trainStage(const Options &options) {
   stage.lossScale = options.lossScale;
   stage.clipNorm = options.clipNorm;
   stage.clipValue = options.clipValue;
+  stage.microBatches = options.microBatches;
   return stage;
 }
 
@@ -329,6 +344,8 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.threadsMax = static_cast<unsigned>(options.threadsMax);
   stage.budget = options.deviceBudget;
   stage.strategy = options.rematStrategy;
+  if (options.lossHeadChunks != "auto" && options.lossHeadChunks != "off")
+    stage.lossHeadChunks = std::stol(options.lossHeadChunks);
   return stage;
 }
 
@@ -350,19 +367,15 @@ int Compilation::lowerTo(int last, const std::string &budget) {
   const int first = stageNumber(options.from);
   if (int code = first < 0 ? import() : parse())
     return code;
-  if (first < stageNumber("nn") && last >= stageNumber("nn")) {
-    if (int code = legalize())
+  if (first < stageNumber("nn") && last >= stageNumber("nn"))
+    if (int code = makeGraph())
       return code;
-    if (int code = run(buildGraphStage, exitBadInput))
+  if (first < stageNumber("train") && last >= stageNumber("train")) {
+    if (int code = makeSteps(options.microBatches))
+      return code;
+    if (int code = options.lastBatch ? addLastBatch() : exitOk)
       return code;
   }
-  if (first < stageNumber("train") && last >= stageNumber("train"))
-    if (int code = run(
-            [&](OpPassManager &passes) {
-              holdsStep ? buildStepStage(passes, trainStage(options)) : buildTrainStage(passes, trainStage(options));
-            },
-            exitBadInput))
-      return code;
   if (first >= stageNumber("fitted") || last < stageNumber("fitted"))
     return exitOk;
   FitStageOptions stage = fitStageOptions();
@@ -398,6 +411,55 @@ int Compilation::compile() {
   if (last > stageNumber("fitted"))
     return planAndWrite();
   return asModel ? writeModel() : print();
+}
+
+int Compilation::makeGraph() {
+  if (int code = legalize())
+    return code;
+  GraphStageOptions stage;
+  stage.lossHead = options.lossHeadChunks != "off";
+  return run([&](OpPassManager &passes) { buildGraphStage(passes, stage); }, exitBadInput);
+}
+
+int Compilation::makeSteps(int64_t microBatches) {
+  TrainStageOptions stage = trainStage(options);
+  stage.microBatches = microBatches;
+  return run(
+      [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },
+      exitBadInput);
+}
+
+int Compilation::addLastBatch() {
+  int64_t whole = countSamples(*module);
+  if (!file || holdsStep || !options.shapes.empty() || options.lastBatch >= whole) {
+    printError(options.lastBatch >= whole && file
+                   ? "--last-batch=" + llvm::Twine(options.lastBatch) + " is not below the batch of " +
+                         llvm::Twine(whole) + " samples"
+                   : llvm::Twine("--last-batch needs an ONNX model whose batch is a symbol"));
+    printNote("bind the batch with --batch=8 or --dim batch=8; --last-batch is the rest of the data divided by it");
+    return exitUsage;
+  }
+  OwningOpRef<ModuleOp> steps = std::move(module);
+  samples = options.lastBatch;
+  int code;
+  auto imported = importOnnx(*file, initializers, importOptions(code));
+  if (code || failed(imported))
+    return code ? code : file->getExitCode();
+  module = std::move(*imported);
+  if ((code = makeGraph()))
+    return code;
+  // Parts that are no larger than those of a whole batch.
+  int64_t parts = 1;
+  while (samples % parts || samples / parts > whole / options.microBatches)
+    ++parts;
+  if ((code = makeSteps(parts)))
+    return code;
+  for (StringRef entry : {"train", "eval"})
+    if (module->lookupSymbol(entry) && failed(train::moveEntry(*module, entry, *steps, (entry + "_last").str())))
+      return exitInternal;
+  module = std::move(steps);
+  samples = 0;
+  return exitOk;
 }
 
 int Compilation::writeModel() {
@@ -498,7 +560,7 @@ void Compilation::reportCost() {
     build(passes);
     return failed(passes.run(*module));
   };
-  if (import() || legalize() || failsQuietly(buildGraphStage))
+  if (import() || legalize() || failsQuietly([](OpPassManager &passes) { buildGraphStage(passes, {}); }))
     return;
   llvm::outs() << "\narithmetic of one step: ";
   if (holdsStep) {

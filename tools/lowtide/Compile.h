@@ -36,6 +36,12 @@ private:
   int parse();
   /// onnx → nn: @forward, and @eval if that entry is wanted.
   int legalize();
+  /// onnx → nn, with what exporters write out recognised.
+  int makeGraph();
+  /// nn → train; `microBatches`: parts of the batch.
+  int makeSteps(int64_t microBatches);
+  /// Adds the entries again for the samples that no whole batch holds, as `train_last` and `eval_last`.
+  int addLastBatch();
   /// Runs a pipeline that was built for a phase; a failure of it means `code`.
   int run(llvm::function_ref<void(mlir::OpPassManager &)> build, int code);
   /// fitted → plan, and the artifact unless --emit=plan.
@@ -65,6 +71,8 @@ private:
   std::unique_ptr<OnnxFile> file;
   std::vector<InitializerInfo> initializers;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Samples of the entries that are made now, when they are not those of the command line.
+  int64_t samples = 0;
   /// The file holds gradients and updates already.
   bool holdsStep = false;
 };

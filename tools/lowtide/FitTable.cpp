@@ -119,6 +119,11 @@ int Compilation::fit() {
     return code;
   const FitStageOptions stage = fitStageOptions();
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
+  if (llvm::any_of(steps, hasLoops)) {
+    printError("a step in loops has no table: recomputation does not look into them yet");
+    printNote("leave out --micro-batches and --loss-head-chunks");
+    return exitUnsupported;
+  }
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   StepFacts facts(*module);
   if (failed(layout) || failed(facts.update(stage.cpu, stage.threadsMax)))

@@ -35,7 +35,8 @@ schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
            --precision-override='*.ln*=f32'
 target     --target=cpu|reference  --entries=train,eval
-memory     --device-budget=8MiB|1.5GiB|50%
+memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
+           --loss-head-chunks=off|auto|N
 stages     --emit=onnx|nn|train|fitted|plan|artifact|onnx-model
            --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
 other      -o FILE  --config=FILE.json  --print-config  -v  -q
@@ -53,6 +54,10 @@ void addModelFlags(CLI::App &app, Options &o) {
   app.add_option("--dim", o.dims, "Binds a symbolic dimension: NAME=VALUE")->delimiter(',')->group("model");
   app.add_option("--shape", o.shapes, "Shape of an input: INPUT=8x64")->delimiter(',')->group("model");
   app.add_option("--batch", o.batch, "Samples per step: binds the symbol in dimension 0 of every input")
+      ->check(CLI::PositiveNumber)
+      ->group("model");
+  app.add_option("--last-batch", o.lastBatch,
+                 "Further entries for a batch of so many samples: what no whole batch holds")
       ->check(CLI::PositiveNumber)
       ->group("model");
   app.add_option("--mode", o.mode, "train: batch norm and dropout in training form; as-is: as the file says")
@@ -102,6 +107,17 @@ void addTrainingFlags(CLI::App &app, Options &o) {
 }
 
 void addTargetFlags(CLI::App &app, Options &o) {
+  app.add_option("--micro-batches", o.microBatches, "Computes a step in so many equal parts of the batch")
+      ->check(CLI::PositiveNumber)
+      ->group("memory");
+  app.add_option("--loss-head-chunks", o.lossHeadChunks, "Pieces of the logits of a loss head: off, auto, a number")
+      ->check([](const std::string &text) {
+        bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+        if (text == "auto" || text == "off" || (isNumber && text.size() < 10 && std::stol(text) > 0))
+          return std::string();
+        return "--loss-head-chunks is auto, off or a positive number, not '" + text + "'";
+      })
+      ->group("memory");
   app.add_option("--target", o.target, "cpu[:x86-64-v3|:x86-64-v4], reference")->group("target");
   app.add_option("--precision", o.precision,
                  "f32; mixed-bf16, mixed-f16: 16-bit activations, f32 parameters; bf16, f16: parameters too; f64 with "

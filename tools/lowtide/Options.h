@@ -41,6 +41,7 @@ struct Options {
   std::vector<std::string> dims;   // NAME=V
   std::vector<std::string> shapes; // INPUT=8x64
   int64_t batch = 0;
+  int64_t lastBatch = 0; // samples behind the last whole batch; 0: no entry for them
   std::string mode = "train";
   double dropout = -1; // negative: as the file says
   std::vector<std::string> params, frozen, rename;
@@ -54,6 +55,9 @@ struct Options {
   std::vector<std::string> groups;
   std::string schedule = "constant";
   std::string warmupSteps = "0", totalSteps = "0", minLr = "0";
+
+  int64_t microBatches = 1;
+  std::string lossHeadChunks = "off"; // auto, off or a number
 
   // target
   std::string target = "cpu";

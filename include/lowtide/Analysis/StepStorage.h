@@ -1,9 +1,14 @@
 //===- StepStorage.h - which values of a step share bytes -------*- C++ -*-===//
 //
-// The one definition of a step's memory: every tensor of a straight-line step
-// function gets a storage; views, updates in place and results that overwrite a
-// dying operand share one. The memory profile counts these storages and
-// `plan-lower` turns each into a buffer.
+// The one definition of a step's memory: every tensor of a step function gets a
+// storage; views, updates in place and results that overwrite a dying operand
+// share one. The memory profile counts these storages and `plan-lower` turns
+// each into a buffer.
+//
+// Time is a line. A loop (RepeatInterface) is an instruction, followed by those
+// of its body, followed by the body's terminator. What the body reads from
+// outside lives through all of it; what the body makes lives inside it; what a
+// loop carries or collects lives from its head to its end at least.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -42,8 +47,20 @@ struct StorageCopy {
   unsigned target;
   /// Comes before this instruction; the number of instructions: at the end.
   unsigned before;
-  /// The result of the step that this copy completes, or -1 (a snapshot).
+  /// The result of the step that this copy completes, or -1 (a snapshot, or a
+  /// copy that belongs to a loop).
   int result;
+  /// In a loop's body: bytes by which source and target move on from round to
+  /// round. The moving range is as large as the other side.
+  uint64_t sourceStep = 0, targetStep = 0;
+};
+
+/// A loop of a step, by the indices of its head and its terminator.
+struct StorageLoop {
+  mlir::Operation *op;
+  unsigned head, end;
+  /// Storages that hand a value from round to round.
+  llvm::SmallVector<unsigned> carried;
 };
 
 /// Storages of one step function.
@@ -57,11 +74,15 @@ public:
   /// update the same argument.
   static mlir::FailureOr<StepStorage> compute(mlir::func::FuncOp step, MayOverwrite mayOverwrite);
 
-  /// Ops that do something, in order: neither views nor the return.
+  /// Ops that do something, in order: neither views nor the return. A loop comes
+  /// before its body, whose terminator is the loop's end; both cost nothing.
   llvm::ArrayRef<mlir::Operation *> getInstructions() const { return instructions; }
   llvm::ArrayRef<Storage> getStorages() const { return storages; }
-  /// In the order of execution.
+  /// In the order of execution. A copy before a loop's head comes before the
+  /// loop, one before the instruction behind it is the body's first.
   llvm::ArrayRef<StorageCopy> getCopies() const { return copies; }
+  /// In the order of their heads.
+  llvm::ArrayRef<StorageLoop> getLoops() const { return loops; }
   /// The storage of a value or view.
   unsigned getStorage(mlir::Value value) const { return storageOf.lookup(getRoot(value)); }
   /// The value whose bytes a view shows; the value itself if it is no view.
@@ -73,7 +94,10 @@ public:
 
 private:
   mlir::LogicalResult placeResults(mlir::func::FuncOp step, MayOverwrite mayOverwrite);
-  void placeRest(MayOverwrite mayOverwrite);
+  mlir::LogicalResult numberInstructions(mlir::Block &block);
+  void findLastUses();
+  mlir::LogicalResult placeRest(MayOverwrite mayOverwrite);
+  mlir::LogicalResult placeLoop(unsigned number, MayOverwrite mayOverwrite);
   void findLifetimes();
   unsigned create(Storage::Kind kind, uint64_t bytes, int number, mlir::Value value);
   bool isAssigned(mlir::Value root) const { return storageOf.contains(root); }
@@ -81,6 +105,8 @@ private:
 
   llvm::SmallVector<mlir::Operation *> instructions;
   llvm::DenseMap<mlir::Operation *, unsigned> indexOf;
+  llvm::SmallVector<StorageLoop> loops;
+  llvm::DenseMap<mlir::Operation *, unsigned> loopOf;
   llvm::SmallVector<Storage> storages;
   llvm::SmallVector<StorageCopy> copies;
   llvm::SmallVector<unsigned> resultStorage;

@@ -25,6 +25,8 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;
   /// Binds the one symbol that is dimension 0 of every input: `--batch=8`.
   std::optional<int64_t> batch;
+  /// `batch` wins over what `dims` says of that symbol.
+  bool batchOverrides = false;
 
   /// Globs over framework and initializer names. Later lists win: params, then
   /// frozen.

@@ -48,6 +48,7 @@ enum class OpFamily : uint8_t {
   Attention,
   Optimizer,
   Fusion, ///< a group of ops that is one kernel
+  Repeat, ///< runs a block several times
 };
 
 /// How the results of a family are kept in mixed precision, unless the op says otherwise: sums, losses, random numbers

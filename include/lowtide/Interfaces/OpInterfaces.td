@@ -87,6 +87,31 @@ def DecomposableInterface : OpInterface<"DecomposableInterface"> {
   ];
 }
 
+def RepeatInterface : OpInterface<"RepeatInterface"> {
+  let description = [{
+    An op that runs the one block of its region several times. Its first operands are *sliced*: round k sees part k of
+    dimension 0, as the first block arguments. The others are *carried*: the first round sees the operand, each further
+    round what the terminator of the round before hands on. The terminator's operands are first what is carried, then
+    *rows*; the results are what the last round carries out, then the rows of all rounds behind one another along
+    dimension 0. The body may read values from around the op.
+  }];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"How often the block runs.", "int64_t", "getRounds", (ins)>,
+    InterfaceMethod<"Number of sliced operands.", "unsigned", "getNumSliced", (ins)>,
+    InterfaceMethod<"Number of carried values.", "unsigned", "getNumCarried", (ins)>,
+  ];
+}
+
+def BatchInterface : OpInterface<"BatchInterface"> {
+  let description = [{What an op does with the samples of a batch (Interfaces/BatchSplit.h).}];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"Answers for this op where samples are counted; fails, with a reason, where an answer is unknown.",
+      "::llvm::LogicalResult", "splitBatch", (ins "::lowtide::BatchSplit &":$split)>,
+  ];
+}
+
 def LibraryCallInterface : OpInterface<"LibraryCallInterface"> {
   let description = [{
     An op that a vendor library computes: callee and attributes of the plan's `call` (runtime/plan.proto). The op's

@@ -13,6 +13,10 @@ namespace lowtide {
 /// plan. Fails, with a diagnostic, if the plan cannot be proved or declares another peak than the verifier counts.
 llvm::LogicalResult provePlan(plan::ModuleOp module);
 
+/// Serializes the plan and lets the verifier count: the peak of live bytes of every program, in order. Fails, with a
+/// diagnostic, if the plan cannot be proved.
+llvm::FailureOr<llvm::SmallVector<uint64_t>> countLiveBytes(plan::ModuleOp module);
+
 /// Bytes of workspace that the library call needs. Fails, with a diagnostic at `loc`, when no library takes the call.
 llvm::FailureOr<uint64_t> queryWorkspace(llvm::StringRef callee, mlir::DictionaryAttr options, mlir::Location loc);
 

@@ -105,6 +105,15 @@ std::array<Expr, 2> lowtide::nn::softmaxCrossEntropy(Expr logits, Expr labels, E
   return {logits.with(op.getLoss()), logits.with(op.getLse())};
 }
 
+Expr lowtide::nn::linearCrossEntropy(Expr x, Expr weight, Expr bias, Expr labels, bool classLast,
+                                     std::optional<int64_t> ignoreIndex) {
+  OpBuilder &builder = x.getBuilder();
+  auto op = LinearCrossEntropyOp::create(builder, x.getLoc(), withShape(x, labels.shape()), x.get(), weight.get(),
+                                         bias.get(), labels.get(), classLast ? builder.getUnitAttr() : UnitAttr(),
+                                         ignoreIndex ? builder.getI64IntegerAttr(*ignoreIndex) : IntegerAttr());
+  return x.with(op.getLoss());
+}
+
 std::array<Expr, 2> lowtide::nn::attention(Expr q, Expr k, Expr v, Expr mask, double scale, bool causal) {
   auto oType = withShape(q, {q.dim(0), q.dim(1), q.dim(2), v.dim(3)});
   auto lseType = RankedTensorType::get(q.shape().take_front(3), accumulatorType(q));

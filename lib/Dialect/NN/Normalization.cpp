@@ -198,30 +198,47 @@ Results BatchNormOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{y, average, variance};
 }
 
+LogicalResult BatchNormGradOp::verify() {
+  auto x = getX().getType();
+  if (x.getRank() < 2)
+    return emitOpError("operand must have a channel dimension");
+  return verifyShape(*this, "scale", getScale(), x.getShape().slice(1, 1), x.getElementType());
+}
+
+Results BatchNormGradOp::decompose(OpBuilder &builder) {
+  Expr x(builder, getLoc(), getX()), dy = x.with(getDy());
+  auto dims = statisticsDims(x);
+  auto spread = [&](Expr e) { return unreduce(e, x.type(), dims); };
+  double perElement = static_cast<double>(x.dim(1)) / static_cast<double>(x.type().getNumElements());
+  Expr rstd = rsqrt(x.with(getVariance()) + getEpsilon().convertToDouble());
+  Expr normalized = (x - spread(x.with(getMean()))) * spread(rstd);
+  // Scale is constant over the reduced dimensions, so both sums serve x as well as the parameters.
+  Expr dBias = sum(dy, dims), dScale = sum(dy * normalized, dims);
+  Expr dx =
+      (dy - spread(dBias * perElement) - normalized * spread(dScale * perElement)) * spread(rstd * x.with(getScale()));
+  return SmallVector<Value>{dx, dScale, dBias};
+}
+
 LogicalResult BatchNormOp::differentiate(GradientBuilder &g) {
   Expr x = g.operand(0), average = g.result(1), variance = g.result(2), dx;
   auto dims = statisticsDims(x);
   auto spread = [&](Expr e) { return unreduce(e, x.type(), dims); };
   auto accumulate = [&](Expr part) { dx = dx ? dx + part : part; };
   double perElement = static_cast<double>(x.dim(1)) / static_cast<double>(x.type().getNumElements());
-  Expr centred = x - spread(average);
   if (Expr dy = g.cotangent(0)) {
-    Expr rstd = rsqrt(variance + getEpsilon().convertToDouble());
-    Expr normalized = centred * spread(rstd);
-    // Scale is constant over the reduced dimensions, so both sums serve x as well as the parameters.
-    Expr dBias = sum(dy, dims), dScale = sum(dy * normalized, dims);
+    auto gradient = BatchNormGradOp::create(g.builder, getLoc(), TypeRange{x.type(), variance.type(), variance.type()},
+                                            x, dy, g.operand(1), average, variance, getEpsilonAttr());
     if (g.needs(0))
-      accumulate((dy - spread(dBias * perElement) - normalized * spread(dScale * perElement)) *
-                 spread(rstd * g.operand(1)));
+      accumulate(x.with(gradient.getDx()));
     if (g.needs(1))
-      g.set(1, dScale);
+      g.set(1, x.with(gradient.getDscale()));
     if (g.needs(2))
-      g.set(2, dBias);
+      g.set(2, x.with(gradient.getDbias()));
   }
   if (Expr dMean = g.cotangent(1))
     accumulate(spread(dMean * perElement));
   if (Expr dVariance = g.cotangent(2))
-    accumulate(centred * spread(dVariance * (2.0 * perElement)));
+    accumulate((x - spread(average)) * spread(dVariance * (2.0 * perElement)));
   if (g.needs(0) && dx)
     g.set(0, dx);
   return success();

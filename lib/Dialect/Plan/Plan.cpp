@@ -43,6 +43,51 @@ void SliceAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+Attribute CarryAttr::parse(AsmParser &parser, Type) {
+  uint64_t next;
+  if (parser.parseLess())
+    return {};
+  SliceAttr slice = parseSliceBody(parser);
+  if (!slice || parser.parseArrow() || parser.parseInteger(next) || parser.parseGreater())
+    return {};
+  return CarryAttr::get(parser.getContext(), slice, next);
+}
+
+void CarryAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printSliceBody(printer, getSlice());
+  printer << " -> " << getNext() << '>';
+}
+
+static ParseResult parseCarries(OpAsmParser &parser, ArrayAttr &carries) {
+  if (failed(parser.parseOptionalKeyword("carries")))
+    return success();
+  SmallVector<Attribute> list;
+  auto parseOne = [&]() -> ParseResult {
+    uint64_t next;
+    SliceAttr slice = parseSliceBody(parser);
+    if (!slice || parser.parseArrow() || parser.parseInteger(next))
+      return failure();
+    list.push_back(CarryAttr::get(parser.getContext(), slice, next));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, parseOne))
+    return failure();
+  carries = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+
+static void printCarries(OpAsmPrinter &printer, Operation *, ArrayAttr carries) {
+  if (!carries)
+    return;
+  printer << "carries [";
+  llvm::interleaveComma(carries.getAsRange<CarryAttr>(), printer, [&](CarryAttr carry) {
+    printSliceBody(printer, carry.getSlice());
+    printer << " -> " << carry.getNext();
+  });
+  printer << ']';
+}
+
 static ParseResult parseSlice(OpAsmParser &parser, SliceAttr &slice) {
   slice = parseSliceBody(parser);
   return success(static_cast<bool>(slice));
@@ -122,7 +167,12 @@ void plan::forEachSlice(Operation *instruction, llvm::function_ref<void(Access, 
         visit(Access::Read, op.getSource());
         visit(Access::Write, op.getTarget());
       })
-      .Case([&](FillOp op) { visit(Access::Write, op.getTarget()); });
+      .Case([&](FillOp op) { visit(Access::Write, op.getTarget()); })
+      .Case([&](RepeatOp op) {
+        if (std::optional<ArrayAttr> carries = op.getCarries())
+          for (CarryAttr carry : carries->getAsRange<CarryAttr>())
+            visit(Access::Read, carry.getSlice());
+      });
 }
 
 void plan::mapSlices(Operation *op, llvm::function_ref<SliceAttr(SliceAttr)> map) {
@@ -150,6 +200,14 @@ void plan::mapSlices(Operation *op, llvm::function_ref<SliceAttr(SliceAttr)> map
         op.setTargetAttr(map(op.getTarget()));
       })
       .Case([&](FillOp op) { op.setTargetAttr(map(op.getTarget())); })
+      .Case([&](RepeatOp op) {
+        if (std::optional<ArrayAttr> carries = op.getCarries()) {
+          SmallVector<Attribute> mapped;
+          for (CarryAttr carry : carries->getAsRange<CarryAttr>())
+            mapped.push_back(CarryAttr::get(op.getContext(), map(carry.getSlice()), carry.getNext()));
+          op.setCarriesAttr(ArrayAttr::get(op.getContext(), mapped));
+        }
+      })
       .Case([&](BindingOp op) { op.setSliceAttr(map(op.getSlice())); });
 }
 

@@ -135,6 +135,7 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
     next.source = address(origin.copy().source());
     next.target = address(origin.copy().target());
     next.bytes = origin.copy().target().bytes();
+    next.sourceStep = origin.copy().source_step(), next.targetStep = origin.copy().target_step();
     break;
   case plan::Instruction::kFill:
     next.kind = Instruction::Kind::Fill;
@@ -161,18 +162,18 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
 
 void Program::run(ThreadPool &pool) {
   measuredRuns_ += measuring_;
-  run(instructions_, pool);
+  run(instructions_, pool, 0);
 }
 
-void Program::run(std::vector<Instruction> &instructions, ThreadPool &pool) {
+void Program::run(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round) {
   if (!measuring_) {
     for (Instruction &instruction : instructions)
-      execute(instruction, pool);
+      execute(instruction, pool, round);
     return;
   }
   for (Instruction &instruction : instructions) {
     auto start = std::chrono::steady_clock::now();
-    execute(instruction, pool);
+    execute(instruction, pool, round);
     auto elapsed = std::chrono::steady_clock::now() - start;
     instruction.nanoseconds +=
         static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
@@ -180,7 +181,7 @@ void Program::run(std::vector<Instruction> &instructions, ThreadPool &pool) {
   }
 }
 
-void Program::execute(Instruction &instruction, ThreadPool &pool) {
+void Program::execute(Instruction &instruction, ThreadPool &pool, uint64_t round) {
   switch (instruction.kind) {
   case Instruction::Kind::Launch: {
     // Kept apart from `grain`, so that a huge grain cannot wrap.
@@ -202,18 +203,20 @@ void Program::execute(Instruction &instruction, ThreadPool &pool) {
   case Instruction::Kind::Copy:
   case Instruction::Kind::Fill: {
     int64_t tasks = static_cast<int64_t>((instruction.bytes + copyGrain - 1) / copyGrain);
+    uint8_t *target = instruction.target + instruction.targetStep * round;
+    const uint8_t *source = instruction.source + instruction.sourceStep * round;
     pool.run(tasks, [&](int64_t task, unsigned) {
       uint64_t begin = static_cast<uint64_t>(task) * copyGrain, bytes = std::min(copyGrain, instruction.bytes - begin);
       if (instruction.kind == Instruction::Kind::Copy)
-        std::memcpy(instruction.target + begin, instruction.source + begin, bytes);
+        std::memcpy(target + begin, source + begin, bytes);
       else
-        fillPattern(instruction.target + begin, bytes, instruction.pattern, instruction.patternBytes);
+        fillPattern(target + begin, bytes, instruction.pattern, instruction.patternBytes);
     });
     return;
   }
   case Instruction::Kind::Repeat:
-    for (int64_t round = 0; round < instruction.count; ++round)
-      run(instruction.body, pool);
+    for (int64_t inner = 0; inner < instruction.count; ++inner)
+      run(instruction.body, pool, static_cast<uint64_t>(inner));
     return;
   }
 }

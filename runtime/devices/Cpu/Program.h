@@ -57,6 +57,7 @@ private:
     const uint8_t *source = nullptr;
     uint8_t *target = nullptr;
     uint64_t bytes = 0, pattern = 0;
+    uint64_t sourceStep = 0, targetStep = 0; ///< per round of the repeat around it
     uint32_t patternBytes = 1;
     // Repeat
     int64_t count = 0;
@@ -68,8 +69,8 @@ private:
   Program(const plan::Plan &plan) : plan_(plan) {}
   Status add(const plan::Instruction &origin, std::span<uint8_t *const> arenas, std::span<const KernelFunction> kernels,
              unsigned threads, std::vector<Instruction> &to);
-  void run(std::vector<Instruction> &instructions, ThreadPool &pool);
-  void execute(Instruction &instruction, ThreadPool &pool);
+  void run(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round);
+  void execute(Instruction &instruction, ThreadPool &pool, uint64_t round);
   void collect(const std::vector<Instruction> &instructions, std::vector<InstructionTime> &to) const;
 
   const plan::Plan &plan_;

@@ -41,5 +41,12 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "c
     plan.repeat 3 {
       plan.fill @transient[0 + 64] : 7 pattern 0 of 4
     }
+    // CHECK: plan.repeat 2 carries [@transient[0 + 64] : 7 -> 8, @b[0 + 64] : 4 -> 10] {
+    // CHECK: plan.copy @io[0 + 32] : 3 step 32 to @transient[64 + 32] : 11
+    // CHECK: plan.copy @transient[64 + 32] : 11 to @params[0 + 32] : 12 step 32
+    plan.repeat 2 carries [@transient[0 + 64] : 7 -> 8, @b[0 + 64] : 4 -> 10] {
+      plan.copy @io[0 + 32] : 3 step 32 to @transient[64 + 32] : 11
+      plan.copy @transient[64 + 32] : 11 to @params[0 + 32] : 12 step 32
+    }
   }
 }

@@ -306,6 +306,103 @@ TEST(VerifyRepeat, TheSecondRoundMustSeeWhatTheFirstSaw) {
   EXPECT_TRUE(repeated(1, 3, 1).isOk());
 }
 
+namespace {
+/// A loop of three rounds: cuts 16 bytes a round out of [0, 48), adds them onto a sum at 64 that starts as value 2, and
+/// lays them behind one another at [128, 176).
+struct Loop {
+  Streams program;
+  plan::Instruction *instruction = nullptr;
+  plan::Repeat *repeat = nullptr;
+  plan::Copy *cut = nullptr, *collect = nullptr;
+
+  Loop() {
+    plan::Instruction *whole = program.entry()->add_instructions();
+    *whole->mutable_fill()->mutable_target() = slice(0, 0, 48, 1);
+    whole->mutable_fill()->set_pattern_bytes(4);
+    program.fill(0, 64, 2);
+    instruction = program.entry()->add_instructions();
+    repeat = instruction->mutable_repeat();
+    repeat->set_count(3);
+    plan::Carry *carry = repeat->add_carries();
+    *carry->mutable_slice() = slice(0, 64, 16, 2);
+    carry->set_next_value(5);
+    add(slice(0, 0, 16, 1), slice(0, 96, 16, 3))->set_source_step(16);
+    cut = repeat->mutable_body(0)->mutable_copy();
+    add(slice(0, 64, 16, 2), slice(0, 192, 16, 4)); // the sum, and the part
+    add(slice(0, 96, 16, 3), slice(0, 64, 16, 5));
+    collect = add(slice(0, 96, 16, 3), slice(0, 128, 16, 6));
+    collect->set_target_step(16);
+    program.entry()->add_instructions();
+    *last()->mutable_source() = slice(0, 64, 16, 5);
+    *last()->mutable_target() = slice(1, 0, 16, 7);
+    program.entry()->add_instructions();
+    *last()->mutable_source() = slice(0, 128, 48, 6);
+    *last()->mutable_target() = slice(1, 16, 48, 8);
+  }
+  plan::Copy *add(plan::Slice source, plan::Slice target) {
+    plan::Copy *copy = repeat->add_body()->mutable_copy();
+    *copy->mutable_source() = source;
+    *copy->mutable_target() = target;
+    return copy;
+  }
+  plan::Copy *last() {
+    return program.entry()->mutable_instructions(program.entry()->instructions_size() - 1)->mutable_copy();
+  }
+  Status verify() const { return program.verify(); }
+};
+} // namespace
+
+TEST(VerifyRepeat, RangesMoveAndValuesAreCarried) {
+  EXPECT_TRUE(Loop().verify().isOk()) << Loop().verify().str();
+
+  // The last round must stay inside, and everything behind one another must have been written.
+  Loop beyond;
+  beyond.repeat->set_count(4);
+  EXPECT_NE(beyond.verify().str().find("undefined bytes 48"), std::string::npos) << beyond.verify().str();
+  Loop outside;
+  outside.collect->set_target_step(100);
+  EXPECT_NE(outside.verify().str().find("lie outside arena"), std::string::npos) << outside.verify().str();
+  Loop wraps;
+  wraps.cut->set_source_step(uint64_t(1) << 63);
+  EXPECT_NE(wraps.verify().str().find("beyond all bytes"), std::string::npos) << wraps.verify().str();
+  Loop hole;
+  hole.repeat->set_count(2);
+  EXPECT_FALSE(hole.verify().isOk());
+  Loop stands;
+  stands.collect->set_target_step(0);
+  EXPECT_FALSE(stands.verify().isOk());
+  Loop overlapping;
+  overlapping.cut->set_source_step(48);
+  EXPECT_FALSE(overlapping.verify().isOk());
+
+  // A moving range only means something in a repeat.
+  Loop alone;
+  alone.last()->set_source_step(16);
+  EXPECT_NE(alone.verify().str().find("outside a repeat"), std::string::npos) << alone.verify().str();
+}
+
+TEST(VerifyRepeat, CarriedNumbersAreThoseOfTheBody) {
+  auto refused = [](auto change, const char *why) {
+    Loop loop;
+    change(loop);
+    Status status = loop.verify();
+    EXPECT_NE(status.str().find(why), std::string::npos) << status.str();
+  };
+  refused([](Loop &l) { l.repeat->mutable_carries()->Clear(); }, "reads value 2");
+  refused([](Loop &l) { l.repeat->mutable_carries(0)->set_next_value(2); }, "carries value 2");
+  refused([](Loop &l) { l.repeat->mutable_carries(0)->set_next_value(0); }, "without a proper number");
+  refused([](Loop &l) { l.repeat->mutable_carries(0)->mutable_slice()->set_value(9); }, "before the first round");
+  refused([](Loop &l) { l.repeat->mutable_carries(0)->mutable_slice()->set_offset(80); }, "before the first round");
+  refused([](Loop &l) { l.repeat->mutable_carries(0)->mutable_slice()->set_bytes(8); }, "reads value 2");
+  refused([](Loop &l) { l.repeat->mutable_carries(0)->mutable_slice()->set_bytes(24); }, "before the first round");
+  refused([](Loop &l) { l.repeat->mutable_carries(0)->mutable_slice()->set_arena(7); }, "arena 7 does not exist");
+  refused([](Loop &l) { l.repeat->mutable_body(1)->mutable_copy()->mutable_source()->set_value(5); }, "reads value 5");
+  refused([](Loop &l) { l.repeat->mutable_body(2)->mutable_copy()->mutable_target()->set_value(6); },
+          "carries value 5");
+  refused([](Loop &l) { l.last()->mutable_source()->set_value(5); }, "reads value 5");
+  refused([](Loop &l) { l.repeat->mutable_body()->Clear(); }, "without instructions");
+}
+
 /// Every number in the plan moved by a little or a lot: what is accepted must still mean the same bytes.
 TEST(Verify, MutationsOfAllSlicesAreRefused) {
   int refusedCount = 0, total = 0;

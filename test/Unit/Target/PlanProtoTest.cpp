@@ -133,6 +133,8 @@ private:
     case 2:
       slice(*to.mutable_copy()->mutable_source());
       slice(*to.mutable_copy()->mutable_target());
+      to.mutable_copy()->set_source_step(below(3) * 64);
+      to.mutable_copy()->set_target_step(below(3) * 64);
       break;
     case 3:
       slice(*to.mutable_fill()->mutable_target());
@@ -147,6 +149,11 @@ private:
       break;
     default:
       to.mutable_repeat()->set_count(below(9));
+      for (uint64_t i = 0, e = below(3); i < e; ++i) {
+        plan::Carry &carry = *to.mutable_repeat()->add_carries();
+        slice(*carry.mutable_slice());
+        carry.set_next_value(random() >> below(64));
+      }
       for (uint64_t i = 0, e = below(3); i < e; ++i)
         instruction(*to.mutable_repeat()->add_body(), depth + 1);
     }

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstring>
 #include <dlfcn.h>
+#include <functional>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -181,6 +182,37 @@ static void measure(llvm::raw_ostream &os, Library::Kernel kernel, const codegen
      << info.description << '\n';
 }
 
+/// Round after round, as RepeatInterface says.
+static LogicalResult runLoop(RepeatInterface loop, DenseMap<Value, Buffer> &buffers,
+                             llvm::function_ref<LogicalResult(Block &)> runBlock) {
+  Block &body = loop->getRegion(0).front();
+  Operation *next = body.getTerminator();
+  const unsigned sliced = loop.getNumSliced(), carried = loop.getNumCarried();
+  for (unsigned i = 0; i < carried; ++i)
+    buffers[body.getArgument(sliced + i)] = Buffer(buffers[loop->getOperand(sliced + i)]);
+  SmallVector<Buffer> rows(next->getNumOperands() - carried);
+  for (int64_t round = 0; round < loop.getRounds(); ++round) {
+    for (unsigned i = 0; i < sliced; ++i) {
+      const Buffer &whole = buffers[loop->getOperand(i)];
+      size_t bytes = whole.size() / loop.getRounds();
+      Buffer part(whole.begin() + round * bytes, whole.begin() + (round + 1) * bytes);
+      buffers[body.getArgument(i)] = std::move(part);
+    }
+    if (failed(runBlock(body)))
+      return failure();
+    SmallVector<Buffer> handedOn;
+    for (Value value : next->getOperands().take_front(carried))
+      handedOn.push_back(buffers[value]);
+    for (auto [i, value] : llvm::enumerate(next->getOperands().drop_front(carried)))
+      rows[i].insert(rows[i].end(), buffers[value].begin(), buffers[value].end());
+    for (auto [i, buffer] : llvm::enumerate(handedOn))
+      buffers[body.getArgument(sliced + i)] = std::move(buffer);
+  }
+  for (unsigned i = 0; i < loop->getNumResults(); ++i)
+    buffers[loop->getResult(i)] = i < carried ? Buffer(buffers[body.getArgument(sliced + i)]) : rows[i - carried];
+  return success();
+}
+
 FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseElementsAttr> inputs,
                                          const RunOptions &options) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(original.getLoc());
@@ -205,12 +237,15 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
 
   codegen::KernelModule kernels(module->getContext(), options.codegen);
   llvm::MapVector<Operation *, codegen::KernelInfo> infos;
-  for (auto kernel : function.getOps<nn::KernelOp>()) {
+  WalkResult added = function.walk([&](nn::KernelOp kernel) {
     FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
     if (failed(info))
-      return failure();
+      return WalkResult::interrupt();
     infos[kernel] = *info;
-  }
+    return WalkResult::advance();
+  });
+  if (added.wasInterrupted())
+    return failure();
   FailureOr<std::vector<char>> image = kernels.link();
   if (failed(image))
     return failure();
@@ -227,31 +262,41 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
     auto widened = options.widen ? cast<DenseElementsAttr>(getWidener().replace(input)) : input;
     buffers[argument] = toBuffer(widened);
   }
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    auto facts = dyn_cast<FactsInterface>(op);
-    if (facts && facts.getFacts().aliasing == Aliasing::View) {
-      buffers[op.getResult(0)] = Buffer(buffers[op.getOperand(0)]);
-      continue;
+  std::function<LogicalResult(Block &)> runBlock = [&](Block &block) -> LogicalResult {
+    for (Operation &op : block.without_terminator()) {
+      auto facts = dyn_cast<FactsInterface>(op);
+      if (facts && facts.getFacts().aliasing == Aliasing::View) {
+        buffers[op.getResult(0)] = Buffer(buffers[op.getOperand(0)]);
+        continue;
+      }
+      if (auto loop = dyn_cast<RepeatInterface>(op)) {
+        if (failed(runLoop(loop, buffers, runBlock)))
+          return failure();
+        continue;
+      }
+      auto kernel = dyn_cast<nn::KernelOp>(op);
+      if (!kernel)
+        return op.emitError("is neither kernel, view nor loop");
+      const codegen::KernelInfo &info = infos[kernel];
+      SmallVector<const Buffer *> operands =
+          llvm::map_to_vector(op.getOperands(), [&](Value operand) -> const Buffer * { return &buffers[operand]; });
+      Library::Kernel code = library.find(info.symbol);
+      if (!code)
+        return op.emitError("has no symbol ") << info.symbol;
+      if (options.timing)
+        measure(*options.timing, code, info, kernel, operands);
+      SmallVector<Buffer> whole = launch(code, info, kernel, operands, LaunchMode::Whole);
+      if (whole != launch(code, info, kernel, operands, LaunchMode::InPlace))
+        return op.emitError("gives other bits when it overwrites its operands");
+      if (whole != launch(code, info, kernel, operands, LaunchMode::Split))
+        return op.emitError("gives other bits when its iteration space is split");
+      for (auto [result, buffer] : llvm::zip_equal(op.getResults(), whole))
+        buffers[result] = std::move(buffer);
     }
-    auto kernel = dyn_cast<nn::KernelOp>(op);
-    if (!kernel)
-      return op.emitError("is neither kernel nor view");
-    const codegen::KernelInfo &info = infos[kernel];
-    SmallVector<const Buffer *> operands =
-        llvm::map_to_vector(op.getOperands(), [&](Value operand) -> const Buffer * { return &buffers[operand]; });
-    Library::Kernel code = library.find(info.symbol);
-    if (!code)
-      return op.emitError("has no symbol ") << info.symbol;
-    if (options.timing)
-      measure(*options.timing, code, info, kernel, operands);
-    SmallVector<Buffer> whole = launch(code, info, kernel, operands, LaunchMode::Whole);
-    if (whole != launch(code, info, kernel, operands, LaunchMode::InPlace))
-      return op.emitError("gives other bits when it overwrites its operands");
-    if (whole != launch(code, info, kernel, operands, LaunchMode::Split))
-      return op.emitError("gives other bits when its iteration space is split");
-    for (auto [result, buffer] : llvm::zip_equal(op.getResults(), whole))
-      buffers[result] = std::move(buffer);
-  }
+    return success();
+  };
+  if (failed(runBlock(function.getBody().front())))
+    return failure();
   SmallVector<Buffer> results;
   for (Value result : function.getBody().front().getTerminator()->getOperands())
     results.push_back(buffers[result]);

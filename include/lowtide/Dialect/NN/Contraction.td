@@ -6,6 +6,7 @@ include "lowtide/Dialect/NN/NNBase.td"
 
 def NN_DotOp : NN_Op<"dot", [DeclareOpInterfaceMethods<ElementInterface>,
     DeclareOpInterfaceMethods<DifferentiableInterface>, DeclareOpInterfaceMethods<LibraryCallInterface>]> {
+  let split = "Dot";
   let summary = "batched matrix product over the last two dimensions";
   let description = [{
     a: [B…, M, K], or [B…, K, M] with `transpose_a`; b: [B…, K, N], or [B…, N, K] with `transpose_b`; y: [B…, M, N].

@@ -32,16 +32,19 @@ class NN_ConvolutionLike<string mnemonic>
 }
 
 def NN_ConvOp : NN_ConvolutionLike<"conv"> {
+  let split = "Convolution";
   let summary = "convolution (cross-correlation) of input a with filter b_";
   let batch = "Pointwise";
   let onnx = "Conv";
 }
 def NN_ConvInputGradOp : NN_ConvolutionLike<"conv_input_grad"> {
+  let split = "Convolution";
   let summary = "input that a convolution with filter b_ takes the cotangent a back to: transposed convolution";
   let batch = "Pointwise";
   let onnx = "ConvTranspose";
 }
 def NN_ConvFilterGradOp : NN_ConvolutionLike<"conv_filter_grad"> {
+  let split = "FilterGrad";
   let summary = "cotangent of the filter of a convolution with input a and cotangent b_ of the output";
   let batch = "Contract";
 }

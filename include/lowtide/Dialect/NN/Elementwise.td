@@ -7,11 +7,13 @@ include "lowtide/Dialect/NN/NNBase.td"
 // --- arithmetic ---
 
 def NN_AddOp : NN_Binary<"add", "dy", "dy"> {
+  let split = "Additive";
   let summary = "sum";
   let onnx = "Add";
   let body = [{ return b.add(a, b_); }];
 }
 def NN_SubOp : NN_Binary<"sub", "dy", "-dy"> {
+  let split = "Additive";
   let summary = "difference";
   let onnx = "Sub";
   let body = [{ return b.sub(a, b_); }];
@@ -28,6 +30,7 @@ def NN_DivOp : NN_Binary<"div", "dy / b_", "-(dy * y / b_)"> {
   let body = [{ return b.div(a, b_, isUnsignedElement(getA())); }];
 }
 def NN_NegOp : NN_Unary<"neg", "-dy", NN_Tensor> {
+  let split = "Additive";
   let summary = "negation";
   let onnx = "Neg";
   let body = [{ return b.neg(x); }];
@@ -92,6 +95,7 @@ def NN_SelectOp : NN_Elementwise<"select", ["c", "a", "b_"],
   let body = [{ return b.select(c, a, b_); }];
 }
 def NN_CastOp : NN_Elementwise<"cast", ["x"], ["cast(dy, x.elementType())"], [SameOperandsAndResultShape]> {
+  let split = "Cast";
   let summary = "conversion of the element type: float → integer truncates, anything → bool is != 0";
   let onnx = "Cast,CastLike";
   // Integers above 256 are no bf16.

@@ -15,6 +15,7 @@ class NN_Indexing<string mnemonic, list<Trait> traits = []>
 }
 
 def NN_GatherOp : NN_Indexing<"gather"> {
+  let split = "Gather";
   let summary = "y[a…, i…, b…] = x[a…, indices[i…], b…], the index standing at `axis`";
   let batch = "Movement";
   let flopsPerElement = 0;
@@ -24,6 +25,7 @@ def NN_GatherOp : NN_Indexing<"gather"> {
 }
 
 def NN_GatherElementsOp : NN_Indexing<"gather_elements"> {
+  let split = "GatherElements";
   let summary = "y[i] = x[i with indices[i] at `axis`]";
   let batch = "Movement";
   let flopsPerElement = 0;
@@ -33,6 +35,7 @@ def NN_GatherElementsOp : NN_Indexing<"gather_elements"> {
 }
 
 def NN_ScatterAddOp : NN_Indexing<"scatter_add", [DeclareOpInterfaceMethods<ScatterInterface>]> {
+  let split = "ScatterAdd";
   let summary = "adds updates[a…, i…, b…] to y[a…, indices[i…], b…], starting from zeros: gather transposed";
   let batch = "Contract";
   let precision = "High";
@@ -42,6 +45,7 @@ def NN_ScatterAddOp : NN_Indexing<"scatter_add", [DeclareOpInterfaceMethods<Scat
 }
 
 def NN_ScatterElementsAddOp : NN_Indexing<"scatter_elements_add", [DeclareOpInterfaceMethods<ScatterInterface>]> {
+  let split = "ScatterElementsAdd";
   let summary = "adds updates[i] to y[i with indices[i] at `axis`], starting from zeros: gather_elements transposed";
   let batch = "Contract";
   let precision = "High";

@@ -5,6 +5,7 @@
 include "lowtide/Dialect/NN/Normalization.td"
 
 def NN_SoftmaxCrossEntropyOp : NN_Composite<"softmax_cross_entropy"> {
+  let split = "CrossEntropy";
   let summary = "per-sample cross-entropy of logits [N, C, d…] with integer labels [N, d…]";
   let description = [{
     loss = weights[label] · (lse - logits[label]), 0 where the label is `ignore_index`; lse is the logarithm of the sum
@@ -25,6 +26,7 @@ def NN_SoftmaxCrossEntropyOp : NN_Composite<"softmax_cross_entropy"> {
 }
 
 def NN_AttentionOp : NN_Composite<"attention"> {
+  let split = "Attention";
   let summary = "softmax(scale · q kᵀ + mask) v for each head";
   let description = [{
     q: [B, H, T, D]; k: [B, K, S, D]; v: [B, K, S, E], H a multiple of K: heads h · H/K … share key head h.

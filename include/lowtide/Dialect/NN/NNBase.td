@@ -25,7 +25,7 @@ def NN_Dialect : Dialect {
 
 // Every record states these facts; passes read them through FactsInterface and the other interfaces.
 class NN_Op<string mnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure,
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<BatchInterface>,
         DeclareOpInterfaceMethods<FactsInterface, ["getOperandPrecision", "getResultPrecision"]>])> {
   string family = "Elementwise";
   string precision = "Follow";
@@ -34,6 +34,8 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
   string resultPrecision = "::lowtide::getStoragePolicy(getFacts().family)";
   string aliasing = "None";
   string batch = "Unknown";
+  // What it does with samples, exactly: a function of Dialect/NN/BatchRules.h.
+  string split = "Unknown";
   int flopsPerElement = 1;
   // ONNX operators that this op implements directly.
   string onnx = "";
@@ -58,6 +60,9 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
       using enum ::lowtide::PrecisionPolicy;
       return }] # resultPrecision # [{;
     }
+    ::llvm::LogicalResult $cppClass::splitBatch(::lowtide::BatchSplit &split) {
+      return ::lowtide::nn::split}] # split # [{(getOperation(), split);
+    }
   }] # definitions;
 }
 
@@ -75,6 +80,7 @@ class NN_Elementwise<string mnemonic, list<string> names, list<string> derivativ
   let family = "Elementwise";
   let aliasing = "InPlace";
   let batch = "Pointwise";
+  let split = "Elementwise";
   code body = "";
   let definitions = [{
     ::mlir::Value $cppClass::emitElement(::lowtide::ElementBuilder &b, unsigned, ::mlir::ValueRange index) {

@@ -16,6 +16,7 @@ include "lowtide/Dialect/NN/Convolution.td"
 include "lowtide/Dialect/NN/Pooling.td"
 include "lowtide/Dialect/NN/Normalization.td"
 include "lowtide/Dialect/NN/Loss.td"
+include "lowtide/Dialect/NN/LossHead.td"
 include "lowtide/Dialect/NN/Random.td"
 include "lowtide/Dialect/NN/Kernel.td"
 

@@ -12,6 +12,7 @@ class NN_Composite<string mnemonic, list<Trait> traits = []>
 }
 
 class NN_SoftmaxLike<string mnemonic> : NN_Composite<mnemonic, [AllTypesMatch<["x", "y"]>]> {
+  let split = "Along";
   let family = "Normalization";
   let batch = "Pointwise";
   let flopsPerElement = 16;
@@ -31,6 +32,7 @@ def NN_LogSoftmaxOp : NN_SoftmaxLike<"log_softmax"> {
 }
 
 def NN_LayerNormOp : NN_Composite<"layer_norm", [AllTypesMatch<["x", "y"]>]> {
+  let split = "Normalization";
   let summary = "(x - mean) · rstd · scale + bias over the dimensions from `axis` on";
   let description = [{
     scale and bias have the shape of x from `axis` on; mean and rstd = 1/√(variance + epsilon) the shape before it.
@@ -49,6 +51,7 @@ def NN_LayerNormOp : NN_Composite<"layer_norm", [AllTypesMatch<["x", "y"]>]> {
 }
 
 def NN_RMSNormOp : NN_Composite<"rms_norm", [AllTypesMatch<["x", "y"]>]> {
+  let split = "Normalization";
   let summary = "x · rstd · scale over the dimensions from `axis` on; rstd = 1/√(mean of squares + epsilon)";
   let family = "Normalization";
   let resultPrecision = "i == 0 ? Follow : High";
@@ -64,6 +67,7 @@ def NN_RMSNormOp : NN_Composite<"rms_norm", [AllTypesMatch<["x", "y"]>]> {
 }
 
 def NN_BatchNormOp : NN_Composite<"batch_norm", [AllTypesMatch<["x", "y"]>]> {
+  let split = "BatchNorm";
   let summary = "normalization of each channel (dimension 1) by the statistics of this batch";
   let description = [{
     y = (x - mean) / √(variance + epsilon) · scale + bias; mean and variance (divided by n, not n - 1) of all elements of
@@ -78,6 +82,26 @@ def NN_BatchNormOp : NN_Composite<"batch_norm", [AllTypesMatch<["x", "y"]>]> {
   let results = (outs NN_FloatTensor:$y, NN_FloatTensor:$mean, NN_FloatTensor:$variance);
   let assemblyFormat = [{
     $x `,` $scale `,` $bias `epsilon` `=` $epsilon attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_BatchNormGradOp : NN_Op<"batch_norm_grad", [DeclareOpInterfaceMethods<DecomposableInterface>,
+    AllTypesMatch<["x", "dy", "dx"]>, AllTypesMatch<["scale", "mean", "variance", "dscale", "dbias"]>]> {
+  let summary = "cotangents of batch_norm's operands, given that of y";
+  let description = [{
+    An op of its own so that a step on parts of a batch can keep to the statistics of each part.
+  }];
+  let split = "BatchNormGrad";
+  let family = "Normalization";
+  let precision = "High";
+  let batch = "Couples";
+  let flops = [{ return 12 * ::lowtide::nn::countElements(getX().getType()); }];
+  let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$dy, NN_FloatTensor:$scale, NN_FloatTensor:$mean,
+                       NN_FloatTensor:$variance, F64Attr:$epsilon);
+  let results = (outs NN_FloatTensor:$dx, NN_FloatTensor:$dscale, NN_FloatTensor:$dbias);
+  let assemblyFormat = [{
+    $x `,` $dy `,` $scale `,` $mean `,` $variance `epsilon` `=` $epsilon attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }

@@ -5,6 +5,7 @@
 include "lowtide/Dialect/NN/NNBase.td"
 
 class NN_ArgExtremum<string mnemonic> : NN_Op<mnemonic, [DeclareOpInterfaceMethods<ElementInterface>]> {
+  let split = "Along";
   let family = "Reduction";
   let batch = "Contract";
   let flops = [{ return ::lowtide::nn::countElements(getX().getType()); }];
@@ -24,6 +25,7 @@ def NN_ArgMinOp : NN_ArgExtremum<"argmin"> {
 
 def NN_CumSumOp : NN_Op<"cumsum", [DeclareOpInterfaceMethods<ElementInterface>,
     DeclareOpInterfaceMethods<DifferentiableInterface>, AllTypesMatch<["x", "y"]>]> {
+  let split = "Along";
   let summary = "running sum along `dim`; `exclusive` leaves the element itself out, `reverse` runs from the end";
   let family = "Reduction";
   let precision = "High";

@@ -16,5 +16,7 @@ void addActivationFusion(mlir::RewritePatternSet &patterns);
 void addNormalizationFusion(mlir::RewritePatternSet &patterns);
 /// softmax(scale · q kᵀ + mask) v → nn.attention.
 void addAttentionFusion(mlir::RewritePatternSet &patterns);
+/// Cross-entropy of a product with a weight → nn.linear_cross_entropy, where nothing else reads the logits.
+void addLossHeadFusion(mlir::RewritePatternSet &patterns);
 
 } // namespace lowtide::nn

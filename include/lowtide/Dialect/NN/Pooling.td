@@ -7,6 +7,7 @@ include "lowtide/Dialect/NN/NNBase.td"
 // input: [N, C, d…]; output: [N, C, e…], e as for convolution; windows of extent `kernel`.
 class NN_Pooling<string mnemonic, dag operands, list<Trait> traits = []>
     : NN_Op<mnemonic, !listconcat(traits, [DeclareOpInterfaceMethods<ElementInterface>])> {
+  let split = "Pooling";
   let family = "Pooling";
   let batch = "Pointwise";
   let arguments = !con(operands, (ins DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,

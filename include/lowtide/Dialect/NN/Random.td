@@ -5,6 +5,7 @@
 include "lowtide/Dialect/NN/NNBase.td"
 
 def NN_RandomUniformOp : NN_Op<"random_uniform", [DeclareOpInterfaceMethods<ElementInterface>]> {
+  let split = "Random";
   let summary = "uniform numbers in [0, 1), multiples of 2^-24";
   let description = [{
     Philox4x32-10 (Salmon et al., SC 2011), first word; key = seed, counter = (element, step, op_id). The element's

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Dialect/NN/BatchRules.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/ScalarBuilder.h"
 
@@ -15,6 +16,8 @@ uint64_t countElements(mlir::Type type);
 uint64_t countResultElements(mlir::Operation *op);
 uint64_t dotFlops(DotOp op);
 uint64_t attentionFlops(AttentionOp op);
+/// `products`: matrix products of the logits' cost.
+uint64_t lossHeadFlops(mlir::Operation *op, uint64_t products);
 uint64_t convolutionFlops(mlir::Operation *op);
 uint64_t poolingFlops(mlir::Operation *op);
 /// Sum over the ops of a region that state their cost.

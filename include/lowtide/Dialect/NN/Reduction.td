@@ -12,6 +12,7 @@ class NN_Reduction<string mnemonic, string initial, string combine, string deriv
   let family = "Reduction";
   let precision = "High";
   let batch = "Contract";
+  let split = "Reduce";
   let arguments = (ins type:$x, DenseI64ArrayAttr:$dims);
   let results = (outs type:$y);
   let assemblyFormat = "$x `dims` `=` $dims attr-dict `:` type($x) `->` type($y)";
@@ -37,6 +38,7 @@ class NN_Reduction<string mnemonic, string initial, string combine, string deriv
 }
 
 def NN_ReduceSumOp : NN_Reduction<"reduce_sum", "b.constant(type, 0.0)", "b.add(accumulator, element)", "spread(dy)"> {
+  let split = "ReduceSum";
   let summary = "sum over dimensions";
   let onnx = "ReduceSum";
 }

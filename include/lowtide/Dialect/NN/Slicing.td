@@ -5,6 +5,7 @@
 include "lowtide/Dialect/NN/Movement.td"
 
 def NN_SliceOp : NN_Movement<"slice"> {
+  let split = "Slice";
   let summary = "y[i] = x[starts + i · strides]; the result's shape says how many";
   let description = [{Strides are positive. Derivative: nn.pad, with zeros between and around.}];
   let onnx = "Slice,Split";
@@ -16,6 +17,7 @@ def NN_SliceOp : NN_Movement<"slice"> {
 }
 
 def NN_PadOp : NN_Movement<"pad"> {
+  let split = "Pad";
   let summary = "puts `value` before (low), after (high) and between (interior) the elements of each dimension";
   let description = [{low, high and interior are not negative. Derivative: nn.slice.}];
   let onnx = "Pad";
@@ -28,6 +30,7 @@ def NN_PadOp : NN_Movement<"pad"> {
 }
 
 def NN_ReverseOp : NN_Movement<"reverse"> {
+  let split = "Reverse";
   let summary = "turns the order of elements around in the dimensions `dims`";
   let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$dims);
   let results = (outs NN_Tensor:$y);
@@ -36,6 +39,7 @@ def NN_ReverseOp : NN_Movement<"reverse"> {
 }
 
 def NN_ConcatOp : NN_Movement<"concat"> {
+  let split = "Concat";
   let summary = "puts tensors behind one another along `dim`";
   let onnx = "Concat";
   let arguments = (ins Variadic<NN_Tensor>:$xs, I64Attr:$dim);
@@ -45,6 +49,7 @@ def NN_ConcatOp : NN_Movement<"concat"> {
 }
 
 def NN_IotaOp : NN_Op<"iota", [DeclareOpInterfaceMethods<ElementInterface>]> {
+  let split = "Constant";
   let summary = "each element is its index along `dim`";
   let family = "Constant";
   let batch = "Movement";

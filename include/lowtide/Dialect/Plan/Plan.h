@@ -35,7 +35,8 @@ enum class Access : uint8_t {
 };
 
 /// Calls `visit` on every slice of one instruction: reads, then writes, then
-/// workspace. Instructions nested in a repeat are not looked at.
+/// workspace; on what a repeat carries. Instructions nested in a repeat are not
+/// looked at.
 void forEachSlice(mlir::Operation *instruction, llvm::function_ref<void(Access, SliceAttr)> visit);
 
 /// Replaces every slice of an instruction or binding by what `map` returns.

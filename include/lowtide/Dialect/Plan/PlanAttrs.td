@@ -27,6 +27,15 @@ def Plan_SliceAttr : AttrDef<Plan_Dialect, "Slice"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Plan_CarryAttr : AttrDef<Plan_Dialect, "Carry"> {
+  let mnemonic = "carry";
+  let summary = "bytes through which a round of a repeat hands a value to the next one";
+  let description = [{`@arena[offset + bytes] : value -> next`: they hold `value` when a round starts, `next` when it ends.}];
+  let parameters = (ins "::lowtide::plan::SliceAttr":$slice, "uint64_t":$next);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Plan_CarryArray : TypedArrayAttrBase<Plan_CarryAttr, "carries">;
 def Plan_SliceArray : TypedArrayAttrBase<Plan_SliceAttr, "slices">;
 
 class Plan_Enum<string name, string text, list<I32EnumAttrCase> cases> : I32EnumAttr<name, text, cases> {

@@ -115,9 +115,12 @@ def Plan_CallOp : Plan_Instruction<"call", (ins StrAttr:$callee, DictionaryAttr:
   let hasVerifier = 1;
 }
 
-def Plan_CopyOp : Plan_Instruction<"copy", (ins Plan_SliceAttr:$source, Plan_SliceAttr:$target)> {
+def Plan_CopyOp : Plan_Instruction<"copy", (ins Plan_SliceAttr:$source, Plan_SliceAttr:$target,
+    DefaultValuedAttr<I64Attr, "0">:$source_step, DefaultValuedAttr<I64Attr, "0">:$target_step)> {
   let summary = "copies bytes";
-  let assemblyFormat = !strconcat("custom<Slice>($source) `to` custom<Slice>($target)", instructionTail);
+  let description = [{Directly in a repeat, a range may move on by `step` bytes from round to round.}];
+  let assemblyFormat = !strconcat("custom<Slice>($source) (`step` $source_step^)? `to` custom<Slice>($target) "
+    "(`step` $target_step^)?", instructionTail);
 }
 
 def Plan_FillOp : Plan_Instruction<"fill", (ins Plan_SliceAttr:$target, I64Attr:$pattern, I64Attr:$pattern_bytes)> {
@@ -135,10 +138,15 @@ def Plan_WaitOp : Plan_Instruction<"wait", (ins I64Attr:$event)> {
   let assemblyFormat = !strconcat("$event", instructionTail);
 }
 
-def Plan_RepeatOp : Plan_Instruction<"repeat", (ins I64Attr:$count), [NoTerminator, SingleBlock]> {
+def Plan_RepeatOp : Plan_Instruction<"repeat", (ins I64Attr:$count, OptionalAttr<Plan_CarryArray>:$carries),
+    [NoTerminator, SingleBlock]> {
   let summary = "runs its body several times";
+  let description = [{
+    `carries` name the bytes through which a round hands a value to the next one: with the number that they hold when a
+    round starts, and the number that the round leaves there.
+  }];
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = !strconcat("$count $body", instructionTail);
+  let assemblyFormat = !strconcat("$count custom<Carries>($carries) $body", instructionTail);
 }
 
 #endif

@@ -3,6 +3,7 @@
 #define LOWTIDE_TRAIN_OPS
 
 include "lowtide/Dialect/Train/TrainAttrs.td"
+include "lowtide/Dialect/Train/Accumulate.td"
 include "lowtide/Dialect/Train/LossScaling.td"
 include "lowtide/Dialect/Train/Optimizers.td"
 include "lowtide/Dialect/Train/Remat.td"

@@ -1,0 +1,108 @@
+//===- BatchTracking.cpp - where a step counts samples ----------*- C++ -*-===//
+//
+// One walk in the order of the text.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Analysis/BatchTracking.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Interfaces/BindingInterface.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+FailureOr<BatchTracking> BatchTracking::compute(func::FuncOp step) {
+  BatchTracking tracking;
+  if (!step.getBody().hasOneBlock())
+    return step.emitError("is not one block of instructions");
+  if (failed(tracking.start(step)))
+    return failure();
+  for (Operation &op : step.getBody().front().without_terminator())
+    if (failed(tracking.visit(&op)))
+      return failure();
+  return tracking;
+}
+
+LogicalResult BatchTracking::start(func::FuncOp step) {
+  StringAttr first;
+  for (BlockArgument argument : step.getArguments()) {
+    auto binding = dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), "train.binding"));
+    if (!binding)
+      continue;
+    if (binding.getBindingKind() == BindingKind::Scalar && binding.getName() == "row")
+      states[argument] = {Kind::FirstSample, {BatchPosition::firstSample}};
+    int64_t dim = binding.getBatchDim();
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (binding.getBindingKind() != BindingKind::Batch || dim < 0 || !type || dim >= type.getRank())
+      continue;
+    if (!samples) {
+      samples = type.getDimSize(dim);
+      first = binding.getName();
+    } else if (samples != type.getDimSize(dim)) {
+      return step.emitError("batch array ")
+             << binding.getName() << " has " << type.getDimSize(dim) << " samples, " << first << " has " << samples;
+    }
+    states[argument] = {Kind::Rows, {dim}};
+  }
+  return success();
+}
+
+static uint64_t sumBytes(ValueRange values) {
+  uint64_t bytes = 0;
+  for (Value value : values)
+    bytes += getTensorBytes(value.getType()).value_or(0);
+  return bytes;
+}
+
+LogicalResult BatchTracking::visit(Operation *op) {
+  SmallVector<std::optional<BatchPosition>> positions;
+  bool anyRows = false, anyStatistic = false, allSums = op->getNumOperands() > 0;
+  for (Value operand : op->getOperands()) {
+    State state = get(operand);
+    bool counts = state.kind == Kind::Rows || state.kind == Kind::FirstSample;
+    positions.push_back(counts ? std::optional(state.position) : std::nullopt);
+    anyRows |= counts;
+    anyStatistic |= state.kind == Kind::Statistic;
+    allSums &= state.kind == Kind::Sum;
+  }
+  // What needs no part of the batch stays outside; terms are added up inside where that leaves less to keep.
+  bool mayAddTerms = allSums && sumBytes(op->getResults()) <= sumBytes(op->getOperands());
+  if (!anyRows && !anyStatistic && !mayAddTerms)
+    return success();
+
+  auto batch = dyn_cast<BatchInterface>(op);
+  if (!batch && mayAddTerms)
+    return success();
+  BatchSplit split(op, samples, positions, mayAddTerms);
+  LogicalResult answer = success();
+  if (anyRows || mayAddTerms)
+    answer = batch ? batch.splitBatch(split) : split.refuse("does not say what it does with samples");
+  if (failed(answer) && mayAddTerms)
+    return success();
+  if (failed(answer)) {
+    InFlightDiagnostic error = op->emitError("'")
+                               << op->getName() << "' cannot be computed for a part of the batch: it " << split.reason;
+    error.attachNote()
+        << "a step on parts of a batch needs ops that treat samples apart; compile it with a smaller batch "
+           "instead of --micro-batches";
+    return error;
+  }
+  using Answer = BatchSplit::Kind;
+  auto answers = [&](Answer kind) {
+    return llvm::any_of(split.results, [&](const BatchSplit::Result &result) { return result.kind == kind; });
+  };
+  if (mayAddTerms && !answers(Answer::Sum))
+    return success();
+  if (!anyStatistic && !answers(Answer::Rows) && !answers(Answer::Sum) && !answers(Answer::Statistic))
+    return success(); // a draw that is the same for every sample
+  for (auto [value, result] : llvm::zip_equal(op->getResults(), split.results)) {
+    Kind kind = result.kind == Answer::Rows ? Kind::Rows : result.kind == Answer::Sum ? Kind::Sum : Kind::Statistic;
+    states[value] = {kind, result.position};
+  }
+  if (answers(Answer::Statistic))
+    statistics.push_back(op);
+  if (mayAddTerms)
+    linear.insert(op);
+  required[op] = split.required;
+  return success();
+}

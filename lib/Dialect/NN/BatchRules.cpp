@@ -1,0 +1,405 @@
+//===- BatchRules.cpp - how nn ops treat the samples of a batch -*- C++ -*-===//
+//
+// Samples are followed like an index of a summation convention: the label of the dimension that counts them says where
+// else they are counted, and whether they vanish in a sum.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Dialect/NN/BatchRules.h"
+#include "lowtide/Dialect/NN/NN.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::nn;
+
+namespace {
+
+/// Label of a dimension that is looked at as a whole.
+constexpr int64_t closed = -1;
+
+using Labels = SmallVector<int64_t>;
+
+struct LabelTable {
+  SmallVector<Labels> operands, results;
+  Labels summed;
+};
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+Labels identity(Value value) { return llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank())); }
+
+Labels allClosed(Value value) { return Labels(typeOf(value).getRank(), closed); }
+
+/// Every operand and result by position.
+LabelTable identities(Operation *op) {
+  LabelTable table;
+  for (Value operand : op->getOperands())
+    table.operands.push_back(identity(operand));
+  for (Value result : op->getResults())
+    table.results.push_back(identity(result));
+  return table;
+}
+
+LabelTable closedTable(Operation *op) {
+  LabelTable table;
+  for (Value operand : op->getOperands())
+    table.operands.push_back(allClosed(operand));
+  for (Value result : op->getResults())
+    table.results.push_back(allClosed(result));
+  return table;
+}
+
+/// The dimension of `value` with that label at which `position` fits; nothing if it has none.
+std::optional<BatchPosition> find(Value value, ArrayRef<int64_t> labels, int64_t label, const BatchPosition &position,
+                                  int64_t samples) {
+  for (auto [dim, own] : llvm::enumerate(labels))
+    if (own == label && typeOf(value).getDimSize(dim) == position.outer * samples * position.inner)
+      return BatchPosition{int64_t(dim), position.outer, position.inner};
+  return std::nullopt;
+}
+
+LogicalResult follow(const LabelTable &table, BatchSplit &split) {
+  std::optional<BatchPosition> first;
+  int64_t label = closed;
+  for (auto [i, position] : llvm::enumerate(split.operands)) {
+    if (!position)
+      continue;
+    if (position->dim < 0)
+      return split.refuse("computes with the number of the first sample");
+    int64_t own = table.operands[i][position->dim];
+    if (own == closed)
+      return split.refuse("looks at all samples together");
+    if (!first) {
+      first = position;
+      label = own;
+    } else if (own != label || position->outer != first->outer || position->inner != first->inner) {
+      return split.refuse("combines each sample with every other");
+    }
+  }
+  if (!first)
+    return success();
+  for (auto [i, operand] : llvm::enumerate(split.op->getOperands()))
+    split.required[i] = find(operand, table.operands[i], label, *first, split.samples);
+  for (auto [i, result] : llvm::enumerate(split.op->getResults())) {
+    if (auto position = find(result, table.results[i], label, *first, split.samples))
+      split.results[i] = {BatchSplit::Kind::Rows, *position};
+    else if (llvm::is_contained(table.summed, label))
+      split.results[i].kind = BatchSplit::Kind::Sum;
+    else
+      return split.refuse("looks at all samples together");
+  }
+  return success();
+}
+
+int64_t integerAttr(Operation *op, StringRef name) { return op->getAttrOfType<IntegerAttr>(name).getInt(); }
+ArrayRef<int64_t> arrayAttr(Operation *op, StringRef name) {
+  return op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef();
+}
+
+} // namespace
+
+LogicalResult nn::splitUnknown(Operation *, BatchSplit &split) {
+  return split.refuse("does not say what it does with samples");
+}
+
+LogicalResult nn::splitConstant(Operation *, BatchSplit &) { return success(); }
+
+LogicalResult nn::splitElementwise(Operation *op, BatchSplit &split) { return follow(identities(op), split); }
+
+LogicalResult nn::splitAdditive(Operation *op, BatchSplit &split) {
+  return split.allSums ? split.answerSums() : follow(identities(op), split);
+}
+
+LogicalResult nn::splitCast(Operation *op, BatchSplit &split) {
+  Type from = typeOf(op->getOperand(0)).getElementType(), to = typeOf(op->getResult(0)).getElementType();
+  bool widens = isa<FloatType>(from) && isa<FloatType>(to) && from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
+  return split.allSums && widens ? split.answerSums() : follow(identities(op), split);
+}
+
+//===-- movement ----------------------------------------------------------===//
+
+LogicalResult nn::splitBroadcast(Operation *op, BatchSplit &split) {
+  LabelTable table = identities(op);
+  table.operands[0] = llvm::to_vector(arrayAttr(op, "dims"));
+  return follow(table, split);
+}
+
+std::optional<BatchPosition> nn::reshapePosition(RankedTensorType from, BatchPosition position, RankedTensorType to,
+                                                 int64_t samples) {
+  // Elements between one sample and the next.
+  int64_t distance = position.inner;
+  for (int64_t dim : from.getShape().drop_front(position.dim + 1))
+    distance *= dim;
+  int64_t behind = 1;
+  for (int64_t dim = to.getRank(); dim-- > 0; behind *= to.getDimSize(dim)) {
+    int64_t extent = to.getDimSize(dim), inner = behind ? distance / behind : 0;
+    if (inner && distance % behind == 0 && extent % (samples * inner) == 0 && extent)
+      return BatchPosition{dim, extent / (samples * inner), inner};
+  }
+  return std::nullopt;
+}
+
+LogicalResult nn::splitReshape(Operation *op, BatchSplit &split) {
+  if (split.allSums)
+    return split.answerSums();
+  std::optional<BatchPosition> from = split.operands[0];
+  if (!from)
+    return success();
+  auto to = reshapePosition(typeOf(op->getOperand(0)), *from, typeOf(op->getResult(0)), split.samples);
+  if (!to)
+    return split.refuse("divides the samples among several dimensions");
+  split.required[0] = from;
+  split.results[0] = {BatchSplit::Kind::Rows, *to};
+  return success();
+}
+
+LogicalResult nn::splitTranspose(Operation *op, BatchSplit &split) {
+  if (split.allSums)
+    return split.answerSums();
+  LabelTable table = identities(op);
+  table.results[0] = llvm::to_vector(arrayAttr(op, "permutation"));
+  return follow(table, split);
+}
+
+LogicalResult nn::splitSlice(Operation *op, BatchSplit &split) {
+  if (split.allSums)
+    return split.answerSums();
+  LabelTable table = identities(op);
+  RankedTensorType x = typeOf(op->getOperand(0)), y = typeOf(op->getResult(0));
+  for (int64_t dim = 0; dim < x.getRank(); ++dim)
+    if (x.getDimSize(dim) != y.getDimSize(dim) || arrayAttr(op, "starts")[dim])
+      table.operands[0][dim] = closed;
+  return follow(table, split);
+}
+
+LogicalResult nn::splitPad(Operation *op, BatchSplit &split) {
+  if (split.allSums && cast<PadOp>(op).getValue().isZero())
+    return split.answerSums();
+  LabelTable table = identities(op);
+  RankedTensorType x = typeOf(op->getOperand(0)), y = typeOf(op->getResult(0));
+  for (int64_t dim = 0; dim < x.getRank(); ++dim)
+    if (x.getDimSize(dim) != y.getDimSize(dim))
+      table.operands[0][dim] = closed;
+  return follow(table, split);
+}
+
+LogicalResult nn::splitReverse(Operation *op, BatchSplit &split) {
+  if (split.allSums)
+    return split.answerSums();
+  LabelTable table = identities(op);
+  for (int64_t dim : arrayAttr(op, "dims"))
+    table.operands[0][dim] = closed;
+  return follow(table, split);
+}
+
+LogicalResult nn::splitConcat(Operation *op, BatchSplit &split) {
+  if (split.allSums)
+    return split.answerSums();
+  LabelTable table = identities(op);
+  for (Labels &labels : table.operands)
+    labels[integerAttr(op, "dim")] = closed;
+  return follow(table, split);
+}
+
+//===-- indexing ----------------------------------------------------------===//
+
+/// Labels of the data operand: dimensions behind the axis come after those of the indices, the axis is closed.
+static Labels indexedLabels(Value data, int64_t axis, int64_t indexRank) {
+  Labels labels = identity(data);
+  for (int64_t dim = axis + 1; dim < int64_t(labels.size()); ++dim)
+    labels[dim] += indexRank - 1;
+  labels[axis] = closed;
+  return labels;
+}
+
+static Labels indexLabels(Value indices, int64_t axis) {
+  int64_t rank = typeOf(indices).getRank();
+  return llvm::to_vector(llvm::seq<int64_t>(axis, axis + rank));
+}
+
+LogicalResult nn::splitGather(Operation *op, BatchSplit &split) {
+  int64_t axis = integerAttr(op, "axis"), rank = typeOf(op->getOperand(1)).getRank();
+  return follow({{indexedLabels(op->getOperand(0), axis, rank), indexLabels(op->getOperand(1), axis)},
+                 {identity(op->getResult(0))},
+                 {}},
+                split);
+}
+
+LogicalResult nn::splitGatherElements(Operation *op, BatchSplit &split) {
+  LabelTable table = identities(op);
+  table.operands[0][integerAttr(op, "axis")] = closed;
+  return follow(table, split);
+}
+
+LogicalResult nn::splitScatterAdd(Operation *op, BatchSplit &split) {
+  int64_t axis = integerAttr(op, "axis"), rank = typeOf(op->getOperand(0)).getRank();
+  Labels indices = indexLabels(op->getOperand(0), axis);
+  return follow({{indices, identity(op->getOperand(1))}, {indexedLabels(op->getResult(0), axis, rank)}, indices},
+                split);
+}
+
+LogicalResult nn::splitScatterElementsAdd(Operation *op, BatchSplit &split) {
+  LabelTable table = identities(op);
+  int64_t axis = integerAttr(op, "axis");
+  table.results[0][axis] = closed;
+  table.summed = {axis};
+  return follow(table, split);
+}
+
+//===-- reductions and normalizations -------------------------------------===//
+
+static LabelTable reductionTable(Operation *op, ArrayRef<int64_t> dims) {
+  LabelTable table = identities(op);
+  table.results[0].clear();
+  for (int64_t label : table.operands[0])
+    if (!llvm::is_contained(dims, label))
+      table.results[0].push_back(label);
+  return table;
+}
+
+LogicalResult nn::splitReduceSum(Operation *op, BatchSplit &split) {
+  if (split.allSums)
+    return split.answerSums();
+  LabelTable table = reductionTable(op, arrayAttr(op, "dims"));
+  table.summed = llvm::to_vector(arrayAttr(op, "dims"));
+  return follow(table, split);
+}
+
+LogicalResult nn::splitReduce(Operation *op, BatchSplit &split) {
+  return follow(reductionTable(op, arrayAttr(op, "dims")), split);
+}
+
+LogicalResult nn::splitAlong(Operation *op, BatchSplit &split) {
+  int64_t dim = integerAttr(op, "dim");
+  LabelTable table = identities(op);
+  if (typeOf(op->getResult(0)).getRank() != typeOf(op->getOperand(0)).getRank())
+    table = reductionTable(op, dim);
+  table.operands[0][dim] = closed;
+  return follow(table, split);
+}
+
+LogicalResult nn::splitNormalization(Operation *op, BatchSplit &split) {
+  LabelTable table = identities(op);
+  int64_t axis = integerAttr(op, "axis");
+  for (auto [i, labels] : llvm::enumerate(table.operands)) {
+    if (i)
+      labels.assign(labels.size(), closed);
+    else
+      for (int64_t dim = axis; dim < int64_t(labels.size()); ++dim)
+        labels[dim] = closed;
+  }
+  return follow(table, split);
+}
+
+/// Samples stand in dimension 0 of the first `rowOperands` operands.
+static LogicalResult splitStatistics(Operation *op, BatchSplit &split, unsigned rowOperands, BatchSplit::Kind others) {
+  LabelTable table = closedTable(op);
+  for (unsigned i = 0; i < rowOperands; ++i)
+    table.operands[i][0] = 0;
+  table.results[0][0] = 0;
+  table.summed = {0};
+  if (failed(follow(table, split)))
+    return failure();
+  for (BatchSplit::Result &result : llvm::drop_begin(split.results))
+    result.kind = others;
+  return success();
+}
+
+LogicalResult nn::splitBatchNorm(Operation *op, BatchSplit &split) {
+  return splitStatistics(op, split, 1, BatchSplit::Kind::Statistic);
+}
+
+LogicalResult nn::splitBatchNormGrad(Operation *op, BatchSplit &split) {
+  return splitStatistics(op, split, 2, BatchSplit::Kind::Sum);
+}
+
+//===-- losses, attention, products ---------------------------------------===//
+
+LogicalResult nn::splitCrossEntropy(Operation *op, BatchSplit &split) {
+  LabelTable table = identities(op);
+  table.operands[0][1] = closed;
+  Labels perSample = identity(op->getOperand(0));
+  perSample.erase(perSample.begin() + 1);
+  table.operands[1] = perSample;
+  if (op->getNumOperands() > 2)
+    table.operands[2] = {closed};
+  table.results.assign(2, perSample);
+  return follow(table, split);
+}
+
+LogicalResult nn::splitLossHead(Operation *op, BatchSplit &split) {
+  LabelTable table = closedTable(op);
+  auto forward = dyn_cast<LinearCrossEntropyOp>(op);
+  auto gradient = dyn_cast<LinearCrossEntropyGradOp>(op);
+  Value labelsValue = forward ? forward.getLabels() : gradient.getLabels();
+  if (gradient && (gradient.getWeightSum() || gradient.getBiasSum()))
+    return split.refuse("adds onto sums of other rows");
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (i == 0 || operand == labelsValue || (gradient && operand == gradient.getDloss()))
+      table.operands[i][0] = 0;
+  for (unsigned i = 0; i < std::min(op->getNumResults(), 2u); ++i) // loss and dx
+    table.results[i][0] = 0;
+  table.summed = {0};
+  return follow(table, split);
+}
+
+LogicalResult nn::splitAttention(Operation *op, BatchSplit &split) {
+  LabelTable table = closedTable(op);
+  for (Labels &labels : table.operands)
+    labels[0] = 0;
+  for (Labels &labels : table.results)
+    labels[0] = 0;
+  return follow(table, split);
+}
+
+LogicalResult nn::splitDot(Operation *op, BatchSplit &split) {
+  auto dot = cast<DotOp>(op);
+  LabelTable table = identities(op);
+  int64_t rank = dot.getY().getType().getRank(), m = rank, k = rank + 1, n = rank + 2;
+  auto setLast = [&](Labels &labels, int64_t first, int64_t second, bool swapped) {
+    labels[rank - 2] = swapped ? second : first;
+    labels[rank - 1] = swapped ? first : second;
+  };
+  setLast(table.operands[0], m, k, dot.getTransposeA());
+  setLast(table.operands[1], k, n, dot.getTransposeB());
+  setLast(table.results[0], m, n, false);
+  table.summed = {k};
+  return follow(table, split);
+}
+
+LogicalResult nn::splitConvolution(Operation *op, BatchSplit &split) {
+  LabelTable table = closedTable(op);
+  table.operands[0][0] = table.results[0][0] = 0;
+  return follow(table, split);
+}
+
+LogicalResult nn::splitFilterGrad(Operation *op, BatchSplit &split) {
+  LabelTable table = closedTable(op);
+  table.operands[0][0] = table.operands[1][0] = 0;
+  table.summed = {0};
+  return follow(table, split);
+}
+
+LogicalResult nn::splitPooling(Operation *op, BatchSplit &split) {
+  LabelTable table = closedTable(op);
+  for (SmallVector<Labels> *side : {&table.operands, &table.results})
+    for (Labels &labels : *side)
+      labels[0] = 0, labels[1] = 1;
+  return follow(table, split);
+}
+
+LogicalResult nn::splitRandom(Operation *op, BatchSplit &split) {
+  auto random = cast<RandomUniformOp>(op);
+  int64_t dim = random.getBatchDim();
+  for (unsigned i = 0; i < 2; ++i)
+    if (split.operands[i])
+      return split.refuse("computes with the number of the first sample");
+  std::optional<BatchPosition> row = split.operands[2];
+  if (!row || dim < 0)
+    return success();
+  if (row->dim != BatchPosition::firstSample || random.getY().getType().getDimSize(dim) != split.samples)
+    return split.refuse("draws for another number of samples than the batch has");
+  split.required[2] = row;
+  split.results[0] = {BatchSplit::Kind::Rows, {dim, 1, 1}};
+  return success();
+}

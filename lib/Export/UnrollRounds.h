@@ -1,0 +1,12 @@
+//===- UnrollRounds.h - loops written out -----------------------*- C++ -*-===//
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace lowtide {
+
+/// Writes the rounds of every loop (RepeatInterface) behind one another: slices, the body's ops for each round, and the
+/// rows put together.
+void unrollRounds(mlir::func::FuncOp step);
+
+} // namespace lowtide

@@ -1,0 +1,252 @@
+//===- BatchLoopBody.cpp - one round of a loop over a batch -----*- C++ -*-===//
+//
+// Ops are cloned with fewer rows in their result types: the records' rules guarantee that this is the part.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BatchLoopBody.h"
+#include "lowtide/Dialect/NN/BatchRules.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Train.h"
+
+using namespace mlir;
+using namespace lowtide;
+using Kind = BatchTracking::Kind;
+
+BatchLoopBody::BatchLoopBody(OpBuilder &outer, const BatchTracking &tracking, int64_t parts,
+                             const DenseMap<Value, Value> &wholes)
+    : outer(outer), tracking(tracking), parts(parts), wholes(wholes), body(&region.emplaceBlock()),
+      inner(outer.getContext()) {
+  inner.setInsertionPointToEnd(body);
+}
+
+RankedTensorType BatchLoopBody::partOf(Type whole, BatchPosition position) const {
+  auto type = cast<RankedTensorType>(whole);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[position.dim] /= parts;
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+Value BatchLoopBody::capture(Value value) {
+  captured.insert(value);
+  return value;
+}
+
+BlockArgument BatchLoopBody::carry(Value first) {
+  carried.push_back(capture(first));
+  handedOn.push_back({});
+  return body->addArgument(first.getType(), first.getLoc());
+}
+
+void BatchLoopBody::carryState(BlockArgument state) {
+  if (own.contains(state))
+    return;
+  stateNumber[state] = carried.size();
+  own[state] = carry(state);
+  carriedFor.push_back(state);
+}
+
+/// Each round's first sample: the last round's, and one part on.
+Value BatchLoopBody::getFirstSample(Value row) {
+  Value &number = own[row];
+  if (!number) {
+    unsigned position = carried.size();
+    BlockArgument argument = carry(row);
+    number = argument;
+    carriedFor.push_back({});
+    handedOn[position] = at(inner, argument) + double(tracking.getSamples() / parts);
+  }
+  return number;
+}
+
+//===-- rows of what is whole ---------------------------------------------===//
+
+/// Whether all parts of `value` at `position` are the same, and a small one can be built.
+bool BatchLoopBody::isRepeated(Value value, BatchPosition position) {
+  Operation *op = value.getDefiningOp();
+  if (!op || tracking.getKind(value) != Kind::Outside)
+    return false;
+  if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
+    auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+    return dense && dense.isSplat();
+  }
+  if (auto iota = dyn_cast<nn::IotaOp>(op))
+    return int64_t(iota.getDim()) != position.dim;
+  if (auto broadcast = dyn_cast<nn::BroadcastOp>(op)) {
+    auto type = broadcast.getX().getType();
+    for (auto [from, to] : llvm::enumerate(broadcast.getDims()))
+      if (to == position.dim && type.getDimSize(from) != 1)
+        return isRepeated(broadcast.getX(), {int64_t(from), position.outer, position.inner});
+    return true;
+  }
+  if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
+    auto from =
+        nn::reshapePosition(reshape.getY().getType(), position, reshape.getX().getType(), tracking.getSamples());
+    return from && isRepeated(reshape.getX(), *from);
+  }
+  if (auto gather = dyn_cast<nn::GatherOp>(op)) {
+    int64_t dim = position.dim - int64_t(gather.getAxis());
+    return dim >= 0 && dim < gather.getIndices().getType().getRank() &&
+           isRepeated(gather.getIndices(), {dim, position.outer, position.inner});
+  }
+  return op->hasTrait<OpTrait::Elementwise>() &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isRepeated(operand, position); });
+}
+
+Value BatchLoopBody::buildRepeated(Value value, BatchPosition position) {
+  Operation *op = value.getDefiningOp();
+  RankedTensorType type = partOf(value.getType(), position);
+  if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
+    auto dense = cast<DenseElementsAttr>(constant.getValue()).resizeSplat(type);
+    return nn::constant(inner, op->getLoc(), dense);
+  }
+  Operation *clone = op->clone();
+  for (OpOperand &operand : clone->getOpOperands()) {
+    std::optional<BatchPosition> from = position;
+    if (auto broadcast = dyn_cast<nn::BroadcastOp>(op)) {
+      from.reset();
+      for (auto [dim, to] : llvm::enumerate(broadcast.getDims()))
+        if (to == position.dim && broadcast.getX().getType().getDimSize(dim) != 1)
+          from = BatchPosition{int64_t(dim), position.outer, position.inner};
+    } else if (auto gather = dyn_cast<nn::GatherOp>(op)) {
+      from->dim -= int64_t(gather.getAxis());
+      if (operand.getOperandNumber() == 0)
+        from.reset();
+    } else if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
+      from = nn::reshapePosition(reshape.getY().getType(), position, reshape.getX().getType(), tracking.getSamples());
+    }
+    operand.set(from ? cut(operand.get(), *from) : capture(operand.get()));
+  }
+  clone->getResult(0).setType(type);
+  inner.insert(clone);
+  return clone->getResult(0);
+}
+
+/// The shape with the three factors of the samples' dimension apart, and the order that puts samples first.
+static std::pair<SmallVector<int64_t>, SmallVector<int64_t>> apart(RankedTensorType type, BatchPosition position,
+                                                                   int64_t samples) {
+  SmallVector<int64_t> shape(type.getShape().take_front(position.dim)), order{position.dim + 1};
+  llvm::append_values(shape, position.outer, samples, position.inner);
+  llvm::append_range(shape, type.getShape().drop_front(position.dim + 1));
+  for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim)
+    if (dim != position.dim + 1)
+      order.push_back(dim);
+  return {shape, order};
+}
+
+static nn::Expr samplesFirst(nn::Expr x, BatchPosition position, int64_t samples) {
+  if (position == BatchPosition{})
+    return x;
+  auto [shape, order] = apart(x.type(), position, samples);
+  return nn::transpose(nn::reshape(x, shape), order);
+}
+
+static nn::Expr samplesBack(nn::Expr x, BatchPosition position, RankedTensorType type, int64_t samples) {
+  if (position == BatchPosition{})
+    return x;
+  auto [shape, order] = apart(type, position, samples);
+  SmallVector<int64_t> inverse(order.size());
+  for (auto [to, from] : llvm::enumerate(order))
+    inverse[from] = int64_t(to);
+  return nn::reshape(nn::transpose(x, inverse), type.getShape());
+}
+
+Value BatchLoopBody::sliceOf(Value value, BatchPosition position) {
+  int64_t samples = tracking.getSamples();
+  Value whole = samplesFirst(at(outer, capture(value)), position, samples);
+  captured.insert(whole);
+  RankedTensorType type = train::AccumulateOp::getPart(cast<RankedTensorType>(whole.getType()), parts);
+  BlockArgument part = body->insertArgument(unsigned(sliced.size()), type, value.getLoc());
+  sliced.push_back(whole);
+  return samplesBack(at(inner, part), position, partOf(value.getType(), position), samples / parts);
+}
+
+Value BatchLoopBody::cut(Value value, BatchPosition position) {
+  auto &known = cuts[{value, position.dim}];
+  for (auto &[where, rows] : known)
+    if (where == position)
+      return rows;
+  Value rows = isRepeated(value, position) ? buildRepeated(value, position) : sliceOf(value, position);
+  cuts[{value, position.dim}].push_back({position, rows});
+  return rows;
+}
+
+//===-- ops ---------------------------------------------------------------===//
+
+Value BatchLoopBody::getOperand(Operation *op, unsigned number) {
+  Value operand = op->getOperand(number);
+  std::optional<BatchPosition> position = tracking.getRequired(op)[number];
+  Kind kind = tracking.getKind(operand);
+  if (kind == Kind::FirstSample)
+    return position ? getFirstSample(operand) : capture(operand);
+  if (kind == Kind::Sum && !tracking.isLinear(op)) {
+    Value whole = wholes.lookup(operand);
+    return position ? cut(whole, *position) : capture(whole);
+  }
+  if (Value computed = own.lookup(operand))
+    return computed;
+  return position ? cut(operand, *position) : capture(operand);
+}
+
+LogicalResult BatchLoopBody::compute(Operation *op) {
+  Operation *clone = op->clone();
+  for (OpOperand &operand : clone->getOpOperands())
+    operand.set(getOperand(op, operand.getOperandNumber()));
+  for (auto [result, part] : llvm::zip_equal(op->getResults(), clone->getResults())) {
+    BatchTracking::State state = tracking.get(result);
+    if (state.kind == Kind::Rows)
+      part.setType(partOf(result.getType(), state.position));
+    own[result] = part;
+  }
+  inner.insert(clone);
+  return success();
+}
+
+void BatchLoopBody::addUp(Value sum) {
+  nn::Expr term = at(inner, own.lookup(sum));
+  // Adding up is more exact than what is added up.
+  if (isa<FloatType>(term.elementType()) && term.elementType().getIntOrFloatBitWidth() < 32)
+    term = nn::cast(term, inner.getF32Type());
+  Value zero = nn::splat(outer, sum.getLoc(), term.type(), 0.0);
+  unsigned position = carried.size();
+  BlockArgument before = carry(zero);
+  carriedFor.push_back(sum);
+  handedOn[position] = at(inner, before) + term;
+}
+
+void BatchLoopBody::collect(Value value) {
+  BatchPosition position = tracking.get(value).position;
+  rows.push_back(samplesFirst(at(inner, own.lookup(value)), position, tracking.getSamples() / parts));
+  rowsFor.push_back(value);
+}
+
+void BatchLoopBody::updateState(BlockArgument state, Value value) {
+  handedOn[stateNumber[state]] = own.lookup(value);
+  carriedFor[stateNumber[state]] = value;
+}
+
+DenseMap<Value, Value> BatchLoopBody::finish(Location loc) {
+  train::NextOp::create(inner, loc, handedOn, rows);
+  auto loop = train::AccumulateOp::create(outer, loc, parts, sliced, carried, TypeRange(ValueRange(rows)));
+  loop.getBody().takeBody(region);
+  DenseMap<Value, Value> made;
+  for (auto [i, value] : llvm::enumerate(carriedFor)) {
+    if (!value)
+      continue;
+    nn::Expr whole = at(outer, loop.getResult(i));
+    Type wanted = cast<RankedTensorType>(value.getType()).getElementType();
+    if (whole.elementType() != wanted) {
+      // Who widens the sum gets it as wide as it was added up.
+      for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
+        if (auto cast = dyn_cast<nn::CastOp>(user);
+            cast && !tracking.isInside(user) && cast.getY().getType() == whole.type())
+          cast.getY().replaceAllUsesWith(whole.get());
+      whole = nn::cast(whole, wanted);
+    }
+    made[value] = whole;
+  }
+  for (auto [i, value] : llvm::enumerate(rowsFor))
+    made[value] = samplesBack(at(outer, loop.getResult(carried.size() + i)), tracking.get(value).position,
+                              cast<RankedTensorType>(value.getType()), tracking.getSamples());
+  return made;
+}

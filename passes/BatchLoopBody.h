@@ -1,0 +1,68 @@
+//===- BatchLoopBody.h - one round of a loop over a batch -------*- C++ -*-===//
+//
+// Writes the body of one `train.accumulate`, op by op, and then the loop around it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Analysis/BatchTracking.h"
+#include "lowtide/Dialect/NN/Expr.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace lowtide {
+
+/// `parts` rounds, each on the rows of its part of the samples. `wholes`: sums that loops before this one have made.
+/// Everything outside the body is made at the insertion point of `outer`.
+class BatchLoopBody {
+public:
+  BatchLoopBody(mlir::OpBuilder &outer, const BatchTracking &tracking, int64_t parts,
+                const llvm::DenseMap<mlir::Value, mlir::Value> &wholes);
+
+  /// Each round sees the state that the round before has left.
+  void carryState(mlir::BlockArgument state);
+  /// Writes `op` for one part; its operands have been computed. Fails, with a diagnostic, if rows of an operand cannot
+  /// be cut out.
+  llvm::LogicalResult compute(mlir::Operation *op);
+  /// What has been computed of a sum is a term: adds it to those of the rounds before.
+  void addUp(mlir::Value sum);
+  /// The rows of all rounds are wanted outside.
+  void collect(mlir::Value rows);
+  void updateState(mlir::BlockArgument state, mlir::Value value);
+
+  /// Builds the loop; returns what stands for the added-up, collected and updated values behind it.
+  llvm::DenseMap<mlir::Value, mlir::Value> finish(mlir::Location loc);
+  /// Values from outside that the body reads or is handed.
+  llvm::ArrayRef<mlir::Value> getCaptured() const { return captured.getArrayRef(); }
+
+private:
+  mlir::Value getOperand(mlir::Operation *op, unsigned number);
+  mlir::Value capture(mlir::Value value);
+  /// Rows of a value that is there as a whole.
+  mlir::Value cut(mlir::Value value, BatchPosition position);
+  bool isRepeated(mlir::Value value, BatchPosition position);
+  mlir::Value buildRepeated(mlir::Value value, BatchPosition position);
+  mlir::Value sliceOf(mlir::Value value, BatchPosition position);
+  mlir::Value getFirstSample(mlir::Value row);
+  mlir::BlockArgument carry(mlir::Value first);
+  mlir::RankedTensorType partOf(mlir::Type whole, BatchPosition position) const;
+  nn::Expr at(mlir::OpBuilder &builder, mlir::Value value) { return nn::Expr(builder, value.getLoc(), value); }
+
+  mlir::OpBuilder &outer;
+  const BatchTracking &tracking;
+  int64_t parts;
+  const llvm::DenseMap<mlir::Value, mlir::Value> &wholes;
+  mlir::Region region;
+  mlir::Block *body;
+  mlir::OpBuilder inner;
+
+  /// What stands in the body for a value of the step.
+  llvm::DenseMap<mlir::Value, mlir::Value> own;
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, llvm::SmallVector<std::pair<BatchPosition, mlir::Value>>> cuts;
+  llvm::SetVector<mlir::Value> captured;
+  llvm::SmallVector<mlir::Value> sliced, carried, handedOn, rows;
+  /// The value of the step that each carried or collected one stands for; null for the row counter.
+  llvm::SmallVector<mlir::Value> carriedFor, rowsFor;
+  llvm::DenseMap<mlir::Value, unsigned> stateNumber;
+};
+
+} // namespace lowtide

@@ -1,0 +1,92 @@
+//===- TrainAccumulate.cpp - a step in micro-batches ------------*- C++ -*-===//
+//
+// Asks where samples are counted, and puts what counts them into loops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BatchLoops.h"
+#include "Passes.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Train.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAINACCUMULATE
+#include "Passes.h.inc"
+} // namespace lowtide
+
+namespace {
+
+struct TrainAccumulate : lowtide::impl::TrainAccumulateBase<TrainAccumulate> {
+  using TrainAccumulateBase::TrainAccumulateBase;
+
+  LogicalResult checkParts(func::FuncOp step, int64_t samples) {
+    if (samples % microBatches == 0)
+      return success();
+    InFlightDiagnostic error = step.emitError("@")
+                               << step.getSymName() << ": a batch of " << samples << " samples does not fall into "
+                               << int64_t(microBatches) << " equal parts";
+    int64_t below = microBatches, above = microBatches;
+    while (below > 1 && samples % below)
+      --below;
+    while (above < samples && samples % above)
+      ++above;
+    error.attachNote() << "--micro-batches=" << below << " or " << std::min(above, samples)
+                       << " would divide it, or a batch of " << (samples / microBatches + 1) * microBatches;
+    return error;
+  }
+
+  void warnAboutStatistics(func::FuncOp step, const BatchTracking &tracking) {
+    ArrayRef<Operation *> ops = tracking.getStatistics();
+    size_t forward = llvm::count_if(
+        ops, [&](Operation *op) { return tracking.getKind(op->getResult(1)) != BatchTracking::Kind::Sum; });
+    if (!forward)
+      return;
+    step.emitWarning("@") << step.getSymName() << ": batch norm (" << forward << (forward == 1 ? " layer" : " layers")
+                          << ") takes its statistics over each part of " << tracking.getSamples() / microBatches
+                          << " samples, not over all " << tracking.getSamples()
+                          << ", and updates its running statistics " << int64_t(microBatches)
+                          << " times a step: losses differ from those of the whole batch";
+  }
+
+  LogicalResult accumulate(func::FuncOp step) {
+    FailureOr<BatchTracking> tracking = BatchTracking::compute(step);
+    if (failed(tracking))
+      return failure();
+    int64_t samples = tracking->getSamples();
+    if (!samples)
+      return step.emitError("@") << step.getSymName()
+                                 << " has no batch array that counts samples: there is nothing to divide";
+    if (failed(checkParts(step, samples)))
+      return failure();
+    warnAboutStatistics(step, *tracking);
+    FailureOr<BatchLoopFacts> facts = buildBatchLoops(step, *tracking, microBatches);
+    if (failed(facts))
+      return failure();
+    numLoops += facts->loops;
+    numSums += facts->sums;
+    InFlightDiagnostic remark = step.emitRemark("@")
+                                << step.getSymName() << ": " << int64_t(microBatches) << " parts of "
+                                << samples / microBatches << " samples, " << facts->sums << " sums of "
+                                << facts->sumBytes << " bytes, rows of " << facts->rowBytes << " bytes";
+    if (facts->loops > 1)
+      remark << ", " << facts->loops << " loops (" << facts->repeatedOps << " ops computed again)";
+    return success();
+  }
+
+  void runOnOperation() override {
+    if (microBatches < 1) {
+      getOperation().emitError("--micro-batches=") << int64_t(microBatches) << " is not a positive number";
+      return signalPassFailure();
+    }
+    if (microBatches == 1)
+      return;
+    for (auto step : getOperation().getOps<func::FuncOp>())
+      if (failed(accumulate(step)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

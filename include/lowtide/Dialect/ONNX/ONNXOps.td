@@ -31,7 +31,9 @@ def ONNX_Dialect : Dialect {
     | `onnx.use_nodes`, `onnx.use_operands` | initializer | of one that several arguments share: the reads that are this argument's, by each node's first named output |
     | `onnx.view_initializers`, `onnx.view_permutations` | initializer | further initializers that hold the tensor transposed |
 
-    Results carry `onnx.output`, their name. Function attributes `onnx.opset`, `onnx.opsets`, `onnx.ir_version`,
+    Results carry `onnx.output`, their name. A model that holds a whole training step has `onnx.step` (settings of its
+    optimizer and schedule as text) on the function and `onnx.binding` (`kind`, `name`, `initial`, `batch_dim`) on
+    arguments and results. Function attributes `onnx.opset`, `onnx.opsets`, `onnx.ir_version`,
     `onnx.producer` and `onnx.graph` tell of the file.
   }];
   let useDefaultTypePrinterParser = 1;

@@ -23,7 +23,8 @@ using namespace lowtide;
 namespace {
 class StepWriter {
 public:
-  StepWriter(OpBuilder &builder, func::FuncOp model) : builder(builder), outliner(model) {}
+  StepWriter(OpBuilder &builder, func::FuncOp model, const ExportOptions &options)
+      : builder(builder), options(options), outliner(model) {}
 
   void bind(Value from, Value to) { tensors[from] = to; }
   Value lookup(Value value) const { return tensors.lookup(value); }
@@ -47,6 +48,7 @@ private:
       return writeIdentity(op);
     std::string reason = "it has neither an ONNX form, nor a decomposition, nor an element description";
     FormBuilder form(builder, op, [this](Value value) { return lookup(value); });
+    form.previewOptimizers = options.previewOptimizers;
     if (auto own = dyn_cast<OnnxFormInterface>(op); own && succeeded(own.writeOnnx(form)))
       return finish(form);
     if (auto composite = dyn_cast<DecomposableInterface>(op))
@@ -129,6 +131,7 @@ private:
   }
 
   OpBuilder &builder;
+  const ExportOptions &options;
   Outliner outliner;
   llvm::DenseMap<Value, Value> tensors;
 };
@@ -212,7 +215,7 @@ FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, c
     castAroundBf16(*copy);
   func::FuncOp model = declareModel(step, name);
   OpBuilder builder = OpBuilder::atBlockEnd(&model.getBody().front());
-  StepWriter writer(builder, model);
+  StepWriter writer(builder, model, options);
   for (auto [from, to] : llvm::zip(copy->getArguments(), model.getArguments()))
     writer.bind(from, to);
   Block &body = copy->getBody().front();

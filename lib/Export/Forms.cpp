@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Forms.h"
+#include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Export/Export.h"
 #include "mlir/IR/DialectRegistry.h"
 
@@ -20,4 +21,5 @@ void lowtide::registerOnnxForms(DialectRegistry &registry) {
     attachPoolingForms(context);
     attachIndexingForms(context);
   });
+  registry.addExtension(+[](MLIRContext *context, train::TrainDialect *) { attachOptimizerForms(context); });
 }

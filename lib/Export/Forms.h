@@ -28,5 +28,6 @@ void attachReductionForms(mlir::MLIRContext *context);
 void attachContractionForms(mlir::MLIRContext *context);
 void attachPoolingForms(mlir::MLIRContext *context);
 void attachIndexingForms(mlir::MLIRContext *context);
+void attachOptimizerForms(mlir::MLIRContext *context);
 
 } // namespace lowtide

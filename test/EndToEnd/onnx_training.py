@@ -118,13 +118,13 @@ def peer(kind):
     return losses
 
 
-def trained(binaries, model, folder):
+def trained(binaries, model, folder, *flags):
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     x, y = rows()
     numpy.savez(folder / "data.npz", x=x, y=y)
     artifact, log = folder / "step.tide", folder / "run.jsonl"
     for command in (
-        [binaries / "lowtide", "compile", folder / "model.onnx", "-o", artifact],
+        [binaries / "lowtide", "compile", folder / "model.onnx", "-o", artifact, *flags],
         [binaries / "lowtide-run", artifact, f"--data={folder / 'data.npz'}", f"--steps={STEPS}", f"--log-jsonl={log}"],
     ):
         done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
@@ -146,6 +146,38 @@ def refused(binaries, model, words):
     with tempfile.TemporaryDirectory(prefix="lowtide-training-") as scratch:
         _, complaint = trained(binaries, model, pathlib.Path(scratch))
     return "" if words in complaint else f"not refused with '{words}': {complaint}"
+
+
+def written(binaries, kind):
+    """Our own update operators: what the reference evaluator makes of them is what we train."""
+    optimizer_name = {"Momentum": "momentum", "Adagrad": "adagrad", "Adam": "adamw"}[kind]
+    graph = helper.make_graph(
+        [*FORWARD, LOSS[0]], "g", [value("x", [BATCH, WIDTH]), value("y", [BATCH], TensorProto.INT64)], [value("loss", [])], constants([])[0]
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    flags = [f"--optimizer={optimizer_name}", "--convention=onnx", "--lr=0.1", "--weight-decay=0.01", "--params=*"]
+    with tempfile.TemporaryDirectory(prefix="lowtide-training-") as scratch:
+        folder = pathlib.Path(scratch)
+        losses, complaint = trained(binaries, model, folder, *flags)
+        if complaint:
+            return complaint
+        path = folder / "step.onnx"
+        more = ["--emit=onnx-model", "--onnx-stage=train", "--onnx-optimizers=preview", "-o", path]
+        subprocess.run([str(c) for c in [binaries / "lowtide", "compile", folder / "model.onnx", *more, *flags]], check=True, capture_output=True)
+        onnx.checker.check_model(str(path), full_check=True)
+        step = onnx.load(path)
+    if kind not in [node.op_type for node in step.graph.node]:
+        return f"no {kind} in the file"
+    kept = {i.name: numpy.zeros([d.dim_value for d in i.type.tensor_type.shape.dim], "f4") for i in step.graph.input if i.name[1:2] == "."}
+    kept |= {t.name: numpy_helper.to_array(t) for t in step.graph.initializer if t.name in ("w", "b", "lr")}
+    run, theirs = ReferenceEvaluator(step), []
+    x, y = rows()
+    for number in range(STEPS):
+        part = slice(BATCH * number, BATCH * (number + 1))
+        results = dict(zip(run.output_names, run.run(None, {"x": x[part], "y": y[part], "step": numpy.array(number), **kept})))
+        theirs.append(float(results["loss"]))
+        kept |= {name.removesuffix(".new"): array.astype("f4") for name, array in results.items() if name.endswith(".new")}
+    return "" if numpy.allclose(losses, theirs, rtol=2e-5) else f"losses {losses}, the reference evaluator's {theirs}"
 
 
 def unknown_binding():
@@ -170,6 +202,7 @@ def main():
         expected = peer(kind)
         for build in (with_training_info, in_one_graph):
             rows_out.append({"name": f"{kind} {build.__name__}", "complaint": judge(binaries, build(kind), expected)})
+        rows_out.append({"name": f"{kind} written", "complaint": written(binaries, kind)})
     rows_out.append({"name": "unknown binding", "complaint": refused(binaries, unknown_binding(), "is no initializer")})
     rows_out.append({"name": "unknown target", "complaint": refused(binaries, unknown_target(), "nothing")})
     json.dump(rows_out, sys.stdout, indent=0)

@@ -473,6 +473,7 @@ int Compilation::writeModel() {
     return exitUsage;
   }
   ExportOptions exportOptions;
+  exportOptions.previewOptimizers = options.onnxOptimizers == "preview";
   exportOptions.bf16AsCastPairs = options.onnxBf16 == "cast-pairs";
   FailureOr<func::FuncOp> model = exportStep(step, step.getSymName() == "step" ? "model" : "step", exportOptions);
   if (failed(model))

@@ -172,6 +172,10 @@ void addOutputFlags(CLI::App &app, Options &o) {
   app.add_option("--onnx-bf16", o.onnxBf16, "--emit=onnx-model: bf16 as f32 between casts, or as it is")
       ->check(choice({"cast-pairs", "native"}))
       ->group("stages");
+  app.add_option("--onnx-optimizers", o.onnxOptimizers,
+                 "--emit=onnx-model: updates written out, or with --convention=onnx as ai.onnx.preview.training")
+      ->check(choice({"standard", "preview"}))
+      ->group("stages");
   app.add_flag("--onnx-weights,!--no-onnx-weights", o.onnxWeights, "--emit=onnx-model: weights as default inputs")
       ->group("stages");
   app.add_option("--config", o.config, "JSON file with the same keys as flags")->group("other");

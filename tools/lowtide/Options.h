@@ -78,6 +78,7 @@ struct Options {
   std::string emit = "artifact";
   std::string onnxStage = "fitted"; // what --emit=onnx-model writes
   std::string onnxBf16 = "cast-pairs";
+  std::string onnxOptimizers = "standard";
   bool onnxWeights = true;
   std::string from;
   bool printConfig = false;

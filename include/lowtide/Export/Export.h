@@ -20,6 +20,8 @@ inline constexpr llvm::StringLiteral onnxFunctionAttrName = "onnx.function";
 struct ExportOptions {
   /// bf16 arithmetic as f32 operators between casts, for runtimes that have no bf16 kernels.
   bool bf16AsCastPairs = true;
+  /// Updates under ONNX's convention as operators of ai.onnx.preview.training, which inference runtimes lack.
+  bool previewOptimizers = false;
 };
 
 /// Attaches the ONNX forms of all families to their ops.

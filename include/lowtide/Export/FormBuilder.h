@@ -36,6 +36,8 @@ public:
 
   mlir::OpBuilder &builder;
   mlir::Operation *op;
+  /// Whether updates may be operators of ai.onnx.preview.training.
+  bool previewOptimizers = false;
 
   unsigned size() const { return op->getNumOperands(); }
   mlir::RankedTensorType inType(unsigned i) const {

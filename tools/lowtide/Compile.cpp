@@ -424,9 +424,8 @@ int Compilation::makeGraph() {
 int Compilation::makeSteps(int64_t microBatches) {
   TrainStageOptions stage = trainStage(options);
   stage.microBatches = microBatches;
-  return run(
-      [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },
-      exitBadInput);
+  return run([&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },
+             exitBadInput);
 }
 
 int Compilation::addLastBatch() {

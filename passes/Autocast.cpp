@@ -32,7 +32,9 @@ static const OpFacts *getFacts(Operation *op) {
 
 /// A cast between float types, which no one need keep: no other elementwise op changes the type.
 static bool isFloatCast(Operation *op) {
-  if (!op || !op->hasTrait<OpTrait::Elementwise>() || op->getNumOperands() != 1)
+  // By its record, not by its types alone: an operand's type may have changed already.
+  if (!op || !op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<OpTrait::SameOperandsAndResultType>() ||
+      op->getNumOperands() != 1)
     return false;
   FloatType from = getFloat(op->getOperand(0)), to = getFloat(op->getResult(0));
   return from && to && from != to;

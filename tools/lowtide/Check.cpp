@@ -87,7 +87,7 @@ int Compilation::checkDerivatives() {
   if (!forward || llvm::none_of(llvm::seq(forward.getNumResults()), isLoss))
     return exitOk;
   module->lookupSymbol<func::FuncOp>("model").erase();
-  if (int code = run(buildGraphStage, exitBadInput))
+  if (int code = run([](OpPassManager &passes) { buildGraphStage(passes, {}); }, exitBadInput))
     return code;
   TrainStageOptions stage;
   stage.entries = {"gradient"};

@@ -165,16 +165,18 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
       return;
     ++numChunked;
     SmallVector<unsigned> rowOperands;
+    unsigned rowResults = 1;
     if (auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(op)) {
       // Within a chunk, tiles are those of the whole.
       if (rows / count == tile)
         gradient.setTile(0);
       unsigned labels = gradient.getBias() ? 3 : 2;
       rowOperands = {0, labels, labels + 1};
+      rowResults = 2;
     } else {
       rowOperands = {0, cast<nn::LinearCrossEntropyOp>(op).getBias() ? 3u : 2u};
     }
-    chunk(op, count, rowOperands, isa<nn::LinearCrossEntropyGradOp>(op) ? 2 : 1);
+    chunk(op, count, rowOperands, rowResults);
   }
 
   void runOnOperation() override {
@@ -183,10 +185,8 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
     for (Operation *op : heads)
       merge(cast<nn::LinearCrossEntropyOp>(op));
     heads.clear();
-    getOperation()->walk([&](Operation *op) {
-      if (isa<nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp>(op))
-        heads.push_back(op);
-    });
+    getOperation()->walk([&](nn::LinearCrossEntropyOp op) { heads.push_back(op); });
+    getOperation()->walk([&](nn::LinearCrossEntropyGradOp op) { heads.push_back(op); });
     for (Operation *op : heads) {
       auto type = [&](Value value) { return cast<RankedTensorType>(value.getType()); };
       visit(op, type(op->getOperand(0)), type(op->getOperand(1)), type(op->getResult(0)));

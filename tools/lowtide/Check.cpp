@@ -43,6 +43,7 @@ int Compilation::check() {
   std::vector<std::string> unbound = findUnboundDims(*file, import);
   std::vector<Refusal> refusals;
   bool isJudged = false, trains = false;
+  LegalizeFailure failure = LegalizeFailure::None;
   auto initializersOrFailure = classifyInitializers(*file, import);
   if (succeeded(initializersOrFailure)) {
     auto imported = importOnnx(*file, *initializersOrFailure, bindExamples(*file, import));
@@ -52,7 +53,7 @@ int Compilation::check() {
       bool isStep = model->hasAttr("onnx.step"); // with its gradients
       LegalizeOptions legalizeOptions = this->legalizeOptions(isStep ? "as-is" : options.mode);
       legalizeOptions.refusals = &refusals;
-      auto forward = legalizeModel(model, legalizeOptions);
+      auto forward = legalizeModel(model, legalizeOptions, &failure);
       isJudged = succeeded(forward) || !refusals.empty();
       trains = succeeded(forward) && !isStep;
     }
@@ -70,6 +71,8 @@ int Compilation::check() {
   if (!unbound.empty() && isJudged)
     printNote("operators are judged with " + llvm::join(unbound, " ") +
               (fits ? "" : ", sizes that do not fit the model: bind them for a complete answer"));
+  if (!code && failure == LegalizeFailure::Usage)
+    return exitUsage;
   if (code || !isJudged || (!fits && unbound.empty()))
     return code ? code : exitBadInput;
   if (int failed = trains ? checkDerivatives() : exitOk)

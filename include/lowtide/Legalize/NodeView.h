@@ -57,7 +57,8 @@ public:
   /// The list that older versions hold in an attribute and newer ones in operand `i`. Fails (after a refusal) when the
   /// operand is not known at compile time; null when absent from both.
   mlir::FailureOr<std::optional<Shape>> attrOrInput(llvm::StringRef name, unsigned i);
-  /// The axes that attribute `axes` or operand `i` names, counted from the front of `rank` dimensions; null when absent.
+  /// The axes that attribute `axes` or operand `i` names, counted from the front of `rank` dimensions; null when
+  /// absent.
   mlir::FailureOr<std::optional<Shape>> axesOrInput(unsigned i, int64_t rank);
 
   unsigned numResults() { return op.getNumResults(); }

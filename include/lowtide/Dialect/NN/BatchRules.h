@@ -11,8 +11,8 @@
 
 namespace lowtide::nn {
 
-/// Where a tensor of type `to` counts samples that another of type `from`, of the same elements in row-major order, counts
-/// at `position`; nothing if they are divided among several dimensions.
+/// Where a tensor of type `to` counts samples that another of type `from`, of the same elements in row-major order,
+/// counts at `position`; nothing if they are divided among several dimensions.
 std::optional<BatchPosition> reshapePosition(mlir::RankedTensorType from, BatchPosition position,
                                              mlir::RankedTensorType to, int64_t samples);
 

@@ -286,7 +286,35 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment) {
   return sum < uint64_t(1) << 63;
 }
 
-Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
+namespace {
+
+/// The same buffers as any other list of them: lifetimes counted in moments at which one begins or ends, buffers in a
+/// fixed order. `order[i]` is the index in `buffers` of the i-th.
+std::vector<Buffer> canonicalize(std::span<const Buffer> buffers, uint64_t alignment, std::vector<uint32_t> &order) {
+  std::vector<uint32_t> moments;
+  for (const Buffer &buffer : buffers) {
+    moments.push_back(buffer.begin);
+    moments.push_back(buffer.end);
+  }
+  std::sort(moments.begin(), moments.end());
+  moments.erase(std::unique(moments.begin(), moments.end()), moments.end());
+  auto rankOf = [&](uint32_t moment) {
+    return uint32_t(std::lower_bound(moments.begin(), moments.end(), moment) - moments.begin());
+  };
+  std::vector<Buffer> canonical;
+  for (const Buffer &buffer : buffers)
+    canonical.push_back({alignTo(buffer.bytes, alignment), rankOf(buffer.begin), rankOf(buffer.end)});
+  order.resize(buffers.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto key = [&](uint32_t i) { return std::tuple(canonical[i].begin, canonical[i].end, canonical[i].bytes); };
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+  std::vector<Buffer> sorted;
+  for (uint32_t i : order)
+    sorted.push_back(canonical[i]);
+  return sorted;
+}
+
+Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &options) {
   Packer packer(buffers, options);
   packer.placeByTime();
   if (packer.isOptimal() || !packer.listNeighbours(/*limit=*/20'000'000))
@@ -329,6 +357,19 @@ Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
   if (!packer.isOptimal())
     packer.search(packer.bestOrder.empty() ? order : packer.bestOrder, options.effort, options.seed);
   return packer.best;
+}
+
+} // namespace
+
+Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
+  std::vector<uint32_t> order;
+  std::vector<Buffer> sorted = canonicalize(buffers, options.alignment, order);
+  Packing packing = packSorted(sorted, options);
+  std::vector<uint64_t> offsets(buffers.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    offsets[order[i]] = packing.offsets[i];
+  packing.offsets = std::move(offsets);
+  return packing;
 }
 
 std::vector<std::pair<size_t, size_t>> findOverlaps(std::span<const Buffer> buffers, const Packing &packing) {

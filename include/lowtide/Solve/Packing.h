@@ -66,7 +66,8 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment);
 /// (Pisarchyk and Lee 2020; XLA's best fit of decreasing size), then searches
 /// by moving blamed buffers forward (squeaky wheel: Joslin and Clements 1999);
 /// stops as soon as the arena equals the bound. Deterministic: depends on the
-/// arguments only.
+/// sizes and on who meets whom only, not on the order of the buffers, so that a
+/// schedule and the plan that is made of it take equally many bytes.
 Packing pack(std::span<const Buffer> buffers, const PackingOptions &options = {});
 
 /// Index pairs of buffers that are alive together and overlap in memory, or one

@@ -70,7 +70,8 @@ static void addDefaults(::onnx::NodeProto &node, const ::onnx::ModelProto &model
   }
 }
 
-bool lowtide::inlineSchemaFunction(::onnx::ModelProto &model, const std::string &domain, const std::string &name) {
+// The names are copies: the caller has them of the node that the library replaces.
+bool lowtide::inlineSchemaFunction(::onnx::ModelProto &model, std::string domain, std::string name) {
   bool isGone = false;
   std::string error = guard([&] {
     for (auto &node : *model.mutable_graph()->mutable_node())

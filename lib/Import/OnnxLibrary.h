@@ -23,7 +23,7 @@ std::string convertOpset(::onnx::ModelProto &model, int version);
 bool hasSchemaFunction(const std::string &domain, const std::string &name, int version);
 /// Puts the function that the schema of `name` has in the place of the graph's
 /// nodes of that operator; false when there is none for their types.
-bool inlineSchemaFunction(::onnx::ModelProto &model, const std::string &domain, const std::string &name);
+bool inlineSchemaFunction(::onnx::ModelProto &model, std::string domain, std::string name);
 /// Parses ONNX's text format.
 std::string parseModelText(const std::string &text, ::onnx::ModelProto &model);
 

@@ -83,27 +83,23 @@ struct Function {
 } // namespace
 
 // (operation, code): what has no case of its own in `translateScalar`.
-#define LOWTIDE_FLOAT_BINARY(X)                                                                                        \
-  X(arith::AddFOp, AddF)                                                                                               \
-  X(arith::SubFOp, SubF)                                                                                               \
-  X(arith::MulFOp, MulF) X(arith::DivFOp, DivF) X(arith::RemFOp, RemF) X(arith::MaximumFOp, MaxF)                      \
-      X(arith::MinimumFOp, MinF) X(math::PowFOp, PowF)
-#define LOWTIDE_INTEGER_BINARY(X)                                                                                      \
-  X(arith::AddIOp, AddI)                                                                                               \
-  X(arith::SubIOp, SubI)                                                                                               \
-  X(arith::MulIOp, MulI) X(arith::DivSIOp, DivS) X(arith::DivUIOp, DivU) X(arith::RemSIOp, RemS)                       \
-      X(arith::RemUIOp, RemU) X(arith::MaxSIOp, MaxS) X(arith::MaxUIOp, MaxU) X(arith::MinSIOp, MinS)                  \
-          X(arith::MinUIOp, MinU) X(arith::AndIOp, And) X(arith::OrIOp, Or) X(arith::XOrIOp, Xor)                      \
-              X(arith::ShLIOp, ShiftLeft) X(arith::ShRUIOp, ShiftRight) X(arith::ShRSIOp, ShiftRightSigned)            \
-                  X(math::IPowIOp, PowI)
-#define LOWTIDE_FUNCTIONS(X)                                                                                           \
-  X(math::ExpOp, exp)                                                                                                  \
-  X(math::ExpM1Op, expm1)                                                                                              \
-  X(math::LogOp, log) X(math::Log1pOp, log1p) X(math::SqrtOp, sqrt) X(math::SinOp, sin) X(math::CosOp, cos)            \
-      X(math::TanOp, tan) X(math::AsinOp, asin) X(math::AcosOp, acos) X(math::AtanOp, atan) X(math::SinhOp, sinh)      \
-          X(math::CoshOp, cosh) X(math::TanhOp, tanh) X(math::AsinhOp, asinh) X(math::AcoshOp, acosh)                  \
-              X(math::AtanhOp, atanh) X(math::ErfOp, erf) X(math::FloorOp, floor) X(math::CeilOp, ceil)                \
-                  X(math::RoundEvenOp, nearbyint)
+// clang-format off
+#define LOWTIDE_FLOAT_BINARY(X) \
+  X(arith::AddFOp, AddF) X(arith::SubFOp, SubF) X(arith::MulFOp, MulF) X(arith::DivFOp, DivF) \
+  X(arith::RemFOp, RemF) X(arith::MaximumFOp, MaxF) X(arith::MinimumFOp, MinF) X(math::PowFOp, PowF)
+#define LOWTIDE_INTEGER_BINARY(X) \
+  X(arith::AddIOp, AddI) X(arith::SubIOp, SubI) X(arith::MulIOp, MulI) X(arith::DivSIOp, DivS) \
+  X(arith::DivUIOp, DivU) X(arith::RemSIOp, RemS) X(arith::RemUIOp, RemU) X(arith::MaxSIOp, MaxS) \
+  X(arith::MaxUIOp, MaxU) X(arith::MinSIOp, MinS) X(arith::MinUIOp, MinU) X(arith::AndIOp, And) \
+  X(arith::OrIOp, Or) X(arith::XOrIOp, Xor) X(arith::ShLIOp, ShiftLeft) X(arith::ShRUIOp, ShiftRight) \
+  X(arith::ShRSIOp, ShiftRightSigned) X(math::IPowIOp, PowI)
+#define LOWTIDE_FUNCTIONS(X) \
+  X(math::ExpOp, exp) X(math::ExpM1Op, expm1) X(math::LogOp, log) X(math::Log1pOp, log1p) X(math::SqrtOp, sqrt) \
+  X(math::SinOp, sin) X(math::CosOp, cos) X(math::TanOp, tan) X(math::AsinOp, asin) X(math::AcosOp, acos) \
+  X(math::AtanOp, atan) X(math::SinhOp, sinh) X(math::CoshOp, cosh) X(math::TanhOp, tanh) \
+  X(math::AsinhOp, asinh) X(math::AcoshOp, acosh) X(math::AtanhOp, atanh) X(math::ErfOp, erf) \
+  X(math::FloorOp, floor) X(math::CeilOp, ceil) X(math::RoundEvenOp, nearbyint)
+// clang-format on
 
 static const Function functions[] = {
 #define LOWTIDE_ENTRY(Op, name) {static_cast<double (*)(double)>(std::name), static_cast<float (*)(float)>(std::name)},

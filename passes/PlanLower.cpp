@@ -12,6 +12,7 @@
 #include "PlanLower.h"
 #include "Passes.h"
 #include "PlanLayout.h"
+#include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -27,25 +28,6 @@ namespace lowtide {
 #define GEN_PASS_DEF_PLANLOWER
 #include "Passes.h.inc"
 } // namespace lowtide
-
-/// The ONNX node or module path that an op stands for; several for a kernel.
-static std::string getPlace(Location loc, unsigned limit = 3) {
-  SmallVector<StringRef> names;
-  SmallVector<Location> worklist{loc};
-  while (!worklist.empty() && names.size() < limit) {
-    Location next = worklist.pop_back_val();
-    if (auto name = dyn_cast<NameLoc>(next)) {
-      if (!llvm::is_contained(names, name.getName().getValue()))
-        names.push_back(name.getName());
-    } else if (auto fused = dyn_cast<FusedLoc>(next)) {
-      for (Location inner : llvm::reverse(fused.getLocations()))
-        worklist.push_back(inner);
-    } else if (auto call = dyn_cast<CallSiteLoc>(next)) {
-      worklist.push_back(call.getCallee());
-    }
-  }
-  return llvm::join(names, ", ");
-}
 
 namespace {
 
@@ -143,7 +125,7 @@ LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call)
   ArrayAttr reads = readAll(op->getOperands());
   uint64_t flops = cast<FactsInterface>(op).getFlops();
   plan::CallOp::create(builder, op->getLoc(), call.getCallee(), call.getCallAttributes(), reads,
-                       writeAll(op->getResults()), space, 0, getPlace(op->getLoc()), flops);
+                       writeAll(op->getResults()), space, 0, getResponsiblePlace(op->getLoc()), flops);
   return success();
 }
 
@@ -158,7 +140,7 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
     ArrayAttr reads = readAll(op->getOperands());
     uint64_t flops = cast<FactsInterface>(op).getFlops();
     plan::LaunchOp::create(builder, op->getLoc(), info.symbol, reads, writeAll(op->getResults()), info.extent,
-                           info.grain, scratch, 0, getPlace(op->getLoc()), flops);
+                           info.grain, scratch, 0, getResponsiblePlace(op->getLoc()), flops);
     return success();
   }
   if (auto call = dyn_cast<LibraryCallInterface>(op); call && !call.getCallee().empty())
@@ -179,14 +161,14 @@ void EntryLowering::writeCopies(unsigned before) {
       if (copy.targetStep)
         target = part(target, copy.targetStep);
       plan::CopyOp::create(builder, copy.value.getLoc(), source, target, copy.sourceStep, copy.targetStep, 0,
-                           getPlace(copy.value.getLoc()), 0);
+                           getResponsiblePlace(copy.value.getLoc()), 0);
     }
 }
 
 void EntryLowering::enterLoop(const StorageLoop &loop) {
   Location loc = loop.op->getLoc();
   auto repeat = plan::RepeatOp::create(builder, loc, cast<RepeatInterface>(loop.op).getRounds(), ArrayAttr(), 0,
-                                       getPlace(loc), 0);
+                                       getResponsiblePlace(loc), 0);
   builder.createBlock(&repeat.getBody());
   handed.push_back(llvm::map_to_vector(loop.carried, [&](unsigned index) { return current[index]; }));
 }

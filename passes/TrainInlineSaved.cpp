@@ -243,7 +243,7 @@ bool SavedValues::visit(OpResult value) {
     auto kernel = reader->getBlock() == &block ? dyn_cast<nn::KernelOp>(reader) : nn::KernelOp();
     std::optional<Recipe> recipe = kernel ? findRecipe(value, kernel) : std::nullopt;
     if (!recipe) {
-      end = isView(reader) ? std::max(end, lastRead(reader->getResult(0))) : positionOf(reader);
+      end = positionOf(reader);
       break;
     }
     tail.emplace_back(kernel, std::move(*recipe));
@@ -271,12 +271,9 @@ std::pair<unsigned, unsigned> SavedValues::run() {
     for (OpResult result : kernel.getResults())
       changed |= visit(result);
     if (changed) {
-      unsigned position = positionOf(kernel);
       Operation *previous = kernel->getPrevNode();
       dropDeadResults(kernel);
       op = previous ? previous->getNextNode() : &block.front();
-      assert(positionOf(op) == position);
-      (void)position;
     }
   }
   return {numValues, numReaders};

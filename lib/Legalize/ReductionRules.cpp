@@ -87,14 +87,19 @@ template <bool Largest> LogicalResult argExtremum(NodeView &n) {
   return success();
 }
 
+/// The axis that operand 1 names.
+FailureOr<int64_t> axisInput(NodeView &n, Expr x) {
+  std::optional<Shape> given = n.constantInts(1);
+  if (!given || given->size() != 1)
+    return n.refuse("the axis is computed from data; it must be known when compiling");
+  return n.axis(given->front(), x.rank());
+}
+
 LogicalResult cumSum(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   Expr x = n.in(0);
-  std::optional<Shape> given = n.constantInts(1);
-  if (!given || given->size() != 1)
-    return n.refuse("the axis is computed from data; it must be known when compiling");
-  FailureOr<int64_t> axis = n.axis(given->front(), x.rank());
+  FailureOr<int64_t> axis = axisInput(n, x);
   if (failed(axis))
     return failure();
   n.set(0, nn::cumsum(x, *axis, n.attr("exclusive", 0), n.attr("reverse", 0)));
@@ -106,10 +111,7 @@ LogicalResult cumProd(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   Expr x = n.in(0);
-  std::optional<Shape> given = n.constantInts(1);
-  if (!given || given->size() != 1)
-    return n.refuse("the axis is computed from data; it must be known when compiling");
-  FailureOr<int64_t> axis = n.axis(given->front(), x.rank());
+  FailureOr<int64_t> axis = axisInput(n, x);
   if (failed(axis))
     return failure();
   // [a…, element, factor, b…]

@@ -141,7 +141,8 @@ def judge(case, binaries):
     return state, reason
 
 
-def main():
+def main(judge=judge):
+    """Runs `judge(case, binaries)` on the cases that the command line names; prints case -> [state, reason]."""
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
     parser.add_argument("--every", type=int, default=1, help="take only every n-th case")

@@ -5,19 +5,14 @@ checker with full shape inference, executed by ONNX Runtime (by ONNX's reference
 computes what the case says: so every op's ONNX form is held against an oracle. Prints case -> [state, reason].
 """
 
-import argparse
-import concurrent.futures
-import json
-import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 
 import numpy
 import onnx
 import onnxruntime
-from node_tests import all_cases, frozen, tensors_of
+from node_tests import frozen, main, tensors_of
 from onnx.reference import ReferenceEvaluator
 
 REFUSALS = {2, 3}
@@ -93,18 +88,5 @@ def judge(case, binaries):
     return state, reason
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("binaries", type=pathlib.Path)
-    parser.add_argument("--every", type=int, default=1, help="take only every n-th case")
-    parser.add_argument("--only", help="cases whose name holds this")
-    options = parser.parse_args()
-    cases = {n: c for n, c in sorted(all_cases().items()) if not n.endswith("_expanded") and "_expanded_" not in n}
-    names = [n for n in cases if not options.only or options.only in n][:: options.every]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-        results = dict(zip(names, pool.map(lambda n: judge(cases[n], options.binaries.resolve()), names)))
-    json.dump(results, sys.stdout, indent=0)
-
-
 if __name__ == "__main__":
-    main()
+    main(judge)

@@ -5,6 +5,7 @@ tools/dev bench loads the recorded weights into them and compares the first loss
 """
 
 import torch
+from definitions import RMSNorm
 from torch import nn
 from torch.nn import functional as F
 
@@ -65,15 +66,6 @@ class Bert(nn.Module):
         x = head.transform.LayerNorm(F.gelu(head.transform.dense(x)))
         logits = F.linear(x, parts.word_embeddings.weight, head.bias)
         return F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
-
-
-class RMSNorm(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
 
 class LlamaLayer(nn.Module):

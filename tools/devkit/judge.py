@@ -183,12 +183,9 @@ def judge_steps(model, record, options, work, verdict):
         if excused and not died(status) and status in REFUSALS and "error:" in said:
             verdict.state = "refused"
         return
-    if options.gradients_apart:
-        flags = [a for a in options.compile_flags if not a.startswith(("--device-budget", "--entries"))]
-        command = [options.bin / "lowtide", "compile", model, "-o", work / "gradient.tide", "--entries=gradient"]
-        status, said_apart = call([*command, *record.compiler_flags(model, flags)], work / "compile-gradient.log")
-        if status != 0:
-            verdict.note = f"gradient: exit {status}: {first_error(said_apart)}"
+    if options.gradients_apart and compares_tensors(record, options):
+        verdict.note = dump_gradients(model, record, options, work)
+        if verdict.note:
             return
     warned = re.search(r"warning: (.*)", said)
     complaints = train(record, options, artifact, work, verdict)
@@ -202,6 +199,26 @@ def judge_steps(model, record, options, work, verdict):
     verdict.note = "; ".join(complaints)
 
 
+def compares_tensors(record, options):
+    """Whether gradients and parameters were recorded, in a precision that is compared with them."""
+    return bool(record.tensors) and options.precision in ("f32", "f64")
+
+
+def dump_gradients(model, record, options, work):
+    """The gradients of step 0, by an artifact that keeps no budget; a complaint, or nothing."""
+    flags = [a for a in options.compile_flags if not a.startswith(("--device-budget", "--entries"))]
+    artifact, dump = work / "gradient.tide", work / "gradients.safetensors"
+    steps = {
+        "compile": [options.bin / "lowtide", "compile", model, "-o", artifact, "--entries=gradient", *record.compiler_flags(model, flags)],
+        "run": [options.bin / "lowtide-run", artifact, "--entry=gradient", "--steps=1", f"--data={record.folder / 'data.npz'}", f"--dump-gradients={dump}"],
+    }  # fmt: skip
+    for what, command in steps.items():
+        status, said = call(command, work / f"gradient-{what}.log")
+        if status != 0:
+            return f"gradient: exit {status}: {first_error(said)}"
+    return ""
+
+
 def train(record, options, artifact, work, verdict):
     """Run all steps; fill in the figures; returns what is wrong in words."""
     from devkit import record as rules
@@ -212,18 +229,11 @@ def train(record, options, artifact, work, verdict):
         log = work / f"run{seed}.jsonl"
         command = [options.bin / "lowtide-run", artifact, f"--data={record.folder / 'data.npz'}", f"--steps={record.steps}"]
         command += [f"--log-jsonl={log}", f"--save={work / 'saved'}"]
-        dump = [f"--dump-gradients={work / 'gradients.safetensors'}"]
-        command += [] if options.gradients_apart else dump
+        command += [] if options.gradients_apart else [f"--dump-gradients={work / 'gradients.safetensors'}"]
         command += [f"--seed={seed}"] if record.stochastic else []
         status, said = call([*command, *options.run_flags], work / f"run{seed}.log")
         if status != 0:
             return [f"run: exit {status}: {first_error(said)}"]
-        if options.gradients_apart:
-            command = [options.bin / "lowtide-run", work / "gradient.tide", "--entry=gradient", "--steps=1"]
-            command += [f"--data={record.folder / 'data.npz'}", *dump]
-            status, said = call(command, work / f"gradient{seed}.log")
-            if status != 0:
-                return [f"gradient: exit {status}: {first_error(said)}"]
         header, steps = read_run(log)
         runs.append([line["loss"] for line in steps])
     losses = [sum(column) / len(column) for column in zip(*runs)]
@@ -238,7 +248,7 @@ def train(record, options, artifact, work, verdict):
     verdict.planned, verdict.allocated = header.get("planned_bytes"), header.get("allocated_bytes")
     if verdict.planned is None or verdict.planned != verdict.allocated:
         complaints.append("allocated bytes differ from the plan" if verdict.planned is not None else "the run log holds no planned_bytes")
-    if record.tensors and options.precision in ("f32", "f64"):
+    if compares_tensors(record, options):
         complaints += compare_tensors(record, work, verdict)
     return complaints
 

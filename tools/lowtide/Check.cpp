@@ -33,12 +33,8 @@ static std::vector<RefusedNodes> group(ArrayRef<Refusal> refusals) {
 }
 
 int Compilation::check() {
-  file = std::make_unique<OnnxFile>(context, options.input);
-  if (failed(file->load()))
-    return file->getExitCode();
-  int code;
-  ImportOptions import = importOptions(code);
-  if (code)
+  ImportOptions import;
+  if (int code = open(import))
     return code;
   std::vector<std::string> unbound = findUnboundDims(*file, import);
   std::vector<Refusal> refusals;
@@ -66,7 +62,7 @@ int Compilation::check() {
       printError("'" + nodes.name + "' at " + llvm::join(nodes.places, ", ") + ": " + nodes.reason);
   llvm::erase_if(refusals, isMalformed);
   std::vector<RefusedNodes> refused = group(refusals);
-  code = (options.json ? reportModelAsJson : reportModel)(*file, import, refused, llvm::outs());
+  int code = (options.json ? reportModelAsJson : reportModel)(*file, import, refused, llvm::outs());
   llvm::outs().flush();
   if (!unbound.empty() && isJudged)
     printNote("operators are judged with " + llvm::join(unbound, " ") +

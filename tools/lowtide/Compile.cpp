@@ -111,13 +111,18 @@ ImportOptions Compilation::importOptions(int &code) const {
   return result;
 }
 
-int Compilation::load() {
+int Compilation::open(ImportOptions &import) {
   file = std::make_unique<OnnxFile>(context, options.input);
   if (failed(file->load()))
     return file->getExitCode();
   int code;
-  ImportOptions import = importOptions(code);
-  if (code)
+  import = importOptions(code);
+  return code;
+}
+
+int Compilation::load() {
+  ImportOptions import;
+  if (int code = open(import))
     return code;
   auto infos = classifyInitializers(*file, import);
   if (failed(infos))

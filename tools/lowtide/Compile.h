@@ -29,6 +29,8 @@ public:
   int fit();
 
 private:
+  /// Reads the ONNX file and the flags of its import; returns the exit code.
+  int open(ImportOptions &import);
   /// Reads the ONNX file and says who is a parameter.
   int load();
   int import();

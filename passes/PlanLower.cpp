@@ -332,7 +332,7 @@ LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &k
       return WalkResult::interrupt();
     if (!SymbolTable::lookupSymbolIn(builder.getBlock()->getParentOp(), info->symbol))
       plan::KernelOp::create(builder, kernel.getLoc(), info->symbol, kernel.getNumOperands(), kernel.getNumResults(),
-                             info->scratchBytes, info->description);
+                             info->scratchBytes, info->description, info->threads, info->sharedBytes);
     infos[kernel] = *info;
     return WalkResult::advance();
   });

@@ -275,6 +275,8 @@ LogicalResult Exporter::run() {
     kernel.set_writes(op.getWrites());
     kernel.set_scratch_bytes(op.getScratchBytes());
     kernel.set_description(op.getDescription().str());
+    kernel.set_threads_per_block(op.getThreads());
+    kernel.set_shared_bytes(op.getShared());
   }
   for (auto op : module.getBlock().getOps<plan::SourceOp>())
     source(op);

@@ -304,7 +304,7 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
       return {};
     }
     plan::KernelOp::create(builder, loc, kernel.symbol(), kernel.reads(), kernel.writes(), kernel.scratch_bytes(),
-                           kernel.description());
+                           kernel.description(), kernel.threads_per_block(), kernel.shared_bytes());
   }
   for (const plan::ParameterSource &source : proto.sources())
     plan::SourceOp::create(builder, loc, source.name(), sourceFields(source));

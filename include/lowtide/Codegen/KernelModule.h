@@ -33,8 +33,10 @@ struct KernelInfo {
   /// The iteration space is [0, extent), handed out in ranges that begin at
   /// multiples of `grain`.
   int64_t extent = 1, grain = 1;
-  /// Bytes of scratch per executing thread.
+  /// Bytes of scratch per executing thread; on CUDA per launch.
   uint64_t scratchBytes = 0;
+  /// CUDA only, else 0: threads of a block, bytes of its shared memory. `extent` is the number of blocks then.
+  uint64_t threads = 0, sharedBytes = 0;
   /// Per result: the operands whose bytes it may overwrite. The planner picks at most one, and no operand twice.
   llvm::SmallVector<llvm::SmallVector<int, 4>> inPlace;
   /// What the kernel computes, in words for profiles.

@@ -32,11 +32,16 @@ def Plan_ArenaOp : Plan_Op<"arena", [HasParent<"ModuleOp">, Symbol]> {
 
 def Plan_KernelOp : Plan_Op<"kernel", [HasParent<"ModuleOp">, Symbol]> {
   let summary = "a generated kernel of the artifact's code section";
-  let description = [{`scratch_bytes` are needed per executing thread.}];
+  let description = [{
+    `scratch_bytes` are needed per executing thread. A kernel for CUDA has `threads` per block and `shared` bytes of shared
+    memory; its scratch is per launch.
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$reads, I64Attr:$writes,
-    DefaultValuedAttr<I64Attr, "0">:$scratch_bytes, DefaultValuedAttr<StrAttr, "\"\"">:$description);
+    DefaultValuedAttr<I64Attr, "0">:$scratch_bytes, DefaultValuedAttr<StrAttr, "\"\"">:$description,
+    DefaultValuedAttr<I64Attr, "0">:$threads, DefaultValuedAttr<I64Attr, "0">:$shared);
   let assemblyFormat = [{
-    $sym_name `reads` $reads `writes` $writes (`scratch` $scratch_bytes^)? ($description^)? attr-dict
+    $sym_name `reads` $reads `writes` $writes (`scratch` $scratch_bytes^)? (`threads` $threads^)? (`shared` $shared^)?
+    ($description^)? attr-dict
   }];
 }
 

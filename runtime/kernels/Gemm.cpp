@@ -12,9 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/CallShape.h"
+#include "runtime/kernels/GemmCut.h"
 #include "runtime/kernels/PreparedCall.h"
-#include "runtime/kernels/Tile.h"
 
 namespace lowtide::rt {
 namespace {
@@ -23,69 +22,42 @@ using namespace kernels;
 
 /// Columns of a task at most, rows packed at once.
 constexpr int64_t maxColumns = 256, packedRows = 96;
-/// Multiply-adds that are worth a task of their own: about ten microseconds.
-constexpr int64_t taskWork = 512 * 1024;
-
-int64_t balanced(int64_t total, int64_t limit, int64_t unit) {
-  return ceilDiv(ceilDiv(total, ceilDiv(total, limit)), unit) * unit;
-}
 
 template <typename T> class Gemm final : public PreparedCall {
 public:
-  Gemm(const GemmShape &shape, const CallOperands &operands) : shape_(shape) {
-    a_ = static_cast<const T *>(operands.reads[0]);
-    b_ = static_cast<const T *>(operands.reads[1]);
-    c_ = operands.reads.size() > 2 ? static_cast<const T *>(operands.reads[2]) : nullptr;
-    d_ = static_cast<T *>(operands.writes[0]);
+  Gemm(const GemmShape &shape, const CallOperands &operands)
+      : shape_(shape), operands_(operands), depth_(ceilDiv(shape.k, ceilDiv(shape.k, blockK<T>))) {
     cut();
   }
-  int64_t tasks(int) const override { return groups_ * blocksM_ * blocksN_; }
+  int64_t tasks(int) const override { return cut_.tasks(); }
   void run(int, int64_t task) const noexcept override {
-    int64_t blockN = task % blocksN_, blockM = task / blocksN_ % blocksM_, group = task / (blocksN_ * blocksM_);
-    int64_t m0 = blockM * rows_, m1 = std::min(shape_.m, m0 + rows_);
-    int64_t n0 = blockN * columns_, n1 = std::min(shape_.n, n0 + columns_);
-    int64_t last = std::min(batch_, (group + 1) * perGroup_);
-    for (int64_t index = group * perGroup_; index < last; ++index)
-      block(index, m0, m1, n0, n1);
+    cut_.run(shape_, task, [&](int64_t index, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+      block(operands_.at(shape_, index), m0, m1, n0, n1);
+    });
   }
 
 private:
   void cut() {
-    batch_ = shape_.batchCount();
-    int64_t work = shape_.m * shape_.n * shape_.k;
-    rows_ = shape_.m, columns_ = balanced(shape_.n, maxColumns, panel<T>);
-    if (batch_ >= 8 && work <= taskWork && shape_.n <= maxColumns) {
-      perGroup_ = std::clamp<int64_t>(taskWork / work, 1, ceilDiv(batch_, 8));
+    cut_.rows = shape_.m, cut_.columns = GemmCut::balanced(shape_.n, maxColumns, panel<T>);
+    if (shape_.batchCount() >= 8 && GemmCut::work(shape_) <= GemmCut::taskWork && shape_.n <= maxColumns) {
+      cut_.group(shape_);
     } else {
-      rows_ = balanced(shape_.m, 192, tileRows);
-      auto count = [&] { return batch_ * ceilDiv(shape_.m, rows_) * ceilDiv(shape_.n, columns_); };
-      while (count() < 16 && std::min(rows_, shape_.m) * columns_ * shape_.k > taskWork) {
+      cut_.rows = GemmCut::balanced(shape_.m, 192, tileRows);
+      while (cut_.isCoarse(shape_)) {
         // Blocks of columns pack their own part of B; blocks of rows would each pack all of it.
-        if (columns_ > 2 * panel<T>)
-          columns_ = balanced(columns_, ceilDiv(columns_, 2), panel<T>);
-        else if (rows_ > 2 * tileRows)
-          rows_ = balanced(rows_, ceilDiv(rows_, 2), tileRows);
+        if (cut_.columns > 2 * panel<T>)
+          cut_.columns = GemmCut::balanced(cut_.columns, ceilDiv(cut_.columns, 2), panel<T>);
+        else if (cut_.rows > 2 * tileRows)
+          cut_.rows = GemmCut::balanced(cut_.rows, ceilDiv(cut_.rows, 2), tileRows);
         else
           break;
       }
     }
-    groups_ = ceilDiv(batch_, perGroup_);
-    blocksM_ = ceilDiv(shape_.m, rows_);
-    blocksN_ = ceilDiv(shape_.n, columns_);
-    depth_ = ceilDiv(shape_.k, ceilDiv(shape_.k, blockK<T>));
+    cut_.settle(shape_);
   }
 
-  void block(int64_t index, int64_t m0, int64_t m1, int64_t n0, int64_t n1) const {
-    const T *a = a_, *b = b_, *c = c_;
-    T *d = d_;
-    for (size_t i = shape_.batch.size(); i-- > 0;) {
-      const GemmShape::BatchDim &dim = shape_.batch[i];
-      int64_t at = index % dim.extent;
-      index /= dim.extent;
-      a += at * dim.strideA, b += at * dim.strideB, d += at * dim.strideD;
-      if (shape_.addend != GemmShape::Addend::None)
-        c += at * dim.strideC;
-    }
+  void block(GemmOperands<T, T> product, int64_t m0, int64_t m1, int64_t n0, int64_t n1) const {
+    auto [a, b, c, d] = product;
     alignas(64) T panels[blockK<T> * maxColumns];
     alignas(64) T rowPanels[packedRows * blockK<T>];
     for (int64_t k0 = 0; k0 < shape_.k; k0 += depth_) {
@@ -152,10 +124,9 @@ private:
   }
 
   GemmShape shape_;
-  const T *a_, *b_, *c_;
-  T *d_;
-  int64_t batch_ = 1, perGroup_ = 1, groups_ = 1;
-  int64_t rows_ = 0, columns_ = 0, blocksM_ = 1, blocksN_ = 1, depth_ = 0;
+  GemmOperands<T, T> operands_;
+  GemmCut cut_;
+  int64_t depth_;
 };
 
 } // namespace

@@ -11,10 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/CallShape.h"
+#include "runtime/kernels/GemmCut.h"
 #include "runtime/kernels/Narrow.h"
 #include "runtime/kernels/PreparedCall.h"
-#include "runtime/kernels/Tile.h"
 
 namespace lowtide::rt {
 namespace {
@@ -22,58 +21,31 @@ namespace {
 using namespace kernels;
 
 constexpr int64_t maxRows = 96, maxColumns = 128, depth = 256;
-/// Multiply-adds that are worth a task of their own.
-constexpr int64_t taskWork = 512 * 1024;
-
-int64_t balanced(int64_t total, int64_t limit, int64_t unit) {
-  return ceilDiv(ceilDiv(total, ceilDiv(total, limit)), unit) * unit;
-}
 
 /// S: type of A and B in memory; R: type of addend and D.
 template <typename S, typename R> class NarrowGemm final : public PreparedCall {
 public:
-  NarrowGemm(const GemmShape &shape, const CallOperands &operands) : shape_(shape) {
-    a_ = static_cast<const S *>(operands.reads[0]);
-    b_ = static_cast<const S *>(operands.reads[1]);
-    c_ = operands.reads.size() > 2 ? static_cast<const R *>(operands.reads[2]) : nullptr;
-    d_ = static_cast<R *>(operands.writes[0]);
-    batch_ = shape_.batchCount();
-    rows_ = balanced(shape_.m, maxRows, tileRows);
-    columns_ = balanced(shape_.n, maxColumns, panel<float>);
-    int64_t work = shape_.m * shape_.n * shape_.k;
-    if (work <= taskWork && rows_ >= shape_.m && columns_ >= shape_.n)
-      perGroup_ = std::clamp<int64_t>(taskWork / work, 1, ceilDiv(batch_, 8));
-    auto count = [&] { return batch_ * ceilDiv(shape_.m, rows_) * ceilDiv(shape_.n, columns_); };
-    while (count() < 16 && std::min(rows_, shape_.m) * columns_ * shape_.k > taskWork && columns_ > 2 * panel<float>)
-      columns_ = balanced(columns_, ceilDiv(columns_, 2), panel<float>);
-    groups_ = ceilDiv(batch_, perGroup_);
-    blocksM_ = ceilDiv(shape_.m, rows_), blocksN_ = ceilDiv(shape_.n, columns_);
+  NarrowGemm(const GemmShape &shape, const CallOperands &operands) : shape_(shape), operands_(operands) {
+    cut_.rows = GemmCut::balanced(shape_.m, maxRows, tileRows);
+    cut_.columns = GemmCut::balanced(shape_.n, maxColumns, panel<float>);
+    if (GemmCut::work(shape_) <= GemmCut::taskWork && cut_.rows >= shape_.m && cut_.columns >= shape_.n)
+      cut_.group(shape_);
+    while (cut_.isCoarse(shape_) && cut_.columns > 2 * panel<float>)
+      cut_.columns = GemmCut::balanced(cut_.columns, ceilDiv(cut_.columns, 2), panel<float>);
+    cut_.settle(shape_);
   }
 
-  int64_t tasks(int) const override { return groups_ * blocksM_ * blocksN_; }
+  int64_t tasks(int) const override { return cut_.tasks(); }
 
   void run(int, int64_t task) const noexcept override {
-    int64_t blockN = task % blocksN_, blockM = task / blocksN_ % blocksM_, group = task / (blocksN_ * blocksM_);
-    int64_t m0 = blockM * rows_, m1 = std::min(shape_.m, m0 + rows_);
-    int64_t n0 = blockN * columns_, n1 = std::min(shape_.n, n0 + columns_);
-    int64_t last = std::min(batch_, (group + 1) * perGroup_);
-    for (int64_t index = group * perGroup_; index < last; ++index)
-      block(index, m0, m1, n0, n1);
+    cut_.run(shape_, task, [&](int64_t index, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+      block(operands_.at(shape_, index), m0, m1, n0, n1);
+    });
   }
 
 private:
-  void block(int64_t index, int64_t m0, int64_t m1, int64_t n0, int64_t n1) const {
-    const S *a = a_, *b = b_;
-    const R *c = c_;
-    R *d = d_;
-    for (size_t i = shape_.batch.size(); i-- > 0;) {
-      const GemmShape::BatchDim &dim = shape_.batch[i];
-      int64_t at = index % dim.extent;
-      index /= dim.extent;
-      a += at * dim.strideA, b += at * dim.strideB, d += at * dim.strideD;
-      if (c && shape_.addend != GemmShape::Addend::None)
-        c += at * dim.strideC;
-    }
+  void block(GemmOperands<S, R> product, int64_t m0, int64_t m1, int64_t n0, int64_t n1) const {
+    auto [a, b, c, d] = product;
     alignas(64) float sums[maxRows * maxColumns];
     alignas(64) float left[maxRows * depth];
     alignas(64) float right[depth * maxColumns];
@@ -156,11 +128,8 @@ private:
   }
 
   GemmShape shape_;
-  const S *a_, *b_;
-  const R *c_;
-  R *d_;
-  int64_t batch_ = 1, perGroup_ = 1, groups_ = 1;
-  int64_t rows_ = 0, columns_ = 0, blocksM_ = 1, blocksN_ = 1;
+  GemmOperands<S, R> operands_;
+  GemmCut cut_;
 };
 
 template <typename S> std::unique_ptr<PreparedCall> prepare(const GemmShape &shape, const CallOperands &operands) {

@@ -53,7 +53,8 @@ def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
     Option<"activations", "activations", "bool", "true", "GELU and SiLU">,
     Option<"normalizations", "normalizations", "bool", "true", "Layer norm and RMS norm">,
     Option<"attention", "attention", "bool", "true", "Scaled dot-product attention">,
-    Option<"lossHead", "loss-head", "bool", "true", "Cross-entropy of a product with a weight">,
+    Option<"lossHead", "loss-head", "bool", "true", "Cross-entropy of a product with a weight, where its logits are large">,
+    Option<"lossHeadAlways", "loss-head-always", "bool", "false", "The same, where its logits are small too">,
   ];
   let statistics = [Statistic<"numChanged", "changed", "Functions in which a pattern fired">];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
@@ -193,11 +194,12 @@ def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
   let description = [{
     A loss of a linear layer and its gradients become one op, then a loop over chunks of rows: a chunk's logits are made,
     its loss and gradients taken, and the logits are gone. Gradients of weight and bias are added up tile after tile of at
-    most 256 rows; chunks are whole tiles, so that bits do not depend on their number. Where the gradients depend on the
-    loss itself, logits are computed twice. Without `chunks`, a chunk's logits are about as large as the weight.
+    most 256 rows, or as many as there are features; chunks are whole tiles, so that bits do not depend on their number.
+    Where the gradients depend on the loss itself, logits are computed twice. Without `chunks`, a chunk's logits are at
+    most as large as the weight, or 1 MiB.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses">];
+  let options = [Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">];
   let statistics = [
     Statistic<"numMerged", "merged", "Losses that are computed with their gradients">,
     Statistic<"numChunked", "chunked", "Loops made">,

@@ -35,6 +35,7 @@ void lowtide::buildGraphStage(OpPassManager &passes, const GraphStageOptions &op
   addCleanUp(passes);
   NNFusePatternsOptions patterns;
   patterns.lossHead = options.lossHead;
+  patterns.lossHeadAlways = options.lossHeadAlways;
   passes.addNestedPass<func::FuncOp>(createNNFusePatterns(patterns));
   addCleanUp(passes);
   passes.addPass(createVerifyLegal());

@@ -13,11 +13,6 @@
 using namespace mlir;
 using namespace lowtide;
 
-static bool isView(Operation *op) {
-  auto facts = dyn_cast<FactsInterface>(op);
-  return facts && facts.getFacts().aliasing == Aliasing::View;
-}
-
 /// The kernel without the results that the step returns, in a block of its own; null if all or none of them are.
 static std::shared_ptr<RerunForm> buildRerunForm(nn::KernelOp kernel, const llvm::DenseSet<Value> &returned) {
   auto form = std::make_shared<RerunForm>();
@@ -76,8 +71,37 @@ static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, co
   return success();
 }
 
-bool lowtide::hasLoops(func::FuncOp step) {
-  return step.walk([](RepeatInterface) { return WalkResult::interrupt(); }).wasInterrupted();
+LogicalResult StepFacts::updateBlock(Block &block, unsigned threadsMax, codegen::KernelModule &kernels) {
+  llvm::DenseSet<Value> returned;
+  for (Value value : block.getTerminator()->getOperands())
+    returned.insert(StepStorage::getRoot(value));
+  for (Operation &op : block.without_terminator()) {
+    if (StepStorage::isView(&op) || table.contains(&op))
+      continue;
+    if (isa<RepeatInterface>(op)) {
+      if (failed(updateBlock(op.getRegion(0).front(), threadsMax, kernels)))
+        return failure();
+      continue;
+    }
+    InstructionFacts facts;
+    if (auto kernel = dyn_cast<nn::KernelOp>(op)) {
+      if (failed(addKernelFacts(kernel, threadsMax, kernels, facts)))
+        return failure();
+      facts.rerun = buildRerunForm(kernel, returned);
+      if (facts.rerun &&
+          failed(addKernelFacts(cast<nn::KernelOp>(facts.rerun->op), threadsMax, kernels, facts.rerun->facts)))
+        return failure();
+    } else if (auto call = dyn_cast<LibraryCallInterface>(op); call && !call.getCallee().empty()) {
+      FailureOr<uint64_t> bytes = queryWorkspace(call.getCallee(), call.getCallAttributes(), op.getLoc());
+      if (failed(bytes))
+        return failure();
+      facts.workspaceBytes = *bytes;
+    } else {
+      return op.emitError("is neither in a kernel nor a library call: run nn-cluster first");
+    }
+    table[&op] = std::move(facts);
+  }
+  return success();
 }
 
 LogicalResult StepFacts::update(StringRef cpu, unsigned threadsMax) {
@@ -85,33 +109,8 @@ LogicalResult StepFacts::update(StringRef cpu, unsigned threadsMax) {
   options.cpu = cpu.str();
   codegen::KernelModule kernels(module->getContext(), options);
   for (Region &region : module->getRegions())
-    for (func::FuncOp step : region.getOps<func::FuncOp>()) {
-      if (hasLoops(step))
-        continue;
-      llvm::DenseSet<Value> returned;
-      for (Value value : step.getBody().front().getTerminator()->getOperands())
-        returned.insert(StepStorage::getRoot(value));
-      for (Operation &op : step.getBody().front().without_terminator()) {
-        if (isView(&op) || table.contains(&op))
-          continue;
-        InstructionFacts facts;
-        if (auto kernel = dyn_cast<nn::KernelOp>(op)) {
-          if (failed(addKernelFacts(kernel, threadsMax, kernels, facts)))
-            return failure();
-          facts.rerun = buildRerunForm(kernel, returned);
-          if (facts.rerun &&
-              failed(addKernelFacts(cast<nn::KernelOp>(facts.rerun->op), threadsMax, kernels, facts.rerun->facts)))
-            return failure();
-        } else if (auto call = dyn_cast<LibraryCallInterface>(op); call && !call.getCallee().empty()) {
-          FailureOr<uint64_t> bytes = queryWorkspace(call.getCallee(), call.getCallAttributes(), op.getLoc());
-          if (failed(bytes))
-            return failure();
-          facts.workspaceBytes = *bytes;
-        } else {
-          return op.emitError("is neither in a kernel nor a library call: run nn-cluster first");
-        }
-        table[&op] = std::move(facts);
-      }
-    }
+    for (func::FuncOp step : region.getOps<func::FuncOp>())
+      if (failed(updateBlock(step.getBody().front(), threadsMax, kernels)))
+        return failure();
   return success();
 }

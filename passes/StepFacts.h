@@ -11,11 +11,11 @@
 
 namespace lowtide {
 
-/// Facts of every instruction of a module's steps; kept from pass to pass.
-/// Whether a step holds loops (train.accumulate). Order and recomputation are not chosen inside of them yet: such a
-/// step stays in the order that it has, and StepFacts says nothing of it.
-bool hasLoops(mlir::func::FuncOp step);
+namespace codegen {
+class KernelModule;
+}
 
+/// Facts of every instruction of a module's steps and of the loops in them; kept from pass to pass.
 class StepFacts {
 public:
   explicit StepFacts(mlir::Operation *module) : module(module) {}
@@ -31,6 +31,8 @@ public:
   }
 
 private:
+  mlir::LogicalResult updateBlock(mlir::Block &block, unsigned threadsMax, codegen::KernelModule &kernels);
+
   mlir::Operation *module;
   FactsTable table;
 };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Passes.h"
+#include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -21,14 +22,17 @@ namespace lowtide {
 #include "Passes.h.inc"
 } // namespace lowtide
 
-/// Rows that are added up in one piece, at most and at least. Smaller tiles would cost products their speed.
+/// Rows that are added up in one piece: so many, or as many as there are features, at most, and so many at least.
+/// Smaller tiles would cost products their speed, and a tile's sum is read and written once.
 static constexpr int64_t largestTile = 256, smallestTile = 16;
 /// Logits below this are not worth a loop.
 static constexpr uint64_t smallLogitsBytes = uint64_t(1) << 20;
 
-/// The largest divisor of `rows` that a tile may have, a quarter of them at most; all rows if there is none.
-static int64_t chooseTile(int64_t rows) {
-  for (int64_t tile = std::min(std::max(rows / 4, smallestTile), largestTile); tile >= smallestTile; --tile)
+/// The largest divisor of `rows` that a tile may have, a quarter of them at most; all rows if there is none. Depends on
+/// nothing that a budget or a flag changes: bits depend on it.
+static int64_t chooseTile(int64_t rows, int64_t features) {
+  for (int64_t tile = std::min(std::max(rows / 4, smallestTile), std::max(features, largestTile)); tile >= smallestTile;
+       --tile)
     if (rows % tile == 0)
       return tile;
   return rows;
@@ -83,8 +87,8 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
 
   /// How many chunks of whole tiles.
   int64_t chooseChunks(int64_t rows, int64_t tile, uint64_t logitsBytes, uint64_t weightBytes) {
-    int64_t tiles = rows / tile, wanted = chunks;
-    if (wanted <= 0) {
+    int64_t tiles = rows / tile, wanted = chunks < 0 ? tiles : int64_t(chunks);
+    if (wanted == 0) {
       // Logits of one chunk as large as the weight: its gradient is as large anyway.
       uint64_t most = std::max(smallLogitsBytes, weightBytes);
       wanted = int64_t((logitsBytes + most - 1) / most);
@@ -146,7 +150,7 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
   }
 
   void visit(Operation *op, RankedTensorType x, RankedTensorType weight, RankedTensorType loss) {
-    int64_t rows = x.getDimSize(0), tile = chooseTile(rows);
+    int64_t rows = x.getDimSize(0), tile = chooseTile(rows, x.getDimSize(1));
     if (rows == 0 || x.getDimSize(1) == 0)
       return;
     uint64_t weightBytes = getTensorBytes(weight).value_or(0);
@@ -156,7 +160,7 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
     if (auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(op))
       gradient.setTile(tile == rows ? 0 : tile);
     InFlightDiagnostic remark = op->emitRemark("loss head: logits of ")
-                                << logitsBytes << " bytes in " << count << (count == 1 ? " piece" : " pieces")
+                                << formatBytes(logitsBytes) << " in " << count << (count == 1 ? " piece" : " pieces")
                                 << ", sums over tiles of " << tile << " rows";
     if (chunks > 0 && count != chunks)
       remark << " (" << int64_t(chunks) << " pieces were asked for; only whole tiles can be parted)";

@@ -35,7 +35,7 @@ public:
     if (failed(facts.update(cpu, threadsMax)))
       return signalPassFailure();
     for (auto step : getOperation().getOps<func::FuncOp>())
-      if (!hasLoops(step) && failed(order(step, facts.getTable())))
+      if (failed(order(step, facts.getTable())))
         return signalPassFailure();
     markAnalysesPreserved<StepFacts>();
   }
@@ -46,17 +46,27 @@ private:
 
 } // namespace
 
+/// Whether a loop's rounds get an order of their own: it needs fewer bytes than the one that they have.
+static bool isBodyChanged(const solve::Ordering &order) {
+  return llvm::any_of(order.bodies, [](const solve::Ordering &body) {
+    return StringRef(body.method) != "as given" || isBodyChanged(body);
+  });
+}
+
 LogicalResult TrainOrder::order(func::FuncOp step, FactsTable &facts) {
   FailureOr<MemoryProfile> before = MemoryProfile::compute(step, facts);
   FailureOr<StepProblem> problem = StepProblem::pose(step, facts, CostModel::get(target));
   if (failed(before) || failed(problem))
     return failure();
   solve::Ordering best = solve::findOrder(problem->getGraph());
-  if (best.schedule.empty() || best.timeline.peakBytes >= before->getPeakBytes())
+  if (best.schedule.empty() || (best.timeline.peakBytes >= before->getPeakBytes() && !isBodyChanged(best)))
     return success();
-  problem->apply(best.schedule, facts);
+  problem->apply(best, facts);
   ++numReordered;
   step.emitRemark() << "peak " << formatBytes(before->getPeakBytes()) << " → " << formatBytes(best.timeline.peakBytes)
                     << " by order (" << best.method << ")";
+  for (const solve::Ordering &body : best.bodies)
+    step.emitRemark() << "a round of a loop in it has a peak of " << formatBytes(body.timeline.peakBytes) << " ("
+                      << body.method << ")";
   return success();
 }

@@ -16,7 +16,7 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Solve/Baselines.h"
-#include "lowtide/Solve/Fit.h"
+#include "lowtide/Solve/LoopFit.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -52,7 +52,7 @@ private:
   struct Entry {
     func::FuncOp step;
     StepProblem problem;
-    std::unique_ptr<solve::Front> front;
+    std::unique_ptr<solve::LoopFront> front;
   };
 
   LogicalResult fitModule();
@@ -61,15 +61,15 @@ private:
   std::optional<solve::FittedSchedule> choose(Entry &entry, uint64_t transientBytes);
   LogicalResult refuse(Entry &entry, uint64_t transientBytes, uint64_t staticBytes);
   /// Bytes of the arena that plan-place will make.
-  uint64_t pack(Entry &entry, const solve::Schedule &schedule);
+  uint64_t pack(Entry &entry, const solve::FittedSchedule &plan);
 };
 
 } // namespace
 
-uint64_t TrainRematerialize::pack(Entry &entry, const solve::Schedule &schedule) {
+uint64_t TrainRematerialize::pack(Entry &entry, const solve::FittedSchedule &plan) {
   solve::PackingOptions options;
   options.alignment = planAlignment;
-  return solve::pack(solve::listBuffers(entry.problem.getGraph(), schedule), options).arenaBytes;
+  return solve::pack(solve::listBuffers(entry.problem.getGraph(), plan), options).arenaBytes;
 }
 
 std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, uint64_t transientBytes) {
@@ -81,19 +81,57 @@ std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, ui
     const solve::FittedSchedule *plan = entry.front->find(transientBytes);
     return plan ? std::optional(*plan) : std::nullopt;
   }
-  const solve::Schedule &order = largest.schedule;
-  if (strategy == "greedy-xla")
-    return solve::planGreedily(graph, order, transientBytes);
-  std::vector<solve::FittedSchedule> plans;
-  if (strategy == "sqrt")
-    plans = solve::planSegments(graph, order);
-  else if (strategy == "min-cut")
-    plans = solve::planCuts(graph, order);
-  std::optional<solve::FittedSchedule> best;
-  for (solve::FittedSchedule &plan : plans)
-    if (plan.timeline.peakBytes <= transientBytes && (!best || plan.timeline.seconds < best->timeline.seconds))
-      best = std::move(plan);
-  return best;
+  return solve::planAroundLoops(
+      graph, transientBytes,
+      [&](const solve::StepGraph &plain, std::span<const uint32_t> order, uint64_t budgetBytes) {
+        std::optional<solve::FittedSchedule> best;
+        if (strategy == "greedy-xla")
+          return solve::planGreedily(plain, order, budgetBytes);
+        std::vector<solve::FittedSchedule> plans;
+        if (strategy == "sqrt")
+          plans = solve::planSegments(plain, order);
+        else if (strategy == "min-cut")
+          plans = solve::planCuts(plain, order);
+        for (solve::FittedSchedule &plan : plans)
+          if (plan.timeline.peakBytes <= budgetBytes && (!best || plan.timeline.seconds < best->timeline.seconds))
+            best = std::move(plan);
+        return best;
+      });
+}
+
+/// The instruction of a bound, in a loop if need be; null where the outputs decide.
+static Operation *findForced(const StepProblem &problem, const solve::LowerBound &bound) {
+  if (bound.operation >= problem.getOperations().size())
+    return nullptr;
+  for (auto [loop, body] : llvm::zip_equal(problem.getGraph().loops, problem.getBodies()))
+    if (loop.operation == bound.operation)
+      if (Operation *inside = findForced(body, solve::findLowerBound(loop.body)))
+        return inside;
+  return problem.getOperations()[bound.operation];
+}
+
+/// Figures of a plan beside those of another, for remarks.
+static std::string compareFigures(const solve::FittedSchedule &before, const solve::FittedSchedule &after) {
+  auto percent = [](double now, double then) {
+    return llvm::formatv("{0:F1} %", then > 0 ? 100 * (now / then - 1) : 0).str();
+  };
+  return llvm::formatv("peak {0} → {1} ({2} values recomputed, +{3} FLOPs, +{4} time; {5})",
+                       formatBytes(before.timeline.peakBytes), formatBytes(after.timeline.peakBytes),
+                       after.timeline.recomputed, percent(double(after.timeline.flops), double(before.timeline.flops)),
+                       percent(after.timeline.seconds, before.timeline.seconds), after.method)
+      .str();
+}
+
+/// A remark for each loop in which something runs again.
+static void remarkLoops(const StepProblem &problem, const solve::FittedSchedule &before,
+                        const solve::FittedSchedule &after) {
+  for (auto [loop, then, now, body] :
+       llvm::zip_equal(problem.getGraph().loops, before.bodies, after.bodies, problem.getBodies())) {
+    if (now.timeline.recomputed)
+      problem.getOperations()[loop.operation]->emitRemark()
+          << "each of " << loop.rounds << " rounds: " << compareFigures(then, now);
+    remarkLoops(body, then, now);
+  }
 }
 
 /// Says what stands in the way: the instruction that needs the most, and what would help.
@@ -102,7 +140,7 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
   const solve::FittedSchedule &smallest = entry.front->getSmallest();
   solve::LowerBound bound = solve::findLowerBound(graph);
   // What its buffers take when they are packed.
-  const uint64_t smallestBytes = staticBytes + pack(entry, smallest.schedule);
+  const uint64_t smallestBytes = staticBytes + pack(entry, smallest);
   const uint64_t asked = staticBytes + transientBytes, least = staticBytes + bound.bytes;
   auto exact = [](uint64_t bytes) { return llvm::formatv("{0} ({1} bytes)", formatBytes(bytes), bytes).str(); };
   InFlightDiagnostic error = entry.step.emitError();
@@ -113,8 +151,7 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
     error << (strategy == "fit" ? "" : "strategy '" + strategy + "' found no plan; by --remat-strategy=fit ")
           << "the smallest plan found needs " << exact(smallestBytes) << ", and none is below " << exact(least);
   error.attachNote() << formatBytes(staticBytes) << " of that are parameters, optimizer state and batch";
-  if (bound.operation < entry.problem.getOperations().size()) {
-    Operation *op = entry.problem.getOperations()[bound.operation];
+  if (Operation *op = findForced(entry.problem, bound)) {
     Diagnostic &note = error.attachNote(op->getLoc());
     note << "one instruction needs " << formatBytes(bound.bytes) << " at once";
     if (std::string place = getResponsiblePlace(op->getLoc()); !place.empty())
@@ -144,7 +181,7 @@ LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes
     chosen = choose(entry, ask);
     if (!chosen)
       return refuse(entry, transientBytes, staticBytes);
-    uint64_t arena = pack(entry, chosen->schedule);
+    uint64_t arena = pack(entry, *chosen);
     if (arena <= transientBytes)
       break;
     ask = chosen->timeline.peakBytes - 1;
@@ -153,18 +190,10 @@ LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes
   auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
     return train::RematOp::create(builder, loc, value.getType(), value, cotangent);
   };
-  entry.problem.apply(chosen->schedule, facts, anchor);
+  entry.problem.apply(*chosen, facts, anchor);
   numRecomputed += chosen->timeline.recomputed;
-  auto percent = [](double now, double then) {
-    return llvm::formatv("{0:F1} %", then > 0 ? 100 * (now / then - 1) : 0).str();
-  };
-  std::string text =
-      llvm::formatv("peak {0} → {1} ({2} values recomputed, +{3} FLOPs, +{4} time; {5})",
-                    formatBytes(before.timeline.peakBytes), formatBytes(chosen->timeline.peakBytes),
-                    chosen->timeline.recomputed, percent(double(chosen->timeline.flops), double(before.timeline.flops)),
-                    percent(chosen->timeline.seconds, before.timeline.seconds), chosen->method)
-          .str();
-  entry.step.emitRemark() << text;
+  entry.step.emitRemark() << compareFigures(before, *chosen);
+  remarkLoops(entry.problem, before, *chosen);
   // The exact count, once more, on what was made.
   FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts);
   if (failed(profile))
@@ -193,10 +222,6 @@ LogicalResult TrainRematerialize::fitModule() {
 
   std::vector<Entry> entries;
   for (func::FuncOp step : steps) {
-    if (hasLoops(step)) {
-      step.emitRemark("@") << step.getSymName() << " is computed in loops: nothing in it is recomputed";
-      continue;
-    }
     FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
     if (failed(problem))
       return failure();
@@ -204,8 +229,8 @@ LogicalResult TrainRematerialize::fitModule() {
   }
   for (Entry &entry : entries) {
     const solve::StepGraph &graph = entry.problem.getGraph();
-    entry.front = std::make_unique<solve::Front>(graph, solve::originalSchedule(graph));
-    if (entry.front->getLargest().timeline.live.empty())
+    entry.front = std::make_unique<solve::LoopFront>(graph);
+    if (!entry.front->isValid())
       return entry.step.emitError("its order is not valid: run train-order first");
     largest = std::max(largest, entry.front->getLargest().timeline.peakBytes);
   }

@@ -19,7 +19,8 @@ struct PlanLowerSettings;
 
 /// What the nn stage recognises.
 struct GraphStageOptions {
-  bool lossHead = true; ///< cross-entropy of a linear layer as one op
+  bool lossHead = true;        ///< cross-entropy of a linear layer as one op, where its logits are large
+  bool lossHeadAlways = false; ///< the same, however small they are
 };
 
 /// What the train stage adds; the texts are those of the flags (passes/Passes.td, train-optimize).
@@ -46,7 +47,7 @@ struct FitStageOptions {
   unsigned threadsMax = 8;      ///< threads that scratch is planned for
   std::string budget = "";      ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
   std::string strategy = "fit"; ///< how recomputations are chosen
-  int64_t lossHeadChunks = 0;   ///< chunks of rows of a loss head; 0 chooses
+  int64_t lossHeadChunks = 0;   ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
 };
 
 /// nn: patterns of exporters recognised, duplicates removed, forms made canonical.

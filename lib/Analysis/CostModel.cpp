@@ -24,6 +24,16 @@ uint64_t lowtide::getFlops(Operation *op) {
   return facts ? facts.getFlops() : 0;
 }
 
+double CostModel::getSeconds(Block &block) const {
+  double seconds = 0;
+  for (Operation &op : block.without_terminator())
+    if (auto loop = dyn_cast<RepeatInterface>(op))
+      seconds += double(loop.getRounds()) * getSeconds(op.getRegion(0).front());
+    else if (!StepStorage::isView(&op))
+      seconds += getSeconds(&op);
+  return seconds;
+}
+
 double CostModel::getSeconds(Operation *op) const {
   uint64_t bytes = 0;
   for (Value value : op->getOperands())

@@ -49,23 +49,47 @@ std::string lowtide::getResponsiblePlace(Location loc, unsigned limit) {
 
 namespace {
 
-/// What the step returns, and what updates parameters.
+/// Instructions of a step and its loops, what updates parameters, and where the loss is.
 struct Roles {
-  explicit Roles(func::FuncOp step) {
+  Roles(func::FuncOp step, const StepStorage &storage) : forward(step) {
+    for (auto [i, op] : llvm::enumerate(storage.getInstructions()))
+      indexOf[op] = i;
     Operation *terminator = step.getBody().front().getTerminator();
     for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
       auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, "train.binding"));
       Operation *maker = StepStorage::getRoot(returned).getDefiningOp();
-      if (!binding || !maker)
-        continue;
-      if (binding.getBindingKind() == BindingKind::Param)
-        updates.insert(maker);
-      if (binding.getBindingKind() == BindingKind::Metric && !loss)
-        loss = maker;
+      if (binding && maker && binding.getBindingKind() == BindingKind::Param)
+        for (Value operand : maker->getOperands())
+          gradients.insert(StepStorage::getRoot(operand));
     }
+    // The last instruction of its block that the loss needs and that also serves what comes behind the loss.
+    for (Operation *op : storage.getInstructions())
+      if (!forward.ops.contains(op) && !op->hasTrait<OpTrait::IsTerminator>())
+        forEachRead(*op, [&](OpOperand &, Value root) {
+          if (Operation *maker = root.getDefiningOp(); maker && forward.ops.contains(maker)) {
+            unsigned &at = lossAt[maker->getBlock()];
+            at = std::max(at, indexOf.lookup(maker));
+          }
+        });
+    for (const StorageLoop &loop : storage.getLoops())
+      if (unsigned &at = lossAt[loop.op->getBlock()]; at == loop.head)
+        at = loop.end;
   }
-  llvm::DenseSet<Operation *> updates;
-  Operation *loss = nullptr;
+
+  /// The instruction from which on a value is there.
+  unsigned begin(Value value) const {
+    Operation *maker = value.getDefiningOp();
+    return maker ? indexOf.lookup(maker) : indexOf.lookup(value.getParentBlock()->getParentOp()) + 1;
+  }
+  bool isSaved(Value value, unsigned begin, unsigned end) const {
+    unsigned at = lossAt.lookup(value.getParentBlock());
+    return at && forward.makes(value) && begin <= at && end > at + 1;
+  }
+
+  ForwardPart forward;
+  llvm::DenseMap<Operation *, unsigned> indexOf;
+  llvm::DenseSet<Value> gradients;
+  llvm::DenseMap<Block *, unsigned> lossAt;
 };
 
 } // namespace
@@ -78,17 +102,9 @@ FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTa
   if (failed(storage))
     return failure();
   MemoryProfile profile;
-  Roles roles(step);
-  llvm::DenseMap<Operation *, unsigned> indexOf;
-  for (auto [i, op] : llvm::enumerate(storage->getInstructions())) {
-    indexOf[op] = i;
+  const Roles roles(step, *storage);
+  for (Operation *op : storage->getInstructions())
     profile.numRecomputed += op->hasAttr(recomputedAttrName);
-  }
-  llvm::DenseSet<Value> gradients;
-  for (Operation *op : roles.updates)
-    for (Value operand : op->getOperands())
-      gradients.insert(StepStorage::getRoot(operand));
-  const unsigned lossAt = roles.loss ? indexOf.lookup(roles.loss) : 0;
 
   auto classify = [&](const Storage &place, Value value, unsigned begin, unsigned end) {
     if (place.kept && (!value || value == place.values.back()))
@@ -96,9 +112,9 @@ FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTa
     Operation *maker = value ? value.getDefiningOp() : nullptr;
     if (maker && maker->hasAttr(recomputedAttrName))
       return MemoryComponent::Recomputed;
-    if (value && gradients.contains(value))
+    if (value && roles.gradients.contains(value))
       return MemoryComponent::Gradient;
-    if (lossAt && begin <= lossAt && end > lossAt + 1)
+    if (value && roles.isSaved(value, begin, end))
       return MemoryComponent::Saved;
     return MemoryComponent::Temporary;
   };
@@ -112,8 +128,8 @@ FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTa
     }
     profile.buffers.push_back({place.bytes, place.begin, place.end});
     for (auto [i, value] : llvm::enumerate(place.values)) {
-      unsigned begin = i ? indexOf.lookup(value.getDefiningOp()) : place.begin;
-      unsigned end = i + 1 < place.values.size() ? indexOf.lookup(place.values[i + 1].getDefiningOp()) : place.end;
+      unsigned begin = i ? roles.begin(value) : place.begin;
+      unsigned end = i + 1 < place.values.size() ? roles.begin(place.values[i + 1]) : place.end;
       profile.tenants.push_back(
           {place.bytes, begin, end, classify(place, value, begin, end), value, value.getDefiningOp()});
     }

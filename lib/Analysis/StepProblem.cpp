@@ -1,7 +1,8 @@
 //===- StepProblem.cpp - a step as a scheduling problem -------------------===//
 //
 // The rules of StepStorage as a graph: roots are values, instructions are
-// operations, an update in place forbids later reads of what it overwrites.
+// operations, an update in place forbids later reads of what it overwrites. What
+// a loop carries is updated in place by its rounds.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/StepProblem.h"
@@ -11,47 +12,125 @@
 using namespace mlir;
 using namespace lowtide;
 
-static bool isView(Operation *op) {
-  auto facts = dyn_cast<FactsInterface>(op);
-  return facts && facts.getFacts().aliasing == Aliasing::View;
+void lowtide::forEachRead(Operation &op, llvm::function_ref<void(OpOperand &, Value)> visit) {
+  for (OpOperand &operand : op.getOpOperands())
+    visit(operand, StepStorage::getRoot(operand.get()));
+  if (!isa<RepeatInterface>(op))
+    return;
+  op.getRegion(0).walk([&](Operation *inner) {
+    for (OpOperand &operand : inner->getOpOperands())
+      if (Value root = StepStorage::getRoot(operand.get()); !op.isAncestor(root.getParentBlock()->getParentOp()))
+        visit(operand, root);
+  });
 }
 
-void StepProblem::addValues(const FactsTable &facts) {
-  auto add = [&](Value value, int32_t producer, bool placed) {
-    numberOf[value] = values.size();
-    values.push_back(value);
-    graph.values.push_back({getTensorBytes(value.getType()).value_or(0), producer, placed, false});
-  };
-  for (BlockArgument arg : step.getArguments())
-    add(arg, -1, true);
-  for (Operation &op : step.getBody().front().without_terminator()) {
-    if (isView(&op))
-      continue;
-    operationOf[&op] = operations.size();
-    solve::StepOperation operation;
-    DenseMap<uint32_t, unsigned> uses;
-    for (Value operand : op.getOperands()) {
-      uint32_t value = numberOf.lookup(StepStorage::getRoot(operand));
-      if (uses[value]++ == 0)
-        operation.reads.push_back(value);
-    }
-    const InstructionFacts &known = facts.at(&op);
-    operation.workspaceBytes = known.workspaceBytes;
-    for (OpResult result : op.getResults()) {
-      operation.writes.push_back(values.size());
-      add(result, operations.size(), false);
-      auto &overwrites = operation.overwrites.emplace_back();
-      for (OpOperand &operand : op.getOpOperands()) {
-        Value root = StepStorage::getRoot(operand.get());
-        uint32_t value = numberOf.lookup(root);
-        if (isa<OpResult>(root) && uses[value] == 1 && graph.values[value].bytes == graph.values.back().bytes &&
-            known.mayOverwrite(result.getResultNumber(), operand.getOperandNumber()))
-          overwrites.push_back(value);
-      }
-    }
-    operations.push_back(&op);
-    graph.operations.push_back(std::move(operation));
+/// Whether the bytes of `operand`, which dies there, may become those of the result.
+static bool canHandOn(const FactsTable &facts, OpResult result, OpOperand &operand) {
+  const unsigned number = result.getResultNumber();
+  if (auto loop = dyn_cast<RepeatInterface>(result.getOwner()))
+    return number < loop.getNumCarried() && operand.getOperandNumber() == loop.getNumSliced() + number;
+  return facts.at(result.getOwner()).mayOverwrite(number, operand.getOperandNumber());
+}
+
+/// Whether the result may be written over an argument that nobody reads later.
+bool StepProblem::mayOverwrite(const FactsTable &facts, OpResult result, Value root) {
+  unsigned uses = 0;
+  bool canBe = true;
+  forEachRead(*result.getOwner(), [&](OpOperand &operand, Value read) {
+    if (read != root)
+      return;
+    ++uses;
+    canBe = operand.getOwner() == result.getOwner() && canHandOn(facts, result, operand);
+  });
+  return uses == 0 || (uses == 1 && canBe);
+}
+
+uint32_t StepProblem::addValue(Value value, int32_t producer, bool placed) {
+  const uint32_t number = values.size();
+  if (value)
+    numberOf[value] = number;
+  values.push_back(value);
+  graph.values.push_back({value ? getTensorBytes(value.getType()).value_or(0) : 0, producer, placed, false});
+  return number;
+}
+
+uint32_t StepProblem::getNumber(Value root) {
+  auto known = numberOf.find(root);
+  return known != numberOf.end() ? known->second : addValue(root, -1, true);
+}
+
+void StepProblem::addArguments() {
+  auto loop = dyn_cast<RepeatInterface>(block->getParentOp());
+  if (!loop) {
+    for (BlockArgument argument : block->getArguments())
+      addValue(argument, -1, true);
+    return;
   }
+  // A round begins with its parts of the slices; that nothing comes before them, a value without bytes says.
+  solve::StepOperation round;
+  round.isForward = round.runsOnce = true;
+  auto add = [&](Value value) {
+    round.writes.push_back(addValue(value, 0, false));
+    round.overwrites.emplace_back();
+  };
+  add(Value());
+  graph.values.back().kept = true;
+  for (BlockArgument argument : block->getArguments().take_front(loop.getNumSliced()))
+    add(argument);
+  for (BlockArgument argument : block->getArguments().drop_front(loop.getNumSliced()))
+    addValue(argument, -1, true);
+  operations.push_back(nullptr);
+  graph.operations.push_back(std::move(round));
+}
+
+void StepProblem::addOperation(Operation &op, const Knowledge &known) {
+  operationOf[&op] = operations.size();
+  solve::StepOperation operation;
+  DenseMap<uint32_t, unsigned> uses;
+  forEachRead(op, [&](OpOperand &, Value root) {
+    uint32_t value = getNumber(root);
+    if (uses[value]++ == 0)
+      operation.reads.push_back(value);
+  });
+  if (!operations.empty() && !operations.front())
+    operation.reads.push_back(graph.operations.front().writes.front());
+  for (OpResult result : op.getResults()) {
+    operation.writes.push_back(addValue(result, operations.size(), false));
+    graph.values.back().isForward = known.forward.makes(result);
+    auto &overwrites = operation.overwrites.emplace_back();
+    for (OpOperand &operand : op.getOpOperands()) {
+      Value root = StepStorage::getRoot(operand.get());
+      uint32_t value = numberOf.lookup(root);
+      if (isa<OpResult>(root) && uses[value] == 1 && graph.values[value].bytes == graph.values.back().bytes &&
+          canHandOn(known.facts, result, operand))
+        overwrites.push_back(value);
+    }
+  }
+  operation.isForward = known.forward.ops.contains(&op);
+  if (!isa<RepeatInterface>(op)) {
+    operation.workspaceBytes = known.facts.at(&op).workspaceBytes;
+    operation.seconds = known.costs.getSeconds(&op);
+    operation.flops = getFlops(&op);
+  }
+  operations.push_back(&op);
+  graph.operations.push_back(std::move(operation));
+  if (isa<RepeatInterface>(op))
+    addLoop(op, known);
+}
+
+/// The loop's body is posed; what it takes as it stands is what the loop takes.
+void StepProblem::addLoop(Operation &op, const Knowledge &known) {
+  StepProblem body(step, op.getRegion(0).front());
+  body.poseBlock(known);
+  const uint64_t rounds = cast<RepeatInterface>(op).getRounds();
+  solve::Timeline round = evaluate(body.graph, solve::originalSchedule(body.graph)).value_or(solve::Timeline());
+  solve::StepOperation &loop = graph.operations.back();
+  loop.runsOnce = true;
+  loop.workspaceBytes = round.peakBytes;
+  loop.seconds = double(rounds) * round.seconds;
+  loop.flops = rounds * round.flops;
+  graph.loops.push_back({uint32_t(operations.size()) - 1, rounds, body.graph});
+  bodies.push_back(std::move(body));
 }
 
 void StepProblem::addRerun(Operation *op, const RerunForm &form, const CostModel &costs) {
@@ -100,13 +179,13 @@ bool StepProblem::reaches(uint32_t from, uint32_t to) const {
 
 /// What the step returns stays, or has an address of its own.
 void StepProblem::addResults(const FactsTable &facts) {
-  Operation *terminator = step.getBody().front().getTerminator();
+  Operation *terminator = block->getTerminator();
   DenseMap<Value, SmallVector<uint32_t>> readers;
   for (auto [i, op] : llvm::enumerate(operations))
-    for (Value operand : op->getOperands())
-      if (Value root = StepStorage::getRoot(operand); isa<BlockArgument>(root))
-        if (readers[root].empty() || readers[root].back() != i)
-          readers[root].push_back(i);
+    forEachRead(*op, [&, i = i](OpOperand &, Value root) {
+      if (isa<BlockArgument>(root) && (readers[root].empty() || readers[root].back() != i))
+        readers[root].push_back(i);
+    });
 
   struct EarlyUpdate {
     uint32_t operation, argument, result;
@@ -140,16 +219,8 @@ void StepProblem::addResults(const FactsTable &facts) {
       continue;
     }
     // In place, if all readers may come first and the update itself reads what it overwrites position by position.
-    Operation *update = root.getDefiningOp();
-    uint32_t op = operationOf.lookup(update);
-    unsigned own =
-        llvm::count_if(update->getOperands(), [&](Value operand) { return StepStorage::getRoot(operand) == updated; });
-    bool inPlace = own == 0;
-    if (own == 1)
-      for (OpOperand &operand : update->getOpOperands())
-        if (StepStorage::getRoot(operand.get()) == updated)
-          inPlace = facts.at(update).mayOverwrite(cast<OpResult>(root).getResultNumber(), operand.getOperandNumber());
-    if (!inPlace) {
+    uint32_t op = operationOf.lookup(root.getDefiningOp());
+    if (!mayOverwrite(facts, cast<OpResult>(root), updated)) {
       value.kept = true;
       continue;
     }
@@ -173,41 +244,80 @@ void StepProblem::addResults(const FactsTable &facts) {
   }
 }
 
-/// Forward: what the loss is made from.
-void StepProblem::markForward() {
-  Operation *terminator = step.getBody().front().getTerminator();
-  SmallVector<Value> worklist;
-  for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
-    auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, "train.binding"));
-    if (binding && binding.getBindingKind() == BindingKind::Metric)
-      worklist.push_back(StepStorage::getRoot(returned));
-  }
-  while (!worklist.empty()) {
-    Operation *op = worklist.pop_back_val().getDefiningOp();
-    if (!op || std::exchange(graph.operations[operationOf.lookup(op)].isForward, true))
+void StepProblem::keep(Value root) {
+  if (auto known = numberOf.find(root); known != numberOf.end() && graph.values[known->second].producer >= 0)
+    graph.values[known->second].kept = !graph.values[known->second].placed;
+}
+
+/// What a round hands on is written at once where the round was handed it, if it is in the order that it has and nobody
+/// reads that later; what is copied at the end of the round stays until then.
+void StepProblem::addHandedOn(const FactsTable &facts) {
+  auto loop = cast<RepeatInterface>(block->getParentOp());
+  const unsigned sliced = loop.getNumSliced(), carried = loop.getNumCarried();
+  Operation *next = block->getTerminator();
+  llvm::DenseMap<Value, uint32_t> lastRead;
+  for (auto [i, op] : llvm::enumerate(operations))
+    if (op)
+      forEachRead(*op, [&, i = i](OpOperand &, Value root) { lastRead[root] = uint32_t(i); });
+  for (Value operand : next->getOperands())
+    lastRead[StepStorage::getRoot(operand)] = uint32_t(operations.size());
+  for (auto [i, operand] : llvm::enumerate(next->getOperands())) {
+    Value root = StepStorage::getRoot(operand);
+    Value handed = i < carried ? block->getArgument(sliced + i) : Value();
+    if (root == handed)
       continue;
-    for (Value operand : op->getOperands())
-      worklist.push_back(StepStorage::getRoot(operand));
+    auto result = dyn_cast<OpResult>(root);
+    const bool isOwn = result && result.getParentBlock() == block;
+    const uint32_t op = isOwn ? operationOf.lookup(result.getOwner()) : 0;
+    if (handed && isOwn && !graph.values[numberOf.lookup(root)].placed && lastRead.lookup(handed) <= op &&
+        mayOverwrite(facts, result, handed)) {
+      graph.values[numberOf.lookup(root)].placed = true;
+      graph.values[numberOf.lookup(root)].kept = false;
+      graph.operations[op].updates.push_back(getNumber(handed));
+    } else {
+      keep(root);
+    }
   }
+}
+
+void StepProblem::poseBlock(const Knowledge &known) {
+  addArguments();
+  for (Operation &op : block->without_terminator())
+    if (!StepStorage::isView(&op))
+      addOperation(op, known);
+  if (block->getParentOp() == step)
+    addResults(known.facts);
+  else
+    addHandedOn(known.facts);
+  for (Operation *op : operations)
+    if (op && !isa<RepeatInterface>(op))
+      if (const std::shared_ptr<RerunForm> &form = known.facts.at(op).rerun)
+        addRerun(op, *form, known.costs);
+  // In a round, whatever runs comes after its beginning.
+  if (!operations.empty() && !operations.front())
+    for (solve::StepOperation &rerun : graph.reruns)
+      rerun.reads.push_back(graph.operations.front().writes.front());
+}
+
+/// Every value must be a static tensor of numbers.
+static LogicalResult checkTypes(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    for (Value value : op.getResults())
+      if (!getTensorBytes(value.getType()))
+        return op.emitError("result is no static tensor of numbers: ") << value.getType();
+    if (isa<RepeatInterface>(op) && failed(checkTypes(op.getRegion(0).front())))
+      return failure();
+  }
+  return success();
 }
 
 FailureOr<StepProblem> StepProblem::pose(func::FuncOp step, const FactsTable &facts, const CostModel &costs) {
   if (!step.getBody().hasOneBlock())
     return step.emitError("is not one block of instructions");
-  for (Operation &op : step.getBody().front().without_terminator())
-    for (Value value : op.getResults())
-      if (!getTensorBytes(value.getType()))
-        return op.emitError("result is no static tensor of numbers: ") << value.getType();
-  StepProblem problem(step);
-  problem.addValues(facts);
-  for (auto [op, operation] : llvm::zip_equal(problem.operations, problem.graph.operations)) {
-    operation.seconds = costs.getSeconds(op);
-    operation.flops = getFlops(op);
-  }
-  problem.addResults(facts);
-  problem.markForward();
-  for (Operation *op : problem.operations)
-    if (const std::shared_ptr<RerunForm> &form = facts.at(op).rerun)
-      problem.addRerun(op, *form, costs);
+  if (failed(checkTypes(step.getBody().front())))
+    return failure();
+  StepProblem problem(step, step.getBody().front());
+  const ForwardPart forward(step);
+  problem.poseBlock({facts, costs, forward});
   return problem;
 }

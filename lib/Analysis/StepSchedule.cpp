@@ -14,9 +14,8 @@ namespace {
 
 class ScheduleWriter {
 public:
-  ScheduleWriter(func::FuncOp step, ArrayRef<Operation *> operations, FactsTable &facts, StepProblem::Anchor anchor)
-      : terminator(step.getBody().front().getTerminator()), builder(terminator), operations(operations), facts(facts),
-        anchor(anchor), ran(operations.size(), false) {}
+  ScheduleWriter(Block &block, ArrayRef<Operation *> operations, FactsTable &facts, StepProblem::Anchor anchor)
+      : terminator(block.getTerminator()), builder(terminator), operations(operations), facts(facts), anchor(anchor) {}
 
   void write(const solve::Schedule &schedule);
   /// Per rerun, the number of the operation that it repeats.
@@ -35,7 +34,6 @@ private:
   ArrayRef<Operation *> operations;
   FactsTable &facts;
   StepProblem::Anchor anchor;
-  std::vector<char> ran;
   /// Last instance of each root that has more than one.
   llvm::DenseMap<Value, Value> last;
   llvm::DenseSet<Operation *> placed;
@@ -44,14 +42,9 @@ private:
 
 } // namespace
 
-static bool isView(Operation *op) {
-  auto facts = dyn_cast_or_null<FactsInterface>(op);
-  return facts && facts.getFacts().aliasing == Aliasing::View;
-}
-
 Value ScheduleWriter::read(Value value) {
   Operation *view = value.getDefiningOp();
-  if (!isView(view))
+  if (!StepStorage::isView(view) || view->getBlock() != terminator->getBlock())
     return last.contains(value) ? last[value] : value;
   Value source = read(view->getOperand(0));
   if (source == view->getOperand(0)) {
@@ -73,6 +66,8 @@ Value ScheduleWriter::findCotangent(const solve::Schedule &schedule, size_t posi
     ;
   Value latest;
   if (position == schedule.size())
+    return latest;
+  if (!operations[schedule[position]])
     return latest;
   for (Value operand : operations[schedule[position]]->getOperands()) {
     Value root = StepStorage::getRoot(operand);
@@ -124,9 +119,10 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
   Operation *previous = nullptr;
   for (auto [position, number] : llvm::enumerate(schedule)) {
     Operation *op = operations[number < operations.size() ? number : wholes[number - operations.size()]];
+    if (!op)
+      continue; // the beginning of a round
     if (!again[position]) {
-      for (OpOperand &operand : op->getOpOperands())
-        operand.set(read(operand.get()));
+      forEachRead(*op, [&](OpOperand &operand, Value) { operand.set(read(operand.get())); });
       op->moveBefore(terminator);
       placed.insert(op);
       if (op->getNumResults())
@@ -143,22 +139,26 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
   // What is returned is what was made first.
   SmallVector<Operation *> views;
   for (Value returned : terminator->getOperands())
-    for (Operation *view = returned.getDefiningOp(); isView(view); view = view->getOperand(0).getDefiningOp())
+    for (Operation *view = returned.getDefiningOp();
+         StepStorage::isView(view) && view->getBlock() == terminator->getBlock();
+         view = view->getOperand(0).getDefiningOp())
       views.push_back(view);
   for (Operation *view : llvm::reverse(views))
     if (placed.insert(view).second)
       view->moveBefore(terminator);
   // A view that nothing reads any more may stand before what it shows.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*terminator->getBlock())))
-    if (isView(&op) && op.use_empty())
+    if (StepStorage::isView(&op) && op.use_empty())
       op.erase();
 }
 
-void StepProblem::apply(const solve::Schedule &schedule, FactsTable &facts, Anchor anchor) {
-  ScheduleWriter writer(step, operations, facts, anchor);
+void StepProblem::apply(const solve::FittedSchedule &plan, FactsTable &facts, Anchor anchor) {
+  for (auto [body, inner] : llvm::zip(bodies, plan.bodies))
+    body.apply(inner, facts, anchor);
+  ScheduleWriter writer(*block, operations, facts, anchor);
   writer.wholes.resize(graph.reruns.size());
   for (auto [number, operation] : llvm::enumerate(graph.operations))
     if (operation.rerun >= 0)
       writer.wholes[operation.rerun] = number;
-  writer.write(schedule);
+  writer.write(plan.schedule);
 }

@@ -31,7 +31,7 @@ std::optional<uint64_t> lowtide::getTensorBytes(Type type) {
   return bytes;
 }
 
-static bool isView(Operation *op) {
+bool StepStorage::isView(Operation *op) {
   auto facts = dyn_cast_or_null<FactsInterface>(op);
   return facts && facts.getFacts().aliasing == Aliasing::View;
 }
@@ -287,12 +287,15 @@ void StepStorage::findLifetimes() {
   }
   for (const StorageCopy &copy : copies)
     storages[copy.target].begin = std::min(storages[copy.target].begin, copy.before);
-  // What a loop hands from round to round or collects is needed to its end.
-  for (const StorageLoop &loop : loops)
-    for (Value result : loop.op->getResults()) {
-      Storage &storage = storages[storageOf.lookup(result)];
+  // What a loop hands from round to round or collects is needed to its end; as an instruction, so is what it reads.
+  for (const StorageLoop &loop : loops) {
+    auto needToEnd = [&](Value value) {
+      Storage &storage = storages[getStorage(value)];
       storage.end = std::max(storage.end, loop.end + 1);
-    }
+    };
+    llvm::for_each(loop.op->getOperands(), needToEnd);
+    llvm::for_each(loop.op->getResults(), needToEnd);
+  }
 }
 
 uint64_t StepStorage::getPeakBytes() const {

@@ -239,6 +239,14 @@ Schedule Orderer::lazy(const Schedule &order) {
 } // namespace
 
 Ordering findOrder(const StepGraph &graph) {
+  if (!graph.loops.empty()) {
+    std::vector<FittedSchedule> bodies;
+    for (const StepLoop &loop : graph.loops)
+      bodies.push_back(findOrder(loop.body));
+    Ordering best = findOrder(withBodies(graph, bodies));
+    best.bodies = std::move(bodies);
+    return best;
+  }
   Orderer orderer(graph);
   Ordering best;
   auto consider = [&](Schedule schedule, const char *method) {

@@ -19,9 +19,9 @@ Schedule originalSchedule(const StepGraph &graph) {
 
 bool isRecomputable(const StepGraph &graph, uint32_t op) {
   const StepOperation &operation = graph.at(op);
-  return operation.updates.empty() && std::none_of(operation.writes.begin(), operation.writes.end(), [&](uint32_t v) {
-           return graph.values[v].kept || graph.values[v].placed;
-         });
+  return !operation.runsOnce && operation.updates.empty() &&
+         std::none_of(operation.writes.begin(), operation.writes.end(),
+                      [&](uint32_t v) { return graph.values[v].kept || graph.values[v].placed; });
 }
 
 std::optional<uint32_t> findRerun(const StepGraph &graph, uint32_t op) {
@@ -194,6 +194,12 @@ std::vector<Buffer> listBuffers(const StepGraph &graph, std::span<const uint32_t
 }
 
 LowerBound findLowerBound(const StepGraph &graph) {
+  if (!graph.loops.empty()) {
+    std::vector<FittedSchedule> least(graph.loops.size());
+    for (size_t i = 0; i < least.size(); ++i)
+      least[i].timeline.peakBytes = findLowerBound(graph.loops[i].body).bytes;
+    return findLowerBound(withBodies(graph, least));
+  }
   LowerBound bound;
   uint64_t kept = 0;
   for (uint32_t v = 0; v < graph.values.size(); ++v)

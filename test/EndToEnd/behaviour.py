@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import loss_head  # noqa: E402
 import scaling  # noqa: E402
 from devkit.record import Record  # noqa: E402
 
@@ -89,15 +90,16 @@ def exported(record, model, work):
     return "" if worst < 1e-6 else f"losses go on as {again}, those of the uninterrupted run are {whole[epoch:]}"
 
 
-def any_budget(record, model, work):
+def any_budget(record, model, work, *flags):
     """Whatever the budget: not one bit differs, and the runtime allocates no more than was asked for."""
-    free, entries = work / "free.tide", "--entries=train"
-    whole = trained(compiled(record, model, free, entries), record, work / "free", steps=20)
+    work.mkdir(exist_ok=True)
+    free, entries = work / "free.tide", ["--entries=train", *flags]
+    whole = trained(compiled(record, model, free, *entries), record, work / "free", steps=20)
     done = 0
     for percent in (90, 75, 60, 50, 40):
         artifact, flag = work / f"{percent}.tide", f"--device-budget={percent}%"
         code, said = call(
-            BIN / "lowtide", "compile", model, "-o", artifact, *record.compiler_flags(model, [entries, flag]), codes=(0, 4)
+            BIN / "lowtide", "compile", model, "-o", artifact, *record.compiler_flags(model, [*entries, flag]), codes=(0, 4)
         )
         if code == 4:
             if "are needed" not in said and "needs" not in said:
@@ -107,6 +109,23 @@ def any_budget(record, model, work):
             return f"losses or parameters at {percent} % differ from those without a budget"
         done += 1
     return "" if done else "no budget below the whole was met"
+
+
+def any_budget_in_loops(record, model, work):
+    """The same of steps that are computed in parts, and of losses that are."""
+    for name, flags in {"parts": ["--micro-batches=2"], "pieces": ["--loss-head-chunks=4"], "both": ["--micro-batches=2", "--loss-head-chunks=2"]}.items():
+        if complaint := any_budget(record, model, work / name, *flags):
+            return f"{' '.join(flags)}: {complaint}"
+    return ""
+
+
+def pieces(record, model, work):
+    """In however many pieces a loss is computed: not one bit differs."""
+    return loss_head.compare(BIN, model, record.folder / "data.npz", record.compiler_flags(model), work)
+
+
+def masked_pieces(record, model, work):
+    return loss_head.masked(BIN, work)
 
 
 def unplanned(record, model, work):
@@ -160,6 +179,11 @@ def rehearse(models, full):
     yield any_budget, models / "resnet-tiny" / "model.onnx"
     for model in ("gpt-tiny/default.onnx", "gpt-tiny/torchscript.onnx", "cnn-digits/dynamo.onnx", "llama-tiny/model.onnx"):
         yield exported, models / model
+    for model in ("gpt-tiny/model.onnx", "llama-tiny/model.onnx"):
+        yield pieces, models / model
+        yield any_budget_in_loops, models / model
+    yield any_budget_in_loops, models / "gpt-dropout" / "model.onnx"
+    yield masked_pieces, models / "mlp-digits" / "model.onnx"
     yield expectation, models / "mlp-digits" / "model.onnx"
     yield random_numbers, models / "gpt-dropout" / "model.onnx"
     for check in (loss_scaling, clipping):

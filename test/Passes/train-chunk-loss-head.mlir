@@ -1,5 +1,5 @@
-// RUN: lowtide-opt %s --nn-fuse-patterns --train-differentiate --canonicalize --cse --train-chunk-loss-head=chunks=2 --canonicalize --cse | FileCheck %s
-// RUN: lowtide-opt %s --nn-fuse-patterns --train-differentiate --canonicalize --cse --train-chunk-loss-head=chunks=1 --canonicalize --cse | FileCheck %s --check-prefix=WHOLE
+// RUN: lowtide-opt %s --nn-fuse-patterns=loss-head-always --train-differentiate --canonicalize --cse --train-chunk-loss-head=chunks=2 --canonicalize --cse | FileCheck %s
+// RUN: lowtide-opt %s --nn-fuse-patterns=loss-head-always --train-differentiate --canonicalize --cse --train-chunk-loss-head=chunks=1 --canonicalize --cse | FileCheck %s --check-prefix=WHOLE
 
 // Reshapes, a bias and classes that were moved do not hide the head. Loss and gradients are one op in a loop over rows;
 // sums go over tiles of 16 rows, however many pieces there are.

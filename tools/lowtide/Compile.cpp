@@ -385,9 +385,7 @@ int Compilation::lowerTo(int last, const std::string &budget) {
     return exitOk;
   FitStageOptions stage = fitStageOptions();
   stage.budget = budget;
-  int code = run([&](OpPassManager &passes) { buildFitStage(passes, stage); }, exitInternal);
-  auto failure = (*module)->getAttrOfType<StringAttr>("lowtide.failure");
-  return code && failure && failure.getValue() == "budget" ? int(exitBudget) : code;
+  return fitSteps(stage);
 }
 
 int Compilation::lowerToFitted() { return lowerTo(stageNumber("fitted"), /*budget=*/""); }
@@ -423,6 +421,7 @@ int Compilation::makeGraph() {
     return code;
   GraphStageOptions stage;
   stage.lossHead = options.lossHeadChunks != "off";
+  stage.lossHeadAlways = stage.lossHead && options.lossHeadChunks != "auto";
   return run([&](OpPassManager &passes) { buildGraphStage(passes, stage); }, exitBadInput);
 }
 

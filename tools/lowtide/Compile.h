@@ -58,6 +58,9 @@ private:
   /// All stages up to number `last`, which is not behind `fitted`.
   int lowerTo(int last, const std::string &budget);
   int lowerToFitted();
+  /// train → fitted, in the best parts of loss heads under the stage's budget.
+  int fitSteps(FitStageOptions stage);
+  int runFitStage(const FitStageOptions &stage);
   FitStageOptions fitStageOptions() const;
   /// Whether all ops between parameters and loss have a derivative, if there is a loss.
   int checkDerivatives();

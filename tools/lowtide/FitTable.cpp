@@ -9,7 +9,7 @@
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Pipeline.h"
-#include "lowtide/Solve/Fit.h"
+#include "lowtide/Solve/LoopFit.h"
 #include "lowtide/Solve/Packing.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -30,13 +30,12 @@ class FitTable {
 public:
   FitTable(func::FuncOp step, const StepProblem &problem, ArrayRef<PlanLayout::Arena> arenas)
       : name(step.getSymName()), problem(problem), arenas(arenas),
-        front(problem.getGraph(), solve::originalSchedule(problem.getGraph())),
-        bound(solve::findLowerBound(problem.getGraph())) {
+        front(problem.getGraph()), bound(solve::findLowerBound(problem.getGraph())) {
     for (const PlanLayout::Arena &arena : arenas)
       staticBytes += arena.bytes;
   }
 
-  bool isValid() const { return !front.getLargest().timeline.live.empty(); }
+  bool isValid() const { return front.isValid(); }
   void computeRows(unsigned count);
   void printText(llvm::raw_ostream &os) const;
   void printJson(llvm::raw_ostream &os) const;
@@ -47,7 +46,7 @@ private:
   std::string name;
   const StepProblem &problem;
   ArrayRef<PlanLayout::Arena> arenas;
-  solve::Front front;
+  solve::LoopFront front;
   solve::LowerBound bound;
   uint64_t staticBytes = 0;
   std::vector<FitRow> rows;
@@ -65,7 +64,7 @@ void FitTable::computeRows(unsigned count) {
     if (!rows.empty() && rows.back().plan == plan)
       continue;
     rows.push_back(
-        {staticBytes + solve::pack(solve::listBuffers(problem.getGraph(), plan->schedule), options).arenaBytes, plan});
+        {staticBytes + solve::pack(solve::listBuffers(problem.getGraph(), *plan), options).arenaBytes, plan});
   }
 }
 
@@ -119,11 +118,6 @@ int Compilation::fit() {
     return code;
   const FitStageOptions stage = fitStageOptions();
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
-  if (llvm::any_of(steps, hasLoops)) {
-    printError("a step in loops has no table: recomputation does not look into them yet");
-    printNote("leave out --micro-batches and --loss-head-chunks");
-    return exitUnsupported;
-  }
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   StepFacts facts(*module);
   if (failed(layout) || failed(facts.update(stage.cpu, stage.threadsMax)))

@@ -36,7 +36,7 @@ precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
            --precision-override='*.ln*=f32'
 target     --target=cpu|reference  --entries=train,eval
 memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
-           --loss-head-chunks=off|auto|N
+           --loss-head-chunks=auto|off|N
 stages     --emit=onnx|nn|train|fitted|plan|artifact|onnx-model
            --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
 other      -o FILE  --config=FILE.json  --print-config  -v  -q
@@ -110,7 +110,7 @@ void addTargetFlags(CLI::App &app, Options &o) {
   app.add_option("--micro-batches", o.microBatches, "Computes a step in so many equal parts of the batch")
       ->check(CLI::PositiveNumber)
       ->group("memory");
-  app.add_option("--loss-head-chunks", o.lossHeadChunks, "Pieces of the logits of a loss head: off, auto, a number")
+  app.add_option("--loss-head-chunks", o.lossHeadChunks, "Pieces of the logits of a loss head: auto (where they are large), a number, off")
       ->check([](const std::string &text) {
         bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
         if (text == "auto" || text == "off" || (isNumber && text.size() < 10 && std::stol(text) > 0))

@@ -23,6 +23,8 @@ struct CostModel {
   /// The larger of the time for its operations and the time for the bytes of
   /// its operands and results, and the start.
   double getSeconds(mlir::Operation *op) const;
+  /// Of all instructions of a fitted block, those of loops once for each round.
+  double getSeconds(mlir::Block &block) const;
 };
 
 /// Floating-point operations of an instruction; 0 where its record says none.

@@ -85,6 +85,8 @@ public:
   llvm::ArrayRef<StorageLoop> getLoops() const { return loops; }
   /// The storage of a value or view.
   unsigned getStorage(mlir::Value value) const { return storageOf.lookup(getRoot(value)); }
+  /// Whether an op's result shows the bytes of its operand; null is none.
+  static bool isView(mlir::Operation *op);
   /// The value whose bytes a view shows; the value itself if it is no view.
   static mlir::Value getRoot(mlir::Value value);
   /// The storage in which result `result` of the step is found at its end.

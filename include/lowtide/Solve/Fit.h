@@ -12,14 +12,6 @@
 
 namespace lowtide::solve {
 
-/// A schedule and its figures.
-struct FittedSchedule {
-  Schedule schedule;
-  Timeline timeline;
-  /// What found it.
-  const char *method = "";
-};
-
 struct FitOptions {
   /// Budgets between the smallest and the largest peak at which the search is
   /// made anew.

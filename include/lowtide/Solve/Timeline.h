@@ -26,6 +26,8 @@ struct StepValue {
   bool placed = false;
   /// An output: from when it is made to the end of the step.
   bool kept = false;
+  /// Made before the loss is known.
+  bool isForward = false;
 };
 
 /// One kernel or library call.
@@ -45,9 +47,13 @@ struct StepOperation {
   uint64_t flops = 0;
   /// Belongs to what runs before the loss is known.
   bool isForward = false;
+  /// Never runs again: a loop, the beginning of a round.
+  bool runsOnce = false;
   /// The number in `reruns` of what runs in its place when it runs again; -1: itself.
   int32_t rerun = -1;
 };
+
+struct StepLoop;
 
 /// Operations are numbered in a topological order: the order of the program.
 struct StepGraph {
@@ -56,6 +62,9 @@ struct StepGraph {
   /// Operations in a form without outputs and updates: they make some of the same values and run only after the whole
   /// one has. Their numbers in a schedule follow those of `operations`.
   std::vector<StepOperation> reruns;
+  /// What those operations do that are loops, in their order. Such an operation runs once; its workspace and its time
+  /// are those of its body in the order that it has.
+  std::vector<StepLoop> loops;
   /// Every buffer begins at a multiple of it: a power of two.
   uint64_t alignment = 64;
 
@@ -64,6 +73,17 @@ struct StepGraph {
     return op < operations.size() ? operations[op] : reruns[op - operations.size()];
   }
   uint64_t workspace(uint32_t op) const { return (at(op).workspaceBytes + alignment - 1) & ~(alignment - 1); }
+};
+
+/// A loop: an operation whose workspace is the peak of a timeline of its own. What it reads from outside lives through
+/// all of it, as do its results.
+struct StepLoop {
+  uint32_t operation = 0;
+  uint64_t rounds = 1;
+  /// One round. Everything from outside is an argument, and so is what is handed from round to round; what a round hands
+  /// on at its end is kept. The first operation makes the round's parts of what is cut into slices, and a value without
+  /// bytes that all others read.
+  StepGraph body;
 };
 
 /// Operations in the order in which they run. One that occurs again is computed
@@ -87,18 +107,40 @@ struct Timeline {
   std::vector<uint64_t> live;
 };
 
+/// A schedule and its figures; in those, the bodies of its loops are counted.
+struct FittedSchedule {
+  Schedule schedule;
+  Timeline timeline;
+  /// What found it.
+  const char *method = "";
+  /// For each loop of the graph, how a round runs; empty: the bodies stay as they are.
+  std::vector<FittedSchedule> bodies = {};
+};
+
 /// Nothing if the schedule is not valid: an operation is missing, runs before
 /// what it reads is there, reads an argument after its update, updates twice, or
 /// makes an output anew. In place: the first dying operand that a result may
 /// overwrite hands its bytes on, as in Analysis/StepStorage.
 std::optional<Timeline> evaluate(const StepGraph &graph, std::span<const uint32_t> schedule);
 
+/// The graph with every loop as one plain operation: its workspace, time and arithmetic are those of the plans of the
+/// bodies (one for each loop). The schedules of both graphs are the same.
+StepGraph withBodies(const StepGraph &graph, std::span<const FittedSchedule> bodies);
+
 /// The buffers of a valid schedule, as Analysis/StepStorage makes them: by birth, workspaces last.
 std::vector<Buffer> listBuffers(const StepGraph &graph, std::span<const uint32_t> schedule);
 
+/// The same of a step with loops: a loop's round begins behind its head and ends before its end.
+std::vector<Buffer> listBuffers(const StepGraph &graph, const FittedSchedule &plan);
+
+/// Saved activations: bytes of what is made before the loss and waits there for what comes behind it, in bodies of loops
+/// too.
+uint64_t countSaved(const StepGraph &graph, const FittedSchedule &plan);
+
 /// Most bytes that any schedule of these operations needs at least: operands,
 /// results and workspace of one operation, and all outputs together. Names the
-/// operation; its number is that of operations where the outputs decide.
+/// operation; its number is that of operations where the outputs decide. A loop needs at least what its body needs at
+/// least.
 struct LowerBound {
   uint64_t bytes = 0;
   uint32_t operation = 0;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Dialect/NN/NN.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace lowtide::nn {
@@ -16,7 +17,10 @@ void addActivationFusion(mlir::RewritePatternSet &patterns);
 void addNormalizationFusion(mlir::RewritePatternSet &patterns);
 /// softmax(scale · q kᵀ + mask) v → nn.attention.
 void addAttentionFusion(mlir::RewritePatternSet &patterns);
-/// Cross-entropy of a product with a weight → nn.linear_cross_entropy, where nothing else reads the logits.
-void addLossHeadFusion(mlir::RewritePatternSet &patterns);
+/// Cross-entropy of a product with a weight → nn.linear_cross_entropy, where nothing else reads the logits and, unless
+/// `always`, where they are at least 1 MiB and four times the weight.
+void addLossHeadFusion(mlir::RewritePatternSet &patterns, bool always);
+/// Why a cross-entropy is not one of a product with a weight whose logits are large, in words; nothing if it is.
+std::optional<llvm::StringRef> findLossHeadObstacle(SoftmaxCrossEntropyOp op);
 
 } // namespace lowtide::nn

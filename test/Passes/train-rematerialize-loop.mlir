@@ -1,0 +1,57 @@
+// RUN: lowtide-opt %s --train-rematerialize="budget=7360 threads-max=1" | FileCheck %s
+// RUN: lowtide-opt %s --train-rematerialize="budget=7360 threads-max=1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: lowtide-opt %s --train-rematerialize="budget=1MiB threads-max=1" | FileCheck %s --check-prefix=LARGE
+// RUN: lowtide-opt %s --train-rematerialize="budget=7360 threads-max=1" --plan-lower=threads-max=1 --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
+
+// A round has three values of 1 KiB at once: its part of the batch and two activations, then three activations. One is
+// made again, from the parameter that the round reads from outside; the sums that it hands on stay.
+func.func @train(%x: tensor<512xf32> {train.binding = #train.batch<"x">},
+                 %w: tensor<256xf32> {train.binding = #train.param<"w">})
+    -> (tensor<256xf32> {train.binding = #train.param<"w">}, tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %lz = nn.kernel "loop" () : () -> (tensor<f32>) {
+    %s = nn.constant dense<0.0> : tensor<f32>
+    nn.yield %s : tensor<f32>
+  }
+  %gz = nn.kernel "loop" () : () -> (tensor<256xf32>) {
+    %s = nn.constant dense<0.0> : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  %loss, %g = train.accumulate 2 slices(%xk = %x) carries(%l = %lz, %gk = %gz)
+      : (tensor<512xf32>, tensor<f32>, tensor<256xf32>) -> (tensor<f32>, tensor<256xf32>) {
+    %a1 = nn.kernel "loop" (%a = %w) : (tensor<256xf32>) -> (tensor<256xf32>) {
+      %s = nn.exp %a : tensor<256xf32>
+      nn.yield %s : tensor<256xf32>
+    } loc("layer1")
+    %a2 = nn.kernel "loop" (%a = %a1, %b = %xk) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+      %s = nn.mul %a, %b : tensor<256xf32>
+      nn.yield %s : tensor<256xf32>
+    }
+    %a3 = nn.kernel "loop" (%a = %a2) : (tensor<256xf32>) -> (tensor<256xf32>) {
+      %s = nn.exp %a : tensor<256xf32>
+      nn.yield %s : tensor<256xf32>
+    }
+    %lk = nn.kernel "row" (%a = %a3, %b = %l) : (tensor<256xf32>, tensor<f32>) -> (tensor<f32>) {
+      %s = nn.reduce_sum %a dims = [0] : tensor<256xf32> -> tensor<f32>
+      %t = nn.add %s, %b : tensor<f32>
+      nn.yield %t : tensor<f32>
+    }
+    %d3 = nn.kernel "loop" (%a = %a3, %b = %a2) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+      %s = nn.mul %a, %b : tensor<256xf32>
+      nn.yield %s : tensor<256xf32>
+    }
+    %d1 = nn.kernel "loop" (%a = %d3, %b = %a1) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+      %s = nn.mul %a, %b : tensor<256xf32>
+      nn.yield %s : tensor<256xf32>
+    }
+    %gn = nn.kernel "loop" (%a = %d1, %b = %gk) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+      %s = nn.add %a, %b : tensor<256xf32>
+      nn.yield %s : tensor<256xf32>
+    }
+    train.next carries(%lk, %gn : tensor<f32>, tensor<256xf32>)
+  }
+  %new = nn.kernel "loop" (%a = %w, %b = %g) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %s = nn.sub %a, %b : tensor<256xf32>
+    nn.yield %s : tensor<256xf32>
+  }
+  return %new, %loss : tensor<256xf32>, tensor<f32>
+}

@@ -82,8 +82,7 @@ std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, ui
     return plan ? std::optional(*plan) : std::nullopt;
   }
   return solve::planAroundLoops(
-      graph, transientBytes,
-      [&](const solve::StepGraph &plain, std::span<const uint32_t> order, uint64_t budgetBytes) {
+      graph, transientBytes, [&](const solve::StepGraph &plain, std::span<const uint32_t> order, uint64_t budgetBytes) {
         std::optional<solve::FittedSchedule> best;
         if (strategy == "greedy-xla")
           return solve::planGreedily(plain, order, budgetBytes);

@@ -107,8 +107,7 @@ const FittedSchedule *LoopFront::find(uint64_t budgetBytes) {
   const FittedSchedule *best = nullptr;
   const Variant *bestVariant = nullptr;
   auto consider = [&](const Variant &variant, const FittedSchedule *plan) {
-    if (plan && plan->timeline.peakBytes <= budgetBytes &&
-        (!best || plan->timeline.seconds < best->timeline.seconds)) {
+    if (plan && plan->timeline.peakBytes <= budgetBytes && (!best || plan->timeline.seconds < best->timeline.seconds)) {
       best = plan;
       bestVariant = &variant;
     }

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Timeline.h"
 
-
 namespace lowtide::solve {
 
 StepGraph withBodies(const StepGraph &graph, std::span<const FittedSchedule> bodies) {

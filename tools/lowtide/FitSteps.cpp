@@ -1,7 +1,7 @@
 //===- FitSteps.cpp - into kernels, within the budget -----------*- C++ -*-===//
 //
-// The stage `fitted`. Under a budget a loss head may be parted as its rule says or as finely as its tiles allow: both are
-// planned, the cheaper one stays. Neither changes a bit of what is computed.
+// The stage `fitted`. Under a budget a loss head may be parted as its rule says or as finely as its tiles allow: both
+// are planned, the cheaper one stays. Neither changes a bit of what is computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ static bool hasLossHead(ModuleOp module) {
   return module
       .walk([](Operation *op) {
         return isa<nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp>(op) ? WalkResult::interrupt()
-                                                                                : WalkResult::advance();
+                                                                               : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -86,7 +86,7 @@ int Compilation::fitSteps(FitStageOptions stage) {
   stage.lossHeadChunks = -1;
   Attempt fine = attempt(std::move(copy));
   const CostModel costs = CostModel::get(stage.target);
-  const bool isFineBetter = coarse.code || (!fine.code && estimateSeconds(*fine.module, costs) <
-                                                              estimateSeconds(*coarse.module, costs));
+  const bool isFineBetter =
+      coarse.code || (!fine.code && estimateSeconds(*fine.module, costs) < estimateSeconds(*coarse.module, costs));
   return choose(isFineBetter ? fine : coarse);
 }

@@ -29,8 +29,8 @@ struct FitRow {
 class FitTable {
 public:
   FitTable(func::FuncOp step, const StepProblem &problem, ArrayRef<PlanLayout::Arena> arenas)
-      : name(step.getSymName()), problem(problem), arenas(arenas),
-        front(problem.getGraph()), bound(solve::findLowerBound(problem.getGraph())) {
+      : name(step.getSymName()), problem(problem), arenas(arenas), front(problem.getGraph()),
+        bound(solve::findLowerBound(problem.getGraph())) {
     for (const PlanLayout::Arena &arena : arenas)
       staticBytes += arena.bytes;
   }

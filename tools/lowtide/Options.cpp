@@ -110,7 +110,8 @@ void addTargetFlags(CLI::App &app, Options &o) {
   app.add_option("--micro-batches", o.microBatches, "Computes a step in so many equal parts of the batch")
       ->check(CLI::PositiveNumber)
       ->group("memory");
-  app.add_option("--loss-head-chunks", o.lossHeadChunks, "Pieces of the logits of a loss head: auto (where they are large), a number, off")
+  app.add_option("--loss-head-chunks", o.lossHeadChunks,
+                 "Pieces of the logits of a loss head: auto (where they are large), a number, off")
       ->check([](const std::string &text) {
         bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
         if (text == "auto" || text == "off" || (isNumber && text.size() < 10 && std::stol(text) > 0))

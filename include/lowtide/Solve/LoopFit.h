@@ -65,8 +65,8 @@ private:
 };
 
 /// Plans one timeline in the given order within a budget; nothing if it finds none.
-using Planner =
-    std::function<std::optional<FittedSchedule>(const StepGraph &, std::span<const uint32_t> order, uint64_t budgetBytes)>;
+using Planner = std::function<std::optional<FittedSchedule>(const StepGraph &, std::span<const uint32_t> order,
+                                                            uint64_t budgetBytes)>;
 
 /// A step with loops by a method that knows no loops: the bodies within what the budget leaves them beside the loop's
 /// operands and results (as they are where the method finds nothing), then the step around them.

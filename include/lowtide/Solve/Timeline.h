@@ -80,9 +80,9 @@ struct StepGraph {
 struct StepLoop {
   uint32_t operation = 0;
   uint64_t rounds = 1;
-  /// One round. Everything from outside is an argument, and so is what is handed from round to round; what a round hands
-  /// on at its end is kept. The first operation makes the round's parts of what is cut into slices, and a value without
-  /// bytes that all others read.
+  /// One round. Everything from outside is an argument, and so is what is handed from round to round; what a round
+  /// hands on at its end is kept. The first operation makes the round's parts of what is cut into slices, and a value
+  /// without bytes that all others read.
   StepGraph body;
 };
 
@@ -133,8 +133,8 @@ std::vector<Buffer> listBuffers(const StepGraph &graph, std::span<const uint32_t
 /// The same of a step with loops: a loop's round begins behind its head and ends before its end.
 std::vector<Buffer> listBuffers(const StepGraph &graph, const FittedSchedule &plan);
 
-/// Saved activations: bytes of what is made before the loss and waits there for what comes behind it, in bodies of loops
-/// too.
+/// Saved activations: bytes of what is made before the loss and waits there for what comes behind it, in bodies of
+/// loops too.
 uint64_t countSaved(const StepGraph &graph, const FittedSchedule &plan);
 
 /// Most bytes that any schedule of these operations needs at least: operands,

@@ -45,8 +45,7 @@ static Value matchBias(Value value, int64_t classes) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
   int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
   if (!broadcast || broadcast.getDims().empty() || broadcast.getDims().back() != rank - 1 ||
-      broadcast.getX().getType().getNumElements() != classes ||
-      broadcast.getX().getType().getShape().back() != classes)
+      broadcast.getX().getType().getNumElements() != classes || broadcast.getX().getType().getShape().back() != classes)
     return {};
   return broadcast.getX();
 }

@@ -3,8 +3,8 @@
 // Random steps of which some operations are loops around other random steps.
 //
 //===----------------------------------------------------------------------===//
-#include "RandomSteps.h"
 #include "lowtide/Solve/LoopFit.h"
+#include "RandomSteps.h"
 #include "lowtide/Solve/Ordering.h"
 #include "gtest/gtest.h"
 

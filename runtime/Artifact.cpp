@@ -107,16 +107,16 @@ Status Artifact::load(std::span<const uint8_t> bytes) {
   if (!table)
     return table.takeStatus();
   std::span<const uint8_t> planBytes;
-  bool seen[4] = {};
+  bool seen[6] = {};
   for (const format::Section &section : *table) {
     std::string where = "section '" + printable(section.name) + "'";
     std::span<const uint8_t> content = bytes.subspan(section.offset, section.bytes);
     Digest digest = Sha256::of(content.data(), content.size());
     if (std::memcmp(digest.data(), section.digest, digest.size()) != 0)
       return badInput("damaged: its digest does not match", where);
-    const char *names[4] = {"plan", "params", "code", "meta"};
-    std::span<const uint8_t> *targets[4] = {&planBytes, &params_, &code_, &meta_};
-    for (int i = 0; i < 4; ++i) {
+    const char *names[6] = {"plan", "params", "code", "cubin", "ptx", "meta"};
+    std::span<const uint8_t> *targets[6] = {&planBytes, &params_, &code_, &cubin_, &ptx_, &meta_};
+    for (int i = 0; i < 6; ++i) {
       if (std::strcmp(section.name, names[i]) != 0)
         continue;
       if (seen[i])
@@ -142,7 +142,7 @@ Status Artifact::load(std::span<const uint8_t> bytes) {
     return badInput("holds " + std::to_string(params_.size()) + " bytes, the plan's arenas take " +
                         std::to_string(imageBytes.get().value_or(0)),
                     "section 'params'");
-  if (plan_.kernels_size() && code_.empty())
+  if (plan_.kernels_size() && code_.empty() && cubin_.empty() && ptx_.empty())
     return badInput("the plan has kernels and there is no machine code", "section 'code'");
   return Status::ok();
 }

@@ -32,8 +32,11 @@ public:
   const plan::Plan &plan() const { return plan_; }
   /// First image bytes of the PARAMS arenas, one after the other in the order of the arenas.
   std::span<const uint8_t> params() const { return params_; }
-  /// ELF shared object with the kernels; empty when there are none.
+  /// ELF shared object with the kernels, for the CPU and for the fake CUDA device; empty when there are none.
   std::span<const uint8_t> code() const { return code_; }
+  /// The kernels for a GPU: machine code of the target's chip, and the text that other chips compile; may be empty.
+  std::span<const uint8_t> cubin() const { return cubin_; }
+  std::string_view ptx() const { return {reinterpret_cast<const char *>(ptx_.data()), ptx_.size()}; }
   /// JSON for reports; may be empty.
   std::string_view meta() const { return {reinterpret_cast<const char *>(meta_.data()), meta_.size()}; }
   /// SHA-256 of the `plan` section, hexadecimal: what a checkpoint remembers.
@@ -48,7 +51,7 @@ private:
   MappedFile file_;
   plan::Plan plan_;
   std::string planDigest_;
-  std::span<const uint8_t> params_, code_, meta_;
+  std::span<const uint8_t> params_, code_, cubin_, ptx_, meta_;
 };
 
 } // namespace lowtide::rt

@@ -144,8 +144,19 @@ lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry
   return guarded([&]() -> Status {
     if (!session || !entry)
       return missing("session or entry");
-    return session->session->step(entry);
+    LOWTIDE_TRY(session->session->step(entry));
+    return session->session->settle();
   });
+}
+lowtide_status *lowtide_session_download(lowtide_session *session, const char *entry) {
+  return guarded([&]() -> Status {
+    if (!session)
+      return missing("session");
+    return session->session->download(entry ? entry : "");
+  });
+}
+lowtide_status *lowtide_session_upload(lowtide_session *session) {
+  return guarded([&]() -> Status { return session ? session->session->upload() : missing("session"); });
 }
 
 uint64_t lowtide_session_planned_bytes(const lowtide_session *session) {

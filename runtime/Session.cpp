@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
-#include <thread>
 
 namespace lowtide::rt {
 
@@ -35,49 +34,18 @@ Expected<std::unique_ptr<Session>> Session::create(std::unique_ptr<Artifact> art
         return Status(StatusCode::Unsupported, "step scalar '" + printable(binding.name()) +
                                                    "' is unknown to this runtime; it knows lr, step, seed and row");
     }
-  return std::unique_ptr<Session>(new Session(std::move(artifact)));
+  Expected<std::unique_ptr<Device>> device = createDevice(*artifact);
+  if (!device)
+    return device.takeStatus();
+  return std::unique_ptr<Session>(new Session(std::move(artifact), std::move(*device)));
 }
 
 Status Session::bind(const BindOptions &options) {
-  if (pool_)
+  if (bound_)
     return {StatusCode::Usage, "the session is bound already"};
-  const plan::Plan &plan = artifact_->plan();
-  LOWTIDE_TRY(checkTarget(plan.target()));
-
-  for (const plan::Arena &arena : plan.arenas()) {
-    Expected<uint8_t *> memory =
-        memory_.allocate(arena.bytes(), arena.alignment(), "arena '" + printable(arena.name()) + "'");
-    if (!memory)
-      return memory.takeStatus();
-    arenas_.push_back(*memory);
-  }
-  if (plan.kernels_size()) {
-    Expected<std::unique_ptr<MachineCode>> code = MachineCode::load(artifact_->code());
-    if (!code)
-      return code.takeStatus();
-    code_ = std::move(*code);
-    for (const plan::Kernel &kernel : plan.kernels()) {
-      Expected<KernelFunction> function = code_->kernel(kernel.symbol());
-      if (!function)
-        return function.takeStatus();
-      kernels_.push_back(*function);
-    }
-  }
-  unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  threads = std::min(threads, plan.threads_max() ? plan.threads_max() : 256u);
-  for (const plan::Entry &entry : plan.entries()) {
-    Expected<std::unique_ptr<Program>> program = Program::prepare(plan, entry, arenas_, kernels_, threads);
-    if (!program)
-      return program.takeStatus();
-    programs_[entry.name()] = std::move(*program);
-  }
-  LOWTIDE_TRY(initialize(options));
-  poison_ = options.poison;
-  Expected<std::unique_ptr<ThreadPool>> pool = ThreadPool::create(threads);
-  if (!pool)
-    return pool.takeStatus();
-  pool_ = std::move(*pool);
-  return Status::ok();
+  LOWTIDE_TRY(device_->bind(options));
+  bound_ = true;
+  return initialize(options);
 }
 
 Status Session::initialize(const BindOptions &options) {
@@ -86,7 +54,7 @@ Status Session::initialize(const BindOptions &options) {
   for (int i = 0; i < plan.arenas_size(); ++i) {
     uint64_t bytes = plan.arenas(i).image_bytes();
     if (bytes)
-      std::memcpy(arenas_[static_cast<size_t>(i)], image, bytes);
+      std::memcpy(device_->hostArenas()[static_cast<size_t>(i)], image, bytes);
     image += bytes;
   }
   for (const Tensor &tensor : persistent()) {
@@ -100,43 +68,28 @@ Status Session::initialize(const BindOptions &options) {
       fillElements(binding.dtype(), tensor.data, tensor.bytes(), binding.initial_value());
     }
   }
-  return Status::ok();
+  return device_->upload();
 }
 
 Status Session::step(const std::string &entry) {
-  auto it = programs_.find(entry);
-  if (!pool_ || it == programs_.end())
-    return {StatusCode::Usage, !pool_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
-  if (poison_)
-    for (int i = 0; i < plan().arenas_size(); ++i) {
-      if (plan().arenas(i).kind() != plan::Arena::TRANSIENT)
-        continue;
-      // Batch arrays may live in a transient arena; they are defined already.
-      uint8_t *arena = arenas_[static_cast<size_t>(i)];
-      uint64_t position = 0, bytes = plan().arenas(i).bytes();
-      while (position < bytes) {
-        uint64_t end = bytes, next = bytes;
-        for (const plan::Binding &binding : artifact_->entry(entry)->bindings()) {
-          const plan::Slice &slice = binding.slice();
-          if (slice.value() == 0 || slice.arena() != static_cast<uint32_t>(i) ||
-              slice.offset() + slice.bytes() <= position)
-            continue;
-          if (slice.offset() < end)
-            end = slice.offset(), next = slice.offset() + slice.bytes();
-        }
-        if (end > position)
-          std::memset(arena + position, 0xFF, end - position);
-        position = std::max(next, position + 1);
-      }
-    }
-  it->second->run(*pool_);
-  return Status::ok();
+  const plan::Entry *found = artifact_->entry(entry);
+  if (!found || !bound_)
+    return {StatusCode::Usage, !bound_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
+  return device_->run(*found);
 }
+
+Status Session::settle(unsigned lag) const { return device_->settle(lag); }
+
+Status Session::download(const std::string &entry) const {
+  return bound_ ? device_->download(entry.empty() ? nullptr : artifact_->entry(entry)) : Status::ok();
+}
+
+Status Session::upload() { return bound_ ? device_->upload() : Status::ok(); }
 
 Status Session::writeScalars(const std::string &entry, const StepScalars &scalars) {
   const plan::Entry *found = artifact_->entry(entry);
-  if (!found || !pool_)
-    return {StatusCode::Usage, !pool_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
+  if (!found || !bound_)
+    return {StatusCode::Usage, !bound_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
   for (const plan::Binding &binding : found->bindings()) {
     if (binding.kind() != plan::Binding::SCALAR)
       continue;
@@ -154,7 +107,7 @@ Status Session::writeScalars(const std::string &entry, const StepScalars &scalar
 
 Expected<Tensor> Session::tensor(const std::string &entry, const std::string &name) const {
   const plan::Entry *found = artifact_->entry(entry);
-  if (!found || arenas_.empty())
+  if (!found || !bound_)
     return Status(StatusCode::Usage, !found ? "no entry '" + printable(entry) + "'" : "the session is not bound");
   for (const plan::Binding &binding : found->bindings())
     if (binding.name() == name)
@@ -164,7 +117,7 @@ Expected<Tensor> Session::tensor(const std::string &entry, const std::string &na
 
 std::vector<Tensor> Session::tensors(const std::string &entry, plan::Binding::Kind kind) const {
   std::vector<Tensor> result;
-  if (const plan::Entry *found = artifact_->entry(entry); found && !arenas_.empty())
+  if (const plan::Entry *found = artifact_->entry(entry); found && bound_)
     for (const plan::Binding &binding : found->bindings())
       if (binding.kind() == kind)
         result.push_back({&binding, address(binding.slice())});
@@ -202,11 +155,6 @@ uint64_t Session::plannedBytes() const {
   for (const plan::Arena &arena : plan().arenas())
     bytes += arena.bytes();
   return bytes;
-}
-
-Program *Session::program(const std::string &entry) {
-  auto it = programs_.find(entry);
-  return it == programs_.end() ? nullptr : it->second.get();
 }
 
 } // namespace lowtide::rt

@@ -7,10 +7,7 @@
 #define LOWTIDE_RUNTIME_SESSION_H
 
 #include "runtime/Artifact.h"
-#include "runtime/devices/Cpu/MachineCode.h"
-#include "runtime/devices/Cpu/Memory.h"
-#include "runtime/devices/Cpu/Program.h"
-#include "runtime/devices/Cpu/ThreadPool.h"
+#include "runtime/devices/Device.h"
 
 #include <map>
 #include <memory>
@@ -29,6 +26,9 @@ struct BindOptions {
   /// Draws anew even the parameters whose weights are there.
   bool randomInitAll = false;
   uint64_t randomSeed = 0;
+  /// cuda-emulated: 0: everything in the order of the program; else streams, graph nodes, blocks and warps take turns
+  /// as this seed has it. No result depends on it.
+  uint64_t schedule = 0;
 };
 
 /// The numbers that the runtime writes before each step, into the SCALAR bindings of these names that the entry has.
@@ -39,7 +39,9 @@ struct StepScalars {
   int64_t row = 0;  ///< `row`: number of the first sample of this batch since the start of the run
 };
 
-/// A binding with its memory.
+/// A binding with its memory as the host sees it: on a device with memory of its own, what `step` left there is seen
+/// behind `download` (metrics: behind `settle`), and what the host wrote there behind `upload` (batch arrays and
+/// scalars: `step` takes them).
 struct Tensor {
   const plan::Binding *binding = nullptr;
   uint8_t *data = nullptr;
@@ -55,8 +57,18 @@ public:
   /// Allocates the arenas, loads the machine code, sets parameters and state to their initial values.
   Status bind(const BindOptions &options);
 
-  /// Executes an entry once on what its bindings hold now.
+  /// Executes an entry once on what its bindings hold now. A device may still be at it when this returns.
   Status step(const std::string &entry);
+  /// Waits until all but the newest `lag` steps are done; metrics then are those of the newest of these.
+  Status settle(unsigned lag = 0) const;
+  /// How far `lag` may go: 0 on the CPU, where `step` returns when it is done.
+  unsigned depth() const { return device_->depth(); }
+  /// Brings what outlives the steps, and the outputs of `entry` (if it is not empty), to where the host reads it.
+  Status download(const std::string &entry = {}) const;
+  /// Hands parameters and state that the host has written to the device.
+  Status upload();
+  /// Gives everything back; says what went wrong with that. Nothing else may be called behind it.
+  Status close() { return device_->close(); }
   Status writeScalars(const std::string &entry, const StepScalars &scalars);
 
   /// A binding of an entry with its memory; fails if there is none of that name.
@@ -65,32 +77,28 @@ public:
   std::vector<Tensor> tensors(const std::string &entry, plan::Binding::Kind kind) const;
   /// What outlives the steps, over all entries, by name: parameters, state, constants.
   std::vector<Tensor> persistent() const;
-  /// The value of a METRIC with one element, as a double.
+  /// The value of a METRIC with one element, as a double, as of the last `settle`.
   Expected<double> metric(const std::string &entry, const std::string &name) const;
 
   const Artifact &artifact() const { return *artifact_; }
   const plan::Plan &plan() const { return artifact_->plan(); }
   uint64_t plannedBytes() const;
   /// Counted by the allocator, not read from the plan.
-  uint64_t allocatedBytes() const { return memory_.allocatedBytes(); }
-  uint64_t allocations() const { return memory_.allocations(); }
-  unsigned threads() const { return pool_ ? pool_->threads() : 0; }
-  /// The prepared program of an entry, for profiles.
-  Program *program(const std::string &entry);
+  uint64_t allocatedBytes() const { return device_->allocatedBytes(); }
+  uint64_t allocations() const { return device_->allocations(); }
+  unsigned threads() const { return device_->threads(); }
+  /// For profiles and reports.
+  Device &device() const { return *device_; }
 
 private:
-  explicit Session(std::unique_ptr<Artifact> artifact) : artifact_(std::move(artifact)) {}
+  Session(std::unique_ptr<Artifact> artifact, std::unique_ptr<Device> device)
+      : artifact_(std::move(artifact)), device_(std::move(device)) {}
   Status initialize(const BindOptions &options);
-  uint8_t *address(const plan::Slice &slice) const { return arenas_[slice.arena()] + slice.offset(); }
+  uint8_t *address(const plan::Slice &slice) const { return device_->hostArenas()[slice.arena()] + slice.offset(); }
 
   std::unique_ptr<Artifact> artifact_;
-  Memory memory_;
-  std::vector<uint8_t *> arenas_;
-  std::unique_ptr<MachineCode> code_;
-  std::vector<KernelFunction> kernels_;
-  std::unique_ptr<ThreadPool> pool_;
-  std::map<std::string, std::unique_ptr<Program>> programs_;
-  bool poison_ = false;
+  std::unique_ptr<Device> device_; ///< goes before the artifact, which it reads
+  bool bound_ = false;
 };
 
 } // namespace lowtide::rt

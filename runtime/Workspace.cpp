@@ -22,13 +22,17 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call) {
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
     return shape.takeStatus();
-  if (isNarrow(shape->dtype)) {
-    Expected<NarrowConvPlan> plan = NarrowConvPlan::get(*shape);
+  return queryWorkspace(*shape);
+}
+
+Expected<uint64_t> queryWorkspace(const ConvShape &shape) {
+  if (isNarrow(shape.dtype)) {
+    Expected<NarrowConvPlan> plan = NarrowConvPlan::get(shape);
     if (!plan)
       return plan.takeStatus();
     return plan->bytes;
   }
-  return convWorkspaceBytes(*shape);
+  return convWorkspaceBytes(shape);
 }
 
 Expected<uint64_t> convWorkspaceBytes(const ConvShape &shape) {

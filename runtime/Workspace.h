@@ -21,6 +21,9 @@ inline constexpr uint64_t workspaceAlignment = 64;
 /// Fails when the callee is unknown or an attribute is missing or out of range.
 Expected<uint64_t> queryWorkspace(const plan::Call &call);
 
+/// The same for a convolution that has been read.
+Expected<uint64_t> queryWorkspace(const struct ConvShape &shape);
+
 /// The same for a call that is known to be right (the compiler's own): 0 when the query fails.
 uint64_t workspaceBytes(const plan::Call &call);
 

@@ -111,6 +111,11 @@ lowtide_status *lowtide_session_write_scalars(lowtide_session *session, const ch
                                               int64_t seed, int64_t row);
 /* Executes an entry once on what its tensors hold. */
 lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry);
+/* On a device with memory of its own tensor data are the host's copy: step takes batch arrays and brings metrics back.
+   download brings parameters and state, and the outputs of `entry` (may be NULL); upload hands parameters and state
+   that were written behind a download to the device. On the CPU both do nothing. */
+lowtide_status *lowtide_session_download(lowtide_session *session, const char *entry);
+lowtide_status *lowtide_session_upload(lowtide_session *session);
 
 /* Bytes of all arenas: in the plan, and as the allocator counted them. */
 uint64_t lowtide_session_planned_bytes(const lowtide_session *session);

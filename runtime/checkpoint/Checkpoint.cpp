@@ -129,6 +129,7 @@ Expected<RunState> loadOne(Session &session, const std::string &directory) {
   Expected<RunState> state = readState(directory + "/state.json");
   if (!state)
     return state;
+  LOWTIDE_TRY(session.download());
   // Everything is looked at before anything is changed.
   for (int round = 0; round < 2; ++round)
     for (const Tensor &tensor : session.persistent()) {
@@ -148,6 +149,7 @@ Expected<RunState> loadOne(Session &session, const std::string &directory) {
       if (round == 1)
         LOWTIDE_TRY(restore(it->second, tensor, source));
     }
+  LOWTIDE_TRY(session.upload());
   return state;
 }
 
@@ -155,6 +157,7 @@ Expected<RunState> loadOne(Session &session, const std::string &directory) {
 
 Expected<std::string> saveCheckpoint(const Session &session, const RunState &state, const std::string &directory,
                                      unsigned keep) {
+  LOWTIDE_TRY(session.download());
   std::error_code error;
   fs::create_directories(directory, error);
   if (error)

@@ -222,6 +222,7 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
   if (!mapped)
     return mapped.takeStatus();
   std::span<const uint8_t> bytes = mapped->bytes();
+  LOWTIDE_TRY(session.download());
   const std::string &digest = session.plan().model_digest();
   if (!digest.empty() && toHex(Sha256::of(bytes.data(), bytes.size())) != digest)
     return badInput("is not the model that the artifact was compiled from: its SHA-256 differs", model);

@@ -102,6 +102,7 @@ Status restore(const HostArray &array, const Tensor &tensor, const plan::Paramet
 }
 
 Status writeGradients(const Session &session, const std::string &entry, const std::string &path) {
+  LOWTIDE_TRY(session.download(entry));
   std::vector<SafetensorsEntry> entries;
   for (const Tensor &tensor : session.tensors(entry, plan::Binding::OUTPUT)) {
     const std::string &name = tensor.binding->name();

@@ -23,6 +23,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <deque>
 
 using namespace lowtide;
 using namespace lowtide::rt;
@@ -99,6 +100,13 @@ StepScalars scalarsOf(const Session &session, const std::string &entry, int64_t 
   return scalars;
 }
 
+/// A step whose numbers have not come back yet.
+struct UnderWay {
+  StepReport report;
+  const std::string *entry;
+  std::chrono::steady_clock::time_point start;
+};
+
 /// Which entry a step runs, on which rows: whole batches, and behind the last of an epoch what is left, if the artifact
 /// has an entry `<entry>_last` of just so many samples.
 struct Epochs {
@@ -151,6 +159,7 @@ Status train(const Options &options) {
   BindOptions bind;
   bind.threads = options.threads;
   bind.poison = options.poison;
+  bind.schedule = options.schedule;
   LOWTIDE_TRY(readInit(options.init, bind));
   // A checkpoint brings the weights that the artifact may lack.
   if (!options.resume.empty() && !bind.randomInit)
@@ -227,8 +236,7 @@ Status train(const Options &options) {
   for (const std::string &note : notes)
     (*progress)->line("note", note);
   bool hasNorm = bool(session.tensor(options.entry, "grad_norm"));
-  Program *program = session.program(options.entry);
-  program->measure(!options.profile.empty());
+  session.device().measure(*entry, !options.profile.empty());
 
   std::signal(SIGTERM, requestStop);
   std::signal(SIGINT, requestStop);
@@ -238,7 +246,45 @@ Status train(const Options &options) {
   int64_t first = state.step, last = state.step + std::max<int64_t>(steps, 0);
   bool trains = options.entry == "train";
   LossScaleState lossScale(session, options.entry);
-  for (int64_t step = first; step < last && !stopRequested; ++step) {
+  // Steps that a device may still be at; their numbers come back in order.
+  std::deque<UnderWay> underWay;
+  auto finished = std::chrono::steady_clock::now();
+  auto finishOldest = [&]() -> Status {
+    auto [report, stepEntry, start] = std::move(underWay.front());
+    LOWTIDE_TRY(session.settle(static_cast<unsigned>(underWay.size() - 1)));
+    underWay.pop_front();
+    auto now = std::chrono::steady_clock::now();
+    report.seconds = std::chrono::duration<double>(now - std::max(start, finished)).count();
+    finished = now;
+    if (!loss.empty())
+      report.loss = *session.metric(*stepEntry, loss);
+    if (hasNorm)
+      report.gradNorm = *session.metric(*stepEntry, "grad_norm");
+    lossScale.read(report);
+    state.step = report.step;
+    summary.add(report);
+    int64_t step = report.step - 1;
+    if (expectation)
+      expectation->check(step, report.loss);
+    // A step that was skipped left everything as it was.
+    bool finite = std::isfinite(report.loss) || lossScale.skips();
+    bool due = options.checkpointEvery && state.step % options.checkpointEvery == 0;
+    if (underWay.empty() && trains && finite && !options.save.empty() && (due || step + 1 == last || stopRequested)) {
+      Expected<std::string> saved = saveCheckpoint(session, state, options.save, options.keep);
+      if (saved)
+        report.checkpoint = *saved;
+      else if (step + 1 == last)
+        verdict = saved.takeStatus(); // an earlier failure must not end the run
+      else
+        (*progress)->line("error", "checkpoint: " + saved.status().str());
+    }
+    LOWTIDE_TRY((*progress)->report(report));
+    if (!finite && !expectation)
+      verdict = {StatusCode::NonFinite, "the loss of step " + std::to_string(step + 1) + " is not finite"};
+    return Status::ok();
+  };
+  bool ends = false;
+  for (int64_t step = first; step < last && !ends; ++step) {
     StepReport report;
     report.step = step + 1, report.lastStep = last;
     auto start = std::chrono::steady_clock::now();
@@ -250,35 +296,21 @@ Status train(const Options &options) {
     if (readsBatch)
       now.feeder->feedRows(step, now.epoch, now.firstRow);
     LOWTIDE_TRY(session.step(*now.entry));
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.lr = scalars.lr;
-    if (!loss.empty())
-      report.loss = *session.metric(*now.entry, loss);
-    if (hasNorm)
-      report.gradNorm = *session.metric(*now.entry, "grad_norm");
-    lossScale.read(report);
-    state.step = step + 1;
-    summary.add(report);
-    if (expectation)
-      expectation->check(step, report.loss);
-    // A step that was skipped left everything as it was.
-    bool finite = std::isfinite(report.loss) || lossScale.skips();
-    bool due = options.checkpointEvery && state.step % options.checkpointEvery == 0;
-    if (trains && finite && !options.save.empty() && (due || step + 1 == last || stopRequested)) {
-      Expected<std::string> saved = saveCheckpoint(session, state, options.save, options.keep);
-      if (saved)
-        report.checkpoint = *saved;
-      else if (step + 1 == last)
-        verdict = saved.takeStatus(); // an earlier failure must not end the run
-      else
-        (*progress)->line("error", "checkpoint: " + saved.status().str());
+    underWay.push_back({std::move(report), now.entry, start});
+    // A checkpoint holds a step that is done, and nothing of the next.
+    bool due = options.checkpointEvery && (step + 1) % options.checkpointEvery == 0;
+    ends = stopRequested || step + 1 == last;
+    for (size_t most = due || ends ? 0 : session.depth(); underWay.size() > most;) {
+      LOWTIDE_TRY(finishOldest());
+      // What was begun behind a step without a loss tells nothing.
+      if (verdict.code() == StatusCode::NonFinite)
+        underWay.clear();
     }
-    LOWTIDE_TRY((*progress)->report(report));
-    if (!finite && !expectation) {
-      verdict = {StatusCode::NonFinite, "the loss of step " + std::to_string(step + 1) + " is not finite"};
-      break;
-    }
+    ends = ends || verdict.code() == StatusCode::NonFinite;
   }
+  while (!underWay.empty())
+    LOWTIDE_TRY(finishOldest());
   if (stopRequested)
     (*progress)->line("note", "stopped behind step " + std::to_string(state.step));
   if (session.allocations() != allocations)
@@ -294,8 +326,9 @@ Status train(const Options &options) {
     LOWTIDE_TRY(dumpOutputs(session, options.entry, options.dumpOutputs));
   LOWTIDE_TRY(summary.write(expectation ? &*expectation : nullptr));
   if (!options.profile.empty())
-    LOWTIDE_TRY(writeProfile(*program, options.profile));
+    LOWTIDE_TRY(writeProfile(session.device(), *entry, options.profile));
   (*progress)->line("done", summary.text());
+  LOWTIDE_TRY(session.close());
   if (expectation && verdict.isOk()) {
     if (!expectation->held() || expectation->judged() == 0)
       return {StatusCode::LossMismatch, expectation->report()};

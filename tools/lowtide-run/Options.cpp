@@ -54,7 +54,9 @@ All further flags
   --config=FILE            JSON, as the compiler's: sections run (steps, data, seed …), checkpoint (dir, every_steps, keep)
                            and log (jsonl, tensorboard); flags and LOWTIDE_* variables win over it
   --log-every=N            progress line every N steps when not on a terminal
-  --poison                 fill transient memory with NaN before each step
+  --poison                 fill transient memory with NaN before each step (cuda-emulated: always)
+  --schedule=SEED          cuda-emulated: streams, blocks and warps take turns as this seed has it (default 0: in the
+                           order of the program); no result depends on it
   -q, --quiet              no progress
 )";
 
@@ -73,6 +75,7 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--seed", options.seed);
   app.add_option("--shuffle", options.shuffle);
   app.add_option("--threads", options.threads);
+  app.add_option("--schedule", options.schedule);
   app.add_option("--expect", options.expect);
   app.add_option("--expect-key", options.expectKey)->check(CLI::IsMember({"f32", "bf16", "f16"}));
   app.add_option("--expect-tolerance", options.expectTolerance)->check(CLI::IsMember({"band", "f64"}));

@@ -9,6 +9,7 @@ namespace lowtide::run {
 using namespace lowtide::rt;
 
 Status dumpOutputs(const Session &session, const std::string &entry, const std::string &path) {
+  LOWTIDE_TRY(session.download(entry));
   std::vector<SafetensorsEntry> entries;
   for (plan::Binding::Kind kind : {plan::Binding::METRIC, plan::Binding::OUTPUT})
     for (const Tensor &tensor : session.tensors(entry, kind)) {

@@ -74,13 +74,13 @@ void printTable(const std::vector<InstructionTime> &times, uint64_t runs) {
 
 } // namespace
 
-Status writeProfile(const Program &program, const std::string &path) {
-  std::vector<InstructionTime> times = program.times();
+Status writeProfile(const Device &device, const plan::Entry &entry, const std::string &path) {
+  std::vector<InstructionTime> times = device.times(entry);
   std::sort(times.begin(), times.end(), [](const InstructionTime &a, const InstructionTime &b) {
     return a.nanoseconds != b.nanoseconds ? a.nanoseconds > b.nanoseconds : a.location < b.location;
   });
   if (path == "-") {
-    printTable(times, program.measuredRuns());
+    printTable(times, device.measuredRuns(entry));
     return Status::ok();
   }
   Json list = Json::array();

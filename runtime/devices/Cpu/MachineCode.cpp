@@ -14,8 +14,8 @@ namespace lowtide::rt {
 Status checkTarget(const std::string &target) {
   auto starts = [&](const char *prefix) { return target.rfind(prefix, 0) == 0; };
   if (!starts("cpu") && !starts("reference"))
-    return {StatusCode::Unsupported,
-            "compiled for target '" + printable(target) + "'; this runtime executes cpu and reference"};
+    return {StatusCode::Unsupported, "compiled for target '" + printable(target) +
+                                         "'; this runtime executes cpu, reference, cuda:<chip> and cuda-emulated"};
 #if defined(__x86_64__)
   __builtin_cpu_init();
   // The library calls need AVX2 whatever the target says.
@@ -67,11 +67,13 @@ MachineCode::~MachineCode() {
     ::close(file_);
 }
 
-Expected<KernelFunction> MachineCode::kernel(const std::string &symbol) const {
-  void *address = ::dlsym(library_, symbol.c_str());
+Expected<void *> MachineCode::symbol(const std::string &symbol) const {
+  void *address = find(symbol.c_str());
   if (!address)
     return badInput("the machine code has no kernel '" + printable(symbol) + "'", "section 'code'");
-  return reinterpret_cast<KernelFunction>(address);
+  return address;
 }
+
+void *MachineCode::find(const char *symbol) const { return ::dlsym(library_, symbol); }
 
 } // namespace lowtide::rt

@@ -26,7 +26,10 @@ public:
   MachineCode(const MachineCode &) = delete;
   MachineCode &operator=(const MachineCode &) = delete;
 
-  Expected<KernelFunction> kernel(const std::string &symbol) const;
+  /// Address of a function; fails if the code has none of that name.
+  Expected<void *> symbol(const std::string &symbol) const;
+  /// Address of a symbol, or null.
+  void *find(const char *symbol) const;
 
 private:
   MachineCode() = default;

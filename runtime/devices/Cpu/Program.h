@@ -5,6 +5,7 @@
 #include "plan.pb.h"
 #include "runtime/devices/Cpu/MachineCode.h"
 #include "runtime/devices/Cpu/ThreadPool.h"
+#include "runtime/devices/InstructionTime.h"
 #include "runtime/kernels/PreparedCall.h"
 
 #include <memory>
@@ -13,14 +14,6 @@
 #include <vector>
 
 namespace lowtide::rt {
-
-/// What an instruction cost, summed over the steps that were measured.
-struct InstructionTime {
-  std::string what;     ///< kernel description or callee
-  std::string location; ///< ONNX node or module path
-  uint64_t nanoseconds = 0, runs = 0, flops = 0;
-  uint64_t bytes = 0; ///< of its operands, read and written, once each
-};
 
 /// The instructions of an entry with all addresses, kernels and task counts filled in. Streams need nothing here: the
 /// text is executed in order, which is one of the interleavings that the verifier has proved equal.

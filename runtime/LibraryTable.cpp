@@ -1,0 +1,77 @@
+//===- LibraryTable.cpp - what cuBLASLt and cuDNN take ---------------------===//
+
+#include "runtime/LibraryTable.h"
+
+#include "runtime/Verify.h"
+
+#include <algorithm>
+
+namespace lowtide::rt {
+namespace {
+
+enum Row : size_t {
+  GemmTypes,
+  GemmBias,
+  GemmWideBias,
+  GemmSizes,
+  GemmStrides,
+  ConvTypes,
+  ConvSizes,
+};
+
+constexpr LibraryRule rules[] = {
+    {"cuBLASLt", "operands f32 or f64 with results of the same type, f16 or bf16 with results of the same type or f32",
+     "its operand and result types are not a supported pair",
+     "cuBLAS 13.0 documentation, cublasLtMatmul(), table of supported data types", false},
+    {"cuBLASLt", "an addend of the size of the result, or one value per column of the row-major result",
+     "its addend has one value per row of the result, which no epilogue adds to a row-major result",
+     "cuBLAS 13.0 documentation, cublasLtEpilogue_t: the bias has one value per row of the column-major D", false},
+    {"cuBLASLt", "values per column with results of f32, f16 and bf16", "it adds values per column to f64",
+     "cuBLAS 13.0 documentation, cublasLtMatmul(): the epilogues of the f64 row are not listed", false},
+    {"cuBLASLt", "m, n, k and batch up to 2^31 - 1", "a size is 2^31 or more",
+     "cuBLAS 13.0 documentation, cublasLtMatrixLayoutCreate(); 32-bit sizes inside the kernels", false},
+    {"cuBLASLt", "stored rows that do not overlap", "stored rows of an operand or of the result overlap",
+     "cuBLAS 13.0 documentation, CUBLASLT_MATRIX_LAYOUT_LD", false},
+    {"cuDNN", "f32, f16 and bf16 operands, results of the same type or f32, f32 arithmetic",
+     "its operand and result types are not a supported set",
+     "cuDNN 9 documentation, graph API, convolution operations: supported data types", false},
+    {"cuDNN", "tensors below 2^31 elements", "a tensor has 2^31 elements or more",
+     "cuDNN 9 documentation, 64-bit indexing is offered by part of the engines only", false},
+};
+
+constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
+
+} // namespace
+
+std::span<const LibraryRule> libraryRules() { return rules; }
+
+const LibraryRule *declineGemm(const GemmShape &shape) {
+  bool sameTypes = shape.dtype == shape.resultDtype;
+  bool narrow = isNarrow(shape.dtype);
+  bool known = shape.dtype == plan::F32 || shape.dtype == plan::F64 || narrow;
+  if (!known || !(sameTypes || (narrow && shape.resultDtype == plan::F32)))
+    return &rules[GemmTypes];
+  if (shape.addend == GemmShape::Addend::Column)
+    return &rules[GemmBias];
+  if (shape.addend == GemmShape::Addend::Row && shape.dtype == plan::F64)
+    return &rules[GemmWideBias];
+  if (std::max({shape.m, shape.n, shape.k, shape.batchCount()}) > maxSize)
+    return &rules[GemmSizes];
+  int64_t columnsA = shape.transposeA ? shape.m : shape.k, columnsB = shape.transposeB ? shape.k : shape.n;
+  if (shape.lda < columnsA || shape.ldb < columnsB || (shape.m > 1 && shape.ldd < shape.n))
+    return &rules[GemmStrides];
+  return nullptr;
+}
+
+const LibraryRule *declineConv(const ConvShape &shape, bool biased) {
+  bool narrow = isNarrow(shape.dtype);
+  if (!(shape.dtype == plan::F32 || narrow) ||
+      !(shape.resultDtype == shape.dtype || (narrow && shape.resultDtype == plan::F32)))
+    return &rules[ConvTypes];
+  if (std::max({shape.inputElements(), shape.outputElements(), shape.filterElements()}) >
+      static_cast<uint64_t>(maxSize))
+    return &rules[ConvSizes];
+  return nullptr;
+}
+
+} // namespace lowtide::rt

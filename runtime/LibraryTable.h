@@ -1,0 +1,35 @@
+//===- LibraryTable.h - what cuBLASLt and cuDNN take -----------------------===//
+//
+// The one written table: the compiler asks it before it plans a call (what is declined becomes a generated kernel), the
+// runtime before it makes one, and the fake libraries enforce it. Every row says where it is from and whether a GPU has
+// confirmed it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_RUNTIME_LIBRARYTABLE_H
+#define LOWTIDE_RUNTIME_LIBRARYTABLE_H
+
+#include "runtime/CallShape.h"
+
+#include <span>
+
+namespace lowtide::rt {
+
+struct LibraryRule {
+  const char *library;  ///< "cuBLASLt", "cuDNN"
+  const char *takes;    ///< what is taken, in words
+  const char *declines; ///< what a call that breaks the rule has
+  const char *source;   ///< the vendor's document
+  bool confirmed;       ///< on a GPU, by gpu-check
+};
+
+/// All rows, in the order in which they are asked.
+std::span<const LibraryRule> libraryRules();
+
+/// The first rule that a call breaks, or null: then the library takes it.
+const LibraryRule *declineGemm(const GemmShape &shape);
+/// `biased`: the call reads a bias.
+const LibraryRule *declineConv(const ConvShape &shape, bool biased);
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_LIBRARYTABLE_H

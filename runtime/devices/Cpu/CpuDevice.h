@@ -1,0 +1,44 @@
+//===- CpuDevice.h - a session's arenas, code and threads on the CPU -------===//
+#ifndef LOWTIDE_RUNTIME_DEVICES_CPU_CPUDEVICE_H
+#define LOWTIDE_RUNTIME_DEVICES_CPU_CPUDEVICE_H
+
+#include "runtime/devices/Cpu/MachineCode.h"
+#include "runtime/devices/Cpu/Memory.h"
+#include "runtime/devices/Cpu/Program.h"
+#include "runtime/devices/Device.h"
+
+#include <map>
+
+namespace lowtide::rt {
+
+/// The host's view is the memory in which the step computes; a step is done when `run` returns.
+class CpuDevice final : public Device {
+public:
+  explicit CpuDevice(const Artifact &artifact) : artifact_(artifact) {}
+
+  Status bind(const BindOptions &options) override;
+  std::span<uint8_t *const> hostArenas() const override { return arenas_; }
+  Status run(const plan::Entry &entry) override;
+  uint64_t allocatedBytes() const override { return memory_.allocatedBytes(); }
+  uint64_t allocations() const override { return memory_.allocations(); }
+  unsigned threads() const override { return pool_ ? pool_->threads() : 0; }
+  void measure(const plan::Entry &entry, bool on) override;
+  std::vector<InstructionTime> times(const plan::Entry &entry) const override;
+  uint64_t measuredRuns(const plan::Entry &entry) const override;
+
+private:
+  void poison(const plan::Entry &entry);
+
+  const Artifact &artifact_;
+  Memory memory_;
+  std::vector<uint8_t *> arenas_;
+  std::unique_ptr<MachineCode> code_;
+  std::vector<KernelFunction> kernels_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::map<const plan::Entry *, std::unique_ptr<Program>> programs_;
+  bool poison_ = false;
+};
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_DEVICES_CPU_CPUDEVICE_H

@@ -1,0 +1,355 @@
+//===- CudaDevice.cpp - a session on a CUDA device, real or fake -----------===//
+
+#include "runtime/devices/Cuda/CudaDevice.h"
+
+#include "runtime/Session.h"
+#include "runtime/devices/Cuda/Exchange.h"
+#include "runtime/devices/Cuda/Program.h"
+#include "runtime/devices/FakeCuda/FakeCuda.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace lowtide::rt::cuda {
+namespace {
+
+/// Pinned memory through which parameters and state travel.
+constexpr uint64_t bounceBytes = uint64_t(8) << 20;
+/// Reads of the host's memory before the driver is asked whether the device still lives.
+constexpr int spins = 4000;
+
+class CudaDevice final : public Device {
+public:
+  explicit CudaDevice(const Artifact &artifact) : artifact_(artifact), plan_(artifact.plan()) {}
+  ~CudaDevice() override { (void)close(); }
+
+  Status bind(const BindOptions &options) override;
+  std::span<uint8_t *const> hostArenas() const override { return mirror_.arenas(); }
+  Status upload() override;
+  Status download(const plan::Entry *entry) override;
+  Status run(const plan::Entry &entry) override;
+  Status settle(unsigned lag) override;
+  unsigned depth() const override { return Exchange::slots - 1; }
+  Status close() override;
+
+  uint64_t allocatedBytes() const override { return arenaBytes_; }
+  uint64_t allocations() const override { return resources_.allocations(); }
+  std::string besides() const override;
+  void measure(const plan::Entry &entry, bool on) override { entries_.at(&entry).measured = on; }
+  std::vector<InstructionTime> times(const plan::Entry &entry) const override {
+    return entries_.at(&entry).program->times();
+  }
+  uint64_t measuredRuns(const plan::Entry &entry) const override { return entries_.at(&entry).program->measuredRuns(); }
+
+private:
+  struct Entry {
+    ExchangeLayout layout;
+    std::unique_ptr<Program> program;
+    CUgraphExec graphs[Exchange::slots] = {};
+    bool measured = false;
+  };
+
+  Status open();
+  Status allocateArenas();
+  Status loadKernels();
+  Status prepareEntries();
+  Expected<CUgraphExec> capture(const Entry &entry, unsigned slot);
+  Status enqueueBefore(const Entry &entry, unsigned slot);
+  Status await(uint64_t number);
+  Status outOfMemory(Status status, const plan::Arena &arena) const;
+  /// Copies bytes of an arena between the device and the host's view.
+  Status move(size_t arena, uint64_t offset, uint64_t bytes, bool toDevice);
+
+  const Artifact &artifact_;
+  const plan::Plan &plan_;
+  Api api_;
+  Resources resources_{api_};
+  Libraries libraries_{api_, resources_};
+  HostMirror mirror_;
+  Exchange exchange_;
+  std::vector<CUdeviceptr> arenas_;
+  std::vector<CUfunction> kernels_;
+  std::vector<CUstream> streams_; ///< of instructions; graphs are launched on the first
+  CUstream copyStream_ = nullptr;
+  CUevent uploaded_[Exchange::slots] = {};
+  uint8_t *bounce_ = nullptr;
+  std::map<const plan::Entry *, Entry> entries_;
+  uint64_t arenaBytes_ = 0;
+  bool poison_ = false, closed_ = false;
+  /// Steps are numbered from 1: the newest one handed to the device, the newest known to be done, the newest whose
+  /// metrics the host sees; and which entry each slot ran last.
+  uint64_t newest_ = 0, done_ = 0, seen_ = 0;
+  const Entry *ran_[Exchange::slots] = {};
+};
+
+Status CudaDevice::open() {
+  if (plan_.target() == "cuda-emulated") {
+    api_ = fake::api();
+  } else {
+    LOWTIDE_TRY(loadDriver(api_));
+  }
+  return resources_.open();
+}
+
+Status CudaDevice::bind(const BindOptions &options) {
+  // The fake device is there to find mistakes.
+  poison_ = options.poison || plan_.target() == "cuda-emulated";
+  if (plan_.target() == "cuda-emulated")
+    fake::schedule(options.schedule, options.threads);
+  LOWTIDE_TRY(open());
+  LOWTIDE_TRY(mirror_.reserve(plan_));
+  LOWTIDE_TRY(allocateArenas());
+  LOWTIDE_TRY(loadKernels());
+  Expected<CUstream> copyStream = resources_.stream();
+  if (!copyStream)
+    return copyStream.takeStatus();
+  copyStream_ = *copyStream;
+  for (CUevent &event : uploaded_) {
+    Expected<CUevent> made = resources_.event();
+    if (!made)
+      return made.takeStatus();
+    event = *made;
+  }
+  Expected<uint8_t *> bounce = resources_.pinnedMemory(bounceBytes);
+  if (!bounce)
+    return bounce.takeStatus();
+  bounce_ = *bounce;
+  return prepareEntries();
+}
+
+Status CudaDevice::allocateArenas() {
+  for (const plan::Arena &arena : plan_.arenas()) {
+    // cuMemAlloc promises 256 bytes.
+    uint64_t slack = arena.alignment() > 256 ? arena.alignment() : 0;
+    Expected<CUdeviceptr> memory = resources_.deviceMemory(arena.bytes() + slack);
+    if (!memory)
+      return outOfMemory(memory.takeStatus(), arena);
+    arenas_.push_back(slack ? (*memory + slack - 1) / slack * slack : *memory);
+    arenaBytes_ += arena.bytes();
+  }
+  return Status::ok();
+}
+
+Status CudaDevice::outOfMemory(Status status, const plan::Arena &arena) const {
+  if (status.code() == StatusCode::OverBudget) {
+    std::string table = "; the plan takes";
+    for (const plan::Arena &each : plan_.arenas())
+      table += " " + printable(each.name()) + " " + std::to_string(each.bytes());
+    size_t free = 0, total = 0;
+    if (api_.driver.cuMemGetInfo(&free, &total) == CUDA_SUCCESS)
+      table += " bytes; " + std::to_string(free) + " of the GPU's " + std::to_string(total) + " bytes are free";
+    status = Status(StatusCode::OverBudget, status.message() + table);
+  }
+  return std::move(status).at("arena '" + printable(arena.name()) + "'");
+}
+
+Status CudaDevice::loadKernels() {
+  if (!plan_.kernels_size())
+    return Status::ok();
+  std::span<const uint8_t> binary = api_.fake ? artifact_.code() : artifact_.cubin();
+  std::string_view text = api_.fake ? std::string_view() : artifact_.ptx();
+  if (binary.empty() && text.empty())
+    return badInput("the artifact has no machine code for its target", "section 'code'");
+  Expected<CUmodule> module = badInput("the artifact has no cubin");
+  if (!binary.empty())
+    module = resources_.module(binary.data());
+  // A cubin is for one chip; PTX is compiled by the driver for any that is newer.
+  if (!module && !text.empty())
+    module = resources_.module(std::string(text).c_str());
+  if (!module)
+    return module.takeStatus();
+  for (const plan::Kernel &kernel : plan_.kernels()) {
+    CUfunction function = nullptr;
+    CUresult result = api_.driver.cuModuleGetFunction(&function, *module, kernel.symbol().c_str());
+    LOWTIDE_TRY(api_.check(result, "cuModuleGetFunction").at("kernel '" + printable(kernel.symbol()) + "'"));
+    kernels_.push_back(function);
+  }
+  return Status::ok();
+}
+
+Status CudaDevice::prepareEntries() {
+  uint64_t inBytes = 0, outBytes = 0;
+  for (const plan::Entry &entry : plan_.entries()) {
+    Entry &to = entries_[&entry];
+    to.layout = ExchangeLayout(entry);
+    inBytes = std::max(inBytes, to.layout.inBytes), outBytes = std::max(outBytes, to.layout.outBytes);
+  }
+  LOWTIDE_TRY(exchange_.allocate(resources_, inBytes, outBytes));
+  for (const plan::Entry &entry : plan_.entries()) {
+    Entry &to = entries_.at(&entry);
+    ProgramContext context{api_, resources_, libraries_, plan_, arenas_, kernels_, streams_};
+    Expected<std::unique_ptr<Program>> program = Program::prepare(context, entry);
+    if (!program)
+      return program.takeStatus();
+    to.program = std::move(*program);
+    for (unsigned slot = 0; slot < Exchange::slots; ++slot) {
+      Expected<CUgraphExec> graph = capture(to, slot);
+      if (!graph)
+        return graph.takeStatus().at("entry '" + printable(entry.name()) + "'");
+      to.graphs[slot] = *graph;
+    }
+  }
+  return Status::ok();
+}
+
+/// What comes before the instructions of a step.
+Status CudaDevice::enqueueBefore(const Entry &entry, unsigned slot) {
+  if (poison_)
+    for (int i = 0; i < plan_.arenas_size(); ++i)
+      if (plan_.arenas(i).kind() == plan::Arena::TRANSIENT && plan_.arenas(i).bytes())
+        LOWTIDE_CUDA(api_, driver, cuMemsetD8Async, arenas_[static_cast<size_t>(i)], 0xFF, plan_.arenas(i).bytes(),
+                     streams_[0]);
+  return exchange_.enqueueIn(api_, entry.layout, slot, arenas_, streams_[0]);
+}
+
+Expected<CUgraphExec> CudaDevice::capture(const Entry &entry, unsigned slot) {
+  LOWTIDE_CUDA(api_, driver, cuStreamBeginCapture, streams_[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  auto enqueue = [&]() -> Status {
+    LOWTIDE_TRY(enqueueBefore(entry, slot));
+    LOWTIDE_TRY(entry.program->enqueue());
+    return exchange_.enqueueOut(api_, entry.layout, slot, arenas_, streams_[0]);
+  };
+  Status status = enqueue();
+  CUgraph graph = nullptr;
+  Status ended = api_.check(api_.driver.cuStreamEndCapture(streams_[0], &graph), "cuStreamEndCapture");
+  if (!status.isOk() || !ended.isOk()) {
+    if (graph)
+      (void)api_.driver.cuGraphDestroy(graph);
+    return status.isOk() ? ended : status;
+  }
+  return resources_.executable(graph);
+}
+
+Status CudaDevice::run(const plan::Entry &planEntry) {
+  Entry &entry = entries_.at(&planEntry);
+  LOWTIDE_TRY(resources_.enter());
+  if (entry.measured)
+    LOWTIDE_TRY(settle(0));
+  uint64_t number = newest_ + 1;
+  unsigned slot = Exchange::slotOf(number);
+  // The blocks of this slot were those of the step before the last.
+  if (number > Exchange::slots)
+    LOWTIDE_TRY(await(number - Exchange::slots));
+  exchange_.pack(entry.layout, mirror_, number);
+  LOWTIDE_TRY(exchange_.upload(api_, entry.layout, slot, copyStream_));
+  LOWTIDE_CUDA(api_, driver, cuEventRecord, uploaded_[slot], copyStream_);
+  LOWTIDE_CUDA(api_, driver, cuStreamWaitEvent, streams_[0], uploaded_[slot], 0);
+  if (entry.measured) {
+    LOWTIDE_TRY(enqueueBefore(entry, slot));
+    LOWTIDE_TRY(entry.program->measureOnce());
+    LOWTIDE_TRY(exchange_.enqueueOut(api_, entry.layout, slot, arenas_, streams_[0]));
+  } else {
+    LOWTIDE_CUDA(api_, driver, cuGraphLaunch, entry.graphs[slot], streams_[0]);
+  }
+  newest_ = number;
+  ran_[slot] = &entry;
+  return Status::ok();
+}
+
+Status CudaDevice::await(uint64_t number) {
+  while (done_ < number) {
+    for (int i = 0; i < spins && done_ < number; ++i)
+      if (exchange_.arrived(done_ + 1))
+        ++done_;
+    if (done_ >= number)
+      break;
+    // Not a wait: it asks, and brings to light what went wrong on the device.
+    CUresult result = api_.driver.cuStreamQuery(streams_[0]);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
+      return api_.check(result, "cuStreamQuery").at("step " + std::to_string(done_ + 1));
+    if (result == CUDA_SUCCESS && !exchange_.arrived(done_ + 1))
+      return {StatusCode::Internal, "step " + std::to_string(done_ + 1) + " ended without saying so"};
+  }
+  return Status::ok();
+}
+
+Status CudaDevice::settle(unsigned lag) {
+  if (newest_ <= lag || closed_)
+    return Status::ok();
+  LOWTIDE_TRY(resources_.enter());
+  uint64_t number = newest_ - lag;
+  LOWTIDE_TRY(await(number));
+  if (seen_ < number) {
+    exchange_.unpack(ran_[Exchange::slotOf(number)]->layout, mirror_, number);
+    seen_ = number;
+  }
+  return Status::ok();
+}
+
+Status CudaDevice::move(size_t arena, uint64_t offset, uint64_t bytes, bool toDevice) {
+  uint8_t *host = mirror_.arenas()[arena] + offset;
+  CUdeviceptr device = arenas_[arena] + offset;
+  for (uint64_t done = 0; done < bytes; done += bounceBytes) {
+    uint64_t piece = std::min(bounceBytes, bytes - done);
+    if (toDevice) {
+      std::memcpy(bounce_, host + done, piece);
+      LOWTIDE_CUDA(api_, driver, cuMemcpyHtoDAsync, device + done, bounce_, piece, streams_[0]);
+      LOWTIDE_CUDA(api_, driver, cuStreamSynchronize, streams_[0]);
+    } else {
+      LOWTIDE_CUDA(api_, driver, cuMemcpyDtoHAsync, bounce_, device + done, piece, streams_[0]);
+      LOWTIDE_CUDA(api_, driver, cuStreamSynchronize, streams_[0]);
+      std::memcpy(host + done, bounce_, piece);
+    }
+  }
+  return Status::ok();
+}
+
+static bool outlivesSteps(const plan::Arena &arena) {
+  return arena.kind() == plan::Arena::PARAMS || arena.kind() == plan::Arena::STATE;
+}
+
+Status CudaDevice::upload() {
+  LOWTIDE_TRY(settle(0));
+  LOWTIDE_TRY(resources_.enter());
+  for (int i = 0; i < plan_.arenas_size(); ++i)
+    if (outlivesSteps(plan_.arenas(i))) {
+      LOWTIDE_TRY(move(static_cast<size_t>(i), 0, plan_.arenas(i).bytes(), true));
+      // What was uploaded is on the device; the host's copy would only be a second one.
+      mirror_.drop(static_cast<size_t>(i));
+    }
+  return Status::ok();
+}
+
+Status CudaDevice::download(const plan::Entry *entry) {
+  LOWTIDE_TRY(settle(0));
+  LOWTIDE_TRY(resources_.enter());
+  for (int i = 0; i < plan_.arenas_size(); ++i)
+    if (outlivesSteps(plan_.arenas(i)))
+      LOWTIDE_TRY(move(static_cast<size_t>(i), 0, plan_.arenas(i).bytes(), false));
+  if (entry)
+    for (const plan::Binding &binding : entry->bindings())
+      if (binding.kind() == plan::Binding::OUTPUT)
+        LOWTIDE_TRY(move(binding.slice().arena(), binding.slice().offset(), binding.slice().bytes(), false));
+  return Status::ok();
+}
+
+std::string CudaDevice::besides() const {
+  uint64_t nodes = 0;
+  for (const auto &[entry, state] : entries_)
+    nodes += state.program ? state.program->nodes() : 0;
+  return std::to_string(resources_.deviceBytes() - arenaBytes_) + " bytes on the device for batches and metrics, " +
+         std::to_string(resources_.pinnedBytes()) + " bytes of pinned host memory, " + std::to_string(nodes) +
+         " graph nodes";
+}
+
+Status CudaDevice::close() {
+  if (closed_)
+    return Status::ok();
+  closed_ = true;
+  // What is still under way reads memory that is about to go.
+  Status waited;
+  if (!streams_.empty() && newest_ > done_)
+    waited = api_.check(api_.driver.cuStreamSynchronize(streams_[0]), "cuStreamSynchronize");
+  Status released = resources_.close();
+  entries_.clear();
+  return waited.isOk() ? released : waited;
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Device>> createCudaDevice(const Artifact &artifact) {
+  return std::unique_ptr<Device>(new CudaDevice(artifact));
+}
+
+} // namespace lowtide::rt::cuda

@@ -1,0 +1,62 @@
+//===- CudnnGraph.h - an operation graph of cuDNN, made executable ---------===//
+#ifndef LOWTIDE_RUNTIME_DEVICES_CUDA_CUDNNGRAPH_H
+#define LOWTIDE_RUNTIME_DEVICES_CUDA_CUDNNGRAPH_H
+
+#include "runtime/devices/Cuda/Resources.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lowtide::rt::cuda {
+
+/// Builds descriptors of cuDNN's backend API; they live as long as `resources`.
+class CudnnBuilder {
+public:
+  CudnnBuilder(const Api &api, Resources &resources) : api_(api), resources_(resources) {}
+
+  Status create(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t &descriptor);
+  template <typename T>
+  Status set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+             std::span<const T> values) {
+    return set(descriptor, name, type, static_cast<int64_t>(values.size()), values.data());
+  }
+  template <typename T>
+  Status set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+             const T &value) {
+    return set(descriptor, name, type, 1, &value);
+  }
+  Status finalize(cudnnBackendDescriptor_t descriptor);
+
+  /// A packed tensor in the order of its dimensions, at a multiple of `alignment` bytes; operands are told apart by
+  /// `id`.
+  Status tensor(int64_t id, cudnnDataType_t type, std::span<const int64_t> dims, int64_t alignment,
+                cudnnBackendDescriptor_t &descriptor);
+
+private:
+  Status set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+             int64_t count, const void *values);
+
+  const Api &api_;
+  Resources &resources_;
+};
+
+/// An operation with an engine chosen for it and the addresses of its operands.
+class CudnnGraph {
+public:
+  /// Takes the first engine of the heuristics (then of the fallbacks) that is deterministic, fits the workspace and can
+  /// be made into a plan. `ids` and `addresses` are parallel.
+  Status prepare(const Api &api, Resources &resources, cudnnHandle_t handle, cudnnBackendDescriptor_t operation,
+                 std::span<const int64_t> ids, std::span<const CUdeviceptr> addresses, CUdeviceptr workspace,
+                 uint64_t workspaceBytes);
+  Status enqueue(const Api &api, cudnnHandle_t handle, CUstream stream) const;
+  const std::string &choice() const { return choice_; }
+
+private:
+  cudnnBackendDescriptor_t plan_ = nullptr, variantPack_ = nullptr;
+  std::string choice_;
+};
+
+} // namespace lowtide::rt::cuda
+
+#endif // LOWTIDE_RUNTIME_DEVICES_CUDA_CUDNNGRAPH_H

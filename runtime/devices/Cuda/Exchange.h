@@ -1,0 +1,63 @@
+//===- Exchange.h - what host and device hand each other per step ----------===//
+//
+// One block goes in before a step (batch arrays and scalars of the entry), one comes out (metrics, and state of the
+// step as a whole). Each block begins with the number of the step: the last thing that a step does is to send it back,
+// so that the host learns from its own memory that the step is done.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_RUNTIME_DEVICES_CUDA_EXCHANGE_H
+#define LOWTIDE_RUNTIME_DEVICES_CUDA_EXCHANGE_H
+
+#include "runtime/devices/Cuda/HostMirror.h"
+#include "runtime/devices/Cuda/Resources.h"
+
+#include <array>
+
+namespace lowtide::rt::cuda {
+
+/// Which bytes of an entry travel, and where they lie in the blocks.
+struct ExchangeLayout {
+  struct Part {
+    const plan::Slice *slice;
+    uint64_t offset;
+  };
+  std::vector<Part> in, out;
+  uint64_t inBytes = 0, outBytes = 0; ///< of a whole block
+
+  ExchangeLayout() = default;
+  ExchangeLayout(const plan::Entry &entry);
+};
+
+/// Two blocks of each kind, on both sides.
+class Exchange {
+public:
+  static constexpr unsigned slots = 2;
+
+  Status allocate(Resources &resources, uint64_t inBytes, uint64_t outBytes);
+
+  /// Copies what the host holds into the pinned block of step `number`.
+  void pack(const ExchangeLayout &layout, const HostMirror &mirror, uint64_t number);
+  /// Copies what step `number` brought back to where the host reads it.
+  void unpack(const ExchangeLayout &layout, const HostMirror &mirror, uint64_t number) const;
+  /// Whether step `number` has sent its number back.
+  bool arrived(uint64_t number) const;
+
+  /// Sends the block of a slot to the device.
+  Status upload(const Api &api, const ExchangeLayout &layout, unsigned slot, CUstream stream) const;
+  /// The first and the last work of a step, to be captured: from the block into the slices; from the slices to the
+  /// host.
+  Status enqueueIn(const Api &api, const ExchangeLayout &layout, unsigned slot, std::span<const CUdeviceptr> arenas,
+                   CUstream stream) const;
+  Status enqueueOut(const Api &api, const ExchangeLayout &layout, unsigned slot, std::span<const CUdeviceptr> arenas,
+                    CUstream stream) const;
+
+  static unsigned slotOf(uint64_t number) { return static_cast<unsigned>(number % slots); }
+
+private:
+  std::array<uint8_t *, slots> hostIn_{}, hostOut_{};
+  std::array<CUdeviceptr, slots> deviceIn_{}, deviceOut_{};
+};
+
+} // namespace lowtide::rt::cuda
+
+#endif // LOWTIDE_RUNTIME_DEVICES_CUDA_EXCHANGE_H

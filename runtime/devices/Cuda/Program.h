@@ -1,0 +1,90 @@
+//===- Program.h - one entry, bound to device addresses --------------------===//
+#ifndef LOWTIDE_RUNTIME_DEVICES_CUDA_PROGRAM_H
+#define LOWTIDE_RUNTIME_DEVICES_CUDA_PROGRAM_H
+
+#include "plan.pb.h"
+#include "runtime/devices/Cuda/LibraryCall.h"
+#include "runtime/devices/InstructionTime.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lowtide::rt::cuda {
+
+/// What a program is made with, shared by all entries.
+struct ProgramContext {
+  const Api &api;
+  Resources &resources;
+  Libraries &libraries;
+  const plan::Plan &plan;
+  std::span<const CUdeviceptr> arenas; ///< parallel to Plan.arenas
+  std::span<const CUfunction> kernels; ///< parallel to Plan.kernels
+  std::vector<CUstream> &streams;      ///< of instructions; grows to what an entry needs
+};
+
+/// The instructions of an entry with addresses, kernels and library calls filled in. `enqueue` hands them to streams:
+/// once, while a graph is captured.
+class Program {
+public:
+  static Expected<std::unique_ptr<Program>> prepare(const ProgramContext &context, const plan::Entry &entry);
+
+  /// Enqueues all instructions; work on streams()[0] that was enqueued before comes first, and what is enqueued there
+  /// afterwards comes behind all of them. Repeats are unrolled.
+  Status enqueue();
+
+  /// Enqueues them one after the other on the first stream, each between two events, waits, and adds up their times.
+  Status measureOnce();
+  std::vector<InstructionTime> times() const { return times_; }
+  uint64_t measuredRuns() const { return measuredRuns_; }
+
+  /// Algorithms that the libraries chose, one line per call.
+  std::vector<std::string> choices() const;
+  /// Nodes of its graph.
+  uint64_t nodes() const { return nodes_; }
+
+private:
+  struct Instruction {
+    enum class Kind { Launch, Call, Copy, Fill, Record, Wait, Repeat } kind;
+    const plan::Instruction *origin = nullptr;
+    uint32_t stream = 0;
+    // Launch
+    CUfunction function = nullptr;
+    uint32_t blocks = 0, threads = 0, sharedBytes = 0;
+    std::vector<CUdeviceptr> arguments;
+    // Call
+    std::unique_ptr<LibraryCall> call;
+    // Copy, Fill
+    CUdeviceptr source = 0, target = 0;
+    uint64_t bytes = 0, sourceStep = 0, targetStep = 0, pattern = 0;
+    uint32_t patternBytes = 1;
+    // Record, Wait
+    CUevent event = nullptr;
+    // Repeat
+    int64_t count = 0;
+    std::vector<Instruction> body;
+    size_t time = 0; ///< index into times_
+  };
+
+  explicit Program(const ProgramContext &context) : context_(context) {}
+  Status add(const plan::Instruction &origin, uint64_t rounds, std::vector<Instruction> &to);
+  Status addLaunch(const plan::Launch &launch, Instruction &next);
+  Status enqueue(const std::vector<Instruction> &instructions, uint64_t round);
+  Status enqueue(const Instruction &instruction, uint64_t round, CUstream stream);
+  Status fill(const Instruction &instruction, CUdeviceptr target, CUstream stream);
+  Status measure(const std::vector<Instruction> &instructions, uint64_t round);
+
+  ProgramContext context_;
+  std::vector<CUstream> streams_;
+  std::vector<CUevent> events_;
+  CUevent fork_ = nullptr;
+  std::vector<CUevent> joins_; ///< parallel to streams_
+  std::vector<Instruction> instructions_;
+  CUevent before_ = nullptr, behind_ = nullptr; ///< of a measurement
+  std::vector<InstructionTime> times_;
+  uint64_t measuredRuns_ = 0, nodes_ = 0;
+};
+
+} // namespace lowtide::rt::cuda
+
+#endif // LOWTIDE_RUNTIME_DEVICES_CUDA_PROGRAM_H

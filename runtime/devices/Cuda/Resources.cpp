@@ -1,0 +1,103 @@
+//===- Resources.cpp - everything taken from a CUDA device, given back -----===//
+
+#include "runtime/devices/Cuda/Resources.h"
+
+#include <cstring>
+
+namespace lowtide::rt::cuda {
+
+Status Resources::open() {
+  LOWTIDE_CUDA(api_, driver, cuInit, 0);
+  int count = 0;
+  LOWTIDE_CUDA(api_, driver, cuDeviceGetCount, &count);
+  if (count < 1)
+    return api_.check(CUDA_ERROR_NO_DEVICE, "cuDeviceGetCount");
+  LOWTIDE_CUDA(api_, driver, cuDeviceGet, &device_, 0);
+  LOWTIDE_CUDA(api_, driver, cuDevicePrimaryCtxRetain, &context_, device_);
+  onClose([this] { return api_.check(api_.driver.cuDevicePrimaryCtxRelease(device_), "cuDevicePrimaryCtxRelease"); });
+  return enter();
+}
+
+Status Resources::enter() {
+  if (thread_ == std::this_thread::get_id())
+    return Status::ok();
+  LOWTIDE_CUDA(api_, driver, cuCtxSetCurrent, context_);
+  thread_ = std::this_thread::get_id();
+  return Status::ok();
+}
+
+Expected<CUdeviceptr> Resources::deviceMemory(uint64_t bytes) {
+  CUdeviceptr address = 0;
+  ++allocations_;
+  LOWTIDE_CUDA(api_, driver, cuMemAlloc, &address, bytes ? bytes : 1);
+  onClose([this, address] { return api_.check(api_.driver.cuMemFree(address), "cuMemFree"); });
+  deviceBytes_ += bytes;
+  return address;
+}
+
+Expected<uint8_t *> Resources::pinnedMemory(uint64_t bytes) {
+  void *address = nullptr;
+  ++allocations_;
+  LOWTIDE_CUDA(api_, driver, cuMemHostAlloc, &address, bytes ? bytes : 1, 0);
+  onClose([this, address] { return api_.check(api_.driver.cuMemFreeHost(address), "cuMemFreeHost"); });
+  std::memset(address, 0, bytes);
+  pinnedBytes_ += bytes;
+  return static_cast<uint8_t *>(address);
+}
+
+Expected<CUstream> Resources::stream() {
+  CUstream stream = nullptr;
+  LOWTIDE_CUDA(api_, driver, cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  onClose([this, stream] { return api_.check(api_.driver.cuStreamDestroy(stream), "cuStreamDestroy"); });
+  return stream;
+}
+
+Expected<CUevent> Resources::event(unsigned flags) {
+  CUevent event = nullptr;
+  LOWTIDE_CUDA(api_, driver, cuEventCreate, &event, flags);
+  onClose([this, event] { return api_.check(api_.driver.cuEventDestroy(event), "cuEventDestroy"); });
+  return event;
+}
+
+Expected<CUmodule> Resources::module(const void *image) {
+  CUmodule module = nullptr;
+  char log[4096] = {};
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
+  Status status = api_.check(api_.driver.cuModuleLoadDataEx(&module, image, 2, options, values), "cuModuleLoadDataEx");
+  if (!status.isOk()) {
+    log[sizeof log - 1] = 0;
+    return Status(status.code(), status.message() + (log[0] ? ": " + printable(log) : ""), "section 'code'");
+  }
+  onClose([this, module] { return api_.check(api_.driver.cuModuleUnload(module), "cuModuleUnload"); });
+  return module;
+}
+
+Expected<CUgraphExec> Resources::executable(CUgraph graph) {
+  CUgraphExec executable = nullptr;
+  Status status = api_.check(api_.driver.cuGraphInstantiate(&executable, graph, 0), "cuGraphInstantiate");
+  if (status.isOk())
+    onClose(
+        [this, executable] { return api_.check(api_.driver.cuGraphExecDestroy(executable), "cuGraphExecDestroy"); });
+  Status destroyed = api_.check(api_.driver.cuGraphDestroy(graph), "cuGraphDestroy");
+  if (!status.isOk())
+    return status;
+  if (!destroyed.isOk())
+    return destroyed;
+  return executable;
+}
+
+Status Resources::close() {
+  Status first;
+  while (!releases_.empty()) {
+    // Taken off before it is called: a release is tried once.
+    std::function<Status()> release = std::move(releases_.back());
+    releases_.pop_back();
+    Status status = release();
+    if (first.isOk() && !status.isOk())
+      first = std::move(status).at("shutdown");
+  }
+  return first;
+}
+
+} // namespace lowtide::rt::cuda

@@ -1,0 +1,65 @@
+//===- Resources.h - everything taken from a CUDA device, given back -------===//
+//
+// Owns the context, memory, streams, events, modules and graphs of one session and releases them in the reverse order,
+// whatever failed in between.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_RUNTIME_DEVICES_CUDA_RESOURCES_H
+#define LOWTIDE_RUNTIME_DEVICES_CUDA_RESOURCES_H
+
+#include "runtime/devices/Cuda/Api.h"
+
+#include <functional>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace lowtide::rt::cuda {
+
+class Resources {
+public:
+  /// `api` must outlive it.
+  explicit Resources(const Api &api) : api_(api) {}
+  ~Resources() { (void)close(); }
+  Resources(const Resources &) = delete;
+  Resources &operator=(const Resources &) = delete;
+
+  /// The first visible GPU, its primary context made current in this thread.
+  Status open();
+  /// Makes the context current if the calling thread is another than last time.
+  Status enter();
+
+  Expected<CUdeviceptr> deviceMemory(uint64_t bytes);
+  /// Host memory that the device reads and writes directly; zeroed.
+  Expected<uint8_t *> pinnedMemory(uint64_t bytes);
+  /// A stream that does not wait for the default stream.
+  Expected<CUstream> stream();
+  Expected<CUevent> event(unsigned flags = CU_EVENT_DISABLE_TIMING);
+  /// Loads a cubin, PTX (NUL-terminated) or, on the fake device, an ELF shared object.
+  Expected<CUmodule> module(const void *image);
+  /// Makes an executable of a captured graph, which it takes.
+  Expected<CUgraphExec> executable(CUgraph graph);
+  /// To be called before everything that was taken earlier is released.
+  void onClose(std::function<Status()> release) { releases_.push_back(std::move(release)); }
+
+  /// Releases everything; the first failure.
+  Status close();
+
+  CUdevice device() const { return device_; }
+  /// Bytes of device memory taken so far, and calls for it.
+  uint64_t deviceBytes() const { return deviceBytes_; }
+  uint64_t allocations() const { return allocations_; }
+  uint64_t pinnedBytes() const { return pinnedBytes_; }
+
+private:
+  const Api &api_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  std::thread::id thread_;
+  std::vector<std::function<Status()>> releases_;
+  uint64_t deviceBytes_ = 0, pinnedBytes_ = 0, allocations_ = 0;
+};
+
+} // namespace lowtide::rt::cuda
+
+#endif // LOWTIDE_RUNTIME_DEVICES_CUDA_RESOURCES_H

@@ -1,0 +1,69 @@
+//===- Device.h - what a session needs of a machine ------------------------===//
+//
+// A session speaks to the host's view of the arenas alone: memory in which every binding has its bytes. On the CPU this
+// is where the step computes; a device with memory of its own keeps a mirror, and says here when the two are brought
+// together.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_RUNTIME_DEVICES_DEVICE_H
+#define LOWTIDE_RUNTIME_DEVICES_DEVICE_H
+
+#include "runtime/Artifact.h"
+#include "runtime/devices/InstructionTime.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lowtide::rt {
+
+struct BindOptions;
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// Allocates the arenas, loads the machine code, prepares every entry. The one place where memory is taken.
+  virtual Status bind(const BindOptions &options) = 0;
+
+  /// Base addresses of the arenas as the host sees them, parallel to Plan.arenas; empty before `bind`.
+  virtual std::span<uint8_t *const> hostArenas() const = 0;
+
+  /// Hands what the host wrote into PARAMS and STATE arenas to the device.
+  virtual Status upload() { return Status::ok(); }
+  /// Waits for all steps and makes the host's view of PARAMS and STATE arenas, and of the OUTPUT bindings of `entry`
+  /// (may be null), current.
+  virtual Status download(const plan::Entry *entry) { return Status::ok(); }
+
+  /// Executes an entry once on what the host's view of its BATCH and SCALAR bindings holds; they may be overwritten as
+  /// soon as it returns. Allocates nothing. May return before the step is done: then `depth()` is not 0.
+  virtual Status run(const plan::Entry &entry) = 0;
+  /// Waits until all but the newest `lag` steps are done; METRIC bindings, and state that belongs to the step as a
+  /// whole, then hold what the newest of those wrote.
+  virtual Status settle(unsigned lag) { return Status::ok(); }
+  /// How many steps may be under way at once, beyond the one that the caller has settled.
+  virtual unsigned depth() const { return 0; }
+
+  /// Releases everything; the first failure of it, if there was one. The destructor does the same in silence.
+  virtual Status close() { return Status::ok(); }
+
+  /// Bytes of the arenas, counted by the allocator; calls of it so far.
+  virtual uint64_t allocatedBytes() const = 0;
+  virtual uint64_t allocations() const = 0;
+  /// What the device took besides the arenas, in words; may be empty.
+  virtual std::string besides() const { return {}; }
+  virtual unsigned threads() const { return 0; }
+
+  /// From now on every run of the entry measures its instructions, or none does.
+  virtual void measure(const plan::Entry &entry, bool on) = 0;
+  virtual std::vector<InstructionTime> times(const plan::Entry &entry) const = 0;
+  virtual uint64_t measuredRuns(const plan::Entry &entry) const = 0;
+};
+
+/// The device that the target of the artifact names ("cpu…", "reference", "cuda:…", "cuda-emulated"); says in words
+/// what this machine or this runtime lacks. The artifact must outlive it.
+Expected<std::unique_ptr<Device>> createDevice(const Artifact &artifact);
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_DEVICES_DEVICE_H

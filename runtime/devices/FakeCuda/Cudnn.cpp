@@ -1,0 +1,403 @@
+//===- Cudnn.cpp - cuDNN's backend API of the fake device ------------------===//
+//
+// Descriptors are maps from attribute to values. Finalizing an execution plan reads the operation behind it and refuses
+// what the documents do; executing it computes with the runtime's own kernels, which get workspace of their own (the
+// engines of the real library need other sizes).
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/LibraryTable.h"
+#include "runtime/Verify.h"
+#include "runtime/Workspace.h"
+#include "runtime/devices/FakeCuda/Libraries.h"
+
+#include "runtime/Element.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+
+namespace lowtide::rt::cuda::fake {
+namespace {
+
+Machine &machine() { return Machine::get(); }
+
+#define ENTER(name)                                                                                                    \
+  do {                                                                                                                 \
+    if (machine().failsNow(#name))                                                                                     \
+      return CUDNN_STATUS_INTERNAL_ERROR;                                                                              \
+  } while (false)
+
+struct Handle {
+  Stream *stream = nullptr;
+};
+struct Value {
+  cudnnBackendAttributeType_t type;
+  std::vector<uint8_t> bytes;
+};
+struct Descriptor {
+  cudnnBackendDescriptorType_t type;
+  bool final = false;
+  std::map<int, Value> values;
+};
+
+template <typename T, typename H> T *object(H handle) {
+  T *result = reinterpret_cast<T *>(handle);
+  return machine().isLive(result) ? result : nullptr;
+}
+
+size_t elementSize(cudnnBackendAttributeType_t type) {
+  switch (type) {
+  case CUDNN_TYPE_INT64:
+  case CUDNN_TYPE_DOUBLE:
+  case CUDNN_TYPE_HANDLE:
+  case CUDNN_TYPE_VOID_PTR:
+  case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+    return 8;
+  case CUDNN_TYPE_BOOLEAN:
+    return 1;
+  default:
+    return 4;
+  }
+}
+
+template <typename T> std::vector<T> list(const Descriptor &descriptor, int name) {
+  std::vector<T> values;
+  if (auto it = descriptor.values.find(name); it != descriptor.values.end()) {
+    values.resize(it->second.bytes.size() / sizeof(T));
+    std::memcpy(values.data(), it->second.bytes.data(), values.size() * sizeof(T));
+  }
+  return values;
+}
+template <typename T> std::optional<T> one(const Descriptor &descriptor, int name) {
+  std::vector<T> values = list<T>(descriptor, name);
+  return values.size() == 1 ? std::optional(values[0]) : std::nullopt;
+}
+/// A descriptor inside another one.
+Descriptor *inner(const Descriptor &descriptor, int name) {
+  std::optional<void *> handle = one<void *>(descriptor, name);
+  return handle ? object<Descriptor>(*handle) : nullptr;
+}
+
+cudnnStatus_t create(cudnnHandle_t *handle) {
+  ENTER(cudnnCreate);
+  *handle = reinterpret_cast<cudnnHandle_t>(machine().make<Handle>("cuDNN handle"));
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t destroy(cudnnHandle_t handle) {
+  bool failed = machine().failsNow("cudnnDestroy");
+  bool there = machine().destroy(reinterpret_cast<Handle *>(handle));
+  return failed ? CUDNN_STATUS_INTERNAL_ERROR : there ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+cudnnStatus_t setStream(cudnnHandle_t handle, CUstream stream) {
+  ENTER(cudnnSetStream);
+  Handle *to = object<Handle>(handle);
+  Stream *queue = object<Stream>(stream);
+  if (!to || !queue)
+    return CUDNN_STATUS_BAD_PARAM;
+  to->stream = queue;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t createDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *descriptor) {
+  ENTER(cudnnBackendCreateDescriptor);
+  Descriptor *made = machine().make<Descriptor>("cuDNN descriptor");
+  made->type = type;
+  *descriptor = made;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t destroyDescriptor(cudnnBackendDescriptor_t descriptor) {
+  bool failed = machine().failsNow("cudnnBackendDestroyDescriptor");
+  bool there = machine().destroy(reinterpret_cast<Descriptor *>(descriptor));
+  return failed ? CUDNN_STATUS_INTERNAL_ERROR : there ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+cudnnStatus_t setAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
+                           cudnnBackendAttributeType_t type, int64_t count, const void *values) {
+  ENTER(cudnnBackendSetAttribute);
+  Descriptor *descriptor = object<Descriptor>(handle);
+  if (!descriptor || descriptor->final || count < 1)
+    return CUDNN_STATUS_BAD_PARAM;
+  const auto *bytes = static_cast<const uint8_t *>(values);
+  descriptor->values[name] = {type, {bytes, bytes + static_cast<size_t>(count) * elementSize(type)}};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+struct TensorView {
+  int64_t id = 0;
+  plan::DType dtype = plan::F32;
+  std::vector<int64_t> dims;
+};
+
+std::optional<TensorView> readTensor(const Descriptor *descriptor) {
+  if (!descriptor || !descriptor->final || descriptor->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR)
+    return std::nullopt;
+  TensorView view;
+  auto type = one<int>(*descriptor, CUDNN_ATTR_TENSOR_DATA_TYPE);
+  auto id = one<int64_t>(*descriptor, CUDNN_ATTR_TENSOR_UNIQUE_ID);
+  view.dims = list<int64_t>(*descriptor, CUDNN_ATTR_TENSOR_DIMENSIONS);
+  std::vector<int64_t> strides = list<int64_t>(*descriptor, CUDNN_ATTR_TENSOR_STRIDES);
+  if (!type || !id || view.dims.size() < 4 || view.dims.size() > 5 || strides.size() != view.dims.size())
+    return std::nullopt;
+  int64_t dense = 1;
+  for (size_t i = view.dims.size(); i-- > 0;) {
+    if (strides[i] != dense)
+      return std::nullopt;
+    dense *= view.dims[i];
+  }
+  view.id = *id;
+  view.dtype = *type == CUDNN_DATA_HALF       ? plan::F16
+               : *type == CUDNN_DATA_BFLOAT16 ? plan::BF16
+               : *type == CUDNN_DATA_DOUBLE   ? plan::F64
+                                              : plan::F32;
+  return view;
+}
+
+/// What an operation asks for.
+struct Operation {
+  bool pointwise = false;
+  ConvShape shape;
+  int64_t ids[3] = {};  ///< conv: x, w, y; pointwise: x, b, y
+  int64_t channels = 0; ///< pointwise
+  int64_t inside = 0, elements = 0;
+  plan::DType dtype = plan::F32;
+};
+
+std::optional<Operation> readConvolution(const Descriptor &operation) {
+  using Kind = ConvShape::Kind;
+  int x, w, y, conv;
+  Operation result;
+  ConvShape &shape = result.shape;
+  switch (operation.type) {
+  case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+    shape.kind = Kind::Forward, conv = 702, w = 703, x = 704, y = 705;
+    break;
+  case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+    shape.kind = Kind::InputGrad, conv = 708, w = 709, x = 710, y = 711;
+    break;
+  case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+    shape.kind = Kind::FilterGrad, conv = 714, w = 715, x = 716, y = 717;
+    break;
+  default:
+    return std::nullopt;
+  }
+  auto input = readTensor(inner(operation, x)), filter = readTensor(inner(operation, w)),
+       output = readTensor(inner(operation, y));
+  const Descriptor *desc = inner(operation, conv);
+  if (!input || !filter || !output || !desc || !desc->final || input->dims.size() != filter->dims.size() ||
+      input->dims.size() != output->dims.size())
+    return std::nullopt;
+  size_t spatial = input->dims.size() - 2, leading = ConvShape::spatial - spatial;
+  auto numbers = [&](int name) { return list<int64_t>(*desc, name); };
+  std::vector<int64_t> pre = numbers(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS),
+                       post = numbers(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS),
+                       stride = numbers(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES),
+                       dilation = numbers(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+  if (pre.size() != spatial || post.size() != spatial || stride.size() != spatial || dilation.size() != spatial ||
+      one<int64_t>(*desc, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS) != static_cast<int64_t>(spatial) ||
+      one<int>(*desc, CUDNN_ATTR_CONVOLUTION_COMP_TYPE) != CUDNN_DATA_FLOAT ||
+      one<int>(*desc, CUDNN_ATTR_CONVOLUTION_CONV_MODE) != CUDNN_CROSS_CORRELATION)
+    return std::nullopt;
+  shape.batch = input->dims[0];
+  shape.channels = filter->dims[1];
+  if (shape.channels < 1 || input->dims[1] % shape.channels)
+    return std::nullopt;
+  shape.groups = input->dims[1] / shape.channels;
+  if (filter->dims[0] % shape.groups || output->dims[1] != filter->dims[0] || output->dims[0] != shape.batch)
+    return std::nullopt;
+  shape.outChannels = filter->dims[0] / shape.groups;
+  for (size_t i = 0; i < spatial; ++i) {
+    size_t to = leading + i;
+    shape.input[to] = input->dims[2 + i], shape.filter[to] = filter->dims[2 + i],
+    shape.output[to] = output->dims[2 + i];
+    shape.stride[to] = stride[i], shape.padBegin[to] = pre[i], shape.dilation[to] = dilation[i];
+    int64_t padded = shape.input[to] + pre[i] + post[i], reach = (shape.filter[to] - 1) * dilation[i] + 1;
+    if (stride[i] < 1 || padded < reach || (padded - reach) / stride[i] + 1 != shape.output[to])
+      return std::nullopt;
+  }
+  const TensorView &made = shape.kind == Kind::Forward ? *output : shape.kind == Kind::InputGrad ? *input : *filter;
+  const TensorView &read = shape.kind == Kind::Forward ? *input : *output;
+  shape.dtype = read.dtype, shape.resultDtype = made.dtype;
+  result.ids[0] = input->id, result.ids[1] = filter->id, result.ids[2] = output->id;
+  if (declineConv(shape, false))
+    return std::nullopt;
+  return result;
+}
+
+std::optional<Operation> readOperation(const Descriptor &operation) {
+  if (operation.type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+    return readConvolution(operation);
+  auto x = readTensor(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC)),
+       b = readTensor(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC)),
+       y = readTensor(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+  const Descriptor *desc = inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+  if (!x || !b || !y || !desc || one<int>(*desc, CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_ADD ||
+      x->dims != y->dims || b->dims[1] != x->dims[1] || x->dtype != b->dtype || x->dtype != y->dtype)
+    return std::nullopt;
+  Operation result;
+  result.pointwise = true;
+  result.dtype = x->dtype, result.channels = x->dims[1];
+  result.inside = 1;
+  for (size_t i = 2; i < x->dims.size(); ++i)
+    result.inside *= x->dims[i];
+  result.elements = x->dims[0] * x->dims[1] * result.inside;
+  result.ids[0] = x->id, result.ids[1] = b->id, result.ids[2] = y->id;
+  return result;
+}
+
+/// The operation behind an execution plan.
+const Descriptor *operationOf(const Descriptor &plan) {
+  const Descriptor *configuration = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  // The fake's configurations hold their graph as attribute `CUDNN_ATTR_ENGINECFG_ENGINE`.
+  const Descriptor *graph = configuration ? inner(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE) : nullptr;
+  return graph ? inner(*graph, CUDNN_ATTR_OPERATIONGRAPH_OPS) : nullptr;
+}
+
+cudnnStatus_t finalize(cudnnBackendDescriptor_t handle) {
+  ENTER(cudnnBackendFinalize);
+  Descriptor *descriptor = object<Descriptor>(handle);
+  if (!descriptor || descriptor->final)
+    return CUDNN_STATUS_BAD_PARAM;
+  const Descriptor *operation = nullptr;
+  if (descriptor->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)
+    operation = inner(*descriptor, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  else if (descriptor->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+    operation = operationOf(*descriptor);
+  else if (descriptor->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR)
+    descriptor->final = true;
+  if (descriptor->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && !readTensor(descriptor)) {
+    descriptor->final = false;
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  }
+  bool needsOperation = descriptor->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR ||
+                        descriptor->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
+  if (needsOperation && (!operation || !operation->final || !readOperation(*operation)))
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  descriptor->final = true;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t getAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
+                           cudnnBackendAttributeType_t, int64_t requested, int64_t *count, void *values) {
+  ENTER(cudnnBackendGetAttribute);
+  Descriptor *descriptor = object<Descriptor>(handle);
+  if (!descriptor || requested < 1)
+    return CUDNN_STATUS_BAD_PARAM;
+  *count = 1;
+  switch (name) {
+  case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
+    Descriptor *configuration = object<Descriptor>(*static_cast<void **>(values));
+    Descriptor *graph = inner(*descriptor, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    if (!descriptor->final || !configuration || !graph)
+      return CUDNN_STATUS_BAD_PARAM;
+    auto *bytes = reinterpret_cast<const uint8_t *>(&graph);
+    configuration->values[CUDNN_ATTR_ENGINECFG_ENGINE] = {CUDNN_TYPE_BACKEND_DESCRIPTOR, {bytes, bytes + sizeof graph}};
+    configuration->final = true;
+    return CUDNN_STATUS_SUCCESS;
+  }
+  case CUDNN_ATTR_ENGINECFG_ENGINE:
+    return descriptor->final ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+  case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+    *count = 0;
+    return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+  case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: {
+    int64_t number = 0;
+    std::memcpy(values, &number, sizeof number);
+    return CUDNN_STATUS_SUCCESS;
+  }
+  default:
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+}
+
+void addBias(const Operation &operation, const void *x, const void *b, void *y) {
+  uint64_t size = elementBytes(operation.dtype);
+  machine().pool().run(operation.elements / operation.inside, [&](int64_t row, unsigned) {
+    double value = loadElement(operation.dtype, static_cast<const uint8_t *>(b) +
+                                                    static_cast<uint64_t>(row % operation.channels) * size);
+    for (int64_t i = row * operation.inside; i < (row + 1) * operation.inside; ++i) {
+      uint64_t at = static_cast<uint64_t>(i) * size;
+      double sum = loadElement(operation.dtype, static_cast<const uint8_t *>(x) + at) + value;
+      storeElement(operation.dtype, static_cast<uint8_t *>(y) + at, sum);
+    }
+  });
+}
+
+cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle, cudnnBackendDescriptor_t packHandle) {
+  ENTER(cudnnBackendExecute);
+  Handle *library = object<Handle>(handle);
+  Descriptor *plan = object<Descriptor>(planHandle), *pack = object<Descriptor>(packHandle);
+  if (!library || !library->stream || !plan || !plan->final || !pack || !pack->final)
+    return CUDNN_STATUS_BAD_PARAM;
+  const Descriptor *found = operationOf(*plan);
+  std::optional<Operation> operation = found ? readOperation(*found) : std::nullopt;
+  if (!operation)
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  std::vector<int64_t> ids = list<int64_t>(*pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  std::vector<void *> pointers = list<void *>(*pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  void *at[3] = {};
+  for (int i = 0; i < 3; ++i)
+    for (size_t j = 0; j < ids.size() && j < pointers.size(); ++j)
+      if (ids[j] == operation->ids[i])
+        at[i] = pointers[j];
+  if (!at[0] || !at[1] || !at[2])
+    return CUDNN_STATUS_BAD_PARAM;
+  if (operation->pointwise) {
+    machine().enqueue(*library->stream, [operation = *operation, x = at[0], b = at[1], y = at[2]] {
+      addBias(operation, x, b, y);
+      return std::string();
+    });
+    return CUDNN_STATUS_SUCCESS;
+  }
+  const ConvShape &shape = operation->shape;
+  uint64_t element = elementBytes(shape.dtype), resultElement = elementBytes(shape.resultDtype);
+  using Kind = ConvShape::Kind;
+  bool inside =
+      machine().holds(at[0], shape.inputElements() * (shape.kind == Kind::InputGrad ? resultElement : element),
+                      false) &&
+      machine().holds(at[1], shape.filterElements() * (shape.kind == Kind::FilterGrad ? resultElement : element),
+                      false) &&
+      machine().holds(at[2], shape.outputElements() * (shape.kind == Kind::Forward ? resultElement : element), false);
+  if (!inside)
+    return CUDNN_STATUS_BAD_PARAM;
+  Expected<uint64_t> workspace = queryWorkspace(shape);
+  if (!workspace)
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  auto space = std::make_shared<std::vector<uint64_t>>(*workspace / 8 + 8);
+  auto start = (reinterpret_cast<uintptr_t>(space->data()) + 63) & ~uintptr_t(63);
+  std::vector<const void *> reads;
+  std::vector<void *> writes;
+  if (shape.kind == Kind::Forward)
+    reads = {at[0], at[1]}, writes = {at[2]};
+  else if (shape.kind == Kind::InputGrad)
+    reads = {at[2], at[1]}, writes = {at[0]};
+  else
+    reads = {at[0], at[2]}, writes = {at[1]};
+  CallOperands operands{reads, writes, reinterpret_cast<void *>(start)};
+  std::shared_ptr<PreparedCall> call = isNarrow(shape.dtype)            ? prepareNarrowConv(shape, operands)
+                                       : shape.kind == Kind::FilterGrad ? prepareConvFilterGrad(shape, operands)
+                                                                        : prepareConv(shape, operands);
+  machine().enqueue(*library->stream, [call, space] {
+    runPrepared(*call);
+    return std::string();
+  });
+  return CUDNN_STATUS_SUCCESS;
+}
+
+} // namespace
+
+CudnnApi cudnnApi() {
+  CudnnApi api;
+  api.cudnnCreate = create;
+  api.cudnnDestroy = destroy;
+  api.cudnnSetStream = setStream;
+  api.cudnnBackendCreateDescriptor = createDescriptor;
+  api.cudnnBackendDestroyDescriptor = destroyDescriptor;
+  api.cudnnBackendFinalize = finalize;
+  api.cudnnBackendSetAttribute = setAttribute;
+  api.cudnnBackendGetAttribute = getAttribute;
+  api.cudnnBackendExecute = execute;
+  return api;
+}
+
+} // namespace lowtide::rt::cuda::fake

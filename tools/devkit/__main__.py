@@ -15,12 +15,13 @@ COMMANDS = {
     "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
     "sweep": ("sweep", "peak and time at many budgets, for models with or without weights"),
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
+    "bundle": ("bundle", "an archive that carries artifacts and the runtime to a machine with a GPU"),
     "docs": ("docs", "rewrite the pages and blocks that commands produce (--check: say what differs)"),
     "fuzz": ("fuzz", "hostile bytes for everything that parses, under sanitizers"),
 }
 
 # Commands that compare numbers run in the private environment that holds numpy.
-NUMERIC = {"demo", "judge", "bench", "sweep"}
+NUMERIC = {"demo", "judge", "bench", "sweep", "bundle"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 

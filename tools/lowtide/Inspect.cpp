@@ -9,10 +9,10 @@
 #include "lowtide/Target/Report.h"
 #include "runtime/Artifact.h"
 #include "runtime/Verify.h"
+#include "runtime/devices/Cuda/Survey.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
@@ -87,9 +87,8 @@ int driver::describeMachine() {
   bool v3 = features.lookup("avx2") && features.lookup("fma") && features.lookup("bmi2");
   bool v4 = v3 && features.lookup("avx512f") && features.lookup("avx512vl") && features.lookup("avx512bw");
   llvm::outs() << (v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : "below x86-64-v3: only --target=reference runs here") << "\n";
-  auto driver = llvm::MemoryBuffer::getFile("/proc/driver/nvidia/version");
-  llvm::outs() << "gpu       "
-               << (driver ? StringRef((*driver)->getBuffer()).split('\n').first : "none (no NVIDIA driver)") << "\n";
+  for (const rt::cuda::Finding &finding : rt::cuda::surveyCuda())
+    llvm::outs() << llvm::left_justify(finding.what, 10) << finding.text << "\n";
   const std::pair<const char *, const char *> tools[] = {
       {"ld.lld-22", "needed to link kernels: install lld-22"},
       {"ptxas", "the CPU targets do without"},

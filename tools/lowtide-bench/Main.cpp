@@ -1,0 +1,275 @@
+//===- Main.cpp - lowtide-bench: how fast a step is, and why ---------------===//
+//
+// ceilings → warm-up → timed blocks → a few measured steps → where the time goes beside the ceilings. Links no LLVM.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ceilings.h"
+
+#include "runtime/Json.h"
+#include "runtime/Schedule.h"
+#include "runtime/checkpoint/OutputFile.h"
+#include "runtime/data/Dataset.h"
+#include "runtime/devices/Cuda/Survey.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+
+using namespace lowtide;
+using namespace lowtide::rt;
+using namespace lowtide::bench;
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+const char *const help = R"(lowtide-bench: measure a compiled training step
+
+  lowtide-bench step.tide
+  lowtide-bench step.tide --data=data.npz --steps=200 --json=bench.json
+  lowtide-bench --doctor
+
+  --data=SPEC     as lowtide-run (default: synthetic)
+  --entry=NAME    train (default), eval
+  --steps=N       timed steps (default 100, in ten blocks), behind --warmup=N (default 10)
+  --profile=N     steps whose instructions are timed one by one (default 5; 0: none)
+  --threads=N     CPU: default all cores
+  --json=FILE     everything as JSON
+  --doctor        what of CUDA this machine has
+)";
+
+struct Options {
+  std::string artifact, data = "synthetic", entry = "train", json;
+  int64_t steps = 100, warmup = 10, profile = 5;
+  unsigned threads = 0;
+  bool doctor = false;
+};
+
+double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+double quantile(std::vector<double> values, double at) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  return values[std::min(values.size() - 1, static_cast<size_t>(at * static_cast<double>(values.size())))];
+}
+
+/// What instructions of one kind cost together, per step.
+struct Cost {
+  double milliseconds = 0, bytes = 0, flops = 0;
+  int64_t count = 0;
+};
+
+/// "row" of "row: exp sum divide", "gemm" of "gemm 64×64×24".
+std::string kindOf(const std::string &what) { return what.substr(0, what.find_first_of(": ")); }
+
+class Bench {
+public:
+  Bench(const Options &options, Session &session) : options_(options), session_(session) {}
+
+  Status run(const BindOptions &bind);
+
+private:
+  Status step(int64_t index);
+  Status time();
+  void print(const std::string &name, const Cost &cost, double total);
+  void report();
+
+  const Options &options_;
+  Session &session_;
+  std::optional<Feeder> feeder_;
+  const plan::Entry *entry_ = nullptr;
+  std::vector<double> stepSeconds_;
+  std::map<std::string, Cost> kinds_;
+  Ceilings ceilings_;
+  Json json_;
+};
+
+Status Bench::step(int64_t index) {
+  StepScalars scalars;
+  scalars.lr = learningRate(session_.plan().schedule(), index);
+  scalars.step = index;
+  scalars.row = index * entry_->batch();
+  LOWTIDE_TRY(session_.writeScalars(options_.entry, scalars));
+  if (feeder_)
+    feeder_->feed(index);
+  return session_.step(options_.entry);
+}
+
+Status Bench::time() {
+  int64_t index = 0;
+  for (; index < options_.warmup; ++index)
+    LOWTIDE_TRY(step(index));
+  LOWTIDE_TRY(session_.settle());
+  // Steps overlap with the host's work as in training; a block is timed as a whole.
+  constexpr int64_t blocks = 10;
+  int64_t perBlock = std::max<int64_t>(1, options_.steps / blocks);
+  for (int64_t block = 0; block < blocks; ++block) {
+    auto start = Clock::now();
+    for (int64_t i = 0; i < perBlock; ++i, ++index) {
+      LOWTIDE_TRY(step(index));
+      LOWTIDE_TRY(session_.settle(session_.depth()));
+    }
+    LOWTIDE_TRY(session_.settle());
+    stepSeconds_.push_back(seconds(Clock::now() - start) / static_cast<double>(perBlock));
+  }
+  if (options_.profile > 0) {
+    session_.device().measure(*entry_, true);
+    for (int64_t i = 0; i < options_.profile; ++i, ++index)
+      LOWTIDE_TRY(step(index));
+    LOWTIDE_TRY(session_.settle());
+  }
+  return Status::ok();
+}
+
+void Bench::print(const std::string &name, const Cost &cost, double total) {
+  double each = cost.milliseconds / 1e3;
+  double rate = each > 0 ? cost.bytes / 1e9 / each : 0, flops = each > 0 ? cost.flops / 1e9 / each : 0;
+  std::printf("%9.3f %5.1f %6lld %8.1f %5.0f %9.1f %5.0f  %s\n", cost.milliseconds,
+              total > 0 ? 100 * cost.milliseconds / total : 0, static_cast<long long>(cost.count), rate,
+              100 * rate / std::max(ceilings_.copyGBPerSecond, 1e-9), flops,
+              100 * flops / std::max(ceilings_.gemmGFlops, 1e-9), name.c_str());
+  json_["kinds"].push_back({{"kind", name},
+                            {"milliseconds", cost.milliseconds},
+                            {"count", cost.count},
+                            {"gb_per_s", rate},
+                            {"gflops", flops}});
+}
+
+void Bench::report() {
+  double median = quantile(stepSeconds_, 0.5), p10 = quantile(stepSeconds_, 0.1), p90 = quantile(stepSeconds_, 0.9),
+         p99 = quantile(stepSeconds_, 0.99);
+  double batch = static_cast<double>(std::max<int64_t>(entry_->batch(), 1));
+  std::printf("target    %s\n", session_.plan().target().c_str());
+  std::printf("step      median %.3f ms, p10 %.3f, p90 %.3f, p99 %.3f; %.1f samples/s\n", median * 1e3, p10 * 1e3,
+              p90 * 1e3, p99 * 1e3, batch / median);
+  std::printf("memory    planned %llu bytes, allocated %llu\n",
+              static_cast<unsigned long long>(session_.plannedBytes()),
+              static_cast<unsigned long long>(session_.allocatedBytes()));
+  std::printf("ceilings  copy %.1f GB/s, gemm %.1f GFLOP/s, measured in this run\n", ceilings_.copyGBPerSecond,
+              ceilings_.gemmGFlops);
+  json_["target"] = session_.plan().target();
+  json_["step_ms"] = {{"median", median * 1e3}, {"p10", p10 * 1e3}, {"p90", p90 * 1e3}, {"p99", p99 * 1e3}};
+  json_["samples_per_s"] = batch / median;
+  json_["planned_bytes"] = session_.plannedBytes();
+  json_["allocated_bytes"] = session_.allocatedBytes();
+  json_["besides"] = session_.device().besides();
+  json_["ceilings"] = {{"copy_gb_per_s", ceilings_.copyGBPerSecond}, {"gemm_gflops", ceilings_.gemmGFlops}};
+  if (kinds_.empty())
+    return;
+  Cost all;
+  std::vector<std::pair<std::string, Cost>> sorted(kinds_.begin(), kinds_.end());
+  std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
+    return a.second.milliseconds != b.second.milliseconds ? a.second.milliseconds > b.second.milliseconds
+                                                          : a.first < b.first;
+  });
+  for (const auto &[kind, cost] : sorted) {
+    all.milliseconds += cost.milliseconds, all.bytes += cost.bytes, all.flops += cost.flops;
+    all.count += cost.count;
+  }
+  std::printf("\n       ms     %%  count     GB/s copy%%   GFLOP/s gemm%%  kind\n");
+  for (const auto &[kind, cost] : sorted)
+    print(kind, cost, all.milliseconds);
+  print("all", all, all.milliseconds);
+  // What a step cannot do without: every byte at the speed of a copy, every product at that of a large one.
+  double floor = all.bytes / 1e9 / std::max(ceilings_.copyGBPerSecond, 1e-9) * 1e3;
+  double products = all.flops / 1e9 / std::max(ceilings_.gemmGFlops, 1e-9) * 1e3;
+  std::printf(
+      "\nadvice    the step moves %.3f GB (%.3f ms at the speed of a copy) and multiplies %.3f GFLOP (%.3f ms at "
+      "that of a large product);\n          instructions take %.3f ms one by one, the step %.3f ms\n",
+      all.bytes / 1e9, floor, all.flops / 1e9, products, all.milliseconds, median * 1e3);
+  json_["floor_ms"] = {{"bytes", floor}, {"flops", products}, {"instructions", all.milliseconds}};
+}
+
+Status Bench::run(const BindOptions &bind) {
+  entry_ = session_.artifact().entry(options_.entry);
+  if (!entry_)
+    return {StatusCode::Usage, "no entry '" + printable(options_.entry) + "'"};
+  Expected<Ceilings> ceilings = measureCeilings(session_.plan().target(), multiplicationType(*entry_), bind);
+  if (!ceilings)
+    return ceilings.takeStatus().at("ceilings");
+  ceilings_ = *ceilings;
+  LOWTIDE_TRY(session_.bind(bind));
+  if (!session_.tensors(options_.entry, plan::Binding::BATCH).empty()) {
+    Expected<Dataset> dataset = Dataset::open(options_.data);
+    if (!dataset)
+      return dataset.takeStatus();
+    std::vector<std::string> notes;
+    Expected<Feeder> feeder = Feeder::create(*dataset, session_, options_.entry, std::nullopt, notes);
+    if (!feeder)
+      return feeder.takeStatus();
+    feeder_.emplace(std::move(*feeder));
+  }
+  LOWTIDE_TRY(time());
+  if (options_.profile > 0) {
+    double steps = static_cast<double>(std::max<uint64_t>(session_.device().measuredRuns(*entry_), 1));
+    for (const InstructionTime &time : session_.device().times(*entry_)) {
+      Cost &cost = kinds_[kindOf(time.what)];
+      double each = static_cast<double>(time.runs) / steps;
+      cost.milliseconds += static_cast<double>(time.nanoseconds) / 1e6 / steps;
+      cost.bytes += static_cast<double>(time.bytes) * each;
+      cost.flops += static_cast<double>(time.flops) * each;
+      ++cost.count;
+    }
+  }
+  report();
+  if (!options_.json.empty())
+    LOWTIDE_TRY(writeFile(options_.json, json_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
+  return session_.close();
+}
+
+Status measure(const Options &options) {
+  if (options.doctor) {
+    for (const cuda::Finding &finding : cuda::surveyCuda())
+      std::printf("%-10s%s\n", finding.what.c_str(), finding.text.c_str());
+    return Status::ok();
+  }
+  Expected<std::unique_ptr<Session>> session = Session::load(options.artifact);
+  if (!session)
+    return session.takeStatus();
+  BindOptions bind;
+  bind.threads = options.threads;
+  bind.randomInit = true;
+  return Bench(options, **session).run(bind);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  CLI::App app{"lowtide-bench"};
+  bool wantsHelp = false;
+  app.set_help_flag();
+  app.add_flag("-h,--help", wantsHelp);
+  app.add_option("artifact", options.artifact);
+  app.add_option("--data", options.data);
+  app.add_option("--entry", options.entry);
+  app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
+  app.add_option("--warmup", options.warmup)->check(CLI::NonNegativeNumber);
+  app.add_option("--profile", options.profile)->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", options.threads);
+  app.add_option("--json", options.json);
+  app.add_flag("--doctor", options.doctor);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    std::fprintf(stderr, "error: %s\nnote: lowtide-bench -h shows how to call it\n", error.what());
+    return 1;
+  }
+  if (wantsHelp || (options.artifact.empty() && !options.doctor)) {
+    std::fputs(help, wantsHelp ? stdout : stderr);
+    return wantsHelp ? 0 : 1;
+  }
+  try {
+    Status status = measure(options);
+    if (!status.isOk())
+      std::fprintf(stderr, "error: %s\n", status.str().c_str());
+    return static_cast<int>(status.code());
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "error: internal: %s\n", error.what());
+    return static_cast<int>(StatusCode::Internal);
+  }
+}

@@ -144,11 +144,21 @@ Status dumpGradients(Session &session, const Dataset &dataset, const Options &op
   return writeGradients(session, entry, options.dumpGradients);
 }
 
+/// An artifact is for one device; the flag only says which one is expected.
+Status checkDevice(const std::string &device, const std::string &target) {
+  std::string family = target == "reference" ? "cpu" : target.substr(0, target.find(':'));
+  if (device.empty() || device == family)
+    return Status::ok();
+  return {StatusCode::Usage, "--device=" + device + ", but the artifact was compiled for " + printable(target) +
+                                 "; compile with --target=" + device};
+}
+
 Status train(const Options &options) {
   Expected<std::unique_ptr<Session>> loaded = Session::load(options.artifact);
   if (!loaded)
     return loaded.takeStatus();
   Session &session = **loaded;
+  LOWTIDE_TRY(checkDevice(options.device, session.plan().target()));
   const plan::Entry *entry = session.artifact().entry(options.entry);
   if (!entry) {
     std::string names;

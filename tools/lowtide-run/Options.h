@@ -17,6 +17,7 @@ struct Options {
   std::optional<uint64_t> shuffle;
   unsigned threads = 0;
   uint64_t schedule = 0;
+  std::string device;
 
   std::string expect, expectKey = "f32", expectTolerance = "band";
   std::string dumpGradients, dumpOutputs;

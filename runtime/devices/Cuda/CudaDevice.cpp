@@ -183,6 +183,7 @@ Status CudaDevice::prepareEntries() {
     if (!program)
       return program.takeStatus();
     to.program = std::move(*program);
+    LOWTIDE_TRY(to.program->warmUp());
     for (unsigned slot = 0; slot < Exchange::slots; ++slot) {
       Expected<CUgraphExec> graph = capture(to, slot);
       if (!graph)
@@ -204,7 +205,7 @@ Status CudaDevice::enqueueBefore(const Entry &entry, unsigned slot) {
 }
 
 Expected<CUgraphExec> CudaDevice::capture(const Entry &entry, unsigned slot) {
-  LOWTIDE_CUDA(api_, driver, cuStreamBeginCapture, streams_[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  LOWTIDE_CUDA(api_, driver, cuStreamBeginCapture, streams_[0], CU_STREAM_CAPTURE_MODE_RELAXED);
   auto enqueue = [&]() -> Status {
     LOWTIDE_TRY(enqueueBefore(entry, slot));
     LOWTIDE_TRY(entry.program->enqueue());

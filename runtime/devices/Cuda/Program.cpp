@@ -154,6 +154,21 @@ Status Program::addLaunch(const plan::Launch &launch, Instruction &next) {
   return Status::ok();
 }
 
+Status Program::warmUp() {
+  LOWTIDE_TRY(warmUp(instructions_));
+  LOWTIDE_CUDA(context_.api, driver, cuStreamSynchronize, streams_[0]);
+  return Status::ok();
+}
+
+Status Program::warmUp(const std::vector<Instruction> &instructions) {
+  for (const Instruction &instruction : instructions) {
+    if (instruction.call)
+      LOWTIDE_TRY(instruction.call->enqueue(streams_[0]));
+    LOWTIDE_TRY(warmUp(instruction.body));
+  }
+  return Status::ok();
+}
+
 Status Program::enqueue() {
   const Api &api = context_.api;
   if (streams_.size() > 1) {

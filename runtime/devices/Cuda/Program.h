@@ -29,6 +29,10 @@ class Program {
 public:
   static Expected<std::unique_ptr<Program>> prepare(const ProgramContext &context, const plan::Entry &entry);
 
+  /// Makes every library call once, so that libraries load what they need before anything is captured. Overwrites
+  /// results: for memory that holds nothing yet.
+  Status warmUp();
+
   /// Enqueues all instructions; work on streams()[0] that was enqueued before comes first, and what is enqueued there
   /// afterwards comes behind all of them. Repeats are unrolled.
   Status enqueue();
@@ -72,6 +76,7 @@ private:
   Status enqueue(const std::vector<Instruction> &instructions, uint64_t round);
   Status enqueue(const Instruction &instruction, uint64_t round, CUstream stream);
   Status fill(const Instruction &instruction, CUdeviceptr target, CUstream stream);
+  Status warmUp(const std::vector<Instruction> &instructions);
   Status measure(const std::vector<Instruction> &instructions, uint64_t round);
 
   ProgramContext context_;

@@ -224,6 +224,31 @@ TEST(LibraryCall, ConvolutionsOfNarrowTypes) {
   }
 }
 
+TEST(LibraryCall, EveryCallOfCudnnMayFail) {
+  const Convolution &conv = convolutions[2];
+  plan::Plan plan = planOf(convCall("conv", conv), {product(conv.input), product(conv.filter), 4}, product(conv.output),
+                           plan::F32, plan::F32, false, "cuda-emulated");
+  std::string path = testing::TempDir() + "conv.tide";
+  auto writer = ArtifactWriter::create(path);
+  ASSERT_TRUE((*writer)->add("plan", plan.SerializeAsString()).isOk());
+  ASSERT_TRUE((*writer)->add("params", "").isOk());
+  ASSERT_TRUE((*writer)->finish().isOk());
+  failEveryCall([&]() -> Status {
+    auto session = Session::load(path);
+    if (!session)
+      return session.takeStatus();
+    BindOptions options;
+    options.threads = 1;
+    LOWTIDE_TRY((*session)->bind(options));
+    for (int step = 0; step < 3; ++step) {
+      LOWTIDE_TRY((*session)->step("run"));
+      LOWTIDE_TRY((*session)->settle());
+    }
+    LOWTIDE_TRY((*session)->download("run"));
+    return (*session)->close();
+  });
+}
+
 TEST(LibraryTable, DeclinesWhatNoEpilogueDoes) {
   plan::Call column = gemmCall(4, 4, 4);
   set(column, "addend", "column");

@@ -24,9 +24,18 @@ LIMIT = 60 << 20  # with the tracked tree: what one transfer takes
 # These come with every Linux, in the version that the kernel and the driver of the machine fit to.
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libresolv)[.-]")
 
-USAGE = """tools/dev bundle [-o FILE] [--chip=sm_90] [--only=PATTERN] [--models=FOLDER]... [--bin=FOLDER]
+USAGE = """tools/dev bundle [options]
 
-Writes FILE (default: out/lowtide-gpu.tar.gz). There: tar xf FILE, cd lowtide-gpu, ./gpu-check --stage=correct.
+Writes out/lowtide-gpu.tar.gz. There: tar xf FILE, cd lowtide-gpu, ./gpu-check --stage=correct.
+
+options:
+  -o FILE                     another place
+  --chip=sm_90                the GPU that artifacts are for
+  --models=FOLDER             folders of recorded models (default: test/models); several by repeating
+  --only=PATTERN              of these, the ones whose name holds this
+  --workload=NAME=FILE,FLAG…  a model for --stage=speed:NAME, with flags for the compiler; weights may be absent
+  --torch=FILE                PyTorch's side of the speed stages (torch_baseline.py)
+  --bin=FOLDER                use these binaries; nothing is built
 """
 
 
@@ -93,6 +102,19 @@ def add_models(folders, only, chip, binaries, folder):
     return contents
 
 
+def add_workload(text, chip, binaries, folder):
+    """Compile NAME=FILE,FLAG… for the speed stages."""
+    name, _, rest = text.partition("=")
+    file, *flags = rest.split(",")
+    home = folder / "models" / name
+    home.mkdir(parents=True)
+    status, said = call([binaries / "lowtide", "compile", file, "-o", home / "cuda.tide", f"--target=cuda:{chip}", *flags], home / "log")
+    (home / "log").unlink()
+    if status != 0:
+        raise Failure(f"error: workload {name}: exit {status}: {first_error(said)}")
+    say(f"{name}: {(home / 'cuda.tide').stat().st_size:,} bytes")
+
+
 def pack(folder, archive):
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive, "w:gz") as tar:
@@ -107,6 +129,8 @@ def main(argv):
     parser.add_argument("--chip", default="sm_90")
     parser.add_argument("--only", default="")
     parser.add_argument("--models", type=pathlib.Path, action="append", default=[])
+    parser.add_argument("--workload", action="append", default=[])
+    parser.add_argument("--torch", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path)
     options = parser.parse_args(argv)
     if options.help:
@@ -123,6 +147,10 @@ def main(argv):
             contents = add_models(options.models or [ROOT / "test" / "models"], options.only, options.chip, options.bin, folder)
             if not contents:
                 raise Failure("error: no model was compiled for the GPU")
+            for workload in options.workload:
+                add_workload(workload, options.chip, options.bin, folder)
+            if options.torch:
+                shutil.copy2(options.torch, folder / "torch_baseline.py")
             (folder / "contents.json").write_text(json.dumps({"chip": options.chip, "models": contents}, indent=1) + "\n")
             shutil.copy2(ROOT / "tools" / "devkit" / "gpu_check.py", folder / "gpu-check")
             (folder / "gpu-check").chmod(0o755)

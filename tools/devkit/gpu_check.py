@@ -7,6 +7,7 @@ gpu-check.json as they come, so that a run that is cut short still counts. Exit:
   correct        device facts and ceilings; every model: 20 steps against the recorded losses, twice with the same bits,
                  planned against allocated memory
   speed:<model>  throughput, kernel table
+  torch:<name>   PyTorch on the workload of that name (torch_baseline.py of the archive)
   emulated       the same models on the fake device (no GPU needed): tells whether the archive itself is sound
 """
 
@@ -114,15 +115,29 @@ def stage_speed(name, results):
         print(f"error: no model '{name}'\nnote: {', '.join(sorted(p.name for p in (HERE / 'models').iterdir()))}", file=sys.stderr)
         return False
     report = HERE / "bench.json"
-    status, said, error = run("lowtide-bench", home / "cuda.tide", f"--data={home / 'data.npz'}", "--steps=200", "--warmup=20", f"--json={report}")
+    data = home / "data.npz" if (home / "data.npz").exists() else "synthetic"
+    status, said, error = run("lowtide-bench", home / "cuda.tide", f"--data={data}", "--steps=200", "--warmup=20", f"--json={report}")
     print(said, end="")
     results.put("speed", name, json.loads(report.read_text()) if status == 0 else {"why": error.strip()})
     return status == 0
 
 
+def stage_torch(name, results):
+    script = HERE / "torch_baseline.py"
+    if not script.exists():
+        print("error: the archive has no torch_baseline.py\nnote: make it with tools/dev bundle --torch=FILE", file=sys.stderr)
+        return False
+    out = HERE / "torch"
+    status = subprocess.run([sys.executable, script, "--out", out, "--only", name, "--seconds", str(LIMIT - 30)]).returncode
+    rows = out / "torch_baseline.json"
+    if rows.exists():
+        results.put("torch", name, json.loads(rows.read_text()))
+    return status == 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stage", required=True, help="correct, emulated, speed:<model>")
+    parser.add_argument("--stage", required=True, help="correct, emulated, speed:<model>, torch:<name>")
     parser.add_argument("--json", type=pathlib.Path, default=pathlib.Path("gpu-check.json"))
     options = parser.parse_args()
     contents = json.loads((HERE / "contents.json").read_text())
@@ -134,6 +149,8 @@ def main():
         good = stage_correct(contents, results, "emulated.tide", "emulated")
     elif options.stage.startswith("speed:"):
         good = stage_speed(options.stage.removeprefix("speed:"), results)
+    elif options.stage.startswith("torch:"):
+        good = stage_torch(options.stage.removeprefix("torch:"), results)
     else:
         parser.error(f"unknown stage '{options.stage}'")
     return 0 if good else 1

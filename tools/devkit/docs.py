@@ -132,7 +132,7 @@ def main(argv):
         if not options.bin:
             from devkit.build import BUILD, build
 
-            build(["lowtide", "lowtide-opt", "lowtide-run", "lowtide-translate"])
+            build(["lowtide", "lowtide-bench", "lowtide-opt", "lowtide-run", "lowtide-translate"])
         binaries = options.bin or BUILD / "bin"
         for page in options.pages or known:
             text = difference(page, binaries)

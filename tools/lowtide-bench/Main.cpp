@@ -7,6 +7,7 @@
 #include "Ceilings.h"
 
 #include "runtime/Json.h"
+#include "runtime/LibraryTable.h"
 #include "runtime/Schedule.h"
 #include "runtime/checkpoint/OutputFile.h"
 #include "runtime/data/Dataset.h"
@@ -39,13 +40,14 @@ const char *const help = R"(lowtide-bench: measure a compiled training step
   --threads=N     CPU: default all cores
   --json=FILE     everything as JSON
   --doctor        what of CUDA this machine has
+  --libraries     what calls cuBLASLt and cuDNN take, with the source of each row
 )";
 
 struct Options {
   std::string artifact, data = "synthetic", entry = "train", json;
   int64_t steps = 100, warmup = 10, profile = 5;
   unsigned threads = 0;
-  bool doctor = false;
+  bool doctor = false, libraries = false;
 };
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -221,7 +223,17 @@ Status Bench::run(const BindOptions &bind) {
   return session_.close();
 }
 
+void printLibraries() {
+  for (const LibraryRule &rule : libraryRules())
+    std::printf("%-9s takes %s\n          source: %s; %s\n", rule.library, rule.takes, rule.source,
+                rule.confirmed ? "confirmed on a GPU" : "not confirmed on a GPU");
+}
+
 Status measure(const Options &options) {
+  if (options.libraries) {
+    printLibraries();
+    return Status::ok();
+  }
   if (options.doctor) {
     for (const cuda::Finding &finding : cuda::surveyCuda())
       std::printf("%-10s%s\n", finding.what.c_str(), finding.text.c_str());
@@ -253,13 +265,14 @@ int main(int argc, char **argv) {
   app.add_option("--threads", options.threads);
   app.add_option("--json", options.json);
   app.add_flag("--doctor", options.doctor);
+  app.add_flag("--libraries", options.libraries);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     std::fprintf(stderr, "error: %s\nnote: lowtide-bench -h shows how to call it\n", error.what());
     return 1;
   }
-  if (wantsHelp || (options.artifact.empty() && !options.doctor)) {
+  if (wantsHelp || (options.artifact.empty() && !options.doctor && !options.libraries)) {
     std::fputs(help, wantsHelp ? stdout : stderr);
     return wantsHelp ? 0 : 1;
   }

@@ -47,6 +47,11 @@ public:
     check(lowtide_session_write_scalars(session_.get(), entry.c_str(), lr, step, seed, row));
   }
   void step(const std::string &entry = "train") { check(lowtide_session_step(session_.get(), entry.c_str())); }
+  /// Where tensor data are the host's copy (lowtide.h): brings parameters, state and the outputs of `entry` there.
+  void download(const std::string &entry = "train") {
+    check(lowtide_session_download(session_.get(), entry.c_str()));
+  }
+  void upload() { check(lowtide_session_upload(session_.get())); }
   void save(const std::string &directory, int64_t step, int64_t seed = 0) const {
     check(lowtide_session_save(session_.get(), directory.c_str(), step, seed));
   }

@@ -139,6 +139,17 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
     plan::SliceAttr scratch = createWorkspace(scratchBytes, op->getLoc());
     ArrayAttr reads = readAll(op->getOperands());
     uint64_t flops = cast<FactsInterface>(op).getFlops();
+    if (const codegen::KernelInfo *partial = info.partial.get()) {
+      plan::SliceAttr space = createWorkspace(info.partialBytes, op->getLoc());
+      Attribute sums = plan::SliceAttr::get(entry.getContext(), space.getArena(), 0, info.partialBytes, ++lastValue);
+      plan::LaunchOp::create(builder, op->getLoc(), partial->symbol, reads, builder.getArrayAttr({sums}),
+                             partial->extent, partial->grain, plan::SliceAttr(), 0, getResponsiblePlace(op->getLoc()),
+                             flops);
+      SmallVector<Attribute> all(reads.getValue());
+      all.push_back(sums);
+      reads = builder.getArrayAttr(all);
+      flops = 0;
+    }
     plan::LaunchOp::create(builder, op->getLoc(), info.symbol, reads, writeAll(op->getResults()), info.extent,
                            info.grain, scratch, 0, getResponsiblePlace(op->getLoc()), flops);
     return success();
@@ -330,9 +341,14 @@ LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &k
     FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
     if (failed(info))
       return WalkResult::interrupt();
-    if (!SymbolTable::lookupSymbolIn(builder.getBlock()->getParentOp(), info->symbol))
-      plan::KernelOp::create(builder, kernel.getLoc(), info->symbol, kernel.getNumOperands(), kernel.getNumResults(),
-                             info->scratchBytes, info->description, info->threads, info->sharedBytes);
+    auto declare = [&](const codegen::KernelInfo &code, uint64_t reads, uint64_t writes) {
+      if (!SymbolTable::lookupSymbolIn(builder.getBlock()->getParentOp(), code.symbol))
+        plan::KernelOp::create(builder, kernel.getLoc(), code.symbol, reads, writes, code.scratchBytes,
+                               code.description, code.threads, code.sharedBytes);
+    };
+    if (info->partial)
+      declare(*info->partial, kernel.getNumOperands(), 1);
+    declare(*info, kernel.getNumOperands() + (info->partial ? 1 : 0), kernel.getNumResults());
     infos[kernel] = *info;
     return WalkResult::advance();
   });

@@ -67,6 +67,7 @@ static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, co
   if (__builtin_mul_overflow(info->scratchBytes, countScratchParts(info->extent, info->grain, threadsMax),
                              &facts.workspaceBytes))
     return kernel.emitError("scratch of ") << info->scratchBytes << " bytes per thread is too large";
+  facts.workspaceBytes += info->partialBytes;
   facts.inPlace.append(info->inPlace.begin(), info->inPlace.end());
   return success();
 }
@@ -105,9 +106,7 @@ LogicalResult StepFacts::updateBlock(Block &block, unsigned threadsMax, codegen:
 }
 
 LogicalResult StepFacts::update(StringRef cpu, unsigned threadsMax) {
-  codegen::CodegenOptions options;
-  options.cpu = cpu.str();
-  codegen::KernelModule kernels(module->getContext(), options);
+  codegen::KernelModule kernels(module->getContext(), codegen::CodegenOptions::get(cpu));
   for (Region &region : module->getRegions())
     for (func::FuncOp step : region.getOps<func::FuncOp>())
       if (failed(updateBlock(step.getBody().front(), threadsMax, kernels)))

@@ -17,6 +17,8 @@ struct LaunchShape {
   int64_t extent = 1, grain = 1;
   uint64_t scratchBytes = 0;
 };
+/// Blocks of a GPU's grid at most, where threads go on to further work: eight of 256 threads on each of 132 processors.
+inline constexpr int64_t kMaxBlocks = 1056;
 
 /// A kernel under construction. Operands are bound to their arrays.
 struct KernelContext {
@@ -28,6 +30,9 @@ struct KernelContext {
   mlir::Value getResultPointer(unsigned i) { return function.getPointer(kernel.getNumOperands() + i); }
 };
 
+/// The kernel's emitter and first ops, in words for profiles.
+std::string describe(nn::KernelOp kernel);
+
 /// Whether all values have one number of elements (or a single one) and
 /// position i depends on position i only: then the kernel is one loop over
 /// positions, whatever the shape.
@@ -35,10 +40,23 @@ bool isFlat(nn::KernelOp kernel);
 /// How many trailing dimensions of values of `shape` always travel together in the body: one position stands for them.
 unsigned countGluedDims(nn::KernelOp kernel, llvm::ArrayRef<int64_t> shape);
 
+/// Results of one shape.
+struct LoopNest {
+  llvm::SmallVector<int64_t> shape;
+  llvm::SmallVector<unsigned> results;
+  /// Trailing dimensions that make up the vectorized loop; the leading ones are the rows.
+  unsigned numInner = 0;
+  int64_t rows = 1, inner = 1;
+};
+llvm::SmallVector<LoopNest> getLoopNests(nn::KernelOp kernel);
+
 /// Any body: a loop nest over the elements of each result. Iteration space:
 /// rows (positions, when flat).
 LaunchShape getLoopShape(nn::KernelOp kernel);
 void emitLoop(KernelContext &context);
+/// The same on a GPU: a thread per 16 bytes of the results' smallest elements; `narrow`: per element.
+Grid getGpuLoopGrid(nn::KernelOp kernel, bool narrow);
+void emitGpuLoop(KernelContext &context, bool narrow);
 
 /// A body of values over one shape and its reductions over one set of dimensions (emitters "row" and "column").
 /// Dimensions of extent 1 are left out.
@@ -61,10 +79,23 @@ llvm::SmallVector<int64_t> dropUnitExtents(mlir::Value tensor);
 LaunchShape getStagedShape(nn::KernelOp kernel, const StagedDomain &domain);
 /// Fails, silently, when a reduction is needed in another row than its own. The function is unusable then.
 mlir::LogicalResult emitStaged(KernelContext &context, const StagedDomain &domain);
+/// The same on a GPU: a team of threads per row, or a block per 32 columns.
+Grid getGpuStagedGrid(const StagedDomain &domain);
+mlir::LogicalResult emitGpuRow(KernelContext &context, const StagedDomain &domain);
+mlir::LogicalResult emitGpuColumn(KernelContext &context, const StagedDomain &domain);
+/// Many rows over few columns: a first kernel writes the totals of blocks of rows, a second one adds them up. Bytes of
+/// those totals; 0: one kernel does it all.
+uint64_t getPartialBytes(nn::KernelOp kernel, const StagedDomain &domain);
+Grid getGpuPartialGrid(const StagedDomain &domain);
+/// The totals go to the function's last pointer.
+mlir::LogicalResult emitGpuPartials(KernelContext &context, const StagedDomain &domain);
+/// The totals come from the pointer behind the operands.
+mlir::LogicalResult emitGpuTotals(KernelContext &context, const StagedDomain &domain);
 
 /// The op of a kernel that is one scatter (constants aside), or null.
 ScatterInterface getScatter(nn::KernelOp kernel);
 LaunchShape getScatterShape(ScatterInterface op);
+Grid getGpuScatterGrid(ScatterInterface op);
 void emitScatter(KernelContext &context, ScatterInterface op);
 
 /// Per result, the operands that it may overwrite element by element. In a staged kernel reductions may read such

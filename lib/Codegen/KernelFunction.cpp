@@ -6,6 +6,7 @@
 
 #include "KernelFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -25,31 +26,131 @@ static Type memoryType(Type elementType) {
 uint64_t codegen::elementBytes(Type elementType) { return memoryType(elementType).getIntOrFloatBitWidth() / 8; }
 
 KernelFunction::KernelFunction(ModuleOp module, StringRef name, ArrayRef<bool> mayAlias, bool hasScratch)
-    : builder(module.getContext()), loc(builder.getUnknownLoc()), module(module) {
+    : builder(module.getContext()), loc(builder.getUnknownLoc()) {
   auto pointer = LLVM::LLVMPointerType::get(module.getContext());
   SmallVector<Type> types(mayAlias.size() + hasScratch, pointer);
   types.append(2, builder.getIndexType());
   builder.setInsertionPointToEnd(module.getBody());
-  function = func::FuncOp::create(builder, loc, name, builder.getFunctionType(types, {}));
-  function.setPrivate();
+  auto body = func::FuncOp::create(builder, loc, name, builder.getFunctionType(types, {}));
+  body.setPrivate();
   // The entry point only unpacks: `noalias` holds for the arguments of a
   // function that stays one.
-  function->setAttr("passthrough", builder.getArrayAttr({builder.getStringAttr("noinline")}));
+  body->setAttr("passthrough", builder.getArrayAttr({builder.getStringAttr("noinline")}));
+  Block *entry = body.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  func::ReturnOp::create(builder, loc);
+  function = body;
+  start(mayAlias, hasScratch);
+  begin = entry->getArgument(types.size() - 2);
+  end = entry->getArgument(types.size() - 1);
+}
+
+KernelFunction::KernelFunction(gpu::GPUModuleOp module, StringRef name, ArrayRef<bool> mayAlias, bool hasScratch,
+                               Grid grid)
+    : builder(module.getContext()), loc(builder.getUnknownLoc()), grid(grid) {
+  SmallVector<Type> types(mayAlias.size() + hasScratch, LLVM::LLVMPointerType::get(module.getContext()));
+  builder.setInsertionPointToEnd(module.getBody());
+  auto kernel = gpu::GPUFuncOp::create(builder, loc, name, builder.getFunctionType(types, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  kernel.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({static_cast<int32_t>(grid.threads), 1, 1}));
+  builder.setInsertionPointToStart(&kernel.getBody().front());
+  gpu::ReturnOp::create(builder, loc);
+  function = kernel;
+  start(mayAlias, hasScratch);
+  for (unsigned i = 0; i != types.size(); ++i)
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(16));
+  thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+  block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
+}
+
+void KernelFunction::start(ArrayRef<bool> mayAlias, bool hasScratch) {
   for (unsigned i = 0, n = mayAlias.size() + hasScratch; i != n; ++i)
     if (i >= mayAlias.size() || !mayAlias[i])
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-  Block *block = function.addEntryBlock();
-  builder.setInsertionPointToStart(block);
-  func::ReturnOp::create(builder, loc);
-  builder.setInsertionPointToStart(block);
-  begin = block->getArgument(types.size() - 2);
-  end = block->getArgument(types.size() - 1);
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
+}
+
+/// `offset` as a value and a constant that is not negative.
+static std::pair<Value, int64_t> splitConstant(OpBuilder &builder, Location loc, Value offset) {
+  if (auto constant = getConstantIntValue(offset); constant && *constant >= 0)
+    return {Value(), *constant};
+  auto sum = offset.getDefiningOp<arith::AddIOp>();
+  if (!sum)
+    return {offset, 0};
+  auto [x, a] = splitConstant(builder, loc, sum.getLhs());
+  auto [y, b] = splitConstant(builder, loc, sum.getRhs());
+  if (!a && !b)
+    return {offset, 0};
+  return {x && y ? builder.createOrFold<arith::AddIOp>(loc, x, y) : x ? x : y, a + b};
 }
 
 Value KernelFunction::address(Value pointer, Type memoryType, Value offset) {
-  Value i = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), offset);
-  return LLVM::GEPOp::create(builder, loc, pointer.getType(), memoryType, pointer, ArrayRef<LLVM::GEPArg>{i},
-                             LLVM::GEPNoWrapFlags::inbounds);
+  auto move = [&](LLVM::GEPArg by, LLVM::GEPNoWrapFlags flags) {
+    pointer =
+        LLVM::GEPOp::create(builder, loc, pointer.getType(), memoryType, pointer, ArrayRef<LLVM::GEPArg>{by}, flags);
+  };
+  auto wide = [&](Value i) -> Value { return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), i); };
+  if (!isGpu()) {
+    move(wide(offset), LLVM::GEPNoWrapFlags::inbounds);
+    return pointer;
+  }
+  // Neighbours are told by their constant distance: accesses to them become one of up to 16 bytes.
+  auto [variable, constant] = splitConstant(builder, loc, offset);
+  if (variable)
+    move(wide(variable), LLVM::GEPNoWrapFlags::none);
+  if (constant || !variable)
+    move(static_cast<int32_t>(constant), LLVM::GEPNoWrapFlags::none);
+  return pointer;
+}
+
+void KernelFunction::forEachTask(int64_t count, LoopKind kind, function_ref<void(Value)> body) {
+  if (!isGpu())
+    return loop(begin, end, 1, kind, body);
+  Value first = add(mul(block, index(grid.threads)), thread);
+  loop(first, index(count), grid.threads * grid.blocks, kind, body);
+}
+
+void KernelFunction::barrier() { gpu::BarrierOp::create(builder, loc); }
+
+Value KernelFunction::shuffle(Value value, gpu::ShuffleMode mode, Value operand) {
+  Type type = value.getType(), i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  auto word = [&](Value x) -> Value {
+    Value width = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(32));
+    return gpu::ShuffleOp::create(builder, loc, x, operand, width, mode).getShuffleResult();
+  };
+  const unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits == 32)
+    return word(value);
+  if (bits < 32) {
+    Type same = builder.getIntegerType(bits);
+    Value small = isa<FloatType>(type) ? arith::BitcastOp::create(builder, loc, same, value).getResult() : value;
+    Value back = arith::TruncIOp::create(builder, loc, same, word(arith::ExtUIOp::create(builder, loc, i32, small)));
+    return isa<FloatType>(type) ? arith::BitcastOp::create(builder, loc, type, back).getResult() : back;
+  }
+  Value whole = isa<FloatType>(type) ? arith::BitcastOp::create(builder, loc, i64, value).getResult() : value;
+  Value half = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(32));
+  Value low = word(arith::TruncIOp::create(builder, loc, i32, whole));
+  Value high = word(arith::TruncIOp::create(builder, loc, i32, arith::ShRUIOp::create(builder, loc, whole, half)));
+  Value back =
+      arith::OrIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, i64, low),
+                           arith::ShLIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, i64, high), half));
+  return isa<FloatType>(type) ? arith::BitcastOp::create(builder, loc, type, back).getResult() : back;
+}
+
+Value KernelFunction::shared(Type elementType, int64_t count) {
+  Type type = memoryType(elementType);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(function);
+  std::string name = (function.getName() + "_shared" + Twine(numGlobals++)).str();
+  auto array = LLVM::LLVMArrayType::get(type, count);
+  auto global = LLVM::GlobalOp::create(builder, loc, array, /*isConstant=*/false, LLVM::Linkage::Internal, name,
+                                       /*value=*/Attribute(), /*alignment=*/64,
+                                       static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+  // Where it lies in the block's shared memory, for code of the host.
+  global->setAttr(kSharedOffsetAttrName, builder.getI64IntegerAttr(sharedBytes));
+  sharedBytes += llvm::alignTo(count * elementBytes(elementType), 64);
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
+  return LLVM::AddressOfOp::create(builder, loc, global);
 }
 
 Value KernelFunction::load(Value pointer, Type elementType, Value offset) {
@@ -74,7 +175,7 @@ void KernelFunction::store(Value pointer, Type elementType, Value offset, Value 
 
 Value KernelFunction::local(Type elementType, int64_t count) {
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(&function.getBody().front());
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
   auto array = LLVM::LLVMArrayType::get(memoryType(elementType), count);
   Value one = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(1));
   return LLVM::AllocaOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), array, one,
@@ -100,7 +201,7 @@ Value KernelFunction::global(DenseElementsAttr elements) {
   std::string name = (function.getName() + ".constant" + Twine(numGlobals++)).str();
   auto global = LLVM::GlobalOp::create(builder, loc, array, /*isConstant=*/true, LLVM::Linkage::Private, name,
                                        DenseElementsAttr::get(flat, values), /*alignment=*/64);
-  builder.setInsertionPointToStart(&function.getBody().front());
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
   return LLVM::AddressOfOp::create(builder, loc, global);
 }
 
@@ -161,8 +262,19 @@ SmallVector<Value> KernelFunction::delinearize(Value linear, ArrayRef<int64_t> s
   return result;
 }
 
+void KernelFunction::remember(Value linear, ValueRange parts, ArrayRef<int64_t> shape) {
+  Delinearized run{linear, {}, {}};
+  for (auto [part, extent] : llvm::zip_equal(parts, shape))
+    if (extent != 1) {
+      run.parts.push_back(part);
+      run.extents.push_back(extent);
+    }
+  if (run.parts.size() > 1)
+    delinearized.push_back(std::move(run));
+}
+
 LLVM::LoopAnnotationAttr KernelFunction::annotation(LoopKind kind) {
-  if (kind == LoopKind::Sequential)
+  if (kind == LoopKind::Sequential || isGpu())
     return {};
   MLIRContext *context = builder.getContext();
   auto no = builder.getBoolAttr(false), yes = builder.getBoolAttr(true);
@@ -195,7 +307,7 @@ SmallVector<Value> KernelFunction::loop(Value lower, Value upper, int64_t step, 
   // Independence is a statement about one loop: accesses belong to the
   // innermost.
   accessGroup = {};
-  if (kind != LoopKind::Sequential) {
+  if (kind != LoopKind::Sequential && !isGpu()) {
     auto group = LLVM::AccessGroupAttr::get(builder.getContext(), DistinctAttr::create(builder.getUnitAttr()));
     accessGroup = builder.getArrayAttr({group});
   }
@@ -223,7 +335,10 @@ void codegen::addEntryPoint(ModuleOp module, StringRef symbol, func::FuncOp body
   builder.setInsertionPointToEnd(module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(module.getContext());
   Type i64 = builder.getI64Type();
-  auto entry = func::FuncOp::create(builder, loc, symbol, builder.getFunctionType({pointer, i64, i64}, {}));
+  SmallVector<Type> types{pointer};
+  for (Type type : body.getArgumentTypes().drop_front(numPointers))
+    types.push_back(type.isIndex() ? i64 : type);
+  auto entry = func::FuncOp::create(builder, loc, symbol, builder.getFunctionType(types, {}));
   Block *block = entry.addEntryBlock();
   builder.setInsertionPointToStart(block);
   SmallVector<Value> arguments;
@@ -232,8 +347,10 @@ void codegen::addEntryPoint(ModuleOp module, StringRef symbol, func::FuncOp body
                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
     arguments.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
   }
-  for (unsigned i : {1, 2})
-    arguments.push_back(arith::IndexCastOp::create(builder, loc, builder.getIndexType(), block->getArgument(i)));
+  for (Value argument : block->getArguments().drop_front())
+    arguments.push_back(argument.getType() == i64
+                            ? arith::IndexCastOp::create(builder, loc, builder.getIndexType(), argument).getResult()
+                            : argument);
   func::CallOp::create(builder, loc, body, arguments);
   func::ReturnOp::create(builder, loc);
 }

@@ -9,10 +9,12 @@
 
 #include "lowtide/Interfaces/ScalarBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace lowtide::codegen {
 
@@ -33,20 +35,40 @@ enum class LoopKind {
   Lanes,
 };
 
+/// On an array in shared memory: its offset in the shared memory of the kernel.
+inline constexpr llvm::StringLiteral kSharedOffsetAttrName = "lowtide.shared_offset";
+
+/// The threads of a kernel's launch: x = `blocks` blocks of x = `threads` threads.
+struct Grid {
+  int64_t blocks = 1, threads = 1;
+};
+
 class KernelFunction {
 public:
   /// A function `name(pointers…, begin, end)` at the end of `module`.
   /// `mayAlias[i]`: pointer i may be equal to another such pointer; the bytes
   /// of all others are reached through their own pointer only.
   KernelFunction(mlir::ModuleOp module, llvm::StringRef name, llvm::ArrayRef<bool> mayAlias, bool hasScratch);
+  /// A kernel `name(pointers…)` of a GPU at the end of `module`. Pointers are at multiples of 16 bytes.
+  KernelFunction(mlir::gpu::GPUModuleOp module, llvm::StringRef name, llvm::ArrayRef<bool> mayAlias, bool hasScratch,
+                 Grid grid);
 
   mlir::OpBuilder builder;
   mlir::Location loc;
-  mlir::func::FuncOp function;
+  mlir::FunctionOpInterface function;
+  /// On the CPU: the tasks of this call.
   mlir::Value begin, end;
+  /// On a GPU: the launch, and the place of the thread that executes the function.
+  Grid grid;
+  mlir::Value block, thread;
 
+  bool isGpu() const { return static_cast<bool>(thread); }
   mlir::Value getPointer(unsigned i) { return function.getArgument(i); }
-  mlir::Value getScratch() { return function.getArgument(function.getNumArguments() - 3); }
+  mlir::Value getScratch() { return function.getArgument(function.getNumArguments() - (isGpu() ? 1 : 3)); }
+
+  /// Runs `body` once for each of `count` tasks: on the CPU those of this call; on a GPU every thread of the grid takes
+  /// one, then the next that nobody has.
+  void forEachTask(int64_t count, LoopKind kind, llvm::function_ref<void(mlir::Value task)> body);
 
   /// Element `offset` (index) of an array of `elementType`, as a scalar.
   mlir::Value load(mlir::Value pointer, mlir::Type elementType, mlir::Value offset);
@@ -54,6 +76,14 @@ public:
   /// An uninitialized array on the stack, 64-byte aligned; lives as long as the
   /// function.
   mlir::Value local(mlir::Type elementType, int64_t count);
+  /// GPU: an uninitialized array of the block, 64-byte aligned.
+  mlir::Value shared(mlir::Type elementType, int64_t count);
+  /// Bytes of all such arrays.
+  uint64_t sharedBytes = 0;
+  /// GPU: waits for all threads of the block; what they wrote before is seen behind.
+  void barrier();
+  /// GPU: `value` as lane `own ^ operand` (XOR) or lane `operand` (IDX) of the warp has it. All lanes take part.
+  mlir::Value shuffle(mlir::Value value, mlir::gpu::ShuffleMode mode, mlir::Value operand);
   /// A constant array.
   mlir::Value global(mlir::DenseElementsAttr elements);
 
@@ -64,6 +94,8 @@ public:
   /// Row-major position of `index` in `shape`.
   mlir::Value linearize(mlir::ValueRange index, llvm::ArrayRef<int64_t> shape);
   llvm::SmallVector<mlir::Value> delinearize(mlir::Value linear, llvm::ArrayRef<int64_t> shape);
+  /// States that `parts` is position `linear` in `shape`, as if delinearize had found it.
+  void remember(mlir::Value linear, mlir::ValueRange parts, llvm::ArrayRef<int64_t> shape);
 
   /// for (i = lower; i < upper; i += step) accumulators = body(i,
   /// accumulators). A loop over exactly one iteration of constant bounds is
@@ -85,15 +117,16 @@ private:
     llvm::SmallVector<int64_t> extents;
   };
 
-  mlir::ModuleOp module;
+  void start(llvm::ArrayRef<bool> mayAlias, bool hasScratch);
+
   llvm::SmallVector<Delinearized> delinearized;
   /// Access group of the innermost parallel loop.
   mlir::ArrayAttr accessGroup;
   unsigned numGlobals = 0;
 };
 
-/// Adds `symbol(args, begin, end)`, which reads `numPointers` pointers from
-/// `args` and calls `body`.
+/// Adds `symbol(args, …)`, which reads `numPointers` pointers from `args` and calls `body` with them and with its own
+/// further arguments.
 void addEntryPoint(mlir::ModuleOp module, llvm::StringRef symbol, mlir::func::FuncOp body, unsigned numPointers);
 
 } // namespace lowtide::codegen

@@ -7,9 +7,13 @@
 
 #include "lowtide/Codegen/KernelModule.h"
 #include "Emitters.h"
+#include "GpuLowering.h"
 #include "MachineCode.h"
+#include "PtxCode.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Verifier.h"
 
@@ -18,8 +22,8 @@ using namespace lowtide;
 using namespace lowtide::codegen;
 
 void KernelModule::registerDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
-                  scf::SCFDialect>();
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect, LLVM::LLVMDialect,
+                  math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
   registerTranslations(registry);
 }
 
@@ -27,9 +31,22 @@ KernelModule::KernelModule(MLIRContext *context, CodegenOptions options) : optio
   DialectRegistry registry;
   registerDialects(registry);
   context->appendDialectRegistry(registry);
-  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                       math::MathDialect, scf::SCFDialect>();
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
+                       LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
   module = ModuleOp::create(UnknownLoc::get(context));
+  if (this->options.isGpu())
+    addGpuModule(*module);
+}
+
+CodegenOptions CodegenOptions::get(StringRef machine) {
+  CodegenOptions options;
+  if (machine == "cuda-emulated")
+    options.chip = "emulated";
+  else if (machine.starts_with("sm_"))
+    options.chip = machine.str();
+  else
+    options.cpu = machine.str();
+  return options;
 }
 
 static LogicalResult verifyBody(nn::KernelOp kernel) {
@@ -48,7 +65,7 @@ static LogicalResult verifyBody(nn::KernelOp kernel) {
   return success();
 }
 
-static std::string describe(nn::KernelOp kernel) {
+std::string codegen::describe(nn::KernelOp kernel) {
   std::string text = kernel.getEmitter().str() + ":";
   unsigned count = 0;
   for (Operation &op : kernel.getBlock()->without_terminator()) {
@@ -61,9 +78,21 @@ static std::string describe(nn::KernelOp kernel) {
   return text;
 }
 
+std::pair<std::string, bool> KernelModule::getSymbol(StringRef emitter, ModuleOp trial) {
+  std::string text;
+  llvm::raw_string_ostream(text) << trial;
+  std::string &symbol = symbols[text];
+  bool isNew = symbol.empty();
+  if (isNew)
+    symbol = (emitter + "_" + Twine(symbols.size() - 1)).str();
+  return {symbol, isNew};
+}
+
 FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
   if (failed(verifyBody(kernel)))
     return failure();
+  if (options.isGpu())
+    return addGpu(kernel);
   KernelInfo info;
   info.description = describe(kernel);
   LaunchShape launch;
@@ -97,7 +126,7 @@ FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
     } else {
       emitLoop(context);
     }
-    return function.function;
+    return cast<func::FuncOp>(function.function.getOperation());
   };
 
   // Equal text, equal code. The trial lives in a module of its own, so that constants are part of its text.
@@ -107,11 +136,8 @@ FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
     trial = ModuleOp::create(module->getLoc());
     (void)emit(*trial, "kernel");
   }
-  std::string text;
-  llvm::raw_string_ostream(text) << *trial;
-  std::string &symbol = symbols[text];
-  if (symbol.empty()) {
-    symbol = (kernel.getEmitter() + "_" + Twine(symbols.size() - 1)).str();
+  auto [symbol, isNew] = getSymbol(kernel.getEmitter(), *trial);
+  if (isNew) {
     FailureOr<func::FuncOp> body = emit(*module, symbol + ".body");
     addEntryPoint(*module, symbol, *body, numPointers + (launch.scratchBytes > 0));
   }
@@ -122,10 +148,28 @@ FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
   return info;
 }
 
-FailureOr<std::vector<char>> KernelModule::link() {
+FailureOr<KernelCode> KernelModule::link() {
   if (failed(verify(*module)))
     return failure();
-  return compileToSharedObject(*module, options);
+  KernelCode code;
+  if (options.isGpu() && !options.isEmulated()) {
+    gpu::GPUModuleOp kernels = getGpuModule(*module);
+    FailureOr<std::string> ptx = compileToPtx(kernels, options.chip);
+    if (failed(ptx))
+      return failure();
+    FailureOr<std::vector<char>> cubin = assemble(kernels, *ptx, options.chip);
+    if (failed(cubin))
+      return failure();
+    code.ptx = std::move(*ptx);
+    code.cubin = std::move(*cubin);
+    return code;
+  }
+  FailureOr<std::vector<char>> object =
+      options.isGpu() ? compileEmulated(getGpuModule(*module), options) : compileToSharedObject(*module, options);
+  if (failed(object))
+    return failure();
+  code.object = std::move(*object);
+  return code;
 }
 
 void KernelModule::print(llvm::raw_ostream &os) { module->print(os); }

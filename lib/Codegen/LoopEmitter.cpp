@@ -69,26 +69,15 @@ unsigned codegen::countGluedDims(nn::KernelOp kernel, ArrayRef<int64_t> shape) {
   return count;
 }
 
-namespace {
-/// Results of one shape.
-struct Nest {
-  SmallVector<int64_t> shape;
-  SmallVector<unsigned> results;
-  /// Trailing dimensions that make up the vectorized loop; the leading ones are the rows.
-  unsigned numInner = 0;
-  int64_t rows = 1, inner = 1;
-};
-} // namespace
-
-static SmallVector<Nest> getNests(nn::KernelOp kernel) {
-  llvm::MapVector<ArrayAttr, Nest> nests;
+SmallVector<LoopNest> codegen::getLoopNests(nn::KernelOp kernel) {
+  llvm::MapVector<ArrayAttr, LoopNest> nests;
   Builder builder(kernel.getContext());
   bool flat = isFlat(kernel);
   for (auto [i, result] : llvm::enumerate(kernel.getYield().getOperands())) {
     SmallVector<int64_t> shape(getType(result).getShape());
     if (flat)
       shape = {getType(result).getNumElements()};
-    Nest &nest = nests[builder.getI64ArrayAttr(shape)];
+    LoopNest &nest = nests[builder.getI64ArrayAttr(shape)];
     nest.results.push_back(i);
     nest.shape = shape;
     nest.numInner = flat ? 0 : countGluedDims(kernel, shape);
@@ -110,7 +99,7 @@ static SmallVector<Nest> getNests(nn::KernelOp kernel) {
 LaunchShape codegen::getLoopShape(nn::KernelOp kernel) {
   LaunchShape launch{0, 1, 0};
   int64_t inner = 1;
-  for (const Nest &nest : getNests(kernel)) {
+  for (const LoopNest &nest : getLoopNests(kernel)) {
     launch.extent += nest.rows;
     inner = std::max(inner, nest.inner);
   }
@@ -124,7 +113,7 @@ void codegen::emitLoop(KernelContext &context) {
   ValueRange yielded = context.getYielded();
   evaluator.flat = isFlat(context.kernel);
 
-  auto storeAll = [&](const Nest &nest, ValueRange index, Value position) {
+  auto storeAll = [&](const LoopNest &nest, ValueRange index, Value position) {
     SmallVector<Value> scalars;
     for (unsigned result : nest.results)
       scalars.push_back(evaluator.element(yielded[result], index));
@@ -133,8 +122,8 @@ void codegen::emitLoop(KernelContext &context) {
   };
 
   int64_t first = 0;
-  SmallVector<Nest> nests = getNests(context.kernel);
-  for (const Nest &nest : nests) {
+  SmallVector<LoopNest> nests = getLoopNests(context.kernel);
+  for (const LoopNest &nest : nests) {
     Value lower = function.begin, upper = function.end;
     if (nests.size() > 1) {
       // The part of [begin, end) that lies in this nest's rows.

@@ -6,19 +6,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "MachineCode.h"
+#include "ExternalTool.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -31,9 +31,10 @@ using namespace lowtide::codegen;
 void codegen::registerTranslations(DialectRegistry &registry) {
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
 }
 
-static LogicalResult lower(ModuleOp module) {
+static LogicalResult lower(ModuleOp module, unsigned indexBits) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   pm.enableVerifier(false);
   pm.addPass(createCanonicalizerPass());
@@ -41,11 +42,18 @@ static LogicalResult lower(ModuleOp module) {
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createConvertFuncToLLVMPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
+  ArithToLLVMConversionPassOptions arithmetic;
+  ConvertIndexToLLVMPassOptions index;
+  UBToLLVMConversionPassOptions undefined;
+  ConvertFuncToLLVMPassOptions functions;
+  ConvertControlFlowToLLVMPassOptions branches;
+  arithmetic.indexBitwidth = index.indexBitwidth = undefined.indexBitwidth = functions.indexBitwidth =
+      branches.indexBitwidth = indexBits;
+  pm.addPass(createArithToLLVMConversionPass(arithmetic));
+  pm.addPass(createConvertIndexToLLVMPass(index));
+  pm.addPass(createUBToLLVMConversionPass(undefined));
+  pm.addPass(createConvertFuncToLLVMPass(functions));
+  pm.addPass(createConvertControlFlowToLLVMPass(branches));
   pm.addPass(createReconcileUnrealizedCastsPass());
   if (failed(pm.run(module)))
     return failure();
@@ -57,6 +65,15 @@ static LogicalResult lower(ModuleOp module) {
     }
   });
   return success();
+}
+
+std::unique_ptr<llvm::Module> codegen::translate(ModuleOp module, llvm::LLVMContext &context, unsigned indexBits) {
+  if (failed(lower(module, indexBits)))
+    return nullptr;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context, "kernels");
+  if (!code)
+    module.emitError("cannot translate kernels to LLVM IR");
+  return code;
 }
 
 static std::unique_ptr<llvm::TargetMachine> createTargetMachine(ModuleOp module, const CodegenOptions &options) {
@@ -81,33 +98,44 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(ModuleOp module,
       options.isReference() ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Aggressive));
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine, const CodegenOptions &options) {
+void codegen::optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
   for (llvm::Function &function : module)
     if (!function.isDeclaration()) {
       function.addFnAttr("target-cpu", machine.getTargetCPU());
       function.addFnAttr("no-trapping-math", "true");
       function.addFnAttr(llvm::Attribute::NoUnwind);
-      if (options.cpu == "x86-64-v4")
-        function.addFnAttr("prefer-vector-width", "512");
+      if (options.vectorBits)
+        function.addFnAttr("prefer-vector-width", std::to_string(options.vectorBits));
     }
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = !options.isReference();
+  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = options.vectorize;
   llvm::PassBuilder passes(&machine, tuning);
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(components);
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, components, modules);
-  auto level = options.isReference() ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O3;
+  auto level = options.quick ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O3;
   passes.buildPerModuleDefaultPipeline(level).run(module, modules);
 }
 
-/// Links one object file. The linker reads and writes files: they live in a
-/// temporary folder of their own.
+LogicalResult codegen::emit(ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine,
+                            llvm::CodeGenFileType type, SmallVectorImpl<char> &bytes) {
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return errors.emitError("cannot write code for this target");
+  passes.run(module);
+  return success();
+}
+
+/// Links one object file.
 static FailureOr<std::vector<char>> linkObject(ModuleOp module, StringRef object) {
   auto linker = llvm::sys::findProgramByName("ld.lld-22");
   if (!linker)
@@ -117,63 +145,33 @@ static FailureOr<std::vector<char>> linkObject(ModuleOp module, StringRef object
                      "package lld-22)");
     return failure();
   }
-  SmallString<128> folder;
-  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("lowtide-link", folder)) {
-    module.emitError("cannot link kernels: cannot create a temporary folder: ") << error.message();
-    return failure();
-  }
-  std::string input = (folder + "/kernels.o").str(), output = (folder + "/kernels.so").str(),
-              log = (folder + "/log").str();
-  FailureOr<std::vector<char>> result = failure();
-  std::error_code error;
-  {
-    llvm::raw_fd_ostream file(input, error);
-    if (!error)
-      file << object;
-  }
-  std::string message;
-  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
   // Fixed names and no build id: equal kernels give equal bytes.
-  if (error) {
-    module.emitError("cannot link kernels: cannot write ") << input << ": " << error.message();
-  } else if (llvm::sys::ExecuteAndWait(*linker,
-                                       {*linker, "-shared", "--build-id=none", "-z", "noexecstack", "--hash-style=gnu",
-                                        "--soname=kernels.so", "--strip-debug", "-o", output, input},
-                                       std::nullopt, redirects, /*SecondsToWait=*/0,
-                                       /*MemoryLimit=*/0, &message)) {
-    auto text = llvm::MemoryBuffer::getFile(log);
-    module.emitError("cannot link kernels: ") << (text ? (*text)->getBuffer() : StringRef(message));
-  } else if (auto file = llvm::MemoryBuffer::getFile(output)) {
-    result = std::vector<char>((*file)->getBufferStart(), (*file)->getBufferEnd());
-  } else {
-    module.emitError("cannot link kernels: the linker wrote nothing");
-  }
-  llvm::sys::fs::remove_directories(folder);
-  return result;
+  return runTool(module, "cannot link kernels", *linker,
+                 {"-shared", "--build-id=none", "-z", "noexecstack", "--hash-style=gnu", "--soname=kernels.so",
+                  "--strip-debug", "-o", "%output", "%input"},
+                 object);
 }
 
 FailureOr<std::vector<char>> codegen::compileToSharedObject(ModuleOp module, const CodegenOptions &options) {
   expandMath(module, /*useLibm=*/options.isReference());
   expandNarrowFloats(module);
-  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module, options);
-  if (!machine || failed(lower(module)))
-    return failure();
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context, "kernels");
-  if (!code) {
-    module.emitError("cannot translate kernels to LLVM IR");
+  std::unique_ptr<llvm::Module> code = translate(module, context, /*indexBits=*/0);
+  if (!code)
     return failure();
-  }
-  code->setTargetTriple(machine->getTargetTriple());
-  code->setDataLayout(machine->createDataLayout());
-  optimize(*code, *machine, options);
+  return emitSharedObject(module, *code, options);
+}
+
+FailureOr<std::vector<char>> codegen::emitSharedObject(ModuleOp errors, llvm::Module &module,
+                                                       const CodegenOptions &options) {
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(errors, options);
+  if (!machine)
+    return failure();
+  optimize(module, *machine,
+           {/*vectorize=*/!options.isReference(), /*quick=*/options.isReference(),
+            /*vectorBits=*/options.cpu == "x86-64-v4" ? 512u : 0u});
   SmallVector<char, 0> object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager emit;
-  if (machine->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
-    module.emitError("cannot write object code for this target");
+  if (failed(emit(errors, module, *machine, llvm::CodeGenFileType::ObjectFile, object)))
     return failure();
-  }
-  emit.run(*code);
-  return linkObject(module, StringRef(object.data(), object.size()));
+  return linkObject(errors, StringRef(object.data(), object.size()));
 }

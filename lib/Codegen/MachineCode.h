@@ -7,6 +7,14 @@
 #pragma once
 
 #include "lowtide/Codegen/KernelModule.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/Support/CodeGen.h"
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class TargetMachine;
+} // namespace llvm
 
 namespace lowtide::codegen {
 
@@ -17,6 +25,27 @@ void registerTranslations(mlir::DialectRegistry &registry);
 /// exports its public functions. Emits an error when LLVM lacks the CPU or the
 /// linker cannot be run.
 mlir::FailureOr<std::vector<char>> compileToSharedObject(mlir::ModuleOp module, const CodegenOptions &options);
+
+/// Lowers a module of functions of scalar code in place and translates it; `index` has `indexBits` bits, 0: those of a
+/// pointer. Null after an error.
+std::unique_ptr<llvm::Module> translate(mlir::ModuleOp module, llvm::LLVMContext &context, unsigned indexBits);
+
+struct OptimizeOptions {
+  bool vectorize = false, quick = false;
+  /// Preferred width of vectors; 0: LLVM's choice.
+  unsigned vectorBits = 0;
+};
+/// LLVM's pipeline for the machine, without fast-math.
+void optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options);
+/// Object code or assembler text; errors are emitted at `errors`.
+mlir::LogicalResult emit(mlir::ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine,
+                         llvm::CodeGenFileType type, llvm::SmallVectorImpl<char> &bytes);
+/// The kernels of a GPU as functions of the host, one call per thread; otherwise as above.
+mlir::FailureOr<std::vector<char>> compileEmulated(mlir::gpu::GPUModuleOp kernels, const CodegenOptions &options);
+
+/// Optimizes `module` for the host's CPU and links it.
+mlir::FailureOr<std::vector<char>> emitSharedObject(mlir::ModuleOp errors, llvm::Module &module,
+                                                    const CodegenOptions &options);
 
 /// Rewrites f32 math functions into polynomials that vectorize
 /// (docs/rationale/kernels.md, "Functions"); `useLibm` leaves them as calls and

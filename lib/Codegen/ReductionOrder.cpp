@@ -207,5 +207,7 @@ Value codegen::emitReduction(RegionEvaluator &evaluator, ReductionInterface op, 
     return SmallVector<Value>{evaluator.element(op->getOperand(0), full)};
   };
   ReductionSet set(evaluator, op, shape.outerCount, shape.innerCount);
-  return (shape.trailing ? set.emitTrailing(element) : set.emitLeading(element))[0];
+  if (!shape.trailing)
+    return set.emitLeading(element)[0];
+  return (function.isGpu() ? set.emitTrailingAlone(element) : set.emitTrailing(element))[0];
 }

@@ -29,6 +29,17 @@ struct ReductionShape {
 /// The type that partial results are held in: f32 for 16-bit floats.
 mlir::Type accumulatorType(mlir::Type elementType);
 
+/// Threads of a GPU that reduce together. Up to a warp, whose teams are neighbours, or a whole block.
+struct Team {
+  int64_t size;
+  /// Of a thread: its number in the team, and that of the team's first thread in the warp.
+  mlir::Value rank, firstLane;
+
+  /// Threads that hold the lanes of one segment.
+  static constexpr int64_t kQuad = 4;
+  int64_t segments() const { return size / kQuad; }
+};
+
 /// Reductions over the same dimensions of operands of the same shape, computed in one traversal.
 class ReductionSet {
 public:
@@ -50,14 +61,44 @@ public:
   llvm::SmallVector<mlir::Value> emitLeadingTile(mlir::Value width, int64_t maxWidth, TileElements elements);
   mlir::Value loadTile(unsigned op, mlir::Value array, mlir::Value column);
 
+  /// GPU: the order named "trailing", by a team; every thread of it gets the results.
+  llvm::SmallVector<mlir::Value> emitTrailingByTeam(const Team &team, Elements elements);
+  /// GPU: the order named "leading" by a block of `groups` × 32 threads, for one kept element per lane. Thread group g
+  /// adds up blocks g, g + groups, … of the reduced dimensions; every group gets the results.
+  llvm::SmallVector<mlir::Value> emitLeadingByGroups(mlir::Value group, int64_t groups, mlir::Value lane,
+                                                     Elements elements);
+  /// The same when the totals of blocks are known: `totals` gives those of one, which may be one behind the last when
+  /// they are not used.
+  using BlockTotals = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value block)>;
+  llvm::SmallVector<mlir::Value> combineByGroups(mlir::Value group, int64_t groups, mlir::Value lane,
+                                                 BlockTotals totals);
+  /// The total of one block of rows, one kept element; of none where there is no such block.
+  llvm::SmallVector<mlir::Value> emitBlock(mlir::Value block, bool mayBeNone, Elements elements);
+  /// Arrays of accumulators, `count` each, one behind the other at `pointer`; and their bytes.
+  llvm::SmallVector<mlir::Value> getArrays(mlir::Value pointer, int64_t count);
+  uint64_t getArrayBytes(int64_t count) const;
+  llvm::SmallVector<mlir::Value> loadAll(mlir::ValueRange arrays, mlir::Value offset);
+  void storeAll(mlir::ValueRange arrays, mlir::Value offset, mlir::ValueRange values);
+  /// GPU: the order named "trailing", by one thread.
+  llvm::SmallVector<mlir::Value> emitTrailingAlone(Elements elements);
+
+  /// Segments of the order "trailing", blocks of the order "leading".
+  static int64_t countSegments(int64_t outerCount, int64_t innerCount);
+  static int64_t countBlocks(int64_t outerCount, int64_t innerCount);
+
 private:
+  /// Of segment `segment`: per op, the total of `threads` (1 or 4) threads' lanes; `quad` is the thread's number.
+  llvm::SmallVector<mlir::Value> emitSegmentByThreads(mlir::Value segment, bool mayBeNone, mlir::Value quad,
+                                                      int64_t threads, Elements elements);
+  /// Adds what `parts` threads have written to `shared` arrays at stride `stride` to `totals`, in order.
+  llvm::SmallVector<mlir::Value> combineShared(mlir::ValueRange totals, mlir::ValueRange shared, mlir::Value count,
+                                               int64_t stride, mlir::Value offset);
+  llvm::SmallVector<mlir::Value> allocateShared(int64_t count);
   llvm::SmallVector<mlir::Value> initials();
   llvm::SmallVector<mlir::Value> combine(mlir::ValueRange accumulators, mlir::ValueRange elements);
   llvm::SmallVector<mlir::Value> emitSegment(mlir::Value outer, mlir::Value outerEnd, mlir::Value inner,
                                              mlir::ValueRange lanes, Elements elements);
   llvm::SmallVector<mlir::Value> allocate(int64_t count);
-  llvm::SmallVector<mlir::Value> loadAll(mlir::ValueRange arrays, mlir::Value offset);
-  void storeAll(mlir::ValueRange arrays, mlir::Value offset, mlir::ValueRange values);
   llvm::SmallVector<mlir::Value> finish(llvm::SmallVector<mlir::Value> totals);
 
   RegionEvaluator &evaluator;

@@ -2,6 +2,7 @@
 //
 // Fills the result with zeros and adds the updates in row-major order. What the updates' position passes on to the
 // result's is divided among tasks: a task owns a tile of the last dimension, for one index into the other passed ones.
+// On a GPU a task is one thread and its tile one element: neighbours read and write neighbours.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +14,8 @@ using namespace lowtide;
 using namespace lowtide::codegen;
 
 static constexpr int64_t kMinTile = 16, kTasks = 8;
+/// On a GPU a thread owns one element of that dimension; threads of a block.
+static constexpr int64_t kThreads = 128;
 
 ScatterInterface codegen::getScatter(nn::KernelOp kernel) {
   ScatterInterface scatter;
@@ -35,7 +38,7 @@ struct ScatterShape {
   int64_t tiled = -1;          // the result's last dimension, if it is passed
   int64_t tile = 1, tiles = 1;
 
-  explicit ScatterShape(ScatterInterface op)
+  ScatterShape(ScatterInterface op, int64_t minTile)
       : updates(cast<RankedTensorType>(op->getOperand(op.getUpdatesOperand()).getType())),
         result(cast<RankedTensorType>(op->getResult(0).getType())), passed(op.getPassedDims()) {
     int64_t rank = result.getRank();
@@ -45,7 +48,7 @@ struct ScatterShape {
     if (rank && passed[rank - 1] >= 0) {
       tiled = rank - 1;
       int64_t extent = result.getDimSize(tiled);
-      tile = std::min<int64_t>(extent, std::max<int64_t>(kMinTile, llvm::divideCeil(extent, kTasks)));
+      tile = minTile == 1 ? 1 : std::min<int64_t>(extent, std::max<int64_t>(minTile, llvm::divideCeil(extent, kTasks)));
       tiles = llvm::divideCeil(extent, tile);
     }
   }
@@ -62,15 +65,19 @@ static int64_t product(ArrayRef<int64_t> extents) {
   return count;
 }
 
-LaunchShape codegen::getScatterShape(ScatterInterface op) {
-  ScatterShape shape(op);
-  return {product(shape.outerExtents()) * shape.tiles, 1, 0};
+static int64_t countTasks(const ScatterShape &shape) { return product(shape.outerExtents()) * shape.tiles; }
+
+LaunchShape codegen::getScatterShape(ScatterInterface op) { return {countTasks(ScatterShape(op, kMinTile)), 1, 0}; }
+
+Grid codegen::getGpuScatterGrid(ScatterInterface op) {
+  int64_t tasks = countTasks(ScatterShape(op, 1)), threads = std::min<int64_t>(kThreads, llvm::alignTo(tasks, 32));
+  return {std::min<int64_t>(llvm::divideCeil(tasks, threads), kMaxBlocks), threads};
 }
 
 void codegen::emitScatter(KernelContext &context, ScatterInterface op) {
   KernelFunction &function = context.function;
   RegionEvaluator &evaluator = context.evaluator;
-  ScatterShape shape(op);
+  ScatterShape shape(op, function.isGpu() ? 1 : kMinTile);
   ScalarBuilder scalars(function.builder, function.loc);
   Type elementType = shape.result.getElementType(), type = scalarType(elementType);
   Value zero = function.index(0), pointer = context.getResultPointer(0);
@@ -87,12 +94,13 @@ void codegen::emitScatter(KernelContext &context, ScatterInterface op) {
   SmallVector<int64_t> freeUpdates =
       getFree(shape.updates, [&](int64_t d) { return llvm::is_contained(shape.passed, d); });
 
-  evaluator.loop(function.begin, function.end, 1, LoopKind::Sequential, [&](Value task) {
+  function.forEachTask(countTasks(shape), LoopKind::Sequential, [&](Value task) {
+    RegionEvaluator::Scope scope(evaluator);
     SmallVector<int64_t> taskExtents = shape.outerExtents();
     taskExtents.push_back(shape.tiles);
     SmallVector<Value> taskIndex = function.delinearize(task, taskExtents);
     Value first = function.mul(taskIndex.back(), function.index(shape.tile)), width = function.index(shape.tile);
-    if (shape.tiled >= 0)
+    if (shape.tiled >= 0 && shape.tile > 1)
       width = function.min(width, scalars.sub(function.index(shape.result.getDimSize(shape.tiled)), first));
 
     auto place = [&](SmallVector<Value> &index, RankedTensorType tensor, ArrayRef<int64_t> free, Value linear,

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Emitters.h"
+#include "StagedBody.h"
 #include "StagedPlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -22,75 +22,26 @@ using namespace lowtide;
 using namespace lowtide::codegen;
 
 namespace {
-class StagedEmitter {
+class StagedEmitter : public StagedBody {
 public:
   StagedEmitter(KernelContext &context, const StagedDomain &domain)
-      : context(context), function(context.function), evaluator(context.evaluator), domain(domain),
-        shape(domain.getShape()), plan(context.kernel, domain) {}
+      : StagedBody(context, domain), plan(context.kernel, domain) {}
 
   LogicalResult emit();
 
 private:
-  bool isFull(Value value) { return dropUnitExtents(value) == domain.extents; }
-  SmallVector<Value> expand(Value tensor, ArrayRef<Value> parts);
-  SmallVector<Value> fullIndex(Value tensor, Value outer, Value inner);
-  SmallVector<Value> keptIndex(Value tensor) { return expand(tensor, kept); }
-  void setKept(Value outerKept, Value column);
   Value bufferPosition(Value outer, Value inner);
   SmallVector<Value> visit(unsigned traversal, ArrayRef<ReductionInterface> ops, Value outer, Value inner);
-  void bindReduction(ReductionInterface op, std::function<Value()> load);
   void bindBuffers(unsigned traversal);
   void emitTask(Value task);
-  void storeResults(bool full, Value outer, Value inner);
   void columnLoop(function_ref<void()> body);
 
-  KernelContext &context;
-  KernelFunction &function;
-  RegionEvaluator &evaluator;
-  const StagedDomain &domain;
-  ReductionShape shape;
   StagedPlan plan;
   DenseMap<Value, Value> bufferPointers;
-  bool failed = false;
-
-  /// Index of the current kept element, by kept dimension; of a tile: its first column, its width, the current lane.
-  SmallVector<Value> kept;
+  /// Of a tile: its kept element before the columns, its first column, its width, the current lane.
   Value outerKept, firstColumn, width, lane;
 };
 } // namespace
-
-/// The index of a value, given one index per dimension of extent > 1.
-SmallVector<Value> StagedEmitter::expand(Value tensor, ArrayRef<Value> parts) {
-  SmallVector<Value> index;
-  size_t next = 0;
-  for (int64_t extent : cast<RankedTensorType>(tensor.getType()).getShape())
-    index.push_back(extent == 1 ? function.index(0) : parts[next++]);
-  return index;
-}
-
-SmallVector<Value> StagedEmitter::fullIndex(Value tensor, Value outer, Value inner) {
-  SmallVector<Value> parts(domain.extents.size());
-  for (auto [d, i] : llvm::zip_equal(domain.kept, kept))
-    parts[d] = i;
-  auto place = [&](Value linear, ArrayRef<int64_t> dims) {
-    auto at = function.delinearize(linear, llvm::map_to_vector(dims, [&](int64_t d) { return domain.extents[d]; }));
-    for (auto [d, i] : llvm::zip_equal(dims, at))
-      parts[d] = i;
-  };
-  place(outer, shape.outer);
-  place(inner, shape.inner);
-  return expand(tensor, parts);
-}
-
-void StagedEmitter::setKept(Value outerKept, Value column) {
-  size_t numColumns = 0;
-  if (!shape.trailing)
-    numColumns = llvm::count_if(domain.kept, [&](int64_t d) { return d > domain.reduced.back(); });
-  ArrayRef<int64_t> extents(domain.keptExtents);
-  kept = function.delinearize(outerKept, extents.drop_back(numColumns));
-  if (column)
-    llvm::append_range(kept, function.delinearize(column, extents.take_back(numColumns)));
-}
 
 Value StagedEmitter::bufferPosition(Value outer, Value inner) {
   Value position = function.add(function.mul(outer, function.index(shape.innerCount)), inner);
@@ -104,20 +55,7 @@ SmallVector<Value> StagedEmitter::visit(unsigned traversal, ArrayRef<ReductionIn
     if (buffer.traversal == traversal)
       function.store(bufferPointers[value], cast<RankedTensorType>(value.getType()).getElementType(),
                      bufferPosition(outer, inner), evaluator.element(value, fullIndex(value, outer, inner)));
-  SmallVector<Value> elements;
-  for (ReductionInterface op : ops)
-    elements.push_back(evaluator.element(op->getOperand(0), fullIndex(op->getOperand(0), outer, inner)));
-  return elements;
-}
-
-void StagedEmitter::bindReduction(ReductionInterface op, std::function<Value()> load) {
-  Value result = op->getResult(0);
-  evaluator.bind(result, [this, result, load](ValueRange index) {
-    // Known for the current row only.
-    if (!evaluator.isSameIndex(index, keptIndex(result)))
-      failed = true;
-    return load();
-  });
+  return getElements(ops, outer, inner);
 }
 
 void StagedEmitter::bindBuffers(unsigned traversal) {
@@ -144,20 +82,6 @@ void StagedEmitter::bindBuffers(unsigned traversal) {
       return function.load(pointer, type.getElementType(), bufferPosition(linear(shape.outer), linear(shape.inner)));
     });
   }
-}
-
-void StagedEmitter::storeResults(bool full, Value outer, Value inner) {
-  SmallVector<std::tuple<unsigned, Value, Value>> stores;
-  for (auto [i, result] : llvm::enumerate(context.getYielded())) {
-    if (isFull(result) != full)
-      continue;
-    SmallVector<Value> index = full ? fullIndex(result, outer, inner) : keptIndex(result);
-    Value position = function.linearize(index, cast<RankedTensorType>(result.getType()).getShape());
-    stores.emplace_back(i, position, evaluator.element(result, index));
-  }
-  for (auto [i, position, scalar] : stores)
-    function.store(context.getResultPointer(i),
-                   cast<RankedTensorType>(context.getYielded()[i].getType()).getElementType(), position, scalar);
 }
 
 /// Runs `body` for each column of the tile, or once.
@@ -203,7 +127,7 @@ void StagedEmitter::emitTask(Value task) {
     }
     bindBuffers(t);
   }
-  if (llvm::any_of(context.getYielded(), [&](Value result) { return isFull(result); })) {
+  if (hasResults(/*full=*/true)) {
     Value zero = function.index(0);
     LoopKind innermost = shape.trailing ? LoopKind::Parallel : LoopKind::Sequential;
     evaluator.loop(zero, function.index(shape.outerCount), 1, LoopKind::Sequential, [&](Value outer) {
@@ -211,7 +135,7 @@ void StagedEmitter::emitTask(Value task) {
                      [&](Value inner) { columnLoop([&] { storeResults(/*full=*/true, outer, inner); }); });
     });
   }
-  if (llvm::any_of(context.getYielded(), [&](Value result) { return !isFull(result); }))
+  if (hasResults(/*full=*/false))
     columnLoop([&] { storeResults(/*full=*/false, nullptr, nullptr); });
 }
 

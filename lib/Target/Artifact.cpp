@@ -1,6 +1,6 @@
 //===- Artifact.cpp - writes a `.tide` file -------------------------------===//
 //
-// Sections in their order: plan, params (by address, gaps are zeros), code, meta.
+// Sections in their order: plan, params (by address, gaps are zeros), code (or cubin and ptx), meta.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Target/Artifact.h"
@@ -139,9 +139,9 @@ LogicalResult lowtide::writeArtifact(plan::ModuleOp module, codegen::KernelModul
   if (failed(exportPlan(module, proto)))
     return failure();
   std::string plan = serializePlan(proto);
-  std::vector<char> code;
+  codegen::KernelCode code;
   if (kernels.getNumKernels()) {
-    FailureOr<std::vector<char>> linked = kernels.link();
+    FailureOr<codegen::KernelCode> linked = kernels.link();
     if (failed(linked))
       return failure();
     code = std::move(*linked);
@@ -157,11 +157,18 @@ LogicalResult lowtide::writeArtifact(plan::ModuleOp module, codegen::KernelModul
   uint64_t paramsBytes = (*writer)->sectionBytes();
   if (failed(output.check((*writer)->end())))
     return failure();
-  if (!code.empty() && failed(output.check((*writer)->add("code", {code.data(), code.size()}))))
-    return failure();
+  const std::pair<const char *, std::string_view> sections[] = {{"code", {code.object.data(), code.object.size()}},
+                                                                {"cubin", {code.cubin.data(), code.cubin.size()}},
+                                                                {"ptx", code.ptx}};
+  uint64_t codeBytes = 0;
+  for (auto [name, bytes] : sections) {
+    codeBytes += bytes.size();
+    if (!bytes.empty() && failed(output.check((*writer)->add(name, bytes))))
+      return failure();
+  }
   if (!options.meta.empty() && failed(output.check((*writer)->add("meta", options.meta))))
     return failure();
   if (summary)
-    *summary = {plan.size(), paramsBytes, code.size()};
+    *summary = {plan.size(), paramsBytes, codeBytes};
   return output.check((*writer)->finish());
 }

@@ -5,6 +5,7 @@ It all lies in one cache folder outside the checkout, so that every checkout sha
     $LOWTIDE_DEPS, else $XDG_CACHE_HOME/lowtide, else ~/.cache/lowtide
         onnx-1.23.2/    ONNX's C++ library (CMake finds it here by itself)
         tools-<hash>/   Python environment of the test harness: numpy, lit
+        cuda/           ptxas and libdevice, where no CUDA toolkit is installed
         oracles-<hash>/ Python environment of the peers that some tests compare with: torch, onnx, onnxruntime
 
 The Debian packages are installed by tools/dev itself, before Python is there.
@@ -115,10 +116,24 @@ def build_onnx(work, log):
     run_logged([cmake, "--build", work / "build", "--target", "install", "--parallel", str(os.cpu_count() or 2)], log)
 
 
+def cuda_toolkit():
+    """The folder of a CUDA toolkit with ptxas and libdevice: what the machine has, else what the registry's packages hold."""
+    named = [pathlib.Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    link = cache_folder() / "cuda"
+    for folder in (*named, link, pathlib.Path("/usr/local/cuda")):
+        if (folder / "bin" / "ptxas").exists() and (folder / "nvvm" / "libdevice" / "libdevice.10.bc").exists():
+            return folder
+    packages = environment("cuda").parent.parent.glob("lib/python3*/site-packages/nvidia/cu13")
+    link.unlink(missing_ok=True)
+    link.symlink_to(next(packages))
+    return link
+
+
 def setup():
     """All that build and check need. Quick when nothing is missing."""
     install_onnx()
     environment("tools")
+    cuda_toolkit()
 
 
 def main(argv):

@@ -41,7 +41,7 @@ static int stageNumber(StringRef name) {
       .Case("train", 2)
       .Case("fitted", 3)
       .Case("plan", 4)
-      .Case("artifact", 5)
+      .Cases({"artifact", "kernels", "ptx"}, 5)
       .Default(-1);
 }
 
@@ -331,10 +331,12 @@ static TrainStageOptions trainStage(const Options &options) {
 }
 
 /// "cpu" → "cpu:x86-64-v3": the instruction set is part of the target's name.
-static std::string fullTarget(const std::string &target) { return target == "cpu" ? "cpu:x86-64-v3" : target; }
+static std::string fullTarget(const std::string &target) {
+  return target == "cpu" ? "cpu:x86-64-v3" : target == "cuda" ? "cuda:sm_90" : target;
+}
 
 /// The instruction set in a target's full name.
-static std::string cpuOf(const std::string &target) {
+static std::string machineOf(const std::string &target) {
   return StringRef(target).contains(':') ? target.substr(target.find(':') + 1) : target;
 }
 
@@ -345,7 +347,7 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.library = !reference;
   stage.widen = options.precision == "f64" ? "f64" : "";
   stage.target = fullTarget(options.target);
-  stage.cpu = cpuOf(stage.target);
+  stage.cpu = machineOf(stage.target);
   stage.threadsMax = static_cast<unsigned>(options.threadsMax);
   stage.budget = options.deviceBudget;
   stage.strategy = options.rematStrategy;
@@ -355,10 +357,13 @@ FitStageOptions Compilation::fitStageOptions() const {
 }
 
 int Compilation::checkTarget() const {
-  static const char *const targets[] = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "reference"};
+  static const char *const targets[] = {"cpu",  "cpu:x86-64-v3", "cpu:x86-64-v4", "reference",
+                                        "cuda", "cuda:sm_80",    "cuda:sm_90",    "cuda-emulated"};
   if (!llvm::is_contained(targets, options.target)) {
     printError("unknown target '" + options.target + "'");
-    printNote("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, reference");
+    printNote("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, reference, cuda (the same as cuda:sm_90), "
+              "cuda:sm_80, "
+              "cuda-emulated");
     return exitUsage;
   }
   if (options.precision == "f64" && options.target != "reference") {
@@ -399,7 +404,7 @@ int Compilation::compile() {
     printError("--from=" + options.from + " comes after --emit=" + options.emit);
     return exitUsage;
   }
-  if (last == stageNumber("artifact") && options.output.empty()) {
+  if (options.emit == "artifact" && options.output.empty()) {
     printError("where should the artifact go?");
     printNote("for example -o step.tide; or stop at a stage with --emit=nn");
     return exitUsage;
@@ -506,9 +511,7 @@ static std::string digestOf(const std::string &path) {
 
 int Compilation::planAndWrite() {
   const std::string target = fullTarget(options.target);
-  codegen::CodegenOptions codegenOptions;
-  codegenOptions.cpu = cpuOf(target);
-  codegen::KernelModule kernels(&context, codegenOptions);
+  codegen::KernelModule kernels(&context, codegen::CodegenOptions::get(machineOf(target)));
   PlanLowerSettings settings;
   settings.target = target;
   settings.threadsMax = static_cast<unsigned>(options.threadsMax);
@@ -518,6 +521,8 @@ int Compilation::planAndWrite() {
     return code;
   if (options.emit == "plan")
     return print();
+  if (options.emit != "artifact")
+    return printKernels(kernels);
   if (!file) {
     printError("an artifact needs the weights of the ONNX file, which --from=" + options.from + " does not have");
     printNote("compile the .onnx file, or stop at --emit=plan");

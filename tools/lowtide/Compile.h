@@ -48,6 +48,8 @@ private:
   int run(llvm::function_ref<void(mlir::OpPassManager &)> build, int code);
   /// fitted → plan, and the artifact unless --emit=plan.
   int planAndWrite();
+  /// Prints the kernels, or their PTX (--emit=kernels, --emit=ptx).
+  int printKernels(codegen::KernelModule &kernels);
   int checkTarget() const;
   /// A whole step from a file brings the first values of its parameters.
   int checkStepWeights();

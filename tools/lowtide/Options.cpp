@@ -34,10 +34,10 @@ gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
            --precision-override='*.ln*=f32'
-target     --target=cpu|reference  --entries=train,eval
+target     --target=cpu|cuda|cuda-emulated|reference  --entries=train,eval
 memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
            --loss-head-chunks=auto|off|N
-stages     --emit=onnx|nn|train|fitted|plan|artifact|onnx-model
+stages     --emit=onnx|nn|train|fitted|plan|kernels|ptx|artifact|onnx-model
            --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
 other      -o FILE  --config=FILE.json  --print-config  -v  -q
            --help-all: every flag of a command, explained (lowtide compile --help-all)
@@ -119,7 +119,8 @@ void addTargetFlags(CLI::App &app, Options &o) {
         return "--loss-head-chunks is auto, off or a positive number, not '" + text + "'";
       })
       ->group("memory");
-  app.add_option("--target", o.target, "cpu[:x86-64-v3|:x86-64-v4], reference")->group("target");
+  app.add_option("--target", o.target, "cpu[:x86-64-v3|:x86-64-v4], cuda[:sm_90|:sm_80], cuda-emulated, reference")
+      ->group("target");
   app.add_option("--precision", o.precision,
                  "f32; mixed-bf16, mixed-f16: 16-bit activations, f32 parameters; bf16, f16: parameters too; f64 with "
                  "--target=reference")
@@ -162,7 +163,7 @@ void addMemoryFlags(CLI::App &app, Options &o) {
 void addOutputFlags(CLI::App &app, Options &o) {
   app.add_option("-o,--output", o.output, "Output file; - is standard output")->group("stages");
   app.add_option("--emit", o.emit, "Last stage")
-      ->check(choice({"onnx", "nn", "train", "fitted", "plan", "artifact", "onnx-model"}))
+      ->check(choice({"onnx", "nn", "train", "fitted", "plan", "kernels", "ptx", "artifact", "onnx-model"}))
       ->group("stages");
   app.add_option("--from", o.from, "First stage: the input is that stage's text")
       ->check(choice({"onnx", "nn", "train", "fitted"}))

@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,27 @@ struct CodegenOptions {
   /// "x86-64-v3", "x86-64-v4" or another CPU name of LLVM; "reference":
   /// baseline x86-64, scalar, library math.
   std::string cpu = "x86-64-v3";
+  /// A GPU: "sm_90", "sm_80", or "emulated", whose threads run on `cpu`. Empty: no GPU.
+  std::string chip = "";
 
   bool isReference() const { return cpu == "reference"; }
+  bool isGpu() const { return !chip.empty(); }
+  bool isEmulated() const { return chip == "emulated"; }
+
+  /// What `machine` names: a CPU, "sm_90", or "cuda-emulated".
+  static CodegenOptions get(llvm::StringRef machine);
 };
 
-/// How to launch a kernel: `void symbol(void *const *args, int64_t begin,
+/// The code of an artifact. For the CPU and for emulation `object`; for a GPU `ptx` and, where ptxas was found,
+/// `cubin`.
+struct KernelCode {
+  /// An ELF shared object that needs nothing but functions of the C and math libraries.
+  std::vector<char> object;
+  std::string ptx;
+  std::vector<char> cubin;
+};
+
+/// How to launch a kernel. On the CPU `void symbol(void *const *args, int64_t begin,
 /// int64_t end)`, args = operands, results, then scratch (if any). See `Kernel`
 /// and `Launch` in runtime/plan.proto.
 struct KernelInfo {
@@ -41,6 +58,10 @@ struct KernelInfo {
   llvm::SmallVector<llvm::SmallVector<int, 4>> inPlace;
   /// What the kernel computes, in words for profiles.
   std::string description;
+  /// A GPU only: a kernel that runs before, on the same operands. Its one result is `partialBytes` long and is this
+  /// kernel's last operand.
+  std::shared_ptr<KernelInfo> partial = nullptr;
+  uint64_t partialBytes = 0;
 };
 
 class KernelModule {
@@ -53,15 +74,19 @@ public:
   /// Generates the kernel (or finds an equal one). The op is not changed. Emits
   /// an error at the op if one of its body's ops has no element description.
   mlir::FailureOr<KernelInfo> add(nn::KernelOp kernel);
-  /// Compiles everything added so far into an ELF shared object (bytes of the
-  /// file). The code needs nothing but functions of the C and math libraries.
-  /// `add` must not be called afterwards.
-  mlir::FailureOr<std::vector<char>> link();
+  /// Compiles everything added so far. `add` must not be called afterwards.
+  mlir::FailureOr<KernelCode> link();
   /// The kernels before lowering, as text.
   void print(llvm::raw_ostream &os);
+  /// The functions as `add` has written them, before lowering.
+  mlir::ModuleOp getModule() { return *module; }
   size_t getNumKernels() const { return symbols.size(); }
 
 private:
+  mlir::FailureOr<KernelInfo> addGpu(nn::KernelOp kernel);
+  /// The symbol of a kernel of this text, and whether it is new.
+  std::pair<std::string, bool> getSymbol(llvm::StringRef emitter, mlir::ModuleOp trial);
+
   CodegenOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Symbol by text of the function.

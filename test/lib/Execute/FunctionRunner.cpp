@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "FunctionRunner.h"
+#include "Breakage.h"
 #include "Passes.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/Pass/PassManager.h"
+#include "runtime/devices/FakeCuda/BlockRunner.h"
 
 #include "llvm/Support/Format.h"
 
@@ -117,7 +119,8 @@ public:
   }
   bool isLoaded() const { return handle; }
   using Kernel = void (*)(void *const *, int64_t, int64_t);
-  Kernel find(const std::string &symbol) { return reinterpret_cast<Kernel>(dlsym(handle, symbol.c_str())); }
+  /// For the CPU a Kernel, for an emulated GPU an lt_gpu_kernel.
+  void *find(const std::string &symbol) const { return dlsym(handle, symbol.c_str()); }
 
 private:
   void *handle = nullptr;
@@ -125,11 +128,29 @@ private:
 } // namespace
 
 /// How a kernel is run: in one call; grain by grain backwards; with every result that may overwrite an operand in that
-/// operand's bytes. All give the same bits.
+/// operand's bytes. On an emulated GPU these are also three orders of its threads. All give the same bits.
 enum class LaunchMode { Whole, Split, InPlace };
 
-static SmallVector<Buffer> launch(Library::Kernel kernel, const codegen::KernelInfo &info, nn::KernelOp op,
+/// Runs all blocks of a grid; says what went wrong, or nothing.
+static std::string runGrid(lt_gpu_kernel kernel, const codegen::KernelInfo &info, void *const *args, LaunchMode mode) {
+  using namespace lowtide::rt::cuda::fake;
+  static BlockRunner runner;
+  BlockLaunch launch{kernel, args, static_cast<uint32_t>(info.extent), static_cast<uint32_t>(info.threads),
+                     static_cast<uint32_t>(info.sharedBytes)};
+  ThreadOrder order = mode == LaunchMode::Whole   ? ThreadOrder::Turns
+                      : mode == LaunchMode::Split ? ThreadOrder::LastWarpAhead
+                                                  : ThreadOrder::FirstWarpAhead;
+  for (int64_t i = 0; i < info.extent; ++i) {
+    int64_t block = mode == LaunchMode::Split ? info.extent - 1 - i : i;
+    if (std::string wrong = runner.run(launch, static_cast<uint32_t>(block), order); !wrong.empty())
+      return wrong;
+  }
+  return "";
+}
+
+static SmallVector<Buffer> launch(const Library &library, void *code, const codegen::KernelInfo &info, nn::KernelOp op,
                                   ArrayRef<const Buffer *> operands, LaunchMode mode) {
+  auto kernel = reinterpret_cast<Library::Kernel>(code);
   SmallVector<Buffer> results = llvm::map_to_vector(op.getResults(), [](Value result) { return allocate(result); });
   Buffer scratch(info.scratchBytes + 64, static_cast<char>(0xff));
   SmallVector<void *> args;
@@ -147,6 +168,20 @@ static SmallVector<Buffer> launch(Library::Kernel kernel, const codegen::KernelI
           args[operand] = args[operands.size() + i] = results[i].data();
           break;
         }
+  }
+  if (info.threads) {
+    auto runKernel = [&](void *kernel, const codegen::KernelInfo &facts) {
+      if (std::string wrong = runGrid(reinterpret_cast<lt_gpu_kernel>(kernel), facts, args.data(), mode);
+          !wrong.empty())
+        op.emitError("stops on an emulated GPU: ") << wrong;
+    };
+    Buffer partials(info.partialBytes, static_cast<char>(0xff));
+    if (info.partial) {
+      args.insert(args.begin() + operands.size(), partials.data());
+      runKernel(library.find(info.partial->symbol), *info.partial);
+    }
+    runKernel(code, info);
+    return results;
   }
   if (mode != LaunchMode::Split) {
     kernel(args.data(), 0, info.extent);
@@ -246,14 +281,24 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
   });
   if (added.wasInterrupted())
     return failure();
-  FailureOr<std::vector<char>> image = kernels.link();
-  if (failed(image))
+  if (!options.breakage.empty() && failed(breakKernels(kernels.getModule(), options.breakage)))
     return failure();
+  if (options.listing == Listing::Functions) {
+    kernels.print(llvm::outs());
+    return SmallVector<Buffer>();
+  }
+  FailureOr<codegen::KernelCode> code = kernels.link();
+  if (failed(code))
+    return failure();
+  if (options.listing == Listing::Ptx) {
+    llvm::outs() << code->ptx;
+    return SmallVector<Buffer>();
+  }
   if (!options.savePath.empty()) {
     std::error_code error;
-    llvm::raw_fd_ostream(options.savePath, error).write(image->data(), image->size());
+    llvm::raw_fd_ostream(options.savePath, error).write(code->object.data(), code->object.size());
   }
-  Library library(*image);
+  Library library(code->object);
   if (!library.isLoaded())
     return function.emitError("cannot load the kernels: ") << dlerror();
 
@@ -280,15 +325,15 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
       const codegen::KernelInfo &info = infos[kernel];
       SmallVector<const Buffer *> operands =
           llvm::map_to_vector(op.getOperands(), [&](Value operand) -> const Buffer * { return &buffers[operand]; });
-      Library::Kernel code = library.find(info.symbol);
+      void *code = library.find(info.symbol);
       if (!code)
         return op.emitError("has no symbol ") << info.symbol;
       if (options.timing)
-        measure(*options.timing, code, info, kernel, operands);
-      SmallVector<Buffer> whole = launch(code, info, kernel, operands, LaunchMode::Whole);
-      if (whole != launch(code, info, kernel, operands, LaunchMode::InPlace))
+        measure(*options.timing, reinterpret_cast<Library::Kernel>(code), info, kernel, operands);
+      SmallVector<Buffer> whole = launch(library, code, info, kernel, operands, LaunchMode::Whole);
+      if (whole != launch(library, code, info, kernel, operands, LaunchMode::InPlace))
         return op.emitError("gives other bits when it overwrites its operands");
-      if (whole != launch(code, info, kernel, operands, LaunchMode::Split))
+      if (whole != launch(library, code, info, kernel, operands, LaunchMode::Split))
         return op.emitError("gives other bits when its iteration space is split");
       for (auto [result, buffer] : llvm::zip_equal(op.getResults(), whole))
         buffers[result] = std::move(buffer);

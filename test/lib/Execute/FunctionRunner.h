@@ -18,6 +18,9 @@ Buffer toBuffer(mlir::DenseElementsAttr elements);
 /// Element `i` as a double.
 double readElement(const Buffer &buffer, mlir::Type elementType, uint64_t i);
 
+/// What is printed instead of executed.
+enum class Listing { None, Functions, Ptx };
+
 struct RunOptions {
   codegen::CodegenOptions codegen;
   /// nn-cluster's strategy.
@@ -28,6 +31,9 @@ struct RunOptions {
   llvm::raw_ostream *timing = nullptr;
   /// Where to leave the shared object; empty: nowhere.
   std::string savePath = {};
+  Listing listing = Listing::None;
+  /// A mistake to put into the kernels (Breakage.h); empty: none.
+  std::string breakage = {};
 };
 
 /// Runs `function` (left unchanged) on `inputs` (of the types before widening).

@@ -3,7 +3,7 @@
 // Runs every function of a file on the inputs that its arguments state and
 // compares its results with those that its result attributes state, on the
 // reference target in f64 (one scalar kernel per op) and on the CPU target
-// (fused, vectorized, types as written; and once more unfused, for equal bits):
+// (fused, vectorized, types as written; once more unfused, and once more on an emulated GPU, for equal bits):
 //
 //   func.func @case(%x: tensor<2xf32> {test.value = dense<[0.0, 1.0]> :
 //   tensor<2xf32>})
@@ -36,6 +36,16 @@ using namespace lowtide::test;
 static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional, llvm::cl::desc("<file>"), llvm::cl::init("-"));
 static llvm::cl::opt<std::string> cpu("cpu", llvm::cl::desc("CPU of the fused run"), llvm::cl::init("x86-64-v3"));
 static llvm::cl::opt<bool> printResults("print-results", llvm::cl::desc("print what the CPU target computes"));
+
+static llvm::cl::opt<bool> emulated("emulated", llvm::cl::desc("compare with an emulated GPU"), llvm::cl::init(true));
+static llvm::cl::opt<std::string> breakage("break",
+                                           llvm::cl::desc("put a mistake into the kernels of the GPU: KIND:NUMBER"));
+static llvm::cl::opt<std::string> only("only", llvm::cl::desc("execute this function alone"));
+static llvm::cl::opt<std::string> chip("chip", llvm::cl::desc("GPU that --print means"), llvm::cl::init("sm_90"));
+static llvm::cl::opt<Listing> listing("print", llvm::cl::desc("print the code of the fused kernels, execute nothing"),
+                                      llvm::cl::values(clEnumValN(Listing::Functions, "gpu", "as gpu.func"),
+                                                       clEnumValN(Listing::Ptx, "ptx", "as PTX")),
+                                      llvm::cl::init(Listing::None));
 
 static llvm::cl::opt<bool> timing("time", llvm::cl::desc("report the time of each fused kernel, compare nothing"));
 static llvm::cl::opt<std::string> saveKernels("save-kernels", llvm::cl::desc("leave the fused shared object here"));
@@ -100,6 +110,8 @@ static LogicalResult execute(func::FuncOp function) {
       return function.emitError() << "test.value of argument " << i << " has another type";
     inputs.push_back(value);
   }
+  if (listing != Listing::None)
+    return run(function, inputs, RunOptions{codegen::CodegenOptions::get(chip), "fuse", false, nullptr, "", listing});
   if (timing)
     return run(function, inputs, RunOptions{{cpu}, "fuse", false, &llvm::outs(), saveKernels});
   RunOptions reference{{"reference"}, "none", true}, fused{{cpu}, "fuse", false};
@@ -112,6 +124,17 @@ static LogicalResult execute(func::FuncOp function) {
   for (auto [i, together, alone] : llvm::enumerate(*actual, *apart))
     if (together != alone)
       return function.emitError() << "result " << i << " has other bits when each op is its own kernel";
+  if (emulated) {
+    codegen::CodegenOptions gpu = codegen::CodegenOptions::get("cuda-emulated");
+    gpu.cpu = cpu;
+    FailureOr<SmallVector<Buffer>> threads =
+        run(function, inputs, RunOptions{gpu, "fuse", false, nullptr, "", Listing::None, breakage});
+    if (failed(threads))
+      return failure();
+    for (auto [i, host, device] : llvm::enumerate(*actual, *threads))
+      if (host != device)
+        return function.emitError() << "result " << i << " has other bits on an emulated GPU";
+  }
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
     Type type = cast<RankedTensorType>(function.getResultTypes()[i]).getElementType(), wide = widenType(type);
     if (printResults) {
@@ -146,9 +169,12 @@ int main(int argc, char **argv) {
     return 1;
   unsigned failures = 0, count = 0;
   for (auto function : module->getOps<func::FuncOp>()) {
+    if (!only.empty() && function.getName() != only)
+      continue;
     ++count;
     failures += failed(execute(function));
   }
-  llvm::outs() << count - failures << " passed, " << failures << " failed\n";
+  if (listing == Listing::None)
+    llvm::outs() << count - failures << " passed, " << failures << " failed\n";
   return failures || !count;
 }

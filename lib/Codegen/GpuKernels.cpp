@@ -1,0 +1,179 @@
+//===- GpuKernels.cpp - kernel ops become kernels of a GPU ------*- C++ -*-===//
+//
+// Chooses the emitter and the grid; the host's form of the same functions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emitters.h"
+#include "GpuLowering.h"
+#include "GpuMovement.h"
+#include "MachineCode.h"
+#include "lowtide/Codegen/KernelModule.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::codegen;
+
+/// Whether positions in some array, and one round of the largest grid beyond, need more than 31 bits.
+static bool needsWideIndex(nn::KernelOp kernel) {
+  constexpr int64_t limit = (int64_t(1) << 31) - (int64_t(1) << 24);
+  auto isLarge = [&](Type type) { return cast<RankedTensorType>(type).getNumElements() > limit; };
+  return llvm::any_of(kernel.getBlock()->getArgumentTypes(), isLarge) ||
+         llvm::any_of(kernel.getBlock()->without_terminator(),
+                      [&](Operation &op) { return llvm::any_of(op.getResultTypes(), isLarge); });
+}
+
+/// Loops or branches inside the loop over the grid: such an element is not computed several at once.
+static bool hasInnerControl(Operation *function) {
+  return function
+      ->walk([](Operation *op) {
+        bool inner = isa<scf::ForOp, scf::IfOp>(op) && isa<scf::ForOp, scf::IfOp>(op->getParentOp());
+        return inner ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+namespace {
+/// What a kernel of a GPU is made by, and how much of the kernel op it does.
+struct GpuForm {
+  enum class Part { Whole, Partials, Totals };
+  Part part = Part::Whole;
+  FailureOr<StagedDomain> domain = failure();
+  ScatterInterface scatter;
+  nn::TransposeOp transpose;
+  bool search = false, narrow = false;
+
+  bool isLoop() { return !scatter && !transpose && failed(domain); }
+  Grid getGrid(nn::KernelOp kernel);
+  LogicalResult emit(KernelContext &context);
+};
+} // namespace
+
+Grid GpuForm::getGrid(nn::KernelOp kernel) {
+  if (scatter)
+    return search ? getGpuSearchGrid(scatter) : getGpuScatterGrid(scatter);
+  if (transpose)
+    return getGpuTransposeGrid(transpose);
+  if (succeeded(domain))
+    return part == Part::Partials ? getGpuPartialGrid(*domain) : getGpuStagedGrid(*domain);
+  return getGpuLoopGrid(kernel, narrow);
+}
+
+LogicalResult GpuForm::emit(KernelContext &context) {
+  if (search) {
+    emitGpuSearch(context, scatter);
+  } else if (scatter) {
+    emitScatter(context, scatter);
+  } else if (transpose) {
+    emitGpuTranspose(context, transpose);
+  } else if (failed(domain)) {
+    emitGpuLoop(context, narrow);
+  } else {
+    switch (part) {
+    case Part::Partials:
+      return emitGpuPartials(context, *domain);
+    case Part::Totals:
+      return emitGpuTotals(context, *domain);
+    case Part::Whole:
+      return domain->getShape().trailing ? emitGpuRow(context, *domain) : emitGpuColumn(context, *domain);
+    }
+  }
+  return success();
+}
+
+/// Writes the function of a form at the end of `target`; fills what `info` says of the launch.
+static FailureOr<Operation *> emitFunction(gpu::GPUModuleOp target, StringRef name, nn::KernelOp kernel, GpuForm &form,
+                                           KernelInfo &info) {
+  const unsigned numReads = kernel.getNumOperands() + (form.part == GpuForm::Part::Totals ? 1 : 0);
+  const unsigned numWrites = form.part == GpuForm::Part::Partials ? 1 : kernel.getNumResults();
+  SmallVector<bool> mayAlias(numReads + numWrites, false);
+  if (form.part != GpuForm::Part::Partials) {
+    info.inPlace = findInPlace(kernel, succeeded(form.domain));
+    for (auto [result, operands] : llvm::enumerate(info.inPlace))
+      for (int operand : operands)
+        mayAlias[operand] = mayAlias[numReads + result] = true;
+  }
+  Grid grid = form.getGrid(kernel);
+  KernelFunction function(target, name, mayAlias, /*hasScratch=*/false, grid);
+  if (needsWideIndex(kernel))
+    function.function->setAttr(kWideIndexAttrName, UnitAttr::get(kernel.getContext()));
+  RegionEvaluator evaluator(function);
+  for (auto [i, argument] : llvm::enumerate(kernel.getBlock()->getArguments()))
+    evaluator.bindArray(argument, function.getPointer(i));
+  KernelContext context{kernel, function, evaluator};
+  if (failed(form.emit(context)))
+    return failure();
+  info.extent = info.grain = grid.blocks;
+  info.threads = grid.threads;
+  info.sharedBytes = function.sharedBytes;
+  return function.function.getOperation();
+}
+
+FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
+  GpuForm form;
+  if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
+    form.domain = StagedDomain::get(kernel);
+  form.scatter = getScatter(kernel);
+  form.search = form.scatter && canSearch(kernel, form.scatter);
+  form.transpose = getTileTranspose(kernel);
+
+  auto generate = [&](GpuForm form) -> FailureOr<KernelInfo> {
+    KernelInfo info;
+    OwningOpRef<ModuleOp> trial;
+    auto attempt = [&] {
+      trial = ModuleOp::create(module->getLoc());
+      addGpuModule(*trial);
+      return emitFunction(getGpuModule(*trial), "kernel", kernel, form, info);
+    };
+    FailureOr<Operation *> function = attempt();
+    if (failed(function)) {
+      if (form.part != GpuForm::Part::Whole)
+        return failure();
+      form.domain = failure();
+      function = attempt();
+    }
+    if (form.isLoop() && hasInnerControl(*function)) {
+      form.narrow = true;
+      (void)attempt();
+    }
+    auto [symbol, isNew] = getSymbol(kernel.getEmitter(), *trial);
+    if (isNew)
+      (void)emitFunction(getGpuModule(*module), symbol, kernel, form, info);
+    info.description = describe(kernel);
+    info.symbol = symbol;
+    return info;
+  };
+
+  if (uint64_t bytes = form.isLoop() || form.scatter || form.transpose ? 0 : getPartialBytes(kernel, *form.domain)) {
+    GpuForm first = form, second = form;
+    first.part = GpuForm::Part::Partials;
+    second.part = GpuForm::Part::Totals;
+    FailureOr<KernelInfo> partial = generate(first), whole = generate(second);
+    if (succeeded(partial) && succeeded(whole)) {
+      whole->partial = std::make_shared<KernelInfo>(std::move(*partial));
+      whole->partialBytes = bytes;
+      return whole;
+    }
+  }
+  return generate(form);
+}
+
+FailureOr<std::vector<char>> codegen::compileEmulated(gpu::GPUModuleOp kernels, const CodegenOptions &options) {
+  llvm::LLVMContext context;
+  auto code = std::make_unique<llvm::Module>("kernels", context);
+  ModuleOp errors = kernels->getParentOfType<ModuleOp>();
+  for (bool wideIndex : {false, true}) {
+    FailureOr<OwningOpRef<ModuleOp>> functions = toHostFunctions(kernels, wideIndex);
+    if (failed(functions))
+      return failure();
+    expandMath(**functions, /*useLibm=*/false);
+    expandNarrowFloats(**functions);
+    std::unique_ptr<llvm::Module> part = translate(**functions, context, wideIndex ? 64 : 32);
+    if (!part || llvm::Linker::linkModules(*code, std::move(part)))
+      return failure();
+  }
+  return emitSharedObject(errors, *code, options);
+}

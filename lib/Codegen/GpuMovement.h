@@ -1,0 +1,26 @@
+//===- GpuMovement.h - emitters of a GPU for one op that moves data -*- C++ -*-===//
+//
+// Transposes through shared memory, and additions at computed places by the row that they land in.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Emitters.h"
+
+namespace lowtide::codegen {
+
+/// The op of a kernel that is one transpose whose last dimension moves and is worth a tile, or null.
+nn::TransposeOp getTileTranspose(nn::KernelOp kernel);
+Grid getGpuTransposeGrid(nn::TransposeOp op);
+/// A block moves a tile of 32 × 32 elements: it reads along the operand's last dimension and writes along the result's.
+void emitGpuTranspose(KernelContext &context, nn::TransposeOp op);
+
+/// Whether the place of an update does not depend on the dimensions that are passed on: then a row of the result can
+/// look for its updates.
+bool canSearch(nn::KernelOp kernel, ScatterInterface op);
+Grid getGpuSearchGrid(ScatterInterface op);
+/// A warp owns a row of the result (an index into the dimensions that are not passed on): its lanes look through the
+/// updates together and add those that land here in ascending order.
+void emitGpuSearch(KernelContext &context, ScatterInterface op);
+
+} // namespace lowtide::codegen

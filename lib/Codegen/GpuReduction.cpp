@@ -1,0 +1,245 @@
+//===- GpuReduction.cpp - the order of reductions, by threads together -*- C++ -*-===//
+//
+// The orders of ReductionOrder.cpp once more, bit for bit, for the threads of a GPU:
+//
+//   trailing   four threads hold the 16 lanes of a segment, four neighbouring ones each, in registers; the first two
+//   steps
+//              of the tree are shuffles, the others are registers. Totals of segments go around the team, and every
+//              thread adds them up in order.
+//   leading    32 lanes have a kept element each; the groups of 32 take blocks of 64 rows in turn and add their totals
+//   up
+//              in order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReductionOrder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::codegen;
+
+int64_t ReductionSet::countSegments(int64_t outerCount, int64_t innerCount) {
+  if (innerCount >= kSegment)
+    return outerCount * llvm::divideCeil(innerCount, kSegment);
+  return llvm::divideCeil(outerCount, std::max<int64_t>(1, kSegment / innerCount));
+}
+
+int64_t ReductionSet::countBlocks(int64_t outerCount, int64_t innerCount) {
+  return outerCount * llvm::divideCeil(innerCount, kBlock);
+}
+
+SmallVector<Value> ReductionSet::allocateShared(int64_t count) {
+  return llvm::map_to_vector(types, [&](Type type) { return function.shared(type, count); });
+}
+
+SmallVector<Value> ReductionSet::emitSegmentByThreads(Value segment, bool mayBeNone, Value quad, int64_t threads,
+                                                      Elements elements) {
+  OpBuilder &b = function.builder;
+  Location loc = function.loc;
+  const int64_t own = kLanes / threads; // lanes of this thread
+  Value zero = function.index(0), count = function.index(kLanes);
+  Value line, lineEnd, inner = zero, length = function.index(std::min(innerCount, kSegment));
+  if (innerCount >= kSegment) {
+    SmallVector<Value> parts =
+        function.delinearize(segment, {outerCount, static_cast<int64_t>(llvm::divideCeil(innerCount, kSegment))});
+    line = parts[0];
+    inner = function.mul(parts[1], length);
+    if (innerCount % kSegment)
+      length = function.min(length, scalars.sub(function.index(innerCount), inner));
+    if (mayBeNone) {
+      Value exists = scalars.compare(Compare::LT, segment, function.index(countSegments(outerCount, innerCount)));
+      length = arith::SelectOp::create(b, loc, exists, length, zero);
+    }
+    lineEnd = function.add(line, function.index(1));
+  } else {
+    Value lines = function.index(std::max<int64_t>(1, kSegment / innerCount));
+    line = function.mul(segment, lines);
+    lineEnd = function.min(function.add(line, lines), function.index(outerCount));
+  }
+  // Accumulators: all lanes of the first op, then those of the next.
+  SmallVector<Value> none;
+  for (Value initial : initials())
+    none.append(own, initial);
+  auto getLane = [&](ValueRange accumulators, int64_t lane) {
+    SmallVector<Value> values;
+    for (size_t op = 0; op < ops.size(); ++op)
+      values.push_back(accumulators[op * own + lane]);
+    return values;
+  };
+  auto setLane = [&](SmallVector<Value> &accumulators, int64_t lane, ArrayRef<Value> values) {
+    for (size_t op = 0; op < ops.size(); ++op)
+      accumulators[op * own + lane] = values[op];
+  };
+  Value firstLane = function.mul(quad, function.index(own));
+  auto accumulate = [&](Value atLine, ValueRange given) -> SmallVector<Value> {
+    Value whole = function.mul(scalars.div(length, count, /*isUnsigned=*/true), count);
+    SmallVector<Value> accumulators =
+        evaluator.loop(zero, whole, kLanes, LoopKind::Sequential, given, [&](Value offset, ValueRange running) {
+          Value start = function.add(function.add(inner, offset), firstLane);
+          SmallVector<Value> next(running);
+          for (int64_t lane = 0; lane < own; ++lane)
+            setLane(next, lane,
+                    combine(getLane(running, lane), elements(atLine, function.add(start, function.index(lane)))));
+          return next;
+        });
+    if (innerCount % kLanes == 0)
+      return accumulators;
+    // The last elements of the line, for the lanes that there are.
+    Value start = function.add(function.add(inner, whole), firstLane);
+    for (int64_t lane = 0; lane < own; ++lane) {
+      Value position = function.add(function.add(whole, firstLane), function.index(lane));
+      Value inside = scalars.compare(Compare::LT, position, length);
+      SmallVector<Value> running = getLane(accumulators, lane);
+      auto branch = scf::IfOp::create(
+          b, loc, inside,
+          [&](OpBuilder &, Location) {
+            RegionEvaluator::Scope scope(evaluator);
+            scf::YieldOp::create(b, loc, combine(running, elements(atLine, function.add(start, function.index(lane)))));
+          },
+          [&](OpBuilder &, Location) { scf::YieldOp::create(b, loc, running); });
+      setLane(accumulators, lane, SmallVector<Value>(branch.getResults()));
+    }
+    return accumulators;
+  };
+  SmallVector<Value> lanes =
+      innerCount >= kSegment ? accumulate(line, none)
+                             : evaluator.loop(line, lineEnd, 1, LoopKind::Sequential, none,
+                                              [&](Value at, ValueRange running) { return accumulate(at, running); });
+  // Lanes l and l + 8, l and l + 4 meet in two threads, which both get the result: combining is commutative.
+  int64_t half = kLanes / 2;
+  for (; half >= own; half /= 2) {
+    Value partner = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(half / own)));
+    for (int64_t lane = 0; lane < own; ++lane) {
+      SmallVector<Value> mine = getLane(lanes, lane);
+      setLane(lanes, lane, combine(mine, llvm::map_to_vector(mine, [&](Value value) {
+                                     return function.shuffle(value, gpu::ShuffleMode::XOR, partner);
+                                   })));
+    }
+  }
+  for (; half > 0; half /= 2)
+    for (int64_t lane = 0; lane < half; ++lane)
+      setLane(lanes, lane, combine(getLane(lanes, lane), getLane(lanes, lane + half)));
+  return getLane(lanes, 0);
+}
+
+SmallVector<Value> ReductionSet::combineShared(ValueRange totals, ValueRange shared, Value count, int64_t stride,
+                                               Value offset) {
+  return evaluator.loop(function.index(0), count, 1, LoopKind::Sequential, totals, [&](Value part, ValueRange running) {
+    Value at = function.add(function.mul(part, function.index(stride)), offset);
+    return combine(running, loadAll(shared, at));
+  });
+}
+
+SmallVector<Value> ReductionSet::emitTrailingAlone(Elements elements) {
+  auto totals = evaluator.loop(
+      function.index(0), function.index(countSegments(outerCount, innerCount)), 1, LoopKind::Sequential, initials(),
+      [&](Value segment, ValueRange running) {
+        return combine(running, emitSegmentByThreads(segment, /*mayBeNone=*/false, function.index(0), 1, elements));
+      });
+  return finish(std::move(totals));
+}
+
+SmallVector<Value> ReductionSet::emitTrailingByTeam(const Team &team, Elements elements) {
+  OpBuilder &b = function.builder;
+  Location loc = function.loc;
+  const int64_t numSegments = countSegments(outerCount, innerCount), width = team.segments();
+  auto parts = function.delinearize(team.rank, {width, Team::kQuad});
+  Value slot = parts[0], quad = parts[1];
+  const bool mayBeNone = numSegments % width != 0;
+  if (team.size <= 32) {
+    assert(numSegments <= width && "a team of a warp takes all segments at once");
+    SmallVector<Value> own = emitSegmentByThreads(slot, mayBeNone, quad, Team::kQuad, elements);
+    SmallVector<Value> totals = initials();
+    for (int64_t segment = 0; segment < numSegments; ++segment) {
+      Value holder = function.add(team.firstLane, function.index(segment * Team::kQuad));
+      Value lane = arith::IndexCastOp::create(b, loc, b.getI32Type(), holder);
+      totals = combine(totals, llvm::map_to_vector(own, [&](Value value) {
+                         return width == 1 ? value : function.shuffle(value, gpu::ShuffleMode::IDX, lane);
+                       }));
+    }
+    return finish(std::move(totals));
+  }
+  SmallVector<Value> shared = allocateShared(width);
+  auto totals =
+      evaluator.loop(function.index(0), function.index(llvm::divideCeil(numSegments, width)), 1, LoopKind::Sequential,
+                     initials(), [&](Value round, ValueRange running) {
+                       Value first = function.mul(round, function.index(width));
+                       SmallVector<Value> own =
+                           emitSegmentByThreads(function.add(first, slot), mayBeNone, quad, Team::kQuad, elements);
+                       Value isFirst = scalars.compare(Compare::EQ, quad, function.index(0));
+                       scf::IfOp::create(b, loc, isFirst, [&](OpBuilder &, Location) {
+                         storeAll(shared, slot, own);
+                         scf::YieldOp::create(b, loc);
+                       });
+                       function.barrier();
+                       Value count = function.index(width);
+                       if (mayBeNone)
+                         count = function.min(count, scalars.sub(function.index(numSegments), first));
+                       SmallVector<Value> totals = combineShared(running, shared, count, 1, function.index(0));
+                       function.barrier(); // before the arrays are written again
+                       return totals;
+                     });
+  return finish(std::move(totals));
+}
+
+SmallVector<Value> ReductionSet::emitBlock(Value block, bool mayBeNone, Elements elements) {
+  auto parts = function.delinearize(block, {outerCount, static_cast<int64_t>(llvm::divideCeil(innerCount, kBlock))});
+  Value first = function.mul(parts[1], function.index(kBlock));
+  Value length = function.index(std::min(kBlock, innerCount));
+  if (innerCount % kBlock)
+    length = function.min(length, scalars.sub(function.index(innerCount), first));
+  if (mayBeNone) {
+    Value exists = scalars.compare(Compare::LT, block, function.index(countBlocks(outerCount, innerCount)));
+    length = arith::SelectOp::create(function.builder, function.loc, exists, length, function.index(0));
+  }
+  return evaluator.loop(function.index(0), length, 1, LoopKind::Sequential, initials(),
+                        [&](Value row, ValueRange accumulators) {
+                          return combine(accumulators, elements(parts[0], function.add(first, row)));
+                        });
+}
+
+SmallVector<Value> ReductionSet::emitLeadingByGroups(Value group, int64_t groups, Value lane, Elements elements) {
+  bool mayBeNone = countBlocks(outerCount, innerCount) % groups != 0;
+  return combineByGroups(group, groups, lane, [&](Value block) { return emitBlock(block, mayBeNone, elements); });
+}
+
+SmallVector<Value> ReductionSet::combineByGroups(Value group, int64_t groups, Value lane, BlockTotals blockTotals) {
+  const int64_t numBlocks = countBlocks(outerCount, innerCount);
+  SmallVector<Value> shared = groups > 1 ? allocateShared(groups * 32) : SmallVector<Value>();
+  auto totals = evaluator.loop(function.index(0), function.index(llvm::divideCeil(numBlocks, groups)), 1,
+                               LoopKind::Sequential, initials(), [&](Value round, ValueRange running) {
+                                 Value firstBlock = function.mul(round, function.index(groups));
+                                 SmallVector<Value> own = blockTotals(function.add(firstBlock, group));
+                                 if (groups == 1)
+                                   return combine(running, own);
+                                 storeAll(shared, function.add(function.mul(group, function.index(32)), lane), own);
+                                 function.barrier();
+                                 Value count = function.index(groups);
+                                 if (numBlocks % groups)
+                                   count = function.min(count, scalars.sub(function.index(numBlocks), firstBlock));
+                                 SmallVector<Value> totals = combineShared(running, shared, count, 32, lane);
+                                 function.barrier();
+                                 return totals;
+                               });
+  return finish(std::move(totals));
+}
+
+SmallVector<Value> ReductionSet::getArrays(Value pointer, int64_t count) {
+  SmallVector<Value> arrays;
+  uint64_t offset = 0;
+  for (Type type : types) {
+    arrays.push_back(LLVM::GEPOp::create(function.builder, function.loc, pointer.getType(),
+                                         function.builder.getI8Type(), pointer,
+                                         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)}));
+    offset += llvm::alignTo(count * elementBytes(type), 64);
+  }
+  return arrays;
+}
+
+uint64_t ReductionSet::getArrayBytes(int64_t count) const {
+  uint64_t bytes = 0;
+  for (Type type : types)
+    bytes += llvm::alignTo(count * elementBytes(type), 64);
+  return bytes;
+}

@@ -1,0 +1,246 @@
+//===- GpuSearchEmitter.cpp - additions by the row they land in -*- C++ -*-===//
+//
+// The gradient of a gather: many updates, each a row to be added at a computed place. No sort and no atomics: a warp
+// owns a row of the result, holds its columns in registers, and looks through all places, 128 at a time. Most of the
+// time nobody has found anything, which one round of shuffles tells.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GpuLowering.h"
+#include "GpuMovement.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::codegen;
+
+/// Lanes of a warp, warps of a block, places that a lane looks at in one round, columns of a lane at most.
+static constexpr int64_t kWarp = 32, kWarps = 4, kLooks = 4, kMaxColumns = 8;
+
+namespace {
+struct SearchShape {
+  RankedTensorType updates, result;
+  /// Of the result: the updates' dimension that each dimension copies, or -1.
+  SmallVector<int64_t> passed;
+  /// Dimensions of the result that an index decides, and that are copied; dimensions of the updates that are not.
+  SmallVector<int64_t> decided, copied, free;
+  int64_t rows, columns, count;
+
+  explicit SearchShape(ScatterInterface op)
+      : updates(cast<RankedTensorType>(op->getOperand(op.getUpdatesOperand()).getType())),
+        result(cast<RankedTensorType>(op->getResult(0).getType())), passed(op.getPassedDims()) {
+    for (int64_t d = 0; d < result.getRank(); ++d)
+      (passed[d] < 0 ? decided : copied).push_back(d);
+    for (int64_t d = 0; d < updates.getRank(); ++d)
+      if (!llvm::is_contained(passed, d))
+        free.push_back(d);
+    rows = product(extents(result, decided));
+    columns = product(extents(result, copied));
+    count = product(extents(updates, free));
+  }
+  static SmallVector<int64_t> extents(RankedTensorType type, ArrayRef<int64_t> dims) {
+    return llvm::map_to_vector(dims, [&](int64_t d) { return type.getDimSize(d); });
+  }
+  static int64_t product(ArrayRef<int64_t> extents) {
+    int64_t count = 1;
+    for (int64_t extent : extents)
+      count *= extent;
+    return count;
+  }
+  int64_t columnsPerLane() const { return std::min<int64_t>(llvm::divideCeil(columns, kWarp), kMaxColumns); }
+  int64_t pieces() const { return llvm::divideCeil(columns, kWarp * columnsPerLane()); }
+  int64_t rowBlocks() const { return llvm::divideCeil(rows, kWarps); }
+};
+} // namespace
+
+Grid codegen::getGpuSearchGrid(ScatterInterface op) {
+  SearchShape shape(op);
+  return {shape.rowBlocks() * shape.pieces(), kWarp * kWarps};
+}
+
+bool codegen::canSearch(nn::KernelOp kernel, ScatterInterface op) {
+  SearchShape shape(op);
+  if (shape.rows == 0 || shape.columns == 0 || shape.count == 0)
+    return false;
+  // The target's code for indices that nothing is known of: which of them does it read?
+  OwningOpRef<ModuleOp> trial = ModuleOp::create(kernel.getLoc());
+  addGpuModule(*trial);
+  SmallVector<bool> mayAlias(kernel.getNumOperands() + kernel.getNumResults(), false);
+  KernelFunction function(getGpuModule(*trial), "trial", mayAlias, /*hasScratch=*/false, {1, kWarp});
+  RegionEvaluator evaluator(function);
+  for (auto [i, argument] : llvm::enumerate(kernel.getBlock()->getArguments()))
+    evaluator.bindArray(argument, function.getPointer(i));
+  SmallVector<Value> index, target;
+  llvm::DenseSet<Value> copied;
+  for (int64_t d = 0; d < shape.updates.getRank(); ++d) {
+    Type type = function.builder.getIndexType();
+    index.push_back(function.function.getFunctionBody().front().addArgument(type, function.loc));
+    if (llvm::is_contained(shape.passed, d))
+      copied.insert(index.back());
+  }
+  SmallVector<Value> worklist;
+  evaluator.withOperands(op,
+                         [&](ElementBuilder &builder) { worklist.push_back(op.emitTarget(builder, index, target)); });
+  for (int64_t d : shape.decided)
+    worklist.push_back(target[d]);
+  llvm::DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (copied.contains(value))
+      return false;
+    Operation *definition = value.getDefiningOp();
+    if (!definition || !seen.insert(value).second)
+      continue;
+    definition->walk([&](Operation *part) { llvm::append_range(worklist, part->getOperands()); });
+  }
+  return true;
+}
+
+namespace {
+class SearchEmitter {
+public:
+  SearchEmitter(KernelContext &context, ScatterInterface op)
+      : function(context.function), evaluator(context.evaluator), op(op), shape(op),
+        scalars(function.builder, function.loc), pointer(context.getResultPointer(0)) {}
+  void emit();
+
+private:
+  Value i32(int32_t value) {
+    return arith::ConstantOp::create(function.builder, function.loc, function.builder.getI32IntegerAttr(value));
+  }
+  /// Bits that any lane of the warp has.
+  Value gather(Value bits);
+  Value found(Value place, Value row);
+  SmallVector<Value> addHits(Value bits, Value firstPlace, ValueRange sums);
+  SmallVector<Value> when(Value condition, ValueRange otherwise, function_ref<SmallVector<Value>()> body);
+
+  KernelFunction &function;
+  RegionEvaluator &evaluator;
+  ScatterInterface op;
+  SearchShape shape;
+  ScalarBuilder scalars;
+  Value pointer;
+  /// The columns of this lane; a lane without one of its own goes along with the last one.
+  SmallVector<Value> columns;
+};
+} // namespace
+
+SmallVector<Value> SearchEmitter::when(Value condition, ValueRange otherwise, function_ref<SmallVector<Value>()> body) {
+  auto branch = scf::IfOp::create(
+      function.builder, function.loc, condition,
+      [&](OpBuilder &builder, Location loc) {
+        RegionEvaluator::Scope scope(evaluator);
+        SmallVector<Value> results = body();
+        scf::YieldOp::create(builder, loc, results);
+      },
+      [&](OpBuilder &builder, Location loc) { scf::YieldOp::create(builder, loc, otherwise); });
+  return SmallVector<Value>(branch.getResults());
+}
+
+Value SearchEmitter::gather(Value bits) {
+  for (int32_t step = 1; step < kWarp; step *= 2)
+    bits = arith::OrIOp::create(function.builder, function.loc, bits,
+                                function.shuffle(bits, gpu::ShuffleMode::XOR, i32(step)));
+  return bits;
+}
+
+/// Whether the update at `place` lands in `row`.
+Value SearchEmitter::found(Value place, Value row) {
+  Value inside, at = place;
+  if (shape.count % (kWarp * kLooks)) {
+    inside = scalars.compare(Compare::LT, place, function.index(shape.count));
+    at = function.min(place, function.index(shape.count - 1));
+  }
+  SmallVector<Value> index(shape.updates.getRank(), function.index(0)), target;
+  for (auto [d, i] : llvm::zip_equal(shape.free, function.delinearize(at, shape.extents(shape.updates, shape.free))))
+    index[d] = i;
+  Value lands;
+  evaluator.withOperands(op, [&](ElementBuilder &builder) { lands = op.emitTarget(builder, index, target); });
+  SmallVector<Value> decided = llvm::map_to_vector(shape.decided, [&](int64_t d) { return target[d]; });
+  Value here =
+      scalars.compare(Compare::EQ, function.linearize(decided, shape.extents(shape.result, shape.decided)), row);
+  here = scalars.logicalAnd(here, lands);
+  return inside ? scalars.logicalAnd(here, inside) : here;
+}
+
+/// Adds the updates at `firstPlace` + the numbers of the bits that are set, in ascending order.
+SmallVector<Value> SearchEmitter::addHits(Value bits, Value firstPlace, ValueRange sums) {
+  OpBuilder &b = function.builder;
+  Location loc = function.loc;
+  return evaluator.loop(
+      function.index(0), function.index(kWarp), 1, LoopKind::Sequential, sums, [&](Value number, ValueRange running) {
+        Value shift = arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
+        Value bit = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, bits, shift), i32(1));
+        return when(scalars.compare(Compare::NE, bit, i32(0)), running, [&] {
+          SmallVector<Value> index(shape.updates.getRank());
+          auto place = function.delinearize(function.add(firstPlace, number), shape.extents(shape.updates, shape.free));
+          for (auto [d, i] : llvm::zip_equal(shape.free, place))
+            index[d] = i;
+          SmallVector<Value> next;
+          for (auto [column, sum] : llvm::zip_equal(columns, running)) {
+            auto parts = function.delinearize(column, shape.extents(shape.result, shape.copied));
+            for (auto [d, i] : llvm::zip_equal(shape.copied, parts))
+              index[shape.passed[d]] = i;
+            next.push_back(scalars.add(sum, evaluator.element(op->getOperand(op.getUpdatesOperand()), index)));
+          }
+          return next;
+        });
+      });
+}
+
+void SearchEmitter::emit() {
+  OpBuilder &b = function.builder;
+  Location loc = function.loc;
+  Type elementType = shape.result.getElementType();
+  auto place = function.delinearize(function.block, {shape.pieces(), shape.rowBlocks()});
+  auto parts = function.delinearize(function.thread, {kWarps, kWarp});
+  Value lane = parts[1], row = function.add(function.mul(place[1], function.index(kWarps)), parts[0]), active;
+  if (shape.rows % kWarps) {
+    active = scalars.compare(Compare::LT, row, function.index(shape.rows));
+    row = function.min(row, function.index(shape.rows - 1));
+  }
+  const int64_t perLane = shape.columnsPerLane();
+  Value firstColumn = function.add(function.mul(place[0], function.index(perLane * kWarp)), lane);
+  SmallVector<Value> wanted, sums;
+  for (int64_t i = 0; i < perLane; ++i) {
+    wanted.push_back(function.add(firstColumn, function.index(i * kWarp)));
+    columns.push_back(function.min(wanted.back(), function.index(shape.columns - 1)));
+    sums.push_back(scalars.constant(scalarType(elementType), 0.0));
+  }
+  Value laneBit = arith::ShLIOp::create(b, loc, i32(1), arith::IndexCastOp::create(b, loc, b.getI32Type(), lane));
+  sums = evaluator.loop(
+      function.index(0), function.index(shape.count), kWarp * kLooks, LoopKind::Sequential, sums,
+      [&](Value base, ValueRange running) {
+        SmallVector<Value> bits;
+        Value any;
+        for (int64_t look = 0; look < kLooks; ++look) {
+          Value first = function.add(base, function.index(look * kWarp));
+          bits.push_back(arith::SelectOp::create(b, loc, found(function.add(first, lane), row), laneBit, i32(0)));
+          any = any ? arith::OrIOp::create(b, loc, any, bits.back()).getResult() : bits.back();
+        }
+        return when(scalars.compare(Compare::NE, gather(any), i32(0)), running, [&] {
+          SmallVector<Value> next(running);
+          for (int64_t look = 0; look < kLooks; ++look)
+            next = addHits(gather(bits[look]), function.add(base, function.index(look * kWarp)), next);
+          return next;
+        });
+      });
+  auto rowIndex = function.delinearize(row, shape.extents(shape.result, shape.decided));
+  for (int64_t i = 0; i < perLane; ++i) {
+    Value inside = scalars.compare(Compare::LT, wanted[i], function.index(shape.columns));
+    if (active)
+      inside = scalars.logicalAnd(inside, active);
+    when(inside, {}, [&]() -> SmallVector<Value> {
+      SmallVector<Value> index(shape.result.getRank());
+      for (auto [d, at] : llvm::zip_equal(shape.decided, rowIndex))
+        index[d] = at;
+      auto parts = function.delinearize(columns[i], shape.extents(shape.result, shape.copied));
+      for (auto [d, at] : llvm::zip_equal(shape.copied, parts))
+        index[d] = at;
+      function.store(pointer, elementType, function.linearize(index, shape.result.getShape()), sums[i]);
+      return {};
+    });
+  }
+}
+
+void codegen::emitGpuSearch(KernelContext &context, ScatterInterface op) { SearchEmitter(context, op).emit(); }

@@ -1,0 +1,272 @@
+//===- GpuStagedEmitter.cpp - kernels around reductions, on a GPU -*- C++ -*-===//
+//
+// Emitters "row" and "column". All kept dimensions are independent. A row belongs to a team of threads, which keeps
+// nothing between traversals: what is needed again is computed again, from operands that the caches still have. 32
+// neighbouring columns belong to a block.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StagedBody.h"
+#include "StagedPlan.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::codegen;
+
+/// Threads of a block of several teams, of a block that is one team, and columns of a block.
+static constexpr int64_t kThreads = 128, kMaxTeam = 256, kMaxTeamOfFew = 1024, kColumns = 32;
+/// Thread groups of a block of columns at most, and rows below which a row gets more threads.
+static constexpr int64_t kMaxGroups = 16, kFewRows = 1024;
+/// Of the first of two kernels: groups of a block, bytes of its totals at most.
+static constexpr int64_t kPartialGroups = 8, kMaxPartialBytes = int64_t(1) << 30;
+
+static int64_t product(ArrayRef<int64_t> extents) {
+  int64_t count = 1;
+  for (int64_t extent : extents)
+    count *= extent;
+  return count;
+}
+
+static int64_t getTeamSize(const StagedDomain &domain) {
+  ReductionShape shape = domain.getShape();
+  int64_t most = product(domain.keptExtents) < kFewRows ? kMaxTeamOfFew : kMaxTeam;
+  int64_t segments = ReductionSet::countSegments(shape.outerCount, shape.innerCount);
+  return std::min<int64_t>(llvm::PowerOf2Ceil(segments) * Team::kQuad, most);
+}
+
+static int64_t getGroups(const StagedDomain &domain) {
+  ReductionShape shape = domain.getShape();
+  int64_t blocks = ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
+  return std::min<int64_t>(llvm::PowerOf2Ceil(blocks), kMaxGroups);
+}
+
+Grid codegen::getGpuStagedGrid(const StagedDomain &domain) {
+  int64_t kept = product(domain.keptExtents);
+  if (!domain.getShape().trailing)
+    return {kept / domain.columns * static_cast<int64_t>(llvm::divideCeil(domain.columns, kColumns)),
+            getGroups(domain) * kColumns};
+  int64_t team = getTeamSize(domain);
+  int64_t threads = team > 32 ? team : std::min<int64_t>(kThreads, llvm::alignTo(kept * team, 32)),
+          rows = threads / team;
+  return {std::min<int64_t>(llvm::divideCeil(kept, rows), 4 * kMaxBlocks), threads};
+}
+
+namespace {
+class GpuStagedEmitter : public StagedBody {
+public:
+  using StagedBody::StagedBody;
+  LogicalResult emitRows();
+  /// With `partials`: the totals of blocks of rows, instead of the rows.
+  LogicalResult emitColumns(Value partials);
+  LogicalResult emitPartials();
+
+private:
+  /// Sets the kept element to column `lane` of tile `tile`; whether there is one, null: certainly.
+  Value setColumn(Value outerKept, Value tile, Value lane);
+  /// Position of the totals of a block of rows and the kept element.
+  Value getPartialPosition(Value block);
+  void emitRow(const Team &team, Value active);
+  void when(Value condition, function_ref<void()> body);
+  /// Neighbours in a row that one thread writes at once.
+  int64_t getLanes();
+};
+} // namespace
+
+/// Runs `body` where `condition` holds; null: always.
+void GpuStagedEmitter::when(Value condition, function_ref<void()> body) {
+  if (!condition)
+    return body();
+  scf::IfOp::create(function.builder, function.loc, condition, [&](OpBuilder &builder, Location loc) {
+    RegionEvaluator::Scope scope(evaluator);
+    body();
+    scf::YieldOp::create(builder, loc);
+  });
+}
+
+int64_t GpuStagedEmitter::getLanes() {
+  uint64_t bytes = 8;
+  for (Value value : llvm::concat<const Value>(context.kernel.getOperands(), context.kernel.getResults()))
+    if (dropUnitExtents(value) == domain.extents)
+      bytes = std::min(bytes, elementBytes(cast<RankedTensorType>(value.getType()).getElementType()));
+  int64_t lanes = std::min<int64_t>(16 / bytes, 8);
+  while (shape.innerCount % lanes)
+    lanes /= 2;
+  return lanes;
+}
+
+void GpuStagedEmitter::emitRow(const Team &team, Value active) {
+  StagedPlan plan(context.kernel, domain);
+  for (ArrayRef<ReductionInterface> ops : plan.traversals) {
+    ReductionSet set(evaluator, ops, shape.outerCount, shape.innerCount);
+    SmallVector<Value> values =
+        set.emitTrailingByTeam(team, [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+    for (auto [op, value] : llvm::zip_equal(ops, values))
+      bindReduction(op, [value = value] { return value; });
+  }
+  // Everybody has read the whole row by now: a result may overwrite an operand.
+  if (hasResults(/*full=*/true))
+    when(active, [&] {
+      const int64_t lanes = getLanes(), vectors = shape.innerCount / lanes;
+      evaluator.loop(team.rank, function.index(shape.outerCount * vectors), team.size, LoopKind::Parallel,
+                     [&](Value vector) {
+                       auto parts = function.delinearize(vector, {shape.outerCount, vectors});
+                       storeVector(/*full=*/true, parts[0], function.mul(parts[1], function.index(lanes)), lanes);
+                     });
+    });
+  if (hasResults(/*full=*/false)) {
+    ScalarBuilder scalars(function.builder, function.loc);
+    Value one = scalars.compare(Compare::EQ, team.rank, function.index(0));
+    when(active ? scalars.logicalAnd(active, one) : one, [&] { storeResults(/*full=*/false, nullptr, nullptr); });
+  }
+}
+
+LogicalResult GpuStagedEmitter::emitRows() {
+  const int64_t kept = product(domain.keptExtents), size = getTeamSize(domain), rows = function.grid.threads / size;
+  ScalarBuilder scalars(function.builder, function.loc);
+  auto parts = function.delinearize(function.thread, {rows, size});
+  Team team{size, parts[1], nullptr};
+  if (size <= 32) {
+    Value lane = function.delinearize(function.thread, {int64_t(1) << 20, 32})[1];
+    team.firstLane = scalars.sub(lane, team.rank);
+  }
+  Value first = function.mul(function.block, function.index(rows));
+  evaluator.loop(first, function.index(kept), rows * function.grid.blocks, LoopKind::Sequential, [&](Value base) {
+    Value row = function.add(base, parts[0]), active;
+    if (kept % rows) {
+      // Teams without a row of their own go along with the last one, for the warp's shuffles, and write nothing.
+      active = scalars.compare(Compare::LT, row, function.index(kept));
+      row = function.min(row, function.index(kept - 1));
+    }
+    setKept(row, nullptr);
+    emitRow(team, active);
+  });
+  return success(!failed);
+}
+
+Value GpuStagedEmitter::setColumn(Value outerKept, Value tile, Value lane) {
+  ScalarBuilder scalars(function.builder, function.loc);
+  Value column = function.add(function.mul(tile, function.index(kColumns)), lane), active;
+  if (domain.columns % kColumns) {
+    active = scalars.compare(Compare::LT, column, function.index(domain.columns));
+    column = function.min(column, function.index(domain.columns - 1));
+  }
+  setKept(outerKept, column);
+  return active;
+}
+
+Value GpuStagedEmitter::getPartialPosition(Value block) {
+  return function.add(function.mul(block, function.index(product(domain.keptExtents))),
+                      function.linearize(kept, domain.keptExtents));
+}
+
+LogicalResult GpuStagedEmitter::emitPartials() {
+  const int64_t groups = function.grid.threads / kColumns, tiles = llvm::divideCeil(domain.columns, kColumns);
+  const int64_t numBlocks = ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
+  const int64_t chunks = llvm::divideCeil(numBlocks, groups);
+  ScalarBuilder scalars(function.builder, function.loc);
+  auto place = function.delinearize(function.block, {function.grid.blocks / (tiles * chunks), tiles, chunks});
+  auto parts = function.delinearize(function.thread, {groups, kColumns});
+  Value active = setColumn(place[0], place[1], parts[1]);
+  Value block = function.add(function.mul(place[2], function.index(groups)), parts[0]);
+  StagedPlan plan(context.kernel, domain);
+  ArrayRef<ReductionInterface> ops = plan.traversals.front();
+  ReductionSet set(evaluator, ops, shape.outerCount, shape.innerCount);
+  const bool mayBeNone = numBlocks % groups != 0;
+  SmallVector<Value> totals =
+      set.emitBlock(block, mayBeNone, [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+  if (mayBeNone) {
+    Value exists = scalars.compare(Compare::LT, block, function.index(numBlocks));
+    active = active ? scalars.logicalAnd(active, exists) : exists;
+  }
+  SmallVector<Value> arrays = set.getArrays(function.getPointer(function.function.getNumArguments() - 1),
+                                            numBlocks * product(domain.keptExtents));
+  when(active, [&] { set.storeAll(arrays, getPartialPosition(block), totals); });
+  return success(!failed);
+}
+
+LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
+  const int64_t groups = function.grid.threads / kColumns, tiles = llvm::divideCeil(domain.columns, kColumns);
+  ScalarBuilder scalars(function.builder, function.loc);
+  auto place = function.delinearize(function.block, {function.grid.blocks / tiles, tiles});
+  auto parts = function.delinearize(function.thread, {groups, kColumns});
+  Value group = parts[0], lane = parts[1], active = setColumn(place[0], place[1], lane);
+  StagedPlan plan(context.kernel, domain);
+  for (ArrayRef<ReductionInterface> ops : plan.traversals) {
+    ReductionSet set(evaluator, ops, shape.outerCount, shape.innerCount);
+    SmallVector<Value> values;
+    if (partials) {
+      const int64_t numBlocks = ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
+      SmallVector<Value> arrays = set.getArrays(partials, numBlocks * product(domain.keptExtents));
+      values = set.combineByGroups(group, groups, lane, [&](Value block) {
+        if (numBlocks % groups)
+          block = function.min(block, function.index(numBlocks - 1));
+        return set.loadAll(arrays, getPartialPosition(block));
+      });
+    } else {
+      values = set.emitLeadingByGroups(group, groups, lane,
+                                       [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+    }
+    for (auto [op, value] : llvm::zip_equal(ops, values))
+      bindReduction(op, [value = value] { return value; });
+  }
+  if (hasResults(/*full=*/true))
+    when(active, [&] {
+      evaluator.loop(group, function.index(shape.outerCount * shape.innerCount), groups, LoopKind::Parallel,
+                     [&](Value position) {
+                       auto at = function.delinearize(position, {shape.outerCount, shape.innerCount});
+                       storeResults(/*full=*/true, at[0], at[1]);
+                     });
+    });
+  if (hasResults(/*full=*/false)) {
+    Value one = scalars.compare(Compare::EQ, group, function.index(0));
+    when(active ? scalars.logicalAnd(active, one) : one, [&] { storeResults(/*full=*/false, nullptr, nullptr); });
+  }
+  return success(!failed);
+}
+
+LogicalResult codegen::emitGpuRow(KernelContext &context, const StagedDomain &domain) {
+  return GpuStagedEmitter(context, domain).emitRows();
+}
+
+LogicalResult codegen::emitGpuColumn(KernelContext &context, const StagedDomain &domain) {
+  return GpuStagedEmitter(context, domain).emitColumns(/*partials=*/nullptr);
+}
+
+uint64_t codegen::getPartialBytes(nn::KernelOp kernel, const StagedDomain &domain) {
+  ReductionShape shape = domain.getShape();
+  const int64_t numBlocks = ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
+  if (shape.trailing || numBlocks <= kMaxGroups)
+    return 0;
+  // What is written behind the sums is small; rows that are written need them within one kernel.
+  for (Value result : kernel.getYield().getOperands())
+    if (dropUnitExtents(result) == domain.extents)
+      return 0;
+  StagedPlan plan(kernel, domain);
+  if (plan.traversals.size() != 1)
+    return 0;
+  uint64_t bytes = 0;
+  for (ReductionInterface op : plan.traversals.front()) {
+    Type type = accumulatorType(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
+    bytes += llvm::alignTo(numBlocks * product(domain.keptExtents) * elementBytes(type), 64);
+  }
+  return bytes <= kMaxPartialBytes ? bytes : 0;
+}
+
+Grid codegen::getGpuPartialGrid(const StagedDomain &domain) {
+  ReductionShape shape = domain.getShape();
+  const int64_t chunks =
+      llvm::divideCeil(ReductionSet::countBlocks(shape.outerCount, shape.innerCount), kPartialGroups);
+  const int64_t tiles = llvm::divideCeil(domain.columns, kColumns);
+  return {product(domain.keptExtents) / domain.columns * tiles * chunks, kPartialGroups * kColumns};
+}
+
+LogicalResult codegen::emitGpuPartials(KernelContext &context, const StagedDomain &domain) {
+  return GpuStagedEmitter(context, domain).emitPartials();
+}
+
+LogicalResult codegen::emitGpuTotals(KernelContext &context, const StagedDomain &domain) {
+  Value partials = context.function.getPointer(context.kernel.getNumOperands());
+  return GpuStagedEmitter(context, domain).emitColumns(partials);
+}

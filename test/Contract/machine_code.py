@@ -1,0 +1,60 @@
+"""Kernels of models pass ptxas for both chips: no local memory, no spills, bounded registers, wide accesses. No GPU takes part."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from tree import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+from devkit import machine_code  # noqa: E402
+
+MODELS = ("mlp-digits", "cnn-digits", "gpt-tiny", "bag-tiny")
+REGISTERS = 128
+
+
+def compiled(model, target, folder):
+    """Sections of the artifact of a model of test/models."""
+    output = pathlib.Path(folder) / f"{model}.tide"
+    command = [ROOT / "build" / "bin" / "lowtide", "compile", ROOT / "test" / "models" / model / "model.onnx", f"--target={target}", "-o", output]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise AssertionError(f"{model}: {done.stderr}")
+    return machine_code.sections(output)
+
+
+class MachineCode(unittest.TestCase):
+    def test_registers_and_memory(self):
+        """ptxas reports no stack frame and no spill, for sm_80 and sm_90a."""
+        with tempfile.TemporaryDirectory() as folder:
+            for model in MODELS:
+                found = compiled(model, "cuda:sm_80", folder)
+                self.assertIn("cubin", found)
+                for chip in ("sm_80", "sm_90a"):
+                    for kernel, facts in machine_code.report(found["ptx"], chip).items():
+                        where = f"{model}, {kernel} on {chip}: {facts}"
+                        self.assertEqual((facts["stack"], facts["spilled"]), (0, 0), where)
+                        self.assertLessEqual(facts["registers"], REGISTERS, where)
+
+    def test_nothing_is_contracted(self):
+        """Every product and every sum of floats names its rounding: ptxas may not join them."""
+        with tempfile.TemporaryDirectory() as folder:
+            for model in MODELS:
+                ptx = compiled(model, "cuda:sm_90", folder)["ptx"].decode()
+                self.assertNotRegex(ptx, r"\b(?:add|sub|mul)\.f(?:16|32|64)\b", model)
+                self.assertNotRegex(ptx, r"\.ftz|\.approx|\batom\.|\bred\.", model)
+
+    def test_wide_accesses(self):
+        """Kernels over whole tensors read and write 16 bytes at a time."""
+        with tempfile.TemporaryDirectory() as folder:
+            bodies = machine_code.bodies(compiled("gpt-tiny", "cuda:sm_90", folder)["ptx"])
+            for emitter in ("loop", "row"):
+                of_emitter = [machine_code.accesses(body) for name, body in bodies.items() if name.startswith(emitter)]
+                wide = sum(16 in counts for counts in of_emitter)
+                self.assertGreaterEqual(wide, len(of_emitter) // 2, f"{emitter}: {of_emitter}")
+
+
+if __name__ == "__main__":
+    unittest.main()

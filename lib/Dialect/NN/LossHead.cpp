@@ -46,13 +46,16 @@ LogicalResult LinearCrossEntropyGradOp::verify() {
     return failure();
   if (bool(getBias()) != bool(getDbias()))
     return emitOpError("has a dbias exactly when it has a bias");
-  auto isSumOf = [](RankedTensorType sum, RankedTensorType parameter) {
-    return sum.getShape() == parameter.getShape() &&
-           (sum.getElementType() == parameter.getElementType() || sum.getElementType().isF32());
+  auto isCotangentOf = [](RankedTensorType cotangent, RankedTensorType operand) {
+    return cotangent.getShape() == operand.getShape() &&
+           (cotangent.getElementType() == operand.getElementType() || cotangent.getElementType().isF32());
   };
-  if (!isSumOf(getDweight().getType(), getWeight().getType()) ||
-      (getBias() && !isSumOf(getDbias().getType(), getBias().getType())))
-    return emitOpError("cotangents of weight and bias have their shape, and their type or f32");
+  if (!isCotangentOf(getDx().getType(), getX().getType()) ||
+      !isCotangentOf(getDweight().getType(), getWeight().getType()) ||
+      (getBias() && !isCotangentOf(getDbias().getType(), getBias().getType())))
+    return emitOpError("cotangents of x, weight and bias have their shape, and their type or f32");
+  if (getDloss().getType().getShape() != getLoss().getType().getShape())
+    return emitOpError("dloss must be one number for each row");
   if (bool(getBiasSum()) != (getBias() && getWeightSum()))
     return emitOpError("adds onto both sums or none");
   if ((getWeightSum() && getWeightSum().getType() != getDweight().getType()) ||
@@ -122,7 +125,8 @@ LogicalResult LinearCrossEntropyOp::differentiate(GradientBuilder &g) {
 
 FailureOr<SmallVector<Value>> LinearCrossEntropyGradOp::decompose(OpBuilder &builder) {
   Head head = buildHead(*this, builder);
-  Expr x = head.logits.with(getX()), weight = x.with(getWeight()), dLoss = x.with(getDloss());
+  Expr x = head.logits.with(getX()), weight = x.with(getWeight());
+  Expr dLoss = cast(x.with(getDloss()), head.logits.elementType());
   Expr loss = buildLoss(head);
   if (head.valid)
     dLoss = select(head.valid, dLoss, dLoss.like(0.0));
@@ -132,7 +136,8 @@ FailureOr<SmallVector<Value>> LinearCrossEntropyGradOp::decompose(OpBuilder &bui
   Expr dLogits =
       head.spread(dLoss) * (probabilities - select(isLabel, probabilities.like(1.0), probabilities.like(0.0)));
   Expr forProducts = cast(dLogits, x.elementType());
-  SmallVector<Value> values{loss, dot(forProducts, weight, false, getClassLast())};
+  SmallVector<Value> values{
+      loss, cast(dot(forProducts, weight, false, getClassLast()), getDx().getType().getElementType())};
 
   int64_t rows = x.dim(0), tile = getTile() ? getTile() : rows;
   // Tiles are added up in f32 at least.

@@ -32,13 +32,15 @@ def NN_LinearCrossEntropyOp : NN_LossHead<"linear_cross_entropy",
   }];
 }
 
-def NN_LinearCrossEntropyGradOp : NN_LossHead<"linear_cross_entropy_grad", [AttrSizedOperandSegments,
-    AllTypesMatch<["x", "dx"]>, AllTypesMatch<["loss", "dloss"]>]> {
+def NN_LinearCrossEntropyGradOp : NN_LossHead<"linear_cross_entropy_grad", [AttrSizedOperandSegments]> {
+  let operandPrecision = "getOperation()->getOperand(i) == getDloss() ? High : Low";
+  let resultPrecision = "i == 1 ? Low : High"; // dx is as narrow as x; losses and sums are f32
   let summary = "linear_cross_entropy and the cotangents of its operands, given that of the loss";
   let description = [{
     dweight and dbias are sums over rows, added up tile after tile: `tile` rows at a time (it divides N; 0: all at once),
     starting from `weight_sum` and `bias_sum` where they are given. Bits do not depend on how many rows are computed
-    together as long as they are whole tiles. Both may be f32 where weight and bias have 16 bits, so that loops can add up.
+    together as long as they are whole tiles. Both may be f32 where weight and bias have 16 bits, so that loops can add up;
+    so may dx.
   }];
   let flops = [{ return ::lowtide::nn::lossHeadFlops(getOperation(), 3); }];
   let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$weight, Optional<NN_FloatTensor>:$bias, NN_IntTensor:$labels,

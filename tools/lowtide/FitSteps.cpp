@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "Passes.h"
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/StepProblem.h"
-#include "lowtide/Dialect/NN/NN.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -25,13 +25,23 @@ struct Attempt {
 
 } // namespace
 
-static bool hasLossHead(ModuleOp module) {
-  return module
-      .walk([](Operation *op) {
-        return isa<nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp>(op) ? WalkResult::interrupt()
-                                                                               : WalkResult::advance();
-      })
-      .wasInterrupted();
+/// Whether tiles allow a loss head more parts than its rule gives it.
+static bool hasFurtherParts(ModuleOp module) {
+  auto withChunks = [&](int64_t chunks) -> OwningOpRef<ModuleOp> {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    TrainChunkLossHeadOptions options;
+    options.chunks = chunks;
+    PassManager passes(module.getContext());
+    passes.addNestedPass<func::FuncOp>(createTrainChunkLossHead(options));
+    if (failed(passes.run(*copy)))
+      return nullptr;
+    return copy;
+  };
+  ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> coarse = withChunks(0), fine = withChunks(-1);
+  return coarse && fine &&
+         !OperationEquivalence::isRegionEquivalentTo(&coarse->getBodyRegion(), &fine->getBodyRegion(),
+                                                     OperationEquivalence::IgnoreLocations);
 }
 
 /// Whether something runs again.
@@ -57,7 +67,7 @@ int Compilation::runFitStage(const FitStageOptions &stage) {
 }
 
 int Compilation::fitSteps(FitStageOptions stage) {
-  if (stage.budget.empty() || stage.lossHeadChunks != 0 || !hasLossHead(*module))
+  if (stage.budget.empty() || stage.lossHeadChunks != 0 || !hasFurtherParts(*module))
     return runFitStage(stage);
   auto attempt = [&](OwningOpRef<ModuleOp> candidate) {
     Attempt made;

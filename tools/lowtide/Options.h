@@ -57,7 +57,7 @@ struct Options {
   std::string warmupSteps = "0", totalSteps = "0", minLr = "0";
 
   int64_t microBatches = 1;
-  std::string lossHeadChunks = "off"; // auto, off or a number
+  std::string lossHeadChunks = "auto"; // auto, off or a number
 
   // target
   std::string target = "cpu";

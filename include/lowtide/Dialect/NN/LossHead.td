@@ -39,8 +39,7 @@ def NN_LinearCrossEntropyGradOp : NN_LossHead<"linear_cross_entropy_grad", [Attr
   let description = [{
     dweight and dbias are sums over rows, added up tile after tile: `tile` rows at a time (it divides N; 0: all at once),
     starting from `weight_sum` and `bias_sum` where they are given. Bits do not depend on how many rows are computed
-    together as long as they are whole tiles. Both may be f32 where weight and bias have 16 bits, so that loops can add up;
-    so may dx.
+    together as long as they are whole tiles. Both may be f32 where weight and bias have 16 bits, so that loops can add up.
   }];
   let flops = [{ return ::lowtide::nn::lossHeadFlops(getOperation(), 3); }];
   let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$weight, Optional<NN_FloatTensor>:$bias, NN_IntTensor:$labels,

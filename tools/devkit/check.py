@@ -120,7 +120,10 @@ def judge_suite(suite, full):
         folders.append(collection)
     variants = [["--target=cpu"]]
     if full:
-        variants += [["--target=reference"], ["--target=reference", "--precision=f64"]]
+        variants += [["--target=reference"], ["--target=reference", "--precision=f64"], ["--target=cuda-emulated"]]
+        variants += [["--target=cuda-emulated", f"--precision={precision}"] for precision in ("mixed-bf16", "mixed-f16")]
+    else:
+        variants.append(["--target=cuda-emulated", "--only=mlp-digits/model.onnx|cnn-digits/model.onnx|llama-tiny/model.onnx"])
     tools = dependencies.environment("tools")
     for folder in folders:
         for flags in variants:

@@ -193,6 +193,10 @@ LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes
   numRecomputed += chosen->timeline.recomputed;
   entry.step.emitRemark() << compareFigures(before, *chosen);
   remarkLoops(entry.problem, before, *chosen);
+  const solve::StepGraph &graph = entry.problem.getGraph();
+  if (uint64_t saved = solve::countSaved(graph, before))
+    entry.step.emitRemark() << "saved activations " << formatBytes(saved) << " → "
+                            << formatBytes(solve::countSaved(graph, *chosen));
   // The exact count, once more, on what was made.
   FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts);
   if (failed(profile))

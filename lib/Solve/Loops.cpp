@@ -73,7 +73,7 @@ uint64_t countSaved(const StepGraph &graph, const FittedSchedule &plan) {
       waits[value] = waits[value] || (!operation.isForward && graph.values[value].isForward);
   // The border is behind the last operation that makes something of that kind for the first time.
   std::vector<char> made(numValues, false);
-  size_t border = 0;
+  size_t border = plan.schedule.size();
   for (size_t now = 0; now < plan.schedule.size(); ++now)
     for (uint32_t value : graph.at(plan.schedule[now]).writes)
       if (waits[value] && !made[value]) {

@@ -18,6 +18,7 @@
 
 // REMARK: remark: peak 4.06 KiB → 3.06 KiB (1 values recomputed, +{{.*}} % FLOPs
 // REMARK: remark: each of 2 rounds: peak 3.00 KiB → 2.00 KiB (1 values recomputed
+// REMARK: remark: saved activations 3.00 KiB → 2.00 KiB
 
 // LARGE-NOT: train.remat
 // LARGE-NOT: train.recomputed

@@ -136,8 +136,8 @@ FailureOr<SmallVector<Value>> LinearCrossEntropyGradOp::decompose(OpBuilder &bui
   Expr dLogits =
       head.spread(dLoss) * (probabilities - select(isLabel, probabilities.like(1.0), probabilities.like(0.0)));
   Expr forProducts = cast(dLogits, x.elementType());
-  SmallVector<Value> values{
-      loss, cast(dot(forProducts, weight, false, getClassLast()), getDx().getType().getElementType())};
+  SmallVector<Value> values{loss,
+                            cast(dot(forProducts, weight, false, getClassLast()), getDx().getType().getElementType())};
 
   int64_t rows = x.dim(0), tile = getTile() ? getTile() : rows;
   // Tiles are added up in f32 at least.

@@ -16,6 +16,9 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::codegen;
 
+/// Threads that a multiprocessor is asked to hold at once; it has 65,536 registers.
+static constexpr int32_t kThreadsPerProcessor = 512;
+
 void codegen::addGpuModule(ModuleOp module) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
@@ -167,8 +170,12 @@ FailureOr<OwningOpRef<ModuleOp>> codegen::toDeviceFunctions(gpu::GPUModuleOp ker
       continue;
     func::FuncOp function = copyKernel(builder, kernel, kernel.getName(), {});
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-    if (auto size = kernel.getKnownBlockSizeAttr())
+    if (DenseI32ArrayAttr size = kernel.getKnownBlockSizeAttr()) {
       function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), size);
+      // Up to 128 registers a thread: left to itself, ptxas rather spills than takes a 49th one.
+      int32_t blocks = std::max(1, kThreadsPerProcessor / size[0]);
+      function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(blocks));
+    }
     if (failed(DeviceTarget().replaceOps(function)))
       return failure();
   }

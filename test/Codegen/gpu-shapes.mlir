@@ -1,6 +1,7 @@
 // RUN: lowtide-execute %s
 // Shapes at which the grid of a GPU has an edge: vectors with a rest, rows of several rounds, groups without rows, tiles that
-// are cut, 64-bit values in shuffles. Bits are those of the CPU.
+// are cut, 64-bit values in shuffles. Bits are those of the CPU. Sums of 1,500 elements below 2 have an error bound of 3e-3 in
+// f32 (docs/rationale/kernels.md).
 
 func.func @rest_of_a_vector(%x: tensor<17x59xbf16>, %z: tensor<17x59xf32>) -> (tensor<17x59xbf16> {test.tolerance = 4.0e-2}) {
   %c = nn.cast %x : tensor<17x59xbf16> -> tensor<17x59xf32>
@@ -22,7 +23,7 @@ func.func @long_row(%x: tensor<2x70001xf32>) -> (tensor<2x70001xf32>, tensor<2xf
   %y = nn.max %x, %b : tensor<2x70001xf32>
   return %y, %s : tensor<2x70001xf32>, tensor<2xf32>
 }
-func.func @row_of_a_warp(%x: tensor<13x1536xf32>) -> (tensor<13x1536xf32>, tensor<13xf32> {test.tolerance = 1.0e-5}) {
+func.func @row_of_a_warp(%x: tensor<13x1536xf32>) -> (tensor<13x1536xf32> {test.tolerance = 1.0e-4}, tensor<13xf32> {test.tolerance = 1.0e-4}) {
   %s = nn.reduce_sum %x dims = [1] : tensor<13x1536xf32> -> tensor<13xf32>
   %b = nn.broadcast %s dims = [0] : tensor<13xf32> -> tensor<13x1536xf32>
   %y = nn.sub %x, %b : tensor<13x1536xf32>
@@ -40,7 +41,7 @@ func.func @channels(%x: tensor<6x5x14x14xf32>) -> (tensor<6x5x14x14xf32>, tensor
   %y = nn.sub %x, %b : tensor<6x5x14x14xf32>
   return %y, %s : tensor<6x5x14x14xf32>, tensor<5xf32>
 }
-func.func @many_groups(%x: tensor<1500x40xf32>) -> (tensor<40xf32> {test.tolerance = 1.0e-5}, tensor<1500x40xf32>) {
+func.func @many_groups(%x: tensor<1500x40xf32>) -> (tensor<40xf32> {test.tolerance = 1.0e-4}, tensor<1500x40xf32> {test.tolerance = 1.0e-4}) {
   %s = nn.reduce_sum %x dims = [0] : tensor<1500x40xf32> -> tensor<40xf32>
   %b = nn.broadcast %s dims = [1] : tensor<40xf32> -> tensor<1500x40xf32>
   %y = nn.max %x, %b : tensor<1500x40xf32>
@@ -59,7 +60,7 @@ func.func @wide_rows(%i: tensor<300xi64> {test.high = 6}, %u: tensor<300x1100xf3
   return %y : tensor<6x1100xf32>
 }
 // So many rows that one kernel writes totals of blocks of rows and a second one adds them up.
-func.func @two_kernels(%x: tensor<1500x40xf32>, %z: tensor<40xf32>) -> (tensor<40xf32> {test.tolerance = 1.0e-5}, tensor<40xf32>) {
+func.func @two_kernels(%x: tensor<1500x40xf32>, %z: tensor<40xf32>) -> (tensor<40xf32> {test.tolerance = 1.0e-4}, tensor<40xf32>) {
   %s = nn.reduce_sum %x dims = [0] : tensor<1500x40xf32> -> tensor<40xf32>
   %m = nn.reduce_max %x dims = [0] : tensor<1500x40xf32> -> tensor<40xf32>
   %y = nn.add %s, %z : tensor<40xf32>

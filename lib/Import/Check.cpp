@@ -55,7 +55,9 @@ static std::string describeBytes(uint64_t bytes) {
 /// How the framework's tensor and the file's relate.
 static std::string describeSource(const InitializerInfo &info) {
   SmallVector<std::string> parts;
-  if (info.tensor != info.name)
+  if (info.unfolded && !info.unfolded->tensor.empty())
+    parts.push_back("out of " + info.unfolded->tensor);
+  else if (info.tensor != info.name)
     parts.push_back("in " + info.tensor);
   if (!info.transposed.empty())
     parts.push_back("transposed");

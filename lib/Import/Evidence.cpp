@@ -129,7 +129,13 @@ std::optional<std::string> lowtide::findModulePath(const ::onnx::NodeProto &node
 }
 
 bool lowtide::isRewritten(const ::onnx::NodeProto &node) {
-  return !findProp(node.metadata_props(), "pkg.onnxscript.rewriter.rule_name").empty();
+  StringRef rule = findProp(node.metadata_props(), "pkg.onnxscript.rewriter.rule_name");
+  // Rules that drop an operand replace one node by one.
+  return !rule.empty() && !isWithoutBias(node);
+}
+
+bool lowtide::isWithoutBias(const ::onnx::NodeProto &node) {
+  return findProp(node.metadata_props(), "pkg.onnxscript.rewriter.rule_name").starts_with("RemoveOptionalBias");
 }
 
 std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &node) {

@@ -75,6 +75,9 @@ std::string findProgramOperator(const ::onnx::NodeProto &node);
 /// Whether a rewriter of the exporter made the node: its notes are those of one of the nodes that it replaced.
 bool isRewritten(const ::onnx::NodeProto &node);
 
+/// Whether the exporter's optimizer took a bias of zeros from the layer.
+bool isWithoutBias(const ::onnx::NodeProto &node);
+
 /// Names that a constant was folded from
 /// (`pkg.onnxscript.optimizer.folded_from`).
 std::vector<std::string> findFoldedFrom(const ::onnx::ValueInfoProto &value);

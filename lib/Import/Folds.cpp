@@ -10,33 +10,10 @@
 
 #include "Classifier.h"
 #include "TensorData.h"
-
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "Unfold.h"
 
 using namespace mlir;
 using namespace lowtide;
-
-/// `slice_1` → `slice`: operations of the exported program are numbered.
-static StringRef operationName(StringRef name) {
-  auto [stem, number] = name.rsplit('_');
-  return !number.empty() && llvm::all_of(number, llvm::isDigit) ? stem : name;
-}
-
-/// Whether an operation only moves elements.
-static bool movesOnly(StringRef name) {
-  return llvm::StringSwitch<bool>(operationName(name))
-      .Cases({"val", "t", "transpose", "permute", "numpy_t", "view", "_unsafe_view", "reshape", "unsqueeze", "squeeze",
-              "flatten"},
-             true)
-      .Cases({"slice", "select", "narrow", "split", "split_with_sizes", "chunk", "getitem", "unbind", "embedding",
-              "gather", "index", "index_select"},
-             true)
-      .Cases({"expand", "clone", "contiguous", "alias", "detach", "_to_copy", "to", "lift_fresh_copy", "arange", "cat",
-              "zeros"},
-             true)
-      .Default(false);
-}
 
 static bool isGathered(const TensorFacts &facts) {
   return operationName(facts.tensor->name()) == "embedding" ||
@@ -64,19 +41,39 @@ static bool repeatsRows(const OnnxFile &file, const ::onnx::TensorProto &tensor)
   return false;
 }
 
+/// Whether a step within the operation that reads the tensor may have done arithmetic on it: `add(x, y, alpha=2)`.
+static bool isScaledOperand(const TensorFacts &facts) {
+  return operationName(facts.tensor->name()) == "val" && llvm::any_of(facts.uses, [](const InitializerUse &use) {
+           std::string name = findProgramOperator(*use.node);
+           return llvm::any_of(ArrayRef<StringRef>{"aten.add.", "aten.sub.", "aten.rsub.", "aten.addcmul.",
+                                                   "aten.addcdiv.", "aten.lerp.", "aten.addr."},
+                               [&](StringRef prefix) { return StringRef(name).starts_with(prefix); });
+         });
+}
+
 std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {
   // Arithmetic on positions is no arithmetic on the rows gathered there.
   if (isGathered(facts)) {
-    if (!movesOnly(facts.tensor->name()))
+    if (!movesElements(facts.tensor->name()))
       return "changed by '" + operationName(facts.tensor->name()).str() + "'";
+    bool computes = llvm::any_of(
+        facts.foldedFrom, [&](const std::string &name) { return !signature.findTarget(name) && !movesElements(name); });
+    if (computes && facts.getNumElements() > 1 && isConstantValued(file, *facts.tensor).value_or(false))
+      return "has one value everywhere, so that it cannot be seen which of its rows are one";
+  } else if (isScaledOperand(facts)) {
+    return "perhaps scaled by the operation that reads it";
   } else {
     for (const std::string &name : facts.foldedFrom)
-      if (!signature.findTarget(name) && !movesOnly(name))
+      if (!signature.findTarget(name) && !movesElements(name))
         return "changed by '" + operationName(name).str() + "'";
   }
   bool mayRepeat = isGathered(facts) || llvm::any_of(facts.foldedFrom, [](const std::string &name) {
                      return operationName(name) == "expand" || operationName(name) == "cat";
                    });
+  bool expands = isGather(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isGather);
+  if (mayRepeat && expands && !isGathered(facts) && facts.getNumElements() > 1 &&
+      isConstantValued(file, *facts.tensor).value_or(false))
+    return "has one value everywhere, so that it cannot be seen which of its elements are one";
   if (mayRepeat && repeatsRows(file, *facts.tensor))
     return "holds some of its rows several times";
   return "";

@@ -176,7 +176,15 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
       attr("onnx.source_shape", builder.getDenseI64ArrayAttr(*info.sourceShape));
     if (info.sourceRows)
       attr("onnx.source_rows", builder.getDenseI64ArrayAttr({info.sourceRows->first, info.sourceRows->second}));
-    if (sharers[info.tensor] > 1)
+    if (info.unfolded) {
+      attr("onnx.folded_into", builder.getStringAttr(info.unfolded->tensor));
+      if (!info.unfolded->runs.empty())
+        attr("onnx.folded_runs", builder.getDenseI64ArrayAttr(info.unfolded->runs));
+      SmallVector<StringRef> functions(info.unfolded->functions.begin(), info.unfolded->functions.end());
+      if (!functions.empty())
+        attr("onnx.folded_functions", builder.getStrArrayAttr(functions));
+    }
+    if (sharers[info.tensor] > 1 || (info.unfolded && info.unfolded->tensor.empty()))
       noteUses(info, attrs);
     noteViews(index, attrs);
     add(RankedTensorType::get(info.dims, convertElementType(info.dataType, context)), info.name, attrs);

@@ -7,6 +7,7 @@
 #include "OnnxLibrary.h"
 #include "StepSignature.h"
 #include "TensorData.h"
+#include "Unfold.h"
 #include "WellFormed.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -100,9 +101,23 @@ LogicalResult OnnxFile::prepare() {
   if (failed(inlineFunctions()) || failed(upgrade()))
     return failure();
   liftConstants();
+  indexInitializers();
+  if (!isStep(*model))
+    unfold();
+  return success();
+}
+
+void OnnxFile::indexInitializers() {
+  initializers.clear();
   for (const TensorProto &tensor : model->graph().initializer())
     initializers[tensor.name()] = &tensor;
-  return success();
+}
+
+/// Puts back the parameters that the exporter evaluated into other tensors.
+void OnnxFile::unfold() {
+  unfolded = unfoldInitializers(*model->mutable_graph(),
+                                [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); });
+  indexInitializers();
 }
 
 LogicalResult OnnxFile::inlineFunctions() {
@@ -165,6 +180,20 @@ static void copyMetadata(const ModelProto &from, ModelProto &to) {
       *value.mutable_metadata_props() = original->metadata_props();
 }
 
+/// The first input whose rank the converter changed (`Scan` of opset 8 had a batch dimension); empty if none.
+static std::string findChangedInput(const ModelProto &from, const ModelProto &to) {
+  auto rank = [](const ::onnx::ValueInfoProto &input) {
+    return input.type().tensor_type().has_shape() ? input.type().tensor_type().shape().dim_size() : -1;
+  };
+  llvm::StringMap<int> ranks;
+  for (const auto &input : from.graph().input())
+    ranks[input.name()] = rank(input);
+  for (const auto &input : to.graph().input())
+    if (auto old = ranks.find(input.name()); old != ranks.end() && old->second != rank(input))
+      return input.name();
+  return "";
+}
+
 LogicalResult OnnxFile::upgrade() {
   int64_t opset = getOpset();
   if (opset == 0 || opset >= oldestNativeOpset)
@@ -177,12 +206,25 @@ LogicalResult OnnxFile::upgrade() {
                   "export it again with opset_version=20");
     return failure();
   }
+  if (std::string input = findChangedInput(original, *model); !input.empty()) {
+    report->errorAt(Failure::Unsupported, input,
+                    "opset " + Twine(opset) + " is older than " + Twine(oldestNativeOpset) +
+                        ", and ONNX's converter changes the shape of input " + quoteName(input) +
+                        " when it upgrades this model",
+                    "export it again with opset_version=20");
+    return failure();
+  }
   copyMetadata(original, *model);
   headline += ", upgraded to opset " + std::to_string(getOpset());
   return checkWellFormed(*model, limits, *report);
 }
 
 const TensorProto *OnnxFile::findInitializer(StringRef name) const { return initializers.lookup(name); }
+
+const UnfoldedSource *OnnxFile::findUnfolded(StringRef name) const {
+  auto found = unfolded.find(name);
+  return found == unfolded.end() ? nullptr : &found->second;
+}
 
 bool OnnxFile::isEmbedded(StringRef name) const {
   const TensorProto *tensor = findInitializer(name);

@@ -143,6 +143,8 @@ StringRef lowtide::operandLeaf(const NodeProto &node, int operand) {
     return operand == 3 ? "running_mean" : operand == 4 ? "running_var" : "";
   if (node.op_type() == "Gather")
     return operand == 0 ? "weight" : "";
+  if (node.op_type() == "LSTM" || node.op_type() == "GRU" || node.op_type() == "RNN")
+    return operand == 1 ? "weight_ih_l0" : operand == 2 ? "weight_hh_l0" : operand == 3 ? "bias_l0" : "";
   if (node.op_type() == "MatMul" || node.op_type() == "PRelu")
     return operand == 1 ? "weight" : "";
   if (node.op_type() == "Add")
@@ -179,6 +181,24 @@ static void makeNamesUnique(std::vector<InitializerInfo> &infos) {
   }
 }
 
+/// What was taken apart by an assumption is said.
+static void reportAssumed(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
+  std::string names, where;
+  for (const InitializerInfo &info : infos) {
+    if (!info.unfolded || !info.unfolded->isAssumed)
+      continue;
+    where = where.empty() ? info.unfolded->tensor : where;
+    names += (names.empty() ? "" : ", ") + info.name;
+  }
+  if (!names.empty())
+    file.getReport().warningAt(where,
+                               "parameters were taken out of what the exporter evaluated, and the file does not tell "
+                               "everything about them: " +
+                                   names,
+                               "lowtide check says what was assumed; export with optimize=False or "
+                               "do_constant_folding=False");
+}
+
 FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &file, const ImportOptions &options) {
   std::vector<TensorFacts> facts = collectTensorFacts(file);
   Signature signature(file.getModel().graph());
@@ -193,6 +213,12 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
     return failure();
   makeNamesUnique(infos);
   for (InitializerInfo &info : infos) {
+    if (const UnfoldedSource *source = file.findUnfolded(info.tensor);
+        source && info.role == InitializerRole::Parameter && info.reason.find("--") != 0) {
+      info.unfolded = source;
+      info.certainty = source->isAssumed ? Certainty::Assumed : Certainty::Inferred;
+      info.reason = source->how;
+    }
     int64_t limit = isFloatType(info.dataType) ? file.getLimits().constantFloats : file.getLimits().constantIntegers;
     // Shapes must be known to legalization, wherever the file keeps them; unreadable ones become arguments.
     info.inIR = info.role == InitializerRole::Constant && info.getNumElements() <= limit &&
@@ -203,5 +229,6 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
         file.isEmbedded(info.tensor))
       info.inIR = isConstantValued(file, *file.findInitializer(info.tensor)).value_or(false);
   }
+  reportAssumed(file, infos);
   return infos;
 }

@@ -9,12 +9,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
+#include "TableValues.h"
 #include "TensorData.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <cstring>
+#include <set>
 
 using namespace mlir;
 using namespace lowtide;
@@ -33,7 +35,7 @@ static bool isBufferLeaf(StringRef leaf) {
 /// Names that exporters and optimizers invent for constants of the graph.
 static bool isInventedName(StringRef name) {
   return name.contains("::") || name.starts_with("/") || name.starts_with("const_fold_opt") ||
-         name.starts_with("Constant_") || name.contains("_output_");
+         name.starts_with("Constant_") || name.starts_with("ortshared_") || name.contains("_output_");
 }
 
 /// An operand that configures its operator: a bound, a scale list, a fill
@@ -65,7 +67,13 @@ static std::string likelyName(const TensorFacts &facts) {
   return *module + "." + leaf.str();
 }
 
-static InitializerInfo classify(const TensorFacts &facts) {
+/// What formula wrote the tensor, if one did.
+static std::string findFormula(const OnnxFile &file, const TensorFacts &facts) {
+  std::optional<std::string> bytes = file.tryReadInitializer(facts.tensor->name());
+  return bytes ? describeFormula(*facts.tensor, *bytes) : "";
+}
+
+static InitializerInfo classify(const OnnxFile &file, const TensorFacts &facts) {
   StringRef name = facts.tensor->name();
   auto info = [&](InitializerRole role, Certainty certainty, const Twine &reason) {
     return makeInfo(facts, name.str(), role, certainty, reason);
@@ -85,8 +93,11 @@ static InitializerInfo classify(const TensorFacts &facts) {
   });
   if (isInventedName(name)) {
     // What `/layer/Constant` computes was a number in the program: parameters are initializers there.
-    if (!isWeight || name.starts_with("/") || name.contains("Constant_output_"))
-      return info(InitializerRole::Constant, Certainty::Assumed, "the exporter invented its name");
+    if (!isWeight || name.contains("/Constant")) {
+      std::string formula = findFormula(file, facts);
+      return formula.empty() ? info(InitializerRole::Constant, Certainty::Assumed, "the exporter invented its name")
+                             : info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
+    }
     InitializerInfo folded = makeInfo(facts, likelyName(facts), InitializerRole::Parameter, Certainty::Assumed,
                                       "folded by the exporter; the module that reads it gives the name");
     // Constant folding turns x·Wᵀ into x·V.
@@ -96,7 +107,12 @@ static InitializerInfo classify(const TensorFacts &facts) {
     }
     return folded;
   }
-  if (facts.getNumElements() == 1 && !name.contains('.') && !isWeight)
+  bool isNamed = leafOf(name) == "weight" || leafOf(name) == "bias";
+  if (std::string formula = isWeight || isNamed ? "" : findFormula(file, facts); !formula.empty())
+    return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
+  // PyTorch's own numbers have invented names: a plain one is a tensor's of the root module.
+  bool isPyTorch = file.getModel().producer_name() == "pytorch";
+  if (facts.getNumElements() == 1 && !name.contains('.') && !isWeight && !isPyTorch)
     return info(InitializerRole::Constant, Certainty::Assumed, "is a single number without a module's name");
   StringRef leaf = leafOf(name);
   if (isWeight || leaf == "weight" || leaf == "bias")
@@ -104,6 +120,27 @@ static InitializerInfo classify(const TensorFacts &facts) {
                 isWeight ? "a layer reads it as " + operandLeaf(*facts.uses.front().node, facts.uses.front().operand)
                          : Twine("is named as one"));
   return info(InitializerRole::Parameter, Certainty::Assumed, "is of a float type, and nothing speaks against it");
+}
+
+/// Whether a tensor that is left as a constant may be what the exporter made of a parameter: it has an invented name
+/// that is no `Constant` node's, and its values tell nothing.
+static bool mayBeEvaluated(const OnnxFile &file, const TensorFacts &facts, const InitializerInfo &info) {
+  StringRef name = facts.tensor->name();
+  return info.role == InitializerRole::Constant && isInventedName(name) && !name.contains("Constant") &&
+         isFloatType(facts.tensor->data_type()) && facts.getNumElements() > 1 && facts.isUsed() &&
+         !llvm::all_of(facts.uses, isSetting) && findFormula(file, facts).empty();
+}
+
+/// Whether layers of several modules read the tensor in the same way.
+static bool isReadByLayers(const TensorFacts &facts) {
+  std::set<std::string> modules;
+  for (const InitializerUse &use : facts.uses) {
+    std::optional<std::string> module = findModulePath(*use.node);
+    if (!module || use.node->op_type() != facts.uses.front().node->op_type())
+      return false;
+    modules.insert(*module);
+  }
+  return facts.getNumElements() > 1 && modules.size() > 1;
 }
 
 /// Whether `a`, read by rows, equals `b`, read by columns; both are matrices of the same element type.
@@ -161,10 +198,15 @@ static std::vector<InitializerInfo> takeMergedApart(OnnxFile &file, TensorFacts 
 
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   std::string folded, convolutions;
+  SmallVector<StringRef> frozen, shared;
   for (const TensorFacts &fact : facts) {
     if (!fact.isUsed())
       continue;
-    InitializerInfo info = classify(fact);
+    InitializerInfo info = classify(file, fact);
+    if (mayBeEvaluated(file, fact, info))
+      frozen.push_back(fact.tensor->name());
+    if (info.role == InitializerRole::Parameter && isInventedName(info.tensor) && isReadByLayers(fact))
+      shared.push_back(fact.tensor->name());
     std::vector<InitializerInfo> merged;
     TensorFacts rest = fact;
     if (info.role == InitializerRole::Parameter)
@@ -182,10 +224,24 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
     infos.insert(infos.end(), merged.begin(), merged.end());
   }
   findTransposedTies(file, infos);
+  if (!shared.empty())
+    file.getReport().warningAt(shared.front(),
+                               "several layers read one evaluated tensor and are trained as tied; perhaps the exporter "
+                               "merged weights that began equal: " +
+                                   llvm::join(shared, ", "),
+                               "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False");
+  if (!frozen.empty())
+    file.getReport().warningAt(frozen.front(),
+                               Twine(frozen.size()) +
+                                   " initializers were evaluated by the exporter, perhaps from parameters; they are "
+                                   "not trained: " +
+                                   llvm::join(frozen, ", "),
+                               "export with do_constant_folding=False, or train what is a parameter in another order: "
+                               "--params <initializer>");
   if (!convolutions.empty())
     file.getReport().warningAt(folded,
-                               "batch normalization was folded into convolutions and cannot be "
-                               "trained: " +
+                               "batch normalization (or what else was computed from the weights) was folded into "
+                               "convolutions and cannot be trained: " +
                                    convolutions,
                                "export with training=torch.onnx.TrainingMode.TRAINING, "
                                "do_constant_folding=False");

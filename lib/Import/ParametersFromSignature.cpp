@@ -11,8 +11,8 @@
 //  2. Each use is given to the entry that it really reads. The original
 //  operation's
 //     operands say so (`fx_node`); where they are missing, the module that the
-//     use is in. Only a tensor whose elements are all equal can have been
-//     merged by accident; others are ties.
+//     use is in. By modules alone, only a tensor whose elements are all equal can
+//     have been merged by accident; others are ties.
 //  3. Entries that no use claims are other names of a tied tensor, or unused.
 // A use that several entries could claim, or an entry that two tensors claim,
 // is refused.
@@ -21,6 +21,7 @@
 
 #include "Classifier.h"
 #include "TensorData.h"
+#include "Unfold.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -50,6 +51,7 @@ private:
   InitializerInfo *findTie(Entry entry);
   void findTies();
   void reportFoldedBatchNorms();
+  void reportDropped();
   LogicalResult checkClaims();
   /// Whether all elements are equal; nullopt where the data cannot be read.
   std::optional<bool> isUniform(const TensorFacts &fact);
@@ -101,6 +103,9 @@ std::optional<bool> SignatureClassifier::isUniform(const TensorFacts &fact) {
 SignatureClassifier::Entry SignatureClassifier::findOwnClaim(const TensorFacts &fact) const {
   if (Entry entry = signature.findTarget(fact.tensor->name()))
     return entry;
+  // Whole numbers were evaluated from its shape.
+  if (!isFloatType(fact.tensor->data_type()))
+    return nullptr;
   Entry parameter = nullptr;
   for (const std::string &name : fact.foldedFrom)
     if (Entry entry = signature.findTarget(name); entry && entry->kind == SignatureEntry::Parameter) {
@@ -172,12 +177,16 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
       blindUses.push_back({&fact, own});
     return own && isForeignNumber(fact, own, use) ? nullptr : own;
   }
-  // Values that differ cannot be equal by accident: such a tensor is shared on
+  // Every use of a tied tensor reads one entry, also where its module has a name of its own for it. An operation that
+  // reads another entry reads another parameter, which began with the same values.
+  bool readsOther =
+      !operands.empty() && !ownIsThere && own && !isRewritten(*use.node) && fact.getNumElements() <= largestMerged;
+  // Otherwise, values that differ cannot be equal by accident: such a tensor is shared on
   // purpose. Where no data are at hand, matrices are taken to differ: they are
   // drawn at random, vectors start as ones or zeros.
   // Without a claim of its own, and without a note of where it came from, a tensor may still be the evaluated form of
   // what its operation reads.
-  if (!isUniform(fact).value_or(fact.tensor->dims_size() < 2) &&
+  if (!readsOther && !isUniform(fact).value_or(fact.tensor->dims_size() < 2) &&
       (own || !fact.foldedFrom.empty() || isRewritten(*use.node)))
     return own;
   // A tensor of one element without a claim is a number of the graph.
@@ -407,6 +416,24 @@ void SignatureClassifier::reportFoldedBatchNorms() {
                              "dynamo=True, optimize=False)");
 }
 
+/// Parameters that the optimizer dropped, for what they did has no effect as long as they hold their first values.
+void SignatureClassifier::reportDropped() {
+  bool isOptimized = llvm::any_of(facts, [](const TensorFacts &fact) { return !fact.foldedFrom.empty(); }) ||
+                     llvm::any_of(file.getModel().graph().node(), isRewritten);
+  SmallVector<StringRef> names;
+  for (Entry entry : missing)
+    if (!claimed.contains(entry) && entry->kind == SignatureEntry::Parameter &&
+        !foldedNorms.contains(moduleOf(entry->target)))
+      names.push_back(entry->target);
+  if (names.empty() || !isOptimized)
+    return;
+  file.getReport().warningAt(names.front(),
+                             "parameters of the program are not in the file, and cannot be trained, unless the "
+                             "program does not use them: " +
+                                 llvm::join(names, ", "),
+                             "export with optimize=False");
+}
+
 /// Merged tensors can be taken apart only where each use can be told from the others.
 LogicalResult SignatureClassifier::checkBlindUses() {
   for (auto [fact, own] : blindUses) {
@@ -466,6 +493,7 @@ LogicalResult SignatureClassifier::run() {
   reportFoldedBatchNorms();
   indexUses();
   findTies();
+  reportDropped();
   if (failed(checkBlindUses()))
     return failure();
   return checkClaims();

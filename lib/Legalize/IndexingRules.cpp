@@ -7,6 +7,8 @@
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/Rules.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace lowtide;
 using nn::Expr;
@@ -118,15 +120,52 @@ LogicalResult gatherND(NodeView &n) {
   return success();
 }
 
-/// Writes `updates` over `data`, given functions that add updates and count them at each place.
-LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<Expr(Expr)> scatter) {
+/// How updates that meet at one place become one value.
+struct Meeting {
+  const char *name;
+  /// Leaves every value as it is.
+  double neutral;
+  Expr (*reduce)(Expr, ArrayRef<int64_t>);
+  Expr (*join)(Expr, Expr);
+};
+
+/// The largest and the smallest number of a type.
+double extremeOf(Type type, bool largest) {
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer)
+    return largest ? HUGE_VAL : -HUGE_VAL;
+  int bits = int(integer.getWidth()) - !integer.isUnsigned();
+  if (!largest)
+    return integer.isUnsigned() ? 0.0 : -std::ldexp(1.0, bits);
+  return std::ldexp(1.0, bits) - std::max(1.0, std::ldexp(1.0, bits - 53)); // the largest that a double holds
+}
+
+std::optional<Meeting> findMeeting(StringRef name, Type type) {
+  if (name == "mul")
+    return Meeting{"mul", 1, nn::product, [](Expr a, Expr b) { return a * b; }};
+  if (name == "max")
+    return Meeting{"max", extremeOf(type, false), nn::maximum, [](Expr a, Expr b) { return nn::max(a, b); }};
+  if (name == "min")
+    return Meeting{"min", extremeOf(type, true), nn::minimum, [](Expr a, Expr b) { return nn::min(a, b); }};
+  return std::nullopt;
+}
+
+/// Writes `updates` over `data`, given a function that adds updates at each place, and one that reduces them there:
+/// it compares every index with every place.
+LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<Expr(Expr)> scatter,
+                      llvm::function_ref<Expr(const Meeting &)> gatherAll = {}) {
   std::string reduction = n.attrString("reduction", "none");
   if (reduction == "add") {
     n.set(0, data + scatter(updates));
     return success();
   }
+  if (auto meeting = findMeeting(reduction, data.elementType()); meeting && gatherAll && !isBool(data)) {
+    n.set(0, meeting->join(data, gatherAll(*meeting)));
+    return success();
+  }
   if (reduction != "none")
-    return n.refuse("reduction '" + reduction + "'; there are none and add");
+    return n.refuse("reduction '" + reduction + "' of " + (isBool(data) ? "booleans" : "this operator") +
+                    "; there are none, add, mul, max and min");
   Type counter = n.builder.getI32Type();
   Expr ones = n.splat(counter, updates.shape(), 1.0);
   Expr hit = nn::greater(scatter(ones), 0.0);
@@ -158,10 +197,26 @@ LogicalResult scatterElements(NodeView &n) {
     if (high[d] < 0)
       return n.reject("updates exceed the data in dimension " + Twine(d));
   }
-  return combine(n, data, updates, [&](Expr values) {
-    Expr sum = nn::scatterElementsAdd(indices, values, shape, *axis);
-    return shape == Shape(data.shape()) ? sum : nn::pad(sum, low, high);
-  });
+  return combine(
+      n, data, updates,
+      [&](Expr values) {
+        Expr sum = nn::scatterElementsAdd(indices, values, shape, *axis);
+        return shape == Shape(data.shape()) ? sum : nn::pad(sum, low, high);
+      },
+      [&](const Meeting &meeting) {
+        // One more dimension, over all places; then the places take the axis' place.
+        Shape all(updates.shape()), dims, order;
+        all.push_back(data.dim(*axis));
+        for (int64_t d = 0; d < data.rank(); ++d) {
+          dims.push_back(d);
+          order.push_back(d == *axis ? data.rank() - 1 : d - (d > *axis));
+        }
+        Expr at = nn::broadcast(indices, all, dims);
+        Expr hit = nn::equal(at, positions(at, all, data.rank()));
+        Expr value = nn::broadcast(updates, all, dims);
+        Expr y = nn::transpose(meeting.reduce(nn::select(hit, value, value.like(meeting.neutral)), {*axis}), order);
+        return shape == Shape(data.shape()) ? y : nn::pad(y, low, high, {}, meeting.neutral);
+      });
 }
 
 LogicalResult scatterND(NodeView &n) {
@@ -178,10 +233,20 @@ LogicalResult scatterND(NodeView &n) {
   if (ArrayRef<int64_t>(expected) != updates.shape())
     return n.reject("the updates' shape does not fit the indices");
   Expr linear = nn::reshape(linearIndex(indices, data.shape(), 0), {rows});
-  return combine(n, data, updates, [&](Expr values) {
-    Expr flat = nn::reshape(values, {rows, countOf(rest)});
-    return nn::reshape(nn::scatterAdd(linear, flat, {inner, countOf(rest)}, 0), data.shape());
-  });
+  return combine(
+      n, data, updates,
+      [&](Expr values) {
+        Expr flat = nn::reshape(values, {rows, countOf(rest)});
+        return nn::reshape(nn::scatterAdd(linear, flat, {inner, countOf(rest)}, 0), data.shape());
+      },
+      [&](const Meeting &meeting) {
+        Shape all = {rows, countOf(rest), inner};
+        Expr at = nn::broadcast(linear, all, {0});
+        Expr hit = nn::equal(at, positions(at, all, 2));
+        Expr value = nn::broadcast(nn::reshape(updates, {rows, countOf(rest)}), all, {0, 1});
+        Expr y = meeting.reduce(nn::select(hit, value, value.like(meeting.neutral)), {0});
+        return nn::reshape(nn::transpose(y, {1, 0}), data.shape());
+      });
 }
 
 /// Writes rows into a cache, each sample's from its own position on.

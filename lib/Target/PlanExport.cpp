@@ -120,6 +120,11 @@ void Exporter::source(plan::SourceOp op) {
     to.add_use_operands(operand);
   for (int64_t dim : list("view_permutations"))
     to.add_view_permutations(dim);
+  if (fields.contains("folded_into"))
+    to.set_folded_into(text("folded_into"));
+  for (int64_t number : list("folded_runs"))
+    to.add_folded_runs(number);
+  names("folded_functions", [&](std::string name) { to.add_folded_functions(std::move(name)); });
   to.set_slice_axis(number("slice_axis"));
   to.set_slice_start(number("slice_start"));
   to.set_slice_size(number("slice_size"));

@@ -130,6 +130,10 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
   list("use_operands", {from.use_operands().data(), size_t(from.use_operands_size())});
   names("view_initializers", from.view_initializers());
   list("view_permutations", {from.view_permutations().data(), size_t(from.view_permutations_size())});
+  if (from.has_folded_into())
+    fields.push_back(named("folded_into", builder.getStringAttr(from.folded_into())));
+  list("folded_runs", {from.folded_runs().data(), size_t(from.folded_runs_size())});
+  names("folded_functions", from.folded_functions());
   text("module_path", from.module_path());
   number("slice_axis", from.slice_axis());
   number("slice_start", from.slice_start());

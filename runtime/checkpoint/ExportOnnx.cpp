@@ -16,6 +16,7 @@
 #include "runtime/checkpoint/OutputFile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -58,6 +59,24 @@ std::vector<uint8_t> transposed(const std::vector<uint8_t> &values, uint64_t ele
   return result;
 }
 
+/// The functions that importers can invert; false for any other.
+bool applyFunction(const std::string &name, double &value) {
+  static const std::map<std::string, double (*)(double)> functions = {
+      {"exp", [](double x) { return std::exp(x); }},
+      {"log", [](double x) { return std::log(x); }},
+      {"neg", [](double x) { return -x; }},
+      {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"tanh", [](double x) { return std::tanh(x); }},
+      {"softplus", [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }},
+      {"sqrt", [](double x) { return std::sqrt(x); }},
+      {"reciprocal", [](double x) { return 1 / x; }},
+  };
+  auto function = functions.find(name);
+  if (function != functions.end())
+    value = function->second(value);
+  return function != functions.end();
+}
+
 /// One export: the files with their new contents, and what does not fit into the old ones.
 class Writer {
 public:
@@ -75,10 +94,15 @@ public:
   }
   /// All tensors that one initializer stands for. The first keeps it.
   Status add(const std::string &initializer, const std::vector<const Tensor *> &tensors, const plan::Plan &plan);
+  /// A parameter that the exporter had evaluated into an initializer, or dropped.
+  Status addFolded(const Tensor &tensor, const plan::ParameterSource &source);
   Status finish();
   size_t written = 0, split = 0;
 
 private:
+  Status addDropped(const Tensor &tensor, const plan::ParameterSource &source);
+  /// The bytes of the model (`external` empty) or of a file beside it.
+  Expected<std::vector<uint8_t> *> contentOf(const std::string &external);
   /// The place of an initializer and what `tensor` puts there.
   Expected<InitializerPlace> placeOf(const std::string &initializer, const Tensor &tensor,
                                      std::vector<uint8_t> &values);
@@ -112,23 +136,30 @@ Expected<InitializerPlace> Writer::placeOf(const std::string &initializer, const
   return place;
 }
 
-Status Writer::overwrite(const std::string &initializer, const InitializerPlace &place,
-                         const std::vector<uint8_t> &values) {
-  auto file = files_.find(place.external);
+Expected<std::vector<uint8_t> *> Writer::contentOf(const std::string &external) {
+  auto file = files_.find(external);
   if (file == files_.end()) {
     std::error_code error;
     if (fs::equivalent(from_.empty() ? "." : from_, to_.empty() ? "." : to_, error))
-      return {StatusCode::Usage, "the weights are in external files beside the model: export into another directory",
-              target_};
-    Expected<MappedFile> external = MappedFile::open((from_ / place.external).string());
-    if (!external)
-      return external.takeStatus();
-    std::vector<uint8_t> content(external->bytes().begin(), external->bytes().end());
-    file = files_.emplace(place.external, std::move(content)).first;
+      return Status(StatusCode::Usage,
+                    "the weights are in external files beside the model: export into another directory", target_);
+    Expected<MappedFile> mapped = MappedFile::open((from_ / external).string());
+    if (!mapped)
+      return mapped.takeStatus();
+    std::vector<uint8_t> content(mapped->bytes().begin(), mapped->bytes().end());
+    file = files_.emplace(external, std::move(content)).first;
   }
-  if (!(Checked(place.offset) + values.size()).atMost(file->second.size()))
+  return &file->second;
+}
+
+Status Writer::overwrite(const std::string &initializer, const InitializerPlace &place,
+                         const std::vector<uint8_t> &values) {
+  Expected<std::vector<uint8_t> *> content = contentOf(place.external);
+  if (!content)
+    return content.takeStatus();
+  if (!(Checked(place.offset) + values.size()).atMost((*content)->size()))
     return badInput(describe(initializer) + " reaches beyond the end of its file", model_);
-  std::memcpy(file->second.data() + place.offset, values.data(), values.size());
+  std::memcpy((*content)->data() + place.offset, values.data(), values.size());
   ++written;
   return Status::ok();
 }
@@ -190,6 +221,83 @@ Status Writer::add(const std::string &initializer, const std::vector<const Tenso
   return Status::ok();
 }
 
+Status Writer::addFolded(const Tensor &tensor, const plan::ParameterSource &source) {
+  const std::string &initializer = source.folded_into();
+  if (initializer.empty())
+    return addDropped(tensor, source);
+  auto it = places_.find(initializer);
+  if (it == places_.end() || !it->second.found)
+    return {StatusCode::Unsupported,
+            "parameter '" + printable(source.name()) +
+                "' was evaluated by the exporter and merged with others, and has no place in the model: use --save",
+            model_};
+  InitializerPlace place = it->second;
+  uint64_t element = elementBytes(place.dtype), count = tensor.bytes() / elementBytes(tensor.binding->dtype());
+  Expected<std::vector<uint8_t> *> content = contentOf(place.external);
+  if (!content)
+    return content.takeStatus();
+  uint64_t held = 1;
+  for (uint64_t dim : place.dims)
+    held *= dim;
+  if (!element || !(Checked(place.offset) + Checked(held) * element).atMost((*content)->size()))
+    return badInput(describe(initializer) + " reaches beyond the end of its file", model_);
+  std::vector<uint8_t> values = converted(tensor, place.dtype);
+  uint8_t *to = (*content)->data() + place.offset;
+  const std::string wrong = describe(initializer) + " does not hold parameter '" + printable(source.name()) + "'";
+  if (source.folded_runs_size() == 0) {
+    if (held != count)
+      return badInput(wrong, model_);
+    for (uint64_t i = 0; i < count; ++i) {
+      double value = loadElement(place.dtype, values.data() + i * element);
+      for (const std::string &function : source.folded_functions())
+        if (!applyFunction(function, value))
+          return {StatusCode::Unsupported,
+                  describe(initializer) + " is '" + printable(function) + "' of a parameter, which is not known",
+                  model_};
+      storeElement(place.dtype, to + i * element, value);
+    }
+  }
+  uint64_t at = 0;
+  for (int run = 0; run + 2 < source.folded_runs_size(); run += 3) {
+    int64_t from = source.folded_runs(run), stride = source.folded_runs(run + 1), length = source.folded_runs(run + 2);
+    if (length < 0 || uint64_t(length) > held - at)
+      return badInput(wrong, model_);
+    if (from < 0) {
+      at += uint64_t(length);
+      continue;
+    }
+    for (int64_t i = 0; i < length; ++i, ++at, from += stride) {
+      if (from < 0 || uint64_t(from) >= count)
+        return badInput(wrong, model_);
+      std::memcpy(to + at * element, values.data() + uint64_t(from) * element, element);
+    }
+  }
+  ++written;
+  return Status::ok();
+}
+
+/// A parameter that the exporter dropped becomes an initializer and an operand again.
+Status Writer::addDropped(const Tensor &tensor, const plan::ParameterSource &source) {
+  static const std::map<plan::DType, uint64_t> types = {
+      {plan::F32, 1}, {plan::F16, 10}, {plan::F64, 11}, {plan::BF16, 16}};
+  InitializerPlace place;
+  place.dtype = tensor.binding->dtype();
+  auto type = types.find(place.dtype);
+  if (type == types.end() || source.use_nodes_size() == 0 || source.use_nodes_size() != source.use_operands_size())
+    return badInput("does not say who reads parameter '" + printable(source.name()) + "', which the exporter dropped");
+  place.onnxType = type->second;
+  place.dims.assign(tensor.binding->dims().begin(), tensor.binding->dims().end());
+  std::string name = source.name();
+  while (places_.count(name))
+    name += "@";
+  for (int i = 0; i < source.use_nodes_size(); ++i)
+    edit_.reads[{source.use_nodes(i), source.use_operands(i)}] = name;
+  edit_.initializers.push_back(writeInitializer(name, place, {tensor.data, tensor.bytes()}));
+  places_[name] = place;
+  ++written;
+  return Status::ok();
+}
+
 Status Writer::finish() {
   if (!edit_.initializers.empty()) {
     auto edited = editGraph(files_[""], edit_);
@@ -230,16 +338,23 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
   LOWTIDE_TRY(writer.findPlaces());
   // By initializer; the tensor that goes by its name comes first.
   std::map<std::string, std::vector<const Tensor *>> sharers;
+  std::vector<std::pair<const Tensor *, const plan::ParameterSource *>> folded;
   const std::vector<Tensor> persistent = session.persistent();
   for (const Tensor &tensor : persistent) {
     const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
     if (tensor.binding->kind() == plan::Binding::CONSTANT || !source || source->initializer().empty())
       continue;
+    if (source->has_folded_into()) {
+      folded.emplace_back(&tensor, source);
+      continue;
+    }
     std::vector<const Tensor *> &list = sharers[source->initializer()];
     list.insert(tensor.binding->name() == source->initializer() ? list.begin() : list.end(), &tensor);
   }
   for (const auto &[initializer, tensors] : sharers)
     LOWTIDE_TRY(writer.add(initializer, tensors, session.plan()));
+  for (const auto &[tensor, source] : folded)
+    LOWTIDE_TRY(writer.addFolded(*tensor, *source));
   LOWTIDE_TRY(writer.finish());
   notes.push_back(std::to_string(writer.written) + " tensors written to " + target +
                   (writer.split ? "; " + std::to_string(writer.split) +

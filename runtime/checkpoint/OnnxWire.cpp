@@ -210,6 +210,12 @@ std::string editedNode(WireReader node, GraphEdit &edit, unsigned depth, bool &d
       to += node.raw();
     }
   }
+  // Operands behind the last one.
+  for (auto found = edit.reads.find({name, operand}); found != edit.reads.end();
+       found = edit.reads.find({name, ++operand})) {
+    writeBytes(to, 1, found->second);
+    edit.reads.erase(found);
+  }
   damaged |= node.damaged();
   return to;
 }

@@ -270,3 +270,68 @@ class Bag(nn.Module):
 
     def forward(self, t, y):
         return F.cross_entropy(self.head(self.words(t)), y, weight=self.importance)
+
+
+def position_bucket(distance, buckets=32, farthest=128):
+    """T5's number of a distance between key and query: exact when near, logarithmic when far, apart by direction."""
+    half, exact = buckets // 2, buckets // 4
+    near = distance.abs()
+    far = exact + (torch.log(near.float() / exact) / math.log(farthest / exact) * (half - exact)).long()
+    return (distance > 0).long() * half + torch.where(near < exact, near, far.clamp(max=half - 1))
+
+
+class RelativeAttention(nn.Module):
+    def __init__(self, width, heads, first):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v, self.o = (nn.Linear(width, width, bias=False) for _ in range(4))
+        if first:
+            self.relative_attention_bias = nn.Embedding(32, heads)
+
+    def forward(self, x, bias):
+        b, t, w = x.shape
+        q, k, v = (m(x).view(b, t, self.heads, -1).transpose(1, 2) for m in (self.q, self.k, self.v))
+        if bias is None:
+            at = torch.arange(t)
+            bias = self.relative_attention_bias(position_bucket(at[None, :] - at[:, None])).permute(2, 0, 1).unsqueeze(0)
+        y = F.softmax(q @ k.transpose(-1, -2) + bias, -1) @ v
+        return self.o(y.transpose(1, 2).reshape(b, t, w)), bias
+
+
+class T5(nn.Module):
+    """Relative positions by buckets, one table for all blocks; no biases, RMS norm, tied head."""
+
+    def __init__(self, depth=2, width=24, heads=3, vocab=48):
+        super().__init__()
+        self.shared = nn.Embedding(vocab, width)
+        self.attention = nn.ModuleList([RelativeAttention(width, heads, i == 0) for i in range(depth)])
+        self.norms = nn.ModuleList([RMSNorm(width) for _ in range(2 * depth + 1)])
+        self.up = nn.ModuleList([nn.Linear(width, 2 * width, bias=False) for _ in range(depth)])
+        self.down = nn.ModuleList([nn.Linear(2 * width, width, bias=False) for _ in range(depth)])
+
+    def forward(self, tokens, targets):
+        x, bias = self.shared(tokens), None
+        for i, attention in enumerate(self.attention):
+            y, bias = attention(self.norms[2 * i](x), bias)
+            x = x + y
+            x = x + self.down[i](F.relu(self.up[i](self.norms[2 * i + 1](x))))
+        logits = F.linear(self.norms[-1](x) * x.shape[-1] ** -0.5, self.shared.weight)
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+class Recurrent(nn.Module):
+    """GRU in both directions, LSTM and plain RNN; a head whose bias is zero, a temperature kept as its logarithm."""
+
+    def __init__(self, vocab=32, width=12):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, width)
+        self.gru = nn.GRU(width, width, batch_first=True, bidirectional=True)
+        self.lstm = nn.LSTM(2 * width, width, num_layers=2, batch_first=True)
+        self.rnn = nn.RNN(width, width, batch_first=True)
+        self.head = nn.Linear(width, 5)
+        nn.init.zeros_(self.head.bias)
+        self.log_scale = nn.Parameter(torch.tensor(0.7))
+
+    def forward(self, t, y):
+        x = self.rnn(self.lstm(self.gru(self.embedding(t))[0])[0])[0]
+        return F.cross_entropy(self.head(x.mean(1)) * self.log_scale.exp(), y)

@@ -126,9 +126,22 @@ def bag_tiny(folder):
     record(folder, settled(d.Bag()), drawn(32, t=(20, (6,)), y=(3, ())), spec, files)
 
 
+def t5_tiny(folder):
+    files = [dict(DYNAMO, file="default.onnx"), dict(DYNAMO, file="model.onnx", optimize=False),
+             dict(SCRIPT, file="torchscript-folded.onnx", mode="eval", fold=True, opset=14)]  # fmt: skip
+    record(folder, settled(d.T5()), text(96, 24, 48), dict(batch=8, steps=12, **ADAMW), files)
+
+
+def rnn_tiny(folder):
+    spec = dict(batch=8, steps=12, optimizer="adagrad", options=dict(lr=0.05, eps=1e-10))
+    files = [dict(DYNAMO, file="default.onnx"), dict(SCRIPT, file="torchscript.onnx"),
+             dict(SCRIPT, file="torchscript-folded.onnx", mode="eval", fold=True, opset=14)]  # fmt: skip
+    record(folder, d.Recurrent(), drawn(32, t=(32, (7,)), y=(5, ())), spec, files)
+
+
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
-    moe_tiny, bag_tiny,
+    moe_tiny, bag_tiny, t5_tiny, rnn_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

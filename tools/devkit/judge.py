@@ -263,7 +263,7 @@ def compare_tensors(record, work, verdict):
     errors, tolerances = record.expected["grad_step0_f32_error"], record.expected["final_f32_tolerance"]
     allowed = lambda name: rules.GRADIENT_FACTOR * errors[name] + rules.GRADIENT_FLOOR  # noqa: E731
     gradients = {n.removeprefix("grad/"): v for n, v in read_safetensors(work / "gradients.safetensors").items()}
-    verdict.grad, where, complaints = rules.compare(gradients, recorded("grad/"), allowed, relative=True)
+    verdict.grad, where, complaints = rules.compare(gradients, recorded("grad/"), allowed, relative=True, gradients=recorded("grad/"))
     complaints = [f"gradients: {c}" for c in complaints]
     if verdict.grad > 1:
         complaints.append(f"gradient of {where}")
@@ -271,7 +271,7 @@ def compare_tensors(record, work, verdict):
     if not saved:
         return [*complaints, "the run saved no parameters"]
     final = read_safetensors(max(saved, key=lambda path: path.stat().st_mtime_ns))
-    verdict.final, where, more = rules.compare(final, recorded("final/"), lambda name: tolerances[name], relative=False)
+    verdict.final, where, more = rules.compare(final, recorded("final/"), lambda name: tolerances[name], relative=False, gradients=recorded("grad/"))
     # Saved parameters hold running statistics too; what was trained beyond the record shows in the gradients.
     complaints += [f"parameters: {c}" for c in more if not c.startswith("not in the record")]
     if verdict.final > 1:

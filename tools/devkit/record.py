@@ -136,21 +136,30 @@ def pair_names(ours, recorded):
     return pairs, [r for r in recorded if r not in pairs], [o for o in ours if o not in taken]
 
 
-def overlap(truth, value):
+def overlap(truth, value, read):
     """The entries that both hold, where an exporter folded an unsqueeze or a constant gather into a parameter.
 
-    A position table of which a file uses the first rows holds only these; the others have no gradient.
+    A position table of which a file uses the first rows holds only these; the others have no gradient. Of a table of
+    relative positions it holds the rows that some pair of positions reads: `read`, those with a gradient.
     """
+    if read is not None and truth.shape[1:] == value.shape[1:] and len(value) == int(read.sum()) < len(truth):
+        return truth[read], value
     full, part = ([d for d in array.shape if d != 1] for array in (truth, value))
     if truth.shape == value.shape or len(full) != len(part) or any(p > f for p, f in zip(part, full)):
         return truth, value
     return truth.reshape(full)[tuple(slice(p) for p in part)], value.reshape(part)
 
 
-def compare(ours, recorded, bound, relative):
+def rows_read(gradient):
+    """Which rows of a table have a gradient; None where all or none have, or where there are no rows."""
+    read = gradient.reshape(len(gradient), -1).any(1) if gradient.ndim > 1 else None
+    return read if read is not None and 0 < read.sum() < len(read) else None
+
+
+def compare(ours, recorded, bound, relative, gradients):
     """(worst error / bound, its parameter, complaints) of our tensors against the recorded ones.
 
-    `bound(name)` is the allowed error; `relative`: counted in units of the tensor's largest entry.
+    `bound(name)` is the allowed error; `relative`: counted in units of the tensor's largest entry; `gradients`: recorded.
     """
     pairs, missing, extra = pair_names(ours, recorded)
     complaints = []
@@ -161,7 +170,7 @@ def compare(ours, recorded, bound, relative):
     worst, where = 0.0, ""
     for name, mine in pairs.items():
         truth, value = recorded[name].astype("f8"), ours[mine].astype("f8")
-        truth, value = overlap(truth, value)
+        truth, value = overlap(truth, value, rows_read(gradients[name]) if name in gradients else None)
         if truth.shape != value.shape:
             complaints.append(f"{name} is {value.shape}, recorded {truth.shape}")
             continue

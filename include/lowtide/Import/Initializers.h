@@ -50,6 +50,21 @@ struct InitializerUse {
   int operand;
 };
 
+/// An initializer that the file does not hold: the importer took it out of one that the exporter had evaluated.
+struct UnfoldedSource {
+  /// The file's initializer; empty: the exporter dropped the parameter.
+  std::string tensor;
+  /// What the exporter did: half a sentence.
+  std::string how;
+  /// Where its elements are in `tensor`, in that tensor's order: runs of (first element, stride, count), first = -1 for
+  /// elements that are not of this parameter. Empty: its elements are not the tensor's.
+  llvm::SmallVector<int64_t> runs;
+  /// The functions by which they are made, one after the other, as the runtime names them.
+  std::vector<std::string> functions;
+  /// Something about it was assumed, for the file does not tell.
+  bool isAssumed = false;
+};
+
 /// One tensor of the model as the framework sees it. Exporters merge equal
 /// tensors: several of these may then name one initializer of the file, each
 /// with its own uses.
@@ -83,6 +98,9 @@ struct InitializerInfo {
   /// Not a tensor of its own but the transpose of this info's, which the
   /// exporter evaluated.
   std::optional<size_t> viewOf;
+
+  /// How the importer made it; null: the file holds it.
+  const UnfoldedSource *unfolded = nullptr;
 
   std::vector<InitializerUse> uses;
   /// Small: becomes an `onnx.constant` and not an argument.

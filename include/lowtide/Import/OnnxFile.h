@@ -61,6 +61,9 @@ public:
   /// The initializer `name`, or null.
   const ::onnx::TensorProto *findInitializer(llvm::StringRef name) const;
 
+  /// Where initializer `name` came from if the file does not hold it; null: it does.
+  const UnfoldedSource *findUnfolded(llvm::StringRef name) const;
+
   /// Streams the data of initializer `name` in pieces: little-endian, dense,
   /// row-major, `bool` one byte per element. Fails (and says why) when external
   /// data are missing or do not fit.
@@ -81,6 +84,8 @@ private:
   llvm::LogicalResult inlineFunctions();
   llvm::LogicalResult upgrade();
   void liftConstants();
+  void indexInitializers();
+  void unfold();
   llvm::LogicalResult streamTensor(const ::onnx::TensorProto &tensor, Report &report,
                                    llvm::function_ref<void(llvm::ArrayRef<char>)> sink) const;
 
@@ -90,6 +95,7 @@ private:
   std::unique_ptr<Report> report;
   std::unique_ptr<::onnx::ModelProto> model;
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
+  llvm::StringMap<UnfoldedSource> unfolded;
   std::string headline;
 };
 

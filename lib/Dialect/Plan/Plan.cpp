@@ -231,13 +231,15 @@ LogicalResult ArenaOp::verify() {
 LogicalResult SourceOp::verify() {
   for (NamedAttribute field : getFields()) {
     StringRef name = field.getName();
-    bool known = llvm::StringSwitch<bool>(name)
-                     .Cases({"initializer", "module_path", "random_init"}, isa<StringAttr>(field.getValue()))
-                     .Cases({"original_dims", "permutation", "use_operands", "view_permutations"},
-                            isa<DenseI64ArrayAttr>(field.getValue()))
-                     .Cases({"tied_names", "use_nodes", "view_initializers"}, isa<ArrayAttr>(field.getValue()))
-                     .Cases({"slice_axis", "slice_start", "slice_size"}, isa<IntegerAttr>(field.getValue()))
-                     .Default(false);
+    bool known =
+        llvm::StringSwitch<bool>(name)
+            .Cases({"initializer", "module_path", "random_init", "folded_into"}, isa<StringAttr>(field.getValue()))
+            .Cases({"original_dims", "permutation", "use_operands", "view_permutations", "folded_runs"},
+                   isa<DenseI64ArrayAttr>(field.getValue()))
+            .Cases({"tied_names", "use_nodes", "view_initializers", "folded_functions"},
+                   isa<ArrayAttr>(field.getValue()))
+            .Cases({"slice_axis", "slice_start", "slice_size"}, isa<IntegerAttr>(field.getValue()))
+            .Default(false);
     if (!known)
       return emitOpError("field '") << name << "' is unknown or of wrong type";
   }

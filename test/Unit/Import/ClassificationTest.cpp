@@ -49,84 +49,11 @@ std::vector<fs::path> findModels() {
   return files;
 }
 
-/// Classifies; infos are empty when that failed.
-struct Classified {
-  std::vector<InitializerInfo> infos;
-  std::string messages;
-  int exitCode;
-
-  const InitializerInfo *find(const std::string &name) const {
-    for (const InitializerInfo &info : infos)
-      if (info.name == name)
-        return &info;
-    return nullptr;
-  }
-  std::vector<std::string> names(InitializerRole role) const {
-    std::vector<std::string> result;
-    for (const InitializerInfo &info : infos)
-      if (info.role == role)
-        result.push_back(info.name);
-    return result;
-  }
-};
-
-Classified classify(OnnxFile &file, RecordingContext &recording, const ImportOptions &options) {
-  Classified result;
-  auto infos = classifyInitializers(file, options);
-  if (mlir::succeeded(infos))
-    result.infos = std::move(*infos);
-  result.messages = recording.messages;
-  result.exitCode = file.getExitCode();
-  // Uses point into the file, which goes away.
-  for (InitializerInfo &info : result.infos)
-    info.uses.clear();
-  return result;
-}
-
-Classified classify(const ModelProto &model, const ImportOptions &options = {}) {
-  RecordingContext recording;
-  OnnxFile file(recording.context, "model.onnx");
-  std::string bytes = model.SerializeAsString();
-  EXPECT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size())))) << recording.messages;
-  return classify(file, recording, options);
-}
-
 Classified classifyFile(const fs::path &path) {
   RecordingContext recording;
   OnnxFile file(recording.context, path.string());
   EXPECT_TRUE(mlir::succeeded(file.load())) << recording.messages;
   return classify(file, recording, {});
-}
-
-template <typename Message> void setProp(Message *message, const std::string &key, const std::string &value) {
-  auto *prop = message->add_metadata_props();
-  prop->set_key(key);
-  prop->set_value(value);
-}
-
-/// Gives node `index` the module path `module` and, if not empty, its original operation.
-void setOrigin(ModelProto &model, int index, const std::string &module, const std::string &operation = "") {
-  NodeProto *node = model.mutable_graph()->mutable_node(index);
-  setProp(node, "pkg.torch.onnx.name_scopes", "['', '" + module + "', 'op']");
-  if (!operation.empty())
-    setProp(node, "pkg.torch.onnx.fx_node",
-            "%op : [num_users=1] = call_function[target=op](args = (" + operation + "), kwargs = {})");
-}
-
-void setSignature(ModelProto &model, std::vector<std::string> parameters, const std::string &more = "") {
-  std::string text = "\n# inputs\n";
-  for (const std::string &name : parameters) {
-    std::string placeholder = "p_" + name;
-    std::replace(placeholder.begin(), placeholder.end(), '.', '_');
-    text += placeholder + ": PARAMETER target='" + name + "'\n";
-  }
-  setProp(model.mutable_graph(), "pkg.torch.export.ExportedProgram.graph_signature", text + more);
-}
-
-void setFoldedFrom(ModelProto &model, const std::string &tensor, const std::string &list) {
-  auto *value = model.mutable_graph()->add_value_info();
-  value->set_name(tensor);
-  setProp(value, "pkg.onnxscript.optimizer.folded_from", list);
 }
 
 /// Two layer norms that read one pair of tensors, as merged by the exporter.
@@ -267,7 +194,7 @@ TEST(Classification, FoldedWeightIsFoundWithoutItsNote) {
     g (float[2,3] x) => (float[2,2] y) <float[3,2] val_1 = {1, 2, 3, 4, 5, 6}> { y = MatMul(x, val_1) })");
   setSignature(model, {"fc.weight"});
   setOrigin(model, 0, "fc", "%x, %p_fc_weight");
-  setProp(model.mutable_graph()->mutable_node(0), "namespace", ": M/fc: torch.nn.Linear/linear: aten.linear.default");
+  setNote(model, 0, "namespace", ": M/fc: torch.nn.Linear/linear: aten.linear.default");
   Classified result = classify(model);
   ASSERT_TRUE(result.find("fc.weight")) << result.messages;
   EXPECT_THAT(result.find("fc.weight")->transposed, ElementsAre(1, 0));
@@ -335,15 +262,6 @@ TEST(Classification, ParameterInTwoPiecesIsRefused) {
   setFoldedFrom(model, "v1", "['fc.weight']");
   setFoldedFrom(model, "v2", "['fc.weight']");
   EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
-}
-
-TEST(Classification, RepeatedRowsAreReported) {
-  ModelProto model = parseModel(R"(
-    <ir_version: 10, opset_import: ["" : 20]>
-    g (float[3,2] x) => (float[3,2] y) <float[3,2] embedding = {1, 2, 1, 2, 3, 4}> { y = Add(x, embedding) })");
-  setSignature(model, {"types.weight"});
-  setFoldedFrom(model, "embedding", "['types.weight', 'val_2']");
-  EXPECT_THAT(classify(model).messages, HasSubstr("several times"));
 }
 
 TEST(Classification, NamesDecideWithoutNotes) {

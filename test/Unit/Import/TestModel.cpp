@@ -6,6 +6,9 @@
 
 #include "onnx/defs/parser.h"
 
+#include <algorithm>
+#include <cstring>
+
 using namespace lowtide;
 using namespace lowtide::test;
 
@@ -51,4 +54,84 @@ Outcome lowtide::test::importBytes(const std::string &bytes, ImportOptions optio
 
 Outcome lowtide::test::importModel(const ::onnx::ModelProto &model, ImportOptions options, ImportLimits limits) {
   return importBytes(model.SerializeAsString(), std::move(options), limits);
+}
+
+const InitializerInfo *Classified::find(const std::string &name) const {
+  for (const InitializerInfo &info : infos)
+    if (info.name == name)
+      return &info;
+  return nullptr;
+}
+
+std::vector<std::string> Classified::names(InitializerRole role) const {
+  std::vector<std::string> result;
+  for (const InitializerInfo &info : infos)
+    if (info.role == role)
+      result.push_back(info.name);
+  return result;
+}
+
+Classified lowtide::test::classify(OnnxFile &file, RecordingContext &recording, const ImportOptions &options) {
+  Classified result;
+  auto infos = classifyInitializers(file, options);
+  if (mlir::succeeded(infos))
+    result.infos = std::move(*infos);
+  result.messages = recording.messages;
+  result.exitCode = file.getExitCode();
+  // What points into the file goes away with it.
+  for (InitializerInfo &info : result.infos) {
+    info.uses.clear();
+    if (!info.unfolded)
+      continue;
+    result.unfolded[info.name] = *info.unfolded;
+    info.unfolded = nullptr;
+    std::string bytes = file.tryReadInitializer(info.tensor).value_or("");
+    std::vector<float> &values = result.values[info.name];
+    values.resize(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  }
+  return result;
+}
+
+Classified lowtide::test::classify(const ::onnx::ModelProto &model, const ImportOptions &options) {
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx");
+  std::string bytes = model.SerializeAsString();
+  EXPECT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size())))) << recording.messages;
+  return classify(file, recording, options);
+}
+
+template <typename Message> static void setProp(Message *message, const std::string &key, const std::string &value) {
+  auto *prop = message->add_metadata_props();
+  prop->set_key(key);
+  prop->set_value(value);
+}
+
+void lowtide::test::setNote(::onnx::ModelProto &model, int index, const std::string &key, const std::string &value) {
+  setProp(model.mutable_graph()->mutable_node(index), key, value);
+}
+
+void lowtide::test::setOrigin(::onnx::ModelProto &model, int index, const std::string &module,
+                              const std::string &operation) {
+  setNote(model, index, "pkg.torch.onnx.name_scopes", "['', '" + module + "', 'op']");
+  if (!operation.empty())
+    setNote(model, index, "pkg.torch.onnx.fx_node",
+            "%op : [num_users=1] = call_function[target=op](args = (" + operation + "), kwargs = {})");
+}
+
+void lowtide::test::setSignature(::onnx::ModelProto &model, std::vector<std::string> parameters,
+                                 const std::string &more) {
+  std::string text = "\n# inputs\n";
+  for (const std::string &name : parameters) {
+    std::string placeholder = "p_" + name;
+    std::replace(placeholder.begin(), placeholder.end(), '.', '_');
+    text += placeholder + ": PARAMETER target='" + name + "'\n";
+  }
+  setProp(model.mutable_graph(), "pkg.torch.export.ExportedProgram.graph_signature", text + more);
+}
+
+void lowtide::test::setFoldedFrom(::onnx::ModelProto &model, const std::string &tensor, const std::string &list) {
+  auto *value = model.mutable_graph()->add_value_info();
+  value->set_name(tensor);
+  setProp(value, "pkg.onnxscript.optimizer.folded_from", list);
 }

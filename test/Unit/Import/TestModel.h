@@ -10,7 +10,9 @@
 
 #include "onnx/onnx_pb.h"
 
+#include <map>
 #include <string>
+#include <vector>
 
 namespace lowtide::test {
 
@@ -40,6 +42,33 @@ struct Outcome {
 };
 Outcome importModel(const ::onnx::ModelProto &model, ImportOptions options = {}, ImportLimits limits = {});
 Outcome importBytes(const std::string &bytes, ImportOptions options = {}, ImportLimits limits = {});
+
+/// What became of a model's initializers; infos are empty when that failed.
+struct Classified {
+  std::vector<InitializerInfo> infos;
+  /// Of initializers that the importer made, by name.
+  std::map<std::string, UnfoldedSource> unfolded;
+  /// Data of those.
+  std::map<std::string, std::vector<float>> values;
+  std::string messages;
+  int exitCode;
+
+  const InitializerInfo *find(const std::string &name) const;
+  std::vector<std::string> names(InitializerRole role) const;
+};
+Classified classify(OnnxFile &file, RecordingContext &recording, const ImportOptions &options = {});
+Classified classify(const ::onnx::ModelProto &model, const ImportOptions &options = {});
+
+// The notes of PyTorch's current exporter.
+
+/// Gives node `index` the module path `module` and, if not empty, its original operation.
+void setOrigin(::onnx::ModelProto &model, int index, const std::string &module, const std::string &operation = "");
+/// Sets the node's note `key`.
+void setNote(::onnx::ModelProto &model, int index, const std::string &key, const std::string &value);
+/// The program's parameters, and `more` lines of its signature.
+void setSignature(::onnx::ModelProto &model, std::vector<std::string> parameters, const std::string &more = "");
+/// What `tensor` was evaluated from, as a Python list.
+void setFoldedFrom(::onnx::ModelProto &model, const std::string &tensor, const std::string &list);
 
 } // namespace lowtide::test
 

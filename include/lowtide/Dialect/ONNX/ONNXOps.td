@@ -28,6 +28,8 @@ def ONNX_Dialect : Dialect {
     | `onnx.transposed` | initializer | the tensor holds the framework's parameter transposed by this permutation |
     | `onnx.source_shape` | initializer | shape of the framework's parameter, when it is known and differs |
     | `onnx.source_rows` | initializer | `[begin, end)` of the framework's parameter along dimension 0 that the tensor holds |
+    | `onnx.folded_into`, `onnx.folded_runs` | initializer | of one that the importer took out of an evaluated one: the file's initializer (`""`: the exporter dropped the parameter) and where its elements are there, in that initializer's order, as runs of (first element, stride, count), first −1 for elements of others |
+    | `onnx.folded_functions` | initializer | of such a one: its elements are these functions of the parameter's |
     | `onnx.use_nodes`, `onnx.use_operands` | initializer | of one that several arguments share: the reads that are this argument's, by each node's first named output |
     | `onnx.view_initializers`, `onnx.view_permutations` | initializer | further initializers that hold the tensor transposed |
 

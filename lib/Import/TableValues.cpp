@@ -1,0 +1,89 @@
+//===- TableValues.cpp - tables that no training made ----------------------------===//
+//
+// A buffer has no mark in files without notes, but some betray themselves: a mask holds zeros and huge negative
+// numbers, or a triangle of ones. A table of positions satisfies x[p+1] + x[p-1] = 2 cos(w) x[p] in every column, with
+// a w of its own: so do sinusoids, their products with rotary angles, and ramps (w = 0).
+//
+//===----------------------------------------------------------------------===//
+
+#include "TableValues.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+using namespace llvm;
+using ::onnx::TensorProto;
+
+static bool isTriangle(ArrayRef<float> values, int64_t rows, int64_t columns) {
+  if (rows < 2 || columns < 2)
+    return false;
+  // One value on and below some diagonal, another above it; or the other way round, which is the same with values
+  // exchanged.
+  for (int64_t diagonal : {-1, 0, 1}) {
+    bool fits = true;
+    float below = 0, above = 0;
+    for (size_t i = 0; fits && i != values.size(); ++i) {
+      int64_t cell = int64_t(i) % (rows * columns), row = cell / columns, column = cell % columns;
+      bool isBelow = column - row < diagonal;
+      (isBelow ? below : above) = values[i];
+      fits = values[i] == 0 || values[i] == 1;
+    }
+    for (size_t i = 0; fits && i != values.size(); ++i) {
+      int64_t cell = int64_t(i) % (rows * columns), row = cell / columns, column = cell % columns;
+      fits = values[i] == (column - row < diagonal ? below : above);
+    }
+    if (fits && below != above)
+      return true;
+  }
+  return false;
+}
+
+/// Whether each line along a dimension satisfies the recurrence.
+static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride) {
+  if (length < 6) // any few numbers are some wave
+    return false;
+  bool varies = false;
+  for (int64_t first = 0; first != int64_t(values.size()); ++first) {
+    if (first / stride % length)
+      continue;
+    auto at = [&](int64_t p) { return double(values[size_t(first + p * stride)]); };
+    double product = 0, square = 0, largest = 0;
+    for (int64_t p = 1; p + 1 < length; ++p) {
+      product += at(p) * (at(p + 1) + at(p - 1));
+      square += at(p) * at(p);
+      largest = std::max({largest, std::abs(at(p - 1)), std::abs(at(p)), std::abs(at(p + 1))});
+    }
+    double factor = square > 0 ? product / square : 2;
+    if (!(std::abs(factor) <= 2.001) || !std::isfinite(largest))
+      return false;
+    for (int64_t p = 1; p + 1 < length; ++p)
+      if (std::abs(at(p + 1) + at(p - 1) - factor * at(p)) > 1e-4 * largest)
+        return false;
+    for (int64_t p = 1; p < length; ++p)
+      varies |= std::abs(at(p) - at(0)) > 1e-3 * largest;
+  }
+  return varies;
+}
+
+std::string lowtide::describeFormula(const TensorProto &tensor, const std::string &bytes) {
+  if (tensor.data_type() != TensorProto::FLOAT || bytes.size() < 2 * sizeof(float) || tensor.dims_size() == 0)
+    return "";
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  if (all_equal(values))
+    return "";
+  int rank = tensor.dims_size();
+  if (all_of(values, [](float value) { return value == 0 || value <= -1e4f; }) ||
+      (rank > 1 && isTriangle(values, tensor.dims(rank - 2), tensor.dims(rank - 1))))
+    return "a mask";
+  int64_t stride = 1;
+  for (int axis = rank; axis-- > 0 && rank > 1;) {
+    if (isWave(values, tensor.dims(axis), stride))
+      return "sinusoids or ramps";
+    stride *= tensor.dims(axis);
+  }
+  return "";
+}

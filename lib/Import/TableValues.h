@@ -1,0 +1,18 @@
+//===- TableValues.h - tables that no training made ------------------------------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_TABLEVALUES_H
+#define LOWTIDE_LIB_IMPORT_TABLEVALUES_H
+
+#include "onnx/onnx_pb.h"
+
+#include <string>
+
+namespace lowtide {
+
+/// What formula wrote the f32 `tensor`, whose data are `bytes`: "a mask", "sinusoids or ramps". Empty where none did,
+/// or where all elements are equal, which says nothing.
+std::string describeFormula(const ::onnx::TensorProto &tensor, const std::string &bytes);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_TABLEVALUES_H

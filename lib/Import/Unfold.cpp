@@ -1,0 +1,228 @@
+//===- Unfold.cpp - parameters out of what an exporter evaluated -----------------===//
+//
+//  1. Tensors of which the exporter noted what they were evaluated from, each parameter of it gone from the file and
+//     evaluated into no other tensor.
+//  2. Without notes: operands of recurrent layers, whose form is fixed, and tables of relative positions.
+//  3. A bias of zeros is dropped by the exporter's optimizer; the layer's operation still names it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Unfold.h"
+
+#include "TensorData.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+
+StringRef lowtide::operationName(StringRef name) {
+  auto [stem, number] = name.rsplit('_');
+  return !number.empty() && all_of(number, isDigit) ? stem : name;
+}
+
+bool lowtide::movesElements(StringRef name) {
+  return StringSwitch<bool>(operationName(name))
+      .Cases({"val", "t", "transpose", "permute", "numpy_t", "view", "_unsafe_view", "reshape", "unsqueeze", "squeeze",
+              "flatten"},
+             true)
+      .Cases({"slice", "select", "narrow", "split", "split_with_sizes", "chunk", "getitem", "unbind", "embedding",
+              "gather", "index", "index_select"},
+             true)
+      .Cases({"expand", "clone", "contiguous", "alias", "detach", "_to_copy", "to", "lift_fresh_copy", "arange", "cat",
+              "zeros", "repeat", "tile"},
+             true)
+      .Default(false);
+}
+
+bool lowtide::isGather(StringRef name) {
+  return StringSwitch<bool>(operationName(name))
+      .Cases({"embedding", "index", "gather", "index_select", "expand", "repeat", "tile", "take"}, true)
+      .Default(false);
+}
+
+/// Evaluated tensors with a parameter among their sources, by name; those that cannot be taken apart are left out.
+static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Signature &signature) {
+  StringMap<Evaluated> found;
+  StringMap<unsigned> readers;
+  StringSet<> outputs;
+  for (const auto &output : graph.getGraph().output())
+    outputs.insert(output.name());
+  for (const auto &value : graph.getGraph().value_info()) {
+    const TensorProto *tensor = graph.find(value.name());
+    if (!tensor || signature.findTarget(value.name()) || outputs.contains(value.name()) ||
+        !isFloatType(tensor->data_type()))
+      continue;
+    Evaluated evaluated{tensor, findFoldedFrom(value), {}};
+    for (const std::string &name : evaluated.foldedFrom)
+      if (const SignatureEntry *entry = signature.findTarget(name); entry && entry->kind == SignatureEntry::Parameter) {
+        evaluated.parameters.push_back(entry);
+        ++readers[entry->target];
+      }
+    if (!evaluated.parameters.empty())
+      found[value.name()] = std::move(evaluated);
+  }
+  for (StringRef name : to_vector(found.keys()))
+    if (any_of(found[name].parameters,
+               [&](const SignatureEntry *entry) { return readers[entry->target] > 1 || graph.find(entry->target); }))
+      found.erase(name);
+  return found;
+}
+
+/// Whether the tensor is constant along one of its dimensions: it began so, and has nothing random.
+static bool isRegular(const TensorProto &tensor, StringRef bytes) {
+  size_t inner = findElementType(tensor.data_type())->bytes;
+  if (bytes.empty())
+    return false;
+  for (int axis = tensor.dims_size(); axis-- > 0;) {
+    size_t size = size_t(tensor.dims(axis)), outer = bytes.size() / (inner * size);
+    bool isConstant = size > 1;
+    for (size_t o = 0; isConstant && o != outer; ++o)
+      for (size_t i = 1; isConstant && i != size; ++i)
+        isConstant = bytes.substr((o * size + i) * inner, inner) == bytes.substr(o * size * inner, inner);
+    if (isConstant)
+      return true;
+    inner *= size;
+  }
+  return false;
+}
+
+/// Evaluated tensors of equal value are merged, too. A use in another module, which lacks a parameter of that name,
+/// gets a tensor of its own, evaluated from that one.
+static void splitMerged(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature,
+                        StringMap<Evaluated> &evaluated) {
+  StringSet<> present;
+  for (const auto &value : proto.value_info())
+    for (const std::string &name : findFoldedFrom(value))
+      present.insert(name);
+  for (StringRef name : to_vector(evaluated.keys())) {
+    Evaluated whole = evaluated[name];
+    const std::string &owner = whole.parameters.front()->target;
+    std::optional<std::string> bytes;
+    int64_t elements = checkedElements({whole.tensor->dims().data(), size_t(whole.tensor->dims_size())}).value_or(0);
+    if (whole.parameters.size() != 1 || elements < 2 || elements > largestMerged ||
+        !(bytes = graph.read(*whole.tensor)) || !isRegular(*whole.tensor, *bytes))
+      continue;
+    // Equal elements that were only moved are taken apart use by use (ParametersFromSignature.cpp).
+    size_t width = findElementType(whole.tensor->data_type())->bytes;
+    if (movesElements(name) && StringRef(*bytes).drop_front(width) == StringRef(*bytes).drop_back(width))
+      continue;
+    for (int i = 0, e = proto.node_size(); i != e; ++i) {
+      NodeProto &node = *proto.mutable_node(i);
+      std::optional<std::string> module = findModulePath(node);
+      if (!module || *module == moduleOf(owner) || !is_contained(node.input(), name))
+        continue;
+      std::string other = (module->empty() ? "" : *module + ".") + leafOf(owner).str();
+      const SignatureEntry *entry = signature.findTarget(other);
+      if (!entry || entry->kind != SignatureEntry::Parameter || graph.find(other) || present.contains(other))
+        continue;
+      std::string copy = (name + "@" + other).str();
+      for (std::string &input : *node.mutable_input())
+        if (input == name)
+          input = copy;
+      if (graph.find(copy))
+        continue;
+      graph.addCopy(*whole.tensor, copy, *bytes, owner, other);
+      Evaluated &part = evaluated[copy];
+      part = {graph.find(copy), whole.foldedFrom, {entry}};
+      std::replace(part.foldedFrom.begin(), part.foldedFrom.end(), owner, other);
+    }
+  }
+}
+
+/// `/encoder/rnn/LSTM_1` is its module's second layer; operators of one layer are not numbered.
+static int64_t layerOfNode(const NodeProto &node) {
+  StringRef number = StringRef(node.name()).rsplit('/').second;
+  int64_t layer = 0;
+  if (!number.consume_front(node.op_type()) || !number.consume_front("_") || number.getAsInteger(10, layer))
+    return 0;
+  return layer;
+}
+
+/// Number of channels that the layer `node` gives; 0: not a layer with a bias, or not known.
+static int64_t outputChannels(const UnfoldingGraph &graph, const NodeProto &node) {
+  const TensorProto *weight = node.input_size() > 1 ? graph.find(node.input(1)) : nullptr;
+  if (!weight || weight->dims_size() < 2)
+    return 0;
+  auto attribute = [&](StringRef name, int64_t otherwise) {
+    for (const auto &attribute : node.attribute())
+      if (attribute.name() == name)
+        return attribute.i();
+    return otherwise;
+  };
+  return StringSwitch<int64_t>(node.op_type())
+      .Case("Conv", weight->dims(0))
+      .Case("ConvTranspose", weight->dims(1) * attribute("group", 1))
+      .Case("Gemm", weight->dims(attribute("transB", 0) ? 0 : 1))
+      .Default(0);
+}
+
+/// The bias that the operation of `node` reads and that neither the file nor any evaluated tensor holds.
+static const SignatureEntry *findDroppedBias(const UnfoldingGraph &graph, const Signature &signature,
+                                             const StringSet<> &evaluatedFrom, const NodeProto &node) {
+  if (node.input_size() != 2)
+    return nullptr;
+  SmallVector<const SignatureEntry *> gone;
+  for (const std::string &operand : findProgramOperands(node)) {
+    const SignatureEntry *entry = signature.findPlaceholder(operand);
+    if (!entry || entry->kind != SignatureEntry::Parameter || evaluatedFrom.contains(entry->target))
+      continue;
+    if (leafOf(entry->target) == "bias")
+      return entry;
+    if (entry->target != node.input(1))
+      gone.push_back(entry);
+  }
+  // Under another name, it is the only one that the rule could have dropped.
+  return isWithoutBias(node) && gone.size() == 1 ? gone.front() : nullptr;
+}
+
+static void restoreBiases(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature) {
+  StringSet<> evaluatedFrom;
+  for (const auto &value : proto.value_info())
+    for (const std::string &name : findFoldedFrom(value))
+      evaluatedFrom.insert(name);
+  StringSet<> restored;
+  for (NodeProto &node : *proto.mutable_node()) {
+    int64_t channels = outputChannels(graph, node);
+    const SignatureEntry *entry = channels ? findDroppedBias(graph, signature, evaluatedFrom, node) : nullptr;
+    if (!entry)
+      continue;
+    int32_t type = graph.find(node.input(1))->data_type();
+    if (graph.find(entry->target) && !restored.contains(entry->target))
+      continue;
+    if (restored.insert(entry->target).second)
+      graph.addInitializer(entry->target, {channels}, type, std::string(size_t(*checkedBytes(channels, type)), '\0'),
+                           {"", "the exporter dropped it, for it is all zeros", {}, {}, false});
+    node.add_input(entry->target);
+  }
+}
+
+StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorReader read) {
+  UnfoldingGraph graph(proto, read);
+  Signature signature(proto);
+  StringMap<Evaluated> evaluated = findEvaluated(graph, signature);
+  splitMerged(graph, proto, signature, evaluated);
+  int numNodes = proto.node_size();
+  for (int i = 0; i != numNodes; ++i)
+    for (int operand = 0; operand != proto.node(i).input_size(); ++operand) {
+      // Adding nodes moves none of those that are there.
+      const NodeProto &node = proto.node(i);
+      auto found = evaluated.find(node.input(operand));
+      if (found != evaluated.end())
+        unfoldRecurrent(graph, node, operand, &found->second, 0) || unfoldBilinear(graph, node, found->second);
+      else if (!signature.isPresent() && StringRef(node.input(operand)).contains("::"))
+        unfoldRecurrent(graph, node, operand, nullptr, layerOfNode(node)) || unfoldPositions(graph, node, operand);
+    }
+  for (const TensorProto *tensor : map_to_vector(proto.initializer(), [](const TensorProto &t) { return &t; }))
+    if (auto found = evaluated.find(tensor->name()); found != evaluated.end() && !graph.isRemoved(tensor->name()))
+      unfoldFunction(graph, found->second) || unfoldWeightNorm(graph, found->second) ||
+          unfoldGathered(graph, found->second);
+  if (signature.isPresent())
+    restoreBiases(graph, proto, signature);
+  return graph.finish();
+}

@@ -1,0 +1,123 @@
+//===- Unfold.h - parameters out of what an exporter evaluated -------------------===//
+//
+// Exporters evaluate what depends on no input, and drop the parameters that it was computed from. Where the file still
+// tells how, the parameters are put back as initializers, and nodes compute the evaluated tensor from them, so that
+// they are trained and not their image.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_UNFOLD_H
+#define LOWTIDE_LIB_IMPORT_UNFOLD_H
+
+#include "Evidence.h"
+
+#include "lowtide/Import/Initializers.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace lowtide {
+
+/// All data of an initializer, dense; nullopt when they cannot be read.
+using TensorReader = llvm::function_ref<std::optional<std::string>(const ::onnx::TensorProto &)>;
+
+/// A parameter that is a part of an evaluated tensor.
+struct UnfoldedPart {
+  std::string name;
+  llvm::SmallVector<int64_t> dims;
+  /// For each element of the tensor, the parameter's element that it is; -1: none.
+  std::vector<int64_t> map;
+};
+
+/// New nodes and initializers of a graph that is being changed.
+class UnfoldingGraph {
+public:
+  UnfoldingGraph(::onnx::GraphProto &graph, TensorReader read);
+
+  const ::onnx::GraphProto &getGraph() const { return graph; }
+  /// The initializer `name`, or null.
+  const ::onnx::TensorProto *find(llvm::StringRef name) const { return initializers.lookup(name); }
+  std::optional<std::string> read(const ::onnx::TensorProto &tensor) const { return reader(tensor); }
+  /// Nodes that are added from now on come from module `path`.
+  void setModule(llvm::StringRef path) { module = path.str(); }
+
+  /// Adds a node and returns the name of its result: `output`, or a new one.
+  std::string addNode(llvm::StringRef op, llvm::ArrayRef<std::string> inputs, llvm::StringRef output = "");
+  /// Sets an attribute of the last node.
+  void setAttribute(llvm::StringRef name, int64_t value);
+  void setAttribute(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
+  /// Adds a constant of integers and returns its name.
+  std::string addIntegers(llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> values);
+
+  /// Adds an initializer that the file does not hold.
+  void addInitializer(llvm::StringRef name, llvm::ArrayRef<int64_t> dims, int32_t dataType, std::string bytes,
+                      UnfoldedSource source);
+  /// Adds another initializer with the values of `tensor`, evaluated from `to` instead of `from`.
+  void addCopy(const ::onnx::TensorProto &tensor, llvm::StringRef name, std::string bytes, const std::string &from,
+               const std::string &to);
+  /// Takes `parts` out of `tensor`, whose data are `bytes`.
+  void addParts(const ::onnx::TensorProto &tensor, llvm::StringRef bytes, llvm::ArrayRef<UnfoldedPart> parts,
+                llvm::StringRef how, bool isAssumed);
+  /// Adds the node that makes `tensor` of `value`, and of its own data where `map` is -1.
+  void addMasked(const ::onnx::TensorProto &tensor, llvm::StringRef bytes, llvm::ArrayRef<int64_t> map,
+                 const std::string &value);
+  /// `tensor` is computed by a node from now on.
+  void remove(const ::onnx::TensorProto &tensor) { removed.insert(tensor.name()); }
+  bool isRemoved(llvm::StringRef name) const { return removed.contains(name); }
+
+  /// Puts new nodes in front and removes what was replaced. Returns the new initializers.
+  llvm::StringMap<UnfoldedSource> finish();
+
+private:
+  std::string makeName();
+  ::onnx::TensorProto &addConstant(llvm::ArrayRef<int64_t> dims, int32_t dataType, std::string &name);
+
+  ::onnx::GraphProto &graph;
+  TensorReader reader;
+  llvm::StringMap<const ::onnx::TensorProto *> initializers;
+  llvm::StringSet<> names, removed;
+  llvm::StringMap<UnfoldedSource> sources;
+  std::string module;
+  int numOldNodes;
+  unsigned counter = 0;
+};
+
+/// Elements of the largest tensor that the exporter merges with equal ones.
+inline constexpr int64_t largestMerged = 1024;
+
+/// An evaluated tensor and the parameters that it was computed from and that the file no longer holds.
+struct Evaluated {
+  const ::onnx::TensorProto *tensor;
+  std::vector<std::string> foldedFrom;
+  llvm::SmallVector<const SignatureEntry *> parameters;
+};
+
+/// Operands of `LSTM`, `GRU` and `RNN`: gates in ONNX's order, both biases joined. `evaluated` is null in files without
+/// notes. Each returns whether it took the tensor apart.
+bool unfoldRecurrent(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand, const Evaluated *evaluated,
+                     int64_t layer);
+/// Rows of a table, gathered at constant positions, some of them several times.
+bool unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// The same in files without notes: a table of relative positions that `node` adds.
+bool unfoldPositions(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand);
+/// A weight kept as direction and length.
+bool unfoldWeightNorm(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// The weight of a bilinear layer.
+bool unfoldBilinear(UnfoldingGraph &graph, const ::onnx::NodeProto &node, const Evaluated &evaluated);
+/// One function of one variable that can be inverted.
+bool unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated);
+
+/// `slice_1` → `slice`: operations of the exported program are numbered.
+llvm::StringRef operationName(llvm::StringRef name);
+/// Whether an operation of the exported program only moves elements.
+bool movesElements(llvm::StringRef name);
+
+/// Whether an operation of the exported program may hold an element several times.
+bool isGather(llvm::StringRef name);
+
+/// Takes apart what can be, in `graph`. Returns the new initializers by name.
+llvm::StringMap<UnfoldedSource> unfoldInitializers(::onnx::GraphProto &graph, TensorReader read);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_UNFOLD_H

@@ -1,0 +1,111 @@
+//===- UnfoldFunction.cpp - functions of a parameter, inverted -------------------===//
+//
+// A temperature kept as its logarithm, a gate kept before its sigmoid: the exporter evaluates the function. Where it
+// can be inverted, the parameter is computed back, in f64.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorData.h"
+#include "Unfold.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::TensorProto;
+
+namespace {
+struct Function {
+  /// As the exported program names it, and as operators.
+  const char *name;
+  std::initializer_list<const char *> ops;
+  double (*inverse)(double);
+};
+} // namespace
+
+static const Function *findFunction(StringRef name) {
+  static const Function functions[] = {
+      {"exp", {"Exp"}, [](double y) { return std::log(y); }},
+      {"log", {"Log"}, [](double y) { return std::exp(y); }},
+      {"neg", {"Neg"}, [](double y) { return -y; }},
+      {"sigmoid", {"Sigmoid"}, [](double y) { return std::log(y) - std::log1p(-y); }},
+      {"tanh", {"Tanh"}, [](double y) { return std::atanh(y); }},
+      {"softplus", {"Softplus"}, [](double y) { return y > 20 ? y : std::log(std::expm1(y)); }},
+      {"sqrt", {"Sqrt"}, [](double y) { return y * y; }},
+      {"rsqrt", {"Sqrt", "Reciprocal"}, [](double y) { return 1 / (y * y); }},
+      {"reciprocal", {"Reciprocal"}, [](double y) { return 1 / y; }},
+  };
+  for (const Function &function : functions)
+    if (operationName(name) == function.name)
+      return &function;
+  return nullptr;
+}
+
+/// The functions in the order in which they were applied, for a chain whose order the notes leave no doubt about: they
+/// name operations, sorted by the alphabet, and the last one.
+static std::optional<SmallVector<const Function *>> findChain(const Evaluated &evaluated) {
+  SmallVector<const Function *> chain;
+  const Function *last = findFunction(evaluated.tensor->name());
+  if ((!last && !movesElements(evaluated.tensor->name())) || isGather(evaluated.tensor->name()))
+    return std::nullopt;
+  for (const std::string &name : evaluated.foldedFrom) {
+    if (name == evaluated.parameters.front()->target)
+      continue;
+    // What is computed from positions is not told from what is computed from rows.
+    if (isGather(name))
+      return std::nullopt;
+    // Numbered values are steps within an operation, or operands of it.
+    if (const Function *function = findFunction(name))
+      chain.push_back(function);
+    else if (!movesElements(name) || operationName(name) == "val")
+      return std::nullopt;
+  }
+  if (chain.size() > 1)
+    return std::nullopt;
+  if (last)
+    chain.push_back(last);
+  return chain;
+}
+
+bool lowtide::unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated) {
+  const TensorProto &tensor = *evaluated.tensor;
+  if (evaluated.parameters.size() != 1 || tensor.data_type() != TensorProto::FLOAT)
+    return false;
+  auto chain = findChain(evaluated);
+  std::optional<std::string> bytes = graph.read(tensor);
+  if (!chain || chain->empty() || !bytes)
+    return false;
+  std::string names;
+  for (const Function *function : *chain)
+    names += (names.empty() ? "" : ", ") + std::string(function->name);
+  for (size_t at = 0; at != bytes->size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, &(*bytes)[at], sizeof(value));
+    double inverse = value;
+    for (const Function *function : reverse(*chain))
+      inverse = function->inverse(inverse);
+    value = float(inverse);
+    if (!std::isfinite(value))
+      return false; // saturated: many parameters have this image
+    std::memcpy(&(*bytes)[at], &value, sizeof(value));
+  }
+  const std::string &name = evaluated.parameters.front()->target;
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  graph.setModule(moduleOf(name));
+  SmallVector<const char *> ops;
+  UnfoldedSource source{tensor.name(), "the exporter evaluated " + names + " of it as " + tensor.name(), {}, {}, false};
+  for (const Function *function : *chain)
+    ops.append(function->ops.begin(), function->ops.end());
+  for (const char *op : ops)
+    source.functions.push_back(StringRef(op).lower());
+  graph.addInitializer(name, dims, tensor.data_type(), std::move(*bytes), std::move(source));
+  std::string value = name;
+  for (const char *op : ArrayRef(ops).drop_back())
+    value = graph.addNode(op, {value});
+  graph.addNode(ops.back(), {value}, tensor.name());
+  graph.remove(tensor);
+  return true;
+}

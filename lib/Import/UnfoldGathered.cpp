@@ -1,0 +1,229 @@
+//===- UnfoldGathered.cpp - tables read at constant positions --------------------===//
+//
+// A table of relative positions (T5, Swin), read at positions that depend on no input, becomes one large tensor in
+// which rows of the table occur many times. Trained as it stands, the copies part. Which of them are copies is seen in
+// the values: whole rows that agree bit by bit.
+//  1. Some dimensions of the tensor run along a row (features), the others over positions. Of all ways to divide them,
+//     the right one leaves the fewest different numbers.
+//  2. Equal rows are one row of the table. Rows of one repeated number could be equal by accident: then nothing is
+//  done.
+//  3. Without notes, only a table whose positions follow a known rule is taken for one, and no formula wrote it.
+//  4. The order of the rows in the table is that of a known rule of positions if the tensor follows one, and that of
+//     their first occurrence otherwise.
+// Positions that a mask added a huge negative number to hold no row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionRules.h"
+#include "TableValues.h"
+#include "TensorData.h"
+#include "Unfold.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+
+namespace {
+/// The tensor as a table read at positions.
+struct Gathering {
+  /// Dimensions of the tensor that are not one, in its order: over positions, and along a row.
+  SmallVector<int64_t> positionAxes, featureAxes;
+  /// For each position (row-major) the row of the table; -1: masked.
+  std::vector<int64_t> rows;
+  int64_t numRows = 0, width = 0;
+  bool isMasked() const { return is_contained(rows, -1); }
+};
+} // namespace
+
+static SmallVector<int64_t> dimsOf(const TensorProto &tensor, ArrayRef<int64_t> axes) {
+  return map_to_vector(axes, [&](int64_t axis) { return tensor.dims(int(axis)); });
+}
+
+static SmallVector<int64_t> stridesOf(ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> strides(dims.size(), 1);
+  for (size_t i = dims.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * dims[i];
+  return strides;
+}
+
+/// Offsets of all elements along `axes`, row-major.
+static std::vector<int64_t> offsetsOf(ArrayRef<int64_t> dims, ArrayRef<int64_t> axes) {
+  SmallVector<int64_t> strides = stridesOf(dims);
+  std::vector<int64_t> offsets = {0};
+  for (int64_t axis : axes) {
+    std::vector<int64_t> next;
+    next.reserve(offsets.size() * size_t(dims[axis]));
+    for (int64_t offset : offsets)
+      for (int64_t i = 0; i != dims[axis]; ++i)
+        next.push_back(offset + i * strides[axis]);
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+/// Added by masks: no weight comes near it, and softmax makes nothing of it.
+static bool isMaskValue(StringRef element, int32_t type) {
+  float value = 0;
+  if (type != TensorProto::FLOAT)
+    return false;
+  std::memcpy(&value, element.data(), sizeof(value));
+  return value <= -1e4f;
+}
+
+/// Divides the dimensions by bits of `features`. Fails where equal rows prove nothing.
+static std::optional<Gathering> divide(ArrayRef<int64_t> dims, unsigned features, StringRef bytes, int32_t type) {
+  Gathering result;
+  for (auto [axis, dim] : enumerate(dims))
+    if (dim != 1)
+      (features >> axis & 1 ? result.featureAxes : result.positionAxes).push_back(int64_t(axis));
+  std::vector<int64_t> along = offsetsOf(dims, result.featureAxes);
+  result.width = int64_t(along.size());
+  size_t size = findElementType(type)->bytes;
+  StringMap<int64_t> numbers;
+  std::string row;
+  for (int64_t start : offsetsOf(dims, result.positionAxes)) {
+    row.clear();
+    unsigned masked = 0;
+    for (int64_t offset : along) {
+      StringRef element = bytes.substr(size_t(start + offset) * size, size);
+      masked += isMaskValue(element, type);
+      row += element;
+    }
+    if (masked && masked != along.size())
+      return std::nullopt;
+    if (masked) {
+      result.rows.push_back(-1);
+      continue;
+    }
+    auto [at, isNew] = numbers.try_emplace(row, result.numRows);
+    result.numRows += isNew;
+    result.rows.push_back(at->second);
+    if (!isNew && along.size() > 1 && row.find_first_not_of(row.substr(0, size)) == std::string::npos)
+      return std::nullopt;
+  }
+  return result;
+}
+
+/// The division with the fewest different numbers; of equals the one with the longest rows.
+static std::optional<Gathering> findGathering(const TensorProto &tensor, StringRef bytes) {
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  int32_t type = tensor.data_type();
+  std::optional<Gathering> best;
+  unsigned axes = 0;
+  for (auto [axis, dim] : enumerate(dims))
+    axes |= dim != 1 ? 1u << axis : 0u;
+  if (dims.size() > 6)
+    return best;
+  for (unsigned features = 0; features != 1u << dims.size(); ++features) {
+    if ((features & ~axes) || features == axes)
+      continue;
+    std::optional<Gathering> found = divide(dims, features, bytes, type);
+    if (found && found->numRows &&
+        (!best || std::pair(found->numRows * found->width, -found->width) <
+                      std::pair(best->numRows * best->width, -best->width)))
+      best = std::move(found);
+  }
+  return best;
+}
+
+/// Whether the exporter's notes allow that rows were gathered or repeated, and nothing else was done to them. What was
+/// computed on the way to the positions cannot be told from it, but the last operation can.
+static bool mayGather(const Evaluated &evaluated) {
+  StringRef last = operationName(evaluated.tensor->name());
+  bool masks = last == "add" || last == "masked_fill" || last == "where";
+  return (movesElements(last) || masks) &&
+         (isGather(evaluated.tensor->name()) || any_of(evaluated.foldedFrom, isGather));
+}
+
+/// Makes `tensor` of parameter `name`, whose rows `found` says.
+static void replace(UnfoldingGraph &graph, const TensorProto &tensor, StringRef bytes, const Gathering &gathering,
+                    const std::string &name, StringRef module, bool isAssumed) {
+  const Gathering *found = &gathering;
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end()), perm;
+  SmallVector<int64_t> positionDims = dimsOf(tensor, found->positionAxes);
+  UnfoldedPart part{
+      name, {found->numRows}, std::vector<int64_t>(bytes.size() / findElementType(tensor.data_type())->bytes, -1)};
+  part.dims.append(dimsOf(tensor, found->featureAxes));
+  std::vector<int64_t> along = offsetsOf(dims, found->featureAxes);
+  for (auto [start, row] : zip_equal(offsetsOf(dims, found->positionAxes), found->rows))
+    if (row >= 0)
+      for (auto [i, offset] : enumerate(along))
+        part.map[size_t(start + offset)] = row * found->width + int64_t(i);
+  graph.setModule(module);
+  graph.addParts(tensor, bytes, part, "its rows were repeated by the exporter in", isAssumed);
+
+  std::vector<int64_t> read = found->rows;
+  for (int64_t &row : read)
+    row = std::max<int64_t>(row, 0);
+  std::string value = graph.addNode("Gather", {part.name, graph.addIntegers(positionDims, read)});
+  // Gather puts positions first; the tensor may have them elsewhere.
+  SmallVector<int64_t> order(found->positionAxes);
+  order.append(found->featureAxes);
+  SmallVector<int64_t> axes(order);
+  llvm::sort(axes);
+  for (int64_t axis : axes)
+    perm.push_back(int64_t(find(order, axis) - order.begin()));
+  if (!is_sorted(perm)) {
+    value = graph.addNode("Transpose", {value});
+    graph.setAttribute("perm", perm);
+  }
+  bool masked = found->isMasked();
+  value = graph.addNode("Reshape", {value, graph.addIntegers({int64_t(dims.size())}, dims)},
+                        masked ? StringRef() : StringRef(tensor.name()));
+  if (masked)
+    graph.addMasked(tensor, bytes, part.map, value);
+  graph.remove(tensor);
+}
+
+bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) {
+  const TensorProto &tensor = *evaluated.tensor;
+  if (evaluated.parameters.size() != 1 || !mayGather(evaluated))
+    return false;
+  std::optional<std::string> bytes = graph.read(tensor);
+  if (!bytes || bytes->empty())
+    return false;
+  std::optional<Gathering> found = findGathering(tensor, *bytes);
+  if (!found || (!found->isMasked() && found->numRows == int64_t(found->rows.size())))
+    return false; // each row once: the tensor is the parameter in another order
+  if (!movesElements(tensor.name()) && !found->isMasked())
+    return false;
+  // One number everywhere may be one entry of the parameter, repeated, or many that began equal.
+  if (found->numRows == 1 && found->width == 1)
+    return false;
+  const std::string &name = evaluated.parameters.front()->target;
+  orderRows(dimsOf(tensor, found->positionAxes), found->rows, found->numRows, name);
+  replace(graph, tensor, *bytes, *found, name, moduleOf(name), false);
+  return true;
+}
+
+bool lowtide::unfoldPositions(UnfoldingGraph &graph, const NodeProto &node, int operand) {
+  const TensorProto *tensor = graph.find(node.input(operand));
+  // Added to scores, or before it is shaped for that.
+  if ((node.op_type() != "Add" && node.op_type() != "Reshape") || !tensor || graph.isRemoved(tensor->name()) ||
+      tensor->dims_size() < (node.op_type() == "Add" ? 3 : 2) || tensor->data_type() != TensorProto::FLOAT)
+    return false;
+  std::optional<std::string> bytes = graph.read(*tensor);
+  if (!bytes || bytes->empty() || !describeFormula(*tensor, *bytes).empty())
+    return false;
+  std::optional<Gathering> found = findGathering(*tensor, *bytes);
+  if (!found || found->isMasked() || found->featureAxes.size() > 1 || 3 * found->numRows > int64_t(found->rows.size()))
+    return false;
+  SmallVector<int64_t> pairs = dimsOf(*tensor, found->positionAxes);
+  if (int64_t side = pairs.size() == 1 ? int64_t(std::sqrt(double(pairs[0]))) : 0; side && side * side == pairs[0])
+    pairs = {side, side};
+  StringRef table = orderRows(pairs, found->rows, found->numRows, "");
+  if (table.empty())
+    return false;
+  std::string module = findModulePath(node).value_or("");
+  std::string name = module + (module.empty() ? "" : ".") + table.str();
+  if (graph.find(name))
+    name += "@" + tensor->name();
+  replace(graph, *tensor, *bytes, *found, name, module, true);
+  return true;
+}

@@ -1,0 +1,167 @@
+//===- UnfoldTest.cpp - parameters out of what an exporter evaluated --------------===//
+//
+// Each class of evaluated tensors: what is taken out of it, and when it is left alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using ::onnx::NodeProto;
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace {
+/// `add(x, tensor)` where tensor `name` has these dimensions and values and was evaluated from `sources`.
+ModelProto makeEvaluated(const std::string &name, const std::string &dims, const std::vector<float> &values,
+                         const std::string &parameter, const std::string &sources) {
+  std::string list;
+  for (float value : values)
+    list += (list.empty() ? "" : ", ") + std::to_string(value);
+  ModelProto model =
+      parseModel("<ir_version: 10, opset_import: [\"\" : 20]> g (float[" + dims + "] x) => (float[" + dims +
+                 "] y) <float[" + dims + "] " + name + " = {" + list + "}> { y = Add(x, " + name + ") }");
+  setSignature(model, {parameter});
+  setFoldedFrom(model, name, sources);
+  setOrigin(model, 0, "");
+  return model;
+}
+
+/// T5's numbers for the pairs of `length` queries and keys, both ways, with 32 buckets up to distance 128.
+std::vector<int> t5Buckets(int length) {
+  std::vector<int> buckets;
+  for (int query = 0; query != length; ++query)
+    for (int key = 0; key != length; ++key) {
+      int distance = std::abs(key - query), base = key > query ? 16 : 0;
+      int far = 8 + int(std::log(float(distance) / 8) / float(std::log(16.0)) * 8);
+      buckets.push_back(base + (distance < 8 ? distance : std::min(far, 15)));
+    }
+  return buckets;
+}
+} // namespace
+
+TEST(Unfold, RepeatedRowsAreOneRow) {
+  Classified result =
+      classify(makeEvaluated("embedding", "3,2", {1, 2, 1, 2, 3, 4}, "types.weight", "['types.weight', 'val_2']"));
+  ASSERT_TRUE(result.find("types.weight")) << result.messages;
+  EXPECT_EQ(result.find("types.weight")->role, InitializerRole::Parameter);
+  EXPECT_THAT(result.values["types.weight"], ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(result.unfolded["types.weight"].tensor, "embedding");
+  // (first, stride, count): rows 0, 0, 1.
+  EXPECT_THAT(result.unfolded["types.weight"].runs, ElementsAre(0, 1, 2, 0, 1, 4));
+}
+
+TEST(Unfold, RelativePositionsAreOrderedByTheirRule) {
+  // 130 positions read all of T5's 32 buckets but 16, which no pair has; two heads in front, as attention wants them.
+  const int length = 130;
+  std::vector<float> values;
+  for (int head = 0; head != 2; ++head)
+    for (int bucket : t5Buckets(length))
+      values.push_back(float(100 * head + bucket) / 4);
+  Classified result =
+      classify(makeEvaluated("unsqueeze_3", "1,2,130,130", values, "bias.weight",
+                             "['arange', 'abs_1', 'bias.weight', 'embedding', 'log', 'permute', 'where']"));
+  ASSERT_TRUE(result.find("bias.weight")) << result.messages;
+  EXPECT_THAT(result.find("bias.weight")->dims, ElementsAre(31, 2));
+  std::vector<float> table;
+  for (int bucket = 0; bucket != 32; ++bucket)
+    for (int head = 0; head != 2 && bucket != 16; ++head)
+      table.push_back(float(100 * head + bucket) / 4);
+  EXPECT_THAT(result.values["bias.weight"], ElementsAreArray(table));
+}
+
+TEST(Unfold, MaskedPairsHoldNoRow) {
+  const float mask = -3e38f;
+  Classified result = classify(makeEvaluated("add_2", "1,2,2,2", {5, mask, 6, 5, 7, mask, 8, 7}, "bias.weight",
+                                             "['bias.weight', 'embedding', 'full', 'permute', 'triu', 'unsqueeze']"));
+  ASSERT_TRUE(result.find("bias.weight")) << result.messages;
+  EXPECT_THAT(result.values["bias.weight"], testing::UnorderedElementsAre(5, 7, 6, 8));
+  EXPECT_EQ(result.messages, "");
+}
+
+TEST(Unfold, RowsOfOneNumberProveNothing) {
+  Classified result = classify(makeEvaluated("permute", "1,2,2,2", {0, 0, 0, 0, 0, 0, 0, 0}, "bias.weight",
+                                             "['arange', 'abs_1', 'bias.weight', 'embedding']"));
+  EXPECT_THAT(result.unfolded, IsEmpty());
+  EXPECT_THAT(result.messages, HasSubstr("it cannot be seen which of its rows are one"));
+}
+
+TEST(Unfold, FunctionsAreInverted) {
+  Classified result = classify(makeEvaluated("neg", "3", {-1, -2, -4}, "A_log", "['A_log', 'exp']"));
+  ASSERT_TRUE(result.find("A_log")) << result.messages;
+  EXPECT_THAT(result.values["A_log"], testing::Pointwise(testing::FloatEq(), {0.f, std::log(2.f), std::log(4.f)}));
+  EXPECT_THAT(result.unfolded["A_log"].functions, ElementsAre("exp", "neg"));
+  // A saturated one has many inverse images, and of two steps the order is not written down.
+  EXPECT_THAT(classify(makeEvaluated("sigmoid", "2", {0.5, 1}, "gate", "['gate']")).unfolded, IsEmpty());
+  Classified twice = classify(makeEvaluated("exp_1", "2", {1, 2}, "gate", "['gate', 'neg', 'sigmoid']"));
+  EXPECT_THAT(twice.unfolded, IsEmpty());
+  EXPECT_THAT(twice.messages, HasSubstr("training it is not training the parameter"));
+}
+
+TEST(Unfold, RecurrentLayersGetTheirGatesBack) {
+  // Hidden size 1, input size 1; ONNX's gates are i o f c, PyTorch's i f c o.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,1,1] x) => (float[2,1,1,1] y)
+    <float[1,4,1] w = {1, 2, 3, 4}, float[1,4,1] r = {5, 6, 7, 8}, float[1,8] b = {1, 2, 3, 4, 11, 12, 13, 14}> {
+      y = LSTM<hidden_size = 1>(x, w, r, b)
+    })");
+  setSignature(model, {"rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0", "rnn.bias_hh_l0"});
+  setFoldedFrom(model, "w", "['rnn.weight_ih_l0', 'val_1']");
+  setFoldedFrom(model, "r", "['rnn.weight_hh_l0', 'val_1']");
+  setFoldedFrom(model, "b", "['rnn.bias_hh_l0', 'rnn.bias_ih_l0', 'val_1']");
+  setOrigin(model, 0, "rnn");
+  Classified result = classify(model);
+  EXPECT_THAT(result.values["rnn.weight_ih_l0"], ElementsAre(1, 3, 4, 2)) << result.messages;
+  EXPECT_THAT(result.values["rnn.weight_hh_l0"], ElementsAre(5, 7, 8, 6));
+  EXPECT_THAT(result.values["rnn.bias_ih_l0"], ElementsAre(1, 3, 4, 2));
+  EXPECT_THAT(result.values["rnn.bias_hh_l0"], ElementsAre(11, 13, 14, 12));
+  EXPECT_THAT(result.unfolded["rnn.bias_hh_l0"].runs, ElementsAre(-1, 0, 4, 0, 3, 2, 1, 1, 2));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+  // Without notes the operator tells.
+  model.mutable_graph()->clear_metadata_props();
+  model.mutable_graph()->clear_value_info();
+  NodeProto *node = model.mutable_graph()->mutable_node(0);
+  node->clear_metadata_props();
+  node->set_name("/encoder/rnn/LSTM_1");
+  for (int i = 0; i != 3; ++i) {
+    std::string name = "onnx::LSTM_" + std::to_string(40 + i);
+    model.mutable_graph()->mutable_initializer(i)->set_name(name);
+    node->set_input(i + 1, name);
+  }
+  EXPECT_THAT(classify(model).values["encoder.rnn.bias_hh_l1"], ElementsAre(11, 13, 14, 12));
+}
+
+TEST(Unfold, DroppedBiasesComeBack) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[2,2] y) <float[2,3] "fc.weight" = {1, 2, 3, 4, 5, 6}> {
+      y = Gemm<transB = 1>(x, "fc.weight")
+    })");
+  setSignature(model, {"fc.weight", "fc.bias"});
+  setOrigin(model, 0, "fc", "%x, %p_fc_weight, %p_fc_bias");
+  Classified result = classify(model);
+  ASSERT_TRUE(result.find("fc.bias")) << result.messages;
+  EXPECT_THAT(result.values["fc.bias"], ElementsAre(0, 0));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+}
+
+TEST(Unfold, WhatIsGoneIsReported) {
+  // `y = h + b` with b = [0], dropped as a sum with zero.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[2,2] y) <float[3,2] t = {1, 2, 3, 4, 5, 6}> { y = MatMul(x, t) })");
+  setSignature(model, {"fc.weight", "shift"});
+  setFoldedFrom(model, "t", "['fc.weight']");
+  setOrigin(model, 0, "fc");
+  EXPECT_THAT(classify(model).messages, HasSubstr("parameters of the program are not in the file"));
+}

@@ -276,7 +276,8 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"budget", "budget", "std::string", "\"\"", "Bytes of device memory: 8MiB, 1.5GiB, 50%; empty: no limit">,
-    Option<"strategy", "strategy", "std::string", "\"fit\"", "How recomputations are chosen: fit, or by a baseline: none, sqrt, greedy-xla, min-cut">,
+    Option<"strategy", "strategy", "std::string", "\"fit\"", "How recomputations are chosen: fit, or by a baseline: none, sqrt, greedy-xla, min-cut, lp-rounding">,
+    Option<"bound", "bound", "bool", "false", "Say how much any plan recomputes at least, by linear programming">,
     Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
     Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "instruction set of generated kernels">,
     Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,

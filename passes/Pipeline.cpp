@@ -128,6 +128,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     fit.threadsMax = options.threadsMax;
     fit.budget = options.budget;
     fit.strategy = options.strategy;
+    fit.bound = options.bound;
     passes.addPass(createTrainRematerialize(fit));
   }
 }

@@ -15,8 +15,10 @@
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
-#include "lowtide/Solve/Baselines.h"
+#include "lowtide/Solve/Comparison.h"
+#include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/LoopFit.h"
+#include "lowtide/Solve/RecomputationBound.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -59,6 +61,8 @@ private:
   LogicalResult fitEntry(Entry &entry, uint64_t transientBytes, uint64_t staticBytes, FactsTable &facts);
   /// The schedule of the strategy for so many bytes of arena; nothing if it has none.
   std::optional<solve::FittedSchedule> choose(Entry &entry, uint64_t transientBytes);
+  /// Says how much less any other plan could recompute.
+  void remarkBound(Entry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes, uint64_t bytes);
   LogicalResult refuse(Entry &entry, uint64_t transientBytes, uint64_t staticBytes);
   /// Bytes of the arena that plan-place will make.
   uint64_t pack(Entry &entry, const solve::FittedSchedule &plan);
@@ -81,21 +85,7 @@ std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, ui
     const solve::FittedSchedule *plan = entry.front->find(transientBytes);
     return plan ? std::optional(*plan) : std::nullopt;
   }
-  return solve::planAroundLoops(
-      graph, transientBytes, [&](const solve::StepGraph &plain, std::span<const uint32_t> order, uint64_t budgetBytes) {
-        std::optional<solve::FittedSchedule> best;
-        if (strategy == "greedy-xla")
-          return solve::planGreedily(plain, order, budgetBytes);
-        std::vector<solve::FittedSchedule> plans;
-        if (strategy == "sqrt")
-          plans = solve::planSegments(plain, order);
-        else if (strategy == "min-cut")
-          plans = solve::planCuts(plain, order);
-        for (solve::FittedSchedule &plan : plans)
-          if (plan.timeline.peakBytes <= budgetBytes && (!best || plan.timeline.seconds < best->timeline.seconds))
-            best = std::move(plan);
-        return best;
-      });
+  return solve::Baselines(graph, largest.schedule).find(*solve::parseMethod(strategy.getValue()), transientBytes);
 }
 
 /// The instruction of a bound, in a loop if need be; null where the outputs decide.
@@ -172,6 +162,23 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
   return failure();
 }
 
+void TrainRematerialize::remarkBound(Entry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
+                                     uint64_t bytes) {
+  const solve::FittedSchedule &before = entry.front->getLargest();
+  solve::RecomputationBound least =
+      solve::boundRecomputation(entry.problem.getGraph(), before.schedule, transientBytes);
+  const double whole = before.timeline.seconds > 0 ? before.timeline.seconds : 1;
+  std::string text =
+      llvm::formatv("recomputes +{0:F1} %; no plan for this kernel graph in this order at {1} recomputes less than "
+                    "+{2:F1} %",
+                    100 * (chosen.timeline.seconds / whole - 1), formatBytes(bytes), 100 * least.seconds / whole);
+  if (least.moments < least.instructions)
+    text += llvm::formatv(" (bytes counted at {0} of {1} kernels)", least.moments, least.instructions);
+  if (!least.isSolved)
+    text += " (as far as two minutes of the solver tell)";
+  entry.step.emitRemark() << text;
+}
+
 LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes, uint64_t staticBytes,
                                            FactsTable &facts) {
   // A packing may need more than the bytes alive: then ask for less.
@@ -197,6 +204,8 @@ LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes
   if (uint64_t saved = solve::countSaved(graph, before))
     entry.step.emitRemark() << "saved activations " << formatBytes(saved) << " → "
                             << formatBytes(solve::countSaved(graph, *chosen));
+  if (bound)
+    remarkBound(entry, *chosen, transientBytes, transientBytes + staticBytes);
   // The exact count, once more, on what was made.
   FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts);
   if (failed(profile))
@@ -211,9 +220,11 @@ LogicalResult TrainRematerialize::fitModule() {
   llvm::Expected<ByteSize> size = parseByteSize(budget);
   if (!size)
     return getOperation().emitError("device budget: ") << llvm::toString(size.takeError());
-  if (!llvm::is_contained({"fit", "none", "sqrt", "greedy-xla", "min-cut"}, StringRef(strategy)))
+  if (strategy != "fit" && !solve::parseMethod(strategy.getValue()))
     return getOperation().emitError("unknown strategy '")
-           << strategy << "'; there are fit, none, sqrt, greedy-xla and min-cut";
+           << strategy << "'; there are fit, none, sqrt, greedy-xla, min-cut and lp-rounding";
+  if ((strategy == "lp-rounding" || bound) && !solve::hasLinearSolver())
+    return getOperation().emitError("there is no solver for linear programs; 'tools/dev setup' brings HiGHS");
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   auto &facts = getAnalysis<StepFacts>();

@@ -47,6 +47,7 @@ struct FitStageOptions {
   unsigned threadsMax = 8;      ///< threads that scratch is planned for
   std::string budget = "";      ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
   std::string strategy = "fit"; ///< how recomputations are chosen
+  bool bound = false;           ///< say how much any plan recomputes at least
   int64_t lossHeadChunks = 0;   ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
 };
 

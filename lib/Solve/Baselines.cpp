@@ -1,80 +1,31 @@
 //===- Baselines.cpp - published ways to save memory ----------------------===//
 //
-// Segments, and XLA's greedy choice; the cut is in MinimumCut.cpp.
+// Segments, and XLA's greedy choice; the cut is in MinimumCut.cpp, the rounded
+// linear program in LpRounding.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Baselines.h"
+#include "OnDemand.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace lowtide::solve {
 
-namespace {
-
-/// Writes the schedule in which what is not saved is made again on demand.
-class OnDemand {
-public:
-  OnDemand(const StepGraph &graph, std::span<const uint32_t> order, const std::vector<char> &saved)
-      : graph(graph), order(order), saved(saved), there(graph.values.size(), true),
-        updated(graph.values.size(), false) {}
-
-  /// False if an argument that is needed was updated: `missing` must be saved.
-  bool run() {
-    bool backward = false;
-    for (uint32_t op : order) {
-      const StepOperation &operation = graph.operations[op];
-      if (!backward && !operation.isForward) {
-        backward = true;
-        for (uint32_t done : schedule)
-          for (uint32_t value : graph.operations[done].writes)
-            there[value] = saved[value] || !findMaker(graph, value);
-      }
-      for (uint32_t value : operation.reads)
-        if (!provide(value))
-          return false;
-      schedule.push_back(op);
-      for (uint32_t value : operation.updates)
-        updated[value] = true;
-    }
-    return true;
-  }
-
-  Schedule schedule;
-  uint32_t missing = 0;
-
-private:
-  bool provide(uint32_t value) {
-    if (there[value])
-      return true;
-    const uint32_t op = *findMaker(graph, value);
-    for (uint32_t read : graph.at(op).reads) {
-      if (graph.values[read].producer < 0 && updated[read]) {
-        missing = value;
-        return false;
-      }
-      if (!provide(read))
-        return false;
-    }
-    schedule.push_back(op);
-    for (uint32_t result : graph.at(op).writes)
-      there[result] = true;
-    return true;
-  }
-
-  const StepGraph &graph;
-  std::span<const uint32_t> order;
-  const std::vector<char> &saved;
-  std::vector<char> there, updated;
-};
-
-} // namespace
-
 FittedSchedule planFromSaved(const StepGraph &graph, std::span<const uint32_t> order, std::vector<char> saved,
                              const char *method) {
   for (;;) {
-    OnDemand writer(graph, order, saved);
-    if (writer.run()) {
+    OnDemand writer(graph, order);
+    bool backward = false;
+    auto forget = [&](uint32_t position, std::vector<char> &there) {
+      if (backward || graph.operations[order[position]].isForward)
+        return;
+      backward = true;
+      for (uint32_t done : order.first(position))
+        for (uint32_t value : graph.operations[done].writes)
+          there[value] = saved[value] || !findMaker(graph, value);
+    };
+    if (writer.run(forget)) {
       FittedSchedule plan{std::move(writer.schedule), {}, method};
       plan.timeline = evaluate(graph, plan.schedule).value_or(Timeline{UINT64_MAX});
       return plan;

@@ -129,13 +129,16 @@ void Front::climb() {
       dropRecomputations(graph, budget, plan.schedule, plan.timeline);
       consider(std::move(plan));
     }
-  // Prices disturbed by up to a factor of e: others are evicted.
+  // Prices disturbed by up to a factor of e: others are evicted. Small steps are searched longer, and with larger
+  // factors.
   std::mt19937_64 random(level);
-  for (unsigned round = 0; leader && round < options.rounds; ++round) {
-    NamedPolicy disturbed = *leader;
+  const unsigned rounds = std::max<unsigned>(options.rounds, std::min<size_t>(60, 1500 / (order.size() + 1)));
+  for (unsigned round = 0; leader && round < rounds; ++round) {
+    NamedPolicy disturbed = round < options.rounds ? *leader : policies[random() % std::size(policies)];
+    const double largest = round < options.rounds ? 1 : 1 + round % 4;
     disturbed.policy.weights.resize(graph.values.size());
     for (double &weight : disturbed.policy.weights)
-      weight = double(random() >> 11) * 0x1p-52 - 1;
+      weight = largest * (double(random() >> 11) * 0x1p-52 - 1);
     consider(tryPolicy(graph, order, budget, disturbed));
   }
   found.push_back(std::move(best));

@@ -4,17 +4,17 @@
 // neighbours (alive together) of each buffer.
 // 2. Place the buffers one by one, in several orders, each in a gap between its
 // placed neighbours.
-// 3. Squeaky wheel: buffers that stand above the bound are blamed, get a higher
-// priority, and everything is placed anew. Where neighbours are too many to
-// list, a sweep over time with a list of free ranges takes the place of 2
-// and 3.
+// 3. Lower the best of them by guided ejection (Ejection.h): to the bound, or
+// to a height between it and the best one, halving the distance. Where
+// neighbours are too many to list, a sweep over time with a list of free ranges
+// takes the place of 2 and 3.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Packing.h"
+#include "Ejection.h"
 
 #include <algorithm>
 #include <numeric>
-#include <random>
 #include <set>
 #include <tuple>
 
@@ -44,6 +44,9 @@ std::vector<Event> sweep(std::span<const Buffer> buffers) {
   return events;
 }
 
+/// The search is content with an arena that is so much larger than the bound: a thousandth.
+constexpr uint64_t enough = 1024;
+
 /// One packing problem with its neighbours; places orders and keeps the best
 /// result.
 class Packer {
@@ -66,37 +69,30 @@ public:
   uint64_t place(const std::vector<uint32_t> &order, Fit fit, const char *method);
   /// Places in order of time, from a list of free ranges.
   void placeByTime();
-  void search(std::vector<uint32_t> order, uint64_t effort, uint64_t seed);
+  /// Lowers the best packing so far, as far as `effort` reaches.
+  void search(uint64_t effort, uint64_t seed);
 
   /// Number of neighbours of a buffer.
-  size_t degree(uint32_t i) const { return first[i + 1] - first[i]; }
+  size_t degree(uint32_t i) const { return neighbours.degree(i); }
   bool isOptimal() const { return best.arenaBytes == best.boundBytes; }
   /// Which buffers are placed down from the bound; none at first.
   void setFromTop(std::vector<bool> which) { fromTop = std::move(which); }
   uint64_t work = 0;
   Packing best;
-  /// The order that gave `best`.
-  std::vector<uint32_t> bestOrder;
-  /// What was placed from the top then.
-  std::vector<bool> bestFromTop;
 
 private:
-  void keep(uint64_t arena, const std::vector<uint32_t> &order, const char *method) {
+  void keep(uint64_t arena, const char *method) {
     if (arena >= best.arenaBytes)
       return;
     best.arenaBytes = arena;
     best.offsets = offsets;
     best.method = method;
-    bestOrder = order;
-    bestFromTop = fromTop;
   }
 
   std::span<const Buffer> buffers;
   uint64_t alignment;
   std::vector<uint64_t> sizes;
-  // Neighbours of i: neighbours[first[i]] … neighbours[first[i + 1] - 1].
-  std::vector<size_t> first;
-  std::vector<uint32_t> neighbours;
+  Neighbourhood neighbours;
   // Buffers that are placed down from the bound instead of up from zero.
   std::vector<bool> fromTop;
   // State of one placement.
@@ -119,14 +115,15 @@ bool Packer::listNeighbours(size_t limit) {
       pairs.push_back({other, event.buffer});
     alive.push_back(event.buffer);
   }
+  std::vector<size_t> &first = neighbours.first;
   first.assign(buffers.size() + 1, 0);
   for (auto [a, b] : pairs)
     ++first[a + 1], ++first[b + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());
-  neighbours.resize(2 * pairs.size());
+  neighbours.list.resize(2 * pairs.size());
   std::vector<size_t> next(first.begin(), first.end() - 1);
   for (auto [a, b] : pairs)
-    neighbours[next[a]++] = b, neighbours[next[b]++] = a;
+    neighbours.list[next[a]++] = b, neighbours.list[next[b]++] = a;
   return true;
 }
 
@@ -137,9 +134,9 @@ uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *
     if (!sizes[i])
       continue;
     taken.clear();
-    for (size_t n = first[i]; n < first[i + 1]; ++n)
-      if (placed[neighbours[n]])
-        taken.push_back({offsets[neighbours[n]], offsets[neighbours[n]] + sizes[neighbours[n]]});
+    for (uint32_t other : neighbours.of(i))
+      if (placed[other])
+        taken.push_back({offsets[other], offsets[other] + sizes[other]});
     work += degree(i) + taken.size() + 1;
     std::sort(taken.begin(), taken.end());
     uint64_t end = 0, chosen = UINT64_MAX, chosenGap = UINT64_MAX;
@@ -162,7 +159,7 @@ uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *
     placed[i] = true;
     arena = std::max(arena, offsets[i] + sizes[i]);
   }
-  keep(arena, order, method);
+  keep(arena, method);
   return arena;
 }
 
@@ -220,47 +217,30 @@ void Packer::placeByTime() {
     }
     insert(offset, size);
   }
-  keep(arena, {}, "time/best-fit");
+  keep(arena, "time/best-fit");
 }
 
-void Packer::search(std::vector<uint32_t> order, uint64_t effort, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<uint32_t> position(order.size());
-  fromTop = bestFromTop;
-  std::vector<bool> sides = fromTop;
-  uint64_t current = UINT64_MAX;
-  const uint64_t limit = work + effort;
-  std::vector<uint32_t> candidate = order, blamed;
-  while (work < limit && !isOptimal()) {
-    uint64_t arena = place(candidate, random() % 2 ? Fit::Best : Fit::Lowest, "search");
-    // Blame whatever stands above the bound, as `offsets` says of this placement.
-    blamed.clear();
-    for (uint32_t i : candidate)
-      if (sizes[i] && offsets[i] + sizes[i] > best.boundBytes)
-        blamed.push_back(i);
-    if (blamed.empty())
-      break;
-    // Slightly worse results are accepted now and then: plateaus are wide.
-    if (arena <= current || random() % 16 == 0) {
-      current = arena;
-      order = candidate;
-      sides = fromTop;
+void Packer::search(uint64_t effort, uint64_t seed) {
+  uint64_t insertions = 0;
+  for (uint32_t i = 0; i < buffers.size(); ++i)
+    insertions += 6 * degree(i) + 1;
+  // A problem of n buffers is given up after so many times n insertions.
+  const uint64_t perTarget = std::min(effort / 4, 400 * insertions + 1'000'000), limit = work + effort;
+  EjectionSearch ejection(sizes, neighbours, seed);
+  offsets = best.offsets;
+  uint64_t low = best.boundBytes, target = low;
+  while (best.arenaBytes > best.boundBytes + best.boundBytes / enough && work < limit) {
+    if (ejection.lower(offsets, target, std::min(perTarget, limit - work), work)) {
+      uint64_t arena = 0;
+      for (size_t i = 0; i < buffers.size(); ++i)
+        arena = std::max(arena, offsets[i] + sizes[i]);
+      keep(arena, "ejection");
     } else {
-      candidate = order;
-      fromTop = sides;
+      low = target;
     }
-    for (uint32_t p = 0; p < candidate.size(); ++p)
-      position[candidate[p]] = p;
-    uint32_t moved = blamed[random() % blamed.size()];
-    if (random() % 2 && degree(moved))
-      moved = neighbours[first[moved] + random() % degree(moved)];
-    if (random() % 4 == 0) {
-      fromTop[moved] = !fromTop[moved];
-      continue;
-    }
-    uint32_t from = position[moved];
-    uint32_t to = from ? random() % from : 0;
-    std::rotate(candidate.begin() + to, candidate.begin() + from, candidate.begin() + from + 1);
+    target = alignTo(low + (best.arenaBytes - low) / 2, alignment);
+    if (target >= best.arenaBytes)
+      break;
   }
 }
 
@@ -355,7 +335,7 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
              "two-ended/size-lowest");
   }
   if (!packer.isOptimal())
-    packer.search(packer.bestOrder.empty() ? order : packer.bestOrder, options.effort, options.seed);
+    packer.search(options.effort, options.seed);
   return packer.best;
 }
 

@@ -252,6 +252,7 @@ def main(argv):
     options = parser.parse_args(argv)
     try:
         say("check: set-up and build")
+        dependencies.install_highs()
         build()
     except Failure as failure:
         print(failure, file=sys.stderr)

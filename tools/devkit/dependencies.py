@@ -4,6 +4,7 @@ It all lies in one cache folder outside the checkout, so that every checkout sha
 
     $LOWTIDE_DEPS, else $XDG_CACHE_HOME/lowtide, else ~/.cache/lowtide
         onnx-1.23.2/    ONNX's C++ library (CMake finds it here by itself)
+        highs-1.15.1/   libhighs.so.1, loaded when --bound or --remat-strategy=lp-rounding asks for it
         tools-<hash>/   Python environment of the test harness: numpy, lit
         cuda/           ptxas and libdevice, where no CUDA toolkit is installed
         oracles-<hash>/ Python environment of the peers that some tests compare with: torch, onnx, onnxruntime
@@ -23,6 +24,7 @@ import sys
 import tarfile
 import tempfile
 import venv
+import zipfile
 
 from devkit.console import Failure, run_logged, say
 
@@ -30,6 +32,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ONNX_VERSION = "1.23.2"
 # Raise the number when the build options below change: installed copies are then rebuilt.
 ONNX_RECIPE = "1"
+HIGHS_VERSION = "1.15.1"
 
 
 def cache_folder():
@@ -129,19 +132,41 @@ def cuda_toolkit():
     return link
 
 
+def install_highs():
+    """HiGHS's shared library, out of its Python package: nothing is built, and nothing links it."""
+    cache = cache_folder()
+    prefix = cache / f"highs-{HIGHS_VERSION}"
+    library = prefix / "libhighs.so.1"
+    python = environment("tools")
+    with locked(cache):
+        if library.exists():
+            return library
+        say(f"setup: HiGHS {HIGHS_VERSION} ({prefix})")
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".highs-") as work:
+            pip = [python, "-m", "pip", "--disable-pip-version-check"]
+            requirements = HERE / "requirements-highs.txt"
+            run_logged([*pip, "download", "--no-deps", "--only-binary", ":all:", "-d", work, "-r", requirements], cache / "highs.log")
+            with zipfile.ZipFile(next(pathlib.Path(work).glob("*.whl"))) as package:
+                package.extract("highspy/libhighs.so.1", work)
+                shutil.rmtree(prefix, ignore_errors=True)
+                (pathlib.Path(work) / "highspy").rename(prefix)
+    return library
+
+
 def setup():
-    """All that build and check need. Quick when nothing is missing."""
+    """All that a build needs. Quick when nothing is missing."""
     install_onnx()
     environment("tools")
     cuda_toolkit()
 
 
 def main(argv):
-    parser = argparse.ArgumentParser(prog="tools/dev setup", description="Install what the build needs; quick the second time.")
+    parser = argparse.ArgumentParser(prog="tools/dev setup", description="Install what build and check need; quick the second time.")
     parser.add_argument("--oracles", action="store_true", help="also PyTorch, ONNX and ONNX Runtime (5.7 GB), for tests and benches that compare with them")
     options = parser.parse_args(argv)
     try:
         setup()
+        install_highs()
         if options.oracles:
             environment("oracles")
     except Failure as failure:

@@ -4,6 +4,7 @@ For each model `lowtide fit --json` plans a ladder of budgets; nothing is execut
 """
 
 import argparse
+import hashlib
 import json
 import pathlib
 import shlex
@@ -15,16 +16,29 @@ from devkit.console import Failure
 
 USAGE = """tools/dev sweep <model.onnx or folder>... [options] [flags for the compiler]
 
-Folders that hold train.json bring their own flags; other models get --batch (default 4) unless --dim is given.
-One line per model: smallest and largest plan, what half the difference costs, worst arena / live bytes, seconds.
+Folders that hold train.json bring their own flags, and their model.onnx stands for all their files; other models get
+--batch (default 4) unless --dim is given. One line per model: smallest and largest plan, what half the difference costs,
+worst arena / live bytes, the longest time to plan one budget, and what does not hold. With --baselines also the whole
+curve beside the other strategies, with --bound also how little any plan in the same order can recompute.
+
+What was found is kept in --results: a sweep that was stopped goes on where it was.
 
 options:
   --rows=N          budgets per model (default 50)
+  --every-file      all files of folders that hold train.json
+  --max-ratio=R     arena / bytes alive that no plan may exceed (default 1.005)
+  --max-seconds=S   time to plan that no budget may exceed (default: any)
+  --max-gap=P       mean points by which recomputation may exceed the bound, with --bound (default 2)
   --bin=FOLDER      use these binaries; nothing is built
-  --markdown=FILE   also write the lines as a table
+  --results=FILE    one JSON line per model (default build/sweep.jsonl)
+  --fresh           plan everything again
+  --markdown=FILE   also write the lines, and the curves, as tables
 """
 
 MIB = 1 << 20
+HEAD = [
+    "model", "kernels", "bound MiB", "smallest", "its time", "half", "its time", "largest", "plans", "arena / live", "s / budget",
+]  # fmt: skip
 
 
 def flags_of(model, given, batch):
@@ -34,6 +48,15 @@ def flags_of(model, given, batch):
 
         return Record(model.parent).compiler_flags(model, given)
     return given if any(f.startswith(("--dim", "--batch")) for f in given) else [*given, f"--dim=batch={batch}"]
+
+
+def models_of(paths, every_file):
+    """Files, and those of folders; of recorded runs one file each."""
+    for path in paths:
+        for model in sorted(path.rglob("*.onnx")) if path.is_dir() else [path]:
+            recorded = path.is_dir() and (model.parent / "train.json").exists()
+            if every_file or not recorded or model.name == "model.onnx":
+                yield model
 
 
 def sweep_model(binary, model, flags, rows):
@@ -51,20 +74,122 @@ def sweep_model(binary, model, flags, rows):
     return figures
 
 
-def check(figures):
-    """Complaints about a ladder of plans."""
-    complaints = []
+class Results:
+    """Figures by what was asked, in a file of JSON lines."""
+
+    def __init__(self, path, fresh):
+        self.path, self.known = path, {}
+        if path.exists() and not fresh:
+            for line in path.read_text().splitlines():
+                record = json.loads(line)
+                self.known[record["key"]] = record["figures"]
+        elif fresh:
+            path.unlink(missing_ok=True)
+
+    def get(self, key, compute):
+        if key not in self.known:
+            self.known[key] = compute()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with open(self.path, "a") as out:
+                out.write(json.dumps({"key": key, "figures": self.known[key]}) + "\n")
+        return self.known[key]
+
+
+def arena_ratio(figures):
+    """Worst arena / bytes alive of the transient arena: the others hold no gaps."""
+    static = figures["static_bytes"]
+    return max((p["device_bytes"] - static) / max(p["live_bytes"] - static, 1) for p in figures["plans"])
+
+
+def gaps(figures):
+    """Points by which recomputation exceeds the bound, where there is one."""
+    return [p["simulated_percent"] - p["bound"]["percent"] for p in figures["plans"] if "bound" in p]
+
+
+def above_baselines(figures):
+    """(budgets at which another method is cheaper, budgets at which all are dearer)"""
+    above = below = 0
+    for plan in figures["plans"]:
+        others = [p for p in plan.get("baselines", {}).values() if p is not None]
+        above += any(p < plan["simulated_percent"] - 1e-9 for p in others)
+        below += all(p > plan["simulated_percent"] + 1e-9 for p in others)
+    return above, below
+
+
+def check(figures, options):
+    """What does not hold."""
     plans = figures["plans"]
-    ratio = max(p["device_bytes"] / p["live_bytes"] for p in plans)
-    if ratio > 1.005:
-        complaints.append(f"arena / live {ratio:.4f}")
+    if len(plans) != options.rows:
+        yield f"{len(plans)} budgets"
+    if (ratio := arena_ratio(figures)) > options.max_ratio:
+        yield f"arena / live {ratio:.4f}"
+    for plan in plans:
+        if plan["device_bytes"] > plan["budget_bytes"]:
+            yield f"{plan['device_bytes']} bytes at a budget of {plan['budget_bytes']}"
+            break
     for below, above in zip(plans, plans[1:]):
-        if above["live_bytes"] < below["live_bytes"] or above["time_percent"] > below["time_percent"] + 1e-9:
-            complaints.append(f"not monotone at {above['live_bytes']} bytes")
+        if above["time_percent"] > below["time_percent"] + 1e-9:
+            yield f"not monotone at {above['budget_bytes']} bytes"
             break
     if plans[0]["live_bytes"] < figures["lower_bound_bytes"]:
-        complaints.append("a plan is below the lower bound")
-    return ratio, complaints
+        yield "a plan is below the lower bound"
+    slowest = max(p["plan_seconds"] for p in plans)
+    if options.max_seconds and slowest > options.max_seconds:
+        yield f"{slowest:.1f} s to plan"
+    if above := above_baselines(figures)[0]:
+        yield f"above a baseline at {above} budgets"
+    if (found := gaps(figures)) and sum(found) / len(found) > options.max_gap:
+        yield f"{sum(found) / len(found):.1f} points over the bound"
+    if any(gap < -1e-6 for gap in found):
+        yield "a plan recomputes less than the bound"
+
+
+def row_of(name, figures):
+    plans = figures["plans"]
+    low, high = plans[0]["device_bytes"], plans[-1]["device_bytes"]
+    half = min((p for p in plans if p["device_bytes"] <= (low + high) / 2), key=lambda p: p["time_percent"])
+    return [
+        name, str(figures["kernels"]), f"{figures['lower_bound_bytes'] / MIB:.1f}", f"{low / MIB:.1f}",
+        f"+{plans[0]['time_percent']:.1f} %", f"{half['device_bytes'] / MIB:.1f}", f"+{half['time_percent']:.1f} %",
+        f"{high / MIB:.1f}", str(len({p["live_bytes"] for p in plans})), f"{arena_ratio(figures):.4f}",
+        f"{max(p['plan_seconds'] for p in plans):.1f}",
+    ]  # fmt: skip
+
+
+def curve_of(figures):
+    """The whole curve beside the baselines and the bound: header and rows."""
+    plans = figures["plans"]
+    names = list(plans[0].get("baselines", {}) | next((p["baselines"] for p in plans if len(p.get("baselines", {})) == 5), {}))
+    bounded = any("bound" in p for p in plans)
+    rows = [["MiB", "fit", *names, *(["bound"] if bounded else [])]]
+    for plan in plans:
+        row = [f"{plan['budget_bytes'] / MIB:.1f}", f"+{plan['simulated_percent']:.1f} %"]
+        for name in names:
+            seconds = plan["baselines"].get(name, "")
+            row.append("–" if seconds is None else seconds if seconds == "" else f"+{seconds:.1f} %")
+        if bounded:
+            row.append(f"+{plan['bound']['percent']:.1f} %" if "bound" in plan else "")
+        rows.append(row)
+    return rows
+
+
+def compared(figures):
+    """The verdict on a curve, in words."""
+    said = []
+    if any("baselines" in p for p in figures["plans"]):
+        above, below = above_baselines(figures)
+        said.append(f"above a baseline at {above} of {len(figures['plans'])} budgets, strictly below all at {below}")
+    if found := gaps(figures):
+        bounds = [p["bound"] for p in figures["plans"] if "bound" in p]
+        said.append(f"{sum(found) / len(found):.2f} points over the bound on the mean of {len(found)} budgets, at most {max(found):.2f}")
+        said.append(f"bytes counted at {bounds[0]['moments']} of {bounds[0]['kernels']} kernels")
+        if unsolved := sum(not b["solved"] for b in bounds):
+            said.append(f"{unsolved} linear programs were stopped")
+    return "; ".join(said)
+
+
+def table(rows):
+    return ["| " + " | ".join(r) + " |" for r in [rows[0], ["---"] * len(rows[0]), *rows[1:]]]
 
 
 def main(argv):
@@ -74,42 +199,53 @@ def main(argv):
     parser = argparse.ArgumentParser(usage=USAGE, add_help=False, allow_abbrev=False)
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--every-file", action="store_true")
+    parser.add_argument("--max-ratio", type=float, default=1.005)
+    parser.add_argument("--max-seconds", type=float, default=0)
+    parser.add_argument("--max-gap", type=float, default=2)
     parser.add_argument("--bin", type=pathlib.Path)
+    parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--markdown", type=pathlib.Path)
     options, rest = parser.parse_known_args(argv)
-    if not options.bin:
-        from devkit.build import BUILD, build
+    from devkit.build import BUILD, build
 
+    if not options.bin:
         build(["lowtide"])
         options.bin = BUILD / "bin"
-    models = []
-    for path in (pathlib.Path(a) for a in rest if not a.startswith("-")):
-        models += sorted(path.rglob("*.onnx")) if path.is_dir() else [path]
+    binary = options.bin / "lowtide"
+    version = hashlib.sha256(binary.read_bytes()).hexdigest()[:16]
+    results = Results(options.results or BUILD / "sweep.jsonl", options.fresh)
     given = [a for a in rest if a.startswith("-")]
-    failed, lines = 0, []
+    models = list(models_of([pathlib.Path(a) for a in rest if not a.startswith("-")], options.every_file))
+    if not models:
+        print("error: no .onnx file there", file=sys.stderr)
+        return 1
+    failed, lines, curves = 0, [], []
     for model in models:
         name = f"{model.parent.name}/{model.name}"
+        flags = flags_of(model, given, options.batch)
+        key = f"{version} {name} --rows={options.rows} {shlex.join(flags)}"
         try:
-            figures = sweep_model(options.bin / "lowtide", model, flags_of(model, given, options.batch), options.rows)
-            ratio, complaints = check(figures)
+            figures = results.get(key, lambda: sweep_model(binary, model, flags, options.rows))
         except Failure as failure:
             failed += 1
             print(f"FAIL  {name}  {failure}", flush=True)
             continue
-        plans = figures["plans"]
-        low, high = plans[0]["device_bytes"], plans[-1]["device_bytes"]
-        half = min((p for p in plans if p["device_bytes"] <= (low + high) / 2), key=lambda p: p["time_percent"])
+        complaints = list(check(figures, options))
         failed += bool(complaints)
-        row = [
-            name, f"{figures['lower_bound_bytes'] / MIB:.1f}", f"{low / MIB:.1f}", f"+{plans[0]['time_percent']:.1f} %",
-            f"{half['device_bytes'] / MIB:.1f}", f"+{half['time_percent']:.1f} %", f"{high / MIB:.1f}", str(len(plans)),
-            f"{ratio:.4f}", f"{figures['wall_seconds']:.1f}",
-        ]  # fmt: skip
+        row = row_of(name, figures)
         lines.append(row)
         print(f"{'FAIL' if complaints else 'ok'}  " + "  ".join(row) + "  " + "; ".join(complaints), flush=True)
+        if said := compared(figures):
+            print(f"      {said}", flush=True)
+            curves.append([f"## {name}", "", f"{said[0].upper()}{said[1:]}.", "", *table(curve_of(figures))])
+            for curve_row in curve_of(figures):
+                print("      " + "  ".join(f"{cell:>11}" for cell in curve_row), flush=True)
     if options.markdown:
-        head = ["model", "bound", "smallest", "its time", "half", "its time", "largest", "plans", "arena / live", "seconds"]
-        table = ["| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *lines]]
-        options.markdown.write_text("\n".join(table) + "\n")
+        text = table([HEAD, *lines])
+        for curve in curves:
+            text += ["", *curve]
+        options.markdown.write_text("\n".join(text) + "\n")
     print(f"{len(models) - failed} of {len(models)} models hold")
     return 1 if failed else 0

@@ -14,6 +14,7 @@
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
+#include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Target/Artifact.h"
 #include "lowtide/Target/OnnxModel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -351,6 +352,7 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.threadsMax = static_cast<unsigned>(options.threadsMax);
   stage.budget = options.deviceBudget;
   stage.strategy = options.rematStrategy;
+  stage.bound = options.bound;
   if (options.lossHeadChunks != "auto" && options.lossHeadChunks != "off")
     stage.lossHeadChunks = std::stol(options.lossHeadChunks);
   return stage;
@@ -369,6 +371,11 @@ int Compilation::checkTarget() const {
   if (options.precision == "f64" && options.target != "reference") {
     printError("--precision=f64 computes everything in f64, which only --target=reference does");
     return exitUsage;
+  }
+  if ((options.bound || options.rematStrategy == "lp-rounding") && !solve::hasLinearSolver()) {
+    printError("no solver for linear programs is installed, which --bound and --remat-strategy=lp-rounding need");
+    printNote("'tools/dev setup' brings HiGHS; or LOWTIDE_HIGHS=/path/to/libhighs.so.1");
+    return exitUnsupported;
   }
   return exitOk;
 }

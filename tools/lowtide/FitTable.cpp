@@ -1,6 +1,8 @@
 //===- FitTable.cpp - what a step costs at which budget ---------*- C++ -*-===//
 //
-// `lowtide fit`: smallest and largest peak, and the trade between them, without weights and without the device.
+// `lowtide fit`: smallest and largest peak, and the trade between them, without
+// weights and without the device; on request beside published methods and
+// beside a lower bound on the recomputation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,10 +11,14 @@
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Pipeline.h"
+#include "lowtide/Solve/Comparison.h"
+#include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/LoopFit.h"
-#include "lowtide/Solve/Packing.h"
+#include "lowtide/Solve/PackedPlans.h"
+#include "lowtide/Solve/RecomputationBound.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
+#include <chrono>
 
 using namespace mlir;
 using namespace lowtide;
@@ -20,52 +26,111 @@ using namespace lowtide::driver;
 
 namespace {
 
+/// Another method at a line's budget.
+struct OtherMethod {
+  const char *name;
+  std::optional<double> seconds; // nothing: it has no plan there
+};
+
 /// One line of the table; bytes are everything that the runtime allocates.
 struct FitRow {
-  uint64_t deviceBytes;
+  uint64_t budgetBytes, deviceBytes;
   const solve::FittedSchedule *plan;
+  /// Time to find it with nothing known: the whole search up to its budget, and
+  /// its packing.
+  double planSeconds;
+  /// The cheapest schedule whose peak, without regard to addresses, is within
+  /// the budget; the same of other methods.
+  double simulatedSeconds = 0;
+  std::vector<OtherMethod> others = {};
+  std::optional<solve::RecomputationBound> bound = {};
 };
 
 class FitTable {
 public:
-  FitTable(func::FuncOp step, const StepProblem &problem, ArrayRef<PlanLayout::Arena> arenas)
-      : name(step.getSymName()), problem(problem), arenas(arenas), front(problem.getGraph()),
-        bound(solve::findLowerBound(problem.getGraph())) {
+  FitTable(func::FuncOp step, const StepProblem &problem, ArrayRef<PlanLayout::Arena> arenas, const Options &options)
+      : name(step.getSymName()), problem(problem), arenas(arenas), options(options), front(problem.getGraph()),
+        least(solve::findLowerBound(problem.getGraph())), packed(problem.getGraph(), packingOptions()) {
     for (const PlanLayout::Arena &arena : arenas)
       staticBytes += arena.bytes;
   }
 
   bool isValid() const { return front.isValid(); }
-  void computeRows(unsigned count);
+  void computeRows();
   void printText(llvm::raw_ostream &os) const;
   void printJson(llvm::raw_ostream &os) const;
 
 private:
+  using Clock = std::chrono::steady_clock;
+  static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+  /// As a compile packs.
+  static solve::PackingOptions packingOptions() {
+    solve::PackingOptions options;
+    options.alignment = planAlignment;
+    return options;
+  }
   double extra(double now, double then) const { return then > 0 ? 100 * (now / then - 1) : 0; }
+  double extraSeconds(double seconds) const { return extra(seconds, front.getLargest().timeline.seconds); }
+  double boundPercent(const FitRow &row) const {
+    return extraSeconds(front.getLargest().timeline.seconds + row.bound->seconds);
+  }
+  void compare(FitRow &row, solve::Baselines &baselines, bool solves);
+  void printComparison(llvm::raw_ostream &os) const;
 
+  const Clock::time_point start = Clock::now();
   std::string name;
   const StepProblem &problem;
   ArrayRef<PlanLayout::Arena> arenas;
+  const Options &options;
   solve::LoopFront front;
-  solve::LowerBound bound;
+  solve::LowerBound least;
+  solve::PackedPlans packed;
   uint64_t staticBytes = 0;
+  /// One per budget.
   std::vector<FitRow> rows;
 };
 
 } // namespace
 
-void FitTable::computeRows(unsigned count) {
-  std::vector<const solve::FittedSchedule *> plans = front.getPareto();
-  solve::PackingOptions options;
-  options.alignment = planAlignment;
-  options.effort = 10'000'000; // a compile searches longer, so that its arena is no larger
+void FitTable::computeRows() {
+  const uint64_t low = packed.getArenaBytes(front.getSmallest()),
+                 high = std::max(low, packed.getArenaBytes(front.getLargest()));
+  const unsigned count = options.fitRows;
+  solve::Baselines baselines(problem.getGraph(), front.getLargest().schedule);
+  double searchSeconds = since(start);
+  unsigned solved = 0;
   for (unsigned i = 0; i < count; ++i) {
-    const solve::FittedSchedule *plan = plans[count > 1 ? (plans.size() - 1) * i / (count - 1) : 0];
-    if (!rows.empty() && rows.back().plan == plan)
-      continue;
+    const uint64_t budget = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1));
+    Clock::time_point begin = Clock::now();
+    front.find(budget);
+    searchSeconds += since(begin);
+    begin = Clock::now();
+    const solve::FittedSchedule *plan = packed.find(budget, [&](uint64_t bytes) { return front.find(bytes); });
+    if (!plan)
+      plan = &front.getSmallest();
     rows.push_back(
-        {staticBytes + solve::pack(solve::listBuffers(problem.getGraph(), *plan), options).arenaBytes, plan});
+        {staticBytes + budget, staticBytes + packed.getArenaBytes(*plan), plan, searchSeconds + since(begin)});
+    // Lines with a linear program stand in the middle of equal stretches.
+    const bool solves = uint64_t(2 * solved + 1) * count <= uint64_t(2 * i + 1) * options.boundRows;
+    solved += solves;
+    if (options.baselines || options.bound)
+      compare(rows.back(), baselines, solves && solve::hasLinearSolver());
   }
+}
+
+void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves) {
+  const uint64_t bytes = row.budgetBytes - staticBytes;
+  const solve::FittedSchedule *plan = front.find(bytes);
+  row.simulatedSeconds = (plan ? plan : row.plan)->timeline.seconds;
+  if (options.baselines)
+    for (auto [i, method] : llvm::enumerate(solve::methodNames)) {
+      if (solve::Method(i) == solve::Method::Rounding && !solves)
+        continue;
+      std::optional<solve::FittedSchedule> other = baselines.find(solve::Method(i), bytes);
+      row.others.push_back({method, other ? std::optional(other->timeline.seconds) : std::nullopt});
+    }
+  if (options.bound && solves)
+    row.bound = solve::boundRecomputation(problem.getGraph(), front.getLargest().schedule, bytes);
 }
 
 void FitTable::printText(llvm::raw_ostream &os) const {
@@ -74,14 +139,62 @@ void FitTable::printText(llvm::raw_ostream &os) const {
     os << "  " << llvm::left_justify(arena.name, 10) << formatBytes(arena.bytes) << "\n";
   os << "  smallest plan found  " << formatBytes(rows.front().deviceBytes)
      << "; whatever is recomputed, no plan of these "
-     << "kernels is below " << formatBytes(staticBytes + bound.bytes) << "\n"
+     << "kernels is below " << formatBytes(staticBytes + least.bytes) << "\n"
      << "  without recomputation  " << formatBytes(rows.back().deviceBytes) << "\n\n"
      << "  --device-budget  recomputed     time    FLOPs\n";
   const solve::Timeline &most = front.getLargest().timeline;
-  for (const FitRow &row : rows)
+  const solve::FittedSchedule *printed = nullptr;
+  for (const FitRow &row : rows) {
+    if (row.plan == printed)
+      continue;
+    printed = row.plan;
     os << llvm::format("  %15s  %10u  %+6.1f %%  %+6.1f %%\n", formatBytes(row.deviceBytes).c_str(),
-                       row.plan->timeline.recomputed, extra(row.plan->timeline.seconds, most.seconds),
+                       row.plan->timeline.recomputed, extraSeconds(row.plan->timeline.seconds),
                        extra(double(row.plan->timeline.flops), double(most.flops)));
+  }
+  if (options.baselines || options.bound)
+    printComparison(os);
+}
+
+void FitTable::printComparison(llvm::raw_ostream &os) const {
+  os << "\n  time over no recomputation at equal peak; -: no plan there, .: "
+        "not asked\n"
+     << "  --device-budget       fit";
+  if (options.baselines)
+    for (const char *method : solve::methodNames)
+      os << llvm::right_justify(method, 13);
+  os << (options.bound ? "        bound\n" : "\n");
+  unsigned above = 0, below = 0;
+  for (const FitRow &row : rows) {
+    os << llvm::format("  %15s  %+6.1f %%", formatBytes(row.budgetBytes).c_str(), extraSeconds(row.simulatedSeconds));
+    bool isAbove = false, isBelow = !row.others.empty();
+    for (const OtherMethod &other : row.others) {
+      os << (other.seconds ? llvm::formatv("{0,11:F1} %", extraSeconds(*other.seconds)).str() : "            -");
+      isAbove |= other.seconds && *other.seconds < row.simulatedSeconds * (1 - 1e-12);
+      isBelow &= !other.seconds || *other.seconds > row.simulatedSeconds * (1 + 1e-12);
+    }
+    if (options.baselines && row.others.size() < solve::methodNames.size())
+      os << "            .";
+    if (row.bound)
+      os << llvm::formatv("{0,11:F1} %{1}", boundPercent(row), row.bound->isSolved ? "" : " (time was over)");
+    os << "\n";
+    above += isAbove;
+    below += isBelow;
+  }
+  if (options.baselines)
+    os << "  above a baseline at " << above << " of " << rows.size() << " budgets, strictly below all at " << below
+       << "\n";
+  for (const FitRow &row : rows)
+    if (row.bound && (row.bound->moments < row.bound->instructions || !row.bound->isSolved)) {
+      os << "  bound: bytes counted at " << row.bound->moments << " of " << row.bound->instructions << " kernels\n";
+      break;
+    }
+  for (const FitRow &row : rows)
+    if (row.bound)
+      os << llvm::formatv("  recomputes +{0:F1} %; no plan for this kernel "
+                          "graph in this order at {1} recomputes less "
+                          "than +{2:F1} %\n",
+                          extraSeconds(row.simulatedSeconds), formatBytes(row.budgetBytes), boundPercent(row));
 }
 
 void FitTable::printJson(llvm::raw_ostream &os) const {
@@ -91,20 +204,39 @@ void FitTable::printJson(llvm::raw_ostream &os) const {
     json.attribute("entry", name);
     for (const PlanLayout::Arena &arena : arenas)
       json.attribute((arena.name + "_bytes").str(), arena.bytes);
-    json.attribute("lower_bound_bytes", staticBytes + bound.bytes);
+    json.attribute("static_bytes", staticBytes);
+    json.attribute("lower_bound_bytes", staticBytes + least.bytes);
     json.attribute("smallest_bytes", rows.front().deviceBytes);
     json.attribute("largest_bytes", rows.back().deviceBytes);
+    json.attribute("kernels", uint64_t(problem.getGraph().operations.size()));
     json.attribute("seconds", most.seconds);
     json.attribute("flops", most.flops);
     json.attributeArray("plans", [&] {
       for (const FitRow &row : rows)
         json.object([&] {
+          json.attribute("budget_bytes", row.budgetBytes);
           json.attribute("device_bytes", row.deviceBytes);
           json.attribute("live_bytes", staticBytes + row.plan->timeline.peakBytes);
           json.attribute("recomputed", row.plan->timeline.recomputed);
-          json.attribute("time_percent", extra(row.plan->timeline.seconds, most.seconds));
+          json.attribute("time_percent", extraSeconds(row.plan->timeline.seconds));
           json.attribute("flops_percent", extra(double(row.plan->timeline.flops), double(most.flops)));
           json.attribute("method", row.plan->method);
+          json.attribute("plan_seconds", row.planSeconds);
+          if (!row.others.empty() || row.bound)
+            json.attribute("simulated_percent", extraSeconds(row.simulatedSeconds));
+          if (!row.others.empty())
+            json.attributeObject("baselines", [&] {
+              for (const OtherMethod &other : row.others)
+                json.attribute(other.name, other.seconds ? llvm::json::Value(extraSeconds(*other.seconds))
+                                                         : llvm::json::Value(nullptr));
+            });
+          if (row.bound)
+            json.attributeObject("bound", [&] {
+              json.attribute("percent", boundPercent(row));
+              json.attribute("moments", row.bound->moments);
+              json.attribute("kernels", row.bound->instructions);
+              json.attribute("solved", row.bound->isSolved);
+            });
         });
     });
   });
@@ -128,12 +260,12 @@ int Compilation::fit() {
     FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));
     if (failed(problem))
       return exitInternal;
-    FitTable table(step, *problem, layout->getArenas());
+    FitTable table(step, *problem, layout->getArenas(), options);
     if (!table.isValid()) {
       printError("the order of @" + step.getSymName() + " is not valid");
       return exitInternal;
     }
-    table.computeRows(options.fitRows);
+    table.computeRows();
     options.json ? table.printJson(llvm::outs()) : table.printText(llvm::outs());
   }
   return exitOk;

@@ -156,7 +156,11 @@ void addMemoryFlags(CLI::App &app, Options &o) {
       ->group("memory");
   app.add_option("--remat-strategy", o.rematStrategy,
                  "How recomputations are chosen: fit; the others are published methods, to compare")
-      ->check(choice({"fit", "none", "sqrt", "greedy-xla", "min-cut"}))
+      ->check(choice({"fit", "none", "sqrt", "greedy-xla", "min-cut", "lp-rounding"}))
+      ->group("memory");
+  app.add_flag(
+         "--bound", [&o](int64_t) { o.bound = true, o.verbosity = std::max(o.verbosity, 1); },
+         "Say how much any plan in this order recomputes at least, by linear programming (HiGHS; minutes)")
       ->group("memory");
 }
 
@@ -248,6 +252,10 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   }
   fit->add_flag("--json", options.json, "The same figures as JSON on standard output");
   fit->add_option("--rows", options.fitRows, "Lines of the table")->check(CLI::Range(2, 1000));
+  fit->add_flag("--baselines", options.baselines, "Also what the other strategies cost at the same peak");
+  fit->add_option("--bound-rows", options.boundRows,
+                  "Lines with a bound, and with a rounded linear program: they take long")
+      ->check(CLI::Range(1, 1000));
   check->add_flag("--json", options.json, "The same facts as JSON on standard output");
   for (CLI::App *sub : {report, verify}) {
     sub->add_option("artifact", options.input, ".tide file")->required();

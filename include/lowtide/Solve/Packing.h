@@ -48,7 +48,7 @@ struct Packing {
   /// The most bytes alive at one instruction, sizes rounded up to the
   /// alignment: no arena is smaller.
   uint64_t boundBytes = 0;
-  /// What found it: "size/best-fit", "search", …
+  /// What found it: "size/best-fit", "ejection", …
   std::string method;
 };
 
@@ -63,9 +63,9 @@ uint64_t liveBound(std::span<const Buffer> buffers, uint64_t alignment);
 bool isPackable(std::span<const Buffer> buffers, uint64_t alignment);
 
 /// Packs `buffers` (isPackable). Tries five orders × two ways to choose a gap
-/// (Pisarchyk and Lee 2020; XLA's best fit of decreasing size), then searches
-/// by moving blamed buffers forward (squeaky wheel: Joslin and Clements 1999);
-/// stops as soon as the arena equals the bound. Deterministic: depends on the
+/// (Pisarchyk and Lee 2020; XLA's best fit of decreasing size), then lowers the
+/// best by guided ejection (Nagata and Bräysy 2009);
+/// stops as soon as the arena equals the bound, the search at a thousandth above it. Deterministic: depends on the
 /// sizes and on who meets whom only, not on the order of the buffers, so that a
 /// schedule and the plan that is made of it take equally many bytes.
 Packing pack(std::span<const Buffer> buffers, const PackingOptions &options = {});

@@ -97,6 +97,43 @@ TEST(Packing, TrainingStepsComeNearTheBound) {
   EXPECT_LE(sum / 300, 1.002);
 }
 
+/// A rectangle of time × bytes cut into pieces: they fit without a gap.
+void cut(std::mt19937_64 &random, uint32_t begin, uint32_t end, uint64_t bytes, unsigned pieces,
+         std::vector<Buffer> &buffers) {
+  const bool byTime = random() % 2 && end - begin > 1;
+  if (pieces <= 1 || (!byTime && bytes < 128)) {
+    buffers.push_back({bytes, begin, end});
+    return;
+  }
+  if (byTime) {
+    const uint32_t middle = begin + 1 + random() % (end - begin - 1);
+    cut(random, begin, middle, bytes, pieces / 2, buffers);
+    cut(random, middle, end, bytes, pieces - pieces / 2, buffers);
+  } else {
+    const uint64_t part = 64 * (1 + random() % (bytes / 64 - 1));
+    cut(random, begin, end, part, pieces / 2, buffers);
+    cut(random, begin, end, bytes - part, pieces - pieces / 2, buffers);
+  }
+}
+
+TEST(Packing, PiecesOfARectangleComeNearIt) {
+  std::mt19937_64 random(12);
+  double sum = 0, worst = 1;
+  for (unsigned round = 0; round < 30; ++round) {
+    std::vector<Buffer> buffers;
+    cut(random, 0, 1000, 64 * 100'000, 10 + random() % 90, buffers);
+    PackingOptions options;
+    options.effort = 8'000'000;
+    Packing packing = pack(buffers, options);
+    ASSERT_THAT(findOverlaps(buffers, packing), testing::IsEmpty());
+    ASSERT_EQ(packing.boundBytes, 64u * 100'000);
+    sum += double(packing.arenaBytes) / packing.boundBytes;
+    worst = std::max(worst, double(packing.arenaBytes) / packing.boundBytes);
+  }
+  EXPECT_LE(sum / 30, 1.02);
+  std::printf("arena / rectangle: mean %.4f, worst %.4f\n", sum / 30, worst);
+}
+
 TEST(Packing, NestedLifetimesStack) {
   std::vector<Buffer> buffers;
   for (uint32_t i = 0; i < 50; ++i)

@@ -1,0 +1,35 @@
+//===- Comparison.h - other methods at one budget ---------------*- C++ -*-===//
+//
+// The published methods by name, each asked for its schedule at a budget.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/Baselines.h"
+#include <array>
+#include <string_view>
+
+namespace lowtide::solve {
+
+/// Methods beside `fit`, by the names of --remat-strategy.
+enum class Method { None, Segments, Greedy, Cut, Rounding };
+inline constexpr std::array<const char *, 5> methodNames = {"none", "sqrt", "greedy-xla", "min-cut", "lp-rounding"};
+
+/// Schedules of the baselines for one step and order; those that depend on no budget are made once.
+class Baselines {
+public:
+  Baselines(const StepGraph &graph, Schedule order) : graph(graph), order(std::move(order)) {}
+
+  /// The method's cheapest schedule whose peak is within the budget; nothing if it has none.
+  std::optional<FittedSchedule> find(Method method, uint64_t budgetBytes);
+
+private:
+  const StepGraph &graph;
+  Schedule order;
+  std::optional<std::vector<FittedSchedule>> segments, cuts;
+};
+
+/// The method of that name; nothing for other names.
+std::optional<Method> parseMethod(std::string_view name);
+
+} // namespace lowtide::solve

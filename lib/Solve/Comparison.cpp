@@ -1,0 +1,48 @@
+//===- Comparison.cpp - other methods at one budget -----------------------===//
+#include "lowtide/Solve/Comparison.h"
+#include "lowtide/Solve/LoopFit.h"
+
+#include <algorithm>
+
+namespace lowtide::solve {
+
+std::optional<Method> parseMethod(std::string_view name) {
+  auto it = std::find(methodNames.begin(), methodNames.end(), name);
+  return it == methodNames.end() ? std::nullopt : std::optional(Method(it - methodNames.begin()));
+}
+
+std::optional<FittedSchedule> Baselines::find(Method method, uint64_t budgetBytes) {
+  if (!graph.loops.empty())
+    return planAroundLoops(graph, budgetBytes,
+                           [&](const StepGraph &plain, std::span<const uint32_t> given, uint64_t bytes) {
+                             return Baselines(plain, Schedule(given.begin(), given.end())).find(method, bytes);
+                           });
+  auto cheapest = [&](std::optional<std::vector<FittedSchedule>> &plans, auto &make) -> std::optional<FittedSchedule> {
+    if (!plans)
+      plans = make(graph, order);
+    const FittedSchedule *best = nullptr;
+    for (const FittedSchedule &plan : *plans)
+      if (plan.timeline.peakBytes <= budgetBytes && (!best || plan.timeline.seconds < best->timeline.seconds))
+        best = &plan;
+    return best ? std::optional(*best) : std::nullopt;
+  };
+  switch (method) {
+  case Method::None: {
+    std::optional<Timeline> timeline = evaluate(graph, order);
+    if (!timeline || timeline->peakBytes > budgetBytes)
+      return std::nullopt;
+    return FittedSchedule{order, std::move(*timeline), "no recomputation"};
+  }
+  case Method::Segments:
+    return cheapest(segments, planSegments);
+  case Method::Cut:
+    return cheapest(cuts, planCuts);
+  case Method::Greedy:
+    return planGreedily(graph, order, budgetBytes);
+  case Method::Rounding:
+    return planByRounding(graph, order, budgetBytes);
+  }
+  return std::nullopt;
+}
+
+} // namespace lowtide::solve

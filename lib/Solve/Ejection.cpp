@@ -1,0 +1,107 @@
+//===- Ejection.cpp - a packing below a given height ----------------------===//
+//
+// The price of a place is the sum over those who stand there: two sorted lists
+// of their begins and ends give it for all places in one walk. A buffer's price
+// is its size times how often it was thrown out. Places that cost nothing are
+// taken by the smallest gap.
+//
+//===----------------------------------------------------------------------===//
+#include "Ejection.h"
+
+#include <algorithm>
+
+namespace lowtide::solve {
+
+void EjectionSearch::throwOut(uint32_t buffer) {
+  placed[buffer] = false;
+  price[buffer] += double(sizes[buffer]);
+  waiting.push_back(buffer);
+}
+
+uint32_t EjectionSearch::takeWaiting() {
+  // The largest of a few: dear ones first, but not always in the same order.
+  size_t best = random() % waiting.size();
+  for (unsigned draw = 0; draw < 3; ++draw)
+    if (size_t other = random() % waiting.size(); sizes[waiting[other]] > sizes[waiting[best]])
+      best = other;
+  uint32_t buffer = waiting[best];
+  waiting[best] = waiting.back();
+  waiting.pop_back();
+  return buffer;
+}
+
+void EjectionSearch::insert(uint32_t buffer) {
+  const uint64_t size = sizes[buffer], highest = capacity - size;
+  byBegin.clear();
+  candidates.assign({0, highest});
+  for (uint32_t other : neighbours.of(buffer)) {
+    if (!placed[other])
+      continue;
+    const uint64_t begin = offsets[other], end = begin + sizes[other];
+    byBegin.push_back({begin, end, price[other]});
+    if (end <= highest)
+      candidates.push_back(end);
+    if (begin >= size && begin - size <= highest)
+      candidates.push_back(begin - size);
+  }
+  spent += 2 * neighbours.degree(buffer) + 4 * byBegin.size() + 1;
+  byEnd = byBegin;
+  std::sort(byBegin.begin(), byBegin.end(), [](const Occupant &a, const Occupant &b) { return a.begin < b.begin; });
+  std::sort(byEnd.begin(), byEnd.end(), [](const Occupant &a, const Occupant &b) { return a.end < b.end; });
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+
+  uint64_t chosen = 0, chosenGap = UINT64_MAX;
+  double chosenPrice = 0, begun = 0, ended = 0;
+  size_t nextBegin = 0, nextEnd = 0, equals = 0;
+  uint64_t floor = 0; // the highest end of those that begin below the candidate's end
+  for (uint64_t at : candidates) {
+    while (nextBegin < byBegin.size() && byBegin[nextBegin].begin < at + size) {
+      begun += byBegin[nextBegin].price;
+      floor = std::max(floor, byBegin[nextBegin].end);
+      ++nextBegin;
+    }
+    while (nextEnd < byEnd.size() && byEnd[nextEnd].end <= at)
+      ended += byEnd[nextEnd++].price;
+    // Everyone who ends by `at` has begun: nobody stands there when as many have begun as ended.
+    const bool isFree = nextBegin == nextEnd;
+    const double cost = isFree ? 0 : begun - ended;
+    const uint64_t gap =
+        isFree ? (nextBegin < byBegin.size() ? std::min(byBegin[nextBegin].begin, capacity) : capacity) - floor : 0;
+    const bool first = equals == 0;
+    if (first || cost < chosenPrice || (cost == chosenPrice && gap < chosenGap)) {
+      chosen = at, chosenPrice = cost, chosenGap = gap, equals = 1;
+    } else if (cost == chosenPrice && gap == chosenGap && random() % ++equals == 0) {
+      chosen = at;
+    }
+  }
+  if (chosenPrice > 0)
+    for (uint32_t other : neighbours.of(buffer))
+      if (placed[other] && offsets[other] < chosen + size && chosen < offsets[other] + sizes[other])
+        throwOut(other);
+  offsets[buffer] = chosen;
+  placed[buffer] = true;
+}
+
+bool EjectionSearch::lower(std::vector<uint64_t> &result, uint64_t height, uint64_t effort, uint64_t &work) {
+  capacity = height;
+  spent = 0;
+  offsets = result;
+  placed.assign(sizes.size(), true);
+  price.assign(sizes.begin(), sizes.end());
+  waiting.clear();
+  for (uint32_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] > capacity)
+      return false;
+    else if (sizes[i] && offsets[i] + sizes[i] > capacity)
+      throwOut(i);
+  while (!waiting.empty() && spent < effort)
+    insert(takeWaiting());
+  work += spent;
+  if (!waiting.empty())
+    return false;
+  result = offsets;
+  return true;
+}
+
+} // namespace lowtide::solve

@@ -1,0 +1,143 @@
+//===- LinearSolver.cpp - linear and integer programs by HiGHS ------------===//
+//
+// HiGHS (Huangfu and Hall 2018) through its C interface, loaded when it is
+// first asked for. Where it is not found, nothing is solved and callers say so.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/LinearProgram.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace lowtide::solve {
+
+namespace {
+
+// As highs_c_api.h of HiGHS 1.15 has them.
+using HighsInt = int32_t;
+constexpr HighsInt statusError = -1, continuousVariable = 0, integerVariable = 1, minimize = 1, byRows = 2;
+constexpr HighsInt modelEmpty = 6, modelOptimal = 7, modelInfeasible = 8;
+
+struct Highs {
+  const char *(*version)();
+  void *(*create)();
+  void (*destroy)(void *);
+  double (*getInfinity)(const void *);
+  HighsInt (*setBool)(void *, const char *, HighsInt);
+  HighsInt (*setInt)(void *, const char *, HighsInt);
+  HighsInt (*setDouble)(void *, const char *, double);
+  HighsInt (*setString)(void *, const char *, const char *);
+  HighsInt (*passLp)(void *, HighsInt, HighsInt, HighsInt, HighsInt, HighsInt, double, const double *, const double *,
+                     const double *, const double *, const double *, const HighsInt *, const HighsInt *,
+                     const double *);
+  HighsInt (*passMip)(void *, HighsInt, HighsInt, HighsInt, HighsInt, HighsInt, double, const double *, const double *,
+                      const double *, const double *, const double *, const HighsInt *, const HighsInt *,
+                      const double *, const HighsInt *);
+  HighsInt (*run)(void *);
+  HighsInt (*getModelStatus)(const void *);
+  HighsInt (*getSolution)(const void *, double *, double *, double *, double *);
+  HighsInt (*getDoubleInfo)(const void *, const char *, double *);
+  bool isComplete = false;
+};
+
+/// The environment's LOWTIDE_HIGHS, what set-up installed, what the system has.
+Highs load() {
+  void *library = nullptr;
+  const char *named = std::getenv("LOWTIDE_HIGHS");
+  for (const char *path : {named, LOWTIDE_HIGHS, "libhighs.so.1"})
+    if (path && !library)
+      library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  Highs highs = {};
+  if (!library)
+    return highs;
+  highs.isComplete = true;
+  auto find = [&](auto &function, const char *name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+    highs.isComplete &= function != nullptr;
+  };
+  find(highs.version, "Highs_version");
+  find(highs.create, "Highs_create");
+  find(highs.destroy, "Highs_destroy");
+  find(highs.getInfinity, "Highs_getInfinity");
+  find(highs.setBool, "Highs_setBoolOptionValue");
+  find(highs.setInt, "Highs_setIntOptionValue");
+  find(highs.setDouble, "Highs_setDoubleOptionValue");
+  find(highs.setString, "Highs_setStringOptionValue");
+  find(highs.passLp, "Highs_passLp");
+  find(highs.passMip, "Highs_passMip");
+  find(highs.run, "Highs_run");
+  find(highs.getModelStatus, "Highs_getModelStatus");
+  find(highs.getSolution, "Highs_getSolution");
+  find(highs.getDoubleInfo, "Highs_getDoubleInfoValue");
+  return highs;
+}
+
+const Highs &getHighs() {
+  static const Highs highs = load();
+  return highs;
+}
+
+} // namespace
+
+bool hasLinearSolver() { return getHighs().isComplete; }
+
+std::string getLinearSolverName() {
+  return hasLinearSolver() ? std::string("HiGHS ") + getHighs().version() : std::string();
+}
+
+LinearSolution solveLinearProgram(const LinearProgram &program, const LinearOptions &options) {
+  LinearSolution solution;
+  if (!hasLinearSolver())
+    return solution;
+  const Highs &api = getHighs();
+  const HighsInt numColumns = program.columns.size(), numRows = program.rows.size(),
+                 numEntries = program.entries.size();
+  std::vector<double> cost, columnLower, columnUpper, rowLower, rowUpper;
+  for (const LinearProgram::Column &column : program.columns) {
+    cost.push_back(column.cost);
+    columnLower.push_back(column.lower);
+    columnUpper.push_back(column.upper);
+  }
+  void *highs = api.create();
+  const double infinity = api.getInfinity(highs);
+  for (const LinearProgram::Row &row : program.rows) {
+    rowLower.push_back(std::isfinite(row.lower) ? row.lower : -infinity);
+    rowUpper.push_back(std::isfinite(row.upper) ? row.upper : infinity);
+  }
+  std::vector<HighsInt> integrality;
+  for (const LinearProgram::Column &column : program.columns)
+    integrality.push_back(column.isContinuous ? continuousVariable : integerVariable);
+  api.setBool(highs, "output_flag", 0);
+  api.setInt(highs, "threads", 1);
+  api.setDouble(highs, "time_limit", options.seconds);
+  if (options.integral)
+    api.setDouble(highs, "mip_rel_gap", 1e-6);
+  const HighsInt status =
+      options.integral
+          ? api.passMip(highs, numColumns, numRows, numEntries, byRows, minimize, 0, cost.data(), columnLower.data(),
+                        columnUpper.data(), rowLower.data(), rowUpper.data(), program.starts.data(),
+                        program.indices.data(), program.entries.data(), integrality.data())
+          : api.passLp(highs, numColumns, numRows, numEntries, byRows, minimize, 0, cost.data(), columnLower.data(),
+                       columnUpper.data(), rowLower.data(), rowUpper.data(), program.starts.data(),
+                       program.indices.data(), program.entries.data());
+  if (status != statusError && api.run(highs) != statusError) {
+    const HighsInt model = api.getModelStatus(highs);
+    if (model == modelOptimal || model == modelEmpty)
+      solution.state = LinearSolution::State::Optimal;
+    else if (model == modelInfeasible)
+      solution.state = LinearSolution::State::Infeasible;
+    std::vector<double> values(numColumns), reduced(numColumns), activity(numRows), prices(numRows);
+    api.getSolution(highs, values.data(), reduced.data(), activity.data(), prices.data());
+    if (options.integral)
+      api.getDoubleInfo(highs, "mip_dual_bound", &solution.bound);
+    else
+      solution.bound = boundByPrices(program, prices);
+    if (solution.state == LinearSolution::State::Optimal)
+      solution.values = std::move(values);
+  }
+  api.destroy(highs);
+  return solution;
+}
+
+} // namespace lowtide::solve

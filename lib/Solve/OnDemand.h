@@ -1,0 +1,35 @@
+//===- OnDemand.h - recompute what is missing when it is read ---*- C++ -*-===//
+//
+// Writes a schedule from decisions about what is forgotten when.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/Timeline.h"
+
+#include <functional>
+
+namespace lowtide::solve {
+
+/// Runs an order; what was forgotten is made again, with all that it needs, directly before its next reader.
+class OnDemand {
+public:
+  OnDemand(const StepGraph &graph, std::span<const uint32_t> order)
+      : graph(graph), order(order), there(graph.values.size(), true), updated(graph.values.size(), false) {}
+
+  /// `forget` sees each position before it runs, and clears the marks of values that it forgets. Such a value must have
+  /// a maker (findMaker). False if an argument that is needed was updated: `missing` must not be forgotten.
+  bool run(const std::function<void(uint32_t position, std::vector<char> &there)> &forget);
+
+  Schedule schedule;
+  uint32_t missing = 0;
+
+private:
+  bool provide(uint32_t value);
+
+  const StepGraph &graph;
+  std::span<const uint32_t> order;
+  std::vector<char> there, updated;
+};
+
+} // namespace lowtide::solve

@@ -1,0 +1,340 @@
+//===- RecomputationProgram.cpp - recomputation as a program --------------===//
+//
+// Rows of an interval that ends at moment m:
+// 1. what is there at m was there behind the moment before, was made for the
+//    first time since, or was made again: S ≤ A' + R;
+// 2. what the interval's instructions read was there at some time in it, and so
+//    was what its recomputations read: 1 ≤ A' + R, R(k) ≤ A' + R;
+// 3. bytes at m: values that are there, results not written over a dying
+//    operand, workspace;
+// 4. bytes while k runs again: its operands, results and workspace, and what was
+//    carried through the whole interval (S − R of it).
+// A result of an interval's own instruction counts as there in all of it, and an
+// operation that runs again twice in an interval is paid once: both only lower
+// the bound.
+//
+//===----------------------------------------------------------------------===//
+#include "RecomputationProgram.h"
+#include "OnDemand.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace lowtide::solve {
+
+namespace {
+constexpr uint32_t nobody = UINT32_MAX;
+constexpr int64_t never = INT64_MAX;
+} // namespace
+
+RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<const uint32_t> order,
+                                           uint64_t budgetBytes, unsigned mostMoments)
+    : graph(graph), order(order), budget(std::max<uint64_t>(budgetBytes, 1)) {
+  for (const StepOperation &operation : graph.operations)
+    secondsOfOne += operation.seconds;
+  secondsOfOne = std::max(secondsOfOne, 1e-30);
+  findLives();
+  chooseMoments(std::max(mostMoments, 1u), budget);
+  stride = std::max(graph.values.size(), graph.operations.size() + graph.reruns.size());
+  for (std::vector<Term> *terms : {&resident, &behind, &again})
+    terms->assign((moments.size() + 1) * stride, zero);
+  for (unsigned interval = 0; interval <= moments.size(); ++interval) {
+    addColumns(interval);
+    addNeeds(interval);
+    if (interval < moments.size()) {
+      countMoment(interval);
+      countReruns(interval);
+    }
+  }
+}
+
+void RecomputationProgram::findLives() {
+  const size_t numValues = graph.values.size(), numOps = graph.operations.size() + graph.reruns.size();
+  begins.assign(numValues, never);
+  lastRead.assign(numValues, -1);
+  until.assign(numValues, -1);
+  maker.assign(numValues, nobody);
+  deadline.assign(numOps, never);
+  rerunFrom.assign(numOps, never);
+  rerunUntil.assign(numOps, -1);
+  isManaged.assign(numValues, false);
+  std::vector<int64_t> updatedAt(numValues, never);
+  std::vector<uint32_t> byBegin;
+  for (uint32_t now = 0; now < order.size(); ++now) {
+    const StepOperation &operation = graph.operations[order[now]];
+    for (uint32_t value : operation.reads)
+      lastRead[value] = now;
+    for (uint32_t value : operation.updates)
+      updatedAt[value] = now;
+    for (uint32_t value : operation.writes) {
+      begins[value] = now;
+      maker[value] = findMaker(graph, value).value_or(nobody);
+      if (!graph.values[value].placed)
+        byBegin.push_back(value);
+    }
+  }
+  // The smallest values, a five hundredth of the budget together, are taken as always there.
+  managed = byBegin;
+  std::stable_sort(managed.begin(), managed.end(),
+                   [&](uint32_t a, uint32_t b) { return graph.size(a) < graph.size(b); });
+  uint64_t negligible = 0;
+  size_t first = 0;
+  while (first < managed.size() && negligible + graph.size(managed[first]) <= budget / 500)
+    negligible += graph.size(managed[first++]);
+  managed.erase(managed.begin(), managed.begin() + first);
+  for (uint32_t value : managed)
+    isManaged[value] = true;
+
+  // Later values first: a value is of use as long as something that is made from it is.
+  until = lastRead;
+  for (size_t i = byBegin.size(); i-- > 0;) {
+    const uint32_t value = byBegin[i], op = maker[value];
+    if (op == nobody)
+      continue;
+    rerunUntil[op] = std::max(rerunUntil[op], until[value]);
+    rerunFrom[op] = std::min(rerunFrom[op], begins[value]);
+    reruns.push_back(op);
+    for (uint32_t read : graph.at(op).reads) {
+      if (graph.values[read].producer < 0)
+        deadline[op] = std::min(deadline[op], updatedAt[read]);
+      else
+        until[read] = std::max(until[read], rerunUntil[op]);
+    }
+  }
+  std::sort(reruns.begin(), reruns.end());
+  reruns.erase(std::unique(reruns.begin(), reruns.end()), reruns.end());
+}
+
+void RecomputationProgram::chooseMoments(unsigned most, uint64_t budget) {
+  if (order.size() <= most) {
+    moments.resize(order.size());
+    std::iota(moments.begin(), moments.end(), 0);
+    return;
+  }
+  // In each of as many stretches the fullest instruction of the order without recomputation.
+  Timeline timeline = evaluate(graph, order).value_or(Timeline());
+  if (timeline.live.empty())
+    return;
+  for (unsigned i = 0; i < most; ++i) {
+    const size_t from = order.size() * i / most, to = order.size() * (i + 1) / most;
+    auto fullest = std::max_element(timeline.live.begin() + from, timeline.live.begin() + to);
+    moments.push_back(uint32_t(fullest - timeline.live.begin()));
+  }
+}
+
+double RecomputationProgram::addTerm(Term term, double factor) {
+  if (term >= 0)
+    program.addEntry(term, factor);
+  return term == one ? factor : 0;
+}
+
+RecomputationProgram::Term RecomputationProgram::comeInto(unsigned interval, uint32_t value) const {
+  if (!isManaged[value] || begins[value] >= previous(interval))
+    return one;
+  return interval ? at(behind, interval - 1, value) : zero;
+}
+
+void RecomputationProgram::addSupply(Term left, unsigned interval, uint32_t value) {
+  const Term come = comeInto(interval, value);
+  if (come == one || left == zero)
+    return;
+  const double constant = addTerm(left, 1) + addTerm(come, -1);
+  if (maker[value] != nobody)
+    addTerm(at(again, interval, maker[value]), -1);
+  program.endRow(-LinearProgram::infinity, -constant);
+}
+
+void RecomputationProgram::addColumns(unsigned interval) {
+  const int64_t before = previous(interval);
+  for (uint32_t op : reruns)
+    if (rerunFrom[op] < before && rerunUntil[op] > before && deadline[op] > before)
+      at(again, interval, op) = program.addColumn(graph.at(op).seconds / secondsOfOne, 0, 1);
+  if (interval == moments.size())
+    return;
+  const int64_t now = moments[interval];
+  const StepOperation &operation = graph.operations[order[now]];
+  for (uint32_t value : managed) {
+    Term &term = at(resident, interval, value);
+    const bool kept = graph.values[value].kept;
+    if (begins[value] > now)
+      continue;
+    if (begins[value] == now) {
+      // Its bytes are those of a result; behind the instruction it is there if it is wanted.
+      at(behind, interval, value) = kept || until[value] > now ? one : zero;
+      continue;
+    }
+    if (kept || (maker[value] == nobody && now <= lastRead[value])) {
+      term = one;
+    } else if (now <= until[value]) {
+      const bool isRead = lastRead[value] >= now &&
+                          std::find(operation.reads.begin(), operation.reads.end(), value) != operation.reads.end();
+      term = program.addColumn(0, isRead, 1);
+      addSupply(term, interval, value);
+    }
+    Term &rest = at(behind, interval, value);
+    rest = term;
+    if (kept || term == zero)
+      continue;
+    const bool handedOn =
+        std::any_of(operation.overwrites.begin(), operation.overwrites.end(), [&](const std::vector<uint32_t> &over) {
+          return std::find(over.begin(), over.end(), value) != over.end();
+        });
+    if (until[value] <= now)
+      rest = zero;
+    else if (handedOn && !(maker[value] == nobody && lastRead[value] > now))
+      rest = program.addColumn(0, 0, 1);
+  }
+}
+
+void RecomputationProgram::addNeeds(unsigned interval) {
+  const int64_t before = previous(interval),
+                now = interval < moments.size() ? int64_t(moments[interval]) : int64_t(order.size());
+  std::vector<uint32_t> needed;
+  for (int64_t position = before + 1; position < now; ++position)
+    for (uint32_t value : graph.operations[order[position]].reads)
+      if (graph.values[value].producer >= 0)
+        needed.push_back(value);
+  std::sort(needed.begin(), needed.end());
+  needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+  for (uint32_t value : needed)
+    addSupply(one, interval, value);
+  for (uint32_t op : reruns)
+    if (Term column = at(again, interval, op); column != zero)
+      for (uint32_t read : graph.at(op).reads)
+        if (graph.values[read].producer >= 0)
+          addSupply(column, interval, read);
+}
+
+void RecomputationProgram::countMoment(unsigned interval) {
+  const StepOperation &operation = graph.operations[order[moments[interval]]];
+  const double unit = 1 / double(budget);
+  // Results first: each handed-on share is a column with a row of its own.
+  std::vector<std::pair<Term, double>> terms;
+  for (size_t i = 0; i < operation.writes.size(); ++i) {
+    const uint32_t result = operation.writes[i];
+    if (!isManaged[result])
+      continue;
+    std::vector<Term> rests;
+    bool free = false;
+    for (uint32_t read : operation.overwrites[i]) {
+      if (graph.values[read].placed || graph.values[read].kept || graph.values[read].producer < 0 ||
+          graph.values[read].bytes != graph.values[result].bytes)
+        continue;
+      Term rest = isManaged[read] ? at(behind, interval, read) : zero;
+      free |= rest == zero;
+      if (rest != one)
+        rests.push_back(rest);
+    }
+    if (free)
+      continue;
+    Term fresh = one;
+    if (!rests.empty()) {
+      fresh = program.addColumn(0, 0, 1);
+      program.addEntry(fresh, 1);
+      // Operands of other values are never the same column.
+      for (Term rest : rests)
+        program.addEntry(rest, -1);
+      program.endRow(1 - double(rests.size()), LinearProgram::infinity);
+    }
+    terms.push_back({fresh, double(graph.size(result)) * unit});
+  }
+  for (uint32_t value : managed)
+    if (Term term = at(resident, interval, value); term != zero)
+      terms.push_back({term, double(graph.size(value)) * unit});
+  double constant = double(graph.workspace(order[moments[interval]])) * unit;
+  for (auto [term, bytes] : terms)
+    constant += addTerm(term, bytes);
+  program.endRow(-LinearProgram::infinity, 1 - constant);
+}
+
+int64_t RecomputationProgram::freshBytes(const StepOperation &operation) const {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < operation.writes.size(); ++i) {
+    const uint32_t result = operation.writes[i];
+    if (isManaged[result] &&
+        std::none_of(operation.overwrites[i].begin(), operation.overwrites[i].end(), [&](uint32_t read) {
+          return graph.values[read].producer >= 0 && !graph.values[read].placed &&
+                 graph.values[read].bytes == graph.values[result].bytes;
+        }))
+      bytes += int64_t(graph.size(result));
+  }
+  return bytes;
+}
+
+void RecomputationProgram::countReruns(unsigned interval) {
+  const int64_t before = previous(interval);
+  const double unit = 1 / double(budget);
+  std::vector<std::pair<uint32_t, double>> large;
+  for (uint32_t op : reruns)
+    if (at(again, interval, op) != zero) {
+      int64_t bytes = freshBytes(graph.at(op)) + int64_t(graph.workspace(op));
+      for (uint32_t read : graph.at(op).reads)
+        if (isManaged[read])
+          bytes += int64_t(graph.size(read));
+      if (double(bytes) * unit > 0.05)
+        large.push_back({op, double(bytes) * unit});
+    }
+  if (large.empty())
+    return;
+  // What is carried through the whole interval: there at its end and not made again in it.
+  std::vector<std::pair<uint32_t, Term>> carried;
+  for (uint32_t value : managed) {
+    const Term term = at(resident, interval, value);
+    if (term == zero || begins[value] > before)
+      continue;
+    const Term made = maker[value] == nobody ? zero : at(again, interval, maker[value]);
+    Term share = term;
+    if (made != zero) {
+      share = program.addColumn(0, 0, 1);
+      program.addEntry(share, 1);
+      const double constant = addTerm(term, -1);
+      program.addEntry(made, 1);
+      program.endRow(-constant, LinearProgram::infinity);
+    }
+    carried.push_back({value, share});
+  }
+  const Term sum = program.addColumn(0, 0, 1);
+  program.columns.back().isContinuous = true;
+  program.addEntry(sum, 1);
+  double constant = 0;
+  for (auto [value, share] : carried)
+    constant += addTerm(share, -double(graph.size(value)) * unit);
+  program.endRow(-constant, LinearProgram::infinity);
+  for (auto [op, bytes] : large) {
+    program.addEntry(sum, 1);
+    program.addEntry(at(again, interval, op), bytes);
+    double known = 0;
+    const StepOperation &operation = graph.at(op);
+    for (auto [value, share] : carried)
+      if (std::find(operation.reads.begin(), operation.reads.end(), value) != operation.reads.end() ||
+          std::find(operation.writes.begin(), operation.writes.end(), value) != operation.writes.end())
+        known += addTerm(share, -double(graph.size(value)) * unit);
+    program.endRow(-LinearProgram::infinity, 1 - known);
+  }
+}
+
+std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &columns, double threshold) const {
+  auto keeps = [&](Term term) { return term == one || (term >= 0 && columns[term] >= threshold); };
+  std::vector<char> pinned(graph.values.size(), false);
+  for (;;) {
+    OnDemand writer(graph, order);
+    unsigned interval = 0;
+    // Behind a moment, and when the next one is reached, what the program does not keep is forgotten.
+    auto forget = [&](uint32_t position, std::vector<char> &there) {
+      const bool isBehind = interval < moments.size() && position > moments[interval];
+      if (!isBehind)
+        return;
+      for (uint32_t value : managed)
+        if (maker[value] != nobody && begins[value] < int64_t(moments[interval]) && !pinned[value])
+          there[value] = there[value] && keeps(at(behind, interval, value));
+      ++interval;
+    };
+    if (writer.run(forget))
+      return std::move(writer.schedule);
+    if (pinned[writer.missing])
+      return std::nullopt;
+    pinned[writer.missing] = true;
+  }
+}
+
+} // namespace lowtide::solve

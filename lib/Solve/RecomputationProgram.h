@@ -1,0 +1,84 @@
+//===- RecomputationProgram.h - recomputation as a program ------*- C++ -*-===//
+//
+// Which values are kept and which operations run again, as a linear program
+// after Checkmate (Jain et al. 2020).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/LinearProgram.h"
+#include "lowtide/Solve/Timeline.h"
+
+namespace lowtide::solve {
+
+/// Bytes are counted at moments: instructions of the order, all or a choice of them. Between two moments lies an
+/// interval. Columns, each a share of 0 … 1: value v is there while the moment's instruction runs (S), is still there
+/// behind it (A, where that differs), operation k runs again in the interval (R). Every schedule in the order gives
+/// such columns: what costs least among them is a lower bound.
+class RecomputationProgram {
+public:
+  /// `order` runs every operation once and is valid.
+  RecomputationProgram(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
+                       unsigned mostMoments);
+
+  /// Cost 1 is the time of the order.
+  const LinearProgram &get() const { return program; }
+  double getSecondsOfOne() const { return secondsOfOne; }
+  unsigned getMoments() const { return moments.size(); }
+
+  /// The schedule that keeps, from moment to moment, what `columns` keep at least `threshold` of. Nothing if an updated
+  /// argument forbids it.
+  std::optional<Schedule> write(const std::vector<double> &columns, double threshold) const;
+
+private:
+  /// A column, or one of two constants.
+  using Term = int32_t;
+  static constexpr Term zero = -1, one = -2;
+
+  void chooseMoments(unsigned most, uint64_t budget);
+  void findLives();
+  void addInterval(unsigned interval);
+  void addColumns(unsigned interval);
+  void addNeeds(unsigned interval);
+  void countMoment(unsigned interval);
+  void countReruns(unsigned interval);
+  /// How much of the value comes into the interval: from the moment before, or made in it for the first time.
+  Term comeInto(unsigned interval, uint32_t value) const;
+  Term &at(std::vector<Term> &terms, unsigned interval, uint32_t index) const {
+    return terms[size_t(interval) * stride + index];
+  }
+  Term at(const std::vector<Term> &terms, unsigned interval, uint32_t index) const {
+    return terms[size_t(interval) * stride + index];
+  }
+  /// Adds `factor` · term to the row; what is constant comes back.
+  double addTerm(Term term, double factor);
+  /// left ≤ come + again, left a term.
+  void addSupply(Term left, unsigned interval, uint32_t value);
+  /// Bytes of a result that no operand hands on, in the best case.
+  int64_t freshBytes(const StepOperation &operation) const;
+  int64_t previous(unsigned interval) const { return interval ? int64_t(moments[interval - 1]) : -1; }
+
+  const StepGraph &graph;
+  std::span<const uint32_t> order;
+  const uint64_t budget;
+  LinearProgram program;
+  double secondsOfOne = 0;
+  size_t stride = 0;
+  std::vector<uint32_t> moments;
+  /// Values whose bytes count: made by operations, without an address of their own, not negligible.
+  std::vector<uint32_t> managed;
+  std::vector<char> isManaged;
+  /// Per value: position of its producer, of its last reader, and the last at which it can be of use.
+  std::vector<int64_t> begins, lastRead, until;
+  /// Per value, what makes it again; none: UINT32_MAX.
+  std::vector<uint32_t> maker;
+  /// Per operation and rerun, the position from which it cannot run again.
+  std::vector<int64_t> deadline;
+  /// Those that can run again, and when the first of their results is made, and the last of them is of use.
+  std::vector<uint32_t> reruns;
+  std::vector<int64_t> rerunFrom, rerunUntil;
+  /// By interval and value, or operation.
+  std::vector<Term> resident, behind, again;
+};
+
+} // namespace lowtide::solve

@@ -1,0 +1,163 @@
+//===- BoundTest.cpp - bounds, exact answers and ours on small steps ------===//
+//
+// On hundreds of small steps: linear bound ≤ integer bound ≤ the cheapest
+// schedule there is (found by trying all) ≤ ours, and ours is near.
+//
+//===----------------------------------------------------------------------===//
+#include "ExhaustiveSearch.h"
+#include "RandomSteps.h"
+#include "lowtide/Solve/Comparison.h"
+#include "lowtide/Solve/LinearProgram.h"
+#include "lowtide/Solve/RecomputationBound.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace lowtide::solve;
+
+namespace {
+
+constexpr double infinity = LinearProgram::infinity;
+
+unsigned countMade(const StepGraph &graph) {
+  unsigned count = 0;
+  for (const StepValue &value : graph.values)
+    count += value.producer >= 0 && !value.placed;
+  return count;
+}
+
+TEST(LinearProgram, PricesGiveABound) {
+  // min x + 2y, x + y ≥ 1, x ≤ 0.25.
+  LinearProgram program;
+  int32_t x = program.addColumn(1, 0, 0.25), y = program.addColumn(2, 0, 1);
+  program.addEntry(x, 1);
+  program.addEntry(y, 1);
+  program.endRow(1, infinity);
+  EXPECT_DOUBLE_EQ(boundByPrices(program, {2}), 1.75);
+  EXPECT_DOUBLE_EQ(boundByPrices(program, {1}), 1);
+  EXPECT_DOUBLE_EQ(boundByPrices(program, {0}), 0);
+  EXPECT_LE(boundByPrices(program, {-1}), 1.75); // the row has no upper side
+  EXPECT_LE(boundByPrices(program, {5}), 1.75);
+}
+
+TEST(LinearProgram, IsSolved) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  LinearProgram program;
+  int32_t x = program.addColumn(1, 0, 0.25), y = program.addColumn(2, 0, 1);
+  program.addEntry(x, 1);
+  program.addEntry(y, 1);
+  program.endRow(1, infinity);
+  LinearSolution solution = solveLinearProgram(program);
+  EXPECT_EQ(solution.state, LinearSolution::State::Optimal);
+  EXPECT_NEAR(solution.bound, 1.75, 1e-9);
+  EXPECT_THAT(solution.values, testing::ElementsAre(testing::DoubleNear(0.25, 1e-9), testing::DoubleNear(0.75, 1e-9)));
+  solution = solveLinearProgram(program, {.integral = true});
+  EXPECT_NEAR(solution.bound, 2, 1e-6);
+  program.addEntry(y, 1);
+  program.endRow(-infinity, 0.5);
+  EXPECT_EQ(solveLinearProgram(program).state, LinearSolution::State::Infeasible);
+}
+
+TEST(Bound, OrderOfBoundsOnSmallSteps) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  std::mt19937_64 random(21);
+  unsigned problems = 0, exact = 0, reached = 0;
+  double oursOver = 0, linearUnder = 0;
+  for (unsigned i = 0; problems < 150 && i < 4000; ++i) {
+    StepGraph graph = randomStep(random, 2 + random() % 4);
+    if (countMade(graph) > 13)
+      continue;
+    const Schedule order = originalSchedule(graph);
+    Front front(graph, order);
+    const uint64_t low = findLowerBound(graph).bytes, high = front.getLargest().timeline.peakBytes;
+    if (low >= high)
+      continue;
+    const uint64_t budget = low + random() % (high - low);
+    const double whole = front.getLargest().timeline.seconds;
+    std::optional<double> best = ExhaustiveSearch(graph, order, budget).run();
+    RecomputationBound linear = boundRecomputation(graph, order, budget);
+    RecomputationBound integral = boundRecomputation(graph, order, budget, {.integral = true});
+    const FittedSchedule *ours = front.find(budget);
+    ++problems;
+    if (!best) {
+      EXPECT_EQ(ours, nullptr) << "step " << i;
+      EXPECT_FALSE(integral.plan) << "step " << i;
+      continue;
+    }
+    const double slack = 1e-6 * whole;
+    EXPECT_FALSE(linear.isInfeasible || integral.isInfeasible) << "step " << i;
+    EXPECT_LE(linear.seconds, integral.seconds + slack) << "step " << i;
+    EXPECT_LE(whole + integral.seconds, *best + slack) << "step " << i << " budget " << budget;
+    if (integral.plan) {
+      EXPECT_NEAR(integral.plan->timeline.seconds, *best, slack) << "step " << i;
+      EXPECT_LE(evaluate(graph, integral.plan->schedule)->peakBytes, budget) << "step " << i;
+      ++exact;
+    }
+    // Fewer moments only loosen it.
+    RecomputationBound loose = boundRecomputation(graph, order, budget, {.moments = 4});
+    EXPECT_LE(whole + loose.seconds, *best + slack) << "step " << i;
+    if (!ours)
+      continue;
+    ++reached;
+    EXPECT_GE(ours->timeline.seconds, *best - slack) << "step " << i;
+    EXPECT_LE(ours->timeline.seconds, 1.1 * *best) << "step " << i << " budget " << budget;
+    oursOver += (ours->timeline.seconds - *best) / whole;
+    linearUnder += (*best - whole - linear.seconds) / whole;
+  }
+  EXPECT_EQ(problems, 150u);
+  EXPECT_GE(exact, 60u);
+  EXPECT_LE(oursOver / reached, 0.01);
+  RecordProperty("exact", int(exact));
+  std::printf(
+      "%u problems, %u with an exact integer plan, %u fitted; ours over the best %.3f %%, linear bound under it %.3f "
+      "%% of the step\n",
+      problems, exact, reached, 100 * oursOver / reached, 100 * linearUnder / reached);
+}
+
+TEST(Bound, OfAChainIsNearTheAnswer) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  StepGraph graph = chainStep(12, 64);
+  const Schedule order = originalSchedule(graph);
+  Front front(graph, order, {16});
+  const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
+  const double whole = front.getLargest().timeline.seconds;
+  for (unsigned k = 0; k <= 8; ++k) {
+    const uint64_t budget = low + (high - low) * k / 8;
+    RecomputationBound bound = boundRecomputation(graph, order, budget);
+    ASSERT_TRUE(bound.isSolved);
+    EXPECT_EQ(bound.moments, order.size());
+    const double ours = front.find(budget)->timeline.seconds - whole;
+    EXPECT_GE(ours, bound.seconds - 1e-9 * whole);
+    // A few values for 12 layers: shares of values are far from whole ones there.
+    if (k >= 3)
+      EXPECT_LE(ours, bound.seconds + 0.05 * whole) << "budget " << budget;
+  }
+}
+
+TEST(Bound, SaysWhenNothingFits) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  StepGraph graph = chainStep(4, 64);
+  EXPECT_TRUE(boundRecomputation(graph, originalSchedule(graph), findLowerBound(graph).bytes - 64).isInfeasible);
+}
+
+TEST(Rounding, StaysWithinTheBudget) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  std::mt19937_64 random(22);
+  unsigned found = 0;
+  for (unsigned i = 0; i < 60; ++i) {
+    StepGraph graph = randomStep(random, 3 + random() % 12);
+    const Schedule order = originalSchedule(graph);
+    Front front(graph, order, {8});
+    const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
+    const uint64_t budget = low + (high - low) / 2;
+    std::optional<FittedSchedule> plan = planByRounding(graph, order, budget);
+    if (!plan)
+      continue;
+    ++found;
+    std::optional<Timeline> timeline = evaluate(graph, plan->schedule);
+    ASSERT_TRUE(timeline) << "step " << i;
+    EXPECT_LE(timeline->peakBytes, budget) << "step " << i;
+  }
+  EXPECT_GE(found, 20u);
+}
+
+} // namespace

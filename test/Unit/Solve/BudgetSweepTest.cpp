@@ -1,0 +1,148 @@
+//===- BudgetSweepTest.cpp - many budgets of one step ---------------------===//
+//
+// The pattern in which a partitioner that charges saved bytes only gets a
+// higher peak from a lower budget (pytorch issue 197838), and packings of what
+// a sweep produces.
+//
+//===----------------------------------------------------------------------===//
+#include "RandomSteps.h"
+#include "lowtide/Solve/Baselines.h"
+#include "lowtide/Solve/PackedPlans.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace lowtide::solve;
+
+namespace {
+
+/// A stack of x + down(act(up(norm(x)))), hidden values four times as wide; `residuals` gets the x.
+StepGraph residualStep(unsigned layers, uint64_t bytes, std::vector<uint32_t> &residuals) {
+  StepBuilder b;
+  struct Layer {
+    uint32_t x, norm, up, act, wUp, wDown;
+  };
+  std::vector<Layer> stack;
+  auto forward = [&](std::vector<uint32_t> reads, uint64_t size, double seconds) {
+    uint32_t value = b.operation(std::move(reads), size, seconds);
+    b.graph.operations.back().isForward = true;
+    return value;
+  };
+  uint32_t x = b.argument(bytes);
+  x = forward({x}, bytes, 1);
+  for (unsigned i = 0; i < layers; ++i) {
+    Layer l;
+    l.wUp = b.argument(bytes), l.wDown = b.argument(bytes);
+    l.x = x;
+    residuals.push_back(x);
+    l.norm = forward({x}, bytes, 2);
+    l.up = forward({l.norm, l.wUp}, 4 * bytes, 40);
+    l.act = forward({l.up}, 4 * bytes, 4);
+    uint32_t down = forward({l.act, l.wDown}, bytes, 40);
+    x = forward({x, down}, bytes, 1);
+    stack.push_back(l);
+  }
+  uint32_t d = b.operation({x}, bytes, 1);
+  for (auto l = stack.rbegin(); l != stack.rend(); ++l) {
+    uint32_t dAct = b.operation({d, l->wDown}, 4 * bytes, 40);
+    uint32_t dwDown = b.operation({l->act, d}, bytes, 40);
+    b.update(l->wDown, dwDown);
+    uint32_t dUp = b.operation({dAct, l->up}, 4 * bytes, 4, true);
+    uint32_t dwUp = b.operation({l->norm, dUp}, bytes, 40);
+    uint32_t dNorm = b.operation({dUp, l->wUp}, bytes, 40);
+    b.update(l->wUp, dwUp);
+    d = b.operation({d, dNorm, l->x}, bytes, 2, true);
+  }
+  return std::move(b.graph);
+}
+
+TEST(BudgetSweep, PeaksAndTimesAreMonotoneWhereSavedBytesAreNot) {
+  std::vector<uint32_t> residuals;
+  const unsigned layers = 16;
+  StepGraph graph = residualStep(layers, 1024, residuals);
+  const Schedule order = originalSchedule(graph);
+
+  // What a smaller allowance of saved bytes does when everything is made again at once: the peak falls, then rises.
+  std::vector<uint64_t> peaks;
+  for (unsigned every = 1; every <= layers; every *= 2) {
+    std::vector<char> saved(graph.values.size(), false);
+    for (unsigned i = 0; i < layers; i += every)
+      saved[residuals[i]] = true;
+    peaks.push_back(planFromSaved(graph, order, saved, "saved").timeline.peakBytes);
+  }
+  EXPECT_FALSE(std::is_sorted(peaks.rbegin(), peaks.rend()));
+  EXPECT_GE(peaks.back(), 2 * *std::min_element(peaks.begin(), peaks.end()));
+
+  Front front(graph, order, {24, 1});
+  const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
+  EXPECT_LE(low, *std::min_element(peaks.begin(), peaks.end()));
+  uint64_t peak = 0;
+  double seconds = 1e300;
+  for (unsigned k = 0; k < 100; ++k) {
+    const uint64_t budget = low + (high - low) * k / 99;
+    const FittedSchedule *plan = front.find(budget);
+    ASSERT_NE(plan, nullptr) << "budget " << budget;
+    EXPECT_LE(plan->timeline.peakBytes, budget);
+    EXPECT_GE(plan->timeline.peakBytes, peak);
+    EXPECT_LE(plan->timeline.seconds, seconds);
+    peak = plan->timeline.peakBytes;
+    seconds = plan->timeline.seconds;
+  }
+}
+
+/// Sizes that share no divisor but the alignment, as real models have.
+StepGraph unevenStep(std::mt19937_64 &random, unsigned layers) {
+  std::vector<uint32_t> residuals;
+  StepGraph graph = residualStep(layers, 4096, residuals);
+  for (StepValue &value : graph.values)
+    value.bytes = value.bytes * (60 + random() % 80) / 100;
+  for (StepOperation &operation : graph.operations)
+    operation.workspaceBytes = random() % 5 ? 0 : random() % 8192;
+  return graph;
+}
+
+TEST(BudgetSweep, ArenasAreNearTheBytesAlive) {
+  std::mt19937_64 random(5);
+  double worst = 1, sum = 0;
+  unsigned plans = 0;
+  for (unsigned round = 0; round < 3; ++round) {
+    StepGraph graph = unevenStep(random, 6 + random() % 8);
+    Front front(graph, originalSchedule(graph), {8, 1});
+    PackingOptions options;
+    options.effort = 20'000'000;
+    for (const FittedSchedule *plan : front.getPareto()) {
+      std::vector<Buffer> buffers = listBuffers(graph, plan->schedule);
+      Packing packing = pack(buffers, options);
+      EXPECT_THAT(findOverlaps(buffers, packing), testing::IsEmpty());
+      const double ratio = double(packing.arenaBytes) / double(packing.boundBytes);
+      worst = std::max(worst, ratio);
+      sum += ratio;
+      ++plans;
+    }
+  }
+  EXPECT_LE(worst, 1.02);
+  EXPECT_LE(sum / plans, 1.005);
+  std::printf("%u plans: mean arena / live %.5f, worst %.5f\n", plans, sum / plans, worst);
+}
+
+TEST(BudgetSweep, PackedPlansAreMonotone) {
+  std::mt19937_64 random(6);
+  for (unsigned round = 0; round < 4; ++round) {
+    StepGraph graph = unevenStep(random, 5 + random() % 8);
+    Front front(graph, originalSchedule(graph), {10, 1});
+    PackingOptions options;
+    options.effort = 1'000'000;
+    PackedPlans packed(graph, options);
+    const uint64_t low = packed.getArenaBytes(front.getSmallest()), high = packed.getArenaBytes(front.getLargest());
+    double seconds = 1e300;
+    for (unsigned k = 0; k <= 40; ++k) {
+      const uint64_t budget = low + (high - low) * k / 40;
+      const FittedSchedule *plan = packed.find(budget, [&](uint64_t bytes) { return front.find(bytes); });
+      ASSERT_NE(plan, nullptr) << "budget " << budget;
+      EXPECT_LE(packed.getArenaBytes(*plan), budget);
+      EXPECT_LE(plan->timeline.seconds, seconds);
+      seconds = plan->timeline.seconds;
+    }
+  }
+}
+
+} // namespace

@@ -2,23 +2,37 @@
 //
 // The price of a place is the sum over those who stand there: two sorted lists
 // of their begins and ends give it for all places in one walk. A buffer's price
-// is its size times how often it was thrown out. Places that cost nothing are
-// taken by the smallest gap.
+// is its weight times how often it was thrown out; no weight is the best for all
+// problems, so that runs with several take turns. Places that cost nothing are
+// taken by the smallest gap. Small buffers wait until all large ones stand.
 //
 //===----------------------------------------------------------------------===//
 #include "Ejection.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lowtide::solve {
 
+namespace {
+
+/// A buffer's weight: size^first · neighbours^second.
+struct Exponents {
+  double size, neighbours;
+};
+constexpr Exponents turns[] = {{0.5, 0}, {0, 1}, {1, 1}, {0, 0}, {0.5, 0.5}, {1, 0}, {0.5, 1}};
+
+} // namespace
+
 void EjectionSearch::throwOut(uint32_t buffer) {
   placed[buffer] = false;
-  price[buffer] += double(sizes[buffer]);
-  waiting.push_back(buffer);
+  price[buffer] += weight[buffer];
+  (sizes[buffer] < smallest ? later : waiting).push_back(buffer);
 }
 
 uint32_t EjectionSearch::takeWaiting() {
+  if (waiting.empty())
+    std::swap(waiting, later);
   // The largest of a few: dear ones first, but not always in the same order.
   size_t best = random() % waiting.size();
   for (unsigned draw = 0; draw < 3; ++draw)
@@ -53,6 +67,7 @@ void EjectionSearch::insert(uint32_t buffer) {
 
   uint64_t chosen = 0, chosenGap = UINT64_MAX;
   double chosenPrice = 0, begun = 0, ended = 0;
+  bool isChosenFree = true;
   size_t nextBegin = 0, nextEnd = 0, equals = 0;
   uint64_t floor = 0; // the highest end of those that begin below the candidate's end
   for (uint64_t at : candidates) {
@@ -69,13 +84,13 @@ void EjectionSearch::insert(uint32_t buffer) {
     const uint64_t gap =
         isFree ? (nextBegin < byBegin.size() ? std::min(byBegin[nextBegin].begin, capacity) : capacity) - floor : 0;
     const bool first = equals == 0;
-    if (first || cost < chosenPrice || (cost == chosenPrice && gap < chosenGap)) {
-      chosen = at, chosenPrice = cost, chosenGap = gap, equals = 1;
-    } else if (cost == chosenPrice && gap == chosenGap && random() % ++equals == 0) {
+    if (first || cost < chosenPrice || (cost == chosenPrice && isFree >= isChosenFree && gap < chosenGap)) {
+      chosen = at, chosenPrice = cost, chosenGap = gap, equals = 1, isChosenFree = isFree;
+    } else if (cost == chosenPrice && isFree == isChosenFree && gap == chosenGap && random() % ++equals == 0) {
       chosen = at;
     }
   }
-  if (chosenPrice > 0)
+  if (!isChosenFree)
     for (uint32_t other : neighbours.of(buffer))
       if (placed[other] && offsets[other] < chosen + size && chosen < offsets[other] + sizes[other])
         throwOut(other);
@@ -83,25 +98,44 @@ void EjectionSearch::insert(uint32_t buffer) {
   placed[buffer] = true;
 }
 
+bool EjectionSearch::run(uint64_t effort) {
+  placed.assign(sizes.size(), true);
+  price = weight;
+  waiting.clear();
+  later.clear();
+  spent = 0;
+  for (uint32_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] && (sizes[i] < smallest || offsets[i] + sizes[i] > capacity))
+      throwOut(i);
+  while (!waiting.empty() || !later.empty()) {
+    if (spent >= effort)
+      return false;
+    insert(takeWaiting());
+  }
+  return true;
+}
+
 bool EjectionSearch::lower(std::vector<uint64_t> &result, uint64_t height, uint64_t effort, uint64_t &work) {
   capacity = height;
-  spent = 0;
-  offsets = result;
-  placed.assign(sizes.size(), true);
-  price.assign(sizes.begin(), sizes.end());
-  waiting.clear();
-  for (uint32_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] > capacity)
-      return false;
-    else if (sizes[i] && offsets[i] + sizes[i] > capacity)
-      throwOut(i);
-  while (!waiting.empty() && spent < effort)
-    insert(takeWaiting());
-  work += spent;
-  if (!waiting.empty())
+  smallest = height / 2000;
+  if (std::any_of(sizes.begin(), sizes.end(), [&](uint64_t size) { return size > height; }))
     return false;
-  result = offsets;
-  return true;
+  const uint64_t limit = work + effort, each = 200 * (neighbours.list.size() + sizes.size());
+  for (unsigned turn = 0; work < limit; ++turn) {
+    const Exponents &exponents = turns[turn % std::size(turns)];
+    weight.resize(sizes.size());
+    for (uint32_t i = 0; i < sizes.size(); ++i)
+      weight[i] =
+          std::pow(double(sizes[i]), exponents.size) * std::pow(double(neighbours.degree(i) + 1), exponents.neighbours);
+    offsets = result;
+    const bool fits = run(std::min(each, limit - work));
+    work += std::max<uint64_t>(spent, 1);
+    if (fits) {
+      result = offsets;
+      return true;
+    }
+  }
+  return false;
 }
 
 } // namespace lowtide::solve

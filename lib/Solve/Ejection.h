@@ -35,6 +35,8 @@ public:
   bool lower(std::vector<uint64_t> &offsets, uint64_t capacity, uint64_t effort, uint64_t &work);
 
 private:
+  /// One attempt from `offsets`.
+  bool run(uint64_t effort);
   /// Where `buffer` goes at the least price; those who stand there are thrown out.
   void insert(uint32_t buffer);
   void throwOut(uint32_t buffer);
@@ -48,11 +50,12 @@ private:
   std::span<const uint64_t> sizes;
   const Neighbourhood &neighbours;
   std::mt19937_64 random;
-  uint64_t capacity = 0, spent = 0;
+  uint64_t capacity = 0, smallest = 0, spent = 0;
   std::vector<uint64_t> offsets;
   std::vector<char> placed;
-  std::vector<double> price;
-  std::vector<uint32_t> waiting;
+  std::vector<double> price, weight;
+  /// Buffers without a place: large ones, and small ones, whose turn comes later.
+  std::vector<uint32_t> waiting, later;
   // Scratch of `insert`.
   std::vector<Occupant> byBegin, byEnd;
   std::vector<uint64_t> candidates;

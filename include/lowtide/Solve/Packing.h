@@ -65,7 +65,7 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment);
 /// Packs `buffers` (isPackable). Tries five orders × two ways to choose a gap
 /// (Pisarchyk and Lee 2020; XLA's best fit of decreasing size), then lowers the
 /// best by guided ejection (Nagata and Bräysy 2009);
-/// stops as soon as the arena equals the bound, the search at a thousandth above it. Deterministic: depends on the
+/// stops as soon as the arena equals the bound, the search at a 4000th above it. Deterministic: depends on the
 /// sizes and on who meets whom only, not on the order of the buffers, so that a
 /// schedule and the plan that is made of it take equally many bytes.
 Packing pack(std::span<const Buffer> buffers, const PackingOptions &options = {});

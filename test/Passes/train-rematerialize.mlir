@@ -2,6 +2,9 @@
 // RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: lowtide-opt %s --train-rematerialize="budget=1MiB threads-max=1" | FileCheck %s --check-prefix=LARGE
 // RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1" --plan-lower=threads-max=1 --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
+// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1 bound=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BOUND
+// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1 strategy=lp-rounding" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROUND
+// RUN: not lowtide-opt %s --train-rematerialize="budget=4160 strategy=knapsack" 2>&1 | FileCheck %s --check-prefix=STRATEGY
 // RUN: not lowtide-opt %s --train-rematerialize="budget=4159 threads-max=1" 2>&1 | FileCheck %s --check-prefix=SMALL
 // RUN: not lowtide-opt %s --train-rematerialize="budget=2KiB" 2>&1 | FileCheck %s --check-prefix=STATIC
 // RUN: not lowtide-opt %s --train-rematerialize="budget=lots" 2>&1 | FileCheck %s --check-prefix=WORD
@@ -20,6 +23,10 @@
 // CHECK: nn.kernel "loop" (%{{.*}} = %[[D2]], %{{.*}} = %[[B1]])
 
 // REMARK: remark: peak 3.00 KiB → 2.00 KiB (1 values recomputed, +{{.*}} % FLOPs
+
+// BOUND: remark: recomputes +{{[0-9.]+}} %; no plan for this kernel graph in this order at 4.06 KiB recomputes less than +{{[0-9.]+}} %
+// ROUND: remark: peak 3.00 KiB → 2.00 KiB (1 values recomputed
+// STRATEGY: error: unknown strategy 'knapsack'; there are fit, none, sqrt, greedy-xla, min-cut and lp-rounding
 
 // LARGE-NOT: train.remat
 // LARGE-NOT: train.recomputed

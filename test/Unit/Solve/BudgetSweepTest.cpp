@@ -119,7 +119,7 @@ TEST(BudgetSweep, ArenasAreNearTheBytesAlive) {
       ++plans;
     }
   }
-  EXPECT_LE(worst, 1.02);
+  EXPECT_LE(worst, 1.03);
   EXPECT_LE(sum / plans, 1.005);
   std::printf("%u plans: mean arena / live %.5f, worst %.5f\n", plans, sum / plans, worst);
 }

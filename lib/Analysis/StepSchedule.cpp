@@ -37,6 +37,8 @@ private:
   /// Last instance of each root that has more than one.
   llvm::DenseMap<Value, Value> last;
   llvm::DenseSet<Operation *> placed;
+  /// What an instruction read in the program: once it is placed, it reads the instances of its own time.
+  llvm::DenseMap<Operation *, SmallVector<Value>> programOperands;
   llvm::DenseMap<std::pair<Operation *, Value>, Value> clonedViews;
 };
 
@@ -95,7 +97,7 @@ void ScheduleWriter::writeAgain(Operation *op, Value cotangent) {
   }
   bool anchored = false;
   for (unsigned number : operandNumbers) {
-    operands.push_back(read(op->getOperand(number)));
+    operands.push_back(read(programOperands.at(op)[number]));
     Operation *maker = StepStorage::getRoot(operands.back()).getDefiningOp();
     anchored |= maker && maker->hasAttr(recomputedAttrName);
   }
@@ -122,6 +124,7 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
     if (!op)
       continue; // the beginning of a round
     if (!again[position]) {
+      programOperands[op] = llvm::to_vector(op->getOperands());
       forEachRead(*op, [&](OpOperand &operand, Value) { operand.set(read(operand.get())); });
       op->moveBefore(terminator);
       placed.insert(op);

@@ -273,6 +273,13 @@ void Autocast::visit(Operation *op) {
   } else if (isFloatCast(op)) {
     return;
   }
+  // What the model itself computes in 16 bits stays as it is written.
+  if (llvm::any_of(op->getResults(), [&](Value result) { return isNarrow(result); })) {
+    for (Value parameter : narrowedParameters)
+      if (llvm::is_contained(op->getOperands(), parameter))
+        op->replaceUsesOfWith(parameter, getWide(parameter));
+    return;
+  }
   for (Value operand : op->getOperands())
     if (isNarrow(operand))
       op->replaceUsesOfWith(operand, getWide(operand));
@@ -358,8 +365,10 @@ uint64_t Autocast::countSavedBytes() const {
 void Autocast::narrowParameters() {
   for (BlockArgument argument : block.getArguments()) {
     BindingInterface binding = getBinding(step, argument.getArgNumber());
-    if (binding && binding.getBindingKind() == BindingKind::Param && isWide(argument))
+    if (binding && binding.getBindingKind() == BindingKind::Param && isWide(argument)) {
       argument.setType(withElement(argument, narrow));
+      narrowedParameters.push_back(argument);
+    }
   }
   SmallVector<Type> inputs(block.getArgumentTypes());
   step.setFunctionType(FunctionType::get(step.getContext(), inputs, step.getResultTypes()));

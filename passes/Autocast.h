@@ -74,6 +74,8 @@ private:
 
   /// Ops that the loss and other outputs need.
   llvm::DenseSet<mlir::Operation *> forward;
+  /// Parameters that were f32 in the model.
+  llvm::SmallVector<mlir::Value> narrowedParameters;
   /// Values that some op wants in 16 bits, directly or through movements.
   llvm::DenseSet<mlir::Value> demanded;
   /// Values computed from data; values that are one number for many elements.

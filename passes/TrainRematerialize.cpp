@@ -155,8 +155,7 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
     for (auto [i, tensor] : llvm::enumerate(ArrayRef(tensors).take_front(4)))
       note << (i ? ", " : ": ") << tensor.second << " of " << formatBytes(tensor.first);
   }
-  error.attachNote() << "the smallest plan found needs " << formatBytes(smallestBytes)
-                     << "; without recomputation it is "
+  error.attachNote() << "the smallest plan found needs " << exact(smallestBytes) << "; without recomputation it is "
                      << formatBytes(staticBytes + entry.front->getLargest().timeline.peakBytes);
   error.attachNote() << "what helps: a smaller batch, an optimizer with less state (--optimizer=sgd), a larger budget";
   return failure();

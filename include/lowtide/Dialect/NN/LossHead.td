@@ -41,6 +41,9 @@ def NN_LinearCrossEntropyGradOp : NN_LossHead<"linear_cross_entropy_grad", [Attr
     starting from `weight_sum` and `bias_sum` where they are given. Bits do not depend on how many rows are computed
     together as long as they are whole tiles. Both may be f32 where weight and bias have 16 bits, so that loops can add up.
   }];
+  // Cotangents and sums of them stay f32; dx is what x is.
+  let operandPrecision = "i < (getBias() ? 3u : 2u) ? Low : High";
+  let resultPrecision = "i == 1 ? Low : High";
   let flops = [{ return ::lowtide::nn::lossHeadFlops(getOperation(), 3); }];
   let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$weight, Optional<NN_FloatTensor>:$bias, NN_IntTensor:$labels,
                        NN_FloatTensor:$dloss, Optional<NN_FloatTensor>:$weight_sum, Optional<NN_FloatTensor>:$bias_sum,

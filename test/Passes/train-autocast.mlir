@@ -66,3 +66,23 @@ func.func @residual(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
   %g = nn.reduce_sum %c dims = [0] : tensor<4x8xf32> -> tensor<8xf32>
   return %loss, %g : tensor<f32>, tensor<8xf32>
 }
+
+// What the model itself computes in 16 bits stays as it is written.
+// CHECK-LABEL: func.func @written_narrow
+// CHECK: %[[T:.*]] = nn.tanh %{{.*}} : tensor<4x8xbf16>
+// CHECK: nn.dot %[[T]], %{{.*}} : (tensor<4x8xbf16>, tensor<8x2xbf16>)
+func.func @written_narrow(%x: tensor<4x8xbf16>, %w: tensor<8x2xf32> {train.binding = #train.param<"w">}) -> tensor<4x2xf32> {
+  %t = nn.tanh %x : tensor<4x8xbf16>
+  %f = nn.cast %t : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %y = nn.dot %f, %w : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  return %y : tensor<4x2xf32>
+}
+
+// A loss head and its derivative: products of rounded operands, the cotangent of x as x is kept, all sums f32.
+// CHECK-LABEL: func.func @head
+// CHECK: nn.linear_cross_entropy_grad {{.*}} : (tensor<8x4xbf16>, tensor<9x4xbf16>, tensor<8xi64>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8x4xbf16>, tensor<9x4xf32>)
+func.func @head(%x: tensor<8x4xf32>, %w: tensor<9x4xf32> {train.binding = #train.param<"w">}, %y: tensor<8xi64>,
+                %d: tensor<8xf32>) -> (tensor<8xf32>, tensor<8x4xf32>, tensor<9x4xf32>) {
+  %loss, %dx, %dw = nn.linear_cross_entropy_grad %x, %w labels %y dloss %d : (tensor<8x4xf32>, tensor<9x4xf32>, tensor<8xi64>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8x4xf32>, tensor<9x4xf32>)
+  return %loss, %dx, %dw : tensor<8xf32>, tensor<8x4xf32>, tensor<9x4xf32>
+}

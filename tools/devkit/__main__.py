@@ -13,6 +13,9 @@ COMMANDS = {
     "demo": ("demo", "set up, build, train a small model and draw what happened"),
     "check": ("check", "set up, build, run all tests; the last line is 'N passed, N failed'"),
     "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
+    "graphs": ("graphs", "random training graphs: at any budget the same bits"),
+    "exact": ("exact", "every model at many budgets: the same losses, parameters and state, bit for bit"),
+    "parts": ("parts", "every model in micro-batches: the losses of the whole batch"),
     "sweep": ("sweep", "peak and time at many budgets, for models with or without weights"),
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
     "bundle": ("bundle", "an archive that carries artifacts and the runtime to a machine with a GPU"),
@@ -21,7 +24,7 @@ COMMANDS = {
 }
 
 # Commands that compare numbers run in the private environment that holds numpy.
-NUMERIC = {"demo", "judge", "bench", "sweep", "bundle"}
+NUMERIC = {"demo", "judge", "bench", "sweep", "exact", "parts", "bundle"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 

@@ -108,31 +108,74 @@ def lit_suite(suite, full):
             suite.add(f"lit {case['name']}", "" if good else f"{case['code']}\n{case['output'][-3000:]}")
 
 
+def model_folders(full=True):
+    """The project's own models; in full also the whole collection, where it lies beside the checkout."""
+    collection = pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
+    return [TEST / "models", *([collection] if full and collection.is_dir() else [])]
+
+
+def command_rows(command, *arguments):
+    """What a command of tools/dev finds with our binaries: one row per file."""
+    with tempfile.TemporaryDirectory() as scratch:
+        report = pathlib.Path(scratch) / "rows.json"
+        line = [dependencies.environment("tools"), "-m", "devkit", command, *arguments, f"--bin={BUILD / 'bin'}", f"--json={report}"]
+        run = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
+        if not report.exists():
+            raise Failure(f"{command} {' '.join(map(str, arguments))} did not finish\n{run.stderr[-2000:]}")
+        return json.loads(report.read_text())
+
+
+def judge(suite, folder, *flags):
+    """The recorded runs of a folder under some flags."""
+    shown = " ".join(flag for flag in flags if not flag.startswith("--only"))
+    for case in command_rows("judge", folder, *flags, "--expect-refused=dynamo-folded.onnx"):
+        good = case["state"] != "FAIL"
+        suite.add(f"judge {case['file']} {shown}", "" if good else case["note"] or "outside its tolerance")
+
+
 def judge_suite(suite, full):
     """The recorded runs: the project's own models, and the whole collection where it lies beside the checkout."""
-    folders = [TEST / "models"]
-    collection = pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
-    if collection.is_dir():
-        folders.append(collection)
     variants = [["--target=cpu"]]
     if full:
         variants += [["--target=reference"], ["--target=reference", "--precision=f64"], ["--target=cuda-emulated"]]
         variants += [["--target=cuda-emulated", f"--precision={precision}"] for precision in ("mixed-bf16", "mixed-f16")]
     else:
         variants.append(["--target=cuda-emulated", "--only=mlp-digits/model.onnx|cnn-digits/model.onnx|llama-tiny/model.onnx"])
-    tools = dependencies.environment("tools")
-    for folder in folders:
+    for folder in model_folders():
         for flags in variants:
-            with tempfile.TemporaryDirectory() as scratch:
-                report = pathlib.Path(scratch) / "judge.json"
-                command = [tools, "-m", "devkit", "judge", folder, f"--bin={BUILD / 'bin'}", f"--json={report}", *flags]
-                command.append("--expect-refused=dynamo-folded.onnx")
-                run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
-                if not report.exists():
-                    raise Failure(f"judge of {folder.name} did not finish\n{run.stderr[-2000:]}")
-                for case in json.loads(report.read_text()):
-                    good = case["state"] != "FAIL"
-                    suite.add(f"judge {case['file']} {' '.join(flags)}", "" if good else case["note"] or "outside its tolerance")
+            judge(suite, folder, *flags)
+
+
+def precision_suite(suite, full):
+    """Runs with 16-bit activations: losses in the recorded bands, types, bytes saved, losses that are not f32's."""
+    sample = [] if full else ["--only=gpt-tiny/model.onnx|mlp-digits/model.onnx"]
+    for folder in model_folders(full):
+        judge(suite, folder, "--precision=mixed-bf16", *sample)
+        judge(suite, folder, "--precision=mixed-f16", "--loss-scale=dynamic", *sample)
+
+
+def exact_suite(suite, full):
+    """Any budget, the same bits: random graphs, and every model (test/lib/RandomSteps, devkit/exact.py)."""
+    from devkit import graphs
+
+    count = 20_000 if full else 12
+    figures, failures = graphs.run(BUILD / "bin" / graphs.PROGRAM, 0, count, os.cpu_count())
+    say(f"exact: {json.dumps(figures)}")
+    suite.add(f"exact {count} random graphs", "\n".join(failures))
+    # Graphs that need no recomputation would show nothing.
+    suite.add("exact: random graphs recompute", "" if figures["recomputed"] >= count else f"only {figures['recomputed']} plans do")
+    sample = "gpt-tiny/default.onnx|llama-tiny/model.onnx|unet-mini/|gpt-dropout/model.onnx|resnet-tiny/model.onnx|cnn-digits/model.onnx"
+    for folder in model_folders(full):
+        for row in command_rows("exact", folder, *(["--budgets=10"] if full else ["--budgets=3", f"--only={sample}"])):
+            suite.add(f"exact {row['name']}", row["complaint"])
+
+
+def parts_suite(suite, full):
+    """Steps in micro-batches beside steps of the whole batch (devkit/parts.py)."""
+    sample = [] if full else ["--only=dlrm-mini/model.onnx|mlp-digits/model.onnx"]
+    for folder in model_folders(full):
+        for row in command_rows("parts", folder, *sample):
+            suite.add(f"parts {row['name']}", row["complaint"])
 
 
 def rows_of(script, *arguments):
@@ -165,11 +208,7 @@ def behaviour_suite(suite, full):
 
 def onnx_model_suite(suite, full):
     """Steps written back as ONNX models, run by ONNX Runtime (test/EndToEnd)."""
-    folders = [TEST / "models"]
-    collection = pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
-    if full and collection.is_dir():
-        folders.append(collection)
-    for row in rows_of("EndToEnd/onnx_model.py", *folders, *(["--full"] if full else [])):
+    for row in rows_of("EndToEnd/onnx_model.py", *model_folders(full), *(["--full"] if full else [])):
         suite.add(f"onnx-model {row['name']}", row["complaint"])
     for name, (state, reason) in rows_of("Conformance/written_back.py", *([] if full else ["--every=12"])).items():
         if state != "refused":
@@ -220,6 +259,9 @@ SUITES = {
     "onnx-model": onnx_model_suite,
     "conformance": conformance_suite,
     "judge": judge_suite,
+    "precision": precision_suite,
+    "parts": parts_suite,
+    "exact": exact_suite,
     "fuzz": fuzz_suite,
 }
 

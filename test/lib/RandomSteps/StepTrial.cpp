@@ -1,0 +1,314 @@
+//===- StepTrial.cpp - one graph, trained under many budgets ----*- C++ -*-===//
+//
+// 1. The text becomes a training step, once.
+// 2. Copies of it are fitted: without a budget, and at budgets between the
+//    smallest and the largest plan; all share one set of kernels.
+// 3. Each runs on the same batches; losses, parameters and state are compared
+//    as bytes.
+//
+//===----------------------------------------------------------------------===//
+#include "StepTrial.h"
+#include "PlanLower.h"
+#include "StepRun.h"
+#include "lowtide/Analysis/StepProblem.h"
+#include "lowtide/Analysis/ValueEquivalence.h"
+#include "lowtide/Codegen/KernelModule.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/InitAll.h"
+#include "lowtide/Pipeline.h"
+#include "lowtide/Target/PlanProto.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::test;
+
+namespace {
+
+/// A fitted and placed step, ready to be written.
+struct Plan {
+  plan::Plan proto;
+  uint64_t budget = 0; ///< bytes; 0: none was given
+  std::string flag;    ///< as it was given
+};
+
+class Trial {
+public:
+  Trial(const std::string &text, const TrialOptions &options);
+  TrialOutcome run();
+
+private:
+  bool parse();
+  /// forward → step; a step whose samples depend on one another is not cut into parts.
+  bool makeStep();
+  /// Budgets to ask for, as flags with their bytes.
+  bool chooseBudgets(std::vector<std::pair<std::string, uint64_t>> &budgets);
+  /// Fits a copy of the step; false when it failed. `mayRefuse`: a budget that is not met is no failure.
+  bool fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool mayRefuse);
+  bool runPlans();
+  bool compareReference();
+
+  bool runPasses(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build);
+  bool fail(StringRef kind, const llvm::Twine &text) {
+    if (outcome.isGood()) {
+      outcome.kind = kind.str();
+      outcome.text = text.str();
+    }
+    return false;
+  }
+  int64_t setting(StringRef name) const { return settings.getAs<IntegerAttr>(name).getInt(); }
+  std::string textSetting(StringRef name) const { return settings.getAs<StringAttr>(name).str(); }
+
+  const TrialOptions &options;
+  TrialOutcome outcome;
+  MLIRContext context;
+  /// What the compiler said last.
+  std::string said;
+  std::string text;
+  OwningOpRef<ModuleOp> step;
+  DictionaryAttr settings;
+  RunInputs inputs;
+  codegen::KernelModule kernels;
+  std::vector<Plan> plans;
+  RunResult whole;
+};
+
+} // namespace
+
+static DialectRegistry allDialects() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  return registry;
+}
+
+Trial::Trial(const std::string &text, const TrialOptions &options)
+    : options(options), context(allDialects(), MLIRContext::Threading::DISABLED), text(text),
+      kernels(&context, codegen::CodegenOptions{}) {
+  context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false);
+  context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
+      return;
+    said += diagnostic.str() + "\n";
+    for (Diagnostic &note : diagnostic.getNotes())
+      said += "  " + note.str() + "\n";
+  });
+}
+
+bool Trial::parse() {
+  step = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  if (!step)
+    return fail("compile", "the text does not parse: " + said);
+  settings = (*step)->getAttrOfType<DictionaryAttr>("test.settings");
+  auto forward = step->lookupSymbol<func::FuncOp>("forward");
+  if (!settings || !forward)
+    return fail("compile", "the file holds no @forward with test.settings");
+  (*step)->removeAttr("test.settings");
+  inputs.seed = static_cast<uint64_t>(setting("seed"));
+  for (unsigned i = 0; i < forward.getNumArguments(); ++i)
+    if (auto low = forward.getArgAttrOfType<FloatAttr>(i, "test.low")) {
+      auto binding = forward.getArgAttrOfType<BindingInterface>(i, train::bindingAttrName);
+      inputs.ranges[binding.getName().str()] = {low.getValueAsDouble(),
+                                                forward.getArgAttrOfType<FloatAttr>(i, "test.high").getValueAsDouble()};
+      forward.removeArgAttr(i, "test.low");
+      forward.removeArgAttr(i, "test.high");
+    }
+  return true;
+}
+
+bool Trial::runPasses(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager passes(&context);
+  build(passes);
+  bool violated = false;
+  addEquivalenceChecks(passes, violated);
+  said.clear();
+  return succeeded(passes.run(module)) && !violated;
+}
+
+bool Trial::makeStep() {
+  GraphStageOptions graph;
+  graph.lossHead = settings.getAs<BoolAttr>("loss_head").getValue();
+  if (!runPasses(*step, [&](OpPassManager &passes) { buildGraphStage(passes, graph); }))
+    return fail("compile", "nn: " + said);
+  TrainStageOptions stage;
+  stage.entries = {"train"};
+  stage.optimizer = textSetting("optimizer");
+  stage.lr = textSetting("lr");
+  stage.precision = textSetting("precision");
+  stage.lossScale = textSetting("loss_scale");
+  stage.clipNorm = settings.getAs<FloatAttr>("clip_norm").getValueAsDouble();
+  stage.microBatches = setting("micro_batches");
+  OwningOpRef<ModuleOp> forward = step->clone();
+  if (runPasses(*step, [&](OpPassManager &passes) { buildTrainStage(passes, stage); })) {
+    outcome.parts = stage.microBatches > 1;
+    return true;
+  }
+  if (stage.microBatches == 1)
+    return fail("compile", "train: " + said);
+  // Some graphs mix their samples: that is said, and the step computed as a whole.
+  stage.microBatches = 1;
+  step = std::move(forward);
+  return runPasses(*step, [&](OpPassManager &passes) { buildTrainStage(passes, stage); }) ||
+         fail("compile", "train: " + said);
+}
+
+bool Trial::fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool mayRefuse) {
+  OwningOpRef<ModuleOp> module = step->clone();
+  FitStageOptions stage;
+  stage.budget = budget;
+  stage.lossHeadChunks = chunks;
+  PlanLowerSettings settings;
+  settings.threadsMax = stage.threadsMax;
+  bool good = runPasses(*module, [&](OpPassManager &passes) { buildFitStage(passes, stage); });
+  bool recomputes = false;
+  if (good) {
+    module->walk([&](Operation *op) { recomputes |= op->hasAttr(recomputedAttrName); });
+    good = runPasses(*module, [&](OpPassManager &passes) { buildPlanStage(passes, kernels, settings); });
+  }
+  if (!good) {
+    if (mayRefuse && (StringRef(said).contains("budget") || StringRef(said).contains("cannot fit"))) {
+      ++outcome.refused;
+      return true;
+    }
+    return fail(budget.empty() ? "compile" : "budget", (budget.empty() ? "" : "at " + budget + ": ") + said);
+  }
+  Plan plan;
+  plan.budget = bytes;
+  plan.flag = budget.empty() ? "no budget" : budget;
+  if (chunks > 1)
+    plan.flag += ", " + std::to_string(chunks) + " chunks";
+  if (failed(exportPlan(*module->getOps<plan::ModuleOp>().begin(), plan.proto)))
+    return fail("compile", "export: " + said);
+  plans.push_back(std::move(plan));
+  outcome.recomputed += recomputes;
+  return true;
+}
+
+/// The number of bytes in the compiler's own words: "the smallest plan found needs 1.2 MiB (1258291 bytes)".
+static uint64_t readSmallest(StringRef said) {
+  uint64_t bytes = 0;
+  said = said.split("the smallest plan found needs").second.split('(').second;
+  return said.consumeInteger(10, bytes) ? 0 : bytes;
+}
+
+bool Trial::chooseBudgets(std::vector<std::pair<std::string, uint64_t>> &budgets) {
+  uint64_t fixed = 0, most = 0;
+  for (const plan::Arena &arena : plans.front().proto.arenas()) {
+    most += arena.bytes();
+    fixed += arena.kind() == plan::Arena::TRANSIENT ? 0 : arena.bytes();
+  }
+  // What cannot be met is refused, and the refusal says what can.
+  OwningOpRef<ModuleOp> module = step->clone();
+  FitStageOptions stage;
+  stage.lossHeadChunks = 1;
+  stage.budget = std::to_string(fixed + 1);
+  if (runPasses(*module, [&](OpPassManager &passes) { buildFitStage(passes, stage); })) {
+    // Loops are left as they are.
+    for (unsigned i = 0; i < options.budgets; ++i)
+      budgets.push_back({std::to_string(100 - 12 * i) + "%", 0});
+    return true;
+  }
+  uint64_t smallest = readSmallest(said);
+  if (!smallest)
+    return fail("budget", "a refusal names no budget that can be met: " + said);
+  for (unsigned i = 0; i < options.budgets; ++i) {
+    uint64_t bytes = smallest + (most > smallest ? (most - smallest) * i / options.budgets : 0);
+    budgets.push_back({std::to_string(bytes), bytes});
+  }
+  return true;
+}
+
+bool Trial::runPlans() {
+  std::vector<char> code;
+  if (kernels.getNumKernels()) {
+    FailureOr<codegen::KernelCode> linked = kernels.link();
+    if (failed(linked))
+      return fail("compile", "kernels: " + said);
+    code = std::move(linked->object);
+  }
+  for (const auto &[i, plan] : llvm::enumerate(plans)) {
+    RunOptions run;
+    run.steps = options.steps;
+    run.threads = i == 1 ? 2 : 1;
+    run.poison = i > 0;
+    run.path = options.scratch + "/step.tide";
+    RunResult result = runStep(plan.proto, code, inputs, run);
+    if (!result.complaint.empty())
+      return fail("run", plan.flag + ": " + result.complaint);
+    if (result.plannedBytes != result.allocatedBytes)
+      return fail("bytes", plan.flag + ": planned " + llvm::Twine(result.plannedBytes) + ", allocated " +
+                               llvm::Twine(result.allocatedBytes));
+    if (plan.budget && result.allocatedBytes > plan.budget)
+      return fail("bytes", plan.flag + ": allocated " + llvm::Twine(result.allocatedBytes));
+    if (i == 0) {
+      whole = std::move(result);
+      outcome.infinite = llvm::any_of(whole.losses, [](double loss) { return !std::isfinite(loss); });
+      continue;
+    }
+    ++outcome.plans;
+    if (std::string difference = whole.differenceTo(result); !difference.empty())
+      return fail("bits", plan.flag + ": " + difference);
+  }
+  return true;
+}
+
+/// The first loss in f64, op by op: what the step means. Types of 16 bits in the graph are rounded there too, so that
+/// kinks and comparisons fall the same way only nearly: the bound is wide where there are any.
+bool Trial::compareReference() {
+  OwningOpRef<ModuleOp> module = step->clone();
+  FitStageOptions stage;
+  stage.fuse = stage.library = false;
+  stage.widen = "f64";
+  stage.target = stage.cpu = "reference";
+  stage.lossHeadChunks = 1;
+  codegen::CodegenOptions codegenOptions;
+  codegenOptions.cpu = "reference";
+  codegen::KernelModule reference(&context, codegenOptions);
+  PlanLowerSettings lower;
+  lower.target = "reference";
+  lower.threadsMax = stage.threadsMax;
+  if (!runPasses(*module, [&](OpPassManager &passes) { buildFitStage(passes, stage); }) ||
+      !runPasses(*module, [&](OpPassManager &passes) { buildPlanStage(passes, reference, lower); }))
+    return fail("compile", "reference: " + said);
+  plan::Plan proto;
+  FailureOr<codegen::KernelCode> code = reference.link();
+  if (failed(code) || failed(exportPlan(*module->getOps<plan::ModuleOp>().begin(), proto)))
+    return fail("compile", "reference: " + said);
+  RunOptions run;
+  run.steps = 1;
+  run.path = options.scratch + "/reference.tide";
+  RunResult exact = runStep(proto, code->object, inputs, run);
+  if (!exact.complaint.empty())
+    return fail("run", "reference: " + exact.complaint);
+  double wanted = exact.losses[0], found = whole.losses[0];
+  bool narrow = StringRef(text).contains("bf16") || StringRef(text).contains("f16");
+  double bound = narrow ? 0.1 : 2e-3;
+  if (std::isfinite(wanted) && !(std::abs(found - wanted) <= bound * std::max(1.0, std::abs(wanted))))
+    return fail("reference", llvm::formatv("loss {0:E9}, in f64 {1:E9}", found, wanted).str());
+  outcome.references = 1;
+  return true;
+}
+
+TrialOutcome Trial::run() {
+  std::vector<std::pair<std::string, uint64_t>> budgets;
+  if (!parse() || !makeStep() || !fit("", 0, 1, false) || !chooseBudgets(budgets))
+    return outcome;
+  // Bits do not depend on the number of chunks, so each plan has another one.
+  bool head = settings.getAs<BoolAttr>("loss_head").getValue();
+  for (const auto &[i, budget] : llvm::enumerate(budgets))
+    if (!fit(budget.first, head ? 0 : budget.second, head ? static_cast<int64_t>(i) + 1 : 1,
+             head || budget.second == 0))
+      return outcome;
+  // What autocast rounds has no f64 counterpart.
+  if (runPlans() && options.compareReference && textSetting("precision").empty())
+    compareReference();
+  return outcome;
+}
+
+TrialOutcome lowtide::test::tryGraph(const std::string &text, const TrialOptions &options) {
+  return Trial(text, options).run();
+}

@@ -1,0 +1,86 @@
+"""Whatever the budget, the same bits: losses, parameters and state of every model at many budgets.
+
+Each file is trained without a budget and at budgets spread from the smallest plan to the largest: every loss and every
+byte that is saved must be equal, and the runtime may allocate no more than was asked for. One byte below what no plan
+can meet is refused. A model with a loss head is also trained with its logits in several numbers of chunks.
+"""
+
+import argparse
+import sys
+
+from devkit.console import Failure
+from devkit.judge import call, first_error
+from devkit.trials import Broken, over_models, parse_folders
+
+
+def ladder(figures, count):
+    """`count` budgets from the smallest plan that was found to what no recomputation needs."""
+    low, high = figures["smallest_bytes"], figures["largest_bytes"]
+    return [low + (high - low) * i // max(count - 1, 1) for i in range(count)]
+
+
+def difference(ours, theirs):
+    """The first thing in which two runs differ, in words."""
+    for step, (a, b) in enumerate(zip(ours.losses, theirs.losses)):
+        if a != b:
+            return f"loss of step {step} is {a!r}, not {b!r}"
+    same = ours.digest == theirs.digest and len(ours.losses) == len(theirs.losses)
+    return "" if same else "other parameters or state"
+
+
+def has_loss_head(bench):
+    """Whether the model's losses come straight from a linear layer of many classes."""
+    text = bench.work / "model.mlir"
+    command = [bench.binaries / "lowtide", "compile", bench.model, "--emit=nn", "--loss-head-chunks=2", "-o", text]
+    status, said = call([*command, *bench.record.compiler_flags(bench.model, bench.given)], bench.work / "nn.log")
+    if status:
+        raise Broken(f"--emit=nn: exit {status}: {first_error(said)}")
+    return "nn.linear_cross_entropy" in text.read_text()
+
+
+def compare_chunks(bench, options, steps):
+    """The bits of a loss head do not depend on the number of its chunks."""
+    runs = {n: bench.train(bench.compile(f"chunks-{n}", f"--loss-head-chunks={n}")[0], steps) for n in options.chunks}
+    first = options.chunks[0]
+    for n, run in runs.items():
+        if wrong := difference(run, runs[first]):
+            return f"--loss-head-chunks={n}: {wrong}, which --loss-head-chunks={first} gives"
+    return ""
+
+
+def trial(bench, options):
+    steps = min(options.steps, bench.record.steps)
+    whole = bench.train(bench.compile("whole")[0], steps)
+    figures = bench.fit(options.budgets)
+    for budget in ladder(figures, options.budgets):
+        flag = f"--device-budget={budget}"
+        artifact, _ = bench.compile("fitted", flag)
+        fitted = bench.train(artifact, steps)
+        if fitted.planned != fitted.allocated or fitted.allocated > budget:
+            return f"{flag}: planned {fitted.planned}, allocated {fitted.allocated}", ""
+        if wrong := difference(fitted, whole):
+            return f"{flag}: {wrong}, which the step without a budget gives", ""
+    below = figures["lower_bound_bytes"] - 1
+    status, _, said = bench.attempt("below", f"--device-budget={below}")
+    if status != 4 or "cannot fit" not in said:
+        return f"--device-budget={below}, below the bound: exit {status}", ""
+    note = f"{options.budgets} budgets from {figures['smallest_bytes']:,} to {figures['largest_bytes']:,} bytes, {steps} steps"
+    if not has_loss_head(bench):
+        return "", note
+    return compare_chunks(bench, options, steps), f"{note}, loss head in {', '.join(map(str, options.chunks))} chunks"
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(
+        prog="tools/dev exact", allow_abbrev=False, usage="%(prog)s <folder>... [options] [flags for the compiler]",
+        description=__doc__.replace("\n", " "),
+    )  # fmt: skip
+    parser.add_argument("--budgets", type=int, default=10, help="budgets per model (10)")
+    parser.add_argument("--steps", type=int, default=20, help="steps of each run (20)")
+    parser.add_argument("--chunks", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2, 4], help="chunks of a loss head (1,2,4)")
+    try:
+        options = parse_folders(parser, argv)
+        return 1 if over_models(options, lambda bench: trial(bench, options)) else 0
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1

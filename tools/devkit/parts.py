@@ -1,0 +1,83 @@
+"""A step in micro-batches is the step of the whole batch: on every model whose batch is a symbol.
+
+In f64 on the reference target the losses of a few steps agree within 1e-12 relative; in f32 those of all recorded steps
+within the recorded tolerance. Batch norm keeps to the statistics of each part: such models only have to say so.
+"""
+
+import argparse
+import sys
+
+from devkit.console import Failure
+from devkit.tensors import onnx_inputs
+from devkit.trials import over_models, parse_folders
+
+F64_RELATIVE = 1e-12
+# Where only mean and spread over seeds are recorded: the same seed draws the same numbers, and few steps keep errors small.
+F32_RELATIVE = 1e-4
+
+
+def has_symbolic_batch(bench):
+    """Whether the first dimension of an input of the record's data is a name."""
+    inputs = onnx_inputs(bench.model)
+    return any(dims and isinstance(dims[0], str) for name, dims in inputs.items() if name in bench.record.shapes)
+
+
+def worst(ours, theirs, bounds):
+    """(largest difference over its bound, its step)."""
+    ratios = [abs(a - b) / bound for a, b, bound in zip(ours, theirs, bounds)]
+    at = max(range(len(ratios)), key=ratios.__getitem__)
+    return ratios[at], at
+
+
+def compare(bench, options, kind, flags, steps, bounds_of):
+    """Complaint and worst ratio over all numbers of parts in one precision; None: the model mixes its samples, and says so."""
+    whole = bench.train(bench.compile(f"{kind}-whole", *flags)[0], steps)
+    largest = 0.0
+    for parts in options.micro_batches:
+        flag = f"--micro-batches={parts}"
+        artifact, said = bench.compile(f"{kind}-{parts}", *flags, flag)
+        run = bench.train(artifact, steps)
+        if run.planned != run.allocated:
+            return f"{flag}: planned {run.planned}, allocated {run.allocated}", 0.0
+        if "batch norm" in said and "warning" in said:
+            return None, 0.0
+        ratio, at = worst(run.losses, whole.losses, bounds_of(whole.losses))
+        if not ratio <= 1 or len(run.losses) != len(whole.losses):
+            return f"{kind} {flag}: loss of step {at} is {run.losses[at]!r}, of the whole batch {whole.losses[at]!r}", 0.0
+        largest = max(largest, ratio)
+    return "", largest
+
+
+def trial(bench, options):
+    if not has_symbolic_batch(bench):
+        return "", "skipped: its batch is a number"
+    record = bench.record
+    if record.stochastic:
+        single = lambda losses: [F32_RELATIVE * abs(v) for v in losses]  # noqa: E731
+        steps = options.f64_steps
+    else:
+        tolerance = record.loss_bounds("f32")[1]
+        single, steps = lambda losses: tolerance, record.steps  # noqa: E731
+    complaint, f32 = compare(bench, options, "f32", [], steps, single)
+    if complaint is None:
+        return "", "batch norm: each part has its own statistics, with a warning"
+    if complaint:
+        return complaint, ""
+    double = lambda losses: [F64_RELATIVE * abs(v) for v in losses]  # noqa: E731
+    complaint, f64 = compare(bench, options, "f64", ["--target=reference", "--precision=f64"], min(options.f64_steps, record.steps), double)
+    return complaint, f"of its tolerance: f32 {f32:.3f}, f64 {f64:.3f}"
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(
+        prog="tools/dev parts", allow_abbrev=False, usage="%(prog)s <folder>... [options] [flags for the compiler]",
+        description=__doc__.replace("\n", " "),
+    )  # fmt: skip
+    parser.add_argument("--micro-batches", type=lambda text: [int(n) for n in text.split(",")], default=[2, 4], help="numbers of parts (2,4)")
+    parser.add_argument("--f64-steps", type=int, default=3, help="steps that are compared in f64 (3)")
+    try:
+        options = parse_folders(parser, argv)
+        return 1 if over_models(options, lambda bench: trial(bench, options)) else 0
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1

@@ -1,0 +1,116 @@
+"""Compile, run, and keep what came out: what the commands that compare two runs of a model share."""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import tempfile
+
+from devkit.console import Failure
+from devkit.judge import call, first_error, matches, models_of, read_run
+from devkit.record import Record
+
+
+class Broken(Exception):
+    """A tool that should have worked did not; in words."""
+
+
+class Trained:
+    """Losses of a run, a digest of everything it saved, and the bytes it took."""
+
+    def __init__(self, header, steps, digest):
+        self.losses = [line["loss"] for line in steps]
+        self.digest = digest
+        self.planned, self.allocated = header.get("planned_bytes"), header.get("allocated_bytes")
+
+
+class Bench:
+    """One model with the flags of its record, in a folder of its own."""
+
+    def __init__(self, binaries, model, flags, work):
+        self.binaries, self.model, self.work = binaries, model, work
+        self.record = Record(model.parent)
+        self.given = ["--entries=train", *flags]
+
+    def compile(self, name, *flags):
+        """(artifact, what the compiler said); raises Broken when it refuses."""
+        status, artifact, said = self.attempt(name, *flags)
+        if status:
+            raise Broken(f"compile {' '.join(flags)}: exit {status}: {first_error(said)}")
+        return artifact, said
+
+    def attempt(self, name, *flags):
+        artifact = self.work / f"{name}.tide"
+        command = [self.binaries / "lowtide", "compile", self.model, "-o", artifact]
+        command += self.record.compiler_flags(self.model, [*self.given, *flags])
+        status, said = call(command, self.work / f"{name}-compile.log")
+        return status, artifact, said
+
+    def fit(self, rows):
+        """The table of `lowtide fit` for the training step."""
+        out = self.work / "fit.log"
+        command = [self.binaries / "lowtide", "fit", self.model, "--json", f"--rows={rows}", "-q"]
+        status, said = call([*command, *self.record.compiler_flags(self.model, self.given)], out)
+        if status:
+            raise Broken(f"fit: exit {status}: {first_error(said)}")
+        return json.JSONDecoder().raw_decode(said[said.index("\n") + 1 :])[0]
+
+    def train(self, artifact, steps, *flags):
+        log, saved = artifact.with_suffix(".jsonl"), artifact.with_suffix(".saved")
+        command = [self.binaries / "lowtide-run", artifact, f"--data={self.record.folder / 'data.npz'}", f"--steps={steps}"]
+        command += [f"--log-jsonl={log}", f"--save={saved}", "--seed=1", "--threads=1", "--quiet", *flags]
+        status, said = call(command, artifact.with_suffix(".log"))
+        if status:
+            raise Broken(f"run of {artifact.stem}: exit {status}: {first_error(said)}")
+        digest = hashlib.sha256()
+        for path in sorted(saved.rglob("*.safetensors")):
+            digest.update(path.relative_to(saved).as_posix().encode())
+            digest.update(path.read_bytes())
+        return Trained(*read_run(log), digest.hexdigest())
+
+
+def parse_folders(parser, argv):
+    """Options, folders and the compiler's flags of a command over model folders."""
+    parser.add_argument("--only", action="append", default=[], help="model files as folder/file, globs or parts of it; '|' between several")
+    parser.add_argument("--bin", type=pathlib.Path, help="use these binaries; nothing is built")
+    parser.add_argument("--json", type=pathlib.Path, help="also write name and complaint of each file as JSON")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="models at a time")
+    options, rest = parser.parse_known_args(argv)
+    options.folders = [pathlib.Path(a) for a in rest if not a.startswith("-")]
+    options.flags = [a for a in rest if a.startswith("-")]
+    options.only = [p for text in options.only for p in text.split("|")]
+    if not options.folders:
+        raise Failure(f"error: no folder is named\nnote: {parser.prog} test/models")
+    if not options.bin:
+        from devkit.build import BUILD, build
+
+        build(["lowtide", "lowtide-run"])
+        options.bin = BUILD / "bin"
+    return options
+
+
+def over_models(options, trial):
+    """Calls `trial(bench)`, which returns (complaint, note), for every model; prints a line each; the number that failed."""
+    models = [m for m in models_of(options.folders) if not options.only or matches(m, options.only)]
+    if not models:
+        raise Failure("error: no .onnx file to look at")
+
+    def one(model):
+        with tempfile.TemporaryDirectory(prefix="lowtide-trial-") as scratch:
+            try:
+                return trial(Bench(options.bin, model, options.flags, pathlib.Path(scratch)))
+            except (Broken, OSError, ValueError, KeyError) as error:
+                return (str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"), ""
+
+    rows, width = [], max(len(f"{m.parent.name}/{m.name}") for m in models)
+    with concurrent.futures.ThreadPoolExecutor(max(options.jobs, 1)) as pool:
+        for model, (complaint, note) in zip(models, pool.map(one, models)):
+            name = f"{model.parent.name}/{model.name}"
+            rows.append({"name": name, "complaint": complaint})
+            print(f"{'FAIL' if complaint else 'ok  '}  {name:<{width}}  {complaint or note}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    failed = sum(bool(row["complaint"]) for row in rows)
+    print(f"{len(rows) - failed} of {len(rows)} files hold")
+    return failed

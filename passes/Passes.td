@@ -125,6 +125,9 @@ def TrainScaleLoss : Pass<"train-scale-loss", "::mlir::ModuleOp"> {
     and checked for infinities and NaN, limited by value, then by global norm; scale, growth tracker and the count of
     skipped steps become state. The output `finite` tells train-optimize to commit updates only when it is true. All of it
     is inside the step.
+
+    A step that came with its updates (@train alone) says by its outputs `grad/NAME` what its updates read: with a loss
+    scale the gradients are derived anew from the loss, and the updates are written again for what is made of them.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [

@@ -91,8 +91,10 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
 }
 
 void lowtide::buildStepStage(OpPassManager &passes, const TrainStageOptions &options) {
+  // First, since it may derive the gradients anew: precision is then decided for forward and backward pass together.
+  addScaleLoss(passes, options);
+  addCleanUp(passes);
   addAutocast(passes, options);
-  addScaleLoss(passes, options); // refuses: the step brings its own updates
   addAccumulate(passes, options.microBatches);
   passes.addPass(createVerifyStep());
 }

@@ -104,15 +104,8 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
     llvm::Expected<train::LossScale> scale = train::LossScale::parse(lossScale);
     if (!scale)
       return refuse("usage", step.emitError(llvm::toString(scale.takeError())));
-    auto seed = [&](OpBuilder &builder) -> Value {
-      auto type = cast<RankedTensorType>(loss->getType());
-      if (scale->kind != train::LossScale::Kind::Dynamic)
-        return nn::splat(builder, loss->getLoc(), type,
-                         scale->kind == train::LossScale::Kind::Fixed ? scale->initial : 1.0);
-      Value state = train::appendLossScale(step, *scale);
-      return nn::reshape(nn::cast(nn::Expr(builder, loss->getLoc(), state), type.getElementType()), type.getShape());
-    };
-    if (failed(sweep.run(*loss, seed)))
+    if (failed(
+            sweep.run(*loss, [&](OpBuilder &builder) { return train::buildLossSeed(builder, step, *loss, *scale); })))
       return refuse("unsupported", failure());
     addGradients(step, parameters, sweep);
     numForwardOps += forwardOps;

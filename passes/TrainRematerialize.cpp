@@ -195,6 +195,12 @@ LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes
   auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
     return train::RematOp::create(builder, loc, value.getType(), value, cotangent);
   };
+  // What a report draws beside the fitted step.
+  FailureOr<MemoryProfile> unfitted = MemoryProfile::compute(entry.step, facts);
+  if (failed(unfitted))
+    return failure();
+  if (chosen->timeline.peakBytes < unfitted->getPeakBytes())
+    entry.step->setAttr(beforeBudgetAttrName, unfitted->sampleLive(&getContext()));
   entry.problem.apply(*chosen, facts, anchor);
   numRecomputed += chosen->timeline.recomputed;
   entry.step.emitRemark() << compareFigures(before, *chosen);

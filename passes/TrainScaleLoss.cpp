@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Passes.h"
+#include "StepUpdates.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/LossScaling.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace lowtide {
 #define GEN_PASS_DEF_TRAINSCALELOSS
@@ -37,7 +39,7 @@ public:
       types.push_back(value.getType());
   }
 
-  bool empty() const { return values.empty(); }
+  size_t size() const { return values.size(); }
 
   void unscale() {
     bool isDynamic = scale.kind == train::LossScale::Kind::Dynamic;
@@ -78,7 +80,9 @@ public:
           train::ClipNormOp::create(builder, step.getLoc(), TypeRange(types), values, norm, llvm::APFloat(largestNorm));
       values.assign(op.getClipped().begin(), op.getClipped().end());
     }
-    train::appendResult(step, norm, train::MetricAttr::get(step.getContext(), builder.getStringAttr("grad_norm")));
+    // A step that came with its updates may show the norm of its own.
+    if (!train::findResult<train::MetricAttr>(step, "grad_norm"))
+      train::appendResult(step, norm, train::MetricAttr::get(step.getContext(), builder.getStringAttr("grad_norm")));
   }
 
   void finish() {
@@ -125,20 +129,45 @@ struct TrainScaleLoss : lowtide::impl::TrainScaleLossBase<TrainScaleLoss> {
       return signalPassFailure();
     }
     auto step = getOperation().lookupSymbol<func::FuncOp>("gradient");
+    std::optional<StepUpdates> updates;
     if (!step) {
-      InFlightDiagnostic error = getOperation().emitError("there is no function @gradient whose gradients could be "
-                                                          "scaled or clipped");
-      error.attachNote() << "a step that brings its own updates keeps them as they are: leave out --loss-scale, "
-                            "--clip-norm and --clip-value";
-      return signalPassFailure();
+      step = getOperation().lookupSymbol<func::FuncOp>("train");
+      FailureOr<StepUpdates> found = StepUpdates::find(getOperation(), step);
+      if (failed(found) || (scale->kind != train::LossScale::Kind::None && failed(found->derive(*scale))))
+        return refuse();
+      updates = std::move(*found);
     }
     GradientChain chain(step, *scale);
-    if (chain.empty())
+    if (chain.size() == 0)
       return;
     if (scale->kind != train::LossScale::Kind::None)
       chain.unscale();
     chain.clip(clipValue, clipNorm);
     chain.finish();
+    if (updates && failed(updates->rebuild()))
+      return refuse();
+    remark(step, *scale, chain.size());
+  }
+
+private:
+  void refuse() {
+    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "unsupported"));
+    signalPassFailure();
+  }
+
+  void remark(func::FuncOp step, const train::LossScale &scale, size_t gradients) {
+    InFlightDiagnostic remark = step.emitRemark("@") << step.getSymName() << ": " << gradients << " gradients";
+    if (scale.kind == train::LossScale::Kind::Dynamic)
+      remark << ", loss scale " << llvm::formatv("{0}", scale.initial).str() << ", times "
+             << llvm::formatv("{0} after {1} finite steps, times {2} after one that is not", scale.growth,
+                              scale.interval, scale.backoff)
+                    .str();
+    else if (scale.kind == train::LossScale::Kind::Fixed)
+      remark << ", loss scale " << llvm::formatv("{0}", scale.initial).str();
+    if (clipValue > 0.0)
+      remark << ", elements within " << llvm::formatv("{0}", double(clipValue)).str();
+    if (clipNorm > 0.0)
+      remark << ", norm within " << llvm::formatv("{0}", double(clipNorm)).str();
   }
 };
 } // namespace

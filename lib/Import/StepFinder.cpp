@@ -51,6 +51,63 @@ bool lowtide::hasUpdates(const ::onnx::GraphProto &graph) {
   });
 }
 
+namespace {
+/// A tensor that an update reads as the gradient of a parameter.
+struct FoundGradient {
+  std::string tensor, param;
+  bool isDerived;
+};
+} // namespace
+
+static std::vector<FoundGradient> findGradients(const ::onnx::GraphProto &graph) {
+  llvm::StringSet<> derived;
+  std::vector<FoundGradient> found;
+  for (const NodeProto &node : graph.node()) {
+    if (node.op_type() == "Gradient" && node.domain() == "ai.onnx.preview.training")
+      derived.insert_range(node.output());
+    for (const auto &prop : node.metadata_props())
+      if (prop.key() == "lowtide.gradient" && node.output_size() == 1)
+        found.push_back({node.output(0), prop.value(), true});
+  }
+  for (const NodeProto &node : graph.node())
+    if (std::optional<int> slots = slotsOf(node); slots && node.input_size() > 2) {
+      int count = (node.input_size() - 2) / (2 + *slots);
+      for (int i = 0; i < count && 2 + count + i < node.input_size(); ++i) {
+        const std::string &tensor = node.input(2 + count + i);
+        found.push_back({tensor, node.input(2 + i), derived.contains(tensor)});
+      }
+    }
+  return found;
+}
+
+void lowtide::addGradientOutputs(::onnx::ModelProto &model) {
+  ::onnx::GraphProto &graph = *model.mutable_graph();
+  llvm::StringMap<const ValueInfoProto *> inputs;
+  for (const ValueInfoProto &input : graph.input())
+    inputs[input.name()] = &input;
+  for (const FoundGradient &gradient : findGradients(graph)) {
+    auto param = inputs.find(gradient.param);
+    if (param == inputs.end())
+      continue;
+    // A node of its own: the tensor may be an output of the step already.
+    const std::string name = "lowtide.grad/" + gradient.param;
+    NodeProto &copy = *graph.add_node();
+    copy.set_op_type("Identity");
+    copy.add_input(gradient.tensor);
+    copy.add_output(name);
+    ValueInfoProto &output = *graph.add_output();
+    output.set_name(name);
+    *output.mutable_type() = param->second->type();
+    std::string bound = gradient.param;
+    for (const auto &prop : param->second->metadata_props())
+      if (prop.key() == "lowtide.name")
+        bound = prop.value();
+    addBinding(output, "output", "grad/" + bound);
+    if (!gradient.isDerived)
+      addProp(model, "lowtide.gradients", "given");
+  }
+}
+
 LogicalResult StepFinder::joinAlgorithm() {
   if (model.training_info_size() == 0)
     return success();

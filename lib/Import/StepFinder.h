@@ -19,16 +19,21 @@ namespace lowtide {
 /// Whether an optimizer operator of `graph` updates an initializer.
 bool hasUpdates(const ::onnx::GraphProto &graph);
 
+/// Makes the gradients that a step's updates read outputs `grad/NAME` of it: those that a node's metadata name (our own
+/// models), and those that optimizers of ai.onnx.preview.training read. Notes it in the model's metadata if one of them
+/// is not promised to be a derivative of the loss.
+void addGradientOutputs(::onnx::ModelProto &model);
+
 class StepFinder {
 public:
   StepFinder(::onnx::ModelProto &model, Report &report) : model(model), graph(*model.mutable_graph()), report(report) {}
 
   /// Turns the model into a step with metadata.
   llvm::LogicalResult run();
-
-private:
   /// training_info: one graph out of two, and what is updated by what.
   llvm::LogicalResult joinAlgorithm();
+
+private:
   /// Optimizer operators: tensors and state that are initializers are updated by the outputs; R and T are scalars.
   void readOptimizers();
   void bindUpdates();

@@ -79,9 +79,16 @@ LogicalResult lowtide::normalizeStep(ModelProto &model, Report &report) {
       return success();
     if (failed(StepFinder(model, report).run()))
       return failure();
+  } else if (failed(StepFinder(model, report).joinAlgorithm())) {
+    return failure(); // our own step in two graphs
   }
   if (!isStep(model))
     return success();
+  // State that starts as one number needs no tensor.
+  for (const ValueInfoProto &input : model.graph().input())
+    if (findProp(input, "lowtide.initial"))
+      removeInitializer(*model.mutable_graph(), input.name());
+  addGradientOutputs(model);
   llvm::StringSet<> names;
   for (const ValueInfoProto &input : model.graph().input())
     if (std::optional<StepBinding> binding = readBinding(input))
@@ -126,5 +133,7 @@ void lowtide::annotateStep(const ModelProto &model, func::FuncOp function) {
     if (StringRef key = prop.key();
         key.consume_front("lowtide.") && (key.starts_with("schedule.") || key.starts_with("optimizer.")))
       settings.set(key, builder.getStringAttr(prop.value()));
+  if (findProp(model, "lowtide.gradients"))
+    function->setAttr("onnx.given_gradients", builder.getUnitAttr());
   function->setAttr("onnx.step", settings.getDictionary(function.getContext()));
 }

@@ -77,6 +77,14 @@ Value train::appendLossScale(func::FuncOp step, const LossScale &scale) {
   return appendArg(step, RankedTensorType::get({}, b.getF32Type()), binding, step.getLoc());
 }
 
+Value train::buildLossSeed(OpBuilder &builder, func::FuncOp step, Value loss, const LossScale &scale) {
+  auto type = cast<RankedTensorType>(loss.getType());
+  if (scale.kind != LossScale::Kind::Dynamic)
+    return nn::splat(builder, loss.getLoc(), type, scale.kind == LossScale::Kind::Fixed ? scale.initial : 1.0);
+  Value state = appendLossScale(step, scale);
+  return nn::reshape(nn::cast(Expr(builder, loss.getLoc(), state), type.getElementType()), type.getShape());
+}
+
 //===-- what the ops share ------------------------------------------------===//
 
 uint64_t train::countGradientFlops(Operation *op, uint64_t perElement) {

@@ -35,6 +35,10 @@ struct LossScale {
 /// The argument that holds the scale, appended if there is none: an f32 scalar.
 mlir::Value appendLossScale(mlir::func::FuncOp step, const LossScale &scale);
 
+/// The cotangent of `loss`, one number of any shape, with which a backward pass starts: the scale, of its type. A
+/// dynamic one is the step's state.
+mlir::Value buildLossSeed(mlir::OpBuilder &builder, mlir::func::FuncOp step, mlir::Value loss, const LossScale &scale);
+
 // Called by the records.
 
 /// `perElement` for each element of the operands.

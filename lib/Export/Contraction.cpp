@@ -17,8 +17,11 @@ static Value swapLast(FormBuilder &form, Value x) {
   return form.transpose(x, permutation);
 }
 
+/// Operand `i` in the type of the result: a product of 16-bit operands whose sum stays f32 is one of their f32 values.
+static Value widened(FormBuilder &form, unsigned i) { return form.cast(form.in(i), form.outType(0).getElementType()); }
+
 static LogicalResult writeDot(nn::DotOp op, FormBuilder &form) {
-  Value a = form.in(0), b = form.in(1);
+  Value a = widened(form, 0), b = widened(form, 1);
   if (tensorType(a).getRank() == 2 && isa<FloatType>(tensorType(a).getElementType())) {
     form.set(0, form.node("Gemm", {a, b}, form.outType(0),
                           {form.attr("transA", int64_t(op.getTransposeA())),
@@ -49,7 +52,7 @@ static SmallVector<NamedAttribute> convAttributes(FormBuilder &form, const nn::W
 
 static LogicalResult writeConv(nn::ConvOp op, FormBuilder &form) {
   form.set(0,
-           form.node("Conv", {form.in(0), form.in(1)}, form.outType(0),
+           form.node("Conv", {widened(form, 0), widened(form, 1)}, form.outType(0),
                      convAttributes(form, nn::getWindow(op), form.inType(1).getShape().drop_front(2), op.getGroups())));
   return success();
 }
@@ -64,7 +67,7 @@ static LogicalResult writeConvInputGrad(nn::ConvInputGradOp op, FormBuilder &for
                         (kernel[i] - 1) * window.dilations[i] - 1);
   SmallVector<NamedAttribute> attributes = convAttributes(form, window, kernel, op.getGroups());
   attributes.push_back(form.attr("output_padding", unreached));
-  form.set(0, form.node("ConvTranspose", {form.in(0), form.in(1)}, form.outType(0), attributes));
+  form.set(0, form.node("ConvTranspose", {widened(form, 0), widened(form, 1)}, form.outType(0), attributes));
   return success();
 }
 
@@ -88,11 +91,11 @@ static LogicalResult writeConvFilterGrad(nn::ConvFilterGradOp op, FormBuilder &f
   std::swap(turned.strides, turned.dilations);
   int64_t groups = op.getGroups(), spatial = static_cast<int64_t>(window.strides.size());
   auto input = form.inType(0).getShape(), dy = form.inType(1).getShape(), filter = form.outType(0).getShape();
-  Value x = samplesAsChannels(form, form.in(0), groups);
+  Value x = samplesAsChannels(form, widened(form, 0), groups);
   // [N, O, e…] as [O, N, e…].
   auto swap = llvm::to_vector(llvm::seq<int64_t>(spatial + 2));
   std::swap(swap[0], swap[1]);
-  Value taps = form.transpose(form.in(1), swap);
+  Value taps = form.transpose(widened(form, 1), swap);
   SmallVector<int64_t> shape{filter[1], filter[0]};
   llvm::append_range(shape, nn::windowedShape(input.drop_front(2), dy.drop_front(2), turned));
   Value found = form.node("Conv", {x, taps}, RankedTensorType::get(shape, form.outType(0).getElementType()),

@@ -11,9 +11,12 @@
 #include "CastPairs.h"
 #include "Outline.h"
 #include "UnrollRounds.h"
+#include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Dialect/ONNX/ONNX.h"
+#include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
+#include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/IR/Matchers.h"
 
@@ -30,9 +33,16 @@ public:
   Value lookup(Value value) const { return tensors.lookup(value); }
 
   LogicalResult writeBlock(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
+    for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+      Block *written = builder.getInsertionBlock();
+      Operation *last = written->empty() ? nullptr : &written->back();
+      const bool isAgain = op.hasAttr(recomputedAttrName);
       if (failed(write(&op)))
         return failure();
+      for (Operation *node = last ? last->getNextNode() : &written->front(); isAgain && node;
+           node = node->getNextNode())
+        node->setDiscardableAttr(recomputedAttrName, builder.getUnitAttr());
+    }
     return success();
   }
 
@@ -46,6 +56,8 @@ private:
       return writeGroup(op);
     if (isSameBytes(op))
       return writeIdentity(op);
+    if (isa<train::OptimizerInterface>(op))
+      nameGradient(op);
     std::string reason = "it has neither an ONNX form, nor a decomposition, nor an element description";
     FormBuilder form(builder, op, [this](Value value) { return lookup(value); });
     form.previewOptimizers = options.previewOptimizers;
@@ -60,6 +72,23 @@ private:
       return finish(form);
     }
     return op->emitError("unsupported: ") << op->getName() << " cannot be written as ONNX: " << reason;
+  }
+
+  /// An update's gradient becomes a tensor that says whose it is: readers see it, and the step that is read back can be
+  /// scaled and clipped.
+  void nameGradient(Operation *update) {
+    Value gradient = update->getOperand(1);
+    auto param = dyn_cast<BlockArgument>(lookup(update->getOperand(0)));
+    if (!param || lookup(gradient).getType() != gradient.getType())
+      return;
+    auto model = cast<func::FuncOp>(param.getOwner()->getParentOp());
+    auto binding = model.getArgAttrOfType<BindingInterface>(param.getArgNumber(), "train.binding");
+    if (!binding || binding.getBindingKind() != BindingKind::Param)
+      return;
+    FormBuilder form(builder, update, [this](Value value) { return lookup(value); });
+    Value named = form.node("Identity", lookup(gradient), gradient.getType());
+    named.getDefiningOp()->setDiscardableAttr(gradientAttrName, binding.getName());
+    bind(gradient, named);
   }
 
   /// An op that names its first operand anew, as the anchor of a recomputation does.

@@ -23,3 +23,11 @@ void lowtide::registerOnnxForms(DialectRegistry &registry) {
   });
   registry.addExtension(+[](MLIRContext *context, train::TrainDialect *) { attachOptimizerForms(context); });
 }
+
+Value lowtide::writeScatterSum(FormBuilder &form, Value indices, Value updates, RankedTensorType type, int64_t axis) {
+  Type element = type.getElementType(), sum = element.isF16() || element.isBF16() ? form.builder.getF32Type() : element;
+  auto sums = cast<RankedTensorType>(type.clone(sum));
+  Value added = form.node("ScatterElements", {form.filled(sums, 0.0), indices, form.cast(updates, sum)}, sums,
+                          {form.attr("axis", axis), form.attr("reduction", "add")});
+  return form.cast(added, element);
+}

@@ -30,4 +30,9 @@ void attachPoolingForms(mlir::MLIRContext *context);
 void attachIndexingForms(mlir::MLIRContext *context);
 void attachOptimizerForms(mlir::MLIRContext *context);
 
+/// Zeros of `type` to which `updates` are added at `indices` (of equal shapes) along `axis`: 16-bit floats are added up
+/// in f32 and rounded once, as everywhere, and because runtimes add no others.
+mlir::Value writeScatterSum(FormBuilder &form, mlir::Value indices, mlir::Value updates, mlir::RankedTensorType type,
+                            int64_t axis);
+
 } // namespace lowtide

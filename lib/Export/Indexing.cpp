@@ -21,14 +21,8 @@ static LogicalResult writeGatherElements(nn::GatherElementsOp op, FormBuilder &f
   return success();
 }
 
-/// Adds `updates` at `indices`, of equal shapes, to zeros.
-static Value addAt(FormBuilder &form, Value indices, Value updates, RankedTensorType type, int64_t axis) {
-  return form.node("ScatterElements", {form.filled(type, 0.0), indices, updates}, type,
-                   {form.attr("axis", axis), form.attr("reduction", "add")});
-}
-
 static LogicalResult writeScatterElementsAdd(nn::ScatterElementsAddOp op, FormBuilder &form) {
-  form.set(0, addAt(form, form.in(0), form.in(1), form.outType(0), op.getAxis()));
+  form.set(0, writeScatterSum(form, form.in(0), form.in(1), form.outType(0), op.getAxis()));
   return success();
 }
 
@@ -38,7 +32,7 @@ static LogicalResult writeScatterAdd(nn::ScatterAddOp op, FormBuilder &form) {
   SmallVector<int64_t> shape(form.outType(0).getShape()), line(shape.size(), 1);
   shape[axis] = line[axis] = count;
   Value indices = form.expand(form.reshape(form.in(0), line), shape);
-  form.set(0, addAt(form, indices, form.reshape(form.in(1), shape), form.outType(0), axis));
+  form.set(0, writeScatterSum(form, indices, form.reshape(form.in(1), shape), form.outType(0), axis));
   return success();
 }
 

@@ -40,10 +40,8 @@ static LogicalResult writeMaxPoolGrad(nn::MaxPoolGradOp op, FormBuilder &form) {
   auto positions = type.clone(form.builder.getI64Type());
   Value where = form.nodes("MaxPool", form.in(0), {type, positions}, windowAttributes(form, op.getKernel()))[1];
   auto flat = RankedTensorType::get({form.outType(0).getNumElements()}, type.getElementType());
-  Value sum = form.node("ScatterElements",
-                        {form.filled(flat, 0.0), form.reshape(where, {type.getNumElements()}),
-                         form.reshape(form.in(2), {type.getNumElements()})},
-                        flat, {form.attr("axis", int64_t(0)), form.attr("reduction", "add")});
+  Value sum = writeScatterSum(form, form.reshape(where, {type.getNumElements()}),
+                              form.reshape(form.in(2), {type.getNumElements()}), flat, /*axis=*/0);
   form.set(0, form.reshape(sum, form.outType(0).getShape()));
   return success();
 }

@@ -17,7 +17,9 @@ static Value reduce(FormBuilder &form, StringRef name, Value x, ArrayRef<int64_t
 }
 
 template <typename Op> static LogicalResult writeReduction(Op op, FormBuilder &form) {
-  form.set(0, reduce(form, op.getFacts().onnxOrigin, form.in(0), op.getDims(), form.outType(0)));
+  // A sum may be wider than what is added up.
+  Value x = form.cast(form.in(0), form.outType(0).getElementType());
+  form.set(0, reduce(form, op.getFacts().onnxOrigin, x, op.getDims(), form.outType(0)));
   return success();
 }
 

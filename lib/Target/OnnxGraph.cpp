@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "OnnxGraph.h"
+#include "lowtide/Analysis/StepProblem.h"
+#include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -162,6 +164,10 @@ void OnnxGraphWriter::writeNode(onnx::NodeOp op, ::onnx::GraphProto &graph) {
     addMetadata(proto, "lowtide.layer", layer);
   if (node != layer)
     addMetadata(proto, "lowtide.node", node);
+  if (op->hasAttr(recomputedAttrName))
+    addMetadata(proto, "lowtide.recomputed", "true");
+  if (auto param = op->getAttrOfType<StringAttr>(gradientAttrName))
+    addMetadata(proto, "lowtide.gradient", param.getValue());
   *graph.add_node() = std::move(proto);
   ++numNodes;
 }

@@ -6,6 +6,7 @@
 
 #include "lowtide/Target/OnnxModel.h"
 #include "OnnxGraph.h"
+#include "TrainingInfo.h"
 #include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -282,6 +283,9 @@ LogicalResult ModelWriter::write(OnnxModelSummary *summary) {
   for (auto function : model->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
     if (function->hasAttr(onnxFunctionAttrName))
       OnnxGraphWriter::writeFunction(function, proto.opset_import(0).version(), *proto.add_functions());
+  if (options.trainingInfo)
+    if (std::string reason = partTrainingInfo(proto); !reason.empty())
+      return model.emitError("unsupported: the step cannot be written as TrainingInfoProto: ") << reason;
   if (summary)
     *summary = {nodes.getNumNodes(), options.weights ? weightBytes : 0, external};
   return writeFile();

@@ -142,9 +142,9 @@ def judge(binaries, model, expected):
     return "" if numpy.allclose(losses, expected, rtol=2e-5) else f"losses {losses}, expected {expected}"
 
 
-def refused(binaries, model, words):
+def refused(binaries, model, words, *flags):
     with tempfile.TemporaryDirectory(prefix="lowtide-training-") as scratch:
-        _, complaint = trained(binaries, model, pathlib.Path(scratch))
+        _, complaint = trained(binaries, model, pathlib.Path(scratch), *flags)
     return "" if words in complaint else f"not refused with '{words}': {complaint}"
 
 
@@ -180,6 +180,31 @@ def written(binaries, kind):
     return "" if numpy.allclose(losses, theirs, rtol=2e-5) else f"losses {losses}, the reference evaluator's {theirs}"
 
 
+def clipped(binaries, build, kind):
+    """Clipping to a norm that every gradient exceeds, and a loss scale that changes nothing but by rounding."""
+    runs = {}
+    with tempfile.TemporaryDirectory(prefix="lowtide-training-") as scratch:
+        for flags in ((), ("--clip-norm=0.01",), ("--clip-norm=0.01", "--loss-scale=256"), ("--loss-scale=dynamic",)):
+            runs[flags], complaint = trained(binaries, build(kind), pathlib.Path(scratch), *flags)
+            if complaint:
+                return f"{flags}: {complaint}"
+    plain, norm, both, scaled = runs.values()
+    if not numpy.allclose(plain, scaled, rtol=1e-5) or not numpy.allclose(norm, both, rtol=1e-5):
+        return f"a loss scale changes the losses: {runs}"
+    return f"clipping changes nothing: {runs}" if numpy.allclose(plain, norm, rtol=1e-5) else ""
+
+
+def with_own_gradient():
+    """The gradient is written out, so that nothing says it is the loss's."""
+    model = in_one_graph("Momentum")
+    nodes = [n for n in model.graph.node if n.op_type != "Gradient"]
+    update = nodes.pop()
+    nodes += [helper.make_node("Mul", ["w", "w"], ["dw"]), helper.make_node("Mul", ["b", "b"], ["db"]), update]
+    model.graph.ClearField("node")
+    model.graph.node.extend(nodes)
+    return model
+
+
 def unknown_binding():
     model = with_training_info("Momentum")
     model.training_info[0].update_binding[0].key = "nobody"
@@ -202,9 +227,12 @@ def main():
         expected = peer(kind)
         for build in (with_training_info, in_one_graph):
             rows_out.append({"name": f"{kind} {build.__name__}", "complaint": judge(binaries, build(kind), expected)})
+            rows_out.append({"name": f"{kind} {build.__name__} clipped and scaled", "complaint": clipped(binaries, build, kind)})
         rows_out.append({"name": f"{kind} written", "complaint": written(binaries, kind)})
     rows_out.append({"name": "unknown binding", "complaint": refused(binaries, unknown_binding(), "is no initializer")})
     rows_out.append({"name": "unknown target", "complaint": refused(binaries, unknown_target(), "nothing")})
+    scale = "--loss-scale=dynamic"
+    rows_out.append({"name": "own gradient", "complaint": refused(binaries, with_own_gradient(), "would be a guess", scale)})
     json.dump(rows_out, sys.stdout, indent=0)
 
 

@@ -17,6 +17,9 @@ namespace lowtide {
 /// Marks a function that is no graph of its own: the body of an operator of the domain `lowtide`.
 inline constexpr llvm::StringLiteral onnxFunctionAttrName = "onnx.function";
 
+/// Attribute of a node whose result is the gradient that an update reads: the parameter's name.
+inline constexpr llvm::StringLiteral gradientAttrName = "train.gradient";
+
 struct ExportOptions {
   /// bf16 arithmetic as f32 operators between casts, for runtimes that have no bf16 kernels.
   bool bf16AsCastPairs = true;

@@ -18,6 +18,8 @@ struct OnnxModelOptions {
   bool weights = true;
   /// Weights beyond this many bytes go into `<file>.data` beside the model.
   uint64_t embedLimit = uint64_t(1) << 30;
+  /// Parts the step into inference graph and TrainingInfoProto; needs the weights.
+  bool trainingInfo = false;
 };
 
 /// What went into a file.

@@ -1,10 +1,11 @@
 //===- Json.cpp - JSON from files that anyone may have written -------------===//
 
 #include "runtime/Json.h"
+#include "runtime/JsonText.h"
 
 namespace lowtide::rt {
 
-Expected<nlohmann::json> parseJson(std::string_view text) {
+Status checkJsonText(std::string_view text) {
   constexpr size_t maxBytes = 100'000'000;
   constexpr int maxDepth = 64;
   if (text.size() > maxBytes)
@@ -27,6 +28,12 @@ Expected<nlohmann::json> parseJson(std::string_view text) {
       --depth;
     }
   }
+  return Status::ok();
+}
+
+Expected<nlohmann::json> parseJson(std::string_view text) {
+  if (Status status = checkJsonText(text); !status.isOk())
+    return status;
   nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded())
     return badInput("not valid JSON");

@@ -41,6 +41,10 @@ double CostModel::getSeconds(Operation *op) const {
   for (Value value : op->getResults())
     bytes += getTensorBytes(value.getType()).value_or(0);
   auto call = dyn_cast<LibraryCallInterface>(op);
-  const double rate = call && !call.getCallee().empty() ? libraryFlops : kernelFlops;
-  return launchSeconds + std::max(double(getFlops(op)) / rate, double(bytes) / bytesPerSecond);
+  return getSeconds(call && !call.getCallee().empty(), getFlops(op), bytes);
+}
+
+double CostModel::getSeconds(bool isLibrary, uint64_t flops, uint64_t bytes) const {
+  return launchSeconds +
+         std::max(double(flops) / (isLibrary ? libraryFlops : kernelFlops), double(bytes) / bytesPerSecond);
 }

@@ -8,6 +8,8 @@
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace lowtide;
 
@@ -164,4 +166,19 @@ SmallVector<const MemoryTenant *> MemoryProfile::getAlive(unsigned instruction) 
       alive.push_back(&tenant);
   llvm::stable_sort(alive, [](const MemoryTenant *a, const MemoryTenant *b) { return a->bytes > b->bytes; });
   return alive;
+}
+
+DenseIntElementsAttr MemoryProfile::sampleLive(MLIRContext *context, unsigned limit) const {
+  const size_t rows = std::min<size_t>(live.size(), limit);
+  auto sum = [](const std::array<uint64_t, numMemoryComponents> &bytes) {
+    return std::accumulate(bytes.begin(), bytes.end(), uint64_t(0));
+  };
+  SmallVector<int64_t> numbers;
+  for (size_t row = 0; row < rows; ++row) {
+    auto first = live.begin() + row * live.size() / rows, last = live.begin() + (row + 1) * live.size() / rows;
+    auto fullest = std::max_element(first, last, [&](const auto &a, const auto &b) { return sum(a) < sum(b); });
+    llvm::append_range(numbers, *fullest);
+  }
+  auto type = RankedTensorType::get({int64_t(rows), numMemoryComponents}, IntegerType::get(context, 64));
+  return DenseIntElementsAttr::get(type, numbers);
 }

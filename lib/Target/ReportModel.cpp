@@ -5,6 +5,7 @@
 // 3. Sum by component and instruction.
 //
 //===----------------------------------------------------------------------===//
+#include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Target/Report.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -12,20 +13,26 @@
 using namespace lowtide;
 using namespace lowtide::report;
 
-llvm::StringRef report::getName(Component component) {
-  switch (component) {
-  case Component::Saved:
-    return "saved activations";
-  case Component::Gradient:
-    return "gradients";
-  case Component::Temporary:
-    return "temporaries";
-  case Component::Output:
-    return "outputs";
-  case Component::Workspace:
-    return "workspace";
-  }
-  return "";
+double Entry::getSeconds() const {
+  double seconds = 0;
+  for (const Instruction &instruction : instructions)
+    seconds += instruction.seconds;
+  return seconds;
+}
+
+double Entry::getRecomputedSeconds() const {
+  double seconds = 0;
+  for (const Instruction &instruction : instructions)
+    if (instruction.recomputed)
+      seconds += instruction.seconds;
+  return seconds;
+}
+
+const Entry *report::findMainEntry(const Report &report) {
+  for (const Entry &entry : report.entries)
+    if (entry.name == "train")
+      return &entry;
+  return report.entries.empty() ? nullptr : &report.entries.front();
 }
 
 namespace {
@@ -33,7 +40,13 @@ namespace {
 /// Walks one entry; a `repeat` is shown as its body once, and what all its rounds need lives through it.
 class EntryReader {
 public:
-  EntryReader(const plan::Plan &plan, const plan::Entry &from) : plan(plan), from(from) {}
+  EntryReader(const plan::Plan &plan, const plan::Entry &from, const EntryNotes *notes)
+      : plan(plan), from(from), costs(CostModel::get(plan.target())) {
+    if (notes) {
+      recomputed.insert(notes->recomputed.begin(), notes->recomputed.end());
+      entry.before = notes->before;
+    }
+  }
   Entry run();
 
 private:
@@ -49,15 +62,19 @@ private:
 
   const plan::Plan &plan;
   const plan::Entry &from;
+  const CostModel costs;
   Entry entry;
+  /// Launches and calls that compute again, and how many of either have been read.
+  llvm::DenseSet<unsigned> recomputed;
+  unsigned numComputing = 0;
   /// Tensor of a value number.
   llvm::DenseMap<uint64_t, size_t> tensorOf;
   std::vector<bool> isGradient;
-  /// Instruction that writes the first metric.
-  unsigned lossAt = 0;
   /// Of the innermost repeat.
   int64_t rounds = 1;
   unsigned loopBegin = 0;
+  /// How often the instruction runs in a step.
+  int64_t times = 1;
 };
 
 } // namespace
@@ -69,11 +86,12 @@ void EntryReader::touch(const Slices &reads, const Slices &writes, const plan::S
   for (const plan::Slice &slice : reads)
     if (auto it = tensorOf.find(slice.value()); it != tensorOf.end()) {
       entry.tensors[it->second].end = now + 1;
+      entry.tensors[it->second].readers.push_back(now);
       if (updates)
         isGradient[it->second] = true;
     }
-  auto add = [&](const plan::Slice &slice, Component component) {
-    Tensor tensor{slice.value(), slice.offset(), slice.bytes(), now, now + 1, component, place, maker};
+  auto add = [&](const plan::Slice &slice, MemoryComponent component) {
+    Tensor tensor{slice.value(), slice.offset(), slice.bytes(), now, now + 1, component, place, maker, {}};
     entry.tensors.push_back(tensor);
     isGradient.push_back(false);
   };
@@ -82,27 +100,42 @@ void EntryReader::touch(const Slices &reads, const Slices &writes, const plan::S
       continue;
     // Several writes may share a number when they fill parts of one tensor.
     tensorOf[slice.value()] = entry.tensors.size();
-    add(slice, Component::Temporary);
+    add(slice, MemoryComponent::Temporary);
   }
   if (workspace && workspace->bytes())
-    add(*workspace, Component::Workspace);
+    add(*workspace, MemoryComponent::Workspace);
+}
+
+/// Bytes that an instruction reads and writes.
+template <typename Slices> static uint64_t sumBytes(const Slices &reads, const Slices &writes) {
+  uint64_t bytes = 0;
+  for (const Slices *slices : {&reads, &writes})
+    for (const plan::Slice &slice : *slices)
+      bytes += slice.bytes();
+  return bytes;
 }
 
 void EntryReader::read(const plan::Instruction &instruction) {
   const std::string &place = instruction.location();
   Slices reads, writes;
   std::string label;
-  entry.flops += instruction.flops();
+  bool again = false;
+  double seconds = 0;
   switch (instruction.kind_case()) {
   case plan::Instruction::kLaunch: {
     const plan::Launch &launch = instruction.launch();
     const plan::Kernel &kernel = plan.kernels(int(launch.kernel()));
     label = kernel.description().empty() ? kernel.symbol() : kernel.description();
+    again = recomputed.contains(numComputing++);
+    seconds = costs.getSeconds(/*isLibrary=*/false, instruction.flops(), sumBytes(launch.reads(), launch.writes()));
     touch(launch.reads(), launch.writes(), &launch.scratch(), label, place);
     break;
   }
   case plan::Instruction::kCall:
     label = instruction.call().callee();
+    again = recomputed.contains(numComputing++);
+    seconds = costs.getSeconds(/*isLibrary=*/true, instruction.flops(),
+                               sumBytes(instruction.call().reads(), instruction.call().writes()));
     touch(instruction.call().reads(), instruction.call().writes(), &instruction.call().workspace(), label, place);
     break;
   case plan::Instruction::kCopy:
@@ -111,6 +144,7 @@ void EntryReader::read(const plan::Instruction &instruction) {
     *writes.Add() = instruction.copy().target();
     if (uint64_t step = instruction.copy().target_step())
       writes[0].set_bytes(step * uint64_t(rounds));
+    seconds = costs.getSeconds(/*isLibrary=*/false, 0, sumBytes(reads, writes));
     touch(reads, writes, nullptr, label, place);
     if (instruction.copy().target_step() && !entry.tensors.empty() &&
         entry.tensors.back().value == instruction.copy().target().value())
@@ -119,6 +153,7 @@ void EntryReader::read(const plan::Instruction &instruction) {
   case plan::Instruction::kFill:
     label = "fill";
     *writes.Add() = instruction.fill().target();
+    seconds = costs.getSeconds(/*isLibrary=*/false, 0, sumBytes(reads, writes));
     touch(reads, writes, nullptr, label, place);
     break;
   case plan::Instruction::kRepeat:
@@ -127,12 +162,15 @@ void EntryReader::read(const plan::Instruction &instruction) {
   default:
     return;
   }
-  entry.instructions.push_back(place.empty() ? label : label + " · " + place);
+  const uint64_t flops = instruction.flops() * uint64_t(times);
+  entry.flops += flops;
+  entry.instructions.push_back({place.empty() ? label : label + " · " + place, seconds * double(times), flops, again});
 }
 
 void EntryReader::readLoop(const plan::Repeat &repeat) {
-  auto outer = std::pair(rounds, loopBegin);
+  auto outer = std::tuple(rounds, loopBegin, times);
   rounds = repeat.count();
+  times *= rounds;
   unsigned begin = loopBegin = entry.instructions.size();
   for (const plan::Instruction &inner : repeat.body())
     read(inner);
@@ -146,7 +184,7 @@ void EntryReader::readLoop(const plan::Repeat &repeat) {
       for (size_t i = it->second + 1; i < entry.tensors.size(); ++i)
         if (entry.tensors[i].value == carry.next_value() && entry.tensors[i].offset == entry.tensors[it->second].offset)
           entry.tensors[it->second].end = std::min(entry.tensors[it->second].end, entry.tensors[i].begin + 1);
-  std::tie(rounds, loopBegin) = outer;
+  std::tie(rounds, loopBegin, times) = outer;
 }
 
 void EntryReader::sumUp() {
@@ -178,7 +216,7 @@ Entry EntryReader::run() {
     };
     if (lossValue && (writesLoss(instruction.launch().writes()) || writesLoss(instruction.call().writes()) ||
                       instruction.copy().target().value() == lossValue))
-      lossAt = entry.instructions.size();
+      entry.lossAt = entry.instructions.size();
     read(instruction);
   }
   std::vector<bool> isOutput(entry.tensors.size());
@@ -189,19 +227,21 @@ Entry EntryReader::run() {
         isOutput[it->second] = true;
       }
   for (auto [i, tensor] : llvm::enumerate(entry.tensors)) {
-    if (tensor.component == Component::Workspace)
+    if (tensor.component == MemoryComponent::Workspace)
       continue;
     if (isOutput[i])
-      tensor.component = Component::Output;
+      tensor.component = MemoryComponent::Output;
+    else if (tensor.begin < entry.instructions.size() && entry.instructions[tensor.begin].recomputed)
+      tensor.component = MemoryComponent::Recomputed;
     else if (isGradient[i])
-      tensor.component = Component::Gradient;
-    else if (lossAt && tensor.begin <= lossAt && tensor.end > lossAt + 1)
-      tensor.component = Component::Saved;
+      tensor.component = MemoryComponent::Gradient;
+    else if (entry.lossAt && tensor.begin <= entry.lossAt && tensor.end > entry.lossAt + 1)
+      tensor.component = MemoryComponent::Saved;
   }
   // A value that is overwritten in place hands its bytes on: they count once, for the new value.
   llvm::DenseMap<std::pair<unsigned, uint64_t>, size_t> born;
   for (auto [i, tensor] : llvm::enumerate(entry.tensors))
-    if (tensor.component != Component::Workspace)
+    if (tensor.component != MemoryComponent::Workspace)
       born[{tensor.begin, tensor.offset}] = i;
   for (Tensor &tensor : entry.tensors)
     if (tensor.end > tensor.begin + 1)
@@ -212,8 +252,10 @@ Entry EntryReader::run() {
   return std::move(entry);
 }
 
-Report report::buildReport(const plan::Plan &plan, llvm::StringRef title) {
+Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::StringRef title) {
   Report report;
+  Notes notes = readNotes(meta);
+  report.deviceBudget = notes.deviceBudget;
   report.title = title.str();
   report.target = plan.target();
   report.producer = plan.producer();
@@ -225,6 +267,6 @@ Report report::buildReport(const plan::Plan &plan, llvm::StringRef title) {
     bytes += arena.bytes();
   }
   for (const plan::Entry &entry : plan.entries())
-    report.entries.push_back(EntryReader(plan, entry).run());
+    report.entries.push_back(EntryReader(plan, entry, notes.find(entry.name())).run());
   return report;
 }

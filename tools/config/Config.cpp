@@ -185,7 +185,8 @@ bool Config::applyFile(const std::string &path, std::string &error) {
 
 void Config::print(std::ostream &out) const {
   for (const CLI::Option *option : command.get_options()) {
-    if (option->get_lnames().empty() || option->get_lnames()[0] == "help" || option->get_lnames()[0] == "print-config")
+    if (option->get_lnames().empty() || option->get_lnames()[0] == "help" ||
+        option->get_lnames()[0].rfind("print-", 0) == 0)
       continue;
     std::string value;
     for (const std::string &item : option->results())

@@ -43,6 +43,8 @@ public:
   bool applyFile(const std::string &path, std::string &error);
   /// The merged result, a key per line, with the origin of each value.
   void print(std::ostream &out) const;
+  /// JSON schema of the file that applyFile reads; `title` names the tool.
+  void printSchema(std::ostream &out, const std::string &title) const;
 
 private:
   bool applyEntry(const std::string &key, const nlohmann::json &value, const std::string &path, std::string &error);

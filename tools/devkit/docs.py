@@ -24,6 +24,8 @@ from devkit import reference
 from devkit.console import ROOT, Failure, say
 
 LLVM = pathlib.Path("/usr/lib/llvm-22/bin")
+# Whole files that one command prints.
+PRINTED = {"docs/reference/lowtide-config-v1.json": "lowtide compile --print-schema"}
 DIRECTIVE = re.compile(r"<!-- (?:(first): (?P<setup>.*?)|produced by: (?P<command>.*?)|(?P<session>session)) -->\n(?P<fence>```\w*\n)?", re.S)
 
 
@@ -99,12 +101,15 @@ def pages():
     """Every produced page, as a path relative to the root: those with directives, and the references."""
     named = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard", "*.md"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
     found = [name for name in named.split("\0") if name and (ROOT / name).is_file() and DIRECTIVE.search((ROOT / name).read_text())]
-    return sorted({*found, *reference.PAGES})
+    return sorted({*found, *reference.PAGES, *PRINTED})
 
 
 def produced(page, binaries):
     """What the page should say; raises Failure when a command does not work."""
     try:
+        if page in PRINTED:
+            with tempfile.TemporaryDirectory(prefix="lowtide-docs-") as folder:
+                return Shell(folder, binaries).output(PRINTED[page])
         return reference.PAGES[page](LLVM) if page in reference.PAGES else filled((ROOT / page).read_text(), binaries)
     except Failure as failure:
         raise Failure(f"{page}: {failure}") from None

@@ -6,6 +6,8 @@
 
 #include "Compile.h"
 #include "PlanLower.h"
+#include "StepNotes.h"
+#include "StepUpdates.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
@@ -235,6 +237,15 @@ int Compilation::legalize() {
       return code;
     if (int code = checkStepWeights())
       return code;
+    auto step = module->lookupSymbol<func::FuncOp>("train");
+    if (model->hasAttr("onnx.given_gradients"))
+      step->setAttr(givenGradientsAttrName, UnitAttr::get(&context));
+    // What updates read is shown to train-scale-loss, and to nobody else.
+    if (options.lossScale == "none" && options.clipNorm == 0.0 && options.clipValue == 0.0)
+      train::eraseResults(step, [](Attribute binding) {
+        auto output = dyn_cast_or_null<train::OutputAttr>(binding);
+        return output && output.getName().getValue().starts_with("grad/");
+      });
     if (llvm::Error error = setStepSettings(*module, settings, options)) {
       printError(llvm::toString(std::move(error)));
       return exitUsage;
@@ -495,6 +506,13 @@ int Compilation::writeModel() {
     return exitUnsupported;
   OnnxModelOptions modelOptions;
   modelOptions.weights = options.onnxWeights && file;
+  modelOptions.trainingInfo = options.onnxForm == "training-info";
+  if (modelOptions.trainingInfo && (!modelOptions.weights || step.getSymName() != "train")) {
+    printError(modelOptions.weights ? "--onnx-form=training-info writes a training step, and there is none"
+                                    : "--onnx-form=training-info updates initializers: it needs the weights");
+    printNote("leave out --onnx-form for one graph with inputs and outputs for all that is kept");
+    return exitUsage;
+  }
   auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
     return file->readInitializer(name, sink);
   };
@@ -519,6 +537,8 @@ static std::string digestOf(const std::string &path) {
 int Compilation::planAndWrite() {
   const std::string target = fullTarget(options.target);
   codegen::KernelModule kernels(&context, codegen::CodegenOptions::get(machineOf(target)));
+  ArtifactOptions artifactOptions;
+  artifactOptions.meta = report::writeNotes(noteSteps(*module));
   PlanLowerSettings settings;
   settings.target = target;
   settings.threadsMax = static_cast<unsigned>(options.threadsMax);
@@ -540,7 +560,7 @@ int Compilation::planAndWrite() {
   auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
     return file->readInitializer(name, sink);
   };
-  if (failed(writeArtifact(plan, kernels, reader, ArtifactOptions(), options.output, &summary)))
+  if (failed(writeArtifact(plan, kernels, reader, artifactOptions, options.output, &summary)))
     return file->getExitCode() ? file->getExitCode() : exitIo;
   if (options.verbosity >= 0)
     llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan "

@@ -32,18 +32,22 @@ static std::string sizeText(uint64_t bytes) {
   return text;
 }
 
-/// Prints a failure of the runtime's readers; returns the exit code that it stands for.
-static int fail(const rt::Status &status) {
-  driver::printError(status.message() + (status.where().empty() ? "" : " (at '" + status.where() + "')"));
+int driver::fail(const rt::Status &status) {
+  printError(status.message() + (status.where().empty() ? "" : " (at '" + status.where() + "')"));
   return static_cast<int>(status.code());
 }
 
 int driver::drawReport(const Options &options) {
   std::string output = options.output, format = options.format;
   if (format.empty())
-    format = StringRef(output).ends_with(".json") ? "json" : StringRef(output).ends_with(".svg") ? "svg" : "html";
+    format = StringRef(output).ends_with(".json")     ? "json"
+             : StringRef(output).ends_with(".svg")    ? "svg"
+             : StringRef(output).ends_with(".pickle") ? "torch-snapshot"
+                                                      : "html";
   if (output.empty())
-    output = StringRef(options.input).rsplit('.').first.str() + "." + format;
+    output = StringRef(options.input).rsplit('.').first.str() + (format == "chrome-trace"     ? ".trace.json"
+                                                                 : format == "torch-snapshot" ? ".pickle"
+                                                                                              : "." + format);
   rt::Status status = report::writeReport(options.input, output, format);
   if (!status.isOk())
     return fail(status);

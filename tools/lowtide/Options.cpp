@@ -6,6 +6,7 @@
 
 #include "Options.h"
 #include "Config.h"
+#include "lowtide/Target/Report.h"
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <iostream>
@@ -22,6 +23,8 @@ constexpr const char *shortHelp = R"help(lowtide: compiles one training step of 
   lowtide fit gpt.onnx --dim batch=8          what the step costs at which budget
   lowtide compile gpt.onnx --emit=nn -o -     stop at a stage and print it
   lowtide report gpt.tide -o gpt.html         waterline and address map
+  lowtide explain gpt.tide 'h.0.*'            why a tensor is kept, recomputed, where it lies
+  lowtide diff old.tide new.tide              what changed (--ir: two texts of a stage)
   lowtide verify gpt.tide                     prove the plan again
   lowtide doctor                              this machine, for a bug report
 
@@ -175,6 +178,11 @@ void addOutputFlags(CLI::App &app, Options &o) {
   app.add_option("--onnx-stage", o.onnxStage, "--emit=onnx-model: the stage that is written as a model")
       ->check(choice({"nn", "train", "fitted"}))
       ->group("stages");
+  app.add_option("--onnx-form", o.onnxForm,
+                 "--emit=onnx-model: step, one graph whose inputs and outputs are all that is kept; training-info, an "
+                 "inference graph with a TrainingInfoProto")
+      ->check(choice({"step", "training-info"}))
+      ->group("stages");
   app.add_option("--onnx-bf16", o.onnxBf16, "--emit=onnx-model: bf16 as f32 between casts, or as it is")
       ->check(choice({"cast-pairs", "native"}))
       ->group("stages");
@@ -186,6 +194,8 @@ void addOutputFlags(CLI::App &app, Options &o) {
       ->group("stages");
   app.add_option("--config", o.config, "JSON file with the same keys as flags")->group("other");
   app.add_flag("--print-config", o.printConfig, "Prints the merged configuration with its origins, and exits")
+      ->group("other");
+  app.add_flag("--print-schema", o.printSchema, "Prints the JSON schema of the configuration file, and exits")
       ->group("other");
   app.add_flag("-v,--verbose", [&o](int64_t) { o.verbosity = 1; }, "More remarks")->group("other");
   app.add_flag("-q,--quiet", [&o](int64_t) { o.verbosity = -1; }, "Errors only")->group("other");
@@ -238,6 +248,8 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   CLI::App *check =
       command("check", "Says what is in a model and what stands in the way; compiles nothing", Command::Check);
   CLI::App *report = command("report", "Draws an artifact's memory into one offline HTML file", Command::Report);
+  CLI::App *explain = command("explain", "Says why tensors are kept, recomputed, and where they lie", Command::Explain);
+  CLI::App *diff = command("diff", "Says what changed between two artifacts, or two texts of a stage", Command::Diff);
   CLI::App *verify = command("verify", "Proves an artifact's plan again", Command::Verify);
   command("doctor", "Describes this machine, for a bug report", Command::Doctor);
   CLI::App *fit =
@@ -257,14 +269,19 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
                   "Lines with a bound, and with a rounded linear program: they take long")
       ->check(CLI::Range(1, 1000));
   check->add_flag("--json", options.json, "The same facts as JSON on standard output");
-  for (CLI::App *sub : {report, verify}) {
+  for (CLI::App *sub : {report, explain, verify})
     sub->add_option("artifact", options.input, ".tide file")->required();
-    if (sub != report)
-      continue;
-    sub->add_option("-o,--output", options.output, "Output file; - is standard output (the artifact's name, .html)");
-    sub->add_option("--format", options.format, "html, svg or json (by the output's extension, else html)")
-        ->check(choice({"html", "svg", "json"}));
-  }
+  report->add_option("-o,--output", options.output, "Output file; - is standard output (the artifact's name, .html)");
+  report
+      ->add_option("--format", options.format,
+                   "html, svg, json, chrome-trace (for Perfetto) or torch-snapshot (for PyTorch's memory viewer); by "
+                   "the output's extension, else html")
+      ->check(choice({std::begin(lowtide::report::reportFormats), std::end(lowtide::report::reportFormats)}));
+  explain->add_option("tensor", options.tensor,
+                      "A layer, a parameter, or a tensor's number (#12); patterns work. Without it: all decisions");
+  diff->add_option("before", options.input, ".tide file, or text with --ir")->required();
+  diff->add_option("after", options.other, "The same of what it became")->required();
+  diff->add_flag("--ir", options.diffIr, "Compares texts of a stage; the names of values do not count");
 
   auto fail = [](const std::string &message) {
     std::cerr << "error: " << message << "\nnote: lowtide --help lists commands and flags\n";
@@ -300,6 +317,10 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   sections.flags = {
       {"model.dims", "dim"}, {"model.shapes", "shape"}, {"model.path", "model"}, {"batch.global", "batch"}};
   config::Config config(*app.get_subcommands()[0], sections);
+  if (options.printSchema) {
+    config.printSchema(std::cout, "lowtide " + app.get_subcommands()[0]->get_name() + ": configuration, version 1");
+    return exitOk;
+  }
   std::string error;
   if (!config.applyEnvironment(error) || (!options.config.empty() && !config.applyFile(options.config, error)))
     return fail(error);

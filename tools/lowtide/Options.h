@@ -28,7 +28,7 @@ enum ExitCode : int {
   exitInternal = 70,
 };
 
-enum class Command { Compile, Check, Fit, Report, Verify, Doctor };
+enum class Command { Compile, Check, Fit, Report, Explain, Diff, Verify, Doctor };
 
 /// Everything that `lowtide` can be told.
 struct Options {
@@ -80,13 +80,17 @@ struct Options {
   // stages and output
   std::string emit = "artifact";
   std::string onnxStage = "fitted"; // what --emit=onnx-model writes
+  std::string onnxForm = "step";    // or training-info
   std::string onnxBf16 = "cast-pairs";
   std::string onnxOptimizers = "standard";
   bool onnxWeights = true;
   std::string from;
-  bool printConfig = false;
+  bool printConfig = false, printSchema = false;
   bool json = false;
   std::string format;                   // of a report; empty: by the output's extension
+  std::string tensor;                   // explain: a tensor (#12), layer or bound name, as a glob; empty: all decisions
+  std::string other;                    // diff: the second file
+  bool diffIr = false;                  // diff: the files are IR, not artifacts
   int verbosity = 0;                    // -1 quiet, 1 verbose
   std::vector<std::string> passthrough; // MLIR's own --mlir-… flags
 };

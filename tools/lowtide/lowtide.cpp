@@ -53,6 +53,10 @@ int main(int argc, char **argv) {
     return Compilation(options).fit();
   case Command::Report:
     return drawReport(options);
+  case Command::Explain:
+    return explainArtifact(options);
+  case Command::Diff:
+    return showDifference(options);
   case Command::Verify:
     return verifyArtifact(options);
   case Command::Doctor:

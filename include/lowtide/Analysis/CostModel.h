@@ -25,6 +25,8 @@ struct CostModel {
   double getSeconds(mlir::Operation *op) const;
   /// Of all instructions of a fitted block, those of loops once for each round.
   double getSeconds(mlir::Block &block) const;
+  /// The same for an instruction of which only these figures are known.
+  double getSeconds(bool isLibrary, uint64_t flops, uint64_t bytes) const;
 };
 
 /// Floating-point operations of an instruction; 0 where its record says none.

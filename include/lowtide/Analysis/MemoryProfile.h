@@ -27,6 +27,9 @@ inline constexpr unsigned numMemoryComponents = 6;
 /// "saved activations", "recomputed values", …
 llvm::StringRef getName(MemoryComponent component);
 
+/// Attribute of a step that was fitted into a budget: what it needed before, as `sampleLive` gives it.
+inline constexpr llvm::StringLiteral beforeBudgetAttrName = "train.before_budget";
+
 /// Bytes in the transient arena that live from instruction `begin` to `end - 1`.
 struct MemoryTenant {
   uint64_t bytes;
@@ -57,6 +60,9 @@ public:
   llvm::ArrayRef<solve::Buffer> getBuffers() const { return buffers; }
   /// Instructions that run again.
   unsigned getNumRecomputed() const { return numRecomputed; }
+  /// At most `limit` rows of getLive(), each the fullest of as many instructions as the others stand for: what a
+  /// picture needs, as an attribute.
+  mlir::DenseIntElementsAttr sampleLive(mlir::MLIRContext *context, unsigned limit = 400) const;
 
 private:
   llvm::SmallVector<MemoryTenant> tenants;

@@ -1,4 +1,4 @@
-//===- Report.h - the memory of an artifact, drawn --------------*- C++ -*-===//
+//===- Report.h - the memory of an artifact, told and drawn -----*- C++ -*-===//
 //
 // Reads a proved artifact and tells, instruction by instruction, which bytes are live, what they are and whose they
 // are.
@@ -6,71 +6,120 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Analysis/MemoryProfile.h"
 #include "plan.pb.h"
-#include "runtime/Status.h"
+#include "runtime/Artifact.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace lowtide::report {
 
-/// What transient bytes are.
-enum class Component : uint8_t {
-  Saved,     ///< made before the loss, read after it
-  Gradient,  ///< read by an instruction that updates a parameter
-  Temporary, ///< everything else
-  Output,    ///< kept to the end for the user
-  Workspace, ///< scratch and library workspaces
-};
-inline constexpr size_t numComponents = 5;
-/// "saved activations", …
-llvm::StringRef getName(Component component);
+/// Bytes live at one instruction, by component.
+using LiveBytes = std::array<uint64_t, numMemoryComponents>;
 
 /// One value in a transient arena.
 struct Tensor {
   uint64_t value = 0, offset = 0, bytes = 0;
   /// Live during instructions begin … end - 1.
   unsigned begin = 0, end = 0;
-  Component component = Component::Temporary;
+  MemoryComponent component = MemoryComponent::Temporary;
   /// ONNX node or module path that made it, and what made it: "gemm", "loop: add mul".
   std::string place, maker;
+  /// Instructions that read it, ascending.
+  std::vector<unsigned> readers;
 };
+
+/// One instruction; those of a loop's body stand once.
+struct Instruction {
+  std::string label;  ///< "gemm · h.0.attn.qkv"
+  double seconds = 0; ///< as the cost model estimates it
+  uint64_t flops = 0;
+  bool recomputed = false;
+};
+
+/// What a step needed before it was fitted into a budget.
+struct Unfitted {
+  uint64_t peakBytes = 0;
+  /// In the order of its instructions; several of them may stand in one entry, then the fullest.
+  std::vector<LiveBytes> live;
+};
+
+/// What an artifact's `meta` section says of one entry.
+struct EntryNotes {
+  /// Launches and calls that compute again, counted from 0 in the order of the plan.
+  std::vector<unsigned> recomputed;
+  std::optional<Unfitted> before;
+};
+
+/// What an artifact's `meta` section says. Nothing of it is needed to run.
+struct Notes {
+  uint64_t deviceBudget = 0; ///< bytes, all told; 0: none was given
+  std::vector<std::pair<std::string, EntryNotes>> entries;
+
+  const EntryNotes *find(llvm::StringRef entry) const;
+};
+
+/// `meta` as JSON, and back. What is absent or malformed reads as nothing: a report is drawn without it.
+std::string writeNotes(const Notes &notes);
+Notes readNotes(std::string_view meta);
 
 /// One entry of the plan.
 struct Entry {
   std::string name;
   int64_t batch = 0;
-  std::vector<std::string> instructions; ///< what each one is, for labels
+  std::vector<Instruction> instructions;
   std::vector<Tensor> tensors;
-  /// Bytes live at each instruction, by component.
-  std::vector<std::array<uint64_t, numComponents>> live;
+  /// Bytes live at each instruction.
+  std::vector<LiveBytes> live;
   uint64_t peakBytes = 0;
   unsigned peakAt = 0;
+  /// Instruction behind which the loss is known; 0: no loss.
+  unsigned lossAt = 0;
   uint64_t flops = 0;
+  std::optional<Unfitted> before;
+
+  double getSeconds() const;
+  /// Estimated seconds of what is computed again.
+  double getRecomputedSeconds() const;
 };
 
 /// A whole artifact. Bytes are those that the runtime allocates.
 struct Report {
   std::string title, target, producer;
   uint64_t paramsBytes = 0, stateBytes = 0, ioBytes = 0, transientBytes = 0;
+  uint64_t deviceBudget = 0; ///< 0: none was given
   std::vector<Entry> entries;
+
+  uint64_t getStaticBytes() const { return paramsBytes + stateBytes + ioBytes; }
 };
 
-/// Reads the plan; `title` heads the report.
-Report buildReport(const plan::Plan &plan, llvm::StringRef title);
+/// Reads an artifact; `title` heads the report.
+Report buildReport(const plan::Plan &plan, std::string_view meta, llvm::StringRef title);
 
 /// One offline HTML file: waterline and address map per entry as SVG, the tensors alive at the peak as a table, the
 /// same data as JSON inside.
 void printHtml(const Report &report, llvm::raw_ostream &os);
 void printJson(const Report &report, llvm::raw_ostream &os);
-/// The waterline of the entry `train` (or the first one) as a picture of its own.
+/// The waterline of the entry `train` (or the first one) as a picture of its own; under a budget beside the one of the
+/// step before.
 void printSvg(const Report &report, llvm::raw_ostream &os);
+/// Instructions on a line of estimated time and bytes by component, in Chrome's trace format (Perfetto opens it).
+void printChromeTrace(const Report &report, llvm::raw_ostream &os);
+/// Allocations and frees of the entry `train` (or the first one) as PyTorch's memory viewer takes them: the pickle that
+/// torch.cuda.memory._dump_snapshot writes.
+void printTorchSnapshot(const Report &report, llvm::raw_ostream &os);
 
-/// Reads the artifact `input` and writes its report to `output` ("-": standard output); `format` is "html", "svg" or
-/// "json".
+/// "train" or, without it, the first entry; null if there is none.
+const Entry *findMainEntry(const Report &report);
+
+/// Reads the artifact `input` and writes its report to `output` ("-": standard output); `format` is one of
+/// reportFormats.
 rt::Status writeReport(const std::string &input, const std::string &output, llvm::StringRef format);
+inline constexpr const char *reportFormats[] = {"html", "svg", "json", "chrome-trace", "torch-snapshot"};
 
 } // namespace lowtide::report

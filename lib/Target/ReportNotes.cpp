@@ -1,0 +1,98 @@
+//===- ReportNotes.cpp - what the compiler tells reports ------------------===//
+//
+// The `meta` section: what cannot be read off a plan. The file may come from anyone; every field is looked at.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Target/Report.h"
+#include "runtime/JsonText.h"
+#include "llvm/Support/JSON.h"
+
+using namespace lowtide;
+using namespace lowtide::report;
+
+const EntryNotes *Notes::find(llvm::StringRef entry) const {
+  for (const auto &[name, notes] : entries)
+    if (name == entry)
+      return &notes;
+  return nullptr;
+}
+
+std::string report::writeNotes(const Notes &notes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::json::OStream json(os);
+  json.object([&] {
+    json.attribute("version", 1);
+    json.attribute("device_budget", int64_t(notes.deviceBudget));
+    json.attributeObject("entries", [&] {
+      for (const auto &[name, entry] : notes.entries)
+        json.attributeObject(name, [&] {
+          json.attributeArray("recomputed", [&] {
+            for (unsigned number : entry.recomputed)
+              json.value(int64_t(number));
+          });
+          if (!entry.before)
+            return;
+          json.attributeObject("before", [&] {
+            json.attribute("peak_bytes", int64_t(entry.before->peakBytes));
+            json.attributeArray("live", [&] {
+              for (const LiveBytes &live : entry.before->live)
+                for (uint64_t bytes : live)
+                  json.value(int64_t(bytes));
+            });
+          });
+        });
+    });
+  });
+  return text;
+}
+
+/// Numbers that are not negative; empty if the value is no list of them.
+static std::vector<uint64_t> readNumbers(const llvm::json::Array *values) {
+  std::vector<uint64_t> numbers;
+  if (values)
+    for (const llvm::json::Value &value : *values) {
+      std::optional<int64_t> number = value.getAsInteger();
+      if (!number || *number < 0)
+        return {};
+      numbers.push_back(uint64_t(*number));
+    }
+  return numbers;
+}
+
+static EntryNotes readEntry(const llvm::json::Object &from) {
+  EntryNotes notes;
+  for (uint64_t number : readNumbers(from.getArray("recomputed")))
+    notes.recomputed.push_back(unsigned(number));
+  const llvm::json::Object *before = from.getObject("before");
+  if (!before)
+    return notes;
+  std::vector<uint64_t> live = readNumbers(before->getArray("live"));
+  Unfitted unfitted;
+  unfitted.peakBytes = uint64_t(std::max<int64_t>(before->getInteger("peak_bytes").value_or(0), 0));
+  for (size_t i = 0; i + numMemoryComponents <= live.size(); i += numMemoryComponents)
+    std::copy_n(live.begin() + i, numMemoryComponents, unfitted.live.emplace_back().begin());
+  if (!unfitted.live.empty())
+    notes.before = std::move(unfitted);
+  return notes;
+}
+
+Notes report::readNotes(std::string_view meta) {
+  Notes notes;
+  if (meta.empty() || !rt::checkJsonText(meta).isOk())
+    return notes;
+  llvm::Expected<llvm::json::Value> json = llvm::json::parse({meta.data(), meta.size()});
+  if (!json) {
+    llvm::consumeError(json.takeError());
+    return notes;
+  }
+  const llvm::json::Object *root = json->getAsObject();
+  if (!root || root->getInteger("version") != 1)
+    return notes;
+  notes.deviceBudget = uint64_t(std::max<int64_t>(root->getInteger("device_budget").value_or(0), 0));
+  if (const llvm::json::Object *entries = root->getObject("entries"))
+    for (const auto &[name, value] : *entries)
+      if (const llvm::json::Object *entry = value.getAsObject())
+        notes.entries.emplace_back(name.str(), readEntry(*entry));
+  return notes;
+}

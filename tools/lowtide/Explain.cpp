@@ -1,0 +1,233 @@
+//===- Explain.cpp - why a tensor is where it is ----------------*- C++ -*-===//
+//
+// `lowtide explain`: the decisions in a plan, with the bytes and the estimated time of each.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Diagnostics.h"
+#include "Inspect.h"
+#include "lowtide/Target/Report.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/GlobPattern.h"
+
+using namespace lowtide;
+using namespace lowtide::report;
+using llvm::StringRef;
+
+/// Lines of the table of decisions.
+static constexpr size_t maxRows = 50;
+
+namespace {
+
+/// Explains one entry.
+class Explanation {
+public:
+  Explanation(const Report &report, const Entry &entry, llvm::raw_ostream &os) : report(report), entry(entry), os(os) {}
+
+  void summary();
+  /// Says everything of the tensors whose place or maker `isMeant`; returns how many there are.
+  unsigned tensors(llvm::function_ref<bool(StringRef)> isMeant);
+
+private:
+  void tensor(size_t number);
+  bool isAtPeak(const Tensor &tensor) const { return tensor.begin <= entry.peakAt && entry.peakAt < tensor.end; }
+  const Instruction &getMaker(const Tensor &tensor) const { return entry.instructions[tensor.begin]; }
+  std::string name(const Tensor &tensor) const {
+    return tensor.place.empty() ? tensor.maker : tensor.maker + " · " + tensor.place;
+  }
+  /// The value that a recomputed one is: made earlier by the same kernel for the same place.
+  const Tensor *findFirst(size_t number) const;
+  static double perMiB(double seconds, uint64_t bytes) { return seconds * 1e6 / (double(bytes) / (1 << 20)); }
+
+  const Report &report;
+  const Entry &entry;
+  llvm::raw_ostream &os;
+};
+
+} // namespace
+
+static auto microseconds(double seconds) { return llvm::format("%.1f µs", seconds * 1e6); }
+
+void Explanation::summary() {
+  uint64_t keptBytes = 0, againBytes = 0;
+  std::vector<const Tensor *> decided;
+  unsigned kept = 0, again = 0;
+  for (const Tensor &tensor : entry.tensors) {
+    const bool isAgain = tensor.component == MemoryComponent::Recomputed;
+    if (!isAgain && tensor.component != MemoryComponent::Saved)
+      continue;
+    (isAgain ? again : kept) += 1;
+    (isAgain ? againBytes : keptBytes) += tensor.bytes;
+    decided.push_back(&tensor);
+  }
+  const double seconds = entry.getSeconds(), extra = entry.getRecomputedSeconds();
+  os << "@" << entry.name << ": " << entry.instructions.size() << " instructions, "
+     << llvm::format("%.3g ms", seconds * 1e3) << " by the cost model; transient peak " << formatBytes(entry.peakBytes);
+  if (!entry.instructions.empty())
+    os << " at instruction " << entry.peakAt << " (" << entry.instructions[entry.peakAt].label << ")";
+  os << "\n";
+  if (entry.before)
+    os << "  without the budget the peak is " << formatBytes(entry.before->peakBytes) << "\n";
+  os << "  kept for the backward pass: " << kept << " tensors, " << formatBytes(keptBytes) << "\n"
+     << "  computed again:             " << again << " tensors, " << formatBytes(againBytes);
+  if (extra > 0 && seconds > extra)
+    os << llvm::format(", +%.3g ms (+%.1f %%)", extra * 1e3, 100 * extra / (seconds - extra));
+  os << "\n";
+  if (decided.empty())
+    return;
+  llvm::stable_sort(decided, [](const Tensor *a, const Tensor *b) { return a->bytes > b->bytes; });
+  os << "\n  tensor       bytes  decision         lives  to run its maker      per MiB  at peak  what\n";
+  for (const Tensor *tensor : llvm::ArrayRef(decided).take_front(maxRows)) {
+    const double cost = getMaker(*tensor).seconds;
+    os << llvm::format("  #%-6u", unsigned(tensor - entry.tensors.data()))
+       << llvm::right_justify(formatBytes(tensor->bytes), 11)
+       << (tensor->component == MemoryComponent::Saved ? "  kept     " : "  again    ")
+       << llvm::right_justify(std::to_string(tensor->begin) + "–" + std::to_string(tensor->end - 1), 13)
+       << llvm::format("%13.1f µs %11.1f µs", cost * 1e6, perMiB(cost, tensor->bytes))
+       << (isAtPeak(*tensor) ? "      yes  " : "       no  ") << name(*tensor) << "\n";
+  }
+  if (decided.size() > maxRows)
+    os << "  … " << decided.size() - maxRows << " smaller ones; name a layer to see them\n";
+}
+
+const Tensor *Explanation::findFirst(size_t number) const {
+  const Tensor &again = entry.tensors[number];
+  // The last that was given up: several of one place may look alike.
+  for (const Tensor &tensor : llvm::reverse(llvm::ArrayRef(entry.tensors).take_front(number)))
+    if (tensor.end <= again.begin && tensor.component != MemoryComponent::Recomputed &&
+        tensor.component != MemoryComponent::Workspace && tensor.bytes == again.bytes && tensor.place == again.place &&
+        tensor.maker == again.maker)
+      return &tensor;
+  return nullptr;
+}
+
+void Explanation::tensor(size_t number) {
+  const Tensor &tensor = entry.tensors[number];
+  const Instruction &maker = getMaker(tensor);
+  os << "\n@" << entry.name << " #" << number << "  " << name(tensor) << "\n  " << getName(tensor.component) << ", "
+     << formatBytes(tensor.bytes) << " (" << tensor.bytes << " bytes) at " << tensor.offset
+     << " of the transient arena\n  made by instruction " << tensor.begin << " (" << microseconds(maker.seconds)
+     << "), ";
+  if (tensor.readers.empty())
+    os << "read by none";
+  else
+    os << "read by " << tensor.readers.size() << (tensor.readers.size() == 1 ? " instruction" : " instructions")
+       << ", last by " << tensor.readers.back() << " (" << entry.instructions[tensor.readers.back()].label << ")";
+  os << "; its bytes are taken from " << tensor.begin << " to " << tensor.end - 1 << "\n";
+  switch (tensor.component) {
+  case MemoryComponent::Saved: {
+    auto behind = llvm::find_if(tensor.readers, [&](unsigned reader) { return reader > entry.lossAt; });
+    os << "  kept: made before the loss (instruction " << entry.lossAt << "), read again behind it";
+    if (behind != tensor.readers.end())
+      os << " from instruction " << *behind << " on";
+    os << "\n  to run its maker again instead takes " << microseconds(maker.seconds) << " or more, "
+       << llvm::format("%.1f µs", perMiB(maker.seconds, tensor.bytes)) << " per MiB";
+    if (isAtPeak(tensor))
+      os << "; it is alive at the peak, so a smaller budget may ask for that";
+    else
+      os << "; it is not alive at the peak, so that would not lower it";
+    os << "\n";
+    break;
+  }
+  case MemoryComponent::Recomputed:
+    os << "  computed again: costs " << microseconds(maker.seconds) << ", "
+       << llvm::format("%.1f µs", perMiB(maker.seconds, tensor.bytes)) << " per MiB";
+    if (const Tensor *first = findFirst(number))
+      os << "; first made by instruction " << first->begin << " and given up behind " << first->end - 1
+         << ", which leaves " << formatBytes(tensor.bytes) << " to others for " << tensor.begin - first->end
+         << " instructions";
+    os << "\n";
+    break;
+  case MemoryComponent::Gradient:
+    os << "  gone as soon as the update has read it\n";
+    break;
+  case MemoryComponent::Output:
+    os << "  kept to the end: an output of the step\n";
+    break;
+  case MemoryComponent::Workspace:
+    os << "  scratch: nothing in it outlives its instruction\n";
+    break;
+  case MemoryComponent::Temporary:
+    os << "  neither kept for the backward pass nor computed again: its bytes are free behind its last reader\n";
+    break;
+  }
+}
+
+unsigned Explanation::tensors(llvm::function_ref<bool(StringRef)> isMeant) {
+  unsigned count = 0;
+  for (auto [i, each] : llvm::enumerate(entry.tensors))
+    if (isMeant("#" + std::to_string(i)) || isMeant(each.place) || isMeant(each.maker)) {
+      tensor(i);
+      ++count;
+    }
+  return count;
+}
+
+/// Says where the bound tensors lie whose name `isMeant`; returns how many there are.
+static unsigned explainBindings(const plan::Plan &plan, llvm::function_ref<bool(StringRef)> isMeant,
+                                llvm::raw_ostream &os) {
+  llvm::StringSet<> seen;
+  unsigned count = 0;
+  for (const plan::Entry &entry : plan.entries())
+    for (const plan::Binding &binding : entry.bindings()) {
+      if (!isMeant(binding.name()) || !seen.insert(binding.name() + std::to_string(binding.kind())).second)
+        continue;
+      ++count;
+      const plan::Slice &slice = binding.slice();
+      os << "\n"
+         << llvm::StringRef(plan::Binding::Kind_Name(binding.kind())).lower() << " " << binding.name() << "\n  "
+         << formatBytes(slice.bytes()) << " (" << slice.bytes() << " bytes) at " << slice.offset() << " of the arena "
+         << plan.arenas(int(slice.arena())).name() << ", in every entry\n";
+      if (binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE)
+        os << (binding.final_value() == slice.value() ? "  not written by @" : "  updated in place by @")
+           << entry.name() << "\n";
+      for (const plan::ParameterSource &source : plan.sources())
+        if (source.name() == binding.name())
+          os << "  starts from the initializer '" << source.initializer() << "' of the model file\n";
+    }
+  return count;
+}
+
+int driver::explainArtifact(const Options &options) {
+  auto artifact = rt::Artifact::open(options.input);
+  if (!artifact)
+    return fail(artifact.status());
+  llvm::raw_ostream &os = llvm::outs();
+  Report report = buildReport((*artifact)->plan(), (*artifact)->meta(), options.input);
+  if (options.tensor.empty()) {
+    os << report.target << ", " << formatBytes(report.getStaticBytes() + report.transientBytes) << " allocated";
+    if (report.deviceBudget)
+      os << " of a budget of " << formatBytes(report.deviceBudget);
+    os << ": " << formatBytes(report.getStaticBytes()) << " for parameters, optimizer state, input and output, "
+       << formatBytes(report.transientBytes) << " transient\n";
+    for (const Entry &entry : report.entries) {
+      os << "\n";
+      Explanation(report, entry, os).summary();
+    }
+    return exitOk;
+  }
+  auto pattern = llvm::GlobPattern::create(options.tensor);
+  if (!pattern) {
+    printError("'" + options.tensor + "' is no pattern: " + llvm::toString(pattern.takeError()));
+    return exitUsage;
+  }
+  // A place lists several layers; each may be meant, whole or from its start.
+  auto isMeant = [&](StringRef text) {
+    llvm::SmallVector<StringRef> names;
+    text.split(names, ", ");
+    return llvm::any_of(names, [&](StringRef name) {
+      return pattern->match(name) || name.starts_with(options.tensor + "/") || name.starts_with(options.tensor + ".");
+    });
+  };
+  unsigned count = explainBindings((*artifact)->plan(), isMeant, os);
+  for (const Entry &entry : report.entries)
+    count += Explanation(report, entry, os).tensors(isMeant);
+  if (count)
+    return exitOk;
+  printError("'" + options.tensor + "' is neither a tensor (#12), nor a layer, nor a bound name of '" + options.input +
+             "'");
+  printNote("lowtide explain " + options.input + " lists the largest decisions; patterns work: '*attn*'");
+  return exitUsage;
+}

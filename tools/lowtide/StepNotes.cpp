@@ -1,0 +1,46 @@
+//===- StepNotes.cpp - what reports are told of fitted steps ---*- C++ -*-===//
+//
+// Read off the steps just before they become programs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepNotes.h"
+#include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+report::Notes driver::noteSteps(ModuleOp module) {
+  report::Notes notes;
+  if (auto budget = module->getAttrOfType<IntegerAttr>(deviceBudgetAttrName))
+    notes.deviceBudget = budget.getValue().getZExtValue();
+  for (auto step : module.getOps<func::FuncOp>()) {
+    report::EntryNotes &entry = notes.entries.emplace_back(step.getName().str(), report::EntryNotes()).second;
+    // Kernels and library calls in the order of the plan.
+    unsigned number = 0;
+    step.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      auto facts = dyn_cast<FactsInterface>(op);
+      auto call = dyn_cast<LibraryCallInterface>(op);
+      const bool isKernel = facts && facts.getFacts().family == OpFamily::Fusion;
+      if (!isKernel && !(call && !call.getCallee().empty()))
+        return WalkResult::advance();
+      if (op->hasAttr(recomputedAttrName))
+        entry.recomputed.push_back(number);
+      ++number;
+      return WalkResult::skip();
+    });
+    auto before = step->getAttrOfType<DenseIntElementsAttr>(beforeBudgetAttrName);
+    if (before && before.getElementType().isInteger(64) && before.getNumElements() % numMemoryComponents == 0) {
+      report::Unfitted &unfitted = entry.before.emplace();
+      auto numbers = before.getValues<int64_t>();
+      for (auto it = numbers.begin(); it != numbers.end();) {
+        uint64_t sum = 0;
+        for (uint64_t &bytes : unfitted.live.emplace_back())
+          sum += bytes = uint64_t(*it++);
+        unfitted.peakBytes = std::max(unfitted.peakBytes, sum);
+      }
+    }
+  }
+  return notes;
+}

@@ -1,0 +1,16 @@
+//===- StepNotes.h - what reports are told of fitted steps -----*- C++ -*-===//
+//
+// Budget, recomputations and the memory before: what a plan does not say.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Target/Report.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace lowtide::driver {
+
+/// The notes of a module's fitted steps, for the artifact's `meta` section.
+report::Notes noteSteps(mlir::ModuleOp module);
+
+} // namespace lowtide::driver

@@ -7,7 +7,6 @@
 #include "Autocast.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
-#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -212,62 +211,8 @@ Value Autocast::getWide(Value value) {
 
 //===-- types -------------------------------------------------------------===//
 
-/// Whether the op's verifier takes the types that it has; says nothing.
-static bool holds(Operation *op) {
-  ScopedDiagnosticHandler silent(op->getContext(), [](Diagnostic &) { return success(); });
-  return succeeded(verify(op, /*verifyRecursively=*/false));
-}
-
-/// Some ops want a result in the type of an operand (a cotangent in that of its value). Of the types that the verifier
-/// takes, those are chosen that round the most elements of large operands, then the fewest of results, then the most of
-/// small operands: a number for each row is not worth a loss in 16 bits.
-void Autocast::settleTypes(Operation *op, ArrayRef<Value> given) {
-  if (holds(op))
-    return;
-  struct Choice {
-    unsigned number;
-    Value narrowed, widened; // of an operand
-    int64_t elements;
-  };
-  SmallVector<Choice> choices;
-  for (auto [i, value] : llvm::enumerate(given))
-    if (Value now = op->getOperand(i); isNarrow(now))
-      choices.push_back({unsigned(i), now, getWide(isWide(value) ? value : now), countElements(now)});
-  for (OpResult result : op->getResults())
-    if (isWide(result))
-      choices.push_back({result.getResultNumber(), {}, {}, -countElements(result)});
-  constexpr size_t mostChoices = 8;
-  if (choices.size() > mostChoices)
-    return;
-  constexpr int64_t largeRatio = 8;
-  int64_t largest = 0;
-  for (const Choice &choice : choices)
-    largest = std::max(largest, choice.elements);
-  SmallVector<std::tuple<int64_t, int64_t, int64_t, unsigned>> sets;
-  for (unsigned set = 0; set < 1u << choices.size(); ++set) {
-    int64_t large = 0, results = 0, small = 0;
-    for (auto [i, choice] : llvm::enumerate(choices))
-      if (set >> i & 1)
-        (!choice.narrowed ? results : choice.elements * largeRatio > largest ? large : small) += choice.elements;
-    sets.push_back({large, results, small, set});
-  }
-  llvm::sort(sets, std::greater<>());
-  for (auto [large, results, small, set] : sets) {
-    for (auto [i, choice] : llvm::enumerate(choices)) {
-      bool rounds = set >> i & 1;
-      if (choice.narrowed)
-        op->setOperand(choice.number, rounds ? choice.narrowed : choice.widened);
-      else
-        op->getResult(choice.number).setType(withElement(op->getResult(choice.number), rounds ? narrow : wide));
-    }
-    if (holds(op))
-      return;
-  }
-}
-
 void Autocast::visitContraction(Operation *op) {
   auto facts = cast<FactsInterface>(op);
-  SmallVector<Value> given(op->getOperands());
   for (OpOperand &operand : op->getOpOperands())
     if (getFloat(operand.get()))
       operand.set(getOperandPolicy(operand) == PrecisionPolicy::Low ? getNarrow(operand.get(), op)
@@ -278,7 +223,6 @@ void Autocast::visitContraction(Operation *op) {
     if (isWide(result) && !keepsSum && facts.getResultPrecision(result.getResultNumber()) != PrecisionPolicy::High)
       result.setType(withElement(result, narrow));
   }
-  settleTypes(op, given);
 }
 
 void Autocast::visitMovement(Operation *op) {

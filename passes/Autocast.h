@@ -60,7 +60,6 @@ private:
   void narrowParameters();
   void visit(mlir::Operation *op);
   void visitContraction(mlir::Operation *op);
-  void settleTypes(mlir::Operation *op, llvm::ArrayRef<mlir::Value> given);
   void visitMovement(mlir::Operation *op);
   void store(mlir::OpResult value);
   bool followsNarrow(mlir::OpResult value) const;

@@ -49,7 +49,6 @@ static int stageNumber(StringRef name) {
 }
 
 static MLIRContext::Threading threading() { return MLIRContext::Threading::DISABLED; }
-
 static DialectRegistry allDialects() {
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -508,8 +507,7 @@ int Compilation::writeModel() {
   modelOptions.weights = options.onnxWeights && file;
   modelOptions.trainingInfo = options.onnxForm == "training-info";
   if (modelOptions.trainingInfo && (!modelOptions.weights || step.getSymName() != "train")) {
-    printError(modelOptions.weights ? "--onnx-form=training-info writes a training step, and there is none"
-                                    : "--onnx-form=training-info updates initializers: it needs the weights");
+    printError("--onnx-form=training-info writes a training step whose parameters have values in the file");
     printNote("leave out --onnx-form for one graph with inputs and outputs for all that is kept");
     return exitUsage;
   }
@@ -537,8 +535,7 @@ static std::string digestOf(const std::string &path) {
 int Compilation::planAndWrite() {
   const std::string target = fullTarget(options.target);
   codegen::KernelModule kernels(&context, codegen::CodegenOptions::get(machineOf(target)));
-  ArtifactOptions artifactOptions;
-  artifactOptions.meta = report::writeNotes(noteSteps(*module));
+  const ArtifactOptions artifactOptions{report::writeNotes(noteSteps(*module))};
   PlanLowerSettings settings;
   settings.target = target;
   settings.threadsMax = static_cast<unsigned>(options.threadsMax);

@@ -154,6 +154,21 @@ std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &n
   }
 }
 
+std::optional<int64_t> lowtide::findProgramPaddingRow(const ::onnx::NodeProto &node) {
+  StringRef text = findProp(node.metadata_props(), "pkg.torch.onnx.fx_node");
+  size_t at = text.find("aten.embedding.default](args");
+  if (at == StringRef::npos)
+    return std::nullopt;
+  // `(%weight, %indices, N)`, the rest being absent.
+  StringRef operands = text.drop_front(at).split('(').second.split("(").second.split(')').first;
+  SmallVector<StringRef> parts;
+  operands.split(parts, ',');
+  int64_t row = -1;
+  if (parts.size() > 2 && parts[2].trim().getAsInteger(10, row))
+    return std::nullopt;
+  return row;
+}
+
 std::string lowtide::findProgramOperator(const ::onnx::NodeProto &node) {
   std::vector<std::string> classes = parsePythonList(findProp(node.metadata_props(), "pkg.torch.onnx.class_hierarchy"));
   if (!classes.empty())

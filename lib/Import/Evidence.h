@@ -68,6 +68,9 @@ std::optional<std::string> findModulePath(const ::onnx::NodeProto &node);
 /// Names that the node's original operation reads (`p_h_0_ln1_weight` …), from
 /// `pkg.torch.onnx.fx_node`.
 std::vector<std::string> findProgramOperands(const ::onnx::NodeProto &node);
+/// Third operand of the `aten.embedding` that the node was exported from, -1 where it has none; nullopt: the node was
+/// exported from something else, or nothing is known.
+std::optional<int64_t> findProgramPaddingRow(const ::onnx::NodeProto &node);
 /// `aten.linear.default`, from `namespace` or `class_hierarchy`; empty if
 /// unknown.
 std::string findProgramOperator(const ::onnx::NodeProto &node);

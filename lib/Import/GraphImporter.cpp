@@ -293,22 +293,6 @@ LogicalResult GraphImporter::importConstant(const NodeProto &node) {
   return success();
 }
 
-void GraphImporter::notePaddingRow(const NodeProto &node, SmallVectorImpl<NamedAttribute> &attributes) {
-  auto table = infoOfUse.find({&node, 0});
-  if (table == infoOfUse.end())
-    return;
-  const InitializerInfo &info = infos[table->second];
-  PaddingRow padding = findPaddingRow(file, node, info);
-  if (padding.row && padding.staysZero)
-    attributes.push_back(builder.getNamedAttr(paddingRowAttrName, builder.getI64IntegerAttr(*padding.row)));
-  else if (padding.row)
-    file.getReport().warningAt(nodeLabel(node),
-                               "row " + Twine(*padding.row) + " of " + quoteName(info.name) +
-                                   " is padding, which the framework does not train; here it is trained, because it is "
-                                   "not zeros or because not only look-ups read the table",
-                               "feed no padding, or freeze the table: --frozen " + info.name);
-}
-
 LogicalResult GraphImporter::importNode(const NodeProto &node) {
   SmallVector<Value> operands;
   for (int i = 0, e = node.input_size(); i != e; ++i)
@@ -335,7 +319,9 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
                          describeNode(node) + ": attribute " + quoteName(attribute.name()) + " " + fault);
     attributes.push_back(builder.getNamedAttr(attribute.name(), value));
   }
-  notePaddingRow(node, attributes);
+  if (auto table = infoOfUse.find({&node, 0}); table != infoOfUse.end())
+    if (std::optional<int64_t> row = findPaddingRow(file, node, infos[table->second]))
+      attributes.push_back(builder.getNamedAttr(paddingRowAttrName, builder.getI64IntegerAttr(*row)));
   SmallVector<Type> types;
   SmallVector<StringRef> outputs(node.output().begin(), node.output().end());
   for (StringRef output : outputs)

@@ -23,8 +23,6 @@ private:
 
   mlir::func::FuncOp createFunction(mlir::ModuleOp module);
   mlir::LogicalResult importNodes(const ::onnx::GraphProto &graph);
-  /// Notes which row of a table is padding, or warns that it is trained.
-  void notePaddingRow(const ::onnx::NodeProto &node, llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
   mlir::LogicalResult importNode(const ::onnx::NodeProto &node);
   mlir::LogicalResult importConstant(const ::onnx::NodeProto &node);
   mlir::LogicalResult importSubgraph(const ::onnx::GraphProto &graph, mlir::Region &region);

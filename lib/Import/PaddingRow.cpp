@@ -23,34 +23,26 @@ static bool isRowLookup(const NodeProto &node) {
          });
 }
 
-/// Rows of zeros, at most two: more say nothing.
-static SmallVector<int64_t, 2> findZeroRows(StringRef bytes, int64_t rows) {
-  SmallVector<int64_t, 2> found;
+/// The only row of zeros; nullopt if there is none or another one.
+static std::optional<int64_t> findOnlyZeroRow(StringRef bytes, int64_t rows) {
+  std::optional<int64_t> found;
   size_t width = bytes.size() / size_t(rows);
-  for (int64_t row = 0; row != rows && found.size() < 2; ++row)
-    if (all_of(bytes.substr(size_t(row) * width, width), [](char byte) { return byte == 0; }))
-      found.push_back(row);
+  for (int64_t row = 0; row != rows; ++row)
+    if (all_of(bytes.substr(size_t(row) * width, width), [](char byte) { return byte == 0; })) {
+      if (found)
+        return std::nullopt;
+      found = row;
+    }
   return found;
 }
 
-PaddingRow lowtide::findPaddingRow(const OnnxFile &file, const NodeProto &node, const InitializerInfo &table) {
+std::optional<int64_t> lowtide::findPaddingRow(const OnnxFile &file, const NodeProto &node,
+                                               const InitializerInfo &table) {
   if (!isRowLookup(node) || table.role != InitializerRole::Parameter || !isFloatType(table.dataType) ||
       table.dims.size() < 2 || table.dims[0] < 2)
-    return {};
-  std::optional<int64_t> stated = findProgramPaddingRow(node);
-  if (stated && (*stated < 0 || *stated >= table.dims[0]))
-    return {};
+    return std::nullopt;
+  if (std::optional<int64_t> stated = findProgramPaddingRow(node))
+    return *stated >= 0 && *stated < table.dims[0] ? stated : std::nullopt;
   std::optional<std::string> bytes = file.tryReadInitializer(table.tensor);
-  if (!bytes || bytes->empty())
-    return {}; // a model without weights: what it starts with is not known
-  SmallVector<int64_t, 2> zeros = findZeroRows(*bytes, table.dims[0]);
-  if (!stated && zeros.size() != 1)
-    return {};
-  int64_t row = stated.value_or(zeros.empty() ? -1 : zeros.front());
-  size_t width = bytes->size() / size_t(table.dims[0]);
-  bool isZero = all_of(StringRef(*bytes).substr(size_t(row) * width, width), [](char byte) { return byte == 0; });
-  // Zeros stay zeros only if nothing else trains them.
-  bool isAlone =
-      all_of(table.uses, [](const InitializerUse &use) { return isRowLookup(*use.node) && use.operand == 0; });
-  return {row, isZero && isAlone};
+  return bytes && !bytes->empty() ? findOnlyZeroRow(*bytes, table.dims[0]) : std::nullopt;
 }

@@ -10,18 +10,13 @@
 
 namespace lowtide {
 
-/// Attribute that the importer gives to a `Gather`: the row that it reads as zeros and does not train.
+/// Attribute that the importer gives to a `Gather`: the row of its table that is not trained by it.
 inline constexpr llvm::StringLiteral paddingRowAttrName = "padding_row";
 
-struct PaddingRow {
-  /// The row of `Embedding(padding_idx=)`: as the exporter noted it; without notes, the only one that is all zeros.
-  std::optional<int64_t> row;
-  /// It is zeros, and remains so because nothing but look-ups reads the table.
-  bool staysZero = false;
-};
-
-/// The row of `table` that `node` reads without training it.
-PaddingRow findPaddingRow(const OnnxFile &file, const ::onnx::NodeProto &node, const InitializerInfo &table);
+/// The row of `table` that `node` looks up without training it: as the exporter noted it; in files without notes, the
+/// only one that is all zeros, as `Embedding` makes it.
+std::optional<int64_t> findPaddingRow(const OnnxFile &file, const ::onnx::NodeProto &node,
+                                      const InitializerInfo &table);
 
 } // namespace lowtide
 

@@ -56,15 +56,11 @@ LogicalResult gather(NodeView &n) {
     n.set(0, nn::reshape(sliceDim(x, *axis, at, 1), shape));
     return success();
   }
-  Expr indices = fromFront(n.in(1), x.dim(*axis));
-  Expr rows = nn::gather(x, indices, *axis);
-  // The importer's note: a row of zeros that is not trained.
-  if (int64_t padding = n.attr("padding_row", -1); padding >= 0 && *axis == 0) {
-    Shape dims(llvm::to_vector(llvm::seq<int64_t>(0, indices.rank())));
-    Expr isPadding = nn::broadcast(nn::equal(indices, double(padding)), rows.shape(), dims);
-    rows = nn::select(isPadding, rows.like(0.0), rows);
-  }
-  n.set(0, rows);
+  // The importer's note: padding of an embedding.
+  std::optional<int64_t> untrainedRow;
+  if (n.hasAttr("padding_row"))
+    untrainedRow = n.attr("padding_row", 0);
+  n.set(0, nn::gather(x, fromFront(n.in(1), x.dim(*axis)), *axis, untrainedRow));
   return success();
 }
 

@@ -1,5 +1,6 @@
 """Kernels of models pass ptxas for both chips: no local memory, no spills, bounded registers, wide accesses. No GPU takes part."""
 
+import functools
 import pathlib
 import subprocess
 import sys
@@ -25,15 +26,17 @@ def compiled(model, target, folder):
     return machine_code.sections(output)
 
 
-class MachineCode(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as folder:
-            cls.artifacts = {model: compiled(model, "cuda:sm_80", folder) for model in MODELS}
+@functools.cache
+def artifacts():
+    """Sections of the artifacts of all MODELS."""
+    with tempfile.TemporaryDirectory() as folder:
+        return {model: compiled(model, "cuda:sm_80", folder) for model in MODELS}
 
+
+class MachineCode(unittest.TestCase):
     def test_registers_and_memory(self):
         """ptxas reports no stack frame and no spill, for sm_80 and sm_90a."""
-        for model, found in self.artifacts.items():
+        for model, found in artifacts().items():
             self.assertIn("cubin", found)
             for chip in ("sm_80", "sm_90a"):
                 for kernel, facts in machine_code.report(found["ptx"], chip).items():
@@ -43,7 +46,7 @@ class MachineCode(unittest.TestCase):
 
     def test_nothing_is_contracted(self):
         """Every product and every sum of floats names its rounding: ptxas may not join them."""
-        for model, found in self.artifacts.items():
+        for model, found in artifacts().items():
             ptx = found["ptx"].decode()
             self.assertNotRegex(ptx, r"\b(?:add|sub|mul)\.f(?:16|32|64)\b", model)
             # Approximations occur inside of libdevice's functions alone, as first guesses.
@@ -52,7 +55,7 @@ class MachineCode(unittest.TestCase):
 
     def test_wide_accesses(self):
         """Kernels over whole tensors read and write 16 bytes at a time."""
-        bodies = machine_code.bodies(self.artifacts["gpt-tiny"]["ptx"])
+        bodies = machine_code.bodies(artifacts()["gpt-tiny"]["ptx"])
         for emitter in ("loop", "row"):
             of_emitter = [machine_code.accesses(body) for name, body in bodies.items() if name.startswith(emitter)]
             wide = sum(16 in counts for counts in of_emitter)

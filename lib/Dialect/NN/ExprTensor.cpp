@@ -147,11 +147,12 @@ Expr lowtide::nn::cumsum(Expr x, int64_t dim, bool exclusive, bool reverse) {
   return build<CumSumOp>(x, x.type(), x.get(), dim, exclusive, reverse);
 }
 
-Expr lowtide::nn::gather(Expr x, Expr indices, int64_t axis) {
+Expr lowtide::nn::gather(Expr x, Expr indices, int64_t axis, std::optional<int64_t> untrainedRow) {
   SmallVector<int64_t> shape(x.shape().take_front(axis));
   llvm::append_range(shape, indices.shape());
   llvm::append_range(shape, x.shape().drop_front(axis + 1));
-  return build<GatherOp>(x, withShape(x, shape), x.get(), indices.get(), axis);
+  return build<GatherOp>(x, withShape(x, shape), x.get(), indices.get(), axis,
+                         untrainedRow ? x.getBuilder().getI64IntegerAttr(*untrainedRow) : IntegerAttr());
 }
 
 Expr lowtide::nn::gatherElements(Expr x, Expr indices, int64_t axis) {

@@ -56,6 +56,8 @@ LogicalResult GatherOp::verify() {
     return emitOpError("result shape must be the operand's with the indices' in the place of dimension ") << getAxis();
   if (y.getNumElements() > 0 && x.getDimSize(getAxis()) == 0)
     return emitOpError("reads from an empty dimension");
+  if (std::optional<uint64_t> row = getUntrainedRow(); row && int64_t(*row) >= x.getDimSize(getAxis()))
+    return emitOpError("untrained row ") << *row << " is not below " << x.getDimSize(getAxis());
   return success();
 }
 
@@ -69,8 +71,14 @@ Value GatherOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
 }
 
 LogicalResult GatherOp::differentiate(GradientBuilder &g) {
-  if (g.needs(0))
-    g.set(0, scatterAdd(g.operand(1), g.cotangent(0), getX().getType().getShape(), getAxis()));
+  if (!g.needs(0))
+    return success();
+  Expr indices = g.operand(1), dy = g.cotangent(0);
+  if (std::optional<uint64_t> row = getUntrainedRow()) {
+    SmallVector<int64_t> dims(llvm::to_vector(llvm::seq<int64_t>(getAxis(), getAxis() + indices.rank())));
+    dy = select(broadcast(equal(indices, double(*row)), dy.shape(), dims), dy.like(0.0), dy);
+  }
+  g.set(0, scatterAdd(indices, dy, getX().getType().getShape(), getAxis()));
   return success();
 }
 

@@ -165,8 +165,8 @@ Expr argmax(Expr x, int64_t dim, mlir::Type indexType, bool selectLast = false);
 Expr argmin(Expr x, int64_t dim, mlir::Type indexType, bool selectLast = false);
 Expr cumsum(Expr x, int64_t dim, bool exclusive = false, bool reverse = false);
 
-/// Indexing; indices are in [0, extent).
-Expr gather(Expr x, Expr indices, int64_t axis);
+/// Indexing; indices are in [0, extent). `untrainedRow`: see nn.gather.
+Expr gather(Expr x, Expr indices, int64_t axis, std::optional<int64_t> untrainedRow = std::nullopt);
 Expr gatherElements(Expr x, Expr indices, int64_t axis);
 Expr scatterAdd(Expr indices, Expr updates, llvm::ArrayRef<int64_t> shape, int64_t axis);
 Expr scatterElementsAdd(Expr indices, Expr updates, llvm::ArrayRef<int64_t> shape, int64_t axis);

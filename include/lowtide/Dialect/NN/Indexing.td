@@ -19,8 +19,9 @@ def NN_GatherOp : NN_Indexing<"gather"> {
   let summary = "y[a…, i…, b…] = x[a…, indices[i…], b…], the index standing at `axis`";
   let batch = "Movement";
   let flopsPerElement = 0;
+  let description = [{The gradient of slice `untrained_row` of x is zero, however often it is read (padding of embeddings).}];
   let onnx = "Gather";
-  let arguments = (ins NN_Tensor:$x, NN_IntTensor:$indices, I64Attr:$axis);
+  let arguments = (ins NN_Tensor:$x, NN_IntTensor:$indices, I64Attr:$axis, OptionalAttr<I64Attr>:$untrained_row);
   let assemblyFormat = "$x `[` $indices `]` `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
 }
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 
 from devkit import dependencies
 from devkit.console import ROOT, Failure, run_logged, say
@@ -18,14 +19,16 @@ BUILD = ROOT / "build-fuzz"
 MODELS = ROOT / "test" / "models"
 # LLVM and ONNX come without instrumentation; their containers would be misread.
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_container_overflow=0:detect_leaks=0:allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+BUILDING = threading.Lock()
 
 
 def build_targets():
+    """The built programs. A second caller waits for the first."""
     dependencies.setup()
-    if not (BUILD / "build.ninja").exists():
-        run_logged(["cmake", "--preset", "fuzz"], BUILD / "configure.log", cwd=ROOT)
-    if subprocess.run(["ninja", "-C", BUILD, "fuzz-targets"], stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode:
-        raise Failure("error: the fuzz targets do not build")
+    with BUILDING:
+        if not (BUILD / "build.ninja").exists():
+            run_logged(["cmake", "--preset", "fuzz"], BUILD / "configure.log", cwd=ROOT)
+        run_logged(["nice", "ninja", "-C", BUILD, "fuzz-targets"], BUILD / "build.log", cwd=ROOT)
     return sorted((BUILD / "test" / "fuzz").glob("fuzz-*"))
 
 

@@ -95,6 +95,16 @@ TEST(Unfold, RowsOfOneNumberProveNothing) {
   EXPECT_THAT(result.messages, HasSubstr("it cannot be seen which of its rows are one"));
 }
 
+TEST(Unfold, FewEqualNumbersAreChance) {
+  // Every row once, which makes the tensor the parameter itself; two of its numbers happen to be equal.
+  std::vector<float> values = {1, 2, 3, 4, 5, 6, 7, 2, 9, 10, 11, 12};
+  Classified result =
+      classify(makeEvaluated("embedding", "4,3", values, "wpe.weight", "['arange', 'slice_1', 'wpe.weight']"));
+  EXPECT_THAT(result.unfolded, IsEmpty());
+  ASSERT_TRUE(result.find("wpe.weight")) << result.messages;
+  EXPECT_THAT(result.find("wpe.weight")->dims, ElementsAre(4, 3));
+}
+
 TEST(Unfold, FunctionsAreInverted) {
   Classified result = classify(makeEvaluated("neg", "3", {-1, -2, -4}, "A_log", "['A_log', 'exp']"));
   ASSERT_TRUE(result.find("A_log")) << result.messages;

@@ -14,7 +14,6 @@
 using namespace llvm;
 using namespace lowtide;
 using ::onnx::NodeProto;
-using ::onnx::TensorProto;
 
 /// Whether node is a look-up of rows of operand 0.
 static bool isRowLookup(const NodeProto &node) {
@@ -43,6 +42,8 @@ std::optional<int64_t> lowtide::findPaddingRow(const OnnxFile &file, const NodeP
     return std::nullopt;
   if (std::optional<int64_t> stated = findProgramPaddingRow(node))
     return *stated >= 0 && *stated < table.dims[0] ? stated : std::nullopt;
+  if (!findProgramOperands(node).empty())
+    return std::nullopt; // noted, and no embedding
   std::optional<std::string> bytes = file.tryReadInitializer(table.tensor);
   return bytes && !bytes->empty() ? findOnlyZeroRow(*bytes, table.dims[0]) : std::nullopt;
 }

@@ -94,9 +94,11 @@ std::optional<bool> knownCondition(const Meaning &meaning) {
 }
 
 LogicalResult loop(NodeView &n) {
-  std::optional<Shape> trips = n.has(0) ? n.constantInts(0) : Shape{std::numeric_limits<int64_t>::max()};
-  if (!trips || trips->size() != 1)
-    return n.refuse("the number of iterations is computed from data; it must be known when compiling");
+  FailureOr<int64_t> trips = std::numeric_limits<int64_t>::max();
+  if (n.has(0))
+    trips = n.knownInt(0, "the number of iterations");
+  if (failed(trips))
+    return failure();
   std::optional<bool> goes = n.has(1) ? knownCondition(n.meaning(1)) : true;
   SmallVector<Meaning> carried;
   for (unsigned i = 2; i < n.size(); ++i)
@@ -107,7 +109,7 @@ LogicalResult loop(NodeView &n) {
   SmallVector<SmallVector<Meaning>> pieces(unroller.yield.getValues().size() - 1 - carried.size());
   auto number = RankedTensorType::get({}, n.builder.getI64Type());
   auto flag = RankedTensorType::get({}, n.builder.getI1Type());
-  for (int64_t i = 0; i < trips->front() && goes.value_or(true); ++i) {
+  for (int64_t i = 0; i < *trips && goes.value_or(true); ++i) {
     if (!goes)
       break;
     if (failed(unroller.checkCount(i + 1)))

@@ -28,9 +28,9 @@ LogicalResult reshape(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   Expr x = n.in(0);
-  std::optional<Shape> shape = n.constantInts(1);
-  if (!shape)
-    return n.refuse("the shape is computed from data; it must be known when compiling");
+  FailureOr<Shape> shape = n.knownInts(1, "the shape");
+  if (failed(shape))
+    return failure();
   bool allowZero = n.attr("allowzero", 0);
   int64_t known = 1, wildcard = -1;
   for (auto [i, d] : llvm::enumerate(*shape)) {
@@ -134,9 +134,9 @@ LogicalResult transpose(NodeView &n) {
 LogicalResult expand(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
-  std::optional<Shape> shape = n.constantInts(1);
-  if (!shape)
-    return n.refuse("the shape is computed from data; it must be known when compiling");
+  FailureOr<Shape> shape = n.knownInts(1, "the shape");
+  if (failed(shape))
+    return failure();
   FailureOr<Shape> common = broadcastShapes(n.in(0).shape(), *shape);
   if (failed(common))
     return n.reject("the operand does not broadcast to the shape");
@@ -148,9 +148,9 @@ LogicalResult tile(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   Expr x = n.in(0);
-  std::optional<Shape> repeats = n.constantInts(1);
-  if (!repeats)
-    return n.refuse("the repeats are computed from data; they must be known when compiling");
+  FailureOr<Shape> repeats = n.knownInts(1, "the number of repeats");
+  if (failed(repeats))
+    return failure();
   if (int64_t(repeats->size()) != x.rank())
     return n.reject("one repeat for each dimension is expected");
   // [d] → [1, d] → [r, d] → [r · d], for all dimensions at once.

@@ -70,6 +70,22 @@ std::optional<SmallVector<double>> NodeView::constantFloats(unsigned i) const {
   return floatsOf(attr);
 }
 
+FailureOr<Shape> NodeView::knownInts(unsigned i, const Twine &what) {
+  std::optional<Shape> value = constantInts(i);
+  if (!value)
+    return refuse(what + " is computed from data; it must be known when compiling");
+  return *value;
+}
+
+FailureOr<int64_t> NodeView::knownInt(unsigned i, const Twine &what) {
+  FailureOr<Shape> value = knownInts(i, what);
+  if (failed(value))
+    return failure();
+  if (value->size() != 1)
+    return reject(what + " is a tensor of " + Twine(value->size()) + " elements; one is expected");
+  return value->front();
+}
+
 int64_t NodeView::attr(StringRef name, int64_t otherwise) {
   auto value = dyn_cast_or_null<IntegerAttr>(op.getNodeAttr(name));
   return value ? value.getValue().getSExtValue() : otherwise;
@@ -104,12 +120,10 @@ FailureOr<std::optional<Shape>> NodeView::attrOrInput(StringRef name, unsigned i
     return std::optional<Shape>(attrInts(name));
   if (!has(i))
     return std::optional<Shape>();
-  std::optional<Shape> value = constantInts(i);
-  if (!value) {
-    (void)refuse("operand '" + name + "' is computed from data; it must be known when compiling");
+  FailureOr<Shape> value = knownInts(i, "operand '" + name + "'");
+  if (failed(value))
     return failure();
-  }
-  return value;
+  return std::optional<Shape>(*value);
 }
 
 FailureOr<std::optional<Shape>> NodeView::axesOrInput(unsigned i, int64_t rank) {

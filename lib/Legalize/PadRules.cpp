@@ -93,9 +93,9 @@ LogicalResult centerCropPad(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   Expr x = n.in(0);
-  std::optional<Shape> shape = n.constantInts(1);
-  if (!shape)
-    return n.refuse("the shape is computed from data; it must be known when compiling");
+  FailureOr<Shape> shape = n.knownInts(1, "the shape");
+  if (failed(shape))
+    return failure();
   FailureOr<Shape> axes = n.axes(n.attrInts("axes", llvm::to_vector(llvm::seq<int64_t>(0, x.rank()))), x.rank());
   if (failed(axes))
     return failure();

@@ -56,10 +56,10 @@ LogicalResult dropout(NodeView &n) {
   }
   bool active = false;
   if (n.has(2)) {
-    std::optional<Shape> given = n.constantInts(2);
-    if (!given || given->size() != 1)
-      return n.refuse("'training_mode' is computed from data; it must be known when compiling");
-    active = given->front() != 0;
+    FailureOr<int64_t> given = n.knownInt(2, "'training_mode'");
+    if (failed(given))
+      return failure();
+    active = *given != 0;
   }
   if (options.mode == TrainingMode::Eval)
     active = false;

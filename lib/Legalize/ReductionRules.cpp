@@ -89,10 +89,8 @@ template <bool Largest> LogicalResult argExtremum(NodeView &n) {
 
 /// The axis that operand 1 names.
 FailureOr<int64_t> axisInput(NodeView &n, Expr x) {
-  std::optional<Shape> given = n.constantInts(1);
-  if (!given || given->size() != 1)
-    return n.refuse("the axis is computed from data; it must be known when compiling");
-  return n.axis(given->front(), x.rank());
+  FailureOr<int64_t> given = n.knownInt(1, "the axis");
+  return failed(given) ? given : n.axis(*given, x.rank());
 }
 
 LogicalResult cumSum(NodeView &n) {
@@ -137,13 +135,10 @@ LogicalResult topK(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
   Expr x = n.in(0);
-  std::optional<Shape> k = n.constantInts(1);
-  if (!k || k->size() != 1)
-    return n.refuse("k is computed from data; it must be known when compiling");
-  FailureOr<int64_t> axis = n.axis(n.attr("axis", -1), x.rank());
-  if (failed(axis))
+  FailureOr<int64_t> k = n.knownInt(1, "k"), axis = n.axis(n.attr("axis", -1), x.rank());
+  if (failed(k) || failed(axis))
     return failure();
-  int64_t count = x.dim(*axis), keep = k->front(), last = x.rank() - 1;
+  int64_t count = x.dim(*axis), keep = *k, last = x.rank() - 1;
   if (keep < 0 || keep > count)
     return n.reject("k is " + Twine(keep) + " of " + Twine(count));
   Shape toLast = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));

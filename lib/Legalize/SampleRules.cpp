@@ -150,9 +150,9 @@ LogicalResult col2Im(NodeView &n) {
   if (failed(n.need(3)))
     return failure();
   Expr x = n.in(0);
-  std::optional<Shape> image = n.constantInts(1), block = n.constantInts(2);
-  if (!image || !block)
-    return n.refuse("the shapes of image and block are computed from data; they must be known when compiling");
+  FailureOr<Shape> image = n.knownInts(1, "the shape of the image"), block = n.knownInts(2, "the shape of the block");
+  if (failed(image) || failed(block))
+    return failure();
   size_t rank = image->size();
   Shape dilations = n.attrInts("dilations", Shape(rank, 1)), strides = n.attrInts("strides", Shape(rank, 1)),
         pads = n.attrInts("pads", Shape(2 * rank, 0));

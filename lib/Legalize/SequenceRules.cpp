@@ -23,14 +23,12 @@ const SmallVector<Value> *sequence(NodeView &n, unsigned i) {
 
 /// A position known when compiling, counted from the front; `size` itself is allowed for insertion.
 FailureOr<int64_t> position(NodeView &n, unsigned i, int64_t size, int64_t limit) {
-  std::optional<Shape> given = n.constantInts(i);
-  if (!given || given->size() != 1) {
-    (void)n.refuse("the position is computed from data; it must be known when compiling");
+  FailureOr<int64_t> given = n.knownInt(i, "the position");
+  if (failed(given))
     return failure();
-  }
-  int64_t at = given->front() < 0 ? given->front() + size : given->front();
+  int64_t at = *given < 0 ? *given + size : *given;
   if (at < 0 || at >= limit) {
-    (void)n.reject("position " + Twine(given->front()) + " in a sequence of " + Twine(size));
+    (void)n.reject("position " + Twine(*given) + " in a sequence of " + Twine(size));
     return failure();
   }
   return at;
@@ -112,9 +110,9 @@ LogicalResult split(NodeView &n) {
   bool keeps = n.has(1) || n.attr("keepdims", 1);
   Shape sizes;
   if (n.has(1)) {
-    std::optional<Shape> given = n.constantInts(1);
-    if (!given)
-      return n.refuse("the split is computed from data; it must be known when compiling");
+    FailureOr<Shape> given = n.knownInts(1, "the split");
+    if (failed(given))
+      return failure();
     if (n.in(1).rank() == 0) { // pieces of this size, the last one smaller
       int64_t each = given->front();
       if (each < 1)

@@ -59,9 +59,9 @@ LogicalResult constant(NodeView &n) {
 LogicalResult constantOfShape(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
-  std::optional<Shape> shape = n.constantInts(0);
-  if (!shape)
-    return n.refuse("the shape is computed from data; it must be known when compiling");
+  FailureOr<Shape> shape = n.knownInts(0, "the shape");
+  if (failed(shape))
+    return failure();
   if (countOf(*shape) < 0)
     return n.reject("the shape is out of range");
   Type element = n.builder.getF32Type();

@@ -47,6 +47,10 @@ public:
   /// The same as integers (any integer or boolean type), row-major.
   std::optional<Shape> constantInts(unsigned i) const;
   std::optional<llvm::SmallVector<double>> constantFloats(unsigned i) const;
+  /// The integers of operand `i`, or a refusal that calls it `what` ("the shape").
+  mlir::FailureOr<Shape> knownInts(unsigned i, const llvm::Twine &what);
+  /// The one integer of operand `i`, or a refusal that calls it `what` ("the axis").
+  mlir::FailureOr<int64_t> knownInt(unsigned i, const llvm::Twine &what);
 
   // Attributes.
   bool hasAttr(llvm::StringRef name) { return static_cast<bool>(op.getNodeAttr(name)); }

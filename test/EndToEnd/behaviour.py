@@ -5,8 +5,10 @@ that was not; loss scaling is GradScaler's; random numbers are fresh by seed and
 Prints a list of {name, complaint}.
 """
 
+import concurrent.futures
 import hashlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -190,17 +192,20 @@ def rehearse(models, full):
         yield check, models / "mlp-digits" / "model.onnx"
 
 
+def row(check, model):
+    with tempfile.TemporaryDirectory(prefix="lowtide-behaviour-") as scratch:
+        try:
+            complaint = check(Record(model.parent), model, pathlib.Path(scratch))
+        except (Broken, subprocess.TimeoutExpired, ValueError, OSError) as error:
+            complaint = f"{type(error).__name__}: {error}"
+    return {"name": f"{check.__name__} {model.parent.name}/{model.name}", "complaint": complaint}
+
+
 def main():
     global BIN
     BIN, models = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
-    rows = []
-    for check, model in rehearse(models, "--full" in sys.argv):
-        with tempfile.TemporaryDirectory(prefix="lowtide-behaviour-") as scratch:
-            try:
-                complaint = check(Record(model.parent), model, pathlib.Path(scratch))
-            except (Broken, subprocess.TimeoutExpired, ValueError, OSError) as error:
-                complaint = f"{type(error).__name__}: {error}"
-        rows.append({"name": f"{check.__name__} {model.parent.name}/{model.name}", "complaint": complaint})
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = list(pool.map(lambda pair: row(*pair), rehearse(models, "--full" in sys.argv)))
     json.dump(rows, sys.stdout, indent=1)
 
 

@@ -7,8 +7,10 @@ losses. Then with all rewrites together, the losses being those recorded for tha
 program of docs/onnx-model.md works. Runs in the `onnx` environment. Prints a list of {name, complaint}.
 """
 
+import concurrent.futures
 import fnmatch
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -301,15 +303,19 @@ def main():
     only = next((f.split("=", 1)[1] for f in flags if f.startswith("--only=")), None)
     full = "--full" in flags or only
     more = [f for f in flags if f != "--full" and not f.startswith("--only=")]
-    rows = []
+    trials = []
 
-    def judge(name, check, *arguments):
+    def judge(*trial):
+        trials.append(trial)
+
+    def row(trial):
+        name, check, *arguments = trial
         try:
             complaint = check(binaries, *arguments)
         except Exception as error:  # checker and runtime have their own kinds
             complaint = f"{type(error).__name__}: {error}"[:800]
-        rows.append({"name": name, "complaint": complaint})
         print(f"{'FAIL' if complaint else 'ok  '} {name} {complaint}", file=sys.stderr)
+        return {"name": name, "complaint": complaint}
 
     if not only:
         judge("docs/onnx-model.md", documented, ROOT / "test" / "models")
@@ -330,7 +336,8 @@ def main():
                 judge(f"{name} {stage}", rehearse, model, stage, more)
             if name in SAMPLE_REWRITTEN or full:
                 judge(f"{name} all rewrites", everything, model)
-    json.dump(rows, sys.stdout, indent=0)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        json.dump(list(pool.map(row, trials)), sys.stdout, indent=0)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ that the runtime allocated beside what was recorded and planned. One line per fi
 """
 
 import argparse
+import concurrent.futures
 import fnmatch
 import json
 import math
+import os
 import pathlib
 import re
 import shlex
@@ -37,6 +39,7 @@ options:
   --bin=FOLDER              use these binaries; nothing is built
   --keep=FOLDER             keep artifacts, logs and saved tensors there
   --json=FILE               also write the figures as JSON
+  --jobs=N                  files at a time (default: all cores)
 
 Every other flag goes to `lowtide compile`: --target=reference --precision=f64, for instance. Flags after '--run'
 go to lowtide-run.
@@ -54,6 +57,7 @@ class Options:
         parser.add_argument("--bin", type=pathlib.Path)
         parser.add_argument("--keep", type=pathlib.Path)
         parser.add_argument("--json", type=pathlib.Path)
+        parser.add_argument("--jobs", type=int, default=os.cpu_count())
         self.run_flags = []
         if "--run" in argv:
             at = argv.index("--run")
@@ -72,7 +76,7 @@ class Options:
             self.gradients_apart = apart
         split = lambda patterns: [p for text in patterns for p in text.split("|")]  # noqa: E731
         self.expect_refused, self.only = split(known.expect_refused), split(known.only)
-        self.keep, self.json, self.bin = known.keep, known.json, known.bin
+        self.keep, self.json, self.bin, self.jobs = known.keep, known.json, known.bin, max(known.jobs, 1)
         precision = [a.split("=", 1)[1] for a in self.compile_flags if a.startswith("--precision=")]
         self.precision = precision[-1] if precision else "f32"
 
@@ -299,17 +303,21 @@ def judge(options, out=sys.stdout):
     if not models:
         raise Failure("error: no .onnx file to judge")
     width = max(len(f"{m.parent.name}/{m.name}") for m in models)
-    verdicts, records = [], {}
-    for model in models:
-        record = records.setdefault(model.parent, None) or Record(model.parent)
-        records[model.parent] = record
+    records = {folder: Record(folder) for folder in {model.parent for model in models}}
+
+    def one(model):
         with tempfile.TemporaryDirectory(prefix="lowtide-judge-") as scratch:
             work = pathlib.Path(scratch)
             if options.keep:
                 work = options.keep.resolve() / model.parent.name / model.stem
                 work.mkdir(parents=True, exist_ok=True)
-            verdicts.append(judge_file(model, record, options, work))
-        print(verdicts[-1].line(width), file=out, flush=True)
+            return judge_file(model, records[model.parent], options, work)
+
+    verdicts = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for verdict in pool.map(one, models):
+            verdicts.append(verdict)
+            print(verdict.line(width), file=out, flush=True)
     if options.json:
         options.json.write_text(json.dumps([v.json() for v in verdicts], indent=1) + "\n")
     return verdicts

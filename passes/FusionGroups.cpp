@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FusionGroups.h"
+#include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
@@ -160,6 +161,7 @@ void FusionGroups::buildNodes() {
     node.ops = {&op};
     node.first = node.last = positions[&op];
     node.generated = isGenerated(&op);
+    node.forward = forwardPart && forwardPart->ops.contains(&op);
     node.fusable = node.generated;
     if (node.generated) {
       node.domain.extents = dropUnits(op.getResult(0));
@@ -264,10 +266,78 @@ DenseSet<unsigned> FusionGroups::reachable(unsigned from, unsigned limit, unsign
 bool FusionGroups::hasPathThroughOthers(unsigned from, unsigned to) {
   if (rank[from] > rank[to])
     return false;
-  for (unsigned node : reachable(from, rank[to], to))
-    if (llvm::is_contained(successorsOf(node), to))
-      return true;
-  return false;
+  return waitsFor(to, from, to);
+}
+
+/// Whether `reader` comes behind another group that comes behind `from`, on a path that does not lead through
+/// `without`.
+bool FusionGroups::waitsFor(unsigned reader, unsigned from, unsigned without) {
+  return llvm::any_of(reachable(from, rank[reader], without),
+                      [&](unsigned node) { return llvm::is_contained(successorsOf(node), reader); });
+}
+
+/// Ops that read `value` or a view of it.
+static void listReaders(Value value, function_ref<void(Operation *)> visit) {
+  for (Operation *user : value.getUsers())
+    if (StepStorage::isView(user))
+      listReaders(user->getResult(0), visit);
+    else
+      visit(user);
+}
+
+/// Bytes that stay until the backward pass where `backward` reads `value` there: its own, or those of the values that
+/// few elementwise ops make it of. `seen` are counted already.
+uint64_t FusionGroups::bytesToKeep(Value value, unsigned backward, llvm::SmallDenseSet<Value> &seen) {
+  Value root = StepStorage::getRoot(value);
+  Operation *source = root.getDefiningOp();
+  if (!source || source->getBlock() != &block || source->hasTrait<OpTrait::ConstantLike>() ||
+      !nodes[nodeOf(source)].forward || !seen.insert(root).second)
+    return 0;
+  // What others of the backward pass read is kept in any case.
+  bool isKept = false;
+  listReaders(root, [&](Operation *reader) {
+    unsigned node = nodeOf(reader);
+    isKept |= node != backward && !nodes[node].forward;
+  });
+  if (isKept)
+    return 0;
+  const uint64_t bytes = getTensorBytes(root.getType()).value_or(0);
+  if (!source->hasTrait<OpTrait::Elementwise>() && !repeatsElements(source))
+    return bytes;
+  uint64_t made = 0;
+  for (Value operand : source->getOperands())
+    made += bytesToKeep(operand, backward, seen);
+  return std::min(bytes, made);
+}
+
+/// Whether more would wait for the backward pass if `backward`, whose ops only that needs, were computed in `forward`.
+bool FusionGroups::keepsMore(unsigned forward, unsigned backward) {
+  uint64_t before = 0, after = 0;
+  llvm::SmallDenseSet<Value> seen;
+  SmallVector<Value> handedOn;
+  for (Operation *op : nodes[backward].ops) {
+    for (Value operand : op->getOperands())
+      before += bytesToKeep(operand, backward, seen);
+    for (Value result : op->getResults()) {
+      bool isRead = false;
+      listReaders(result, [&](Operation *reader) { isRead |= nodeOf(reader) != backward; });
+      if (isRead) {
+        handedOn.push_back(result);
+        after += getTensorBytes(result.getType()).value_or(0);
+      }
+    }
+  }
+  if (after <= before)
+    return false;
+  return llvm::any_of(handedOn, [&](Value result) {
+    bool waits = false;
+    listReaders(result, [&](Operation *reader) {
+      // What is only returned stays anyhow.
+      if (unsigned node = nodeOf(reader); !waits && !reader->hasTrait<OpTrait::IsTerminator>())
+        waits = node != forward && node != backward && waitsFor(node, forward, backward);
+    });
+    return waits;
+  });
 }
 
 /// Keeps ranks topological when `gone` becomes part of `kept`: of the groups between the two, those that depend on the
@@ -362,6 +432,8 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
     return false;
   if (hasPathThroughOthers(producer, consumer) || hasPathThroughOthers(consumer, producer))
     return false;
+  if (a.forward != b.forward && (a.forward ? keepsMore(producer, consumer) : keepsMore(consumer, producer)))
+    return false;
   mergeRanks(producer, consumer);
   for (Operation *op : a.ops)
     owner[op] = consumer;
@@ -370,6 +442,7 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
   b.first = std::min(a.first, b.first);
   b.last = std::max(a.last, b.last);
   b.domain = *domain;
+  b.forward |= a.forward;
   a.ops.clear();
   a.fusable = false;
   return true;
@@ -445,6 +518,9 @@ void FusionGroups::reorder() {
 
 std::vector<FusionGroups::Group> FusionGroups::form() {
   cloneCheapProducers();
+  if (Operation *parent = block.getParentOp())
+    if (auto step = isa<func::FuncOp>(parent) ? cast<func::FuncOp>(parent) : parent->getParentOfType<func::FuncOp>())
+      forwardPart.emplace(step);
   findUpdates();
   buildNodes();
   joinSoleReaders();

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Analysis/ForwardPart.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -32,6 +33,9 @@ struct FusionDomain {
 ///
 /// An update of a parameter or state comes behind all that reads the old value, so that it may be written in place.
 ///
+/// What only the backward pass reads is made there: a kernel of the forward pass takes it in only where it hands on
+/// less than half of the bytes that it is made of, or where nothing stands between the two.
+///
 /// Two groups may join when their values have one shape (or the shape that is kept of it by reductions over one set of
 /// dimensions), when every value passes between them position by position, and when no path leads from one to the other
 /// through a third.
@@ -53,6 +57,7 @@ private:
     unsigned first, last; // positions
     bool fusable;         // may be joined with others at all
     bool generated;
+    bool forward = false; // holds an op that the loss is made from
   };
 
   void cloneCheapProducers();
@@ -66,6 +71,9 @@ private:
   llvm::DenseSet<unsigned> reachable(unsigned from, unsigned limit, unsigned without);
   void mergeRanks(unsigned gone, unsigned kept);
   bool hasPathThroughOthers(unsigned from, unsigned to);
+  bool waitsFor(unsigned reader, unsigned from, unsigned without);
+  uint64_t bytesToKeep(mlir::Value value, unsigned backward, llvm::SmallDenseSet<mlir::Value> &seen);
+  bool keepsMore(unsigned forward, unsigned backward);
   bool passesPositionwise(mlir::Value value, mlir::Operation *consumer, const FusionDomain &domain);
   bool edgesAgree(unsigned producer, unsigned consumer, const FusionDomain &domain);
   /// The domain of the union, if there is one.
@@ -78,6 +86,8 @@ private:
 
   mlir::Block &block;
   llvm::function_ref<bool(mlir::Operation *)> isGenerated;
+  /// Of the function around the block, if there is one.
+  std::optional<ForwardPart> forwardPart;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;
   llvm::DenseSet<mlir::Operation *> cheap;
   /// For each reader of a value that the step updates: the ops that update it.

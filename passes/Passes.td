@@ -226,7 +226,8 @@ def NNCluster : Pass<"nn-cluster", "::mlir::func::FuncOp"> {
   let summary = "exact: group ops into kernels";
   let description = [{
     Every op that generated code computes ends up in an nn.kernel. Constants and cheap movements are cloned into their
-    readers; views and library calls stay outside.
+    readers; views and library calls stay outside. What only the backward pass reads is computed there, unless less is
+    kept until then when the forward pass computes it.
   }];
   let options = [
     Option<"strategy", "strategy", "std::string", "\"fuse\"", "none: one kernel per op; fuse: as few as possible">,
@@ -241,7 +242,8 @@ def TrainInlineSaved : Pass<"train-inline-saved", "::mlir::func::FuncOp"> {
   let description = [{
     Where a kernel reads a tensor that elementwise ops make of values that are kept until then in any case, the ops go
     into the kernel, and the tensor is not kept from its earlier readers on: of normalized value, activation's input and
-    activation's output, only two are saved. Comes behind nn-cluster; reads no more bytes and so costs no time.
+    activation's output, only two are saved. Values that are smaller than the tensor are kept in its place: 16-bit scores
+    instead of those scaled and masked in f32. Comes behind nn-cluster; reads no more bytes and so costs no time.
   }];
   let options = [
     Option<"minGap", "min-gap", "unsigned", "4", "instructions by which a value must live shorter">,

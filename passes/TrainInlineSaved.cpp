@@ -6,7 +6,8 @@
 //
 // 1. From the first kernel to the last, for each result: the readers in textual order.
 // 2. Find the longest tail of readers that can compute the value: elementwise ops of the producing kernel, down to
-//    values that something reads at or behind the reader (or that are never freed).
+//    values that something reads at or behind the reader (or that are never freed). What the producing kernel reads may
+//    also be kept instead, where it is smaller: 16-bit scores instead of those scaled and masked in f32.
 // 3. If the value then dies well before the first of them, put the ops into each.
 //
 //===----------------------------------------------------------------------===//
@@ -50,6 +51,8 @@ struct Recipe {
   /// Values of the producing kernel's body that are known outside of it, and where.
   llvm::MapVector<Value, Value> leaves;
   uint64_t flopsPerElement = 0;
+  /// Bytes of leaves that nothing else keeps.
+  uint64_t keptBytes = 0;
 };
 
 class SavedValues {
@@ -112,8 +115,14 @@ bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn:
     recipe.leaves.insert({inside, outside});
     return true;
   };
-  if (auto argument = dyn_cast<BlockArgument>(inside))
-    return takeLeaf(producer.getOperand(argument.getArgNumber()));
+  if (auto argument = dyn_cast<BlockArgument>(inside)) {
+    Value outside = producer.getOperand(argument.getArgNumber());
+    if (takeLeaf(outside))
+      return true;
+    recipe.keptBytes += bytesOf(StepStorage::getRoot(outside));
+    recipe.leaves.insert({inside, outside});
+    return 4 * recipe.keptBytes <= 3 * bytesOf(wanted);
+  }
   if (inside != wanted)
     for (auto [yielded, outside] : llvm::zip_equal(producer.getYield().getOperands(), producer.getResults()))
       if (yielded == inside && takeLeaf(outside))
@@ -255,6 +264,11 @@ bool SavedValues::visit(OpResult value) {
   llvm::erase_if(tail, [&](auto &entry) { return positionOf(entry.first) <= end; });
   if (tail.empty() || positionOf(tail.back().first) < end + minGap)
     return false;
+  // What is kept instead is there from the producing kernel on, beside the value while early readers need that.
+  const uint64_t last = positionOf(tail.front().first), longer = last - positionOf(value.getOwner());
+  for (auto &[_, recipe] : tail)
+    if (4 * recipe.keptBytes * longer > 3 * bytesOf(value) * (last - end))
+      return false;
   for (auto &[reader, recipe] : tail)
     inlineInto(reader, value, recipe);
   ++numValues;

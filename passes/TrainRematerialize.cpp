@@ -151,9 +151,12 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, 
         tensors.push_back({getTensorBytes(value.getType()).value_or(bytes), value.getType()});
     for (Value value : op->getResults())
       tensors.push_back({getTensorBytes(value.getType()).value_or(0), value.getType()});
-    llvm::stable_sort(tensors, [](auto &a, auto &b) { return a.first > b.first; });
-    for (auto [i, tensor] : llvm::enumerate(ArrayRef(tensors).take_front(4)))
-      note << (i ? ", " : ": ") << tensor.second << " of " << formatBytes(tensor.first);
+    // The largest, in the order in which they stand.
+    for (unsigned i = 0; i < 4 && !tensors.empty(); ++i) {
+      auto *most = llvm::max_element(tensors, llvm::less_first());
+      note << (i ? ", " : ": ") << most->second << " of " << formatBytes(most->first);
+      tensors.erase(most);
+    }
   }
   error.attachNote() << "the smallest plan found needs " << exact(smallestBytes) << "; without recomputation it is "
                      << formatBytes(staticBytes + entry.front->getLargest().timeline.peakBytes);

@@ -45,6 +45,10 @@ private:
     const size_t numValues = graph.values.size(), numOps = graph.operations.size();
     uses.resize(numValues);
     consumers.resize(numValues);
+    factor.resize(numValues);
+    for (uint32_t value = 0; value < numValues; ++value)
+      factor[value] = std::exp(policy.weights.empty() ? 0 : policy.weights[value]) /
+                      power(double(graph.size(value)) + 1, policy.size);
     maker.assign(numValues, never);
     deadline.assign(numOps + graph.reruns.size(), never);
     std::vector<uint32_t> updatedAt(numValues, never);
@@ -211,6 +215,11 @@ private:
       imply(value, when);
   }
 
+  /// base^exponent; the exponents of all policies without a call.
+  static double power(double base, double exponent) {
+    return exponent == 1 ? base : exponent == 0 ? 1 : exponent == 0.5 ? std::sqrt(base) : std::pow(base, exponent);
+  }
+
   bool makeRoom(uint64_t bytes) {
     while (used + bytes > budget) {
       uint32_t best = never;
@@ -222,10 +231,8 @@ private:
         double seconds = getPrice(value);
         if (seconds >= 1e29)
           continue;
-        double score = policy.cost * std::log(seconds + 1e-9) - policy.size * std::log(double(graph.size(value)) + 1) -
-                       policy.distance * std::log(double(when == never ? 1u << 30 : when - now + 1));
-        if (!policy.weights.empty())
-          score += policy.weights[value];
+        const double distance = when == never ? 1u << 30 : when - now + 1;
+        const double score = factor[value] * power(seconds + 1e-9, policy.cost) / power(distance, policy.distance);
         if (best == never || score < bestScore || (score == bestScore && value < best)) {
           best = value;
           bestScore = score;
@@ -314,6 +321,8 @@ private:
   /// Beyond it a walk is given up: it evicts what it needs next.
   const size_t maxLength = 8 * order.size() + 1000;
 
+  /// Per value, the part of its score that does not change.
+  std::vector<double> factor;
   // Facts of the order.
   std::vector<std::vector<uint32_t>> uses, consumers;
   /// Per value, what makes it again; per rerun, the operation that it repeats.

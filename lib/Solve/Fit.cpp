@@ -1,18 +1,23 @@
 //===- Fit.cpp - the cheapest schedule under a budget ---------------------===//
 //
-// 1. Seeds: what published methods save (Baselines), whatever the budget.
+// 0. A small step is searched exactly (ExactSearch), and that is all.
+// 1. Seeds: what published methods save (Baselines), and what is saved when
+//    bytes have a price (PricedCut), whatever the budget.
 // 2. Bisect for the smallest budget under which a policy of eviction gets
 //    through: the lowest level.
 // 3. Climb: at each level the schedule of the level below, what every policy
-//    finds there, also with disturbed prices, and the seeds that fit, lose the
-//    recomputations that are not needed; the cheapest stays.
+//    finds there, also with disturbed prices and guided by what a priced cut
+//    saves, and the seeds that fit, lose the recomputations that are not
+//    needed; the cheapest stays.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Fit.h"
+#include "ExactSearch.h"
+#include "Ladder.h"
+#include "PricedCut.h"
 #include "lowtide/Solve/Baselines.h"
 #include "lowtide/Solve/Eviction.h"
 
-#include <algorithm>
 #include <random>
 
 namespace lowtide::solve {
@@ -52,20 +57,41 @@ Front::Front(const StepGraph &graph, Schedule given, const FitOptions &options)
     found.push_back(largest);
     return;
   }
+  if (std::optional<std::vector<FittedSchedule>> all = searchExactly(graph, order)) {
+    found.assign(std::make_move_iterator(all->begin()), std::make_move_iterator(all->end()));
+    isExact = true;
+    return;
+  }
+  listSeeds();
+  findSmallest();
+}
+
+void Front::listSeeds() {
   for (auto *plan : {&planSegments, &planCuts})
     for (FittedSchedule &seed : (*plan)(graph, order))
-      if (seed.timeline.peakBytes < largest.timeline.peakBytes)
-        seeds.push_back(std::move(seed));
-  // Only those that are cheaper than all with a smaller peak.
-  std::sort(seeds.begin(), seeds.end(), [](const FittedSchedule &a, const FittedSchedule &b) {
-    return std::pair(a.timeline.peakBytes, a.timeline.seconds) < std::pair(b.timeline.peakBytes, b.timeline.seconds);
-  });
+      seeds.push_back(std::move(seed));
+  for (const std::vector<SavedSet> &family : listPricedCuts(graph, order)) {
+    for (const SavedSet &saved : family)
+      seeds.push_back(planFromSaved(graph, order, saved, "cut by price"));
+    // What is saved goes last, what is not goes first; neighbours tell the doubtful from the sure.
+    Guides &line = guides.emplace_back();
+    for (size_t i = 0; i < family.size(); ++i) {
+      std::vector<double> &weights = line.weights.emplace_back(graph.values.size(), 0);
+      for (size_t k : {i ? i - 1 : 0, i, i, std::min(i + 1, family.size() - 1)})
+        for (uint32_t value = 0; value < weights.size(); ++value)
+          if (graph.values[value].isForward)
+            weights[value] += family[k][value] ? 1.5 : -1.5;
+    }
+    line.at = line.weights.size() - 1;
+  }
+  std::vector<const FittedSchedule *> all;
+  for (const FittedSchedule &seed : seeds)
+    if (seed.timeline.peakBytes < largest.timeline.peakBytes)
+      all.push_back(&seed);
   std::vector<FittedSchedule> useful;
-  for (FittedSchedule &seed : seeds)
-    if (useful.empty() || seed.timeline.seconds < useful.back().timeline.seconds)
-      useful.push_back(std::move(seed));
+  for (const FittedSchedule *seed : keepUseful(std::move(all)))
+    useful.push_back(*seed);
   seeds = std::move(useful);
-  findSmallest();
 }
 
 void Front::findSmallest() {
@@ -74,7 +100,10 @@ void Front::findSmallest() {
     best = seeds.front();
   const uint64_t low = findLowerBound(graph).bytes;
   // One policy may fail where another gets through.
-  for (const NamedPolicy &candidate : policies) {
+  std::vector<NamedPolicy> candidates(std::begin(policies), std::end(policies));
+  for (const Guides &line : guides)
+    candidates.push_back({"evicting by price", {1, 1, 1, line.weights.back()}});
+  for (const NamedPolicy &candidate : candidates) {
     uint64_t fails = low ? low - 1 : 0, passes = best.timeline.peakBytes;
     for (unsigned step = 0; step < 10 && passes > fails + fails / 256 + graph.alignment; ++step) {
       // The first question is whether it improves at all.
@@ -96,8 +125,7 @@ void Front::findSmallest() {
 }
 
 uint64_t Front::getBudget(unsigned level) const {
-  const uint64_t low = found.front().timeline.peakBytes, high = largest.timeline.peakBytes;
-  return level >= options.levels ? high : low + uint64_t(double(high - low) * level / options.levels);
+  return getRung(found.front().timeline.peakBytes, largest.timeline.peakBytes, level, options.levels);
 }
 
 void Front::climb() {
@@ -123,22 +151,49 @@ void Front::climb() {
     }
     consider(std::move(plan));
   }
+  for (Guides &line : guides) {
+    // Towards lower prices, since there are more bytes than at the level below; one step back.
+    double least = 0;
+    size_t start = std::min(line.at + 1, line.weights.size() - 1), at = line.at;
+    for (size_t i = start + 1; i-- > 0 && i + 2 >= at;) {
+      std::optional<FittedSchedule> plan =
+          tryPolicy(graph, order, budget, {"evicting by price", {1, 1, 1, line.weights[i]}});
+      if (plan && (!least || plan->timeline.seconds < least)) {
+        least = plan->timeline.seconds;
+        at = i;
+      }
+      consider(std::move(plan));
+    }
+    line.at = at;
+  }
   for (const FittedSchedule &seed : seeds)
     if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes > getBudget(level - 1)) {
       FittedSchedule plan = seed;
       dropRecomputations(graph, budget, plan.schedule, plan.timeline);
       consider(std::move(plan));
     }
-  // Prices disturbed by up to a factor of e: others are evicted. Small steps are searched longer, and with larger
-  // factors.
+  // Small steps are searched longer, and with larger factors.
   std::mt19937_64 random(level);
+  auto draw = [&] { return double(random() >> 11) * 0x1p-52 - 1; };
   const unsigned rounds = std::max<unsigned>(options.rounds, std::min<size_t>(60, 1500 / (order.size() + 1)));
   for (unsigned round = 0; leader && round < rounds; ++round) {
     NamedPolicy disturbed = round < options.rounds ? *leader : policies[random() % std::size(policies)];
     const double largest = round < options.rounds ? 1 : 1 + round % 4;
     disturbed.policy.weights.resize(graph.values.size());
-    for (double &weight : disturbed.policy.weights)
-      weight = largest * (double(random() >> 11) * 0x1p-52 - 1);
+    // Every other time around the best so far: what runs again in it goes first.
+    std::vector<char> again(graph.values.size(), false);
+    if (round % 2) {
+      disturbed.name = "evicting as the best so far";
+      std::vector<char> ran(graph.operations.size() + graph.reruns.size(), false);
+      for (uint32_t op : best.schedule) {
+        if (ran[op] || op >= graph.operations.size())
+          for (uint32_t value : graph.at(op).writes)
+            again[value] = true;
+        ran[op] = true;
+      }
+    }
+    for (uint32_t value = 0; value < again.size(); ++value)
+      disturbed.policy.weights[value] = largest * draw() + (round % 2 ? (again[value] ? -2.0 : 2.0) : 0);
     consider(tryPolicy(graph, order, budget, disturbed));
   }
   found.push_back(std::move(best));
@@ -149,14 +204,14 @@ const FittedSchedule *Front::find(uint64_t budgetBytes) {
     return nullptr;
   if (largest.timeline.peakBytes <= budgetBytes)
     return &largest;
-  while (found.size() <= options.levels && getBudget(found.size()) <= budgetBytes)
+  while (!isExact && found.size() <= options.levels && getBudget(found.size()) <= budgetBytes)
     climb();
   const FittedSchedule *best = nullptr;
   auto consider = [&](const FittedSchedule &plan) {
     if (plan.timeline.peakBytes <= budgetBytes && (!best || plan.timeline.seconds < best->timeline.seconds))
       best = &plan;
   };
-  for (unsigned level = 0; level < found.size() && getBudget(level) <= budgetBytes; ++level)
+  for (unsigned level = 0; level < found.size() && (isExact || getBudget(level) <= budgetBytes); ++level)
     consider(found[level]);
   for (const FittedSchedule &seed : seeds)
     consider(seed);
@@ -164,21 +219,14 @@ const FittedSchedule *Front::find(uint64_t budgetBytes) {
 }
 
 std::vector<const FittedSchedule *> Front::getPareto() {
-  while (found.size() <= options.levels)
+  while (!isExact && found.size() <= options.levels)
     climb();
-  std::vector<const FittedSchedule *> all, pareto;
+  std::vector<const FittedSchedule *> all;
   for (const FittedSchedule &plan : found)
     all.push_back(&plan);
   for (const FittedSchedule &plan : seeds)
     all.push_back(&plan);
-  std::sort(all.begin(), all.end(), [](const FittedSchedule *a, const FittedSchedule *b) {
-    return std::pair(a->timeline.peakBytes, a->timeline.seconds) <
-           std::pair(b->timeline.peakBytes, b->timeline.seconds);
-  });
-  for (const FittedSchedule *plan : all)
-    if (pareto.empty() || plan->timeline.seconds < pareto.back()->timeline.seconds)
-      pareto.push_back(plan);
-  return pareto;
+  return keepUseful(std::move(all));
 }
 
 } // namespace lowtide::solve

@@ -9,8 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/LoopFit.h"
-
-#include <algorithm>
+#include "Ladder.h"
 
 namespace lowtide::solve {
 
@@ -57,9 +56,8 @@ LoopFront::Variant LoopFront::makeVariant(std::vector<FittedSchedule> plans) {
 }
 
 uint64_t LoopFront::getBodyBudget(size_t loop, unsigned level) {
-  const uint64_t low = bodies[loop].getSmallest().timeline.peakBytes,
-                 high = bodies[loop].getLargest().timeline.peakBytes;
-  return level + 1 >= levels ? high : low + uint64_t(double(high - low) * level / (levels - 1));
+  return getRung(bodies[loop].getSmallest().timeline.peakBytes, bodies[loop].getLargest().timeline.peakBytes, level,
+                 levels - 1);
 }
 
 LoopFront::Variant *LoopFront::getVariant(unsigned level, uint64_t limit) {
@@ -131,7 +129,7 @@ const FittedSchedule &LoopFront::getSmallest() {
 }
 
 std::vector<const FittedSchedule *> LoopFront::getPareto() {
-  std::vector<const FittedSchedule *> all{&largest}, pareto;
+  std::vector<const FittedSchedule *> all{&largest};
   if (isValid())
     for (unsigned level = 0; level < levels; ++level) {
       Variant &variant = *getVariant(level, UINT64_MAX);
@@ -140,14 +138,7 @@ std::vector<const FittedSchedule *> LoopFront::getPareto() {
         for (const FittedSchedule *plan : getFront(variant).getPareto())
           all.push_back(complete(variant, plan));
     }
-  std::sort(all.begin(), all.end(), [](const FittedSchedule *a, const FittedSchedule *b) {
-    return std::pair(a->timeline.peakBytes, a->timeline.seconds) <
-           std::pair(b->timeline.peakBytes, b->timeline.seconds);
-  });
-  for (const FittedSchedule *plan : all)
-    if (pareto.empty() || plan->timeline.seconds < pareto.back()->timeline.seconds)
-      pareto.push_back(plan);
-  return pareto;
+  return keepUseful(std::move(all));
 }
 
 std::optional<FittedSchedule> planAroundLoops(const StepGraph &graph, uint64_t budgetBytes, const Planner &planner) {

@@ -33,3 +33,33 @@ func.func @activation(%xhat: tensor<8x4xf32>, %w: tensor<4xf32>, %dy: tensor<8x4
   }
   return %r, %h : tensor<8x4xf32>, tensor<8x4xf32>
 }
+
+// Of the narrow scores and what is made of them in f32, the smaller one is kept.
+// CHECK-LABEL: @narrow
+// CHECK: %[[S:.*]] = nn.dot
+// CHECK: nn.kernel "loop" (%{{.*}} = %[[S]]) {{.*}} -> tensor<8x4xbf16>
+// CHECK: nn.kernel "loop" (%{{.*}} = %[[S]]) {{.*}} {
+// CHECK-NEXT: nn.cast
+// CHECK-NEXT: nn.constant
+// CHECK-NEXT: nn.mul
+// CHECK-NEXT: nn.exp
+func.func @narrow(%x: tensor<8x4xbf16>, %m: tensor<4x4xbf16>) -> (tensor<8x4xbf16>, tensor<8x4xf32>) {
+  %s = nn.dot %x, %m : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %n:2 = nn.kernel "loop" (%a = %s) : (tensor<8x4xbf16>) -> (tensor<8x4xf32>, tensor<8x4xbf16>) {
+    %c = nn.constant dense<0.125> : tensor<8x4xf32>
+    %0 = nn.cast %a : tensor<8x4xbf16> -> tensor<8x4xf32>
+    %1 = nn.mul %0, %c : tensor<8x4xf32>
+    %2 = nn.silu %1 : tensor<8x4xf32>
+    %3 = nn.cast %2 : tensor<8x4xf32> -> tensor<8x4xbf16>
+    nn.yield %1, %3 : tensor<8x4xf32>, tensor<8x4xbf16>
+  }
+  %p = nn.dot %n#1, %m : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %q = nn.dot %p, %m : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %r = nn.dot %q, %m : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %t = nn.dot %r, %m : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %g = nn.kernel "loop" (%a = %n#0) : (tensor<8x4xf32>) -> tensor<8x4xf32> {
+    %0 = nn.exp %a : tensor<8x4xf32>
+    nn.yield %0 : tensor<8x4xf32>
+  }
+  return %t, %g : tensor<8x4xbf16>, tensor<8x4xf32>
+}

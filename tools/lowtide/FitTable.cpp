@@ -19,6 +19,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include <chrono>
+#include <cmath>
 
 using namespace mlir;
 using namespace lowtide;
@@ -92,6 +93,22 @@ private:
 
 } // namespace
 
+/// Budgets stand in the table as they can be typed: in hundredths of MiB or KiB.
+static double unitOf(uint64_t bytes) { return bytes < 1 << 20 ? 0x1p10 : 0x1p20; }
+
+/// The least number of bytes from `bytes` on that is printed exactly.
+static uint64_t roundUpToPrinted(uint64_t bytes) {
+  double unit = unitOf(bytes), hundredths = std::ceil(double(bytes) / unit * 100);
+  while (uint64_t(hundredths / 100 * unit) < bytes)
+    ++hundredths;
+  return uint64_t(hundredths / 100 * unit);
+}
+
+static std::string formatBudget(uint64_t bytes) {
+  double unit = unitOf(bytes);
+  return llvm::formatv("{0:F2} {1}", double(bytes) / unit, unit < 0x1p20 ? "KiB" : "MiB").str();
+}
+
 void FitTable::computeRows() {
   const uint64_t low = packed.getArenaBytes(front.getSmallest()),
                  high = std::max(low, packed.getArenaBytes(front.getLargest()));
@@ -100,7 +117,8 @@ void FitTable::computeRows() {
   double searchSeconds = since(start);
   unsigned solved = 0;
   for (unsigned i = 0; i < count; ++i) {
-    const uint64_t budget = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1));
+    const uint64_t exact = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1)),
+                   budget = roundUpToPrinted(staticBytes + exact) - staticBytes;
     Clock::time_point begin = Clock::now();
     front.find(budget);
     searchSeconds += since(begin);
@@ -141,15 +159,16 @@ void FitTable::printText(llvm::raw_ostream &os) const {
      << "; whatever is recomputed, no plan of these "
      << "kernels is below " << formatBytes(staticBytes + least.bytes) << "\n"
      << "  without recomputation  " << formatBytes(rows.back().deviceBytes) << "\n\n"
-     << "  --device-budget  recomputed     time    FLOPs\n";
+     << "  --device-budget       needs  recomputed     time    FLOPs\n";
   const solve::Timeline &most = front.getLargest().timeline;
   const solve::FittedSchedule *printed = nullptr;
   for (const FitRow &row : rows) {
     if (row.plan == printed)
       continue;
     printed = row.plan;
-    os << llvm::format("  %15s  %10u  %+6.1f %%  %+6.1f %%\n", formatBytes(row.deviceBytes).c_str(),
-                       row.plan->timeline.recomputed, extraSeconds(row.plan->timeline.seconds),
+    os << llvm::format("  %15s  %10s  %10u  %+6.1f %%  %+6.1f %%\n", formatBudget(row.budgetBytes).c_str(),
+                       formatBytes(row.deviceBytes).c_str(), row.plan->timeline.recomputed,
+                       extraSeconds(row.plan->timeline.seconds),
                        extra(double(row.plan->timeline.flops), double(most.flops)));
   }
   if (options.baselines || options.bound)
@@ -166,7 +185,7 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
   os << (options.bound ? "        bound\n" : "\n");
   unsigned above = 0, below = 0;
   for (const FitRow &row : rows) {
-    os << llvm::format("  %15s  %+6.1f %%", formatBytes(row.budgetBytes).c_str(), extraSeconds(row.simulatedSeconds));
+    os << llvm::format("  %15s  %+6.1f %%", formatBudget(row.budgetBytes).c_str(), extraSeconds(row.simulatedSeconds));
     bool isAbove = false, isBelow = !row.others.empty();
     for (const OtherMethod &other : row.others) {
       os << (other.seconds ? llvm::formatv("{0,11:F1} %", extraSeconds(*other.seconds)).str() : "            -");
@@ -194,7 +213,7 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
       os << llvm::formatv("  recomputes +{0:F1} %; no plan for this kernel "
                           "graph in this order at {1} recomputes less "
                           "than +{2:F1} %\n",
-                          extraSeconds(row.simulatedSeconds), formatBytes(row.budgetBytes), boundPercent(row));
+                          extraSeconds(row.simulatedSeconds), formatBudget(row.budgetBytes), boundPercent(row));
 }
 
 void FitTable::printJson(llvm::raw_ostream &os) const {

@@ -15,7 +15,7 @@ namespace lowtide::solve {
 /// where `seconds` recomputes it with all that it needs and is not there.
 struct EvictionPolicy {
   double cost = 1, size = 1, distance = 1;
-  /// Per value, a factor on its price; empty: 1.
+  /// Per value, the logarithm of a factor on its price; empty: 0.
   std::vector<double> weights = {};
 };
 

@@ -41,6 +41,7 @@ public:
 private:
   /// Budget of a level; the last one is the peak without recomputation.
   uint64_t getBudget(unsigned level) const;
+  void listSeeds();
   void findSmallest();
   void climb();
 
@@ -50,8 +51,16 @@ private:
   FittedSchedule largest;
   /// Schedules that depend on no budget, by peak; dearer ones with a larger peak are left out.
   std::vector<FittedSchedule> seeds;
-  /// Levels so far, by budget.
+  /// Weights for policies, of which a line goes from low prices of bytes to high ones; and where on its line the level
+  /// below found its best.
+  struct Guides {
+    std::vector<std::vector<double>> weights;
+    size_t at = 0;
+  };
+  std::vector<Guides> guides;
+  /// Levels so far, by budget; of a small step all that are worth their bytes, by peak.
   std::deque<FittedSchedule> found;
+  bool isExact = false;
 };
 
 } // namespace lowtide::solve

@@ -8,6 +8,8 @@
 
 #include "lowtide/Import/Import.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 namespace lowtide {
 
 /// An initializer of the file with everything that reads it.
@@ -20,6 +22,9 @@ struct TensorFacts {
   bool isUsed() const { return isGraphOutput || !uses.empty(); }
   int64_t getNumElements() const;
 };
+
+/// Calls `visit` with each operand of each node, those of subgraphs too.
+void forEachRead(const ::onnx::GraphProto &graph, llvm::function_ref<void(llvm::StringRef, InitializerUse)> visit);
 
 /// All initializers with their uses (in subgraphs too), in the file's order.
 std::vector<TensorFacts> collectTensorFacts(const OnnxFile &file);
@@ -40,6 +45,9 @@ bool isRunningStatistic(const InitializerUse &use);
 /// For files whose exporter wrote down the program's signature.
 llvm::LogicalResult classifyBySignature(OnnxFile &file, const Signature &signature, llvm::ArrayRef<TensorFacts> facts,
                                         const ImportOptions &options, std::vector<InitializerInfo> &infos);
+
+/// Whether exporters and optimizers invent such names for constants of the graph.
+bool isInventedName(llvm::StringRef name);
 
 /// For all other files: names and the operators that read.
 void classifyByName(OnnxFile &file, llvm::ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos);

@@ -138,8 +138,12 @@ bool lowtide::isWithoutBias(const ::onnx::NodeProto &node) {
   return findProp(node.metadata_props(), "pkg.onnxscript.rewriter.rule_name").starts_with("RemoveOptionalBias");
 }
 
+StringRef lowtide::findProgramNote(const ::onnx::NodeProto &node) {
+  return findProp(node.metadata_props(), "pkg.torch.onnx.fx_node");
+}
+
 std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &node) {
-  StringRef text = findProp(node.metadata_props(), "pkg.torch.onnx.fx_node");
+  StringRef text = findProgramNote(node);
   std::vector<std::string> names;
   size_t args = text.find("](args");
   if (args == StringRef::npos)
@@ -155,7 +159,7 @@ std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &n
 }
 
 std::optional<int64_t> lowtide::findProgramPaddingRow(const ::onnx::NodeProto &node) {
-  StringRef text = findProp(node.metadata_props(), "pkg.torch.onnx.fx_node");
+  StringRef text = findProgramNote(node);
   size_t at = text.find("aten.embedding.default](args");
   if (at == StringRef::npos)
     return std::nullopt;

@@ -65,6 +65,9 @@ llvm::StringRef leafOf(llvm::StringRef name);
 /// nothing is known.
 std::optional<std::string> findModulePath(const ::onnx::NodeProto &node);
 
+/// The node's original operation as text (`pkg.torch.onnx.fx_node`); empty if unknown.
+llvm::StringRef findProgramNote(const ::onnx::NodeProto &node);
+
 /// Names that the node's original operation reads (`p_h_0_ln1_weight` …), from
 /// `pkg.torch.onnx.fx_node`.
 std::vector<std::string> findProgramOperands(const ::onnx::NodeProto &node);

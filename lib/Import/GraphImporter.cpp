@@ -11,6 +11,7 @@
 #include "GraphImporter.h"
 
 #include "Attributes.h"
+#include "Detached.h"
 #include "Evidence.h"
 #include "PaddingRow.h"
 #include "TensorData.h"
@@ -322,6 +323,8 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
   if (auto table = infoOfUse.find({&node, 0}); table != infoOfUse.end())
     if (std::optional<int64_t> row = findPaddingRow(file, node, infos[table->second]))
       attributes.push_back(builder.getNamedAttr(paddingRowAttrName, builder.getI64IntegerAttr(*row)));
+  if (isDetach(node))
+    attributes.push_back(builder.getNamedAttr(detachedAttrName, builder.getI64IntegerAttr(1)));
   SmallVector<Type> types;
   SmallVector<StringRef> outputs(node.output().begin(), node.output().end());
   for (StringRef output : outputs)

@@ -3,6 +3,7 @@
 
 #include "lowtide/Import/OnnxFile.h"
 
+#include "Detached.h"
 #include "ExternalData.h"
 #include "OnnxLibrary.h"
 #include "StepSignature.h"
@@ -10,6 +11,7 @@
 #include "Unfold.h"
 #include "WellFormed.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include "google/protobuf/io/coded_stream.h"
@@ -115,6 +117,12 @@ void OnnxFile::indexInitializers() {
 
 /// Puts back the parameters that the exporter evaluated into other tensors.
 void OnnxFile::unfold() {
+  if (std::vector<std::string> unknown = restoreDetached(*model->mutable_graph()); !unknown.empty())
+    report->warningAt(
+        unknown.front(),
+        "the program detaches values, and the file does not tell which they are: gradients flow through " +
+            Twine(llvm::join(unknown, ", ")),
+        "export with optimize=False");
   unfolded = unfoldInitializers(*model->mutable_graph(),
                                 [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); });
   indexInitializers();

@@ -55,21 +55,17 @@ int64_t TensorFacts::getNumElements() const {
   return checkedElements({tensor->dims().data(), size_t(tensor->dims_size())}).value_or(0);
 }
 
-static void collectUses(const GraphProto &graph, llvm::StringMap<size_t> &index, std::vector<TensorFacts> &facts) {
+void lowtide::forEachRead(const GraphProto &graph, llvm::function_ref<void(StringRef, InitializerUse)> visit) {
   for (const NodeProto &node : graph.node()) {
     for (int i = 0, e = node.input_size(); i != e; ++i)
-      if (auto at = index.find(node.input(i)); at != index.end())
-        facts[at->second].uses.push_back({&node, i});
+      visit(node.input(i), {&node, i});
     for (const AttributeProto &attribute : node.attribute()) {
       if (attribute.has_g())
-        collectUses(attribute.g(), index, facts);
+        forEachRead(attribute.g(), visit);
       for (const GraphProto &inner : attribute.graphs())
-        collectUses(inner, index, facts);
+        forEachRead(inner, visit);
     }
   }
-  for (const auto &output : graph.output())
-    if (auto at = index.find(output.name()); at != index.end())
-      facts[at->second].isGraphOutput = true;
 }
 
 std::vector<TensorFacts> lowtide::collectTensorFacts(const OnnxFile &file) {
@@ -80,7 +76,13 @@ std::vector<TensorFacts> lowtide::collectTensorFacts(const OnnxFile &file) {
     index[tensor.name()] = facts.size();
     facts.push_back({&tensor, {}, false, {}});
   }
-  collectUses(graph, index, facts);
+  forEachRead(graph, [&](StringRef name, InitializerUse use) {
+    if (auto at = index.find(name); at != index.end())
+      facts[at->second].uses.push_back(use);
+  });
+  for (const auto &output : graph.output())
+    if (auto at = index.find(output.name()); at != index.end())
+      facts[at->second].isGraphOutput = true;
   for (const auto &value : graph.value_info())
     if (auto at = index.find(value.name()); at != index.end())
       facts[at->second].foldedFrom = findFoldedFrom(value);

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Classifier.h"
+#include "MergedTensors.h"
 #include "TableValues.h"
 #include "TensorData.h"
 
@@ -32,8 +32,7 @@ static bool isBufferLeaf(StringRef leaf) {
       .Default(false);
 }
 
-/// Names that exporters and optimizers invent for constants of the graph.
-static bool isInventedName(StringRef name) {
+bool lowtide::isInventedName(StringRef name) {
   return name.contains("::") || name.starts_with("/") || name.starts_with("const_fold_opt") ||
          name.starts_with("Constant_") || name.starts_with("ortshared_") || name.contains("_output_");
 }
@@ -56,15 +55,18 @@ static bool isSetting(const InitializerUse &use) {
 }
 
 /// `net.fc.weight` for a folded weight that module `net.fc` reads.
-static std::string likelyName(const TensorFacts &facts) {
+static std::string likelyName(const TensorFacts &facts, StringRef name, const MergedTensors &merged) {
   if (facts.uses.empty())
-    return facts.tensor->name();
+    return name.str();
   const InitializerUse &use = facts.uses.front();
   std::optional<std::string> module = findModulePath(*use.node);
   StringRef leaf = operandLeaf(*use.node, use.operand);
   if (!module || module->empty() || leaf.empty())
-    return facts.tensor->name();
-  return *module + "." + leaf.str();
+    return name.str();
+  std::string prefix = *module + ".";
+  // Attention calls what it projects with otherwise.
+  bool projects = leaf == "weight" && !merged.hasName(prefix + "bias") && merged.hasName(prefix + "in_proj_bias");
+  return prefix + (projects ? "in_proj_weight" : leaf.str());
 }
 
 /// What formula wrote the tensor, if one did.
@@ -73,8 +75,9 @@ static std::string findFormula(const OnnxFile &file, const TensorFacts &facts) {
   return bytes ? describeFormula(*facts.tensor, *bytes) : "";
 }
 
-static InitializerInfo classify(const OnnxFile &file, const TensorFacts &facts) {
-  StringRef name = facts.tensor->name();
+/// What the tensor is that is, or was, called `name`.
+static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
+                                StringRef name) {
   auto info = [&](InitializerRole role, Certainty certainty, const Twine &reason) {
     return makeInfo(facts, name.str(), role, certainty, reason);
   };
@@ -98,8 +101,9 @@ static InitializerInfo classify(const OnnxFile &file, const TensorFacts &facts) 
       return formula.empty() ? info(InitializerRole::Constant, Certainty::Assumed, "the exporter invented its name")
                              : info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
     }
-    InitializerInfo folded = makeInfo(facts, likelyName(facts), InitializerRole::Parameter, Certainty::Assumed,
-                                      "folded by the exporter; the module that reads it gives the name");
+    InitializerInfo folded =
+        makeInfo(facts, likelyName(facts, name, merged), InitializerRole::Parameter, Certainty::Assumed,
+                 "folded by the exporter; the module that reads it gives the name");
     // Constant folding turns x·Wᵀ into x·V.
     if (facts.tensor->dims_size() == 2 && facts.uses.front().node->op_type() == "MatMul") {
       folded.transposed = {1, 0};
@@ -108,6 +112,11 @@ static InitializerInfo classify(const OnnxFile &file, const TensorFacts &facts) 
     return folded;
   }
   bool isNamed = leafOf(name) == "weight" || leafOf(name) == "bias";
+  if (isWeight && !isNamed &&
+      llvm::all_of(facts.uses,
+                   [](const InitializerUse &use) { return use.node->op_type() == "Conv" && use.operand == 1; }) &&
+      repeatsFilter(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
+    return info(InitializerRole::Constant, Certainty::Inferred, "is one filter for all channels");
   if (std::string formula = isWeight || isNamed ? "" : findFormula(file, facts); !formula.empty())
     return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
   // PyTorch's own numbers have invented names: a plain one is a tensor's of the root module.
@@ -174,56 +183,81 @@ static void findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &inf
   }
 }
 
-/// The old exporter merges tensors of equal value, too: what was `b.weight` becomes `Identity(a.weight)`, named
-/// `b.weight`. Takes such uses out of `fact`; the rest is the tensor's own.
-static std::vector<InitializerInfo> takeMergedApart(OnnxFile &file, TensorFacts &fact) {
-  std::vector<InitializerInfo> merged;
-  SmallVector<InitializerUse> own;
-  for (const InitializerUse &use : fact.uses) {
-    StringRef name;
-    if (use.node->op_type() == "Identity" && use.node->output_size() == 1)
-      name = use.node->output(0);
-    bool isName = name.contains('.') && !isInventedName(name) && leafOf(name) == leafOf(fact.tensor->name());
-    if (!isName || !isConstantValued(file, *fact.tensor).value_or(fact.tensor->dims_size() < 2)) {
-      own.push_back(use);
+/// PyTorch lists a module's parameters before its buffers. Tensors behind one that can only be a buffer are buffers.
+static llvm::StringSet<> findBuffersByOrder(const OnnxFile &file, ArrayRef<TensorFacts> facts) {
+  llvm::StringSet<> buffers, modules;
+  if (file.getModel().producer_name() != "pytorch")
+    return buffers;
+  for (const TensorFacts &fact : facts) {
+    StringRef name = fact.tensor->name();
+    if (isInventedName(name))
       continue;
-    }
-    merged.push_back(makeInfo(fact, name.str(), InitializerRole::Parameter, Certainty::Inferred,
-                              "merged by the exporter with " + fact.tensor->name() + ", its name is kept by a copy"));
-    merged.back().uses.push_back(use);
+    if (!isFloatType(fact.tensor->data_type()) || llvm::any_of(fact.uses, isRunningStatistic))
+      modules.insert(moduleOf(name));
+    else if (modules.contains(moduleOf(name)))
+      buffers.insert(name);
   }
-  fact.uses = own;
-  return merged;
+  return buffers;
+}
+
+/// Constants of equal value stay one.
+static InitializerInfo *findConstant(std::vector<InitializerInfo> &infos, size_t first) {
+  for (size_t i = first; i != infos.size(); ++i)
+    if (infos[i].role == InitializerRole::Constant)
+      return &infos[i];
+  return nullptr;
 }
 
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   std::string folded, convolutions;
   SmallVector<StringRef> frozen, shared;
+  SmallVector<size_t> apart;
+  MergedTensors merged(file, facts);
+  llvm::StringSet<> buffers = findBuffersByOrder(file, facts);
   for (const TensorFacts &fact : facts) {
     if (!fact.isUsed())
       continue;
-    InitializerInfo info = classify(file, fact);
-    if (mayBeEvaluated(file, fact, info))
-      frozen.push_back(fact.tensor->name());
-    if (info.role == InitializerRole::Parameter && isInventedName(info.tensor) && isReadByLayers(fact))
-      shared.push_back(fact.tensor->name());
-    std::vector<InitializerInfo> merged;
-    TensorFacts rest = fact;
-    if (info.role == InitializerRole::Parameter)
-      merged = takeMergedApart(file, rest);
-    info.uses.assign(rest.uses.begin(), rest.uses.end());
-    if (info.role == InitializerRole::Parameter && info.name != info.tensor && folded.empty())
-      folded = info.tensor;
-    // The old exporter's inference mode merges batch norms into convolutions
-    // and numbers the results.
-    if (info.role == InitializerRole::Parameter && StringRef(info.tensor).starts_with("onnx::Conv_") &&
-        operandLeaf(*fact.uses.front().node, fact.uses.front().operand) == "weight")
-      convolutions += (convolutions.empty() ? "" : ", ") + info.name;
-    if (rest.isUsed())
+    size_t first = infos.size();
+    for (const MergedTensor &part : merged.split(fact)) {
+      InitializerInfo info = classify(file, merged, part.facts, part.name);
+      if (info.role == InitializerRole::Parameter && buffers.contains(part.name))
+        info = makeInfo(part.facts, part.name, InitializerRole::Constant, Certainty::Inferred,
+                        "a buffer of its module is listed before it, and parameters come first");
+      info.uses.assign(part.uses.begin(), part.uses.end());
+      if (info.role == InitializerRole::Constant)
+        if (InitializerInfo *same = findConstant(infos, first)) {
+          same->uses.insert(same->uses.end(), part.uses.begin(), part.uses.end());
+          continue;
+        }
+      if (mayBeEvaluated(file, part.facts, info))
+        frozen.push_back(fact.tensor->name());
+      if (info.role == InitializerRole::Parameter && isInventedName(info.tensor) && isReadByLayers(part.facts))
+        shared.push_back(fact.tensor->name());
+      if (!part.reason.empty() && info.role != InitializerRole::Constant) {
+        info.reason = part.reason;
+        info.certainty = part.isAssumed ? Certainty::Assumed : Certainty::Inferred;
+        if (part.isAssumed)
+          apart.push_back(infos.size());
+      }
+      if (info.role == InitializerRole::Parameter && info.name != part.name && folded.empty())
+        folded = info.tensor;
+      // The old exporter's inference mode merges batch norms into convolutions
+      // and numbers the results.
+      if (info.role == InitializerRole::Parameter && StringRef(info.tensor).starts_with("onnx::Conv_") &&
+          operandLeaf(*fact.uses.front().node, fact.uses.front().operand) == "weight")
+        convolutions += (convolutions.empty() ? "" : ", ") + info.name;
       infos.push_back(std::move(info));
-    infos.insert(infos.end(), merged.begin(), merged.end());
+    }
   }
   findTransposedTies(file, infos);
+  llvm::erase_if(apart, [&](size_t i) { return infos[i].viewOf.has_value(); });
+  if (!apart.empty())
+    file.getReport().warningAt(infos[apart.front()].tensor,
+                               "layers that began with equal weights were merged by the exporter; they are trained "
+                               "apart: " +
+                                   llvm::join(llvm::map_range(apart, [&](size_t i) { return infos[i].name; }), ", "),
+                               "tie what the program ties: --rename <its name>=<name of the other>; export with "
+                               "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False");
   if (!shared.empty())
     file.getReport().warningAt(shared.front(),
                                "several layers read one evaluated tensor and are trained as tied; perhaps the exporter "

@@ -50,6 +50,18 @@ static LogicalResult applyGlobs(OnnxFile &file, StringRef option, ArrayRef<std::
   return success();
 }
 
+/// Two infos of one tensor that the user gives one name are one: a tie.
+static void join(std::vector<InitializerInfo> &infos, size_t from, size_t to) {
+  llvm::append_range(infos[to].uses, infos[from].uses);
+  for (InitializerInfo &info : infos) {
+    if (info.viewOf == from)
+      info.viewOf = to;
+    if (info.viewOf && *info.viewOf > from)
+      --*info.viewOf;
+  }
+  infos.erase(infos.begin() + ptrdiff_t(from));
+}
+
 LogicalResult lowtide::applyOverrides(OnnxFile &file, const ImportOptions &options,
                                       std::vector<InitializerInfo> &infos) {
   for (const auto &[from, to] : options.renames) {
@@ -64,7 +76,12 @@ LogicalResult lowtide::applyOverrides(OnnxFile &file, const ImportOptions &optio
                              "lowtide check lists them");
       return failure();
     }
+    auto twin = llvm::find_if(infos, [&, to = StringRef(to)](const InitializerInfo &other) {
+      return &other != &*info && other.name == to && other.tensor == info->tensor;
+    });
     info->name = to;
+    if (twin != infos.end())
+      join(infos, size_t(info - infos.begin()), size_t(twin - infos.begin()));
   }
   if (failed(applyGlobs(file, "--params", options.params, InitializerRole::Parameter, infos)))
     return failure();

@@ -87,3 +87,14 @@ std::string lowtide::describeFormula(const TensorProto &tensor, const std::strin
   }
   return "";
 }
+
+bool lowtide::repeatsFilter(const TensorProto &tensor, const std::string &bytes) {
+  if (tensor.dims_size() < 3 || tensor.dims(0) < 2 || bytes.empty() || bytes.size() % size_t(tensor.dims(0)) != 0)
+    return false;
+  size_t filter = bytes.size() / size_t(tensor.dims(0)), element = sizeof(float);
+  if (tensor.data_type() != TensorProto::FLOAT || filter < 2 * element)
+    return false;
+  StringRef all = bytes;
+  // Each byte equals the one that lies one filter, or one element, further.
+  return all.drop_front(filter) == all.drop_back(filter) && all.drop_front(element) != all.drop_back(element);
+}

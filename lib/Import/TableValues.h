@@ -13,6 +13,10 @@ namespace lowtide {
 /// or where all elements are equal, which says nothing.
 std::string describeFormula(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
+/// Whether every output channel of a convolution's weight is the same filter, of numbers that differ: a blur or an edge
+/// detector, which nobody trains.
+bool repeatsFilter(const ::onnx::TensorProto &tensor, const std::string &bytes);
+
 } // namespace lowtide
 
 #endif // LOWTIDE_LIB_IMPORT_TABLEVALUES_H

@@ -22,6 +22,7 @@ using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
 StringRef lowtide::operationName(StringRef name) {
+  name = name.split('@').first; // a copy that was split off
   auto [stem, number] = name.rsplit('_');
   return !number.empty() && all_of(number, isDigit) ? stem : name;
 }
@@ -220,9 +221,11 @@ StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorR
     }
   for (const TensorProto *tensor : map_to_vector(proto.initializer(), [](const TensorProto &t) { return &t; }))
     if (auto found = evaluated.find(tensor->name()); found != evaluated.end() && !graph.isRemoved(tensor->name()))
-      unfoldFunction(graph, found->second) || unfoldWeightNorm(graph, found->second) ||
-          unfoldGathered(graph, found->second);
+      unfoldFunction(graph, found->second) || unfoldShifted(graph, found->second) ||
+          unfoldWeightNorm(graph, found->second) || unfoldGathered(graph, found->second);
   if (signature.isPresent())
     restoreBiases(graph, proto, signature);
+  else
+    unfoldShiftedScales(graph, proto);
   return graph.finish();
 }

@@ -37,7 +37,9 @@ public:
   const ::onnx::GraphProto &getGraph() const { return graph; }
   /// The initializer `name`, or null.
   const ::onnx::TensorProto *find(llvm::StringRef name) const { return initializers.lookup(name); }
-  std::optional<std::string> read(const ::onnx::TensorProto &tensor) const { return reader(tensor); }
+  std::optional<std::string> read(const ::onnx::TensorProto &tensor) const {
+    return added.contains(tensor.name()) ? tensor.raw_data() : reader(tensor);
+  }
   /// Nodes that are added from now on come from module `path`.
   void setModule(llvm::StringRef path) { module = path.str(); }
 
@@ -48,6 +50,9 @@ public:
   void setAttribute(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
   /// Adds a constant of integers and returns its name.
   std::string addIntegers(llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> values);
+
+  /// Adds a scalar constant of type f32 and returns its name.
+  std::string addNumber(float value);
 
   /// Adds an initializer that the file does not hold.
   void addInitializer(llvm::StringRef name, llvm::ArrayRef<int64_t> dims, int32_t dataType, std::string bytes,
@@ -75,7 +80,7 @@ private:
   ::onnx::GraphProto &graph;
   TensorReader reader;
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
-  llvm::StringSet<> names, removed;
+  llvm::StringSet<> names, added, removed;
   llvm::StringMap<UnfoldedSource> sources;
   std::string module;
   int numOldNodes;
@@ -106,6 +111,11 @@ bool unfoldWeightNorm(UnfoldingGraph &graph, const Evaluated &evaluated);
 bool unfoldBilinear(UnfoldingGraph &graph, const ::onnx::NodeProto &node, const Evaluated &evaluated);
 /// One function of one variable that can be inverted.
 bool unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated);
+
+/// A scale kept as its difference from one.
+bool unfoldShifted(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// The same in files without notes: all scales of norms.
+void unfoldShiftedScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 
 /// `slice_1` → `slice`: operations of the exported program are numbered.
 llvm::StringRef operationName(llvm::StringRef name);

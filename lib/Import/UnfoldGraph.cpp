@@ -95,6 +95,12 @@ std::string UnfoldingGraph::addIntegers(ArrayRef<int64_t> dims, ArrayRef<int64_t
   return name;
 }
 
+std::string UnfoldingGraph::addNumber(float value) {
+  std::string name;
+  addConstant({}, TensorProto::FLOAT, name).set_raw_data(&value, sizeof(value));
+  return name;
+}
+
 void UnfoldingGraph::addMasked(const TensorProto &tensor, StringRef bytes, ArrayRef<int64_t> map,
                                const std::string &value) {
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
@@ -116,6 +122,7 @@ void UnfoldingGraph::addInitializer(StringRef name, ArrayRef<int64_t> dims, int3
   tensor.set_raw_data(std::move(bytes));
   initializers[name] = &tensor;
   names.insert(name);
+  added.insert(name);
   sources[name] = std::move(source);
 }
 
@@ -129,6 +136,7 @@ void UnfoldingGraph::addCopy(const TensorProto &tensor, StringRef name, std::str
   copy.set_raw_data(std::move(bytes));
   initializers[name] = &copy;
   names.insert(name);
+  added.insert(name);
   // The exporter's note about where it came from goes with it.
   for (const auto &value : graph.value_info())
     if (value.name() == tensor.name()) {

@@ -280,6 +280,9 @@ const RuleTable &RuleTable::get() {
     addContribRules(t);
     addTrainingRules(t);
     addContribAttentionRules(t);
+    addSpectralRules(t);
+    addRegionRules(t);
+    addDeformableRules(t);
     addRefusals(t);
     return t;
   }();

@@ -199,6 +199,22 @@ BlockArgument LegalizeContext::argumentOf(Value value) const {
   return {};
 }
 
+void LegalizeContext::updateState(BlockArgument state, Value value) {
+  for (StateUpdate &update : updates)
+    if (update.state == state) {
+      update.value = value;
+      return;
+    }
+  updates.push_back({state, value});
+}
+
+Value LegalizeContext::currentState(BlockArgument state) const {
+  for (const StateUpdate &update : updates)
+    if (update.state == state)
+      return update.value;
+  return state;
+}
+
 StringRef LegalizeContext::roleOf(Value value) const {
   BlockArgument argument = argumentOf(value);
   if (!argument)

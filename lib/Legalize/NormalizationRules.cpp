@@ -135,13 +135,18 @@ LogicalResult groupNorm(NodeView &n) {
 void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum, std::optional<double> count) {
   if (count && *count > 1)
     variance = variance * (*count / (*count - 1.0));
-  Expr nextMean = n.in(3) * momentum + nn::cast(mean, n.in(3).elementType()) * (1.0 - momentum);
-  Expr nextVariance = n.in(4) * momentum + nn::cast(variance, n.in(4).elementType()) * (1.0 - momentum);
-  n.set(1, nextMean);
-  n.set(2, nextVariance);
-  for (auto [operand, next] : {std::pair(3u, nextMean), std::pair(4u, nextVariance)})
-    if (n.context.roleOf(n.in(operand)) == "state")
+  for (auto [operand, batch] : {std::pair(3u, mean), std::pair(4u, variance)}) {
+    Expr old = n.in(operand);
+    bool isState = n.context.roleOf(old) == "state";
+    // A layer that is called twice updates what it updated before.
+    if (Value current = isState ? n.context.currentState(n.context.argumentOf(old)) : Value();
+        current && current.getType() == old.type())
+      old = n.wrap(current);
+    Expr next = old * momentum + nn::cast(batch, old.elementType()) * (1.0 - momentum);
+    n.set(operand - 2, next);
+    if (isState)
       n.context.updateState(n.context.argumentOf(n.in(operand)), next);
+  }
 }
 
 /// A layer without scale and bias has constants in their place.

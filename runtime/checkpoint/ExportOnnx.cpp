@@ -70,6 +70,7 @@ bool applyFunction(const std::string &name, double &value) {
       {"softplus", [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }},
       {"sqrt", [](double x) { return std::sqrt(x); }},
       {"reciprocal", [](double x) { return 1 / x; }},
+      {"plus one", [](double x) { return 1 + x; }},
   };
   auto function = functions.find(name);
   if (function != functions.end())

@@ -169,3 +169,38 @@ func.func @attention_shared_heads(%q: tensor<2x4x3x2xf32> {test.value = dense<[[
   %y = nn.dot %p, %vr : (tensor<2x4x3x3xf32>, tensor<2x4x3x2xf32>) -> tensor<2x4x3x2xf32>
   return %y : tensor<2x4x3x2xf32>
 }
+
+// CHECK-LABEL: @log_sigmoid
+// CHECK: nn.softplus
+// CHECK-NOT: nn.log %
+// CHECK: return
+func.func @log_sigmoid(%x: tensor<4xf32> {test.value = dense<[1.5, -0.25, 3.0, -2.0]> : tensor<4xf32>})
+    -> (tensor<4xf32> {test.value = dense<[-0.2014132779827524, -0.8259394198788436, -0.04858735157374206, -2.1269280110429727]> : tensor<4xf32>}) {
+  %p = nn.sigmoid %x : tensor<4xf32>
+  %y = nn.log %p : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// CHECK-LABEL: @log_of_the_complement
+// CHECK: nn.softplus %arg0
+// CHECK-NOT: nn.log %
+// CHECK: return
+func.func @log_of_the_complement(%x: tensor<4xf32> {test.value = dense<[1.5, -0.25, 3.0, -2.0]> : tensor<4xf32>})
+    -> (tensor<4xf32> {test.value = dense<[-1.7014132779827524, -0.5759394198788436, -3.048587351573742, -0.1269280110429725]> : tensor<4xf32>}) {
+  %one = nn.constant dense<1.0> : tensor<4xf32>
+  %p = nn.sigmoid %x : tensor<4xf32>
+  %q = nn.sub %one, %p : tensor<4xf32>
+  %y = nn.log %q : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// CHECK-LABEL: @log_of_softmax
+// CHECK: nn.log_softmax %arg0 dim = 0
+// CHECK-NOT: nn.log %
+// CHECK: return
+func.func @log_of_softmax(%x: tensor<4xf32> {test.value = dense<[1.5, -0.25, 3.0, -2.0]> : tensor<4xf32>})
+    -> (tensor<4xf32> {test.value = dense<[-1.737947285312671, -3.487947285312671, -0.23794728531267095, -5.237947285312671]> : tensor<4xf32>}) {
+  %p = nn.softmax %x dim = 0 : tensor<4xf32>
+  %y = nn.log %p : tensor<4xf32>
+  return %y : tensor<4xf32>
+}

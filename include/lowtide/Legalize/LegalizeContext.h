@@ -48,7 +48,9 @@ public:
   llvm::StringRef roleOf(mlir::Value value) const;
   /// The argument itself.
   mlir::BlockArgument argumentOf(mlir::Value value) const;
-  void updateState(mlir::BlockArgument state, mlir::Value value) { updates.push_back({state, value}); }
+  void updateState(mlir::BlockArgument state, mlir::Value value);
+  /// The state with the updates so far: a layer that is called twice updates it twice.
+  mlir::Value currentState(mlir::BlockArgument state) const;
   llvm::ArrayRef<StateUpdate> getUpdates() const { return updates; }
   /// A number for the next random op: its position in the model.
   int64_t nextRandomId() { return numRandom++; }

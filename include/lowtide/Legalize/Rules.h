@@ -56,6 +56,9 @@ void addRecurrentRules(RuleTable &table);
 void addContribRules(RuleTable &table);
 void addTrainingRules(RuleTable &table);
 void addContribAttentionRules(RuleTable &table);
+void addSpectralRules(RuleTable &table);
+void addRegionRules(RuleTable &table);
+void addDeformableRules(RuleTable &table);
 void addRefusals(RuleTable &table);
 
 } // namespace lowtide

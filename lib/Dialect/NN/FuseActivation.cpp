@@ -1,6 +1,7 @@
 //===- FuseActivation.cpp - GELU and SiLU from their parts -----*- C++ -*-===//
 //
-// Recognises the activations that exporters write as products.
+// Recognises the activations that exporters write as products, and logarithms of probabilities, which overflow in
+// parts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,6 +76,38 @@ struct FuseSilu : OpRewritePattern<MulOp> {
     return rewriter.notifyMatchFailure(op, "not x · sigmoid(x)");
   }
 };
+
+/// log σ(x) → -softplus(-x), log(1 - σ(x)) → -softplus(x), log softmax(x) → log_softmax(x): a probability that rounds
+/// to zero has a logarithm.
+struct FuseLogProbability : OpRewritePattern<LogOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  /// p of 1 - p; null if value is no such difference.
+  static Value matchComplement(Value value) {
+    if (auto sub = value.getDefiningOp<SubOp>())
+      return getSplat(sub.getA()) == 1.0 ? sub.getB_() : Value();
+    double one = 0;
+    Value rest = peelAddend(value, one);
+    auto neg = rest ? rest.getDefiningOp<NegOp>() : NegOp();
+    return neg && one == 1.0 ? neg.getX() : Value();
+  }
+
+  LogicalResult matchAndRewrite(LogOp op, PatternRewriter &rewriter) const override {
+    if (auto softmax = op.getX().getDefiningOp<SoftmaxOp>()) {
+      rewriter.replaceOp(op, logSoftmax(Expr(rewriter, op.getLoc(), softmax.getX()), softmax.getDim()).get());
+      return success();
+    }
+    Value complement = matchComplement(op.getX());
+    auto sigmoid = (complement ? complement : op.getX()).getDefiningOp<SigmoidOp>();
+    if (!sigmoid)
+      return rewriter.notifyMatchFailure(op, "not the logarithm of a probability");
+    Expr x(rewriter, op.getLoc(), sigmoid.getX());
+    rewriter.replaceOp(op, (-softplus(complement ? x : -x)).get());
+    return success();
+  }
+};
 } // namespace
 
-void nn::addActivationFusion(RewritePatternSet &patterns) { patterns.add<FuseGelu, FuseSilu>(patterns.getContext()); }
+void nn::addActivationFusion(RewritePatternSet &patterns) {
+  patterns.add<FuseGelu, FuseSilu, FuseLogProbability>(patterns.getContext());
+}

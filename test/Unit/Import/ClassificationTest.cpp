@@ -284,7 +284,7 @@ TEST(Classification, NamesDecideWithoutNotes) {
 }
 
 TEST(Classification, CopiesThatKeepANameAreTakenApart) {
-  for (bool uniform : {true, false}) {
+  for (auto [uniform, producer] : {std::pair(true, ""), std::pair(false, ""), std::pair(false, "pytorch")}) {
     ModelProto model = parseModel(std::string(R"(
       <ir_version: 8, opset_import: ["" : 17]>
       g (float[2,2] x) => (float[2,2] y) <float[2] "a.bias" = {0, )") +
@@ -293,12 +293,93 @@ TEST(Classification, CopiesThatKeepANameAreTakenApart) {
         h = Add(x, "a.bias")
         y = Add(h, "b.bias")
       })");
+    model.set_producer_name(producer);
     Classified result = classify(model);
-    if (uniform)
+    // PyTorch has one name for what is tied.
+    if (uniform || *producer)
       EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("a.bias", "b.bias"));
     else
       EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("a.bias"));
   }
+}
+
+TEST(Classification, CopiesHaveARoleOfTheirOwn) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,2] x) => (float[2,2] y)
+    <float[2] "bn.weight" = {1, 1}, float[2] "bn.bias" = {0, 0}> {
+      "bn.running_mean" = Identity("bn.bias")
+      "bn.running_var" = Identity("bn.weight")
+      y = BatchNormalization(x, "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var")
+    })");
+  model.set_producer_name("pytorch");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("bn.weight", "bn.bias"));
+  EXPECT_THAT(result.names(InitializerRole::State), ElementsAre("bn.running_var", "bn.running_mean"));
+}
+
+/// Two layers that read a folded weight through a copy; the second has a bias of its own numbers, or a copy.
+static ModelProto makeClones(bool ownBias) {
+  ModelProto model =
+      parseModel(std::string(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,2] x) => (float[2,2] y)
+    <float[2,2] w = {1,2,3,4}, float[2] "l.0.bias" = {5, 6})") +
+                 (ownBias ? R"(, float[2] "l.1.bias" = {7, 8}> {)" : R"(> { "l.1.bias" = Identity("l.0.bias"))") +
+                 R"(
+      v = Identity(w)
+      a = MatMul(x, w)
+      b = Add(a, "l.0.bias")
+      c = MatMul(b, v)
+      y = Add(c, "l.1.bias")
+    })");
+  model.set_producer_name("pytorch");
+  auto &graph = *model.mutable_graph();
+  for (auto &tensor : *graph.mutable_initializer())
+    if (tensor.name() == "w")
+      tensor.set_name("onnx::MatMul_7");
+  for (auto &node : *graph.mutable_node()) {
+    for (auto *list : {node.mutable_input(), node.mutable_output()})
+      for (std::string &name : *list)
+        name = name == "w" ? "onnx::MatMul_7" : name == "v" ? "onnx::MatMul_8" : name;
+    if (node.op_type() != "Identity")
+      node.set_name((node.output(0) < "c" ? "/l.0/" : "/l.1/") + node.op_type());
+  }
+  return model;
+}
+
+TEST(Classification, ClonesAreTakenApart) {
+  Classified result = classify(makeClones(false));
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("l.0.weight", "l.1.weight", "l.0.bias", "l.1.bias"));
+  EXPECT_THAT(result.messages, HasSubstr("trained apart: l.1.weight"));
+}
+
+TEST(Classification, ALayerWithItsOwnBiasReadsATiedWeight) {
+  Classified result = classify(makeClones(true));
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("l.0.weight", "l.0.bias", "l.1.bias"));
+}
+
+TEST(Classification, TheUserTies) {
+  ImportOptions options;
+  options.renames = {{"l.1.weight", "l.0.weight"}};
+  Classified result = classify(makeClones(false), options);
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("l.0.weight", "l.0.bias", "l.1.bias"));
+}
+
+TEST(Classification, BuffersAreListedBehindParameters) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,2] x) => (float[2,2] y)
+    <float[2,2] "m.a" = {1,2,3,5}, int64[1] "m.axes" = {1}, float[2,2] "m.b" = {1,2,3,4}> {
+      h = MatMul(x, "m.a")
+      s = Squeeze(h, "m.axes")
+      y = MatMul(h, "m.b")
+    })");
+  model.set_producer_name("pytorch");
+  EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("m.a"));
 }
 
 TEST(Classification, LargeConstantNodesStayOutOfTheIR) {

@@ -175,3 +175,42 @@ TEST(Unfold, WhatIsGoneIsReported) {
   setOrigin(model, 0, "fc");
   EXPECT_THAT(classify(model).messages, HasSubstr("parameters of the program are not in the file"));
 }
+
+TEST(Unfold, AScaleIsOneMoreThanItsParameter) {
+  ModelProto model = makeEvaluated("add_3", "2", {1.5, 1}, "norm.weight", "['norm.weight', 'scalar_tensor_default']");
+  model.mutable_graph()->mutable_node(0)->set_op_type("Mul");
+  Classified result = classify(model);
+  ASSERT_TRUE(result.find("norm.weight")) << result.messages;
+  EXPECT_THAT(result.values["norm.weight"], ElementsAre(0.5, 0));
+  EXPECT_THAT(result.unfolded["norm.weight"].functions, ElementsAre("plus one"));
+  // A divisor is kept from zero by any number.
+  model.mutable_graph()->mutable_node(0)->set_op_type("Div");
+  EXPECT_THAT(classify(model).unfolded, IsEmpty());
+}
+
+TEST(Unfold, ScalesOfNormsWithoutNotes) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,2] x) => (float[2,2] y) <float[2] w = {1, 1}> {
+      v = Identity(w)
+      r = Sqrt(x)
+      d = Div(x, r)
+      a = Mul(d, w)
+      q = Sqrt(a)
+      e = Div(a, q)
+      y = Mul(v, e)
+    })");
+  auto &graph = *model.mutable_graph();
+  graph.mutable_initializer(0)->set_name("onnx::Mul_7");
+  for (auto &node : *graph.mutable_node()) {
+    for (auto *list : {node.mutable_input(), node.mutable_output()})
+      for (std::string &name : *list)
+        name = name == "w" ? "onnx::Mul_7" : name == "v" ? "onnx::Mul_8" : name;
+    bool isFirst = node.output(0) == "r" || node.output(0) == "d" || node.output(0) == "a";
+    if (node.op_type() != "Identity")
+      node.set_name((isFirst ? "/n.0/" : "/n.1/") + node.op_type());
+  }
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("n.0.weight", "n.1.weight"));
+  EXPECT_THAT(result.values["n.1.weight"], ElementsAre(0, 0));
+}

@@ -11,7 +11,8 @@
 
 namespace lowtide::nn {
 
-/// x · Φ(x) by erf or tanh → nn.gelu, nn.gelu_tanh; x · sigmoid(x) → nn.silu.
+/// x · Φ(x) by erf or tanh → nn.gelu, nn.gelu_tanh; x · sigmoid(x) → nn.silu; logarithms of sigmoid and softmax →
+/// nn.softplus, nn.log_softmax.
 void addActivationFusion(mlir::RewritePatternSet &patterns);
 /// (x − mean) / √(variance + ε) · scale + bias → nn.layer_norm; x / √(mean square + ε) · scale → nn.rms_norm.
 void addNormalizationFusion(mlir::RewritePatternSet &patterns);

@@ -1,0 +1,27 @@
+//===- Detached.h - values through which no gradient flows -----------------------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_DETACHED_H
+#define LOWTIDE_LIB_IMPORT_DETACHED_H
+
+#include "onnx/onnx_pb.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <vector>
+
+namespace lowtide {
+
+/// Attribute that the importer gives to an `Identity`: no gradient flows through it.
+inline constexpr llvm::StringLiteral detachedAttrName = "detached";
+
+/// Whether the exporter notes that `node` is the program's `detach`.
+bool isDetach(const ::onnx::NodeProto &node);
+
+/// Puts back the `Identity` nodes of detached values that the exporter's optimizer removed: the operations that read
+/// them still name them. Returns the names of operations that read a detached value, but not which operand it is.
+std::vector<std::string> restoreDetached(::onnx::GraphProto &graph);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_DETACHED_H

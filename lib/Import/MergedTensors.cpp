@@ -1,0 +1,267 @@
+//===- MergedTensors.cpp - tensors that began equal, in files without notes ------===//
+//
+// Of tensors that hold the same numbers, exporters keep one. Freshly made layers are full of them: norms, biases, and
+// whole layers that were cloned.
+//  1. PyTorch's old exporter leaves `Identity` nodes, named like the initializers that they replace. Tensors that are
+//     shared on purpose have one name and no copy: a named copy was a tensor of its own. In files of others, one with
+//     equal elements was.
+//  2. A copy with an invented name (a transposed weight) was one if other modules read it. A module that is called
+//  again
+//     is the same module; and one whose other tensors are its own, with numbers of their own, reads a weight that is
+//     tied.
+//  3. Cleaners remove copies. Where a file holds no two equal initializers, and modules of one kind read one
+//     initializer, or several modules one that is constant, each had its own. Where nothing tells the modules and no
+//     weight matrix is read twice, each reader of a constant vector had its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MergedTensors.h"
+
+#include "TensorData.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <map>
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::NodeProto;
+
+/// Larger tensors are not compared.
+static constexpr uint64_t largestCompared = uint64_t(1) << 16;
+
+StringRef MergedTensors::copyName(const InitializerUse &use) const {
+  const NodeProto &node = *use.node;
+  if (node.op_type() != "Identity" || !node.domain().empty() || node.output_size() != 1 ||
+      outputs.contains(node.output(0)))
+    return "";
+  StringRef name = node.output(0);
+  // `/layer/Identity_output_0` is a module that does nothing, `onnx::MatMul_7` was an initializer.
+  if (isInventedName(name) ? !name.starts_with("onnx::") : !(isPyTorch || name.contains('.')))
+    return "";
+  return name;
+}
+
+/// `/e/e.0_1/Gemm` is the second call of `e.0`.
+std::string MergedTensors::moduleOfNode(const NodeProto &node) const {
+  std::string path = findModulePath(node).value_or("");
+  if (path.empty() || modules.contains(path))
+    return path;
+  std::string called;
+  SmallVector<StringRef> parts;
+  StringRef(path).split(parts, '.');
+  for (StringRef part : parts) {
+    auto [stem, number] = part.rsplit('_');
+    std::string prefix = called + (called.empty() ? "" : ".");
+    bool isNumbered = !stem.empty() && !number.empty() && all_of(number, isDigit);
+    called = prefix + (isNumbered && !modules.contains(prefix + part.str()) && modules.contains(prefix + stem.str())
+                           ? stem.str()
+                           : part.str());
+  }
+  return called;
+}
+
+SmallVector<std::string> MergedTensors::modulesOf(ArrayRef<InitializerUse> uses) const {
+  SmallVector<std::string> found;
+  for (const InitializerUse &use : uses)
+    if (std::string module = moduleOfNode(*use.node); !is_contained(found, module))
+      found.push_back(module);
+  return found;
+}
+
+/// Whether a tensor that holds numbers by chance is in the file only once.
+bool MergedTensors::isDeduplicated(ArrayRef<TensorFacts> facts) const {
+  StringSet<> seen;
+  for (const TensorFacts &fact : facts) {
+    if (!fact.isUsed() || !isFloatType(fact.tensor->data_type()) || fact.getNumElements() < 2 ||
+        checkedBytes(fact.getNumElements(), fact.tensor->data_type()).value_or(largestCompared + 1) > largestCompared ||
+        !file.isEmbedded(fact.tensor->name()))
+      continue;
+    std::string key = file.tryReadInitializer(fact.tensor->name()).value_or("");
+    for (int64_t dim : fact.tensor->dims())
+      key += "," + std::to_string(dim);
+    if (!seen.insert(key).second)
+      return false;
+  }
+  return true;
+}
+
+/// Whether some layer is applied twice: several operators of one kind read one matrix.
+bool MergedTensors::hasRepeatedLayers(ArrayRef<TensorFacts> facts) const {
+  return any_of(facts, [&](const TensorFacts &fact) {
+    if (!isFloatType(fact.tensor->data_type()) || fact.tensor->dims_size() < 2 || fact.uses.size() < 2)
+      return false;
+    const InitializerUse &first = fact.uses.front();
+    return any_of(drop_begin(fact.uses),
+                  [&](const InitializerUse &use) {
+                    return use.operand == first.operand && use.node->op_type() == first.node->op_type();
+                  }) &&
+           !isConstantValued(file, *fact.tensor).value_or(false);
+  });
+}
+
+MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
+    : file(file), isPyTorch(file.getModel().producer_name() == "pytorch") {
+  const ::onnx::GraphProto &graph = file.getModel().graph();
+  for (const auto &output : graph.output())
+    outputs.insert(output.name());
+  auto noteModules = [&](StringSet<> &set, StringRef name) {
+    names.insert(name);
+    for (StringRef path = moduleOf(name); !path.empty(); path = moduleOf(path))
+      set.insert(path);
+  };
+  bool hasCopies = false;
+  for (const TensorFacts &fact : facts) {
+    if (!isInventedName(fact.tensor->name())) {
+      noteModules(modules, fact.tensor->name());
+      if (isFloatType(fact.tensor->data_type()) && file.isEmbedded(fact.tensor->name()) &&
+          !isConstantValued(file, *fact.tensor).value_or(true))
+        modulesWithWeights.insert(moduleOf(fact.tensor->name()));
+    }
+    for (const InitializerUse &use : fact.uses)
+      if (StringRef name = copyName(use); !name.empty()) {
+        hasCopies = true;
+        reads[name];
+        if (!isInventedName(name))
+          noteModules(modules, name);
+      }
+  }
+  if (hasCopies)
+    forEachRead(graph, [&](StringRef name, InitializerUse use) {
+      if (auto found = reads.find(name); found != reads.end())
+        found->second.push_back(use);
+    });
+  else if ((deduplicated = isDeduplicated(facts)))
+    repeatsLayers = hasRepeatedLayers(facts);
+}
+
+/// Whether the copy, whose name tells nothing, is the owner's tensor by the program's own will.
+bool MergedTensors::isTied(const TensorFacts &copy, const TensorFacts &owner) const {
+  SmallVector<std::string> readers = modulesOf(copy.uses), owners = modulesOf(owner.uses);
+  for (const std::string &module : readers)
+    if (is_contained(owners, module) || modulesWithWeights.contains(module))
+      return true;
+  return false;
+}
+
+/// `layers.0.fc` and `layers.1.fc`: the same but for numbers.
+static bool isSibling(StringRef a, StringRef b) {
+  auto stripped = [](StringRef path) {
+    std::string text;
+    for (char c : path)
+      if (!isDigit(c))
+        text += c;
+    return text;
+  };
+  return a != b && stripped(a) == stripped(b);
+}
+
+/// Whether `use` in `module` reads what was not the initializer `own` of module `home` when the program began.
+bool MergedTensors::isMergedReader(const MergedTensor &own, StringRef home, StringRef module,
+                                   const InitializerUse &use) const {
+  const TensorFacts &fact = own.facts;
+  if (module == home || module.empty() || fact.getNumElements() < 2)
+    return false;
+  if (isConstantValued(file, *fact.tensor).value_or(false))
+    return true;
+  // A module with numbers of its own reads what is tied.
+  return isSibling(home, module) && !modulesWithWeights.contains(module) &&
+         any_of(fact.uses, [&](const InitializerUse &other) {
+           return moduleOfNode(*other.node) == home && other.operand == use.operand &&
+                  other.node->op_type() == use.node->op_type();
+         });
+}
+
+/// Each reader of a constant vector but the first gets a tensor of its own.
+void MergedTensors::splitNodes(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
+  const TensorFacts &fact = own.facts;
+  if (!isPyTorch || !deduplicated || repeatsLayers || isInventedName(own.name) || fact.tensor->dims_size() != 1 ||
+      fact.getNumElements() < 2 || !isConstantValued(file, *fact.tensor).value_or(false) ||
+      any_of(fact.uses,
+             [](const InitializerUse &use) { return findModulePath(*use.node) || !use.node->output_size(); }))
+    return;
+  for (const InitializerUse &use : drop_begin(fact.uses)) {
+    MergedTensor other{own.name + "@" + use.node->output(0), {fact.tensor, {use}, false, {}}, {use}, "", true};
+    other.reason = "read by an operator of its own; merged with " + own.name + " by the exporter";
+    parts.push_back(std::move(other));
+  }
+  own.facts.uses.truncate(1);
+  own.uses = own.facts.uses;
+}
+
+/// Takes the readers in other modules out of `own`.
+void MergedTensors::splitReaders(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
+  StringRef name = own.facts.tensor->name();
+  SmallVector<std::string> readers = modulesOf(own.facts.uses);
+  if (!deduplicated || readers.size() < 2)
+    return;
+  bool isInvented = isInventedName(name);
+  std::string home = isInvented ? readers.front() : moduleOf(name).str();
+  if (!is_contained(readers, home))
+    return; // who owns it does not read it: it was given away
+  std::map<std::string, MergedTensor> others;
+  SmallVector<InitializerUse> kept;
+  for (const InitializerUse &use : own.facts.uses) {
+    std::string module = moduleOfNode(*use.node);
+    if (!isMergedReader(own, home, module, use)) {
+      kept.push_back(use);
+      continue;
+    }
+    MergedTensor &other = others[module];
+    if (other.uses.empty()) {
+      other.name = isInvented ? name.str() : module + "." + leafOf(name).str();
+      other.facts = {own.facts.tensor, {}, false, {}};
+      other.reason = "read in a module of its own; merged with " + name.str() + " by the exporter";
+      other.isAssumed = true;
+    }
+    other.uses.push_back(use);
+    other.facts.uses.push_back(use);
+  }
+  own.uses = own.facts.uses = kept;
+  for (auto &[module, other] : others)
+    parts.push_back(std::move(other));
+}
+
+SmallVector<MergedTensor> MergedTensors::split(const TensorFacts &fact) const {
+  MergedTensor own{fact.tensor->name(), {fact.tensor, {}, fact.isGraphOutput, fact.foldedFrom}, {}, "", false};
+  SmallVector<MergedTensor> parts;
+  for (const InitializerUse &use : fact.uses)
+    if (copyName(use).empty()) {
+      own.facts.uses.push_back(use);
+      own.uses.push_back(use);
+    }
+  for (const InitializerUse &use : fact.uses) {
+    StringRef name = copyName(use);
+    if (name.empty())
+      continue;
+    if (!isPyTorch && !isConstantValued(file, *fact.tensor).value_or(fact.tensor->dims_size() < 2)) {
+      own.uses.push_back(use);
+      own.facts.uses.append(reads.lookup(name));
+      continue;
+    }
+    MergedTensor copy{name.str(), {fact.tensor, reads.lookup(name), false, {}}, {use}, "", false};
+    if (copy.facts.uses.empty())
+      continue;
+    if (isInventedName(name)) {
+      // A transposed weight of another module that was copied as well.
+      MergedTensor *twin = isTied(copy.facts, own.facts) ? &own : nullptr;
+      for (MergedTensor &part : parts)
+        if (!twin && isTied(copy.facts, part.facts) && !modulesWithWeights.contains(modulesOf(copy.facts.uses).front()))
+          twin = &part;
+      if (twin) {
+        twin->facts.uses.append(copy.facts.uses);
+        twin->uses.push_back(use);
+        continue;
+      }
+      copy.isAssumed = true;
+    }
+    copy.reason = "merged by the exporter with " + fact.tensor->name() +
+                  (copy.isAssumed ? ", another module reads it" : ", its name is kept by a copy");
+    parts.push_back(std::move(copy));
+  }
+  splitReaders(own, parts);
+  splitNodes(own, parts);
+  if (own.facts.isUsed())
+    parts.insert(parts.begin(), std::move(own));
+  return parts;
+}

@@ -1,0 +1,62 @@
+//===- MergedTensors.h - tensors that began equal, in files without notes --------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_MERGEDTENSORS_H
+#define LOWTIDE_LIB_IMPORT_MERGEDTENSORS_H
+
+#include "Classifier.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace lowtide {
+
+/// One of the tensors that an initializer of the file stands for.
+struct MergedTensor {
+  /// The name that it went by; the initializer's own for the one that is left.
+  std::string name;
+  /// The initializer, with the operators that read this tensor; copies are looked through.
+  TensorFacts facts;
+  /// The reads of the initializer that are this tensor's: those of `facts`, or of copies.
+  llvm::SmallVector<InitializerUse> uses;
+  /// How it was found: half a sentence; empty for the one that is left.
+  std::string reason;
+  /// The file does not say that it was a tensor of its own.
+  bool isAssumed = false;
+};
+
+/// Takes apart what exporters and cleaners merged because it was equal.
+class MergedTensors {
+public:
+  MergedTensors(const OnnxFile &file, llvm::ArrayRef<TensorFacts> facts);
+
+  /// The tensors that `fact` stands for, in the order of their reads; the initializer's own first, if it is read.
+  llvm::SmallVector<MergedTensor> split(const TensorFacts &fact) const;
+  /// Whether an initializer of the file, or one that was merged, goes by `name`.
+  bool hasName(llvm::StringRef name) const { return names.contains(name); }
+
+private:
+  /// The name of the copy that `use` makes; empty: it makes none.
+  llvm::StringRef copyName(const InitializerUse &use) const;
+  /// The module that `node` came from, where a second call is the same module; empty for the root and where nothing is
+  /// known.
+  std::string moduleOfNode(const ::onnx::NodeProto &node) const;
+  llvm::SmallVector<std::string> modulesOf(llvm::ArrayRef<InitializerUse> uses) const;
+  bool isTied(const TensorFacts &copy, const TensorFacts &owner) const;
+  void splitReaders(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
+  bool isMergedReader(const MergedTensor &own, llvm::StringRef home, llvm::StringRef module,
+                      const InitializerUse &use) const;
+  void splitNodes(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
+  bool isDeduplicated(llvm::ArrayRef<TensorFacts> facts) const;
+  bool hasRepeatedLayers(llvm::ArrayRef<TensorFacts> facts) const;
+
+  const OnnxFile &file;
+  bool isPyTorch, deduplicated = false, repeatsLayers = false;
+  /// Reads of copies, by the copies' names.
+  llvm::StringMap<llvm::SmallVector<InitializerUse>> reads;
+  llvm::StringSet<> outputs, names;
+  /// Modules with tensors of their own, by any name in the file; with such that are no copies and not constant.
+  llvm::StringSet<> modules, modulesWithWeights;
+};
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_MERGEDTENSORS_H

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "FusionGroups.h"
+#include "LibraryCalls.h"
 #include "Passes.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -37,8 +37,7 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
       return false;
     if (auto facts = dyn_cast<FactsInterface>(op); facts && facts.getFacts().aliasing == Aliasing::View)
       return false;
-    auto call = dyn_cast<LibraryCallInterface>(op);
-    return !library || !call || call.getCallee().empty();
+    return !library || !isLibraryCall(op);
   }
 
   /// Moves `ops` (in order) into a kernel in the place of the last one.

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LibraryCalls.h"
 #include "Passes.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -23,10 +23,7 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
   using NNDecomposeBase::NNDecomposeBase;
 
   /// Whether a library computes this instance as it is.
-  bool isLibraryCall(Operation *op) {
-    auto call = dyn_cast<LibraryCallInterface>(op);
-    return library && call && !call.getCallee().empty();
-  }
+  bool isLeft(Operation *op) { return library && isLibraryCall(op); }
 
   /// Norms and losses of 16-bit floats are computed in f32 and rounded once: sums of rounded terms would lose too much.
   static bool wantsF32(Operation *op) {
@@ -85,9 +82,9 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
     while (!worklist.empty()) {
       Operation *op = worklist.pop_back_val();
       auto decomposable = dyn_cast<DecomposableInterface>(op);
-      if (decomposable && !isLibraryCall(op) && wantsF32(op))
+      if (decomposable && !isLeft(op) && wantsF32(op))
         decomposable = cast<DecomposableInterface>(widen(op));
-      if (decomposable && !isLibraryCall(decomposable) && failed(decompose(decomposable, worklist)))
+      if (decomposable && !isLeft(decomposable) && failed(decompose(decomposable, worklist)))
         return signalPassFailure();
     }
   }

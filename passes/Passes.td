@@ -222,6 +222,25 @@ def NNDecompose : Pass<"nn-decompose", "::mlir::func::FuncOp"> {
   let statistics = [Statistic<"numDecomposed", "num-decomposed", "ops replaced by their decomposition">];
 }
 
+def NNLibraryForms : Pass<"nn-library-forms", "::mlir::func::FuncOp"> {
+  let summary = "real-equal: contractions as the libraries of a GPU take them, declined ones to generated kernels";
+  let description = [{
+    Asks the written table of libraries (`lowtide-bench --libraries`) about every contraction. What is declined is left to
+    a generated kernel, with a remark. Products take a bias, another sum, ReLU, GELU or its derivative along as their
+    epilogue; 16-bit products then round once where they rounded twice. Needed for CUDA targets alone.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cuda:sm_90\"", "whose libraries">,
+    Option<"epilogues", "epilogues", "bool", "true", "form epilogues">,
+  ];
+  let statistics = [
+    Statistic<"numEpilogues", "epilogues", "products with an epilogue">,
+    Statistic<"numNarrowed", "narrowed", "calls whose f32 result became a cast of a 16-bit one">,
+    Statistic<"numDeclined", "declined", "calls left to generated kernels">,
+  ];
+  let dependentDialects = ["::lowtide::nn::NNDialect"];
+}
+
 def NNCluster : Pass<"nn-cluster", "::mlir::func::FuncOp"> {
   let summary = "exact: group ops into kernels";
   let description = [{

@@ -112,6 +112,12 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   decompose.library = options.library;
   passes.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
   addCleanUp(passes);
+  if (options.library && llvm::StringRef(options.target).starts_with("cuda")) {
+    NNLibraryFormsOptions forms;
+    forms.target = options.target;
+    passes.addNestedPass<func::FuncOp>(createNNLibraryForms(forms));
+    addCleanUp(passes);
+  }
   NNClusterOptions cluster;
   cluster.strategy = options.fuse ? "fuse" : "none";
   cluster.library = options.library;

@@ -10,12 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PlanLower.h"
+#include "LibraryCalls.h"
 #include "Passes.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Target/LibraryQuery.h"
 #include "lowtide/Target/PlanProof.h"
 #include "lowtide/Target/PlanProto.h"
 #include "llvm/ADT/StringExtras.h"
@@ -118,7 +120,7 @@ void EntryLowering::writeBuffers() {
 }
 
 LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call) {
-  FailureOr<uint64_t> workspace = queryWorkspace(call.getCallee(), call.getCallAttributes(), op->getLoc());
+  FailureOr<uint64_t> workspace = queryWorkspace(call, module.getTarget());
   if (failed(workspace))
     return failure();
   plan::SliceAttr space = createWorkspace(*workspace, op->getLoc());
@@ -154,8 +156,8 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
                            info.grain, scratch, 0, getResponsiblePlace(op->getLoc()), flops);
     return success();
   }
-  if (auto call = dyn_cast<LibraryCallInterface>(op); call && !call.getCallee().empty())
-    return writeCall(op, call);
+  if (isLibraryCall(op))
+    return writeCall(op, cast<LibraryCallInterface>(op));
   return op->emitError("is neither in a kernel nor a library call: run nn-cluster first");
 }
 
@@ -384,7 +386,9 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
 
   auto mayOverwrite = [&](Operation *op, unsigned result, unsigned operand) {
     auto info = infos.find(op);
-    return info != infos.end() && llvm::is_contained(info->second.inPlace[result], int(operand));
+    if (info == infos.end())
+      return result == 0 && isLibraryCall(op) && getOverwritableOperand(cast<LibraryCallInterface>(op)) == int(operand);
+    return llvm::is_contained(info->second.inPlace[result], int(operand));
   };
   for (func::FuncOp entry : entries) {
     FailureOr<StepStorage> storage = StepStorage::compute(entry, mayOverwrite);

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "StepFacts.h"
+#include "LibraryCalls.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Target/LibraryQuery.h"
 #include "lowtide/Target/PlanProof.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -72,7 +74,8 @@ static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, co
   return success();
 }
 
-LogicalResult StepFacts::updateBlock(Block &block, unsigned threadsMax, codegen::KernelModule &kernels) {
+LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned threadsMax,
+                                     codegen::KernelModule &kernels) {
   llvm::DenseSet<Value> returned;
   for (Value value : block.getTerminator()->getOperands())
     returned.insert(StepStorage::getRoot(value));
@@ -80,7 +83,7 @@ LogicalResult StepFacts::updateBlock(Block &block, unsigned threadsMax, codegen:
     if (StepStorage::isView(&op) || table.contains(&op))
       continue;
     if (isa<RepeatInterface>(op)) {
-      if (failed(updateBlock(op.getRegion(0).front(), threadsMax, kernels)))
+      if (failed(updateBlock(op.getRegion(0).front(), target, threadsMax, kernels)))
         return failure();
       continue;
     }
@@ -92,11 +95,14 @@ LogicalResult StepFacts::updateBlock(Block &block, unsigned threadsMax, codegen:
       if (facts.rerun &&
           failed(addKernelFacts(cast<nn::KernelOp>(facts.rerun->op), threadsMax, kernels, facts.rerun->facts)))
         return failure();
-    } else if (auto call = dyn_cast<LibraryCallInterface>(op); call && !call.getCallee().empty()) {
-      FailureOr<uint64_t> bytes = queryWorkspace(call.getCallee(), call.getCallAttributes(), op.getLoc());
+    } else if (isLibraryCall(&op)) {
+      auto call = cast<LibraryCallInterface>(op);
+      FailureOr<uint64_t> bytes = queryWorkspace(call, target);
       if (failed(bytes))
         return failure();
       facts.workspaceBytes = *bytes;
+      if (int operand = getOverwritableOperand(call); operand >= 0)
+        facts.inPlace.push_back({operand});
     } else {
       return op.emitError("is neither in a kernel nor a library call: run nn-cluster first");
     }
@@ -105,11 +111,11 @@ LogicalResult StepFacts::updateBlock(Block &block, unsigned threadsMax, codegen:
   return success();
 }
 
-LogicalResult StepFacts::update(StringRef cpu, unsigned threadsMax) {
+LogicalResult StepFacts::update(StringRef target, StringRef cpu, unsigned threadsMax) {
   codegen::KernelModule kernels(module->getContext(), codegen::CodegenOptions::get(cpu));
   for (Region &region : module->getRegions())
     for (func::FuncOp step : region.getOps<func::FuncOp>())
-      if (failed(updateBlock(step.getBody().front(), threadsMax, kernels)))
+      if (failed(updateBlock(step.getBody().front(), target, threadsMax, kernels)))
         return failure();
   return success();
 }

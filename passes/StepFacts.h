@@ -20,10 +20,9 @@ class StepFacts {
 public:
   explicit StepFacts(mlir::Operation *module) : module(module) {}
 
-  /// Looks at every instruction that is not known yet. Fails, with a
-  /// diagnostic, where code generation does, or on an op that is neither kernel
-  /// nor library call.
-  mlir::LogicalResult update(llvm::StringRef cpu, unsigned threadsMax);
+  /// Looks at every instruction that is not known yet; `cpu` names the instruction set of the target's kernels. Fails,
+  /// with a diagnostic, where code generation does, or on an op that is neither kernel nor library call.
+  mlir::LogicalResult update(llvm::StringRef target, llvm::StringRef cpu, unsigned threadsMax);
   FactsTable &getTable() { return table; }
 
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved) {
@@ -31,7 +30,8 @@ public:
   }
 
 private:
-  mlir::LogicalResult updateBlock(mlir::Block &block, unsigned threadsMax, codegen::KernelModule &kernels);
+  mlir::LogicalResult updateBlock(mlir::Block &block, llvm::StringRef target, unsigned threadsMax,
+                                  codegen::KernelModule &kernels);
 
   mlir::Operation *module;
   FactsTable table;

@@ -32,7 +32,7 @@ public:
 
   void runOnOperation() override {
     auto &facts = getAnalysis<StepFacts>();
-    if (failed(facts.update(cpu, threadsMax)))
+    if (failed(facts.update(target, cpu, threadsMax)))
       return signalPassFailure();
     for (auto step : getOperation().getOps<func::FuncOp>())
       if (failed(order(step, facts.getTable())))

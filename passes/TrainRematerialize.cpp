@@ -236,7 +236,7 @@ LogicalResult TrainRematerialize::fitModule() {
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   auto &facts = getAnalysis<StepFacts>();
-  if (failed(layout) || failed(facts.update(cpu, threadsMax)))
+  if (failed(layout) || failed(facts.update(target, cpu, threadsMax)))
     return failure();
   uint64_t staticBytes = 0, largest = 0;
   for (const PlanLayout::Arena &arena : layout->getArenas())

@@ -140,6 +140,21 @@ Status readBatch(Attributes &attributes, GemmShape &shape) {
   return Status::ok();
 }
 
+Status readEpilogue(const std::string &name, GemmShape &shape) {
+  using Epilogue = GemmShape::Epilogue;
+  const std::pair<const char *, Epilogue> known[] = {
+      {"none", Epilogue::None}, {"relu", Epilogue::Relu}, {"gelu", Epilogue::Gelu}, {"dgelu", Epilogue::GeluGrad}};
+  auto found = std::find_if(std::begin(known), std::end(known), [&](const auto &row) { return name == row.first; });
+  if (found == std::end(known))
+    return refuse("epilogue '" + printable(name) + "'; none, relu, gelu and dgelu are known");
+  shape.epilogue = found->second;
+  if (shape.accumulate && shape.epilogue != Epilogue::None)
+    return refuse("accumulates what an epilogue has changed");
+  if (shape.keepsInput && shape.epilogue != Epilogue::Relu && shape.epilogue != Epilogue::Gelu)
+    return refuse("keeps the input of an epilogue that has none");
+  return Status::ok();
+}
+
 /// D must be covered without holes: with extents sorted by stride, each stride is the product of everything inside it.
 bool coversDensely(const GemmShape &shape) {
   std::vector<std::pair<int64_t, int64_t>> dims = {{1, shape.n}, {shape.ldd, shape.m}};
@@ -193,9 +208,12 @@ Expected<GemmShape> readGemm(const plan::Call &call) {
   LOWTIDE_TRY(attributes.integer("ldd", shape.ldd, 1, false));
   LOWTIDE_TRY(readBatch(attributes, shape));
 
-  std::string addend = "full";
+  std::string addend = "full", epilogue = "none";
   LOWTIDE_TRY(attributes.text("addend", addend));
-  bool third = call.reads_size() > 2 || shape.accumulate;
+  LOWTIDE_TRY(attributes.text("epilogue", epilogue));
+  LOWTIDE_TRY(attributes.flag("keeps_input", shape.keepsInput));
+  LOWTIDE_TRY(readEpilogue(epilogue, shape));
+  bool third = call.reads_size() > (shape.epilogue == GemmShape::Epilogue::GeluGrad ? 3 : 2) || shape.accumulate;
   if (addend == "full")
     shape.addend = third ? GemmShape::Addend::Full : GemmShape::Addend::None;
   else if (addend == "row")
@@ -230,6 +248,19 @@ Expected<GemmShape> readGemm(const plan::Call &call) {
   if (!coversDensely(shape))
     return refuse("the strides of its result overlap or leave holes");
   return shape;
+}
+
+int overwritableRead(const plan::Call &call) {
+  if (call.callee() != "gemm")
+    return -1;
+  Expected<GemmShape> shape = readGemm(call);
+  if (!shape || shape->addend != GemmShape::Addend::Full || shape->ldc != shape->ldd)
+    return -1;
+  // In place, element by element, is right only when both sides are laid out alike.
+  for (const GemmShape::BatchDim &dim : shape->batch)
+    if (dim.extent != 1 && dim.strideC != dim.strideD)
+      return -1;
+  return 2;
 }
 
 Expected<ConvShape> readConv(const plan::Call &call) {

@@ -16,9 +16,11 @@
 
 namespace lowtide::rt {
 
-/// D = alpha · op(A) · op(B) (+ addend), for every index of the batch dimensions. Strides count elements.
+/// D = f(alpha · op(A) · op(B) (+ addend)), for every index of the batch dimensions. Strides count elements.
 struct GemmShape {
   enum class Addend { None, Full, Row, Column }; ///< m×n · n values, one per column · m values, one per row
+  /// What is applied to every element z before it is written: max(z, 0) · gelu(z), the tanh form · z · gelu'(input).
+  enum class Epilogue { None, Relu, Gelu, GeluGrad };
   struct BatchDim {
     int64_t extent = 1;
     int64_t strideA = 0, strideB = 0, strideC = 0, strideD = 0;
@@ -32,9 +34,14 @@ struct GemmShape {
   double alpha = 1.0;
   Addend addend = Addend::None;
   bool accumulate = false; ///< the addend is what D holds
+  Epilogue epilogue = Epilogue::None;
+  bool keepsInput = false; ///< a second result, laid out as D, gets what the epilogue was applied to
   std::vector<BatchDim> batch;
 
   int64_t batchCount() const;
+  /// Operands of the call: A, B, an addend, the input of a derivative (laid out as D).
+  int reads() const { return 2 + (addend != Addend::None) + (epilogue == Epilogue::GeluGrad); }
+  int writes() const { return 1 + keepsInput; }
   /// Elements from the first to behind the last one that the operand's strides reach.
   uint64_t spanA = 0, spanB = 0, spanC = 0, spanD = 0;
 };
@@ -65,6 +72,9 @@ inline bool isNarrow(plan::DType dtype) { return dtype == plan::F16 || dtype == 
 
 /// Reads a "gemm" call; refuses what is missing, unknown, out of range or too large to count.
 Expected<GemmShape> readGemm(const plan::Call &call);
+
+/// Number of the read over which the first result may be written; -1: none.
+int overwritableRead(const plan::Call &call);
 
 /// Reads "conv", "conv_input_grad" or "conv_filter_grad"; the three shapes must agree with each other.
 Expected<ConvShape> readConv(const plan::Call &call);

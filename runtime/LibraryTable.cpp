@@ -15,6 +15,8 @@ enum Row : size_t {
   GemmWideBias,
   GemmSizes,
   GemmStrides,
+  GemmFunctions,
+  GemmFunctionInputs,
   ConvTypes,
   ConvSizes,
 };
@@ -32,9 +34,18 @@ constexpr LibraryRule rules[] = {
      "cuBLAS 13.0 documentation, cublasLtMatrixLayoutCreate(); 32-bit sizes inside the kernels", false},
     {"cuBLASLt", "stored rows that do not overlap", "stored rows of an operand or of the result overlap",
      "cuBLAS 13.0 documentation, CUBLASLT_MATRIX_LAYOUT_LD", false},
-    {"cuDNN", "f32, f16 and bf16 operands, results of the same type or f32, f32 arithmetic",
+    {"cuBLASLt", "ReLU, GELU (tanh) and the derivative of GELU behind one product without batch, not in f64",
+     "it applies a function to f64 or to a batch", "cuBLAS 13.0 documentation, cublasLtEpilogue_t", false},
+    {"cuBLASLt",
+     "inputs of GELU kept or read with 16-bit operands and results, in rows of a multiple of 8 elements; no values per "
+     "column in front of the derivative",
+     "it keeps or reads the input of a function in a type, layout or combination that no epilogue has",
+     "cuBLAS 13.0 documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD; cublasLtEpilogue_t", false},
+    {"cuDNN", "f32, f16 and bf16 operands with results of the same type, f32 arithmetic",
      "its operand and result types are not a supported set",
-     "cuDNN 9 documentation, graph API, convolution operations: supported data types", false},
+     "cuDNN 9 documentation, convolutions of packed channels-first tensors: PSEUDO_HALF, PSEUDO_BFLOAT16 and FLOAT "
+     "configurations",
+     false},
     {"cuDNN", "tensors below 2^31 elements", "a tensor has 2^31 elements or more",
      "cuDNN 9 documentation, 64-bit indexing is offered by part of the engines only", false},
 };
@@ -44,6 +55,19 @@ constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
 } // namespace
 
 std::span<const LibraryRule> libraryRules() { return rules; }
+
+Expected<const LibraryRule *> declineCall(const plan::Call &call) {
+  if (call.callee() == "gemm") {
+    Expected<GemmShape> shape = readGemm(call);
+    if (!shape)
+      return shape.takeStatus();
+    return declineGemm(*shape);
+  }
+  Expected<ConvShape> shape = readConv(call);
+  if (!shape)
+    return shape.takeStatus();
+  return declineConv(*shape, call.reads_size() > 2);
+}
 
 const LibraryRule *declineGemm(const GemmShape &shape) {
   bool sameTypes = shape.dtype == shape.resultDtype;
@@ -60,13 +84,22 @@ const LibraryRule *declineGemm(const GemmShape &shape) {
   int64_t columnsA = shape.transposeA ? shape.m : shape.k, columnsB = shape.transposeB ? shape.k : shape.n;
   if (shape.lda < columnsA || shape.ldb < columnsB || (shape.m > 1 && shape.ldd < shape.n))
     return &rules[GemmStrides];
+  using Epilogue = GemmShape::Epilogue;
+  if (shape.epilogue == Epilogue::None)
+    return nullptr;
+  if (shape.dtype == plan::F64 || shape.batchCount() != 1)
+    return &rules[GemmFunctions];
+  if (!shape.keepsInput && shape.epilogue != Epilogue::GeluGrad)
+    return nullptr;
+  bool possible = narrow && sameTypes && shape.epilogue != Epilogue::Relu && shape.ldd % 8 == 0;
+  if (!possible || (shape.epilogue == Epilogue::GeluGrad && shape.addend == GemmShape::Addend::Row))
+    return &rules[GemmFunctionInputs];
   return nullptr;
 }
 
 const LibraryRule *declineConv(const ConvShape &shape, bool biased) {
   bool narrow = isNarrow(shape.dtype);
-  if (!(shape.dtype == plan::F32 || narrow) ||
-      !(shape.resultDtype == shape.dtype || (narrow && shape.resultDtype == plan::F32)))
+  if (!(shape.dtype == plan::F32 || narrow) || shape.resultDtype != shape.dtype)
     return &rules[ConvTypes];
   if (std::max({shape.inputElements(), shape.outputElements(), shape.filterElements()}) >
       static_cast<uint64_t>(maxSize))

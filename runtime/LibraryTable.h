@@ -25,7 +25,9 @@ struct LibraryRule {
 /// All rows, in the order in which they are asked.
 std::span<const LibraryRule> libraryRules();
 
-/// The first rule that a call breaks, or null: then the library takes it.
+/// The first rule that a call breaks, or null: then the library takes it. Fails where the call cannot be read. Operands
+/// and results are counted only.
+Expected<const LibraryRule *> declineCall(const plan::Call &call);
 const LibraryRule *declineGemm(const GemmShape &shape);
 /// `biased`: the call reads a bias.
 const LibraryRule *declineConv(const ConvShape &shape, bool biased);

@@ -5,6 +5,7 @@
 #include "runtime/CheckedMath.h"
 #include "runtime/Element.h"
 #include "runtime/RandomInit.h"
+#include "runtime/Schedule.h"
 
 #include <algorithm>
 #include <cstring>
@@ -85,6 +86,10 @@ Status Session::download(const std::string &entry) const {
 }
 
 Status Session::upload() { return bound_ ? device_->upload() : Status::ok(); }
+
+StepScalars Session::scalarsOf(const std::string &entry, int64_t step, int64_t seed) const {
+  return {learningRate(plan().schedule(), step), step, seed, step * artifact_->entry(entry)->batch()};
+}
 
 Status Session::writeScalars(const std::string &entry, const StepScalars &scalars) {
   const plan::Entry *found = artifact_->entry(entry);

@@ -69,6 +69,8 @@ public:
   Status upload();
   /// Gives everything back; says what went wrong with that. Nothing else may be called behind it.
   Status close() { return device_->close(); }
+  /// The numbers of step `step` of a run: its learning rate by the plan's schedule, its place in the run.
+  StepScalars scalarsOf(const std::string &entry, int64_t step, int64_t seed) const;
   Status writeScalars(const std::string &entry, const StepScalars &scalars);
 
   /// A binding of an entry with its memory; fails if there is none of that name.

@@ -28,9 +28,10 @@ Status checkGemm(const plan::Call &call) {
   if (!shape)
     return shape.takeStatus();
   bool third = shape->addend != GemmShape::Addend::None;
-  if (call.reads_size() != (third ? 3 : 2) || call.writes_size() != 1)
-    return refuse("takes " + std::to_string(third ? 3 : 2) + " operands and one result; it has " +
-                  std::to_string(call.reads_size()) + " and " + std::to_string(call.writes_size()));
+  if (call.reads_size() != shape->reads() || call.writes_size() != shape->writes())
+    return refuse("takes " + std::to_string(shape->reads()) + " operands and " + std::to_string(shape->writes()) +
+                  (shape->keepsInput ? " results; it has " : " result; it has ") + std::to_string(call.reads_size()) +
+                  " and " + std::to_string(call.writes_size()));
   uint64_t element = elementBytes(shape->dtype), resultElement = elementBytes(shape->resultDtype);
   LOWTIDE_TRY(checkBytes(call.reads(0), shape->spanA, element, "A", false));
   LOWTIDE_TRY(checkBytes(call.reads(1), shape->spanB, element, "B", false));
@@ -39,12 +40,20 @@ Status checkGemm(const plan::Call &call) {
     LOWTIDE_TRY(checkBytes(call.reads(2), shape->spanC, resultElement, "the addend", false));
     if (shape->accumulate && !sameRange(call.reads(2), call.writes(0)))
       return refuse("accumulates, but its third operand is not its result");
-    // In place, element by element, is right only when both sides are laid out alike.
-    bool alike = shape->addend == GemmShape::Addend::Full && shape->ldc == shape->ldd;
-    for (const GemmShape::BatchDim &dim : shape->batch)
-      alike &= dim.extent == 1 || dim.strideC == dim.strideD;
-    if (sameRange(call.reads(2), call.writes(0)) && !alike)
+    if (sameRange(call.reads(2), call.writes(0)) && overwritableRead(call) != 2)
       return refuse("its addend shares the bytes of the result in another layout");
+  }
+  if (shape->epilogue == GemmShape::Epilogue::GeluGrad) {
+    const plan::Slice &input = call.reads(shape->reads() - 1);
+    LOWTIDE_TRY(checkBytes(input, shape->spanD, resultElement, "the epilogue's input", true));
+    if (sameRange(input, call.writes(0)))
+      return refuse("its epilogue's input shares the bytes of the result");
+  }
+  if (shape->keepsInput) {
+    LOWTIDE_TRY(checkBytes(call.writes(1), shape->spanD, resultElement, "the second result", true));
+    for (const plan::Slice &read : call.reads())
+      if (sameRange(read, call.writes(1)))
+        return refuse("an operand shares the bytes of the second result");
   }
   for (int i = 0; i < 2; ++i)
     if (sameRange(call.reads(i), call.writes(0)))
@@ -81,8 +90,11 @@ Status checkConv(const plan::Call &call) {
 
 } // namespace
 
-Status checkCall(const plan::Call &call) {
+Status checkCall(const plan::Call &call, std::string_view target) {
   LOWTIDE_TRY(call.callee() == "gemm" ? checkGemm(call) : checkConv(call));
+  // Libraries of a GPU choose an algorithm within what they get.
+  if (isGpu(target))
+    return Status::ok();
   Expected<uint64_t> workspace = queryWorkspace(call);
   if (!workspace)
     return workspace.takeStatus();

@@ -190,7 +190,7 @@ Status EntryVerifier::step(const plan::Instruction &instruction, bool inRepeat, 
     for (const Slices *operands : {&call.reads(), &call.writes()})
       for (const plan::Slice &slice : *operands)
         LOWTIDE_TRY(checkSlice(plan_, slice));
-    LOWTIDE_TRY(checkCall(call).at(printable(call.callee())));
+    LOWTIDE_TRY(checkCall(call, plan_.target()).at(printable(call.callee())));
     return touch(call.reads(), call.writes(), &call.workspace(), inRepeat);
   }
   case plan::Instruction::kCopy:

@@ -12,7 +12,7 @@ namespace lowtide::rt {
 Status checkSlice(const plan::Plan &plan, const plan::Slice &slice);
 
 /// Attributes of a library call against the bytes of its operands: shapes, aliasing, workspace.
-Status checkCall(const plan::Call &call);
+Status checkCall(const plan::Call &call, std::string_view target);
 
 /// Proves one entry; `persistent` are the bindings of all entries that outlive a step: those that this entry does not
 /// list must come out untouched.

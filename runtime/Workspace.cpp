@@ -25,6 +25,63 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call) {
   return queryWorkspace(*shape);
 }
 
+bool isGpu(std::string_view target) { return target.substr(0, 4) == "cuda"; }
+
+namespace {
+
+/// Blocks that the largest GPU of the targets runs at once (H100, H200: 132 multiprocessors), the tile of a block, the
+/// depth below which k is not cut, and what cuBLAS takes by itself on Hopper (cuBLAS 13.0 documentation,
+/// cublasSetWorkspace(): 32 MiB).
+constexpr int64_t blocksAtOnce = 132, tile = 128, depthOfPart = 256;
+constexpr uint64_t gemmLimit = uint64_t(32) << 20;
+
+int64_t tilesOf(int64_t size) { return (size + tile - 1) / tile; }
+
+/// f32 partial sums of an m × n result whose k is cut, `batch` times.
+uint64_t partialSumBytes(int64_t m, int64_t n, int64_t k, int64_t batch) {
+  Checked tiles = Checked::fromSigned(tilesOf(m)) * Checked::fromSigned(tilesOf(n)) * Checked::fromSigned(batch);
+  if (!tiles.atMost(static_cast<uint64_t>(blocksAtOnce / 2)))
+    return 0;
+  uint64_t parts =
+      std::min<uint64_t>(static_cast<uint64_t>(blocksAtOnce) / *tiles.get(), static_cast<uint64_t>(k / depthOfPart));
+  Checked bytes = Checked::fromSigned(m) * Checked::fromSigned(n) * Checked::fromSigned(batch) * (4 * parts);
+  return parts < 2 ? 0 : bytes.atMost(gemmLimit) ? *bytes.get() : gemmLimit;
+}
+
+/// A tensor of 16-bit elements rewritten channels last, channels rounded up to what 16 bytes hold.
+Checked channelsLastBytes(int64_t batch, int64_t channels, const ConvShape::Dims &dims) {
+  return Checked::fromSigned(batch) * Checked::fromSigned((channels + 7) / 8 * 8) *
+         Checked::fromSigned(ConvShape::volume(dims)) * 2;
+}
+
+} // namespace
+
+Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
+  if (call.callee() == "gemm") {
+    Expected<GemmShape> shape = readGemm(call);
+    if (!shape)
+      return shape.takeStatus();
+    // Epilogues and f64 are not cut.
+    bool cut = shape->dtype != plan::F64 && shape->epilogue == GemmShape::Epilogue::None;
+    return cut ? alignUp(partialSumBytes(shape->m, shape->n, shape->k, shape->batchCount()), workspaceAlignment) : 0;
+  }
+  Expected<ConvShape> shape = readConv(call);
+  if (!shape)
+    return shape.takeStatus();
+  Checked bytes = 0;
+  if (isNarrow(shape->dtype))
+    bytes = channelsLastBytes(shape->batch, shape->groups * shape->channels, shape->input) +
+            channelsLastBytes(shape->groups * shape->outChannels, shape->channels, shape->filter) +
+            channelsLastBytes(shape->batch, shape->groups * shape->outChannels, shape->output);
+  if (shape->kind == ConvShape::Kind::FilterGrad) {
+    int64_t rows = shape->outChannels, columns = shape->channels * ConvShape::volume(shape->filter);
+    bytes = bytes + partialSumBytes(rows, columns, shape->batch * ConvShape::volume(shape->output), shape->groups);
+  }
+  if (!bytes.atMost(uint64_t(1) << 46))
+    return Status(StatusCode::VerifyFailed, "its workspace is too large to count");
+  return alignUp(*bytes.get(), workspaceAlignment);
+}
+
 Expected<uint64_t> queryWorkspace(const ConvShape &shape) {
   if (isNarrow(shape.dtype)) {
     Expected<NarrowConvPlan> plan = NarrowConvPlan::get(shape);

@@ -11,17 +11,27 @@
 #include "runtime/Status.h"
 
 #include <cstdint>
+#include <string_view>
 
 namespace lowtide::rt {
 
 /// Alignment that Call.workspace and Launch.scratch must have, in bytes.
 inline constexpr uint64_t workspaceAlignment = 64;
 
-/// Bytes of Call.workspace that `call` needs, from its callee and attributes (reads and writes are not looked at).
-/// Fails when the callee is unknown or an attribute is missing or out of range.
+/// Whether plans for `target` run on a GPU, or on the fake device that stands for one.
+bool isGpu(std::string_view target);
+
+/// Bytes of Call.workspace that `call` needs on the CPU, from its callee and attributes (reads and writes are not
+/// looked at). Fails when the callee is unknown or an attribute is missing or out of range.
 Expected<uint64_t> queryWorkspace(const plan::Call &call);
 
-/// The same for a convolution that has been read.
+/// Bytes of Call.workspace that a plan reserves for `call` on a GPU. The libraries choose their algorithm within it, so
+/// that more is no need and less is no error. Gemm: partial sums of as many parts of k as it takes to occupy the GPU.
+/// Convolution: its operands and results of 16 bits rewritten channels last, as tensor cores take them, and the partial
+/// sums of a filter gradient.
+Expected<uint64_t> queryGpuWorkspace(const plan::Call &call);
+
+/// The CPU's need for a convolution that has been read.
 Expected<uint64_t> queryWorkspace(const struct ConvShape &shape);
 
 /// The same for a call that is known to be right (the compiler's own): 0 when the query fails.

@@ -1,6 +1,6 @@
 //===- PlanProof.cpp - what the runtime says of a plan ----------*- C++ -*-===//
 //
-// Turns findings of the runtime's verifier and workspace queries into diagnostics.
+// Turns findings of the runtime's verifier into diagnostics.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,15 +40,4 @@ FailureOr<SmallVector<uint64_t>> lowtide::countLiveBytes(plan::ModuleOp module) 
   if (rt::Status status = rt::verifyPlan(proto, &report); !status.isOk())
     return module.emitError("the plan cannot be proved: ") << status.str();
   return llvm::map_to_vector(report.entries, [](const auto &entry) { return entry.peakLiveBytes; });
-}
-
-FailureOr<uint64_t> lowtide::queryWorkspace(StringRef callee, DictionaryAttr options, Location loc) {
-  plan::Call call;
-  call.set_callee(callee.str());
-  if (failed(exportCallOptions(options, call, loc)))
-    return failure();
-  auto bytes = rt::queryWorkspace(call);
-  if (!bytes)
-    return emitError(loc, "library call '") << callee << "': " << bytes.status().str();
-  return *bytes;
 }

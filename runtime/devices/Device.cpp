@@ -2,14 +2,14 @@
 
 #include "runtime/devices/Device.h"
 
+#include "runtime/Workspace.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Cuda/CudaDevice.h"
 
 namespace lowtide::rt {
 
 Expected<std::unique_ptr<Device>> createDevice(const Artifact &artifact) {
-  const std::string &target = artifact.plan().target();
-  if (target.rfind("cuda", 0) == 0)
+  if (isGpu(artifact.plan().target()))
     return cuda::createCudaDevice(artifact);
   return std::unique_ptr<Device>(new CpuDevice(artifact));
 }

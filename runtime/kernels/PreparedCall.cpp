@@ -11,7 +11,7 @@ Expected<std::unique_ptr<PreparedCall>> prepareCall(const plan::Call &call, cons
     Expected<GemmShape> shape = readGemm(call);
     if (!shape)
       return shape.takeStatus();
-    return isNarrow(shape->dtype) ? prepareNarrowGemm(*shape, operands) : prepareGemm(*shape, operands);
+    return prepareGemmWithEpilogue(*shape, operands);
   }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)

@@ -39,6 +39,9 @@ std::unique_ptr<PreparedCall> prepareConvFilterGrad(const struct ConvShape &shap
 std::unique_ptr<PreparedCall> prepareNarrowGemm(const struct GemmShape &shape, const CallOperands &operands);
 std::unique_ptr<PreparedCall> prepareNarrowConv(const struct ConvShape &shape, const CallOperands &operands);
 
+/// A gemm of any types, and behind it what its epilogue applies to every element.
+std::unique_ptr<PreparedCall> prepareGemmWithEpilogue(const struct GemmShape &shape, const CallOperands &operands);
+
 } // namespace lowtide::rt
 
 #endif // LOWTIDE_RUNTIME_KERNELS_PREPAREDCALL_H

@@ -64,13 +64,33 @@ def copy_programs(binaries, folder):
                 shutil.copy2(path, folder / "lib" / library)
 
 
-def compile_model(model, record, target, binaries, to):
+def compile_model(model, record, target, binaries, to, *more):
     """Compile one file for one target; what went wrong in words, or nothing."""
-    flags = record.compiler_flags(model, [f"--target={target}", "--entries=train"])
+    flags = record.compiler_flags(model, [f"--target={target}", "--entries=train", *more])
     log = to.with_suffix(".log")
     status, said = call([binaries / "lowtide", "compile", model, "-o", to, *flags], log)
     log.unlink(missing_ok=True)
     return "" if status == 0 else f"exit {status}: {first_error(said)}"
+
+
+def add_budgets(model, record, target, binaries, home, row, count=3):
+    """The model under `count` budgets, from the smallest plan up; what is missing is said."""
+    row["budgets"] = {}
+    command = [binaries / "lowtide", "fit", model, "--json", f"--rows={count}", "-q"]
+    log = home / "fit.log"
+    status, said = call([*command, *record.compiler_flags(model, [f"--target={target}", "--entries=train"])], log)
+    log.unlink(missing_ok=True)
+    if status:
+        say(f"{row['name']}, budgets: exit {status}: {first_error(said)}")
+        return
+    figures = json.JSONDecoder().raw_decode(said[said.index("\n") + 1 :])[0]
+    low, high = figures["smallest_bytes"], figures["largest_bytes"]
+    for i in range(count):
+        budget, file = low + (high - low) * i // count, f"cuda-budget{i}.tide"
+        if problem := compile_model(model, record, target, binaries, home / file, f"--device-budget={budget}"):
+            say(f"{row['name']}, --device-budget={budget}: {problem}")
+        else:
+            row["budgets"][file] = budget
 
 
 def add_models(folders, only, chip, binaries, folder):
@@ -95,6 +115,7 @@ def add_models(folders, only, chip, binaries, folder):
         if "cuda.tide" not in row["targets"]:
             shutil.rmtree(home)
             continue
+        add_budgets(model, record, f"cuda:{chip}", binaries, home, row)
         for file in ("data.npz", "expected.json"):
             shutil.copy2(model.parent / file, home / file)
         contents.append(row)

@@ -138,13 +138,26 @@ def judge_suite(suite, full):
     """The recorded runs: the project's own models, and the whole collection where it lies beside the checkout."""
     variants = [["--target=cpu"]]
     if full:
-        variants += [["--target=reference"], ["--target=reference", "--precision=f64"], ["--target=cuda-emulated"]]
-        variants += [["--target=cuda-emulated", f"--precision={precision}"] for precision in ("mixed-bf16", "mixed-f16")]
-    else:
-        variants.append(["--target=cuda-emulated", "--only=mlp-digits/model.onnx|cnn-digits/model.onnx|llama-tiny/model.onnx"])
+        variants += [["--target=reference"], ["--target=reference", "--precision=f64"]]
     for folder in model_folders():
         for flags in variants:
             judge(suite, folder, *flags)
+
+
+def emulated_suite(suite, full):
+    """The GPU program on the fake device: every model in f32 and 16 bits, in two parts, with equal bits under five budgets."""
+    target = "--target=cuda-emulated"
+    sample = [] if full else ["--only=mlp-digits/model.onnx|cnn-digits/model.onnx|llama-tiny/model.onnx|rnn-tiny/model.onnx"]
+    small = [] if full else ["--only=mlp-digits/model.onnx"]
+    for folder in model_folders(full):
+        judge(suite, folder, target, *sample)
+        judge(suite, folder, target, "--precision=mixed-bf16", *sample)
+        judge(suite, folder, target, "--precision=mixed-f16", "--loss-scale=dynamic", *small)
+        for row in command_rows("parts", folder, target, "--micro-batches=2", "--f64-steps=0", "--steps=5", *sample):
+            suite.add(f"emulated parts {row['name']}", row["complaint"])
+        budgets = ["--budgets=5", "--steps=4", "--chunks=2"] if full else ["--budgets=3", "--steps=2", "--chunks=2"]
+        for row in command_rows("exact", folder, target, *budgets, *small):
+            suite.add(f"emulated exact {row['name']}", row["complaint"])
 
 
 def precision_suite(suite, full):
@@ -258,6 +271,7 @@ SUITES = {
     "onnx-model": onnx_model_suite,
     "conformance": conformance_suite,
     "judge": judge_suite,
+    "emulated": emulated_suite,
     "precision": precision_suite,
     "parts": parts_suite,
     "exact": exact_suite,

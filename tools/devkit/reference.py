@@ -64,6 +64,8 @@ def arguments(record):
 def nn_page(llvm):
     found = records(llvm, DIALECTS / "NN" / "NNOps.td")
     ops = of_class(found, "Op")
+    library = records(llvm, DIALECTS / "NN" / "Library.td")
+    ops += of_class(library, "Op")
     out = [paragraph(found["NN_Dialect"]["description"]), """
 Columns: what the op computes; whether gradients flow through it; the precision that it wants (*High*: f32 where the rest is
 16-bit, *Low*: may run in 16 bits, *Follow*: as its operands); how it treats the batch dimension (*Pointwise*: sample by
@@ -79,7 +81,7 @@ that become it directly.
         for op in groups[family]:
             facts = [op.get(k) or "" for k in ("precision", "batch")]
             onnx = ", ".join(f"`{n}`" for n in (op.get("onnx") or "").split(",") if n)
-            out.append(f"| `nn.{op['opName']}` | {cell(op['summary'])} | {'yes' if differentiable(found, op) else ''} | {' | '.join(facts)} | {onnx} |")
+            out.append(f"| `nn.{op['opName']}` | {cell(op['summary'])} | {'yes' if differentiable({**library, **found}, op) else ''} | {' | '.join(facts)} | {onnx} |")
         out.append("")
         for op in groups[family]:
             if paragraph(op["description"]):

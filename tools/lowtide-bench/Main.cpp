@@ -6,9 +6,9 @@
 
 #include "Ceilings.h"
 
+#include "runtime/ExitCode.h"
 #include "runtime/Json.h"
 #include "runtime/LibraryTable.h"
-#include "runtime/Schedule.h"
 #include "runtime/checkpoint/OutputFile.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/devices/Cuda/Survey.h"
@@ -91,11 +91,7 @@ private:
 };
 
 Status Bench::step(int64_t index) {
-  StepScalars scalars;
-  scalars.lr = learningRate(session_.plan().schedule(), index);
-  scalars.step = index;
-  scalars.row = index * entry_->batch();
-  LOWTIDE_TRY(session_.writeScalars(options_.entry, scalars));
+  LOWTIDE_TRY(session_.writeScalars(options_.entry, session_.scalarsOf(options_.entry, index, 0)));
   if (feeder_)
     feeder_->feed(index);
   return session_.step(options_.entry);
@@ -276,13 +272,5 @@ int main(int argc, char **argv) {
     std::fputs(help, wantsHelp ? stdout : stderr);
     return wantsHelp ? 0 : 1;
   }
-  try {
-    Status status = measure(options);
-    if (!status.isOk())
-      std::fprintf(stderr, "error: %s\n", status.str().c_str());
-    return static_cast<int>(status.code());
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "error: internal: %s\n", error.what());
-    return static_cast<int>(StatusCode::Internal);
-  }
+  return exitCodeOf([&] { return measure(options); });
 }

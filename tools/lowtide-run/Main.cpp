@@ -12,7 +12,7 @@
 #include "Summary.h"
 
 #include "runtime/Element.h"
-#include "runtime/Schedule.h"
+#include "runtime/ExitCode.h"
 #include "runtime/Session.h"
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/checkpoint/ExportOnnx.h"
@@ -91,15 +91,6 @@ std::string lossName(const Session &session, const std::string &entry) {
   return metrics.empty() ? "" : metrics[0].binding->name();
 }
 
-StepScalars scalarsOf(const Session &session, const std::string &entry, int64_t step, int64_t seed) {
-  StepScalars scalars;
-  scalars.lr = learningRate(session.plan().schedule(), step);
-  scalars.step = step;
-  scalars.seed = seed;
-  scalars.row = step * session.artifact().entry(entry)->batch();
-  return scalars;
-}
-
 /// A step whose numbers have not come back yet.
 struct UnderWay {
   StepReport report;
@@ -138,7 +129,7 @@ Status dumpGradients(Session &session, const Dataset &dataset, const Options &op
   Expected<Feeder> feeder = Feeder::create(dataset, session, entry, std::nullopt, notes);
   if (!feeder)
     return feeder.takeStatus();
-  LOWTIDE_TRY(session.writeScalars(entry, scalarsOf(session, entry, 0, seed)));
+  LOWTIDE_TRY(session.writeScalars(entry, session.scalarsOf(entry, 0, seed)));
   feeder->feed(0);
   LOWTIDE_TRY(session.step(entry));
   return writeGradients(session, entry, options.dumpGradients);
@@ -299,7 +290,7 @@ Status train(const Options &options) {
     report.step = step + 1, report.lastStep = last;
     auto start = std::chrono::steady_clock::now();
     Epochs::Step now = epochs.at(step, lastEntry);
-    StepScalars scalars = scalarsOf(session, options.entry, step, state.seed);
+    StepScalars scalars = session.scalarsOf(options.entry, step, state.seed);
     if (epochs.lastFeeder)
       scalars.row = now.epoch * feeder->rows() + now.firstRow;
     LOWTIDE_TRY(session.writeScalars(*now.entry, scalars));
@@ -353,13 +344,5 @@ int main(int argc, char **argv) {
   Options options;
   if (std::optional<int> code = parseOptions(argc, argv, options))
     return *code;
-  try {
-    Status status = train(options);
-    if (!status.isOk())
-      std::fprintf(stderr, "error: %s\n", status.str().c_str());
-    return static_cast<int>(status.code());
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "error: internal: %s\n", error.what());
-    return static_cast<int>(StatusCode::Internal);
-  }
+  return exitCodeOf([&] { return train(options); });
 }

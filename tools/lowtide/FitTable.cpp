@@ -271,7 +271,7 @@ int Compilation::fit() {
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   StepFacts facts(*module);
-  if (failed(layout) || failed(facts.update(stage.cpu, stage.threadsMax)))
+  if (failed(layout) || failed(facts.update(stage.target, stage.cpu, stage.threadsMax)))
     return exitInternal;
   for (func::FuncOp step : steps) {
     if (step.getSymName() == "eval" && steps.size() > 1)

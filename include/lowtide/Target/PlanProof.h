@@ -1,6 +1,6 @@
 //===- PlanProof.h - what the runtime says of a plan ------------*- C++ -*-===//
 //
-// The runtime's own verifier and its libraries' needs, as the compiler asks them.
+// The runtime's own verifier, as the compiler asks it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,9 +16,6 @@ llvm::LogicalResult provePlan(plan::ModuleOp module);
 /// Serializes the plan and lets the verifier count: the peak of live bytes of every program, in order. Fails, with a
 /// diagnostic, if the plan cannot be proved.
 llvm::FailureOr<llvm::SmallVector<uint64_t>> countLiveBytes(plan::ModuleOp module);
-
-/// Bytes of workspace that the library call needs. Fails, with a diagnostic at `loc`, when no library takes the call.
-llvm::FailureOr<uint64_t> queryWorkspace(llvm::StringRef callee, mlir::DictionaryAttr options, mlir::Location loc);
 
 /// Parts of a launch's scratch: one for each task that may be at work at once.
 uint64_t countScratchParts(int64_t extent, int64_t grain, uint32_t threadsMax);

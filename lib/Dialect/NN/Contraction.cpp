@@ -6,6 +6,7 @@
 
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
+#include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
 
 using namespace mlir;
@@ -86,18 +87,30 @@ StringRef DotOp::getCallee() {
   return isCallType(getA().getType(), getY().getType()) && s.k > 0 && s.m > 0 && s.n > 0 && s.batch > 0 ? "gemm" : "";
 }
 
+NamedAttrList nn::getGemmAttributes(RankedTensorType a, RankedTensorType b, RankedTensorType y, bool transposeA,
+                                    bool transposeB) {
+  Builder builder(y.getContext());
+  int64_t rank = y.getRank(), batch = 1;
+  for (int64_t i = 0; i + 2 < rank; ++i)
+    batch *= y.getDimSize(i);
+  int64_t m = y.getDimSize(rank - 2), n = y.getDimSize(rank - 1), k = a.getDimSize(transposeA ? rank - 2 : rank - 1);
+  std::pair<StringRef, int64_t> numbers[] = {{"batch", batch},
+                                             {"m", m},
+                                             {"n", n},
+                                             {"k", k},
+                                             {"transpose_a", transposeA},
+                                             {"transpose_b", transposeB},
+                                             {"batch_stride_a", m * k},
+                                             {"batch_stride_b", k * n},
+                                             {"batch_stride_d", m * n}};
+  SmallVector<NamedAttribute> attributes;
+  for (auto [name, value] : numbers)
+    attributes.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+  appendCallTypes(builder, a, y, attributes);
+  return NamedAttrList(attributes);
+}
+
 DictionaryAttr DotOp::getCallAttributes() {
-  Builder b(getContext());
-  DotShape s = getShape(*this);
-  SmallVector<NamedAttribute> attributes{b.getNamedAttr("batch", b.getI64IntegerAttr(s.batch)),
-                                         b.getNamedAttr("m", b.getI64IntegerAttr(s.m)),
-                                         b.getNamedAttr("n", b.getI64IntegerAttr(s.n)),
-                                         b.getNamedAttr("k", b.getI64IntegerAttr(s.k)),
-                                         b.getNamedAttr("transpose_a", b.getI64IntegerAttr(getTransposeA())),
-                                         b.getNamedAttr("transpose_b", b.getI64IntegerAttr(getTransposeB())),
-                                         b.getNamedAttr("batch_stride_a", b.getI64IntegerAttr(s.m * s.k)),
-                                         b.getNamedAttr("batch_stride_b", b.getI64IntegerAttr(s.k * s.n)),
-                                         b.getNamedAttr("batch_stride_d", b.getI64IntegerAttr(s.m * s.n))};
-  appendCallTypes(b, getA().getType(), getY().getType(), attributes);
-  return b.getDictionaryAttr(attributes);
+  return getGemmAttributes(getA().getType(), getB().getType(), getY().getType(), getTransposeA(), getTransposeB())
+      .getDictionary(getContext());
 }

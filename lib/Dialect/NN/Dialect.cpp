@@ -7,7 +7,7 @@
 #include "lowtide/Dialect/NN/ElementwiseGradients.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
-#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
 #include "lowtide/Interfaces/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,11 +20,17 @@ using namespace mlir;
 
 #define GET_OP_CLASSES
 #include "lowtide/Dialect/NN/NNOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "lowtide/Dialect/NN/Library.cpp.inc"
 
 void lowtide::nn::NNDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "lowtide/Dialect/NN/NNOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lowtide/Dialect/NN/Library.cpp.inc"
       >();
 }
 

@@ -47,11 +47,9 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
     next.kind = Instruction::Kind::Launch;
     next.kernel = kernels[launch.kernel()];
     next.extent = launch.extent(), next.grain = launch.grain();
-    std::vector<void *> arguments;
-    for (const plan::Slice &slice : launch.reads())
-      arguments.push_back(address(slice));
-    for (const plan::Slice &slice : launch.writes())
-      arguments.push_back(address(slice));
+    std::vector<void *> arguments = addressesOf<void *>(launch.reads(), address);
+    for (void *written : addressesOf<void *>(launch.writes(), address))
+      arguments.push_back(written);
     if (!kernel.scratch_bytes()) {
       next.arguments.push_back(std::move(arguments));
       break;
@@ -66,12 +64,8 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
   }
   case plan::Instruction::kCall: {
     const plan::Call &call = origin.call();
-    std::vector<const void *> reads;
-    std::vector<void *> writes;
-    for (const plan::Slice &slice : call.reads())
-      reads.push_back(address(slice));
-    for (const plan::Slice &slice : call.writes())
-      writes.push_back(address(slice));
+    auto reads = addressesOf<const void *>(call.reads(), address);
+    auto writes = addressesOf<void *>(call.writes(), address);
     void *workspace = call.workspace().bytes() ? address(call.workspace()) : nullptr;
     auto prepared = prepareCall(call, {reads, writes, workspace});
     if (!prepared)
@@ -82,17 +76,11 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
   }
   case plan::Instruction::kCopy:
     next.kind = Instruction::Kind::Copy;
-    next.source = address(origin.copy().source());
-    next.target = address(origin.copy().target());
-    next.bytes = origin.copy().target().bytes();
-    next.sourceStep = origin.copy().source_step(), next.targetStep = origin.copy().target_step();
+    next.range.bind(origin.copy(), address);
     break;
   case plan::Instruction::kFill:
     next.kind = Instruction::Kind::Fill;
-    next.target = address(origin.fill().target());
-    next.bytes = origin.fill().target().bytes();
-    next.pattern = origin.fill().pattern();
-    next.patternBytes = origin.fill().pattern_bytes();
+    next.range.bind(origin.fill(), address);
     break;
   case plan::Instruction::kRepeat:
     next.kind = Instruction::Kind::Repeat;
@@ -152,15 +140,16 @@ void Program::execute(Instruction &instruction, ThreadPool &pool, uint64_t round
     return;
   case Instruction::Kind::Copy:
   case Instruction::Kind::Fill: {
-    int64_t tasks = static_cast<int64_t>((instruction.bytes + copyGrain - 1) / copyGrain);
-    uint8_t *target = instruction.target + instruction.targetStep * round;
-    const uint8_t *source = instruction.source + instruction.sourceStep * round;
+    const BoundRange<uint8_t *> &range = instruction.range;
+    int64_t tasks = static_cast<int64_t>((range.bytes + copyGrain - 1) / copyGrain);
+    uint8_t *target = range.target + range.targetStep * round;
+    const uint8_t *source = range.source + range.sourceStep * round;
     pool.run(tasks, [&](int64_t task, unsigned) {
-      uint64_t begin = static_cast<uint64_t>(task) * copyGrain, bytes = std::min(copyGrain, instruction.bytes - begin);
+      uint64_t begin = static_cast<uint64_t>(task) * copyGrain, bytes = std::min(copyGrain, range.bytes - begin);
       if (instruction.kind == Instruction::Kind::Copy)
         std::memcpy(target + begin, source + begin, bytes);
       else
-        fillPattern(target + begin, bytes, instruction.pattern, instruction.patternBytes);
+        fillPattern(target + begin, bytes, range.pattern, range.patternBytes);
     });
     return;
   }

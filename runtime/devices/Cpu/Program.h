@@ -3,6 +3,7 @@
 #define LOWTIDE_RUNTIME_DEVICES_CPU_PROGRAM_H
 
 #include "plan.pb.h"
+#include "runtime/devices/BoundRange.h"
 #include "runtime/devices/Cpu/MachineCode.h"
 #include "runtime/devices/Cpu/ThreadPool.h"
 #include "runtime/devices/InstructionTime.h"
@@ -47,11 +48,7 @@ private:
     // Call
     std::unique_ptr<PreparedCall> call;
     // Copy, Fill
-    const uint8_t *source = nullptr;
-    uint8_t *target = nullptr;
-    uint64_t bytes = 0, pattern = 0;
-    uint64_t sourceStep = 0, targetStep = 0; ///< per round of the repeat around it
-    uint32_t patternBytes = 1;
+    BoundRange<uint8_t *> range;
     // Repeat
     int64_t count = 0;
     std::vector<Instruction> body;

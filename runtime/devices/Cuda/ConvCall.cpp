@@ -139,7 +139,7 @@ Status ConvCall::prepareConv(Resources &resources, CudnnBuilder &builder) {
   const int64_t ids[] = {Input, Filter, Output};
   const CUdeviceptr pointers[] = {x, w, y};
   return conv_.prepare(api_, resources, handle_, operation, ids, pointers, addresses_.workspace,
-                       addresses_.workspaceBytes);
+                       addresses_.workspaceBytes, shape_.dtype == plan::F32);
 }
 
 Status ConvCall::prepareBias(Resources &resources, CudnnBuilder &builder) {
@@ -163,7 +163,7 @@ Status ConvCall::prepareBias(Resources &resources, CudnnBuilder &builder) {
   const int64_t ids[] = {Output, Bias, Sum};
   const CUdeviceptr pointers[] = {y, b, y};
   return bias_.prepare(api_, resources, handle_, operation, ids, pointers, addresses_.workspace,
-                       addresses_.workspaceBytes);
+                       addresses_.workspaceBytes, false);
 }
 
 Status ConvCall::enqueue(CUstream stream) {

@@ -30,17 +30,28 @@ enum cudaDataType_t : int { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA
 /// CUBLAS_COMPUTE_32F does not round f32 operands to TF32.
 enum cublasComputeType_t : int { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_64F = 70 };
 enum cublasOperation_t : int { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
-enum cublasLtEpilogue_t : int { CUBLASLT_EPILOGUE_DEFAULT = 1, CUBLASLT_EPILOGUE_BIAS = 4 };
+/// Bits, but for the first: a bias goes with a function. GELU is the tanh form. 128: reads or writes the auxiliary
+/// matrix.
+enum cublasLtEpilogue_t : int {
+  CUBLASLT_EPILOGUE_DEFAULT = 1,
+  CUBLASLT_EPILOGUE_RELU = 2,
+  CUBLASLT_EPILOGUE_BIAS = 4,
+  CUBLASLT_EPILOGUE_GELU = 32,
+  CUBLASLT_EPILOGUE_GELU_AUX = 32 | 128,
+  CUBLASLT_EPILOGUE_DGELU = 64 | 128,
+};
 enum cublasLtMatrixLayoutAttribute_t : int {
   CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,          ///< int32
   CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6, ///< int64, elements
 };
 enum cublasLtMatmulDescAttributes_t : int {
-  CUBLASLT_MATMUL_DESC_TRANSA = 3,         ///< int32
-  CUBLASLT_MATMUL_DESC_TRANSB = 4,         ///< int32
-  CUBLASLT_MATMUL_DESC_EPILOGUE = 7,       ///< uint32
-  CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,   ///< device address
-  CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26 ///< int32
+  CUBLASLT_MATMUL_DESC_TRANSA = 3,                ///< int32
+  CUBLASLT_MATMUL_DESC_TRANSB = 4,                ///< int32
+  CUBLASLT_MATMUL_DESC_EPILOGUE = 7,              ///< uint32
+  CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,          ///< device address
+  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11, ///< device address; elements of D's type
+  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,      ///< int64, elements, a multiple of 8 for GELU
+  CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26        ///< int32
 };
 enum cublasLtMatmulPreferenceAttributes_t : int {
   CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,   ///< uint64

@@ -4,6 +4,7 @@
 
 #include "runtime/Session.h"
 #include "runtime/devices/Cuda/Exchange.h"
+#include "runtime/devices/Cuda/NamedRange.h"
 #include "runtime/devices/Cuda/Program.h"
 #include "runtime/devices/FakeCuda/FakeCuda.h"
 
@@ -225,6 +226,7 @@ Expected<CUgraphExec> CudaDevice::capture(const Entry &entry, unsigned slot) {
 Status CudaDevice::run(const plan::Entry &planEntry) {
   Entry &entry = entries_.at(&planEntry);
   LOWTIDE_TRY(resources_.enter());
+  NamedRange named(planEntry.name().c_str());
   if (entry.measured)
     LOWTIDE_TRY(settle(0));
   uint64_t number = newest_ + 1;

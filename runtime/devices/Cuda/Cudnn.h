@@ -32,7 +32,12 @@ enum cudnnDataType_t : int {
 enum cudnnPointwiseMode_t : int { CUDNN_POINTWISE_ADD = 0 };
 enum cudnnConvolutionMode_t : int { CUDNN_CROSS_CORRELATION = 1 };
 enum cudnnBackendHeurMode_t : int { CUDNN_HEUR_MODE_FALLBACK = 2, CUDNN_HEUR_MODE_A = 3 };
-enum cudnnBackendNumericalNote_t : int { CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC = 4 };
+/// Tensor cores and converted inputs: with f32 operands that is TF32.
+enum cudnnBackendNumericalNote_t : int {
+  CUDNN_NUMERICAL_NOTE_TENSOR_CORE = 0,
+  CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS = 1,
+  CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC = 4,
+};
 enum cudnnBackendDescriptorType_t : int {
   CUDNN_BACKEND_POINTWISE_DESCRIPTOR = 0,
   CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR = 1,

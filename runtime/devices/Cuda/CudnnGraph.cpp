@@ -41,15 +41,18 @@ Status CudnnBuilder::tensor(int64_t id, cudnnDataType_t type, std::span<const in
 
 namespace {
 
-/// Whether an engine states that its results may differ from run to run; unknown counts as so.
-bool isNondeterministic(const Api &api, cudnnBackendDescriptor_t engine) {
+/// Whether an engine states that its results may differ from run to run, or that it rounds f32 operands (`strict`);
+/// unknown counts as so.
+bool isUnwanted(const Api &api, cudnnBackendDescriptor_t engine, bool strict) {
   cudnnBackendNumericalNote_t notes[32];
   int64_t count = 0;
   if (api.cudnn.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, 32,
                                          &count, notes) != CUDNN_STATUS_SUCCESS)
     return true;
-  return std::find(notes, notes + std::min<int64_t>(count, 32), CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) !=
-         notes + std::min<int64_t>(count, 32);
+  return std::any_of(notes, notes + std::min<int64_t>(count, 32), [&](cudnnBackendNumericalNote_t note) {
+    return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
+           (strict && (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+  });
 }
 
 constexpr int64_t maxConfigurations = 16;
@@ -58,7 +61,8 @@ constexpr int64_t maxConfigurations = 16;
 
 Status CudnnGraph::prepare(const Api &api, Resources &resources, cudnnHandle_t handle,
                            cudnnBackendDescriptor_t operation, std::span<const int64_t> ids,
-                           std::span<const CUdeviceptr> addresses, CUdeviceptr workspace, uint64_t workspaceBytes) {
+                           std::span<const CUdeviceptr> addresses, CUdeviceptr workspace, uint64_t workspaceBytes,
+                           bool strict) {
   CudnnBuilder builder(api, resources);
   cudnnBackendDescriptor_t graph = nullptr;
   LOWTIDE_TRY(builder.create(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, graph));
@@ -86,7 +90,7 @@ Status CudnnGraph::prepare(const Api &api, Resources &resources, cudnnHandle_t h
       LOWTIDE_TRY(builder.create(CUDNN_BACKEND_ENGINE_DESCRIPTOR, engine));
       LOWTIDE_CUDA(api, cudnn, cudnnBackendGetAttribute, configurations[i], CUDNN_ATTR_ENGINECFG_ENGINE,
                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &got, &engine);
-      if (isNondeterministic(api, engine))
+      if (isUnwanted(api, engine, strict))
         continue;
       LOWTIDE_TRY(builder.create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, plan));
       LOWTIDE_TRY(builder.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle));
@@ -115,7 +119,7 @@ Status CudnnGraph::prepare(const Api &api, Resources &resources, cudnnHandle_t h
       return builder.finalize(variantPack_);
     }
   }
-  std::string why = smallest == UINT64_MAX ? "takes it and is deterministic"
+  std::string why = smallest == UINT64_MAX ? "takes it, is deterministic and keeps to the operands' type"
                                            : "fits: the smallest needs " + std::to_string(smallest) +
                                                  " bytes of workspace, the plan has " + std::to_string(workspaceBytes);
   return {StatusCode::Device, "no engine of cuDNN " + why + "; update cuDNN, or compile with --target=cpu"};

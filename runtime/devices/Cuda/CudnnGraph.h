@@ -45,10 +45,10 @@ private:
 class CudnnGraph {
 public:
   /// Takes the first engine of the heuristics (then of the fallbacks) that is deterministic, fits the workspace and can
-  /// be made into a plan. `ids` and `addresses` are parallel.
+  /// be made into a plan. `ids` and `addresses` are parallel; `strict`: f32 operands are not rounded to TF32.
   Status prepare(const Api &api, Resources &resources, cudnnHandle_t handle, cudnnBackendDescriptor_t operation,
                  std::span<const int64_t> ids, std::span<const CUdeviceptr> addresses, CUdeviceptr workspace,
-                 uint64_t workspaceBytes);
+                 uint64_t workspaceBytes, bool strict);
   Status enqueue(const Api &api, cudnnHandle_t handle, CUstream stream) const;
   const std::string &choice() const { return choice_; }
 

@@ -25,6 +25,20 @@ cudaDataType_t dataType(plan::DType dtype) {
                                : CUDA_R_32F;
 }
 
+constexpr uint32_t auxiliary = 128;
+
+uint32_t epilogueOf(const GemmShape &shape) {
+  using Epilogue = GemmShape::Epilogue;
+  uint32_t bits = shape.addend == GemmShape::Addend::Row ? CUBLASLT_EPILOGUE_BIAS : 0;
+  if (shape.epilogue == Epilogue::Relu)
+    bits |= CUBLASLT_EPILOGUE_RELU;
+  else if (shape.epilogue == Epilogue::Gelu)
+    bits |= shape.keepsInput ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
+  else if (shape.epilogue == Epilogue::GeluGrad)
+    bits |= CUBLASLT_EPILOGUE_DGELU;
+  return bits ? bits : uint32_t(CUBLASLT_EPILOGUE_DEFAULT);
+}
+
 /// Batch dimensions without those of one element, with neighbours joined where every operand allows it.
 std::vector<BatchDim> joinedBatch(const GemmShape &shape) {
   std::vector<BatchDim> joined;
@@ -118,8 +132,16 @@ Status GemmCall::makeLayouts(Resources &resources) {
   };
   LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t(shape_.transposeB ? CUBLAS_OP_T : CUBLAS_OP_N)));
   LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t(shape_.transposeA ? CUBLAS_OP_T : CUBLAS_OP_N)));
+  uint32_t epilogue = epilogueOf(shape_);
+  LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
+  if (epilogue & auxiliary) {
+    CUdeviceptr input = shape_.keepsInput ? addresses_.writes[1] : addresses_.reads[size_t(shape_.reads()) - 1];
+    if (input % 16)
+      return {StatusCode::VerifyFailed, "the input of an epilogue does not lie at a multiple of 16 bytes"};
+    LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, input));
+    LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t(shape_.ldd)));
+  }
   if (biased()) {
-    LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t(CUBLASLT_EPILOGUE_BIAS)));
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t(dataType(shape_.resultDtype))));
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, addresses_.reads[2]));
   }
@@ -193,9 +215,11 @@ Status GemmCall::choose(Resources &resources) {
     (void)api_.cublasLt.cublasLtMatmulAlgoConfigGetAttribute(&algorithm_, name, &value, sizeof value, &written);
     return std::to_string(value);
   };
-  choice_ = "cuBLASLt algorithm " + attribute(CUBLASLT_ALGO_CONFIG_ID) + ", tile " +
-            attribute(CUBLASLT_ALGO_CONFIG_TILE_ID) + ", split " + attribute(CUBLASLT_ALGO_CONFIG_SPLITK_NUM) + ", " +
-            std::to_string(workspace_) + " bytes of workspace";
+  if (uint32_t epilogue = epilogueOf(shape_); epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+    choice_ = "epilogue " + std::to_string(epilogue) + ", ";
+  choice_ += "cuBLASLt algorithm " + attribute(CUBLASLT_ALGO_CONFIG_ID) + ", tile " +
+             attribute(CUBLASLT_ALGO_CONFIG_TILE_ID) + ", split " + attribute(CUBLASLT_ALGO_CONFIG_SPLITK_NUM) + ", " +
+             std::to_string(workspace_) + " bytes of workspace";
   return Status::ok();
 }
 

@@ -6,26 +6,27 @@
 
 namespace lowtide::rt::cuda {
 
-static Status declined(const char *library, const LibraryRule &rule) {
-  return {StatusCode::Unsupported, std::string(library) + " does not take this call: " + rule.declines +
+static Status declined(const LibraryRule &rule) {
+  return {StatusCode::Unsupported, std::string(rule.library) + " does not take this call: " + rule.declines +
                                        "; compile the model again with this release"};
 }
 
 Expected<std::unique_ptr<LibraryCall>> Libraries::prepare(const plan::Call &call, const CallAddresses &addresses) {
+  Expected<const LibraryRule *> rule = declineCall(call);
+  if (!rule)
+    return rule.takeStatus();
+  if (*rule)
+    return declined(**rule);
   if (call.callee() == "gemm") {
     Expected<GemmShape> shape = readGemm(call);
     if (!shape)
       return shape.takeStatus();
-    if (const LibraryRule *rule = declineGemm(*shape))
-      return declined("cuBLASLt", *rule);
     LOWTIDE_TRY(openCublasLt());
     return prepareCublasLtGemm(api_, resources_, cublasLt_, *shape, addresses);
   }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
     return shape.takeStatus();
-  if (const LibraryRule *rule = declineConv(*shape, call.reads_size() > 2))
-    return declined("cuDNN", *rule);
   LOWTIDE_TRY(openCudnn());
   return prepareCudnnConv(api_, resources_, cudnn_, *shape, addresses);
 }

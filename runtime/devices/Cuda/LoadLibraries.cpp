@@ -105,50 +105,68 @@ template <typename Function> Status resolve(void *library, const char *symbol, c
   return {StatusCode::Device, path + " has no function " + symbol + ": it is older than the runtime needs; update it"};
 }
 
+/// Opens a library and lets `fill` look up its functions; `path` says where it was found, once all of them are there.
+template <typename Fill>
+Status load(std::initializer_list<const char *> names, const char *missing, std::string &path, Fill &&fill) {
+  if (!path.empty())
+    return Status::ok();
+  std::string found;
+  void *library = openFirst(names, found);
+  if (!library)
+    return {StatusCode::Device, missing};
+  LOWTIDE_TRY(fill(library, found));
+  path = found;
+  return Status::ok();
+}
+
 } // namespace
 
+#define LOWTIDE_CUDA_RESOLVE(table, name, symbol) LOWTIDE_TRY(resolve(library, #symbol, path, table.name));
+
 Status loadDriver(Api &api) {
-  std::string path;
-  void *library = openFirst({"libcuda.so.1"}, path);
-  if (!library)
-    return {StatusCode::Device,
-            "no CUDA driver: libcuda.so.1 is not on this machine; install NVIDIA's driver (Debian: nvidia-driver), or "
-            "compile with --target=cpu, or with --target=cuda-emulated to check the GPU program without a GPU"};
-#define LOWTIDE_CUDA_RESOLVE(name, symbol, parameters) LOWTIDE_TRY(resolve(library, #symbol, path, api.driver.name));
-  LOWTIDE_CUDA_DRIVER(LOWTIDE_CUDA_RESOLVE)
-#undef LOWTIDE_CUDA_RESOLVE
-  api.driverPath = path;
-  return Status::ok();
+  return load(
+      {"libcuda.so.1"},
+      "no CUDA driver: libcuda.so.1 is not on this machine; install NVIDIA's driver (Debian: nvidia-driver), or "
+      "compile with --target=cpu, or with --target=cuda-emulated to check the GPU program without a GPU",
+      api.driverPath, [&](void *library, const std::string &path) {
+#define LOWTIDE_CUDA_OF_DRIVER(name, symbol, parameters) LOWTIDE_CUDA_RESOLVE(api.driver, name, symbol)
+        LOWTIDE_CUDA_DRIVER(LOWTIDE_CUDA_OF_DRIVER)
+        return Status::ok();
+      });
 }
 
 Status loadCublasLt(Api &api) {
-  if (api.cublasLt.cublasLtCreate)
-    return Status::ok();
-  std::string path;
-  void *library = openFirst({"libcublasLt.so.13", "libcublasLt.so.12"}, path);
-  if (!library)
-    return {StatusCode::Device, "the step calls cuBLASLt, and libcublasLt.so.13 is not on this machine; install the "
-                                "Debian package libcublas-13-0 or the Python package nvidia-cublas"};
-#define LOWTIDE_CUDA_RESOLVE(name, parameters) LOWTIDE_TRY(resolve(library, #name, path, api.cublasLt.name));
-  LOWTIDE_CUBLASLT(LOWTIDE_CUDA_RESOLVE)
-#undef LOWTIDE_CUDA_RESOLVE
-  api.cublasLtPath = path;
-  return Status::ok();
+  return load({"libcublasLt.so.13", "libcublasLt.so.12"},
+              "the step calls cuBLASLt, and libcublasLt.so.13 is not on this machine; install the Debian package "
+              "libcublas-13-0 or the Python package nvidia-cublas",
+              api.cublasLtPath, [&](void *library, const std::string &path) {
+#define LOWTIDE_CUDA_OF_CUBLASLT(name, parameters) LOWTIDE_CUDA_RESOLVE(api.cublasLt, name, name)
+                LOWTIDE_CUBLASLT(LOWTIDE_CUDA_OF_CUBLASLT)
+                return Status::ok();
+              });
 }
 
 Status loadCudnn(Api &api) {
-  if (api.cudnn.cudnnCreate)
+  return load({"libcudnn.so.9"},
+              "the step calls cuDNN, and libcudnn.so.9 is not on this machine; install the Debian package "
+              "cudnn9-cuda-13 or the Python package nvidia-cudnn-cu13",
+              api.cudnnPath, [&](void *library, const std::string &path) {
+#define LOWTIDE_CUDA_OF_CUDNN(name, parameters) LOWTIDE_CUDA_RESOLVE(api.cudnn, name, name)
+                LOWTIDE_CUDNN(LOWTIDE_CUDA_OF_CUDNN)
+                return Status::ok();
+              });
+}
+
+NvtxApi loadNvtx() {
+  NvtxApi api;
+  std::string where;
+  // A profiler's names are no reason for a failure.
+  Status status = load({"libnvToolsExt.so.1"}, "absent", where, [&](void *library, const std::string &path) {
+    LOWTIDE_CUDA_RESOLVE(api, nvtxRangePushA, nvtxRangePushA)
+    LOWTIDE_CUDA_RESOLVE(api, nvtxRangePop, nvtxRangePop)
     return Status::ok();
-  std::string path;
-  void *library = openFirst({"libcudnn.so.9"}, path);
-  if (!library)
-    return {StatusCode::Device, "the step calls cuDNN, and libcudnn.so.9 is not on this machine; install the Debian "
-                                "package cudnn9-cuda-13 or the Python package nvidia-cudnn-cu13"};
-#define LOWTIDE_CUDA_RESOLVE(name, parameters) LOWTIDE_TRY(resolve(library, #name, path, api.cudnn.name));
-  LOWTIDE_CUDNN(LOWTIDE_CUDA_RESOLVE)
-#undef LOWTIDE_CUDA_RESOLVE
-  api.cudnnPath = path;
-  return Status::ok();
+  });
+  return status.isOk() ? api : NvtxApi();
 }
 
 } // namespace lowtide::rt::cuda

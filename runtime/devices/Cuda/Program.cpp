@@ -2,6 +2,8 @@
 
 #include "runtime/devices/Cuda/Program.h"
 
+#include "runtime/devices/Cuda/NamedRange.h"
+
 #include <algorithm>
 
 namespace lowtide::rt::cuda {
@@ -67,10 +69,8 @@ Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vecto
   case plan::Instruction::kCall: {
     const plan::Call &call = origin.call();
     CallAddresses addresses;
-    for (const plan::Slice &slice : call.reads())
-      addresses.reads.push_back(address(slice));
-    for (const plan::Slice &slice : call.writes())
-      addresses.writes.push_back(address(slice));
+    addresses.reads = addressesOf<CUdeviceptr>(call.reads(), address);
+    addresses.writes = addressesOf<CUdeviceptr>(call.writes(), address);
     addresses.workspaceBytes = call.workspace().bytes();
     addresses.workspace = addresses.workspaceBytes ? address(call.workspace()) : 0;
     auto prepared = context_.libraries.prepare(call, addresses);
@@ -82,20 +82,14 @@ Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vecto
   }
   case plan::Instruction::kCopy:
     next.kind = Instruction::Kind::Copy;
-    next.source = address(origin.copy().source());
-    next.target = address(origin.copy().target());
-    next.bytes = origin.copy().target().bytes();
-    next.sourceStep = origin.copy().source_step(), next.targetStep = origin.copy().target_step();
-    if (!next.bytes)
+    next.range.bind(origin.copy(), address);
+    if (!next.range.bytes)
       return Status::ok();
     break;
   case plan::Instruction::kFill:
     next.kind = Instruction::Kind::Fill;
-    next.target = address(origin.fill().target());
-    next.bytes = origin.fill().target().bytes();
-    next.pattern = origin.fill().pattern();
-    next.patternBytes = origin.fill().pattern_bytes();
-    if (!next.bytes)
+    next.range.bind(origin.fill(), address);
+    if (!next.range.bytes)
       return Status::ok();
     break;
   case plan::Instruction::kRepeat:
@@ -137,15 +131,12 @@ Status Program::addLaunch(const plan::Launch &launch, Instruction &next) {
   next.threads = kernel.threads_per_block();
   // In a cubin shared memory is part of the function; the emulation has to be told.
   next.sharedBytes = context_.api.fake ? kernel.shared_bytes() : 0;
-  auto add = [&](const plan::Slice &slice) {
-    next.arguments.push_back(context_.arenas[slice.arena()] + slice.offset());
-  };
-  for (const plan::Slice &slice : launch.reads())
-    add(slice);
-  for (const plan::Slice &slice : launch.writes())
-    add(slice);
+  auto address = [&](const plan::Slice &slice) { return context_.arenas[slice.arena()] + slice.offset(); };
+  next.arguments = addressesOf<CUdeviceptr>(launch.reads(), address);
+  for (CUdeviceptr written : addressesOf<CUdeviceptr>(launch.writes(), address))
+    next.arguments.push_back(written);
   if (kernel.scratch_bytes())
-    add(launch.scratch());
+    next.arguments.push_back(address(launch.scratch()));
   // Generated code moves 16 bytes at a time.
   for (CUdeviceptr argument : next.arguments)
     if (argument % 16)
@@ -198,8 +189,11 @@ Status Program::enqueue(const std::vector<Instruction> &instructions, uint64_t r
 
 Status Program::enqueue(const Instruction &instruction, uint64_t round, CUstream stream) {
   const Api &api = context_.api;
-  CUdeviceptr target = instruction.target + instruction.targetStep * round;
-  CUdeviceptr source = instruction.source + instruction.sourceStep * round;
+  const std::string &place = instruction.origin->location();
+  bool isEvent = instruction.kind == Instruction::Kind::Record || instruction.kind == Instruction::Kind::Wait;
+  NamedRange named(!place.empty() || isEvent ? place.c_str() : times_[instruction.time].what.c_str());
+  const BoundRange<CUdeviceptr> &range = instruction.range;
+  CUdeviceptr target = range.target + range.targetStep * round, source = range.source + range.sourceStep * round;
   switch (instruction.kind) {
   case Instruction::Kind::Launch: {
     size_t bytes = instruction.arguments.size() * sizeof(CUdeviceptr);
@@ -214,9 +208,9 @@ Status Program::enqueue(const Instruction &instruction, uint64_t round, CUstream
   case Instruction::Kind::Call:
     return instruction.call->enqueue(stream);
   case Instruction::Kind::Copy:
-    return api.check(api.driver.cuMemcpyDtoDAsync(target, source, instruction.bytes, stream), "cuMemcpyDtoDAsync");
+    return api.check(api.driver.cuMemcpyDtoDAsync(target, source, range.bytes, stream), "cuMemcpyDtoDAsync");
   case Instruction::Kind::Fill:
-    return fill(instruction, target, stream);
+    return fill(range, target, stream);
   case Instruction::Kind::Record:
     return api.check(api.driver.cuEventRecord(instruction.event, stream), "cuEventRecord");
   case Instruction::Kind::Wait:
@@ -227,9 +221,9 @@ Status Program::enqueue(const Instruction &instruction, uint64_t round, CUstream
   return Status::ok();
 }
 
-Status Program::fill(const Instruction &instruction, CUdeviceptr target, CUstream stream) {
+Status Program::fill(const BoundRange<CUdeviceptr> &range, CUdeviceptr target, CUstream stream) {
   const Api &api = context_.api;
-  uint64_t pattern = instruction.pattern, unit = instruction.patternBytes, count = instruction.bytes / unit;
+  uint64_t pattern = range.pattern, unit = range.patternBytes, count = range.bytes / unit;
   // The narrowest unit that repeats: zeros are bytes whatever their type.
   while (unit > 1) {
     uint64_t half = unit / 2, mask = (uint64_t(1) << (8 * half)) - 1;

@@ -3,6 +3,7 @@
 #define LOWTIDE_RUNTIME_DEVICES_CUDA_PROGRAM_H
 
 #include "plan.pb.h"
+#include "runtime/devices/BoundRange.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 #include "runtime/devices/InstructionTime.h"
 
@@ -59,9 +60,7 @@ private:
     // Call
     std::unique_ptr<LibraryCall> call;
     // Copy, Fill
-    CUdeviceptr source = 0, target = 0;
-    uint64_t bytes = 0, sourceStep = 0, targetStep = 0, pattern = 0;
-    uint32_t patternBytes = 1;
+    BoundRange<CUdeviceptr> range;
     // Record, Wait
     CUevent event = nullptr;
     // Repeat
@@ -75,7 +74,7 @@ private:
   Status addLaunch(const plan::Launch &launch, Instruction &next);
   Status enqueue(const std::vector<Instruction> &instructions, uint64_t round);
   Status enqueue(const Instruction &instruction, uint64_t round, CUstream stream);
-  Status fill(const Instruction &instruction, CUdeviceptr target, CUstream stream);
+  Status fill(const BoundRange<CUdeviceptr> &range, CUdeviceptr target, CUstream stream);
   Status warmUp(const std::vector<Instruction> &instructions);
   Status measure(const std::vector<Instruction> &instructions, uint64_t round);
 

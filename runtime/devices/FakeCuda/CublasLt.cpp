@@ -13,11 +13,7 @@ namespace {
 
 Machine &machine() { return Machine::get(); }
 
-#define ENTER(name)                                                                                                    \
-  do {                                                                                                                 \
-    if (machine().failsNow(#name))                                                                                     \
-      return CUBLAS_STATUS_INTERNAL_ERROR;                                                                             \
-  } while (false)
+#define ENTER(name) LOWTIDE_FAKE_ENTER(cublasStatus_t, name)
 
 struct Handle {};
 struct Desc {
@@ -25,7 +21,8 @@ struct Desc {
   cudaDataType_t scale;
   int32_t transposeA = CUBLAS_OP_N, transposeB = CUBLAS_OP_N, biasType = -1;
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  CUdeviceptr bias = 0;
+  CUdeviceptr bias = 0, auxiliary = 0;
+  int64_t auxiliaryLd = 0;
 };
 struct Layout {
   cudaDataType_t type;
@@ -38,14 +35,8 @@ struct Preference {
   uint64_t workspace = 0;
 };
 
-template <typename T, typename H> T *object(H handle) {
-  T *result = reinterpret_cast<T *>(handle);
-  return machine().isLive(result) ? result : nullptr;
-}
-template <typename T, typename H> cublasStatus_t releaseObject(const char *name, H handle) {
-  bool failed = machine().failsNow(name);
-  bool there = machine().destroy(reinterpret_cast<T *>(handle));
-  return failed ? CUBLAS_STATUS_INTERNAL_ERROR : there ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+template <typename T, typename H> cublasStatus_t release(const char *name, H handle) {
+  return releaseObject<T, cublasStatus_t>(name, handle);
 }
 /// Copies an attribute whose size must be right.
 template <typename T> cublasStatus_t take(T &to, const void *value, size_t bytes) {
@@ -72,10 +63,9 @@ std::optional<plan::DType> dtypeOf(int32_t type) {
 
 cublasStatus_t create(cublasLtHandle_t *handle) {
   ENTER(cublasLtCreate);
-  *handle = reinterpret_cast<cublasLtHandle_t>(machine().make<Handle>("cuBLASLt handle"));
-  return CUBLAS_STATUS_SUCCESS;
+  return makeObject<Handle, cublasStatus_t>(handle, "cuBLASLt handle");
 }
-cublasStatus_t destroy(cublasLtHandle_t handle) { return releaseObject<Handle>("cublasLtDestroy", handle); }
+cublasStatus_t destroy(cublasLtHandle_t handle) { return release<Handle>("cublasLtDestroy", handle); }
 cublasStatus_t descCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute, cudaDataType_t scale) {
   ENTER(cublasLtMatmulDescCreate);
   Desc *made = machine().make<Desc>("cuBLASLt operation");
@@ -83,11 +73,11 @@ cublasStatus_t descCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t comput
   *desc = reinterpret_cast<cublasLtMatmulDesc_t>(made);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t descDestroy(cublasLtMatmulDesc_t desc) { return releaseObject<Desc>("cublasLtMatmulDescDestroy", desc); }
+cublasStatus_t descDestroy(cublasLtMatmulDesc_t desc) { return release<Desc>("cublasLtMatmulDescDestroy", desc); }
 cublasStatus_t descSet(cublasLtMatmulDesc_t handle, cublasLtMatmulDescAttributes_t attribute, const void *value,
                        size_t bytes) {
   ENTER(cublasLtMatmulDescSetAttribute);
-  Desc *desc = object<Desc>(handle);
+  Desc *desc = liveObject<Desc>(handle);
   if (!desc)
     return CUBLAS_STATUS_INVALID_VALUE;
   switch (attribute) {
@@ -99,6 +89,10 @@ cublasStatus_t descSet(cublasLtMatmulDesc_t handle, cublasLtMatmulDescAttributes
     return take(desc->epilogue, value, bytes);
   case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
     return take(desc->bias, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+    return take(desc->auxiliary, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+    return take(desc->auxiliaryLd, value, bytes);
   case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
     return take(desc->biasType, value, bytes);
   }
@@ -113,12 +107,12 @@ cublasStatus_t layoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType_t type,
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t layoutDestroy(cublasLtMatrixLayout_t layout) {
-  return releaseObject<Layout>("cublasLtMatrixLayoutDestroy", layout);
+  return release<Layout>("cublasLtMatrixLayoutDestroy", layout);
 }
 cublasStatus_t layoutSet(cublasLtMatrixLayout_t handle, cublasLtMatrixLayoutAttribute_t attribute, const void *value,
                          size_t bytes) {
   ENTER(cublasLtMatrixLayoutSetAttribute);
-  Layout *layout = object<Layout>(handle);
+  Layout *layout = liveObject<Layout>(handle);
   if (!layout)
     return CUBLAS_STATUS_INVALID_VALUE;
   return attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? take(layout->batch, value, bytes)
@@ -126,16 +120,15 @@ cublasStatus_t layoutSet(cublasLtMatrixLayout_t handle, cublasLtMatrixLayoutAttr
 }
 cublasStatus_t preferenceCreate(cublasLtMatmulPreference_t *preference) {
   ENTER(cublasLtMatmulPreferenceCreate);
-  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(machine().make<Preference>("cuBLASLt preference"));
-  return CUBLAS_STATUS_SUCCESS;
+  return makeObject<Preference, cublasStatus_t>(preference, "cuBLASLt preference");
 }
 cublasStatus_t preferenceDestroy(cublasLtMatmulPreference_t preference) {
-  return releaseObject<Preference>("cublasLtMatmulPreferenceDestroy", preference);
+  return release<Preference>("cublasLtMatmulPreferenceDestroy", preference);
 }
 cublasStatus_t preferenceSet(cublasLtMatmulPreference_t handle, cublasLtMatmulPreferenceAttributes_t attribute,
                              const void *value, size_t bytes) {
   ENTER(cublasLtMatmulPreferenceSetAttribute);
-  Preference *preference = object<Preference>(handle);
+  Preference *preference = liveObject<Preference>(handle);
   uint32_t number = 0;
   if (!preference)
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -150,8 +143,9 @@ struct Problem {
 
   bool read(cublasLtMatmulDesc_t descHandle, cublasLtMatrixLayout_t aHandle, cublasLtMatrixLayout_t bHandle,
             cublasLtMatrixLayout_t cHandle, cublasLtMatrixLayout_t dHandle) {
-    desc = object<Desc>(descHandle);
-    a = object<Layout>(aHandle), b = object<Layout>(bHandle), c = object<Layout>(cHandle), d = object<Layout>(dHandle);
+    desc = liveObject<Desc>(descHandle);
+    a = liveObject<Layout>(aHandle), b = liveObject<Layout>(bHandle), c = liveObject<Layout>(cHandle),
+    d = liveObject<Layout>(dHandle);
     return desc && a && b && c && d;
   }
   cublasStatus_t shape(GemmShape &shape) const {
@@ -179,15 +173,30 @@ struct Problem {
     shape.transposeA = desc->transposeB == CUBLAS_OP_T, shape.transposeB = desc->transposeA == CUBLAS_OP_T;
     shape.lda = b->ld, shape.ldb = a->ld, shape.ldc = c->ld, shape.ldd = d->ld;
     shape.batch = {{d->batch, b->stride, a->stride, c->stride, d->stride}};
-    if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) {
+    if (!readEpilogue(shape))
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    shape.spanD = static_cast<uint64_t>((shape.m - 1) * shape.ldd + shape.n + (d->batch - 1) * d->stride);
+    return declineGemm(shape) ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+  }
+  bool readEpilogue(GemmShape &shape) const {
+    uint32_t function = desc->epilogue & ~uint32_t(CUBLASLT_EPILOGUE_BIAS);
+    if (desc->epilogue & CUBLASLT_EPILOGUE_BIAS) {
       if (!desc->bias || desc->biasType != d->type)
-        return CUBLAS_STATUS_NOT_SUPPORTED;
+        return false;
       shape.addend = GemmShape::Addend::Row;
       shape.batch[0].strideC = 0;
-    } else if (desc->epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
-      return CUBLAS_STATUS_NOT_SUPPORTED;
+    } else if (function == CUBLASLT_EPILOGUE_DEFAULT) {
+      return true;
     }
-    return declineGemm(shape) ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+    using Epilogue = GemmShape::Epilogue;
+    shape.keepsInput = function == CUBLASLT_EPILOGUE_GELU_AUX;
+    shape.epilogue = function == CUBLASLT_EPILOGUE_RELU                       ? Epilogue::Relu
+                     : function == CUBLASLT_EPILOGUE_GELU || shape.keepsInput ? Epilogue::Gelu
+                     : function == CUBLASLT_EPILOGUE_DGELU                    ? Epilogue::GeluGrad
+                                                                              : Epilogue::None;
+    bool auxiliary = shape.keepsInput || shape.epilogue == Epilogue::GeluGrad;
+    return (shape.epilogue != Epilogue::None || function == 0) &&
+           (!auxiliary || (desc->auxiliary && desc->auxiliary % 16 == 0 && desc->auxiliaryLd == d->ld));
   }
 };
 
@@ -198,7 +207,8 @@ cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cub
   ENTER(cublasLtMatmulAlgoGetHeuristic);
   *returned = 0;
   Problem problem;
-  if (!object<Handle>(handle) || !object<Preference>(preference) || requested < 1 || !problem.read(desc, a, b, c, d))
+  if (!liveObject<Handle>(handle) || !liveObject<Preference>(preference) || requested < 1 ||
+      !problem.read(desc, a, b, c, d))
     return CUBLAS_STATUS_INVALID_VALUE;
   GemmShape shape;
   if (cublasStatus_t status = problem.shape(shape); status != CUBLAS_STATUS_SUCCESS)
@@ -226,8 +236,8 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t descHandle, 
                       const cublasLtMatmulAlgo_t *algo, void *, size_t, CUstream stream) {
   ENTER(cublasLtMatmul);
   Problem problem;
-  Stream *queue = object<Stream>(stream);
-  if (!object<Handle>(handle) || !algo || algo->data[0] != 1 || !queue ||
+  Stream *queue = liveObject<Stream>(stream);
+  if (!liveObject<Handle>(handle) || !algo || algo->data[0] != 1 || !queue ||
       !problem.read(descHandle, layoutA, layoutB, layoutC, layoutD))
     return CUBLAS_STATUS_INVALID_VALUE;
   GemmShape shape;
@@ -271,9 +281,16 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t descHandle, 
   if (third)
     reads.push_back(third);
   std::vector<void *> writes = {d};
+  auto *auxiliary = reinterpret_cast<void *>(problem.desc->auxiliary);
+  if (shape.keepsInput)
+    writes.push_back(auxiliary);
+  else if (shape.epilogue == GemmShape::Epilogue::GeluGrad)
+    reads.push_back(auxiliary);
+  if ((writes.size() > 1 || shape.epilogue == GemmShape::Epilogue::GeluGrad) &&
+      !machine().holds(auxiliary, shape.spanD * resultElement, false))
+    return CUBLAS_STATUS_INVALID_VALUE;
   CallOperands operands{reads, writes, nullptr};
-  std::shared_ptr<PreparedCall> call =
-      isNarrow(shape.dtype) ? prepareNarrowGemm(shape, operands) : rt::prepareGemm(shape, operands);
+  std::shared_ptr<PreparedCall> call = prepareGemmWithEpilogue(shape, operands);
   machine().enqueue(*queue, [call] {
     runPrepared(*call);
     return std::string();

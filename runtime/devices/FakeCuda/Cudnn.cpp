@@ -23,11 +23,7 @@ namespace {
 
 Machine &machine() { return Machine::get(); }
 
-#define ENTER(name)                                                                                                    \
-  do {                                                                                                                 \
-    if (machine().failsNow(#name))                                                                                     \
-      return CUDNN_STATUS_INTERNAL_ERROR;                                                                              \
-  } while (false)
+#define ENTER(name) LOWTIDE_FAKE_ENTER(cudnnStatus_t, name)
 
 struct Handle {
   Stream *stream = nullptr;
@@ -41,11 +37,6 @@ struct Descriptor {
   bool final = false;
   std::map<int, Value> values;
 };
-
-template <typename T, typename H> T *object(H handle) {
-  T *result = reinterpret_cast<T *>(handle);
-  return machine().isLive(result) ? result : nullptr;
-}
 
 size_t elementSize(cudnnBackendAttributeType_t type) {
   switch (type) {
@@ -77,23 +68,18 @@ template <typename T> std::optional<T> one(const Descriptor &descriptor, int nam
 /// A descriptor inside another one.
 Descriptor *inner(const Descriptor &descriptor, int name) {
   std::optional<void *> handle = one<void *>(descriptor, name);
-  return handle ? object<Descriptor>(*handle) : nullptr;
+  return handle ? liveObject<Descriptor>(*handle) : nullptr;
 }
 
 cudnnStatus_t create(cudnnHandle_t *handle) {
   ENTER(cudnnCreate);
-  *handle = reinterpret_cast<cudnnHandle_t>(machine().make<Handle>("cuDNN handle"));
-  return CUDNN_STATUS_SUCCESS;
+  return makeObject<Handle, cudnnStatus_t>(handle, "cuDNN handle");
 }
-cudnnStatus_t destroy(cudnnHandle_t handle) {
-  bool failed = machine().failsNow("cudnnDestroy");
-  bool there = machine().destroy(reinterpret_cast<Handle *>(handle));
-  return failed ? CUDNN_STATUS_INTERNAL_ERROR : there ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
-}
+cudnnStatus_t destroy(cudnnHandle_t handle) { return releaseObject<Handle, cudnnStatus_t>("cudnnDestroy", handle); }
 cudnnStatus_t setStream(cudnnHandle_t handle, CUstream stream) {
   ENTER(cudnnSetStream);
-  Handle *to = object<Handle>(handle);
-  Stream *queue = object<Stream>(stream);
+  Handle *to = liveObject<Handle>(handle);
+  Stream *queue = liveObject<Stream>(stream);
   if (!to || !queue)
     return CUDNN_STATUS_BAD_PARAM;
   to->stream = queue;
@@ -107,14 +93,12 @@ cudnnStatus_t createDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDe
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t destroyDescriptor(cudnnBackendDescriptor_t descriptor) {
-  bool failed = machine().failsNow("cudnnBackendDestroyDescriptor");
-  bool there = machine().destroy(reinterpret_cast<Descriptor *>(descriptor));
-  return failed ? CUDNN_STATUS_INTERNAL_ERROR : there ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+  return releaseObject<Descriptor, cudnnStatus_t>("cudnnBackendDestroyDescriptor", descriptor);
 }
 cudnnStatus_t setAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
                            cudnnBackendAttributeType_t type, int64_t count, const void *values) {
   ENTER(cudnnBackendSetAttribute);
-  Descriptor *descriptor = object<Descriptor>(handle);
+  Descriptor *descriptor = liveObject<Descriptor>(handle);
   if (!descriptor || descriptor->final || count < 1)
     return CUDNN_STATUS_BAD_PARAM;
   const auto *bytes = static_cast<const uint8_t *>(values);
@@ -254,7 +238,7 @@ const Descriptor *operationOf(const Descriptor &plan) {
 
 cudnnStatus_t finalize(cudnnBackendDescriptor_t handle) {
   ENTER(cudnnBackendFinalize);
-  Descriptor *descriptor = object<Descriptor>(handle);
+  Descriptor *descriptor = liveObject<Descriptor>(handle);
   if (!descriptor || descriptor->final)
     return CUDNN_STATUS_BAD_PARAM;
   const Descriptor *operation = nullptr;
@@ -279,13 +263,13 @@ cudnnStatus_t finalize(cudnnBackendDescriptor_t handle) {
 cudnnStatus_t getAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
                            cudnnBackendAttributeType_t, int64_t requested, int64_t *count, void *values) {
   ENTER(cudnnBackendGetAttribute);
-  Descriptor *descriptor = object<Descriptor>(handle);
+  Descriptor *descriptor = liveObject<Descriptor>(handle);
   if (!descriptor || requested < 1)
     return CUDNN_STATUS_BAD_PARAM;
   *count = 1;
   switch (name) {
   case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
-    Descriptor *configuration = object<Descriptor>(*static_cast<void **>(values));
+    Descriptor *configuration = liveObject<Descriptor>(*static_cast<void **>(values));
     Descriptor *graph = inner(*descriptor, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
     if (!descriptor->final || !configuration || !graph)
       return CUDNN_STATUS_BAD_PARAM;
@@ -325,8 +309,8 @@ void addBias(const Operation &operation, const void *x, const void *b, void *y) 
 
 cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle, cudnnBackendDescriptor_t packHandle) {
   ENTER(cudnnBackendExecute);
-  Handle *library = object<Handle>(handle);
-  Descriptor *plan = object<Descriptor>(planHandle), *pack = object<Descriptor>(packHandle);
+  Handle *library = liveObject<Handle>(handle);
+  Descriptor *plan = liveObject<Descriptor>(planHandle), *pack = liveObject<Descriptor>(packHandle);
   if (!library || !library->stream || !plan || !plan->final || !pack || !pack->final)
     return CUDNN_STATUS_BAD_PARAM;
   const Descriptor *found = operationOf(*plan);

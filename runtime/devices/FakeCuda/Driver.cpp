@@ -21,14 +21,9 @@ Machine &machine() { return Machine::get(); }
   } while (false)
 
 template <typename Handle, typename T> Handle handle(T *object) { return reinterpret_cast<Handle>(object); }
-template <typename T, typename Handle> T *object(Handle handle) {
-  T *result = reinterpret_cast<T *>(handle);
-  return machine().isLive(result) ? result : nullptr;
-}
-
 /// A release is done even when the call reports a failure: CUDA reports earlier failures there. What is under way may
 /// still use the object, so it is done first.
-template <typename T, typename Handle> CUresult releaseObject(const char *name, Handle handle) {
+template <typename T, typename Handle> CUresult release(const char *name, Handle handle) {
   CUresult result = machine().call(name);
   machine().finish();
   bool there = machine().destroy(reinterpret_cast<T *>(handle));
@@ -141,7 +136,7 @@ CUresult cuMemFreeHost(void *address) {
 
 /// Enqueues a copy whose both ends have been found in memory of the right kind.
 CUresult copy(CUstream stream, void *to, bool toPinned, const void *from, bool fromPinned, size_t bytes) {
-  Stream *queue = object<Stream>(stream);
+  Stream *queue = liveObject<Stream>(stream);
   if (!queue)
     return CUDA_ERROR_INVALID_HANDLE;
   if (!machine().holds(to, bytes, toPinned) || !machine().holds(from, bytes, fromPinned))
@@ -168,7 +163,7 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
 /// Writes `height` rows of `width` elements, `pitch` bytes apart.
 template <typename T>
 CUresult set(CUdeviceptr to, T value, size_t pitch, size_t width, size_t height, CUstream stream) {
-  Stream *queue = object<Stream>(stream);
+  Stream *queue = liveObject<Stream>(stream);
   auto *at = reinterpret_cast<uint8_t *>(to);
   if (!queue)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -208,46 +203,46 @@ CUresult cuStreamCreate(CUstream *stream, unsigned) {
   return CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy(CUstream stream) {
-  if (Stream *queue = object<Stream>(stream)) {
+  if (Stream *queue = liveObject<Stream>(stream)) {
     machine().finish();
     std::erase(machine().streams(), queue);
   }
-  return releaseObject<Stream>("cuStreamDestroy", stream);
+  return release<Stream>("cuStreamDestroy", stream);
+}
+/// Does at most `most` pieces of work; whether something is left goes to `left`.
+CUresult advance(CUstream stream, uint64_t most, bool &left) {
+  Stream *queue = liveObject<Stream>(stream);
+  if (!queue)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (queue->capture)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  (void)machine().drive(*queue, most);
+  left = !queue->queue.empty();
+  return machine().failure().empty() ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
 }
 CUresult cuStreamSynchronize(CUstream stream) {
   ENTER(cuStreamSynchronize);
-  Stream *queue = object<Stream>(stream);
-  if (!queue)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (queue->capture)
-    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  (void)machine().drive(*queue, UINT64_MAX);
-  return machine().failure().empty() ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+  bool left = false;
+  return advance(stream, UINT64_MAX, left);
 }
 CUresult cuStreamQuery(CUstream stream) {
   ENTER(cuStreamQuery);
-  Stream *queue = object<Stream>(stream);
-  if (!queue)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (queue->capture)
-    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   constexpr uint64_t piecesPerQuery = 16;
-  (void)machine().drive(*queue, piecesPerQuery);
-  if (!machine().failure().empty())
-    return CUDA_ERROR_LAUNCH_FAILED;
-  return queue->queue.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  bool left = false;
+  CUresult result = advance(stream, piecesPerQuery, left);
+  return result == CUDA_SUCCESS && left ? CUDA_ERROR_NOT_READY : result;
 }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   ENTER(cuStreamWaitEvent);
-  Stream *queue = object<Stream>(stream);
-  Event *waited = object<Event>(event);
+  Stream *queue = liveObject<Stream>(stream);
+  Event *waited = liveObject<Event>(event);
   if (!queue || !waited)
     return CUDA_ERROR_INVALID_HANDLE;
   return machine().wait(*queue, *waited) ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
   ENTER(cuStreamBeginCapture);
-  Stream *queue = object<Stream>(stream);
+  Stream *queue = liveObject<Stream>(stream);
   if (!queue || queue->capture)
     return CUDA_ERROR_INVALID_VALUE;
   queue->capture = new Capture;
@@ -259,7 +254,7 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   CUresult injected = machine().call("cuStreamEndCapture");
   *graph = nullptr;
-  Stream *queue = object<Stream>(stream);
+  Stream *queue = liveObject<Stream>(stream);
   if (!queue || !queue->capture || queue->capture->origin != queue)
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   std::unique_ptr<Capture> capture(queue->capture);
@@ -291,11 +286,11 @@ CUresult cuEventCreate(CUevent *event, unsigned) {
   *event = handle<CUevent>(machine().make<Event>("event"));
   return CUDA_SUCCESS;
 }
-CUresult cuEventDestroy(CUevent event) { return releaseObject<Event>("cuEventDestroy", event); }
+CUresult cuEventDestroy(CUevent event) { return release<Event>("cuEventDestroy", event); }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   ENTER(cuEventRecord);
-  Stream *queue = object<Stream>(stream);
-  Event *recorded = object<Event>(event);
+  Stream *queue = liveObject<Stream>(stream);
+  Event *recorded = liveObject<Event>(event);
   if (!queue || !recorded)
     return CUDA_ERROR_INVALID_HANDLE;
   machine().record(*queue, *recorded);
@@ -303,7 +298,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 }
 CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {
   ENTER(cuEventElapsedTime);
-  Event *first = object<Event>(start), *last = object<Event>(end);
+  Event *first = liveObject<Event>(start), *last = liveObject<Event>(end);
   if (!first || !last)
     return CUDA_ERROR_INVALID_HANDLE;
   *milliseconds = std::chrono::duration<float, std::milli>(last->time - first->time).count();
@@ -338,10 +333,10 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned, CUjit
   *module = handle<CUmodule>(made);
   return CUDA_SUCCESS;
 }
-CUresult cuModuleUnload(CUmodule module) { return releaseObject<Module>("cuModuleUnload", module); }
+CUresult cuModuleUnload(CUmodule module) { return release<Module>("cuModuleUnload", module); }
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   ENTER(cuModuleGetFunction);
-  Module *from = object<Module>(module);
+  Module *from = liveObject<Module>(module);
   if (!from)
     return CUDA_ERROR_INVALID_HANDLE;
   void *address = from->code->find(name);
@@ -362,7 +357,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, uns
                         unsigned blockY, unsigned blockZ, unsigned sharedBytes, CUstream stream, void **parameters,
                         void **extra) {
   ENTER(cuLaunchKernel);
-  Stream *queue = object<Stream>(stream);
+  Stream *queue = liveObject<Stream>(stream);
   if (!queue || !function)
     return CUDA_ERROR_INVALID_HANDLE;
   if (!gridX || gridY != 1 || gridZ != 1 || !blockX || blockX > 1024 || blockY != 1 || blockZ != 1 || parameters ||
@@ -392,7 +387,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, uns
 
 CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned long long) {
   ENTER(cuGraphInstantiate);
-  Graph *from = object<Graph>(graph);
+  Graph *from = liveObject<Graph>(graph);
   if (!from)
     return CUDA_ERROR_INVALID_HANDLE;
   Graph *made = machine().make<Graph>("executable graph");
@@ -400,12 +395,12 @@ CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned lon
   *executable = handle<CUgraphExec>(made);
   return CUDA_SUCCESS;
 }
-CUresult cuGraphExecDestroy(CUgraphExec executable) { return releaseObject<Graph>("cuGraphExecDestroy", executable); }
-CUresult cuGraphDestroy(CUgraph graph) { return releaseObject<Graph>("cuGraphDestroy", graph); }
+CUresult cuGraphExecDestroy(CUgraphExec executable) { return release<Graph>("cuGraphExecDestroy", executable); }
+CUresult cuGraphDestroy(CUgraph graph) { return release<Graph>("cuGraphDestroy", graph); }
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   ENTER(cuGraphLaunch);
-  Graph *graph = object<Graph>(executable);
-  Stream *queue = object<Stream>(stream);
+  Graph *graph = liveObject<Graph>(executable);
+  Stream *queue = liveObject<Stream>(stream);
   if (!graph || !queue)
     return CUDA_ERROR_INVALID_HANDLE;
   if (queue->capture)

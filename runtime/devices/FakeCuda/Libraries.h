@@ -16,9 +16,46 @@ namespace lowtide::rt::cuda::fake {
 CublasLtApi cublasLtApi();
 CudnnApi cudnnApi();
 
+/// The object behind a handle; null when the fake device has not made it.
+template <typename T, typename Handle> T *liveObject(Handle handle) {
+  T *object = reinterpret_cast<T *>(handle);
+  return Machine::get().isLive(object) ? object : nullptr;
+}
+
+/// What the functions of a library say when they are told to fail, and of a handle that is none.
+template <typename Status> struct Answers;
+template <> struct Answers<cublasStatus_t> {
+  static constexpr cublasStatus_t good = CUBLAS_STATUS_SUCCESS, failed = CUBLAS_STATUS_INTERNAL_ERROR,
+                                  wrong = CUBLAS_STATUS_INVALID_VALUE;
+};
+template <> struct Answers<cudnnStatus_t> {
+  static constexpr cudnnStatus_t good = CUDNN_STATUS_SUCCESS, failed = CUDNN_STATUS_INTERNAL_ERROR,
+                                 wrong = CUDNN_STATUS_BAD_PARAM;
+};
+
+/// Makes an object of the fake device and its handle.
+template <typename T, typename Status, typename Handle> Status makeObject(Handle *handle, const char *kind) {
+  *handle = reinterpret_cast<Handle>(Machine::get().make<T>(kind));
+  return Answers<Status>::good;
+}
+
+/// A release is done even when it is told to fail.
+template <typename T, typename Status, typename Handle> Status releaseObject(const char *name, Handle handle) {
+  bool failed = Machine::get().failsNow(name);
+  bool there = Machine::get().destroy(reinterpret_cast<T *>(handle));
+  return failed ? Answers<Status>::failed : there ? Answers<Status>::good : Answers<Status>::wrong;
+}
+
 /// All phases of a call on the fake device's host threads.
 void runPrepared(const PreparedCall &call);
 
 } // namespace lowtide::rt::cuda::fake
+
+/// Counts the call and returns if it is to fail.
+#define LOWTIDE_FAKE_ENTER(Status, name)                                                                               \
+  do {                                                                                                                 \
+    if (Machine::get().failsNow(#name))                                                                                \
+      return Answers<Status>::failed;                                                                                  \
+  } while (false)
 
 #endif // LOWTIDE_RUNTIME_DEVICES_FAKECUDA_LIBRARIES_H

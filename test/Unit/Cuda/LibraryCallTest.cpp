@@ -13,11 +13,18 @@
 #include "runtime/Workspace.h"
 #include "runtime/devices/FakeCuda/FakeCuda.h"
 
+#include <algorithm>
+
 using namespace lowtide;
 using namespace lowtide::rt;
 using namespace lowtide::rt::test;
 
 namespace {
+
+bool keepsInput(const plan::Call &call) {
+  return std::any_of(call.attributes().begin(), call.attributes().end(),
+                     [](const plan::Attribute &attribute) { return attribute.name() == "keeps_input"; });
+}
 
 /// A plan of one call: operands come in as batch arrays of plain elements, the result goes out.
 plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64_t resultElements, plan::DType dtype,
@@ -51,6 +58,14 @@ plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64
   }
   result.set_value(9);
   *call.add_writes() = result;
+  if (keepsInput(call)) {
+    // A second result of the size of the first.
+    plan::Slice kept = slice(0, at, resultElements * elementBytes(resultDtype), 0);
+    bind(*entry, "kept", plan::Binding::OUTPUT, resultDtype, {static_cast<int64_t>(resultElements)}, kept, 10);
+    at += (kept.bytes() + 255) / 256 * 256;
+    kept.set_value(10);
+    *call.add_writes() = kept;
+  }
   uint64_t workspace = workspaceBytes(call);
   *call.mutable_workspace() = slice(1, 0, workspace, 0);
   *entry->add_instructions()->mutable_call() = call;
@@ -84,8 +99,11 @@ std::vector<uint8_t> execute(const plan::Plan &plan) {
   }
   EXPECT_TRUE((*session)->step("run").isOk());
   EXPECT_TRUE((*session)->download("run").isOk());
-  auto result = (*session)->tensor("run", "result");
-  return {result->data, result->data + result->bytes()};
+  std::vector<uint8_t> bytes;
+  for (const char *name : {"result", "kept"})
+    if (auto result = (*session)->tensor("run", name))
+      bytes.insert(bytes.end(), result->data, result->data + result->bytes());
+  return bytes;
 }
 
 void compare(const plan::Call &call, const std::vector<uint64_t> &elements, uint64_t resultElements,
@@ -125,6 +143,50 @@ TEST(LibraryCall, GemmWithAddends) {
   plan::Call accumulate = gemmCall(6, 10, 8);
   set(accumulate, "accumulate", 1);
   compare(accumulate, {48, 80, 60}, 60, plan::F32, plan::F32, true);
+}
+
+TEST(LibraryCall, GemmWithEpilogues) {
+  plan::Call relu = gemmCall(6, 10, 8);
+  set(relu, "addend", "row"), set(relu, "epilogue", "relu");
+  compare(relu, {48, 80, 10}, 60);
+  for (plan::DType type : {plan::F16, plan::BF16}) {
+    auto typed = [&](const char *epilogue, const char *addend) {
+      plan::Call call = gemmCall(6, 16, 8);
+      set(call, "dtype", type == plan::F16 ? "f16" : "bf16");
+      set(call, "addend", addend), set(call, "epilogue", epilogue);
+      return call;
+    };
+    compare(typed("gelu", "none"), {48, 128}, 96, type, type);
+    plan::Call kept = typed("gelu", "row");
+    set(kept, "keeps_input", 1);
+    compare(kept, {48, 128, 16}, 96, type, type);
+    compare(typed("dgelu", "none"), {48, 128, 96}, 96, type, type);
+    compare(typed("dgelu", "full"), {48, 128, 96, 96}, 96, type, type);
+  }
+}
+
+/// gelu and its derivative against their definitions, in f64.
+TEST(LibraryCall, EpiloguesComputeWhatTheySay) {
+  auto run = [&](const char *epilogue, std::vector<uint64_t> elements) {
+    plan::Call call = gemmCall(4, 8, 1);
+    set(call, "addend", "none"), set(call, "epilogue", epilogue);
+    std::vector<uint8_t> bytes = execute(planOf(call, elements, 32, plan::F32, plan::F32, false, "cpu:x86-64-v3"));
+    std::vector<float> values(bytes.size() / 4);
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  };
+  auto operand = [](int number, uint64_t i) {
+    return static_cast<double>(counterRandom(static_cast<uint64_t>('0' + number), i) % 33) / 16 - 1;
+  };
+  auto gelu = [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); };
+  std::vector<float> applied = run("gelu", {4, 8}), derived = run("dgelu", {4, 8, 32}), cut = run("relu", {4, 8});
+  ASSERT_EQ(applied.size(), 32u);
+  for (uint64_t i = 0; i < 32; ++i) {
+    double z = operand(0, i / 8) * operand(1, i % 8), input = operand(2, i), h = 1e-6;
+    EXPECT_NEAR(applied[i], gelu(z), 1e-6);
+    EXPECT_NEAR(derived[i], z * (gelu(input + h) - gelu(input - h)) / (2 * h), 1e-6);
+    EXPECT_NEAR(cut[i], std::max(z, 0.0), 1e-7);
+  }
 }
 
 TEST(LibraryCall, GemmWithOneRowOrColumn) {
@@ -211,16 +273,16 @@ TEST(LibraryCall, Convolutions) {
 TEST(LibraryCall, ConvolutionsOfNarrowTypes) {
   const Convolution &conv = convolutions[0];
   uint64_t x = product(conv.input), w = product(conv.filter), y = product(conv.output);
-  for (const char *result : {"bf16", "f32"}) {
-    plan::DType resultDtype = std::string(result) == "f32" ? plan::F32 : plan::BF16;
-    auto typed = [&](const char *callee) {
-      plan::Call call = convCall(callee, conv);
-      set(call, "dtype", "bf16"), set(call, "result_dtype", result);
-      return call;
-    };
-    compare(typed("conv"), {x, w}, y, plan::BF16, resultDtype);
-    compare(typed("conv_input_grad"), {y, w}, x, plan::BF16, resultDtype);
-    compare(typed("conv_filter_grad"), {x, y}, w, plan::BF16, resultDtype);
+  for (const char *callee : {"conv", "conv_input_grad", "conv_filter_grad"}) {
+    plan::Call call = convCall(callee, conv);
+    set(call, "dtype", "bf16");
+    bool forward = std::string(callee) == "conv", filter = std::string(callee) == "conv_filter_grad";
+    compare(call, {forward || filter ? x : y, filter ? y : w}, forward ? y : filter ? w : x, plan::BF16, plan::BF16);
+    // cuDNN's engines for this layout round to the operands' type.
+    set(call, "result_dtype", "f32");
+    auto rule = declineCall(call);
+    ASSERT_TRUE(rule && *rule);
+    EXPECT_STREQ((*rule)->library, "cuDNN");
   }
 }
 
@@ -247,6 +309,36 @@ TEST(LibraryCall, EveryCallOfCudnnMayFail) {
     LOWTIDE_TRY((*session)->download("run"));
     return (*session)->close();
   });
+}
+
+TEST(LibraryTable, KnowsWhatEpiloguesTake) {
+  struct Row {
+    const char *epilogue, *dtype, *result, *addend;
+    int64_t columns, batch, keeps;
+    bool taken;
+  };
+  const Row rows[] = {
+      {"relu", "f32", "f32", "row", 10, 1, 0, true},    {"gelu", "bf16", "bf16", "row", 16, 1, 1, true},
+      {"gelu", "bf16", "bf16", "row", 12, 1, 1, false}, // rows of the kept matrix
+      {"gelu", "bf16", "bf16", "row", 12, 1, 0, true},  {"gelu", "f32", "f32", "row", 16, 1, 1, false},
+      {"gelu", "f16", "f32", "none", 16, 1, 1, false},  {"relu", "bf16", "bf16", "row", 16, 1, 1, false},
+      {"dgelu", "f16", "f16", "none", 16, 1, 0, true},  {"dgelu", "f16", "f16", "row", 16, 1, 0, false},
+      {"dgelu", "f32", "f32", "none", 16, 1, 0, false}, {"relu", "bf16", "bf16", "none", 16, 3, 0, false},
+      {"gelu", "f64", "f64", "none", 16, 1, 0, false},
+  };
+  for (const Row &row : rows) {
+    plan::Call call = gemmCall(4, row.columns, 4);
+    set(call, "epilogue", row.epilogue), set(call, "dtype", row.dtype), set(call, "result_dtype", row.result);
+    set(call, "addend", row.addend), set(call, "keeps_input", row.keeps);
+    if (row.batch > 1) {
+      set(call, "batch", row.batch);
+      set(call, "batch_stride_d", 4 * row.columns);
+    }
+    auto rule = declineCall(call);
+    ASSERT_TRUE(rule) << rule.status().str();
+    EXPECT_EQ(*rule == nullptr, row.taken)
+        << row.epilogue << " " << row.dtype << " " << row.addend << " " << row.columns;
+  }
 }
 
 TEST(LibraryTable, DeclinesWhatNoEpilogueDoes) {

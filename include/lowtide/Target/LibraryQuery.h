@@ -1,0 +1,25 @@
+//===- LibraryQuery.h - what a target's libraries take and need -*- C++ -*-===//
+//
+// The runtime's written table of libraries (runtime/LibraryTable.h) and their workspaces, as passes ask them. On a GPU
+// that is what cuBLASLt and cuDNN take; the CPU's kernels take every call that the format can say.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Interfaces/OpInterfaces.h"
+
+#include <string>
+
+namespace lowtide {
+
+/// Whether a library of `target` ("cpu:…", "cuda:sm_90", "cuda-emulated") computes `op` as it stands. If not, `why`
+/// gets the reason in words; it stays empty where the op has no callee at all.
+bool isTaken(LibraryCallInterface op, llvm::StringRef target, std::string *why = nullptr);
+
+/// Bytes of workspace that the plan reserves for the call. Fails, with a diagnostic, when its attributes are wrong.
+llvm::FailureOr<uint64_t> queryWorkspace(LibraryCallInterface op, llvm::StringRef target);
+
+/// The operand over whose bytes result 0 may be written; -1: none.
+int getOverwritableOperand(LibraryCallInterface op);
+
+} // namespace lowtide

@@ -1,0 +1,71 @@
+//===- NNLibraryForms.cpp - contractions as a GPU's libraries take them ---===//
+//
+// For each contraction, with the written table of the target's libraries at
+// hand:
+//
+// 1. What is declined with f32 results but taken with those of its 16-bit
+//    operands gets them and a cast; what is declined all the same is marked,
+//    so that a generated kernel computes it.
+// 2. A product takes along what follows it, as far as the table goes
+//    (lib/Dialect/NN/FormEpilogue.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibraryCalls.h"
+#include "Passes.h"
+#include "lowtide/Dialect/NN/LibraryForms.h"
+#include "lowtide/Target/LibraryQuery.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace lowtide {
+#define GEN_PASS_DEF_NNLIBRARYFORMS
+#include "Passes.h.inc"
+} // namespace lowtide
+
+namespace {
+
+struct NNLibraryForms : lowtide::impl::NNLibraryFormsBase<NNLibraryForms> {
+  using NNLibraryFormsBase::NNLibraryFormsBase;
+
+  /// 1. Whether the call is taken; it may have got another result.
+  bool settle(LibraryCallInterface call) {
+    std::string why;
+    if (call.getCallee().empty())
+      return false;
+    if (isTaken(call, target, &why))
+      return true;
+    Value result = call->getResult(0);
+    Type narrow = getElementTypeOrSelf(call->getOperand(0)), wide = getElementTypeOrSelf(result);
+    if (call->getNumResults() == 1 && narrow != wide) {
+      auto type = cast<RankedTensorType>(result.getType());
+      result.setType(type.clone(narrow));
+      if (isTaken(call, target)) {
+        OpBuilder builder(call->getContext());
+        builder.setInsertionPointAfter(call.getOperation());
+        auto widened = nn::CastOp::create(builder, call->getLoc(), type, result);
+        result.replaceAllUsesExcept(widened.getY(), widened);
+        ++numNarrowed;
+        return true;
+      }
+      result.setType(type);
+    }
+    call->setAttr(generatedAttrName, UnitAttr::get(call->getContext()));
+    call->emitRemark() << why << "; a generated kernel computes it";
+    ++numDeclined;
+    return false;
+  }
+
+  void runOnOperation() override {
+    SmallVector<LibraryCallInterface> calls, taken;
+    getOperation()->walk([&](LibraryCallInterface call) { calls.push_back(call); });
+    for (LibraryCallInterface call : calls)
+      if (settle(call))
+        taken.push_back(call);
+    if (epilogues)
+      for (LibraryCallInterface call : taken)
+        numEpilogues += nn::formEpilogue(call, [&](LibraryCallInterface form) { return isTaken(form, target); });
+  }
+};
+} // namespace

@@ -1,0 +1,122 @@
+// RUN: lowtide-opt %s --nn-library-forms | FileCheck %s
+// RUN: lowtide-opt %s --nn-library-forms=epilogues=false | FileCheck %s --check-prefix=PLAIN
+// RUN: lowtide-opt %s --nn-library-forms --nn-cluster 2>&1 | FileCheck %s --check-prefix=DECLINED
+
+// PLAIN-NOT: nn.dot_epilogue
+
+// A bias goes along; where 16-bit sums were rounded and widened again, they are rounded once.
+// CHECK-LABEL: @bias
+// CHECK: %[[B:.*]] = nn.cast %arg2 : tensor<16xf32> -> tensor<16xbf16>
+// CHECK: nn.dot_epilogue "none" %arg0, %arg1 addend %[[B]] : (tensor<8x4xbf16>, tensor<4x16xbf16>, tensor<16xbf16>) -> tensor<8x16xbf16>
+// CHECK-NOT: nn.add
+func.func @bias(%x: tensor<8x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xf32>) -> tensor<2x4x16xbf16> {
+  %p = nn.dot %x, %w : (tensor<8x4xbf16>, tensor<4x16xbf16>) -> tensor<8x16xbf16>
+  %c = nn.cast %p : tensor<8x16xbf16> -> tensor<8x16xf32>
+  %r = nn.reshape %c : tensor<8x16xf32> -> tensor<2x4x16xf32>
+  %s = nn.broadcast %b dims = [2] : tensor<16xf32> -> tensor<2x4x16xf32>
+  %a = nn.add %r, %s : tensor<2x4x16xf32>
+  %y = nn.cast %a : tensor<2x4x16xf32> -> tensor<2x4x16xbf16>
+  return %y : tensor<2x4x16xbf16>
+}
+
+// A sum that is needed in f32 is not rounded.
+// CHECK-LABEL: @wide_sum
+// CHECK: nn.dot %arg0
+// CHECK: nn.add
+func.func @wide_sum(%x: tensor<8x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
+  %p = nn.dot %x, %w : (tensor<8x4xbf16>, tensor<4x16xbf16>) -> tensor<8x16xbf16>
+  %c = nn.cast %p : tensor<8x16xbf16> -> tensor<8x16xf32>
+  %s = nn.broadcast %b dims = [1] : tensor<16xf32> -> tensor<8x16xf32>
+  %a = nn.add %c, %s : tensor<8x16xf32>
+  return %a : tensor<8x16xf32>
+}
+
+// ReLU whose input nobody else reads.
+// CHECK-LABEL: @relu
+// CHECK: nn.dot_epilogue "relu" %arg0, %arg1 addend %arg2
+// CHECK-NOT: nn.relu
+func.func @relu(%x: tensor<8x4xf32>, %w: tensor<4x10xf32>, %b: tensor<10xf32>) -> tensor<8x10xf32> {
+  %p = nn.dot %x, %w : (tensor<8x4xf32>, tensor<4x10xf32>) -> tensor<8x10xf32>
+  %s = nn.broadcast %b dims = [1] : tensor<10xf32> -> tensor<8x10xf32>
+  %a = nn.add %s, %p : tensor<8x10xf32>
+  %y = nn.relu %a : tensor<8x10xf32>
+  return %y : tensor<8x10xf32>
+}
+
+// The input of GELU is kept for its derivative, which is the epilogue of another product.
+// CHECK-LABEL: @gelu
+// CHECK: %[[Y:.*]], %[[Z:.*]] = nn.dot_epilogue "gelu" %arg0, %arg1 addend
+// CHECK: %[[D:.*]] = nn.dot_epilogue "dgelu" %arg3, %arg4 input %[[Z]] {transpose_b}
+// CHECK: return %[[Y]], %[[D]]
+func.func @gelu(%x: tensor<8x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xf32>, %dy: tensor<8x4xbf16>, %v: tensor<16x4xbf16>)
+    -> (tensor<8x16xbf16>, tensor<8x16xbf16>) {
+  %p = nn.dot %x, %w : (tensor<8x4xbf16>, tensor<4x16xbf16>) -> tensor<8x16xbf16>
+  %c = nn.cast %p : tensor<8x16xbf16> -> tensor<8x16xf32>
+  %s = nn.broadcast %b dims = [1] : tensor<16xf32> -> tensor<8x16xf32>
+  %a = nn.add %c, %s : tensor<8x16xf32>
+  %u = nn.cast %a : tensor<8x16xf32> -> tensor<8x16xbf16>
+  %z = nn.cast %u : tensor<8x16xbf16> -> tensor<8x16xf32>
+  %g = nn.gelu_tanh %z : tensor<8x16xf32>
+  %y = nn.cast %g : tensor<8x16xf32> -> tensor<8x16xbf16>
+  %q = nn.dot %dy, %v {transpose_b} : (tensor<8x4xbf16>, tensor<16x4xbf16>) -> tensor<8x16xbf16>
+  %e = nn.cast %q : tensor<8x16xbf16> -> tensor<8x16xf32>
+  %one = nn.constant dense<1.0> : tensor<8x16xf32>
+  %half = nn.constant dense<0.5> : tensor<8x16xf32>
+  %k = nn.constant dense<0.0447149985> : tensor<8x16xf32>
+  %k3 = nn.constant dense<0.134145007> : tensor<8x16xf32>
+  %m = nn.constant dense<0.797884583> : tensor<8x16xf32>
+  %z2 = nn.mul %z, %z : tensor<8x16xf32>
+  %z3 = nn.mul %z, %z2 : tensor<8x16xf32>
+  %t0 = nn.mul %z3, %k : tensor<8x16xf32>
+  %t1 = nn.add %z, %t0 : tensor<8x16xf32>
+  %t2 = nn.mul %t1, %m : tensor<8x16xf32>
+  %t = nn.tanh %t2 : tensor<8x16xf32>
+  %i0 = nn.mul %z2, %k3 : tensor<8x16xf32>
+  %i1 = nn.add %i0, %one : tensor<8x16xf32>
+  %i = nn.mul %i1, %m : tensor<8x16xf32>
+  %h0 = nn.add %t, %one : tensor<8x16xf32>
+  %h = nn.mul %half, %h0 : tensor<8x16xf32>
+  %zh = nn.mul %half, %z : tensor<8x16xf32>
+  %tt = nn.mul %t, %t : tensor<8x16xf32>
+  %ot = nn.sub %one, %tt : tensor<8x16xf32>
+  %f0 = nn.mul %zh, %ot : tensor<8x16xf32>
+  %f1 = nn.mul %f0, %i : tensor<8x16xf32>
+  %f = nn.add %h, %f1 : tensor<8x16xf32>
+  %d0 = nn.mul %e, %f : tensor<8x16xf32>
+  %d = nn.cast %d0 : tensor<8x16xf32> -> tensor<8x16xbf16>
+  return %y, %d : tensor<8x16xbf16>, tensor<8x16xbf16>
+}
+
+// What a loop carries is added up inside the product, over the same bytes.
+// CHECK-LABEL: @accumulate
+// CHECK: train.accumulate
+// CHECK: %[[S:.*]] = nn.dot_epilogue "none" %{{.*}}, %{{.*}} addend %{{.*}} {transpose_a}
+// CHECK: train.next carries(%[[S]]
+func.func @accumulate(%x: tensor<8x4xf32>, %y: tensor<8x6xf32>) -> tensor<4x6xf32> {
+  %zero = nn.constant dense<0.0> : tensor<4x6xf32>
+  %r = train.accumulate 2 slices(%a = %x, %b = %y) carries(%c = %zero) : (tensor<8x4xf32>, tensor<8x6xf32>, tensor<4x6xf32>) -> (tensor<4x6xf32>) {
+    %p = nn.dot %a, %b {transpose_a} : (tensor<4x4xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+    %s = nn.add %c, %p : tensor<4x6xf32>
+    train.next carries(%s : tensor<4x6xf32>)
+  }
+  return %r : tensor<4x6xf32>
+}
+
+// 16-bit convolutions of packed channels-first tensors have results of 16 bits.
+// CHECK-LABEL: @narrow_result
+// CHECK: %[[C:.*]] = nn.conv %arg0, %arg1 {{.*}} -> tensor<1x4x8x8xbf16>
+// CHECK: nn.cast %[[C]] : tensor<1x4x8x8xbf16> -> tensor<1x4x8x8xf32>
+func.func @narrow_result(%x: tensor<1x2x8x8xbf16>, %w: tensor<4x2x1x1xbf16>) -> tensor<1x4x8x8xf32> {
+  %y = nn.conv %x, %w strides = [1, 1] pads = [0, 0], [0, 0] dilations = [1, 1] groups = 1 : (tensor<1x2x8x8xbf16>, tensor<4x2x1x1xbf16>) -> tensor<1x4x8x8xf32>
+  return %y : tensor<1x4x8x8xf32>
+}
+
+// What no library takes becomes a kernel when it is compiled, not a failure when it is run.
+// DECLINED: remark: cuDNN does not take this call: a tensor has 2^31 elements or more; a generated kernel computes it
+// DECLINED-LABEL: @too_large
+// DECLINED: nn.kernel
+// DECLINED: nn.conv
+func.func @too_large(%x: tensor<1x1x65536x32768xf32>, %w: tensor<1x1x1x1xf32>) -> tensor<1x1x65536x32768xf32> {
+  %y = nn.conv %x, %w strides = [1, 1] pads = [0, 0], [0, 0] dilations = [1, 1] groups = 1 : (tensor<1x1x65536x32768xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x65536x32768xf32>
+  return %y : tensor<1x1x65536x32768xf32>
+}

@@ -8,7 +8,8 @@ std::optional<FittedSchedule> planByRounding(const StepGraph &graph, std::span<c
                                              uint64_t budgetBytes, double seconds) {
   // A tenth of the budget is left for what rounding adds, where that can be had.
   for (double share : {0.9, 1.0}) {
-    RecomputationProgram program(graph, order, uint64_t(share * double(budgetBytes)), /*mostMoments=*/100);
+    RecomputationProgram program(graph, order, uint64_t(share * double(budgetBytes)), /*mostMoments=*/100,
+                                 /*withChains=*/false);
     LinearSolution solution = solveLinearProgram(program.get(), {/*integral=*/false, seconds});
     if (solution.state != LinearSolution::State::Optimal)
       continue;

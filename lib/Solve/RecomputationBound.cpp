@@ -15,7 +15,7 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
       least[i].timeline.peakBytes = findLowerBound(graph.loops[i].body).bytes;
     return boundRecomputation(withBodies(graph, least), order, budgetBytes, options);
   }
-  RecomputationProgram program(graph, order, budgetBytes, options.moments);
+  RecomputationProgram program(graph, order, budgetBytes, options.moments, /*withChains=*/true);
   RecomputationBound bound;
   bound.moments = program.getMoments();
   bound.instructions = order.size();

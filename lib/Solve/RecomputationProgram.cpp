@@ -9,6 +9,10 @@
 //    operand, workspace;
 // 4. bytes while k runs again: its operands, results and workspace, and what was
 //    carried through the whole interval (S − R of it).
+// 5. behind some moments, along a chain of values of which the first is read later: it is there, or what it is made
+// from
+//    is, or that is made again later, and so on. Without it a share of one value, kept for long, would serve to make
+//    many shares of another, one after the other.
 // A result of an interval's own instruction counts as there in all of it, and an
 // operation that runs again twice in an interval is paid once: both only lower
 // the bound.
@@ -25,10 +29,12 @@ namespace lowtide::solve {
 namespace {
 constexpr uint32_t nobody = UINT32_MAX;
 constexpr int64_t never = INT64_MAX;
+/// Chains are followed from so many moments, so far, and in so many directions.
+constexpr unsigned mostChainMoments = 12, mostChainLength = 4, mostChains = 6;
 } // namespace
 
 RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<const uint32_t> order,
-                                           uint64_t budgetBytes, unsigned mostMoments)
+                                           uint64_t budgetBytes, unsigned mostMoments, bool withChains)
     : graph(graph), order(order), budget(std::max<uint64_t>(budgetBytes, 1)) {
   for (const StepOperation &operation : graph.operations)
     secondsOfOne += operation.seconds;
@@ -46,6 +52,9 @@ RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<con
       countReruns(interval);
     }
   }
+  const unsigned every = std::max<unsigned>(1, moments.size() / mostChainMoments);
+  for (unsigned interval = every / 2; withChains && interval < moments.size(); interval += every)
+    addChains(interval);
 }
 
 void RecomputationProgram::findLives() {
@@ -75,8 +84,9 @@ void RecomputationProgram::findLives() {
   }
   // The smallest values, a five hundredth of the budget together, are taken as always there.
   managed = byBegin;
-  std::stable_sort(managed.begin(), managed.end(),
-                   [&](uint32_t a, uint32_t b) { return graph.size(a) < graph.size(b); });
+  std::sort(managed.begin(), managed.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(graph.size(a), begins[a]) < std::pair(graph.size(b), begins[b]);
+  });
   uint64_t negligible = 0;
   size_t first = 0;
   while (first < managed.size() && negligible + graph.size(managed[first]) <= budget / 500)
@@ -245,6 +255,38 @@ void RecomputationProgram::countMoment(unsigned interval) {
   for (auto [term, bytes] : terms)
     constant += addTerm(term, bytes);
   program.endRow(-LinearProgram::infinity, 1 - constant);
+}
+
+void RecomputationProgram::addChains(unsigned interval) {
+  const int64_t now = moments[interval];
+  for (uint32_t value : managed)
+    if (begins[value] < now && lastRead[value] > now && maker[value] != nobody && at(behind, interval, value) != one) {
+      std::vector<uint32_t> chain{value};
+      unsigned rows = 0;
+      addChain(interval, chain, rows);
+    }
+}
+
+/// A row for the chain so far, and for what its last value is made from.
+void RecomputationProgram::addChain(unsigned interval, std::vector<uint32_t> &chain, unsigned &rows) {
+  const uint32_t last = chain.back();
+  if (chain.size() > 1 && rows < mostChains) {
+    ++rows;
+    double constant = 0;
+    for (uint32_t value : chain)
+      constant += addTerm(at(behind, interval, value), 1);
+    for (unsigned later = interval + 1; maker[last] != nobody && later <= moments.size(); ++later)
+      constant += addTerm(at(again, later, maker[last]), 1);
+    program.endRow(1 - constant, LinearProgram::infinity);
+  }
+  if (chain.size() == mostChainLength || maker[last] == nobody)
+    return;
+  for (uint32_t read : graph.at(maker[last]).reads)
+    if (graph.values[read].producer >= 0 && isManaged[read] && at(behind, interval, read) != one && rows < mostChains) {
+      chain.push_back(read);
+      addChain(interval, chain, rows);
+      chain.pop_back();
+    }
 }
 
 int64_t RecomputationProgram::freshBytes(const StepOperation &operation) const {

@@ -17,9 +17,10 @@ namespace lowtide::solve {
 /// such columns: what costs least among them is a lower bound.
 class RecomputationProgram {
 public:
-  /// `order` runs every operation once and is valid.
+  /// `order` runs every operation once and is valid. Rows over whole chains of values make it tighter than what was
+  /// published.
   RecomputationProgram(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
-                       unsigned mostMoments);
+                       unsigned mostMoments, bool withChains);
 
   /// Cost 1 is the time of the order.
   const LinearProgram &get() const { return program; }
@@ -41,6 +42,8 @@ private:
   void addColumns(unsigned interval);
   void addNeeds(unsigned interval);
   void countMoment(unsigned interval);
+  void addChains(unsigned interval);
+  void addChain(unsigned interval, std::vector<uint32_t> &chain, unsigned &rows);
   void countReruns(unsigned interval);
   /// How much of the value comes into the interval: from the moment before, or made in it for the first time.
   Term comeInto(unsigned interval, uint32_t value) const;

@@ -3,8 +3,10 @@
 // 1. Lifetime of each buffer: from the first to the last instruction that names
 //    it, to the end if it is kept. What a repeat's body shares with what is
 //    before or behind it lives through all of it.
-// 2. Pack (Solve/Packing); programs share one arena, which is as large as the
-//    largest needs.
+// 2. Pack (Solve/Packing), with time counted as a schedule counts it, so that a
+//    step takes what was promised when it was fitted, or instruction by
+//    instruction where that takes less; programs share one arena, which is as
+//    large as the largest needs.
 // 3. Rewrite the slices.
 //
 //===----------------------------------------------------------------------===//
@@ -23,10 +25,13 @@ namespace lowtide {
 
 namespace {
 
-/// The buffers of one arena in one program, as a packing problem.
+/// The buffers of one arena in one program, as packing problems.
 struct Problem {
   SmallVector<plan::BufferOp> ops;
+  /// By instructions.
   std::vector<solve::Buffer> buffers;
+  /// By moments: copies and what they come before are one.
+  std::vector<solve::Buffer> coarse;
 };
 
 class PlanPlace : public lowtide::impl::PlanPlaceBase<PlanPlace> {
@@ -65,51 +70,50 @@ private:
 } // namespace
 
 /// Numbers the instructions of a block, nested ones after the repeat that they are in, and hands each to `visit`; then
-/// each repeat, inner ones first, to `leave` with the numbers from itself to behind its body.
-static void number(Block &block, uint32_t &now, llvm::function_ref<void(Operation *, uint32_t)> visit,
+/// each repeat, inner ones first, to `leave` with the numbers from itself to behind its body. Copies have the number of
+/// what follows them where `isCoarse`.
+static void number(Block &block, bool isCoarse, uint32_t &now, llvm::function_ref<void(Operation *, uint32_t)> visit,
                    llvm::function_ref<void(uint32_t, uint32_t)> leave) {
+  bool isOpen = false;
   for (Operation &op : block) {
     if (!plan::isInstruction(&op))
       continue;
-    uint32_t at = now++;
+    uint32_t at = now;
     visit(&op, at);
+    isOpen = isCoarse && isa<plan::CopyOp>(op);
+    now += !isOpen;
     if (auto repeat = dyn_cast<plan::RepeatOp>(op)) {
-      number(repeat.getBody().front(), now, visit, leave);
+      number(repeat.getBody().front(), isCoarse, now, visit, leave);
       leave(at, now);
     }
   }
+  now += isOpen;
 }
 
-/// Problems by arena, in the order in which buffers name the arenas.
-static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program) {
-  llvm::MapVector<StringAttr, Problem> problems;
-  llvm::StringMap<std::pair<Problem *, size_t>> find;
-  for (auto op : program.getBlock().getOps<plan::BufferOp>()) {
-    Problem &problem = problems[op.getArenaAttr().getAttr()];
-    problem.ops.push_back(op);
-    problem.buffers.push_back({uint64_t(op.getBytes()), UINT32_MAX, 0});
-  }
+/// Finds the lifetimes of a program's buffers, those named `lifetimes` in each problem.
+static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, Problem> &problems, bool isCoarse) {
+  std::vector<solve::Buffer> Problem::*lifetimes = isCoarse ? &Problem::coarse : &Problem::buffers;
+  llvm::StringMap<solve::Buffer *> find;
   for (auto &[arena, problem] : problems)
-    for (auto [i, op] : llvm::enumerate(problem.ops))
-      find[op.getName()] = {&problem, i};
-
+    for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.*lifetimes))
+      find[op.getName()] = &buffer;
   uint32_t now = 0;
   SmallVector<std::pair<uint32_t, uint32_t>> repeats;
   number(
-      program.getBlock(), now,
+      program.getBlock(), isCoarse, now,
       [&](Operation *op, uint32_t at) {
         plan::forEachSlice(op, [&](plan::Access, plan::SliceAttr slice) {
           auto it = find.find(slice.getArena().getValue());
           if (it == find.end())
             return;
-          solve::Buffer &buffer = it->second.first->buffers[it->second.second];
+          solve::Buffer &buffer = *it->second;
           buffer.begin = std::min(buffer.begin, at);
           buffer.end = std::max(buffer.end, at + 1);
         });
       },
       [&](uint32_t begin, uint32_t end) { repeats.push_back({begin, end}); });
   for (auto &[arena, problem] : problems)
-    for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.buffers)) {
+    for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.*lifetimes)) {
       if (buffer.begin == UINT32_MAX)
         buffer.begin = buffer.end = 0;
       else if (op.getKept())
@@ -117,13 +121,41 @@ static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program
     }
   for (auto [begin, end] : repeats)
     for (auto &[arena, problem] : problems)
-      for (solve::Buffer &buffer : problem.buffers) {
-        if (buffer.begin < begin && buffer.end > begin && buffer.end < end)
+      for (solve::Buffer &buffer : problem.*lifetimes) {
+        // What the repeat itself or a copy of its moment names is there before the first round.
+        if (buffer.begin <= begin && buffer.end > begin && buffer.end < end)
           buffer.end = end;
         else if (buffer.begin >= begin && buffer.begin < end && buffer.end > end && buffer.begin != UINT32_MAX)
           buffer.begin = begin;
       }
+}
+
+/// Problems by arena, in the order in which buffers name the arenas.
+static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program) {
+  llvm::MapVector<StringAttr, Problem> problems;
+  for (auto op : program.getBlock().getOps<plan::BufferOp>()) {
+    Problem &problem = problems[op.getArenaAttr().getAttr()];
+    problem.ops.push_back(op);
+    problem.buffers.push_back({uint64_t(op.getBytes()), UINT32_MAX, 0});
+  }
+  for (auto &[arena, problem] : problems)
+    problem.coarse = problem.buffers;
+  findLifetimes(program, problems, /*isCoarse=*/false);
+  findLifetimes(program, problems, /*isCoarse=*/true);
   return problems;
+}
+
+/// The smaller arena; what lives longer than it must still has a place of its own.
+static solve::Packing packEither(const Problem &problem, const solve::PackingOptions &options) {
+  solve::Packing packing = solve::pack(problem.coarse, options);
+  const uint64_t bound = solve::liveBound(problem.buffers, options.alignment);
+  if (packing.arenaBytes > bound + bound / options.nearness) {
+    solve::Packing fine = solve::pack(problem.buffers, options);
+    if (fine.arenaBytes < packing.arenaBytes)
+      packing = std::move(fine);
+  }
+  packing.boundBytes = bound;
+  return packing;
 }
 
 LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
@@ -138,7 +170,7 @@ LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
     if (!solve::isPackable(problem.buffers, options.alignment))
       return program.emitError("buffers together need more than 2^63 bytes");
     uint64_t base = arena.getKind() == plan::ArenaKind::Transient ? 0 : arena.getBytes();
-    solve::Packing packing = solve::pack(problem.buffers, options);
+    solve::Packing packing = packEither(problem, options);
     arena.setBytes(std::max<uint64_t>(arena.getBytes(), base + packing.arenaBytes));
     if (arena.getKind() == plan::ArenaKind::Transient)
       program.setPeakLiveBytes(solve::liveBound(problem.buffers, 1));

@@ -24,6 +24,8 @@ public:
   /// with a diagnostic, where code generation does, or on an op that is neither kernel nor library call.
   mlir::LogicalResult update(llvm::StringRef target, llvm::StringRef cpu, unsigned threadsMax);
   FactsTable &getTable() { return table; }
+  /// Forgets all instructions: they are about to go.
+  void clear() { table.clear(); }
 
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &preserved) {
     return !preserved.isPreserved<StepFacts>();

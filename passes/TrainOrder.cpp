@@ -1,16 +1,19 @@
 //===- TrainOrder.cpp - the order in which a step needs few bytes ---------===//
 //
-// Poses each step as a scheduling problem, asks Solve/Ordering, and moves the
+// Poses each step as a scheduling problem, asks Solve/Ordering for few bytes
+// alive and Solve/PackedPlans for an order that packs, and moves the
 // instructions.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
+#include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Solve/Ordering.h"
+#include "lowtide/Solve/PackedPlans.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -59,10 +62,24 @@ LogicalResult TrainOrder::order(func::FuncOp step, FactsTable &facts) {
   if (failed(before) || failed(problem))
     return failure();
   solve::Ordering best = solve::findOrder(problem->getGraph());
-  if (best.schedule.empty() || (best.timeline.peakBytes >= before->getPeakBytes() && !isBodyChanged(best)))
+  if (best.schedule.empty())
     return success();
-  problem->apply(best, facts);
+  const bool isLower = best.timeline.peakBytes < before->getPeakBytes() || isBodyChanged(best);
+  if (!isLower && StringRef(best.method) != "as given")
+    return success();
+  solve::PackingOptions options;
+  options.alignment = planAlignment;
+  options.nearness = 250; // plan-place looks for the rest
+  solve::PackedPlan packed = solve::packPlan(problem->getGraph(), best, options);
+  if (!isLower && !packed.isReordered)
+    return success();
+  problem->apply(packed.plan, facts);
   ++numReordered;
+  if (packed.isReordered)
+    step.emitRemark() << "moved instructions for an arena of " << formatBytes(packed.arenaBytes) << ", "
+                      << formatBytes(packed.boundBytes) << " of it alive at once";
+  if (!isLower)
+    return success();
   step.emitRemark() << "peak " << formatBytes(before->getPeakBytes()) << " → " << formatBytes(best.timeline.peakBytes)
                     << " by order (" << best.method << ")";
   for (const solve::Ordering &body : best.bodies)

@@ -5,7 +5,9 @@
 // 2. Each step is posed (Analysis/StepProblem) and solved (Solve/Fit). A
 //    schedule is taken only if its buffers, packed as plan-place will pack them,
 //    stay within the budget.
-// 3. The schedule becomes the step's order, with what runs again cloned.
+// 3. The schedule becomes the step's order, with what runs again cloned. The
+//    step that was made is counted and packed once more: should it need more
+//    than its schedule, everything starts over with that much in reserve.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -18,6 +20,7 @@
 #include "lowtide/Solve/Comparison.h"
 #include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/LoopFit.h"
+#include "lowtide/Solve/PackedPlans.h"
 #include "lowtide/Solve/RecomputationBound.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -42,14 +45,27 @@ public:
   void runOnOperation() override {
     if (budget.empty())
       return;
-    if (failed(fitModule())) {
-      getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "budget"));
-      signalPassFailure();
+    for (uint64_t reserve = 0;;) {
+      OwningOpRef<ModuleOp> given = getOperation().clone();
+      FailureOr<uint64_t> beyond = fitModule(reserve);
+      if (failed(beyond)) {
+        getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "budget"));
+        signalPassFailure();
+      }
+      if (failed(beyond) || !*beyond)
+        break;
+      reserve += *beyond;
+      getAnalysis<StepFacts>().clear();
+      getOperation().getBodyRegion().takeBody(given->getBodyRegion());
     }
     markAnalysesPreserved<StepFacts>();
   }
 
 private:
+  /// Bytes of the budget: for the transient arena, for everything else, and of the former what no schedule may use.
+  struct Room {
+    uint64_t transientBytes, staticBytes, reserveBytes;
+  };
   /// One entry, posed, and its schedules.
   struct Entry {
     func::FuncOp step;
@@ -57,23 +73,24 @@ private:
     std::unique_ptr<solve::LoopFront> front;
   };
 
-  LogicalResult fitModule();
-  LogicalResult fitEntry(Entry &entry, uint64_t transientBytes, uint64_t staticBytes, FactsTable &facts);
+  /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
+  FailureOr<uint64_t> fitModule(uint64_t reserve);
+  FailureOr<uint64_t> fitEntry(Entry &entry, const Room &room, FactsTable &facts);
   /// The schedule of the strategy for so many bytes of arena; nothing if it has none.
   std::optional<solve::FittedSchedule> choose(Entry &entry, uint64_t transientBytes);
   /// Says how much less any other plan could recompute.
   void remarkBound(Entry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes, uint64_t bytes);
-  LogicalResult refuse(Entry &entry, uint64_t transientBytes, uint64_t staticBytes);
-  /// Bytes of the arena that plan-place will make.
-  uint64_t pack(Entry &entry, const solve::FittedSchedule &plan);
+  LogicalResult refuse(Entry &entry, const Room &room);
+  /// The plan in an order that packs well, and the arena that plan-place will make of it.
+  solve::PackedPlan pack(Entry &entry, const solve::FittedSchedule &plan);
 };
 
 } // namespace
 
-uint64_t TrainRematerialize::pack(Entry &entry, const solve::FittedSchedule &plan) {
+solve::PackedPlan TrainRematerialize::pack(Entry &entry, const solve::FittedSchedule &plan) {
   solve::PackingOptions options;
   options.alignment = planAlignment;
-  return solve::pack(solve::listBuffers(entry.problem.getGraph(), plan), options).arenaBytes;
+  return solve::packPlan(entry.problem.getGraph(), plan, options);
 }
 
 std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, uint64_t transientBytes) {
@@ -124,12 +141,13 @@ static void remarkLoops(const StepProblem &problem, const solve::FittedSchedule 
 }
 
 /// Says what stands in the way: the instruction that needs the most, and what would help.
-LogicalResult TrainRematerialize::refuse(Entry &entry, uint64_t transientBytes, uint64_t staticBytes) {
+LogicalResult TrainRematerialize::refuse(Entry &entry, const Room &room) {
   const solve::StepGraph &graph = entry.problem.getGraph();
   const solve::FittedSchedule &smallest = entry.front->getSmallest();
+  const uint64_t staticBytes = room.staticBytes, transientBytes = room.transientBytes;
   solve::LowerBound bound = solve::findLowerBound(graph);
   // What its buffers take when they are packed.
-  const uint64_t smallestBytes = staticBytes + pack(entry, smallest);
+  const uint64_t smallestBytes = staticBytes + pack(entry, smallest).arenaBytes + room.reserveBytes;
   const uint64_t asked = staticBytes + transientBytes, least = staticBytes + bound.bytes;
   auto exact = [](uint64_t bytes) { return llvm::formatv("{0} ({1} bytes)", formatBytes(bytes), bytes).str(); };
   InFlightDiagnostic error = entry.step.emitError();
@@ -181,20 +199,20 @@ void TrainRematerialize::remarkBound(Entry &entry, const solve::FittedSchedule &
   entry.step.emitRemark() << text;
 }
 
-LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes, uint64_t staticBytes,
-                                           FactsTable &facts) {
+FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room, FactsTable &facts) {
+  const uint64_t transientBytes = room.transientBytes - std::min(room.reserveBytes, room.transientBytes);
   // A packing may need more than the bytes alive: then ask for less.
-  std::optional<solve::FittedSchedule> chosen;
+  solve::PackedPlan packed;
   for (uint64_t ask = transientBytes;;) {
-    chosen = choose(entry, ask);
-    if (!chosen)
-      return refuse(entry, transientBytes, staticBytes);
-    uint64_t arena = pack(entry, *chosen);
-    if (arena <= transientBytes)
+    std::optional<solve::FittedSchedule> plan = choose(entry, ask);
+    if (!plan)
+      return refuse(entry, room);
+    packed = pack(entry, *plan);
+    if (packed.arenaBytes <= transientBytes)
       break;
-    ask = chosen->timeline.peakBytes - 1;
+    ask = plan->timeline.peakBytes - 1;
   }
-  const solve::FittedSchedule &before = entry.front->getLargest();
+  const solve::FittedSchedule &chosen = packed.plan, &before = entry.front->getLargest();
   auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
     return train::RematOp::create(builder, loc, value.getType(), value, cotangent);
   };
@@ -202,29 +220,32 @@ LogicalResult TrainRematerialize::fitEntry(Entry &entry, uint64_t transientBytes
   FailureOr<MemoryProfile> unfitted = MemoryProfile::compute(entry.step, facts);
   if (failed(unfitted))
     return failure();
-  if (chosen->timeline.peakBytes < unfitted->getPeakBytes())
+  if (chosen.timeline.peakBytes < unfitted->getPeakBytes())
     entry.step->setAttr(beforeBudgetAttrName, unfitted->sampleLive(&getContext()));
-  entry.problem.apply(*chosen, facts, anchor);
-  numRecomputed += chosen->timeline.recomputed;
-  entry.step.emitRemark() << compareFigures(before, *chosen);
-  remarkLoops(entry.problem, before, *chosen);
-  const solve::StepGraph &graph = entry.problem.getGraph();
-  if (uint64_t saved = solve::countSaved(graph, before))
-    entry.step.emitRemark() << "saved activations " << formatBytes(saved) << " → "
-                            << formatBytes(solve::countSaved(graph, *chosen));
-  if (bound)
-    remarkBound(entry, *chosen, transientBytes, transientBytes + staticBytes);
+  entry.problem.apply(chosen, facts, anchor);
   // The exact count, once more, on what was made.
   FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts);
   if (failed(profile))
     return failure();
-  if (profile->getPeakBytes() > transientBytes)
-    return entry.step.emitError("the schedule was counted as ")
-           << chosen->timeline.peakBytes << " bytes, the step needs " << profile->getPeakBytes();
-  return success();
+  const solve::StepGraph &graph = entry.problem.getGraph();
+  solve::PackingOptions options;
+  options.alignment = planAlignment;
+  if (!solve::areSameProblem(profile->getBuffers(), solve::listBuffers(graph, chosen), planAlignment))
+    packed.arenaBytes = solve::pack(profile->getBuffers(), options).arenaBytes;
+  if (packed.arenaBytes > room.transientBytes)
+    return packed.arenaBytes - room.transientBytes;
+  numRecomputed += chosen.timeline.recomputed;
+  entry.step.emitRemark() << compareFigures(before, chosen);
+  remarkLoops(entry.problem, before, chosen);
+  if (uint64_t saved = solve::countSaved(graph, before))
+    entry.step.emitRemark() << "saved activations " << formatBytes(saved) << " → "
+                            << formatBytes(solve::countSaved(graph, chosen));
+  if (bound)
+    remarkBound(entry, chosen, transientBytes, room.transientBytes + room.staticBytes);
+  return 0;
 }
 
-LogicalResult TrainRematerialize::fitModule() {
+FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   llvm::Expected<ByteSize> size = parseByteSize(budget);
   if (!size)
     return getOperation().emitError("device budget: ") << llvm::toString(size.takeError());
@@ -261,8 +282,12 @@ LogicalResult TrainRematerialize::fitModule() {
     return getOperation().emitError("cannot fit ")
            << formatBytes(bytes) << ": parameters, optimizer state and batch alone are " << formatBytes(staticBytes);
   getOperation()->setAttr(deviceBudgetAttrName, Builder(&getContext()).getI64IntegerAttr(int64_t(bytes)));
-  for (Entry &entry : entries)
-    if (failed(fitEntry(entry, bytes - staticBytes, staticBytes, facts.getTable())))
+  uint64_t most = 0;
+  for (Entry &entry : entries) {
+    FailureOr<uint64_t> beyond = fitEntry(entry, {bytes - staticBytes, staticBytes, reserve}, facts.getTable());
+    if (failed(beyond))
       return failure();
-  return success();
+    most = std::max(most, *beyond);
+  }
+  return most;
 }

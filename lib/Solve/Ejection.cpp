@@ -20,6 +20,7 @@ namespace {
 struct Exponents {
   double size, neighbours;
 };
+constexpr unsigned maxTurns = 350;
 constexpr Exponents turns[] = {{0.5, 0}, {0, 1}, {1, 1}, {0, 0}, {0.5, 0.5}, {1, 0}, {0.5, 1}};
 
 } // namespace
@@ -47,23 +48,32 @@ uint32_t EjectionSearch::takeWaiting() {
 void EjectionSearch::insert(uint32_t buffer) {
   const uint64_t size = sizes[buffer], highest = capacity - size;
   byBegin.clear();
-  candidates.assign({0, highest});
   for (uint32_t other : neighbours.of(buffer)) {
     if (!placed[other])
       continue;
     const uint64_t begin = offsets[other], end = begin + sizes[other];
     byBegin.push_back({begin, end, price[other]});
-    if (end <= highest)
-      candidates.push_back(end);
-    if (begin >= size && begin - size <= highest)
-      candidates.push_back(begin - size);
   }
   spent += 2 * neighbours.degree(buffer) + 4 * byBegin.size() + 1;
   byEnd = byBegin;
   std::sort(byBegin.begin(), byBegin.end(), [](const Occupant &a, const Occupant &b) { return a.begin < b.begin; });
   std::sort(byEnd.begin(), byEnd.end(), [](const Occupant &a, const Occupant &b) { return a.end < b.end; });
-  std::sort(candidates.begin(), candidates.end());
-  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  // Directly above somebody, directly below, at the bottom and at the top: the two lists, merged.
+  candidates.clear();
+  auto add = [&](uint64_t at) {
+    if (at <= highest && (candidates.empty() || candidates.back() != at))
+      candidates.push_back(at);
+  };
+  add(0);
+  for (size_t above = 0, below = 0; above < byEnd.size() || below < byBegin.size();) {
+    if (below < byBegin.size() && byBegin[below].begin < size)
+      ++below;
+    else if (below == byBegin.size() || (above < byEnd.size() && byEnd[above].end <= byBegin[below].begin - size))
+      add(byEnd[above++].end);
+    else
+      add(byBegin[below++].begin - size);
+  }
+  add(highest);
 
   uint64_t chosen = 0, chosenGap = UINT64_MAX;
   double chosenPrice = 0, begun = 0, ended = 0;
@@ -121,7 +131,8 @@ bool EjectionSearch::lower(std::vector<uint64_t> &result, uint64_t height, uint6
   if (std::any_of(sizes.begin(), sizes.end(), [&](uint64_t size) { return size > height; }))
     return false;
   const uint64_t limit = work + effort, each = 200 * (neighbours.list.size() + sizes.size());
-  for (unsigned turn = 0; work < limit; ++turn) {
+  // Small problems are solved in a few turns, or not at all.
+  for (unsigned turn = 0; work < limit && turn < maxTurns; ++turn) {
     const Exponents &exponents = turns[turn % std::size(turns)];
     weight.resize(sizes.size());
     for (uint32_t i = 0; i < sizes.size(); ++i)

@@ -49,8 +49,8 @@ std::vector<Event> sweep(std::span<const Buffer> buffers) {
 class Packer {
 public:
   Packer(std::span<const Buffer> buffers, const PackingOptions &options)
-      : buffers(buffers), alignment(options.alignment), sizes(buffers.size()), fromTop(buffers.size()),
-        offsets(buffers.size()) {
+      : buffers(buffers), alignment(options.alignment), nearness(options.nearness), sizes(buffers.size()),
+        fromTop(buffers.size()), offsets(buffers.size()) {
     for (size_t i = 0; i < buffers.size(); ++i)
       sizes[i] = buffers[i].begin < buffers[i].end ? alignTo(buffers[i].bytes, alignment) : 0;
     best.boundBytes = liveBound(buffers, alignment);
@@ -71,7 +71,10 @@ public:
 
   /// Number of neighbours of a buffer.
   size_t degree(uint32_t i) const { return neighbours.degree(i); }
-  bool isOptimal() const { return best.arenaBytes == best.boundBytes; }
+  /// The largest arena from which the plain orders need not go on.
+  bool isGoodEnough() const {
+    return best.arenaBytes <= best.boundBytes + (nearness < finest ? best.boundBytes / nearness : 0);
+  }
   /// Which buffers are placed down from the bound; none at first.
   void setFromTop(std::vector<bool> which) { fromTop = std::move(which); }
   uint64_t work = 0;
@@ -86,8 +89,11 @@ private:
     best.method = method;
   }
 
+  /// As near as the search tries to come.
+  static constexpr uint64_t finest = 4000;
+
   std::span<const Buffer> buffers;
-  uint64_t alignment;
+  uint64_t alignment, nearness;
   std::vector<uint64_t> sizes;
   Neighbourhood neighbours;
   // Buffers that are placed down from the bound instead of up from zero.
@@ -221,12 +227,14 @@ void Packer::search(uint64_t effort, uint64_t seed) {
   const uint64_t limit = work + effort, bound = best.boundBytes;
   EjectionSearch ejection(sizes, neighbours, seed);
   offsets = best.offsets;
-  // What is within reach nearly always, then less, a half of the effort that is left for each.
-  for (uint64_t share : {250, 500, 1000, 4000}) {
-    const uint64_t target = alignTo(bound + bound / share, alignment);
+  // What is within reach nearly always, with all the effort there is; then less, for what little it gives.
+  for (uint64_t share : {uint64_t(250), uint64_t(500), uint64_t(1000), finest}) {
+    if (share > std::max<uint64_t>(nearness, 250))
+      break;
+    const uint64_t target = (bound + bound / share) & ~(alignment - 1);
     if (best.arenaBytes <= target)
       continue;
-    if (work >= limit || !ejection.lower(offsets, target, (limit - work) / (share == 250 ? 1 : 2), work))
+    if (work >= limit || !ejection.lower(offsets, target, share == 250 ? limit - work : effort / 16, work))
       break;
     uint64_t arena = 0;
     for (size_t i = 0; i < buffers.size(); ++i)
@@ -273,27 +281,30 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment) {
 
 namespace {
 
-/// The same buffers as any other list of them: lifetimes counted in moments at which one begins or ends, buffers in a
-/// fixed order. `order[i]` is the index in `buffers` of the i-th.
+/// The same buffers as any other list of them that meet in the same way: those that take bytes, in a fixed order, time
+/// counted in moments that begin where something begins after something has ended. `order[i]` is the index in `buffers`
+/// of the i-th.
 std::vector<Buffer> canonicalize(std::span<const Buffer> buffers, uint64_t alignment, std::vector<uint32_t> &order) {
-  std::vector<uint32_t> moments;
-  for (const Buffer &buffer : buffers) {
-    moments.push_back(buffer.begin);
-    moments.push_back(buffer.end);
+  std::vector<Buffer> canonical(buffers.size());
+  uint32_t moment = 0;
+  bool hasEnded = false;
+  order.clear();
+  for (const Event &event : sweep(buffers)) {
+    Buffer &buffer = canonical[event.buffer];
+    if (!event.begins) {
+      buffer.end = moment + 1;
+      hasEnded = true;
+      continue;
+    }
+    moment += hasEnded;
+    hasEnded = false;
+    buffer = {alignTo(buffers[event.buffer].bytes, alignment), moment, 0};
+    order.push_back(event.buffer);
   }
-  std::sort(moments.begin(), moments.end());
-  moments.erase(std::unique(moments.begin(), moments.end()), moments.end());
-  auto rankOf = [&](uint32_t moment) {
-    return uint32_t(std::lower_bound(moments.begin(), moments.end(), moment) - moments.begin());
-  };
-  std::vector<Buffer> canonical;
-  for (const Buffer &buffer : buffers)
-    canonical.push_back({alignTo(buffer.bytes, alignment), rankOf(buffer.begin), rankOf(buffer.end)});
-  order.resize(buffers.size());
-  std::iota(order.begin(), order.end(), 0);
-  auto key = [&](uint32_t i) { return std::tuple(canonical[i].begin, canonical[i].end, canonical[i].bytes); };
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+  auto key = [&](uint32_t i) { return std::tuple(canonical[i].begin, canonical[i].end, canonical[i].bytes, i); };
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
   std::vector<Buffer> sorted;
+  sorted.reserve(order.size());
   for (uint32_t i : order)
     sorted.push_back(canonical[i]);
   return sorted;
@@ -302,7 +313,7 @@ std::vector<Buffer> canonicalize(std::span<const Buffer> buffers, uint64_t align
 Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &options) {
   Packer packer(buffers, options);
   packer.placeByTime();
-  if (packer.isOptimal() || !packer.listNeighbours(/*limit=*/20'000'000))
+  if (packer.isGoodEnough() || !packer.listNeighbours(/*limit=*/20'000'000))
     return packer.best;
 
   auto life = [&](uint32_t i) { return uint64_t(buffers[i].end - std::min(buffers[i].begin, buffers[i].end)); };
@@ -310,14 +321,14 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
   std::vector<uint32_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
   auto tryOrder = [&](auto before, const char *bestName, const char *lowestName) {
-    if (packer.isOptimal())
+    if (packer.isGoodEnough())
       return;
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
       auto keyA = before(a), keyB = before(b);
       return keyA != keyB ? keyA > keyB : a < b;
     });
     packer.place(order, Fit::Best, bestName);
-    if (!packer.isOptimal())
+    if (!packer.isGoodEnough())
       packer.place(order, Fit::Lowest, lowestName);
   };
   tryOrder([&](uint32_t i) { return std::tuple(buffers[i].bytes, life(i)); }, "size/best-fit", "size/lowest");
@@ -328,7 +339,7 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
   tryOrder([&](uint32_t i) { return std::tuple(packer.degree(i), buffers[i].bytes); }, "degree/best-fit",
            "degree/lowest");
   // Long lives from the bottom, short ones from the top: what a training step looks like.
-  for (uint64_t shortLife = 1; shortLife <= 16 && !packer.isOptimal(); shortLife += (shortLife + 1) / 2) {
+  for (uint64_t shortLife = 1; shortLife <= 16 && !packer.isGoodEnough(); shortLife += (shortLife + 1) / 2) {
     std::vector<bool> fromTop(buffers.size());
     for (uint32_t i = 0; i < buffers.size(); ++i)
       fromTop[i] = life(i) <= shortLife;
@@ -339,7 +350,7 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
     tryOrder([&](uint32_t i) { return std::tuple(buffers[i].bytes, life(i)); }, "two-ended/size",
              "two-ended/size-lowest");
   }
-  if (!packer.isOptimal())
+  if (!packer.isGoodEnough())
     packer.search(options.effort, options.seed);
   return packer.best;
 }
@@ -350,11 +361,16 @@ Packing pack(std::span<const Buffer> buffers, const PackingOptions &options) {
   std::vector<uint32_t> order;
   std::vector<Buffer> sorted = canonicalize(buffers, options.alignment, order);
   Packing packing = packSorted(sorted, options);
-  std::vector<uint64_t> offsets(buffers.size());
+  std::vector<uint64_t> offsets(buffers.size(), 0);
   for (size_t i = 0; i < order.size(); ++i)
     offsets[order[i]] = packing.offsets[i];
   packing.offsets = std::move(offsets);
   return packing;
+}
+
+bool areSameProblem(std::span<const Buffer> a, std::span<const Buffer> b, uint64_t alignment) {
+  std::vector<uint32_t> order;
+  return canonicalize(a, alignment, order) == canonicalize(b, alignment, order);
 }
 
 std::vector<std::pair<size_t, size_t>> findOverlaps(std::span<const Buffer> buffers, const Packing &packing) {

@@ -21,6 +21,10 @@ import time
 from devkit import precision
 from devkit.console import ROOT, Failure
 
+# The most that an arena may take over the bytes alive in it, and how the compiler says both.
+ARENA_RATIO = 1.01
+ARENA = re.compile(r"arena (\d+) bytes, bound (\d+) bytes")
+
 # Exit codes with which the compiler refuses in words (usage, bad file, unsupported, budget, verification, I/O).
 REFUSALS = {1, 2, 3, 4, 5, 8}
 
@@ -30,7 +34,8 @@ Compile and train every .onnx in the folders; compare with expected.json and exp
 With --precision=mixed-bf16 and the like the band recorded for that type holds, and besides: contractions take 16-bit
 operands and sums are f32 in the compiler's text, saved activations are at most 0.6 of f32's bytes, losses differ from f32's.
 Columns: worst |loss - recorded| / tolerance, worst gradient error / allowed, worst final-parameter error / allowed
-(each holds at 1.00 or less), bytes planned and allocated.
+(each holds at 1.00 or less), bytes planned and allocated, arena over the most bytes that are alive in it at once (it
+holds at 1.01 or less).
 
 options:
   --expect-refused=PATTERN  files that may be refused, or warned about and then differ: glob or part of folder/file.onnx;
@@ -137,7 +142,7 @@ class Verdict:
 
     def __init__(self, model):
         self.model, self.state, self.note = model, "FAIL", ""
-        self.loss = self.grad = self.final = self.saved = None
+        self.loss = self.grad = self.final = self.saved = self.ratio = None
         self.losses = []
         self.planned = self.allocated = None
         self.seconds = 0.0
@@ -153,6 +158,8 @@ class Verdict:
         if self.planned is not None:
             same = "=" if self.planned == self.allocated else "≠"
             text += f"  planned {self.planned:,} {same} allocated {self.allocated:,}"
+        if self.ratio is not None:
+            text += f"  arena/live {self.ratio:.4f}"
         if self.saved is not None:
             text += f"  saved {self.saved:.2f}"
         text += f"  {self.seconds:5.1f} s"
@@ -161,7 +168,7 @@ class Verdict:
     def json(self):
         return {
             "file": f"{self.model.parent.name}/{self.model.name}", "state": self.state, "note": self.note, "loss": self.loss,
-            "gradient": self.grad, "final": self.final, "saved_ratio": self.saved, "planned_bytes": self.planned, "allocated_bytes": self.allocated,
+            "gradient": self.grad, "final": self.final, "saved_ratio": self.saved, "arena_ratio": self.ratio, "planned_bytes": self.planned, "allocated_bytes": self.allocated,
             "seconds": round(self.seconds, 3),
         }  # fmt: skip
 
@@ -180,7 +187,7 @@ def judge_file(model, record, options, work):
 def judge_steps(model, record, options, work, verdict):
     excused = matches(model, options.expect_refused)
     artifact = work / "step.tide"
-    command = [options.bin / "lowtide", "compile", model, "-o", artifact, *record.compiler_flags(model, options.compile_flags)]
+    command = [options.bin / "lowtide", "compile", model, "-v", "-o", artifact, *record.compiler_flags(model, options.compile_flags)]
     status, said = call(command, work / "compile.log")
     if status != 0:
         verdict.note = f"exit {status}: {first_error(said)}"
@@ -192,7 +199,7 @@ def judge_steps(model, record, options, work, verdict):
         if verdict.note:
             return
     warned = re.search(r"warning: (.*)", said)
-    complaints = train(record, options, artifact, work, verdict)
+    complaints = check_arenas(said, verdict) + train(record, options, artifact, work, verdict)
     if options.precision.removeprefix("mixed-") in precision.NARROW:
         complaints += precision.judge(model, record, options, work, verdict)
     figures = [verdict.loss, verdict.grad, verdict.final]
@@ -201,6 +208,15 @@ def judge_steps(model, record, options, work, verdict):
     elif excused and warned:
         verdict.state, complaints = "warned", [warned[1]]
     verdict.note = "; ".join(complaints)
+
+
+def check_arenas(said, verdict):
+    """Complaints about the arena of an entry; fills in the worst ratio."""
+    arenas = [(int(arena), int(bound)) for arena, bound in ARENA.findall(said)]
+    if not arenas:
+        return ["no remark on the arena"]
+    verdict.ratio, arena, bound = max((arena / bound if bound else 1.0, arena, bound) for arena, bound in arenas)
+    return [f"an arena of {arena:,} bytes for {bound:,} alive"] if verdict.ratio > ARENA_RATIO else []
 
 
 def compares_tensors(record, options):

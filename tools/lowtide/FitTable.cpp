@@ -110,8 +110,8 @@ static std::string formatBudget(uint64_t bytes) {
 }
 
 void FitTable::computeRows() {
-  const uint64_t low = packed.getArenaBytes(front.getSmallest()),
-                 high = std::max(low, packed.getArenaBytes(front.getLargest()));
+  const uint64_t low = packed.get(front.getSmallest()).arenaBytes,
+                 high = std::max(low, packed.get(front.getLargest()).arenaBytes);
   const unsigned count = options.fitRows;
   solve::Baselines baselines(problem.getGraph(), front.getLargest().schedule);
   double searchSeconds = since(start);
@@ -123,11 +123,10 @@ void FitTable::computeRows() {
     front.find(budget);
     searchSeconds += since(begin);
     begin = Clock::now();
-    const solve::FittedSchedule *plan = packed.find(budget, [&](uint64_t bytes) { return front.find(bytes); });
-    if (!plan)
-      plan = &front.getSmallest();
-    rows.push_back(
-        {staticBytes + budget, staticBytes + packed.getArenaBytes(*plan), plan, searchSeconds + since(begin)});
+    const solve::PackedPlan *found = packed.find(budget, [&](uint64_t bytes) { return front.find(bytes); });
+    if (!found)
+      found = &packed.get(front.getSmallest());
+    rows.push_back({staticBytes + budget, staticBytes + found->arenaBytes, &found->plan, searchSeconds + since(begin)});
     // Lines with a linear program stand in the middle of equal stretches.
     const bool solves = uint64_t(2 * solved + 1) * count <= uint64_t(2 * i + 1) * options.boundRows;
     solved += solves;

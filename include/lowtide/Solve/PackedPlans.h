@@ -13,6 +13,21 @@
 
 namespace lowtide::solve {
 
+/// A schedule and the arena that its buffers take at most when they are packed.
+struct PackedPlan {
+  FittedSchedule plan;
+  uint64_t arenaBytes = 0;
+  /// The most bytes alive at once: no arena of this schedule is smaller.
+  uint64_t boundBytes = 0;
+  /// Whether operations were moved.
+  bool isReordered = false;
+};
+
+/// Packs the buffers of `plan`. Where the arena is not near the bytes alive (Packing::isNear), operations are moved
+/// until it is, as far as that is found: the plan then has the same operations in another order, no larger peak and
+/// the same time. `arenaBytes` is what `pack` takes with these options at most.
+PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options);
+
 /// Arenas of one step's schedules, each packed once. Schedules must stay where they are.
 class PackedPlans {
 public:
@@ -21,15 +36,15 @@ public:
 
   PackedPlans(const StepGraph &graph, const PackingOptions &options) : graph(graph), options(options) {}
 
-  uint64_t getArenaBytes(const FittedSchedule &plan);
+  const PackedPlan &get(const FittedSchedule &plan);
   /// The cheapest whose arena is within `budgetBytes`: a packing may need more than the bytes alive, then the front is
   /// asked for less. Null if there is none. More bytes never cost time.
-  const FittedSchedule *find(uint64_t budgetBytes, const Find &front);
+  const PackedPlan *find(uint64_t budgetBytes, const Find &front);
 
 private:
   const StepGraph &graph;
   const PackingOptions options;
-  std::map<const FittedSchedule *, uint64_t> arenas;
+  std::map<const FittedSchedule *, PackedPlan> plans;
 };
 
 } // namespace lowtide::solve

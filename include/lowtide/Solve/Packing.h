@@ -22,6 +22,7 @@ struct Buffer {
   uint32_t begin = 0;
   uint32_t end = 0;
 
+  bool operator==(const Buffer &other) const = default;
   /// Whether both are needed by one instruction. Empty buffers and empty
   /// lifetimes meet nothing.
   bool meets(const Buffer &other) const {
@@ -35,6 +36,8 @@ struct PackingOptions {
   /// Work that the search may spend after the plain orders, counted in
   /// looked-at neighbours: the same on every machine.
   uint64_t effort = 100'000'000;
+  /// An arena that is no more than a nearness-th above the bound is good enough: the search stops there.
+  uint64_t nearness = 4000;
   /// Seed of the search.
   uint64_t seed = 1;
 };
@@ -50,6 +53,9 @@ struct Packing {
   uint64_t boundBytes = 0;
   /// What found it: "size/best-fit", "ejection", …
   std::string method;
+
+  /// Whether the arena is within a 200th of the bound: what plans are held to.
+  bool isNear() const { return arenaBytes <= boundBytes + boundBytes / 200; }
 };
 
 /// Rounds up to a power of two. The sum must fit in 64 bits.
@@ -65,10 +71,13 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment);
 /// Packs `buffers` (isPackable). Tries five orders × two ways to choose a gap
 /// (Pisarchyk and Lee 2020; XLA's best fit of decreasing size), then lowers the
 /// best by guided ejection (Nagata and Bräysy 2009);
-/// stops as soon as the arena equals the bound, the search at a 4000th above it. Deterministic: depends on the
-/// sizes and on who meets whom only, not on the order of the buffers, so that a
-/// schedule and the plan that is made of it take equally many bytes.
+/// stops as soon as the arena equals the bound, the search at `nearness`. Deterministic: depends on the sizes and on
+/// who meets whom only, not on the order of the buffers or on how finely time is counted, so that a schedule and the
+/// plan that is made of it take equally many bytes. Less nearness finds no lower arena.
 Packing pack(std::span<const Buffer> buffers, const PackingOptions &options = {});
+
+/// Whether `pack` sees the same in both: equally many buffers of the same sizes that meet in the same way.
+bool areSameProblem(std::span<const Buffer> a, std::span<const Buffer> b, uint64_t alignment);
 
 /// Index pairs of buffers that are alive together and overlap in memory, or one
 /// that ends beyond the arena (paired with itself). Empty for a right packing.

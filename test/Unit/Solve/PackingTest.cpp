@@ -83,6 +83,44 @@ TEST(Packing, IsDeterministic) {
   }
 }
 
+TEST(Packing, DependsOnWhoMeetsWhomOnly) {
+  std::mt19937_64 random(13);
+  for (unsigned round = 0; round < 200; ++round) {
+    std::vector<Buffer> buffers = randomProblem(random, 30), other;
+    // Time counted more finely, ends drawn out to where the next one begins, another order, and buffers of no use.
+    for (Buffer buffer : buffers) {
+      if (buffer.begin < buffer.end)
+        buffer = {buffer.bytes, 5 * buffer.begin + 4, 5 * buffer.end + unsigned(random() % 5)};
+      other.push_back(buffer);
+      if (random() % 4 == 0)
+        other.push_back({random() % 2 * 100, 7, 7});
+    }
+    std::shuffle(other.begin(), other.end(), random);
+    PackingOptions options;
+    options.effort = 100'000;
+    ASSERT_TRUE(areSameProblem(buffers, other, options.alignment)) << "round " << round;
+    ASSERT_EQ(pack(buffers, options).arenaBytes, pack(other, options).arenaBytes) << "round " << round;
+  }
+  EXPECT_FALSE(
+      areSameProblem(std::vector<Buffer>{{64, 0, 2}, {64, 1, 3}}, std::vector<Buffer>{{64, 0, 1}, {64, 1, 3}}, 64));
+  EXPECT_FALSE(areSameProblem(std::vector<Buffer>{{64, 0, 2}}, std::vector<Buffer>{{65, 0, 2}}, 64));
+}
+
+TEST(Packing, LessNearnessFindsNoLowerArena) {
+  std::mt19937_64 random(14);
+  for (unsigned round = 0; round < 100; ++round) {
+    std::vector<Buffer> buffers = trainingProblem(random, 2 + random() % 40);
+    PackingOptions options, quick;
+    options.effort = 2'000'000;
+    quick.effort = 200'000;
+    quick.nearness = 250;
+    Packing packing = pack(buffers, options), rough = pack(buffers, quick);
+    ASSERT_THAT(findOverlaps(buffers, rough), testing::IsEmpty());
+    if (rough.isNear())
+      ASSERT_TRUE(packing.isNear()) << "round " << round;
+  }
+}
+
 TEST(Packing, TrainingStepsComeNearTheBound) {
   std::mt19937_64 random(10);
   double sum = 0;

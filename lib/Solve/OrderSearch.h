@@ -1,0 +1,38 @@
+//===- OrderSearch.h - the same plan in another order -----------*- C++ -*-===//
+//
+// Moves single operations of a plan: other lifetimes, no byte more at the peak.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/Timeline.h"
+
+#include <random>
+
+namespace lowtide::solve {
+
+/// Orders of one plan's operations, those of its loops' bodies included. None has a larger peak, and all take the time
+/// of the plan. The same seed gives the same orders.
+class OrderSearch {
+public:
+  OrderSearch(const StepGraph &graph, const FittedSchedule &plan, uint64_t seed);
+
+  /// `plan`, an order of these operations, after up to `moves` moves of one operation each. Moves that leave more bytes
+  /// alive near the peak than `looseness` times as many as before are not made.
+  FittedSchedule disturb(const FittedSchedule &plan, unsigned moves, double looseness);
+
+private:
+  /// The step or the body of a loop, its own loops as plain operations.
+  struct Level {
+    StepGraph graph;
+    uint64_t peakBytes;
+  };
+
+  void addLevels(const StepGraph &graph, const FittedSchedule &plan);
+  bool tryMove(const Level &level, FittedSchedule &plan, double looseness);
+
+  std::vector<Level> levels;
+  std::mt19937_64 random;
+};
+
+} // namespace lowtide::solve

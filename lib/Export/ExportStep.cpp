@@ -1,6 +1,7 @@
 //===- ExportStep.cpp - a step as an ONNX graph ---------------------------===//
 //
-// One walk over a copy of the step, its loops written out. Each op is written in the first of these ways that it has:
+// One walk over a copy of the step, its short loops written out. A long loop is a `Loop`; each other op is written in
+// the first of these ways that it has:
 //
 // 1. its own form (OnnxFormInterface), where the standard has its operator;
 // 2. its decomposition, whose ops are written in turn;
@@ -52,6 +53,8 @@ private:
       return success();
     if (op->hasTrait<OpTrait::ConstantLike>())
       return writeConstant(op);
+    if (auto loop = dyn_cast<RepeatInterface>(op))
+      return writeLoop(loop);
     if (auto facts = dyn_cast<FactsInterface>(op); facts && facts.getFacts().family == OpFamily::Fusion)
       return writeGroup(op);
     if (isSameBytes(op))
@@ -81,7 +84,9 @@ private:
     auto param = dyn_cast<BlockArgument>(lookup(update->getOperand(0)));
     if (!param || lookup(gradient).getType() != gradient.getType())
       return;
-    auto model = cast<func::FuncOp>(param.getOwner()->getParentOp());
+    auto model = dyn_cast<func::FuncOp>(param.getOwner()->getParentOp());
+    if (!model)
+      return;
     auto binding = model.getArgAttrOfType<BindingInterface>(param.getArgNumber(), "train.binding");
     if (!binding || binding.getBindingKind() != BindingKind::Param)
       return;
@@ -138,6 +143,63 @@ private:
     for (auto [result, value] : llvm::zip(op->getResults(), body.getTerminator()->getOperands()))
       bind(result, lookup(value));
     return success();
+  }
+
+  /// Rounds as a `Loop`. Slices are taken apart before it, so that a round's parts have the round's number along a
+  /// dimension of their own; rows are what its body yields besides what it carries.
+  LogicalResult writeLoop(RepeatInterface loop) {
+    FormBuilder form(builder, loop, [this](Value value) { return lookup(value); });
+    Block &body = loop->getRegion(0).front();
+    Operation *next = body.getTerminator();
+    const int64_t rounds = loop.getRounds();
+    const unsigned sliced = loop.getNumSliced(), carried = loop.getNumCarried();
+    auto withRounds = [&](Type part) {
+      auto type = cast<RankedTensorType>(part);
+      SmallVector<int64_t> shape(type.getShape());
+      shape.insert(shape.begin(), rounds);
+      return RankedTensorType::get(shape, type.getElementType());
+    };
+    SmallVector<Value> slices;
+    for (unsigned i = 0; i < sliced; ++i)
+      slices.push_back(form.reshape(form.in(i), withRounds(body.getArgument(i).getType()).getShape()));
+    SmallVector<Value> inputs{form.scalarInt(builder.getI64Type(), rounds),
+                              onnx::NoneOp::create(builder, loop.getLoc(), builder.getNoneType())};
+    auto number = RankedTensorType::get({}, builder.getI64Type()),
+         flag = RankedTensorType::get({}, builder.getI1Type());
+    SmallVector<Type> given{number, flag}, made;
+    for (unsigned i = 0; i < carried; ++i) {
+      inputs.push_back(form.in(sliced + i));
+      given.push_back(inputs.back().getType());
+      made.push_back(inputs.back().getType());
+    }
+    for (Value rows : next->getOperands().drop_front(carried))
+      made.push_back(withRounds(rows.getType()));
+    auto node = onnx::NodeOp::create(
+        builder, loop.getLoc(), made, "Loop", "", exportOpset, builder.getDictionaryAttr({}),
+        builder.getStrArrayAttr(SmallVector<StringRef>(made.size(), "")), builder.getStrArrayAttr({"body"}), inputs, 1);
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      SmallVector<Location> places(given.size(), loop.getLoc());
+      Block *round = builder.createBlock(&node.getBodies()[0], {}, given, places);
+      for (unsigned i = 0; i < sliced; ++i)
+        bind(body.getArgument(i),
+             form.node("Gather", {slices[i], round->getArgument(0)}, body.getArgument(i).getType()));
+      for (unsigned i = 0; i < carried; ++i)
+        bind(body.getArgument(sliced + i), round->getArgument(2 + i));
+      if (failed(writeBlock(body)))
+        return failure();
+      // Each output is a tensor of the round's own.
+      SmallVector<Value> yielded{form.node("Identity", round->getArgument(1), flag)};
+      for (Value value : next->getOperands()) {
+        Value tensor = form.expand(lookup(value), cast<RankedTensorType>(value.getType()).getShape());
+        yielded.push_back(form.node("Identity", tensor, tensor.getType()));
+      }
+      onnx::YieldOp::create(builder, loop.getLoc(), yielded);
+    }
+    for (auto [i, result] : llvm::enumerate(loop->getResults()))
+      form.set(i, i < carried ? node.getResult(i)
+                              : form.reshape(node.getResult(i), cast<RankedTensorType>(result.getType()).getShape()));
+    return finish(form);
   }
 
   /// The parts take the op's place in the copy, and are written.
@@ -210,6 +272,15 @@ static func::FuncOp declareModel(func::FuncOp step, StringRef name) {
   return model;
 }
 
+static void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    for (Region &region : op.getRegions())
+      eraseDead(region.front());
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  }
+}
+
 /// The oldest operator set that has all operators with the types that the model uses them with.
 static void setOpset(func::FuncOp model) {
   auto isBf16 = [](Type type) {
@@ -239,7 +310,7 @@ FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, c
     if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
       return step.emitError("unsupported: a step with a value of type ") << type << " cannot be written as ONNX";
   OwningOpRef<func::FuncOp> copy = step.clone();
-  unrollRounds(*copy);
+  unrollRounds(*copy, options.maxUnrolledRounds);
   if (options.bf16AsCastPairs)
     castAroundBf16(*copy);
   func::FuncOp model = declareModel(step, name);
@@ -258,9 +329,7 @@ FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, c
     values.push_back(results.own(writer.lookup(value), cast<RankedTensorType>(type), value.getLoc()));
   func::ReturnOp::create(builder, step.getLoc(), values);
   // A decomposition may compute more than is asked for.
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(model.getBody().front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseDead(model.getBody().front());
   setOpset(model);
   return model;
 }

@@ -46,8 +46,11 @@ static void unroll(RepeatInterface loop) {
   loop->erase();
 }
 
-void lowtide::unrollRounds(func::FuncOp step) {
+void lowtide::unrollRounds(func::FuncOp step, int64_t maxRounds) {
   SmallVector<RepeatInterface> loops;
-  step.walk([&](RepeatInterface loop) { loops.push_back(loop); }); // inner ones first
+  step.walk([&](RepeatInterface loop) { // inner ones first
+    if (loop.getRounds() <= maxRounds)
+      loops.push_back(loop);
+  });
   llvm::for_each(loops, unroll);
 }

@@ -190,6 +190,12 @@ void addOutputFlags(CLI::App &app, Options &o) {
                  "--emit=onnx-model: updates written out, or with --convention=onnx as ai.onnx.preview.training")
       ->check(choice({"standard", "preview"}))
       ->group("stages");
+  app.add_option(
+         "--onnx-rounds", o.onnxRounds,
+         "--emit=onnx-model: micro-batches and pieces of a loss head written out one after the other, as a Loop, "
+         "or as a Loop where there are more than 8")
+      ->check(choice({"auto", "unrolled", "loop"}))
+      ->group("stages");
   app.add_flag("--onnx-weights,!--no-onnx-weights", o.onnxWeights, "--emit=onnx-model: weights as default inputs")
       ->group("stages");
   app.add_option("--config", o.config, "JSON file with the same keys as flags")->group("other");

@@ -83,6 +83,7 @@ struct Options {
   std::string onnxForm = "step";    // or training-info
   std::string onnxBf16 = "cast-pairs";
   std::string onnxOptimizers = "standard";
+  std::string onnxRounds = "auto"; // of loops: written out, or a Loop
   bool onnxWeights = true;
   std::string from;
   bool printConfig = false, printSchema = false;

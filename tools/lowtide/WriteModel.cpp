@@ -23,6 +23,8 @@ int Compilation::writeModel() {
   ExportOptions exportOptions;
   exportOptions.previewOptimizers = options.onnxOptimizers == "preview";
   exportOptions.bf16AsCastPairs = options.onnxBf16 == "cast-pairs";
+  if (options.onnxRounds != "auto")
+    exportOptions.maxUnrolledRounds = options.onnxRounds == "loop" ? 0 : std::numeric_limits<int64_t>::max();
   FailureOr<func::FuncOp> model = exportStep(step, step.getSymName() == "step" ? "model" : "step", exportOptions);
   if (failed(model))
     return exitUnsupported;

@@ -25,6 +25,8 @@ struct ExportOptions {
   bool bf16AsCastPairs = true;
   /// Updates under ONNX's convention as operators of ai.onnx.preview.training, which inference runtimes lack.
   bool previewOptimizers = false;
+  /// Loops of more rounds become a `Loop`; all others are written out, round by round.
+  int64_t maxUnrolledRounds = 8;
 };
 
 /// Attaches the ONNX forms of all families to their ops.

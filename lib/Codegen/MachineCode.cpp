@@ -93,9 +93,11 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(ModuleOp module,
   // order must not change bits.
   targetOptions.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::string cpu = options.isReference() ? "x86-64" : options.cpu;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, cpu, "", targetOptions, llvm::Reloc::PIC_, std::nullopt,
-      options.isReference() ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, cpu, "", targetOptions, llvm::Reloc::PIC_, std::nullopt,
+                                  options.isPlain         ? llvm::CodeGenOptLevel::None
+                                  : options.isReference() ? llvm::CodeGenOptLevel::Less
+                                                          : llvm::CodeGenOptLevel::Aggressive));
 }
 
 void codegen::optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {
@@ -121,8 +123,11 @@ void codegen::optimize(llvm::Module &module, llvm::TargetMachine &machine, Optim
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, components, modules);
-  auto level = options.quick ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O3;
-  passes.buildPerModuleDefaultPipeline(level).run(module, modules);
+  auto level = options.plain   ? llvm::OptimizationLevel::O0
+               : options.quick ? llvm::OptimizationLevel::O1
+                               : llvm::OptimizationLevel::O3;
+  (options.plain ? passes.buildO0DefaultPipeline(level) : passes.buildPerModuleDefaultPipeline(level))
+      .run(module, modules);
 }
 
 LogicalResult codegen::emit(ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine,
@@ -168,7 +173,7 @@ FailureOr<std::vector<char>> codegen::emitSharedObject(ModuleOp errors, llvm::Mo
   if (!machine)
     return failure();
   optimize(module, *machine,
-           {/*vectorize=*/!options.isReference(), /*quick=*/options.isReference(),
+           {/*vectorize=*/!options.isReference(), /*quick=*/options.isReference(), /*plain=*/options.isPlain,
             /*vectorBits=*/options.cpu == "x86-64-v4" ? 512u : 0u});
   SmallVector<char, 0> object;
   if (failed(emit(errors, module, *machine, llvm::CodeGenFileType::ObjectFile, object)))

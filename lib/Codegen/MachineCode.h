@@ -31,7 +31,7 @@ mlir::FailureOr<std::vector<char>> compileToSharedObject(mlir::ModuleOp module, 
 std::unique_ptr<llvm::Module> translate(mlir::ModuleOp module, llvm::LLVMContext &context, unsigned indexBits);
 
 struct OptimizeOptions {
-  bool vectorize = false, quick = false;
+  bool vectorize = false, quick = false, plain = false;
   /// Preferred width of vectors; 0: LLVM's choice.
   unsigned vectorBits = 0;
 };

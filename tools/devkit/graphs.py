@@ -26,6 +26,7 @@ def run(binary, first, count, jobs, flags=()):
         subprocess.Popen(
             [str(c) for c in (binary, f"--first={a}", f"--count={n}", f"--keep={FINDINGS}", *flags)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace",
+            env=os.environ | {"LD_BIND_NOW": "1"},  # each graph has a process of its own: found once, symbols are found for all
         )
         for a, n in parts
     ]  # fmt: skip

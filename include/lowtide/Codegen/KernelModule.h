@@ -24,6 +24,8 @@ struct CodegenOptions {
   std::string cpu = "x86-64-v3";
   /// A GPU: "sm_90", "sm_80", or "emulated", whose threads run on `cpu`. Empty: no GPU.
   std::string chip = "";
+  /// Machine code as it comes, without optimization: for tests of plans, which make much code and run it seldom.
+  bool isPlain = false;
 
   bool isReference() const { return cpu == "reference"; }
   bool isGpu() const { return !chip.empty(); }

@@ -2,12 +2,14 @@
 //
 // 1. The text becomes a training step, once.
 // 2. Copies of it are fitted: without a budget, and at budgets between the
-//    smallest and the largest plan; all share one set of kernels.
+//    smallest and the largest plan; all share one set of kernels and, where the
+//    loss head is in one piece, everything before recomputation.
 // 3. Each runs on the same batches; losses, parameters and state are compared
 //    as bytes.
 //
 //===----------------------------------------------------------------------===//
 #include "StepTrial.h"
+#include "Passes.h"
 #include "PlanLower.h"
 #include "StepRun.h"
 #include "lowtide/Analysis/StepProblem.h"
@@ -39,6 +41,7 @@ struct Plan {
 class Trial {
 public:
   Trial(const std::string &text, const TrialOptions &options);
+  ~Trial();
   TrialOutcome run();
 
 private:
@@ -47,7 +50,12 @@ private:
   bool makeStep();
   /// Budgets to ask for, as flags with their bytes.
   bool chooseBudgets(std::vector<std::pair<std::string, uint64_t>> &budgets);
-  /// Fits a copy of the step; false when it failed. `mayRefuse`: a budget that is not met is no failure.
+  /// The step in kernels and in order, without a budget.
+  bool makeKernels();
+  /// A copy of the step within the budget, as far as passes go; whether they did.
+  bool fitCopy(OwningOpRef<ModuleOp> &module, const std::string &budget, int64_t chunks);
+  /// Fits a copy of the step and plans it; false when it failed. `mayRefuse`: a budget that cannot be met is no
+  /// failure.
   bool fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool mayRefuse);
   bool runPlans();
   bool compareReference();
@@ -65,11 +73,13 @@ private:
 
   const TrialOptions &options;
   TrialOutcome outcome;
-  MLIRContext context;
-  /// What the compiler said last.
+  MLIRContext &context;
+  /// Takes what the compiler says.
+  DiagnosticEngine::HandlerID handler;
+  /// What it said last.
   std::string said;
   std::string text;
-  OwningOpRef<ModuleOp> step;
+  OwningOpRef<ModuleOp> step, inKernels;
   DictionaryAttr settings;
   RunInputs inputs;
   codegen::KernelModule kernels;
@@ -79,18 +89,24 @@ private:
 
 } // namespace
 
-static DialectRegistry allDialects() {
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  return registry;
+/// One for all trials: a process that was forked has it from its parent.
+static MLIRContext &getContext() {
+  static MLIRContext *const context = [] {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    auto *made = new MLIRContext(registry, MLIRContext::Threading::DISABLED);
+    made->loadAllAvailableDialects();
+    made->printOpOnDiagnostic(false);
+    return made;
+  }();
+  return *context;
 }
 
+void lowtide::test::prepareTrials() { getContext(); }
+
 Trial::Trial(const std::string &text, const TrialOptions &options)
-    : options(options), context(allDialects(), MLIRContext::Threading::DISABLED), text(text),
-      kernels(&context, codegen::CodegenOptions{}) {
-  context.loadAllAvailableDialects();
-  context.printOpOnDiagnostic(false);
-  context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    : options(options), context(getContext()), text(text), kernels(&context, {"x86-64-v3", "", !options.optimize}) {
+  handler = context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
       return;
     said += diagnostic.str() + "\n";
@@ -98,6 +114,8 @@ Trial::Trial(const std::string &text, const TrialOptions &options)
       said += "  " + note.str() + "\n";
   });
 }
+
+Trial::~Trial() { context.getDiagEngine().eraseHandler(handler); }
 
 bool Trial::parse() {
   step = parseSourceString<ModuleOp>(text, ParserConfig(&context));
@@ -156,21 +174,44 @@ bool Trial::makeStep() {
          fail("compile", "train: " + said);
 }
 
-bool Trial::fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool mayRefuse) {
-  OwningOpRef<ModuleOp> module = step->clone();
+bool Trial::makeKernels() {
+  inKernels = step->clone();
+  FitStageOptions stage;
+  stage.lossHeadChunks = 1;
+  return runPasses(*inKernels, [&](OpPassManager &passes) { buildFitStage(passes, stage); }) || fail("compile", said);
+}
+
+bool Trial::fitCopy(OwningOpRef<ModuleOp> &module, const std::string &budget, int64_t chunks) {
   FitStageOptions stage;
   stage.budget = budget;
   stage.lossHeadChunks = chunks;
+  module = (chunks == 1 ? inKernels : step)->clone();
+  return runPasses(*module, [&](OpPassManager &passes) {
+    if (chunks != 1)
+      return buildFitStage(passes, stage);
+    TrainRematerializeOptions options;
+    options.target = stage.target;
+    options.cpu = stage.cpu;
+    options.threadsMax = stage.threadsMax;
+    options.budget = stage.budget;
+    options.strategy = stage.strategy;
+    passes.addPass(createTrainRematerialize(options));
+  });
+}
+
+bool Trial::fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool mayRefuse) {
+  OwningOpRef<ModuleOp> module;
   PlanLowerSettings settings;
-  settings.threadsMax = stage.threadsMax;
-  bool good = runPasses(*module, [&](OpPassManager &passes) { buildFitStage(passes, stage); });
+  settings.threadsMax = FitStageOptions().threadsMax;
+  bool good = fitCopy(module, budget, chunks);
   bool recomputes = false;
   if (good) {
+    mayRefuse = false; // what was fitted fits
     module->walk([&](Operation *op) { recomputes |= op->hasAttr(recomputedAttrName); });
     good = runPasses(*module, [&](OpPassManager &passes) { buildPlanStage(passes, kernels, settings); });
   }
   if (!good) {
-    if (mayRefuse && (StringRef(said).contains("budget") || StringRef(said).contains("cannot fit"))) {
+    if (mayRefuse && StringRef(said).contains("cannot fit")) {
       ++outcome.refused;
       return true;
     }
@@ -202,11 +243,8 @@ bool Trial::chooseBudgets(std::vector<std::pair<std::string, uint64_t>> &budgets
     fixed += arena.kind() == plan::Arena::TRANSIENT ? 0 : arena.bytes();
   }
   // What cannot be met is refused, and the refusal says what can.
-  OwningOpRef<ModuleOp> module = step->clone();
-  FitStageOptions stage;
-  stage.lossHeadChunks = 1;
-  stage.budget = std::to_string(fixed + 1);
-  if (runPasses(*module, [&](OpPassManager &passes) { buildFitStage(passes, stage); })) {
+  OwningOpRef<ModuleOp> module;
+  if (fitCopy(module, std::to_string(fixed + 1), 1)) {
     // Loops are left as they are.
     for (unsigned i = 0; i < options.budgets; ++i)
       budgets.push_back({std::to_string(100 - 12 * i) + "%", 0});
@@ -295,7 +333,7 @@ bool Trial::compareReference() {
 
 TrialOutcome Trial::run() {
   std::vector<std::pair<std::string, uint64_t>> budgets;
-  if (!parse() || !makeStep() || !fit("", 0, 1, false) || !chooseBudgets(budgets))
+  if (!parse() || !makeStep() || !makeKernels() || !fit("", 0, 1, false) || !chooseBudgets(budgets))
     return outcome;
   // Bits do not depend on the number of chunks, so each plan has another one.
   bool head = settings.getAs<BoolAttr>("loss_head").getValue();

@@ -16,6 +16,8 @@ struct TrialOptions {
   unsigned steps = 3;
   /// Computes the loss of the first step again in f64, op by op, on the reference target.
   bool compareReference = false;
+  /// Kernels as optimized code, as users run them; else as it comes, which is made many times faster.
+  bool optimize = false;
   std::string scratch; ///< folder for artifacts
 };
 
@@ -35,6 +37,9 @@ struct TrialOutcome {
 
   bool isGood() const { return kind.empty(); }
 };
+
+/// Makes what all trials share, so that processes that are forked later need not.
+void prepareTrials();
 
 TrialOutcome tryGraph(const std::string &text, const TrialOptions &options);
 

@@ -41,6 +41,9 @@ static cl::opt<unsigned> steps("steps", cl::desc("steps per run"), cl::init(3));
 static cl::opt<unsigned> referenceEvery("reference-every",
                                         cl::desc("compare every n-th graph with f64 on the reference target; 0: none"),
                                         cl::init(8));
+static cl::opt<unsigned> optimizeEvery("optimize-every",
+                                       cl::desc("run every n-th graph by optimized kernels, as users do; 0: none"),
+                                       cl::init(16));
 static cl::opt<unsigned> seconds("seconds-each", cl::desc("a graph that takes longer hangs"), cl::init(120));
 static cl::opt<std::string> keep("keep", cl::desc("folder for graphs that fail"), cl::init("."));
 static cl::opt<std::string> replay("replay", cl::desc("try the graph in this file, in this process"));
@@ -51,11 +54,13 @@ static cl::opt<bool> verbose("v", cl::desc("a line for each graph"));
 
 static std::string scratch;
 
-static TrialOptions trialOptions(bool compareReference) {
+/// How a seed's graph is tried.
+static TrialOptions trialOptions(uint64_t seed) {
   TrialOptions options;
+  options.optimize = optimizeEvery && seed % optimizeEvery == 0;
   options.budgets = budgets;
   options.steps = steps;
-  options.compareReference = compareReference;
+  options.compareReference = referenceEvery && seed % referenceEvery == 0;
   options.scratch = scratch;
   return options;
 }
@@ -80,7 +85,7 @@ static TrialOutcome unpack(const std::string &text) {
 }
 
 /// Tries a graph in a child process: a crash or a hang is an outcome like any other.
-static TrialOutcome tryApart(const std::string &text, bool compareReference) {
+static TrialOutcome tryApart(const std::string &text, const TrialOptions &options) {
   if (!pretend.empty()) {
     TrialOutcome outcome;
     outcome.kind = llvm::StringRef(text).contains(pretend) ? "pretended" : "";
@@ -94,7 +99,7 @@ static TrialOutcome tryApart(const std::string &text, bool compareReference) {
   if (child == 0) {
     close(ends[0]);
     alarm(seconds);
-    std::string packed = pack(tryGraph(text, trialOptions(compareReference)));
+    std::string packed = pack(tryGraph(text, options));
     for (size_t written = 0; written < packed.size();) {
       ssize_t bytes = write(ends[1], packed.data() + written, packed.size() - written);
       if (bytes <= 0)
@@ -131,11 +136,11 @@ static std::string wordsOf(const TrialOutcome &outcome) {
   return words;
 }
 
-static void report(uint64_t seed, StepGraph graph, StepSettings settings, TrialOutcome outcome, bool compareReference) {
+static void report(uint64_t seed, StepGraph graph, StepSettings settings, TrialOutcome outcome) {
   unsigned ops = graph.countOps();
   const std::string words = wordsOf(outcome);
   auto fails = [&](const StepGraph &smaller, const StepSettings &simpler) {
-    TrialOutcome now = tryApart(smaller.text(simpler), compareReference);
+    TrialOutcome now = tryApart(smaller.text(simpler), trialOptions(seed));
     if (wordsOf(now) != words)
       return false;
     outcome.text = now.text;
@@ -159,7 +164,7 @@ static int runReplay() {
     llvm::errs() << "error: cannot read '" << replay << "': " << file.getError().message() << "\n";
     return 2;
   }
-  TrialOutcome outcome = tryGraph((*file)->getBuffer().str(), trialOptions(referenceEvery != 0));
+  TrialOutcome outcome = tryGraph((*file)->getBuffer().str(), trialOptions(0));
   llvm::outs() << (outcome.isGood() ? "passed" : "FAIL " + outcome.kind + ": " + outcome.text) << "\n";
   return outcome.isGood() ? 0 : 1;
 }
@@ -171,8 +176,7 @@ static int runSeeds() {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     StepSettings settings;
     StepGraph graph = makeRandomGraph(seed, settings);
-    bool compareReference = referenceEvery && seed % referenceEvery == 0;
-    TrialOutcome outcome = tryApart(graph.text(settings), compareReference);
+    TrialOutcome outcome = tryApart(graph.text(settings), trialOptions(seed));
     sum.plans += outcome.plans, sum.recomputed += outcome.recomputed, sum.refused += outcome.refused;
     sum.parts += outcome.parts, sum.references += outcome.references, sum.infinite += outcome.infinite;
     if (verbose)
@@ -180,7 +184,7 @@ static int runSeeds() {
                    << (outcome.isGood() ? "ok" : outcome.kind) << "\n";
     if (!outcome.isGood()) {
       ++failed;
-      report(seed, std::move(graph), settings, outcome, compareReference);
+      report(seed, std::move(graph), settings, outcome);
     }
   }
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
@@ -210,6 +214,7 @@ int main(int argc, char **argv) {
     return 8;
   }
   scratch = folder.str().str();
+  prepareTrials();
   int code = replay.empty() ? runSeeds() : runReplay();
   llvm::sys::fs::remove_directories(scratch);
   return code;

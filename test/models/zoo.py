@@ -19,6 +19,7 @@ MODELS = {
     "lstm-chars": lib.CharLSTM,
     "dlrm-mini": d.DLRM,
     "unet-mini": d.UNet,
-    # No recorded run: `tools/dev bench` exports it, to measure the resident memory of whole processes.
+    # No recorded run: `tools/dev bench` exports them, to measure the resident memory of whole processes.
+    "gpt2-124m": lambda: d.GPT(12, 768, 12, 50304, 1024),
     "gpt-resident": lambda: d.GPT(6, 384, 6, 8192, 256),
 }

@@ -49,11 +49,11 @@ def compile_ours(folder, work):
     return artifact
 
 
-def run_ours(folder, artifact, work, steps, threads):
+def run_ours(folder, artifact, work, steps, threads, *flags):
     log, summary = work / "run.jsonl", work / "summary.json"
     log.unlink(missing_ok=True)
     command = [BUILD / "bin/lowtide-run", artifact, f"--data={folder / 'data.npz'}", f"--steps={steps}", f"--log-jsonl={log}", f"--summary={summary}",
-               f"--threads={threads}"]  # fmt: skip
+               f"--threads={threads}", *flags]  # fmt: skip
     status, said = call(command, work / "run.log")
     if status != 0:
         raise Failure(f"exit {status}: {first_error(said)}")
@@ -66,7 +66,7 @@ def run_ours(folder, artifact, work, steps, threads):
 def call_peer(python, threads, *arguments):
     done = subprocess.run(
         [python, "-B", "-m", "devkit.torch_peer", *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=900, env=os.environ | {"PYTHONPATH": str(ROOT / "tools"), "OMP_NUM_THREADS": str(threads)},
+        timeout=1800, env=os.environ | {"PYTHONPATH": str(ROOT / "tools"), "OMP_NUM_THREADS": str(threads)},
     )  # fmt: skip
     if done.returncode:
         raise Failure(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}")
@@ -150,8 +150,12 @@ def processor():
 
 
 def main(argv):
+    if argv[:1] == ["resident"]:
+        from devkit import resident
+
+        return resident.main(argv[1:])
     parser = argparse.ArgumentParser(prog="tools/dev bench", description="Step time and memory beside PyTorch's, written to docs/measurements.")
-    parser.add_argument("target", choices=["cpu"])
+    parser.add_argument("target", choices=["cpu", "resident"], help="resident: memory of whole processes, see its --help")
     parser.add_argument("models", nargs="*", help="folder names; all when none is named")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=100, help="steps of ours per round")

@@ -1,7 +1,7 @@
 """Measure one model with PyTorch on the CPU; run as a program in the oracle environment, prints one JSON object.
 
-    python -m devkit.torch_peer measure <folder of definitions> <model> <folder> <eager or compile> <seconds> <threads>
-    python -m devkit.torch_peer export  <folder of definitions> <model> <folder>
+    python -m devkit.torch_peer measure <folder of definitions> <model> <folder> <eager, checkpoint or compile> <seconds> <threads>
+    python -m devkit.torch_peer export  <folder of definitions> <model> <folder> [<batch> <length> <vocabulary>]
 
 Time: median of whole steps (forward, backward, update). Memory: the largest sum of live tensor bytes within a step by
 PyTorch's own profiler, on top of parameters, optimizer state and the batch; and the resident memory of the process, of
@@ -38,6 +38,8 @@ def measure(name, folder, mode, seconds, threads):
         arrays = {k: torch.from_numpy(data[k]) for k in data.files}
     batch, count = spec["batch"], len(next(iter(arrays.values())))
     feeds = [{k: v[i : i + batch].clone() for k, v in arrays.items()} for i in range(0, count - batch + 1, batch)]
+    if mode == "checkpoint":
+        checkpoint_blocks(module)
     forward = torch.compile(module) if mode == "compile" else module
 
     def step(i):
@@ -52,7 +54,7 @@ def measure(name, folder, mode, seconds, threads):
         start = time.perf_counter()
         step(i)
         if i and time.perf_counter() - start > float(seconds) / least:
-            least = 3  # a long step needs no many samples
+            least = 3 if float(seconds) else 1  # a long step needs no many samples
             break
     times, begin = [], time.perf_counter()
     while len(times) < least or (time.perf_counter() - begin < float(seconds) and len(times) < 5000):
@@ -66,6 +68,17 @@ def measure(name, folder, mode, seconds, threads):
     if json.loads((folder / "expected.json").read_text())["loss"]:
         out["peer"] = likeness(zoo.MODELS[name]().train(), folder, feeds[0])
     print(json.dumps(out))
+
+
+def checkpoint_blocks(module):
+    """Every block of a stack keeps its input only and runs again in the backward pass."""
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    for stack in (m for m in module.modules() if isinstance(m, torch.nn.ModuleList)):
+        for block in stack:
+            inner = block.forward
+            block.forward = lambda *args, inner=inner: checkpoint(inner, *args, use_reentrant=False)
 
 
 def peak_bytes(step, module, optimizer, feeds):
@@ -120,6 +133,7 @@ def likeness(module, folder, feed):
 
 
 def export(name, folder, batch=8, length=256, vocab=8192):
+    batch, length, vocab = int(batch), int(length), int(vocab)
     import numpy
     import torch
     import zoo

@@ -87,6 +87,24 @@ func.func @gelu(%x: tensor<8x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xf32>,
   return %y, %d : tensor<8x16xbf16>, tensor<8x16xbf16>
 }
 
+// A result that is read again later is left to a kernel, which can run again without the product.
+// CHECK-LABEL: @gelu_twice
+// CHECK: %[[U:.*]] = nn.dot_epilogue "none" %arg0, %arg1 addend
+// CHECK: nn.gelu_tanh
+func.func @gelu_twice(%x: tensor<8x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xf32>, %v: tensor<16x4xbf16>)
+    -> (tensor<8x4xbf16>, tensor<8x16xbf16>, tensor<8x16xbf16>) {
+  %p = nn.dot %x, %w : (tensor<8x4xbf16>, tensor<4x16xbf16>) -> tensor<8x16xbf16>
+  %c = nn.cast %p : tensor<8x16xbf16> -> tensor<8x16xf32>
+  %s = nn.broadcast %b dims = [1] : tensor<16xf32> -> tensor<8x16xf32>
+  %a = nn.add %c, %s : tensor<8x16xf32>
+  %u = nn.cast %a : tensor<8x16xf32> -> tensor<8x16xbf16>
+  %z = nn.cast %u : tensor<8x16xbf16> -> tensor<8x16xf32>
+  %g = nn.gelu_tanh %z : tensor<8x16xf32>
+  %y = nn.cast %g : tensor<8x16xf32> -> tensor<8x16xbf16>
+  %o = nn.dot %y, %v : (tensor<8x16xbf16>, tensor<16x4xbf16>) -> tensor<8x4xbf16>
+  return %o, %y, %u : tensor<8x4xbf16>, tensor<8x16xbf16>, tensor<8x16xbf16>
+}
+
 // What a loop carries is added up inside the product, over the same bytes.
 // CHECK-LABEL: @accumulate
 // CHECK: train.accumulate

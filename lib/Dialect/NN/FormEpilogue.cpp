@@ -2,7 +2,8 @@
 //
 // The bias or the other sum that is added to a product, and then ReLU, GELU or
 // the derivative of a GELU, become the product's epilogue, as far as a library
-// takes it. What a GELU was applied to stays available as a second result.
+// takes it. What a GELU was applied to stays available as a second result,
+// where the GELU's own result has one reader.
 //
 //===----------------------------------------------------------------------===//
 
@@ -109,6 +110,13 @@ static Value takeSum(Value &value) {
   return other;
 }
 
+/// Whether one op reads `value`, as it is or under another shape.
+static bool hasOneReader(Value value) {
+  while (auto view = dyn_cast_or_null<nn::ReshapeOp>(getOnlyUser(value)))
+    value = view.getY();
+  return value.hasOneUse();
+}
+
 /// Casts of `value` to f32, and itself.
 static SmallVector<Value> findWide(Value value) {
   SmallVector<Value> found{value};
@@ -126,7 +134,9 @@ static bool takeActivation(Chain &chain, Type type) {
         continue;
       Value result = findRounded(user->getResult(0), type);
       bool alone = wide.hasOneUse() && (wide == chain.value || chain.value.hasOneUse());
-      bool keepable = isa<nn::GeluTanhOp>(user) && getElement(chain.value) == type;
+      // A result that the backward pass reads too would live as long as what it was made of, and could be computed
+      // again by the whole product alone: there a kernel of its own is better.
+      bool keepable = isa<nn::GeluTanhOp>(user) && getElement(chain.value) == type && result && hasOneReader(result);
       if (!result || !(alone || keepable))
         continue;
       chain.kept = alone ? Value() : chain.value;

@@ -187,6 +187,17 @@ struct SameTypeBitcast : OpRewritePattern<arith::BitcastOp> {
     return success();
   }
 };
+/// LLVM asks for the class of a float; bf16 becomes bits.
+struct NarrowIsNaN : OpRewritePattern<math::IsNaNOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::IsNaNOp op, PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    if (!getElementTypeOrSelf(x.getType()).isBF16())
+      return rewriter.notifyMatchFailure(op, "not bf16");
+    rewriter.replaceOpWithNewOp<arith::CmpFOp>(op, arith::CmpFPredicate::UNO, x, x);
+    return success();
+  }
+};
 } // namespace
 
 /// bf16 values as the i16 that holds their bits. Nothing computes with them any more; LLVM would hold what only moves
@@ -213,6 +224,7 @@ void codegen::expandNarrowFloats(ModuleOp module) {
   RewritePatternSet functions(context);
   // Functions of 16-bit floats first: the library has none.
   populateMathF32ExpansionPatterns(functions, [](StringRef) { return true; });
+  functions.add<NarrowIsNaN>(context);
   (void)applyPatternsGreedily(module, std::move(functions));
   bool hasBF16 = false;
   module.walk([&](Operation *op) {

@@ -105,6 +105,9 @@ MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
   const ::onnx::GraphProto &graph = file.getModel().graph();
   for (const auto &output : graph.output())
     outputs.insert(output.name());
+  for (const NodeProto &node : graph.node())
+    for (const std::string &output : node.output())
+      producers[output] = &node;
   auto noteModules = [&](StringSet<> &set, StringRef name) {
     names.insert(name);
     for (StringRef path = moduleOf(name); !path.empty(); path = moduleOf(path))

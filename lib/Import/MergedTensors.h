@@ -32,6 +32,8 @@ public:
   llvm::SmallVector<MergedTensor> split(const TensorFacts &fact) const;
   /// Whether an initializer of the file, or one that was merged, goes by `name`.
   bool hasName(llvm::StringRef name) const { return names.contains(name); }
+  /// The node of the graph that gives `value`; null: none.
+  const ::onnx::NodeProto *findProducer(llvm::StringRef value) const { return producers.lookup(value); }
 
 private:
   /// The name of the copy that `use` makes; empty: it makes none.
@@ -52,6 +54,7 @@ private:
   bool isPyTorch, deduplicated = false, repeatsLayers = false;
   /// Reads of copies, by the copies' names.
   llvm::StringMap<llvm::SmallVector<InitializerUse>> reads;
+  llvm::StringMap<const ::onnx::NodeProto *> producers;
   llvm::StringSet<> outputs, names;
   /// Modules with tensors of their own, by any name in the file; with such that are no copies and not constant.
   llvm::StringSet<> modules, modulesWithWeights;

@@ -25,9 +25,28 @@ using ::onnx::NodeProto;
 /// Names that frameworks give to float buffers, which no optimizer sees.
 static bool isBufferLeaf(StringRef leaf) {
   return llvm::StringSwitch<bool>(leaf)
-      .Cases({"inv_freq", "original_inv_freq", "position_ids", "masked_bias", "num_batches_tracked", "freqs",
-              "freqs_cis", "freqs_cos", "freqs_sin", "cos_cached", "sin_cached", "rope_cos", "rope_sin", "alibi",
-              "slopes", "causal_mask", "attn_mask", "relative_position_index", "relative_coords_table"},
+      .Cases({"inv_freq",
+              "original_inv_freq",
+              "position_ids",
+              "masked_bias",
+              "num_batches_tracked",
+              "freqs",
+              "freqs_cis",
+              "freqs_cos",
+              "freqs_sin",
+              "cos_cached",
+              "sin_cached",
+              "rope_cos",
+              "rope_sin",
+              "alibi",
+              "slopes",
+              "pos_weight",
+              "class_weight",
+              "class_weights",
+              "causal_mask",
+              "attn_mask",
+              "relative_position_index",
+              "relative_coords_table"},
              true)
       .Default(false);
 }
@@ -65,14 +84,38 @@ static std::string likelyName(const TensorFacts &facts, StringRef name, const Me
     return name.str();
   std::string prefix = *module + ".";
   // Attention calls what it projects with otherwise.
-  bool projects = leaf == "weight" && !merged.hasName(prefix + "bias") && merged.hasName(prefix + "in_proj_bias");
-  return prefix + (projects ? "in_proj_weight" : leaf.str());
+  if (leaf == "weight" && !merged.hasName(prefix + "bias") && merged.hasName(prefix + "in_proj_bias"))
+    return prefix + "in_proj_weight";
+  return prefix + leaf.str();
 }
 
 /// What formula wrote the tensor, if one did.
 static std::string findFormula(const OnnxFile &file, const TensorFacts &facts) {
   std::optional<std::string> bytes = file.tryReadInitializer(facts.tensor->name());
   return bytes ? describeFormula(*facts.tensor, *bytes) : "";
+}
+
+static constexpr StringLiteral evaluatedReason =
+    "evaluated by the exporter, and its numbers follow no rule by which programs make constants";
+
+/// Whether the tensor is added to what a layer's weights made, in the same module, and nowhere else.
+static bool isAddedToProduct(const MergedTensors &merged, const TensorFacts &facts) {
+  return llvm::all_of(facts.uses, [&](const InitializerUse &use) {
+    if (use.node->op_type() != "Add" || use.node->input_size() != 2 || facts.tensor->dims_size() != 1)
+      return false;
+    const NodeProto *product = merged.findProducer(use.node->input(1 - use.operand));
+    return product && product->op_type() == "MatMul" && findModulePath(*product) == findModulePath(*use.node);
+  });
+}
+
+/// Whether the old exporter evaluated the tensor from a parameter: a bias, or numbers that follow no rule.
+static bool isEvaluatedParameter(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
+                                 StringRef name) {
+  if (!name.starts_with("onnx::") || facts.uses.empty() || llvm::all_of(facts.uses, isSetting))
+    return false;
+  if (facts.getNumElements() > 1 && isAddedToProduct(merged, facts))
+    return true;
+  return followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
 }
 
 /// What the tensor is that is, or was, called `name`.
@@ -96,6 +139,10 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
   });
   if (isInventedName(name)) {
     // What `/layer/Constant` computes was a number in the program: parameters are initializers there.
+    if (!isWeight && isEvaluatedParameter(file, merged, facts, name)) {
+      std::string likely = isAddedToProduct(merged, facts) ? likelyName(facts, name, merged) : name.str();
+      return makeInfo(facts, likely, InitializerRole::Parameter, Certainty::Assumed, evaluatedReason);
+    }
     if (!isWeight || name.contains("/Constant")) {
       std::string formula = findFormula(file, facts);
       return formula.empty() ? info(InitializerRole::Constant, Certainty::Assumed, "the exporter invented its name")
@@ -210,7 +257,7 @@ static InitializerInfo *findConstant(std::vector<InitializerInfo> &infos, size_t
 
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   std::string folded, convolutions;
-  SmallVector<StringRef> frozen, shared;
+  SmallVector<StringRef> frozen, shared, trained;
   SmallVector<size_t> apart;
   MergedTensors merged(file, facts);
   llvm::StringSet<> buffers = findBuffersByOrder(file, facts);
@@ -231,6 +278,8 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
         }
       if (mayBeEvaluated(file, part.facts, info))
         frozen.push_back(fact.tensor->name());
+      if (StringRef(info.reason) == evaluatedReason)
+        trained.push_back(fact.tensor->name());
       if (info.role == InitializerRole::Parameter && isInventedName(info.tensor) && isReadByLayers(part.facts))
         shared.push_back(fact.tensor->name());
       if (!part.reason.empty() && info.role != InitializerRole::Constant) {
@@ -264,6 +313,14 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
                                "merged weights that began equal: " +
                                    llvm::join(shared, ", "),
                                "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False");
+  if (!trained.empty())
+    file.getReport().warningAt(trained.front(),
+                               Twine(trained.size()) +
+                                   " initializers were evaluated by the exporter, and seem to come from parameters; "
+                                   "they are trained: " +
+                                   llvm::join(trained, ", "),
+                               "export with do_constant_folding=False, or freeze what is a buffer: --frozen "
+                               "<initializer>");
   if (!frozen.empty())
     file.getReport().warningAt(frozen.front(),
                                Twine(frozen.size()) +

@@ -165,6 +165,11 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
     if (operands.empty())
       for (Entry entry : missingByModule.lookup(*module))
         consider(entry);
+    else if (!ownIsThere && own && fact.tensor->name() != own->target && isUniform(fact).value_or(false))
+      // What it reads was evaluated, too: only the module tells.
+      for (Entry entry : missingByModule.lookup(*module))
+        if (leafOf(entry->target) == leafOf(own->target))
+          consider(entry);
   }
   // The tensor's own entry is read, unless the operand is known to be another:
   // batch norm reads `weight` and, of equal value, `running_var`.

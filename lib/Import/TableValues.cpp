@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -97,4 +98,18 @@ bool lowtide::repeatsFilter(const TensorProto &tensor, const std::string &bytes)
   StringRef all = bytes;
   // Each byte equals the one that lies one filter, or one element, further.
   return all.drop_front(filter) == all.drop_back(filter) && all.drop_front(element) != all.drop_back(element);
+}
+
+bool lowtide::followsNoRule(const TensorProto &tensor, const std::string &bytes) {
+  constexpr size_t fewest = 8;
+  if (tensor.data_type() != TensorProto::FLOAT || bytes.size() < fewest * sizeof(float))
+    return false;
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  if (!all_of(values, [](float value) { return std::isfinite(value); }) || is_sorted(values) ||
+      std::is_sorted(values.rbegin(), values.rend()) || !describeFormula(tensor, bytes).empty())
+    return false;
+  llvm::sort(values);
+  size_t different = size_t(std::unique(values.begin(), values.end()) - values.begin());
+  return different * 10 >= values.size() * 9 || different > size_t(1) << 16;
 }

@@ -17,6 +17,9 @@ std::string describeFormula(const ::onnx::TensorProto &tensor, const std::string
 /// detector, which nobody trains.
 bool repeatsFilter(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
+/// Whether f32 `tensor` holds numbers as only chance or training makes them: many, all different, in no order.
+bool followsNoRule(const ::onnx::TensorProto &tensor, const std::string &bytes);
+
 } // namespace lowtide
 
 #endif // LOWTIDE_LIB_IMPORT_TABLEVALUES_H

@@ -217,7 +217,8 @@ StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorR
       if (found != evaluated.end())
         unfoldRecurrent(graph, node, operand, &found->second, 0) || unfoldBilinear(graph, node, found->second);
       else if (!signature.isPresent() && StringRef(node.input(operand)).contains("::"))
-        unfoldRecurrent(graph, node, operand, nullptr, layerOfNode(node)) || unfoldPositions(graph, node, operand);
+        unfoldRecurrent(graph, node, operand, nullptr, layerOfNode(node)) || unfoldPositions(graph, node, operand) ||
+            unfoldWeightNorm(graph, node, operand);
     }
   for (const TensorProto *tensor : map_to_vector(proto.initializer(), [](const TensorProto &t) { return &t; }))
     if (auto found = evaluated.find(tensor->name()); found != evaluated.end() && !graph.isRemoved(tensor->name()))
@@ -226,6 +227,6 @@ StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorR
   if (signature.isPresent())
     restoreBiases(graph, proto, signature);
   else
-    unfoldShiftedScales(graph, proto);
+    unfoldNormScales(graph, proto);
   return graph.finish();
 }

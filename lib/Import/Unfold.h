@@ -107,6 +107,8 @@ bool unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated);
 bool unfoldPositions(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand);
 /// A weight kept as direction and length.
 bool unfoldWeightNorm(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// The same in files without notes: operand `operand` of `node`.
+bool unfoldWeightNorm(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand);
 /// The weight of a bilinear layer.
 bool unfoldBilinear(UnfoldingGraph &graph, const ::onnx::NodeProto &node, const Evaluated &evaluated);
 /// One function of one variable that can be inverted.
@@ -114,8 +116,10 @@ bool unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated);
 
 /// A scale kept as its difference from one.
 bool unfoldShifted(UnfoldingGraph &graph, const Evaluated &evaluated);
-/// The same in files without notes: all scales of norms.
-void unfoldShiftedScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
+/// The f32 values of `tensor`, less one; empty where they cannot be read.
+std::string withoutOne(const UnfoldingGraph &graph, const ::onnx::TensorProto &tensor);
+/// Scales and biases of norms in files without notes.
+void unfoldNormScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 
 /// `slice_1` → `slice`: operations of the exported program are numbered.
 llvm::StringRef operationName(llvm::StringRef name);

@@ -4,6 +4,9 @@
 // of the weight; the length of v is lost, and has no effect but on how fast v turns. Taken as equal to g, as they are
 // when training starts.
 //
+// Without notes, a layer's weight that was evaluated while its bias was not is taken for one, unless its numbers show
+// another normalization.
+//
 //===----------------------------------------------------------------------===//
 
 #include "TensorData.h"
@@ -17,6 +20,7 @@
 
 using namespace llvm;
 using namespace lowtide;
+using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
 /// The length and the direction among `parameters`, by the framework's names; null if they are no such pair.
@@ -47,47 +51,117 @@ static bool isNormalized(const Evaluated &evaluated) {
   return divides && measures && operationName(evaluated.tensor->name()) == "mul";
 }
 
-bool lowtide::unfoldWeightNorm(UnfoldingGraph &graph, const Evaluated &evaluated) {
-  const TensorProto &tensor = *evaluated.tensor;
-  auto [length, direction] = findPair(evaluated.parameters);
-  if (!length || !direction || !isNormalized(evaluated) || tensor.data_type() != TensorProto::FLOAT ||
-      tensor.dims_size() < 2 || tensor.dims(0) < 1)
-    return false;
-  std::optional<std::string> bytes = graph.read(tensor);
-  if (!bytes)
-    return false;
-  int64_t rows = tensor.dims(0);
-  size_t width = bytes->size() / sizeof(float) / size_t(rows);
+/// The f32 lengths of the rows of `bytes`; empty if one has none.
+static std::string lengthsOf(StringRef bytes, int64_t rows) {
+  size_t width = bytes.size() / sizeof(float) / size_t(rows);
   std::string lengths;
   for (int64_t row = 0; row != rows; ++row) {
     double square = 0;
     for (size_t i = 0; i != width; ++i) {
       float value;
-      std::memcpy(&value, &(*bytes)[(size_t(row) * width + i) * sizeof(float)], sizeof(value));
+      std::memcpy(&value, bytes.data() + (size_t(row) * width + i) * sizeof(float), sizeof(value));
       square += double(value) * double(value);
     }
     float root = float(std::sqrt(square));
     if (!(root > 0) || !std::isfinite(root))
-      return false; // of a weight of zeros, the direction is lost as well
+      return ""; // of a weight of zeros, the direction is lost as well
     lengths.append(reinterpret_cast<const char *>(&root), sizeof(root));
   }
+  return lengths;
+}
+
+/// Makes `tensor` of its length and its direction.
+static bool takeApart(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &length,
+                      const std::string &direction) {
+  std::optional<std::string> bytes = graph.read(tensor);
+  int64_t rows = tensor.dims(0);
+  std::string lengths = bytes ? lengthsOf(*bytes, rows) : "";
+  if (lengths.empty())
+    return false;
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end()), axes, single(dims.size(), 1);
   single[0] = rows;
   for (size_t axis = 1; axis != dims.size(); ++axis)
     axes.push_back(int64_t(axis));
   // Written back as a weight: the length and the direction of both are one.
   std::string how = "length or direction of " + tensor.name() + "; the direction's own length is taken as the weight's";
-  graph.setModule(moduleOf(direction->target));
-  graph.addInitializer(length->target, single, tensor.data_type(), std::move(lengths),
+  graph.setModule(moduleOf(direction));
+  graph.addInitializer(length, single, tensor.data_type(), std::move(lengths),
                        {tensor.name(), how, {}, {"weight norm"}, true});
-  graph.addInitializer(direction->target, dims, tensor.data_type(), std::move(*bytes),
+  graph.addInitializer(direction, dims, tensor.data_type(), std::move(*bytes),
                        {tensor.name(), how, {}, {"weight norm"}, true});
-  std::string square = graph.addNode("Mul", {direction->target, direction->target});
+  std::string square = graph.addNode("Mul", {direction, direction});
   std::string sum = graph.addNode("ReduceSum", {square, graph.addIntegers({int64_t(axes.size())}, axes)});
   graph.setAttribute("keepdims", 1);
   std::string norm = graph.addNode("Sqrt", {sum});
-  std::string unit = graph.addNode("Div", {direction->target, norm});
-  graph.addNode("Mul", {unit, length->target}, tensor.name());
+  std::string unit = graph.addNode("Div", {direction, norm});
+  graph.addNode("Mul", {unit, length}, tensor.name());
   graph.remove(tensor);
   return true;
+}
+
+bool lowtide::unfoldWeightNorm(UnfoldingGraph &graph, const Evaluated &evaluated) {
+  const TensorProto &tensor = *evaluated.tensor;
+  auto [length, direction] = findPair(evaluated.parameters);
+  if (!length || !direction || !isNormalized(evaluated) || tensor.data_type() != TensorProto::FLOAT ||
+      tensor.dims_size() < 2 || tensor.dims(0) < 1)
+    return false;
+  return takeApart(graph, tensor, length->target, direction->target);
+}
+
+/// Whether the rows of `weight` were brought to a mean of zero, or the whole to a largest singular value of one:
+/// another normalization than this.
+static bool isOtherwiseNormalized(ArrayRef<float> weight, size_t rows) {
+  size_t width = weight.size() / rows;
+  bool centered = true;
+  std::vector<double> v(width, 1), u(rows);
+  for (size_t row = 0; row != rows; ++row) {
+    double sum = 0, size = 0;
+    for (float value : weight.slice(row * width, width)) {
+      sum += value;
+      size += std::abs(double(value));
+    }
+    centered &= std::abs(sum) <= 1e-5 * size;
+  }
+  double norm = 0;
+  for (int round = 0; round != 30; ++round) { // power iteration
+    std::fill(u.begin(), u.end(), 0);
+    double size = 0;
+    for (size_t i = 0; i != weight.size(); ++i)
+      u[i / width] += double(weight[i]) * v[i % width];
+    std::fill(v.begin(), v.end(), 0);
+    for (size_t i = 0; i != weight.size(); ++i)
+      v[i % width] += double(weight[i]) * u[i / width];
+    for (double value : v)
+      size += value * value;
+    size = std::sqrt(size);
+    for (double &value : v)
+      value /= size;
+    norm = std::sqrt(size);
+  }
+  return centered || std::abs(norm - 1) < 1e-2;
+}
+
+bool lowtide::unfoldWeightNorm(UnfoldingGraph &graph, const NodeProto &node, int operand) {
+  const TensorProto *tensor = operand == 1 ? graph.find(node.input(1)) : nullptr;
+  bool isLayer = StringSwitch<bool>(node.op_type()).Cases({"Conv", "ConvTranspose", "Gemm"}, true).Default(false);
+  // PyTorch's old exporter names what it evaluates after the operator that reads it; a batch norm that it folded would
+  // have taken the bias, too.
+  if (!tensor || !isLayer || !StringRef(tensor->name()).starts_with("onnx::" + node.op_type() + "_") ||
+      graph.isRemoved(tensor->name()) || tensor->data_type() != TensorProto::FLOAT || tensor->dims_size() < 2 ||
+      tensor->dims(0) < 1)
+    return false;
+  std::string module = findModulePath(node).value_or("");
+  std::string prefix = module + ".parametrizations.weight.original";
+  if (module.empty() || graph.find(prefix + "0") || graph.find(module + ".weight") ||
+      (node.input_size() > 2 && node.input(2) != module + ".bias"))
+    return false;
+  std::string bytes = graph.read(*tensor).value_or("");
+  constexpr size_t largest = size_t(1) << 24;
+  if (bytes.empty() || bytes.size() > largest)
+    return false;
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  if (isOtherwiseNormalized(values, size_t(tensor->dims(0))))
+    return false;
+  return takeApart(graph, *tensor, prefix + "0", prefix + "1");
 }

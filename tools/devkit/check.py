@@ -147,7 +147,7 @@ def judge_suite(suite, full):
 def emulated_suite(suite, full):
     """The GPU program on the fake device: every model in f32 and 16 bits, in two parts, with equal bits under five budgets."""
     target = "--target=cuda-emulated"
-    sample = [] if full else ["--only=mlp-digits/model.onnx|cnn-digits/model.onnx|llama-tiny/model.onnx|rnn-tiny/model.onnx"]
+    sample = [] if full else ["--only=mlp-digits/model.onnx|cnn-digits/model.onnx|llama-tiny/model.onnx"]
     small = [] if full else ["--only=mlp-digits/model.onnx"]
     for folder in model_folders(full):
         judge(suite, folder, target, *sample)

@@ -224,6 +224,15 @@ StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorR
     if (auto found = evaluated.find(tensor->name()); found != evaluated.end() && !graph.isRemoved(tensor->name()))
       unfoldFunction(graph, found->second) || unfoldShifted(graph, found->second) ||
           unfoldWeightNorm(graph, found->second) || unfoldGathered(graph, found->second);
+  // Transposed matrices are views (ParametersFromSignature.cpp, ParametersFromNames.cpp).
+  StringSet<> notes;
+  for (const auto &value : proto.value_info())
+    if (!findFoldedFrom(value).empty())
+      notes.insert(value.name());
+  unfoldForms(graph, proto, [&](const TensorProto &tensor) {
+    return signature.isPresent() ? notes.contains(tensor.name()) && !signature.findTarget(tensor.name())
+                                 : StringRef(tensor.name()).starts_with("onnx::");
+  });
   if (signature.isPresent())
     restoreBiases(graph, proto, signature);
   else

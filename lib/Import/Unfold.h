@@ -121,6 +121,10 @@ std::string withoutOne(const UnfoldingGraph &graph, const ::onnx::TensorProto &t
 /// Scales and biases of norms in files without notes.
 void unfoldNormScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 
+/// Makes tensors that are another form of a parameter, which the file holds as well, of that.
+void unfoldForms(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
+                 llvm::function_ref<bool(const ::onnx::TensorProto &)> isEvaluated);
+
 /// `slice_1` → `slice`: operations of the exported program are numbered.
 llvm::StringRef operationName(llvm::StringRef name);
 /// Whether an operation of the exported program only moves elements.

@@ -214,3 +214,18 @@ TEST(Unfold, ScalesOfNormsWithoutNotes) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("n.0.weight", "n.1.weight"));
   EXPECT_THAT(result.values["n.1.weight"], ElementsAre(0, 0));
 }
+
+TEST(Unfold, AnotherFormOfALivingParameter) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,4] x) => (float[1,2,4] y) <float[4] w = {1, 2, 3, 5}, float[1,1,4] v = {1, 2, 3, 5}> {
+      h = Mul(x, w)
+      y = Mul(h, v)
+    })");
+  auto &graph = *model.mutable_graph();
+  graph.mutable_initializer(1)->set_name("onnx::Mul_7");
+  graph.mutable_node(1)->set_input(1, "onnx::Mul_7");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+  EXPECT_EQ(result.find("onnx::Mul_7"), nullptr);
+}

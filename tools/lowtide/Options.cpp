@@ -272,8 +272,8 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   fit->add_option("--rows", options.fitRows, "Lines of the table")->check(CLI::Range(2, 1000));
   fit->add_flag("--baselines", options.baselines, "Also what the other strategies cost at the same peak");
   fit->add_option("--bound-rows", options.boundRows,
-                  "Lines with a bound, and with a rounded linear program: they take long")
-      ->check(CLI::Range(1, 1000));
+                  "Lines with a bound, and with a rounded linear program: they take long; 0: none")
+      ->check(CLI::Range(0, 1000));
   check->add_flag("--json", options.json, "The same facts as JSON on standard output");
   for (CLI::App *sub : {report, explain, verify})
     sub->add_option("artifact", options.input, ".tide file")->required();

@@ -205,8 +205,13 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room,
   solve::PackedPlan packed;
   for (uint64_t ask = transientBytes;;) {
     std::optional<solve::FittedSchedule> plan = choose(entry, ask);
-    if (!plan)
+    if (!plan) {
+      // A plan of the same peak may have packed worse than the one that a refusal would name.
+      packed = pack(entry, entry.front->getSmallest());
+      if (strategy == "fit" && packed.arenaBytes <= transientBytes)
+        break;
       return refuse(entry, room);
+    }
     packed = pack(entry, *plan);
     if (packed.arenaBytes <= transientBytes)
       break;

@@ -64,20 +64,21 @@ func.func @view(%x: tensor<4x4xf32>) -> tensor<16xf32> {
   return %y : tensor<16xf32>
 }
 
-// The gradient's own exponentials stay out of the forward kernel, whose operand is all that they need to be kept; their
-// row of logarithms is less than what it is made of.
+// The gradient's own exponentials stay out of the forward kernel: its operand in 16 bits is all that they need to be kept,
+// and their row of logarithms is less than what it is made of.
 // CHECK-LABEL: @backward
-// CHECK: %[[S:.*]] = nn.dot %arg0, %arg1
+// CHECK: %[[S:.*]] = nn.dot %arg0, %arg2
 // CHECK: %[[P:.*]]:2 = nn.kernel "row" (%{{.*}} = %[[S]]) {{.*}} -> (tensor<8x64xf32>, tensor<8xf32>)
 // CHECK: nn.dot %[[P]]#0
 // CHECK: nn.kernel "row" {{.*}} -> tensor<f32>
 // CHECK: nn.kernel "loop" (%{{.*}} = %[[P]]#1, %{{.*}} = %[[S]], {{.*}} -> (tensor<8x64xf32>, tensor<8x64xf32>)
 // CHECK: nn.exp
-func.func @backward(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>)
+func.func @backward(%x: tensor<8x64xbf16>, %w: tensor<64x64xf32>, %k: tensor<64x64xbf16>)
     -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<64x64xf32>) {
   %one = nn.constant dense<1.0> : tensor<8x64xf32>
   %zero = nn.constant dense<0.0> : tensor<8x64xf32>
-  %scores = nn.dot %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %narrow = nn.dot %x, %k : (tensor<8x64xbf16>, tensor<64x64xbf16>) -> tensor<8x64xbf16>
+  %scores = nn.cast %narrow : tensor<8x64xbf16> -> tensor<8x64xf32>
   %m = nn.reduce_max %scores dims = [1] : tensor<8x64xf32> -> tensor<8xf32>
   %mb = nn.broadcast %m dims = [0] : tensor<8xf32> -> tensor<8x64xf32>
   %d = nn.sub %scores, %mb : tensor<8x64xf32>

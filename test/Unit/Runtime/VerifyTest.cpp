@@ -149,7 +149,7 @@ TEST(Verify, RefusesBadCalls) {
   refused([](plan::Plan &p) { product(p).mutable_attributes(0)->set_i(17); }, "");
   refused([](plan::Plan &p) { product(p).mutable_attributes(2)->set_i(9); }, "A has");
   refused([](plan::Plan &p) { product(p).mutable_reads()->RemoveLast(); }, "takes 2 operands");
-  refused([](plan::Plan &p) { *product(p).add_writes() = product(p).writes(0); }, "one result");
+  refused([](plan::Plan &p) { *product(p).add_writes() = product(p).writes(0); }, "takes 2 operands and 1 result");
   refused([](plan::Plan &p) { set(product(p), "accumulate", 1); }, "takes 3 operands");
   refused([](plan::Plan &p) { *product(p).mutable_writes(0) = slice(Io, 0, 64, 7); }, "");
   refused(

@@ -177,8 +177,9 @@ LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
     for (auto [i, op] : llvm::enumerate(problem.ops))
       address[op.getName()] = {FlatSymbolRefAttr::get(arena.getSymNameAttr()), base + packing.offsets[i]};
     numBuffers += problem.ops.size();
-    program.emitRemark() << "arena " << packing.arenaBytes << " bytes, bound " << packing.boundBytes << " bytes ("
-                         << problem.ops.size() << " buffers, " << packing.method << ")";
+    program.emitRemark() << "@" << program.getSymName() << ": arena " << packing.arenaBytes << " bytes, bound "
+                         << packing.boundBytes << " bytes (" << problem.ops.size() << " buffers, " << packing.method
+                         << ")";
   }
   auto resolve = [&](plan::SliceAttr slice) {
     auto it = address.find(slice.getArena().getValue());

@@ -23,7 +23,7 @@ from devkit.console import ROOT, Failure
 
 # The most that an arena may take over the bytes alive in it, and how the compiler says both.
 ARENA_RATIO = 1.01
-ARENA = re.compile(r"arena (\d+) bytes, bound (\d+) bytes")
+ARENA = re.compile(r"@train: arena (\d+) bytes, bound (\d+) bytes")
 
 # Exit codes with which the compiler refuses in words (usage, bad file, unsupported, budget, verification, I/O).
 REFUSALS = {1, 2, 3, 4, 5, 8}
@@ -34,8 +34,8 @@ Compile and train every .onnx in the folders; compare with expected.json and exp
 With --precision=mixed-bf16 and the like the band recorded for that type holds, and besides: contractions take 16-bit
 operands and sums are f32 in the compiler's text, saved activations are at most 0.6 of f32's bytes, losses differ from f32's.
 Columns: worst |loss - recorded| / tolerance, worst gradient error / allowed, worst final-parameter error / allowed
-(each holds at 1.00 or less), bytes planned and allocated, arena over the most bytes that are alive in it at once (it
-holds at 1.01 or less).
+(each holds at 1.00 or less), bytes planned and allocated, the training step's arena over the most bytes that are alive
+in it at once (it holds at 1.01 or less).
 
 options:
   --expect-refused=PATTERN  files that may be refused, or warned about and then differ: glob or part of folder/file.onnx;
@@ -211,7 +211,7 @@ def judge_steps(model, record, options, work, verdict):
 
 
 def check_arenas(said, verdict):
-    """Complaints about the arena of an entry; fills in the worst ratio."""
+    """Complaints about the arena of the training step; fills in its ratio. (`gradient` serves this comparison only.)"""
     arenas = [(int(arena), int(bound)) for arena, bound in ARENA.findall(said)]
     if not arenas:
         return ["no remark on the arena"]

@@ -37,8 +37,8 @@ namespace {
 class EntryLowering {
 public:
   EntryLowering(func::FuncOp entry, const PlanLayout &layout, plan::ModuleOp module,
-                const llvm::DenseMap<Operation *, codegen::KernelInfo> &kernels, StepStorage storage)
-      : entry(entry), layout(layout), module(module), kernels(kernels), storage(std::move(storage)),
+                const llvm::DenseMap<Operation *, codegen::KernelInfo> &kernels, StepStorage storage, bool weights)
+      : entry(entry), layout(layout), module(module), kernels(kernels), storage(std::move(storage)), weights(weights),
         builder(entry.getContext()) {}
   LogicalResult run();
 
@@ -77,6 +77,7 @@ private:
   plan::ModuleOp module;
   const llvm::DenseMap<Operation *, codegen::KernelInfo> &kernels;
   StepStorage storage;
+  bool weights;
   OpBuilder builder;
   plan::ProgramOp program;
   /// Value number that each storage holds now.
@@ -199,7 +200,7 @@ void EntryLowering::leaveLoop(const StorageLoop &loop) {
 
 void EntryLowering::writeBindings() {
   auto create = [&](const BindingFacts &facts, Type type, plan::SliceAttr slice, uint64_t last, StringRef group) {
-    bool image = facts.fromFile && facts.isPersistent();
+    bool image = facts.fromFile && facts.isPersistent() && weights;
     plan::BindingOp::create(builder, entry.getLoc(), facts.kind, facts.name.getValue(), cast<RankedTensorType>(type),
                             slice, last, APFloat(image ? 0.0 : facts.initial), image, facts.batchDim, group);
   };
@@ -319,7 +320,7 @@ public:
 
   void runOnOperation() override {
     if (!given)
-      settings = {target, "lowtide", "", threadsMax};
+      settings = {target, "lowtide", "", threadsMax, /*weights=*/true};
     std::unique_ptr<codegen::KernelModule> own;
     if (!given)
       own = std::make_unique<codegen::KernelModule>(&getContext(), codegen::CodegenOptions{});
@@ -375,7 +376,7 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   builder.createBlock(&module.getBody());
   for (const PlanLayout::Arena &arena : layout->getArenas())
     plan::ArenaOp::create(builder, module.getLoc(), arena.name, arena.kind, arena.bytes, planAlignment,
-                          arena.imageBytes);
+                          settings.weights ? arena.imageBytes : 0);
   plan::ArenaOp::create(builder, module.getLoc(), "transient", plan::ArenaKind::Transient, 0, planAlignment, 0);
 
   llvm::DenseMap<Operation *, codegen::KernelInfo> infos;
@@ -392,7 +393,8 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   };
   for (func::FuncOp entry : entries) {
     FailureOr<StepStorage> storage = StepStorage::compute(entry, mayOverwrite);
-    if (failed(storage) || failed(EntryLowering(entry, *layout, module, infos, std::move(*storage)).run()))
+    if (failed(storage) ||
+        failed(EntryLowering(entry, *layout, module, infos, std::move(*storage), settings.weights).run()))
       return failure();
   }
   for (func::FuncOp entry : entries)

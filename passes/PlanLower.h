@@ -19,6 +19,8 @@ struct PlanLowerSettings {
   std::string modelDigest;
   /// Scratch of kernels is planned for this many threads.
   unsigned threadsMax = 8;
+  /// Whether the artifact will hold what starts from the model file; else nothing has an image.
+  bool weights = true;
 };
 
 /// `plan-lower` that adds its kernels to `kernels`, which must outlive the pass.

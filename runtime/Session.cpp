@@ -60,9 +60,11 @@ Status Session::initialize(const BindOptions &options) {
   }
   for (const Tensor &tensor : persistent()) {
     const plan::Binding &binding = *tensor.binding;
-    if (binding.kind() == plan::Binding::PARAM && (options.randomInitAll || !binding.from_image())) {
+    const bool isParam = binding.kind() == plan::Binding::PARAM, isConstant = binding.kind() == plan::Binding::CONSTANT;
+    if ((isParam && options.randomInitAll) || ((isParam || isConstant) && !binding.from_image())) {
       if (!options.randomInit)
-        return badInput("the artifact has no weights for parameter '" + printable(binding.name()) +
+        return badInput(std::string("the artifact has no ") +
+                        (isParam ? "weights for parameter '" : "values for constant '") + printable(binding.name()) +
                         "': start from --init=random:<seed> or from a checkpoint (--resume)");
       LOWTIDE_TRY(initializeRandomly(plan, binding, options.randomSeed, tensor.data));
     } else if (!binding.from_image()) {

@@ -83,8 +83,8 @@ mlir::LogicalResult emitStaged(KernelContext &context, const StagedDomain &domai
 Grid getGpuStagedGrid(const StagedDomain &domain);
 mlir::LogicalResult emitGpuRow(KernelContext &context, const StagedDomain &domain);
 mlir::LogicalResult emitGpuColumn(KernelContext &context, const StagedDomain &domain);
-/// Many rows over few columns: a first kernel writes the totals of blocks of rows, a second one adds them up. Bytes of
-/// those totals; 0: one kernel does it all.
+/// Many rows over few columns, or few long rows: a first kernel writes the totals of blocks of rows, or of segments of
+/// a row, and a second one adds them up. Bytes of those totals; 0: one kernel does it all.
 uint64_t getPartialBytes(nn::KernelOp kernel, const StagedDomain &domain);
 Grid getGpuPartialGrid(const StagedDomain &domain);
 /// The totals go to the function's last pointer.

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Emitters.h"
+#include "GpuBatch.h"
 #include "GpuLowering.h"
 #include "GpuMovement.h"
 #include "MachineCode.h"
@@ -53,6 +53,8 @@ struct GpuForm {
 } // namespace
 
 Grid GpuForm::getGrid(nn::KernelOp kernel) {
+  if (scatter && part == Part::Partials)
+    return getGpuSortGrid(scatter);
   if (scatter)
     return search ? getGpuSearchGrid(scatter) : getGpuScatterGrid(scatter);
   if (transpose)
@@ -63,7 +65,11 @@ Grid GpuForm::getGrid(nn::KernelOp kernel) {
 }
 
 LogicalResult GpuForm::emit(KernelContext &context) {
-  if (search) {
+  if (scatter && part == Part::Partials) {
+    emitGpuSort(context, scatter);
+  } else if (scatter && part == Part::Totals) {
+    emitGpuSorted(context, scatter);
+  } else if (search) {
     emitGpuSearch(context, scatter);
   } else if (scatter) {
     emitScatter(context, scatter);
@@ -112,7 +118,67 @@ static FailureOr<Operation *> emitFunction(gpu::GPUModuleOp target, StringRef na
   return function.function.getOperation();
 }
 
+/// Writes the function of a batch at the end of `target`; fills what `info` says of the launch.
+static LogicalResult emitBatch(gpu::GPUModuleOp target, StringRef name, nn::KernelOp kernel, const Batch &batch,
+                               GpuForm &form, KernelInfo &info) {
+  SmallVector<int64_t> firstBlocks;
+  Grid own = batch.isRagged ? getGpuRaggedGrid(batch, firstBlocks) : form.getGrid(batch.first);
+  Grid grid{batch.isRagged ? own.blocks : own.blocks * static_cast<int64_t>(batch.items.size()), own.threads};
+  KernelFunction function(target, name, kernel.getNumOperands() + kernel.getNumResults(), grid);
+  if (needsWideIndex(kernel))
+    function.function->setAttr(kWideIndexAttrName, UnitAttr::get(kernel.getContext()));
+  if (batch.isRagged) {
+    emitGpuRagged(batch, function);
+  } else {
+    takePointers(batch, function, enterItem(function, own.blocks));
+    RegionEvaluator evaluator(function);
+    for (auto [i, argument] : llvm::enumerate(batch.first.getBlock()->getArguments()))
+      evaluator.bindArray(argument, function.getPointer(i));
+    KernelContext context{batch.first, function, evaluator};
+    if (failed(form.emit(context)))
+      return failure();
+  }
+  info.extent = info.grain = grid.blocks;
+  info.threads = grid.threads;
+  info.sharedBytes = function.sharedBytes;
+  return success();
+}
+
+FailureOr<KernelInfo> KernelModule::addGpuBatch(nn::KernelOp kernel) {
+  FailureOr<Batch> batch = Batch::get(kernel);
+  if (failed(batch))
+    return kernel.emitError("cannot generate code: the kernels of a batch have different forms");
+  GpuForm form;
+  form.transpose = getTileTranspose(batch->first);
+  if (batch->first.getEmitter() == "row")
+    form.domain = StagedDomain::get(batch->first);
+  KernelInfo info;
+  OwningOpRef<ModuleOp> trial;
+  auto attempt = [&]() -> LogicalResult {
+    trial = ModuleOp::create(module->getLoc());
+    addGpuModule(*trial);
+    return emitBatch(getGpuModule(*trial), "kernel", kernel, *batch, form, info);
+  };
+  if (failed(attempt())) {
+    form.domain = failure();
+    (void)attempt();
+  }
+  if (!batch->isRagged && form.isLoop() && hasInnerControl(getGpuModule(*trial).lookupSymbol("kernel"))) {
+    form.narrow = true;
+    (void)attempt();
+  }
+  auto [symbol, isNew] = getSymbol("batch", *trial);
+  if (isNew)
+    (void)emitBatch(getGpuModule(*module), symbol, kernel, *batch, form, info);
+  info.inPlace = batch->findInPlace(kernel, succeeded(form.domain));
+  info.symbol = symbol;
+  info.description = std::to_string(batch->items.size()) + " × " + describe(batch->first);
+  return info;
+}
+
 FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
+  if (kernel.getEmitter() == "batch")
+    return addGpuBatch(kernel);
   GpuForm form;
   if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
     form.domain = StagedDomain::get(kernel);
@@ -147,7 +213,10 @@ FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
     return info;
   };
 
-  if (uint64_t bytes = form.isLoop() || form.scatter || form.transpose ? 0 : getPartialBytes(kernel, *form.domain)) {
+  uint64_t bytes = form.search                                       ? getSortedBytes(form.scatter)
+                   : form.isLoop() || form.scatter || form.transpose ? 0
+                                                                     : getPartialBytes(kernel, *form.domain);
+  if (bytes) {
     GpuForm first = form, second = form;
     first.part = GpuForm::Part::Partials;
     second.part = GpuForm::Part::Totals;

@@ -200,9 +200,15 @@ FailureOr<OwningOpRef<ModuleOp>> codegen::toHostFunctions(gpu::GPUModuleOp kerne
     if (kernel->hasAttr(kWideIndexAttrName) != wideIndex)
       continue;
     const unsigned numPointers = kernel.getNumArguments();
-    func::FuncOp body = copyKernel(builder, kernel, kernel.getName() + ".body", {pointer, pointer});
-    body.setPrivate();
-    body->setAttr("passthrough", builder.getArrayAttr({builder.getStringAttr("noinline")}));
+    // A table of pointers is what such a function is called with: it needs no entry point that unpacks it.
+    const bool takesTable = kernel->hasAttr(kPointerTableAttrName);
+    func::FuncOp body = copyKernel(builder, kernel, kernel.getName() + (takesTable ? "" : ".body"), {pointer, pointer});
+    if (takesTable) {
+      body.setArgAttrs(0, ArrayRef<NamedAttribute>());
+    } else {
+      body.setPrivate();
+      body->setAttr("passthrough", builder.getArrayAttr({builder.getStringAttr("noinline")}));
+    }
     HostTarget target;
     target.thread = body.getArgument(numPointers);
     Value shared = body.getArgument(numPointers + 1);
@@ -219,7 +225,8 @@ FailureOr<OwningOpRef<ModuleOp>> codegen::toHostFunctions(gpu::GPUModuleOp kerne
       address.getResult().replaceAllUsesWith(at);
       address.erase();
     });
-    addEntryPoint(*module, kernel.getName(), body, numPointers);
+    if (!takesTable)
+      addEntryPoint(*module, kernel.getName(), body, numPointers);
   }
   eraseUnusedGlobals(*module);
   // The host has one address space.

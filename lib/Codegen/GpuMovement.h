@@ -22,5 +22,11 @@ Grid getGpuSearchGrid(ScatterInterface op);
 /// A warp owns a row of the result (an index into the dimensions that are not passed on): its lanes look through the
 /// updates together and add those that land here in ascending order.
 void emitGpuSearch(KernelContext &context, ScatterInterface op);
+/// The same by two kernels: the first sorts the places by row, into so many bytes; 0: searching is good enough.
+uint64_t getSortedBytes(ScatterInterface op);
+Grid getGpuSortGrid(ScatterInterface op);
+/// The sorted places go to the function's last pointer, and come from the one behind the operands.
+void emitGpuSort(KernelContext &context, ScatterInterface op);
+void emitGpuSorted(KernelContext &context, ScatterInterface op);
 
 } // namespace lowtide::codegen

@@ -183,6 +183,26 @@ SmallVector<Value> ReductionSet::emitTrailingByTeam(const Team &team, Elements e
   return finish(std::move(totals));
 }
 
+SmallVector<Value> ReductionSet::combineByTeam(const Team &team, SegmentTotals segmentTotals) {
+  const int64_t numSegments = countSegments(outerCount, innerCount);
+  SmallVector<Value> shared = allocateShared(team.size);
+  auto totals =
+      evaluator.loop(function.index(0), function.index(llvm::divideCeil(numSegments, team.size)), 1,
+                     LoopKind::Sequential, initials(), [&](Value round, ValueRange running) {
+                       Value first = function.mul(round, function.index(team.size));
+                       Value segment = function.min(function.add(first, team.rank), function.index(numSegments - 1));
+                       storeAll(shared, team.rank, segmentTotals(segment));
+                       function.barrier();
+                       Value count = function.index(team.size);
+                       if (numSegments % team.size)
+                         count = function.min(count, scalars.sub(function.index(numSegments), first));
+                       SmallVector<Value> totals = combineShared(running, shared, count, 1, function.index(0));
+                       function.barrier(); // before the arrays are written again
+                       return totals;
+                     });
+  return finish(std::move(totals));
+}
+
 SmallVector<Value> ReductionSet::emitBlock(Value block, bool mayBeNone, Elements elements) {
   auto parts = function.delinearize(block, {outerCount, static_cast<int64_t>(llvm::divideCeil(innerCount, kBlock))});
   Value first = function.mul(parts[1], function.index(kBlock));

@@ -7,51 +7,45 @@
 //===----------------------------------------------------------------------===//
 
 #include "GpuLowering.h"
-#include "GpuMovement.h"
+#include "GpuSearch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::codegen;
 
-/// Lanes of a warp, warps of a block, places that a lane looks at in one round, columns of a lane at most.
-static constexpr int64_t kWarp = 32, kWarps = 4, kLooks = 4, kMaxColumns = 8;
+static constexpr int64_t kWarp = kSearchWarp, kWarps = kSearchWarps;
+/// Places that a lane looks at in one round.
+static constexpr int64_t kLooks = 4;
 
-namespace {
-struct SearchShape {
-  RankedTensorType updates, result;
-  /// Of the result: the updates' dimension that each dimension copies, or -1.
-  SmallVector<int64_t> passed;
-  /// Dimensions of the result that an index decides, and that are copied; dimensions of the updates that are not.
-  SmallVector<int64_t> decided, copied, free;
-  int64_t rows, columns, count;
+static int64_t product(ArrayRef<int64_t> extents) {
+  int64_t count = 1;
+  for (int64_t extent : extents)
+    count *= extent;
+  return count;
+}
 
-  explicit SearchShape(ScatterInterface op)
-      : updates(cast<RankedTensorType>(op->getOperand(op.getUpdatesOperand()).getType())),
-        result(cast<RankedTensorType>(op->getResult(0).getType())), passed(op.getPassedDims()) {
-    for (int64_t d = 0; d < result.getRank(); ++d)
-      (passed[d] < 0 ? decided : copied).push_back(d);
-    for (int64_t d = 0; d < updates.getRank(); ++d)
-      if (!llvm::is_contained(passed, d))
-        free.push_back(d);
-    rows = product(extents(result, decided));
-    columns = product(extents(result, copied));
-    count = product(extents(updates, free));
-  }
-  static SmallVector<int64_t> extents(RankedTensorType type, ArrayRef<int64_t> dims) {
-    return llvm::map_to_vector(dims, [&](int64_t d) { return type.getDimSize(d); });
-  }
-  static int64_t product(ArrayRef<int64_t> extents) {
-    int64_t count = 1;
-    for (int64_t extent : extents)
-      count *= extent;
-    return count;
-  }
-  int64_t columnsPerLane() const { return std::min<int64_t>(llvm::divideCeil(columns, kWarp), kMaxColumns); }
-  int64_t pieces() const { return llvm::divideCeil(columns, kWarp * columnsPerLane()); }
-  int64_t rowBlocks() const { return llvm::divideCeil(rows, kWarps); }
-};
-} // namespace
+SearchShape::SearchShape(ScatterInterface op)
+    : updates(cast<RankedTensorType>(op->getOperand(op.getUpdatesOperand()).getType())),
+      result(cast<RankedTensorType>(op->getResult(0).getType())), passed(op.getPassedDims()) {
+  for (int64_t d = 0; d < result.getRank(); ++d)
+    (passed[d] < 0 ? decided : copied).push_back(d);
+  for (int64_t d = 0; d < updates.getRank(); ++d)
+    if (!llvm::is_contained(passed, d))
+      free.push_back(d);
+  rows = product(extents(result, decided));
+  columns = product(extents(result, copied));
+  count = product(extents(updates, free));
+}
+
+SmallVector<int64_t> SearchShape::extents(RankedTensorType type, ArrayRef<int64_t> dims) {
+  return llvm::map_to_vector(dims, [&](int64_t d) { return type.getDimSize(d); });
+}
+int64_t SearchShape::columnsPerLane() const {
+  return std::min<int64_t>(llvm::divideCeil(columns, kWarp), kSearchColumns);
+}
+int64_t SearchShape::pieces() const { return llvm::divideCeil(columns, kWarp * columnsPerLane()); }
+int64_t SearchShape::rowBlocks() const { return llvm::divideCeil(rows, kWarps); }
 
 Grid codegen::getGpuSearchGrid(ScatterInterface op) {
   SearchShape shape(op);
@@ -96,34 +90,15 @@ bool codegen::canSearch(nn::KernelOp kernel, ScatterInterface op) {
   return true;
 }
 
-namespace {
-class SearchEmitter {
-public:
-  SearchEmitter(KernelContext &context, ScatterInterface op)
-      : function(context.function), evaluator(context.evaluator), op(op), shape(op),
-        scalars(function.builder, function.loc), pointer(context.getResultPointer(0)) {}
-  void emit();
-
-private:
-  Value i32(int32_t value) {
-    return arith::ConstantOp::create(function.builder, function.loc, function.builder.getI32IntegerAttr(value));
-  }
-  /// Bits that any lane of the warp has.
-  Value gather(Value bits);
-  Value found(Value place, Value row);
-  SmallVector<Value> addHits(Value bits, Value firstPlace, ValueRange sums);
-  SmallVector<Value> when(Value condition, ValueRange otherwise, function_ref<SmallVector<Value>()> body);
-
-  KernelFunction &function;
-  RegionEvaluator &evaluator;
-  ScatterInterface op;
-  SearchShape shape;
-  ScalarBuilder scalars;
-  Value pointer;
-  /// The columns of this lane; a lane without one of its own goes along with the last one.
-  SmallVector<Value> columns;
-};
-} // namespace
+Value SearchEmitter::i32(int32_t value) {
+  return arith::ConstantOp::create(function.builder, function.loc, function.builder.getI32IntegerAttr(value));
+}
+Value SearchEmitter::toWord(Value index) {
+  return arith::IndexCastOp::create(function.builder, function.loc, function.builder.getI32Type(), index);
+}
+Value SearchEmitter::toIndex(Value word) {
+  return arith::IndexCastOp::create(function.builder, function.loc, function.builder.getIndexType(), word);
+}
 
 SmallVector<Value> SearchEmitter::when(Value condition, ValueRange otherwise, function_ref<SmallVector<Value>()> body) {
   auto branch = scf::IfOp::create(
@@ -144,70 +119,99 @@ Value SearchEmitter::gather(Value bits) {
   return bits;
 }
 
-/// Whether the update at `place` lands in `row`.
-Value SearchEmitter::found(Value place, Value row) {
+std::pair<Value, Value> SearchEmitter::target(Value place) {
+  SmallVector<Value> index(shape.updates.getRank(), function.index(0)), target;
+  for (auto [d, i] : llvm::zip_equal(shape.free, function.delinearize(place, shape.extents(shape.updates, shape.free))))
+    index[d] = i;
+  Value lands;
+  evaluator.withOperands(op, [&](ElementBuilder &builder) { lands = op.emitTarget(builder, index, target); });
+  SmallVector<Value> decided = llvm::map_to_vector(shape.decided, [&](int64_t d) { return target[d]; });
+  return {function.linearize(decided, shape.extents(shape.result, shape.decided)), lands};
+}
+
+/// Whether the update at `place` lands in this row.
+Value SearchEmitter::found(Value place) {
   Value inside, at = place;
   if (shape.count % (kWarp * kLooks)) {
     inside = scalars.compare(Compare::LT, place, function.index(shape.count));
     at = function.min(place, function.index(shape.count - 1));
   }
-  SmallVector<Value> index(shape.updates.getRank(), function.index(0)), target;
-  for (auto [d, i] : llvm::zip_equal(shape.free, function.delinearize(at, shape.extents(shape.updates, shape.free))))
-    index[d] = i;
-  Value lands;
-  evaluator.withOperands(op, [&](ElementBuilder &builder) { lands = op.emitTarget(builder, index, target); });
-  SmallVector<Value> decided = llvm::map_to_vector(shape.decided, [&](int64_t d) { return target[d]; });
-  Value here =
-      scalars.compare(Compare::EQ, function.linearize(decided, shape.extents(shape.result, shape.decided)), row);
-  here = scalars.logicalAnd(here, lands);
+  auto [targetRow, lands] = target(at);
+  Value here = scalars.logicalAnd(scalars.compare(Compare::EQ, targetRow, row), lands);
   return inside ? scalars.logicalAnd(here, inside) : here;
+}
+
+SmallVector<Value> SearchEmitter::addUpdate(Value place, ValueRange sums) {
+  SmallVector<Value> index(shape.updates.getRank());
+  for (auto [d, i] : llvm::zip_equal(shape.free, function.delinearize(place, shape.extents(shape.updates, shape.free))))
+    index[d] = i;
+  SmallVector<Value> next;
+  for (auto [column, sum] : llvm::zip_equal(columns, sums)) {
+    auto parts = function.delinearize(column, shape.extents(shape.result, shape.copied));
+    for (auto [d, i] : llvm::zip_equal(shape.copied, parts))
+      index[shape.passed[d]] = i;
+    next.push_back(scalars.add(sum, evaluator.element(op->getOperand(op.getUpdatesOperand()), index)));
+  }
+  return next;
 }
 
 /// Adds the updates at `firstPlace` + the numbers of the bits that are set, in ascending order.
 SmallVector<Value> SearchEmitter::addHits(Value bits, Value firstPlace, ValueRange sums) {
   OpBuilder &b = function.builder;
   Location loc = function.loc;
-  return evaluator.loop(
-      function.index(0), function.index(kWarp), 1, LoopKind::Sequential, sums, [&](Value number, ValueRange running) {
-        Value shift = arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
-        Value bit = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, bits, shift), i32(1));
-        return when(scalars.compare(Compare::NE, bit, i32(0)), running, [&] {
-          SmallVector<Value> index(shape.updates.getRank());
-          auto place = function.delinearize(function.add(firstPlace, number), shape.extents(shape.updates, shape.free));
-          for (auto [d, i] : llvm::zip_equal(shape.free, place))
-            index[d] = i;
-          SmallVector<Value> next;
-          for (auto [column, sum] : llvm::zip_equal(columns, running)) {
-            auto parts = function.delinearize(column, shape.extents(shape.result, shape.copied));
-            for (auto [d, i] : llvm::zip_equal(shape.copied, parts))
-              index[shape.passed[d]] = i;
-            next.push_back(scalars.add(sum, evaluator.element(op->getOperand(op.getUpdatesOperand()), index)));
-          }
-          return next;
-        });
-      });
+  return evaluator.loop(function.index(0), function.index(kWarp), 1, LoopKind::Sequential, sums,
+                        [&](Value number, ValueRange running) {
+                          Value shifted = arith::ShRUIOp::create(b, loc, bits, toWord(number));
+                          Value bit = arith::AndIOp::create(b, loc, shifted, i32(1));
+                          return when(scalars.compare(Compare::NE, bit, i32(0)), running,
+                                      [&] { return addUpdate(function.add(firstPlace, number), running); });
+                        });
 }
 
-void SearchEmitter::emit() {
-  OpBuilder &b = function.builder;
-  Location loc = function.loc;
-  Type elementType = shape.result.getElementType();
+SmallVector<Value> SearchEmitter::enterRow() {
   auto place = function.delinearize(function.block, {shape.pieces(), shape.rowBlocks()});
   auto parts = function.delinearize(function.thread, {kWarps, kWarp});
-  Value lane = parts[1], row = function.add(function.mul(place[1], function.index(kWarps)), parts[0]), active;
+  lane = parts[1];
+  row = function.add(function.mul(place[1], function.index(kWarps)), parts[0]);
   if (shape.rows % kWarps) {
     active = scalars.compare(Compare::LT, row, function.index(shape.rows));
     row = function.min(row, function.index(shape.rows - 1));
   }
   const int64_t perLane = shape.columnsPerLane();
   Value firstColumn = function.add(function.mul(place[0], function.index(perLane * kWarp)), lane);
-  SmallVector<Value> wanted, sums;
+  SmallVector<Value> sums;
   for (int64_t i = 0; i < perLane; ++i) {
     wanted.push_back(function.add(firstColumn, function.index(i * kWarp)));
     columns.push_back(function.min(wanted.back(), function.index(shape.columns - 1)));
-    sums.push_back(scalars.constant(scalarType(elementType), 0.0));
+    sums.push_back(scalars.constant(scalarType(shape.result.getElementType()), 0.0));
   }
-  Value laneBit = arith::ShLIOp::create(b, loc, i32(1), arith::IndexCastOp::create(b, loc, b.getI32Type(), lane));
+  return sums;
+}
+
+void SearchEmitter::writeRow(ValueRange sums) {
+  auto rowIndex = function.delinearize(row, shape.extents(shape.result, shape.decided));
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value inside = scalars.compare(Compare::LT, wanted[i], function.index(shape.columns));
+    if (active)
+      inside = scalars.logicalAnd(inside, active);
+    when(inside, {}, [&, i = i, sum = sum]() -> SmallVector<Value> {
+      SmallVector<Value> index(shape.result.getRank());
+      for (auto [d, at] : llvm::zip_equal(shape.decided, rowIndex))
+        index[d] = at;
+      auto parts = function.delinearize(columns[i], shape.extents(shape.result, shape.copied));
+      for (auto [d, at] : llvm::zip_equal(shape.copied, parts))
+        index[d] = at;
+      function.store(pointer, shape.result.getElementType(), function.linearize(index, shape.result.getShape()), sum);
+      return {};
+    });
+  }
+}
+
+void SearchEmitter::emitSearch() {
+  OpBuilder &b = function.builder;
+  Location loc = function.loc;
+  SmallVector<Value> sums = enterRow();
+  Value laneBit = arith::ShLIOp::create(b, loc, i32(1), toWord(lane));
   sums = evaluator.loop(
       function.index(0), function.index(shape.count), kWarp * kLooks, LoopKind::Sequential, sums,
       [&](Value base, ValueRange running) {
@@ -215,7 +219,7 @@ void SearchEmitter::emit() {
         Value any;
         for (int64_t look = 0; look < kLooks; ++look) {
           Value first = function.add(base, function.index(look * kWarp));
-          bits.push_back(arith::SelectOp::create(b, loc, found(function.add(first, lane), row), laneBit, i32(0)));
+          bits.push_back(arith::SelectOp::create(b, loc, found(function.add(first, lane)), laneBit, i32(0)));
           any = any ? arith::OrIOp::create(b, loc, any, bits.back()).getResult() : bits.back();
         }
         return when(scalars.compare(Compare::NE, gather(any), i32(0)), running, [&] {
@@ -225,22 +229,7 @@ void SearchEmitter::emit() {
           return next;
         });
       });
-  auto rowIndex = function.delinearize(row, shape.extents(shape.result, shape.decided));
-  for (int64_t i = 0; i < perLane; ++i) {
-    Value inside = scalars.compare(Compare::LT, wanted[i], function.index(shape.columns));
-    if (active)
-      inside = scalars.logicalAnd(inside, active);
-    when(inside, {}, [&]() -> SmallVector<Value> {
-      SmallVector<Value> index(shape.result.getRank());
-      for (auto [d, at] : llvm::zip_equal(shape.decided, rowIndex))
-        index[d] = at;
-      auto parts = function.delinearize(columns[i], shape.extents(shape.result, shape.copied));
-      for (auto [d, at] : llvm::zip_equal(shape.copied, parts))
-        index[d] = at;
-      function.store(pointer, elementType, function.linearize(index, shape.result.getShape()), sums[i]);
-      return {};
-    });
-  }
+  writeRow(sums);
 }
 
-void codegen::emitGpuSearch(KernelContext &context, ScatterInterface op) { SearchEmitter(context, op).emit(); }
+void codegen::emitGpuSearch(KernelContext &context, ScatterInterface op) { SearchEmitter(context, op).emitSearch(); }

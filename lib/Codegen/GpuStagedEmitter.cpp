@@ -19,6 +19,8 @@ using namespace lowtide::codegen;
 static constexpr int64_t kThreads = 128, kMaxTeam = 256, kMaxTeamOfFew = 1024, kColumns = 32;
 /// Thread groups of a block of columns at most, and rows below which a row gets more threads.
 static constexpr int64_t kMaxGroups = 16, kFewRows = 1024;
+/// Rows are so few, and of so many segments, that two kernels share the work.
+static constexpr int64_t kFewLongRows = 64, kManySegments = 65;
 /// Of the first of two kernels: groups of a block, bytes of its totals at most.
 static constexpr int64_t kPartialGroups = 8, kMaxPartialBytes = int64_t(1) << 30;
 
@@ -57,17 +59,23 @@ namespace {
 class GpuStagedEmitter : public StagedBody {
 public:
   using StagedBody::StagedBody;
-  LogicalResult emitRows();
+  /// With `partials`: the totals of segments, instead of the row.
+  LogicalResult emitRows(Value partials);
   /// With `partials`: the totals of blocks of rows, instead of the rows.
   LogicalResult emitColumns(Value partials);
   LogicalResult emitPartials();
+  LogicalResult emitRowPartials();
 
 private:
   /// Sets the kept element to column `lane` of tile `tile`; whether there is one, null: certainly.
   Value setColumn(Value outerKept, Value tile, Value lane);
   /// Position of the totals of a block of rows and the kept element.
   Value getPartialPosition(Value block);
-  void emitRow(const Team &team, Value active);
+  /// The same of a segment of the kept element's row; and how many segments all rows have.
+  Value getSegmentPosition(Value segment);
+  int64_t countSegments() const { return ReductionSet::countSegments(shape.outerCount, shape.innerCount); }
+  int64_t countPartials() const;
+  void emitRow(const Team &team, Value active, Value partials);
   void when(Value condition, function_ref<void()> body);
   /// Neighbours in a row that one thread writes at once.
   int64_t getLanes();
@@ -96,12 +104,17 @@ int64_t GpuStagedEmitter::getLanes() {
   return lanes;
 }
 
-void GpuStagedEmitter::emitRow(const Team &team, Value active) {
+void GpuStagedEmitter::emitRow(const Team &team, Value active, Value partials) {
   StagedPlan plan(context.kernel, domain);
   for (ArrayRef<ReductionInterface> ops : plan.traversals) {
     ReductionSet set(evaluator, ops, shape.outerCount, shape.innerCount);
-    SmallVector<Value> values =
-        set.emitTrailingByTeam(team, [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+    SmallVector<Value> values;
+    if (partials) {
+      SmallVector<Value> arrays = set.getArrays(partials, countPartials());
+      values = set.combineByTeam(team, [&](Value segment) { return set.loadAll(arrays, getSegmentPosition(segment)); });
+    } else {
+      values = set.emitTrailingByTeam(team, [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+    }
     for (auto [op, value] : llvm::zip_equal(ops, values))
       bindReduction(op, [value = value] { return value; });
   }
@@ -122,7 +135,7 @@ void GpuStagedEmitter::emitRow(const Team &team, Value active) {
   }
 }
 
-LogicalResult GpuStagedEmitter::emitRows() {
+LogicalResult GpuStagedEmitter::emitRows(Value partials) {
   const int64_t kept = product(domain.keptExtents), size = getTeamSize(domain), rows = function.grid.threads / size;
   ScalarBuilder scalars(function.builder, function.loc);
   auto parts = function.delinearize(function.thread, {rows, size});
@@ -140,7 +153,7 @@ LogicalResult GpuStagedEmitter::emitRows() {
       row = function.min(row, function.index(kept - 1));
     }
     setKept(row, nullptr);
-    emitRow(team, active);
+    emitRow(team, active, partials);
   });
   return success(!failed);
 }
@@ -159,6 +172,36 @@ Value GpuStagedEmitter::setColumn(Value outerKept, Value tile, Value lane) {
 Value GpuStagedEmitter::getPartialPosition(Value block) {
   return function.add(function.mul(block, function.index(product(domain.keptExtents))),
                       function.linearize(kept, domain.keptExtents));
+}
+
+Value GpuStagedEmitter::getSegmentPosition(Value segment) {
+  return function.add(function.mul(function.linearize(kept, domain.keptExtents), function.index(countSegments())),
+                      segment);
+}
+
+int64_t GpuStagedEmitter::countPartials() const { return countSegments() * product(domain.keptExtents); }
+
+LogicalResult GpuStagedEmitter::emitRowPartials() {
+  const int64_t quads = function.grid.threads / Team::kQuad, count = countPartials();
+  ScalarBuilder scalars(function.builder, function.loc);
+  auto parts = function.delinearize(function.thread, {quads, Team::kQuad});
+  Value place = function.add(function.mul(function.block, function.index(quads)), parts[0]);
+  Value active = scalars.compare(Compare::EQ, parts[1], function.index(0));
+  if (count % quads) {
+    // Threads behind the last segment go along with it, for the warp's shuffles, and write nothing.
+    active = scalars.logicalAnd(active, scalars.compare(Compare::LT, place, function.index(count)));
+    place = function.min(place, function.index(count - 1));
+  }
+  auto at = function.delinearize(place, {product(domain.keptExtents), countSegments()});
+  setKept(at[0], nullptr);
+  StagedPlan plan(context.kernel, domain);
+  ArrayRef<ReductionInterface> ops = plan.traversals.front();
+  ReductionSet set(evaluator, ops, shape.outerCount, shape.innerCount);
+  SmallVector<Value> totals =
+      set.emitSegmentTotals(at[1], parts[1], [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+  SmallVector<Value> arrays = set.getArrays(function.getPointer(function.getNumPointers() - 1), count);
+  when(active, [&] { set.storeAll(arrays, getSegmentPosition(at[1]), totals); });
+  return success(!failed);
 }
 
 LogicalResult GpuStagedEmitter::emitPartials() {
@@ -180,8 +223,8 @@ LogicalResult GpuStagedEmitter::emitPartials() {
     Value exists = scalars.compare(Compare::LT, block, function.index(numBlocks));
     active = active ? scalars.logicalAnd(active, exists) : exists;
   }
-  SmallVector<Value> arrays = set.getArrays(function.getPointer(function.function.getNumArguments() - 1),
-                                            numBlocks * product(domain.keptExtents));
+  SmallVector<Value> arrays =
+      set.getArrays(function.getPointer(function.getNumPointers() - 1), numBlocks * product(domain.keptExtents));
   when(active, [&] { set.storeAll(arrays, getPartialPosition(block), totals); });
   return success(!failed);
 }
@@ -227,7 +270,7 @@ LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
 }
 
 LogicalResult codegen::emitGpuRow(KernelContext &context, const StagedDomain &domain) {
-  return GpuStagedEmitter(context, domain).emitRows();
+  return GpuStagedEmitter(context, domain).emitRows(/*partials=*/nullptr);
 }
 
 LogicalResult codegen::emitGpuColumn(KernelContext &context, const StagedDomain &domain) {
@@ -236,8 +279,10 @@ LogicalResult codegen::emitGpuColumn(KernelContext &context, const StagedDomain 
 
 uint64_t codegen::getPartialBytes(nn::KernelOp kernel, const StagedDomain &domain) {
   ReductionShape shape = domain.getShape();
-  const int64_t numBlocks = ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
-  if (shape.trailing || numBlocks <= kMaxGroups)
+  const int64_t kept = product(domain.keptExtents);
+  const int64_t numParts = shape.trailing ? ReductionSet::countSegments(shape.outerCount, shape.innerCount)
+                                          : ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
+  if (shape.trailing ? numParts < kManySegments || kept > kFewLongRows : numParts <= kMaxGroups)
     return 0;
   // What is written behind the sums is small; rows that are written need them within one kernel.
   for (Value result : kernel.getYield().getOperands())
@@ -249,13 +294,17 @@ uint64_t codegen::getPartialBytes(nn::KernelOp kernel, const StagedDomain &domai
   uint64_t bytes = 0;
   for (ReductionInterface op : plan.traversals.front()) {
     Type type = accumulatorType(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
-    bytes += llvm::alignTo(numBlocks * product(domain.keptExtents) * elementBytes(type), 64);
+    bytes += llvm::alignTo(numParts * kept * elementBytes(type), 64);
   }
   return bytes <= kMaxPartialBytes ? bytes : 0;
 }
 
 Grid codegen::getGpuPartialGrid(const StagedDomain &domain) {
   ReductionShape shape = domain.getShape();
+  if (shape.trailing) {
+    const int64_t count = product(domain.keptExtents) * ReductionSet::countSegments(shape.outerCount, shape.innerCount);
+    return {static_cast<int64_t>(llvm::divideCeil(count, kThreads / Team::kQuad)), kThreads};
+  }
   const int64_t chunks =
       llvm::divideCeil(ReductionSet::countBlocks(shape.outerCount, shape.innerCount), kPartialGroups);
   const int64_t tiles = llvm::divideCeil(domain.columns, kColumns);
@@ -263,10 +312,12 @@ Grid codegen::getGpuPartialGrid(const StagedDomain &domain) {
 }
 
 LogicalResult codegen::emitGpuPartials(KernelContext &context, const StagedDomain &domain) {
-  return GpuStagedEmitter(context, domain).emitPartials();
+  GpuStagedEmitter emitter(context, domain);
+  return domain.getShape().trailing ? emitter.emitRowPartials() : emitter.emitPartials();
 }
 
 LogicalResult codegen::emitGpuTotals(KernelContext &context, const StagedDomain &domain) {
   Value partials = context.function.getPointer(context.kernel.getNumOperands());
-  return GpuStagedEmitter(context, domain).emitColumns(partials);
+  GpuStagedEmitter emitter(context, domain);
+  return domain.getShape().trailing ? emitter.emitRows(partials) : emitter.emitColumns(partials);
 }

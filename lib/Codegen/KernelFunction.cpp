@@ -48,7 +48,28 @@ KernelFunction::KernelFunction(ModuleOp module, StringRef name, ArrayRef<bool> m
 KernelFunction::KernelFunction(gpu::GPUModuleOp module, StringRef name, ArrayRef<bool> mayAlias, bool hasScratch,
                                Grid grid)
     : builder(module.getContext()), loc(builder.getUnknownLoc()), grid(grid) {
-  SmallVector<Type> types(mayAlias.size() + hasScratch, LLVM::LLVMPointerType::get(module.getContext()));
+  createKernel(module, name, mayAlias.size() + hasScratch);
+  start(mayAlias, hasScratch);
+  for (unsigned i = 0; i != getNumPointers(); ++i)
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(16));
+  thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+  block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
+}
+
+KernelFunction::KernelFunction(gpu::GPUModuleOp module, StringRef name, unsigned numPointers, Grid grid)
+    : builder(module.getContext()), loc(builder.getUnknownLoc()), grid(grid) {
+  createKernel(module, name, /*numParameters=*/1);
+  auto array = LLVM::LLVMArrayType::get(LLVM::LLVMPointerType::get(builder.getContext()), numPointers);
+  function->setAttr(kPointerTableAttrName, builder.getUnitAttr());
+  function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(array));
+  function.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(8));
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
+  thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+  block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
+}
+
+void KernelFunction::createKernel(gpu::GPUModuleOp module, StringRef name, unsigned numParameters) {
+  SmallVector<Type> types(numParameters, LLVM::LLVMPointerType::get(module.getContext()));
   builder.setInsertionPointToEnd(module.getBody());
   auto kernel = gpu::GPUFuncOp::create(builder, loc, name, builder.getFunctionType(types, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
@@ -56,14 +77,22 @@ KernelFunction::KernelFunction(gpu::GPUModuleOp module, StringRef name, ArrayRef
   builder.setInsertionPointToStart(&kernel.getBody().front());
   gpu::ReturnOp::create(builder, loc);
   function = kernel;
-  start(mayAlias, hasScratch);
-  for (unsigned i = 0; i != types.size(); ++i)
-    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(16));
-  thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
-  block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
+}
+
+Value KernelFunction::loadPointer(Value number) {
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  Value at = LLVM::GEPOp::create(builder, loc, pointer, pointer, function.getArgument(0),
+                                 arith::IndexCastOp::create(builder, loc, builder.getI64Type(), number).getResult());
+  Value loaded = LLVM::LoadOp::create(builder, loc, pointer, at);
+  Value yes = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  Value alignment = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(16));
+  LLVM::AssumeOp::create(builder, loc, yes, LLVM::AssumeAlignTag(), loaded, alignment);
+  return loaded;
 }
 
 void KernelFunction::start(ArrayRef<bool> mayAlias, bool hasScratch) {
+  for (unsigned i = 0, n = mayAlias.size() + hasScratch; i != n; ++i)
+    pointers.push_back(function.getArgument(i));
   for (unsigned i = 0, n = mayAlias.size() + hasScratch; i != n; ++i)
     if (i >= mayAlias.size() || !mayAlias[i])
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());

@@ -38,6 +38,9 @@ enum class LoopKind {
 /// On an array in shared memory: its offset in the shared memory of the kernel.
 inline constexpr llvm::StringLiteral kSharedOffsetAttrName = "lowtide.shared_offset";
 
+/// On a kernel of a GPU whose one parameter is the array of all its pointers.
+inline constexpr llvm::StringLiteral kPointerTableAttrName = "lowtide.pointer_table";
+
 /// The threads of a kernel's launch: x = `blocks` blocks of x = `threads` threads.
 struct Grid {
   int64_t blocks = 1, threads = 1;
@@ -52,6 +55,8 @@ public:
   /// A kernel `name(pointers…)` of a GPU at the end of `module`. Pointers are at multiples of 16 bytes.
   KernelFunction(mlir::gpu::GPUModuleOp module, llvm::StringRef name, llvm::ArrayRef<bool> mayAlias, bool hasScratch,
                  Grid grid);
+  /// The same with its `numPointers` pointers in a table: a thread may compute which of them it takes.
+  KernelFunction(mlir::gpu::GPUModuleOp module, llvm::StringRef name, unsigned numPointers, Grid grid);
 
   mlir::OpBuilder builder;
   mlir::Location loc;
@@ -63,7 +68,12 @@ public:
   mlir::Value block, thread;
 
   bool isGpu() const { return static_cast<bool>(thread); }
-  mlir::Value getPointer(unsigned i) { return function.getArgument(i); }
+  mlir::Value getPointer(unsigned i) { return pointers[i]; }
+  unsigned getNumPointers() const { return pointers.size(); }
+  /// From now on these are the kernel's pointers.
+  void setPointers(llvm::ArrayRef<mlir::Value> table) { pointers.assign(table.begin(), table.end()); }
+  /// Pointer number `number` of the table.
+  mlir::Value loadPointer(mlir::Value number);
   mlir::Value getScratch() { return function.getArgument(function.getNumArguments() - (isGpu() ? 1 : 3)); }
 
   /// Runs `body` once for each of `count` tasks: on the CPU those of this call; on a GPU every thread of the grid takes
@@ -118,7 +128,10 @@ private:
   };
 
   void start(llvm::ArrayRef<bool> mayAlias, bool hasScratch);
+  /// Makes the kernel and the ids of its thread.
+  void createKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name, unsigned numParameters);
 
+  llvm::SmallVector<mlir::Value> pointers;
   llvm::SmallVector<Delinearized> delinearized;
   /// Access group of the innermost parallel loop.
   mlir::ArrayAttr accessGroup;

@@ -52,7 +52,7 @@ mlir::FailureOr<std::vector<char>> emitSharedObject(mlir::ModuleOp errors, llvm:
 /// lowers only what has no call.
 void expandMath(mlir::ModuleOp module, bool useLibm);
 /// Rewrites conversions to and from bf16 into integer arithmetic: CPUs without them would call compiler runtime
-/// functions.
-void expandNarrowFloats(mlir::ModuleOp module);
+/// functions. `canRound`: the target rounds f32 to bf16 by an instruction; the bits are the same, NaNs aside.
+void expandNarrowFloats(mlir::ModuleOp module, bool canRound = false);
 
 } // namespace lowtide::codegen

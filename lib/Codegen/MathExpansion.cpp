@@ -219,7 +219,30 @@ static void holdAsBits(ModuleOp module) {
   replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
 }
 
-void codegen::expandNarrowFloats(ModuleOp module) {
+/// Marks what rounds f32 to bf16, whose type is about to change.
+static void markRounding(ModuleOp module) {
+  module.walk([](arith::TruncFOp op) {
+    if (!op.getIn().getType().isF32() || !op.getType().isBF16())
+      return;
+    OpBuilder b(op);
+    op.replaceAllUsesWith(
+        UnrealizedConversionCastOp::create(b, op.getLoc(), TypeRange(op.getType()), op.getIn()).getResult(0));
+    op.erase();
+  });
+}
+
+/// Rounds where `markRounding` has left a mark.
+static void unmarkRounding(ModuleOp module) {
+  module.walk([](UnrealizedConversionCastOp op) {
+    OpBuilder b(op);
+    Value rounded = arith::TruncFOp::create(b, op.getLoc(), b.getBF16Type(), op.getOperand(0));
+    op.getResult(0).replaceAllUsesWith(
+        arith::BitcastOp::create(b, op.getLoc(), op.getResult(0).getType(), rounded).getResult());
+    op.erase();
+  });
+}
+
+void codegen::expandNarrowFloats(ModuleOp module, bool canRound) {
   MLIRContext *context = module.getContext();
   RewritePatternSet functions(context);
   // Functions of 16-bit floats first: the library has none.
@@ -242,6 +265,8 @@ void codegen::expandNarrowFloats(ModuleOp module) {
   ConversionTarget target(*context);
   arith::populateEmulateUnsupportedFloatsLegality(target, converter);
   (void)applyPartialConversion(module, target, std::move(arithmetic));
+  if (canRound)
+    markRounding(module);
   RewritePatternSet rounding(context);
   arith::populateExpandBFloat16Patterns(rounding);
   (void)applyPatternsGreedily(module, std::move(rounding));
@@ -249,4 +274,6 @@ void codegen::expandNarrowFloats(ModuleOp module) {
   RewritePatternSet rest(context);
   rest.add<SameTypeBitcast>(context);
   (void)applyPatternsGreedily(module, std::move(rest));
+  if (canRound)
+    unmarkRounding(module);
 }

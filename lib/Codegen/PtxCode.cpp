@@ -77,7 +77,7 @@ FailureOr<std::string> codegen::compileToPtx(gpu::GPUModuleOp kernels, StringRef
     if (failed(functions))
       return failure();
     expandMath(**functions, /*useLibm=*/false);
-    expandNarrowFloats(**functions);
+    expandNarrowFloats(**functions, /*canRound=*/true);
     callLibdevice(**functions);
     std::unique_ptr<llvm::Module> part = translate(**functions, context, wideIndex ? 64 : 32);
     if (!part)

@@ -63,6 +63,13 @@ public:
 
   /// GPU: the order named "trailing", by a team; every thread of it gets the results.
   llvm::SmallVector<mlir::Value> emitTrailingByTeam(const Team &team, Elements elements);
+  /// The same when the totals of segments are known: `totals` gives those of one. The team is a block.
+  using SegmentTotals = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value segment)>;
+  llvm::SmallVector<mlir::Value> combineByTeam(const Team &team, SegmentTotals totals);
+  /// The totals of one segment, by four threads; `quad` is the thread's number.
+  llvm::SmallVector<mlir::Value> emitSegmentTotals(mlir::Value segment, mlir::Value quad, Elements elements) {
+    return emitSegmentByThreads(segment, /*mayBeNone=*/false, quad, Team::kQuad, elements);
+  }
   /// GPU: the order named "leading" by a block of `groups` × 32 threads, for one kept element per lane. Thread group g
   /// adds up blocks g, g + groups, … of the reduced dimensions; every group gets the results.
   llvm::SmallVector<mlir::Value> emitLeadingByGroups(mlir::Value group, int64_t groups, mlir::Value lane,

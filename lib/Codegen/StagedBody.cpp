@@ -67,7 +67,7 @@ void StagedBody::bindReduction(ReductionInterface op, std::function<Value()> loa
 Value StagedBody::getResultPointer(unsigned result) {
   // On a GPU results are the last pointers, behind whatever the kernel reads.
   if (function.isGpu())
-    return function.getPointer(function.function.getNumArguments() - context.kernel.getNumResults() + result);
+    return function.getPointer(function.getNumPointers() - context.kernel.getNumResults() + result);
   return context.getResultPointer(result);
 }
 

@@ -74,3 +74,26 @@ func.func @two_kernels_inner(%x: tensor<20x3x70x5xf32>) -> (tensor<3x5xf32> {tes
   %s = nn.reduce_sum %x dims = [0, 2] : tensor<20x3x70x5xf32> -> tensor<3x5xf32>
   return %s : tensor<3x5xf32>
 }
+// The same of few long rows: totals of segments.
+func.func @whole_tensor(%x: tensor<131x257x3xf32>) -> (tensor<f32> {test.tolerance = 1.0e-1}, tensor<f32>) {
+  %s = nn.reduce_sum %x dims = [0, 1, 2] : tensor<131x257x3xf32> -> tensor<f32>
+  %m = nn.reduce_max %x dims = [0, 1, 2] : tensor<131x257x3xf32> -> tensor<f32>
+  return %s, %m : tensor<f32>, tensor<f32>
+}
+func.func @few_long_rows(%x: tensor<3x20011xbf16>) -> (tensor<3xbf16> {test.tolerance = 2.0}) {
+  %s = nn.reduce_sum %x dims = [1] : tensor<3x20011xbf16> -> tensor<3xbf16>
+  return %s : tensor<3xbf16>
+}
+func.func @long_columns_of_rows(%x: tensor<200x2x100xf32>) -> (tensor<2xf32> {test.tolerance = 3.0e-2}) {
+  %s = nn.reduce_sum %x dims = [0, 2] : tensor<200x2x100xf32> -> tensor<2xf32>
+  return %s : tensor<2xf32>
+}
+// Rows of a block whose segments take two rounds, with two reductions beside one another.
+func.func @rows_of_a_block(%x: tensor<5x70001xf32>) -> (tensor<5x70001xf32> {test.tolerance = 2.0e-4}) {
+  %s = nn.reduce_sum %x dims = [1] : tensor<5x70001xf32> -> tensor<5xf32>
+  %m = nn.reduce_max %x dims = [1] : tensor<5x70001xf32> -> tensor<5xf32>
+  %t = nn.mul %s, %m : tensor<5xf32>
+  %b = nn.broadcast %t dims = [0] : tensor<5xf32> -> tensor<5x70001xf32>
+  %y = nn.max %x, %b : tensor<5x70001xf32>
+  return %y : tensor<5x70001xf32>
+}

@@ -30,3 +30,12 @@ func.func @elements_leading(%i: tensor<30x6xi64> {test.high = 8}, %u: tensor<30x
   %y = nn.scatter_elements_add [%i] %u axis = 0 : (tensor<30x6xi64>, tensor<30x6xf32>) -> tensor<8x6xf32>
   return %y : tensor<8x6xf32>
 }
+// So many places that a GPU sorts them first.
+func.func @sorted(%i: tensor<7x90xi64> {test.low = -40, test.high = 40}, %u: tensor<7x90x33xf32>) -> (tensor<40x33xf32> {test.tolerance = 1.0e-4}) {
+  %y = nn.scatter_add [%i] %u axis = 0 : (tensor<7x90xi64>, tensor<7x90x33xf32>) -> tensor<40x33xf32>
+  return %y : tensor<40x33xf32>
+}
+func.func @sorted_one_row(%i: tensor<512xi32> {test.high = 1}, %u: tensor<512x20xbf16>) -> (tensor<300x20xbf16> {test.tolerance = 1.0}) {
+  %y = nn.scatter_add [%i] %u axis = 0 : (tensor<512xi32>, tensor<512x20xbf16>) -> tensor<300x20xbf16>
+  return %y : tensor<300x20xbf16>
+}

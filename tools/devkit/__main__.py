@@ -18,6 +18,7 @@ COMMANDS = {
     "parts": ("parts", "every model in micro-batches: the losses of the whole batch"),
     "sweep": ("sweep", "peak and time at many budgets, for models with or without weights"),
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
+    "estimate": ("estimate", "what full-size models launch, move and hold on a GPU, from their plans"),
     "bundle": ("bundle", "an archive that carries artifacts and the runtime to a machine with a GPU"),
     "docs": ("docs", "rewrite the pages and blocks that commands produce (--check: say what differs)"),
     "fuzz": ("fuzz", "hostile bytes for everything that parses, under sanitizers"),

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "LaunchBatches.h"
 #include "PlanLower.h"
 #include "StepNotes.h"
 #include "StepUpdates.h"
@@ -178,7 +179,7 @@ static llvm::Error setStepSettings(ModuleOp module, DictionaryAttr settings, con
 
 int Compilation::checkStepWeights() {
   auto step = module->lookupSymbol<func::FuncOp>("train");
-  for (unsigned i = 0; i < step.getNumArguments() && options.emit == "artifact"; ++i) {
+  for (unsigned i = 0; i < step.getNumArguments() && options.emit == "artifact" && options.weights; ++i) {
     auto binding = step.getArgAttrOfType<BindingInterface>(i, train::bindingAttrName);
     if (!binding.isFromFile() || step.getArgAttr(i, "onnx.initializer"))
       continue;
@@ -496,11 +497,15 @@ static std::string digestOf(const std::string &path) {
 
 int Compilation::planAndWrite() {
   const std::string target = fullTarget(options.target);
+  if (const FitStageOptions stage = fitStageOptions(); stage.fuse && StringRef(target).starts_with("cuda"))
+    if (failed(batchLaunches(*module, stage.cpu, stage.threadsMax)))
+      return exitInternal;
   codegen::KernelModule kernels(&context, codegen::CodegenOptions::get(machineOf(target)));
   const ArtifactOptions artifactOptions{report::writeNotes(noteSteps(*module))};
   PlanLowerSettings settings;
   settings.target = target;
   settings.threadsMax = static_cast<unsigned>(options.threadsMax);
+  settings.weights = options.weights;
   if (file)
     settings.modelDigest = digestOf(options.input);
   if (int code = run([&](OpPassManager &passes) { buildPlanStage(passes, kernels, settings); }, exitVerification))
@@ -509,9 +514,9 @@ int Compilation::planAndWrite() {
     return print();
   if (options.emit != "artifact")
     return printKernels(kernels);
-  if (!file) {
+  if (!file && options.weights) {
     printError("an artifact needs the weights of the ONNX file, which --from=" + options.from + " does not have");
-    printNote("compile the .onnx file, or stop at --emit=plan");
+    printNote("compile the .onnx file, take --no-weights, or stop at --emit=plan");
     return exitUsage;
   }
   auto plan = *module->getOps<plan::ModuleOp>().begin();
@@ -520,7 +525,7 @@ int Compilation::planAndWrite() {
     return file->readInitializer(name, sink);
   };
   if (failed(writeArtifact(plan, kernels, reader, artifactOptions, options.output, &summary)))
-    return file->getExitCode() ? file->getExitCode() : exitIo;
+    return file && file->getExitCode() ? file->getExitCode() : exitIo;
   if (options.verbosity >= 0)
     llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan "
                  << summary.planBytes << " bytes, params " << summary.paramsBytes << " bytes, code "

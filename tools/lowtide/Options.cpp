@@ -198,6 +198,9 @@ void addOutputFlags(CLI::App &app, Options &o) {
       ->group("stages");
   app.add_flag("--onnx-weights,!--no-onnx-weights", o.onnxWeights, "--emit=onnx-model: weights as default inputs")
       ->group("stages");
+  app.add_flag("--weights,!--no-weights", o.weights,
+               "Weights in the artifact; without them a run starts from --init=random:SEED or from a checkpoint")
+      ->group("stages");
   app.add_option("--config", o.config, "JSON file with the same keys as flags")->group("other");
   app.add_flag("--print-config", o.printConfig, "Prints the merged configuration with its origins, and exits")
       ->group("other");

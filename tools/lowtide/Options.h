@@ -85,6 +85,7 @@ struct Options {
   std::string onnxOptimizers = "standard";
   std::string onnxRounds = "auto"; // of loops: written out, or a Loop
   bool onnxWeights = true;
+  bool weights = true; // the artifact holds the model's weights
   std::string from;
   bool printConfig = false, printSchema = false;
   bool json = false;

@@ -66,6 +66,9 @@ struct KernelInfo {
   uint64_t partialBytes = 0;
 };
 
+/// What kernels that one launch can do together have in common, as text; empty: this one goes alone.
+std::string getBatchForm(nn::KernelOp kernel);
+
 class KernelModule {
 public:
   KernelModule(mlir::MLIRContext *context, CodegenOptions options);
@@ -86,6 +89,7 @@ public:
 
 private:
   mlir::FailureOr<KernelInfo> addGpu(nn::KernelOp kernel);
+  mlir::FailureOr<KernelInfo> addGpuBatch(nn::KernelOp kernel);
   /// The symbol of a kernel of this text, and whether it is new.
   std::pair<std::string, bool> getSymbol(llvm::StringRef emitter, mlir::ModuleOp trial);
 

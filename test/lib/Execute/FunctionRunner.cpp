@@ -8,6 +8,7 @@
 
 #include "FunctionRunner.h"
 #include "Breakage.h"
+#include "GuardedArrays.h"
 #include "Passes.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -148,8 +149,55 @@ static std::string runGrid(lt_gpu_kernel kernel, const codegen::KernelInfo &info
   return "";
 }
 
-static SmallVector<Buffer> launch(const Library &library, void *code, const codegen::KernelInfo &info, nn::KernelOp op,
-                                  ArrayRef<const Buffer *> operands, LaunchMode mode) {
+/// Results that take the bytes of an operand: the operand, or -1.
+static SmallVector<int> chooseOverwritten(const codegen::KernelInfo &info, size_t numResults, LaunchMode mode) {
+  SmallVector<int> chosen(numResults, -1);
+  llvm::SmallDenseSet<int> taken;
+  for (size_t i = 0; i < numResults && mode == LaunchMode::InPlace; ++i)
+    for (int operand : info.inPlace[i])
+      if (taken.insert(operand).second) {
+        chosen[i] = operand;
+        break;
+      }
+  return chosen;
+}
+
+/// The same on an emulated GPU, where no thread may touch what the kernel was not given.
+static FailureOr<SmallVector<Buffer>> launchThreads(const Library &library, const codegen::KernelInfo &info,
+                                                    nn::KernelOp op, ArrayRef<const Buffer *> operands,
+                                                    LaunchMode mode) {
+  GuardedArrays arrays(info.symbol + " (" + info.description + ")");
+  SmallVector<void *> args;
+  for (const Buffer *operand : operands)
+    args.push_back(arrays.add(*operand));
+  SmallVector<size_t> places;
+  size_t next = args.size();
+  for (auto [result, operand] : llvm::zip_equal(op.getResults(), chooseOverwritten(info, op.getNumResults(), mode))) {
+    places.push_back(operand < 0 ? next++ : size_t(operand));
+    args.push_back(operand < 0 ? arrays.add(allocate(result)) : args[operand]);
+  }
+  auto runKernel = [&](const codegen::KernelInfo &facts) -> LogicalResult {
+    auto kernel = reinterpret_cast<lt_gpu_kernel>(library.find(facts.symbol));
+    if (std::string wrong = runGrid(kernel, facts, args.data(), mode); !wrong.empty())
+      return op.emitError("stops on an emulated GPU: ") << wrong;
+    return success();
+  };
+  if (info.partial) {
+    args.insert(args.begin() + operands.size(), arrays.add(Buffer(info.partialBytes, static_cast<char>(0xff))));
+    if (failed(runKernel(*info.partial)))
+      return failure();
+  }
+  if (failed(runKernel(info)))
+    return failure();
+  if (!arrays.isWhole())
+    return op.emitError("stops on an emulated GPU: something was written beside an array");
+  return llvm::map_to_vector(places, [&](size_t place) { return arrays.get(place); });
+}
+
+static FailureOr<SmallVector<Buffer>> launch(const Library &library, void *code, const codegen::KernelInfo &info,
+                                             nn::KernelOp op, ArrayRef<const Buffer *> operands, LaunchMode mode) {
+  if (info.threads)
+    return launchThreads(library, info, op, operands, mode);
   auto kernel = reinterpret_cast<Library::Kernel>(code);
   SmallVector<Buffer> results = llvm::map_to_vector(op.getResults(), [](Value result) { return allocate(result); });
   Buffer scratch(info.scratchBytes + 64, static_cast<char>(0xff));
@@ -159,30 +207,11 @@ static SmallVector<Buffer> launch(const Library &library, void *code, const code
   for (Buffer &result : results)
     args.push_back(result.data());
   args.push_back(reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t(63)));
-  if (mode == LaunchMode::InPlace) {
-    llvm::SmallDenseSet<int> taken;
-    for (size_t i = 0; i < results.size(); ++i)
-      for (int operand : info.inPlace[i])
-        if (taken.insert(operand).second) {
-          results[i] = *operands[operand];
-          args[operand] = args[operands.size() + i] = results[i].data();
-          break;
-        }
-  }
-  if (info.threads) {
-    auto runKernel = [&](void *kernel, const codegen::KernelInfo &facts) {
-      if (std::string wrong = runGrid(reinterpret_cast<lt_gpu_kernel>(kernel), facts, args.data(), mode);
-          !wrong.empty())
-        op.emitError("stops on an emulated GPU: ") << wrong;
-    };
-    Buffer partials(info.partialBytes, static_cast<char>(0xff));
-    if (info.partial) {
-      args.insert(args.begin() + operands.size(), partials.data());
-      runKernel(library.find(info.partial->symbol), *info.partial);
+  for (auto [i, operand] : llvm::enumerate(chooseOverwritten(info, results.size(), mode)))
+    if (operand >= 0) {
+      results[i] = *operands[operand];
+      args[operand] = args[operands.size() + i] = results[i].data();
     }
-    runKernel(code, info);
-    return results;
-  }
   if (mode != LaunchMode::Split) {
     kernel(args.data(), 0, info.extent);
     return results;
@@ -330,12 +359,16 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
         return op.emitError("has no symbol ") << info.symbol;
       if (options.timing)
         measure(*options.timing, reinterpret_cast<Library::Kernel>(code), info, kernel, operands);
-      SmallVector<Buffer> whole = launch(library, code, info, kernel, operands, LaunchMode::Whole);
-      if (whole != launch(library, code, info, kernel, operands, LaunchMode::InPlace))
+      auto runAs = [&](LaunchMode mode) { return launch(library, code, info, kernel, operands, mode); };
+      FailureOr<SmallVector<Buffer>> whole = runAs(LaunchMode::Whole), inPlace = runAs(LaunchMode::InPlace);
+      FailureOr<SmallVector<Buffer>> split = runAs(LaunchMode::Split);
+      if (failed(whole) || failed(inPlace) || failed(split))
+        return failure();
+      if (*whole != *inPlace)
         return op.emitError("gives other bits when it overwrites its operands");
-      if (whole != launch(library, code, info, kernel, operands, LaunchMode::Split))
+      if (*whole != *split)
         return op.emitError("gives other bits when its iteration space is split");
-      for (auto [result, buffer] : llvm::zip_equal(op.getResults(), whole))
+      for (auto [result, buffer] : llvm::zip_equal(op.getResults(), *whole))
         buffers[result] = std::move(buffer);
     }
     return success();

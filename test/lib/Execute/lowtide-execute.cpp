@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Breakage.h"
 #include "FunctionRunner.h"
 #include "lowtide/InitAll.h"
 #include "mlir/Parser/Parser.h"
@@ -28,6 +29,8 @@
 #include "llvm/Support/SourceMgr.h"
 
 #include <cmath>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace lowtide;
@@ -38,8 +41,10 @@ static llvm::cl::opt<std::string> cpu("cpu", llvm::cl::desc("CPU of the fused ru
 static llvm::cl::opt<bool> printResults("print-results", llvm::cl::desc("print what the CPU target computes"));
 
 static llvm::cl::opt<bool> emulated("emulated", llvm::cl::desc("compare with an emulated GPU"), llvm::cl::init(true));
-static llvm::cl::opt<std::string> breakage("break",
-                                           llvm::cl::desc("put a mistake into the kernels of the GPU: KIND:NUMBER"));
+static llvm::cl::list<std::string> breakages(
+    "break", llvm::cl::CommaSeparated,
+    llvm::cl::desc("put mistakes into the kernels of the GPU, one at a time (KIND:NUMBER, KIND:all): each must be "
+                   "noticed"));
 static llvm::cl::opt<std::string> only("only", llvm::cl::desc("execute this function alone"));
 static llvm::cl::opt<std::string> chip("chip", llvm::cl::desc("GPU that --print means"), llvm::cl::init("sm_90"));
 static llvm::cl::opt<Listing> listing("print", llvm::cl::desc("print the code of the fused kernels, execute nothing"),
@@ -100,6 +105,66 @@ static DenseElementsAttr makeRandom(func::FuncOp function, unsigned argument) {
   return DenseElementsAttr::get(type, elements);
 }
 
+/// Seconds after which a broken kernel is taken for one that does not end.
+static constexpr unsigned kPatience = 60;
+
+/// Executes the function with one mistake in its kernels, in a process of its own. What it says is the verdict: "" when
+/// its results are `right`.
+static std::string runBroken(func::FuncOp function, ArrayRef<DenseElementsAttr> inputs, const RunOptions &options,
+                             ArrayRef<Buffer> right) {
+  int channel[2];
+  if (pipe(channel) != 0)
+    return "";
+  llvm::outs().flush();
+  pid_t child = fork();
+  if (child == 0) {
+    dup2(channel[1], STDERR_FILENO);
+    alarm(kPatience);
+    FailureOr<SmallVector<Buffer>> results = run(function, inputs, options);
+    if (succeeded(results) && !llvm::equal(right, *results))
+      llvm::errs() << "error: other bits\n";
+    llvm::errs().flush();
+    _exit(0);
+  }
+  close(channel[1]);
+  std::string said;
+  char piece[4096];
+  for (ssize_t got; (got = read(channel[0], piece, sizeof piece)) > 0;)
+    said.append(piece, static_cast<size_t>(got));
+  close(channel[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status))
+    return WTERMSIG(status) == SIGALRM ? "does not end" : "is killed by a signal";
+  size_t at = StringRef(said).find("error: ");
+  return at == StringRef::npos ? "" : StringRef(said).drop_front(at + 7).split('\n').first.str();
+}
+
+/// Whether each of the mistakes that are asked for is noticed.
+static LogicalResult executeBroken(func::FuncOp function, ArrayRef<DenseElementsAttr> inputs, RunOptions options,
+                                   ArrayRef<Buffer> right) {
+  unsigned asked = 0, noticed = 0;
+  for (StringRef what : breakages) {
+    auto [kind, text] = what.split(':');
+    const bool all = text == "all";
+    for (unsigned number = 0; all || number == 0; ++number) {
+      options.breakage = all ? (kind + ":" + Twine(number)).str() : what.str();
+      std::string said = runBroken(function, inputs, options, right);
+      if (StringRef(said).contains(kNothingToBreak)) {
+        if (!all)
+          return function.emitError() << said;
+        break;
+      }
+      ++asked;
+      noticed += !said.empty();
+      llvm::outs() << (said.empty() ? "UNNOTICED " : "noticed ") << function.getName() << ' ' << options.breakage
+                   << (said.empty() ? "" : ": ") << said << '\n';
+    }
+  }
+  llvm::outs() << function.getName() << ": " << noticed << " of " << asked << " mistakes are noticed\n";
+  return success(noticed == asked && asked);
+}
+
 static LogicalResult execute(func::FuncOp function) {
   SmallVector<DenseElementsAttr> inputs;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -127,8 +192,9 @@ static LogicalResult execute(func::FuncOp function) {
   if (emulated) {
     codegen::CodegenOptions gpu = codegen::CodegenOptions::get("cuda-emulated");
     gpu.cpu = cpu;
-    FailureOr<SmallVector<Buffer>> threads =
-        run(function, inputs, RunOptions{gpu, "fuse", false, nullptr, "", Listing::None, breakage});
+    if (!breakages.empty())
+      return executeBroken(function, inputs, RunOptions{gpu, "fuse", false}, *actual);
+    FailureOr<SmallVector<Buffer>> threads = run(function, inputs, RunOptions{gpu, "fuse", false});
     if (failed(threads))
       return failure();
     for (auto [i, host, device] : llvm::enumerate(*actual, *threads))
@@ -161,7 +227,8 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   registerAllDialects(registry);
   codegen::KernelModule::registerDialects(registry);
-  MLIRContext context(registry);
+  // Mistakes are tried in processes that fork from this one.
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler diagnostics(sources, &context);
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputFile, sources, ParserConfig(&context));

@@ -1,0 +1,311 @@
+//===- LaunchBatches.cpp - many small kernels in one launch ---------------===//
+//
+// A step updates every parameter by a kernel of its own; most are over before the next one has started.
+//
+//   1. Kernels of one form (codegen::getBatchForm) are met in program order. An open batch waits for the next one as
+//      long as nobody reads what it will write, nobody overwrites what it will read, and the bytes that it keeps alive
+//      meanwhile do not raise the peak.
+//   2. The kernels of each batch move to where the last one stands; the step is packed once more. If it takes more
+//      bytes than before, everything moves back and less is let wait.
+//   3. Each batch becomes one kernel op.
+//
+//===----------------------------------------------------------------------===//
+#include "LaunchBatches.h"
+#include "PlanLayout.h"
+#include "StepFacts.h"
+#include "lowtide/Analysis/MemoryProfile.h"
+#include "lowtide/Analysis/ValueEquivalence.h"
+#include "lowtide/Codegen/KernelModule.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/BindingInterface.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace lowtide;
+
+/// Pointers of a launch at most: a GPU takes 4 KiB of parameters.
+static constexpr size_t kMaxPointers = 500;
+/// Parts of the peak that waiting may reach, tried one after the other.
+static constexpr double kShares[] = {1.0, 0.98, 0.9};
+
+namespace {
+
+using Group = SmallVector<nn::KernelOp>;
+
+/// The instructions of a step's block and what they need.
+class Timeline {
+public:
+  Timeline(func::FuncOp step, const MemoryProfile &profile, const StepStorage &storage) : storage(storage) {
+    for (auto [i, op] : llvm::enumerate(storage.getInstructions()))
+      indexOf[op] = i;
+    for (const auto &live : profile.getLive())
+      liveBytes.push_back(std::accumulate(live.begin(), live.end(), int64_t(0)));
+    peakBytes = profile.getPeakBytes();
+    block = &step.getBody().front();
+    findUses();
+    findUpdates(step);
+  }
+
+  /// Whether `kernel`, which stands at its place, may wait until instruction `end`; if so, it does from now on.
+  bool canWait(nn::KernelOp kernel, unsigned from, unsigned end, double share) {
+    // What it makes later does not exist meanwhile; what it reads is kept.
+    std::vector<int64_t> added(end - from, 0);
+    for (Value result : kernel->getResults()) {
+      if (auto use = firstUse.find(result); use != firstUse.end() && use->second <= end)
+        return false;
+      if (isTransient(result))
+        for (int64_t &bytes : added)
+          bytes -= int64_t(getTensorBytes(result.getType()).value_or(0));
+    }
+    for (Value root : distinctRoots(kernel)) {
+      if (auto update = updatedAt.find(root);
+          update != updatedAt.end() && update->second > at(kernel) && update->second <= end)
+        return false;
+      if (isTransient(root))
+        for (unsigned i = std::max(from, lastUse.lookup(root)) + 1; i <= end; ++i)
+          added[i - from - 1] += int64_t(getTensorBytes(root.getType()).value_or(0));
+    }
+    for (auto [i, bytes] : llvm::enumerate(added))
+      if (bytes > 0 && double(liveBytes[from + 1 + i] + bytes) > double(peakBytes) * share)
+        return false;
+    for (auto [i, bytes] : llvm::enumerate(added))
+      liveBytes[from + 1 + i] += bytes;
+    return true;
+  }
+  unsigned at(Operation *op) const { return indexOf.lookup(op); }
+
+private:
+  static llvm::SmallSetVector<Value, 8> distinctRoots(Operation *op) {
+    llvm::SmallSetVector<Value, 8> roots;
+    for (Value operand : op->getOperands())
+      roots.insert(StepStorage::getRoot(operand));
+    return roots;
+  }
+  bool isTransient(Value root) const {
+    const Storage &place = storage.getStorages()[storage.getStorage(root)];
+    return place.kind == Storage::Kind::Transient && !place.kept;
+  }
+  void findUses() {
+    for (Operation &op : *block)
+      if (!StepStorage::isView(&op) && !op.hasTrait<OpTrait::IsTerminator>())
+        forEachRead(op, [&](OpOperand &, Value root) {
+          firstUse.try_emplace(root, at(&op));
+          lastUse[root] = std::max(lastUse.lookup(root), at(&op));
+        });
+  }
+  /// Instructions that write over an argument.
+  void findUpdates(func::FuncOp step) {
+    llvm::DenseMap<Attribute, Value> arguments;
+    for (BlockArgument argument : block->getArguments())
+      if (Attribute binding = step.getArgAttr(argument.getArgNumber(), "train.binding"))
+        arguments[binding] = argument;
+    for (auto [i, value] : llvm::enumerate(block->getTerminator()->getOperands()))
+      if (Operation *maker = StepStorage::getRoot(value).getDefiningOp())
+        if (auto argument = arguments.find(step.getResultAttr(i, "train.binding")); argument != arguments.end())
+          updatedAt[argument->second] = at(maker);
+  }
+
+  const StepStorage &storage;
+  Block *block;
+  llvm::DenseMap<Operation *, unsigned> indexOf;
+  llvm::DenseMap<Value, unsigned> firstUse, lastUse, updatedAt;
+  std::vector<int64_t> liveBytes;
+  uint64_t peakBytes = 0;
+};
+
+} // namespace
+
+/// Kernels that may go together, by form, in program order.
+static SmallVector<Group> findCandidates(Block &block) {
+  llvm::MapVector<StringAttr, Group> byForm;
+  for (auto kernel : block.getOps<nn::KernelOp>()) {
+    if (kernel->hasAttr(recomputedAttrName))
+      continue;
+    if (std::string form = codegen::getBatchForm(kernel); !form.empty())
+      byForm[StringAttr::get(block.getParentOp()->getContext(), form)].push_back(kernel);
+  }
+  SmallVector<Group> groups;
+  for (auto &[form, kernels] : byForm)
+    if (kernels.size() > 1)
+      groups.push_back(std::move(kernels));
+  return groups;
+}
+
+/// Cuts the candidates into batches.
+static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &timeline, double share) {
+  SmallVector<Group> batches;
+  for (const Group &kernels : candidates) {
+    Group open;
+    size_t pointers = 0;
+    auto close = [&] {
+      if (open.size() > 1)
+        batches.push_back(open);
+      open.clear();
+      pointers = 0;
+    };
+    for (nn::KernelOp kernel : kernels) {
+      const size_t own = kernel.getNumOperands() + kernel.getNumResults();
+      if (!open.empty()) {
+        const unsigned from = timeline.at(open.back()), end = timeline.at(kernel);
+        bool all = pointers + own <= kMaxPointers;
+        for (size_t i = 0; i < open.size() && all; ++i)
+          all = timeline.canWait(open[i], from, end, share);
+        if (!all)
+          close();
+      }
+      open.push_back(kernel);
+      pointers += own;
+    }
+    close();
+  }
+  return batches;
+}
+
+/// Whose bytes a step has where, when the kernels of each batch run as one.
+static FailureOr<StepStorage> computeStorage(func::FuncOp step, const FactsTable &facts, ArrayRef<Group> batches) {
+  // Nobody overwrites what two kernels of a batch read.
+  llvm::DenseSet<std::pair<Operation *, Value>> shared;
+  for (const Group &batch : batches) {
+    llvm::DenseMap<Value, unsigned> readers;
+    for (nn::KernelOp kernel : batch)
+      for (Value operand : kernel.getOperands())
+        ++readers[operand];
+    for (nn::KernelOp kernel : batch)
+      for (Value operand : kernel.getOperands())
+        if (readers[operand] > 1)
+          shared.insert({kernel, operand});
+  }
+  return StepStorage::compute(step, [&](Operation *op, unsigned result, unsigned operand) {
+    auto known = facts.find(op);
+    return known != facts.end() && known->second.mayOverwrite(result, operand) &&
+           !shared.contains({op, op->getOperand(operand)});
+  });
+}
+
+/// Bytes of the arena then; the kernels of a batch stand one behind the other.
+static FailureOr<uint64_t> packStep(func::FuncOp step, const FactsTable &facts, ArrayRef<Group> batches) {
+  FailureOr<StepStorage> storage = computeStorage(step, facts, batches);
+  if (failed(storage))
+    return failure();
+  llvm::DenseMap<Operation *, unsigned> indexOf;
+  std::vector<solve::Buffer> buffers;
+  for (const Storage &place : storage->getStorages())
+    if (place.kind == Storage::Kind::Transient)
+      buffers.push_back({place.bytes, place.begin, place.end});
+  for (auto [i, op] : llvm::enumerate(storage->getInstructions())) {
+    indexOf[op] = i;
+    if (auto known = facts.find(op); known != facts.end() && known->second.workspaceBytes)
+      buffers.push_back({known->second.workspaceBytes, uint32_t(i), uint32_t(i + 1)});
+  }
+  for (const Group &batch : batches) {
+    const uint32_t first = indexOf.lookup(batch.front()), last = indexOf.lookup(batch.back());
+    for (solve::Buffer &buffer : buffers) {
+      if (buffer.begin > first && buffer.begin <= last)
+        buffer.begin = first;
+      if (buffer.end > first && buffer.end <= last)
+        buffer.end = last + 1;
+    }
+  }
+  solve::PackingOptions options;
+  options.alignment = planAlignment;
+  return solve::pack(buffers, options).arenaBytes;
+}
+
+/// One kernel op in the place of the last one of `batch`.
+static void merge(const Group &batch) {
+  OpBuilder builder(batch.back());
+  llvm::SmallSetVector<Value, 32> operands;
+  // What all of them read comes first, then the operands of each: their numbers are straight lines.
+  for (Value operand : nn::KernelOp(batch.front()).getOperands())
+    if (llvm::all_of(batch, [&](nn::KernelOp kernel) { return llvm::is_contained(kernel.getOperands(), operand); }))
+      operands.insert(operand);
+  SmallVector<Type> types;
+  SmallVector<Location> locations;
+  for (nn::KernelOp kernel : batch) {
+    operands.insert(kernel.getOperands().begin(), kernel.getOperands().end());
+    llvm::append_range(types, kernel->getResultTypes());
+    locations.push_back(kernel.getLoc());
+  }
+  auto merged = nn::KernelOp::create(builder, builder.getFusedLoc(locations), "batch", operands.getArrayRef(), types);
+  builder.setInsertionPointToEnd(merged.getBlock());
+  SmallVector<Value> yielded;
+  IRMapping outside;
+  outside.map(operands.getArrayRef(), merged.getBlock()->getArguments());
+  for (nn::KernelOp kernel : batch) {
+    IRMapping mapping;
+    for (auto [argument, operand] : llvm::zip_equal(kernel.getBlock()->getArguments(), kernel.getOperands()))
+      mapping.map(argument, outside.lookup(operand));
+    for (Operation &op : kernel.getBlock()->without_terminator())
+      builder.clone(op, mapping);
+    for (Value value : kernel.getYield().getOperands())
+      yielded.push_back(mapping.lookup(value));
+  }
+  nn::YieldOp::create(builder, merged.getLoc(), yielded);
+  unsigned number = 0;
+  for (nn::KernelOp kernel : batch) {
+    for (Value result : kernel->getResults())
+      result.replaceAllUsesWith(merged.getResult(number++));
+    kernel.erase();
+  }
+}
+
+/// Moves what shows the bytes of `maker`'s results, and stands before it, behind `place`.
+static void moveViews(Operation *maker, Operation *place) {
+  for (Operation *user : llvm::to_vector(maker->getUsers()))
+    if (user->getBlock() == place->getBlock() && StepStorage::isView(user)) {
+      if (user->isBeforeInBlock(place))
+        user->moveAfter(place);
+      moveViews(user, user);
+    }
+}
+
+static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
+  Block &block = step.getBody().front();
+  SmallVector<Group> candidates = findCandidates(block);
+  if (candidates.empty())
+    return success();
+  FailureOr<uint64_t> before = packStep(step, facts, {});
+  FailureOr<MemoryProfile> profile = MemoryProfile::compute(step, facts);
+  FailureOr<StepStorage> storage = computeStorage(step, facts, {});
+  if (failed(before) || failed(profile) || failed(storage))
+    return failure();
+  const auto order = llvm::map_to_vector(block, [](Operation &op) { return &op; });
+  for (double share : kShares) {
+    Timeline timeline(step, *profile, *storage);
+    SmallVector<Group> batches = formBatches(candidates, timeline, share);
+    for (const Group &batch : batches) {
+      for (nn::KernelOp kernel : ArrayRef(batch).drop_back())
+        kernel->moveBefore(batch.back());
+      for (nn::KernelOp kernel : batch)
+        moveViews(kernel, batch.back());
+    }
+    FailureOr<uint64_t> after = packStep(step, facts, batches);
+    if (failed(after))
+      return failure();
+    if (*after <= *before) {
+      for (const Group &batch : batches)
+        merge(batch);
+      return success();
+    }
+    for (Operation *op : order)
+      op->moveBefore(&block, block.end());
+  }
+  return success();
+}
+
+LogicalResult lowtide::batchLaunches(ModuleOp module, StringRef cpu, unsigned threadsMax) {
+  StepFacts facts(module);
+  if (failed(facts.update(cpu, threadsMax)))
+    return failure();
+  for (auto step : module.getOps<func::FuncOp>()) {
+    StepFingerprint before = fingerprintStep(step);
+    if (failed(batchStep(step, facts.getTable())) ||
+        failed(compareFingerprints(before, fingerprintStep(step), step, "launching kernels together")))
+      return failure();
+  }
+  return success();
+}

@@ -1,0 +1,275 @@
+"""Full-size models for a GPU, without one: what their plans launch, move and hold, beside what is aimed at.
+
+Every number is read off artifacts that were compiled without weights; nothing is executed and nothing is measured but the
+time to compile. A step's modelled time is the sum over its kernels and calls of the larger of FLOPs over peak and bytes over
+bandwidth; starting a kernel costs nothing in it.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+from devkit.build import BUILD, build
+from devkit.console import ROOT, Failure, say
+
+GB, GIB = 1e9, 1 << 30
+# One H200 as others have measured it: bytes copied, products of random bf16 numbers; f32 products without tensor cores.
+BANDWIDTH, PEAKS, ATTENTION_PEAKS = 4.3e12, {"bf16": 790e12, "f16": 790e12, "f32": 60e12}, {"attention": 288e12, "attention_grad": 230e12}
+# Values are repeated elementwise even where no product is: that share of the FLOPs counts as none.
+NO_FLOPS = 0.5
+
+# name → file of the collection's folder `structure`, compiler flags
+MODELS = {
+    "gpt2-124m": ("gpt2-124m", ["--batch=16", "--precision=mixed-bf16", "--loss-head-chunks=4"]),
+    "bert-large": ("bert-large", ["--batch=32", "--precision=mixed-bf16", "--loss-head-chunks=4"]),
+    "resnet50": ("resnet50", ["--batch=256", "--precision=mixed-f16", "--optimizer=momentum"]),
+    "resnet50-f32": ("resnet50", ["--batch=256", "--precision=f32", "--optimizer=momentum"]),
+    "llama-1b": ("llama-1b", ["--batch=4", "--precision=mixed-bf16"]),
+    "vit-b16": ("vit-b16", ["--batch=64", "--precision=mixed-bf16"]),
+    "unet-128": ("unet-128", ["--batch=16", "--precision=mixed-bf16"]),
+}
+# row → model, figure, unit, what is aimed at
+COSTS = {
+    "E1": ("gpt2-124m", "kernels", "", 275), "E2": ("gpt2-124m", "bytes", "GB", 43.3), "E3": ("gpt2-124m", "floor", "ms", 23.4),
+    "E4": ("resnet50", "bytes", "GB", 71), "E5": ("bert-large", "bytes", "GB", 85),
+}  # fmt: skip
+# row → model, FLOPs that may be repeated in percent, GiB aimed at
+MEMORY = {
+    "A1": ("gpt2-124m", NO_FLOPS, 4.85), "A2": ("gpt2-124m", 7.5, 3.75), "A3": ("gpt2-124m", 16.5, 2.30),
+    "A6": ("bert-large", NO_FLOPS, 11.6), "A8": ("resnet50-f32", NO_FLOPS, 12.9), "A9": ("resnet50-f32", 10, 10.0),
+    "A10": ("resnet50-f32", 33, 6.9), "A11": ("resnet50", 10, 5.2),
+}  # fmt: skip
+INSTRUCTION = re.compile(r"plan\.(launch|call|copy|fill)\b")
+SLICE = re.compile(r"@\w+\[\d+ \+ (\d+)\]")
+STAGES = ("onnx", "nn", "train", "fitted", "plan", "ptx", "artifact")
+
+
+def structures():
+    collection = pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
+    if not (collection / "structure").is_dir():
+        raise Failure(f"error: no folder 'structure' in {collection}\nnote: LOWTIDE_MODELS names the collection of models")
+    return collection / "structure"
+
+
+def run(command):
+    """Standard output and seconds; a Failure with the first error."""
+    start = time.monotonic()
+    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        said = next((line for line in done.stderr.splitlines() if "error:" in line), done.stderr.strip()[-300:])
+        raise Failure(f"exit {done.returncode}: {said}\n  {shlex.join(map(str, command))}")
+    return done.stdout, time.monotonic() - start
+
+
+class Model:
+    """One model, compiled and planned when first asked."""
+
+    def __init__(self, name, options):
+        file, flags = MODELS[name]
+        self.name, self.options, self.flags = name, options, [*flags, "--entries=train", f"--target={options.target}", "-q"]
+        self.path = structures() / f"{file}.onnx"
+
+    def plan(self, *more):
+        """Text of the plan."""
+        given = {flag.split("=")[0] for flag in more}
+        flags = [flag for flag in self.flags if flag.split("=")[0] not in given]
+        return run([self.options.lowtide, "compile", self.path, *flags, *more, "--emit=plan", "-o", "-"])[0]
+
+    def compile(self):
+        """Seconds to the artifact."""
+        with tempfile.TemporaryDirectory(prefix="lowtide-estimate-") as work:
+            return run([self.options.lowtide, "compile", self.path, *self.flags, "--no-weights", "-o", pathlib.Path(work) / "step.tide"])[1]
+
+    def ladder(self):
+        """(bytes of the device, repeated FLOPs in percent) of the plans from the smallest to the largest."""
+        said, _ = run([self.options.lowtide, "fit", self.path, *self.flags, "--json", f"--rows={self.options.rows}"])
+        figures, _ = json.JSONDecoder().raw_decode(said)
+        return [(plan["device_bytes"], plan["flops_percent"]) for plan in figures["plans"]]
+
+    def stages(self):
+        """Seconds from the start to the end of each stage, one process each."""
+        found = {}
+        for stage in STAGES:
+            if stage == "artifact":
+                found[stage] = self.compile()
+            else:
+                found[stage] = run([self.options.lowtide, "compile", self.path, *self.flags, f"--emit={stage}", "-o", os.devnull])[1]
+        return found
+
+
+def instructions(plan):
+    """(kind, type of a call's operands, how often it runs, FLOPs and bytes of one run) of the entry in the text of a plan."""
+    kernels = dict(re.findall(r'plan\.kernel @(\w+) .*"(.*)"', plan))
+    rounds = [1]
+    for line in plan.splitlines():
+        text = line.strip()
+        if text.startswith("plan.repeat"):
+            rounds.append(rounds[-1] * int(text.split()[1]))
+        elif text.startswith("}") and len(rounds) > 1:
+            rounds.pop()
+        if not (found := INSTRUCTION.match(text)):
+            continue
+        kind, dtype = found[1], ""
+        slices = [int(size) for size in SLICE.findall(text.split(" scratch ")[0].split(" workspace ")[0])]
+        if kind == "call":
+            kind = re.search(r'plan\.call "(\w+)"', text)[1]
+            dtype = (re.search(r'[{ ]dtype = "(\w+)"', text) or ["", "f32"])[1]
+        elif kind == "launch":
+            kind = kernels.get(re.search(r"plan\.launch @(\w+)", text)[1], "kernel").split(":")[0]
+            kind = "batch" if kind[0].isdigit() else kind
+        size = 2 * slices[-1] if kind == "copy" else sum(slices)
+        flops = re.search(r" flops (\d+)", text)
+        yield kind, dtype, rounds[-1], int(flops[1]) if flops else 0, size
+
+
+def arenas(plan):
+    """Arena → bytes."""
+    return {name: int(size) for name, size in re.findall(r"plan\.arena @(\w+) \w+ bytes (\d+)", plan)}
+
+
+def floor_seconds(kind, dtype, flops, size):
+    """Modelled seconds of an instruction."""
+    peak = ATTENTION_PEAKS.get(kind, PEAKS.get(dtype, PEAKS["f32"]))
+    return max(flops / peak if dtype else 0, size / BANDWIDTH)
+
+
+def figures_of(plan):
+    """Kernels per step (copies and fills too), bytes, modelled seconds; the same by kind."""
+    kinds = {}
+    for kind, dtype, runs, flops, size in instructions(plan):
+        row = kinds.setdefault(kind, {"kernels": 0, "bytes": 0, "floor": 0.0})
+        row["kernels"] += runs
+        row["bytes"] += runs * size
+        row["floor"] += runs * floor_seconds(kind, dtype, flops, size)
+    total = {key: sum(row[key] for row in kinds.values()) for key in ("kernels", "bytes", "floor")}
+    return total, kinds
+
+
+def scaled(value, unit):
+    return value / GB if unit == "GB" else value * 1e3 if unit == "ms" else value
+
+
+def verdict(value, aim):
+    return "reached" if value <= aim else f"{value / aim:.2f} × the aim"
+
+
+def table(head, rows):
+    return ["| " + " | ".join(r) + " |" for r in (head, ["---"] * len(head), *rows)]
+
+
+def state_layout(model, plan):
+    """Bytes per parameter that stay between steps, and what a residual stream is kept as, in words."""
+    sizes = arenas(plan)
+    count = sizes["params"] / 4
+    casts = {int(size) for size in re.findall(r"plan\.launch .*reads \[@params\[\d+ \+ \d+\] : \d+\] writes \[@transient\[\d+ \+ (\d+)\]", plan)}
+    narrow = ", and 2 B more while a step uses it as a factor of a product" if casts else ""
+    return f"{model}: {count / 1e6:.1f} M parameters, each {sizes['params'] / count:.0f} B (f32) and {sizes['state'] / count:.0f} B of optimizer state (f32){narrow}"
+
+
+def tell_costs(models):
+    rows, layouts, kinds_of, totals = [], [], {}, {}
+    for name, model in models.items():
+        try:
+            plan = model.plan()
+            seconds = f"{model.compile():.1f}" if not model.options.plans else "–"
+        except Failure as failure:
+            rows.append([name, "–", "–", "–", "–", "–", str(failure).splitlines()[0]])
+            continue
+        totals[name], kinds_of[name] = figures_of(plan)
+        total = totals[name]
+        layouts.append(state_layout(name, plan))
+        rows.append([name, str(total["kernels"]), f"{total['bytes'] / GB:.1f}", f"{total['floor'] * 1e3:.1f}", f"{sum(arenas(plan).values()) / GIB:.2f}", seconds, ""])
+        say(" ".join(rows[-1]))
+    yield from table(["model", "kernels", "GB", "modelled ms", "GiB", "s to compile", ""], rows)
+    yield ""
+    rows = []
+    for row, (name, figure, unit, aim) in COSTS.items():
+        if name in totals:
+            value = scaled(totals[name][figure], unit)
+            what = "modelled time" if figure == "floor" else figure
+            rows.append([row, f"{name}: {what}", f"{value:.1f} {unit}" if unit else str(value), f"{aim} {unit}".strip(), verdict(value, aim)])
+    if "gpt2-124m" in totals:
+        rows.append(loss_scaling_row(models["gpt2-124m"]))
+    yield from table(["row", "figure of a step", "plan", "aim", ""], rows)
+    yield ""
+    yield from (f"- {line}" for line in layouts)
+    for name, kinds in kinds_of.items():
+        yield from ("", f"{name}, by kind:", "")
+        ordered = sorted(kinds.items(), key=lambda item: -item[1]["floor"])
+        yield from table(["kind", "kernels", "GB", "modelled ms"], [[k, str(r["kernels"]), f"{r['bytes'] / GB:.2f}", f"{r['floor'] * 1e3:.2f}"] for k, r in ordered])
+
+
+def loss_scaling_row(model):
+    """What a dynamic loss scale and clipping add to a step in f16."""
+    plain = model.plan("--precision=mixed-f16")
+    with_scale, without = figures_of(model.plan("--precision=mixed-f16", "--loss-scale=dynamic", "--clip-norm=1"))[0], figures_of(plain)[0]
+    size = (with_scale["bytes"] - without["bytes"]) / (arenas(plain)["params"] / 4)
+    added = with_scale["kernels"] - without["kernels"]
+    return ["E7", f"{model.name} in f16: dynamic scale and clipping, bytes per parameter ({added} more kernels, no host synchronization)", f"{size:.1f} B", "2 B", verdict(size, 2)]
+
+
+def tell_memory(models):
+    rows = []
+    ladders = {}
+    for row, (name, percent, aim) in MEMORY.items():
+        if name not in models:
+            continue
+        if name not in ladders:
+            ladders[name] = models[name].ladder()
+            say(f"{name}: {len(ladders[name])} plans")
+        bytes_, flops = min(plan for plan in ladders[name] if plan[1] <= percent)
+        allowed = "no product again" if percent == NO_FLOPS else f"at most +{percent:g} % FLOPs"
+        rows.append([row, f"{name}, {allowed}", f"{bytes_ / GIB:.2f} GiB at {flops:+.1f} %", f"{aim} GiB", verdict(bytes_ / GIB, aim)])
+    return table(["row", "model", "plan", "aim", ""], rows)
+
+
+def tell_compile(model):
+    found = model.stages()
+    before, rows = 0.0, []
+    for stage, seconds in found.items():
+        rows.append([stage, f"{max(0.0, seconds - before):.1f}", f"{seconds:.1f}"])
+        before = seconds
+    return table(["up to the stage", "s", "s from the start"], rows)
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(prog="tools/dev estimate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", help=f"of {', '.join(MODELS)}; all when none is named")
+    parser.add_argument("--target", default="cuda:sm_90")
+    parser.add_argument("--rows", type=int, default=49, help="budgets between the smallest and the largest plan (49)")
+    parser.add_argument("--only", choices=["costs", "memory", "compile"], help="one part of the tables")
+    parser.add_argument("--plans", action="store_true", help="leave machine code out: plans alone")
+    parser.add_argument("--bin", type=pathlib.Path, help="use the binary in this folder; nothing is built")
+    parser.add_argument("--markdown", type=pathlib.Path, help="also write the tables to this file")
+    options = parser.parse_args(argv)
+    if unknown := set(options.models) - set(MODELS):
+        parser.error(f"unknown model {min(unknown)}; there are {', '.join(MODELS)}")
+    lines = []
+    try:
+        if not options.bin:
+            build(["lowtide"])
+        options.lowtide = (options.bin or BUILD / "bin") / "lowtide"
+        models = {name: Model(name, options) for name in options.models or MODELS}
+        parts = {"costs": lambda: tell_costs(models), "memory": lambda: tell_memory(models)}
+        if first := models.get("gpt2-124m"):
+            parts["compile"] = lambda: tell_compile(first)
+        titles = {"costs": "## What a step launches and moves", "memory": "## What a step holds", "compile": "## Time to compile gpt2-124m"}
+        for part, tell in parts.items():
+            if options.only in (None, part):
+                for line in ["", titles[part], "", *tell()]:
+                    lines.append(line)
+                    print(line, flush=True)
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    finally:
+        if options.markdown and lines:
+            options.markdown.write_text("\n".join(lines[1:]) + "\n")
+    return 0

@@ -297,9 +297,9 @@ static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
   return success();
 }
 
-LogicalResult lowtide::batchLaunches(ModuleOp module, StringRef cpu, unsigned threadsMax) {
+LogicalResult lowtide::batchLaunches(ModuleOp module, StringRef target, StringRef cpu, unsigned threadsMax) {
   StepFacts facts(module);
-  if (failed(facts.update(cpu, threadsMax)))
+  if (failed(facts.update(target, cpu, threadsMax)))
     return failure();
   for (auto step : module.getOps<func::FuncOp>()) {
     StepFingerprint before = fingerprintStep(step);

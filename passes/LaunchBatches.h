@@ -10,8 +10,10 @@
 namespace lowtide {
 
 /// Exact: makes one kernel op, of emitter "batch", of kernels that share their code (codegen::getBatchForm) and may
-/// wait for one another: nobody needs their results meanwhile, and the arena of no step grows. `cpu`: the instruction
+/// wait for one another: nobody needs their results meanwhile, and the arena of no step grows. `target`, `cpu`: what
+/// they run on, and the instruction
 /// set of generated kernels. Fails, with a diagnostic, where code generation does or if a value of a step has changed.
-llvm::LogicalResult batchLaunches(mlir::ModuleOp module, llvm::StringRef cpu, unsigned threadsMax);
+llvm::LogicalResult batchLaunches(mlir::ModuleOp module, llvm::StringRef target, llvm::StringRef cpu,
+                                  unsigned threadsMax);
 
 } // namespace lowtide

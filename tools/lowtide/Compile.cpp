@@ -498,7 +498,7 @@ static std::string digestOf(const std::string &path) {
 int Compilation::planAndWrite() {
   const std::string target = fullTarget(options.target);
   if (const FitStageOptions stage = fitStageOptions(); stage.fuse && StringRef(target).starts_with("cuda"))
-    if (failed(batchLaunches(*module, stage.cpu, stage.threadsMax)))
+    if (failed(batchLaunches(*module, stage.target, stage.cpu, stage.threadsMax)))
       return exitInternal;
   codegen::KernelModule kernels(&context, codegen::CodegenOptions::get(machineOf(target)));
   const ArtifactOptions artifactOptions{report::writeNotes(noteSteps(*module))};

@@ -22,6 +22,8 @@ from devkit.console import ROOT, Failure, say
 
 TEST = ROOT / "test"
 FORMATTED = (".cpp", ".h")
+# The most that a training step's arena may take over the bytes alive in it at once.
+ARENA_RATIO = 1.01
 
 
 class Suite:
@@ -132,6 +134,9 @@ def judge(suite, folder, *flags):
     for case in command_rows("judge", folder, *flags, "--expect-refused=dynamo-folded.onnx"):
         good = case["state"] != "FAIL"
         suite.add(f"judge {case['file']} {shown}", "" if good else case["note"] or "outside its tolerance")
+        if case["arena_ratio"] is not None:
+            wasteful = case["arena_ratio"] > ARENA_RATIO
+            suite.add(f"arena {case['file']} {shown}", f"{case['arena_ratio']:.4f} of the most bytes alive" if wasteful else "")
 
 
 def judge_suite(suite, full):

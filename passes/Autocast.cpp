@@ -333,8 +333,7 @@ void Autocast::store(OpResult value) {
     replaceUses(value, getNarrow(value));
 }
 
-/// What the backward pass reads of the forward pass: movements that repeat, views and casts are read through. Indices,
-/// labels and masks are no activations: they are the same in every precision.
+/// What the backward pass reads of the forward pass: movements that repeat, views and casts are read through.
 uint64_t Autocast::countSavedBytes() const {
   llvm::DenseSet<Value> saved;
   uint64_t bytes = 0;
@@ -357,8 +356,6 @@ uint64_t Autocast::countSavedBytes() const {
       if (!producer || !isForward(producer) || !fromData.contains(operand) || !saved.insert(operand).second)
         continue;
       auto type = cast<RankedTensorType>(operand.getType());
-      if (!isa<FloatType>(type.getElementType()))
-        continue;
       bytes += type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
     }
   }

@@ -35,7 +35,7 @@ public:
   void run();
 
   unsigned numNarrowed = 0, numWidened = 0;
-  /// Bytes of floats that the forward pass computes from data and the backward pass reads, before and after.
+  /// Bytes of values that the forward pass computes from data and the backward pass reads, before and after.
   uint64_t savedBytesBefore = 0, savedBytes = 0;
 
 private:

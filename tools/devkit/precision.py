@@ -1,8 +1,7 @@
 """What a run with 16-bit values must show besides its losses: the bands recorded for them are wide enough for an f32 run.
 
 The compiler's text of the training step is read: operands of contractions are of 16 bits, sums, norms and functions f32.
-The floats that the backward pass reads of the forward pass take at most `SAVED` of f32's bytes (indices and masks are the
-same in every precision). The losses are not f32's.
+The values that the backward pass reads of the forward pass take at most `SAVED` of f32's bytes. The losses are not f32's.
 """
 
 import re

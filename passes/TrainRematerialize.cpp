@@ -81,6 +81,8 @@ private:
   /// Says how much less any other plan could recompute.
   void remarkBound(Entry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes, uint64_t bytes);
   LogicalResult refuse(Entry &entry, const Room &room);
+  /// Refuses a budget that what lies outside the transient arena exceeds.
+  LogicalResult refuseStatic(MutableArrayRef<Entry> entries, uint64_t budgetBytes, uint64_t staticBytes);
   /// The plan in an order that packs well, and the arena that plan-place will make of it.
   solve::PackedPlan pack(Entry &entry, const solve::FittedSchedule &plan);
 };
@@ -140,6 +142,43 @@ static void remarkLoops(const StepProblem &problem, const solve::FittedSchedule 
   }
 }
 
+/// Bytes to read and bytes to type.
+static std::string formatExact(uint64_t bytes) {
+  return llvm::formatv("{0} ({1} bytes)", formatBytes(bytes), bytes).str();
+}
+
+/// Says which budget would do, and what would let a smaller one do.
+static void noteRemedies(InFlightDiagnostic &error, uint64_t smallestBytes, uint64_t largestBytes) {
+  error.attachNote() << "the smallest plan found needs " << formatExact(smallestBytes)
+                     << "; without recomputation it is " << formatBytes(largestBytes);
+  error.attachNote() << "what helps: a smaller batch, an optimizer with less state (--optimizer=sgd), a larger budget";
+}
+
+LogicalResult TrainRematerialize::refuseStatic(MutableArrayRef<Entry> entries, uint64_t budgetBytes,
+                                               uint64_t staticBytes) {
+  InFlightDiagnostic error = getOperation().emitError("cannot fit ")
+                             << formatBytes(budgetBytes) << ": parameters, optimizer state and batch alone are "
+                             << formatBytes(staticBytes);
+  // Entries share tensors by their names.
+  llvm::MapVector<StringAttr, uint64_t> tensors;
+  uint64_t smallest = 0, largest = 0;
+  for (Entry &entry : entries) {
+    for (BlockArgument arg : entry.step.getArguments())
+      if (auto facts = BindingFacts::get(entry.step.getArgAttr(arg.getArgNumber(), train::bindingAttrName)))
+        tensors[facts->name] = getTensorBytes(arg.getType()).value_or(0);
+    smallest = std::max(smallest, pack(entry, entry.front->getSmallest()).arenaBytes);
+    largest = std::max(largest, entry.front->getLargest().timeline.peakBytes);
+  }
+  auto sorted = tensors.takeVector();
+  llvm::stable_sort(sorted, [](const auto &a, const auto &b) { return a.second > b.second; });
+  Diagnostic &note = error.attachNote();
+  note << "the largest of them:";
+  for (auto [number, tensor] : llvm::enumerate(ArrayRef(sorted).take_front(4)))
+    note << (number ? ", " : " ") << tensor.first << " of " << formatBytes(tensor.second);
+  noteRemedies(error, staticBytes + smallest, staticBytes + largest);
+  return failure();
+}
+
 /// Says what stands in the way: the instruction that needs the most, and what would help.
 LogicalResult TrainRematerialize::refuse(Entry &entry, const Room &room) {
   const solve::StepGraph &graph = entry.problem.getGraph();
@@ -149,14 +188,14 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, const Room &room) {
   // What its buffers take when they are packed.
   const uint64_t smallestBytes = staticBytes + pack(entry, smallest).arenaBytes + room.reserveBytes;
   const uint64_t asked = staticBytes + transientBytes, least = staticBytes + bound.bytes;
-  auto exact = [](uint64_t bytes) { return llvm::formatv("{0} ({1} bytes)", formatBytes(bytes), bytes).str(); };
   InFlightDiagnostic error = entry.step.emitError();
-  error << "@" << entry.step.getSymName() << " cannot fit " << exact(asked) << ": ";
+  error << "@" << entry.step.getSymName() << " cannot fit " << formatExact(asked) << ": ";
   if (bound.bytes > transientBytes)
-    error << "at least " << exact(least) << " are needed whatever is recomputed";
+    error << "at least " << formatExact(least) << " are needed whatever is recomputed";
   else
     error << (strategy == "fit" ? "" : "strategy '" + strategy + "' found no plan; by --remat-strategy=fit ")
-          << "the smallest plan found needs " << exact(smallestBytes) << ", and none is below " << exact(least);
+          << "the smallest plan found needs " << formatExact(smallestBytes) << ", and none is below "
+          << formatExact(least);
   error.attachNote() << formatBytes(staticBytes) << " of that are parameters, optimizer state and batch";
   if (Operation *op = findForced(entry.problem, bound)) {
     Diagnostic &note = error.attachNote(op->getLoc());
@@ -176,9 +215,7 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, const Room &room) {
       tensors.erase(most);
     }
   }
-  error.attachNote() << "the smallest plan found needs " << exact(smallestBytes) << "; without recomputation it is "
-                     << formatBytes(staticBytes + entry.front->getLargest().timeline.peakBytes);
-  error.attachNote() << "what helps: a smaller batch, an optimizer with less state (--optimizer=sgd), a larger budget";
+  noteRemedies(error, smallestBytes, staticBytes + entry.front->getLargest().timeline.peakBytes);
   return failure();
 }
 
@@ -284,8 +321,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   }
   const uint64_t bytes = size->resolve(staticBytes + largest);
   if (bytes < staticBytes)
-    return getOperation().emitError("cannot fit ")
-           << formatBytes(bytes) << ": parameters, optimizer state and batch alone are " << formatBytes(staticBytes);
+    return refuseStatic(entries, bytes, staticBytes);
   getOperation()->setAttr(deviceBudgetAttrName, Builder(&getContext()).getI64IntegerAttr(int64_t(bytes)));
   uint64_t most = 0;
   for (Entry &entry : entries) {

@@ -39,6 +39,9 @@
 // SMALL: note: what helps
 
 // STATIC: error: cannot fit 2.00 KiB: parameters, optimizer state and batch alone are 2.06 KiB
+// STATIC: note: the largest of them: "x" of 1.00 KiB, "w" of 1.00 KiB
+// STATIC: note: the smallest plan found needs 4.06 KiB (4160 bytes); without recomputation it is 5.06 KiB
+// STATIC: note: what helps
 // WORD: error: device budget: 'lots' is no number of bytes; write 8MiB, 1.5GiB, 800MB, 4096 or 50%
 
 func.func @train(%x: tensor<256xf32> {train.binding = #train.batch<"x">},

@@ -1,9 +1,10 @@
 """Step time and memory beside PyTorch's, on this machine, in one run: `tools/dev bench cpu`.
 
 For every model folder: our artifact, PyTorch eager and torch.compile train the same architecture on the same rows with
-the same number of threads, in turn, several rounds. Time is the median step of the best round of each. Memory is our
-arenas (exactly what the runtime allocates) beside the live tensor bytes that PyTorch's profiler saw; for one larger
-model also the resident memory of the whole processes.
+the same number of threads, in turn, several rounds; and our artifact again under a budget of half of eager's memory, or
+the smallest that its step can meet. Time is the median step of the best round of each. Memory is our arenas (exactly
+what the runtime allocates) beside the live tensor bytes that PyTorch's profiler saw; for one larger model also the
+resident memory of the whole processes.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -37,13 +39,21 @@ def folders():
     return found
 
 
-def compile_ours(folder, work):
+DOES_NOT_FIT = 4  # docs/reference/exit-codes.md
+
+
+def compile_ours(folder, work, budget=None):
+    """The artifact, under a budget in bytes where one is given: where the step cannot meet it, under the smallest that it can."""
     from devkit.record import Record
 
     record = Record(folder)
-    artifact = work / "step.tide"
+    artifact = work / ("fitted.tide" if budget else "step.tide")
     command = [BUILD / "bin/lowtide", "compile", folder / "model.onnx", "-o", artifact, "--target=cpu", "--entries=train"]
+    command += [f"--device-budget={budget}"] if budget else []
     status, said = call([*command, *record.compiler_flags(folder / "model.onnx")], work / "compile.log")
+    smallest = re.search(r"smallest plan found needs [^(]*\((\d+) bytes\)", said)
+    if status == DOES_NOT_FIT and smallest and int(smallest[1]) > budget:
+        return compile_ours(folder, work, int(smallest[1]))
     if status != 0:
         raise Failure(f"exit {status}: {first_error(said)}")
     return artifact
@@ -83,21 +93,25 @@ def best(old, new):
 
 
 def measure(name, folder, python, options):
-    row = {"model": name, "ours": None, "eager": None, "compile": None}
+    row = {"model": name, "ours": None, "eager": None, "compile": None, "half": None}
     with tempfile.TemporaryDirectory(prefix="lowtide-bench-") as scratch:
         work = pathlib.Path(scratch)
         try:
             artifact = compile_ours(folder, work)
         except Failure as failure:
             artifact, row["refused"] = None, str(failure)
+        fitted = None
         for _ in range(options.rounds):
-            if artifact:
-                try:
-                    row["ours"] = best(row["ours"], run_ours(folder, artifact, work, options.steps, options.threads))
-                except Failure as failure:
-                    row["refused"], artifact = str(failure), None
             for mode in ("eager", "compile"):
                 row[mode] = best(row[mode], run_torch(python, name, folder, mode, options.seconds, options.threads))
+            if not artifact:
+                continue
+            try:
+                row["ours"] = best(row["ours"], run_ours(folder, artifact, work, options.steps, options.threads))
+                fitted = fitted or compile_ours(folder, work, row["eager"]["peak_bytes"] // 2)
+                row["half"] = best(row["half"], run_ours(folder, fitted, work, options.steps, options.threads))
+            except Failure as failure:
+                row["refused"], row["ours"], artifact = str(failure), None, None
     return row
 
 
@@ -107,34 +121,39 @@ def measure_resident(python, options):
         work = pathlib.Path(scratch)
         folder = work / RESIDENT
         call_peer(python, options.threads, "export", DEFINITIONS, RESIDENT, folder)
-        row = {"model": RESIDENT, "ours": None}
-        try:
-            row["ours"] = run_ours(folder, compile_ours(folder, work), work, 4, options.threads)
-        except Failure as failure:
-            row["refused"] = str(failure)
+        row = {"model": RESIDENT, "ours": None, "half": None}
         for mode in ("eager", "compile"):
             row[mode] = run_torch(python, RESIDENT, folder, mode, options.seconds, options.threads)
+        try:
+            row["ours"] = run_ours(folder, compile_ours(folder, work), work, 4, options.threads)
+            fitted = compile_ours(folder, work, row["eager"]["peak_bytes"] // 2)
+            row["half"] = run_ours(folder, fitted, work, 4, options.threads)
+        except Failure as failure:
+            row["refused"] = str(failure)
     return row
 
 
 def table(rows):
-    yield "| model | ours ms | eager ms | compiled ms | ours / eager | ours / compiled | our MB | eager MB | ours / eager | peer |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+    yield ("| model | ours ms | eager ms | compiled ms | ours / eager | ours / compiled | our MB | eager MB | ours / eager"
+           " | fitted ms | fitted / compiled | fitted / eager MB | peer |")  # fmt: skip
+    yield "| --- |" + " ---: |" * 11 + " --- |"
     for row in rows:
         eager, compiled, ours = row["eager"], row["compile"], row["ours"]
         peers, peer = f"{eager['step_ms']:.2f} | {compiled['step_ms']:.2f}", eager.get("peer", "")
         if not ours:
-            yield f"| {row['model']} | – | {peers} | – | – | – | {eager['peak_bytes'] / 1e6:.2f} | – | {peer} |"
+            yield f"| {row['model']} | – | {peers} | – | – | – | {eager['peak_bytes'] / 1e6:.2f} | – | – | – | – | {peer} |"
             continue
+        half = row["half"]
         ratios = f"{ours['step_ms'] / eager['step_ms']:.2f} | {ours['step_ms'] / compiled['step_ms']:.2f}"
         memory = f"{ours['peak_bytes'] / 1e6:.2f} | {eager['peak_bytes'] / 1e6:.2f} | {ours['peak_bytes'] / eager['peak_bytes']:.2f}"
-        yield f"| {row['model']} | {ours['step_ms']:.2f} | {peers} | {ratios} | {memory} | {peer} |"
+        fitted = f"{half['step_ms']:.2f} | {half['step_ms'] / compiled['step_ms']:.2f} | {half['peak_bytes'] / eager['peak_bytes']:.2f}"
+        yield f"| {row['model']} | {ours['step_ms']:.2f} | {peers} | {ratios} | {memory} | {fitted} | {peer} |"
 
 
 def resident_table(row):
     yield f"| {row['model']} | step ms | tensor MB | resident MB | of it before the model |"
     yield "| --- | ---: | ---: | ---: | ---: |"
-    for who, run in (("ours", row["ours"]), ("eager", row["eager"]), ("compiled", row["compile"])):
+    for who, run in (("ours", row["ours"]), ("ours, fitted", row["half"]), ("eager", row["eager"]), ("compiled", row["compile"])):
         if not run:
             yield f"| {who} | – | – | – | {row['refused']} |"
             continue
@@ -183,6 +202,7 @@ def main(argv):
     (OUT / "cpu.json").write_text(json.dumps({"machine": machine, "models": rows, "resident": resident}, indent=1) + "\n")
     text = ["# CPU: one training step beside PyTorch", "", f"{machine['processor']}, {options.threads} threads, PyTorch {machine['torch']}; `tools/dev bench cpu`.",
             "Time: median step, best of the rounds. Memory: our arenas; PyTorch's live tensor bytes by its profiler.",
+            "Fitted: compiled for half of eager's memory, or for the smallest budget that the step can meet.",
             "Peer: what is known of the PyTorch module: with the recorded weights its first loss is the recorded one (*same loss*),",
             "its parameters have the recorded names and shapes (*same parameters*) or number (*same count*), or it is a *look-alike*.",
             "", *table(rows)]  # fmt: skip
@@ -195,6 +215,4 @@ def main(argv):
 
 def zoo_names():
     """Models that test/models/zoo.py defines; read as text, for PyTorch lives in another environment."""
-    import re
-
     return set(re.findall(r'^    "([\w-]+)":', (DEFINITIONS / "zoo.py").read_text(), re.M))

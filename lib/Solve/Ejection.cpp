@@ -26,9 +26,10 @@ constexpr Exponents turns[] = {{0.5, 0}, {0, 1}, {1, 1}, {0, 0}, {0.5, 0.5}, {1,
 } // namespace
 
 void EjectionSearch::throwOut(uint32_t buffer) {
-  placed[buffer] = false;
+  byBegin.erase(buffer, offsets[buffer]);
+  byEnd.erase(buffer, getEnd(buffer));
   price[buffer] += weight[buffer];
-  (sizes[buffer] < smallest ? later : waiting).push_back(buffer);
+  (buffers[buffer].bytes < smallest ? later : waiting).push_back(buffer);
 }
 
 uint32_t EjectionSearch::takeWaiting() {
@@ -37,7 +38,7 @@ uint32_t EjectionSearch::takeWaiting() {
   // The largest of a few: dear ones first, but not always in the same order.
   size_t best = random() % waiting.size();
   for (unsigned draw = 0; draw < 3; ++draw)
-    if (size_t other = random() % waiting.size(); sizes[waiting[other]] > sizes[waiting[best]])
+    if (size_t other = random() % waiting.size(); buffers[waiting[other]].bytes > buffers[waiting[best]].bytes)
       best = other;
   uint32_t buffer = waiting[best];
   waiting[best] = waiting.back();
@@ -46,18 +47,16 @@ uint32_t EjectionSearch::takeWaiting() {
 }
 
 void EjectionSearch::insert(uint32_t buffer) {
-  const uint64_t size = sizes[buffer], highest = capacity - size;
-  byBegin.clear();
-  for (uint32_t other : neighbours.of(buffer)) {
-    if (!placed[other])
-      continue;
-    const uint64_t begin = offsets[other], end = begin + sizes[other];
-    byBegin.push_back({begin, end, price[other]});
-  }
-  spent += 2 * neighbours.degree(buffer) + 4 * byBegin.size() + 1;
-  byEnd = byBegin;
-  std::sort(byBegin.begin(), byBegin.end(), [](const Occupant &a, const Occupant &b) { return a.begin < b.begin; });
-  std::sort(byEnd.begin(), byEnd.end(), [](const Occupant &a, const Occupant &b) { return a.end < b.end; });
+  const uint64_t size = buffers[buffer].bytes, highest = capacity - size;
+  const size_t count = byEnd.listMeeting(buffer, found);
+  ends.resize(count);
+  for (size_t i = 0; i < count; ++i)
+    ends[i] = {offsets[found[i]], getEnd(found[i]), price[found[i]]};
+  byBegin.listMeeting(buffer, found);
+  begins.resize(count);
+  for (size_t i = 0; i < count; ++i)
+    begins[i] = {offsets[found[i]], getEnd(found[i]), price[found[i]]};
+  spent += byBegin.size() + 12 * count + 1;
   // Directly above somebody, directly below, at the bottom and at the top: the two lists, merged.
   candidates.clear();
   auto add = [&](uint64_t at) {
@@ -65,13 +64,13 @@ void EjectionSearch::insert(uint32_t buffer) {
       candidates.push_back(at);
   };
   add(0);
-  for (size_t above = 0, below = 0; above < byEnd.size() || below < byBegin.size();) {
-    if (below < byBegin.size() && byBegin[below].begin < size)
+  for (size_t above = 0, below = 0; above < ends.size() || below < begins.size();) {
+    if (below < begins.size() && begins[below].begin < size)
       ++below;
-    else if (below == byBegin.size() || (above < byEnd.size() && byEnd[above].end <= byBegin[below].begin - size))
-      add(byEnd[above++].end);
+    else if (below == begins.size() || (above < ends.size() && ends[above].end <= begins[below].begin - size))
+      add(ends[above++].end);
     else
-      add(byBegin[below++].begin - size);
+      add(begins[below++].begin - size);
   }
   add(highest);
 
@@ -81,18 +80,18 @@ void EjectionSearch::insert(uint32_t buffer) {
   size_t nextBegin = 0, nextEnd = 0, equals = 0;
   uint64_t floor = 0; // the highest end of those that begin below the candidate's end
   for (uint64_t at : candidates) {
-    while (nextBegin < byBegin.size() && byBegin[nextBegin].begin < at + size) {
-      begun += byBegin[nextBegin].price;
-      floor = std::max(floor, byBegin[nextBegin].end);
+    while (nextBegin < begins.size() && begins[nextBegin].begin < at + size) {
+      begun += begins[nextBegin].price;
+      floor = std::max(floor, begins[nextBegin].end);
       ++nextBegin;
     }
-    while (nextEnd < byEnd.size() && byEnd[nextEnd].end <= at)
-      ended += byEnd[nextEnd++].price;
+    while (nextEnd < ends.size() && ends[nextEnd].end <= at)
+      ended += ends[nextEnd++].price;
     // Everyone who ends by `at` has begun: nobody stands there when as many have begun as ended.
     const bool isFree = nextBegin == nextEnd;
     const double cost = isFree ? 0 : begun - ended;
     const uint64_t gap =
-        isFree ? (nextBegin < byBegin.size() ? std::min(byBegin[nextBegin].begin, capacity) : capacity) - floor : 0;
+        isFree ? (nextBegin < begins.size() ? std::min(begins[nextBegin].begin, capacity) : capacity) - floor : 0;
     const bool first = equals == 0;
     if (first || cost < chosenPrice || (cost == chosenPrice && isFree >= isChosenFree && gap < chosenGap)) {
       chosen = at, chosenPrice = cost, chosenGap = gap, equals = 1, isChosenFree = isFree;
@@ -101,21 +100,27 @@ void EjectionSearch::insert(uint32_t buffer) {
     }
   }
   if (!isChosenFree)
-    for (uint32_t other : neighbours.of(buffer))
-      if (placed[other] && offsets[other] < chosen + size && chosen < offsets[other] + sizes[other])
-        throwOut(other);
+    for (size_t i = 0; i < count && offsets[found[i]] < chosen + size; ++i)
+      if (chosen < getEnd(found[i]))
+        throwOut(found[i]);
   offsets[buffer] = chosen;
-  placed[buffer] = true;
+  byBegin.insert(buffer, chosen);
+  byEnd.insert(buffer, chosen + size);
 }
 
 bool EjectionSearch::run(uint64_t effort) {
-  placed.assign(sizes.size(), true);
+  byBegin.clear();
+  byEnd.clear();
   price = weight;
   waiting.clear();
   later.clear();
   spent = 0;
-  for (uint32_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] && (sizes[i] < smallest || offsets[i] + sizes[i] > capacity))
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
+    byBegin.insert(i, offsets[i]);
+    byEnd.insert(i, getEnd(i));
+  }
+  for (uint32_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].bytes < smallest || getEnd(i) > capacity)
       throwOut(i);
   while (!waiting.empty() || !later.empty()) {
     if (spent >= effort)
@@ -128,16 +133,20 @@ bool EjectionSearch::run(uint64_t effort) {
 bool EjectionSearch::lower(std::vector<uint64_t> &result, uint64_t height, uint64_t effort, uint64_t &work) {
   capacity = height;
   smallest = height / 2000;
-  if (std::any_of(sizes.begin(), sizes.end(), [&](uint64_t size) { return size > height; }))
-    return false;
-  const uint64_t limit = work + effort, each = 200 * (neighbours.list.size() + sizes.size());
+  uint64_t pairs = 0;
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].bytes > height)
+      return false;
+    pairs += degrees[i];
+  }
+  const uint64_t limit = work + effort, each = 400 * (pairs + buffers.size());
   // Small problems are solved in a few turns, or not at all.
   for (unsigned turn = 0; work < limit && turn < maxTurns; ++turn) {
     const Exponents &exponents = turns[turn % std::size(turns)];
-    weight.resize(sizes.size());
-    for (uint32_t i = 0; i < sizes.size(); ++i)
+    weight.resize(buffers.size());
+    for (uint32_t i = 0; i < buffers.size(); ++i)
       weight[i] =
-          std::pow(double(sizes[i]), exponents.size) * std::pow(double(neighbours.degree(i) + 1), exponents.neighbours);
+          std::pow(double(buffers[i].bytes), exponents.size) * std::pow(double(degrees[i] + 1), exponents.neighbours);
     offsets = result;
     const bool fits = run(std::min(each, limit - work));
     work += std::max<uint64_t>(spent, 1);

@@ -20,13 +20,15 @@ PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const Pa
   auto packAs = [&](const FittedSchedule &order, const PackingOptions &how) {
     return pack(listBuffers(graph, order), how);
   };
+  // Most packings are found at once or not at all.
   PackingOptions quick = options;
   quick.nearness = 250;
+  quick.effort /= 4;
   Packing packing = packAs(plan, quick);
   if (isReached(packing, quick))
     return {plan, packing.arenaBytes, packing.boundBytes};
 
-  quick.effort /= 4;
+  quick.effort = options.effort / 8;
   OrderSearch search(graph, plan, options.seed);
   FittedSchedule best = plan;
   uint64_t bestBytes = packing.arenaBytes;

@@ -1,17 +1,18 @@
 //===- Packing.cpp - addresses for buffers with known lifetimes -----------===//
 //
-// 1. Round sizes up; sweep the lifetimes for the lower bound and for the
-// neighbours (alive together) of each buffer.
-// 2. Place the buffers one by one, in several orders, each in a gap between its
-// placed neighbours.
+// 1. Round sizes up; sweep the lifetimes for the lower bound and for how many
+// buffers each is alive together with.
+// 2. Place the buffers one by one, in several orders, each in a gap between
+// those of its neighbours that stand.
 // 3. Lower the best of them by guided ejection (Ejection.h): to 1.004 of the
 // bound, then nearer, or, where that is not found, as near as halving the
-// distance gets. Where neighbours are too many to list, a sweep over time with
-// a list of free ranges takes the place of 2 and 3.
+// distance gets. Where buffers are very many, a sweep over time with a list of
+// free ranges takes the place of 2 and 3.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Packing.h"
 #include "Ejection.h"
+#include "Standing.h"
 
 #include <algorithm>
 #include <numeric>
@@ -44,23 +45,19 @@ std::vector<Event> sweep(std::span<const Buffer> buffers) {
   return events;
 }
 
-/// One packing problem with its neighbours; places orders and keeps the best
-/// result.
+/// One packing problem; places orders and keeps the best result.
 class Packer {
 public:
+  /// `buffers` take bytes, multiples of the alignment, in lifetimes that are not empty.
   Packer(std::span<const Buffer> buffers, const PackingOptions &options)
-      : buffers(buffers), alignment(options.alignment), nearness(options.nearness), sizes(buffers.size()),
-        fromTop(buffers.size()), offsets(buffers.size()) {
-    for (size_t i = 0; i < buffers.size(); ++i)
-      sizes[i] = buffers[i].begin < buffers[i].end ? alignTo(buffers[i].bytes, alignment) : 0;
+      : buffers(buffers), alignment(options.alignment), nearness(options.nearness), fromTop(buffers.size()),
+        offsets(buffers.size()), standing(buffers) {
     best.boundBytes = liveBound(buffers, alignment);
     best.offsets.assign(buffers.size(), 0);
     best.arenaBytes = UINT64_MAX;
+    countDegrees();
   }
 
-  /// Lists the neighbours of every buffer; false when there are more than
-  /// `limit` pairs.
-  bool listNeighbours(size_t limit);
   /// Places in `order` and keeps the result if it is the best so far. Returns
   /// the arena's size.
   uint64_t place(const std::vector<uint32_t> &order, Fit fit, const char *method);
@@ -69,8 +66,8 @@ public:
   /// Lowers the best packing so far, as far as `effort` reaches.
   void search(uint64_t effort, uint64_t seed);
 
-  /// Number of neighbours of a buffer.
-  size_t degree(uint32_t i) const { return neighbours.degree(i); }
+  /// With how many buffers one is alive.
+  uint32_t degree(uint32_t i) const { return degrees[i]; }
   /// The largest arena from which the plain orders need not go on.
   bool isGoodEnough() const {
     return best.arenaBytes <= best.boundBytes + (nearness < finest ? best.boundBytes / nearness : 0);
@@ -81,6 +78,7 @@ public:
   Packing best;
 
 private:
+  void countDegrees();
   void keep(uint64_t arena, const char *method) {
     if (arena >= best.arenaBytes)
       return;
@@ -94,64 +92,48 @@ private:
 
   std::span<const Buffer> buffers;
   uint64_t alignment, nearness;
-  std::vector<uint64_t> sizes;
-  Neighbourhood neighbours;
+  std::vector<uint32_t> degrees;
   // Buffers that are placed down from the bound instead of up from zero.
   std::vector<bool> fromTop;
   // State of one placement.
   std::vector<uint64_t> offsets;
-  std::vector<bool> placed;
-  std::vector<std::pair<uint64_t, uint64_t>> taken;
+  StandingList standing;
+  std::vector<uint32_t> met;
 };
 
-bool Packer::listNeighbours(size_t limit) {
-  std::vector<std::pair<uint32_t, uint32_t>> pairs;
-  std::vector<uint32_t> alive;
-  for (const Event &event : sweep(buffers)) {
-    if (!event.begins) {
-      alive.erase(std::find(alive.begin(), alive.end(), event.buffer));
-      continue;
-    }
-    if (pairs.size() + alive.size() > limit)
-      return false;
-    for (uint32_t other : alive)
-      pairs.push_back({other, event.buffer});
-    alive.push_back(event.buffer);
+void Packer::countDegrees() {
+  std::vector<uint32_t> begins, ends;
+  for (const Buffer &buffer : buffers) {
+    begins.push_back(buffer.begin);
+    ends.push_back(buffer.end);
   }
-  std::vector<size_t> &first = neighbours.first;
-  first.assign(buffers.size() + 1, 0);
-  for (auto [a, b] : pairs)
-    ++first[a + 1], ++first[b + 1];
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  neighbours.list.resize(2 * pairs.size());
-  std::vector<size_t> next(first.begin(), first.end() - 1);
-  for (auto [a, b] : pairs)
-    neighbours.list[next[a]++] = b, neighbours.list[next[b]++] = a;
-  return true;
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  for (const Buffer &buffer : buffers) {
+    const ptrdiff_t begun = std::lower_bound(begins.begin(), begins.end(), buffer.end) - begins.begin();
+    const ptrdiff_t ended = std::upper_bound(ends.begin(), ends.end(), buffer.begin) - ends.begin();
+    degrees.push_back(uint32_t(begun - ended - 1));
+  }
 }
 
 uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *method) {
-  placed.assign(buffers.size(), false);
+  standing.clear();
   uint64_t arena = 0;
   for (uint32_t i : order) {
-    if (!sizes[i])
-      continue;
-    taken.clear();
-    for (uint32_t other : neighbours.of(i))
-      if (placed[other])
-        taken.push_back({offsets[other], offsets[other] + sizes[other]});
-    work += degree(i) + taken.size() + 1;
-    std::sort(taken.begin(), taken.end());
+    const uint64_t size = buffers[i].bytes;
+    const size_t count = standing.listMeeting(i, met);
+    work += standing.size() + 6 * count + 1;
     uint64_t end = 0, chosen = UINT64_MAX, chosenGap = UINT64_MAX;
     auto consider = [&](uint64_t from, uint64_t to) {
-      if (to < from + sizes[i])
+      if (to < from + size)
         return;
       if (fromTop[i])
-        chosen = to - sizes[i];
+        chosen = to - size;
       else if (chosen == UINT64_MAX || (fit == Fit::Best && to - from < chosenGap))
         chosen = from, chosenGap = to - from;
     };
-    for (auto [from, to] : taken) {
+    for (size_t k = 0; k < count; ++k) {
+      const uint64_t from = offsets[met[k]], to = from + buffers[met[k]].bytes;
       if (from > end)
         consider(end, fromTop[i] ? std::min(from, best.boundBytes) : from);
       end = std::max(end, to);
@@ -159,8 +141,8 @@ uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *
     if (fromTop[i])
       consider(end, best.boundBytes);
     offsets[i] = chosen == UINT64_MAX ? end : chosen;
-    placed[i] = true;
-    arena = std::max(arena, offsets[i] + sizes[i]);
+    standing.insert(i, offsets[i]);
+    arena = std::max(arena, offsets[i] + size);
   }
   keep(arena, method);
   return arena;
@@ -179,7 +161,7 @@ void Packer::placeByTime() {
     bySize.erase({size, offset});
   };
   for (const Event &event : sweep(buffers)) {
-    uint64_t size = sizes[event.buffer];
+    uint64_t size = buffers[event.buffer].bytes;
     if (event.begins) {
       auto gap = bySize.lower_bound({size, 0});
       if (gap != bySize.end()) {
@@ -225,7 +207,7 @@ void Packer::placeByTime() {
 
 void Packer::search(uint64_t effort, uint64_t seed) {
   const uint64_t limit = work + effort, bound = best.boundBytes;
-  EjectionSearch ejection(sizes, neighbours, seed);
+  EjectionSearch ejection(buffers, degrees, seed);
   offsets = best.offsets;
   // What is within reach nearly always, with all the effort there is; then less, for what little it gives.
   for (uint64_t share : {uint64_t(250), uint64_t(500), uint64_t(1000), finest}) {
@@ -238,7 +220,7 @@ void Packer::search(uint64_t effort, uint64_t seed) {
       break;
     uint64_t arena = 0;
     for (size_t i = 0; i < buffers.size(); ++i)
-      arena = std::max(arena, offsets[i] + sizes[i]);
+      arena = std::max(arena, offsets[i] + buffers[i].bytes);
     keep(arena, "ejection");
   }
   // Not within reach: at least lower than it was.
@@ -252,7 +234,7 @@ void Packer::search(uint64_t effort, uint64_t seed) {
     }
     uint64_t arena = 0;
     for (size_t i = 0; i < buffers.size(); ++i)
-      arena = std::max(arena, offsets[i] + sizes[i]);
+      arena = std::max(arena, offsets[i] + buffers[i].bytes);
     keep(arena, "ejection");
   }
 }
@@ -310,10 +292,13 @@ std::vector<Buffer> canonicalize(std::span<const Buffer> buffers, uint64_t align
   return sorted;
 }
 
+/// More are placed by time alone.
+constexpr size_t mostBuffers = 20'000;
+
 Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &options) {
   Packer packer(buffers, options);
   packer.placeByTime();
-  if (packer.isGoodEnough() || !packer.listNeighbours(/*limit=*/20'000'000))
+  if (packer.isGoodEnough() || buffers.size() > mostBuffers)
     return packer.best;
 
   auto life = [&](uint32_t i) { return uint64_t(buffers[i].end - std::min(buffers[i].begin, buffers[i].end)); };

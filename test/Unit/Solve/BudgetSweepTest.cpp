@@ -108,7 +108,6 @@ TEST(BudgetSweep, ArenasAreNearTheBytesAlive) {
     StepGraph graph = unevenStep(random, 6 + random() % 8);
     Front front(graph, originalSchedule(graph), {8, 1});
     PackingOptions options;
-    options.effort = 20'000'000;
     for (const FittedSchedule *plan : front.getPareto()) {
       PackedPlan packed = packPlan(graph, *plan, options);
       // The same operations, no more bytes, no more time; and the arena is no less than what packing it gives.

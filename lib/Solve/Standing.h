@@ -1,0 +1,60 @@
+//===- Standing.h - buffers in order of their addresses ---------*- C++ -*-===//
+//
+// Who already has an address, lowest first; of these, who is alive together
+// with a given buffer.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/Packing.h"
+
+#include <algorithm>
+
+namespace lowtide::solve {
+
+/// Buffers in order of a key, their first or last byte. Keeping the order costs a move of memory per change, which is
+/// far less than sorting those who meet a buffer whenever it asks.
+class StandingList {
+public:
+  explicit StandingList(std::span<const Buffer> buffers) : buffers(buffers) {}
+
+  void clear() {
+    keys.clear();
+    order.clear();
+  }
+  size_t size() const { return order.size(); }
+
+  void insert(uint32_t buffer, uint64_t key) {
+    const ptrdiff_t at = std::upper_bound(keys.begin(), keys.end(), key) - keys.begin();
+    keys.insert(keys.begin() + at, key);
+    order.insert(order.begin() + at, buffer);
+  }
+
+  void erase(uint32_t buffer, uint64_t key) {
+    const ptrdiff_t from = std::lower_bound(keys.begin(), keys.end(), key) - keys.begin();
+    const ptrdiff_t at = std::find(order.begin() + from, order.end(), buffer) - order.begin();
+    keys.erase(keys.begin() + at);
+    order.erase(order.begin() + at);
+  }
+
+  /// Those who meet `buffer`, in order, as `found[0]`, `found[1]`, …; how many. `found` grows as needed.
+  size_t listMeeting(uint32_t buffer, std::vector<uint32_t> &found) const {
+    if (found.size() < order.size())
+      found.resize(order.size());
+    const uint32_t begin = buffers[buffer].begin, end = buffers[buffer].end;
+    size_t count = 0;
+    // Without a branch that nobody could predict.
+    for (uint32_t other : order) {
+      found[count] = other;
+      count += (buffers[other].begin < end) & (begin < buffers[other].end);
+    }
+    return count;
+  }
+
+private:
+  std::span<const Buffer> buffers;
+  std::vector<uint64_t> keys;
+  std::vector<uint32_t> order;
+};
+
+} // namespace lowtide::solve

@@ -103,6 +103,9 @@ static std::optional<std::string> parseTorchScriptPath(StringRef name) {
     return std::nullopt;
   SmallVector<StringRef> parts;
   name.split(parts, '/');
+  // onnxruntime appends what it did: `/net/fc/MatMul/MatMulScaleFusion/`.
+  if (parts.size() > 2 && parts.back().empty() && parts[parts.size() - 2].ends_with("Fusion"))
+    parts.pop_back_n(2);
   parts.pop_back(); // the operator
   std::string path;
   StringRef previous;
@@ -114,6 +117,26 @@ static std::optional<std::string> parseTorchScriptPath(StringRef name) {
     previous = part;
   }
   return path;
+}
+
+StringRef lowtide::findEvaluatedOperator(StringRef name) {
+  if (!name.starts_with("/"))
+    return "";
+  StringRef last = name.rsplit('/').second;
+  auto [value, number] = last.rsplit("_output_");
+  if (number.empty() || !all_of(number, isDigit))
+    return "";
+  auto [op, count] = value.rsplit('_');
+  return !count.empty() && all_of(count, isDigit) ? op : value;
+}
+
+std::optional<std::string> lowtide::findModuleOfValue(StringRef name) {
+  return findEvaluatedOperator(name).empty() ? std::nullopt : parseTorchScriptPath(name);
+}
+
+bool lowtide::isEvaluatedName(StringRef name) {
+  StringRef op = findEvaluatedOperator(name);
+  return name.starts_with("onnx::") || (!op.empty() && !op.starts_with("Constant") && op != "Range");
 }
 
 std::optional<std::string> lowtide::findModulePath(const ::onnx::NodeProto &node) {

@@ -65,6 +65,15 @@ llvm::StringRef leafOf(llvm::StringRef name);
 /// nothing is known.
 std::optional<std::string> findModulePath(const ::onnx::NodeProto &node);
 
+/// The operator whose result is called `name` by PyTorch's old exporter, `Unsqueeze` of
+/// `/net/norm/Unsqueeze_1_output_0`: optimizers (onnxruntime, onnx-simplifier) keep the name when they evaluate it.
+/// Empty for other names.
+llvm::StringRef findEvaluatedOperator(llvm::StringRef name);
+/// The module that computed the value `name`, `net.norm`; nullopt for other names.
+std::optional<std::string> findModuleOfValue(llvm::StringRef name);
+/// Whether an exporter or an optimizer gave the name to what it evaluated; not to a number of the program.
+bool isEvaluatedName(llvm::StringRef name);
+
 /// The node's original operation as text (`pkg.torch.onnx.fx_node`); empty if unknown.
 llvm::StringRef findProgramNote(const ::onnx::NodeProto &node);
 

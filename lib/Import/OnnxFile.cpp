@@ -145,16 +145,25 @@ LogicalResult OnnxFile::inlineFunctions() {
   return checkWellFormed(*model, limits, *report);
 }
 
-/// Large `Constant` nodes become initializers: data stay out of the IR, and some exporters keep weights this way.
+/// Large `Constant` nodes become initializers: data stay out of the IR, and some exporters keep weights this way. In
+/// their files, which have no large initializers, so do small vectors: biases.
 void OnnxFile::liftConstants() {
   ::onnx::GraphProto &graph = *model->mutable_graph();
+  auto elementsOf = [](const TensorProto &tensor) {
+    return checkedElements({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())}).value_or(0);
+  };
+  bool hasWeights = llvm::any_of(graph.initializer(), [&](const TensorProto &tensor) {
+    return isFloatType(tensor.data_type()) && elementsOf(tensor) > limits.constantFloats;
+  });
   auto isLarge = [&](const ::onnx::NodeProto &node) {
     if (node.op_type() != "Constant" || !node.domain().empty() || node.attribute_size() != 1 ||
         node.output_size() != 1 || node.output(0).empty() || node.attribute(0).name() != "value")
       return false;
     const TensorProto &tensor = node.attribute(0).t();
-    std::optional<int64_t> elements = checkedElements({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())});
-    return elements && *elements > (isFloatType(tensor.data_type()) ? limits.constantFloats : limits.constantIntegers);
+    int64_t fewest = !isFloatType(tensor.data_type()) ? limits.constantIntegers
+                     : hasWeights                     ? limits.constantFloats
+                                                      : 1;
+    return elementsOf(tensor) > fewest;
   };
   int kept = 0;
   for (int i = 0, e = graph.node_size(); i != e; ++i) {

@@ -115,14 +115,48 @@ InitializerInfo lowtide::makeInfo(const TensorFacts &facts, std::string name, In
 
 /// The same for the fused operators of onnxruntime.
 static StringRef fusedOperandLeaf(StringRef op, int operand) {
-  bool layer = llvm::StringSwitch<bool>(op).Cases({"FusedConv", "FusedGemm"}, true).Default(false);
-  bool skips = op == "SkipLayerNormalization" || op == "SkipSimplifiedLayerNormalization";
-  bool adds = llvm::StringSwitch<bool>(op).Cases({"BiasGelu", "FastGelu", "QuickGelu"}, true).Default(false);
-  if ((layer && operand == 1) || (op == "FusedMatMul" && operand == 1) || (skips && operand == 2) ||
-      (op == "SimplifiedLayerNormalization" && operand == 1))
-    return "weight";
-  if ((layer && operand == 2) || (adds && operand == 1) || (skips && operand > 2))
-    return "bias";
+  struct Leaf {
+    StringRef op;
+    int operand;
+    StringRef leaf;
+  };
+  static constexpr Leaf leaves[] = {
+      {"FusedConv", 1, "weight"},
+      {"FusedConv", 2, "bias"},
+      {"NhwcConv", 1, "weight"},
+      {"NhwcConv", 2, "bias"},
+      {"FusedGemm", 1, "weight"},
+      {"FusedGemm", 2, "bias"},
+      {"FusedMatMul", 1, "weight"},
+      {"TransposeMatMul", 1, "weight"},
+      {"FusedMatMulActivation", 1, "weight"},
+      {"BiasGelu", 1, "bias"},
+      {"FastGelu", 1, "bias"},
+      {"BiasSplitGelu", 1, "bias"},
+      {"BiasAdd", 1, "bias"},
+      {"SimplifiedLayerNormalization", 1, "weight"},
+      {"SkipLayerNormalization", 2, "weight"},
+      {"SkipLayerNormalization", 3, "bias"},
+      {"SkipLayerNormalization", 4, "bias"},
+      {"SkipSimplifiedLayerNormalization", 2, "weight"},
+      {"SkipSimplifiedLayerNormalization", 3, "bias"},
+      {"GroupNorm", 1, "weight"},
+      {"GroupNorm", 2, "bias"},
+      {"SkipGroupNorm", 1, "weight"},
+      {"SkipGroupNorm", 2, "bias"},
+      {"SkipGroupNorm", 4, "bias"},
+      {"Attention", 1, "in_proj_weight"},
+      {"Attention", 2, "in_proj_bias"},
+      {"MultiHeadAttention", 3, "in_proj_bias"},
+      {"EmbedLayerNormalization", 2, "word_embeddings"},
+      {"EmbedLayerNormalization", 3, "position_embeddings"},
+      {"EmbedLayerNormalization", 4, "token_type_embeddings"},
+      {"EmbedLayerNormalization", 5, "weight"},
+      {"EmbedLayerNormalization", 6, "bias"},
+  };
+  for (const Leaf &leaf : leaves)
+    if (leaf.op == op && leaf.operand == operand)
+      return leaf.leaf;
   return "";
 }
 
@@ -132,11 +166,12 @@ StringRef lowtide::operandLeaf(const NodeProto &node, int operand) {
   if (!node.domain().empty() && node.domain() != "ai.onnx")
     return "";
   // Operators whose operands are, in this order, data, weight, bias.
-  bool layer = llvm::StringSwitch<bool>(node.op_type())
-                   .Cases({"Conv", "ConvTranspose", "Gemm", "LayerNormalization", "GroupNormalization",
-                           "InstanceNormalization", "BatchNormalization", "RMSNormalization"},
-                          true)
-                   .Default(false);
+  bool layer =
+      llvm::StringSwitch<bool>(node.op_type())
+          .Cases({"Conv", "ConvTranspose", "Gemm", "LayerNormalization", "GroupNormalization", "InstanceNormalization",
+                  "BatchNormalization", "RMSNormalization", "SimplifiedLayerNormalization"},
+                 true)
+          .Default(false);
   if (layer && operand == 1)
     return "weight";
   if (layer && operand == 2)

@@ -12,10 +12,12 @@
 #include "TableValues.h"
 #include "TensorData.h"
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <cstring>
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -53,18 +55,24 @@ static bool isBufferLeaf(StringRef leaf) {
 
 bool lowtide::isInventedName(StringRef name) {
   return name.contains("::") || name.starts_with("/") || name.starts_with("const_fold_opt") ||
-         name.starts_with("Constant_") || name.starts_with("ortshared_") || name.contains("_output_");
+         name.starts_with("Constant_") || name.starts_with("ortshared_") || name.starts_with("_inlfunc_") ||
+         name.contains("_output_");
 }
 
 /// An operand that configures its operator: a bound, a scale list, a fill
 /// value.
 static bool isSetting(const InitializerUse &use) {
+  // A loss that onnxruntime wrote out: its other operands are weights of classes.
+  StringRef node = use.node->name();
+  if (node.starts_with("_inlfunc_") && node.contains("Loss"))
+    return true;
   return llvm::StringSwitch<bool>(use.node->op_type())
       .Case("Clip", use.operand > 0)
       .Case("Pad", use.operand > 0)
       .Case("Resize", use.operand > 0)
       .Case("OneHot", use.operand > 0)
       .Case("Dropout", use.operand > 0)
+      .Case("RotaryEmbedding", use.operand > 0)                                          // tables of angles
       .Cases({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, use.operand == 2) // weights of classes
       .Case("Range", true)
       .Cases({"QuantizeLinear", "DequantizeLinear"}, use.operand > 0)
@@ -73,12 +81,22 @@ static bool isSetting(const InitializerUse &use) {
       .Default(false);
 }
 
+/// Whether frameworks call a layer's parameters so: `net.fc.weight`, `params/Dense_0/kernel`, `model/norm/gamma:0`.
+static bool isParameterName(StringRef name) {
+  name.consume_back(":0");
+  StringRef leaf = leafOf(name);
+  leaf = leaf.rsplit('/').second.empty() ? leaf : leaf.rsplit('/').second;
+  return llvm::StringSwitch<bool>(leaf).Cases({"weight", "bias", "kernel", "gamma", "beta"}, true).Default(false);
+}
+
 /// `net.fc.weight` for a folded weight that module `net.fc` reads.
 static std::string likelyName(const TensorFacts &facts, StringRef name, const MergedTensors &merged) {
   if (facts.uses.empty())
     return name.str();
   const InitializerUse &use = facts.uses.front();
-  std::optional<std::string> module = findModulePath(*use.node);
+  std::optional<std::string> module = findModuleOfValue(name);
+  if (!module)
+    module = findModulePath(*use.node);
   StringRef leaf = operandLeaf(*use.node, use.operand);
   if (!module || module->empty() || leaf.empty())
     return name.str();
@@ -108,10 +126,28 @@ static bool isAddedToProduct(const MergedTensors &merged, const TensorFacts &fac
   });
 }
 
+/// Whether a single number is learned: added to what a layer's weights made, or read by a function alone, which no
+/// program leaves to be computed of a number that it knows.
+static bool isLearnedNumber(const MergedTensors &merged, const TensorFacts &facts) {
+  return llvm::all_of(facts.uses, [&](const InitializerUse &use) {
+    const NodeProto &node = *use.node;
+    if (llvm::StringSwitch<bool>(node.op_type()).Cases({"Exp", "Tanh", "Sigmoid", "Softplus"}, true).Default(false))
+      return true;
+    if (node.op_type() != "Add" || node.input_size() != 2 || facts.tensor->dims_size() == 0)
+      return false;
+    const NodeProto *product = merged.findProducer(node.input(1 - use.operand));
+    if (product && product->op_type() == "Transpose")
+      product = merged.findProducer(product->input(0));
+    return product && llvm::StringSwitch<bool>(product->op_type())
+                          .Cases({"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "FusedMatMul"}, true)
+                          .Default(false);
+  });
+}
+
 /// Whether the old exporter evaluated the tensor from a parameter: a bias, or numbers that follow no rule.
 static bool isEvaluatedParameter(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
                                  StringRef name) {
-  if (!name.starts_with("onnx::") || facts.uses.empty() || llvm::all_of(facts.uses, isSetting))
+  if (!isEvaluatedName(name) || facts.uses.empty() || llvm::all_of(facts.uses, isSetting))
     return false;
   if (facts.getNumElements() > 1 && isAddedToProduct(merged, facts))
     return true;
@@ -152,13 +188,14 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
         makeInfo(facts, likelyName(facts, name, merged), InitializerRole::Parameter, Certainty::Assumed,
                  "folded by the exporter; the module that reads it gives the name");
     // Constant folding turns x·Wᵀ into x·V.
-    if (facts.tensor->dims_size() == 2 && facts.uses.front().node->op_type() == "MatMul") {
+    if (facts.tensor->dims_size() == 2 &&
+        (findEvaluatedOperator(name) == "Transpose" || facts.uses.front().node->op_type() == "MatMul")) {
       folded.transposed = {1, 0};
       folded.sourceShape = SmallVector<int64_t>{facts.tensor->dims(1), facts.tensor->dims(0)};
     }
     return folded;
   }
-  bool isNamed = leafOf(name) == "weight" || leafOf(name) == "bias";
+  bool isNamed = isParameterName(name);
   if (isWeight && !isNamed &&
       llvm::all_of(facts.uses,
                    [](const InitializerUse &use) { return use.node->op_type() == "Conv" && use.operand == 1; }) &&
@@ -168,10 +205,10 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
     return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
   // PyTorch's own numbers have invented names: a plain one is a tensor's of the root module.
   bool isPyTorch = file.getModel().producer_name() == "pytorch";
-  if (facts.getNumElements() == 1 && !name.contains('.') && !isWeight && !isPyTorch)
+  if (facts.getNumElements() == 1 && !name.contains('.') && !isWeight && !isNamed && !isPyTorch &&
+      !isLearnedNumber(merged, facts))
     return info(InitializerRole::Constant, Certainty::Assumed, "is a single number without a module's name");
-  StringRef leaf = leafOf(name);
-  if (isWeight || leaf == "weight" || leaf == "bias")
+  if (isWeight || isNamed)
     return info(InitializerRole::Parameter, Certainty::Inferred,
                 isWeight ? "a layer reads it as " + operandLeaf(*facts.uses.front().node, facts.uses.front().operand)
                          : Twine("is named as one"));
@@ -212,17 +249,50 @@ static bool isTransposeOf(OnnxFile &file, const InitializerInfo &a, const Initia
   return true;
 }
 
+/// A number that a matrix shares with its transpose.
+static uint64_t sumOfElements(OnnxFile &file, const InitializerInfo &info) {
+  std::string bytes = file.tryReadInitializer(info.tensor).value_or("");
+  size_t width = findElementType(info.dataType)->bytes;
+  uint64_t sum = 0;
+  for (size_t at = 0; at + width <= bytes.size(); at += width)
+    sum += llvm::hash_value(StringRef(&bytes[at], width));
+  return sum;
+}
+
 /// A tied matrix that the exporter transposed for one of its readers would be trained twice, apart: it is a view.
 static void findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &infos) {
-  for (InitializerInfo &folded : infos) {
-    if (folded.transposed.empty() || folded.dims.size() != 2 || folded.getNumElements() < 2)
+  std::map<std::pair<int64_t, int64_t>, SmallVector<size_t>> byShape;
+  auto isMatrix = [&](const InitializerInfo &info) {
+    return info.role == InitializerRole::Parameter && info.dims.size() == 2 && info.dims[0] > 1 && info.dims[1] > 1 &&
+           findElementType(info.dataType)->bytes && file.isEmbedded(info.tensor);
+  };
+  for (auto [i, info] : llvm::enumerate(infos))
+    if (isMatrix(info))
+      byShape[{info.dims[0], info.dims[1]}].push_back(i);
+  std::map<size_t, uint64_t> sums;
+  auto sumOf = [&](size_t i) {
+    auto [at, isNew] = sums.try_emplace(i, 0);
+    if (isNew)
+      at->second = sumOfElements(file, infos[i]);
+    return at->second;
+  };
+  for (auto [i, folded] : llvm::enumerate(infos)) {
+    if (!isMatrix(folded) || folded.viewOf)
       continue;
-    for (auto [i, whole] : llvm::enumerate(infos)) {
-      if (whole.role != InitializerRole::Parameter || !whole.transposed.empty() || whole.dataType != folded.dataType ||
-          whole.dims.size() != 2 || whole.dims[0] != folded.dims[1] || whole.dims[1] != folded.dims[0] ||
+    auto others = byShape.find({folded.dims[1], folded.dims[0]});
+    if (others == byShape.end())
+      continue;
+    for (size_t j : others->second) {
+      const InitializerInfo &whole = infos[j];
+      // Of two that nothing tells apart, the first is the parameter.
+      if (i == j || whole.viewOf || !whole.transposed.empty() || (folded.transposed.empty() && j > i) ||
+          whole.tensor == folded.tensor || whole.dataType != folded.dataType || sumOf(i) != sumOf(j) ||
+          isConstantValued(file, *file.findInitializer(whole.tensor)).value_or(true) ||
           !isTransposeOf(file, folded, whole))
         continue;
-      folded.viewOf = i;
+      folded.viewOf = j;
+      folded.transposed = {1, 0};
+      folded.sourceShape = SmallVector<int64_t>{folded.dims[1], folded.dims[0]};
       folded.certainty = Certainty::Inferred;
       folded.reason = "the transpose of " + whole.name + ", value for value";
       break;

@@ -216,7 +216,7 @@ StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorR
       auto found = evaluated.find(node.input(operand));
       if (found != evaluated.end())
         unfoldRecurrent(graph, node, operand, &found->second, 0) || unfoldBilinear(graph, node, found->second);
-      else if (!signature.isPresent() && StringRef(node.input(operand)).contains("::"))
+      else if (!signature.isPresent() && isEvaluatedName(node.input(operand)))
         unfoldRecurrent(graph, node, operand, nullptr, layerOfNode(node)) || unfoldPositions(graph, node, operand) ||
             unfoldWeightNorm(graph, node, operand);
     }
@@ -231,11 +231,15 @@ StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorR
       notes.insert(value.name());
   unfoldForms(graph, proto, [&](const TensorProto &tensor) {
     return signature.isPresent() ? notes.contains(tensor.name()) && !signature.findTarget(tensor.name())
-                                 : StringRef(tensor.name()).starts_with("onnx::");
+                                 : isEvaluatedName(tensor.name());
   });
   if (signature.isPresent())
     restoreBiases(graph, proto, signature);
   else
     unfoldNormScales(graph, proto);
+  if (!signature.isPresent())
+    for (const TensorProto *tensor : map_to_vector(proto.initializer(), [](const TensorProto &t) { return &t; }))
+      if (!graph.isRemoved(tensor->name()))
+        unfoldFunction(graph, *tensor);
   return graph.finish();
 }

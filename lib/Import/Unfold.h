@@ -113,6 +113,8 @@ bool unfoldWeightNorm(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int 
 bool unfoldBilinear(UnfoldingGraph &graph, const ::onnx::NodeProto &node, const Evaluated &evaluated);
 /// One function of one variable that can be inverted.
 bool unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated);
+/// The same for a number, without notes: its name tells the function.
+bool unfoldFunction(UnfoldingGraph &graph, const ::onnx::TensorProto &tensor);
 
 /// A scale kept as its difference from one.
 bool unfoldShifted(UnfoldingGraph &graph, const Evaluated &evaluated);

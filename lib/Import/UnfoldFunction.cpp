@@ -70,34 +70,32 @@ static std::optional<SmallVector<const Function *>> findChain(const Evaluated &e
   return chain;
 }
 
-bool lowtide::unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated) {
-  const TensorProto &tensor = *evaluated.tensor;
-  if (evaluated.parameters.size() != 1 || tensor.data_type() != TensorProto::FLOAT)
-    return false;
-  auto chain = findChain(evaluated);
+/// Makes `tensor` of parameter `name` by the functions in `chain`.
+static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name,
+                   ArrayRef<const Function *> chain, bool isAssumed) {
   std::optional<std::string> bytes = graph.read(tensor);
-  if (!chain || chain->empty() || !bytes)
+  if (!bytes)
     return false;
   std::string names;
-  for (const Function *function : *chain)
+  for (const Function *function : chain)
     names += (names.empty() ? "" : ", ") + std::string(function->name);
   for (size_t at = 0; at != bytes->size(); at += sizeof(float)) {
     float value;
     std::memcpy(&value, &(*bytes)[at], sizeof(value));
     double inverse = value;
-    for (const Function *function : reverse(*chain))
+    for (const Function *function : reverse(chain))
       inverse = function->inverse(inverse);
     value = float(inverse);
     if (!std::isfinite(value))
       return false; // saturated: many parameters have this image
     std::memcpy(&(*bytes)[at], &value, sizeof(value));
   }
-  const std::string &name = evaluated.parameters.front()->target;
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   graph.setModule(moduleOf(name));
   SmallVector<const char *> ops;
-  UnfoldedSource source{tensor.name(), "the exporter evaluated " + names + " of it as " + tensor.name(), {}, {}, false};
-  for (const Function *function : *chain)
+  UnfoldedSource source{
+      tensor.name(), "the exporter evaluated " + names + " of it as " + tensor.name(), {}, {}, isAssumed};
+  for (const Function *function : chain)
     ops.append(function->ops.begin(), function->ops.end());
   for (const char *op : ops)
     source.functions.push_back(StringRef(op).lower());
@@ -108,4 +106,26 @@ bool lowtide::unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated) 
   graph.addNode(ops.back(), {value}, tensor.name());
   graph.remove(tensor);
   return true;
+}
+
+bool lowtide::unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated) {
+  const TensorProto &tensor = *evaluated.tensor;
+  if (evaluated.parameters.size() != 1 || tensor.data_type() != TensorProto::FLOAT)
+    return false;
+  auto chain = findChain(evaluated);
+  return chain && !chain->empty() && invert(graph, tensor, evaluated.parameters.front()->target, *chain, false);
+}
+
+bool lowtide::unfoldFunction(UnfoldingGraph &graph, const TensorProto &tensor) {
+  StringRef op = findEvaluatedOperator(tensor.name());
+  // Programs compute roots and reciprocals of numbers that they know, too.
+  if (tensor.data_type() != TensorProto::FLOAT ||
+      (op != "Exp" && op != "Sigmoid" && op != "Tanh" && op != "Softplus") ||
+      any_of(tensor.dims(), [](int64_t dim) { return dim != 1; }))
+    return false;
+  std::string module = findModuleOfValue(tensor.name()).value_or("");
+  std::string name = (module.empty() ? "" : module + ".") + op.lower() + "_operand";
+  for (unsigned i = 2; graph.find(name); ++i)
+    name = (module.empty() ? "" : module + ".") + op.lower() + "_operand_" + std::to_string(i);
+  return invert(graph, tensor, name, {findFunction(op.lower())}, true);
 }

@@ -3,7 +3,7 @@
 // PyTorch's old exporter writes norms out, and evaluates what the program does to their scales and biases first: 1 + w,
 // or w with dimensions of one put around it, as group norm does. It names the result after the operator that reads it,
 // and what was the parameter is seen from where it is read: behind a division by some root, in a module that has no
-// other scale.
+// other scale. Optimizers that evaluate the same keep the name of what they evaluated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,21 @@ using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
+
+/// Whether a tensor of this name may be what was made of a scale or a bias.
+static bool isFormOfScale(StringRef name) {
+  StringRef op = findEvaluatedOperator(name);
+  return name.starts_with("onnx::Mul_") || name.starts_with("onnx::Add_") || op == "Add" || op == "Unsqueeze" ||
+         op == "Reshape";
+}
+
+/// Whether `node` normalizes, and reads its scale as `operand`.
+static bool isNorm(const NodeProto &node, int operand) {
+  return StringSwitch<bool>(node.op_type())
+      .Cases({"LayerNormalization", "SimplifiedLayerNormalization", "RMSNormalization"}, operand == 1)
+      .Cases({"SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}, operand == 2)
+      .Default(false);
+}
 
 namespace {
 /// An operator that reads an evaluated tensor, and the copy through which it does (null: none).
@@ -45,7 +60,7 @@ public:
       for (int operand = 0; operand != node.input_size() && node.op_type() != "Identity"; ++operand) {
         NodeProto *copy = copies.lookup(node.input(operand));
         StringRef source = copy ? copy->input(0) : node.input(operand);
-        if ((source.starts_with("onnx::Mul_") || source.starts_with("onnx::Add_")) && graph.find(source))
+        if (isFormOfScale(source) && graph.find(source))
           readers[source].push_back({&node, operand, copy, ""});
       }
     }
@@ -83,9 +98,12 @@ bool NormScales::isNormalized(StringRef value, StringRef module, int depth) cons
 /// Whether `reader` scales what is normalized, or adds to that.
 bool NormScales::fits(Reader &reader, bool isVector) const {
   const NodeProto &node = *reader.node;
-  std::string module = findModulePath(node).value_or("");
+  StringRef source = node.input(reader.operand);
+  std::string module = findModuleOfValue(source).value_or(findModulePath(node).value_or(""));
   bool adds = node.op_type() == "Add";
   reader.name = module + (adds ? ".bias" : ".weight");
+  if (isVector && isNorm(node, reader.operand) && findEvaluatedOperator(source) == "Add")
+    return !module.empty() && !graph.find(reader.name) && !taken.contains(reader.name);
   return !module.empty() && (node.op_type() == "Mul" || (adds && !isVector)) && node.input_size() == 2 &&
          !graph.find(reader.name) && !producers.contains(reader.name) && !taken.contains(reader.name) &&
          isNormalized(node.input(1 - reader.operand), module, 6);

@@ -217,6 +217,11 @@ void GraphChecker::checkGraph(const GraphProto &graph, unsigned depth) {
   scopes.pop_back();
 }
 
+/// Operators that onnxruntime keeps in the standard domain where the standard has none, or has them only later.
+static bool isRuntimeExtension(StringRef op) {
+  return op == "LayerNormalization" || op == "SimplifiedLayerNormalization";
+}
+
 void GraphChecker::checkNode(const NodeProto &node, const GraphProto &graph, unsigned depth) {
   checkName(node.name(), "a node");
   checkName(node.op_type(), "an operator");
@@ -233,7 +238,7 @@ void GraphChecker::checkNode(const NodeProto &node, const GraphProto &graph, uns
           describeNode(node) + " is of domain " + quoteName(node.domain()) + ", which the model does not import");
   } else {
     schema = ::onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, node.domain());
-    if (!schema && normalize(node.domain()).empty())
+    if (!schema && normalize(node.domain()).empty() && !isRuntimeExtension(node.op_type()))
       report.errorAt(Failure::Unsupported, nodeLabel(node),
                      describeNode(node) + " is no operator of opset " + Twine(opset->second));
   }

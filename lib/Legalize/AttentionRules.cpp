@@ -190,26 +190,29 @@ LogicalResult attention(NodeView &n) {
   return success();
 }
 
-LogicalResult rotaryEmbedding(NodeView &n) {
-  if (failed(n.need(3)))
-    return failure();
-  Expr x = n.in(0), cosine = n.in(1), sine = n.in(2);
+/// Rotates pairs of `x` [B, T, H] or [B, N, T, D] by tables that either hold a row for each place, or rows of which
+/// `places` picks.
+LogicalResult rotate(NodeView &n, Expr x, Expr cosine, Expr sine, Expr places) {
   bool flat = x.rank() == 3;
   if (!flat && x.rank() != 4)
     return n.reject("an operand of rank 3 or 4 is expected");
-  int64_t heads = n.attr("num_heads", 0);
+  Shape given(x.shape());
+  int64_t heads = n.attr("num_heads", 0), width = n.attr("rotary_embedding_dim", 0);
   if (flat) {
+    // onnxruntime leaves the number of heads out where the table's width tells it.
+    if (heads == 0 && width == 0 && cosine.rank() > 0 && cosine.shape().back() > 0)
+      heads = x.dim(2) / (2 * cosine.shape().back());
     if (heads < 1 || x.dim(2) % heads)
       return n.reject("'num_heads' does not divide " + Twine(x.dim(2)));
     x = nn::reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads});
   }
-  int64_t width = n.attr("rotary_embedding_dim", 0), size = x.dim(3);
+  int64_t size = x.dim(3);
   if (width == 0)
     width = size;
   if (width < 0 || width % 2 || width > size)
     return n.reject("'rotary_embedding_dim' " + Twine(width) + " of " + Twine(size));
-  if (n.has(3)) {
-    auto pick = [&](Expr table) { return nn::gather(table, fromFront(n.in(3), table.dim(0)), 0); };
+  if (places) {
+    auto pick = [&](Expr table) { return nn::gather(table, fromFront(places, table.dim(0)), 0); };
     cosine = pick(cosine);
     sine = pick(sine);
   }
@@ -230,8 +233,31 @@ LogicalResult rotaryEmbedding(NodeView &n) {
                        : nn::concat({real, imaginary}, 3);
   if (rest)
     y = nn::concat({y, rest}, 3);
-  n.set(0, nn::reshape(y, n.in(0).shape()));
+  n.set(0, nn::reshape(y, given));
   return success();
+}
+
+LogicalResult rotaryEmbedding(NodeView &n) {
+  if (failed(n.need(3)))
+    return failure();
+  return rotate(n, n.in(0), n.in(1), n.in(2), n.has(3) ? n.in(3) : Expr());
+}
+
+/// onnxruntime's has the positions in front of the tables; a single one is that of the first place.
+LogicalResult fusedRotaryEmbedding(NodeView &n) {
+  if (failed(n.need(4)))
+    return failure();
+  if (n.attr("is_packed_batching", 0) || n.attrFloat("scale", 1.0) != 1.0)
+    return n.refuse("packed batches and scales");
+  Expr x = n.in(0), places = fromFront(n.in(1), n.in(2).dim(0));
+  if (x.rank() < 3 || n.in(2).rank() != 2)
+    return n.reject("an operand of rank 3 or 4 and tables of rank 2 are expected");
+  Shape all{x.dim(0), x.rank() == 3 ? x.dim(1) : x.dim(2)};
+  if (countOf(places.shape()) == 1)
+    places = positions(x, all, 1) + nn::broadcast(nn::reshape(places, {}), all, {});
+  else if (places.shape() != ArrayRef<int64_t>(all))
+    return n.reject("the positions do not fit the operand");
+  return rotate(n, x, n.in(2), n.in(3), places);
 }
 
 } // namespace
@@ -239,4 +265,5 @@ LogicalResult rotaryEmbedding(NodeView &n) {
 void lowtide::addAttentionRules(RuleTable &t) {
   t.add("Attention", attention);
   t.add("RotaryEmbedding", rotaryEmbedding);
+  t.add("com.microsoft.RotaryEmbedding", fusedRotaryEmbedding);
 }

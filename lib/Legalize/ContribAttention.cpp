@@ -111,16 +111,44 @@ LogicalResult attention(NodeView &n) {
                 sliceDim(x, 2, sizes[0] + sizes[1], sizes[2]), 3, 5);
 }
 
+/// Operands of which several are packed into one [B, S, N, count, D] as [B, S, N · D] each.
+SmallVector<Expr> unpack(Expr packed, int64_t count) {
+  SmallVector<Expr> parts;
+  int64_t heads = packed.dim(2), size = packed.dim(4);
+  for (int64_t i = 0; i < count; ++i)
+    parts.push_back(nn::reshape(sliceDim(packed, 3, i, 1), {packed.dim(0), packed.dim(1), heads * size}));
+  return parts;
+}
+
+/// Queries, keys and values of a MultiHeadAttention as [B, S, N · D] each; empty after a refusal.
+SmallVector<Expr> readOperands(NodeView &n) {
+  Expr query = n.in(0), key = n.has(1) ? n.in(1) : Expr(), value = n.has(2) ? n.in(2) : Expr();
+  if (query.rank() == 5 && !key && !value && query.dim(3) == 3)
+    return unpack(query, 3);
+  SmallVector<Expr> operands{query};
+  if (query.rank() == 3 && key && key.rank() == 5 && !value && key.dim(3) == 2)
+    llvm::append_range(operands, unpack(key, 2));
+  else if (key && value)
+    // Keys and values of a decoder's encoder come as [B, N, L, D].
+    for (Expr x : {key, value})
+      operands.push_back(
+          x.rank() != 4 ? x : nn::reshape(nn::transpose(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)}));
+  if (operands.size() != 3 || llvm::any_of(operands, [](Expr x) { return x.rank() != 3; })) {
+    (void)n.refuse("operands other than [batch, length, heads · size] and those packed as [batch, length, heads, 3 or "
+                   "2, size]");
+    return {};
+  }
+  return operands;
+}
+
 LogicalResult multiHeadAttention(NodeView &n) {
   if (failed(n.need(1)) || failed(refuseCache(n, {6, 7})))
     return failure();
-  if (!n.has(1) || !n.has(2))
-    return n.refuse("packed queries, keys and values");
-  std::array<Expr, 3> qkv{n.in(0), n.in(1), n.in(2)};
+  SmallVector<Expr> operands = readOperands(n);
+  if (operands.empty())
+    return failure();
   int64_t offset = 0;
-  for (Expr &x : qkv) {
-    if (x.rank() != 3)
-      return n.refuse("operands other than [batch, length, heads · size]");
+  for (Expr &x : operands) {
     if (n.has(3)) {
       int64_t size = x.dim(2);
       if (n.in(3).rank() != 1 || offset + size > n.in(3).dim(0))
@@ -129,7 +157,7 @@ LogicalResult multiHeadAttention(NodeView &n) {
       offset += size;
     }
   }
-  return attend(n, qkv[0], qkv[1], qkv[2], 4, 5);
+  return attend(n, operands[0], operands[1], operands[2], 4, 5);
 }
 
 /// Sum of word, position and segment embeddings, normalized.

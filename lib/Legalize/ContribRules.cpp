@@ -44,20 +44,24 @@ LogicalResult quickGelu(NodeView &n) {
   return success();
 }
 
+/// A matrix as a fused product reads it: `batches` has its rows in front of the batches, `transposed` its rows last.
+Expr asMatrix(Expr x, bool batches, bool transposed) {
+  if (x.rank() < 2)
+    return x;
+  Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  if (batches)
+    std::rotate(permutation.begin(), permutation.begin() + 1, permutation.end() - 1);
+  if (transposed)
+    std::swap(permutation[x.rank() - 1], permutation[x.rank() - 2]);
+  return nn::transpose(x, permutation);
+}
+
 /// Product with flags for transposed matrices and a factor.
 LogicalResult fusedMatMul(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
-  if (n.attr("transBatchA", 0) || n.attr("transBatchB", 0))
-    return n.refuse("transposed batch dimensions");
-  auto turned = [&](Expr x, bool transposed) {
-    if (!transposed || x.rank() < 2)
-      return x;
-    Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
-    std::swap(permutation[x.rank() - 1], permutation[x.rank() - 2]);
-    return nn::transpose(x, permutation);
-  };
-  FailureOr<Expr> y = matmul(turned(n.in(0), n.attr("transA", 0)), turned(n.in(1), n.attr("transB", 0)));
+  Expr a = asMatrix(n.in(0), n.attr("transBatchA", 0), n.attr("transA", 0));
+  FailureOr<Expr> y = matmul(a, asMatrix(n.in(1), n.attr("transBatchB", 0), n.attr("transB", 0)));
   if (failed(y))
     return n.reject("matrices do not fit together");
   double alpha = n.attrFloat("alpha", 1.0);
@@ -151,6 +155,26 @@ LogicalResult fused(NodeView &n, StringRef base) {
   n.set(0, *result);
   return success();
 }
+
+/// A fused product whose attributes name the activation with a prefix.
+LogicalResult fusedMatMulActivation(NodeView &n) {
+  if (failed(fusedMatMul(n)))
+    return failure();
+  SmallVector<float> parameters;
+  for (StringRef name : {"activation_alpha", "activation_beta", "activation_gamma"})
+    if (n.hasAttr(name))
+      parameters.push_back(static_cast<float>(n.attrFloat(name, 0)));
+  FailureOr<Expr> y = activated(n, n.wrap(n.results[0].tensor), n.attrString("activation", ""), parameters);
+  if (failed(y))
+    return failure();
+  n.set(0, *y);
+  return success();
+}
+
+/// An operator that onnxruntime had before the standard.
+template <const char *Name> LogicalResult asStandard(NodeView &n) { return RuleTable::get().find("", Name)(n); }
+constexpr char triangle[] = "Trilu";
+
 LogicalResult fusedGemm(NodeView &n) { return fused(n, "Gemm"); }
 LogicalResult fusedConv(NodeView &n) { return fused(n, "Conv"); }
 
@@ -162,10 +186,45 @@ void lowtide::addContribRules(RuleTable &t) {
   t.add("com.microsoft.FastGelu", biasedActivation<nn::geluTanh>);
   t.add("com.microsoft.QuickGelu", quickGelu);
   t.add("com.microsoft.FusedMatMul", fusedMatMul);
+  t.add("com.microsoft.TransposeMatMul", fusedMatMul);
+  t.add("com.microsoft.FusedMatMulActivation", fusedMatMulActivation);
+  t.add("com.microsoft.Trilu", asStandard<triangle>);
   t.add("com.microsoft.FusedGemm", fusedGemm);
   t.add("com.microsoft.FusedConv", fusedConv);
   t.add("com.microsoft.SimplifiedLayerNormalization", simplifiedLayerNorm);
   t.add("SimplifiedLayerNormalization", simplifiedLayerNorm);
   t.add("com.microsoft.SkipLayerNormalization", skipLayerNorm<false>);
   t.add("com.microsoft.SkipSimplifiedLayerNormalization", skipLayerNorm<true>);
+  for (StringRef name : {"Conv", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "Upsample",
+                         "ReorderInput", "ReorderOutput"})
+    t.addRefusal(("com.microsoft.nchwc." + name).str(),
+                 "the order of its elements is that of the processor on which onnxruntime saved the file; save it with "
+                 "graph_optimization_level ORT_ENABLE_EXTENDED");
+  for (StringRef name : {"GroupQueryAttention", "PagedAttention", "SparseAttention", "DecoderMaskedSelfAttention",
+                         "DecoderMaskedMultiHeadAttention", "DecoderAttention", "BeamSearch", "GreedySearch",
+                         "Sampling", "WhisperBeamSearch"})
+    t.addRefusal(("com.microsoft." + name).str(),
+                 "it generates from past keys and values; export the model for training, without a cache");
+  for (StringRef name : {"MatMulNBits",
+                         "MatMulBnb4",
+                         "MatMulFpQ4",
+                         "QAttention",
+                         "QGemm",
+                         "QLinearAdd",
+                         "QLinearMul",
+                         "QLinearConcat",
+                         "QLinearAveragePool",
+                         "QLinearGlobalAveragePool",
+                         "QLinearSigmoid",
+                         "QLinearSoftmax",
+                         "QLinearLeakyRelu",
+                         "QEmbedLayerNormalization",
+                         "DynamicQuantizeMatMul",
+                         "DynamicQuantizeLSTM",
+                         "MatMulIntegerToFloat",
+                         "QuantizeLinear",
+                         "DequantizeLinear",
+                         "GatherBlockQuantized"})
+    t.addRefusal(("com.microsoft." + name).str(),
+                 "quantized operators are not trained; export the model before quantization");
 }

@@ -28,22 +28,10 @@ LogicalResult checkOperands(NodeView &n, Expr x, Expr filter) {
 LogicalResult conv(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
-  Expr x = n.in(0), filter = n.in(1);
-  if (failed(checkOperands(n, x, filter)))
+  FailureOr<Expr> y = convolve(n, n.in(0), n.in(1));
+  if (failed(y))
     return failure();
-  int64_t groups = n.attr("group", 1);
-  if (groups < 1 || x.dim(1) % groups || filter.dim(1) != x.dim(1) / groups || filter.dim(0) % groups)
-    return n.reject(Twine(x.dim(1)) + " channels in " + Twine(groups) + " groups do not fit a filter with " +
-                    Twine(filter.dim(1)));
-  FailureOr<Window> w = readWindow(n, x.shape().drop_front(2), filter.shape().drop_front(2));
-  if (failed(w))
-    return failure();
-  Shape shape{x.dim(0), filter.dim(0)};
-  shape.append(w->output);
-  auto type = RankedTensorType::get(shape, x.elementType());
-  Expr y = n.wrap(nn::ConvOp::create(n.builder, n.getLoc(), type, x, filter, w->strides, w->padsBegin, w->padsEnd,
-                                     w->dilations, groups));
-  n.set(0, n.has(2) ? addChannelBias(y, n.in(2)) : y);
+  n.set(0, n.has(2) ? addChannelBias(*y, n.in(2)) : *y);
   return success();
 }
 
@@ -108,6 +96,25 @@ LogicalResult convTranspose(NodeView &n) {
 }
 
 } // namespace
+
+FailureOr<Expr> lowtide::convolve(NodeView &n, Expr x, Expr filter) {
+  if (failed(checkOperands(n, x, filter)))
+    return failure();
+  int64_t groups = n.attr("group", 1);
+  if (groups < 1 || x.dim(1) % groups || filter.dim(1) != x.dim(1) / groups || filter.dim(0) % groups) {
+    (void)n.reject(Twine(x.dim(1)) + " channels in " + Twine(groups) + " groups do not fit a filter with " +
+                   Twine(filter.dim(1)));
+    return failure();
+  }
+  FailureOr<Window> w = readWindow(n, x.shape().drop_front(2), filter.shape().drop_front(2));
+  if (failed(w))
+    return failure();
+  Shape shape{x.dim(0), filter.dim(0)};
+  shape.append(w->output);
+  auto type = RankedTensorType::get(shape, x.elementType());
+  return n.wrap(nn::ConvOp::create(n.builder, n.getLoc(), type, x, filter, w->strides, w->padsBegin, w->padsEnd,
+                                   w->dilations, groups));
+}
 
 void lowtide::addConvolutionRules(RuleTable &t) {
   t.add("Conv", conv);

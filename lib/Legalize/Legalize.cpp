@@ -280,6 +280,7 @@ const RuleTable &RuleTable::get() {
     addContribRules(t);
     addTrainingRules(t);
     addContribAttentionRules(t);
+    addContribImageRules(t);
     addSpectralRules(t);
     addRegionRules(t);
     addDeformableRules(t);

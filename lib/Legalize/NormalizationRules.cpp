@@ -123,10 +123,7 @@ LogicalResult groupNorm(NodeView &n) {
     return n.reject("scale and bias have neither one element per channel nor one per group");
   Type given = x.elementType(), stash = elementTypeOf(n.builder.getContext(), n.attr("stash_type", 1));
   bool widens = stash && given.getIntOrFloatBitWidth() < stash.getIntOrFloatBitWidth();
-  Expr wide = widens ? nn::cast(x, stash) : x;
-  Expr y =
-      standardize(wide, {x.dim(0) * groups, countOf(x.shape().drop_front(1)) / groups}, n.attrFloat("epsilon", 1e-5));
-  n.set(0, addChannelBias(nn::cast(y, given) * spreadChannel(scale, x), bias));
+  n.set(0, groupNormalize(x, scale, bias, groups, n.attrFloat("epsilon", 1e-5), widens ? stash : given));
   return success();
 }
 
@@ -255,6 +252,11 @@ LogicalResult lrn(NodeView &n) {
 }
 
 } // namespace
+
+Expr lowtide::groupNormalize(Expr x, Expr scale, Expr bias, int64_t groups, double epsilon, Type wide) {
+  Expr y = standardize(nn::cast(x, wide), {x.dim(0) * groups, countOf(x.shape().drop_front(1)) / groups}, epsilon);
+  return addChannelBias(nn::cast(y, x.elementType()) * spreadChannel(scale, x), bias);
+}
 
 void lowtide::addNormalizationRules(RuleTable &t) {
   t.add("LayerNormalization", layerNorm);

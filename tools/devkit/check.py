@@ -250,6 +250,8 @@ def conformance_suite(suite, full):
     for name, (state, reason) in results.items():
         if state != "refused":
             suite.add(f"conformance {name}", reason if state == "failed" else "")
+    for name, (state, reason) in rows_of("Conformance/contrib_tests.py").items():
+        suite.add(f"conformance onnxruntime {name}", "" if state == "passed" else f"{state}: {reason}")
     say(f"conformance: {sum(state == 'refused' for state, _ in results.values())} of {len(results)} cases are not supported, each with a reason")
     with tempfile.TemporaryDirectory() as scratch:
         (pathlib.Path(scratch) / "results.json").write_text(json.dumps(results))

@@ -54,6 +54,7 @@ void addAttentionRules(RuleTable &table);
 void addResizeRules(RuleTable &table);
 void addRecurrentRules(RuleTable &table);
 void addContribRules(RuleTable &table);
+void addContribImageRules(RuleTable &table);
 void addTrainingRules(RuleTable &table);
 void addContribAttentionRules(RuleTable &table);
 void addSpectralRules(RuleTable &table);

@@ -21,10 +21,17 @@ struct Window {
 /// contradictory.
 mlir::FailureOr<Window> readWindow(NodeView &node, llvm::ArrayRef<int64_t> spatial, llvm::ArrayRef<int64_t> kernel);
 
+/// Convolution of `x` [N, C, d…] with `filter` [O, C/groups, k…], in the groups and windows that `node` states.
+mlir::FailureOr<nn::Expr> convolve(NodeView &node, nn::Expr x, nn::Expr filter);
+
 /// Bias [C] added along dimension 1.
 nn::Expr addChannelBias(nn::Expr x, nn::Expr bias);
 /// [C] spread over the shape of `x` at dimension 1.
 nn::Expr spreadChannel(nn::Expr channel, nn::Expr x);
+
+/// `x` [N, C, d…] in `groups` groups of channels, each brought to mean 0 and variance 1 in every sample; then times
+/// `scale` [C], plus `bias` [C]. Computed in the type `wide`.
+nn::Expr groupNormalize(nn::Expr x, nn::Expr scale, nn::Expr bias, int64_t groups, double epsilon, mlir::Type wide);
 
 /// Number of each window's first largest element within `x`, in row-major order; `columns`: column-major in an image.
 nn::Expr poolIndices(NodeView &n, nn::Expr x, const Window &w, bool columns);

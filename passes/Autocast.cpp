@@ -219,8 +219,9 @@ void Autocast::visitContraction(Operation *op) {
                                                                     : getWide(operand.get()));
   for (OpResult result : op->getResults()) {
     // Sums are f32 in any case: what is never rounded later is not rounded here.
-    bool keepsSum = isa<LibraryCallInterface>(op) && endsWide(result);
-    if (isWide(result) && !keepsSum && facts.getResultPrecision(result.getResultNumber()) != PrecisionPolicy::High)
+    PrecisionPolicy policy = facts.getResultPrecision(result.getResultNumber());
+    bool keepsSum = isa<LibraryCallInterface>(op) && policy != PrecisionPolicy::Low && endsWide(result);
+    if (isWide(result) && !keepsSum && policy != PrecisionPolicy::High)
       result.setType(withElement(result, narrow));
   }
 }

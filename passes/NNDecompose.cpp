@@ -7,7 +7,9 @@
 
 #include "LibraryCalls.h"
 #include "Passes.h"
+#include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Target/LibraryQuery.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -22,8 +24,18 @@ namespace {
 struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
   using NNDecomposeBase::NNDecomposeBase;
 
-  /// Whether a library computes this instance as it is.
-  bool isLeft(Operation *op) { return library && isLibraryCall(op); }
+  /// Whether a library computes this instance, as it is or with its mask in the library's form.
+  bool isLeft(Operation *op) {
+    if (!library || !isLibraryCall(op))
+      return false;
+    std::string why;
+    auto isCall = [&](LibraryCallInterface call) { return isTaken(call, target, &why); };
+    if (isCall(cast<LibraryCallInterface>(op)) || nn::formAttention(op, isCall))
+      return true;
+    if (!why.empty())
+      op->emitRemark() << why << "; it is written out as products";
+    return false;
+  }
 
   /// Norms and losses of 16-bit floats are computed in f32 and rounded once: sums of rounded terms would lose too much.
   static bool wantsF32(Operation *op) {

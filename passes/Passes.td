@@ -81,19 +81,23 @@ def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
     op on the way for its derivative. Contributions to a value are added in reverse program order; an operand whose
     derivative the op leaves unset gets none. Each gradient becomes a result `#train.output<"grad/NAME">`, in the order of
     the parameters. A parameter that the loss does not depend on gets a zero gradient, the mark `train.unreached` and a
-    warning. docs/rationale/differentiation.md has the rules and the reasons.
+    warning. Where a library of `target` computes an attention in `precision`, its derivative is one op, too
+    (`nn.attention_grad`). docs/rationale/differentiation.md has the rules and the reasons.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
     Option<"function", "function", "std::string", "\"forward\"", "Function to differentiate">,
     Option<"lossScale", "loss-scale", "std::string", "\"none\"",
            "Cotangent of the loss: 1, a number, or (dynamic…) the state loss_scale; see train-scale-loss">,
+    Option<"target", "target", "std::string", "\"\"", "What the step will run on; empty: every derivative is written out">,
+    Option<"precision", "precision", "std::string", "\"\"", "What train-autocast will be told; empty: types stay">,
   ];
   let statistics = [
     Statistic<"numGradients", "gradients", "Parameters with a gradient">,
     Statistic<"numUnreached", "unreached", "Parameters that the loss does not depend on">,
     Statistic<"numForwardOps", "forward-ops", "Ops before differentiation">,
     Statistic<"numBackwardOps", "backward-ops", "Ops added by differentiation">,
+    Statistic<"numWhole", "whole", "Derivatives that are one op, for a library">,
   ];
 }
 
@@ -214,10 +218,12 @@ def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
 def NNDecompose : Pass<"nn-decompose", "::mlir::func::FuncOp"> {
   let summary = "real-equal: replace compound ops by the primitives that emitters read";
   let description = [{
-    Asks DecomposableInterface until nothing is left that decomposes. Ops that a library computes as they are stay.
+    Asks DecomposableInterface until nothing is left that decomposes. Ops that a library of the target computes as they
+    are stay (`lowtide-bench --libraries`); those that it would compute with other types or a mask decline with a remark.
   }];
   let options = [
     Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">,
+    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "whose libraries">,
   ];
   let statistics = [Statistic<"numDecomposed", "num-decomposed", "ops replaced by their decomposition">];
 }

@@ -66,6 +66,8 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
   if (train || gradient) {
     TrainDifferentiateOptions differentiate;
     differentiate.lossScale = options.lossScale;
+    differentiate.target = options.target;
+    differentiate.precision = options.precision;
     passes.addPass(createTrainDifferentiate(differentiate));
     addCleanUp(passes);
   }
@@ -110,6 +112,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   passes.addNestedPass<func::FuncOp>(createTrainChunkLossHead(head));
   NNDecomposeOptions decompose;
   decompose.library = options.library;
+  decompose.target = options.target;
   passes.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
   addCleanUp(passes);
   if (options.library && llvm::StringRef(options.target).starts_with("cuda")) {

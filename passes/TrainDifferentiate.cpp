@@ -9,11 +9,14 @@
 
 #include "Passes.h"
 #include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/GradientBuilder.h"
+#include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Differentiate.h"
 #include "lowtide/Dialect/Train/LossScaling.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Target/LibraryQuery.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace lowtide {
@@ -85,6 +88,19 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
     return result;
   }
 
+  /// Whether a library of the target computes an op once train-autocast has made its operands what they will be.
+  bool isTakenLater(Operation *op) {
+    auto call = dyn_cast<LibraryCallInterface>(op);
+    if (target.empty() || !call)
+      return false;
+    Builder b(op->getContext());
+    StringRef name = precision;
+    Type narrow = name.ends_with("bf16")  ? Type(b.getBF16Type())
+                  : name.ends_with("f16") ? Type(b.getF16Type())
+                                          : Type();
+    return isTakenAs(call, narrow, target);
+  }
+
   LogicalResult differentiate(func::FuncOp step) {
     FailureOr<Value> loss = findLoss(step);
     if (failed(loss))
@@ -95,6 +111,11 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
       leaves.push_back(step.getArgument(parameter));
     Block &body = step.getBody().front();
     train::ReverseSweep sweep(body, OpBuilder(body.getTerminator()), leaves);
+    sweep.setSpecialForm([&](GradientBuilder &gradient) {
+      bool isOne = isTakenLater(gradient.op) && nn::differentiateAsOne(gradient);
+      numWhole += isOne;
+      return isOne;
+    });
     if (!sweep.isActive(*loss))
       return refuse("usage",
                     step.emitError("no parameter leads to the loss: nothing can be trained (")

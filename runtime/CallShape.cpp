@@ -328,4 +328,56 @@ Expected<ConvShape> readConv(const plan::Call &call) {
   return shape;
 }
 
+bool isAttention(const plan::Call &call) { return call.callee() == "attention" || call.callee() == "attention_grad"; }
+
+Expected<AttentionShape> readAttention(const plan::Call &call) {
+  if (!isAttention(call))
+    return refuse("'" + printable(call.callee()) + "' is no attention");
+  AttentionShape shape;
+  shape.isGradient = call.callee() == "attention_grad";
+  Attributes attributes(call);
+  std::vector<int64_t> mask;
+  std::string maskDtype;
+  LOWTIDE_TRY(attributes.dtypes(shape.dtype, shape.maskDtype));
+  if (shape.maskDtype != shape.dtype)
+    return refuse("attribute 'result_dtype': results of attention have the operands' type");
+  for (auto [name, value] : {std::pair("batch", &shape.batch),
+                             {"heads", &shape.heads},
+                             {"key_heads", &shape.keyHeads},
+                             {"rows", &shape.rows},
+                             {"columns", &shape.columns},
+                             {"depth", &shape.depth},
+                             {"value_depth", &shape.valueDepth}})
+    LOWTIDE_TRY(attributes.integer(name, *value, 1, true));
+  LOWTIDE_TRY(attributes.real("scale", shape.scale));
+  LOWTIDE_TRY(attributes.flag("causal", shape.isCausal));
+  LOWTIDE_TRY(attributes.list("mask", mask, 1, false));
+  LOWTIDE_TRY(attributes.text("mask_dtype", maskDtype));
+  LOWTIDE_TRY(attributes.allUsed());
+  if (shape.heads % shape.keyHeads)
+    return refuse("its heads are no multiple of its key heads");
+  if (!maskDtype.empty() && maskDtype != "f32")
+    return refuse("mask_dtype '" + printable(maskDtype) + "'; it is f32, or the operands' type where it is not stated");
+  if (!maskDtype.empty())
+    shape.maskDtype = plan::F32;
+  const int64_t scores[] = {shape.batch, shape.heads, shape.rows, shape.columns};
+  shape.hasMask = !mask.empty();
+  if (shape.hasMask && mask.size() != 4)
+    return refuse("attribute 'mask' has not four dimensions");
+  for (size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i] != 1 && mask[i] != scores[i])
+      return refuse("dimension " + std::to_string(i) + " of its mask is neither 1 nor as in the scores");
+    shape.mask[i] = mask[i];
+  }
+  Checked heads = Checked::fromSigned(shape.batch) * Checked::fromSigned(shape.heads);
+  Checked sizes[] = {heads * Checked::fromSigned(shape.rows) * Checked::fromSigned(shape.columns),
+                     heads * Checked::fromSigned(shape.rows) * Checked::fromSigned(shape.depth),
+                     heads * Checked::fromSigned(shape.rows) * Checked::fromSigned(shape.valueDepth),
+                     heads * Checked::fromSigned(shape.columns) * Checked::fromSigned(shape.depth),
+                     heads * Checked::fromSigned(shape.columns) * Checked::fromSigned(shape.valueDepth)};
+  if (!std::all_of(std::begin(sizes), std::end(sizes), [](Checked size) { return size.atMost(maxCount); }))
+    return refuse("its operands are too large to count");
+  return shape;
+}
+
 } // namespace lowtide::rt

@@ -67,6 +67,30 @@ struct ConvShape {
   uint64_t filterElements() const { return static_cast<uint64_t>(groups * outChannels * channels * volume(filter)); }
 };
 
+/// softmax(scale · q kᵀ + mask) v for each head, and the cotangents of q, k, v. q: [batch, heads, rows, depth];
+/// k: [batch, keyHeads, columns, depth]; v: [batch, keyHeads, columns, valueDepth]; o as q with valueDepth; lse, the
+/// logarithm of the sum of each row's exponentials: [batch, heads, rows], f32. Packed, in that order.
+struct AttentionShape {
+  bool isGradient = false;
+  plan::DType dtype = plan::F32; ///< of all but lse and mask
+  int64_t batch = 0, heads = 0, keyHeads = 0, rows = 0, columns = 0, depth = 0, valueDepth = 0;
+  double scale = 1.0;
+  bool isCausal = false; ///< row t sees columns ≤ t
+  bool hasMask = false;
+  std::array<int64_t, 4> mask{1, 1, 1, 1}; ///< each 1 or as in [batch, heads, rows, columns]
+  plan::DType maskDtype = plan::F32;       ///< `dtype` or f32
+
+  /// q, k, v (o, lse, the cotangent of o) (mask); o and lse, or the cotangents of q, k and v.
+  int reads() const { return (isGradient ? 6 : 3) + hasMask; }
+  int writes() const { return isGradient ? 3 : 2; }
+  uint64_t queryElements() const { return static_cast<uint64_t>(batch * heads * rows * depth); }
+  uint64_t keyElements() const { return static_cast<uint64_t>(batch * keyHeads * columns * depth); }
+  uint64_t valueElements() const { return static_cast<uint64_t>(batch * keyHeads * columns * valueDepth); }
+  uint64_t resultElements() const { return static_cast<uint64_t>(batch * heads * rows * valueDepth); }
+  uint64_t rowCount() const { return static_cast<uint64_t>(batch * heads * rows); }
+  uint64_t maskElements() const { return static_cast<uint64_t>(mask[0] * mask[1] * mask[2] * mask[3]); }
+};
+
 /// Whether a call with this operand type goes through conversions to f32.
 inline bool isNarrow(plan::DType dtype) { return dtype == plan::F16 || dtype == plan::BF16; }
 
@@ -75,6 +99,10 @@ Expected<GemmShape> readGemm(const plan::Call &call);
 
 /// Number of the read over which the first result may be written; -1: none.
 int overwritableRead(const plan::Call &call);
+
+/// Whether the callee is "attention" or "attention_grad".
+bool isAttention(const plan::Call &call);
+Expected<AttentionShape> readAttention(const plan::Call &call);
 
 /// Reads "conv", "conv_input_grad" or "conv_filter_grad"; the three shapes must agree with each other.
 Expected<ConvShape> readConv(const plan::Call &call);

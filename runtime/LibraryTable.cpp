@@ -19,6 +19,11 @@ enum Row : size_t {
   GemmFunctionInputs,
   ConvTypes,
   ConvSizes,
+  AttentionTypes,
+  AttentionHeads,
+  AttentionRows,
+  AttentionMask,
+  AttentionSizes,
 };
 
 constexpr LibraryRule rules[] = {
@@ -48,6 +53,23 @@ constexpr LibraryRule rules[] = {
      false},
     {"cuDNN", "tensors below 2^31 elements", "a tensor has 2^31 elements or more",
      "cuDNN 9 documentation, 64-bit indexing is offered by part of the engines only", false},
+    {"cuDNN", "attention of f16 or bf16 with f32 logarithms of sums, from version 9.16 on",
+     "its operands are not f16 or bf16",
+     "cuDNN 9 documentation, Attention: supported graph patterns; before 9.16 columns had to be a multiple of 128 "
+     "(cuDNN frontend 1.32, scaled_dot_product_flash_attention.h)",
+     false},
+    {"cuDNN", "attention heads of a multiple of 8 up to 128 elements, heads a multiple of the key heads",
+     "the size of its heads is no multiple of 8 up to 128",
+     "cuDNN 9 documentation, Attention: hidden dimensions on Ampere and, for the derivative, in general; 16-byte loads",
+     false},
+    {"cuDNN", "attention of two rows or more", "it has one row, which the derivative does not take",
+     "cuDNN frontend 1.32, scaled_dot_product_flash_attention.h, sdpa_support_surface.h", false},
+    {"cuDNN", "a mask of the operands' type, written out over rows and columns, for all or each sample and head",
+     "its mask has another type, or repeats along rows or columns",
+     "cuDNN 9 documentation, Attention: bias of shape [1 or B, 1 or H, rows, columns]", false},
+    {"cuDNN", "attention with fewer than 2^31 elements in any operand or row of scores",
+     "an operand has 2^31 elements or more",
+     "cuDNN 9 documentation, 64-bit indexing is offered by part of the engines only", false},
 };
 
 constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
@@ -62,6 +84,12 @@ Expected<const LibraryRule *> declineCall(const plan::Call &call) {
     if (!shape)
       return shape.takeStatus();
     return declineGemm(*shape);
+  }
+  if (isAttention(call)) {
+    Expected<AttentionShape> shape = readAttention(call);
+    if (!shape)
+      return shape.takeStatus();
+    return declineAttention(*shape);
   }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
@@ -106,5 +134,24 @@ const LibraryRule *declineConv(const ConvShape &shape, bool biased) {
     return &rules[ConvSizes];
   return nullptr;
 }
+
+const LibraryRule *declineAttention(const AttentionShape &shape) {
+  if (!isNarrow(shape.dtype))
+    return &rules[AttentionTypes];
+  auto isHeadSize = [](int64_t size) { return size % 8 == 0 && size <= 128; };
+  if (!isHeadSize(shape.depth) || !isHeadSize(shape.valueDepth))
+    return &rules[AttentionHeads];
+  if (shape.rows < 2 || shape.columns < 2)
+    return &rules[AttentionRows];
+  if (shape.hasMask &&
+      (shape.maskDtype != shape.dtype || shape.mask[2] != shape.rows || shape.mask[3] != shape.columns))
+    return &rules[AttentionMask];
+  if (std::max({shape.queryElements(), shape.keyElements(), shape.valueElements(), shape.resultElements(),
+                shape.maskElements()}) > static_cast<uint64_t>(maxSize))
+    return &rules[AttentionSizes];
+  return nullptr;
+}
+
+bool hasCpuKernel(const plan::Call &call) { return !isAttention(call); }
 
 } // namespace lowtide::rt

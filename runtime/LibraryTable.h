@@ -31,6 +31,10 @@ Expected<const LibraryRule *> declineCall(const plan::Call &call);
 const LibraryRule *declineGemm(const GemmShape &shape);
 /// `biased`: the call reads a bias.
 const LibraryRule *declineConv(const ConvShape &shape, bool biased);
+const LibraryRule *declineAttention(const AttentionShape &shape);
+
+/// Whether the CPU has a kernel for calls of this name.
+bool hasCpuKernel(const plan::Call &call);
 
 } // namespace lowtide::rt
 

@@ -88,10 +88,42 @@ Status checkConv(const plan::Call &call) {
   return Status::ok();
 }
 
+Status checkAttention(const plan::Call &call) {
+  Expected<AttentionShape> shape = readAttention(call);
+  if (!shape)
+    return shape.takeStatus();
+  if (call.reads_size() != shape->reads() || call.writes_size() != shape->writes())
+    return refuse("takes " + std::to_string(shape->reads()) + " operands and " + std::to_string(shape->writes()) +
+                  " results; it has " + std::to_string(call.reads_size()) + " and " +
+                  std::to_string(call.writes_size()));
+  const uint64_t element = elementBytes(shape->dtype), sum = elementBytes(plan::F32);
+  const std::pair<uint64_t, const char *> three[] = {
+      {shape->queryElements(), "q"}, {shape->keyElements(), "k"}, {shape->valueElements(), "v"}};
+  for (int i = 0; i < 3; ++i) {
+    LOWTIDE_TRY(checkBytes(call.reads(i), three[i].first, element, three[i].second, true));
+    if (shape->isGradient)
+      LOWTIDE_TRY(checkBytes(call.writes(i), three[i].first, element, "a cotangent", true));
+  }
+  const plan::Slice &o = shape->isGradient ? call.reads(3) : call.writes(0);
+  const plan::Slice &lse = shape->isGradient ? call.reads(4) : call.writes(1);
+  LOWTIDE_TRY(checkBytes(o, shape->resultElements(), element, "o", true));
+  LOWTIDE_TRY(checkBytes(lse, shape->rowCount(), sum, "lse", true));
+  if (shape->isGradient)
+    LOWTIDE_TRY(checkBytes(call.reads(5), shape->resultElements(), element, "the cotangent of o", true));
+  if (shape->hasMask)
+    LOWTIDE_TRY(checkBytes(call.reads(shape->reads() - 1), shape->maskElements(), elementBytes(shape->maskDtype),
+                           "the mask", true));
+  for (const plan::Slice &write : call.writes())
+    for (const plan::Slice &read : call.reads())
+      if (sameRange(read, write))
+        return refuse("an operand shares the bytes of a result");
+  return Status::ok();
+}
+
 } // namespace
 
 Status checkCall(const plan::Call &call, std::string_view target) {
-  LOWTIDE_TRY(call.callee() == "gemm" ? checkGemm(call) : checkConv(call));
+  LOWTIDE_TRY(call.callee() == "gemm" ? checkGemm(call) : isAttention(call) ? checkAttention(call) : checkConv(call));
   // Libraries of a GPU choose an algorithm within what they get.
   if (isGpu(target))
     return Status::ok();

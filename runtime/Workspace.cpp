@@ -19,6 +19,9 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call) {
       return shape.takeStatus();
     return uint64_t(0);
   }
+  if (isAttention(call))
+    return Status(StatusCode::VerifyFailed,
+                  "the CPU has no kernel for '" + call.callee() + "'; compile the model for it");
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
     return shape.takeStatus();
@@ -54,7 +57,24 @@ Checked channelsLastBytes(int64_t batch, int64_t channels, const ConvShape::Dims
          Checked::fromSigned(ConvShape::volume(dims)) * 2;
 }
 
+/// What engines of attention keep besides: counters and descriptors.
+constexpr uint64_t attentionRest = uint64_t(1) << 20;
+
+/// Deterministic engines of the derivative write the cotangents of scores out, tile by tile, and read them for dq
+/// (cuDNN frontend 1.32, scaled_dot_product_flash_attention.h); shared key heads get a sum of whole heads.
+Checked attentionGradBytes(const AttentionShape &shape) {
+  auto tiles = [](int64_t size, int64_t tile) { return Checked::fromSigned((size + tile - 1) / tile * tile); };
+  Checked heads = Checked::fromSigned(shape.batch) * Checked::fromSigned(shape.heads);
+  Checked bytes = attentionDotBytes(shape) + heads * tiles(shape.rows, 64) * tiles(shape.columns, 128) * 2;
+  if (shape.heads != shape.keyHeads)
+    bytes =
+        bytes + heads * Checked::fromSigned(shape.columns) * Checked::fromSigned(shape.depth + shape.valueDepth) * 4;
+  return bytes + attentionRest;
+}
+
 } // namespace
+
+uint64_t attentionDotBytes(const AttentionShape &shape) { return alignUp(shape.rowCount() * 4, workspaceAlignment); }
 
 Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
   if (call.callee() == "gemm") {
@@ -64,6 +84,15 @@ Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
     // Epilogues and f64 are not cut.
     bool cut = shape->dtype != plan::F64 && shape->epilogue == GemmShape::Epilogue::None;
     return cut ? alignUp(partialSumBytes(shape->m, shape->n, shape->k, shape->batchCount()), workspaceAlignment) : 0;
+  }
+  if (isAttention(call)) {
+    Expected<AttentionShape> shape = readAttention(call);
+    if (!shape)
+      return shape.takeStatus();
+    Checked bytes = shape->isGradient ? attentionGradBytes(*shape) : Checked(attentionRest);
+    if (!bytes.atMost(uint64_t(1) << 46))
+      return Status(StatusCode::VerifyFailed, "its workspace is too large to count");
+    return alignUp(*bytes.get(), workspaceAlignment);
   }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)

@@ -28,8 +28,10 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call);
 /// Bytes of Call.workspace that a plan reserves for `call` on a GPU. The libraries choose their algorithm within it, so
 /// that more is no need and less is no error. Gemm: partial sums of as many parts of k as it takes to occupy the GPU.
 /// Convolution: its operands and results of 16 bits rewritten channels last, as tensor cores take them, and the partial
-/// sums of a filter gradient.
+/// sums of a filter gradient. Derivative of attention: a sum for each row, and the cotangents of the scores.
 Expected<uint64_t> queryGpuWorkspace(const plan::Call &call);
+/// Bytes at the front of it that hold an attention's Σ o · do for each row.
+uint64_t attentionDotBytes(const struct AttentionShape &shape);
 
 /// The CPU's need for a convolution that has been read.
 Expected<uint64_t> queryWorkspace(const struct ConvShape &shape);

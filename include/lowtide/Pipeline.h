@@ -35,6 +35,7 @@ struct TrainStageOptions {
   double clipNorm = 0.0, clipValue = 0.0; ///< 0: gradients are not limited
   std::vector<std::string> entries = {"train", "eval"};
   int64_t microBatches = 1; ///< equal parts of the batch that are computed one after the other
+  std::string target;       ///< what the step will run on: its libraries decide about forms of derivatives; empty: none
 };
 
 /// How the fitted stage cuts the step into kernels and library calls.

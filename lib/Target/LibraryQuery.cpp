@@ -5,7 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Target/LibraryQuery.h"
+#include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Target/PlanProto.h"
+#include "mlir/IR/IRMapping.h"
 #include "runtime/LibraryTable.h"
 #include "runtime/Workspace.h"
 
@@ -28,11 +30,11 @@ static FailureOr<plan::Call> describe(LibraryCallInterface op) {
 bool lowtide::isTaken(LibraryCallInterface op, StringRef target, std::string *why) {
   if (op.getCallee().empty())
     return false;
-  if (!rt::isGpu(target))
-    return true;
   FailureOr<plan::Call> call = describe(op);
   if (failed(call))
     return false;
+  if (!rt::isGpu(target))
+    return rt::hasCpuKernel(*call);
   rt::Expected<const rt::LibraryRule *> rule = rt::declineCall(*call);
   if (rule && !*rule)
     return true;
@@ -40,6 +42,29 @@ bool lowtide::isTaken(LibraryCallInterface op, StringRef target, std::string *wh
     *why = rule ? std::string((*rule)->library) + " does not take this call: " + (*rule)->declines
                 : rule.status().message();
   return false;
+}
+
+bool lowtide::isTakenAs(LibraryCallInterface op, Type narrow, StringRef target) {
+  auto narrowed = [&](Type type, PrecisionPolicy policy) -> Type {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    bool isNarrowed = narrow && policy == PrecisionPolicy::Low && tensor && tensor.getElementType().isF32();
+    return isNarrowed ? tensor.clone(narrow) : type;
+  };
+  auto facts = dyn_cast<FactsInterface>(op.getOperation());
+  if (!facts)
+    return false;
+  Block scratch;
+  IRMapping mapping;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    mapping.map(operand,
+                scratch.addArgument(narrowed(operand.getType(), facts.getOperandPrecision(i)), operand.getLoc()));
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointToEnd(&scratch);
+  Operation *copy = builder.clone(*op, mapping);
+  for (OpResult result : copy->getResults())
+    result.setType(narrowed(result.getType(), facts.getResultPrecision(result.getResultNumber())));
+  auto isCall = [&](LibraryCallInterface call) { return isTaken(call, target); };
+  return isCall(cast<LibraryCallInterface>(copy)) || nn::formAttention(copy, isCall);
 }
 
 FailureOr<uint64_t> lowtide::queryWorkspace(LibraryCallInterface op, StringRef target) {

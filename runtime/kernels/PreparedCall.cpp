@@ -3,6 +3,7 @@
 #include "runtime/kernels/PreparedCall.h"
 
 #include "runtime/CallShape.h"
+#include "runtime/LibraryTable.h"
 
 namespace lowtide::rt {
 
@@ -13,6 +14,9 @@ Expected<std::unique_ptr<PreparedCall>> prepareCall(const plan::Call &call, cons
       return shape.takeStatus();
     return prepareGemmWithEpilogue(*shape, operands);
   }
+  if (!hasCpuKernel(call))
+    return Status(StatusCode::Unsupported,
+                  "the CPU has no kernel for '" + call.callee() + "'; compile the model for it");
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
     return shape.takeStatus();

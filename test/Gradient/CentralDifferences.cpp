@@ -73,7 +73,8 @@ double Workbench::combination(Operation *op, ArrayRef<std::vector<double>> facto
   return total;
 }
 
-double Workbench::worstError(nn::Expr y, ArrayRef<nn::Expr> inputs, std::string &error) {
+double Workbench::worstError(nn::Expr y, ArrayRef<nn::Expr> inputs, std::string &error,
+                             llvm::function_ref<bool(GradientBuilder &)> form) {
   Operation *op = y.get().getDefiningOp();
   auto differentiable = dyn_cast<DifferentiableInterface>(op);
   if (!differentiable) {
@@ -82,8 +83,8 @@ double Workbench::worstError(nn::Expr y, ArrayRef<nn::Expr> inputs, std::string 
   }
   SmallVector<Value> cotangents;
   std::vector<std::vector<double>> factors;
-  for (Value result : op->getResults()) {
-    if (!isReal(result)) {
+  for (OpResult result : op->getResults()) {
+    if (!isReal(result) || (form && result.getResultNumber() > 0)) {
       cotangents.push_back({});
       factors.emplace_back();
       continue;
@@ -95,7 +96,7 @@ double Workbench::worstError(nn::Expr y, ArrayRef<nn::Expr> inputs, std::string 
   for (Value operand : op->getOperands())
     needed.push_back(llvm::any_of(inputs, [&](nn::Expr e) { return e.get() == operand; }));
   GradientBuilder gradient(builder, op, cotangents, needed);
-  if (failed(differentiable.differentiate(gradient))) {
+  if (form ? !form(gradient) : failed(differentiable.differentiate(gradient))) {
     error = "differentiate failed";
     return 0;
   }

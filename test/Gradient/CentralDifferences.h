@@ -13,6 +13,10 @@
 #include <random>
 #include <string>
 
+namespace lowtide {
+class GradientBuilder;
+}
+
 namespace lowtide::test {
 
 using Shape = llvm::SmallVector<int64_t>;
@@ -37,8 +41,9 @@ public:
 
   /// Differentiates the op that defines `y` with respect to those of its operands that are `inputs` and compares.
   /// Every f64 result of the op takes part. Returns the worst |derivative - difference| / max(1, |difference|), or
-  /// says what went wrong in `error`.
-  double worstError(nn::Expr y, llvm::ArrayRef<nn::Expr> inputs, std::string &error);
+  /// says what went wrong in `error`. With `form`, only the first result takes part, and `form` sets the derivative.
+  double worstError(nn::Expr y, llvm::ArrayRef<nn::Expr> inputs, std::string &error,
+                    llvm::function_ref<bool(GradientBuilder &)> form = nullptr);
 
   mlir::MLIRContext context;
   mlir::Block block;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CentralDifferences.h"
+#include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -292,6 +293,38 @@ const Case composites[] = {
       {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}, {2, 1, 1, 2}}},
      [](Workbench &, auto in) { return attention(in[0], in[1], in[2], in[3], 0.6, false)[0]; }},
 };
+
+/// The derivative of attention as one op, by what it is written out as: shared heads, more columns than rows, a mask.
+TEST(GradientAsOne, OfAttentionAgreesWithCentralDifferences) {
+  const std::vector<std::vector<Shape>> instances = {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}},
+                                                     {{1, 4, 2, 2}, {1, 2, 3, 2}, {1, 2, 3, 1}},
+                                                     {{2, 1, 1, 2}, {2, 1, 2, 2}, {2, 1, 2, 2}}};
+  unsigned seed = 1;
+  for (const std::vector<Shape> &shapes : instances)
+    for (bool causal : {false, true})
+      for (bool masked : {false, true}) {
+        Workbench bench(seed++);
+        std::vector<Expr> inputs;
+        for (const Shape &shape : shapes)
+          inputs.push_back(bench.input(shape));
+        Expr mask = masked ? bench.input({1, 1, shapes[0][2], shapes[1][2]}) : Expr();
+        Expr o = attention(inputs[0], inputs[1], inputs[2], mask, 0.6, causal)[0];
+        std::string error;
+        double worst = bench.worstError(o, inputs, error, differentiateAsOne);
+        EXPECT_EQ(error, "");
+        EXPECT_LE(worst, 2e-7);
+      }
+}
+
+/// The mask's own cotangent, and one of lse, are written out.
+TEST(GradientAsOne, IsDeclinedWhereTheMaskNeedsOne) {
+  Workbench bench;
+  Expr q = bench.input({1, 1, 2, 2}), mask = bench.input({1, 1, 2, 2});
+  Expr o = attention(q, q, q, mask, 0.6, false)[0];
+  std::string error;
+  bench.worstError(o, {mask}, error, differentiateAsOne);
+  EXPECT_EQ(error, "differentiate failed");
+}
 
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Elementwise, Gradient, testing::ValuesIn(elementwise), nameOf);

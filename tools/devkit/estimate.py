@@ -22,6 +22,8 @@ from devkit.console import ROOT, Failure, say
 GB, GIB = 1e9, 1 << 30
 # One H200 as others have measured it: bytes copied, products of random bf16 numbers; f32 products without tensor cores.
 BANDWIDTH, PEAKS, ATTENTION_PEAKS = 4.3e12, {"bf16": 790e12, "f16": 790e12, "f32": 60e12}, {"attention": 288e12, "attention_grad": 230e12}
+# Calls that pass what is as large as their workspace through it: written once, read once.
+THROUGH_WORKSPACE = {"attention_grad"}
 # Values are repeated elementwise even where no product is: that share of the FLOPs counts as none.
 NO_FLOPS = 0.5
 
@@ -125,6 +127,8 @@ def instructions(plan):
             kind = kernels.get(re.search(r"plan\.launch @(\w+)", text)[1], "kernel").split(":")[0]
             kind = "batch" if kind[0].isdigit() else kind
         size = 2 * slices[-1] if kind == "copy" else sum(slices)
+        if kind in THROUGH_WORKSPACE:
+            size += 2 * sum(int(size) for size in SLICE.findall(text.partition(" workspace ")[2]))
         flops = re.search(r" flops (\d+)", text)
         yield kind, dtype, rounds[-1], int(flops[1]) if flops else 0, size
 

@@ -9,7 +9,7 @@ import re
 NARROW = ("bf16", "f16")
 SAVED = 0.6
 
-CONTRACTION = re.compile(r"nn\.(dot|conv\w*|attention) .*: \((.*?)\) -> ")
+CONTRACTION = re.compile(r"nn\.(dot|conv\w*|attention\w*) .*: \((.*?)\) -> ")
 WIDE = re.compile(r"nn\.(reduce_\w+|exp|log|log1p|expm1|sqrt|rsqrt|layer_norm|rms_norm|batch_norm|softmax\w*|log_softmax|erf|"
                   r"sigmoid|gelu\w*|silu|softplus|elu|tanh|pow|add|sub|mul|div) .*")
 REMARK = re.compile(r"@(\w+) in [\w-]+: .* saved activations (\d+) bytes → (\d+) bytes")
@@ -21,7 +21,7 @@ def check_types(text, narrow):
     for line in text.splitlines():
         if found := CONTRACTION.search(line):
             contractions += 1
-            types = found[2].split(", ")[:3 if found[1] == "attention" else 2]
+            types = found[2].split(", ")[:3 if found[1].startswith("attention") else 2]
             if not all(t.endswith(f"x{narrow}>") for t in types):
                 complaints.append(f"{line.strip()[:120]}: operands are not {narrow}")
         elif WIDE.search(line) and f"x{narrow}>" in line:

@@ -315,6 +315,11 @@ static int64_t countSamples(ModuleOp module) {
   return 0;
 }
 
+/// "cpu" → "cpu:x86-64-v3": the instruction set is part of the target's name.
+static std::string fullTarget(const std::string &target) {
+  return target == "cpu" ? "cpu:x86-64-v3" : target == "cuda" ? "cuda:sm_90" : target;
+}
+
 static TrainStageOptions trainStage(const Options &options) {
   TrainStageOptions stage;
   stage.optimizer = options.optimizer;
@@ -337,12 +342,8 @@ static TrainStageOptions trainStage(const Options &options) {
   stage.clipNorm = options.clipNorm;
   stage.clipValue = options.clipValue;
   stage.microBatches = options.microBatches;
+  stage.target = options.target == "reference" ? "" : fullTarget(options.target);
   return stage;
-}
-
-/// "cpu" → "cpu:x86-64-v3": the instruction set is part of the target's name.
-static std::string fullTarget(const std::string &target) {
-  return target == "cpu" ? "cpu:x86-64-v3" : target == "cuda" ? "cuda:sm_90" : target;
 }
 
 /// The instruction set in a target's full name.

@@ -1,7 +1,7 @@
 //===- LibraryQuery.h - what a target's libraries take and need -*- C++ -*-===//
 //
 // The runtime's written table of libraries (runtime/LibraryTable.h) and their workspaces, as passes ask them. On a GPU
-// that is what cuBLASLt and cuDNN take; the CPU's kernels take every call that the format can say.
+// that is what cuBLASLt and cuDNN take; the CPU's kernels take every product and convolution that the format can say.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,6 +15,10 @@ namespace lowtide {
 /// Whether a library of `target` ("cpu:…", "cuda:sm_90", "cuda-emulated") computes `op` as it stands. If not, `why`
 /// gets the reason in words; it stays empty where the op has no callee at all.
 bool isTaken(LibraryCallInterface op, llvm::StringRef target, std::string *why = nullptr);
+
+/// Whether it would be taken, in some form, with the f32 operands and results that mixed precision keeps in 16 bits (by
+/// the op's policies) of type `narrow`; null: with the types that it has.
+bool isTakenAs(LibraryCallInterface op, mlir::Type narrow, llvm::StringRef target);
 
 /// Bytes of workspace that the plan reserves for the call. Fails, with a diagnostic, when its attributes are wrong.
 llvm::FailureOr<uint64_t> queryWorkspace(LibraryCallInterface op, llvm::StringRef target);

@@ -32,6 +32,7 @@ void lowtide::nn::NNDialect::initialize() {
 #define GET_OP_LIST
 #include "lowtide/Dialect/NN/Library.cpp.inc"
       >();
+  registerAttentionCall(getContext());
 }
 
 Operation *lowtide::nn::NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {

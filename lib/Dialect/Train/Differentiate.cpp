@@ -50,7 +50,8 @@ LogicalResult ReverseSweep::visit(Operation *op) {
   if (!differentiable)
     return refuse(op);
   GradientBuilder gradient(builder, op, arriving, needed);
-  if (failed(differentiable.differentiate(gradient)))
+  bool isSpecial = specialForm && specialForm(gradient);
+  if (!isSpecial && failed(differentiable.differentiate(gradient)))
     return refuse(op);
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     if (Value contribution = needed[i] ? gradient.get(i) : Value())

@@ -13,18 +13,6 @@ namespace {
 
 enum Operand : int64_t { Input = 'x', Filter = 'w', Output = 'y', Bias = 'b', Sum = 's' };
 
-cudnnDataType_t dataType(plan::DType dtype) {
-  return dtype == plan::F16    ? CUDNN_DATA_HALF
-         : dtype == plan::BF16 ? CUDNN_DATA_BFLOAT16
-         : dtype == plan::F64  ? CUDNN_DATA_DOUBLE
-                               : CUDNN_DATA_FLOAT;
-}
-
-int64_t alignmentOf(CUdeviceptr address) {
-  uint64_t bits = address | 256;
-  return static_cast<int64_t>(bits & (~bits + 1));
-}
-
 class ConvCall final : public LibraryCall {
 public:
   ConvCall(const Api &api, cudnnHandle_t handle, const ConvShape &shape, const CallAddresses &addresses)
@@ -138,7 +126,7 @@ Status ConvCall::prepareConv(Resources &resources, CudnnBuilder &builder) {
   LOWTIDE_TRY(builder.finalize(operation));
   const int64_t ids[] = {Input, Filter, Output};
   const CUdeviceptr pointers[] = {x, w, y};
-  return conv_.prepare(api_, resources, handle_, operation, ids, pointers, addresses_.workspace,
+  return conv_.prepare(api_, resources, handle_, {&operation, 1}, ids, pointers, addresses_.workspace,
                        addresses_.workspaceBytes, shape_.dtype == plan::F32);
 }
 
@@ -162,7 +150,7 @@ Status ConvCall::prepareBias(Resources &resources, CudnnBuilder &builder) {
   LOWTIDE_TRY(builder.finalize(operation));
   const int64_t ids[] = {Output, Bias, Sum};
   const CUdeviceptr pointers[] = {y, b, y};
-  return bias_.prepare(api_, resources, handle_, operation, ids, pointers, addresses_.workspace,
+  return bias_.prepare(api_, resources, handle_, {&operation, 1}, ids, pointers, addresses_.workspace,
                        addresses_.workspaceBytes, false);
 }
 

@@ -14,6 +14,8 @@ namespace lowtide::rt::cuda {
 using cudnnHandle_t = struct cudnnContext *;
 using cudnnBackendDescriptor_t = void *;
 
+enum libraryPropertyType : int { MAJOR_VERSION = 0, MINOR_VERSION = 1, PATCH_LEVEL = 2 };
+
 /// 2000–2999: a wrong parameter; 3000–3999: not supported; 4000 and up: failures.
 enum cudnnStatus_t : int {
   CUDNN_STATUS_SUCCESS = 0,
@@ -27,9 +29,22 @@ enum cudnnDataType_t : int {
   CUDNN_DATA_FLOAT = 0,
   CUDNN_DATA_DOUBLE = 1,
   CUDNN_DATA_HALF = 2,
-  CUDNN_DATA_BFLOAT16 = 9
+  CUDNN_DATA_INT32 = 4,
+  CUDNN_DATA_BFLOAT16 = 9,
+  CUDNN_DATA_BOOLEAN = 11,
 };
-enum cudnnPointwiseMode_t : int { CUDNN_POINTWISE_ADD = 0 };
+enum cudnnPointwiseMode_t : int {
+  CUDNN_POINTWISE_ADD = 0,
+  CUDNN_POINTWISE_MUL = 1,
+  CUDNN_POINTWISE_DIV = 6,
+  CUDNN_POINTWISE_SUB = 9,
+  CUDNN_POINTWISE_EXP = 13,
+  CUDNN_POINTWISE_LOG = 15,
+  CUDNN_POINTWISE_CMP_GE = 303,
+  CUDNN_POINTWISE_GEN_INDEX = 501,
+  CUDNN_POINTWISE_BINARY_SELECT = 601,
+};
+enum cudnnReduceTensorOp_t : int { CUDNN_REDUCE_TENSOR_ADD = 0, CUDNN_REDUCE_TENSOR_MAX = 3 };
 enum cudnnConvolutionMode_t : int { CUDNN_CROSS_CORRELATION = 1 };
 enum cudnnBackendHeurMode_t : int { CUDNN_HEUR_MODE_FALLBACK = 2, CUDNN_HEUR_MODE_A = 3 };
 /// Tensor cores and converted inputs: with f32 operands that is TF32.
@@ -52,6 +67,11 @@ enum cudnnBackendDescriptorType_t : int {
   CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR = 15,
   CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR = 16,
   CUDNN_BACKEND_TENSOR_DESCRIPTOR = 17,
+  CUDNN_BACKEND_MATMUL_DESCRIPTOR = 18,
+  CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR = 19,
+  CUDNN_BACKEND_REDUCTION_DESCRIPTOR = 21,
+  CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR = 22,
+  CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR = 31,
 };
 enum cudnnBackendAttributeType_t : int {
   CUDNN_TYPE_HANDLE = 0,
@@ -66,10 +86,12 @@ enum cudnnBackendAttributeType_t : int {
   CUDNN_TYPE_NUMERICAL_NOTE = 11,
   CUDNN_TYPE_POINTWISE_MODE = 14,
   CUDNN_TYPE_BACKEND_DESCRIPTOR = 15,
+  CUDNN_TYPE_REDUCTION_OPERATOR_TYPE = 18,
 };
 enum cudnnBackendAttributeName_t : int {
   CUDNN_ATTR_POINTWISE_MODE = 0,
   CUDNN_ATTR_POINTWISE_MATH_PREC = 1,
+  CUDNN_ATTR_POINTWISE_AXIS = 9,
   CUDNN_ATTR_CONVOLUTION_COMP_TYPE = 100,
   CUDNN_ATTR_CONVOLUTION_CONV_MODE = 101,
   CUDNN_ATTR_CONVOLUTION_DILATIONS = 102,
@@ -106,6 +128,7 @@ enum cudnnBackendAttributeName_t : int {
   CUDNN_ATTR_OPERATION_POINTWISE_XDESC = 751,
   CUDNN_ATTR_OPERATION_POINTWISE_BDESC = 752,
   CUDNN_ATTR_OPERATION_POINTWISE_YDESC = 753,
+  CUDNN_ATTR_OPERATION_POINTWISE_TDESC = 758,
   CUDNN_ATTR_OPERATIONGRAPH_HANDLE = 800,
   CUDNN_ATTR_OPERATIONGRAPH_OPS = 801,
   CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT = 900,
@@ -113,17 +136,32 @@ enum cudnnBackendAttributeName_t : int {
   CUDNN_ATTR_TENSOR_DIMENSIONS = 902,
   CUDNN_ATTR_TENSOR_STRIDES = 903,
   CUDNN_ATTR_TENSOR_UNIQUE_ID = 906,
+  CUDNN_ATTR_TENSOR_IS_VIRTUAL = 907,
+  CUDNN_ATTR_TENSOR_IS_BY_VALUE = 908,
   CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS = 1000,
   CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS = 1001,
   CUDNN_ATTR_VARIANT_PACK_WORKSPACE = 1003,
   CUDNN_ATTR_ENGINE_GLOBAL_INDEX = 1301,
   CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303,
+  CUDNN_ATTR_MATMUL_COMP_TYPE = 1500,
+  CUDNN_ATTR_OPERATION_MATMUL_ADESC = 1520,
+  CUDNN_ATTR_OPERATION_MATMUL_BDESC = 1521,
+  CUDNN_ATTR_OPERATION_MATMUL_CDESC = 1522,
+  CUDNN_ATTR_OPERATION_MATMUL_DESC = 1523,
+  CUDNN_ATTR_REDUCTION_OPERATOR = 1600,
+  CUDNN_ATTR_REDUCTION_COMP_TYPE = 1601,
+  CUDNN_ATTR_OPERATION_REDUCTION_XDESC = 1610,
+  CUDNN_ATTR_OPERATION_REDUCTION_YDESC = 1611,
+  CUDNN_ATTR_OPERATION_REDUCTION_DESC = 1612,
+  CUDNN_ATTR_OPERATION_RESHAPE_XDESC = 2200,
+  CUDNN_ATTR_OPERATION_RESHAPE_YDESC = 2201,
 };
 
 /// X(name, parameters). All return cudnnStatus_t.
 #define LOWTIDE_CUDNN(X)                                                                                               \
   X(cudnnCreate, (cudnnHandle_t * handle))                                                                             \
   X(cudnnDestroy, (cudnnHandle_t handle))                                                                              \
+  X(cudnnGetProperty, (libraryPropertyType property, int *value))                                                      \
   X(cudnnSetStream, (cudnnHandle_t handle, CUstream stream))                                                           \
   X(cudnnBackendCreateDescriptor, (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor))          \
   X(cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t descriptor))                                              \

@@ -30,13 +30,35 @@ Status CudnnBuilder::tensor(int64_t id, cudnnDataType_t type, std::span<const in
   std::vector<int64_t> strides(dims.size(), 1);
   for (size_t i = dims.size() - 1; i-- > 0;)
     strides[i] = strides[i + 1] * dims[i + 1];
+  return tensor(id, type, dims, strides, alignment, false, false, descriptor);
+}
+
+Status CudnnBuilder::tensor(int64_t id, cudnnDataType_t type, std::span<const int64_t> dims,
+                            std::span<const int64_t> strides, int64_t alignment, bool isVirtual, bool isByValue,
+                            cudnnBackendDescriptor_t &descriptor) {
   LOWTIDE_TRY(create(CUDNN_BACKEND_TENSOR_DESCRIPTOR, descriptor));
   LOWTIDE_TRY(set(descriptor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, id));
   LOWTIDE_TRY(set(descriptor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type));
   LOWTIDE_TRY(set(descriptor, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, alignment));
   LOWTIDE_TRY(set(descriptor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, dims));
-  LOWTIDE_TRY(set(descriptor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, std::span<const int64_t>(strides)));
+  LOWTIDE_TRY(set(descriptor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides));
+  if (isVirtual)
+    LOWTIDE_TRY(set(descriptor, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true));
+  if (isByValue)
+    LOWTIDE_TRY(set(descriptor, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, true));
   return finalize(descriptor);
+}
+
+cudnnDataType_t dataType(plan::DType dtype) {
+  return dtype == plan::F16    ? CUDNN_DATA_HALF
+         : dtype == plan::BF16 ? CUDNN_DATA_BFLOAT16
+         : dtype == plan::F64  ? CUDNN_DATA_DOUBLE
+                               : CUDNN_DATA_FLOAT;
+}
+
+int64_t alignmentOf(CUdeviceptr address) {
+  uint64_t bits = address | 256;
+  return static_cast<int64_t>(bits & (~bits + 1));
 }
 
 namespace {
@@ -60,13 +82,13 @@ constexpr int64_t maxConfigurations = 16;
 } // namespace
 
 Status CudnnGraph::prepare(const Api &api, Resources &resources, cudnnHandle_t handle,
-                           cudnnBackendDescriptor_t operation, std::span<const int64_t> ids,
+                           std::span<const cudnnBackendDescriptor_t> operations, std::span<const int64_t> ids,
                            std::span<const CUdeviceptr> addresses, CUdeviceptr workspace, uint64_t workspaceBytes,
                            bool strict) {
   CudnnBuilder builder(api, resources);
   cudnnBackendDescriptor_t graph = nullptr;
   LOWTIDE_TRY(builder.create(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, graph));
-  LOWTIDE_TRY(builder.set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operation));
+  LOWTIDE_TRY(builder.set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations));
   LOWTIDE_TRY(builder.set(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle));
   LOWTIDE_TRY(builder.finalize(graph));
 

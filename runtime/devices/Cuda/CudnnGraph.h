@@ -2,6 +2,7 @@
 #ifndef LOWTIDE_RUNTIME_DEVICES_CUDA_CUDNNGRAPH_H
 #define LOWTIDE_RUNTIME_DEVICES_CUDA_CUDNNGRAPH_H
 
+#include "plan.pb.h"
 #include "runtime/devices/Cuda/Resources.h"
 
 #include <span>
@@ -32,6 +33,9 @@ public:
   /// `id`.
   Status tensor(int64_t id, cudnnDataType_t type, std::span<const int64_t> dims, int64_t alignment,
                 cudnnBackendDescriptor_t &descriptor);
+  /// With strides in elements; virtual: never in memory; by value: one number in the host's memory.
+  Status tensor(int64_t id, cudnnDataType_t type, std::span<const int64_t> dims, std::span<const int64_t> strides,
+                int64_t alignment, bool isVirtual, bool isByValue, cudnnBackendDescriptor_t &descriptor);
 
 private:
   Status set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
@@ -41,14 +45,18 @@ private:
   Resources &resources_;
 };
 
-/// An operation with an engine chosen for it and the addresses of its operands.
+cudnnDataType_t dataType(plan::DType dtype);
+/// The largest power of two up to 256 that divides the address.
+int64_t alignmentOf(CUdeviceptr address);
+
+/// Operations with an engine chosen for them and the addresses of their operands.
 class CudnnGraph {
 public:
   /// Takes the first engine of the heuristics (then of the fallbacks) that is deterministic, fits the workspace and can
   /// be made into a plan. `ids` and `addresses` are parallel; `strict`: f32 operands are not rounded to TF32.
-  Status prepare(const Api &api, Resources &resources, cudnnHandle_t handle, cudnnBackendDescriptor_t operation,
-                 std::span<const int64_t> ids, std::span<const CUdeviceptr> addresses, CUdeviceptr workspace,
-                 uint64_t workspaceBytes, bool strict);
+  Status prepare(const Api &api, Resources &resources, cudnnHandle_t handle,
+                 std::span<const cudnnBackendDescriptor_t> operations, std::span<const int64_t> ids,
+                 std::span<const CUdeviceptr> addresses, CUdeviceptr workspace, uint64_t workspaceBytes, bool strict);
   Status enqueue(const Api &api, cudnnHandle_t handle, CUstream stream) const;
   const std::string &choice() const { return choice_; }
 

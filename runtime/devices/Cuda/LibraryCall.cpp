@@ -24,6 +24,13 @@ Expected<std::unique_ptr<LibraryCall>> Libraries::prepare(const plan::Call &call
     LOWTIDE_TRY(openCublasLt());
     return prepareCublasLtGemm(api_, resources_, cublasLt_, *shape, addresses);
   }
+  if (isAttention(call)) {
+    Expected<AttentionShape> shape = readAttention(call);
+    if (!shape)
+      return shape.takeStatus();
+    LOWTIDE_TRY(openCudnn());
+    return prepareCudnnAttention(api_, resources_, cudnn_, *shape, addresses);
+  }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
     return shape.takeStatus();

@@ -51,6 +51,9 @@ Expected<std::unique_ptr<LibraryCall>> prepareCublasLtGemm(const Api &api, Resou
                                                            const CallAddresses &addresses);
 Expected<std::unique_ptr<LibraryCall>> prepareCudnnConv(const Api &api, Resources &resources, cudnnHandle_t handle,
                                                         const ConvShape &shape, const CallAddresses &addresses);
+Expected<std::unique_ptr<LibraryCall>> prepareCudnnAttention(const Api &api, Resources &resources, cudnnHandle_t handle,
+                                                             const AttentionShape &shape,
+                                                             const CallAddresses &addresses);
 
 } // namespace lowtide::rt::cuda
 

@@ -9,14 +9,12 @@
 #include "runtime/LibraryTable.h"
 #include "runtime/Verify.h"
 #include "runtime/Workspace.h"
-#include "runtime/devices/FakeCuda/Libraries.h"
+#include "runtime/devices/FakeCuda/CudnnFusion.h"
 
 #include "runtime/Element.h"
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <optional>
 
 namespace lowtide::rt::cuda::fake {
 namespace {
@@ -28,16 +26,6 @@ Machine &machine() { return Machine::get(); }
 struct Handle {
   Stream *stream = nullptr;
 };
-struct Value {
-  cudnnBackendAttributeType_t type;
-  std::vector<uint8_t> bytes;
-};
-struct Descriptor {
-  cudnnBackendDescriptorType_t type;
-  bool final = false;
-  std::map<int, Value> values;
-};
-
 size_t elementSize(cudnnBackendAttributeType_t type) {
   switch (type) {
   case CUDNN_TYPE_INT64:
@@ -53,29 +41,16 @@ size_t elementSize(cudnnBackendAttributeType_t type) {
   }
 }
 
-template <typename T> std::vector<T> list(const Descriptor &descriptor, int name) {
-  std::vector<T> values;
-  if (auto it = descriptor.values.find(name); it != descriptor.values.end()) {
-    values.resize(it->second.bytes.size() / sizeof(T));
-    std::memcpy(values.data(), it->second.bytes.data(), values.size() * sizeof(T));
-  }
-  return values;
-}
-template <typename T> std::optional<T> one(const Descriptor &descriptor, int name) {
-  std::vector<T> values = list<T>(descriptor, name);
-  return values.size() == 1 ? std::optional(values[0]) : std::nullopt;
-}
-/// A descriptor inside another one.
-Descriptor *inner(const Descriptor &descriptor, int name) {
-  std::optional<void *> handle = one<void *>(descriptor, name);
-  return handle ? liveObject<Descriptor>(*handle) : nullptr;
-}
-
 cudnnStatus_t create(cudnnHandle_t *handle) {
   ENTER(cudnnCreate);
   return makeObject<Handle, cudnnStatus_t>(handle, "cuDNN handle");
 }
 cudnnStatus_t destroy(cudnnHandle_t handle) { return releaseObject<Handle, cudnnStatus_t>("cudnnDestroy", handle); }
+cudnnStatus_t getProperty(libraryPropertyType property, int *value) {
+  ENTER(cudnnGetProperty);
+  *value = property == MAJOR_VERSION ? 9 : property == MINOR_VERSION ? 16 : 0;
+  return CUDNN_STATUS_SUCCESS;
+}
 cudnnStatus_t setStream(cudnnHandle_t handle, CUstream stream) {
   ENTER(cudnnSetStream);
   Handle *to = liveObject<Handle>(handle);
@@ -106,36 +81,6 @@ cudnnStatus_t setAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttribut
   return CUDNN_STATUS_SUCCESS;
 }
 
-struct TensorView {
-  int64_t id = 0;
-  plan::DType dtype = plan::F32;
-  std::vector<int64_t> dims;
-};
-
-std::optional<TensorView> readTensor(const Descriptor *descriptor) {
-  if (!descriptor || !descriptor->final || descriptor->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR)
-    return std::nullopt;
-  TensorView view;
-  auto type = one<int>(*descriptor, CUDNN_ATTR_TENSOR_DATA_TYPE);
-  auto id = one<int64_t>(*descriptor, CUDNN_ATTR_TENSOR_UNIQUE_ID);
-  view.dims = list<int64_t>(*descriptor, CUDNN_ATTR_TENSOR_DIMENSIONS);
-  std::vector<int64_t> strides = list<int64_t>(*descriptor, CUDNN_ATTR_TENSOR_STRIDES);
-  if (!type || !id || view.dims.size() < 4 || view.dims.size() > 5 || strides.size() != view.dims.size())
-    return std::nullopt;
-  int64_t dense = 1;
-  for (size_t i = view.dims.size(); i-- > 0;) {
-    if (strides[i] != dense)
-      return std::nullopt;
-    dense *= view.dims[i];
-  }
-  view.id = *id;
-  view.dtype = *type == CUDNN_DATA_HALF       ? plan::F16
-               : *type == CUDNN_DATA_BFLOAT16 ? plan::BF16
-               : *type == CUDNN_DATA_DOUBLE   ? plan::F64
-                                              : plan::F32;
-  return view;
-}
-
 /// What an operation asks for.
 struct Operation {
   bool pointwise = false;
@@ -164,8 +109,8 @@ std::optional<Operation> readConvolution(const Descriptor &operation) {
   default:
     return std::nullopt;
   }
-  auto input = readTensor(inner(operation, x)), filter = readTensor(inner(operation, w)),
-       output = readTensor(inner(operation, y));
+  auto input = readPacked(inner(operation, x)), filter = readPacked(inner(operation, w)),
+       output = readPacked(inner(operation, y));
   const Descriptor *desc = inner(operation, conv);
   if (!input || !filter || !output || !desc || !desc->final || input->dims.size() != filter->dims.size() ||
       input->dims.size() != output->dims.size())
@@ -210,9 +155,9 @@ std::optional<Operation> readConvolution(const Descriptor &operation) {
 std::optional<Operation> readOperation(const Descriptor &operation) {
   if (operation.type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
     return readConvolution(operation);
-  auto x = readTensor(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC)),
-       b = readTensor(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC)),
-       y = readTensor(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+  auto x = readPacked(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC)),
+       b = readPacked(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC)),
+       y = readPacked(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
   const Descriptor *desc = inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
   if (!x || !b || !y || !desc || one<int>(*desc, CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_ADD ||
       x->dims != y->dims || b->dims[1] != x->dims[1] || x->dtype != b->dtype || x->dtype != y->dtype)
@@ -228,12 +173,17 @@ std::optional<Operation> readOperation(const Descriptor &operation) {
   return result;
 }
 
-/// The operation behind an execution plan.
-const Descriptor *operationOf(const Descriptor &plan) {
+/// The graph behind an execution plan.
+const Descriptor *graphOf(const Descriptor &plan) {
   const Descriptor *configuration = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   // The fake's configurations hold their graph as attribute `CUDNN_ATTR_ENGINECFG_ENGINE`.
-  const Descriptor *graph = configuration ? inner(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE) : nullptr;
-  return graph ? inner(*graph, CUDNN_ATTR_OPERATIONGRAPH_OPS) : nullptr;
+  return configuration ? inner(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE) : nullptr;
+}
+
+/// Whether the fake computes a graph: one operation, or a fused pattern.
+bool isTaken(const Descriptor &graph) {
+  const Descriptor *operation = inner(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  return operation ? operation->final && readOperation(*operation) : readFusion(graph).has_value();
 }
 
 cudnnStatus_t finalize(cudnnBackendDescriptor_t handle) {
@@ -241,20 +191,20 @@ cudnnStatus_t finalize(cudnnBackendDescriptor_t handle) {
   Descriptor *descriptor = liveObject<Descriptor>(handle);
   if (!descriptor || descriptor->final)
     return CUDNN_STATUS_BAD_PARAM;
-  const Descriptor *operation = nullptr;
+  const Descriptor *graph = nullptr;
   if (descriptor->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)
-    operation = inner(*descriptor, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    graph = descriptor;
   else if (descriptor->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
-    operation = operationOf(*descriptor);
+    graph = graphOf(*descriptor);
   else if (descriptor->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR)
     descriptor->final = true;
   if (descriptor->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && !readTensor(descriptor)) {
     descriptor->final = false;
     return CUDNN_STATUS_NOT_SUPPORTED;
   }
-  bool needsOperation = descriptor->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR ||
-                        descriptor->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
-  if (needsOperation && (!operation || !operation->final || !readOperation(*operation)))
+  bool needsGraph = descriptor->type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR ||
+                    descriptor->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
+  if (needsGraph && (!graph || !isTaken(*graph)))
     return CUDNN_STATUS_NOT_SUPPORTED;
   descriptor->final = true;
   return CUDNN_STATUS_SUCCESS;
@@ -286,6 +236,9 @@ cudnnStatus_t getAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttribut
   case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: {
     int64_t number = 0;
+    const Descriptor *graph = name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE ? graphOf(*descriptor) : nullptr;
+    if (std::optional<Fusion> fusion = graph ? readFusion(*graph) : std::nullopt)
+      number = static_cast<int64_t>(fusion->workspaceBytes());
     std::memcpy(values, &number, sizeof number);
     return CUDNN_STATUS_SUCCESS;
   }
@@ -313,12 +266,19 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle,
   Descriptor *plan = liveObject<Descriptor>(planHandle), *pack = liveObject<Descriptor>(packHandle);
   if (!library || !library->stream || !plan || !plan->final || !pack || !pack->final)
     return CUDNN_STATUS_BAD_PARAM;
-  const Descriptor *found = operationOf(*plan);
+  const Descriptor *graph = graphOf(*plan);
+  const Descriptor *found = graph ? inner(*graph, CUDNN_ATTR_OPERATIONGRAPH_OPS) : nullptr;
+  std::vector<int64_t> ids = list<int64_t>(*pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  std::vector<void *> pointers = list<void *>(*pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  if (std::optional<Fusion> fusion = graph && !found ? readFusion(*graph) : std::nullopt) {
+    auto workspace = one<void *>(*pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+    if (fusion->workspaceBytes() && !machine().holds(workspace.value_or(nullptr), fusion->workspaceBytes(), false))
+      return CUDNN_STATUS_BAD_PARAM;
+    return fusion->enqueue(*library->stream, ids, pointers);
+  }
   std::optional<Operation> operation = found ? readOperation(*found) : std::nullopt;
   if (!operation)
     return CUDNN_STATUS_NOT_SUPPORTED;
-  std::vector<int64_t> ids = list<int64_t>(*pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
-  std::vector<void *> pointers = list<void *>(*pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   void *at[3] = {};
   for (int i = 0; i < 3; ++i)
     for (size_t j = 0; j < ids.size() && j < pointers.size(); ++j)
@@ -374,6 +334,7 @@ CudnnApi cudnnApi() {
   CudnnApi api;
   api.cudnnCreate = create;
   api.cudnnDestroy = destroy;
+  api.cudnnGetProperty = getProperty;
   api.cudnnSetStream = setStream;
   api.cudnnBackendCreateDescriptor = createDescriptor;
   api.cudnnBackendDestroyDescriptor = destroyDescriptor;

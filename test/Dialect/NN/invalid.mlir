@@ -85,3 +85,11 @@ func.func @heads(%q: tensor<1x3x4x8xf32>, %k: tensor<1x2x4x8xf32>) {
   %0:2 = nn.attention %q, %k, %k scale = 1.0 : (tensor<1x3x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>) -> (tensor<1x3x4x8xf32>, tensor<1x3x4xf32>)
   return
 }
+
+// -----
+
+func.func @cotangent(%q: tensor<1x2x4x8xf32>, %lse: tensor<1x2x4xf32>, %d: tensor<1x2x4x4xf32>) {
+  // expected-error @+1 {{grad_o must have the type of o}}
+  %0:3 = nn.attention_grad %q, %q, %q, %q, %lse, %d scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}

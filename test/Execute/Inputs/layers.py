@@ -189,6 +189,26 @@ def losses():
         said = ("" if mask is None else " mask %m") + f" scale = {scale}" + (" causal" if causal else "")
         return case(name, operands, y, f"%y0, %y1 = nn.attention %q, %k, %v{said} : {types(operands.values(), y)}")
 
+    def attention_grad(name, q, k, v, mask=None, scale=0.5, causal=False):
+        shared = q[1] // k[1]
+        a, b, c = wave(*q), wave(*k, low=-1.5), wave(*v, low=-1.0)
+        x, y, z = (t64(t).requires_grad_() for t in (a, b, c))
+        scores = scale * x @ y.repeat_interleave(shared, 1).mT
+        if mask is not None:
+            scores = scores + t64(mask)
+        if causal:
+            scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -INF)
+        o = torch.softmax(scores, -1) @ z.repeat_interleave(shared, 1)
+        d = wave(*o.shape, low=-0.5)
+        results = made("f32", *torch.autograd.grad(o, (x, y, z), t64(d)))
+        kept, sums = made("f32", o, torch.logsumexp(scores, -1))
+        operands = {"q": a, "k": b, "v": c, "o": kept, "lse": sums, "d": d} | ({} if mask is None else {"m": mask})
+        said = ("" if mask is None else " mask %m") + f" scale = {scale}" + (" causal" if causal else "")
+        return case(name, operands, results, f"%y0, %y1, %y2 = nn.attention_grad %q, %k, %v, %o, %lse, %d{said} : {types(operands.values(), results)}")
+
+    write("attention_grad", NOTE, attention_grad("plain", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 3)), attention_grad("causal", (2, 1, 4, 2), (2, 1, 4, 2), (2, 1, 4, 2), causal=True),
+          attention_grad("shared_heads", (1, 4, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2)), attention_grad("mask", (1, 2, 3, 2), (1, 2, 4, 2), (1, 2, 4, 2), wave(1, 1, 3, 4)))  # fmt: skip
+
     write("attention", NOTE, attention("plain", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 3)), attention("causal", (2, 1, 4, 2), (2, 1, 4, 2), (2, 1, 4, 2), causal=True),
           attention("shared_heads", (1, 4, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2)), attention("mask", (1, 2, 3, 2), (1, 2, 4, 2), (1, 2, 4, 2), wave(1, 1, 3, 4)),
           attention("padding", (2, 1, 2, 3), (2, 1, 3, 3), (2, 1, 3, 1), Tensor(numpy.array([0, 0, -INF, 0, -INF, 0]).reshape(2, 1, 1, 3), "f32")), attention("one", (1, 1, 1, 2), (1, 1, 1, 2), (1, 1, 1, 2)))  # fmt: skip

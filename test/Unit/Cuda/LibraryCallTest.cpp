@@ -311,6 +311,48 @@ TEST(LibraryCall, EveryCallOfCudnnMayFail) {
   });
 }
 
+TEST(LibraryTable, KnowsWhichAttentionsAreTaken) {
+  struct Row {
+    const char *dtype;
+    int64_t depth, rows, columns;
+    std::vector<int64_t> mask;
+    const char *maskDtype;
+    bool taken;
+  };
+  const Row rows[] = {
+      {"bf16", 64, 16, 16, {}, "", true},
+      {"f16", 128, 16, 20, {}, "", true},
+      {"f32", 64, 16, 16, {}, "", false},
+      {"f16", 60, 16, 16, {}, "", false},
+      {"f16", 136, 16, 16, {}, "", false},
+      {"f16", 64, 1, 16, {}, "", false},
+      {"f16", 64, 16, 16, {1, 1, 16, 16}, "", true},
+      {"f16", 64, 16, 16, {2, 4, 16, 16}, "", true},
+      {"f16", 64, 16, 16, {1, 1, 16, 16}, "f32", false},
+      {"f16", 64, 16, 16, {2, 1, 1, 16}, "", false},
+  };
+  for (const char *callee : {"attention", "attention_grad"})
+    for (const Row &row : rows) {
+      plan::Call call;
+      call.set_callee(callee);
+      set(call, "dtype", row.dtype);
+      set(call, "batch", 2), set(call, "heads", 4), set(call, "key_heads", 2), set(call, "rows", row.rows);
+      set(call, "columns", row.columns), set(call, "depth", row.depth), set(call, "value_depth", row.depth);
+      if (!row.mask.empty())
+        set(call, "mask", row.mask);
+      if (*row.maskDtype)
+        set(call, "mask_dtype", row.maskDtype);
+      auto rule = declineCall(call);
+      ASSERT_TRUE(rule) << rule.status().str();
+      EXPECT_EQ(*rule == nullptr, row.taken) << row.dtype << " " << row.depth << " " << row.rows;
+      EXPECT_FALSE(queryWorkspace(call)); // the CPU has no kernel
+      auto bytes = queryGpuWorkspace(call);
+      ASSERT_TRUE(bytes);
+      // The derivative writes the cotangents of scores out, in tiles of 64 × 128.
+      EXPECT_GE(*bytes, std::string(callee) == "attention" ? 0u : 2u * 4 * 64 * 128 * 2);
+    }
+}
+
 TEST(LibraryTable, KnowsWhatEpiloguesTake) {
   struct Row {
     const char *epilogue, *dtype, *result, *addend;

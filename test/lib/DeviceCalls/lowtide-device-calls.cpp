@@ -64,6 +64,7 @@ Expected<std::unique_ptr<Session>> bound(const Options &options) {
     return session.takeStatus();
   BindOptions bind;
   bind.threads = 1;
+  bind.randomInit = true;
   LOWTIDE_TRY((*session)->bind(bind));
   return session;
 }

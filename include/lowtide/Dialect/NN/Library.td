@@ -26,4 +26,31 @@ def NN_DotEpilogueOp : NN_Op<"dot_epilogue", [AttrSizedOperandSegments, DeclareO
   let hasVerifier = 1;
 }
 
+// The forward op, nn.attention, is in Loss.td: whoever does not call a library has it, too.
+def NN_AttentionGradOp : NN_Op<"attention_grad", [DeclareOpInterfaceMethods<LibraryCallInterface>,
+                                                  DeclareOpInterfaceMethods<DecomposableInterface>]> {
+  let summary = "cotangents of q, k and v of an nn.attention, given that of its o";
+  let description = [{
+    q, k, v, mask, scale and causal as the forward op has them, o and lse as it made them, grad_o the cotangent of o. The
+    probabilities come from lse again, so that nothing of the size of the scores is kept. Stands for the derivative as
+    simpler ops where nothing needs the cotangent of mask or gave one of lse, and where the target's library takes it
+    (train-differentiate); its decomposition is that derivative.
+  }];
+  let family = "Attention";
+  let precision = "Low";
+  let operandPrecision = "i < 4 || i == 5 ? Low : High";
+  let resultPrecision = "Low";
+  let batch = "Pointwise";
+  let split = "Attention";
+  let flops = [{ return ::lowtide::nn::attentionGradFlops(*this); }];
+  let arguments = (ins NN_FloatTensor:$q, NN_FloatTensor:$k, NN_FloatTensor:$v, NN_FloatTensor:$o, NN_FloatTensor:$lse,
+                       NN_FloatTensor:$grad_o, Optional<NN_FloatTensor>:$mask, F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs NN_FloatTensor:$dq, NN_FloatTensor:$dk, NN_FloatTensor:$dv);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $o `,` $lse `,` $grad_o (`mask` $mask^)? `scale` `=` $scale (`causal` $causal^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif

@@ -8,9 +8,17 @@
 
 #include "lowtide/Dialect/NN/NN.h"
 
+namespace lowtide {
+class GradientBuilder;
+}
+
 namespace lowtide::nn {
+class AttentionGradOp;
 class DotEpilogueOp;
+uint64_t attentionGradFlops(AttentionGradOp op);
 uint64_t dotEpilogueFlops(DotEpilogueOp op);
+/// Lets `nn.attention` answer LibraryCallInterface, as the dialect is loaded.
+void registerAttentionCall(mlir::MLIRContext *context);
 } // namespace lowtide::nn
 
 #define GET_OP_CLASSES
@@ -25,5 +33,14 @@ mlir::NamedAttrList getGemmAttributes(mlir::RankedTensorType a, mlir::RankedTens
 /// Puts a matrix product and what follows it into one op with an epilogue: the longest form that `isTaken` accepts.
 /// False, with nothing changed, where `op` is no product or nothing can go along. Erases `op` otherwise.
 bool formEpilogue(mlir::Operation *op, llvm::function_ref<bool(LibraryCallInterface)> isTaken);
+
+/// Gives an attention, or the derivative of one, a form that `isTaken` accepts: as it stands, or with its mask written
+/// out for every row in the type of q (a mask is rounded then as scores are). False, with nothing changed, where
+/// neither is taken or `op` is none.
+bool formAttention(mlir::Operation *op, llvm::function_ref<bool(LibraryCallInterface)> isTaken);
+
+/// Sets the derivative of an attention as one op. False, with nothing set, where it has to be written out: the
+/// cotangent of the mask is needed, or lse has one.
+bool differentiateAsOne(GradientBuilder &gradient);
 
 } // namespace lowtide::nn

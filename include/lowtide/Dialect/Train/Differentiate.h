@@ -16,6 +16,11 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseSet.h"
+#include <functional>
+
+namespace lowtide {
+class GradientBuilder;
+}
 
 namespace lowtide::train {
 
@@ -24,6 +29,10 @@ namespace lowtide::train {
 class ReverseSweep {
 public:
   ReverseSweep(mlir::Block &block, mlir::OpBuilder builder, llvm::ArrayRef<mlir::Value> leaves);
+
+  /// What is asked for each op first: true where it has set the derivative itself, in a form that the target has.
+  using SpecialForm = std::function<bool(GradientBuilder &)>;
+  void setSpecialForm(SpecialForm form) { specialForm = std::move(form); }
 
   bool isActive(mlir::Value value) const { return active.contains(value); }
   /// Null if none has arrived.
@@ -43,6 +52,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> cotangents;
   /// The op through which a value's first contribution came: the next one on the way to the target.
   llvm::DenseMap<mlir::Value, mlir::Operation *> consumers;
+  SpecialForm specialForm;
 };
 
 } // namespace lowtide::train

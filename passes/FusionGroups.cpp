@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FusionGroups.h"
+#include "CheapProducers.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -22,17 +23,8 @@ using namespace lowtide;
 static constexpr unsigned kMaxPointers = 28, kMaxOps = 200;
 /// A reduction over so many elements must leave so many tasks, or nothing is fused into it.
 static constexpr int64_t kSerialElements = 1 << 15, kMinTasks = 4, kTileColumns = 64;
-static constexpr unsigned kDearFlops = 8, kMaxClonedOps = 12;
 
 static RankedTensorType getType(Value tensor) { return dyn_cast<RankedTensorType>(tensor.getType()); }
-
-static SmallVector<int64_t> dropUnits(Value tensor) {
-  SmallVector<int64_t> extents;
-  for (int64_t extent : getType(tensor).getShape())
-    if (extent != 1)
-      extents.push_back(extent);
-  return extents;
-}
 
 /// Dimensions of `tensor` listed in `dims`, in the numbering of dropUnits.
 static SmallVector<int64_t> dropUnitDims(Value tensor, ArrayRef<int64_t> dims) {
@@ -74,83 +66,6 @@ static bool isParallelEnough(const FusionDomain &domain) {
 
 FusionGroups::FusionGroups(Block &block, function_ref<bool(Operation *)> isGenerated)
     : block(block), isGenerated(isGenerated) {}
-
-/// Whether `op` moves the elements of one operand to more places.
-static bool repeatsElements(Operation *op) {
-  auto facts = dyn_cast<FactsInterface>(op);
-  return facts && facts.getFacts().family == OpFamily::Movement && op->getNumOperands() == 1 &&
-         cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() >
-             cast<RankedTensorType>(op->getOperand(0).getType()).getNumElements();
-}
-
-bool FusionGroups::isUnitReshape(Operation *op) {
-  auto facts = dyn_cast<FactsInterface>(op);
-  return facts && facts.getFacts().aliasing == Aliasing::View &&
-         dropUnits(op->getOperand(0)) == dropUnits(op->getResult(0));
-}
-
-/// Whether `op` only widens 16-bit floats: its operand is smaller to read and to keep than its result.
-static bool widensFloats(Operation *op) {
-  auto widthOf = [](Value value) {
-    auto element = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
-    return element ? element.getWidth() : 0;
-  };
-  return op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1 && widthOf(op->getOperand(0)) == 16 &&
-         widthOf(op->getResult(0)) > 16;
-}
-
-/// Finds what is cheaper to compute again than to read: repeated elements, widened floats, and whatever few ops make of
-/// constants alone.
-void FusionGroups::findCheap() {
-  // Ops that a value made of constants stands for.
-  DenseMap<Operation *, unsigned> sizes;
-  for (Operation &op : block) {
-    if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(&op))
-      continue;
-    if (isUnitReshape(&op) || repeatsElements(&op) || widensFloats(&op))
-      cheap.insert(&op);
-    auto facts = dyn_cast<FactsInterface>(op);
-    if (!facts || facts.getFacts().flopsPerElement >= kDearFlops || isa<ReductionInterface>(op) ||
-        facts.getFacts().family == OpFamily::Random)
-      continue;
-    unsigned size = 1;
-    bool isMadeOfConstants = llvm::all_of(op.getOperands(), [&](Value operand) {
-      Operation *producer = operand.getDefiningOp();
-      if (!producer)
-        return false;
-      size += sizes.lookup(producer);
-      return producer->hasTrait<OpTrait::ConstantLike>() || sizes.count(producer);
-    });
-    if (isMadeOfConstants && size <= kMaxClonedOps) {
-      sizes[&op] = size;
-      cheap.insert(&op);
-    }
-  }
-}
-
-void FusionGroups::cloneCheapProducers() {
-  findCheap();
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    if (!cheap.count(&op))
-      continue;
-    llvm::SmallSetVector<Operation *, 8> readers;
-    for (Operation *user : op.getUsers())
-      if (user->getBlock() == &block && (isGenerated(user) || cheap.count(user)))
-        readers.insert(user);
-    for (Operation *reader : readers) {
-      Operation *clone = op.clone();
-      cheap.insert(clone);
-      reader->getBlock()->getOperations().insert(reader->getIterator(), clone);
-      for (OpOperand &operand : reader->getOpOperands())
-        if (operand.get() == op.getResult(0))
-          operand.set(clone->getResult(0));
-    }
-    if (op.use_empty()) {
-      cheap.erase(&op);
-      op.erase();
-    }
-  }
-}
 
 void FusionGroups::buildNodes() {
   unsigned position = 0;
@@ -517,7 +432,7 @@ void FusionGroups::reorder() {
 }
 
 std::vector<FusionGroups::Group> FusionGroups::form() {
-  cloneCheapProducers();
+  cloneCheapProducers(block, isGenerated);
   if (Operation *parent = block.getParentOp())
     if (auto step = isa<func::FuncOp>(parent) ? cast<func::FuncOp>(parent) : parent->getParentOfType<func::FuncOp>())
       forwardPart.emplace(step);

@@ -60,9 +60,6 @@ private:
     bool forward = false; // holds an op that the loss is made from
   };
 
-  void cloneCheapProducers();
-  void findCheap();
-  bool isUnitReshape(mlir::Operation *op);
   void buildNodes();
   unsigned nodeOf(mlir::Operation *op);
   void findUpdates();
@@ -89,7 +86,6 @@ private:
   /// Of the function around the block, if there is one.
   std::optional<ForwardPart> forwardPart;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;
-  llvm::DenseSet<mlir::Operation *> cheap;
   /// For each reader of a value that the step updates: the ops that update it.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 1>> updatesBehind;
   std::vector<Node> nodes;

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LaunchBatches.h"
+#include "CrossLaunches.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/MemoryProfile.h"
@@ -31,6 +32,8 @@ using namespace lowtide;
 static constexpr size_t kMaxPointers = 500;
 /// Parts of the peak that waiting may reach, tried one after the other.
 static constexpr double kShares[] = {1.0, 0.98, 0.9};
+/// Instructions that sums may move up past, tried one after the other.
+static constexpr unsigned kReaches[] = {1000, 8, 1};
 
 namespace {
 
@@ -297,13 +300,42 @@ static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
   return success();
 }
 
+/// Lets sums over columns go along with rows, as long as no byte more is needed.
+static LogicalResult crossStep(func::FuncOp step, StepFacts &facts, function_ref<LogicalResult()> update,
+                               StringRef cpu) {
+  FailureOr<uint64_t> before = packStep(step, facts.getTable(), {});
+  if (failed(before))
+    return failure();
+  OwningOpRef<func::FuncOp> original = step.clone();
+  codegen::KernelModule kernels(step.getContext(), codegen::CodegenOptions::get(cpu));
+  for (unsigned reach : kReaches) {
+    auto forget = [&](Operation *op) { facts.getTable().erase(op); };
+    if (!crossLaunches(step, kernels, reach, forget))
+      return success();
+    if (failed(update()))
+      return failure();
+    FailureOr<uint64_t> after = packStep(step, facts.getTable(), {});
+    if (failed(after))
+      return failure();
+    if (*after <= *before)
+      return success();
+    OwningOpRef<func::FuncOp> again = original->clone();
+    step.getBody().takeBody(again->getBody());
+    facts.clear();
+    if (failed(update()))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult lowtide::batchLaunches(ModuleOp module, StringRef target, StringRef cpu, unsigned threadsMax) {
   StepFacts facts(module);
-  if (failed(facts.update(target, cpu, threadsMax)))
+  auto update = [&] { return facts.update(target, cpu, threadsMax); };
+  if (failed(update()))
     return failure();
   for (auto step : module.getOps<func::FuncOp>()) {
     StepFingerprint before = fingerprintStep(step);
-    if (failed(batchStep(step, facts.getTable())) ||
+    if (failed(crossStep(step, facts, update, cpu)) || failed(batchStep(step, facts.getTable())) ||
         failed(compareFingerprints(before, fingerprintStep(step), step, "launching kernels together")))
       return failure();
   }

@@ -8,9 +8,12 @@
 //    so that a generated kernel computes it.
 // 2. A product takes along what follows it, as far as the table goes
 //    (lib/Dialect/NN/FormEpilogue.cpp).
+// 3. What is widened behind a product is widened behind the reshape that
+//    follows, where its readers can do it themselves.
 //
 //===----------------------------------------------------------------------===//
 
+#include "CheapProducers.h"
 #include "LibraryCalls.h"
 #include "Passes.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
@@ -66,6 +69,10 @@ struct NNLibraryForms : lowtide::impl::NNLibraryFormsBase<NNLibraryForms> {
     if (epilogues)
       for (LibraryCallInterface call : taken)
         numEpilogues += nn::formEpilogue(call, [&](LibraryCallInterface form) { return isTaken(form, target); });
+    SmallVector<Block *> blocks;
+    getOperation()->walk([&](Block *block) { blocks.push_back(block); });
+    for (Block *block : blocks)
+      sinkWidenings(*block);
   }
 };
 } // namespace

@@ -7,6 +7,7 @@
 #include "lowtide/Pipeline.h"
 #include "Passes.h"
 #include "PlanLower.h"
+#include "TrainChunkLossHead.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -109,13 +110,14 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   }
   TrainChunkLossHeadOptions head;
   head.chunks = options.lossHeadChunks;
-  passes.addNestedPass<func::FuncOp>(createTrainChunkLossHead(head));
+  const bool isGpu = llvm::StringRef(options.target).starts_with("cuda");
+  passes.addNestedPass<func::FuncOp>(isGpu ? createWideChunkLossHead(head) : createTrainChunkLossHead(head));
   NNDecomposeOptions decompose;
   decompose.library = options.library;
   decompose.target = options.target;
   passes.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
   addCleanUp(passes);
-  if (options.library && llvm::StringRef(options.target).starts_with("cuda")) {
+  if (options.library && isGpu) {
     NNLibraryFormsOptions forms;
     forms.target = options.target;
     passes.addNestedPass<func::FuncOp>(createNNLibraryForms(forms));

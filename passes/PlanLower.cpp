@@ -120,6 +120,12 @@ void EntryLowering::writeBuffers() {
     }
 }
 
+/// Says of an instruction that it computes again, as `op` does: one op may become two launches.
+static void noteRecomputed(Operation *op, Operation *instruction) {
+  if (op->hasAttr(recomputedAttrName))
+    instruction->setAttr(recomputedAttrName, UnitAttr::get(op->getContext()));
+}
+
 LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call) {
   FailureOr<uint64_t> workspace = queryWorkspace(call, module.getTarget());
   if (failed(workspace))
@@ -127,8 +133,9 @@ LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call)
   plan::SliceAttr space = createWorkspace(*workspace, op->getLoc());
   ArrayAttr reads = readAll(op->getOperands());
   uint64_t flops = cast<FactsInterface>(op).getFlops();
-  plan::CallOp::create(builder, op->getLoc(), call.getCallee(), call.getCallAttributes(), reads,
-                       writeAll(op->getResults()), space, 0, getResponsiblePlace(op->getLoc()), flops);
+  auto written = plan::CallOp::create(builder, op->getLoc(), call.getCallee(), call.getCallAttributes(), reads,
+                                      writeAll(op->getResults()), space, 0, getResponsiblePlace(op->getLoc()), flops);
+  noteRecomputed(op, written);
   return success();
 }
 
@@ -140,21 +147,32 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
     if (__builtin_mul_overflow(info.scratchBytes, parts, &scratchBytes))
       return op->emitError("scratch of ") << info.scratchBytes << " bytes per thread is too large";
     plan::SliceAttr scratch = createWorkspace(scratchBytes, op->getLoc());
-    ArrayAttr reads = readAll(op->getOperands());
+    auto take = [](const std::optional<SmallVector<unsigned>> &some, ValueRange all) -> SmallVector<Value> {
+      if (!some)
+        return all;
+      return llvm::map_to_vector(*some, [&](unsigned number) { return all[number]; });
+    };
+    ArrayAttr reads = readAll(take(info.reads, op->getOperands()));
     uint64_t flops = cast<FactsInterface>(op).getFlops();
     if (const codegen::KernelInfo *partial = info.partial.get()) {
       plan::SliceAttr space = createWorkspace(info.partialBytes, op->getLoc());
       Attribute sums = plan::SliceAttr::get(entry.getContext(), space.getArena(), 0, info.partialBytes, ++lastValue);
-      plan::LaunchOp::create(builder, op->getLoc(), partial->symbol, reads, builder.getArrayAttr({sums}),
-                             partial->extent, partial->grain, plan::SliceAttr(), 0, getResponsiblePlace(op->getLoc()),
-                             flops);
+      ArrayAttr firstReads = readAll(take(partial->reads, op->getOperands()));
+      SmallVector<Attribute> writes(writeAll(take(partial->writes, op->getResults())).getValue());
+      writes.push_back(sums);
+      auto first = plan::LaunchOp::create(builder, op->getLoc(), partial->symbol, firstReads,
+                                          builder.getArrayAttr(writes), partial->extent, partial->grain,
+                                          plan::SliceAttr(), 0, getResponsiblePlace(op->getLoc()), flops);
+      noteRecomputed(op, first);
       SmallVector<Attribute> all(reads.getValue());
       all.push_back(sums);
       reads = builder.getArrayAttr(all);
       flops = 0;
     }
-    plan::LaunchOp::create(builder, op->getLoc(), info.symbol, reads, writeAll(op->getResults()), info.extent,
-                           info.grain, scratch, 0, getResponsiblePlace(op->getLoc()), flops);
+    auto launch =
+        plan::LaunchOp::create(builder, op->getLoc(), info.symbol, reads, writeAll(take(info.writes, op->getResults())),
+                               info.extent, info.grain, scratch, 0, getResponsiblePlace(op->getLoc()), flops);
+    noteRecomputed(op, launch);
     return success();
   }
   if (isLibraryCall(op))
@@ -345,14 +363,16 @@ LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &k
     FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
     if (failed(info))
       return WalkResult::interrupt();
-    auto declare = [&](const codegen::KernelInfo &code, uint64_t reads, uint64_t writes) {
+    auto declare = [&](const codegen::KernelInfo &code, uint64_t sumsRead, uint64_t sumsWritten) {
+      const uint64_t reads = (code.reads ? code.reads->size() : kernel.getNumOperands()) + sumsRead;
+      const uint64_t writes = (code.writes ? code.writes->size() : kernel.getNumResults()) + sumsWritten;
       if (!SymbolTable::lookupSymbolIn(builder.getBlock()->getParentOp(), code.symbol))
         plan::KernelOp::create(builder, kernel.getLoc(), code.symbol, reads, writes, code.scratchBytes,
                                code.description, code.threads, code.sharedBytes);
     };
     if (info->partial)
-      declare(*info->partial, kernel.getNumOperands(), 1);
-    declare(*info, kernel.getNumOperands() + (info->partial ? 1 : 0), kernel.getNumResults());
+      declare(*info->partial, /*sumsRead=*/0, /*sumsWritten=*/1);
+    declare(*info, /*sumsRead=*/info->partial ? 1 : 0, /*sumsWritten=*/0);
     infos[kernel] = *info;
     return WalkResult::advance();
   });

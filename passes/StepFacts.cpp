@@ -91,7 +91,9 @@ LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned th
     if (auto kernel = dyn_cast<nn::KernelOp>(op)) {
       if (failed(addKernelFacts(kernel, threadsMax, kernels, facts)))
         return failure();
-      facts.rerun = buildRerunForm(kernel, returned);
+      // What a launch has taken along is formed behind every decision to compute again.
+      if (kernel.getEmitter() != "cross")
+        facts.rerun = buildRerunForm(kernel, returned);
       if (facts.rerun &&
           failed(addKernelFacts(cast<nn::KernelOp>(facts.rerun->op), threadsMax, kernels, facts.rerun->facts)))
         return failure();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TrainChunkLossHead.h"
 #include "Passes.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
@@ -22,16 +23,16 @@ namespace lowtide {
 #include "Passes.h.inc"
 } // namespace lowtide
 
-/// Rows that are added up in one piece: so many, or as many as there are features, at most, and so many at least.
-/// Smaller tiles would cost products their speed, and a tile's sum is read and written once.
+/// Rows that are added up in one piece: so many, or as many as `wide`, a multiple of the number of features, at most,
+/// and so many at least. Smaller tiles would cost products their speed, and a tile's sum is read and written once.
 static constexpr int64_t largestTile = 256, smallestTile = 16;
 /// Logits below this are not worth a loop.
 static constexpr uint64_t smallLogitsBytes = uint64_t(1) << 20;
 
 /// The largest divisor of `rows` that a tile may have, a quarter of them at most; all rows if there is none. Depends on
 /// nothing that a budget or a flag changes: bits depend on it.
-static int64_t chooseTile(int64_t rows, int64_t features) {
-  for (int64_t tile = std::min(std::max(rows / 4, smallestTile), std::max(features, largestTile)); tile >= smallestTile;
+static int64_t chooseTile(int64_t rows, int64_t wide) {
+  for (int64_t tile = std::min(std::max(rows / 4, smallestTile), std::max(wide, largestTile)); tile >= smallestTile;
        --tile)
     if (rows % tile == 0)
       return tile;
@@ -42,6 +43,9 @@ namespace {
 
 struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLossHead> {
   using TrainChunkLossHeadBase::TrainChunkLossHeadBase;
+  TrainChunkLossHead(const TrainChunkLossHeadOptions &options, int64_t tileFeatures)
+      : TrainChunkLossHeadBase(options), tileFeatures(tileFeatures) {}
+  int64_t tileFeatures = 1;
 
   /// The backward op of the same head, if it can be computed where `head` is.
   nn::LinearCrossEntropyGradOp findGradient(nn::LinearCrossEntropyOp head, SmallVectorImpl<Operation *> &moved) {
@@ -150,7 +154,7 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
   }
 
   void visit(Operation *op, RankedTensorType x, RankedTensorType weight, RankedTensorType loss) {
-    int64_t rows = x.getDimSize(0), tile = chooseTile(rows, x.getDimSize(1));
+    int64_t rows = x.getDimSize(0), tile = chooseTile(rows, tileFeatures * x.getDimSize(1));
     if (rows == 0 || x.getDimSize(1) == 0)
       return;
     uint64_t weightBytes = getTensorBytes(weight).value_or(0);
@@ -199,3 +203,7 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
 };
 
 } // namespace
+
+std::unique_ptr<Pass> lowtide::createWideChunkLossHead(const TrainChunkLossHeadOptions &options) {
+  return std::make_unique<TrainChunkLossHead>(options, /*tileFeatures=*/4);
+}

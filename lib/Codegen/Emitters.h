@@ -92,6 +92,22 @@ mlir::LogicalResult emitGpuPartials(KernelContext &context, const StagedDomain &
 /// The totals come from the pointer behind the operands.
 mlir::LogicalResult emitGpuTotals(KernelContext &context, const StagedDomain &domain);
 
+/// Where a thread stands in the teams of its block, each of which takes a row.
+struct TeamPlace {
+  Team team;
+  mlir::Value number;
+};
+int64_t getGpuTeamSize(const StagedDomain &domain);
+/// Teams of more than a warp are whole blocks.
+TeamPlace enterTeams(KernelFunction &function, int64_t size);
+/// Rows `base` + the numbers of the teams; some may be behind the last one.
+mlir::LogicalResult emitGpuRowsAt(KernelContext &context, const StagedDomain &domain, const TeamPlace &place,
+                                  mlir::Value base, bool mayBeNone);
+/// Whether positions in some array, and one round of the largest grid beyond, need more than 31 bits.
+bool needsWideIndex(nn::KernelOp kernel);
+/// Operands of whose pointers `function` makes use.
+llvm::SmallVector<unsigned> findReads(KernelFunction &function, unsigned numOperands);
+
 /// The op of a kernel that is one scatter (constants aside), or null.
 ScatterInterface getScatter(nn::KernelOp kernel);
 LaunchShape getScatterShape(ScatterInterface op);

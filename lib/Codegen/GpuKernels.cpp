@@ -17,8 +17,7 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::codegen;
 
-/// Whether positions in some array, and one round of the largest grid beyond, need more than 31 bits.
-static bool needsWideIndex(nn::KernelOp kernel) {
+bool codegen::needsWideIndex(nn::KernelOp kernel) {
   constexpr int64_t limit = (int64_t(1) << 31) - (int64_t(1) << 24);
   auto isLarge = [&](Type type) { return cast<RankedTensorType>(type).getNumElements() > limit; };
   return llvm::any_of(kernel.getBlock()->getArgumentTypes(), isLarge) ||
@@ -36,9 +35,8 @@ static bool hasInnerControl(Operation *function) {
       .wasInterrupted();
 }
 
-namespace {
 /// What a kernel of a GPU is made by, and how much of the kernel op it does.
-struct GpuForm {
+struct codegen::GpuForm {
   enum class Part { Whole, Partials, Totals };
   Part part = Part::Whole;
   FailureOr<StagedDomain> domain = failure();
@@ -50,7 +48,6 @@ struct GpuForm {
   Grid getGrid(nn::KernelOp kernel);
   LogicalResult emit(KernelContext &context);
 };
-} // namespace
 
 Grid GpuForm::getGrid(nn::KernelOp kernel) {
   if (scatter && part == Part::Partials)
@@ -90,28 +87,55 @@ LogicalResult GpuForm::emit(KernelContext &context) {
   return success();
 }
 
-/// Writes the function of a form at the end of `target`; fills what `info` says of the launch.
+SmallVector<unsigned> codegen::findReads(KernelFunction &function, unsigned numOperands) {
+  SmallVector<unsigned> reads;
+  for (unsigned i = 0; i < numOperands; ++i)
+    if (!function.getPointer(i).use_empty())
+      reads.push_back(i);
+  return reads;
+}
+
+/// Writes the function of a form at the end of `target`; fills what `info` says of the launch. One of two functions
+/// takes what `info.reads` names, and is looked through for that where nothing is named yet.
 static FailureOr<Operation *> emitFunction(gpu::GPUModuleOp target, StringRef name, nn::KernelOp kernel, GpuForm &form,
                                            KernelInfo &info) {
   const unsigned numReads = kernel.getNumOperands() + (form.part == GpuForm::Part::Totals ? 1 : 0);
   const unsigned numWrites = form.part == GpuForm::Part::Partials ? 1 : kernel.getNumResults();
-  SmallVector<bool> mayAlias(numReads + numWrites, false);
+  SmallVector<bool> mayAlias(numReads + numWrites, false), isTaken(numReads + numWrites, true);
   if (form.part != GpuForm::Part::Partials) {
     info.inPlace = findInPlace(kernel, succeeded(form.domain));
     for (auto [result, operands] : llvm::enumerate(info.inPlace))
       for (int operand : operands)
         mayAlias[operand] = mayAlias[numReads + result] = true;
   }
+  if (info.reads)
+    for (unsigned i = 0; i < kernel.getNumOperands(); ++i)
+      isTaken[i] = llvm::is_contained(*info.reads, i);
+  SmallVector<bool> taken;
+  for (auto [alias, isOne] : llvm::zip_equal(mayAlias, isTaken))
+    if (isOne)
+      taken.push_back(alias);
   Grid grid = form.getGrid(kernel);
-  KernelFunction function(target, name, mayAlias, /*hasScratch=*/false, grid);
+  KernelFunction function(target, name, taken, /*hasScratch=*/false, grid);
+  // Emitters number pointers as if all were there.
+  SmallVector<Value> pointers;
+  unsigned next = 0;
+  for (bool isOne : isTaken)
+    pointers.push_back(isOne ? function.getPointer(next++) : Value());
+  function.setPointers(pointers);
   if (needsWideIndex(kernel))
     function.function->setAttr(kWideIndexAttrName, UnitAttr::get(kernel.getContext()));
   RegionEvaluator evaluator(function);
   for (auto [i, argument] : llvm::enumerate(kernel.getBlock()->getArguments()))
-    evaluator.bindArray(argument, function.getPointer(i));
+    if (isTaken[i])
+      evaluator.bindArray(argument, function.getPointer(i));
   KernelContext context{kernel, function, evaluator};
   if (failed(form.emit(context)))
     return failure();
+  if (form.part != GpuForm::Part::Whole && !info.reads)
+    info.reads = findReads(function, kernel.getNumOperands());
+  if (form.part == GpuForm::Part::Partials)
+    info.writes.emplace();
   info.extent = info.grain = grid.blocks;
   info.threads = grid.threads;
   info.sharedBytes = function.sharedBytes;
@@ -176,42 +200,55 @@ FailureOr<KernelInfo> KernelModule::addGpuBatch(nn::KernelOp kernel) {
   return info;
 }
 
+FailureOr<KernelInfo> KernelModule::addGpuForm(nn::KernelOp kernel, GpuForm form) {
+  KernelInfo info;
+  OwningOpRef<ModuleOp> trial;
+  auto attempt = [&] {
+    trial = ModuleOp::create(module->getLoc());
+    addGpuModule(*trial);
+    return emitFunction(getGpuModule(*trial), "kernel", kernel, form, info);
+  };
+  FailureOr<Operation *> function = attempt();
+  if (failed(function)) {
+    if (form.part != GpuForm::Part::Whole)
+      return failure();
+    form.domain = failure();
+    function = attempt();
+  }
+  if (form.isLoop() && hasInnerControl(*function)) {
+    form.narrow = true;
+    (void)attempt();
+  }
+  if (info.reads)
+    (void)attempt();
+  auto [symbol, isNew] = getSymbol(kernel.getEmitter(), *trial);
+  if (isNew)
+    (void)emitFunction(getGpuModule(*module), symbol, kernel, form, info);
+  info.description = describe(kernel);
+  info.symbol = symbol;
+  return info;
+}
+
+FailureOr<KernelInfo> KernelModule::addGpuTotals(nn::KernelOp kernel) {
+  GpuForm form;
+  form.domain = StagedDomain::get(kernel);
+  form.part = GpuForm::Part::Totals;
+  if (failed(form.domain))
+    return failure();
+  return addGpuForm(kernel, form);
+}
+
 FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
   if (kernel.getEmitter() == "batch")
     return addGpuBatch(kernel);
+  if (kernel.getEmitter() == "cross")
+    return addGpuCross(kernel);
   GpuForm form;
   if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
     form.domain = StagedDomain::get(kernel);
   form.scatter = getScatter(kernel);
   form.search = form.scatter && canSearch(kernel, form.scatter);
   form.transpose = getTileTranspose(kernel);
-
-  auto generate = [&](GpuForm form) -> FailureOr<KernelInfo> {
-    KernelInfo info;
-    OwningOpRef<ModuleOp> trial;
-    auto attempt = [&] {
-      trial = ModuleOp::create(module->getLoc());
-      addGpuModule(*trial);
-      return emitFunction(getGpuModule(*trial), "kernel", kernel, form, info);
-    };
-    FailureOr<Operation *> function = attempt();
-    if (failed(function)) {
-      if (form.part != GpuForm::Part::Whole)
-        return failure();
-      form.domain = failure();
-      function = attempt();
-    }
-    if (form.isLoop() && hasInnerControl(*function)) {
-      form.narrow = true;
-      (void)attempt();
-    }
-    auto [symbol, isNew] = getSymbol(kernel.getEmitter(), *trial);
-    if (isNew)
-      (void)emitFunction(getGpuModule(*module), symbol, kernel, form, info);
-    info.description = describe(kernel);
-    info.symbol = symbol;
-    return info;
-  };
 
   uint64_t bytes = form.search                                       ? getSortedBytes(form.scatter)
                    : form.isLoop() || form.scatter || form.transpose ? 0
@@ -220,14 +257,14 @@ FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
     GpuForm first = form, second = form;
     first.part = GpuForm::Part::Partials;
     second.part = GpuForm::Part::Totals;
-    FailureOr<KernelInfo> partial = generate(first), whole = generate(second);
+    FailureOr<KernelInfo> partial = addGpuForm(kernel, first), whole = addGpuForm(kernel, second);
     if (succeeded(partial) && succeeded(whole)) {
       whole->partial = std::make_shared<KernelInfo>(std::move(*partial));
       whole->partialBytes = bytes;
       return whole;
     }
   }
-  return generate(form);
+  return addGpuForm(kernel, form);
 }
 
 FailureOr<std::vector<char>> codegen::compileEmulated(gpu::GPUModuleOp kernels, const CodegenOptions &options) {

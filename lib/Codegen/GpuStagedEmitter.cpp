@@ -31,7 +31,7 @@ static int64_t product(ArrayRef<int64_t> extents) {
   return count;
 }
 
-static int64_t getTeamSize(const StagedDomain &domain) {
+int64_t codegen::getGpuTeamSize(const StagedDomain &domain) {
   ReductionShape shape = domain.getShape();
   int64_t most = product(domain.keptExtents) < kFewRows ? kMaxTeamOfFew : kMaxTeam;
   int64_t segments = ReductionSet::countSegments(shape.outerCount, shape.innerCount);
@@ -49,7 +49,7 @@ Grid codegen::getGpuStagedGrid(const StagedDomain &domain) {
   if (!domain.getShape().trailing)
     return {kept / domain.columns * static_cast<int64_t>(llvm::divideCeil(domain.columns, kColumns)),
             getGroups(domain) * kColumns};
-  int64_t team = getTeamSize(domain);
+  int64_t team = getGpuTeamSize(domain);
   int64_t threads = team > 32 ? team : std::min<int64_t>(kThreads, llvm::alignTo(kept * team, 32)),
           rows = threads / team;
   return {std::min<int64_t>(llvm::divideCeil(kept, rows), 4 * kMaxBlocks), threads};
@@ -61,6 +61,7 @@ public:
   using StagedBody::StagedBody;
   /// With `partials`: the totals of segments, instead of the row.
   LogicalResult emitRows(Value partials);
+  LogicalResult emitRowsAt(const TeamPlace &place, Value base, bool mayBeNone, Value partials);
   /// With `partials`: the totals of blocks of rows, instead of the rows.
   LogicalResult emitColumns(Value partials);
   LogicalResult emitPartials();
@@ -135,26 +136,37 @@ void GpuStagedEmitter::emitRow(const Team &team, Value active, Value partials) {
   }
 }
 
-LogicalResult GpuStagedEmitter::emitRows(Value partials) {
-  const int64_t kept = product(domain.keptExtents), size = getTeamSize(domain), rows = function.grid.threads / size;
+TeamPlace codegen::enterTeams(KernelFunction &function, int64_t size) {
   ScalarBuilder scalars(function.builder, function.loc);
-  auto parts = function.delinearize(function.thread, {rows, size});
+  auto parts = function.delinearize(function.thread, {function.grid.threads / size, size});
   Team team{size, parts[1], nullptr};
   if (size <= 32) {
     Value lane = function.delinearize(function.thread, {int64_t(1) << 20, 32})[1];
     team.firstLane = scalars.sub(lane, team.rank);
   }
+  return {team, parts[0]};
+}
+
+LogicalResult GpuStagedEmitter::emitRowsAt(const TeamPlace &place, Value base, bool mayBeNone, Value partials) {
+  const int64_t kept = product(domain.keptExtents);
+  ScalarBuilder scalars(function.builder, function.loc);
+  Value row = function.add(base, place.number), active;
+  if (mayBeNone) {
+    // Teams without a row of their own go along with the last one, for the warp's shuffles, and write nothing.
+    active = scalars.compare(Compare::LT, row, function.index(kept));
+    row = function.min(row, function.index(kept - 1));
+  }
+  setKept(row, nullptr);
+  emitRow(place.team, active, partials);
+  return success(!failed);
+}
+
+LogicalResult GpuStagedEmitter::emitRows(Value partials) {
+  const int64_t kept = product(domain.keptExtents), rows = function.grid.threads / getGpuTeamSize(domain);
+  TeamPlace place = enterTeams(function, getGpuTeamSize(domain));
   Value first = function.mul(function.block, function.index(rows));
-  evaluator.loop(first, function.index(kept), rows * function.grid.blocks, LoopKind::Sequential, [&](Value base) {
-    Value row = function.add(base, parts[0]), active;
-    if (kept % rows) {
-      // Teams without a row of their own go along with the last one, for the warp's shuffles, and write nothing.
-      active = scalars.compare(Compare::LT, row, function.index(kept));
-      row = function.min(row, function.index(kept - 1));
-    }
-    setKept(row, nullptr);
-    emitRow(team, active, partials);
-  });
+  evaluator.loop(first, function.index(kept), rows * function.grid.blocks, LoopKind::Sequential,
+                 [&](Value base) { (void)emitRowsAt(place, base, kept % rows != 0, partials); });
   return success(!failed);
 }
 
@@ -267,6 +279,11 @@ LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
     when(active ? scalars.logicalAnd(active, one) : one, [&] { storeResults(/*full=*/false, nullptr, nullptr); });
   }
   return success(!failed);
+}
+
+LogicalResult codegen::emitGpuRowsAt(KernelContext &context, const StagedDomain &domain, const TeamPlace &place,
+                                     Value base, bool mayBeNone) {
+  return GpuStagedEmitter(context, domain).emitRowsAt(place, base, mayBeNone, /*partials=*/nullptr);
 }
 
 LogicalResult codegen::emitGpuRow(KernelContext &context, const StagedDomain &domain) {

@@ -81,6 +81,9 @@ public:
                                                  BlockTotals totals);
   /// The total of one block of rows, one kept element; of none where there is no such block.
   llvm::SmallVector<mlir::Value> emitBlock(mlir::Value block, bool mayBeNone, Elements elements);
+  /// What totals start from, and a total with one more element; one per op.
+  llvm::SmallVector<mlir::Value> initials();
+  llvm::SmallVector<mlir::Value> combine(mlir::ValueRange accumulators, mlir::ValueRange elements);
   /// Arrays of accumulators, `count` each, one behind the other at `pointer`; and their bytes.
   llvm::SmallVector<mlir::Value> getArrays(mlir::Value pointer, int64_t count);
   uint64_t getArrayBytes(int64_t count) const;
@@ -101,8 +104,6 @@ private:
   llvm::SmallVector<mlir::Value> combineShared(mlir::ValueRange totals, mlir::ValueRange shared, mlir::Value count,
                                                int64_t stride, mlir::Value offset);
   llvm::SmallVector<mlir::Value> allocateShared(int64_t count);
-  llvm::SmallVector<mlir::Value> initials();
-  llvm::SmallVector<mlir::Value> combine(mlir::ValueRange accumulators, mlir::ValueRange elements);
   llvm::SmallVector<mlir::Value> emitSegment(mlir::Value outer, mlir::Value outerEnd, mlir::Value inner,
                                              mlir::ValueRange lanes, Elements elements);
   llvm::SmallVector<mlir::Value> allocate(int64_t count);

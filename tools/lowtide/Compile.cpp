@@ -502,7 +502,7 @@ int Compilation::planAndWrite() {
     if (failed(batchLaunches(*module, stage.target, stage.cpu, stage.threadsMax)))
       return exitInternal;
   codegen::KernelModule kernels(&context, codegen::CodegenOptions::get(machineOf(target)));
-  const ArtifactOptions artifactOptions{report::writeNotes(noteSteps(*module))};
+  report::Notes notes = noteSteps(*module);
   PlanLowerSettings settings;
   settings.target = target;
   settings.threadsMax = static_cast<unsigned>(options.threadsMax);
@@ -521,6 +521,8 @@ int Compilation::planAndWrite() {
     return exitUsage;
   }
   auto plan = *module->getOps<plan::ModuleOp>().begin();
+  noteRecomputed(*module, notes);
+  const ArtifactOptions artifactOptions{report::writeNotes(notes)};
   ArtifactSummary summary;
   auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
     return file->readInitializer(name, sink);

@@ -1,11 +1,12 @@
 //===- StepNotes.cpp - what reports are told of fitted steps ---*- C++ -*-===//
 //
-// Read off the steps just before they become programs.
+// Read off the steps just before they become programs, and off the programs.
 //
 //===----------------------------------------------------------------------===//
 
 #include "StepNotes.h"
-#include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Analysis/StepProblem.h"
+#include "lowtide/Dialect/Plan/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -17,19 +18,6 @@ report::Notes driver::noteSteps(ModuleOp module) {
     notes.deviceBudget = budget.getValue().getZExtValue();
   for (auto step : module.getOps<func::FuncOp>()) {
     report::EntryNotes &entry = notes.entries.emplace_back(step.getName().str(), report::EntryNotes()).second;
-    // Kernels and library calls in the order of the plan.
-    unsigned number = 0;
-    step.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      auto facts = dyn_cast<FactsInterface>(op);
-      auto call = dyn_cast<LibraryCallInterface>(op);
-      const bool isKernel = facts && facts.getFacts().family == OpFamily::Fusion;
-      if (!isKernel && !(call && !call.getCallee().empty()))
-        return WalkResult::advance();
-      if (op->hasAttr(recomputedAttrName))
-        entry.recomputed.push_back(number);
-      ++number;
-      return WalkResult::skip();
-    });
     auto before = step->getAttrOfType<DenseIntElementsAttr>(beforeBudgetAttrName);
     if (before && before.getElementType().isInteger(64) && before.getNumElements() % numMemoryComponents == 0) {
       report::Unfitted &unfitted = entry.before.emplace();
@@ -43,4 +31,22 @@ report::Notes driver::noteSteps(ModuleOp module) {
     }
   }
   return notes;
+}
+
+void driver::noteRecomputed(ModuleOp module, report::Notes &notes) {
+  module.walk([&](plan::ProgramOp program) {
+    for (auto &[name, entry] : notes.entries) {
+      if (name != program.getSymName())
+        continue;
+      // Launches and library calls in the order of the plan.
+      unsigned number = 0;
+      program.walk<WalkOrder::PreOrder>([&](Operation *op) {
+        if (!isa<plan::LaunchOp, plan::CallOp>(op))
+          return;
+        if (op->hasAttr(recomputedAttrName))
+          entry.recomputed.push_back(number);
+        ++number;
+      });
+    }
+  });
 }

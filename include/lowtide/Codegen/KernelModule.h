@@ -12,6 +12,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,14 +61,17 @@ struct KernelInfo {
   llvm::SmallVector<llvm::SmallVector<int, 4>> inPlace;
   /// What the kernel computes, in words for profiles.
   std::string description;
-  /// A GPU only: a kernel that runs before, on the same operands. Its one result is `partialBytes` long and is this
-  /// kernel's last operand.
+  /// Operands that the function takes and results that it writes, ascending; nothing: all of them.
+  std::optional<llvm::SmallVector<unsigned>> reads = std::nullopt, writes = std::nullopt;
+  /// A GPU only: a kernel that runs before. Its last result is `partialBytes` long and is this kernel's last operand.
   std::shared_ptr<KernelInfo> partial = nullptr;
   uint64_t partialBytes = 0;
 };
 
 /// What kernels that one launch can do together have in common, as text; empty: this one goes alone.
 std::string getBatchForm(nn::KernelOp kernel);
+
+struct GpuForm;
 
 class KernelModule {
 public:
@@ -89,7 +93,12 @@ public:
 
 private:
   mlir::FailureOr<KernelInfo> addGpu(nn::KernelOp kernel);
+  mlir::FailureOr<KernelInfo> addGpuForm(nn::KernelOp kernel, GpuForm form);
   mlir::FailureOr<KernelInfo> addGpuBatch(nn::KernelOp kernel);
+  /// Fails, silently, where the kernel is no rows with sums over their columns.
+  mlir::FailureOr<KernelInfo> addGpuCross(nn::KernelOp kernel);
+  /// The second kernel of a column kernel that takes two.
+  mlir::FailureOr<KernelInfo> addGpuTotals(nn::KernelOp kernel);
   /// The symbol of a kernel of this text, and whether it is new.
   std::pair<std::string, bool> getSymbol(llvm::StringRef emitter, mlir::ModuleOp trial);
 

@@ -176,18 +176,27 @@ static FailureOr<SmallVector<Buffer>> launchThreads(const Library &library, cons
     places.push_back(operand < 0 ? next++ : size_t(operand));
     args.push_back(operand < 0 ? arrays.add(allocate(result)) : args[operand]);
   }
-  auto runKernel = [&](const codegen::KernelInfo &facts) -> LogicalResult {
+  void *sums = info.partial ? arrays.add(Buffer(info.partialBytes, static_cast<char>(0xff))) : nullptr;
+  auto runKernel = [&](const codegen::KernelInfo &facts, bool readsSums, bool writesSums) -> LogicalResult {
+    SmallVector<void *> given;
+    for (unsigned i = 0; i < op.getNumOperands(); ++i)
+      if (!facts.reads || llvm::is_contained(*facts.reads, i))
+        given.push_back(args[i]);
+    if (readsSums)
+      given.push_back(sums);
+    for (unsigned i = 0; i < op.getNumResults(); ++i)
+      if (!facts.writes || llvm::is_contained(*facts.writes, i))
+        given.push_back(args[operands.size() + i]);
+    if (writesSums)
+      given.push_back(sums);
     auto kernel = reinterpret_cast<lt_gpu_kernel>(library.find(facts.symbol));
-    if (std::string wrong = runGrid(kernel, facts, args.data(), mode); !wrong.empty())
+    if (std::string wrong = runGrid(kernel, facts, given.data(), mode); !wrong.empty())
       return op.emitError("stops on an emulated GPU: ") << wrong;
     return success();
   };
-  if (info.partial) {
-    args.insert(args.begin() + operands.size(), arrays.add(Buffer(info.partialBytes, static_cast<char>(0xff))));
-    if (failed(runKernel(*info.partial)))
-      return failure();
-  }
-  if (failed(runKernel(info)))
+  if (info.partial && failed(runKernel(*info.partial, /*readsSums=*/false, /*writesSums=*/true)))
+    return failure();
+  if (failed(runKernel(info, /*readsSums=*/info.partial != nullptr, /*writesSums=*/false)))
     return failure();
   if (!arrays.isWhole())
     return op.emitError("stops on an emulated GPU: something was written beside an array");

@@ -1,0 +1,27 @@
+//===- CheapProducers.h - what readers compute themselves -------*- C++ -*-===//
+//
+// Ops that cost less where their result is needed than reading that result would.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace lowtide {
+
+/// Extents of a tensor without the ones that are 1.
+llvm::SmallVector<int64_t> dropUnits(mlir::Value tensor);
+/// Whether `op` moves the elements of one operand to more places.
+bool repeatsElements(mlir::Operation *op);
+/// Whether `op` only adds or drops dimensions of extent 1.
+bool isUnitReshape(mlir::Operation *op);
+
+/// Widens 16-bit floats behind a reshape instead of in front of it: what reads them then can do it itself.
+void sinkWidenings(mlir::Block &block);
+/// Repeated elements, widened floats and what few ops make of constants, once for each generated op that reads them.
+void cloneCheapProducers(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
+
+} // namespace lowtide

@@ -1,0 +1,215 @@
+//===- CrossLaunches.cpp - one traversal for rows and sums of columns -----===//
+//
+// The gradients of scales, offsets and biases add up, column by column, what other kernels read or write row by row
+// just before. A launch that does both reads it once.
+//
+//   1. Each column kernel, in program order, looks for a kernel before it that makes or reads its largest operands: the
+//      one that saves most bytes, then the nearest.
+//   2. The sums move up to there, if all they need is there and nobody in between reads what they overwrite.
+//   3. Code generation says whether one launch can do it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CrossLaunches.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Codegen/KernelModule.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/BindingInterface.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+/// Kernels that are tried for one column kernel; operands and results of a launch.
+static constexpr size_t kMaxTrials = 3, kMaxPointers = 60;
+
+namespace {
+
+class CrossLaunches {
+public:
+  CrossLaunches(func::FuncOp step, codegen::KernelModule &kernels, unsigned reach,
+                function_ref<void(Operation *)> forget)
+      : step(step), block(step.getBody().front()), kernels(kernels), reach(reach), forget(forget) {
+    unsigned next = 0;
+    for (Operation &op : block)
+      positions[&op] = next++;
+  }
+  unsigned run();
+
+private:
+  SmallVector<nn::KernelOp> findPartners(nn::KernelOp sums);
+  bool mayMoveUp(nn::KernelOp sums, nn::KernelOp partner);
+  bool join(nn::KernelOp partner, nn::KernelOp sums);
+
+  func::FuncOp step;
+  Block &block;
+  codegen::KernelModule &kernels;
+  unsigned reach;
+  function_ref<void(Operation *)> forget;
+  DenseMap<Operation *, unsigned> positions;
+};
+
+} // namespace
+
+static int64_t countElements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+
+static void forEachReader(Value value, function_ref<void(Operation *)> visit) {
+  for (Operation *user : value.getUsers())
+    if (StepStorage::isView(user))
+      forEachReader(user->getResult(0), visit);
+    else
+      visit(user);
+}
+
+/// Kernels before `sums` that make or read its largest operands, the best first.
+SmallVector<nn::KernelOp> CrossLaunches::findPartners(nn::KernelOp sums) {
+  int64_t most = 0;
+  for (Value operand : sums.getOperands())
+    most = std::max(most, countElements(operand));
+  llvm::MapVector<Operation *, uint64_t> saved;
+  llvm::SmallSetVector<Value, 8> roots;
+  for (Value operand : sums.getOperands())
+    if (countElements(operand) == most)
+      roots.insert(StepStorage::getRoot(operand));
+  for (Value root : roots) {
+    llvm::SmallSetVector<Operation *, 8> near;
+    if (Operation *maker = root.getDefiningOp())
+      near.insert(maker);
+    forEachReader(root, [&](Operation *reader) { near.insert(reader); });
+    for (Operation *op : near)
+      if (auto kernel = dyn_cast<nn::KernelOp>(op);
+          kernel && kernel->getBlock() == &block && kernel->isBeforeInBlock(sums) &&
+          llvm::is_contained({"row", "loop", "cross"}, kernel.getEmitter()) && !kernel->hasAttr(recomputedAttrName))
+        saved[op] += getTensorBytes(root.getType()).value_or(0);
+  }
+  auto ranked = saved.takeVector();
+  llvm::sort(ranked, [&](auto &a, auto &b) {
+    return std::make_pair(a.second, positions.lookup(a.first)) > std::make_pair(b.second, positions.lookup(b.first));
+  });
+  SmallVector<nn::KernelOp> partners;
+  for (auto &[op, bytes] : ArrayRef(ranked).take_front(kMaxTrials))
+    partners.push_back(cast<nn::KernelOp>(op));
+  return partners;
+}
+
+/// Whether all that `sums` reads is there at `partner`, and nobody in between reads what it overwrites.
+bool CrossLaunches::mayMoveUp(nn::KernelOp sums, nn::KernelOp partner) {
+  const unsigned from = positions.lookup(partner), to = positions.lookup(sums);
+  if (to - from > reach)
+    return false;
+  for (Value operand : sums.getOperands()) {
+    Operation *maker = StepStorage::getRoot(operand).getDefiningOp();
+    if (maker && maker->getBlock() == &block && maker != partner && positions.lookup(maker) >= from)
+      return false;
+  }
+  for (OpOperand &use : block.getTerminator()->getOpOperands()) {
+    if (StepStorage::getRoot(use.get()).getDefiningOp() != sums)
+      continue;
+    Attribute binding = step.getResultAttr(use.getOperandNumber(), "train.binding");
+    for (BlockArgument argument : block.getArguments()) {
+      if (!binding || step.getArgAttr(argument.getArgNumber(), "train.binding") != binding)
+        continue;
+      bool isRead = false;
+      forEachReader(argument, [&](Operation *reader) {
+        Operation *at = block.findAncestorOpInBlock(*reader);
+        isRead |= at != sums && at != partner && positions.lookup(at) > from && positions.lookup(at) < to;
+      });
+      if (isRead)
+        return false;
+    }
+  }
+  return true;
+}
+
+/// Makes one kernel of both, in the place of `partner`.
+bool CrossLaunches::join(nn::KernelOp partner, nn::KernelOp sums) {
+  OpBuilder builder(partner);
+  SmallVector<Operation *> made;
+  auto bring = [&](auto &self, Value value) -> Value {
+    Operation *view = value.getDefiningOp();
+    if (!view || view->getBlock() != &block || positions.lookup(view) < positions.lookup(partner))
+      return value;
+    Value operand = self(self, view->getOperand(0));
+    Operation *copy = builder.clone(*view);
+    copy->setOperand(0, operand);
+    positions[copy] = positions.lookup(partner);
+    made.push_back(copy);
+    return copy->getResult(0);
+  };
+  auto isHandedOn = [&](Value value) { return StepStorage::getRoot(value).getDefiningOp() == partner; };
+  llvm::SmallSetVector<Value, 16> operands(partner.operand_begin(), partner.operand_end());
+  DenseMap<Value, Value> brought;
+  for (Value operand : sums.getOperands())
+    if (!isHandedOn(operand))
+      operands.insert(brought[operand] = bring(bring, operand));
+  SmallVector<Type> types(partner->getResultTypes());
+  llvm::append_range(types, sums->getResultTypes());
+  auto joined = nn::KernelOp::create(builder, builder.getFusedLoc({partner.getLoc(), sums.getLoc()}), "cross",
+                                     operands.getArrayRef(), types);
+  made.push_back(joined);
+  builder.setInsertionPointToEnd(joined.getBlock());
+  auto argumentOf = [&](Value operand) {
+    return joined.getBlock()->getArgument(llvm::find(operands, operand) - operands.begin());
+  };
+  SmallVector<Value> yielded;
+  IRMapping inner;
+  for (auto [argument, operand] : llvm::zip_equal(partner.getBlock()->getArguments(), partner.getOperands()))
+    inner.map(argument, argumentOf(operand));
+  for (Operation &op : partner.getBlock()->without_terminator())
+    builder.clone(op, inner);
+  for (Value value : partner.getYield().getOperands())
+    yielded.push_back(inner.lookup(value));
+  // A result of `partner`, as the sums see it.
+  auto handOn = [&](auto &self, Value value) -> Value {
+    if (value.getDefiningOp() == partner)
+      return yielded[cast<OpResult>(value).getResultNumber()];
+    Value operand = self(self, value.getDefiningOp()->getOperand(0));
+    Operation *copy = builder.clone(*value.getDefiningOp());
+    copy->setOperand(0, operand);
+    return copy->getResult(0);
+  };
+  IRMapping outer;
+  for (auto [argument, operand] : llvm::zip_equal(sums.getBlock()->getArguments(), sums.getOperands()))
+    outer.map(argument, isHandedOn(operand) ? handOn(handOn, operand) : argumentOf(brought.lookup(operand)));
+  for (Operation &op : sums.getBlock()->without_terminator())
+    builder.clone(op, outer);
+  for (Value value : sums.getYield().getOperands())
+    yielded.push_back(outer.lookup(value));
+  nn::YieldOp::create(builder, joined.getLoc(), yielded);
+  if (joined.getNumOperands() + joined.getNumResults() > kMaxPointers || failed(kernels.add(joined))) {
+    for (Operation *op : llvm::reverse(made))
+      op->erase();
+    return false;
+  }
+  positions[joined] = positions.lookup(partner);
+  for (auto [i, result] : llvm::enumerate(llvm::concat<Value>(partner.getResults(), sums.getResults())))
+    result.replaceAllUsesWith(joined.getResult(i));
+  for (nn::KernelOp gone : {sums, partner}) {
+    forget(gone);
+    positions.erase(gone);
+    gone.erase();
+  }
+  return true;
+}
+
+unsigned CrossLaunches::run() {
+  unsigned numGone = 0;
+  SmallVector<nn::KernelOp> columns;
+  for (auto kernel : block.getOps<nn::KernelOp>())
+    if (kernel.getEmitter() == "column" && !kernel->hasAttr(recomputedAttrName))
+      columns.push_back(kernel);
+  for (nn::KernelOp sums : columns)
+    for (nn::KernelOp partner : findPartners(sums))
+      if (mayMoveUp(sums, partner) && join(partner, sums)) {
+        ++numGone;
+        break;
+      }
+  return numGone;
+}
+
+unsigned lowtide::crossLaunches(func::FuncOp step, codegen::KernelModule &kernels, unsigned reach,
+                                function_ref<void(Operation *)> forget) {
+  return CrossLaunches(step, kernels, reach, forget).run();
+}

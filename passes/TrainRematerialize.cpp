@@ -76,7 +76,7 @@ private:
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
   FailureOr<uint64_t> fitModule(uint64_t reserve);
   FailureOr<uint64_t> fitEntry(Entry &entry, const Room &room, FactsTable &facts);
-  /// The schedule of the strategy for so many bytes of arena; nothing if it has none.
+  /// The schedule of a published strategy for so many bytes of arena; nothing if it has none.
   std::optional<solve::FittedSchedule> choose(Entry &entry, uint64_t transientBytes);
   /// Says how much less any other plan could recompute.
   void remarkBound(Entry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes, uint64_t bytes);
@@ -92,6 +92,8 @@ private:
 solve::PackedPlan TrainRematerialize::pack(Entry &entry, const solve::FittedSchedule &plan) {
   solve::PackingOptions options;
   options.alignment = planAlignment;
+  if (strategy == "fit")
+    return solve::PackedPlans(entry.problem.getGraph(), options).get(plan);
   return solve::packPlan(entry.problem.getGraph(), plan, options);
 }
 
@@ -100,10 +102,6 @@ std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, ui
   const solve::FittedSchedule &largest = entry.front->getLargest();
   if (largest.timeline.peakBytes <= transientBytes)
     return largest;
-  if (strategy == "fit") {
-    const solve::FittedSchedule *plan = entry.front->find(transientBytes);
-    return plan ? std::optional(*plan) : std::nullopt;
-  }
   return solve::Baselines(graph, largest.schedule).find(*solve::parseMethod(strategy.getValue()), transientBytes);
 }
 
@@ -238,21 +236,30 @@ void TrainRematerialize::remarkBound(Entry &entry, const solve::FittedSchedule &
 
 FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room, FactsTable &facts) {
   const uint64_t transientBytes = room.transientBytes - std::min(room.reserveBytes, room.transientBytes);
-  // A packing may need more than the bytes alive: then ask for less.
+  solve::PackingOptions options;
+  options.alignment = planAlignment;
   solve::PackedPlan packed;
-  for (uint64_t ask = transientBytes;;) {
-    std::optional<solve::FittedSchedule> plan = choose(entry, ask);
-    if (!plan) {
-      // A plan of the same peak may have packed worse than the one that a refusal would name.
-      packed = pack(entry, entry.front->getSmallest());
-      if (strategy == "fit" && packed.arenaBytes <= transientBytes)
-        break;
+  if (strategy == "fit") {
+    solve::PackedPlans plans(entry.problem.getGraph(), options);
+    const solve::PackedPlan *found =
+        plans.find(transientBytes, [&](uint64_t bytes) { return entry.front->find(bytes); });
+    // A plan of the same peak may have packed worse than the one that a refusal would name.
+    if (!found)
+      found = &plans.get(entry.front->getSmallest());
+    if (found->arenaBytes > transientBytes)
       return refuse(entry, room);
+    packed = *found;
+  } else {
+    // A packing may need more than the bytes alive: then ask for less.
+    for (uint64_t ask = transientBytes;;) {
+      std::optional<solve::FittedSchedule> plan = choose(entry, ask);
+      if (!plan)
+        return refuse(entry, room);
+      packed = pack(entry, *plan);
+      if (packed.arenaBytes <= transientBytes)
+        break;
+      ask = plan->timeline.peakBytes - 1;
     }
-    packed = pack(entry, *plan);
-    if (packed.arenaBytes <= transientBytes)
-      break;
-    ask = plan->timeline.peakBytes - 1;
   }
   const solve::FittedSchedule &chosen = packed.plan, &before = entry.front->getLargest();
   auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
@@ -270,8 +277,6 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room,
   if (failed(profile))
     return failure();
   const solve::StepGraph &graph = entry.problem.getGraph();
-  solve::PackingOptions options;
-  options.alignment = planAlignment;
   if (!solve::areSameProblem(profile->getBuffers(), solve::listBuffers(graph, chosen), planAlignment))
     packed.arenaBytes = solve::pack(profile->getBuffers(), options).arenaBytes;
   if (packed.arenaBytes > room.transientBytes)

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/PackedPlans.h"
 #include "OrderSearch.h"
+#include "RoomyPlan.h"
 
 namespace lowtide::solve {
 
@@ -53,16 +54,26 @@ PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const Pa
 
 const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   auto it = plans.find(&plan);
-  if (it == plans.end())
-    it = plans.emplace(&plan, packPlan(graph, plan, options)).first;
-  return it->second;
+  if (it != plans.end())
+    return it->second;
+  PackedPlan packed = packPlan(graph, plan, options);
+  if (packed.arenaBytes > packed.boundBytes + packed.boundBytes / 200 && plan.timeline.recomputed)
+    if (std::optional<PackedPlan> roomy = findRoomyPlan(graph, packed, options))
+      packed = std::move(*roomy);
+  return plans.emplace(&plan, std::move(packed)).first->second;
 }
 
 const PackedPlan *PackedPlans::find(uint64_t budgetBytes, const Find &front) {
-  const FittedSchedule *plan = front(budgetBytes);
-  while (plan && get(*plan).arenaBytes > budgetBytes)
-    plan = plan->timeline.peakBytes ? front(plan->timeline.peakBytes - 1) : nullptr;
-  return plan ? &get(*plan) : nullptr;
+  const PackedPlan *best = nullptr;
+  // What packs may take longer than the front's schedule, never less.
+  auto isWorse = [&](const FittedSchedule &plan) {
+    return best && plan.timeline.seconds >= best->plan.timeline.seconds;
+  };
+  for (const FittedSchedule *plan = front(budgetBytes); plan && !isWorse(*plan);
+       plan = plan->timeline.peakBytes ? front(plan->timeline.peakBytes - 1) : nullptr)
+    if (const PackedPlan &packed = get(*plan); packed.arenaBytes <= budgetBytes && !isWorse(packed.plan))
+      best = &packed;
+  return best;
 }
 
 } // namespace lowtide::solve

@@ -157,4 +157,30 @@ TEST(BudgetSweep, PackedPlansAreMonotone) {
   }
 }
 
+TEST(BudgetSweep, ReplacedPlansAreNoLargerAndLittleSlower) {
+  std::mt19937_64 random(15);
+  unsigned replaced = 0;
+  for (unsigned round = 0; round < 4; ++round) {
+    StepGraph graph = unevenStep(random, 5 + random() % 8);
+    Front front(graph, originalSchedule(graph), {10, 1});
+    PackingOptions options;
+    options.effort = 1'000; // plain orders alone: few pack near
+    PackedPlans packed(graph, options);
+    for (const FittedSchedule *plan : front.getPareto()) {
+      const PackedPlan &found = packed.get(*plan), same = packPlan(graph, *plan, options);
+      std::optional<Timeline> timeline = evaluate(graph, found.plan.schedule);
+      ASSERT_TRUE(timeline);
+      EXPECT_LE(timeline->peakBytes, plan->timeline.peakBytes);
+      EXPECT_GE(found.plan.timeline.seconds, plan->timeline.seconds);
+      EXPECT_LE(found.plan.timeline.seconds, 1.02 * plan->timeline.seconds);
+      EXPECT_LE(found.arenaBytes, same.arenaBytes);
+      Packing packing = pack(listBuffers(graph, found.plan.schedule), options);
+      EXPECT_THAT(findOverlaps(listBuffers(graph, found.plan.schedule), packing), testing::IsEmpty());
+      EXPECT_LE(packing.arenaBytes, found.arenaBytes);
+      replaced += found.arenaBytes < same.arenaBytes;
+    }
+  }
+  std::printf("%u plans replaced\n", replaced);
+}
+
 } // namespace

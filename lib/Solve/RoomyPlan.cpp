@@ -1,0 +1,108 @@
+//===- RoomyPlan.cpp - another plan, with room to pack --------------------===//
+//
+// Several moments in which everything is full, with other buffers between them,
+// leave no choice of addresses: a large buffer needs in one what small ones have
+// taken in another. What lacks is room in some of them; the others may be full.
+// 1. Full moments are those in which fewer bytes are free than the arena is too
+// large by.
+// 2. Some of them, drawn, have so many bytes reserved; the step is planned anew
+// within the same peak, by eviction that prefers what runs again already.
+// 3. What packs near its bytes alive is good; the cheapest of a few draws wins.
+//
+//===----------------------------------------------------------------------===//
+#include "RoomyPlan.h"
+#include "lowtide/Solve/Eviction.h"
+
+#include <random>
+
+namespace lowtide::solve {
+
+namespace {
+
+class RoomSearch {
+public:
+  RoomSearch(const StepGraph &graph, const PackedPlan &packed, uint64_t seed)
+      : packed(packed), plain(packed.plan.bodies.empty() ? graph : withBodies(graph, packed.plan.bodies)),
+        again(graph.values.size(), false), random(seed) {
+    std::vector<char> ran(graph.operations.size() + graph.reruns.size(), false);
+    for (uint32_t op : packed.plan.schedule) {
+      if (op < graph.operations.size() && !ran[op])
+        order.push_back(op);
+      else
+        for (uint32_t value : graph.at(op).writes)
+          again[value] = true;
+      ran[op] = true;
+    }
+    const Timeline &timeline = packed.plan.timeline;
+    lackBytes = packed.arenaBytes - packed.boundBytes;
+    for (size_t i = 0; i < packed.plan.schedule.size(); ++i)
+      if (timeline.live[i] + lackBytes > timeline.peakBytes)
+        full.push_back(packed.plan.schedule[i]);
+  }
+
+  /// Another plan within the peak; its figures are those without reserves.
+  std::optional<FittedSchedule> draw();
+
+private:
+  const PackedPlan &packed;
+  const StepGraph plain;
+  /// The operations by their first runs; per value, whether it is made again.
+  Schedule order;
+  std::vector<char> again;
+  uint64_t lackBytes = 0;
+  /// What runs in full moments.
+  std::vector<uint32_t> full;
+  std::mt19937_64 random;
+};
+
+std::optional<FittedSchedule> RoomSearch::draw() {
+  const uint64_t peakBytes = packed.plan.timeline.peakBytes;
+  StepGraph reserved = plain;
+  for (uint32_t op : full)
+    if (random() % 2)
+      (op < reserved.operations.size() ? reserved.operations[op] : reserved.reruns[op - reserved.operations.size()])
+          .workspaceBytes = plain.workspace(op) + lackBytes;
+  EvictionPolicy policy;
+  policy.distance = double(random() % 3) / 2;
+  policy.weights.resize(again.size());
+  for (size_t value = 0; value < again.size(); ++value)
+    policy.weights[value] = double(random() >> 11) * 0x1p-52 - 1 + (again[value] ? -2 : 2);
+  std::optional<Schedule> schedule = evictUnder(reserved, order, peakBytes, policy);
+  std::optional<Timeline> timeline = schedule ? evaluate(reserved, *schedule) : std::nullopt;
+  if (!timeline || timeline->peakBytes > peakBytes)
+    return std::nullopt;
+  dropRecomputations(reserved, peakBytes, *schedule, *timeline);
+  FittedSchedule plan{std::move(*schedule), {}, "with room for addresses", packed.plan.bodies};
+  plan.timeline = evaluate(plain, plan.schedule).value_or(Timeline());
+  for (const FittedSchedule &body : plan.bodies)
+    plan.timeline.recomputed += body.timeline.recomputed;
+  return plan;
+}
+
+} // namespace
+
+std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan &packed,
+                                        const PackingOptions &options) {
+  constexpr unsigned draws = 24;
+  const double seconds = packed.plan.timeline.seconds;
+  PackingOptions quick = options;
+  quick.nearness = 250;
+  quick.effort = options.effort / 16;
+  RoomSearch search(graph, packed, options.seed);
+  std::optional<PackedPlan> best;
+  double bestSeconds = seconds * 1.02;
+  for (unsigned i = 0; i < draws && bestSeconds > seconds * 1.001; ++i) {
+    std::optional<FittedSchedule> plan = search.draw();
+    // A cheaper one would be found by who looks for cheap ones; budgets are compared by that.
+    if (!plan || plan->timeline.seconds < seconds || plan->timeline.seconds >= bestSeconds)
+      continue;
+    Packing packing = pack(listBuffers(graph, *plan), quick);
+    if (!packing.isNear() || packing.arenaBytes >= packed.arenaBytes)
+      continue;
+    bestSeconds = plan->timeline.seconds;
+    best = {std::move(*plan), packing.arenaBytes, packing.boundBytes, true};
+  }
+  return best;
+}
+
+} // namespace lowtide::solve

@@ -1,0 +1,18 @@
+//===- RoomyPlan.h - another plan, with room to pack ------------*- C++ -*-===//
+//
+// For plans whose buffers, in this order or any near it, find no addresses
+// within the bytes that are alive.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/PackedPlans.h"
+
+namespace lowtide::solve {
+
+/// A plan whose peak is not above that of `packed.plan` and that takes no less time, near its bytes alive when it is
+/// packed: the cheapest of a few. Nothing if there is none, or if it costs more than a fiftieth of the time.
+std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan &packed,
+                                        const PackingOptions &options);
+
+} // namespace lowtide::solve

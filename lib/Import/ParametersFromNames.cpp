@@ -1,9 +1,7 @@
-//===- ParametersFromNames.cpp - who is a parameter, by names and operators
-//---------------===//
+//===- ParametersFromNames.cpp - who is a parameter, by names and operators ------===//
 //
-// For files whose exporter left no notes. Float tensors that a layer reads as
-// weight or bias are parameters, running statistics are known by their operand,
-// and what the old exporter folded (`onnx::MatMul_123`) gets the name of the
+// For files whose exporter left no notes. Float tensors that a layer reads as weight or bias are parameters, running
+// statistics are known by their operand, and what the old exporter folded (`onnx::MatMul_123`) gets the name of the
 // module that reads it.
 //
 //===----------------------------------------------------------------------===//
@@ -24,33 +22,26 @@ using namespace mlir;
 using namespace lowtide;
 using ::onnx::NodeProto;
 
-/// Names that frameworks give to float buffers, which no optimizer sees.
+/// Names that frameworks and well-known programs give to float buffers, which no optimizer sees.
 static bool isBufferLeaf(StringRef leaf) {
-  return llvm::StringSwitch<bool>(leaf)
-      .Cases({"inv_freq",
-              "original_inv_freq",
-              "position_ids",
-              "masked_bias",
-              "num_batches_tracked",
-              "freqs",
-              "freqs_cis",
-              "freqs_cos",
-              "freqs_sin",
-              "cos_cached",
-              "sin_cached",
-              "rope_cos",
-              "rope_sin",
-              "alibi",
-              "slopes",
-              "pos_weight",
-              "class_weight",
-              "class_weights",
-              "causal_mask",
-              "attn_mask",
-              "relative_position_index",
-              "relative_coords_table"},
-             true)
-      .Default(false);
+  static constexpr StringLiteral names[] = {
+      // rotary and other positions
+      "inv_freq", "original_inv_freq", "position_ids", "freqs", "freqs_cis", "freqs_cos", "freqs_sin", "cos_cached",
+      "sin_cached", "rope_cos", "rope_sin", "alibi", "slopes", "relative_position_index", "relative_coords_table",
+      // masks
+      "masked_bias", "causal_mask", "attn_mask", "mask", "weight_mask", "tril", "triu",
+      // numbers that describe data, images, sounds
+      "num_batches_tracked", "mean", "std", "pixel_mean", "pixel_std", "image_mean", "image_std", "pos_weight",
+      "class_weight", "class_weights", "anchors", "anchor_grid", "window", "hann_window", "mel_basis", "mel_filters",
+      "dct_mat", "blur_kernel",
+      // moving averages and power iterations
+      "ema", "running_mean", "running_var", "cluster_size", "embed_avg", "weight_u", "_u", "_v",
+      // random features and schedules of diffusion
+      "projection_matrix", "normalizer", "alphas_cumprod", "alphas_cumprod_prev", "sqrt_alphas_cumprod",
+      "sqrt_one_minus_alphas_cumprod", "log_one_minus_alphas_cumprod", "sqrt_recip_alphas_cumprod",
+      "sqrt_recipm1_alphas_cumprod", "posterior_variance", "posterior_log_variance_clipped", "posterior_mean_coef1",
+      "posterior_mean_coef2"};
+  return llvm::is_contained(names, leaf);
 }
 
 bool lowtide::isInventedName(StringRef name) {
@@ -201,7 +192,9 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
                    [](const InitializerUse &use) { return use.node->op_type() == "Conv" && use.operand == 1; }) &&
       repeatsFilter(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
     return info(InitializerRole::Constant, Certainty::Inferred, "is one filter for all channels");
-  if (std::string formula = isWeight || isNamed ? "" : findFormula(file, facts); !formula.empty())
+  // Programs transform and accumulate by products with matrices; filters begin with formulas, too, and are trained.
+  bool isFactor = llvm::all_of(facts.uses, [](const InitializerUse &use) { return use.node->op_type() == "MatMul"; });
+  if (std::string formula = (isWeight && !isFactor) || isNamed ? "" : findFormula(file, facts); !formula.empty())
     return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
   // PyTorch's own numbers have invented names: a plain one is a tensor's of the root module.
   bool isPyTorch = file.getModel().producer_name() == "pytorch";

@@ -2,7 +2,8 @@
 //
 // A buffer has no mark in files without notes, but some betray themselves: a mask holds zeros and huge negative
 // numbers, or a triangle of ones. A table of positions satisfies x[p+1] + x[p-1] = 2 cos(w) x[p] in every column, with
-// a w of its own: so do sinusoids, their products with rotary angles, and ramps (w = 0).
+// a w of its own: so do sinusoids, their products with rotary angles, ramps (w = 0), and matrices of Fourier
+// transforms.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,6 +47,10 @@ static bool isTriangle(ArrayRef<float> values, int64_t rows, int64_t columns) {
 static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride) {
   if (length < 6) // any few numbers are some wave
     return false;
+  // What f32 leaves of sines after many turns; a line of zeros in a matrix of sines is nothing else.
+  double noise = 0;
+  for (float value : values)
+    noise = std::max(noise, 1e-4 * std::abs(double(value)));
   bool varies = false;
   for (int64_t first = 0; first != int64_t(values.size()); ++first) {
     if (first / stride % length)
@@ -57,11 +62,15 @@ static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride) {
       square += at(p) * at(p);
       largest = std::max({largest, std::abs(at(p - 1)), std::abs(at(p)), std::abs(at(p + 1))});
     }
+    if (!std::isfinite(largest))
+      return false;
+    if (largest <= noise)
+      continue;
     double factor = square > 0 ? product / square : 2;
-    if (!(std::abs(factor) <= 2.001) || !std::isfinite(largest))
+    if (!(std::abs(factor) <= 2.001))
       return false;
     for (int64_t p = 1; p + 1 < length; ++p)
-      if (std::abs(at(p + 1) + at(p - 1) - factor * at(p)) > 1e-4 * largest)
+      if (std::abs(at(p + 1) + at(p - 1) - factor * at(p)) > 1e-4 * largest + noise)
         return false;
     for (int64_t p = 1; p < length; ++p)
       varies |= std::abs(at(p) - at(0)) > 1e-3 * largest;

@@ -3,7 +3,8 @@
 //  1. Tensors of which the exporter noted what they were evaluated from, each parameter of it gone from the file and
 //     evaluated into no other tensor.
 //  2. Without notes: operands of recurrent layers, whose form is fixed, and tables of relative positions.
-//  3. A bias of zeros is dropped by the exporter's optimizer; the layer's operation still names it.
+//  3. Functions of parameters that the file holds as well, and readers that were merged with their operands.
+//  4. A bias of zeros is dropped by the exporter's optimizer; the layer's operation still names it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +49,9 @@ bool lowtide::isGather(StringRef name) {
 }
 
 /// Evaluated tensors with a parameter among their sources, by name; those that cannot be taken apart are left out.
-static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Signature &signature) {
+/// `beside` gets those of which a parameter is in the file in another form.
+static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Signature &signature,
+                                          std::vector<Evaluated> &beside) {
   StringMap<Evaluated> found;
   StringMap<unsigned> readers;
   StringSet<> outputs;
@@ -70,9 +73,24 @@ static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Sig
   }
   for (StringRef name : to_vector(found.keys()))
     if (any_of(found[name].parameters,
-               [&](const SignatureEntry *entry) { return readers[entry->target] > 1 || graph.find(entry->target); }))
+               [&](const SignatureEntry *entry) { return readers[entry->target] > 1 || graph.find(entry->target); })) {
+      beside.push_back(std::move(found[name]));
       found.erase(name);
+    }
   return found;
+}
+
+/// Functions of parameters that the file holds as well.
+static void unfoldAllBeside(UnfoldingGraph &graph, ArrayRef<Evaluated> beside) {
+  SmallVector<const Evaluated *> moved;
+  for (const Evaluated &evaluated : beside)
+    if (movesElements(evaluated.tensor->name()) && all_of(evaluated.foldedFrom, [&](const std::string &name) {
+          return name == evaluated.parameters.front()->target || (movesElements(name) && !isGather(name));
+        }))
+      moved.push_back(&evaluated);
+  for (const Evaluated &evaluated : beside)
+    if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()))
+      unfoldBeside(graph, evaluated, moved);
 }
 
 /// Whether the tensor is constant along one of its dimensions: it began so, and has nothing random.
@@ -206,7 +224,9 @@ static void restoreBiases(UnfoldingGraph &graph, GraphProto &proto, const Signat
 StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorReader read) {
   UnfoldingGraph graph(proto, read);
   Signature signature(proto);
-  StringMap<Evaluated> evaluated = findEvaluated(graph, signature);
+  unfoldMergedReaders(graph, proto, signature);
+  std::vector<Evaluated> beside;
+  StringMap<Evaluated> evaluated = findEvaluated(graph, signature, beside);
   splitMerged(graph, proto, signature, evaluated);
   int numNodes = proto.node_size();
   for (int i = 0; i != numNodes; ++i)
@@ -233,6 +253,7 @@ StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorR
     return signature.isPresent() ? notes.contains(tensor.name()) && !signature.findTarget(tensor.name())
                                  : isEvaluatedName(tensor.name());
   });
+  unfoldAllBeside(graph, beside);
   if (signature.isPresent())
     restoreBiases(graph, proto, signature);
   else

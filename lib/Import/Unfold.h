@@ -48,6 +48,8 @@ public:
   /// Sets an attribute of the last node.
   void setAttribute(llvm::StringRef name, int64_t value);
   void setAttribute(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
+  /// Puts a whole node where the file's nodes are, at `position`.
+  void insertNode(int position, ::onnx::NodeProto node);
   /// Adds a constant of integers and returns its name.
   std::string addIntegers(llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> values);
 
@@ -116,12 +118,18 @@ bool unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// The same for a number, without notes: its name tells the function.
 bool unfoldFunction(UnfoldingGraph &graph, const ::onnx::TensorProto &tensor);
 
+/// A function of parameters that the file holds as well; `moved`: evaluated tensors that only moved one's elements.
+bool unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::ArrayRef<const Evaluated *> moved);
+
 /// A scale kept as its difference from one.
 bool unfoldShifted(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// The f32 values of `tensor`, less one; empty where they cannot be read.
 std::string withoutOne(const UnfoldingGraph &graph, const ::onnx::TensorProto &tensor);
 /// Scales and biases of norms in files without notes.
 void unfoldNormScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
+
+/// Values of the program that the exporter merged because their parameters began equal.
+void unfoldMergedReaders(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 
 /// Makes tensors that are another form of a parameter, which the file holds as well, of that.
 void unfoldForms(UnfoldingGraph &graph, ::onnx::GraphProto &proto,

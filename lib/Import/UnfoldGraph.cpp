@@ -62,6 +62,13 @@ std::string UnfoldingGraph::addNode(StringRef op, ArrayRef<std::string> inputs, 
   return result;
 }
 
+void UnfoldingGraph::insertNode(int position, ::onnx::NodeProto node) {
+  *graph.add_node() = std::move(node);
+  auto &nodes = *graph.mutable_node();
+  std::rotate(nodes.pointer_begin() + position, nodes.pointer_end() - 1, nodes.pointer_end());
+  ++numOldNodes;
+}
+
 void UnfoldingGraph::setAttribute(StringRef name, int64_t value) {
   AttributeProto &attribute = *graph.mutable_node(graph.node_size() - 1)->add_attribute();
   attribute.set_name(name.str());

@@ -53,6 +53,6 @@ void lowtide::addRefusals(RuleTable &t) {
     t.addRefusal(name, "the shape of its result depends on data; every shape must be known when compiling");
   for (StringRef name : {"Optional", "OptionalGetElement", "OptionalHasElement", "SequenceMap"})
     t.addRefusal(name, "optional values and maps over sequences are not implemented");
-  for (StringRef name : {"Det", "MaxRoiPool", "ImageDecoder", "Multinomial"})
+  for (StringRef name : {"MaxRoiPool", "ImageDecoder", "Multinomial"})
     t.addRefusal(name, "it is not implemented");
 }

@@ -263,6 +263,9 @@ const RuleTable &RuleTable::get() {
     addPadRules(t);
     addShapeRules(t);
     addReductionRules(t);
+    addOrderingRules(t);
+    addStateRules(t);
+    addDeterminantRules(t);
     addContractionRules(t);
     addConvolutionRules(t);
     addPoolingRules(t);

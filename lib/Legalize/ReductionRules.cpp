@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/Rules.h"
 
 using namespace mlir;
@@ -104,7 +105,8 @@ LogicalResult cumSum(NodeView &n) {
   return success();
 }
 
-/// Each element is the product of those up to it: n² products, which fuse, and no logarithms.
+/// Each element times those before it, in ⌈log₂ n⌉ rounds that reach twice as far each: no division and no logarithm,
+/// so that zeros have a derivative.
 LogicalResult cumProd(NodeView &n) {
   if (failed(n.need(2)))
     return failure();
@@ -112,56 +114,19 @@ LogicalResult cumProd(NodeView &n) {
   FailureOr<int64_t> axis = axisInput(n, x);
   if (failed(axis))
     return failure();
-  // [a…, element, factor, b…]
-  Shape pairs(x.shape()), dims;
-  pairs.insert(pairs.begin() + *axis, x.dim(*axis));
-  for (int64_t d = 0; d < x.rank(); ++d)
-    dims.push_back(d < *axis ? d : d + 1);
-  auto position = [&](int64_t dim) {
-    return nn::iota(n.builder, n.getLoc(), RankedTensorType::get(pairs, n.builder.getI64Type()), dim);
+  bool reverse = n.attr("reverse", 0);
+  int64_t count = x.dim(*axis);
+  // What stands `by` elements before; ones where nothing does.
+  auto before = [&](Expr y, int64_t by) {
+    Shape low(y.rank(), 0), high(y.rank(), 0);
+    (reverse ? high : low)[*axis] = by;
+    return nn::pad(sliceDim(y, *axis, reverse ? by : 0, count - by), low, high, {}, 1.0);
   };
-  Expr element = position(*axis), factor = position(*axis + 1);
-  if (n.attr("reverse", 0))
-    std::swap(element, factor);
-  Expr counts = n.attr("exclusive", 0) ? nn::less(factor, element) : nn::lessEqual(factor, element);
-  Expr factors = nn::broadcast(x, pairs, dims);
-  n.set(0, nn::product(nn::select(counts, factors, factors.like(1.0)), {*axis + 1}));
-  return success();
-}
-
-/// Ranks each element by counting those before it in the order, then reads the k first: no sorting, differentiable in
-/// the values, at n² comparisons (which fuse).
-LogicalResult topK(NodeView &n) {
-  if (failed(n.need(2)))
-    return failure();
-  Expr x = n.in(0);
-  FailureOr<int64_t> k = n.knownInt(1, "k"), axis = n.axis(n.attr("axis", -1), x.rank());
-  if (failed(k) || failed(axis))
-    return failure();
-  int64_t count = x.dim(*axis), keep = *k, last = x.rank() - 1;
-  if (keep < 0 || keep > count)
-    return n.reject("k is " + Twine(keep) + " of " + Twine(count));
-  Shape toLast = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
-  std::swap(toLast[*axis], toLast[last]);
-  Expr rows = nn::transpose(x, toLast);
-  Shape outer(rows.shape().drop_back()), pairs = outer, picks = outer;
-  pairs.append({count, count});
-  picks.append({keep, count});
-  Shape keepRow = llvm::to_vector(llvm::seq<int64_t>(0, rows.rank() - 1)), keepColumn = keepRow;
-  keepRow.push_back(last);
-  keepColumn.push_back(last + 1);
-  Type i64 = n.builder.getI64Type();
-  auto position = [&](ArrayRef<int64_t> shape, int64_t dim) {
-    return nn::iota(n.builder, n.getLoc(), RankedTensorType::get(shape, i64), dim);
-  };
-  Expr mine = nn::broadcast(rows, pairs, keepRow), other = nn::broadcast(rows, pairs, keepColumn);
-  Expr beats = n.attr("largest", 1) ? nn::greater(other, mine) : nn::less(other, mine);
-  Expr earlier = nn::logicalAnd(nn::equal(other, mine), nn::less(position(pairs, last + 1), position(pairs, last)));
-  Expr rank = nn::sum(nn::cast(nn::logicalOr(beats, earlier), i64), {last + 1});
-  Expr hit = nn::equal(nn::broadcast(rank, picks, keepColumn), position(picks, last));
-  Expr index = nn::sum(nn::cast(hit, i64) * position(picks, last + 1), {last + 1});
-  n.set(0, nn::transpose(nn::gatherElements(rows, index, last), toLast));
-  n.set(1, nn::transpose(index, toLast));
+  if (n.attr("exclusive", 0) && count > 0)
+    x = before(x, 1);
+  for (int64_t by = 1; by < count; by *= 2)
+    x = x * before(x, by);
+  n.set(0, x);
   return success();
 }
 
@@ -182,5 +147,4 @@ void lowtide::addReductionRules(RuleTable &t) {
   t.add("ArgMin", argExtremum<false>);
   t.add("CumSum", cumSum);
   t.add("CumProd", cumProd);
-  t.add("TopK", topK);
 }

@@ -1,6 +1,6 @@
 """Every differentiable operator at several shapes, size-1 dimensions and broadcasts among them.
 
-`CASES` yields (name, opset, nodes, parameters): the last node writes `out`; `parameters` maps names to arrays to which the
+`build` gives (name, opset, nodes, parameters): the last node writes `out`; `parameters` maps names to arrays to which the
 gradient is taken; what else a node reads is made by `constant`.
 """
 
@@ -33,15 +33,20 @@ def ints(*numbers):
     return numpy.array(numbers, numpy.int64)
 
 
+def case(name, op, parameters, constants=None, opset=20, inputs=None, outputs=("out",), **attributes):
+    """One operator that reads parameters and constants (in that order, where `inputs` says no other)."""
+    constants = constants or {}
+    names = inputs or [*parameters, *constants]
+    nodes = [constant(n, v) for n, v in constants.items()]
+    nodes.append(helper.make_node(op, names, list(outputs), name="op", **attributes))
+    return name, opset, nodes, parameters
+
+
 def build():
     cases = []
 
-    def add(name, op, parameters, constants=None, opset=20, inputs=None, outputs=("out",), **attributes):
-        constants = constants or {}
-        names = inputs or [*parameters, *constants]
-        nodes = [constant(n, v) for n, v in constants.items()]
-        nodes.append(helper.make_node(op, names, list(outputs), name="op", **attributes))
-        cases.append((name, opset, nodes, parameters))
+    def add(*given, **attributes):
+        cases.append(case(*given, **attributes))
 
     shapes = [(7,), (3, 5), (2, 1, 4)]
     domains = {

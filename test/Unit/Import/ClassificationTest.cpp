@@ -423,3 +423,18 @@ TEST(Classification, TheUserOverrules) {
   EXPECT_THAT(classify(model, options).messages, HasSubstr("no initializer matches 'nothing.*'"));
   EXPECT_EQ(classify(model, options).exitCode, 1);
 }
+
+TEST(Classification, FourierMatricesAreNoWeights) {
+  // cos(2 pi j k / 6); the other matrix is a weight of the same shape.
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,6] x) => (float[2,6] y)
+    <float[6,6] C = {1,1,1,1,1,1, 1,0.5,-0.5,-1,-0.5,0.5, 1,-0.5,-0.5,1,-0.5,-0.5,
+                     1,-1,1,-1,1,-1, 1,-0.5,-0.5,1,-0.5,-0.5, 1,0.5,-0.5,-1,-0.5,0.5},
+     float[6,6] W = {1,2,1,1,3,1, 1,0.5,-0.5,-1,-0.5,0.5, 1,-0.5,-0.5,1,-0.5,-0.5,
+                     1,-1,1,-1,1,-1, 1,-0.5,-0.5,1,-0.5,-0.5, 1,0.5,-0.5,-1,-0.5,0.5}> {
+      h = MatMul(x, C)
+      y = MatMul(h, W)
+    })");
+  EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("W"));
+}

@@ -229,3 +229,64 @@ TEST(Unfold, AnotherFormOfALivingParameter) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
   EXPECT_EQ(result.find("onnx::Mul_7"), nullptr);
 }
+
+TEST(Unfold, FunctionsOfParametersInTheFileAreComputed) {
+  // mix and 1 - mix: the number is found in the values.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4] x) => (float[4] y) <float[4] mix = {0.25, 0.5, 0.125, 0.75}, float[4] sub = {0.75, 0.5, 0.875, 0.25}> {
+      a = Mul(x, mix)
+      b = Mul(x, sub)
+      y = Add(a, b)
+    })");
+  setSignature(model, {"mix"});
+  setFoldedFrom(model, "sub", "['mix', 'scalar_tensor_default', 'val_3']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("mix"));
+}
+
+TEST(Unfold, OtherValuesAreNoFunctionOfTheParameter) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4] x) => (float[4] y) <float[4] mix = {0.25, 0.5, 0.125, 0.75}, float[4] sub = {0.75, 0.5, 0.8, 0.25}> {
+      a = Mul(x, mix)
+      b = Mul(x, sub)
+      y = Add(a, b)
+    })");
+  setSignature(model, {"mix"});
+  setFoldedFrom(model, "sub", "['mix', 'scalar_tensor_default', 'val_3']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
+}
+
+TEST(Unfold, PenaltiesAreComputed) {
+  // 0.01 * (0.25 + 1 + 4 + 0.0625)
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4] x) => (float y) <float[4] w = {0.5, 1.0, -2.0, 0.25}, float mul_3 = {0.053125}> {
+      a = Mul(x, w)
+      b = ReduceSum<keepdims = 0>(a)
+      y = Add(b, mul_3)
+    })");
+  setSignature(model, {"w"});
+  setFoldedFrom(model, "mul_3", "['pow_1', 'sum_1', 'val_3', 'val_4', 'w']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+}
+
+TEST(Unfold, MergedReadersAreTakenApart) {
+  // Both tokens are zeros, and the one Expand stands for two.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,1,2] x) => (float[2,3,2] y) <float[1,1,2] cls = {0, 0}, int64[3] shape = {2, 1, 2}> {
+      expand = Expand(cls, shape)
+      y = Concat<axis = 1>(expand, expand, x)
+    })");
+  setSignature(model, {"cls", "dist"});
+  setOrigin(model, 0, "", "%p_cls, [2, 1, 2]");
+  setOrigin(model, 1, "", "[%expand, %expand_1, %x], 1");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("cls", "dist"));
+  EXPECT_THAT(result.values["dist"], ElementsAre(0, 0));
+}

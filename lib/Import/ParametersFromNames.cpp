@@ -54,8 +54,8 @@ bool lowtide::isInventedName(StringRef name) {
 /// value.
 static bool isSetting(const InitializerUse &use) {
   // A loss that onnxruntime wrote out: its other operands are weights of classes.
-  StringRef node = use.node->name();
-  if (node.starts_with("_inlfunc_") && node.contains("Loss"))
+  StringRef value = use.node->output_size() ? StringRef(use.node->output(0)) : "";
+  if (value.starts_with("_inlfunc_") && value.contains("Loss"))
     return true;
   return llvm::StringSwitch<bool>(use.node->op_type())
       .Case("Clip", use.operand > 0)

@@ -169,9 +169,11 @@ static LogicalResult addStepResults(func::FuncOp model, LegalizeContext &context
   return success();
 }
 
-/// Whether a parameter or state goes by this name.
-static bool isParameterName(func::FuncOp model, StringRef wanted) {
+/// Whether an input, a parameter or a state goes by this name: one step's bindings have one each.
+static bool isArgumentName(func::FuncOp model, StringRef wanted) {
   for (unsigned i = 0; i < model.getNumArguments(); ++i) {
+    if (auto input = model.getArgAttrOfType<StringAttr>(i, "onnx.input"); input && input.getValue() == wanted)
+      return true;
     auto name = model.getArgAttrOfType<StringAttr>(i, "onnx.parameter");
     auto role = model.getArgAttrOfType<StringAttr>(i, "onnx.role");
     if (name && role && name.getValue() == wanted && role.getValue() != "constant")
@@ -214,7 +216,7 @@ static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, Le
       add(output.value, train::MetricAttr::get(mlir, builder.getStringAttr("loss")));
   for (NamedOutput &output : outputs)
     if (!output.isLoss) {
-      std::string name = output.name + (isParameterName(model, output.name) ? "@output" : "");
+      std::string name = output.name + (isArgumentName(model, output.name) ? "@output" : "");
       add(output.value, train::OutputAttr::get(mlir, builder.getStringAttr(name)));
     }
   for (const StateUpdate &update : context.getUpdates())

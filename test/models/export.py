@@ -139,9 +139,15 @@ def rnn_tiny(folder):
     record(folder, d.Recurrent(), drawn(32, t=(32, (7,)), y=(5, ())), spec, files)
 
 
+def tokens_tiny(folder):
+    options = dict(lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-3)
+    files = [dict(DYNAMO, file="model.onnx"), dict(SCRIPT, file="torchscript.onnx")]
+    record(folder, d.Tokens(), drawn(32, t=(24, (8,)), y=(5, ())), dict(batch=8, steps=20, optimizer="sgd", options=options), files)
+
+
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
-    moe_tiny, bag_tiny, t5_tiny, rnn_tiny,
+    moe_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

@@ -8,47 +8,18 @@
 // 3. Climb: at each level the schedule of the level below, what every policy
 //    finds there, also with disturbed prices and guided by what a priced cut
 //    saves, and the seeds that fit, lose the recomputations that are not
-//    needed; the cheapest stays.
+//    needed; the cheapest stays. Where bytes are dear, at the lowest levels, its
+//    own prices are climbed from (PriceSearch).
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Fit.h"
 #include "ExactSearch.h"
 #include "Ladder.h"
+#include "PriceSearch.h"
 #include "PricedCut.h"
 #include "lowtide/Solve/Baselines.h"
-#include "lowtide/Solve/Eviction.h"
-
-#include <random>
 
 namespace lowtide::solve {
-
-namespace {
-
-struct NamedPolicy {
-  const char *name;
-  EvictionPolicy policy;
-};
-
-const NamedPolicy policies[] = {
-    {"evicting by time / (bytes x distance)", {1, 1, 1}},
-    {"evicting by time / bytes", {1, 1, 0}},
-    {"evicting by time / (bytes x distance^1/2)", {1, 1, 0.5}},
-    {"evicting by 1 / (bytes x distance)", {0, 1, 1}},
-    {"evicting by distance", {0, 0, 1}},
-};
-
-/// Runs the policy and takes out what is not needed; nothing if it does not get through.
-std::optional<FittedSchedule> tryPolicy(const StepGraph &graph, const Schedule &order, uint64_t budget,
-                                        const NamedPolicy &candidate) {
-  std::optional<Schedule> schedule = evictUnder(graph, order, budget, candidate.policy);
-  std::optional<Timeline> timeline = schedule ? evaluate(graph, *schedule) : std::nullopt;
-  if (!timeline || timeline->peakBytes > budget)
-    return std::nullopt;
-  dropRecomputations(graph, budget, *schedule, *timeline);
-  return FittedSchedule{std::move(*schedule), std::move(*timeline), candidate.name};
-}
-
-} // namespace
 
 Front::Front(const StepGraph &graph, Schedule given, const FitOptions &options)
     : graph(graph), order(std::move(given)), options(options) {
@@ -100,7 +71,8 @@ void Front::findSmallest() {
     best = seeds.front();
   const uint64_t low = findLowerBound(graph).bytes;
   // One policy may fail where another gets through.
-  std::vector<NamedPolicy> candidates(std::begin(policies), std::end(policies));
+  const std::span<const NamedPolicy> policies = listPolicies();
+  std::vector<NamedPolicy> candidates(policies.begin(), policies.end());
   for (const Guides &line : guides)
     candidates.push_back({"evicting by price", {1, 1, 1, line.weights.back()}});
   for (const NamedPolicy &candidate : candidates) {
@@ -121,7 +93,14 @@ void Front::findSmallest() {
     }
   }
   dropRecomputations(graph, best.timeline.peakBytes, best.schedule, best.timeline);
-  found.push_back(std::move(best));
+  // Here bytes are dearest, and one policy alone got through.
+  const uint64_t budget = best.timeline.peakBytes;
+  found.push_back(climbPrices(graph, order, budget, best, getClimbs(0), 0));
+}
+
+unsigned Front::getClimbs(unsigned level) const {
+  const unsigned most = unsigned(std::min(options.climbed / (order.size() + 1), order.size()));
+  return level == 0 ? most : level <= options.levels / 4 ? most / 6 : 0;
 }
 
 uint64_t Front::getBudget(unsigned level) const {
@@ -143,7 +122,7 @@ void Front::climb() {
   };
   const NamedPolicy *leader = nullptr;
   double leaderSeconds = 0;
-  for (const NamedPolicy &candidate : policies) {
+  for (const NamedPolicy &candidate : listPolicies()) {
     std::optional<FittedSchedule> plan = tryPolicy(graph, order, budget, candidate);
     if (plan && (!leader || plan->timeline.seconds < leaderSeconds)) {
       leader = &candidate;
@@ -177,26 +156,20 @@ void Front::climb() {
   auto draw = [&] { return double(random() >> 11) * 0x1p-52 - 1; };
   const unsigned rounds = std::max<unsigned>(options.rounds, std::min<size_t>(60, 1500 / (order.size() + 1)));
   for (unsigned round = 0; leader && round < rounds; ++round) {
-    NamedPolicy disturbed = round < options.rounds ? *leader : policies[random() % std::size(policies)];
+    NamedPolicy disturbed = round < options.rounds ? *leader : listPolicies()[random() % listPolicies().size()];
     const double largest = round < options.rounds ? 1 : 1 + round % 4;
     disturbed.policy.weights.resize(graph.values.size());
     // Every other time around the best so far: what runs again in it goes first.
     std::vector<char> again(graph.values.size(), false);
     if (round % 2) {
       disturbed.name = "evicting as the best so far";
-      std::vector<char> ran(graph.operations.size() + graph.reruns.size(), false);
-      for (uint32_t op : best.schedule) {
-        if (ran[op] || op >= graph.operations.size())
-          for (uint32_t value : graph.at(op).writes)
-            again[value] = true;
-        ran[op] = true;
-      }
+      again = listRemade(graph, best.schedule);
     }
     for (uint32_t value = 0; value < again.size(); ++value)
       disturbed.policy.weights[value] = largest * draw() + (round % 2 ? (again[value] ? -2.0 : 2.0) : 0);
     consider(tryPolicy(graph, order, budget, disturbed));
   }
-  found.push_back(std::move(best));
+  found.push_back(climbPrices(graph, order, budget, best, getClimbs(level), level));
 }
 
 const FittedSchedule *Front::find(uint64_t budgetBytes) {

@@ -30,6 +30,7 @@ LoopFront::LoopFront(const StepGraph &graph, const FitOptions &options) : graph(
     // A large step is planned anew around few of the bodies' plans only.
     const unsigned fronts = std::clamp<unsigned>(unsigned(8192 / (graph.operations.size() + 1)), 2, 8);
     stride = (levels + fronts - 2) / (fronts - 1);
+    this->options.climbed /= fronts;
   }
   variants.resize(levels);
   if (levels == 1)

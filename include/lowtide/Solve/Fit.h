@@ -18,6 +18,9 @@ struct FitOptions {
   unsigned levels = 48;
   /// Searches with disturbed prices at each level.
   unsigned rounds = 4;
+  /// Operations, all rounds together, of the search for prices at the smallest budget; at the dear budgets behind it
+  /// a part of that.
+  size_t climbed = 60'000;
 };
 
 /// Schedules of one step. What a level holds depends on the graph and the order
@@ -41,6 +44,8 @@ public:
 private:
   /// Budget of a level; the last one is the peak without recomputation.
   uint64_t getBudget(unsigned level) const;
+  /// Rounds of the search for prices at a level.
+  unsigned getClimbs(unsigned level) const;
   void listSeeds();
   void findSmallest();
   void climb();

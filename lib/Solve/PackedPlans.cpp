@@ -21,10 +21,9 @@ PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const Pa
   auto packAs = [&](const FittedSchedule &order, const PackingOptions &how) {
     return pack(listBuffers(graph, order), how);
   };
-  // Most packings are found at once or not at all.
+  // Another order is worth some effort to do without: what recomputes later starts from this one.
   PackingOptions quick = options;
   quick.nearness = 250;
-  quick.effort /= 4;
   Packing packing = packAs(plan, quick);
   if (isReached(packing, quick))
     return {plan, packing.arenaBytes, packing.boundBytes};

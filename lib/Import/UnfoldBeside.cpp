@@ -156,14 +156,39 @@ static bool unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, Arr
   return true;
 }
 
+/// The second function of the first, neither with a number: the tensor is named after the one that came last.
+static bool unfoldChain(UnfoldingGraph &graph, const Evaluated &evaluated, const TensorProto &tensor,
+                        ArrayRef<StringRef> operations) {
+  std::vector<float> parameter = valuesOf(graph, tensor), values = valuesOf(graph, *evaluated.tensor);
+  auto find = [](StringRef operation) {
+    return find_if(forms, [&](const Form &form) { return !form.takesNumber && operation == form.operation; });
+  };
+  const Form *first = find(operations[0]), *second = find(operations[1]);
+  if (first == std::end(forms) || second == std::end(forms) || values.empty() || parameter.size() != values.size() ||
+      operationName(evaluated.tensor->name()) != second->operation ||
+      any_of(evaluated.foldedFrom, [](const std::string &name) { return isGather(name); }))
+    return false;
+  for (auto [x, y] : zip(parameter, values))
+    if (!isNear(second->function(first->function(x, 0), 0), y))
+      return false;
+  graph.setModule(moduleOf(evaluated.parameters.front()->target));
+  std::string result = graph.addNode(second->op, {graph.addNode(first->op, {tensor.name()})});
+  SmallVector<int64_t> dims(evaluated.tensor->dims().begin(), evaluated.tensor->dims().end());
+  graph.addNode("Reshape", {result, graph.addIntegers({int64_t(dims.size())}, dims)}, evaluated.tensor->name());
+  graph.remove(*evaluated.tensor);
+  return true;
+}
+
 bool lowtide::unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<const Evaluated *> moved) {
   SmallVector<StringRef> operations = findOperations(evaluated);
   if (unfoldPenalty(graph, evaluated, operations, moved))
     return true;
   const TensorProto *tensor =
       evaluated.parameters.size() == 1 ? graph.find(evaluated.parameters.front()->target) : nullptr;
-  // One operation; its steps and operands may have names, too.
+  // Its steps and operands may have names, too.
   llvm::erase(operations, StringRef("val"));
+  if (tensor && operations.size() == 2 && unfoldChain(graph, evaluated, *tensor, operations))
+    return true;
   if (!tensor || operations.size() != 1 ||
       any_of(evaluated.foldedFrom, [](const std::string &name) { return isGather(name); }))
     return false;

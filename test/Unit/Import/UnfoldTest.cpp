@@ -290,3 +290,18 @@ TEST(Unfold, MergedReadersAreTakenApart) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("cls", "dist"));
   EXPECT_THAT(result.values["dist"], ElementsAre(0, 0));
 }
+
+TEST(Unfold, ChainsBesideTheirParameterAreComputed) {
+  // A loss weighted by its uncertainty: exp(-s) * loss + s, with s = 0.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2] x) => (float[2] y) <float[2] s = {0, 0}, float[2] exp = {1, 1}> {
+      a = Mul(x, exp)
+      y = Add(a, s)
+    })");
+  setSignature(model, {"s"});
+  setFoldedFrom(model, "exp", "['neg', 's']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
+}

@@ -1,12 +1,13 @@
 //===- CanonicalizeMovement.cpp - broadcast, reshape, transpose -*- C++ -*-===//
 //
-// Compositions become one op; unit dimensions are made by reshape alone.
+// Compositions become one op; unit dimensions are made by reshape alone; gathers at even steps are slices.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CanonicalizePatterns.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace lowtide::nn;
@@ -136,11 +137,38 @@ struct TransposeToReshape : OpRewritePattern<TransposeOp> {
     return success();
   }
 };
+
+/// A gather whose indices are constants at even ascending steps reads a slice. Exporters index with ranges, masks of
+/// all samples among them: a slice tells which sample it reads, a gather does not.
+struct GatherToSlice : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op, PatternRewriter &rewriter) const override {
+    DenseIntElementsAttr indices;
+    if (op.getUntrainedRow() || !matchPattern(op.getIndices(), m_Constant(&indices)) || indices.empty())
+      return rewriter.notifyMatchFailure(op, "the indices are no constants");
+    ArrayRef<int64_t> from = op.getX().getType().getShape();
+    const int64_t axis = op.getAxis(), count = indices.getNumElements();
+    auto values = indices.getValues<APInt>();
+    const int64_t first = values[0].getSExtValue(), step = count > 1 ? values[1].getSExtValue() - first : 1;
+    if (step < 1 || first < 0 || first + (count - 1) * step >= from[axis])
+      return rewriter.notifyMatchFailure(op, "the indices do not ascend within the axis");
+    for (auto [i, value] : llvm::enumerate(values))
+      if (value.getSExtValue() != first + int64_t(i) * step)
+        return rewriter.notifyMatchFailure(op, "the steps are not even");
+    SmallVector<int64_t> starts(from.size(), 0), sizes(from), strides(from.size(), 1);
+    starts[axis] = first;
+    sizes[axis] = count;
+    strides[axis] = step;
+    Expr x(rewriter, op.getLoc(), op.getX());
+    rewriter.replaceOp(op, reshape(slice(x, starts, sizes, strides), op.getType().getShape()).get());
+    return success();
+  }
+};
 } // namespace
 
 void lowtide::nn::addMovementPatterns(RewritePatternSet &patterns) {
   patterns.add<MergeBroadcasts, DropUnitDimensions, BroadcastToReshape, ReshapeOfBroadcast, MergeIntoTranspose,
-               TransposeToReshape>(patterns.getContext());
+               TransposeToReshape, GatherToSlice>(patterns.getContext());
 }
 
 void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {

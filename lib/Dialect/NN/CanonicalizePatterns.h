@@ -12,7 +12,7 @@ namespace lowtide::nn {
 
 /// x + 0, x · 1, −−x, select of equals, cast there and back; ops on equally repeated operands compute before repeating.
 void addArithmeticPatterns(mlir::RewritePatternSet &patterns);
-/// broadcast, reshape, transpose: compositions, unit dimensions.
+/// broadcast, reshape, transpose: compositions, unit dimensions; gathers at even steps.
 void addMovementPatterns(mlir::RewritePatternSet &patterns);
 /// Sums of sums, of repeated and of unit dimensions; transposes into the flags of nn.dot; shared weights out of
 /// batches.

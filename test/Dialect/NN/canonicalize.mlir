@@ -227,3 +227,23 @@ func.func @powers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4x
   %c = nn.pow %x, %other : tensor<4xf32>
   return %a, %b, %c : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// Indices at even ascending steps within the axis read a slice; others do not, nor does a row that is not trained.
+// CHECK-LABEL: @ranges
+// CHECK-SAME: %[[X:.*]]: tensor<6x4xf32>
+// CHECK-DAG: %[[S:.*]] = nn.slice %[[X]] starts = [1, 0] strides = [2, 1] : tensor<6x4xf32> -> tensor<3x4xf32>
+// CHECK-DAG: %[[R:.*]] = nn.reshape %[[S]] : tensor<3x4xf32> -> tensor<3x1x4xf32>
+// CHECK-DAG: %[[D:.*]] = nn.gather %[[X]]
+// CHECK-DAG: %[[U:.*]] = nn.gather %[[X]]
+// CHECK: return %[[X]], %[[R]], %[[D]], %[[U]]
+func.func @ranges(%x: tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<3x1x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
+  %all = nn.constant dense<[0, 1, 2, 3, 4, 5]> : tensor<6xi64>
+  %odd = nn.constant dense<[[1], [3], [5]]> : tensor<3x1xi64>
+  %down = nn.constant dense<[1, 0]> : tensor<2xi64>
+  %up = nn.constant dense<[0, 1]> : tensor<2xi64>
+  %a = nn.gather %x[%all] axis = 0 : (tensor<6x4xf32>, tensor<6xi64>) -> tensor<6x4xf32>
+  %b = nn.gather %x[%odd] axis = 0 : (tensor<6x4xf32>, tensor<3x1xi64>) -> tensor<3x1x4xf32>
+  %c = nn.gather %x[%down] axis = 0 : (tensor<6x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  %d = nn.gather %x[%up] axis = 0 {untrained_row = 0 : i64} : (tensor<6x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  return %a, %b, %c, %d : tensor<6x4xf32>, tensor<3x1x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+}

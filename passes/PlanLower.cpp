@@ -297,7 +297,7 @@ static DictionaryAttr getSourceFields(func::FuncOp entry, unsigned i, StringRef 
     fields.set("slice_size", b.getI64IntegerAttr(rows[1] - rows[0]));
   }
   for (StringRef field : {"use_nodes", "use_operands", "view_initializers", "view_permutations", "folded_into",
-                          "folded_runs", "folded_functions"})
+                          "folded_runs", "folded_functions", "image_initializers"})
     if (Attribute value = entry.getArgAttr(i, ("onnx." + field).str()))
       fields.set(field, value);
   if (auto tied = entry.getArgAttrOfType<ArrayAttr>(i, "onnx.tied")) {

@@ -189,6 +189,9 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
     if (sharers[info.tensor] > 1 || (info.unfolded && info.unfolded->tensor.empty()))
       noteUses(info, attrs);
     noteViews(index, attrs);
+    if (!info.images.empty())
+      attr("onnx.image_initializers",
+           builder.getStrArrayAttr(SmallVector<StringRef>(info.images.begin(), info.images.end())));
     add(RankedTensorType::get(info.dims, convertElementType(info.dataType, context)), info.name, attrs);
   }
 

@@ -239,9 +239,11 @@ LogicalResult OnnxFile::upgrade() {
 const TensorProto *OnnxFile::findInitializer(StringRef name) const { return initializers.lookup(name); }
 
 const UnfoldedSource *OnnxFile::findUnfolded(StringRef name) const {
-  auto found = unfolded.find(name);
-  return found == unfolded.end() ? nullptr : &found->second;
+  auto found = unfolded.sources.find(name);
+  return found == unfolded.sources.end() ? nullptr : &found->second;
 }
+
+std::vector<std::string> OnnxFile::findImages(StringRef name) const { return unfolded.images.lookup(name); }
 
 bool OnnxFile::isEmbedded(StringRef name) const {
   const TensorProto *tensor = findInitializer(name);

@@ -256,6 +256,7 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
       info.certainty = source->isAssumed ? Certainty::Assumed : Certainty::Inferred;
       info.reason = source->how;
     }
+    info.images = file.findImages(info.tensor);
     int64_t limit = isFloatType(info.dataType) ? file.getLimits().constantFloats : file.getLimits().constantIntegers;
     // Shapes must be known to legalization, wherever the file keeps them; unreadable ones become arguments.
     info.inIR = info.role == InitializerRole::Constant && info.getNumElements() <= limit &&

@@ -221,7 +221,7 @@ static void restoreBiases(UnfoldingGraph &graph, GraphProto &proto, const Signat
   }
 }
 
-StringMap<UnfoldedSource> lowtide::unfoldInitializers(GraphProto &proto, TensorReader read) {
+UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read) {
   UnfoldingGraph graph(proto, read);
   Signature signature(proto);
   unfoldMergedReaders(graph, proto, signature);

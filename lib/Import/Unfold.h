@@ -72,11 +72,13 @@ public:
   void remove(const ::onnx::TensorProto &tensor) { removed.insert(tensor.name()); }
   bool isRemoved(llvm::StringRef name) const { return removed.contains(name); }
 
-  /// Puts new nodes in front and removes what was replaced. Returns the new initializers.
-  llvm::StringMap<UnfoldedSource> finish();
+  /// Puts new nodes in front and removes what was replaced.
+  UnfoldedTensors finish();
 
 private:
   std::string makeName();
+  /// Fills `images` of what `finish` returns.
+  void noteImages(UnfoldedTensors &unfolded) const;
   ::onnx::TensorProto &addConstant(llvm::ArrayRef<int64_t> dims, int32_t dataType, std::string &name);
 
   ::onnx::GraphProto &graph;
@@ -143,8 +145,8 @@ bool movesElements(llvm::StringRef name);
 /// Whether an operation of the exported program may hold an element several times.
 bool isGather(llvm::StringRef name);
 
-/// Takes apart what can be, in `graph`. Returns the new initializers by name.
-llvm::StringMap<UnfoldedSource> unfoldInitializers(::onnx::GraphProto &graph, TensorReader read);
+/// Takes apart what can be, in `graph`.
+UnfoldedTensors unfoldInitializers(::onnx::GraphProto &graph, TensorReader read);
 
 } // namespace lowtide
 

@@ -187,7 +187,38 @@ void UnfoldingGraph::addParts(const TensorProto &tensor, StringRef bytes, ArrayR
   }
 }
 
-StringMap<UnfoldedSource> UnfoldingGraph::finish() {
+void UnfoldingGraph::noteImages(UnfoldedTensors &unfolded) const {
+  StringSet<> owned;
+  for (const auto &source : unfolded.sources)
+    owned.insert(source.second.tensor);
+  StringMap<const NodeProto *> makers;
+  for (int i = numOldNodes; i != graph.node_size(); ++i)
+    for (const std::string &output : graph.node(i).output())
+      makers[output] = &graph.node(i);
+  for (const auto &image : removed) {
+    if (owned.contains(image.getKey()))
+      continue;
+    // New nodes reach back to initializers only.
+    StringSet<> seen;
+    SmallVector<std::string> open{image.getKey().str()};
+    while (!open.empty()) {
+      std::string value = open.pop_back_val();
+      if (const NodeProto *maker = makers.lookup(value)) {
+        for (const std::string &input : maker->input())
+          if (seen.insert(input).second)
+            open.push_back(input);
+      } else if (initializers.contains(value) || added.contains(value)) {
+        unfolded.images[value].push_back(image.getKey().str());
+      }
+    }
+  }
+  for (auto &images : unfolded.images)
+    llvm::sort(images.second);
+}
+
+UnfoldedTensors UnfoldingGraph::finish() {
+  UnfoldedTensors unfolded{std::move(sources), {}};
+  noteImages(unfolded);
   auto &nodes = *graph.mutable_node();
   std::rotate(nodes.pointer_begin(), nodes.pointer_begin() + numOldNodes, nodes.pointer_end());
   auto &tensors = *graph.mutable_initializer();
@@ -196,5 +227,5 @@ StringMap<UnfoldedSource> UnfoldingGraph::finish() {
     if (!removed.contains(tensors.Get(i).name()))
       tensors.SwapElements(kept++, i);
   tensors.DeleteSubrange(kept, tensors.size() - kept);
-  return std::move(sources);
+  return unfolded;
 }

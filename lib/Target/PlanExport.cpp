@@ -125,6 +125,7 @@ void Exporter::source(plan::SourceOp op) {
   for (int64_t number : list("folded_runs"))
     to.add_folded_runs(number);
   names("folded_functions", [&](std::string name) { to.add_folded_functions(std::move(name)); });
+  names("image_initializers", [&](std::string name) { to.add_image_initializers(std::move(name)); });
   to.set_slice_axis(number("slice_axis"));
   to.set_slice_start(number("slice_start"));
   to.set_slice_size(number("slice_size"));

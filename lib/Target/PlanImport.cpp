@@ -134,6 +134,7 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
     fields.push_back(named("folded_into", builder.getStringAttr(from.folded_into())));
   list("folded_runs", {from.folded_runs().data(), size_t(from.folded_runs_size())});
   names("folded_functions", from.folded_functions());
+  names("image_initializers", from.image_initializers());
   text("module_path", from.module_path());
   number("slice_axis", from.slice_axis());
   number("slice_start", from.slice_start());

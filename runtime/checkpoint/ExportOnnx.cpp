@@ -345,6 +345,13 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
     const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
     if (tensor.binding->kind() == plan::Binding::CONSTANT || !source || source->initializer().empty())
       continue;
+    if (source->image_initializers_size())
+      return {StatusCode::Unsupported,
+              "parameter '" + printable(source->name()) + "' is trained, and the file also holds '" +
+                  printable(source->image_initializers(0)) +
+                  "', which its exporter evaluated from it and which would stay as it was. Export the model again "
+                  "without constant folding (do_constant_folding=False, optimize=False), or use --save",
+              model};
     if (source->has_folded_into()) {
       folded.emplace_back(&tensor, source);
       continue;

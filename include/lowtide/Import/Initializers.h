@@ -9,6 +9,7 @@
 #define LOWTIDE_IMPORT_INITIALIZERS_H
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -65,6 +66,14 @@ struct UnfoldedSource {
   bool isAssumed = false;
 };
 
+/// What the importer took apart.
+struct UnfoldedTensors {
+  /// The initializers that it added.
+  llvm::StringMap<UnfoldedSource> sources;
+  /// Per initializer, those of the file that are computed from it now and from which no parameter came.
+  llvm::StringMap<std::vector<std::string>> images;
+};
+
 /// One tensor of the model as the framework sees it. Exporters merge equal
 /// tensors: several of these may then name one initializer of the file, each
 /// with its own uses.
@@ -101,6 +110,8 @@ struct InitializerInfo {
 
   /// How the importer made it; null: the file holds it.
   const UnfoldedSource *unfolded = nullptr;
+  /// Initializers of the file that the exporter evaluated from this one and others, and that nothing brings up to date.
+  std::vector<std::string> images;
 
   std::vector<InitializerUse> uses;
   /// Small: becomes an `onnx.constant` and not an argument.

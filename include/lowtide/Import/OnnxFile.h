@@ -63,6 +63,8 @@ public:
 
   /// Where initializer `name` came from if the file does not hold it; null: it does.
   const UnfoldedSource *findUnfolded(llvm::StringRef name) const;
+  /// Initializers of the file that are computed from `name` now and from which no parameter came.
+  std::vector<std::string> findImages(llvm::StringRef name) const;
 
   /// Streams the data of initializer `name` in pieces: little-endian, dense,
   /// row-major, `bool` one byte per element. Fails (and says why) when external
@@ -95,7 +97,7 @@ private:
   std::unique_ptr<Report> report;
   std::unique_ptr<::onnx::ModelProto> model;
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
-  llvm::StringMap<UnfoldedSource> unfolded;
+  UnfoldedTensors unfolded;
   std::string headline;
 };
 

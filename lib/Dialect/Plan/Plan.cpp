@@ -236,7 +236,7 @@ LogicalResult SourceOp::verify() {
             .Cases({"initializer", "module_path", "random_init", "folded_into"}, isa<StringAttr>(field.getValue()))
             .Cases({"original_dims", "permutation", "use_operands", "view_permutations", "folded_runs"},
                    isa<DenseI64ArrayAttr>(field.getValue()))
-            .Cases({"tied_names", "use_nodes", "view_initializers", "folded_functions"},
+            .Cases({"tied_names", "use_nodes", "view_initializers", "folded_functions", "image_initializers"},
                    isa<ArrayAttr>(field.getValue()))
             .Cases({"slice_axis", "slice_start", "slice_size"}, isa<IntegerAttr>(field.getValue()))
             .Default(false);

@@ -110,6 +110,8 @@ TEST(Unfold, FunctionsAreInverted) {
   ASSERT_TRUE(result.find("A_log")) << result.messages;
   EXPECT_THAT(result.values["A_log"], testing::Pointwise(testing::FloatEq(), {0.f, std::log(2.f), std::log(4.f)}));
   EXPECT_THAT(result.unfolded["A_log"].functions, ElementsAre("exp", "neg"));
+  // The image is the parameter's place in the file.
+  EXPECT_THAT(result.find("A_log")->images, IsEmpty());
   // A saturated one has many inverse images, and of two steps the order is not written down.
   EXPECT_THAT(classify(makeEvaluated("sigmoid", "2", {0.5, 1}, "gate", "['gate']")).unfolded, IsEmpty());
   Classified twice = classify(makeEvaluated("exp_1", "2", {1, 2}, "gate", "['gate', 'neg', 'sigmoid']"));
@@ -228,6 +230,7 @@ TEST(Unfold, AnotherFormOfALivingParameter) {
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
   EXPECT_EQ(result.find("onnx::Mul_7"), nullptr);
+  EXPECT_THAT(result.find("w")->images, ElementsAre("onnx::Mul_7"));
 }
 
 TEST(Unfold, FunctionsOfParametersInTheFileAreComputed) {
@@ -244,6 +247,7 @@ TEST(Unfold, FunctionsOfParametersInTheFileAreComputed) {
   Classified result = classify(model);
   EXPECT_EQ(result.messages, "");
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("mix"));
+  EXPECT_THAT(result.find("mix")->images, ElementsAre("sub"));
 }
 
 TEST(Unfold, OtherValuesAreNoFunctionOfTheParameter) {

@@ -8,7 +8,8 @@ def NN_KernelOp : NN_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let summary = "ops that are computed together, in one machine kernel";
   let description = [{
     The body computes the results from the operands, which it sees as block arguments of the same types. `emitter` names
-    the loop nest that code generation builds: "loop", "row", "column", "scatter" or "single" (docs/rationale/kernels.md).
+    the loop nest that code generation builds: "loop", "row", "column", "scatter" or "single", and, in the launches of a
+    GPU alone, "batch" or "cross" (docs/rationale/kernels.md).
 
     ```mlir
     %r:2 = nn.kernel "loop" (%a = %x, %b = %w) : (tensor<8x4xf32>, tensor<4xf32>) -> (tensor<8x4xf32>, tensor<f32>) {

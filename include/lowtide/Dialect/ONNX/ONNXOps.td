@@ -32,6 +32,7 @@ def ONNX_Dialect : Dialect {
     | `onnx.folded_functions` | initializer | of such a one: its elements are these functions of the parameter's |
     | `onnx.use_nodes`, `onnx.use_operands` | initializer | of one that several arguments share: the reads that are this argument's, by each node's first named output |
     | `onnx.view_initializers`, `onnx.view_permutations` | initializer | further initializers that hold the tensor transposed |
+    | `onnx.image_initializers` | initializer | initializers of the file that the exporter evaluated from this one and others; the model computes them now |
 
     Results carry `onnx.output`, their name. A model that holds a whole training step has `onnx.step` (settings of its
     optimizer and schedule as text) on the function and `onnx.binding` (`kind`, `name`, `initial`, `batch_dim`) on

@@ -69,19 +69,3 @@ func.func @finite_mask(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<
   %y = nn.dot %p, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return %y : tensor<2x3x4xf32>
 }
-
-// The guard turns the NaN of a row that sees nothing into 0; attention would keep it.
-// CHECK-LABEL: @guarded_mask
-// CHECK-NOT: nn.attention
-// CHECK: return
-func.func @guarded_mask(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>, %m: tensor<2x3x3xf32>)
-    -> tensor<2x3x4xf32> {
-  %zero = nn.constant dense<0.0> : tensor<2x3x3xf32>
-  %s = nn.dot %q, %k {transpose_b} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
-  %seen = nn.add %s, %m : tensor<2x3x3xf32>
-  %p = nn.softmax %seen dim = 2 : tensor<2x3x3xf32>
-  %nan = nn.is_nan %p : tensor<2x3x3xf32> -> tensor<2x3x3xi1>
-  %g = nn.select %nan, %zero, %p : tensor<2x3x3xi1>, tensor<2x3x3xf32>
-  %y = nn.dot %g, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
-  return %y : tensor<2x3x4xf32>
-}

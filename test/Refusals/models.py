@@ -369,9 +369,9 @@ def _(m):
     pass
 
 
-@case("an operator without a derivative", UNSUPPORTED, "Det")
-def flat():
-    nodes = [helper.make_node("Mul", ["x", "w"], ["h"]), helper.make_node("Det", ["h"], ["d"], name="volume"),
+@case("an operator whose result has no fixed shape", UNSUPPORTED, "Unique")
+def distinct():
+    nodes = [helper.make_node("Mul", ["x", "w"], ["h"]), helper.make_node("Unique", ["h"], ["d"], name="distinct"),
              helper.make_node("ReduceMean", ["d"], ["loss"], keepdims=0)]  # fmt: skip
     return model(graph(nodes, [info("x", [2, 3, 3])], [info("loss", [])], [tensor("w", 3, 3)]))
 

@@ -142,6 +142,13 @@ struct FuseAttention : OpRewritePattern<DotOp> {
     return softmax && softmax->hasOneUse() ? softmax : SoftmaxOp();
   }
 
+  /// [.., .., .., 1]: the rows in which `mask` hides every column. Under the guard they are 0, and so are their
+  /// cotangents; attention itself would make NaN of them, and of the cotangents of all of v.
+  static Expr findSightlessRows(Expr mask) {
+    Expr sightless = equal(maximum(mask, 3), -std::numeric_limits<double>::infinity());
+    return reshape(sightless, {mask.dim(0), mask.dim(1), mask.dim(2), 1});
+  }
+
   static std::optional<Scores> matchScores(Value value) {
     Scores scores;
     if (auto select = value.getDefiningOp<SelectOp>()) {
@@ -184,8 +191,8 @@ struct FuseAttention : OpRewritePattern<DotOp> {
     std::optional<Scores> scores = matchScores(softmax.getX());
     if (!scores)
       return rewriter.notifyMatchFailure(op, "the probabilities are not those of a product");
-    if (isGuarded && (scores->visible || scores->added))
-      return rewriter.notifyMatchFailure(op, "a row may see nothing, and the guard turns its NaN into 0");
+    if (isGuarded && scores->causal && (scores->visible || scores->added))
+      return rewriter.notifyMatchFailure(op, "which rows see nothing depends on more than the mask");
 
     // Batch and heads; a third dimension before the matrix counts as the batch of one head.
     Expr v(rewriter, op.getLoc(), op.getB());
@@ -213,7 +220,14 @@ struct FuseAttention : OpRewritePattern<DotOp> {
       }
       mask = hidden;
     }
+    Expr sightless;
+    if (isGuarded && mask) {
+      sightless = findSightlessRows(mask);
+      mask = select(broadcastTo(sightless, mask.shape()), mask.like(0.0), mask);
+    }
     Expr o = attention(split(q), split(k), split(v), mask, scale, scores->causal)[0];
+    if (sightless)
+      o = select(broadcastTo(sightless, o.shape()), o.like(0.0), o);
     rewriter.replaceOp(op, reshape(o, op.getType().getShape()).get());
     return success();
   }

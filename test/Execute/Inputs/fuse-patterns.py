@@ -119,6 +119,36 @@ fn('attention_shared_heads',{'q':q4,'k':k4,'v':v4},F.scaled_dot_product_attentio
   %p = nn.softmax %s dim = 3 : tensor<2x4x3x3xf32>
   %y = nn.dot %p, %vr : (tensor<2x4x3x3xf32>, tensor<2x4x3x2xf32>) -> tensor<2x4x3x2xf32>
   return %y : tensor<2x4x3x2xf32>''','// CHECK: nn.attention %arg0, %arg1, %arg2 scale = 1.000000e+00 :')
+# PyTorch's guard: where a row sees nothing, the softmax is NaN and 0 stands for it.
+hidden=r(1,1,3,3).masked_fill(torch.tensor([[False,True,False],[True,True,True],[False,False,False]]),-math.inf)
+p=torch.softmax(q@k.transpose(-1,-2)*0.5+hidden,-1)
+fn('attention_guarded',{'q':q,'k':k,'v':v,'m':hidden},torch.where(p.isnan(),0.0,p)@v,'''  %zero = nn.constant dense<0.0> : tensor<1x2x3x3xf32>
+  %scale = nn.constant dense<0.5> : tensor<1x2x3x3xf32>
+  %d = nn.dot %q, %k {transpose_b} : (tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x3x3xf32>
+  %s = nn.mul %d, %scale : tensor<1x2x3x3xf32>
+  %ms = nn.broadcast %m dims = [0, 1, 2, 3] : tensor<1x1x3x3xf32> -> tensor<1x2x3x3xf32>
+  %seen = nn.add %s, %ms : tensor<1x2x3x3xf32>
+  %p = nn.softmax %seen dim = 3 : tensor<1x2x3x3xf32>
+  %nan = nn.is_nan %p : tensor<1x2x3x3xf32> -> tensor<1x2x3x3xi1>
+  %g = nn.select %nan, %zero, %p : tensor<1x2x3x3xi1>, tensor<1x2x3x3xf32>
+  %y = nn.dot %g, %v : (tensor<1x2x3x3xf32>, tensor<1x2x3x2xf32>) -> tensor<1x2x3x2xf32>
+  return %y : tensor<1x2x3x2xf32>''','''// CHECK: %[[LESS:.*]] = nn.reduce_max %arg3 dims = [3]
+// CHECK: %[[NONE:.*]] = nn.compare eq %[[LESS]]
+// CHECK: %[[O:.*]], %{{.*}} = nn.attention %arg0, %arg1, %arg2 mask %{{.*}} scale = 5.000000e-01 :
+// CHECK: %[[Y:.*]] = nn.select %{{.*}}, %{{.*}}, %[[O]]
+// CHECK-NEXT: return %[[Y]]''')
+x=torch.tensor([1.5,-0.25,3.0,-2.0])
+fn('log_sigmoid',{'x':x},F.logsigmoid(x),'''  %p = nn.sigmoid %x : tensor<4xf32>
+  %y = nn.log %p : tensor<4xf32>
+  return %y : tensor<4xf32>''','// CHECK: nn.softplus\n// CHECK-NOT: nn.log %\n// CHECK: return')
+fn('log_of_the_complement',{'x':x},F.logsigmoid(-x),'''  %one = nn.constant dense<1.0> : tensor<4xf32>
+  %p = nn.sigmoid %x : tensor<4xf32>
+  %q = nn.sub %one, %p : tensor<4xf32>
+  %y = nn.log %q : tensor<4xf32>
+  return %y : tensor<4xf32>''','// CHECK: nn.softplus %arg0\n// CHECK-NOT: nn.log %\n// CHECK: return')
+fn('log_of_softmax',{'x':x},F.log_softmax(x,0),'''  %p = nn.softmax %x dim = 0 : tensor<4xf32>
+  %y = nn.log %p : tensor<4xf32>
+  return %y : tensor<4xf32>''','// CHECK: nn.log_softmax %arg0 dim = 0\n// CHECK-NOT: nn.log %\n// CHECK: return')
 open('test/Execute/nn-fuse-patterns.mlir','w').write('''// RUN: lowtide-opt %s --canonicalize --nn-fuse-patterns --canonicalize | FileCheck %s
 // As written and as recognised: both compute PyTorch's values.
 // RUN: lowtide-execute %s

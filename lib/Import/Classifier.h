@@ -59,6 +59,9 @@ void describeFold(const TensorFacts &facts, const Signature &signature, Initiali
 /// if it does not.
 std::string findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature);
 
+/// Whether the tensors are parts of one parameter, of which none holds an element of another.
+bool areDisjointPieces(const OnnxFile &file, llvm::ArrayRef<const TensorFacts *> tensors, const Signature &signature);
+
 /// Applies `--params`, `--frozen`, `--rename`.
 llvm::LogicalResult applyOverrides(OnnxFile &file, const ImportOptions &options, std::vector<InitializerInfo> &infos);
 

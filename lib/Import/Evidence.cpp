@@ -158,7 +158,10 @@ bool lowtide::isRewritten(const ::onnx::NodeProto &node) {
 }
 
 bool lowtide::isWithoutBias(const ::onnx::NodeProto &node) {
-  return findProp(node.metadata_props(), "pkg.onnxscript.rewriter.rule_name").starts_with("RemoveOptionalBias");
+  // Rules that followed one another are listed: a batch norm of zero bias is folded, then what it left is dropped.
+  StringRef rules = findProp(node.metadata_props(), "pkg.onnxscript.rewriter.rule_name");
+  return !rules.empty() &&
+         all_of(split(rules, ", "), [](StringRef rule) { return rule.starts_with("RemoveOptionalBias"); });
 }
 
 StringRef lowtide::findProgramNote(const ::onnx::NodeProto &node) {

@@ -79,6 +79,45 @@ std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &fact
   return "";
 }
 
+/// Whether operations took some elements of one parameter, and only moved them.
+static bool isPiece(const TensorFacts &facts, const Signature &signature) {
+  bool takes = takesPart(facts.tensor->name());
+  if (!movesElements(facts.tensor->name()) || isGather(facts.tensor->name()))
+    return false;
+  for (const std::string &name : facts.foldedFrom) {
+    if (signature.findTarget(name))
+      continue;
+    if (!movesElements(name) || isGather(name))
+      return false;
+    takes |= takesPart(name);
+  }
+  return takes;
+}
+
+bool lowtide::areDisjointPieces(const OnnxFile &file, ArrayRef<const TensorFacts *> tensors,
+                                const Signature &signature) {
+  // Numbers drawn at random agree by chance among many, pairs of neighbours do not.
+  static constexpr int64_t mostElements = 4096;
+  int64_t elements = 0;
+  for (const TensorFacts *facts : tensors) {
+    if (!isPiece(*facts, signature))
+      return false;
+    elements += facts->getNumElements();
+  }
+  llvm::StringMap<const TensorFacts *> seen;
+  for (const TensorFacts *facts : tensors) {
+    std::string bytes = file.tryReadInitializer(facts->tensor->name()).value_or("");
+    size_t width = findElementType(facts->tensor->data_type())->bytes;
+    size_t window = elements > mostElements ? 2 * width : width;
+    if (bytes.empty() || bytes.size() < window)
+      return false;
+    for (size_t at = 0; at + window <= bytes.size(); at += width)
+      if (seen.try_emplace(StringRef(bytes).substr(at, window), facts).first->second != facts)
+        return false;
+  }
+  return true;
+}
+
 void lowtide::describeFold(const TensorFacts &facts, const Signature &signature, InitializerInfo &info) {
   ArrayRef<int64_t> dims = info.dims;
   if (isGathered(facts)) {
@@ -96,7 +135,7 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
     return;
   }
   // Without a note, the operation tells: a linear layer's weight is stored transposed.
-  bool transposed = facts.foldedFrom.size() == 1;
+  bool transposed = facts.foldedFrom.size() == 1 && !isPiece(facts, signature);
   if (facts.foldedFrom.empty() && !facts.uses.empty())
     transposed = facts.uses.front().node->op_type() == "MatMul" && facts.uses.front().operand == 1 &&
                  findProgramOperator(*facts.uses.front().node).find("linear") != std::string::npos;

@@ -24,7 +24,10 @@
 #include "Unfold.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+
+#include <set>
 
 using namespace mlir;
 using namespace lowtide;
@@ -52,11 +55,14 @@ private:
   void findTies();
   void reportFoldedBatchNorms();
   void reportDropped();
+  void separatePieces();
   LogicalResult checkClaims();
   /// Whether all elements are equal; nullopt where the data cannot be read.
   std::optional<bool> isUniform(const TensorFacts &fact);
+  std::string findProgramName(const TensorFacts &fact, Entry own, const InitializerUse &use);
   bool isForeignNumber(const TensorFacts &fact, Entry own, const InitializerUse &use);
   LogicalResult checkBlindUses();
+  LogicalResult checkMergedParts(const TensorFacts &fact, Entry own);
   void indexUses();
 
   OnnxFile &file;
@@ -73,6 +79,8 @@ private:
   SmallVector<std::pair<const TensorFacts *, Entry>> blindUses;
   /// Parameters by the modules that read them, and by the parents of their own modules.
   llvm::StringMap<SmallVector<size_t>> readIn, below;
+  /// What the graph's nodes compute.
+  llvm::StringSet<> values;
   /// Modules whose batch norm the exporter folded away.
   llvm::StringSet<> foldedNorms;
 };
@@ -301,8 +309,42 @@ InitializerInfo SignatureClassifier::describeUnclaimed(const TensorFacts &fact) 
   return makeInfo(fact, name, InitializerRole::Constant, Certainty::Inferred, "the exported program does not list it");
 }
 
+/// What the program calls the tensor where `use` reads it; empty: not known.
+std::string SignatureClassifier::findProgramName(const TensorFacts &fact, Entry own, const InitializerUse &use) {
+  std::string lost;
+  for (const std::string &operand : findProgramOperands(*use.node)) {
+    if (operand == fact.tensor->name() || operand == own->placeholder)
+      return operand;
+    if (takesPart(operand) && !values.contains(operand))
+      lost = operand;
+  }
+  return lost;
+}
+
+/// Parts of parameters that began equal are one tensor of the file. Whether the program read one part several times,
+/// nothing tells.
+LogicalResult SignatureClassifier::checkMergedParts(const TensorFacts &fact, Entry own) {
+  if (!own || own->kind != SignatureEntry::Parameter || fact.uses.size() < 2 ||
+      isUniform(fact) != std::optional<bool>(true))
+    return success();
+  llvm::SetVector<std::string, std::vector<std::string>, std::set<std::string>> names;
+  for (const InitializerUse &use : fact.uses)
+    if (std::string name = findProgramName(fact, own, use); !name.empty())
+      names.insert(std::move(name));
+  if (names.size() < 2 || llvm::none_of(names, takesPart))
+    return success();
+  file.getReport().errorAt(Failure::Unsupported, fact.tensor->name(),
+                           "initializer " + quoteName(fact.tensor->name()) + " stands for " + llvm::join(names, ", ") +
+                               " of the program, parts of parameters that began equal and that the exporter merged: "
+                               "trained as it stands, they would stay equal",
+                           "export with optimize=False");
+  return failure();
+}
+
 LogicalResult SignatureClassifier::classify(const TensorFacts &fact) {
   Entry own = findOwnClaim(fact);
+  if (failed(checkMergedParts(fact, own)))
+    return failure();
   llvm::MapVector<Entry, SmallVector<InitializerUse>> byOwner;
   if (own && fact.isGraphOutput)
     byOwner[own];
@@ -461,6 +503,28 @@ LogicalResult SignatureClassifier::checkBlindUses() {
   return success();
 }
 
+/// Parts of one parameter, of which the file holds each by itself, are trained each by itself: the same, as long as no
+/// two hold the same element.
+void SignatureClassifier::separatePieces() {
+  llvm::StringMap<const TensorFacts *> byTensor;
+  for (const TensorFacts &fact : facts)
+    byTensor[fact.tensor->name()] = &fact;
+  llvm::MapVector<StringRef, SmallVector<size_t>> groups;
+  for (auto [i, info] : llvm::enumerate(infos))
+    if (info.role == InitializerRole::Parameter && signature.findTarget(info.name))
+      groups[signature.findTarget(info.name)->target].push_back(i);
+  for (auto &[name, members] : groups) {
+    SmallVector<const TensorFacts *> tensors =
+        llvm::map_to_vector(members, [&](size_t i) { return byTensor.lookup(infos[i].tensor); });
+    if (members.size() < 2 || llvm::is_contained(tensors, nullptr) || !areDisjointPieces(file, tensors, signature))
+      continue;
+    for (size_t i : members) {
+      infos[i].name = (name + "@" + infos[i].tensor).str();
+      infos[i].reason = ("a part of " + name + ", which the exporter took out of it").str();
+    }
+  }
+}
+
 /// A parameter that lives in two tensors would be trained twice, apart. Where
 /// one is the other's transpose, it becomes a view of it.
 LogicalResult SignatureClassifier::checkClaims() {
@@ -492,6 +556,9 @@ LogicalResult SignatureClassifier::checkClaims() {
 
 LogicalResult SignatureClassifier::run() {
   findMissing();
+  for (const ::onnx::NodeProto &node : file.getModel().graph().node())
+    for (const std::string &output : node.output())
+      values.insert(output);
   for (const TensorFacts &fact : facts)
     if (fact.isUsed() && failed(classify(fact)))
       return failure();
@@ -501,6 +568,7 @@ LogicalResult SignatureClassifier::run() {
   reportDropped();
   if (failed(checkBlindUses()))
     return failure();
+  separatePieces();
   return checkClaims();
 }
 

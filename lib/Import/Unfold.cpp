@@ -88,6 +88,7 @@ static void unfoldAllBeside(UnfoldingGraph &graph, ArrayRef<Evaluated> beside) {
           return name == evaluated.parameters.front()->target || (movesElements(name) && !isGather(name));
         }))
       moved.push_back(&evaluated);
+  llvm::erase_if(moved, [&](const Evaluated *evaluated) { return unfoldPiece(graph, *evaluated); });
   for (const Evaluated &evaluated : beside)
     if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()))
       unfoldBeside(graph, evaluated, moved);
@@ -184,7 +185,7 @@ static int64_t outputChannels(const UnfoldingGraph &graph, const NodeProto &node
 /// The bias that the operation of `node` reads and that neither the file nor any evaluated tensor holds.
 static const SignatureEntry *findDroppedBias(const UnfoldingGraph &graph, const Signature &signature,
                                              const StringSet<> &evaluatedFrom, const NodeProto &node) {
-  if (node.input_size() != 2)
+  if (node.input_size() != 2 || isRewritten(node))
     return nullptr;
   SmallVector<const SignatureEntry *> gone;
   for (const std::string &operand : findProgramOperands(node)) {

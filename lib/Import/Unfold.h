@@ -123,6 +123,9 @@ bool unfoldFunction(UnfoldingGraph &graph, const ::onnx::TensorProto &tensor);
 /// A function of parameters that the file holds as well; `moved`: evaluated tensors that only moved one's elements.
 bool unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::ArrayRef<const Evaluated *> moved);
 
+/// A part of a parameter that the file holds as well.
+bool unfoldPiece(UnfoldingGraph &graph, const Evaluated &evaluated);
+
 /// A scale kept as its difference from one.
 bool unfoldShifted(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// The f32 values of `tensor`, less one; empty where they cannot be read.
@@ -144,6 +147,9 @@ bool movesElements(llvm::StringRef name);
 
 /// Whether an operation of the exported program may hold an element several times.
 bool isGather(llvm::StringRef name);
+
+/// Whether an operation of the exported program takes some of the elements only.
+bool takesPart(llvm::StringRef name);
 
 /// Takes apart what can be, in `graph`.
 UnfoldedTensors unfoldInitializers(::onnx::GraphProto &graph, TensorReader read);

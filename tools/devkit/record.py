@@ -136,6 +136,26 @@ def pair_names(ours, recorded):
     return pairs, [r for r in recorded if r not in pairs], [o for o in ours if o not in taken]
 
 
+def join_pieces(ours, recorded):
+    """Ours, with the parts of one parameter that a file holds each by itself (`w@select`, `w@select_1`) put together.
+
+    The file does not say along which dimension they were taken: it is the one along which they agree best.
+    """
+    joined = dict(ours)
+    for name in [r for r in recorded if r not in ours]:
+        parts = sorted((o for o in ours if o.startswith(name + "@")), key=lambda o: (len(o), o))
+        truth, wholes = recorded[name], []
+        for axis in range(truth.ndim if len(parts) > 1 else 0):
+            around = truth.shape[:axis], truth.shape[axis + 1 :]
+            if all(ours[o].size % max(math.prod(around[0] + around[1]), 1) == 0 for o in parts):
+                wholes.append(numpy.concatenate([ours[o].reshape(*around[0], -1, *around[1]) for o in parts], axis))
+        if wholes:
+            distance = lambda whole: numpy.abs(whole - truth).max() if whole.shape == truth.shape else math.inf  # noqa: E731
+            joined = {o: v for o, v in joined.items() if o not in parts}
+            joined[name] = min(wholes, key=distance)
+    return joined
+
+
 def overlap(truth, value, read):
     """The entries that both hold, where an exporter folded an unsqueeze or a constant gather into a parameter.
 
@@ -161,6 +181,7 @@ def compare(ours, recorded, bound, relative, gradients):
 
     `bound(name)` is the allowed error; `relative`: counted in units of the tensor's largest entry; `gradients`: recorded.
     """
+    ours = join_pieces(ours, recorded)
     pairs, missing, extra = pair_names(ours, recorded)
     complaints = []
     if missing:

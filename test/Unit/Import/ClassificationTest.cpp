@@ -107,6 +107,20 @@ TEST(Classification, FoldedBatchNormsAreReported) {
   EXPECT_THAT(result.messages, HasSubstr("optimize=False"));
 }
 
+TEST(Classification, FoldedBatchNormsWithoutBiasAreReported) {
+  // A fresh norm's bias is zeros: what folding made of it was dropped at once.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,1,3,3] x) => (float[2,1,3,2] y) <float[1,1,1,2] "c.weight" = {2, 3}> { y = Conv(x, "c.weight") })");
+  setSignature(model, {"c.weight", "n.weight", "n.bias"}, "b_n_running_mean: BUFFER target='n.running_mean'\n");
+  setOrigin(model, 0, "n", "%conv2d, %p_n_weight, %p_n_bias, %b_n_running_mean");
+  setNote(model, 0, "pkg.onnxscript.rewriter.rule_name",
+          "RemoveOptionalBiasFromConv, FuseBatchNormIntoConv, RemoveOptionalBiasFromConv");
+  Classified result = classify(model);
+  EXPECT_THAT(result.messages, HasSubstr("1 batch normalizations were folded into convolutions"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("c.weight"));
+}
+
 TEST(Classification, MergedParametersAreTakenApart) {
   for (bool withOperations : {true, false}) {
     Classified result = classify(makeMerged("1, 1", withOperations));
@@ -262,6 +276,48 @@ TEST(Classification, ParameterInTwoPiecesIsRefused) {
   setFoldedFrom(model, "v1", "['fc.weight']");
   setFoldedFrom(model, "v2", "['fc.weight']");
   EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
+}
+
+/// `y = (x + select) * select_1`, both evaluated from `w`.
+static ModelProto makeParts(const std::string &first, const std::string &second) {
+  ModelProto model = parseModel("<ir_version: 10, opset_import: [\"\" : 20]> g (float[2,3] x) => (float[2,3] y) "
+                                "<float[3] select = {" +
+                                first + "}, float[3] select_1 = {" + second +
+                                "}> "
+                                "{ h = Add(x, select) y = Mul(h, select_1) }");
+  setSignature(model, {"w"});
+  setFoldedFrom(model, "select", "['w', 'val_0']");
+  setFoldedFrom(model, "select_1", "['val_1', 'w']");
+  return model;
+}
+
+TEST(Classification, PartsAreTrainedByThemselves) {
+  ModelProto model = makeParts("1, 2, 3", "4, 5, 6");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w@select", "w@select_1")) << result.messages;
+  EXPECT_EQ(importModel(model).exitCode, 0);
+}
+
+TEST(Classification, PartsThatShareElementsAreRefused) {
+  EXPECT_THAT(classify(makeParts("1, 2, 3", "3, 4, 5")).messages, HasSubstr("is in the file twice"));
+}
+
+TEST(Classification, MergedPartsAreRefused) {
+  // Both rows of `w` are zeros: the second reader names another value of the program.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[2,3] y) <float[3] select = {0, 0, 0}> {
+      h = Add(x, select)
+      y = Add(h, select)
+    })");
+  setSignature(model, {"w"});
+  setFoldedFrom(model, "select", "['w', 'val_0']");
+  setOrigin(model, 0, "", "%x, %select");
+  setOrigin(model, 1, "", "%h, %select");
+  EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("w"));
+  model.mutable_graph()->mutable_node(1)->clear_metadata_props();
+  setOrigin(model, 1, "", "%h, %select_1");
+  EXPECT_THAT(classify(model).messages, HasSubstr("stands for select, select_1 of the program"));
 }
 
 TEST(Classification, NamesDecideWithoutNotes) {

@@ -233,6 +233,28 @@ TEST(Unfold, AnotherFormOfALivingParameter) {
   EXPECT_THAT(result.find("w")->images, ElementsAre("onnx::Mul_7"));
 }
 
+/// `y = x · w + select`, where row `row` of `w` was evaluated by itself.
+static ModelProto makePart(const std::string &table, const std::string &row) {
+  ModelProto model = parseModel("<ir_version: 10, opset_import: [\"\" : 20]> g (float[2,3] x) => (float[2,2] y) "
+                                "<float[3,2] w = {" +
+                                table + "}, float[2] select = {" + row +
+                                "}> "
+                                "{ h = MatMul(x, w) y = Add(h, select) }");
+  setSignature(model, {"w"});
+  setFoldedFrom(model, "select", "['w', 'val_0']");
+  return model;
+}
+
+TEST(Unfold, PartsOfALivingParameterAreTakenFromIt) {
+  ModelProto model = makePart("1, 2, 3, 4, 5, 6", "3, 4");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w")) << result.messages;
+  EXPECT_THAT(result.find("w")->images, ElementsAre("select"));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+  // Which of equal rows it was, nothing tells.
+  EXPECT_THAT(classify(makePart("3, 4, 3, 4, 5, 6", "3, 4")).messages, HasSubstr("is in the file twice"));
+}
+
 TEST(Unfold, FunctionsOfParametersInTheFileAreComputed) {
   // mix and 1 - mix: the number is found in the values.
   ModelProto model = parseModel(R"(

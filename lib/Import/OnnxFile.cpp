@@ -5,6 +5,7 @@
 
 #include "Detached.h"
 #include "ExternalData.h"
+#include "NodeOrder.h"
 #include "OnnxLibrary.h"
 #include "StepSignature.h"
 #include "TensorData.h"
@@ -96,6 +97,8 @@ LogicalResult OnnxFile::prepare() {
               (producer.empty() ? std::string() : ", producer " + producer))
                  .str();
 
+  if (model->has_graph() && sortNodes(*model->mutable_graph(), limits.subgraphDepth))
+    report->warningAt(model->graph().name(), "nodes were listed before what they read; they are put in order");
   if (failed(checkFunctions(*model, limits, *report)) || failed(checkWellFormed(*model, limits, *report)))
     return failure();
   if (failed(normalizeStep(*model, *report)) || (isStep(*model) && failed(checkWellFormed(*model, limits, *report))))
@@ -125,6 +128,8 @@ void OnnxFile::unfold() {
         "export with optimize=False");
   unfolded = unfoldInitializers(*model->mutable_graph(),
                                 [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); });
+  // What was put in front may read a parameter's copy.
+  sortNodes(*model->mutable_graph(), /*depth=*/0);
   indexInitializers();
 }
 

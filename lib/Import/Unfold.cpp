@@ -3,13 +3,15 @@
 //  1. Tensors of which the exporter noted what they were evaluated from, each parameter of it gone from the file and
 //     evaluated into no other tensor.
 //  2. Without notes: operands of recurrent layers, whose form is fixed, and tables of relative positions.
-//  3. Functions of parameters that the file holds as well, and readers that were merged with their operands.
+//  3. Functions of parameters that the file holds as well, with notes or without, and readers that were merged with
+//  their operands.
 //  4. A bias of zeros is dropped by the exporter's optimizer; the layer's operation still names it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Unfold.h"
 
+#include "Classifier.h"
 #include "TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -259,9 +261,17 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     restoreBiases(graph, proto, signature);
   else
     unfoldNormScales(graph, proto);
-  if (!signature.isPresent())
-    for (const TensorProto *tensor : map_to_vector(proto.initializer(), [](const TensorProto &t) { return &t; }))
+  if (!signature.isPresent()) {
+    SmallVector<const TensorProto *> held, named;
+    for (const TensorProto &tensor : proto.initializer())
+      if (!graph.isRemoved(tensor.name()) && isEvaluatedName(tensor.name()))
+        held.push_back(&tensor);
+      else if (!graph.isRemoved(tensor.name()) && !isInventedName(tensor.name()))
+        named.push_back(&tensor);
+    unfoldBeside(graph, proto, held, named);
+    for (const TensorProto *tensor : held)
       if (!graph.isRemoved(tensor->name()))
         unfoldFunction(graph, *tensor);
+  }
   return graph.finish();
 }

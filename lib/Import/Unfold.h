@@ -122,6 +122,11 @@ bool unfoldFunction(UnfoldingGraph &graph, const ::onnx::TensorProto &tensor);
 
 /// A function of parameters that the file holds as well; `moved`: evaluated tensors that only moved one's elements.
 bool unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::ArrayRef<const Evaluated *> moved);
+/// The same in files without notes, where the values alone tell: all of `evaluated` that are made of one of
+/// `parameters`.
+void unfoldBeside(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
+                  llvm::ArrayRef<const ::onnx::TensorProto *> evaluated,
+                  llvm::ArrayRef<const ::onnx::TensorProto *> parameters);
 
 /// A part of a parameter that the file holds as well.
 bool unfoldPiece(UnfoldingGraph &graph, const Evaluated &evaluated);

@@ -13,10 +13,16 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 using namespace llvm;
 using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
 using ::onnx::TensorProto;
+
+/// Elements of the largest tensors whose values are compared without a note that speaks for it.
+static constexpr int64_t largestCompared = 1 << 20;
 
 /// The f32 values of `tensor`; empty where they cannot be read.
 static std::vector<float> valuesOf(const UnfoldingGraph &graph, const TensorProto &tensor) {
@@ -179,6 +185,29 @@ static bool unfoldChain(UnfoldingGraph &graph, const Evaluated &evaluated, const
   return true;
 }
 
+/// The number with which the form makes `values` of `parameter` (0 where it takes none); nullopt: it does not.
+static std::optional<double> match(const Form &form, ArrayRef<float> parameter, ArrayRef<float> values) {
+  if (form.takesNumber) {
+    double number = findNumber(form, parameter, values);
+    return std::isnan(number) ? std::nullopt : std::optional(number);
+  }
+  bool fits = all_of(zip(parameter, values),
+                     [&](auto pair) { return isNear(form.function(std::get<0>(pair), 0), std::get<1>(pair)); });
+  return fits ? std::optional(0.0) : std::nullopt;
+}
+
+/// Lets nodes compute `value`, of the dimensions of `image`, from `parameter`.
+static void compute(UnfoldingGraph &graph, const TensorProto &image, StringRef value, const std::string &parameter,
+                    const Form &form, double number) {
+  graph.setModule(moduleOf(parameter));
+  SmallVector<std::string> operands{parameter};
+  if (form.takesNumber)
+    operands.insert(form.isNumberFirst ? operands.begin() : operands.end(), graph.addNumber(float(number)));
+  std::string result = graph.addNode(form.op, operands);
+  SmallVector<int64_t> dims(image.dims().begin(), image.dims().end());
+  graph.addNode("Reshape", {result, graph.addIntegers({int64_t(dims.size())}, dims)}, value);
+}
+
 bool lowtide::unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<const Evaluated *> moved) {
   SmallVector<StringRef> operations = findOperations(evaluated);
   if (unfoldPenalty(graph, evaluated, operations, moved))
@@ -198,20 +227,146 @@ bool lowtide::unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, Ar
   for (const Form &form : forms) {
     if (operations.front() != form.operation)
       continue;
-    double number = form.takesNumber ? findNumber(form, parameter, values) : 0;
-    if (std::isnan(number) || (!form.takesNumber && !all_of(zip(parameter, values), [&](auto pair) {
-          return isNear(form.function(std::get<0>(pair), 0), std::get<1>(pair));
-        })))
-      continue;
-    graph.setModule(moduleOf(evaluated.parameters.front()->target));
-    SmallVector<std::string> operands{tensor->name()};
-    if (form.takesNumber)
-      operands.insert(form.isNumberFirst ? operands.begin() : operands.end(), graph.addNumber(float(number)));
-    std::string result = graph.addNode(form.op, operands);
-    SmallVector<int64_t> dims(evaluated.tensor->dims().begin(), evaluated.tensor->dims().end());
-    graph.addNode("Reshape", {result, graph.addIntegers({int64_t(dims.size())}, dims)}, evaluated.tensor->name());
-    graph.remove(*evaluated.tensor);
-    return true;
+    if (std::optional<double> number = match(form, parameter, values)) {
+      compute(graph, *evaluated.tensor, evaluated.tensor->name(), tensor->name(), form, *number);
+      graph.remove(*evaluated.tensor);
+      return true;
+    }
   }
   return false;
+}
+
+/// How far apart the values are.
+static double spread(ArrayRef<float> values) {
+  auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return double(*most) - double(*least);
+}
+
+/// Whether a tensor of `values` cannot be the form's of `parameter` by chance: there are a few, and they differ by more
+/// than what the comparison forgives.
+static bool isTelling(const Form &form, ArrayRef<float> parameter, ArrayRef<float> values) {
+  auto magnitude = [](ArrayRef<float> all) {
+    return std::max(std::abs(*min_element(all)), std::abs(*max_element(all)));
+  };
+  double least = 1e-3 * std::max(magnitude(parameter), magnitude(values));
+  bool isSum = StringRef(form.op) == "Add" || StringRef(form.op) == "Sub";
+  return values.size() >= 4 && parameter != values && spread(parameter) > 1e-3 * magnitude(parameter) &&
+         spread(values) > 1e-3 * magnitude(values) && (!isSum || spread(parameter) > least);
+}
+
+namespace {
+/// Functions of parameters in a file without notes.
+class Images {
+public:
+  Images(UnfoldingGraph &graph, GraphProto &proto, ArrayRef<const TensorProto *> parameters)
+      : graph(graph), proto(proto) {
+    for (const TensorProto *tensor : parameters)
+      if (tensor->data_type() == TensorProto::FLOAT)
+        add(tensor->name(), *tensor);
+    // Merged parameters keep their names by copies.
+    for (const NodeProto &node : proto.node())
+      if (const TensorProto *tensor = node.op_type() == "Identity" ? graph.find(node.input(0)) : nullptr)
+        if (is_contained(parameters, tensor))
+          add(node.output(0), *tensor);
+  }
+
+  void unfold(const TensorProto &image);
+
+private:
+  struct Named {
+    std::string name;
+    const TensorProto *tensor;
+  };
+  struct Match {
+    const Named *parameter = nullptr;
+    const Form *form = nullptr;
+    double number = 0;
+  };
+
+  static int64_t elementsOf(const TensorProto &tensor) {
+    return checkedElements({tensor.dims().data(), size_t(tensor.dims_size())}).value_or(0);
+  }
+  void add(const std::string &name, const TensorProto &tensor) { named[elementsOf(tensor)].push_back({name, &tensor}); }
+  ArrayRef<float> valuesOnce(const TensorProto &tensor) {
+    auto [at, isNew] = held.try_emplace(&tensor);
+    if (isNew)
+      at->second = valuesOf(graph, tensor);
+    return at->second;
+  }
+  Match find(const TensorProto &image, std::optional<std::string> module);
+
+  UnfoldingGraph &graph;
+  GraphProto &proto;
+  std::map<int64_t, std::vector<Named>> named;
+  std::map<const TensorProto *, std::vector<float>> held;
+};
+} // namespace
+
+/// What the image is to a reader in `module`: a function of a parameter of that module rather than of another's.
+Images::Match Images::find(const TensorProto &image, std::optional<std::string> module) {
+  // `/block/Sub_output_0` says which operator; `onnx::Mul_12`, which one reads it.
+  StringRef op = findEvaluatedOperator(image.name());
+  ArrayRef<float> values = valuesOnce(image);
+  Match found;
+  for (const Named &parameter : named[elementsOf(image)]) {
+    ArrayRef<float> of = valuesOnce(*parameter.tensor);
+    bool isNear = moduleOf(parameter.name) == module;
+    if (of.empty() || of.size() != values.size() || (found.form && !isNear))
+      continue;
+    for (const Form &form : forms) {
+      std::optional<double> number = op.empty() || op == form.op ? match(form, of, values) : std::nullopt;
+      // The other part of a mixture is one even where the numbers alone would not tell.
+      bool isRest = number == 1 && form.isNumberFirst && StringRef(form.op) == "Sub";
+      if (!number || !(isTelling(form, of, values) || (isNear && isRest)))
+        continue;
+      found = {&parameter, &form, *number};
+      if (isNear)
+        return found;
+      break;
+    }
+  }
+  return found;
+}
+
+void Images::unfold(const TensorProto &image) {
+  if (elementsOf(image) > largestCompared || image.data_type() != TensorProto::FLOAT || valuesOnce(image).empty())
+    return;
+  struct Reader {
+    int node, operand;
+    Match match;
+  };
+  SmallVector<Reader> readers;
+  int numNodes = proto.node_size();
+  // Merged images keep their names by copies, too.
+  StringSet<> names;
+  names.insert(image.name());
+  for (const NodeProto &node : proto.node())
+    if (node.op_type() == "Identity" && node.input(0) == image.name())
+      names.insert(node.output(0));
+  for (int i = 0; i != numNodes; ++i)
+    for (auto [operand, name] : enumerate(proto.node(i).input()))
+      if (names.contains(name) && proto.node(i).op_type() != "Identity") {
+        readers.push_back({i, int(operand), find(image, findModulePath(proto.node(i)))});
+        if (!readers.back().match.form)
+          return;
+      }
+  // The first reader's value keeps the image's name: graphs within the graph may read it, too.
+  std::map<const Named *, std::string> computed;
+  for (const Reader &reader : readers) {
+    auto [value, isNew] = computed.try_emplace(reader.match.parameter);
+    if (isNew) {
+      value->second = computed.size() == 1 ? image.name() : (image.name() + "@" + reader.match.parameter->name);
+      compute(graph, image, value->second, reader.match.parameter->name, *reader.match.form, reader.match.number);
+    }
+    proto.mutable_node(reader.node)->set_input(reader.operand, value->second);
+  }
+  if (!readers.empty())
+    graph.remove(image);
+}
+
+void lowtide::unfoldBeside(UnfoldingGraph &graph, GraphProto &proto, ArrayRef<const TensorProto *> evaluated,
+                           ArrayRef<const TensorProto *> parameters) {
+  Images images(graph, proto, parameters);
+  for (const TensorProto *image : evaluated)
+    images.unfold(*image);
 }

@@ -331,3 +331,84 @@ TEST(Unfold, ChainsBesideTheirParameterAreComputed) {
   EXPECT_EQ(result.messages, "");
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
 }
+
+TEST(Unfold, FunctionsBesideTheirParameterWithoutNotes) {
+  // 1 - mix and 0.5 * w, named after their readers.
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[4] x) => (float[4] y)
+    <float[4] mix = {0.25, 0.5, 0.125, 0.75}, float[4] a = {0.75, 0.5, 0.875, 0.25},
+     float[4] w = {1, -2, 3, 0.5}, float[1,4] b = {0.5, -1, 1.5, 0.25}> {
+      h0 = Mul(x, mix)
+      h1 = Mul(x, a)
+      h2 = Mul(h0, w)
+      h3 = Mul(h1, b)
+      y = Add(h2, h3)
+    })");
+  for (auto [initializer, node, image] : {std::tuple{1, 1, "onnx::Mul_7"}, {3, 3, "onnx::Mul_9"}}) {
+    model.mutable_graph()->mutable_initializer(initializer)->set_name(image);
+    model.mutable_graph()->mutable_node(node)->set_input(1, image);
+  }
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("mix", "w"));
+  EXPECT_THAT(result.find("mix")->images, ElementsAre("onnx::Mul_7"));
+  EXPECT_THAT(result.find("w")->images, ElementsAre("onnx::Mul_9"));
+}
+
+TEST(Unfold, MixturesOfMergedNumbersAreTakenApart) {
+  // alpha * x + (1 - alpha) * x in two blocks; equal, so that the file has each number once.
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[4] x) => (float[4] y) <float alpha = {0.3}, float rest = {0.7}> {
+      copy = Identity(alpha)
+      also = Identity(rest)
+      a = Mul(x, alpha)
+      b = Mul(x, rest)
+      c = Mul(a, copy)
+      d = Mul(b, also)
+      y = Add(c, d)
+    })");
+  auto rename = [&](const std::string &from, const std::string &to) {
+    for (auto &tensor : *model.mutable_graph()->mutable_initializer())
+      if (tensor.name() == from)
+        tensor.set_name(to);
+    for (auto &node : *model.mutable_graph()->mutable_node())
+      for (auto *names : {node.mutable_input(), node.mutable_output()})
+        for (std::string &name : *names)
+          if (name == from)
+            name = to;
+  };
+  rename("alpha", "block.0.alpha");
+  rename("copy", "block.1.alpha");
+  rename("rest", "onnx::Mul_9");
+  for (auto [node, name] :
+       {std::pair{2, "/block.0/Mul"}, {3, "/block.0/Mul_1"}, {4, "/block.1/Mul"}, {5, "/block.1/Mul_1"}})
+    model.mutable_graph()->mutable_node(node)->set_name(name);
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("block.0.alpha", "block.1.alpha"));
+  EXPECT_EQ(result.find("onnx::Mul_9"), nullptr);
+}
+
+TEST(Unfold, WhatFitsByChanceIsLeftAlone) {
+  // All of one number, nearly of one number, and a number whose name tells nothing.
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[4] x) => (float[4] y)
+    <float[4] w = {1, 1, 1, 1}, float[4] a = {0.5, 0.5, 0.5, 0.5}, float[4] v = {0.0001, 0.0002, 0.0003, 0.0004},
+     float[4] b = {100.0001, 100.00002, 100.00003, 100.00004}, float gate = {0.3}, float c = {0.7}> {
+      h0 = Mul(x, w)
+      h1 = Mul(h0, a)
+      h2 = Mul(h1, v)
+      h3 = Mul(h2, b)
+      h4 = Add(h3, gate)
+      y = Mul(h4, c)
+    })");
+  for (auto [initializer, node] : {std::pair{1, 1}, {3, 3}, {5, 5}}) {
+    std::string image = "onnx::Mul_" + std::to_string(initializer);
+    model.mutable_graph()->mutable_initializer(initializer)->set_name(image);
+    model.mutable_graph()->mutable_node(node)->set_input(1, image);
+  }
+  Classified result = classify(model);
+  for (const char *image : {"onnx::Mul_1", "onnx::Mul_3", "onnx::Mul_5"})
+    EXPECT_NE(result.find(image), nullptr) << image;
+}

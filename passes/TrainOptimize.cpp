@@ -70,6 +70,10 @@ public:
 
     OpBuilder builder(context);
     setInsertionPoint(builder, param, gradient);
+    // A file may hold its parameters, and so their gradients, in 16 bits: updates compute in the width of their state.
+    RankedTensorType wide = train::getStateType(param.getType());
+    if (gradient.getType() != wide)
+      gradient = nn::cast(nn::Expr(builder, param.getLoc(), gradient), wide.getElementType());
     train::UpdateOperands operands{param, gradient, lr, stepNumber, {}};
     SmallVector<Attribute> stateBindings;
     for (const train::StateSlot &slot : optimizer.slots) {
@@ -78,8 +82,7 @@ public:
       stateBindings.push_back(train::StateAttr::get(context, name,
                                                     initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(initial),
                                                     /*fromFile=*/false));
-      operands.state.push_back(
-          train::appendArg(step, train::getStateType(param.getType()), stateBindings.back(), param.getLoc()));
+      operands.state.push_back(train::appendArg(step, wide, stateBindings.back(), param.getLoc()));
     }
     Operation *update =
         train::buildUpdate(builder, param.getLoc(), optimizer, operands, values, options.convention == "onnx");

@@ -83,6 +83,7 @@ lowtide_status *lowtide_session_bind(lowtide_session *session, const lowtide_bin
       bind.poison = options->poison != 0;
       bind.randomInit = bind.randomInitAll = options->random_init != 0;
       bind.randomSeed = options->random_seed;
+      bind.gpu = options->gpu;
     }
     return session->session->bind(bind);
   });

@@ -29,6 +29,8 @@ struct BindOptions {
   /// cuda-emulated: 0: everything in the order of the program; else streams, graph nodes, blocks and warps take turns
   /// as this seed has it. No result depends on it.
   uint64_t schedule = 0;
+  /// CUDA: which of the visible GPUs, from 0.
+  unsigned gpu = 0;
 };
 
 /// The numbers that the runtime writes before each step, into the SCALAR bindings of these names that the entry has.

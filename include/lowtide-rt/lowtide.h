@@ -84,6 +84,7 @@ typedef struct lowtide_bind_options {
   int poison;       /* fill transient memory with NaN before each step */
   int random_init;  /* start parameters from random numbers */
   uint64_t random_seed;
+  uint32_t gpu; /* CUDA: which of the visible GPUs, from 0 */
 } lowtide_bind_options;
 
 /* Maps, checks and proves an artifact. Running it is running a program: take it from where you would take one. */

@@ -8,6 +8,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 
+#include <cmath>
+
 using namespace lowtide;
 using namespace lowtide::report;
 
@@ -81,6 +83,15 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
       for (const Entry &entry : report.entries)
         json.object([&] { printEntry(entry); });
     });
+    if (report.run)
+      json.attributeArray("run", [&] {
+        for (const RunStep &step : report.run->steps)
+          json.object([&] {
+            json.attribute("step", step.step);
+            json.attribute("loss", std::isfinite(step.loss) ? llvm::json::Value(step.loss) : nullptr);
+            json.attribute("milliseconds", step.milliseconds);
+          });
+      });
   });
 }
 
@@ -115,6 +126,8 @@ void report::printHtml(const Report &report, llvm::raw_ostream &os) {
       os << "<p>" << hidden << " smaller ones are not drawn; the data below has them.</p>\n";
     printPeakTable(entry, os);
   }
+  if (report.run)
+    printRun(report, os);
   std::string json;
   llvm::raw_string_ostream jsonStream(json);
   printJson(report, jsonStream);
@@ -140,7 +153,8 @@ void report::printSvg(const Report &report, llvm::raw_ostream &os) {
     picture.waterline(/*alone=*/true);
 }
 
-rt::Status report::writeReport(const std::string &input, const std::string &output, llvm::StringRef format) {
+rt::Status report::writeReport(const std::string &input, const std::string &output, llvm::StringRef format,
+                               const std::string &run) {
   using Printer = void (*)(const Report &, llvm::raw_ostream &);
   const Printer printers[] = {printHtml, printSvg, printJson, printChromeTrace, printTorchSnapshot};
   static_assert(std::size(printers) == std::size(reportFormats));
@@ -148,15 +162,25 @@ rt::Status report::writeReport(const std::string &input, const std::string &outp
   if (found == std::end(reportFormats))
     return {rt::StatusCode::Usage,
             "report format '" + format.str() + "' is unknown: html, svg, json, chrome-trace or torch-snapshot"};
+  if (!run.empty() && format != "html" && format != "json")
+    return {rt::StatusCode::Usage, "--run goes with --format=html or json, not with " + format.str()};
   auto artifact = rt::Artifact::open(input);
   if (!artifact)
     return artifact.takeStatus();
+  std::optional<Run> recorded;
+  if (!run.empty()) {
+    rt::Expected<Run> read = readRun(run, (*artifact)->planDigest());
+    if (!read)
+      return read.takeStatus();
+    recorded = std::move(*read);
+  }
   std::error_code error;
   llvm::raw_fd_ostream os(output, error, llvm::sys::fs::OF_None);
   if (error)
     return rt::ioError(error.message(), output);
   llvm::StringRef name = llvm::StringRef(input).rsplit('/').second;
   Report report = buildReport((*artifact)->plan(), (*artifact)->meta(), name.empty() ? llvm::StringRef(input) : name);
+  report.run = std::move(recorded);
   printers[found - std::begin(reportFormats)](report, os);
   os.close();
   if (os.has_error()) {

@@ -19,6 +19,7 @@ const char *const report::pictureStyle = R"(
 svg{font:11px system-ui,sans-serif}svg text{fill:var(--dim)}
 .c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}.c4{fill:var(--c4)}.c5{fill:var(--c5)}
 .axis{stroke:var(--line)}.peak{stroke:var(--fg);stroke-dasharray:3 3;fill:none}.budget{stroke:var(--fg);stroke-width:1.5;stroke-dasharray:9 4}
+.curve{stroke:var(--c0);stroke-width:1.5;stroke-linecap:round;fill:none}
 .mark{stroke:var(--bg);stroke-width:.5}.mark:hover,.mark:focus{stroke:var(--fg);stroke-width:1.5;outline:none}
 )";
 

@@ -17,6 +17,9 @@ extern const char *const pictureStyle;
 /// `text` as XML wants it.
 std::string escape(llvm::StringRef text);
 
+/// Draws what the report's run recorded, over its steps.
+void printRun(const Report &report, llvm::raw_ostream &os);
+
 /// Draws one entry of a report; `number` tells its patterns from those of others in the same file.
 class Picture {
 public:

@@ -135,11 +135,18 @@ Status dumpGradients(Session &session, const Dataset &dataset, const Options &op
   return writeGradients(session, entry, options.dumpGradients);
 }
 
-/// An artifact is for one device; the flag only says which one is expected.
-Status checkDevice(const std::string &device, const std::string &target) {
+/// An artifact is for one device; the flag only says which one is expected, or which of several GPUs.
+Status readDevice(const std::string &device, const std::string &target, BindOptions &bind) {
   std::string family = target == "reference" ? "cpu" : target.substr(0, target.find(':'));
   if (device.empty() || device == family)
     return Status::ok();
+  auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), bind.gpu);
+  if (error == std::errc() && end == device.data() + device.size()) {
+    if (family != "cpu")
+      return Status::ok();
+    return {StatusCode::Usage, "--device=" + device + " is a GPU, but the artifact was compiled for " +
+                                   printable(target) + "; compile with --target=cuda"};
+  }
   return {StatusCode::Usage, "--device=" + device + ", but the artifact was compiled for " + printable(target) +
                                  "; compile with --target=" + device};
 }
@@ -149,7 +156,6 @@ Status train(const Options &options) {
   if (!loaded)
     return loaded.takeStatus();
   Session &session = **loaded;
-  LOWTIDE_TRY(checkDevice(options.device, session.plan().target()));
   const plan::Entry *entry = session.artifact().entry(options.entry);
   if (!entry) {
     std::string names;
@@ -158,6 +164,7 @@ Status train(const Options &options) {
     return {StatusCode::Usage, "no entry '" + printable(options.entry) + "'; the artifact has: " + names};
   }
   BindOptions bind;
+  LOWTIDE_TRY(readDevice(options.device, session.plan().target(), bind));
   bind.threads = options.threads;
   bind.poison = options.poison;
   bind.schedule = options.schedule;

@@ -55,7 +55,7 @@ All further flags
                            and log (jsonl, tensorboard); flags and LOWTIDE_* variables win over it
   --log-every=N            progress line every N steps when not on a terminal
   --poison                 fill transient memory with NaN before each step (cuda-emulated: always)
-  --device=cpu|cuda|cuda-emulated  refuse an artifact that was compiled for another device
+  --device=cpu|cuda|cuda-emulated|N  refuse an artifact that was compiled for another device; N: on GPU number N
   --schedule=SEED          cuda-emulated: streams, blocks and warps take turns as this seed has it (default 0: in the
                            order of the program); no result depends on it
   -q, --quiet              no progress
@@ -77,7 +77,8 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--shuffle", options.shuffle);
   app.add_option("--threads", options.threads);
   app.add_option("--schedule", options.schedule);
-  app.add_option("--device", options.device)->check(CLI::IsMember({"cpu", "cuda", "cuda-emulated"}));
+  app.add_option("--device", options.device)
+      ->check(CLI::IsMember({"cpu", "cuda", "cuda-emulated"}) | CLI::NonNegativeNumber);
   app.add_option("--expect", options.expect);
   app.add_option("--expect-key", options.expectKey)->check(CLI::IsMember({"f32", "bf16", "f16"}));
   app.add_option("--expect-tolerance", options.expectTolerance)->check(CLI::IsMember({"band", "f64"}));

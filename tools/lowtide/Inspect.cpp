@@ -48,7 +48,7 @@ int driver::drawReport(const Options &options) {
     output = StringRef(options.input).rsplit('.').first.str() + (format == "chrome-trace"     ? ".trace.json"
                                                                  : format == "torch-snapshot" ? ".pickle"
                                                                                               : "." + format);
-  rt::Status status = report::writeReport(options.input, output, format);
+  rt::Status status = report::writeReport(options.input, output, format, options.run);
   if (!status.isOk())
     return fail(status);
   if (output != "-")

@@ -90,6 +90,7 @@ struct Options {
   bool printConfig = false, printSchema = false;
   bool json = false;
   std::string format;                   // of a report; empty: by the output's extension
+  std::string run;                      // what a run recorded, for a report
   std::string tensor;                   // explain: a tensor (#12), layer or bound name, as a glob; empty: all decisions
   std::string other;                    // diff: the second file
   bool diffIr = false;                  // diff: the files are IR, not artifacts

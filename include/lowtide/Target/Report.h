@@ -88,12 +88,30 @@ struct Entry {
   double getRecomputedSeconds() const;
 };
 
+/// One step of a run; the loss may be NaN.
+struct RunStep {
+  int64_t step;
+  double loss, milliseconds;
+};
+
+/// What a run of the artifact recorded; at least one step.
+struct Run {
+  uint64_t allocatedBytes = 0;
+  std::vector<RunStep> steps;
+
+  double getMedianMilliseconds() const;
+};
+
+/// Reads what `lowtide-run --log-jsonl` wrote; fails when it is of another plan than the one with this SHA-256.
+rt::Expected<Run> readRun(const std::string &path, llvm::StringRef planDigest);
+
 /// A whole artifact. Bytes are those that the runtime allocates.
 struct Report {
   std::string title, target, producer;
   uint64_t paramsBytes = 0, stateBytes = 0, ioBytes = 0, transientBytes = 0;
   uint64_t deviceBudget = 0; ///< 0: none was given
   std::vector<Entry> entries;
+  std::optional<Run> run;
 
   uint64_t getStaticBytes() const { return paramsBytes + stateBytes + ioBytes; }
 };
@@ -102,7 +120,7 @@ struct Report {
 Report buildReport(const plan::Plan &plan, std::string_view meta, llvm::StringRef title);
 
 /// One offline HTML file: waterline and address map per entry as SVG, the tensors alive at the peak as a table, the
-/// same data as JSON inside.
+/// same data as JSON inside. Of a run, its losses and times.
 void printHtml(const Report &report, llvm::raw_ostream &os);
 void printJson(const Report &report, llvm::raw_ostream &os);
 /// The waterline of the entry `train` (or the first one) as a picture of its own; under a budget beside the one of the
@@ -118,8 +136,9 @@ void printTorchSnapshot(const Report &report, llvm::raw_ostream &os);
 const Entry *findMainEntry(const Report &report);
 
 /// Reads the artifact `input` and writes its report to `output` ("-": standard output); `format` is one of
-/// reportFormats.
-rt::Status writeReport(const std::string &input, const std::string &output, llvm::StringRef format);
+/// reportFormats. `run`, if not empty, is what a run of it recorded, for html and json.
+rt::Status writeReport(const std::string &input, const std::string &output, llvm::StringRef format,
+                       const std::string &run);
 inline constexpr const char *reportFormats[] = {"html", "svg", "json", "chrome-trace", "torch-snapshot"};
 
 } // namespace lowtide::report

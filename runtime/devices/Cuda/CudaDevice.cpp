@@ -51,7 +51,7 @@ private:
     bool measured = false;
   };
 
-  Status open();
+  Status open(unsigned gpu);
   Status allocateArenas();
   Status loadKernels();
   Status prepareEntries();
@@ -84,13 +84,13 @@ private:
   const Entry *ran_[Exchange::slots] = {};
 };
 
-Status CudaDevice::open() {
+Status CudaDevice::open(unsigned gpu) {
   if (plan_.target() == "cuda-emulated") {
     api_ = fake::api();
   } else {
     LOWTIDE_TRY(loadDriver(api_));
   }
-  return resources_.open();
+  return resources_.open(gpu);
 }
 
 Status CudaDevice::bind(const BindOptions &options) {
@@ -98,7 +98,7 @@ Status CudaDevice::bind(const BindOptions &options) {
   poison_ = options.poison || plan_.target() == "cuda-emulated";
   if (plan_.target() == "cuda-emulated")
     fake::schedule(options.schedule, options.threads);
-  LOWTIDE_TRY(open());
+  LOWTIDE_TRY(open(options.gpu));
   LOWTIDE_TRY(mirror_.reserve(plan_));
   LOWTIDE_TRY(allocateArenas());
   LOWTIDE_TRY(loadKernels());

@@ -6,13 +6,16 @@
 
 namespace lowtide::rt::cuda {
 
-Status Resources::open() {
+Status Resources::open(unsigned gpu) {
   LOWTIDE_CUDA(api_, driver, cuInit, 0);
   int count = 0;
   LOWTIDE_CUDA(api_, driver, cuDeviceGetCount, &count);
   if (count < 1)
     return api_.check(CUDA_ERROR_NO_DEVICE, "cuDeviceGetCount");
-  LOWTIDE_CUDA(api_, driver, cuDeviceGet, &device_, 0);
+  if (gpu >= unsigned(count))
+    return {StatusCode::Usage, "there is no GPU " + std::to_string(gpu) + "; visible are " + std::to_string(count) +
+                                   ", counted from 0 (CUDA_VISIBLE_DEVICES says which)"};
+  LOWTIDE_CUDA(api_, driver, cuDeviceGet, &device_, int(gpu));
   LOWTIDE_CUDA(api_, driver, cuDevicePrimaryCtxRetain, &context_, device_);
   onClose([this] { return api_.check(api_.driver.cuDevicePrimaryCtxRelease(device_), "cuDevicePrimaryCtxRelease"); });
   return enter();

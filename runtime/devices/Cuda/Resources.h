@@ -24,8 +24,8 @@ public:
   Resources(const Resources &) = delete;
   Resources &operator=(const Resources &) = delete;
 
-  /// The first visible GPU, its primary context made current in this thread.
-  Status open();
+  /// Visible GPU number `gpu`, its primary context made current in this thread.
+  Status open(unsigned gpu = 0);
   /// Makes the context current if the calling thread is another than last time.
   Status enter();
 

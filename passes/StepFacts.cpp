@@ -63,7 +63,7 @@ static std::shared_ptr<RerunForm> buildRerunForm(nn::KernelOp kernel, const llvm
 
 static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, codegen::KernelModule &kernels,
                                     InstructionFacts &facts) {
-  FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
+  FailureOr<codegen::KernelInfo> info = kernels.query(kernel);
   if (failed(info))
     return failure();
   if (__builtin_mul_overflow(info->scratchBytes, countScratchParts(info->extent, info->grain, threadsMax),

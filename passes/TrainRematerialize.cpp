@@ -10,7 +10,7 @@
 //    than its schedule, everything starts over with that much in reserve.
 //
 //===----------------------------------------------------------------------===//
-#include "Passes.h"
+#include "TrainRematerialize.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/MemoryProfile.h"
@@ -19,8 +19,6 @@
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Solve/Comparison.h"
 #include "lowtide/Solve/LinearProgram.h"
-#include "lowtide/Solve/LoopFit.h"
-#include "lowtide/Solve/PackedPlans.h"
 #include "lowtide/Solve/RecomputationBound.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -37,6 +35,8 @@ namespace {
 class TrainRematerialize : public lowtide::impl::TrainRematerializeBase<TrainRematerialize> {
 public:
   using TrainRematerializeBase::TrainRematerializeBase;
+  TrainRematerialize(const TrainRematerializeOptions &options, std::shared_ptr<solve::SolvedSteps> solved)
+      : TrainRematerializeBase(options), solved(std::move(solved)) {}
 
   void getDependentDialects(DialectRegistry &registry) const override {
     codegen::KernelModule::registerDialects(registry);
@@ -45,6 +45,8 @@ public:
   void runOnOperation() override {
     if (budget.empty())
       return;
+    if (!solved)
+      solved = makeSolvedSteps();
     for (uint64_t reserve = 0;;) {
       OwningOpRef<ModuleOp> given = getOperation().clone();
       FailureOr<uint64_t> beyond = fitModule(reserve);
@@ -70,7 +72,7 @@ private:
   struct Entry {
     func::FuncOp step;
     StepProblem problem;
-    std::unique_ptr<solve::LoopFront> front;
+    solve::SolvedStep *solved;
   };
 
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
@@ -85,21 +87,36 @@ private:
   LogicalResult refuseStatic(MutableArrayRef<Entry> entries, uint64_t budgetBytes, uint64_t staticBytes);
   /// The plan in an order that packs well, and the arena that plan-place will make of it.
   solve::PackedPlan pack(Entry &entry, const solve::FittedSchedule &plan);
+
+  std::shared_ptr<solve::SolvedSteps> solved;
 };
 
 } // namespace
 
-solve::PackedPlan TrainRematerialize::pack(Entry &entry, const solve::FittedSchedule &plan) {
+static solve::PackingOptions packingOptions() {
   solve::PackingOptions options;
   options.alignment = planAlignment;
+  return options;
+}
+
+std::shared_ptr<solve::SolvedSteps> lowtide::makeSolvedSteps() {
+  return std::make_shared<solve::SolvedSteps>(packingOptions());
+}
+
+std::unique_ptr<Pass> lowtide::createTrainRematerialize(const TrainRematerializeOptions &options,
+                                                        std::shared_ptr<solve::SolvedSteps> solved) {
+  return std::make_unique<TrainRematerialize>(options, std::move(solved));
+}
+
+solve::PackedPlan TrainRematerialize::pack(Entry &entry, const solve::FittedSchedule &plan) {
   if (strategy == "fit")
-    return solve::PackedPlans(entry.problem.getGraph(), options).get(plan);
-  return solve::packPlan(entry.problem.getGraph(), plan, options);
+    return entry.solved->plans.get(plan);
+  return solve::packPlan(entry.problem.getGraph(), plan, packingOptions());
 }
 
 std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, uint64_t transientBytes) {
   const solve::StepGraph &graph = entry.problem.getGraph();
-  const solve::FittedSchedule &largest = entry.front->getLargest();
+  const solve::FittedSchedule &largest = entry.solved->front.getLargest();
   if (largest.timeline.peakBytes <= transientBytes)
     return largest;
   return solve::Baselines(graph, largest.schedule).find(*solve::parseMethod(strategy.getValue()), transientBytes);
@@ -164,8 +181,8 @@ LogicalResult TrainRematerialize::refuseStatic(MutableArrayRef<Entry> entries, u
     for (BlockArgument arg : entry.step.getArguments())
       if (auto facts = BindingFacts::get(entry.step.getArgAttr(arg.getArgNumber(), train::bindingAttrName)))
         tensors[facts->name] = getTensorBytes(arg.getType()).value_or(0);
-    smallest = std::max(smallest, pack(entry, entry.front->getSmallest()).arenaBytes);
-    largest = std::max(largest, entry.front->getLargest().timeline.peakBytes);
+    smallest = std::max(smallest, pack(entry, entry.solved->front.getSmallest()).arenaBytes);
+    largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes);
   }
   auto sorted = tensors.takeVector();
   llvm::stable_sort(sorted, [](const auto &a, const auto &b) { return a.second > b.second; });
@@ -180,7 +197,7 @@ LogicalResult TrainRematerialize::refuseStatic(MutableArrayRef<Entry> entries, u
 /// Says what stands in the way: the instruction that needs the most, and what would help.
 LogicalResult TrainRematerialize::refuse(Entry &entry, const Room &room) {
   const solve::StepGraph &graph = entry.problem.getGraph();
-  const solve::FittedSchedule &smallest = entry.front->getSmallest();
+  const solve::FittedSchedule &smallest = entry.solved->front.getSmallest();
   const uint64_t staticBytes = room.staticBytes, transientBytes = room.transientBytes;
   solve::LowerBound bound = solve::findLowerBound(graph);
   // What its buffers take when they are packed.
@@ -213,13 +230,13 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, const Room &room) {
       tensors.erase(most);
     }
   }
-  noteRemedies(error, smallestBytes, staticBytes + entry.front->getLargest().timeline.peakBytes);
+  noteRemedies(error, smallestBytes, staticBytes + entry.solved->front.getLargest().timeline.peakBytes);
   return failure();
 }
 
 void TrainRematerialize::remarkBound(Entry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
                                      uint64_t bytes) {
-  const solve::FittedSchedule &before = entry.front->getLargest();
+  const solve::FittedSchedule &before = entry.solved->front.getLargest();
   solve::RecomputationBound least =
       solve::boundRecomputation(entry.problem.getGraph(), before.schedule, transientBytes);
   const double whole = before.timeline.seconds > 0 ? before.timeline.seconds : 1;
@@ -236,16 +253,14 @@ void TrainRematerialize::remarkBound(Entry &entry, const solve::FittedSchedule &
 
 FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room, FactsTable &facts) {
   const uint64_t transientBytes = room.transientBytes - std::min(room.reserveBytes, room.transientBytes);
-  solve::PackingOptions options;
-  options.alignment = planAlignment;
   solve::PackedPlan packed;
   if (strategy == "fit") {
-    solve::PackedPlans plans(entry.problem.getGraph(), options);
+    solve::PackedPlans &plans = entry.solved->plans;
     const solve::PackedPlan *found =
-        plans.find(transientBytes, [&](uint64_t bytes) { return entry.front->find(bytes); });
+        plans.find(transientBytes, [&](uint64_t bytes) { return entry.solved->front.find(bytes); });
     // A plan of the same peak may have packed worse than the one that a refusal would name.
     if (!found)
-      found = &plans.get(entry.front->getSmallest());
+      found = &plans.get(entry.solved->front.getSmallest());
     if (found->arenaBytes > transientBytes)
       return refuse(entry, room);
     packed = *found;
@@ -261,7 +276,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room,
       ask = plan->timeline.peakBytes - 1;
     }
   }
-  const solve::FittedSchedule &chosen = packed.plan, &before = entry.front->getLargest();
+  const solve::FittedSchedule &chosen = packed.plan, &before = entry.solved->front.getLargest();
   auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
     return train::RematOp::create(builder, loc, value.getType(), value, cotangent);
   };
@@ -278,7 +293,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room,
     return failure();
   const solve::StepGraph &graph = entry.problem.getGraph();
   if (!solve::areSameProblem(profile->getBuffers(), solve::listBuffers(graph, chosen), planAlignment))
-    packed.arenaBytes = solve::pack(profile->getBuffers(), options).arenaBytes;
+    packed.arenaBytes = solve::pack(profile->getBuffers(), packingOptions()).arenaBytes;
   if (packed.arenaBytes > room.transientBytes)
     return packed.arenaBytes - room.transientBytes;
   numRecomputed += chosen.timeline.recomputed;
@@ -318,11 +333,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     entries.push_back({step, std::move(*problem), nullptr});
   }
   for (Entry &entry : entries) {
-    const solve::StepGraph &graph = entry.problem.getGraph();
-    entry.front = std::make_unique<solve::LoopFront>(graph);
-    if (!entry.front->isValid())
+    entry.solved = &solved->get(entry.problem.getGraph());
+    if (!entry.solved->front.isValid())
       return entry.step.emitError("its order is not valid: run train-order first");
-    largest = std::max(largest, entry.front->getLargest().timeline.peakBytes);
+    largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes);
   }
   const uint64_t bytes = size->resolve(staticBytes + largest);
   if (bytes < staticBytes)

@@ -15,7 +15,11 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/Support/xxhash.h"
+
+#include <mutex>
 
 using namespace mlir;
 using namespace lowtide;
@@ -78,9 +82,15 @@ std::string codegen::describe(nn::KernelOp kernel) {
   return text;
 }
 
-std::pair<std::string, bool> KernelModule::getSymbol(StringRef emitter, ModuleOp trial) {
+static std::pair<uint64_t, uint64_t> numberText(llvm::function_ref<void(llvm::raw_ostream &)> print) {
   std::string text;
-  llvm::raw_string_ostream(text) << trial;
+  llvm::raw_string_ostream stream(text);
+  print(stream);
+  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(text));
+  return {hash.high64, hash.low64};
+}
+
+std::pair<std::string, bool> KernelModule::getSymbol(StringRef emitter, TextNumber text) {
   std::string &symbol = symbols[text];
   bool isNew = symbol.empty();
   if (isNew)
@@ -88,64 +98,114 @@ std::pair<std::string, bool> KernelModule::getSymbol(StringRef emitter, ModuleOp
   return {symbol, isNew};
 }
 
+std::pair<std::string, bool> KernelModule::getSymbol(StringRef emitter, ModuleOp trial) {
+  return getSymbol(emitter, numberText([&](llvm::raw_ostream &os) { os << trial; }));
+}
+
+/// Writes the function of a kernel at the end of `target`; fills what `info` says of the launch. Fails where `domain`
+/// is there and the kernel has not its form.
+static FailureOr<func::FuncOp> emitCpu(ModuleOp target, StringRef name, nn::KernelOp kernel,
+                                       const FailureOr<StagedDomain> &domain, KernelInfo &info) {
+  ScatterInterface scatter = getScatter(kernel);
+  LaunchShape launch = scatter             ? getScatterShape(scatter)
+                       : succeeded(domain) ? getStagedShape(kernel, *domain)
+                                           : getLoopShape(kernel);
+  info.extent = launch.extent;
+  info.grain = launch.grain;
+  info.scratchBytes = launch.scratchBytes;
+  info.inPlace = findInPlace(kernel, succeeded(domain));
+  SmallVector<bool> mayAlias(kernel.getNumOperands() + kernel.getNumResults(), false);
+  for (auto [result, operands] : llvm::enumerate(info.inPlace))
+    for (int operand : operands)
+      mayAlias[operand] = mayAlias[kernel.getNumOperands() + result] = true;
+  KernelFunction function(target, name, mayAlias, launch.scratchBytes > 0);
+  RegionEvaluator evaluator(function);
+  for (auto [i, argument] : llvm::enumerate(kernel.getBlock()->getArguments()))
+    evaluator.bindArray(argument, function.getPointer(i));
+  KernelContext context{kernel, function, evaluator};
+  if (scatter) {
+    emitScatter(context, scatter);
+  } else if (succeeded(domain)) {
+    if (failed(emitStaged(context, *domain)))
+      return failure();
+  } else {
+    emitLoop(context);
+  }
+  return cast<func::FuncOp>(function.function.getOperation());
+}
+
+/// Staged where the kernel asks for it and has the form; the loop emitter takes everything.
+static FailureOr<StagedDomain> findDomain(nn::KernelOp kernel) {
+  if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
+    return StagedDomain::get(kernel);
+  return failure();
+}
+
+/// What writing a kernel's function for the CPU has shown.
+struct KernelModule::CpuTrial {
+  KernelInfo info;
+  bool isStaged = false;
+  /// Of the function: equal text, equal code.
+  TextNumber text;
+};
+
+KernelModule::CpuTrial KernelModule::tryCpu(nn::KernelOp kernel) {
+  // Trials depend on the kernel's text alone, and many steps and budgets share kernels.
+  static std::mutex mutex;
+  static std::map<TextNumber, CpuTrial> known;
+  TextNumber key = numberText([&](llvm::raw_ostream &os) {
+    os << kernel.getEmitter() << " " << kernel.getBlock()->getArgumentTypes() << "\n";
+    AsmState names(kernel, OpPrintingFlags().useLocalScope().printGenericOpForm());
+    for (Operation &op : *kernel.getBlock()) {
+      op.print(os, names);
+      os << "\n";
+    }
+  });
+  {
+    std::lock_guard lock(mutex);
+    if (auto it = known.find(key); it != known.end())
+      return it->second;
+  }
+  // The trial lives in a module of its own, so that constants are part of its text.
+  CpuTrial trial;
+  FailureOr<StagedDomain> domain = findDomain(kernel);
+  OwningOpRef<ModuleOp> own = ModuleOp::create(module->getLoc());
+  if (failed(emitCpu(*own, "kernel", kernel, domain, trial.info))) {
+    domain = failure();
+    own = ModuleOp::create(module->getLoc());
+    (void)emitCpu(*own, "kernel", kernel, domain, trial.info);
+  }
+  trial.isStaged = succeeded(domain);
+  trial.info.description = describe(kernel);
+  trial.text = numberText([&](llvm::raw_ostream &os) { os << *own; });
+  std::lock_guard lock(mutex);
+  return known.emplace(key, std::move(trial)).first->second;
+}
+
+FailureOr<KernelInfo> KernelModule::query(nn::KernelOp kernel) {
+  if (options.isGpu())
+    return add(kernel);
+  if (failed(verifyBody(kernel)))
+    return failure();
+  return tryCpu(kernel).info;
+}
+
 FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
   if (failed(verifyBody(kernel)))
     return failure();
   if (options.isGpu())
     return addGpu(kernel);
-  KernelInfo info;
-  info.description = describe(kernel);
-  LaunchShape launch;
-  unsigned numPointers = kernel.getNumOperands() + kernel.getNumResults();
-  // Staged where the kernel asks for it and has the form; the loop emitter takes everything.
-  FailureOr<StagedDomain> domain = failure();
-  if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
-    domain = StagedDomain::get(kernel);
-
-  ScatterInterface scatter = getScatter(kernel);
-
-  auto emit = [&](ModuleOp target, StringRef name) -> FailureOr<func::FuncOp> {
-    launch = scatter             ? getScatterShape(scatter)
-             : succeeded(domain) ? getStagedShape(kernel, *domain)
-                                 : getLoopShape(kernel);
-    info.inPlace = findInPlace(kernel, succeeded(domain));
-    SmallVector<bool> mayAlias(numPointers, false);
-    for (auto [result, operands] : llvm::enumerate(info.inPlace))
-      for (int operand : operands)
-        mayAlias[operand] = mayAlias[kernel.getNumOperands() + result] = true;
-    KernelFunction function(target, name, mayAlias, launch.scratchBytes > 0);
-    RegionEvaluator evaluator(function);
-    for (auto [i, argument] : llvm::enumerate(kernel.getBlock()->getArguments()))
-      evaluator.bindArray(argument, function.getPointer(i));
-    KernelContext context{kernel, function, evaluator};
-    if (scatter) {
-      emitScatter(context, scatter);
-    } else if (succeeded(domain)) {
-      if (failed(emitStaged(context, *domain)))
-        return failure();
-    } else {
-      emitLoop(context);
-    }
-    return cast<func::FuncOp>(function.function.getOperation());
-  };
-
-  // Equal text, equal code. The trial lives in a module of its own, so that constants are part of its text.
-  OwningOpRef<ModuleOp> trial = ModuleOp::create(module->getLoc());
-  if (failed(emit(*trial, "kernel"))) {
-    domain = failure();
-    trial = ModuleOp::create(module->getLoc());
-    (void)emit(*trial, "kernel");
-  }
-  auto [symbol, isNew] = getSymbol(kernel.getEmitter(), *trial);
+  CpuTrial trial = tryCpu(kernel);
+  auto [symbol, isNew] = getSymbol(kernel.getEmitter(), trial.text);
+  trial.info.symbol = symbol;
   if (isNew) {
-    FailureOr<func::FuncOp> body = emit(*module, symbol + ".body");
-    addEntryPoint(*module, symbol, *body, numPointers + (launch.scratchBytes > 0));
+    FailureOr<func::FuncOp> body =
+        emitCpu(*module, symbol + ".body", kernel,
+                trial.isStaged ? findDomain(kernel) : FailureOr<StagedDomain>(failure()), trial.info);
+    addEntryPoint(*module, symbol, *body,
+                  kernel.getNumOperands() + kernel.getNumResults() + (trial.info.scratchBytes > 0));
   }
-  info.extent = launch.extent;
-  info.grain = launch.grain;
-  info.scratchBytes = launch.scratchBytes;
-  info.symbol = symbol;
-  return info;
+  return trial.info;
 }
 
 FailureOr<KernelCode> KernelModule::link() {

@@ -177,9 +177,9 @@ def exact_suite(suite, full):
     """Any budget, the same bits: random graphs, and every model (test/lib/RandomSteps, devkit/exact.py)."""
     from devkit import graphs
 
-    count = 20_000 if full else 60
+    count = 20_000 if full else 500
     # In the sample few by optimized code and few beside f64: those take most of the time.
-    flags = () if full else ("--optimize-every=48", "--reference-every=24")
+    flags = () if full else ("--optimize-every=125", "--reference-every=50")
     figures, failures = graphs.run(BUILD / "bin" / graphs.PROGRAM, 0, count, os.cpu_count(), flags)
     say(f"exact: {json.dumps(figures)}")
     suite.add(f"exact {count} random graphs", "\n".join(failures))

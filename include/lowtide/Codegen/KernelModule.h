@@ -8,9 +8,9 @@
 
 #include "lowtide/Dialect/NN/NN.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,6 +83,9 @@ public:
   /// Generates the kernel (or finds an equal one). The op is not changed. Emits
   /// an error at the op if one of its body's ops has no element description.
   mlir::FailureOr<KernelInfo> add(nn::KernelOp kernel);
+  /// What `add` would say of the kernel, its symbol aside, without code for it. On the CPU known kernels of earlier
+  /// modules are remembered: a step that is planned under many budgets is looked at once.
+  mlir::FailureOr<KernelInfo> query(nn::KernelOp kernel);
   /// Compiles everything added so far. `add` must not be called afterwards.
   mlir::FailureOr<KernelCode> link();
   /// The kernels before lowering, as text.
@@ -99,13 +102,18 @@ private:
   mlir::FailureOr<KernelInfo> addGpuCross(nn::KernelOp kernel);
   /// The second kernel of a column kernel that takes two.
   mlir::FailureOr<KernelInfo> addGpuTotals(nn::KernelOp kernel);
-  /// The symbol of a kernel of this text, and whether it is new.
+  /// A hash of text, wide enough that no two texts share one.
+  using TextNumber = std::pair<uint64_t, uint64_t>;
+  struct CpuTrial;
+  CpuTrial tryCpu(nn::KernelOp kernel);
+  /// The symbol of a kernel whose function has this text, and whether it is new.
+  std::pair<std::string, bool> getSymbol(llvm::StringRef emitter, TextNumber text);
   std::pair<std::string, bool> getSymbol(llvm::StringRef emitter, mlir::ModuleOp trial);
 
   CodegenOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Symbol by text of the function.
-  llvm::StringMap<std::string> symbols;
+  std::map<TextNumber, std::string> symbols;
 };
 
 } // namespace lowtide::codegen

@@ -28,6 +28,8 @@ struct StepValue {
   bool kept = false;
   /// Made before the loss is known.
   bool isForward = false;
+
+  bool operator==(const StepValue &other) const = default;
 };
 
 /// One kernel or library call.
@@ -51,6 +53,8 @@ struct StepOperation {
   bool runsOnce = false;
   /// The number in `reruns` of what runs in its place when it runs again; -1: itself.
   int32_t rerun = -1;
+
+  bool operator==(const StepOperation &other) const = default;
 };
 
 struct StepLoop;
@@ -73,6 +77,7 @@ struct StepGraph {
     return op < operations.size() ? operations[op] : reruns[op - operations.size()];
   }
   uint64_t workspace(uint32_t op) const { return (at(op).workspaceBytes + alignment - 1) & ~(alignment - 1); }
+  bool operator==(const StepGraph &other) const;
 };
 
 /// A loop: an operation whose workspace is the peak of a timeline of its own. What it reads from outside lives through
@@ -84,7 +89,10 @@ struct StepLoop {
   /// hands on at its end is kept. The first operation makes the round's parts of what is cut into slices, and a value
   /// without bytes that all others read.
   StepGraph body;
+
+  bool operator==(const StepLoop &other) const = default;
 };
+inline bool StepGraph::operator==(const StepGraph &other) const = default;
 
 /// Operations in the order in which they run. One that occurs again is computed
 /// again; a read sees the last result that was made before it.

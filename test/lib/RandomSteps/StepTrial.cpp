@@ -2,8 +2,9 @@
 //
 // 1. The text becomes a training step, once.
 // 2. Copies of it are fitted: without a budget, and at budgets between the
-//    smallest and the largest plan; all share one set of kernels and, where the
-//    loss head is in one piece, everything before recomputation.
+//    smallest and the largest plan; all share one set of kernels, what was
+//    searched for other budgets, and, where the loss head is in one piece,
+//    everything before recomputation.
 // 3. Each runs on the same batches; losses, parameters and state are compared
 //    as bytes.
 //
@@ -12,6 +13,7 @@
 #include "Passes.h"
 #include "PlanLower.h"
 #include "StepRun.h"
+#include "TrainRematerialize.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Codegen/KernelModule.h"
@@ -24,6 +26,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <deque>
 
 using namespace mlir;
 using namespace lowtide;
@@ -40,9 +43,13 @@ struct Plan {
 
 class Trial {
 public:
-  Trial(const std::string &text, const TrialOptions &options);
-  ~Trial();
-  TrialOutcome run();
+  Trial(const std::string &text, const TrialOptions &options, codegen::KernelModule &kernels);
+  /// Fits the step and adds its kernels.
+  void plan();
+  /// Runs what was planned, if nothing went wrong; `code` is that of the kernels.
+  void run(const FailureOr<std::vector<char>> &code);
+
+  TrialOutcome outcome;
 
 private:
   bool parse();
@@ -57,7 +64,7 @@ private:
   /// Fits a copy of the step and plans it; false when it failed. `mayRefuse`: a budget that cannot be met is no
   /// failure.
   bool fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool mayRefuse);
-  bool runPlans();
+  bool runPlans(const std::vector<char> &code);
   bool compareReference();
 
   bool runPasses(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build);
@@ -72,17 +79,15 @@ private:
   std::string textSetting(StringRef name) const { return settings.getAs<StringAttr>(name).str(); }
 
   const TrialOptions &options;
-  TrialOutcome outcome;
   MLIRContext &context;
-  /// Takes what the compiler says.
-  DiagnosticEngine::HandlerID handler;
-  /// What it said last.
+  /// What the compiler said last.
   std::string said;
   std::string text;
   OwningOpRef<ModuleOp> step, inKernels;
   DictionaryAttr settings;
   RunInputs inputs;
-  codegen::KernelModule kernels;
+  codegen::KernelModule &kernels;
+  std::shared_ptr<solve::SolvedSteps> solved = makeSolvedSteps();
   std::vector<Plan> plans;
   RunResult whole;
 };
@@ -104,18 +109,30 @@ static MLIRContext &getContext() {
 
 void lowtide::test::prepareTrials() { getContext(); }
 
-Trial::Trial(const std::string &text, const TrialOptions &options)
-    : options(options), context(getContext()), text(text), kernels(&context, {"x86-64-v3", "", !options.optimize}) {
-  handler = context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
-      return;
-    said += diagnostic.str() + "\n";
-    for (Diagnostic &note : diagnostic.getNotes())
-      said += "  " + note.str() + "\n";
-  });
-}
+namespace {
 
-Trial::~Trial() { context.getDiagEngine().eraseHandler(handler); }
+/// Takes what the compiler says while it lives.
+class Listener {
+public:
+  Listener(MLIRContext &context, std::string &said)
+      : engine(context.getDiagEngine()), handler(engine.registerHandler([&said](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
+            return;
+          said += diagnostic.str() + "\n";
+          for (Diagnostic &note : diagnostic.getNotes())
+            said += "  " + note.str() + "\n";
+        })) {}
+  ~Listener() { engine.eraseHandler(handler); }
+
+private:
+  DiagnosticEngine &engine;
+  DiagnosticEngine::HandlerID handler;
+};
+
+} // namespace
+
+Trial::Trial(const std::string &text, const TrialOptions &options, codegen::KernelModule &kernels)
+    : options(options), context(getContext()), text(text), kernels(kernels) {}
 
 bool Trial::parse() {
   step = parseSourceString<ModuleOp>(text, ParserConfig(&context));
@@ -195,7 +212,7 @@ bool Trial::fitCopy(OwningOpRef<ModuleOp> &module, const std::string &budget, in
     options.threadsMax = stage.threadsMax;
     options.budget = stage.budget;
     options.strategy = stage.strategy;
-    passes.addPass(createTrainRematerialize(options));
+    passes.addPass(createTrainRematerialize(options, solved));
   });
 }
 
@@ -260,14 +277,7 @@ bool Trial::chooseBudgets(std::vector<std::pair<std::string, uint64_t>> &budgets
   return true;
 }
 
-bool Trial::runPlans() {
-  std::vector<char> code;
-  if (kernels.getNumKernels()) {
-    FailureOr<codegen::KernelCode> linked = kernels.link();
-    if (failed(linked))
-      return fail("compile", "kernels: " + said);
-    code = std::move(linked->object);
-  }
+bool Trial::runPlans(const std::vector<char> &code) {
   for (const auto &[i, plan] : llvm::enumerate(plans)) {
     RunOptions run;
     run.steps = options.steps;
@@ -331,22 +341,53 @@ bool Trial::compareReference() {
   return true;
 }
 
-TrialOutcome Trial::run() {
+void Trial::plan() {
+  Listener listener(context, said);
   std::vector<std::pair<std::string, uint64_t>> budgets;
   if (!parse() || !makeStep() || !makeKernels() || !fit("", 0, 1, false) || !chooseBudgets(budgets))
-    return outcome;
+    return;
   // Bits do not depend on the number of chunks, so each plan has another one.
   bool head = settings.getAs<BoolAttr>("loss_head").getValue();
   for (const auto &[i, budget] : llvm::enumerate(budgets))
     if (!fit(budget.first, head ? 0 : budget.second, head ? static_cast<int64_t>(i) + 1 : 1,
              head || budget.second == 0))
-      return outcome;
+      return;
+}
+
+void Trial::run(const FailureOr<std::vector<char>> &code) {
+  if (!outcome.isGood())
+    return;
+  if (failed(code)) {
+    fail("compile", "the kernels have no machine code");
+    return;
+  }
+  Listener listener(context, said);
   // What autocast rounds has no f64 counterpart.
-  if (runPlans() && options.compareReference && textSetting("precision").empty())
+  if (runPlans(*code) && options.compareReference && textSetting("precision").empty())
     compareReference();
-  return outcome;
+}
+
+std::vector<TrialOutcome> lowtide::test::tryGraphs(const std::vector<std::string> &texts, const TrialOptions &options) {
+  codegen::KernelModule kernels(&getContext(), {"x86-64-v3", "", !options.optimize});
+  std::deque<Trial> trials;
+  for (const std::string &text : texts)
+    trials.emplace_back(text, options, kernels).plan();
+  FailureOr<std::vector<char>> code = std::vector<char>();
+  if (kernels.getNumKernels()) {
+    FailureOr<codegen::KernelCode> linked = kernels.link();
+    if (failed(linked))
+      code = failure();
+    else
+      code = std::move(linked->object);
+  }
+  std::vector<TrialOutcome> outcomes;
+  for (Trial &trial : trials) {
+    trial.run(code);
+    outcomes.push_back(std::move(trial.outcome));
+  }
+  return outcomes;
 }
 
 TrialOutcome lowtide::test::tryGraph(const std::string &text, const TrialOptions &options) {
-  return Trial(text, options).run();
+  return tryGraphs({text}, options).front();
 }

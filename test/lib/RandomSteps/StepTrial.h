@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace lowtide::test {
 
@@ -42,5 +43,7 @@ struct TrialOutcome {
 void prepareTrials();
 
 TrialOutcome tryGraph(const std::string &text, const TrialOptions &options);
+/// Several graphs, whose kernels are compiled as one module: that costs little more than for one.
+std::vector<TrialOutcome> tryGraphs(const std::vector<std::string> &texts, const TrialOptions &options);
 
 } // namespace lowtide::test

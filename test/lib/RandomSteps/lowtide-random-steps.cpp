@@ -44,6 +44,8 @@ static cl::opt<unsigned> referenceEvery("reference-every",
 static cl::opt<unsigned> optimizeEvery("optimize-every",
                                        cl::desc("run every n-th graph by optimized kernels, as users do; 0: none"),
                                        cl::init(16));
+static cl::opt<unsigned>
+    together("together", cl::desc("graphs whose kernels are compiled at once, by the same process"), cl::init(16));
 static cl::opt<unsigned> seconds("seconds-each", cl::desc("a graph that takes longer hangs"), cl::init(120));
 static cl::opt<std::string> keep("keep", cl::desc("folder for graphs that fail"), cl::init("."));
 static cl::opt<std::string> replay("replay", cl::desc("try the graph in this file, in this process"));
@@ -67,30 +69,29 @@ static TrialOptions trialOptions(uint64_t seed) {
 
 /// The outcome's fields as lines, for the pipe between child and parent.
 static std::string pack(const TrialOutcome &o) {
-  return llvm::formatv("{0} {1} {2} {3} {4} {5}\n{6}\n{7}", o.plans, o.recomputed, o.refused, o.parts, o.references,
-                       o.infinite, o.kind, o.text)
+  return llvm::formatv("{0} {1} {2} {3} {4} {5} {6} {7}\n{8}{9}\n", o.plans, o.recomputed, o.refused, o.parts,
+                       o.references, o.infinite, o.kind.size(), o.text.size(), o.kind, o.text)
       .str();
 }
 
-static TrialOutcome unpack(const std::string &text) {
-  TrialOutcome o;
+/// Takes an outcome from the beginning of `text`; whether there is one.
+static bool unpack(llvm::StringRef &text, TrialOutcome &o) {
   int length = 0;
-  if (std::sscanf(text.c_str(), "%u %u %u %u %u %u\n%n", &o.plans, &o.recomputed, &o.refused, &o.parts, &o.references,
-                  &o.infinite, &length) != 6)
-    return o;
-  auto [kind, words] = llvm::StringRef(text).drop_front(length).split('\n');
-  o.kind = kind.str();
-  o.text = words.str();
-  return o;
+  size_t kind = 0, words = 0;
+  if (std::sscanf(text.str().c_str(), "%u %u %u %u %u %u %zu %zu%n", &o.plans, &o.recomputed, &o.refused, &o.parts,
+                  &o.references, &o.infinite, &kind, &words, &length) != 8 ||
+      text.size() < length + kind + words + 2)
+    return false;
+  text = text.drop_front(length + 1);
+  o.kind = text.take_front(kind).str();
+  o.text = text.substr(kind, words).str();
+  text = text.drop_front(kind + words + 1);
+  return true;
 }
 
-/// Tries a graph in a child process: a crash or a hang is an outcome like any other.
-static TrialOutcome tryApart(const std::string &text, const TrialOptions &options) {
-  if (!pretend.empty()) {
-    TrialOutcome outcome;
-    outcome.kind = llvm::StringRef(text).contains(pretend) ? "pretended" : "";
-    return outcome;
-  }
+/// What a child process makes of graphs; fewer outcomes than graphs where it ended early, and why, in words.
+static std::vector<TrialOutcome> tryInChild(const std::vector<std::string> &texts, const TrialOptions &options,
+                                            TrialOutcome &end) {
   int ends[2];
   if (pipe(ends))
     llvm::report_fatal_error("no pipe");
@@ -98,8 +99,10 @@ static TrialOutcome tryApart(const std::string &text, const TrialOptions &option
   pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    alarm(seconds);
-    std::string packed = pack(tryGraph(text, options));
+    alarm(seconds); // of many graphs each is tried alone then
+    std::string packed;
+    for (const TrialOutcome &outcome : tryGraphs(texts, options))
+      packed += pack(outcome);
     for (size_t written = 0; written < packed.size();) {
       ssize_t bytes = write(ends[1], packed.data() + written, packed.size() - written);
       if (bytes <= 0)
@@ -116,15 +119,45 @@ static TrialOutcome tryApart(const std::string &text, const TrialOptions &option
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  TrialOutcome outcome = unpack(packed);
   if (!WIFEXITED(status)) {
-    outcome.kind = WTERMSIG(status) == SIGALRM ? "hang" : "crash";
-    outcome.text = strsignal(WTERMSIG(status));
-  } else if (WEXITSTATUS(status) || packed.empty()) {
-    outcome.kind = "crash";
-    outcome.text = "exit " + std::to_string(WEXITSTATUS(status));
+    end.kind = WTERMSIG(status) == SIGALRM ? "hang" : "crash";
+    end.text = strsignal(WTERMSIG(status));
+  } else {
+    end.kind = "crash";
+    end.text = "exit " + std::to_string(WEXITSTATUS(status));
   }
-  return outcome;
+  std::vector<TrialOutcome> outcomes;
+  llvm::StringRef rest = packed;
+  for (TrialOutcome outcome; unpack(rest, outcome);)
+    outcomes.push_back(outcome);
+  return outcomes;
+}
+
+/// Tries graphs in a child process: a crash or a hang is an outcome like any other, of the graph that shows it alone.
+static std::vector<TrialOutcome> tryApart(const std::vector<std::string> &texts, const TrialOptions &options) {
+  std::vector<TrialOutcome> outcomes(texts.size());
+  if (!pretend.empty()) {
+    for (auto [outcome, text] : llvm::zip_equal(outcomes, texts))
+      outcome.kind = llvm::StringRef(text).contains(pretend) ? "pretended" : "";
+    return outcomes;
+  }
+  TrialOutcome end; // why the child ended, should it have ended early
+  std::vector<TrialOutcome> found = tryInChild(texts, options, end);
+  if (found.size() == texts.size() && (texts.size() == 1 || llvm::all_of(found, [](auto &o) { return o.isGood(); })))
+    return found;
+  if (texts.size() == 1)
+    return {end};
+  for (auto [outcome, text] : llvm::zip_equal(outcomes, texts))
+    outcome = tryApart({text}, options).front();
+  // Good alone and not together is not good.
+  if (llvm::all_of(outcomes, [](auto &o) { return o.isGood(); }))
+    for (size_t i = 0; i < texts.size(); ++i)
+      if (i == found.size() || !found[i].isGood()) {
+        outcomes[i] = i < found.size() ? found[i] : end;
+        outcomes[i].text += " (not alone)";
+        break;
+      }
+  return outcomes;
 }
 
 /// The first line without its numbers: two graphs that fail in the same way say the same there.
@@ -140,7 +173,7 @@ static void report(uint64_t seed, StepGraph graph, StepSettings settings, TrialO
   unsigned ops = graph.countOps();
   const std::string words = wordsOf(outcome);
   auto fails = [&](const StepGraph &smaller, const StepSettings &simpler) {
-    TrialOutcome now = tryApart(smaller.text(simpler), trialOptions(seed));
+    TrialOutcome now = tryApart({smaller.text(simpler)}, trialOptions(seed)).front();
     if (wordsOf(now) != words)
       return false;
     outcome.text = now.text;
@@ -169,22 +202,39 @@ static int runReplay() {
   return outcome.isGood() ? 0 : 1;
 }
 
+/// The graph of a seed.
+struct Drawn {
+  explicit Drawn(uint64_t seed) : seed(seed), graph(makeRandomGraph(seed, settings)) {}
+  uint64_t seed;
+  StepSettings settings;
+  StepGraph graph;
+};
+
+static bool isPlain(const TrialOptions &options) { return !options.optimize && !options.compareReference; }
+
 static int runSeeds() {
   TrialOutcome sum;
   unsigned failed = 0;
   auto start = std::chrono::steady_clock::now();
-  for (uint64_t seed = first; seed < first + count; ++seed) {
-    StepSettings settings;
-    StepGraph graph = makeRandomGraph(seed, settings);
-    TrialOutcome outcome = tryApart(graph.text(settings), trialOptions(seed));
-    sum.plans += outcome.plans, sum.recomputed += outcome.recomputed, sum.refused += outcome.refused;
-    sum.parts += outcome.parts, sum.references += outcome.references, sum.infinite += outcome.infinite;
-    if (verbose)
-      llvm::outs() << "seed " << seed << ": " << graph.countOps() << " ops, " << outcome.plans << " plans, "
-                   << (outcome.isGood() ? "ok" : outcome.kind) << "\n";
-    if (!outcome.isGood()) {
-      ++failed;
-      report(seed, std::move(graph), settings, outcome);
+  for (uint64_t seed = first, end = first + count; seed < end;) {
+    // Optimized code takes long to make, and the reference is made for one: such graphs go alone.
+    const TrialOptions options = trialOptions(seed);
+    std::vector<Drawn> drawn{Drawn(seed++)};
+    while (seed < end && drawn.size() < together && isPlain(options) && isPlain(trialOptions(seed)))
+      drawn.emplace_back(seed++);
+    std::vector<std::string> texts;
+    for (const Drawn &one : drawn)
+      texts.push_back(one.graph.text(one.settings));
+    for (auto [one, outcome] : llvm::zip_equal(drawn, tryApart(texts, options))) {
+      sum.plans += outcome.plans, sum.recomputed += outcome.recomputed, sum.refused += outcome.refused;
+      sum.parts += outcome.parts, sum.references += outcome.references, sum.infinite += outcome.infinite;
+      if (verbose)
+        llvm::outs() << "seed " << one.seed << ": " << one.graph.countOps() << " ops, " << outcome.plans << " plans, "
+                     << (outcome.isGood() ? "ok" : outcome.kind) << "\n";
+      if (!outcome.isGood()) {
+        ++failed;
+        report(one.seed, std::move(one.graph), one.settings, outcome);
+      }
     }
   }
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

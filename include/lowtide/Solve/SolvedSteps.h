@@ -1,0 +1,38 @@
+//===- SolvedSteps.h - schedules of a step, for many budgets ----*- C++ -*-===//
+//
+// What was searched for one budget answers the next: schedules and their arenas
+// depend on the step only.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/LoopFit.h"
+#include "lowtide/Solve/PackedPlans.h"
+
+namespace lowtide::solve {
+
+/// A step, its schedules and their arenas.
+struct SolvedStep {
+  SolvedStep(const StepGraph &graph, const PackingOptions &options)
+      : graph(graph), front(this->graph), plans(this->graph, options) {}
+  SolvedStep(const SolvedStep &) = delete;
+
+  const StepGraph graph;
+  LoopFront front;
+  PackedPlans plans;
+};
+
+/// Steps that were asked about.
+class SolvedSteps {
+public:
+  explicit SolvedSteps(const PackingOptions &options) : options(options) {}
+
+  /// The same for equal graphs; stays where it is.
+  SolvedStep &get(const StepGraph &graph);
+
+private:
+  const PackingOptions options;
+  std::vector<std::unique_ptr<SolvedStep>> steps;
+};
+
+} // namespace lowtide::solve

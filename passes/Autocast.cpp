@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Autocast.h"
+#include "CheapProducers.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 
@@ -334,8 +335,10 @@ void Autocast::store(OpResult value) {
     replaceUses(value, getNarrow(value));
 }
 
-/// What the backward pass reads of the forward pass: movements that repeat, views and casts are read through.
+/// What the backward pass reads of the forward pass: movements that repeat, views and casts are read through, and
+/// kernels make again what is cheaply made of the batch.
 uint64_t Autocast::countSavedBytes() const {
+  const llvm::DenseSet<Operation *> madeOfBatch = findMadeOfBatch(block);
   llvm::DenseSet<Value> saved;
   uint64_t bytes = 0;
   for (Operation &op : block.without_terminator()) {
@@ -354,6 +357,8 @@ uint64_t Autocast::countSavedBytes() const {
         operand = producer->getOperand(0);
       }
       Operation *producer = operand.getDefiningOp();
+      if (madeOfBatch.contains(producer) && !isa<LibraryCallInterface>(op))
+        continue;
       if (!producer || !isForward(producer) || !fromData.contains(operand) || !saved.insert(operand).second)
         continue;
       auto type = cast<RankedTensorType>(operand.getType());

@@ -5,10 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "CheapProducers.h"
+#include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -120,5 +121,98 @@ void lowtide::cloneCheapProducers(Block &block, function_ref<bool(Operation *)> 
       cheap.erase(&op);
       op.erase();
     }
+  }
+}
+
+static BindingInterface getBinding(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto step = argument ? dyn_cast_or_null<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return step ? step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), "train.binding") : BindingInterface();
+}
+
+/// Whether `value` is given to the step in every step, and stays.
+static bool isBatch(Value value) {
+  BindingInterface binding = getBinding(value);
+  return binding && binding.getBindingKind() == BindingKind::Batch;
+}
+
+/// Whether `op` picks rows of a parameter by the numbers in its second operand: reading them again costs no more than
+/// reading what was picked.
+static bool picksRows(Operation *op) {
+  auto gather = dyn_cast<nn::GatherOp>(op);
+  BindingInterface table = gather ? getBinding(gather.getX()) : BindingInterface();
+  return table && table.getBindingKind() == BindingKind::Param && gather.getAxis() == 0;
+}
+
+/// Whether `reader` stands in front of all updates of the parameter that `op` picks rows of, if it does.
+static bool seesRows(Operation *op, Operation *reader) {
+  return !picksRows(op) || llvm::none_of(op->getOperand(0).getUsers(), [&](Operation *user) {
+    auto facts = dyn_cast<FactsInterface>(user);
+    return facts && facts.getFacts().family == OpFamily::Optimizer && !reader->isBeforeInBlock(user);
+  });
+}
+
+DenseSet<Operation *> lowtide::findMadeOfBatch(Block &block) {
+  DenseSet<Operation *> made;
+  // How many ops make the value, views aside; 0: the constants among them.
+  DenseMap<Operation *, unsigned> sizes;
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::ConstantLike>()) {
+      sizes[&op] = 0;
+      continue;
+    }
+    auto facts = dyn_cast<FactsInterface>(op);
+    const bool isView = StepStorage::isView(&op), picks = picksRows(&op);
+    if (!facts || op.getNumResults() != 1 || !isPure(&op) || facts.getFacts().family == OpFamily::Random ||
+        facts.getFacts().flopsPerElement >= kDearFlops ||
+        !(isView || picks || op.hasTrait<OpTrait::Elementwise>() ||
+          (facts.getFacts().family == OpFamily::Movement && op.getNumOperands() == 1)))
+      continue;
+    unsigned size = !isView;
+    bool anyBatch = false;
+    const bool isKnown = llvm::all_of(llvm::drop_begin(op.getOperands(), picks), [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer) {
+        anyBatch |= isBatch(operand);
+        return isBatch(operand);
+      }
+      auto found = sizes.find(producer);
+      if (found == sizes.end())
+        return false;
+      size += found->second;
+      anyBatch |= made.contains(producer);
+      return true;
+    });
+    if (!isKnown || size > kMaxClonedOps)
+      continue;
+    // What is made of rows is not: it would be more than a read.
+    if (!picks)
+      sizes[&op] = size;
+    if (anyBatch)
+      made.insert(&op);
+  }
+  return made;
+}
+
+void lowtide::remakeBehindLoss(Block &block, const ForwardPart &forward, function_ref<bool(Operation *)> isGenerated) {
+  DenseSet<Operation *> made = findMadeOfBatch(block);
+  // Views of the backward pass may show values of the forward pass: views belong to neither.
+  DenseSet<Operation *> clones;
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!made.contains(&op) || !(forward.ops.contains(&op) || StepStorage::isView(&op)))
+      continue;
+    llvm::SmallSetVector<Operation *, 8> readers;
+    for (Operation *user : op.getUsers())
+      if (user->getBlock() == &block && seesRows(&op, user) &&
+          (clones.contains(user) || (isGenerated(user) && !forward.ops.contains(user))))
+        readers.insert(user);
+    for (Operation *reader : readers) {
+      Operation *clone = op.clone();
+      clones.insert(clone);
+      block.getOperations().insert(reader->getIterator(), clone);
+      reader->replaceUsesOfWith(op.getResult(0), clone->getResult(0));
+    }
+    if (op.use_empty())
+      op.erase();
   }
 }

@@ -5,8 +5,10 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Analysis/ForwardPart.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -21,6 +23,12 @@ bool isUnitReshape(mlir::Operation *op);
 
 /// Widens 16-bit floats behind a reshape instead of in front of it: what reads them then can do it itself.
 void sinkWidenings(mlir::Block &block);
+/// Ops that cheaply make their value of the step's batch and of constants, through few ops and views: the batch lies
+/// there all step long, so that the backward pass can make the value again.
+llvm::DenseSet<mlir::Operation *> findMadeOfBatch(mlir::Block &block);
+/// Makes such values of the forward pass again in front of each generated op behind the loss that reads them.
+void remakeBehindLoss(mlir::Block &block, const ForwardPart &forward,
+                      llvm::function_ref<bool(mlir::Operation *)> isGenerated);
 /// Repeated elements, widened floats and what few ops make of constants, once for each generated op that reads them.
 void cloneCheapProducers(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
 

@@ -434,8 +434,10 @@ void FusionGroups::reorder() {
 std::vector<FusionGroups::Group> FusionGroups::form() {
   cloneCheapProducers(block, isGenerated);
   if (Operation *parent = block.getParentOp())
-    if (auto step = isa<func::FuncOp>(parent) ? cast<func::FuncOp>(parent) : parent->getParentOfType<func::FuncOp>())
+    if (auto step = isa<func::FuncOp>(parent) ? cast<func::FuncOp>(parent) : parent->getParentOfType<func::FuncOp>()) {
       forwardPart.emplace(step);
+      remakeBehindLoss(block, *forwardPart, isGenerated);
+    }
   findUpdates();
   buildNodes();
   joinSoleReaders();

@@ -26,7 +26,8 @@ struct FusionDomain {
   bool operator==(const FusionDomain &other) const = default;
 };
 
-/// 1. Movements that only repeat elements, and values made of constants, are cloned into each reader.
+/// 1. Movements that only repeat elements, and values made of constants, are cloned into each reader; what is cheaply
+///    made of the batch into each reader behind the loss.
 /// 2. From the last op to the first: a group whose results are read by one other group joins it.
 /// 3. From the first to the last: a group joins the earliest group that reads it.
 /// 4. Reductions over the same dimensions that read the same value join.

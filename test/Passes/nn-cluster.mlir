@@ -105,3 +105,23 @@ func.func @backward(%x: tensor<8x64xbf16>, %w: tensor<64x64xf32>, %k: tensor<64x
   %sum = nn.add %dw, %dv : tensor<64x64xf32>
   return %loss, %sum : tensor<f32>, tensor<64x64xf32>
 }
+
+// A mask of the batch is not kept for the backward pass, which makes it again.
+// CHECK-LABEL: @mask
+// CHECK: nn.kernel "loop" {{.*}} -> tensor<8x64xf32> {
+// CHECK: nn.dot
+// CHECK: %[[G:.*]] = nn.dot
+// CHECK: nn.kernel "loop" ({{.*}} = %arg1, {{.*}} = %[[G]]) {{.*}} {
+// CHECK: nn.compare
+func.func @mask(%x: tensor<8x64xf32>, %t: tensor<8x64xi64> {train.binding = #train.batch<"t">}, %w: tensor<64x64xf32>)
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x64xf32>) {
+  %zero = nn.constant dense<0> : tensor<8x64xi64>
+  %c = nn.compare gt %t, %zero : tensor<8x64xi64> -> tensor<8x64xi1>
+  %m = nn.cast %c : tensor<8x64xi1> -> tensor<8x64xf32>
+  %y = nn.mul %x, %m : tensor<8x64xf32>
+  %o = nn.dot %y, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %l = nn.reduce_sum %o dims = [0, 1] : tensor<8x64xf32> -> tensor<f32>
+  %g = nn.dot %o, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %h = nn.mul %g, %m : tensor<8x64xf32>
+  return %l, %h : tensor<f32>, tensor<8x64xf32>
+}

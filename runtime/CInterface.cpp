@@ -110,10 +110,11 @@ lowtide_status *lowtide_session_tensor_at(const lowtide_session *session, const 
     if (index >= lowtide_session_tensor_count(session, entry))
       return {StatusCode::Usage, "the entry has no tensor number " + std::to_string(index)};
     const lowtide::plan::Entry *found = session->session->artifact().entry(entry);
-    Expected<Tensor> result = session->session->tensor(entry, found->bindings(static_cast<int>(index)).name());
-    if (!result)
-      return result.takeStatus();
-    view(*result, tensor);
+    // For its messages about an unbound session.
+    Expected<Tensor> known = session->session->tensor(entry, found->bindings(static_cast<int>(index)).name());
+    if (!known)
+      return known.takeStatus();
+    view(session->session->tensorAt(*found, index), tensor);
     return Status::ok();
   });
 }

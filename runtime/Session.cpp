@@ -116,10 +116,19 @@ Expected<Tensor> Session::tensor(const std::string &entry, const std::string &na
   const plan::Entry *found = artifact_->entry(entry);
   if (!found || !bound_)
     return Status(StatusCode::Usage, !found ? "no entry '" + printable(entry) + "'" : "the session is not bound");
+  // A parameter comes before a number of the step that is called like it.
+  const plan::Binding *best = nullptr;
   for (const plan::Binding &binding : found->bindings())
-    if (binding.name() == name)
-      return Tensor{&binding, address(binding.slice())};
+    if (binding.name() == name && (!best || isPersistent(binding)))
+      best = &binding;
+  if (best)
+    return Tensor{best, address(best->slice())};
   return Status(StatusCode::Usage, "entry '" + printable(entry) + "' binds no '" + printable(name) + "'");
+}
+
+Tensor Session::tensorAt(const plan::Entry &entry, size_t index) const {
+  const plan::Binding &binding = entry.bindings(static_cast<int>(index));
+  return {&binding, address(binding.slice())};
 }
 
 std::vector<Tensor> Session::tensors(const std::string &entry, plan::Binding::Kind kind) const {

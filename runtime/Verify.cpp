@@ -167,10 +167,11 @@ Status verifyPlan(const plan::Plan &plan, VerifyReport *report) {
   for (const plan::Entry &entry : plan.entries()) {
     if (entry.name().empty() || entry.name().size() > maxNameBytes || !entryNames.insert(entry.name()).second)
       return refuse("entry name '" + printable(entry.name()) + "' is empty, too long or taken");
-    std::set<std::string> names;
+    // A parameter may be called like a number of the step: `step`, `lr`, `loss`.
+    std::set<std::pair<int, std::string>> names;
     for (const plan::Binding &binding : entry.bindings()) {
       LOWTIDE_TRY(checkBinding(plan, binding).at(bindingPlace(entry, binding)));
-      if (!names.insert(binding.name()).second)
+      if (!names.emplace(isPersistent(binding) ? 0 : int(binding.kind()), binding.name()).second)
         return refuse("is bound twice", bindingPlace(entry, binding));
       if (!isPersistent(binding))
         continue;

@@ -135,7 +135,11 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
     return;
   }
   // Without a note, the operation tells: a linear layer's weight is stored transposed.
-  bool transposed = facts.foldedFrom.size() == 1 && !isPiece(facts, signature);
+  // What is looked up row by row was not: the exporter permuted dimensions into the order that they had.
+  bool transposed = facts.foldedFrom.size() == 1 && !isPiece(facts, signature) &&
+                    llvm::none_of(facts.uses, [](const InitializerUse &use) {
+                      return use.operand == 0 && StringRef(use.node->op_type()).starts_with("Gather");
+                    });
   if (facts.foldedFrom.empty() && !facts.uses.empty())
     transposed = facts.uses.front().node->op_type() == "MatMul" && facts.uses.front().operand == 1 &&
                  findProgramOperator(*facts.uses.front().node).find("linear") != std::string::npos;

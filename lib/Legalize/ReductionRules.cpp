@@ -42,7 +42,11 @@ Expr inFloat(Expr x, Dims dims, Expr (*f)(Expr, Dims)) {
   return nn::cast(f(nn::cast(x, x.getBuilder().getF64Type()), dims), x.elementType());
 }
 Expr l2(Expr x, Dims dims) {
-  return inFloat(x, dims, [](Expr e, Dims d) { return nn::sqrt(sumSquare(e, d)); });
+  return inFloat(x, dims, [](Expr e, Dims d) {
+    // A row of zeros has the length 0 and, as in every framework, the derivative 0; that of the root alone is 0 · ∞.
+    Expr squares = sumSquare(e, d), isZero = nn::equal(squares, 0.0);
+    return nn::select(isZero, squares, nn::sqrt(nn::select(isZero, squares.like(1.0), squares)));
+  });
 }
 Expr logSum(Expr x, Dims dims) {
   return inFloat(x, dims, [](Expr e, Dims d) { return nn::log(sumOf(e, d)); });

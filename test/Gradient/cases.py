@@ -82,6 +82,8 @@ def build():
         low = 0.4 if op in ("ReduceProd", "ReduceLogSum") else -1.5
         for shape, axes, keep in (((3, 4), (1,), 0), ((3, 4), (0,), 1), ((2, 1, 3, 2), (1, 3), 0)):
             add(f"{op} {shape} {axes}", op, {"x": values(shape, low, 1.5)}, {"axes": ints(*axes)}, keepdims=keep)
+    # A row of zeros has a length, and its derivative by convention.
+    add("ReduceL2 zeros", "ReduceL2", {"x": values((3, 4)) * numpy.float32([[1], [0], [1]])}, {"axes": ints(1)}, keepdims=0)
     for op in ("Softmax", "LogSoftmax"):
         for shape, axis in (((3, 5), -1), ((2, 4, 3), 1), ((3, 1), 1)):
             add(f"{op} {shape} {axis}", op, {"x": values(shape)}, axis=axis)

@@ -23,6 +23,7 @@ using ::onnx::ModelProto;
 using ::onnx::NodeProto;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 namespace {
 /// `a/b.npz` holds entries `final/<parameter>.npy`.
@@ -247,6 +248,17 @@ TEST(Classification, FoldedWeightGetsItsNameBack) {
   EXPECT_THAT(info->transposed, ElementsAre(1, 0));
   EXPECT_THAT(*info->sourceShape, ElementsAre(2, 3));
   EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("table"));
+}
+
+TEST(Classification, ATableThatIsLookedUpIsNotTransposed) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (int64[5,1] i) => (float[5,2] y) <float[3,2] val_1 = {1, 2, 3, 4, 5, 6}> { y = GatherND(val_1, i) })");
+  setSignature(model, {"table"});
+  setFoldedFrom(model, "val_1", "['table']");
+  Classified result = classify(model);
+  ASSERT_TRUE(result.find("table")) << result.messages;
+  EXPECT_THAT(result.find("table")->transposed, IsEmpty());
 }
 
 TEST(Classification, TransposedCopyOfALivingParameterIsAView) {

@@ -152,6 +152,8 @@ Status readEpilogue(const std::string &name, GemmShape &shape) {
     return refuse("accumulates what an epilogue has changed");
   if (shape.keepsInput && shape.epilogue != Epilogue::Relu && shape.epilogue != Epilogue::Gelu)
     return refuse("keeps the input of an epilogue that has none");
+  if (shape.sumsColumns && shape.epilogue != Epilogue::GeluGrad)
+    return refuse("sums the columns of something other than a derivative");
   return Status::ok();
 }
 
@@ -212,6 +214,7 @@ Expected<GemmShape> readGemm(const plan::Call &call) {
   LOWTIDE_TRY(attributes.text("addend", addend));
   LOWTIDE_TRY(attributes.text("epilogue", epilogue));
   LOWTIDE_TRY(attributes.flag("keeps_input", shape.keepsInput));
+  LOWTIDE_TRY(attributes.flag("sums_columns", shape.sumsColumns));
   LOWTIDE_TRY(readEpilogue(epilogue, shape));
   bool third = call.reads_size() > (shape.epilogue == GemmShape::Epilogue::GeluGrad ? 3 : 2) || shape.accumulate;
   if (addend == "full")

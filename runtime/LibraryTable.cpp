@@ -17,6 +17,7 @@ enum Row : size_t {
   GemmStrides,
   GemmFunctions,
   GemmFunctionInputs,
+  GemmColumnSums,
   ConvTypes,
   ConvSizes,
   AttentionTypes,
@@ -46,6 +47,9 @@ constexpr LibraryRule rules[] = {
      "column in front of the derivative",
      "it keeps or reads the input of a function in a type, layout or combination that no epilogue has",
      "cuBLAS 13.0 documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD; cublasLtEpilogue_t", false},
+    {"cuBLASLt", "sums of the columns of a derivative in bf16, without an addend",
+     "it sums the columns of f16, where they overflow, or of a sum",
+     "cuBLAS 13.0 documentation, cublasLtEpilogue_t: DGELU_BGRAD, the bias gradient has D's type", false},
     {"cuDNN", "f32, f16 and bf16 operands with results of the same type, f32 arithmetic",
      "its operand and result types are not a supported set",
      "cuDNN 9 documentation, convolutions of packed channels-first tensors: PSEUDO_HALF, PSEUDO_BFLOAT16 and FLOAT "
@@ -122,6 +126,8 @@ const LibraryRule *declineGemm(const GemmShape &shape) {
   bool possible = narrow && sameTypes && shape.epilogue != Epilogue::Relu && shape.ldd % 8 == 0;
   if (!possible || (shape.epilogue == Epilogue::GeluGrad && shape.addend == GemmShape::Addend::Row))
     return &rules[GemmFunctionInputs];
+  if (shape.sumsColumns && (shape.dtype != plan::BF16 || shape.addend != GemmShape::Addend::None))
+    return &rules[GemmColumnSums];
   return nullptr;
 }
 

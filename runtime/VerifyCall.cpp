@@ -30,7 +30,7 @@ Status checkGemm(const plan::Call &call) {
   bool third = shape->addend != GemmShape::Addend::None;
   if (call.reads_size() != shape->reads() || call.writes_size() != shape->writes())
     return refuse("takes " + std::to_string(shape->reads()) + " operands and " + std::to_string(shape->writes()) +
-                  (shape->keepsInput ? " results; it has " : " result; it has ") + std::to_string(call.reads_size()) +
+                  (shape->writes() > 1 ? " results; it has " : " result; it has ") + std::to_string(call.reads_size()) +
                   " and " + std::to_string(call.writes_size()));
   uint64_t element = elementBytes(shape->dtype), resultElement = elementBytes(shape->resultDtype);
   LOWTIDE_TRY(checkBytes(call.reads(0), shape->spanA, element, "A", false));
@@ -49,8 +49,9 @@ Status checkGemm(const plan::Call &call) {
     if (sameRange(input, call.writes(0)))
       return refuse("its epilogue's input shares the bytes of the result");
   }
-  if (shape->keepsInput) {
-    LOWTIDE_TRY(checkBytes(call.writes(1), shape->spanD, resultElement, "the second result", true));
+  if (shape->writes() > 1) {
+    const uint64_t elements = shape->keepsInput ? shape->spanD : static_cast<uint64_t>(shape->n);
+    LOWTIDE_TRY(checkBytes(call.writes(1), elements, resultElement, "the second result", true));
     for (const plan::Slice &read : call.reads())
       if (sameRange(read, call.writes(1)))
         return refuse("an operand shares the bytes of the second result");

@@ -1,7 +1,8 @@
 //===- GemmEpilogue.cpp - what follows a matrix product --------------------===//
 //
 // The product is written first, then the function of its epilogue is applied element by element, in f32. What is kept
-// of the product is what the function sees: rounded to the result's type.
+// of the product is what the function sees, and what columns are summed of is what is written: rounded to the result's
+// type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,19 +36,24 @@ public:
         from_(static_cast<uint8_t *>(operands.writes[shape.keepsInput ? 1 : 0])) {
     if (shape.epilogue == GemmShape::Epilogue::GeluGrad)
       input_ = static_cast<const uint8_t *>(operands.reads[static_cast<size_t>(shape.reads()) - 1]);
+    if (shape.sumsColumns)
+      sums_ = static_cast<uint8_t *>(operands.writes[1]);
     void *product = from_;
     size_t reads = shape.addend == GemmShape::Addend::None ? 2 : 3;
     product_ = prepareProduct(shape, {operands.reads.first(reads), {&product, 1}, operands.workspace});
   }
 
-  int phases() const override { return product_->phases() + 1; }
+  int phases() const override { return product_->phases() + 1 + (sums_ != nullptr); }
   int64_t tasks(int phase) const override {
-    return phase < product_->phases() ? product_->tasks(phase)
-                                      : static_cast<int64_t>((shape_.spanD + grain - 1) / grain);
+    if (phase < product_->phases())
+      return product_->tasks(phase);
+    return phase > product_->phases() ? shape_.n : static_cast<int64_t>((shape_.spanD + grain - 1) / grain);
   }
   void run(int phase, int64_t task) const noexcept override {
     if (phase < product_->phases())
       return product_->run(phase, task);
+    if (phase > product_->phases())
+      return sumColumn(static_cast<uint64_t>(task));
     uint64_t size = elementBytes(shape_.resultDtype);
     uint64_t begin = static_cast<uint64_t>(task) * grain, end = std::min(shape_.spanD, begin + grain);
     for (uint64_t at = begin * size; at < end * size; at += size) {
@@ -58,6 +64,15 @@ public:
 
 private:
   static constexpr uint64_t grain = 1 << 14;
+
+  void sumColumn(uint64_t column) const noexcept {
+    uint64_t size = elementBytes(shape_.resultDtype);
+    float sum = 0;
+    for (int64_t row = 0; row < shape_.m; ++row)
+      sum += static_cast<float>(
+          loadElement(shape_.resultDtype, to_ + (static_cast<uint64_t>(row * shape_.ldd) + column) * size));
+    storeElement(shape_.resultDtype, sums_ + column * size, static_cast<double>(sum));
+  }
 
   float apply(float z, uint64_t at) const {
     switch (shape_.epilogue) {
@@ -74,7 +89,7 @@ private:
   }
 
   GemmShape shape_;
-  uint8_t *to_, *from_;
+  uint8_t *to_, *from_, *sums_ = nullptr;
   const uint8_t *input_ = nullptr;
   std::unique_ptr<PreparedCall> product_;
 };

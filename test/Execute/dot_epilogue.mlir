@@ -37,8 +37,9 @@ func.func @gelu(%a: tensor<3x5xf32> {test.value = dense<[[-1.99, 0.48, -1.04, 1.
 func.func @derivative(%a: tensor<3x5xf32> {test.value = dense<[[-1.54, 0.93, -0.6, 1.87, 0.35], [-1.18, 1.29, -0.24, -1.77, 0.71], [-0.82, 1.65, 0.12, -1.41, 1.07]]> : tensor<3x5xf32>},
     %b: tensor<4x5xf32> {test.value = dense<[[-1.04, 1.43, -0.1, -1.63, 0.84], [-0.68, -1.32, 1.15, -0.38, -1.9], [0.57, -0.96, 1.51, -0.02, -1.54], [0.93, -0.6, 1.87, 0.35, -1.18]]> : tensor<4x5xf32>},
     %x: tensor<3x4xf32> {test.value = dense<[[0.71, -0.82, 1.65, 0.12], [-1.41, 1.07, -0.46, -1.99], [0.48, -1.04, 1.43, -0.1]]> : tensor<3x4xf32>})
-    -> (tensor<3x4xf32> {test.value = dense<[[0.23289593, 0.061312305, -3.6426449, -1.708887], [-0.84834102, -2.0347006, -0.52559647, 0.32931357], [5.4693203, 0.27435579, -3.9398663, -1.3809766]]> : tensor<3x4xf32>}) {
-  %y0 = nn.dot_epilogue "dgelu" %a, %b input %x {transpose_b} : (tensor<3x5xf32>, tensor<4x5xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-  return %y0 : tensor<3x4xf32>
+    -> (tensor<3x4xf32> {test.value = dense<[[0.23289593, 0.061312305, -3.6426449, -1.708887], [-0.84834102, -2.0347006, -0.52559647, 0.32931357], [5.4693203, 0.27435579, -3.9398663, -1.3809766]]> : tensor<3x4xf32>},
+        tensor<4xf32> {test.value = dense<[4.8538752, -1.6990325, -8.1081077, -2.76055]> : tensor<4xf32>}) {
+  %y0, %y1 = nn.dot_epilogue "dgelu" %a, %b input %x {transpose_b} : (tensor<3x5xf32>, tensor<4x5xf32>, tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<4xf32>)
+  return %y0, %y1 : tensor<3x4xf32>, tensor<4xf32>
 }
 

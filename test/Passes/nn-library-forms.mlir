@@ -87,6 +87,47 @@ func.func @gelu(%x: tensor<8x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xf32>,
   return %y, %d : tensor<8x16xbf16>, tensor<8x16xbf16>
 }
 
+// The derivative of GELU brings the gradient of the bias in front of that GELU along.
+// CHECK-LABEL: @bias_gradient
+// CHECK: %[[D:.*]], %[[S:.*]] = nn.dot_epilogue "dgelu" %arg0, %arg1 input %arg2 {transpose_b} : {{.*}} -> (tensor<8x16xbf16>, tensor<16xbf16>)
+// CHECK: %[[WIDE:.*]] = nn.cast %[[S]] : tensor<16xbf16> -> tensor<16xf32>
+// CHECK-NOT: nn.reduce_sum
+// CHECK: return %[[D]], %[[WIDE]]
+func.func @bias_gradient(%dy: tensor<8x4xbf16>, %v: tensor<16x4xbf16>, %u: tensor<8x16xbf16>)
+    -> (tensor<8x16xbf16>, tensor<16xf32>) {
+  %q = nn.dot %dy, %v {transpose_b} : (tensor<8x4xbf16>, tensor<16x4xbf16>) -> tensor<8x16xbf16>
+  %e = nn.cast %q : tensor<8x16xbf16> -> tensor<8x16xf32>
+  %z = nn.cast %u : tensor<8x16xbf16> -> tensor<8x16xf32>
+  %one = nn.constant dense<1.0> : tensor<8x16xf32>
+  %half = nn.constant dense<0.5> : tensor<8x16xf32>
+  %k = nn.constant dense<0.0447149985> : tensor<8x16xf32>
+  %k3 = nn.constant dense<0.134145007> : tensor<8x16xf32>
+  %m = nn.constant dense<0.797884583> : tensor<8x16xf32>
+  %z2 = nn.mul %z, %z : tensor<8x16xf32>
+  %z3 = nn.mul %z, %z2 : tensor<8x16xf32>
+  %t0 = nn.mul %z3, %k : tensor<8x16xf32>
+  %t1 = nn.add %z, %t0 : tensor<8x16xf32>
+  %t2 = nn.mul %t1, %m : tensor<8x16xf32>
+  %t = nn.tanh %t2 : tensor<8x16xf32>
+  %i0 = nn.mul %z2, %k3 : tensor<8x16xf32>
+  %i1 = nn.add %i0, %one : tensor<8x16xf32>
+  %i = nn.mul %i1, %m : tensor<8x16xf32>
+  %h0 = nn.add %t, %one : tensor<8x16xf32>
+  %h = nn.mul %half, %h0 : tensor<8x16xf32>
+  %zh = nn.mul %half, %z : tensor<8x16xf32>
+  %tt = nn.mul %t, %t : tensor<8x16xf32>
+  %ot = nn.sub %one, %tt : tensor<8x16xf32>
+  %f0 = nn.mul %zh, %ot : tensor<8x16xf32>
+  %f1 = nn.mul %f0, %i : tensor<8x16xf32>
+  %f = nn.add %h, %f1 : tensor<8x16xf32>
+  %d0 = nn.mul %e, %f : tensor<8x16xf32>
+  %d = nn.cast %d0 : tensor<8x16xf32> -> tensor<8x16xbf16>
+  %n = nn.reshape %d : tensor<8x16xbf16> -> tensor<2x4x16xbf16>
+  %w = nn.cast %n : tensor<2x4x16xbf16> -> tensor<2x4x16xf32>
+  %g = nn.reduce_sum %w dims = [0, 1] : tensor<2x4x16xf32> -> tensor<16xf32>
+  return %d, %g : tensor<8x16xbf16>, tensor<16xf32>
+}
+
 // A result that is read again later is left to a kernel, which can run again without the product.
 // CHECK-LABEL: @gelu_twice
 // CHECK: %[[U:.*]] = nn.dot_epilogue "none" %arg0, %arg1 addend

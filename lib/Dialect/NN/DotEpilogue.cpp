@@ -43,8 +43,9 @@ LogicalResult DotEpilogueOp::verify() {
     return emitOpError("has an input for dgelu, and for nothing else");
   if (getInput() && getInput().getType() != y)
     return emitOpError("input must have the type of the result");
-  if (getZ() && getZ().getType() != y)
-    return emitOpError("both results must have one type");
+  auto second = getInput() ? RankedTensorType::get(y.getShape().take_back(1), y.getElementType()) : y;
+  if (getZ() && (getZ().getType() != second || (getInput() && rank != 2)))
+    return emitOpError("the second result must have the type of the first, for dgelu one value per column of it");
   if (!getAddend())
     return success();
   auto addend = getAddend().getType();
@@ -71,7 +72,9 @@ FailureOr<SmallVector<Value>> DotEpilogueOp::decompose(OpBuilder &builder) {
   else if (getEpilogue() == "dgelu")
     result = cast(geluTanhGradient(cast(z.with(getInput()), wide), x), own);
   SmallVector<Value> values{result};
-  if (getZ())
+  if (getZ() && getInput())
+    values.push_back(cast(sum(cast(result, wide), 0), own));
+  else if (getZ())
     values.push_back(kept);
   return values;
 }
@@ -95,6 +98,6 @@ DictionaryAttr DotEpilogueOp::getCallAttributes() {
   if (getEpilogue() != "none")
     attributes.set("epilogue", getEpilogueAttr());
   if (getZ())
-    attributes.set("keeps_input", builder.getI64IntegerAttr(1));
+    attributes.set(getInput() ? "sums_columns" : "keeps_input", builder.getI64IntegerAttr(1));
   return attributes.getDictionary(getContext());
 }

@@ -3,7 +3,8 @@
 // The bias or the other sum that is added to a product, and then ReLU, GELU or
 // the derivative of a GELU, become the product's epilogue, as far as a library
 // takes it. What a GELU was applied to stays available as a second result,
-// where the GELU's own result has one reader.
+// where the GELU's own result has one reader. The derivative of a GELU brings
+// the sums of its columns along: the gradient of the bias in front of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +25,8 @@ struct Chain {
   StringRef epilogue = "none";
   /// What the epilogue is applied to, if somebody else reads it too.
   Value kept;
+  /// The sums of the columns of `value`.
+  Value sums;
 };
 
 /// The one op that reads `value`; null if there are more.
@@ -189,6 +192,25 @@ static bool takeGeluGradient(Chain &chain, Type type) {
   return false;
 }
 
+/// The sums of the columns of `value`, read in f32 and under any shape whose rows it keeps whole.
+static Value findColumnSums(Value value) {
+  const int64_t columns = getShape(value).back();
+  for (Operation *user : value.getUsers()) {
+    auto widening = dyn_cast<nn::CastOp>(user);
+    if (isa<nn::ReshapeOp>(user) || (widening && getElement(widening.getY()).isF32())) {
+      Value view = user->getResult(0);
+      if (!getShape(view).empty() && getShape(view).back() == columns)
+        if (Value sums = findColumnSums(view))
+          return sums;
+    } else if (auto sum = dyn_cast<nn::ReduceSumOp>(user)) {
+      const size_t rank = getShape(value).size();
+      if (getElement(value).isF32() && sum.getDims().size() + 1 == rank && !llvm::is_contained(sum.getDims(), rank - 1))
+        return sum.getY();
+    }
+  }
+  return {};
+}
+
 /// Erases an op that nobody reads, and what only it read: dead readers would hide that a value has one reader. Other
 /// products stay, since they are still to be looked at.
 static void eraseDead(Operation *op) {
@@ -232,9 +254,11 @@ static bool replace(nn::DotOp dot, const Chain &chain, IsTaken isTaken) {
     return value;
   };
   Value addend = shaped(chain.addend, type), input = shaped(chain.input, type);
-  auto fused =
-      nn::DotEpilogueOp::create(builder, dot.getLoc(), type, chain.kept ? Type(type) : Type(), dot.getA(), dot.getB(),
-                                addend, input, chain.epilogue, dot.getTransposeA(), dot.getTransposeB());
+  Type second = chain.kept   ? Type(type)
+                : chain.sums ? Type(RankedTensorType::get(type.getShape().take_back(1), type.getElementType()))
+                             : Type();
+  auto fused = nn::DotEpilogueOp::create(builder, dot.getLoc(), type, second, dot.getA(), dot.getB(), addend, input,
+                                         chain.epilogue, dot.getTransposeA(), dot.getTransposeB());
   made.push_back(fused);
   if (!isTaken(cast<LibraryCallInterface>(fused.getOperation()))) {
     for (Operation *op : llvm::reverse(made))
@@ -249,6 +273,12 @@ static bool replace(nn::DotOp dot, const Chain &chain, IsTaken isTaken) {
   put(chain.value, fused.getY());
   if (chain.kept)
     put(chain.kept, fused.getZ());
+  if (chain.sums) {
+    Value wide = nn::CastOp::create(builder, dot.getLoc(), chain.sums.getType(), fused.getZ());
+    Value sums = chain.sums;
+    sums.replaceAllUsesWith(wide);
+    eraseDead(sums.getDefiningOp());
+  }
   eraseDead(chain.value.getDefiningOp());
   if (dot->use_empty())
     dot.erase();
@@ -260,7 +290,8 @@ bool nn::formEpilogue(Operation *op, IsTaken isTaken) {
   if (!dot)
     return false;
   Type type = getElement(dot.getY());
-  SmallVector<Chain, 3> chains;
+  ArrayRef<int64_t> matrix = getShape(dot.getY());
+  SmallVector<Chain, 4> chains;
   Chain chain;
   chain.value = dot.getY();
   if (Value sum = takeSum(chain.value)) {
@@ -269,8 +300,12 @@ bool nn::formEpilogue(Operation *op, IsTaken isTaken) {
   } else {
     chain.value = followViews(chain.value);
     Chain gradient = chain;
-    if (takeGeluGradient(gradient, type))
+    if (takeGeluGradient(gradient, type)) {
       chains.push_back(gradient);
+      if (type.isBF16() && matrix.size() == 2 && getShape(gradient.value).back() == matrix[1])
+        if ((gradient.sums = findColumnSums(gradient.value)))
+          chains.push_back(gradient);
+    }
     if (Value bias = takeBias(dot, chain.value)) {
       chain.addend = bias;
       chains.push_back(chain);

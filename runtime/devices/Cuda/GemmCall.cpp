@@ -35,7 +35,7 @@ uint32_t epilogueOf(const GemmShape &shape) {
   else if (shape.epilogue == Epilogue::Gelu)
     bits |= shape.keepsInput ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
   else if (shape.epilogue == Epilogue::GeluGrad)
-    bits |= CUBLASLT_EPILOGUE_DGELU;
+    bits |= shape.sumsColumns ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DGELU;
   return bits ? bits : uint32_t(CUBLASLT_EPILOGUE_DEFAULT);
 }
 
@@ -141,9 +141,9 @@ Status GemmCall::makeLayouts(Resources &resources) {
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, input));
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t(shape_.ldd)));
   }
-  if (biased()) {
+  if (biased() || shape_.sumsColumns) {
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t(dataType(shape_.resultDtype))));
-    LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, addresses_.reads[2]));
+    LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, biased() ? addresses_.reads[2] : addresses_.writes[1]));
   }
   cudaDataType_t type = dataType(shape_.dtype), resultType = dataType(shape_.resultDtype);
   int64_t m = shape_.m, n = shape_.n, k = shape_.k;

@@ -189,10 +189,14 @@ struct Problem {
       return true;
     }
     using Epilogue = GemmShape::Epilogue;
+    shape.sumsColumns = function == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+    const bool isDerivative = shape.sumsColumns || function == CUBLASLT_EPILOGUE_DGELU;
+    if (shape.sumsColumns && (!desc->bias || desc->biasType != d->type))
+      return false;
     shape.keepsInput = function == CUBLASLT_EPILOGUE_GELU_AUX;
     shape.epilogue = function == CUBLASLT_EPILOGUE_RELU                       ? Epilogue::Relu
                      : function == CUBLASLT_EPILOGUE_GELU || shape.keepsInput ? Epilogue::Gelu
-                     : function == CUBLASLT_EPILOGUE_DGELU                    ? Epilogue::GeluGrad
+                     : isDerivative                                           ? Epilogue::GeluGrad
                                                                               : Epilogue::None;
     bool auxiliary = shape.keepsInput || shape.epilogue == Epilogue::GeluGrad;
     return (shape.epilogue != Epilogue::None || function == 0) &&
@@ -289,6 +293,12 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t descHandle, 
   if ((writes.size() > 1 || shape.epilogue == GemmShape::Epilogue::GeluGrad) &&
       !machine().holds(auxiliary, shape.spanD * resultElement, false))
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (shape.sumsColumns) {
+    auto *sums = reinterpret_cast<void *>(problem.desc->bias);
+    if (!machine().holds(sums, static_cast<uint64_t>(shape.n) * resultElement, false))
+      return CUBLAS_STATUS_INVALID_VALUE;
+    writes.push_back(sums);
+  }
   CallOperands operands{reads, writes, nullptr};
   std::shared_ptr<PreparedCall> call = prepareGemmWithEpilogue(shape, operands);
   machine().enqueue(*queue, [call] {

@@ -21,9 +21,9 @@ using namespace lowtide::rt::test;
 
 namespace {
 
-bool keepsInput(const plan::Call &call) {
+bool has(const plan::Call &call, const char *name) {
   return std::any_of(call.attributes().begin(), call.attributes().end(),
-                     [](const plan::Attribute &attribute) { return attribute.name() == "keeps_input"; });
+                     [&](const plan::Attribute &attribute) { return attribute.name() == name; });
 }
 
 /// A plan of one call: operands come in as batch arrays of plain elements, the result goes out.
@@ -58,10 +58,11 @@ plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64
   }
   result.set_value(9);
   *call.add_writes() = result;
-  if (keepsInput(call)) {
-    // A second result of the size of the first.
-    plan::Slice kept = slice(0, at, resultElements * elementBytes(resultDtype), 0);
-    bind(*entry, "kept", plan::Binding::OUTPUT, resultDtype, {static_cast<int64_t>(resultElements)}, kept, 10);
+  if (has(call, "keeps_input") || has(call, "sums_columns")) {
+    // A second result of the size of the first, or of its rows.
+    uint64_t elements = has(call, "keeps_input") ? resultElements : static_cast<uint64_t>(readGemm(call)->n);
+    plan::Slice kept = slice(0, at, elements * elementBytes(resultDtype), 0);
+    bind(*entry, "kept", plan::Binding::OUTPUT, resultDtype, {static_cast<int64_t>(elements)}, kept, 10);
     at += (kept.bytes() + 255) / 256 * 256;
     kept.set_value(10);
     *call.add_writes() = kept;
@@ -162,6 +163,11 @@ TEST(LibraryCall, GemmWithEpilogues) {
     compare(kept, {48, 128, 16}, 96, type, type);
     compare(typed("dgelu", "none"), {48, 128, 96}, 96, type, type);
     compare(typed("dgelu", "full"), {48, 128, 96, 96}, 96, type, type);
+    if (type == plan::BF16) {
+      plan::Call summed = typed("dgelu", "none");
+      set(summed, "sums_columns", 1);
+      compare(summed, {48, 128, 96}, 96, type, type);
+    }
   }
 }
 
@@ -179,6 +185,9 @@ TEST(LibraryCall, EpiloguesComputeWhatTheySay) {
     return static_cast<double>(counterRandom(static_cast<uint64_t>('0' + number), i) % 33) / 16 - 1;
   };
   auto gelu = [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); };
+  auto sum = [&](const std::vector<float> &values, uint64_t column) {
+    return values[column] + values[8 + column] + values[16 + column] + values[24 + column];
+  };
   std::vector<float> applied = run("gelu", {4, 8}), derived = run("dgelu", {4, 8, 32}), cut = run("relu", {4, 8});
   ASSERT_EQ(applied.size(), 32u);
   for (uint64_t i = 0; i < 32; ++i) {
@@ -187,6 +196,14 @@ TEST(LibraryCall, EpiloguesComputeWhatTheySay) {
     EXPECT_NEAR(derived[i], z * (gelu(input + h) - gelu(input - h)) / (2 * h), 1e-6);
     EXPECT_NEAR(cut[i], std::max(z, 0.0), 1e-7);
   }
+  plan::Call call = gemmCall(4, 8, 1);
+  set(call, "addend", "none"), set(call, "epilogue", "dgelu"), set(call, "sums_columns", 1);
+  std::vector<uint8_t> bytes = execute(planOf(call, {4, 8, 32}, 32, plan::F32, plan::F32, false, "cpu:x86-64-v3"));
+  std::vector<float> summed(bytes.size() / 4);
+  std::memcpy(summed.data(), bytes.data(), bytes.size());
+  ASSERT_EQ(summed.size(), 40u);
+  for (uint64_t column = 0; column < 8; ++column)
+    EXPECT_NEAR(summed[32 + column], sum(derived, column), 1e-6);
 }
 
 TEST(LibraryCall, GemmWithOneRowOrColumn) {
@@ -358,20 +375,32 @@ TEST(LibraryTable, KnowsWhatEpiloguesTake) {
     const char *epilogue, *dtype, *result, *addend;
     int64_t columns, batch, keeps;
     bool taken;
+    int64_t sums = 0;
   };
   const Row rows[] = {
-      {"relu", "f32", "f32", "row", 10, 1, 0, true},    {"gelu", "bf16", "bf16", "row", 16, 1, 1, true},
+      {"dgelu", "bf16", "bf16", "none", 16, 1, 0, true, 1},
+      {"dgelu", "bf16", "bf16", "full", 16, 1, 0, false, 1},
+      {"dgelu", "f16", "f16", "none", 16, 1, 0, false, 1},
+      {"relu", "f32", "f32", "row", 10, 1, 0, true},
+      {"gelu", "bf16", "bf16", "row", 16, 1, 1, true},
       {"gelu", "bf16", "bf16", "row", 12, 1, 1, false}, // rows of the kept matrix
-      {"gelu", "bf16", "bf16", "row", 12, 1, 0, true},  {"gelu", "f32", "f32", "row", 16, 1, 1, false},
-      {"gelu", "f16", "f32", "none", 16, 1, 1, false},  {"relu", "bf16", "bf16", "row", 16, 1, 1, false},
-      {"dgelu", "f16", "f16", "none", 16, 1, 0, true},  {"dgelu", "f16", "f16", "row", 16, 1, 0, false},
-      {"dgelu", "f32", "f32", "none", 16, 1, 0, false}, {"relu", "bf16", "bf16", "none", 16, 3, 0, false},
+      {"gelu", "bf16", "bf16", "row", 12, 1, 0, true},
+      {"gelu", "f32", "f32", "row", 16, 1, 1, false},
+      {"gelu", "f16", "f32", "none", 16, 1, 1, false},
+      {"relu", "bf16", "bf16", "row", 16, 1, 1, false},
+      {"dgelu", "f16", "f16", "none", 16, 1, 0, true},
+      {"dgelu", "f16", "f16", "row", 16, 1, 0, false},
+      {"dgelu", "f32", "f32", "none", 16, 1, 0, false},
+      {"relu", "bf16", "bf16", "none", 16, 3, 0, false},
       {"gelu", "f64", "f64", "none", 16, 1, 0, false},
   };
   for (const Row &row : rows) {
     plan::Call call = gemmCall(4, row.columns, 4);
     set(call, "epilogue", row.epilogue), set(call, "dtype", row.dtype), set(call, "result_dtype", row.result);
     set(call, "addend", row.addend), set(call, "keeps_input", row.keeps);
+    set(call, "sums_columns", row.sums);
+    for (int i = 0; i < 4; ++i)
+      call.add_reads();
     if (row.batch > 1) {
       set(call, "batch", row.batch);
       set(call, "batch_stride_d", 4 * row.columns);

@@ -35,7 +35,7 @@ struct NNLibraryForms : lowtide::impl::NNLibraryFormsBase<NNLibraryForms> {
   /// 1. Whether the call is taken; it may have got another result.
   bool settle(LibraryCallInterface call) {
     std::string why;
-    if (call.getCallee().empty())
+    if (!isLibraryCall(call))
       return false;
     if (isTaken(call, target, &why))
       return true;

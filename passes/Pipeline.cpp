@@ -122,6 +122,9 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     forms.target = options.target;
     passes.addNestedPass<func::FuncOp>(createNNLibraryForms(forms));
     addCleanUp(passes);
+    // Once more: canonical form has reshapes behind casts, kernels had better have them in front.
+    passes.addNestedPass<func::FuncOp>(createNNLibraryForms(forms));
+    passes.addPass(createCSEPass());
   }
   NNClusterOptions cluster;
   cluster.strategy = options.fuse ? "fuse" : "none";

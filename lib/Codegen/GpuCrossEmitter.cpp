@@ -19,8 +19,9 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::codegen;
 
-/// Threads of a block; sums that one thread keeps at most; rows from which on there are blocks enough.
-static constexpr int64_t kThreads = 256, kMaxSums = 32, kManyRows = 1024;
+/// Threads of a block; sums that one thread keeps at most (24 beside a row's own spill on sm_90a); rows from which on
+/// there are blocks enough.
+static constexpr int64_t kThreads = 256, kMaxSums = 16, kManyRows = 1024;
 
 namespace {
 

@@ -8,7 +8,9 @@
 // 2. Find the longest tail of readers that can compute the value: elementwise ops of the producing kernel, down to
 //    values that something reads at or behind the reader (or that are never freed). What the producing kernel reads may
 //    also be kept instead, where it is smaller: 16-bit scores instead of those scaled and masked in f32.
-// 3. If the value then dies well before the first of them, put the ops into each.
+// 3. If the value then dies well before the first of them, put the ops into each. If nobody reads it any more, it is
+// not
+//    written at all, and what takes no more bytes may be kept in its place: a gradient in place of the unscaled one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +39,8 @@ namespace {
 constexpr unsigned kMaxPointers = 28;
 /// More arithmetic per element than this is not free beside the read that it replaces.
 constexpr uint64_t kMaxFlopsPerElement = 40;
+/// The same for every reader of a value that is written no longer; scalars that are kept for it count for nothing.
+constexpr uint64_t kMaxFlopsInsteadOfWrite = 8, kFewBytes = 64;
 
 bool isView(Operation *op) {
   auto facts = dyn_cast<FactsInterface>(op);
@@ -74,7 +78,7 @@ private:
   bool collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, Recipe &recipe);
   std::optional<Recipe> findRecipe(OpResult value, nn::KernelOp reader);
   void inlineInto(nn::KernelOp reader, OpResult value, const Recipe &recipe);
-  void dropDeadResults(nn::KernelOp kernel);
+  bool dropDeadResults(nn::KernelOp kernel);
   nn::KernelOp replace(nn::KernelOp kernel, ValueRange operands, TypeRange results);
   bool visit(OpResult value);
 
@@ -119,9 +123,12 @@ bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn:
     Value outside = producer.getOperand(argument.getArgNumber());
     if (takeLeaf(outside))
       return true;
+    // The step's own arguments are overwritten as early as may be.
+    if (isa<BlockArgument>(StepStorage::getRoot(outside)))
+      return false;
     recipe.keptBytes += bytesOf(StepStorage::getRoot(outside));
     recipe.leaves.insert({inside, outside});
-    return 4 * recipe.keptBytes <= 3 * bytesOf(wanted);
+    return recipe.keptBytes <= bytesOf(wanted) + kFewBytes;
   }
   if (inside != wanted)
     for (auto [yielded, outside] : llvm::zip_equal(producer.getYield().getOperands(), producer.getResults()))
@@ -217,7 +224,8 @@ void SavedValues::inlineInto(nn::KernelOp reader, OpResult value, const Recipe &
   ++numReaders;
 }
 
-void SavedValues::dropDeadResults(nn::KernelOp kernel) {
+/// Whether anything is left of the kernel.
+bool SavedValues::dropDeadResults(nn::KernelOp kernel) {
   SmallVector<Value> kept, yielded;
   for (auto [result, inside] : llvm::zip_equal(kernel.getResults(), kernel.getYield().getOperands()))
     if (!result.use_empty()) {
@@ -225,7 +233,12 @@ void SavedValues::dropDeadResults(nn::KernelOp kernel) {
       yielded.push_back(inside);
     }
   if (kept.size() == kernel.getNumResults())
-    return;
+    return true;
+  if (kept.empty()) {
+    positions.erase(kernel);
+    kernel.erase();
+    return false;
+  }
   nn::KernelOp fresh = replace(kernel, kernel.getOperands(), TypeRange(ValueRange(kept)));
   fresh.getBody().takeBody(kernel.getBody());
   nn::YieldOp old = fresh.getYield();
@@ -239,6 +252,7 @@ void SavedValues::dropDeadResults(nn::KernelOp kernel) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*fresh.getBlock())))
     if (isOpTriviallyDead(&op))
       op.erase();
+  return true;
 }
 
 /// Whether a reader computes `value` itself now.
@@ -262,12 +276,16 @@ bool SavedValues::visit(OpResult value) {
     if (isView(reader))
       end = std::max(end, lastRead(reader->getResult(0)));
   llvm::erase_if(tail, [&](auto &entry) { return positionOf(entry.first) <= end; });
+  const unsigned start = positionOf(value.getOwner());
+  const bool vanishes = end == start && llvm::all_of(tail, [](auto &entry) {
+                          return entry.second.flopsPerElement <= kMaxFlopsInsteadOfWrite;
+                        });
   if (tail.empty() || positionOf(tail.back().first) < end + minGap)
     return false;
   // What is kept instead is there from the producing kernel on, beside the value while early readers need that.
-  const uint64_t last = positionOf(tail.front().first), longer = last - positionOf(value.getOwner());
+  const uint64_t last = positionOf(tail.front().first), longer = last - start;
   for (auto &[_, recipe] : tail)
-    if (4 * recipe.keptBytes * longer > 3 * bytesOf(value) * (last - end))
+    if (!vanishes && 4 * recipe.keptBytes * std::max(longer, last - end) > 3 * bytesOf(value) * (last - end))
       return false;
   for (auto &[reader, recipe] : tail)
     inlineInto(reader, value, recipe);
@@ -277,18 +295,17 @@ bool SavedValues::visit(OpResult value) {
 
 std::pair<unsigned, unsigned> SavedValues::run() {
   // Kernels are replaced as we go; positions stay.
-  for (Operation *op = &block.front(); op; op = op->getNextNode()) {
-    auto kernel = dyn_cast<nn::KernelOp>(op);
-    if (!kernel)
-      continue;
-    bool changed = false;
-    for (OpResult result : kernel.getResults())
-      changed |= visit(result);
-    if (changed) {
-      Operation *previous = kernel->getPrevNode();
-      dropDeadResults(kernel);
-      op = previous ? previous->getNextNode() : &block.front();
+  for (Operation *op = &block.front(), *previous = nullptr; op;) {
+    bool changed = false, isLeft = true;
+    if (auto kernel = dyn_cast<nn::KernelOp>(op)) {
+      for (OpResult result : kernel.getResults())
+        changed |= visit(result);
+      if (changed)
+        isLeft = dropDeadResults(kernel);
     }
+    if (isLeft)
+      previous = previous ? previous->getNextNode() : &block.front();
+    op = previous ? previous->getNextNode() : &block.front();
   }
   return {numValues, numReaders};
 }

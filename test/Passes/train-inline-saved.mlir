@@ -63,3 +63,64 @@ func.func @narrow(%x: tensor<8x4xbf16>, %m: tensor<4x4xbf16>) -> (tensor<8x4xbf1
   }
   return %t, %g : tensor<8x4xbf16>, tensor<8x4xf32>
 }
+
+// A tensor whose readers can all make it is not written, though what it is made of is as large and is kept for them: a
+// gradient, the norm of the unscaled one, and the update, which comes behind everybody's norm.
+// CHECK-LABEL: @unwritten
+// CHECK: %[[F:.*]] = nn.kernel "loop"
+// CHECK: %[[G:.*]] = nn.dot
+// CHECK: nn.kernel "row" (%{{.*}} = %[[G]], %{{.*}} = %[[F]]) : (tensor<8x4xf32>, tensor<f32>) -> tensor<8xf32>
+// CHECK: nn.kernel "loop" (%[[W:.*]] = %arg3, %[[RAW:.*]] = %[[G]], %[[S:.*]] = %[[F]]) {{.*}} -> tensor<8x4xf32> {
+// CHECK-NEXT: %[[SPREAD:.*]] = nn.broadcast %[[S]]
+// CHECK-NEXT: %[[U:.*]] = nn.mul %[[RAW]], %[[SPREAD]]
+// CHECK-NEXT: nn.sub %[[W]], %[[U]]
+func.func @unwritten(%x: tensor<8x4xf32>, %m: tensor<4x4xf32>, %scale: tensor<f32>, %w: tensor<8x4xf32>) -> (tensor<8xf32>, tensor<8x4xf32>, tensor<8x4xf32>) {
+  %f = nn.kernel "loop" (%a = %scale) : (tensor<f32>) -> tensor<f32> {
+    %0 = nn.exp %a : tensor<f32>
+    nn.yield %0 : tensor<f32>
+  }
+  %g = nn.dot %x, %m : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %n:2 = nn.kernel "row" (%a = %g, %s = %f) : (tensor<8x4xf32>, tensor<f32>) -> (tensor<8x4xf32>, tensor<8xf32>) {
+    %0 = nn.broadcast %s dims = [] : tensor<f32> -> tensor<8x4xf32>
+    %1 = nn.mul %a, %0 : tensor<8x4xf32>
+    %2 = nn.mul %1, %1 : tensor<8x4xf32>
+    %3 = nn.reduce_sum %2 dims = [1] : tensor<8x4xf32> -> tensor<8xf32>
+    nn.yield %1, %3 : tensor<8x4xf32>, tensor<8xf32>
+  }
+  %q = nn.dot %g, %m : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %r = nn.dot %q, %m : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %t = nn.dot %r, %m : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %u = nn.kernel "loop" (%a = %n#0, %b = %w) : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32> {
+    %0 = nn.sub %b, %a : tensor<8x4xf32>
+    nn.yield %0 : tensor<8x4xf32>
+  }
+  return %n#1, %u, %t : tensor<8xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// Not where a product reads it, too, and nothing is kept in the place of what is no larger.
+// CHECK-LABEL: @still_written
+// CHECK: %{{.*}}:2 = nn.kernel "row"
+// CHECK: nn.kernel "loop" (%{{.*}} = %{{.*}}#0, %{{.*}} = %arg3)
+func.func @still_written(%x: tensor<8x4xf32>, %m: tensor<4x4xf32>, %scale: tensor<f32>, %w: tensor<8x4xf32>) -> (tensor<8xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) {
+  %f = nn.kernel "loop" (%a = %scale) : (tensor<f32>) -> tensor<f32> {
+    %0 = nn.exp %a : tensor<f32>
+    nn.yield %0 : tensor<f32>
+  }
+  %g = nn.dot %x, %m : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %n:2 = nn.kernel "row" (%a = %g, %s = %f) : (tensor<8x4xf32>, tensor<f32>) -> (tensor<8x4xf32>, tensor<8xf32>) {
+    %0 = nn.broadcast %s dims = [] : tensor<f32> -> tensor<8x4xf32>
+    %1 = nn.mul %a, %0 : tensor<8x4xf32>
+    %2 = nn.mul %1, %1 : tensor<8x4xf32>
+    %3 = nn.reduce_sum %2 dims = [1] : tensor<8x4xf32> -> tensor<8xf32>
+    nn.yield %1, %3 : tensor<8x4xf32>, tensor<8xf32>
+  }
+  %p = nn.dot %n#0, %m : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %q = nn.dot %g, %m : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %r = nn.dot %q, %m : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %t = nn.dot %r, %m : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %u = nn.kernel "loop" (%a = %n#0, %b = %w) : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32> {
+    %0 = nn.sub %b, %a : tensor<8x4xf32>
+    nn.yield %0 : tensor<8x4xf32>
+  }
+  return %n#1, %u, %p, %t : tensor<8xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}

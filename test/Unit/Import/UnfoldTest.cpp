@@ -36,6 +36,16 @@ ModelProto makeEvaluated(const std::string &name, const std::string &dims, const
   return model;
 }
 
+/// Gives value `from` the name `to`, which the text format cannot write.
+void renameValue(ModelProto &model, const std::string &from, const std::string &to) {
+  for (auto &tensor : *model.mutable_graph()->mutable_initializer())
+    if (tensor.name() == from)
+      tensor.set_name(to);
+  for (auto &node : *model.mutable_graph()->mutable_node())
+    for (auto *names : {node.mutable_input(), node.mutable_output()})
+      std::replace(names->begin(), names->end(), from, to);
+}
+
 /// T5's numbers for the pairs of `length` queries and keys, both ways, with 32 buckets up to distance 128.
 std::vector<int> t5Buckets(int length) {
   std::vector<int> buckets;
@@ -345,10 +355,8 @@ TEST(Unfold, FunctionsBesideTheirParameterWithoutNotes) {
       h3 = Mul(h1, b)
       y = Add(h2, h3)
     })");
-  for (auto [initializer, node, image] : {std::tuple{1, 1, "onnx::Mul_7"}, {3, 3, "onnx::Mul_9"}}) {
-    model.mutable_graph()->mutable_initializer(initializer)->set_name(image);
-    model.mutable_graph()->mutable_node(node)->set_input(1, image);
-  }
+  renameValue(model, "a", "onnx::Mul_7");
+  renameValue(model, "b", "onnx::Mul_9");
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("mix", "w"));
   EXPECT_THAT(result.find("mix")->images, ElementsAre("onnx::Mul_7"));
@@ -368,19 +376,9 @@ TEST(Unfold, MixturesOfMergedNumbersAreTakenApart) {
       d = Mul(b, also)
       y = Add(c, d)
     })");
-  auto rename = [&](const std::string &from, const std::string &to) {
-    for (auto &tensor : *model.mutable_graph()->mutable_initializer())
-      if (tensor.name() == from)
-        tensor.set_name(to);
-    for (auto &node : *model.mutable_graph()->mutable_node())
-      for (auto *names : {node.mutable_input(), node.mutable_output()})
-        for (std::string &name : *names)
-          if (name == from)
-            name = to;
-  };
-  rename("alpha", "block.0.alpha");
-  rename("copy", "block.1.alpha");
-  rename("rest", "onnx::Mul_9");
+  renameValue(model, "alpha", "block.0.alpha");
+  renameValue(model, "copy", "block.1.alpha");
+  renameValue(model, "rest", "onnx::Mul_9");
   for (auto [node, name] :
        {std::pair{2, "/block.0/Mul"}, {3, "/block.0/Mul_1"}, {4, "/block.1/Mul"}, {5, "/block.1/Mul_1"}})
     model.mutable_graph()->mutable_node(node)->set_name(name);
@@ -403,11 +401,9 @@ TEST(Unfold, WhatFitsByChanceIsLeftAlone) {
       h4 = Add(h3, gate)
       y = Mul(h4, c)
     })");
-  for (auto [initializer, node] : {std::pair{1, 1}, {3, 3}, {5, 5}}) {
-    std::string image = "onnx::Mul_" + std::to_string(initializer);
-    model.mutable_graph()->mutable_initializer(initializer)->set_name(image);
-    model.mutable_graph()->mutable_node(node)->set_input(1, image);
-  }
+  renameValue(model, "a", "onnx::Mul_1");
+  renameValue(model, "b", "onnx::Mul_3");
+  renameValue(model, "c", "onnx::Mul_5");
   Classified result = classify(model);
   for (const char *image : {"onnx::Mul_1", "onnx::Mul_3", "onnx::Mul_5"})
     EXPECT_NE(result.find(image), nullptr) << image;

@@ -63,6 +63,9 @@ std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &fact
   } else if (isScaledOperand(facts)) {
     return "perhaps scaled by the operation that reads it";
   } else {
+    // It is named after the operation that came last.
+    if (!facts.foldedFrom.empty() && !movesElements(facts.tensor->name()))
+      return "changed by '" + operationName(facts.tensor->name()).str() + "'";
     for (const std::string &name : facts.foldedFrom)
       if (!signature.findTarget(name) && !movesElements(name))
         return "changed by '" + operationName(name).str() + "'";

@@ -39,7 +39,7 @@ bool lowtide::movesElements(StringRef name) {
               "gather", "index", "index_select"},
              true)
       .Cases({"expand", "clone", "contiguous", "alias", "detach", "_to_copy", "to", "lift_fresh_copy", "arange", "cat",
-              "zeros", "repeat", "tile"},
+              "stack", "zeros", "repeat", "tile"},
              true)
       .Default(false);
 }

@@ -261,6 +261,21 @@ TEST(Classification, ATableThatIsLookedUpIsNotTransposed) {
   EXPECT_THAT(result.find("table")->transposed, IsEmpty());
 }
 
+TEST(Classification, ArithmeticThatCameLastIsReported) {
+  // `u + v`, or `u · c`: training the result is not training the parameters.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[2,3] y) <float[2,3] add = {1, 2, 3, 4, 5, 6}> { y = Mul(x, add) })");
+  setSignature(model, {"u", "v"});
+  setFoldedFrom(model, "add", "['u', 'v']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("was folded from several parameters (u, v)"));
+  model.mutable_graph()->mutable_value_info()->DeleteSubrange(0, 1);
+  model.mutable_graph()->mutable_initializer(0)->set_name("mul");
+  model.mutable_graph()->mutable_node(0)->set_input(1, "mul");
+  setFoldedFrom(model, "mul", "['u']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("changed by 'mul'"));
+}
+
 TEST(Classification, TransposedCopyOfALivingParameterIsAView) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>

@@ -163,7 +163,7 @@ def curve_of(figures):
     bounded = any("bound" in p for p in plans)
     rows = [["MiB", "fit", *names, *(["bound"] if bounded else [])]]
     for plan in plans:
-        row = [f"{plan['budget_bytes'] / MIB:.1f}", f"+{plan['simulated_percent']:.1f} %"]
+        row = [f"{plan['budget_bytes'] / MIB:.1f}", f"+{plan.get('simulated_percent', plan['time_percent']):.1f} %"]
         for name in names:
             seconds = plan["baselines"].get(name, "")
             row.append("–" if seconds is None else seconds if seconds == "" else f"+{seconds:.1f} %")

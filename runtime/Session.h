@@ -75,8 +75,8 @@ public:
   StepScalars scalarsOf(const std::string &entry, int64_t step, int64_t seed) const;
   Status writeScalars(const std::string &entry, const StepScalars &scalars);
 
-  /// A binding of an entry with its memory; fails if there is none of that name. A parameter comes before a number of the
-  /// step that is called like it.
+  /// A binding of an entry with its memory; fails if there is none of that name. A parameter comes before a number of
+  /// the step that is called like it.
   Expected<Tensor> tensor(const std::string &entry, const std::string &name) const;
   /// Binding `index` of an entry of this session, which is bound.
   Tensor tensorAt(const plan::Entry &entry, size_t index) const;

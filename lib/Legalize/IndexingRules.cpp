@@ -3,6 +3,7 @@
 // Rules for operators that read or write at positions given by a tensor.
 //
 //===----------------------------------------------------------------------===//
+#include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/Rules.h"
@@ -154,6 +155,19 @@ std::optional<Meeting> findMeeting(StringRef name, Type type) {
   return std::nullopt;
 }
 
+/// `x` in another shape, if all its elements are one: a splat, or repetitions of a single element.
+std::optional<Expr> reshapeUniform(NodeView &n, Expr x, ArrayRef<int64_t> shape) {
+  Value source = x;
+  while (source.getDefiningOp<nn::BroadcastOp>() || source.getDefiningOp<nn::ReshapeOp>())
+    source = source.getDefiningOp()->getOperand(0);
+  if (auto constant = source.getDefiningOp<nn::ConstantOp>())
+    if (auto values = dyn_cast<DenseElementsAttr>(constant.getValue()); values && values.isSplat())
+      return n.dense(values.resizeSplat(x.type().clone(shape)));
+  if (cast<RankedTensorType>(source.getType()).getNumElements() != 1)
+    return std::nullopt;
+  return nn::broadcastTo(nn::reshape(Expr(n.builder, n.getLoc(), source), {}), shape);
+}
+
 /// Writes `updates` over `data`, given a function that adds updates at each place, and one that reduces them there:
 /// it compares every index with every place.
 LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<Expr(Expr)> scatter,
@@ -176,6 +190,9 @@ LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<E
   if (isBool(data)) {
     Expr written = nn::notEqual(scatter(nn::cast(updates, counter)), 0.0);
     n.set(0, nn::select(hit, written, data));
+  } else if (std::optional<Expr> uniform = reshapeUniform(n, updates, data.shape())) {
+    // Also where places repeat, as in a set written as ones: only the order of different values is undefined.
+    n.set(0, nn::select(hit, *uniform, data));
   } else {
     n.set(0, nn::select(hit, scatter(updates), data));
   }

@@ -1,0 +1,37 @@
+// RUN: lowtide-opt --onnx-legalize --canonicalize --split-input-file %s | FileCheck %s
+
+// What is written is one number, known or not: repeated places hold it once.
+// CHECK-LABEL: func.func @forward(
+// CHECK-DAG: %[[ONE:.*]] = nn.constant dense<1.000000e+00> : tensor<2x5xf32>
+// CHECK-DAG: %[[COUNT:.*]] = nn.scatter_elements_add
+// CHECK: %[[HIT:.*]] = nn.compare gt %[[COUNT]]
+// CHECK: nn.select %[[HIT]], %[[ONE]], %arg0
+func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<2x3xi64> {onnx.input = "i"}) -> (!onnx.value {onnx.output = "y"}) {
+  %one = onnx.constant dense<1.0> : tensor<2x3xf32>
+  %y = onnx.node "ScatterElements"(%x, %i, %one) {attrs = {axis = 1 : i64}, domain = "", outputs = ["y"], version = 18 : i64} : (tensor<2x5xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> !onnx.value
+  return %y : !onnx.value
+}
+
+// -----
+
+// CHECK-LABEL: func.func @forward(
+// CHECK: %[[HIT:.*]] = nn.compare gt
+// CHECK: %[[ALL:.*]] = nn.broadcast %{{.*}} : tensor<{{(1x)*}}f32> -> tensor<2x5xf32>
+// CHECK: nn.select %[[HIT]], %[[ALL]], %arg0
+func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<3x1xi64> {onnx.input = "i"}, %v: tensor<1x1xf32> {onnx.input = "v"}) -> (!onnx.value {onnx.output = "y"}) {
+  %shape = onnx.constant dense<[3, 5]> : tensor<2xi64>
+  %all = onnx.node "Expand"(%v, %shape) {attrs = {}, domain = "", outputs = ["e"], version = 13 : i64} : (tensor<1x1xf32>, tensor<2xi64>) -> !onnx.value
+  %y = onnx.node "ScatterND"(%x, %i, %all) {attrs = {}, domain = "", outputs = ["y"], version = 18 : i64} : (tensor<2x5xf32>, tensor<3x1xi64>, !onnx.value) -> !onnx.value
+  return %y : !onnx.value
+}
+
+// -----
+
+// Different values are scattered.
+// CHECK-LABEL: func.func @forward(
+// CHECK: %[[SUM:.*]] = nn.scatter_elements_add{{.*}}%arg2
+// CHECK: nn.select %{{.*}}, %[[SUM]], %arg0
+func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<2x3xi64> {onnx.input = "i"}, %u: tensor<2x3xf32> {onnx.input = "u"}) -> (!onnx.value {onnx.output = "y"}) {
+  %y = onnx.node "ScatterElements"(%x, %i, %u) {attrs = {axis = 1 : i64}, domain = "", outputs = ["y"], version = 18 : i64} : (tensor<2x5xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> !onnx.value
+  return %y : !onnx.value
+}

@@ -70,7 +70,8 @@ LogicalResult TrainOrder::order(func::FuncOp step, FactsTable &facts) {
   solve::PackingOptions options;
   options.alignment = planAlignment;
   options.nearness = 250; // plan-place looks for the rest
-  solve::PackedPlan packed = solve::packPlan(problem->getGraph(), best, options);
+  // Where no budget follows, this order is the plan's.
+  solve::PackedPlan packed = solve::packPlan(problem->getGraph(), best, options, /*mostOrders=*/64);
   if (!isLower && !packed.isReordered)
     return success();
   problem->apply(packed.plan, facts);

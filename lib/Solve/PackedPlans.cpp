@@ -17,7 +17,8 @@ static bool isReached(const Packing &packing, const PackingOptions &options) {
   return packing.isNear() && packing.arenaBytes <= packing.boundBytes + packing.boundBytes / options.nearness;
 }
 
-PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options) {
+PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options,
+                    unsigned mostOrders) {
   auto packAs = [&](const FittedSchedule &order, const PackingOptions &how) {
     return pack(listBuffers(graph, order), how);
   };
@@ -31,9 +32,9 @@ PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const Pa
   quick.effort = options.effort / 8;
   OrderSearch search(graph, plan, options.seed);
   FittedSchedule best = plan;
-  uint64_t bestBytes = packing.arenaBytes;
-  constexpr unsigned draws = 16;
-  for (unsigned draw = 0; draw < draws; ++draw) {
+  uint64_t bestBytes = packing.arenaBytes, bestBound = packing.boundBytes;
+  constexpr unsigned fewOrders = 16;
+  for (unsigned draw = 0; draw < fewOrders || (draw < mostOrders && bestBytes > bestBound + bestBound / 100); ++draw) {
     // From the plan itself or from the best order so far; a little way, or a long one to where fewer bytes are alive.
     const double looseness = draw % 3 == 0 ? 1 : draw % 3 == 1 ? 1.02 : 1.1;
     FittedSchedule order = search.disturb(draw % 2 ? best : plan, draw % 3 == 0 ? 64 : 4 << draw % 4, looseness);
@@ -43,6 +44,7 @@ PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const Pa
     if (drawn.arenaBytes < bestBytes) {
       best = std::move(order);
       bestBytes = drawn.arenaBytes;
+      bestBound = drawn.boundBytes;
     }
   }
   // As plan-place will pack it.

@@ -25,8 +25,10 @@ struct PackedPlan {
 
 /// Packs the buffers of `plan`. Where the arena is not near the bytes alive (Packing::isNear), operations are moved
 /// until it is, as far as that is found: the plan then has the same operations in another order, no larger peak and
-/// the same time. `arenaBytes` is what `pack` takes with these options at most.
-PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options);
+/// the same time. `arenaBytes` is what `pack` takes with these options at most. Draws 16 orders, and up to `mostOrders`
+/// while no arena is within a hundredth of the bytes alive.
+PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options,
+                    unsigned mostOrders = 16);
 
 /// Arenas of one step's schedules, each packed once. Schedules must stay where they are.
 class PackedPlans {

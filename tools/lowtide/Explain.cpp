@@ -24,7 +24,7 @@ namespace {
 /// Explains one entry.
 class Explanation {
 public:
-  Explanation(const Report &report, const Entry &entry, llvm::raw_ostream &os) : report(report), entry(entry), os(os) {}
+  Explanation(const Entry &entry, llvm::raw_ostream &os) : entry(entry), os(os) {}
 
   void summary();
   /// Says everything of the tensors whose place or maker `isMeant`; returns how many there are.
@@ -41,7 +41,6 @@ private:
   const Tensor *findFirst(size_t number) const;
   static double perMiB(double seconds, uint64_t bytes) { return seconds * 1e6 / (double(bytes) / (1 << 20)); }
 
-  const Report &report;
   const Entry &entry;
   llvm::raw_ostream &os;
 };
@@ -204,7 +203,7 @@ int driver::explainArtifact(const Options &options) {
        << formatBytes(report.transientBytes) << " transient\n";
     for (const Entry &entry : report.entries) {
       os << "\n";
-      Explanation(report, entry, os).summary();
+      Explanation(entry, os).summary();
     }
     return exitOk;
   }
@@ -223,7 +222,7 @@ int driver::explainArtifact(const Options &options) {
   };
   unsigned count = explainBindings((*artifact)->plan(), isMeant, os);
   for (const Entry &entry : report.entries)
-    count += Explanation(report, entry, os).tensors(isMeant);
+    count += Explanation(entry, os).tensors(isMeant);
   if (count)
     return exitOk;
   printError("'" + options.tensor + "' is neither a tensor (#12), nor a layer, nor a bound name of '" + options.input +

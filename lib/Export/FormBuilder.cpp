@@ -114,6 +114,10 @@ Value FormBuilder::transpose(Value x, ArrayRef<int64_t> permutation) {
 Value FormBuilder::expand(Value x, ArrayRef<int64_t> shape) {
   if (tensorType(x).getShape() == shape)
     return x;
+  // Runtimes cast bf16 and do little else with it: what was cast is expanded before.
+  auto made = x.getDefiningOp<onnx::NodeOp>();
+  if (made && made.getOpType() == "Cast" && tensorType(x).getElementType().isBF16())
+    return cast(expand(made.getOperand(0), shape), tensorType(x).getElementType());
   return node("Expand", {x, ints(shape)}, withShape(x, shape));
 }
 

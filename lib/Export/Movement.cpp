@@ -1,6 +1,6 @@
 //===- Movement.cpp - ONNX forms of ops that move elements ----------------===//
 //
-// Broadcast, reshape, transpose, slice, pad, reverse, concat.
+// Broadcast, reshape, wide casts, transpose, slice, pad, reverse, concat.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,17 @@ static LogicalResult writeReshape(nn::ReshapeOp op, FormBuilder &form) {
   Value x = form.compact(0);
   bool isSplat = tensorType(x).getRank() == 0 && form.outType(0).getNumElements() > 1;
   form.set(0, isSplat ? form.expand(x, form.outType(0).getShape()) : form.reshape(x, form.outType(0).getShape()));
+  return success();
+}
+
+/// Into 16 bits from what f32 does not hold, where the description rounds with integer arithmetic on bits: the operator
+/// does it at once. Other conversions are written from their description.
+static LogicalResult writeCast(nn::CastOp op, FormBuilder &form) {
+  Type from = form.inType(0).getElementType(), to = form.outType(0).getElementType();
+  if (!isa<FloatType>(to) || to.getIntOrFloatBitWidth() != 16 ||
+      from.getIntOrFloatBitWidth() <= (isa<FloatType>(from) ? 32 : 16))
+    return failure();
+  form.set(0, form.cast(form.in(0), to));
   return success();
 }
 
@@ -101,6 +112,7 @@ static LogicalResult writeConcat(nn::ConcatOp op, FormBuilder &form) {
 void lowtide::attachMovementForms(MLIRContext *context) {
   attachForm<nn::BroadcastOp, writeBroadcast>(context);
   attachForm<nn::ReshapeOp, writeReshape>(context);
+  attachForm<nn::CastOp, writeCast>(context);
   attachForm<nn::TransposeOp, writeTranspose>(context);
   attachForm<nn::SliceOp, writeSlice>(context);
   attachForm<nn::PadOp, writePad>(context);

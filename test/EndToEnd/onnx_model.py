@@ -259,12 +259,13 @@ def everything(binaries, model):
     with tempfile.TemporaryDirectory(prefix="lowtide-onnx-") as scratch:
         path, artifact, log = (pathlib.Path(scratch) / name for name in ("step.onnx", "step.tide", "run.jsonl"))
         status, said = 1, ""
-        # Parts where the batch is open, unless batch norm makes another model of them; then the least budget that works.
+        # Parts where the batch is open, unless batch norm makes another model of them or the file takes samples together;
+        # then the least budget that works.
         parts = ["--micro-batches=2"] if record.dimension_flags(model) and record.batch % 2 == 0 else []
         for budget in BUDGETS:
             given = record.compiler_flags(model, [*flags, *parts, f"--device-budget={budget}"])
             status, said = compiled(binaries, [model, "-o", path, "--emit=onnx-model", *given])
-            if parts and "batch norm" in said:
+            if parts and ("batch norm" in said or "it looks at all samples together" in said):
                 parts, given = [], [flag for flag in given if flag not in parts]
                 status, said = compiled(binaries, [model, "-o", path, "--emit=onnx-model", *given])
             if status != 4:
@@ -286,9 +287,13 @@ def everything(binaries, model):
             return f"artifact: exit {status}: {said.strip()[-600:]}"
         call(binaries / "lowtide-run", artifact, f"--data={record.folder / 'data.npz'}", f"--steps={steps}", f"--log-jsonl={log}")
         ours = [row["loss"] for row in map(json.loads, log.read_text().splitlines()) if "loss" in row and "step" in row]
-    if not numpy.allclose(theirs, ours, rtol=2e-2 if narrow == "bf16" else 5e-3):
-        return f"losses {theirs}, our own {ours}"
     truth, bounds = record.loss_bounds(narrow)
+    # Each rounds where it likes: two runs in 16 bits need not be nearer to each other than the recorded ones were.
+    allowed = numpy.abs(ours) * (2e-2 if narrow == "bf16" else 5e-3)
+    if bounds is not None and not record.stochastic:
+        allowed = numpy.maximum(allowed, bounds[:steps])
+    if numpy.any(numpy.abs(numpy.subtract(theirs, ours)) > allowed):
+        return f"losses {theirs}, our own {ours}"
     if record.stochastic:
         bounds = [5 * s for s in record.expected["loss"]["f32_std"]]
     if bounds is None:

@@ -8,9 +8,8 @@
 // 2. Find the longest tail of readers that can compute the value: elementwise ops of the producing kernel, down to
 //    values that something reads at or behind the reader (or that are never freed). What the producing kernel reads may
 //    also be kept instead, where it is smaller: 16-bit scores instead of those scaled and masked in f32.
-// 3. If the value then dies well before the first of them, put the ops into each. If nobody reads it any more, it is
-// not
-//    written at all, and what takes no more bytes may be kept in its place: a gradient in place of the unscaled one.
+// 3. If the value then dies well before the first of them, put the ops into each. If nobody reads it any more, nobody
+//    writes it, and what takes no more bytes may be kept in its place: a gradient in place of the unscaled one.
 //
 //===----------------------------------------------------------------------===//
 

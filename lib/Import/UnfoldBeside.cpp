@@ -310,17 +310,17 @@ Images::Match Images::find(const TensorProto &image, std::optional<std::string> 
   Match found;
   for (const Named &parameter : named[elementsOf(image)]) {
     ArrayRef<float> of = valuesOnce(*parameter.tensor);
-    bool isNear = moduleOf(parameter.name) == module;
-    if (of.empty() || of.size() != values.size() || (found.form && !isNear))
+    bool isOwn = moduleOf(parameter.name) == module;
+    if (of.empty() || of.size() != values.size() || (found.form && !isOwn))
       continue;
     for (const Form &form : forms) {
       std::optional<double> number = op.empty() || op == form.op ? match(form, of, values) : std::nullopt;
       // The other part of a mixture is one even where the numbers alone would not tell.
       bool isRest = number == 1 && form.isNumberFirst && StringRef(form.op) == "Sub";
-      if (!number || !(isTelling(form, of, values) || (isNear && isRest)))
+      if (!number || !(isTelling(form, of, values) || (isOwn && isRest)))
         continue;
       found = {&parameter, &form, *number};
-      if (isNear)
+      if (isOwn)
         return found;
       break;
     }

@@ -86,8 +86,11 @@ void Config::printSchema(std::ostream &out, const std::string &title) const {
     const std::string key = keyOf(section);
     properties[key] = properties.contains(key) ? Json{{"anyOf", {properties[key], object}}} : object;
   }
-  for (const std::string &section : sections.others)
-    properties[keyOf(section)] = {{"type", "object"}, {"description", "read by the runtime"}};
+  for (const std::string &section : sections.others) {
+    const Json object = {{"type", "object"}, {"description", "read by the runtime"}};
+    const std::string key = keyOf(section);
+    properties[key] = properties.contains(key) ? Json{{"anyOf", {properties[key], object}}} : object;
+  }
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", title},
                  {"type", "object"},

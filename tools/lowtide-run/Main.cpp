@@ -152,10 +152,14 @@ Status readDevice(const std::string &device, const std::string &target, BindOpti
 }
 
 Status train(const Options &options) {
+  config::Log log = options.log;
+  const config::Stopwatch loading;
   Expected<std::unique_ptr<Session>> loaded = Session::load(options.artifact);
   if (!loaded)
     return loaded.takeStatus();
   Session &session = **loaded;
+  log.info("runtime", "loaded and proved " + options.artifact + " for " + printable(session.plan().target()) + " in " +
+                          loading.text());
   const plan::Entry *entry = session.artifact().entry(options.entry);
   if (!entry) {
     std::string names;
@@ -172,7 +176,10 @@ Status train(const Options &options) {
   // A checkpoint brings the weights that the artifact may lack.
   if (!options.resume.empty() && !bind.randomInit)
     bind.randomInit = true;
+  const config::Stopwatch binding;
   LOWTIDE_TRY(session.bind(bind));
+  log.info("runtime", "bound " + bytesText(session.allocatedBytes()) + " for " + std::to_string(session.threads()) +
+                          " threads in " + binding.text());
   std::string loss = lossName(session, options.entry);
 
   std::vector<std::string> notes;
@@ -184,6 +191,7 @@ Status train(const Options &options) {
     if (!resumed)
       return resumed.takeStatus();
     state = *resumed;
+    log.info("checkpoint", "resumed behind step " + std::to_string(state.step) + " from " + options.resume);
     if (options.seed && *options.seed != state.seed)
       return {StatusCode::Usage, "--seed=" + std::to_string(*options.seed) + ", but the run that is resumed has seed " +
                                      std::to_string(state.seed)};
@@ -233,6 +241,7 @@ Status train(const Options &options) {
     if (loss.empty())
       return {StatusCode::Usage, "--expect: the entry has no metric to compare"};
   }
+  log.info("data", std::to_string(feeder->rows()) + " rows, " + std::to_string(epochs.perEpoch()) + " steps an epoch");
   int64_t steps = options.steps.value_or(expectation ? expectation->steps() - state.step : epochs.perEpoch());
   if (!options.steps && !expectation && steps == 0)
     return {StatusCode::Usage, "give --steps=N: the data have no end of their own"};
@@ -241,6 +250,9 @@ Status train(const Options &options) {
   Expected<std::unique_ptr<Progress>> progress = Progress::create(options, session, items, itemName);
   if (!progress)
     return progress.takeStatus();
+  const bool logsSteps = log.shows(config::LogLevel::Debug, "runtime");
+  const bool logsRows = log.shows(config::LogLevel::Debug, "data");
+  log.beforeLine = [&] { (*progress)->endLine(); };
   for (const std::string &note : notes)
     (*progress)->line("note", note);
   bool hasNorm = bool(session.tensor(options.entry, "grad_norm"));
@@ -278,15 +290,19 @@ Status train(const Options &options) {
     bool finite = std::isfinite(report.loss) || lossScale.skips();
     bool due = options.checkpointEvery && state.step % options.checkpointEvery == 0;
     if (underWay.empty() && trains && finite && !options.save.empty() && (due || step + 1 == last || stopRequested)) {
+      const config::Stopwatch saving;
       Expected<std::string> saved = saveCheckpoint(session, state, options.save, options.keep);
       if (saved)
-        report.checkpoint = *saved;
+        report.checkpoint = *saved, log.info("checkpoint", "wrote " + *saved + " in " + saving.text());
       else if (step + 1 == last)
         verdict = saved.takeStatus(); // an earlier failure must not end the run
       else
         (*progress)->line("error", "checkpoint: " + saved.status().str());
     }
     LOWTIDE_TRY((*progress)->report(report));
+    if (logsSteps)
+      log.debug("runtime", "step " + std::to_string(report.step) + ": entry " + *stepEntry + ", loss " +
+                               std::to_string(report.loss) + ", " + std::to_string(report.seconds * 1e3) + " ms");
     if (!finite && !expectation)
       verdict = {StatusCode::NonFinite, "the loss of step " + std::to_string(step + 1) + " is not finite"};
     return Status::ok();
@@ -301,6 +317,9 @@ Status train(const Options &options) {
     if (epochs.lastFeeder)
       scalars.row = now.epoch * feeder->rows() + now.firstRow;
     LOWTIDE_TRY(session.writeScalars(*now.entry, scalars));
+    if (logsRows)
+      log.debug("data", "step " + std::to_string(step + 1) + ": epoch " + std::to_string(now.epoch) + ", from row " +
+                            std::to_string(now.firstRow));
     if (readsBatch)
       now.feeder->feedRows(step, now.epoch, now.firstRow);
     LOWTIDE_TRY(session.step(*now.entry));

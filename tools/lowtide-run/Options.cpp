@@ -52,8 +52,10 @@ All further flags
   --keep=N                 keep the newest N checkpoints (default: all)
   --resume-strict          stop at a damaged checkpoint instead of taking the one before
   --config=FILE            JSON, as the compiler's: sections run (steps, data, seed …), checkpoint (dir, every_steps, keep)
-                           and log (jsonl, tensorboard); flags and LOWTIDE_* variables win over it
+                           and log (jsonl, tensorboard, levels); flags and LOWTIDE_* variables win over it
   --log-every=N            progress line every N steps when not on a terminal
+  --log=LEVELS             log lines `time level area message`, also by LOWTIDE_LOG: runtime=debug,checkpoint=info, or one
+                           level (off, info, debug) for all areas (runtime, data, checkpoint, and the compiler's)
   --poison                 fill transient memory with NaN before each step (cuda-emulated: always)
   --device=cpu|cuda|cuda-emulated|N  refuse an artifact that was compiled for another device; N: on GPU number N
   --schedule=SEED          cuda-emulated: streams, blocks and warps take turns as this seed has it (default 0: in the
@@ -97,6 +99,8 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--summary", options.summary);
   app.add_flag("--profile{-}", options.profile);
   app.add_option("--log-every", options.logEvery);
+  std::string logLevels;
+  app.add_option("--log", logLevels);
   app.add_flag("--poison", options.poison);
   app.add_flag("-q,--quiet", options.quiet);
   app.add_flag("--deterministic"); // always so; configurations may say it
@@ -120,13 +124,17 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   config::Sections sections;
   sections.own = {"run", "checkpoint", "log"};
   sections.others = {"model", "loss", "optimizer", "schedule", "memory", "batch", "target"};
-  sections.flags = {
-      {"checkpoint.dir", "save"}, {"checkpoint.every-steps", "checkpoint-every"}, {"log.jsonl", "log-jsonl"}};
+  sections.flags = {{"checkpoint.dir", "save"},
+                    {"checkpoint.every-steps", "checkpoint-every"},
+                    {"log.jsonl", "log-jsonl"},
+                    {"log.levels", "log"}};
   sections.ignoresOtherKeys = true; // they are the compiler's, which has checked them
   config::Config config(app, sections);
   std::string error;
   if (!config.applyEnvironment(error) || (!file.empty() && !config.applyFile(file, error)))
     return usage(error);
+  if (!options.log.configure(logLevels, error))
+    return usage("--log (LOWTIDE_LOG): " + error);
   if (options.artifact.empty())
     return usage("no artifact given");
   if (options.steps && *options.steps < 0)

@@ -2,6 +2,8 @@
 #ifndef LOWTIDE_TOOLS_LOWTIDE_RUN_OPTIONS_H
 #define LOWTIDE_TOOLS_LOWTIDE_RUN_OPTIONS_H
 
+#include "Log.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +31,7 @@ struct Options {
   std::string logJsonl, tensorboard, summary, profile;
   int64_t logEvery = 1;
   bool quiet = false, poison = false;
+  config::Log log; ///< what --log and LOWTIDE_LOG ask for
 };
 
 /// Fills `options`; returns an exit code if the program is to end here (help was printed, or the usage was wrong).

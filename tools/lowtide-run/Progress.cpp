@@ -150,11 +150,14 @@ Status Progress::report(const StepReport &step) {
   return Status::ok();
 }
 
-void Progress::line(const char *kind, const std::string &text) {
-  if (open_) {
+void Progress::endLine() {
+  if (open_)
     std::fputc('\n', stderr);
-    open_ = false;
-  }
+  open_ = false;
+}
+
+void Progress::line(const char *kind, const std::string &text) {
+  endLine();
   std::fprintf(stderr, "%s: %s\n", kind, text.c_str());
 }
 

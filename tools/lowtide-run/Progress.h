@@ -38,8 +38,10 @@ public:
   ~Progress();
 
   rt::Status report(const StepReport &step);
-  /// A line that stays: notes, results. Ends a line that is being rewritten.
+  /// A line that stays: notes, results.
   void line(const char *kind, const std::string &text);
+  /// Ends a line that is being rewritten.
+  void endLine();
 
 private:
   Progress(const Options &options, const rt::Session &session, double itemsPerStep, const char *itemName);

@@ -86,9 +86,9 @@ int Compilation::checkDerivatives() {
   if (!forward || llvm::none_of(llvm::seq(forward.getNumResults()), isLoss))
     return exitOk;
   module->lookupSymbol<func::FuncOp>("model").erase();
-  if (int code = run([](OpPassManager &passes) { buildGraphStage(passes, {}); }, exitBadInput))
+  if (int code = run("nn", [](OpPassManager &passes) { buildGraphStage(passes, {}); }, exitBadInput))
     return code;
   TrainStageOptions stage;
   stage.entries = {"gradient"};
-  return run([&](OpPassManager &passes) { buildTrainStage(passes, stage); }, exitUnsupported);
+  return run("train", [&](OpPassManager &passes) { buildTrainStage(passes, stage); }, exitUnsupported);
 }

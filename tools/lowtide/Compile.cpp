@@ -6,6 +6,7 @@
 
 #include "Compile.h"
 #include "LaunchBatches.h"
+#include "PassLog.h"
 #include "PlanLower.h"
 #include "StepNotes.h"
 #include "StepUpdates.h"
@@ -55,7 +56,7 @@ static DialectRegistry allDialects() {
 }
 
 Compilation::Compilation(const Options &options)
-    : options(options), context(allDialects(), threading()), diagnostics(context, options.verbosity) {
+    : options(options), context(allDialects(), threading()), diagnostics(context, options.verbosity, options.log) {
   context.loadAllAvailableDialects();
   // A message about a step names the place; the step itself is thousands of lines.
   context.printOpOnDiagnostic(false);
@@ -133,6 +134,7 @@ int Compilation::load() {
 }
 
 int Compilation::import() {
+  const config::Stopwatch watch;
   if (int code = load())
     return code;
   int code;
@@ -140,6 +142,8 @@ int Compilation::import() {
   if (failed(imported))
     return file->getExitCode();
   module = std::move(*imported);
+  options.log.info("import", options.input + ": " + std::to_string(initializers.size()) + " initializers, read in " +
+                                 watch.text());
   return exitOk;
 }
 
@@ -261,13 +265,18 @@ int Compilation::legalize() {
   return exitOk;
 }
 
-int Compilation::run(llvm::function_ref<void(OpPassManager &)> build, int code) {
+int Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &)> build, int code) {
+  diagnostics.enter(area.str());
   PassManager passes(&context);
+  if (options.log.shows(config::LogLevel::Debug, area.str()))
+    passes.addInstrumentation(logPasses(options.log, area.str()));
   build(passes);
   // What a pass that calls itself exact does to the values of a step is looked at in every compile.
   bool violated = false;
   addEquivalenceChecks(passes, violated);
+  const config::Stopwatch watch;
   bool passed = succeeded(passes.run(*module));
+  options.log.info(area.str(), (passed ? "done in " : "failed after ") + watch.text());
   if (violated) {
     printNote("this is a defect of the compiler: the step would not compute what the model says");
     return exitVerification;
@@ -444,14 +453,16 @@ int Compilation::makeGraph() {
   GraphStageOptions stage;
   stage.lossHead = options.lossHeadChunks != "off";
   stage.lossHeadAlways = stage.lossHead && options.lossHeadChunks != "auto";
-  return run([&](OpPassManager &passes) { buildGraphStage(passes, stage); }, exitBadInput);
+  return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, stage); }, exitBadInput);
 }
 
 int Compilation::makeSteps(int64_t microBatches) {
   TrainStageOptions stage = trainStage(options);
   stage.microBatches = microBatches;
-  return run([&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },
-             exitBadInput);
+  return run(
+      "train",
+      [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },
+      exitBadInput);
 }
 
 int Compilation::addLastBatch() {
@@ -509,7 +520,8 @@ int Compilation::planAndWrite() {
   settings.weights = options.weights;
   if (file)
     settings.modelDigest = digestOf(options.input);
-  if (int code = run([&](OpPassManager &passes) { buildPlanStage(passes, kernels, settings); }, exitVerification))
+  if (int code =
+          run("plan", [&](OpPassManager &passes) { buildPlanStage(passes, kernels, settings); }, exitVerification))
     return code;
   if (options.emit == "plan")
     return print();
@@ -527,8 +539,10 @@ int Compilation::planAndWrite() {
   auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
     return file->readInitializer(name, sink);
   };
+  const config::Stopwatch watch;
   if (failed(writeArtifact(plan, kernels, reader, artifactOptions, options.output, &summary)))
     return file && file->getExitCode() ? file->getExitCode() : exitIo;
+  options.log.info("artifact", options.output + ": written in " + watch.text());
   if (options.verbosity >= 0)
     llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan "
                  << summary.planBytes << " bytes, params " << summary.paramsBytes << " bytes, code "

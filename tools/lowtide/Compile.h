@@ -44,8 +44,8 @@ private:
   int makeSteps(int64_t microBatches);
   /// Adds the entries again for the samples that no whole batch holds, as `train_last` and `eval_last`.
   int addLastBatch();
-  /// Runs a pipeline that was built for a phase; a failure of it means `code`.
-  int run(llvm::function_ref<void(mlir::OpPassManager &)> build, int code);
+  /// Runs a pipeline that was built for a phase, which is the log's `area`; a failure of it means `code`.
+  int run(llvm::StringRef area, llvm::function_ref<void(mlir::OpPassManager &)> build, int code);
   /// fitted → plan, and the artifact unless --emit=plan.
   int planAndWrite();
   /// Prints the kernels, or their PTX (--emit=kernels, --emit=ptx).

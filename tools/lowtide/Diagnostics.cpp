@@ -49,8 +49,8 @@ std::string lowtide::driver::describeLocation(Location loc) {
       .Default([](LocationAttr) { return std::string(); });
 }
 
-DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, int verbosity)
-    : context(context), verbosity(verbosity), color(useColor()) {
+DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, int verbosity, const config::Log &log)
+    : context(context), verbosity(verbosity), log(log), color(useColor()) {
   handler = context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     print(diagnostic);
     return success();
@@ -64,9 +64,12 @@ DiagnosticPrinter::~DiagnosticPrinter() {
 }
 
 void DiagnosticPrinter::print(Diagnostic &diagnostic) {
-  auto line = [&](Diagnostic &d, StringRef severity, raw_ostream::Colors paint) {
+  auto textOf = [](Diagnostic &d) {
     std::string place = describeLocation(d.getLocation());
-    printLine(severity, paint, color, d.str() + (place.empty() ? "" : " (at '" + place + "')"));
+    return d.str() + (place.empty() ? "" : " (at '" + place + "')");
+  };
+  auto line = [&](Diagnostic &d, StringRef severity, raw_ostream::Colors paint) {
+    printLine(severity, paint, color, textOf(d));
   };
   switch (diagnostic.getSeverity()) {
   case DiagnosticSeverity::Error:
@@ -80,6 +83,12 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
     line(diagnostic, "warning", raw_ostream::YELLOW);
     break;
   case DiagnosticSeverity::Remark:
+    if (log.shows(config::LogLevel::Info, area)) {
+      log.info(area, textOf(diagnostic));
+      for (Diagnostic &note : diagnostic.getNotes())
+        log.info(area, "note: " + textOf(note));
+      return;
+    }
     if (verbosity <= 0)
       return;
     line(diagnostic, "remark", raw_ostream::BLUE);

@@ -5,18 +5,21 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Log.h"
 #include "mlir/IR/Diagnostics.h"
 
 namespace lowtide::driver {
 
 /// Prints diagnostics of a context to standard error while it lives. Remarks only when `verbosity` > 0, warnings unless
-/// it is negative; after 100 errors the rest are counted.
+/// it is negative; after 100 errors the rest are counted. A remark of an area that `log` shows is a log line.
 class DiagnosticPrinter {
 public:
-  DiagnosticPrinter(mlir::MLIRContext &context, int verbosity);
+  DiagnosticPrinter(mlir::MLIRContext &context, int verbosity, const config::Log &log);
   ~DiagnosticPrinter();
 
   unsigned getNumErrors() const { return numErrors; }
+  /// The log's area that remarks belong to from here on.
+  void enter(std::string area) { this->area = std::move(area); }
 
 private:
   void print(mlir::Diagnostic &diagnostic);
@@ -24,6 +27,8 @@ private:
   mlir::MLIRContext &context;
   mlir::DiagnosticEngine::HandlerID handler;
   int verbosity;
+  const config::Log &log;
+  std::string area = "import";
   bool color;
   unsigned numErrors = 0;
 };

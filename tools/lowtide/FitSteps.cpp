@@ -61,7 +61,7 @@ static double estimateSeconds(ModuleOp module, const CostModel &costs) {
 }
 
 int Compilation::runFitStage(const FitStageOptions &stage) {
-  int code = run([&](OpPassManager &passes) { buildFitStage(passes, stage); }, exitInternal);
+  int code = run("fitted", [&](OpPassManager &passes) { buildFitStage(passes, stage); }, exitInternal);
   auto failure = (*module)->getAttrOfType<StringAttr>("lowtide.failure");
   return code && failure && failure.getValue() == "budget" ? int(exitBudget) : code;
 }

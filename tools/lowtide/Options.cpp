@@ -42,7 +42,7 @@ memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
            --loss-head-chunks=auto|off|N
 stages     --emit=onnx|nn|train|fitted|plan|kernels|ptx|artifact|onnx-model
            --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
-other      -o FILE  --config=FILE.json  --print-config  -v  -q
+other      -o FILE  --config=FILE.json  --print-config  -v  -q  --log=plan=debug
            --help-all: every flag of a command, explained (lowtide compile --help-all)
 
 exit codes: 0 ok, 1 usage, 2 bad input file, 3 unsupported, 4 does not fit the
@@ -167,7 +167,7 @@ void addMemoryFlags(CLI::App &app, Options &o) {
       ->group("memory");
 }
 
-void addOutputFlags(CLI::App &app, Options &o) {
+void addOutputFlags(CLI::App &app, Options &o, std::string &levels) {
   app.add_option("-o,--output", o.output, "Output file; - is standard output")->group("stages");
   app.add_option("--emit", o.emit, "Last stage")
       ->check(choice({"onnx", "nn", "train", "fitted", "plan", "kernels", "ptx", "artifact", "onnx-model"}))
@@ -208,6 +208,10 @@ void addOutputFlags(CLI::App &app, Options &o) {
       ->group("other");
   app.add_flag("-v,--verbose", [&o](int64_t) { o.verbosity = 1; }, "More remarks")->group("other");
   app.add_flag("-q,--quiet", [&o](int64_t) { o.verbosity = -1; }, "Errors only")->group("other");
+  app.add_option("--log", levels,
+                 "Log lines `time level area message` (plan=debug,fitted=info; or one level for all areas): off, info, "
+                 "debug; areas: import, nn, train, fitted, plan, artifact, and lowtide-run's")
+      ->group("other");
 }
 
 /// "unknown flag '--modle'; did you mean '--mode'?", "unknown command 'compil'; …".
@@ -243,6 +247,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   app.set_help_all_flag("--help-all", "Everything");
   app.require_subcommand(0, 1);
   bool help = false;
+  std::string logLevels;
   app.add_flag("-h,--help", help, "Short help");
   app.set_version_flag("--version", "lowtide 0.1.0, plan format 1");
 
@@ -269,7 +274,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
     addTrainingFlags(*sub, options);
     addTargetFlags(*sub, options);
     addMemoryFlags(*sub, options);
-    addOutputFlags(*sub, options);
+    addOutputFlags(*sub, options, logLevels);
   }
   fit->add_flag("--json", options.json, "The same figures as JSON on standard output");
   fit->add_option("--rows", options.fitRows, "Lines of the table")->check(CLI::Range(2, 1000));
@@ -335,6 +340,8 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   std::string error;
   if (!config.applyEnvironment(error) || (!options.config.empty() && !config.applyFile(options.config, error)))
     return fail(error);
+  if (!options.log.configure(logLevels, error))
+    return fail("--log (LOWTIDE_LOG): " + error);
   if (options.input.empty() && (compile->parsed() || check->parsed() || fit->parsed()))
     return fail("which model? for example: lowtide " + app.get_subcommands()[0]->get_name() + " model.onnx");
   if (options.printConfig) {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Log.h"
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -95,6 +96,7 @@ struct Options {
   std::string other;                    // diff: the second file
   bool diffIr = false;                  // diff: the files are IR, not artifacts
   int verbosity = 0;                    // -1 quiet, 1 verbose
+  config::Log log;                      // what --log and LOWTIDE_LOG ask for
   std::vector<std::string> passthrough; // MLIR's own --mlir-… flags
 };
 

@@ -91,6 +91,12 @@ static void unfoldAllBeside(UnfoldingGraph &graph, ArrayRef<Evaluated> beside) {
         }))
       moved.push_back(&evaluated);
   llvm::erase_if(moved, [&](const Evaluated *evaluated) { return unfoldPiece(graph, *evaluated); });
+  // Two functions of a parameter that is gone: the first that can be inverted gives it back.
+  for (const Evaluated &evaluated : beside)
+    if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()) &&
+        none_of(evaluated.parameters, [&](const SignatureEntry *entry) { return graph.find(entry->target); }) &&
+        none_of(moved, [&](const Evaluated *other) { return other->parameters == evaluated.parameters; }))
+      unfoldFunction(graph, evaluated);
   for (const Evaluated &evaluated : beside)
     if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()))
       unfoldBeside(graph, evaluated, moved);

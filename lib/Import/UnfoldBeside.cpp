@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ElementFunctions.h"
 #include "TensorData.h"
 #include "Unfold.h"
 
@@ -32,42 +33,6 @@ static std::vector<float> valuesOf(const UnfoldingGraph &graph, const TensorProt
   return values;
 }
 
-static bool isNear(double a, double b) { return std::abs(a - b) <= 2e-6 * std::max(std::abs(a), std::abs(b)); }
-
-namespace {
-/// A function of an element x, and perhaps of a number that is the same for all.
-struct Form {
-  /// The operation of the exported program, and the operator that computes it.
-  const char *operation, *op;
-  /// Whether a number is an operand, and stands in front.
-  bool takesNumber, isNumberFirst;
-  /// Of x; with a number: the number that makes y of x.
-  double (*function)(double x, double y);
-};
-} // namespace
-
-static constexpr Form forms[] = {
-    {"sub", "Sub", true, true, [](double x, double y) { return y + x; }},
-    {"rsub", "Sub", true, true, [](double x, double y) { return y + x; }},
-    {"sub", "Sub", true, false, [](double x, double y) { return x - y; }},
-    {"add", "Add", true, false, [](double x, double y) { return y - x; }},
-    {"mul", "Mul", true, false, [](double x, double y) { return y / x; }},
-    {"div", "Div", true, false, [](double x, double y) { return x / y; }},
-    {"div", "Div", true, true, [](double x, double y) { return x * y; }},
-    {"exp", "Exp", false, false, [](double x, double) { return std::exp(x); }},
-    {"log", "Log", false, false, [](double x, double) { return std::log(x); }},
-    {"neg", "Neg", false, false, [](double x, double) { return -x; }},
-    {"abs", "Abs", false, false, [](double x, double) { return std::abs(x); }},
-    {"relu", "Relu", false, false, [](double x, double) { return std::max(x, 0.0); }},
-    {"sigmoid", "Sigmoid", false, false, [](double x, double) { return 1 / (1 + std::exp(-x)); }},
-    {"tanh", "Tanh", false, false, [](double x, double) { return std::tanh(x); }},
-    {"softplus", "Softplus", false, false, [](double x, double) { return std::log1p(std::exp(x)); }},
-    {"sqrt", "Sqrt", false, false, [](double x, double) { return std::sqrt(x); }},
-    {"reciprocal", "Reciprocal", false, false, [](double x, double) { return 1 / x; }},
-    {"sin", "Sin", false, false, [](double x, double) { return std::sin(x); }},
-    {"cos", "Cos", false, false, [](double x, double) { return std::cos(x); }},
-};
-
 /// The operations that made the tensor, those aside that move elements.
 static SmallVector<StringRef> findOperations(const Evaluated &evaluated) {
   SmallVector<StringRef> operations;
@@ -80,23 +45,6 @@ static SmallVector<StringRef> findOperations(const Evaluated &evaluated) {
     add(name);
   add(evaluated.tensor->name());
   return operations;
-}
-
-/// The number that makes all of `values` of `parameter`, which is the first pair's; NaN where there is none.
-static double findNumber(const Form &form, ArrayRef<float> parameter, ArrayRef<float> values) {
-  double number = NAN;
-  for (auto [x, y] : zip(parameter, values)) {
-    double found = form.function(x, y);
-    if (std::isnan(number) && std::isfinite(found))
-      number = double(float(found));
-    double again = StringRef(form.op) == "Mul"   ? number * x
-                   : StringRef(form.op) == "Add" ? x + number
-                   : StringRef(form.op) == "Div" ? (form.isNumberFirst ? number / x : x / number)
-                                                 : (form.isNumberFirst ? number - x : x - number);
-    if (!(std::abs(again - y) <= 2e-6 * std::max({std::abs(double(y)), std::abs(double(x)), std::abs(number)})))
-      return NAN;
-  }
-  return number;
 }
 
 /// A number as someone wrote it: of few digits.
@@ -162,50 +110,41 @@ static bool unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, Arr
   return true;
 }
 
+/// Lets nodes compute `value`, of the dimensions of `image`, from `parameter` by `functions`, each with its number.
+static void compute(UnfoldingGraph &graph, const TensorProto &image, StringRef value, const std::string &parameter,
+                    ArrayRef<std::pair<const ElementFunction *, double>> functions) {
+  graph.setModule(moduleOf(parameter));
+  std::string result = parameter;
+  for (auto [function, number] : functions)
+    result = addFunction(graph, *function, number, result);
+  SmallVector<int64_t> dims(image.dims().begin(), image.dims().end());
+  graph.addNode("Reshape", {result, graph.addIntegers({int64_t(dims.size())}, dims)}, value);
+}
+
 /// The second function of the first, neither with a number: the tensor is named after the one that came last.
 static bool unfoldChain(UnfoldingGraph &graph, const Evaluated &evaluated, const TensorProto &tensor,
                         ArrayRef<StringRef> operations) {
   std::vector<float> parameter = valuesOf(graph, tensor), values = valuesOf(graph, *evaluated.tensor);
-  auto find = [](StringRef operation) {
-    return find_if(forms, [&](const Form &form) { return !form.takesNumber && operation == form.operation; });
-  };
-  const Form *first = find(operations[0]), *second = find(operations[1]);
-  if (first == std::end(forms) || second == std::end(forms) || values.empty() || parameter.size() != values.size() ||
-      operationName(evaluated.tensor->name()) != second->operation ||
-      any_of(evaluated.foldedFrom, [](const std::string &name) { return isGather(name); }))
+  const ElementFunction *first = findElementFunction(operations[0]), *second = findElementFunction(operations[1]);
+  if (!first || !second || values.empty() || parameter.size() != values.size() ||
+      operationName(evaluated.tensor->name()) != second->operation || first->beside == ElementFunction::Sum ||
+      second->beside == ElementFunction::Sum)
     return false;
   for (auto [x, y] : zip(parameter, values))
-    if (!isNear(second->function(first->function(x, 0), 0), y))
+    if (!isEvaluated(second->evaluate(first->evaluate(x, 0), 0), y))
       return false;
-  graph.setModule(moduleOf(evaluated.parameters.front()->target));
-  std::string result = graph.addNode(second->op, {graph.addNode(first->op, {tensor.name()})});
-  SmallVector<int64_t> dims(evaluated.tensor->dims().begin(), evaluated.tensor->dims().end());
-  graph.addNode("Reshape", {result, graph.addIntegers({int64_t(dims.size())}, dims)}, evaluated.tensor->name());
+  compute(graph, *evaluated.tensor, evaluated.tensor->name(), tensor.name(), {{first, 0}, {second, 0}});
   graph.remove(*evaluated.tensor);
   return true;
 }
 
-/// The number with which the form makes `values` of `parameter` (0 where it takes none); nullopt: it does not.
-static std::optional<double> match(const Form &form, ArrayRef<float> parameter, ArrayRef<float> values) {
-  if (form.takesNumber) {
-    double number = findNumber(form, parameter, values);
-    return std::isnan(number) ? std::nullopt : std::optional(number);
-  }
-  bool fits = all_of(zip(parameter, values),
-                     [&](auto pair) { return isNear(form.function(std::get<0>(pair), 0), std::get<1>(pair)); });
-  return fits ? std::optional(0.0) : std::nullopt;
-}
-
-/// Lets nodes compute `value`, of the dimensions of `image`, from `parameter`.
-static void compute(UnfoldingGraph &graph, const TensorProto &image, StringRef value, const std::string &parameter,
-                    const Form &form, double number) {
-  graph.setModule(moduleOf(parameter));
-  SmallVector<std::string> operands{parameter};
-  if (form.takesNumber)
-    operands.insert(form.isNumberFirst ? operands.begin() : operands.end(), graph.addNumber(float(number)));
-  std::string result = graph.addNode(form.op, operands);
-  SmallVector<int64_t> dims(image.dims().begin(), image.dims().end());
-  graph.addNode("Reshape", {result, graph.addIntegers({int64_t(dims.size())}, dims)}, value);
+/// Factors that programs write: 2, 1/8, 0.1, 1/√d.
+static bool isWritten(double factor) {
+  for (double number : {factor, factor * factor, 1 / factor, 1 / (factor * factor)})
+    if (std::abs(number) >= 0.5 && std::abs(number) < 4096 &&
+        std::abs(number * 10 - std::round(number * 10)) < 1e-5 * std::abs(number))
+      return true;
+  return false;
 }
 
 bool lowtide::unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<const Evaluated *> moved) {
@@ -213,45 +152,39 @@ bool lowtide::unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, Ar
   if (unfoldPenalty(graph, evaluated, operations, moved))
     return true;
   const TensorProto *tensor =
-      evaluated.parameters.size() == 1 ? graph.find(evaluated.parameters.front()->target) : nullptr;
+      evaluated.parameters.size() == 1 ? findElements(graph, *evaluated.parameters.front(), moved) : nullptr;
+  if (!tensor)
+    return false;
   // Its steps and operands may have names, too.
   llvm::erase(operations, StringRef("val"));
-  if (tensor && operations.size() == 2 && unfoldChain(graph, evaluated, *tensor, operations))
+  StringRef last = operationName(evaluated.tensor->name());
+  bool gathers = any_of(evaluated.foldedFrom, [](const std::string &name) { return isGather(name); });
+  if (!gathers && operations.size() == 2 && unfoldChain(graph, evaluated, *tensor, operations))
     return true;
-  if (!tensor || operations.size() != 1 ||
-      any_of(evaluated.foldedFrom, [](const std::string &name) { return isGather(name); }))
-    return false;
   std::vector<float> parameter = valuesOf(graph, *tensor), values = valuesOf(graph, *evaluated.tensor);
   if (values.empty() || parameter.size() != values.size())
     return false;
-  for (const Form &form : forms) {
-    if (operations.front() != form.operation)
+  // The only operation, or the last, where the others are steps that the exporter takes for it.
+  auto isNamed = [&](const ElementFunction &function) {
+    return !gathers &&
+           (operations.size() == 1
+                ? operations.front() == function.operation
+                : last == function.operation && !function.takesNumber() &&
+                      none_of(operations, [&](StringRef name) { return name != last && isElementOperation(name); }));
+  };
+  for (const ElementFunction &function : elementFunctions()) {
+    std::optional<double> number = matchFunction(function, parameter, values);
+    if (!number)
       continue;
-    if (std::optional<double> number = match(form, parameter, values)) {
-      compute(graph, *evaluated.tensor, evaluated.tensor->name(), tensor->name(), form, *number);
-      graph.remove(*evaluated.tensor);
-      return true;
-    }
+    // A function that the notes do not name is known by values alone.
+    bool isPlain = !function.takesNumber() || (StringRef(function.ops[0]) == "Mul" && isWritten(*number));
+    if (!isNamed(function) && !(isPlain && isTelling(function, parameter, values)))
+      continue;
+    compute(graph, *evaluated.tensor, evaluated.tensor->name(), tensor->name(), {{&function, *number}});
+    graph.remove(*evaluated.tensor);
+    return true;
   }
   return false;
-}
-
-/// How far apart the values are.
-static double spread(ArrayRef<float> values) {
-  auto [least, most] = std::minmax_element(values.begin(), values.end());
-  return double(*most) - double(*least);
-}
-
-/// Whether a tensor of `values` cannot be the form's of `parameter` by chance: there are a few, and they differ by more
-/// than what the comparison forgives.
-static bool isTelling(const Form &form, ArrayRef<float> parameter, ArrayRef<float> values) {
-  auto magnitude = [](ArrayRef<float> all) {
-    return std::max(std::abs(*min_element(all)), std::abs(*max_element(all)));
-  };
-  double least = 1e-3 * std::max(magnitude(parameter), magnitude(values));
-  bool isSum = StringRef(form.op) == "Add" || StringRef(form.op) == "Sub";
-  return values.size() >= 4 && parameter != values && spread(parameter) > 1e-3 * magnitude(parameter) &&
-         spread(values) > 1e-3 * magnitude(values) && (!isSum || spread(parameter) > least);
 }
 
 namespace {
@@ -261,8 +194,7 @@ public:
   Images(UnfoldingGraph &graph, GraphProto &proto, ArrayRef<const TensorProto *> parameters)
       : graph(graph), proto(proto) {
     for (const TensorProto *tensor : parameters)
-      if (tensor->data_type() == TensorProto::FLOAT)
-        add(tensor->name(), *tensor);
+      add(tensor->name(), *tensor);
     // Merged parameters keep their names by copies.
     for (const NodeProto &node : proto.node())
       if (const TensorProto *tensor = node.op_type() == "Identity" ? graph.find(node.input(0)) : nullptr)
@@ -270,7 +202,13 @@ public:
           add(node.output(0), *tensor);
   }
 
-  void unfold(const TensorProto &image);
+  /// Whether nodes compute the image from now on.
+  bool unfold(const TensorProto &image);
+  /// Images of `tensor` are looked for, too, under this name.
+  void add(const std::string &name, const TensorProto &tensor) {
+    if (tensor.data_type() == TensorProto::FLOAT)
+      named[elementsOf(tensor)].push_back({name, &tensor});
+  }
 
 private:
   struct Named {
@@ -279,14 +217,13 @@ private:
   };
   struct Match {
     const Named *parameter = nullptr;
-    const Form *form = nullptr;
+    const ElementFunction *function = nullptr;
     double number = 0;
   };
 
   static int64_t elementsOf(const TensorProto &tensor) {
     return checkedElements({tensor.dims().data(), size_t(tensor.dims_size())}).value_or(0);
   }
-  void add(const std::string &name, const TensorProto &tensor) { named[elementsOf(tensor)].push_back({name, &tensor}); }
   ArrayRef<float> valuesOnce(const TensorProto &tensor) {
     auto [at, isNew] = held.try_emplace(&tensor);
     if (isNew)
@@ -311,15 +248,17 @@ Images::Match Images::find(const TensorProto &image, std::optional<std::string> 
   for (const Named &parameter : named[elementsOf(image)]) {
     ArrayRef<float> of = valuesOnce(*parameter.tensor);
     bool isOwn = moduleOf(parameter.name) == module;
-    if (of.empty() || of.size() != values.size() || (found.form && !isOwn))
+    if (of.empty() || of.size() != values.size() || (found.function && !isOwn))
       continue;
-    for (const Form &form : forms) {
-      std::optional<double> number = op.empty() || op == form.op ? match(form, of, values) : std::nullopt;
+    for (const ElementFunction &function : elementFunctions()) {
+      bool isNamed = op.empty() || op == function.operators().back();
+      std::optional<double> number = isNamed ? matchFunction(function, of, values) : std::nullopt;
       // The other part of a mixture is one even where the numbers alone would not tell.
-      bool isRest = number == 1 && form.isNumberFirst && StringRef(form.op) == "Sub";
-      if (!number || !(isTelling(form, of, values) || (isOwn && isRest)))
+      bool isRest =
+          number == 1 && function.beside == ElementFunction::NumberFirst && StringRef(function.ops[0]) == "Sub";
+      if (!number || !(isTelling(function, of, values) || (isOwn && isRest)))
         continue;
-      found = {&parameter, &form, *number};
+      found = {&parameter, &function, *number};
       if (isOwn)
         return found;
       break;
@@ -328,9 +267,9 @@ Images::Match Images::find(const TensorProto &image, std::optional<std::string> 
   return found;
 }
 
-void Images::unfold(const TensorProto &image) {
+bool Images::unfold(const TensorProto &image) {
   if (elementsOf(image) > largestCompared || image.data_type() != TensorProto::FLOAT || valuesOnce(image).empty())
-    return;
+    return false;
   struct Reader {
     int node, operand;
     Match match;
@@ -347,8 +286,8 @@ void Images::unfold(const TensorProto &image) {
     for (auto [operand, name] : enumerate(proto.node(i).input()))
       if (names.contains(name) && proto.node(i).op_type() != "Identity") {
         readers.push_back({i, int(operand), find(image, findModulePath(proto.node(i)))});
-        if (!readers.back().match.form)
-          return;
+        if (!readers.back().match.function)
+          return false;
       }
   // The first reader's value keeps the image's name: graphs within the graph may read it, too.
   std::map<const Named *, std::string> computed;
@@ -356,17 +295,21 @@ void Images::unfold(const TensorProto &image) {
     auto [value, isNew] = computed.try_emplace(reader.match.parameter);
     if (isNew) {
       value->second = computed.size() == 1 ? image.name() : (image.name() + "@" + reader.match.parameter->name);
-      compute(graph, image, value->second, reader.match.parameter->name, *reader.match.form, reader.match.number);
+      compute(graph, image, value->second, reader.match.parameter->name,
+              {{reader.match.function, reader.match.number}});
     }
     proto.mutable_node(reader.node)->set_input(reader.operand, value->second);
   }
   if (!readers.empty())
     graph.remove(image);
+  return !readers.empty();
 }
 
 void lowtide::unfoldBeside(UnfoldingGraph &graph, GraphProto &proto, ArrayRef<const TensorProto *> evaluated,
                            ArrayRef<const TensorProto *> parameters) {
   Images images(graph, proto, parameters);
   for (const TensorProto *image : evaluated)
-    images.unfold(*image);
+    // What is no image may be a parameter itself, of which there are images.
+    if (!images.unfold(*image))
+      images.add(image->name(), *image);
 }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ElementFunctions.h"
 #include "TensorData.h"
 #include "Unfold.h"
 
@@ -17,38 +18,17 @@ using namespace llvm;
 using namespace lowtide;
 using ::onnx::TensorProto;
 
-namespace {
-struct Function {
-  /// As the exported program names it, and as operators.
-  const char *name;
-  std::initializer_list<const char *> ops;
-  double (*inverse)(double);
-};
-} // namespace
-
-static const Function *findFunction(StringRef name) {
-  static const Function functions[] = {
-      {"exp", {"Exp"}, [](double y) { return std::log(y); }},
-      {"log", {"Log"}, [](double y) { return std::exp(y); }},
-      {"neg", {"Neg"}, [](double y) { return -y; }},
-      {"sigmoid", {"Sigmoid"}, [](double y) { return std::log(y) - std::log1p(-y); }},
-      {"tanh", {"Tanh"}, [](double y) { return std::atanh(y); }},
-      {"softplus", {"Softplus"}, [](double y) { return y > 20 ? y : std::log(std::expm1(y)); }},
-      {"sqrt", {"Sqrt"}, [](double y) { return y * y; }},
-      {"rsqrt", {"Sqrt", "Reciprocal"}, [](double y) { return 1 / (y * y); }},
-      {"reciprocal", {"Reciprocal"}, [](double y) { return 1 / y; }},
-  };
-  for (const Function &function : functions)
-    if (operationName(name) == function.name)
-      return &function;
-  return nullptr;
+/// The function that can be inverted and that the exported program calls so; null: there is none.
+static const ElementFunction *findFunction(StringRef name) {
+  const ElementFunction *function = findElementFunction(operationName(name));
+  return function && function->inverse ? function : nullptr;
 }
 
 /// The functions in the order in which they were applied, for a chain whose order the notes leave no doubt about: they
 /// name operations, sorted by the alphabet, and the last one.
-static std::optional<SmallVector<const Function *>> findChain(const Evaluated &evaluated) {
-  SmallVector<const Function *> chain;
-  const Function *last = findFunction(evaluated.tensor->name());
+static std::optional<SmallVector<const ElementFunction *>> findChain(const Evaluated &evaluated) {
+  SmallVector<const ElementFunction *> chain;
+  const ElementFunction *last = findFunction(evaluated.tensor->name());
   if ((!last && !movesElements(evaluated.tensor->name())) || isGather(evaluated.tensor->name()))
     return std::nullopt;
   for (const std::string &name : evaluated.foldedFrom) {
@@ -58,7 +38,7 @@ static std::optional<SmallVector<const Function *>> findChain(const Evaluated &e
     if (isGather(name))
       return std::nullopt;
     // Numbered values are steps within an operation, or operands of it.
-    if (const Function *function = findFunction(name))
+    if (const ElementFunction *function = findFunction(name))
       chain.push_back(function);
     else if (!movesElements(name) || operationName(name) == "val")
       return std::nullopt;
@@ -72,18 +52,18 @@ static std::optional<SmallVector<const Function *>> findChain(const Evaluated &e
 
 /// Makes `tensor` of parameter `name` by the functions in `chain`.
 static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name,
-                   ArrayRef<const Function *> chain, bool isAssumed) {
+                   ArrayRef<const ElementFunction *> chain, bool isAssumed) {
   std::optional<std::string> bytes = graph.read(tensor);
   if (!bytes)
     return false;
   std::string names;
-  for (const Function *function : chain)
-    names += (names.empty() ? "" : ", ") + std::string(function->name);
+  for (const ElementFunction *function : chain)
+    names += (names.empty() ? "" : ", ") + std::string(function->operation);
   for (size_t at = 0; at != bytes->size(); at += sizeof(float)) {
     float value;
     std::memcpy(&value, &(*bytes)[at], sizeof(value));
     double inverse = value;
-    for (const Function *function : reverse(chain))
+    for (const ElementFunction *function : reverse(chain))
       inverse = function->inverse(inverse);
     value = float(inverse);
     if (!std::isfinite(value))
@@ -92,16 +72,16 @@ static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::
   }
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   graph.setModule(moduleOf(name));
-  SmallVector<const char *> ops;
+  SmallVector<StringRef> ops;
   UnfoldedSource source{
       tensor.name(), "the exporter evaluated " + names + " of it as " + tensor.name(), {}, {}, isAssumed};
-  for (const Function *function : chain)
-    ops.append(function->ops.begin(), function->ops.end());
-  for (const char *op : ops)
-    source.functions.push_back(StringRef(op).lower());
+  for (const ElementFunction *function : chain)
+    ops.append(function->operators());
+  for (StringRef op : ops)
+    source.functions.push_back(op.lower());
   graph.addInitializer(name, dims, tensor.data_type(), std::move(*bytes), std::move(source));
   std::string value = name;
-  for (const char *op : ArrayRef(ops).drop_back())
+  for (StringRef op : ArrayRef(ops).drop_back())
     value = graph.addNode(op, {value});
   graph.addNode(ops.back(), {value}, tensor.name());
   graph.remove(tensor);

@@ -342,6 +342,40 @@ TEST(Unfold, ChainsBesideTheirParameterAreComputed) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
 }
 
+TEST(Unfold, StepsOfAFunctionAreNoFunctions) {
+  // The exporter writes softplus by steps of its own, and the operation's name says what they come to.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2] x) => (float[2] y) <float t = {2.0}, float softplus = {2.126928}> {
+      a = Div(x, t)
+      y = Add(a, softplus)
+    })");
+  setSignature(model, {"t"});
+  setFoldedFrom(model, "softplus", "['beta', 'beta_cast', 'self_scaled', 'softplus_2', 't', 'threshold', 'tmp']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("t"));
+  // Of another number, it is something else.
+  model.mutable_graph()->mutable_initializer(1)->set_float_data(0, 2.2f);
+  EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
+}
+
+TEST(Unfold, TwoFunctionsOfAGoneParameterAreTakenFromOne) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2] x) => (float[2] y) <float[2] exp = {2.0, 4.0}, float[2] sigmoid = {0.6666667, 0.8}> {
+      a = Mul(x, exp)
+      y = Mul(a, sigmoid)
+    })");
+  setSignature(model, {"s"});
+  setFoldedFrom(model, "exp", "['s']");
+  setFoldedFrom(model, "sigmoid", "['s']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
+  EXPECT_THAT(result.values["s"], ElementsAre(testing::FloatEq(std::log(2.0f)), testing::FloatEq(std::log(4.0f))));
+}
+
 TEST(Unfold, FunctionsBesideTheirParameterWithoutNotes) {
   // 1 - mix and 0.5 * w, named after their readers.
   ModelProto model = parseModel(R"(

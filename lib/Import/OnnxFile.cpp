@@ -5,6 +5,7 @@
 
 #include "Detached.h"
 #include "ExternalData.h"
+#include "LostSums.h"
 #include "NodeOrder.h"
 #include "OnnxLibrary.h"
 #include "StepSignature.h"
@@ -126,6 +127,12 @@ void OnnxFile::unfold() {
         "the program detaches values, and the file does not tell which they are: gradients flow through " +
             Twine(llvm::join(unknown, ", ")),
         "export with optimize=False");
+  if (std::vector<std::string> sums = restoreLostSums(*model->mutable_graph()); !sums.empty())
+    report->warningAt(sums.front(),
+                      "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need "
+                      "it at zero; 1e-8 is added again: " +
+                          Twine(llvm::join(sums, ", ")),
+                      "export with optimize=False to keep the program's own number");
   unfolded = unfoldInitializers(*model->mutable_graph(),
                                 [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); });
   // What was put in front may read a parameter's copy.

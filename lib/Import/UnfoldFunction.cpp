@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -24,12 +25,27 @@ static const ElementFunction *findFunction(StringRef name) {
   return function && function->inverse ? function : nullptr;
 }
 
+/// Bounds leave what lies between them as it is. Where they lie, the file does not tell.
+static bool isBounding(StringRef name) {
+  StringRef operation = operationName(name);
+  return operation == "clamp" || operation == "clamp_min" || operation == "clamp_max" || operation == "clip";
+}
+
+namespace {
+struct Chain {
+  SmallVector<const ElementFunction *> functions;
+  bool isBounded = false;
+};
+} // namespace
+
 /// The functions in the order in which they were applied, for a chain whose order the notes leave no doubt about: they
 /// name operations, sorted by the alphabet, and the last one.
-static std::optional<SmallVector<const ElementFunction *>> findChain(const Evaluated &evaluated) {
-  SmallVector<const ElementFunction *> chain;
-  const ElementFunction *last = findFunction(evaluated.tensor->name());
-  if ((!last && !movesElements(evaluated.tensor->name())) || isGather(evaluated.tensor->name()))
+static std::optional<Chain> findChain(const Evaluated &evaluated) {
+  Chain chain;
+  StringRef lastName = evaluated.tensor->name();
+  const ElementFunction *last = findFunction(lastName);
+  chain.isBounded = isBounding(lastName) || any_of(evaluated.foldedFrom, isBounding);
+  if ((!last && !movesElements(lastName) && !isBounding(lastName)) || isGather(lastName))
     return std::nullopt;
   for (const std::string &name : evaluated.foldedFrom) {
     if (name == evaluated.parameters.front()->target)
@@ -37,33 +53,47 @@ static std::optional<SmallVector<const ElementFunction *>> findChain(const Evalu
     // What is computed from positions is not told from what is computed from rows.
     if (isGather(name))
       return std::nullopt;
-    // Numbered values are steps within an operation, or operands of it.
+    // Numbered values are steps within an operation, or operands of it, such as bounds.
+    const bool isNumbered = operationName(name) == "val";
     if (const ElementFunction *function = findFunction(name))
-      chain.push_back(function);
-    else if (!movesElements(name) || operationName(name) == "val")
+      chain.functions.push_back(function);
+    else if (!isBounding(name) && (isNumbered ? !chain.isBounded : !movesElements(name)))
       return std::nullopt;
   }
-  if (chain.size() > 1)
+  if (chain.functions.size() > 1)
     return std::nullopt;
   if (last)
-    chain.push_back(last);
+    chain.functions.push_back(last);
   return chain;
 }
 
+/// Whether several but not all elements are the largest or the smallest: perhaps a bound, and what was beyond it is
+/// lost.
+static bool mayHaveMetBound(StringRef bytes) {
+  SmallVector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  if (values.empty())
+    return false;
+  auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return *least != *most && (count(values, *least) > 1 || count(values, *most) > 1);
+}
+
 /// Makes `tensor` of parameter `name` by the functions in `chain`.
-static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name,
-                   ArrayRef<const ElementFunction *> chain, bool isAssumed) {
+static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name, const Chain &chain,
+                   bool isAssumed) {
   std::optional<std::string> bytes = graph.read(tensor);
-  if (!bytes)
+  if (!bytes || (chain.isBounded && mayHaveMetBound(*bytes)))
     return false;
   std::string names;
-  for (const ElementFunction *function : chain)
+  for (const ElementFunction *function : chain.functions)
     names += (names.empty() ? "" : ", ") + std::string(function->operation);
+  if (chain.isBounded)
+    names = names.empty() ? "clamp" : names + " and clamp";
   for (size_t at = 0; at != bytes->size(); at += sizeof(float)) {
     float value;
     std::memcpy(&value, &(*bytes)[at], sizeof(value));
     double inverse = value;
-    for (const ElementFunction *function : reverse(chain))
+    for (const ElementFunction *function : reverse(chain.functions))
       inverse = function->inverse(inverse);
     value = float(inverse);
     if (!std::isfinite(value))
@@ -72,13 +102,17 @@ static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::
   }
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   graph.setModule(moduleOf(name));
+  std::string how = "the exporter evaluated " + names + " of it as " + tensor.name();
+  if (chain.isBounded)
+    how += "; the bounds are not in the file, and are left out";
+  UnfoldedSource source{tensor.name(), std::move(how), {}, {}, isAssumed || chain.isBounded};
   SmallVector<StringRef> ops;
-  UnfoldedSource source{
-      tensor.name(), "the exporter evaluated " + names + " of it as " + tensor.name(), {}, {}, isAssumed};
-  for (const ElementFunction *function : chain)
+  for (const ElementFunction *function : chain.functions)
     ops.append(function->operators());
   for (StringRef op : ops)
     source.functions.push_back(op.lower());
+  if (ops.empty())
+    ops.push_back("Identity");
   graph.addInitializer(name, dims, tensor.data_type(), std::move(*bytes), std::move(source));
   std::string value = name;
   for (StringRef op : ArrayRef(ops).drop_back())
@@ -93,7 +127,8 @@ bool lowtide::unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated) 
   if (evaluated.parameters.size() != 1 || tensor.data_type() != TensorProto::FLOAT)
     return false;
   auto chain = findChain(evaluated);
-  return chain && !chain->empty() && invert(graph, tensor, evaluated.parameters.front()->target, *chain, false);
+  return chain && (!chain->functions.empty() || chain->isBounded) &&
+         invert(graph, tensor, evaluated.parameters.front()->target, *chain, false);
 }
 
 bool lowtide::unfoldFunction(UnfoldingGraph &graph, const TensorProto &tensor) {
@@ -107,5 +142,5 @@ bool lowtide::unfoldFunction(UnfoldingGraph &graph, const TensorProto &tensor) {
   std::string name = (module.empty() ? "" : module + ".") + op.lower() + "_operand";
   for (unsigned i = 2; graph.find(name); ++i)
     name = (module.empty() ? "" : module + ".") + op.lower() + "_operand_" + std::to_string(i);
-  return invert(graph, tensor, name, {findFunction(op.lower())}, true);
+  return invert(graph, tensor, name, {{findFunction(op.lower())}}, true);
 }

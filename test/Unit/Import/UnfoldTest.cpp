@@ -129,6 +129,45 @@ TEST(Unfold, FunctionsAreInverted) {
   EXPECT_THAT(twice.messages, HasSubstr("training it is not training the parameter"));
 }
 
+TEST(Unfold, BoundsAreLeftOutAndSaidSo) {
+  // exp(scale.clamp(max=log(100))): val_53 and val_54 are the bound, which is not in the file.
+  Classified result = classify(makeEvaluated("exp", "2", {2, 4}, "scale", "['clamp', 'scale', 'val_53', 'val_54']"));
+  EXPECT_THAT(result.values["scale"], testing::Pointwise(testing::FloatEq(), {std::log(2.f), std::log(4.f)}));
+  EXPECT_THAT(result.unfolded["scale"].functions, ElementsAre("exp"));
+  EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: scale"));
+  Classified plain = classify(makeEvaluated("clamp", "2", {2, 4}, "scale", "['scale', 'val_1']"));
+  EXPECT_THAT(plain.values["scale"], ElementsAre(2, 4));
+  // What is beyond a bound is lost.
+  EXPECT_THAT(classify(makeEvaluated("exp", "4", {2, 4, 4, 3}, "scale", "['clamp', 'scale', 'val_53']")).unfolded,
+              IsEmpty());
+  // Other numbered steps may compute anything.
+  EXPECT_THAT(classify(makeEvaluated("exp", "2", {2, 4}, "scale", "['scale', 'val_53']")).unfolded, IsEmpty());
+}
+
+TEST(Unfold, DroppedSmallNumbersAreAddedAgain) {
+  // log(x + 1e-8) / (x + 1e-8): the exporter's optimizer took the number for zero.
+  auto model = [](const std::string &logarithm, const std::string &quotient) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[2] y) {
+        l = Log(x)
+        y = Div(l, x)
+      })");
+    setSignature(model, {});
+    setOrigin(model, 0, "", logarithm);
+    setOrigin(model, 1, "", quotient);
+    return model;
+  };
+  Classified result = classify(model("%add_1", "%l, %add_1"));
+  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("add_1_dropped"));
+  EXPECT_THAT(result.messages, HasSubstr("1e-8 is added again: add_1\n"));
+  // What the operations name is what they read.
+  EXPECT_THAT(classify(model("%x", "%l, %x")).infos, IsEmpty());
+  // A numerator may be zero.
+  EXPECT_THAT(classify(model("%x", "%add_1, %x")).infos, IsEmpty());
+  EXPECT_EQ(importModel(model("%add_1", "%l, %add_2")).exitCode, 0);
+}
+
 TEST(Unfold, RecurrentLayersGetTheirGatesBack) {
   // Hidden size 1, input size 1; ONNX's gates are i o f c, PyTorch's i f c o.
   ModelProto model = parseModel(R"(

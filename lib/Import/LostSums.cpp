@@ -1,0 +1,87 @@
+//===- LostSums.cpp - small numbers that an optimizer dropped --------------------===//
+//
+// PyTorch's exporter rewrites `x + 0` to `x`, and takes every number up to 1e-8 for zero (onnxscript's rewriter
+// compares constants within that tolerance). Programs write `log(p + 1e-8)` and `x / sqrt(s + 1e-8)` so that zeros do
+// no harm; without the number they give infinities and NaN. The notes remain: the logarithm says that it read `%add_1`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LostSums.h"
+
+#include "Evidence.h"
+#include "Unfold.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+
+/// The largest number that is dropped, and the one that programs write most.
+static constexpr float droppedNumber = 1e-8f;
+
+/// The operand at which zero is no place for this operator; -1: none.
+static int findSingularOperand(StringRef op) {
+  if (op == "Div")
+    return 1;
+  return op == "Log" || op == "Sqrt" || op == "Reciprocal" || op == "Pow" ? 0 : -1;
+}
+
+std::vector<std::string> lowtide::restoreLostSums(GraphProto &graph) {
+  std::vector<std::string> restored;
+  struct Producer {
+    std::string note;
+    bool isSum;
+  };
+  StringMap<Producer> producers;
+  for (const NodeProto &node : graph.node())
+    for (const std::string &output : node.output())
+      producers[output] = {findProgramNote(node).str(), StringRef(findProgramOperator(node)).starts_with("aten.add.")};
+  StringMap<int> types;
+  for (const auto *values : {&graph.input(), &graph.value_info(), &graph.output()})
+    for (const auto &value : *values)
+      types[value.name()] = value.type().tensor_type().elem_type();
+
+  /// What stands for zero until here: sums by name, with what they are sums of.
+  StringMap<std::string> sums;
+  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  for (NodeProto &node : *graph.mutable_node()) {
+    const int at = findSingularOperand(node.op_type());
+    std::vector<std::string> operands = findProgramOperands(node);
+    // An operand that is a number has no name: then the places differ.
+    if (at >= 0 && at < node.input_size() &&
+        (operands.size() == size_t(node.input_size()) || (at == 0 && operands.size() == 1))) {
+      const std::string value = node.input(at), sum = operands[at];
+      auto producer = producers.find(value);
+      // What the program adds twice may have been merged; another operation's result is no sum.
+      const bool isOther = producer == producers.end()
+                               ? types.contains(value)
+                               : !producer->second.isSum && producer->second.note != findProgramNote(node);
+      if (operationName(sum) == "add" && !producers.contains(sum) && isOther &&
+          types.lookup(value) == TensorProto::FLOAT && sums.try_emplace(sum, value).first->second == value) {
+        if (!is_contained(restored, sum)) {
+          restored.push_back(sum);
+          NodeProto &add = *nodes.Add();
+          add.set_op_type("Add");
+          add.set_name(sum);
+          add.add_input(value);
+          add.add_input(sum + "_dropped");
+          add.add_output(sum);
+          for (const auto &note : node.metadata_props())
+            if (note.key() == "pkg.torch.onnx.name_scopes" || note.key() == "namespace")
+              *add.add_metadata_props() = note;
+          TensorProto &number = *graph.add_initializer();
+          number.set_name(sum + "_dropped");
+          number.set_data_type(TensorProto::FLOAT);
+          number.add_float_data(droppedNumber);
+        }
+        node.set_input(at, sum);
+      }
+    }
+    *nodes.Add() = std::move(node);
+  }
+  graph.mutable_node()->Swap(&nodes);
+  return restored;
+}

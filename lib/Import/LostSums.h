@@ -1,0 +1,19 @@
+//===- LostSums.h - small numbers that an optimizer dropped ----------------------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_LOSTSUMS_H
+#define LOWTIDE_LIB_IMPORT_LOSTSUMS_H
+
+#include "onnx/onnx_pb.h"
+
+#include <string>
+#include <vector>
+
+namespace lowtide {
+
+/// Puts back the additions of a small number that the exporter's optimizer took for additions of zero, in front of the
+/// operations that have no value or no derivative at zero: those still name the sum. Returns the names of the sums.
+std::vector<std::string> restoreLostSums(::onnx::GraphProto &graph);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_LOSTSUMS_H

@@ -10,6 +10,8 @@
 //    (lib/Dialect/NN/FormEpilogue.cpp).
 // 3. What is widened behind a product is widened behind the reshape that
 //    follows, where its readers can do it themselves.
+// 4. Attentions take the movements around them along, as strides
+//    (lib/Dialect/NN/FormStrides.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,6 +75,13 @@ struct NNLibraryForms : lowtide::impl::NNLibraryFormsBase<NNLibraryForms> {
     getOperation()->walk([&](Block *block) { blocks.push_back(block); });
     for (Block *block : blocks)
       sinkWidenings(*block);
+    calls.clear();
+    getOperation()->walk([&](LibraryCallInterface call) {
+      if (isLibraryCall(call))
+        calls.push_back(call);
+    });
+    for (LibraryCallInterface call : calls)
+      nn::formStrides(call, [&](LibraryCallInterface form) { return isTaken(form, target); });
   }
 };
 } // namespace

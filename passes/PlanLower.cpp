@@ -360,6 +360,8 @@ private:
 LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &kernels, OpBuilder &builder,
                                     llvm::DenseMap<Operation *, codegen::KernelInfo> &infos) {
   auto result = entry.walk([&](nn::KernelOp kernel) {
+    if (isLibraryCall(kernel))
+      return WalkResult::advance();
     FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
     if (failed(info))
       return WalkResult::interrupt();

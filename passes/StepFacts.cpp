@@ -88,7 +88,7 @@ LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned th
       continue;
     }
     InstructionFacts facts;
-    if (auto kernel = dyn_cast<nn::KernelOp>(op)) {
+    if (auto kernel = dyn_cast<nn::KernelOp>(op); kernel && !isLibraryCall(&op)) {
       if (failed(addKernelFacts(kernel, threadsMax, kernels, facts)))
         return failure();
       // What a launch has taken along is formed behind every decision to compute again.

@@ -356,6 +356,13 @@ Expected<AttentionShape> readAttention(const plan::Call &call) {
   LOWTIDE_TRY(attributes.flag("causal", shape.isCausal));
   LOWTIDE_TRY(attributes.list("mask", mask, 1, false));
   LOWTIDE_TRY(attributes.text("mask_dtype", maskDtype));
+  const char *layouts[] = {"q_layout",      "k_layout",      "v_layout",      "o_layout",
+                           "grad_o_layout", "grad_q_layout", "grad_k_layout", "grad_v_layout"};
+  std::vector<int64_t> places[AttentionShape::numTensors];
+  for (int i = 0; i < (shape.isGradient ? AttentionShape::numTensors : AttentionShape::GradO); ++i)
+    LOWTIDE_TRY(attributes.list(layouts[i], places[i], 0, false));
+  if (shape.isGradient)
+    LOWTIDE_TRY(attributes.flag("one_result", shape.sharesResult));
   LOWTIDE_TRY(attributes.allUsed());
   if (shape.heads % shape.keyHeads)
     return refuse("its heads are no multiple of its key heads");
@@ -380,6 +387,26 @@ Expected<AttentionShape> readAttention(const plan::Call &call) {
                      heads * Checked::fromSigned(shape.columns) * Checked::fromSigned(shape.valueDepth)};
   if (!std::all_of(std::begin(sizes), std::end(sizes), [](Checked size) { return size.atMost(maxCount); }))
     return refuse("its operands are too large to count");
+  for (int i = 0; i < AttentionShape::numTensors; ++i) {
+    auto tensor = static_cast<AttentionShape::Tensor>(i);
+    if (places[i].empty()) {
+      shape.pack(tensor);
+      continue;
+    }
+    if (places[i].size() != 5)
+      return refuse(std::string("attribute '") + layouts[i] + "' is not an offset and four distances");
+    shape.layouts[i].isStated = true;
+    shape.layouts[i].offset = places[i][0];
+    std::copy(places[i].begin() + 1, places[i].end(), shape.layouts[i].strides.begin());
+    const std::array<int64_t, 4> dims = shape.dims(tensor);
+    Checked span = Checked::fromSigned(places[i][0]) + 1;
+    for (size_t d = 0; d < 4; ++d)
+      span += Checked::fromSigned(dims[d] - 1) * Checked::fromSigned(places[i][d + 1]);
+    if (!span.atMost(maxCount))
+      return refuse("its operands are too large to count");
+  }
+  if (!shape.fillsResults())
+    return refuse("the layouts of its results leave gaps or overlap");
   return shape;
 }
 

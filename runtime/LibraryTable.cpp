@@ -25,6 +25,7 @@ enum Row : size_t {
   AttentionRows,
   AttentionMask,
   AttentionSizes,
+  AttentionLayouts,
 };
 
 constexpr LibraryRule rules[] = {
@@ -74,6 +75,12 @@ constexpr LibraryRule rules[] = {
     {"cuDNN", "attention with fewer than 2^31 elements in any operand or row of scores",
      "an operand has 2^31 elements or more",
      "cuDNN 9 documentation, 64-bit indexing is offered by part of the engines only", false},
+    {"cuDNN",
+     "attention on parts of larger tensors and in any order of batch, heads and rows: a head's elements side by "
+     "side, everything else in steps of 16 bytes",
+     "elements of a head are apart, or a step is no multiple of 16 bytes",
+     "cuDNN 9 documentation, Attention: layouts BHSD, BSHD and interleaved, forward and backward; 16-byte loads",
+     false},
 };
 
 constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
@@ -152,10 +159,21 @@ const LibraryRule *declineAttention(const AttentionShape &shape) {
   if (shape.hasMask &&
       (shape.maskDtype != shape.dtype || shape.mask[2] != shape.rows || shape.mask[3] != shape.columns))
     return &rules[AttentionMask];
-  if (std::max({shape.queryElements(), shape.keyElements(), shape.valueElements(), shape.resultElements(),
-                shape.maskElements()}) > static_cast<uint64_t>(maxSize))
-    return &rules[AttentionSizes];
-  return nullptr;
+  uint64_t largest = shape.maskElements();
+  for (int i = 0; i < AttentionShape::numTensors; ++i) {
+    auto tensor = static_cast<AttentionShape::Tensor>(i);
+    if (i > AttentionShape::O && !shape.isGradient)
+      continue;
+    largest = std::max(largest, shape.span(tensor));
+    std::array<int64_t, 4> dims = shape.dims(tensor);
+    const TensorLayout &layout = shape.layouts[tensor];
+    bool isLoadable = layout.offset % 8 == 0 && (dims[3] == 1 || layout.strides[3] == 1);
+    for (size_t d = 0; d < 3; ++d)
+      isLoadable &= dims[d] == 1 || layout.strides[d] % 8 == 0;
+    if (!isLoadable)
+      return &rules[AttentionLayouts];
+  }
+  return largest > static_cast<uint64_t>(maxSize) ? &rules[AttentionSizes] : nullptr;
 }
 
 bool hasCpuKernel(const plan::Call &call) { return !isAttention(call); }

@@ -98,19 +98,25 @@ Status checkAttention(const plan::Call &call) {
                   " results; it has " + std::to_string(call.reads_size()) + " and " +
                   std::to_string(call.writes_size()));
   const uint64_t element = elementBytes(shape->dtype), sum = elementBytes(plan::F32);
-  const std::pair<uint64_t, const char *> three[] = {
-      {shape->queryElements(), "q"}, {shape->keyElements(), "k"}, {shape->valueElements(), "v"}};
-  for (int i = 0; i < 3; ++i) {
-    LOWTIDE_TRY(checkBytes(call.reads(i), three[i].first, element, three[i].second, true));
-    if (shape->isGradient)
-      LOWTIDE_TRY(checkBytes(call.writes(i), three[i].first, element, "a cotangent", true));
+  // Operands may be parts of what is read, results are all that is written.
+  auto checkRead = [&](int i, AttentionShape::Tensor tensor, const char *what) -> Status {
+    return checkBytes(call.reads(i), shape->span(tensor), element, what, !shape->layouts[tensor].isStated);
+  };
+  using enum AttentionShape::Tensor;
+  LOWTIDE_TRY(checkRead(0, Q, "q"));
+  LOWTIDE_TRY(checkRead(1, K, "k"));
+  LOWTIDE_TRY(checkRead(2, V, "v"));
+  LOWTIDE_TRY(checkBytes(shape->isGradient ? call.reads(4) : call.writes(1), shape->rowCount(), sum, "lse", true));
+  if (!shape->isGradient) {
+    LOWTIDE_TRY(checkBytes(call.writes(0), shape->elements(O), element, "o", true));
+  } else {
+    LOWTIDE_TRY(checkRead(3, O, "o"));
+    LOWTIDE_TRY(checkRead(5, GradO, "the cotangent of o"));
+    const uint64_t parts[] = {shape->elements(GradQ), shape->elements(GradK), shape->elements(GradV)};
+    for (int i = 0; i < call.writes_size(); ++i)
+      LOWTIDE_TRY(checkBytes(call.writes(i), shape->sharesResult ? parts[0] + parts[1] + parts[2] : parts[i], element,
+                             "a cotangent", true));
   }
-  const plan::Slice &o = shape->isGradient ? call.reads(3) : call.writes(0);
-  const plan::Slice &lse = shape->isGradient ? call.reads(4) : call.writes(1);
-  LOWTIDE_TRY(checkBytes(o, shape->resultElements(), element, "o", true));
-  LOWTIDE_TRY(checkBytes(lse, shape->rowCount(), sum, "lse", true));
-  if (shape->isGradient)
-    LOWTIDE_TRY(checkBytes(call.reads(5), shape->resultElements(), element, "the cotangent of o", true));
   if (shape->hasMask)
     LOWTIDE_TRY(checkBytes(call.reads(shape->reads() - 1), shape->maskElements(), elementBytes(shape->maskDtype),
                            "the mask", true));

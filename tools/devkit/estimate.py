@@ -121,7 +121,11 @@ def instructions(plan):
         if not (found := INSTRUCTION.match(text)):
             continue
         kind, dtype = found[1], ""
-        slices = [int(size) for size in SLICE.findall(text.split(" scratch ")[0].split(" workspace ")[0])]
+        operands, writes, results = text.split(" scratch ")[0].split(" workspace ")[0].partition(" writes ")
+        # What a call reads as several operands, parts of one tensor, comes from memory once.
+        shown = list(SLICE.finditer(operands))
+        shown = list({found[0]: found for found in shown}.values()) if kind == "call" else shown
+        slices = [int(found[1]) for found in [*shown, *SLICE.finditer(results)]]
         if kind == "call":
             kind = re.search(r'plan\.call "(\w+)"', text)[1]
             dtype = (re.search(r'[{ ]dtype = "(\w+)"', text) or ["", "f32"])[1]

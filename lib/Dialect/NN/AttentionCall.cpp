@@ -49,7 +49,8 @@ struct AttentionCall : LibraryCallInterface::ExternalModel<AttentionCall, Attent
   /// A derivative that is written out computes the scores again as the forward op written out does, and shares them:
   /// then so is this.
   static bool isSharedWithParts(AttentionOp op) {
-    return llvm::any_of(op.getLse().getUsers(), [](Operation *user) { return !isa<AttentionGradOp>(user); });
+    return llvm::any_of(op.getLse().getUsers(),
+                        [](Operation *user) { return !isa<AttentionGradOp, KernelOp, YieldOp>(user); });
   }
   StringRef getCallee(Operation *op) const {
     auto attention = cast<AttentionOp>(op);

@@ -33,6 +33,7 @@ void lowtide::nn::NNDialect::initialize() {
 #include "lowtide/Dialect/NN/Library.cpp.inc"
       >();
   registerAttentionCall(getContext());
+  registerStridedCalls(getContext());
 }
 
 Operation *lowtide::nn::NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {

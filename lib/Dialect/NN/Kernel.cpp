@@ -65,10 +65,10 @@ void KernelOp::print(OpAsmPrinter &p) {
 }
 
 LogicalResult KernelOp::verify() {
-  if (!llvm::is_contained({"loop", "row", "column", "scatter", "single", "batch", "cross"}, getEmitter()))
-    return emitOpError()
-           << "has emitter \"" << getEmitter()
-           << "\"; emitters are \"loop\", \"row\", \"column\", \"scatter\", \"single\", \"batch\", \"cross\"";
+  if (!llvm::is_contained({"loop", "row", "column", "scatter", "single", "batch", "cross", "library"}, getEmitter()))
+    return emitOpError() << "has emitter \"" << getEmitter()
+                         << "\"; emitters are \"loop\", \"row\", \"column\", \"scatter\", \"single\", \"batch\", "
+                            "\"cross\", \"library\"";
   if (getBlock()->getArgumentTypes() != getOperandTypes())
     return emitOpError("needs one block argument per operand, of the same type");
   return success();

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/Verify.h"
 #include "runtime/Workspace.h"
 #include "runtime/devices/Cuda/CudnnOperations.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
@@ -30,8 +31,8 @@ private:
   void buildForward(CudnnOperations &graph);
   void buildGradient(CudnnOperations &graph);
   Dims rowsBy(int64_t last) const { return {shape_.batch, shape_.heads, shape_.rows, last}; }
-  /// q, k, v, or what has their shape: operand or result `i`.
-  GraphTensor operand(CudnnOperations &graph, int i, CUdeviceptr address, bool isTransposed = false);
+  /// An operand or result, at an address of the call.
+  GraphTensor operand(CudnnOperations &graph, AttentionShape::Tensor tensor, bool isTransposed = false);
   GraphTensor rows(CudnnOperations &graph, int64_t last, cudnnDataType_t type, CUdeviceptr address) {
     return graph.real(type, rowsBy(last), address);
   }
@@ -73,13 +74,22 @@ Status AttentionCall::prepare(Resources &resources) {
                         addresses_.workspace + taken, addresses_.workspaceBytes - taken, false);
 }
 
-GraphTensor AttentionCall::operand(CudnnOperations &graph, int i, CUdeviceptr address, bool isTransposed) {
-  int64_t last = i == 2 ? shape_.valueDepth : shape_.depth;
-  int64_t heads = i == 0 ? shape_.heads : shape_.keyHeads, length = i == 0 ? shape_.rows : shape_.columns;
-  if (!isTransposed)
-    return graph.real(dataType(shape_.dtype), {shape_.batch, heads, length, last}, address);
-  return graph.real(dataType(shape_.dtype), {shape_.batch, heads, last, length}, address,
-                    {heads * length * last, length * last, 1, last});
+GraphTensor AttentionCall::operand(CudnnOperations &graph, AttentionShape::Tensor tensor, bool isTransposed) {
+  const auto &[reads, writes, workspace, bytes] = addresses_;
+  const size_t part = static_cast<size_t>(tensor - AttentionShape::GradQ);
+  CUdeviceptr address = tensor < AttentionShape::O        ? reads[static_cast<size_t>(tensor)]
+                        : tensor == AttentionShape::GradO ? reads[5]
+                        : tensor == AttentionShape::O     ? (shape_.isGradient ? reads[3] : writes[0])
+                                                          : writes[shape_.sharesResult ? 0 : part];
+  const TensorLayout &layout = shape_.layouts[tensor];
+  const std::array<int64_t, 4> extents = shape_.dims(tensor);
+  Dims dims(extents.begin(), extents.end()), strides(layout.strides.begin(), layout.strides.end());
+  if (isTransposed) {
+    std::swap(dims[2], dims[3]);
+    std::swap(strides[2], strides[3]);
+  }
+  address += static_cast<uint64_t>(layout.offset) * elementBytes(shape_.dtype);
+  return graph.real(dataType(shape_.dtype), std::move(dims), address, std::move(strides));
 }
 
 GraphTensor AttentionCall::scores(CudnnOperations &graph, const GraphTensor &q, const GraphTensor &transposedK) {
@@ -94,8 +104,8 @@ GraphTensor AttentionCall::scores(CudnnOperations &graph, const GraphTensor &q, 
 }
 
 void AttentionCall::buildForward(CudnnOperations &graph) {
-  const auto &[reads, writes, workspace, bytes] = addresses_;
-  GraphTensor q = operand(graph, 0, reads[0]), k = operand(graph, 1, reads[1], true), v = operand(graph, 2, reads[2]);
+  using enum AttentionShape::Tensor;
+  GraphTensor q = operand(graph, Q), k = operand(graph, K, true), v = operand(graph, V);
   GraphTensor s = scores(graph, q, k);
   if (shape_.isCausal)
     s = graph.selectCausal(s, graph.number(&hidden_));
@@ -104,10 +114,10 @@ void AttentionCall::buildForward(CudnnOperations &graph) {
   GraphTensor e = graph.pointwise(CUDNN_POINTWISE_EXP, graph.pointwise(CUDNN_POINTWISE_SUB, s, highest));
   graph.reduce(CUDNN_REDUCE_TENSOR_ADD, e, total);
   graph.pointwise(CUDNN_POINTWISE_ADD, highest, graph.pointwise(CUDNN_POINTWISE_LOG, total),
-                  rows(graph, 1, CUDNN_DATA_FLOAT, writes[1]));
+                  rows(graph, 1, CUDNN_DATA_FLOAT, addresses_.writes[1]));
   GraphTensor p = graph.inside(rowsBy(shape_.columns), dataType(shape_.dtype));
   graph.pointwise(CUDNN_POINTWISE_DIV, e, total, p);
-  graph.matmul(p, v, rows(graph, shape_.valueDepth, dataType(shape_.dtype), writes[0]));
+  graph.matmul(p, v, operand(graph, O));
 }
 
 void AttentionCall::matmulOverHeads(CudnnOperations &graph, const GraphTensor &a, const GraphTensor &b,
@@ -120,30 +130,29 @@ void AttentionCall::matmulOverHeads(CudnnOperations &graph, const GraphTensor &a
 }
 
 void AttentionCall::buildGradient(CudnnOperations &graph) {
-  const auto &[reads, writes, workspace, bytes] = addresses_;
+  using enum AttentionShape::Tensor;
   const cudnnDataType_t type = dataType(shape_.dtype);
-  GraphTensor q = operand(graph, 0, reads[0]), k = operand(graph, 1, reads[1], true),
-              v = operand(graph, 2, reads[2], true);
-  GraphTensor o = rows(graph, shape_.valueDepth, type, reads[3]), dO = rows(graph, shape_.valueDepth, type, reads[5]);
-  GraphTensor lse = rows(graph, 1, CUDNN_DATA_FLOAT, reads[4]);
+  GraphTensor q = operand(graph, Q), k = operand(graph, K, true), v = operand(graph, V, true);
+  GraphTensor o = operand(graph, O), dO = operand(graph, GradO);
+  GraphTensor lse = rows(graph, 1, CUDNN_DATA_FLOAT, addresses_.reads[4]);
   // Σ o · do of each row, which engines read from memory.
   GraphTensor products = graph.pointwise(CUDNN_POINTWISE_MUL, dO, o), sums = graph.inside(rowsBy(1));
   graph.reduce(CUDNN_REDUCE_TENSOR_ADD, products, sums);
-  GraphTensor dots = rows(graph, 1, CUDNN_DATA_FLOAT, workspace);
+  GraphTensor dots = rows(graph, 1, CUDNN_DATA_FLOAT, addresses_.workspace);
   graph.pointwise(CUDNN_POINTWISE_MUL, sums, graph.number(&one_), dots);
   // Probabilities, and dv.
   GraphTensor s = graph.pointwise(CUDNN_POINTWISE_SUB, scores(graph, q, k), lse);
   if (shape_.isCausal)
     s = graph.selectCausal(s, graph.number(&hidden_));
   GraphTensor p = graph.pointwise(CUDNN_POINTWISE_EXP, s);
-  matmulOverHeads(graph, graph.transpose(p, type), dO, operand(graph, 2, writes[2]));
+  matmulOverHeads(graph, graph.transpose(p, type), dO, operand(graph, GradV));
   // Cotangents of the scores, dk and dq.
   GraphTensor dP = graph.inside(rowsBy(shape_.columns));
   graph.matmul(dO, v, dP);
   GraphTensor dS = graph.pointwise(CUDNN_POINTWISE_MUL, graph.pointwise(CUDNN_POINTWISE_SUB, dP, dots), p);
   dS = graph.pointwise(CUDNN_POINTWISE_MUL, dS, graph.number(&scale_));
-  matmulOverHeads(graph, graph.transpose(dS, type), q, operand(graph, 1, writes[1]));
-  graph.matmul(dS, graph.transpose(k, type), operand(graph, 0, writes[0]));
+  matmulOverHeads(graph, graph.transpose(dS, type), q, operand(graph, GradK));
+  graph.matmul(dS, graph.transpose(k, type), operand(graph, GradQ));
 }
 
 } // namespace

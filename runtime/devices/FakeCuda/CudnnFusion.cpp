@@ -28,6 +28,16 @@ uint64_t spanOf(const TensorView &tensor) {
   return static_cast<uint64_t>(last) + 1;
 }
 
+/// Visits where each element is.
+template <typename Visit> void forEachElement(const TensorView &tensor, Visit visit) {
+  const auto &dims = tensor.dims, &strides = tensor.strides;
+  for (int64_t a = 0; a < dims[0]; ++a)
+    for (int64_t b = 0; b < dims[1]; ++b)
+      for (int64_t c = 0; c < dims[2]; ++c)
+        for (int64_t d = 0; d < dims[3]; ++d)
+          visit(static_cast<size_t>(a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3]));
+}
+
 float rounded(const TensorView &tensor, float value) {
   if (tensor.type != CUDNN_DATA_HALF && tensor.type != CUDNN_DATA_BFLOAT16)
     return value;
@@ -188,6 +198,19 @@ bool Fusion::readShape() {
       shape_.maskDtype = at(step.b).dtype;
       std::copy(at(step.b).dims.begin(), at(step.b).dims.end(), shape_.mask.begin());
     }
+  for (int i = 0; i < AttentionShape::numTensors; ++i)
+    shape_.pack(static_cast<AttentionShape::Tensor>(i));
+  auto lay = [&](AttentionShape::Tensor tensor, const TensorView &view, bool isTransposed) {
+    auto &strides = shape_.layouts[tensor].strides;
+    std::copy(view.strides.begin(), view.strides.end(), strides.begin());
+    if (isTransposed)
+      std::swap(strides[2], strides[3]);
+  };
+  lay(AttentionShape::Q, q, false);
+  lay(AttentionShape::K, k, true);
+  lay(AttentionShape::V, v, shape_.isGradient);
+  if (!shape_.isGradient)
+    lay(AttentionShape::O, at(products[1]->y), false);
   // In memory: operands and results of the operands' type, f32 for one number per row; q, k and v of one type.
   for (const TensorView &tensor : tensors_)
     if (!isFloat(tensor) && !tensor.isVirtual)
@@ -374,8 +397,10 @@ cudnnStatus_t Fusion::enqueue(Stream &stream, std::span<const int64_t> ids, std:
       if (isInMemory(step.y)) {
         const TensorView &tensor = fusion.tensors_[static_cast<size_t>(step.y)];
         const std::vector<float> &from = buffers[static_cast<size_t>(step.y)];
-        for (size_t i = 0; i < from.size(); ++i)
+        // Its own elements: what is between them may belong to others.
+        forEachElement(tensor, [&](size_t i) {
           storeElement(tensor.dtype, places[static_cast<size_t>(step.y)] + i * elementBytes(tensor.dtype), from[i]);
+        });
       }
     }
     return std::string();

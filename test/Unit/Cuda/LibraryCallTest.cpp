@@ -370,6 +370,47 @@ TEST(LibraryTable, KnowsWhichAttentionsAreTaken) {
     }
 }
 
+TEST(LibraryTable, KnowsWhichLayoutsOfAttentionAreTaken) {
+  enum Outcome { Refused, Declined, Taken };
+  using Layout = std::vector<int64_t>;
+  struct Row {
+    std::vector<std::pair<const char *, Layout>> layouts;
+    bool isGradient, oneResult;
+    Outcome outcome;
+  };
+  // 2 samples of 4 heads, 16 rows, 8 elements; rows of 96: 32 of q, k and v each.
+  const Layout q{0, 1536, 8, 96, 1}, k{32, 1536, 8, 96, 1}, v{64, 1536, 8, 96, 1}, back{0, 512, 8, 32, 1};
+  const Row rows[] = {
+      {{{"q_layout", q}, {"k_layout", k}, {"v_layout", v}, {"o_layout", back}}, false, false, Taken},
+      {{{"q_layout", {4, 1536, 8, 96, 1}}}, false, false, Declined},  // an offset of 8 bytes
+      {{{"k_layout", {0, 512, 128, 1, 16}}}, false, false, Declined}, // elements of a head apart
+      {{{"v_layout", {0, 1536, 8, 96}}}, false, false, Refused},
+      {{{"o_layout", q}}, false, false, Refused}, // gaps between rows
+      {{{"grad_q_layout", q}}, false, false, Refused},
+      {{{"grad_q_layout", q}, {"grad_k_layout", k}, {"grad_v_layout", v}}, true, true, Taken},
+      {{{"grad_q_layout", q}, {"grad_k_layout", k}, {"grad_v_layout", v}}, true, false, Refused},
+      {{{"grad_q_layout", q}, {"grad_k_layout", v}, {"grad_v_layout", k}}, true, true, Taken},
+      {{{"grad_q_layout", q}, {"grad_k_layout", k}, {"grad_v_layout", k}}, true, true, Refused}, // one over the other
+      {{{"grad_q_layout", q}, {"grad_k_layout", k}}, true, true, Refused},
+      {{{"grad_k_layout", {1024, 512, 128, 8, 1}}, {"grad_v_layout", {2048, 512, 128, 8, 1}}}, true, true, Taken},
+      {{{"grad_o_layout", back}, {"o_layout", back}}, true, false, Taken},
+      {{}, true, true, Refused},
+  };
+  for (const Row &row : rows) {
+    plan::Call call;
+    call.set_callee(row.isGradient ? "attention_grad" : "attention");
+    set(call, "dtype", "bf16"), set(call, "batch", 2), set(call, "heads", 4), set(call, "key_heads", 4);
+    set(call, "rows", 16), set(call, "columns", 16), set(call, "depth", 8), set(call, "value_depth", 8);
+    for (const auto &[name, layout] : row.layouts)
+      set(call, name, layout);
+    if (row.oneResult)
+      set(call, "one_result", 1);
+    auto rule = declineCall(call);
+    Outcome outcome = !rule ? Refused : *rule ? Declined : Taken;
+    EXPECT_EQ(outcome, row.outcome) << &row - rows << (rule ? "" : rule.status().str());
+  }
+}
+
 TEST(LibraryTable, KnowsWhatEpiloguesTake) {
   struct Row {
     const char *epilogue, *dtype, *result, *addend;

@@ -19,6 +19,8 @@ uint64_t attentionGradFlops(AttentionGradOp op);
 uint64_t dotEpilogueFlops(DotEpilogueOp op);
 /// Lets `nn.attention` answer LibraryCallInterface, as the dialect is loaded.
 void registerAttentionCall(mlir::MLIRContext *context);
+/// The same for `nn.kernel`, of which those of emitter "library" are calls.
+void registerStridedCalls(mlir::MLIRContext *context);
 } // namespace lowtide::nn
 
 #define GET_OP_CLASSES
@@ -38,6 +40,12 @@ bool formEpilogue(mlir::Operation *op, llvm::function_ref<bool(LibraryCallInterf
 /// out for every row in the type of q (a mask is rounded then as scores are). False, with nothing changed, where
 /// neither is taken or `op` is none.
 bool formAttention(mlir::Operation *op, llvm::function_ref<bool(LibraryCallInterface)> isTaken);
+
+/// Takes the slices, reshapes and transposes around an attention, or the derivative of one, along into a kernel op of
+/// emitter "library": strides of the call stand for them. Zeros around the cotangents of q, k and v that are then added
+/// up make parts of one result. False, with nothing changed, where `op` is none, nothing is around it or `isTaken`
+/// declines. Erases `op` otherwise.
+bool formStrides(mlir::Operation *op, llvm::function_ref<bool(LibraryCallInterface)> isTaken);
 
 /// Sets the derivative of an attention as one op. False, with nothing set, where it has to be written out: the
 /// cotangent of the mask is needed, or lse has one.

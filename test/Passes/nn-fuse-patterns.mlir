@@ -69,3 +69,26 @@ func.func @finite_mask(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<
   %y = nn.dot %p, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return %y : tensor<2x3x4xf32>
 }
+
+// A triangle of ones, compared with zero, as a mask that is added: attention that is causal, without a mask.
+// CHECK-LABEL: @triangle_of_ones
+// CHECK: nn.attention %{{.*}} scale = 1.000000e+00 causal
+// CHECK-NOT: nn.softmax
+func.func @triangle_of_ones(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1x3x4xf32>)
+    -> tensor<2x1x3x4xf32> {
+  %row = nn.iota dim = 0 : tensor<3x3xi64>
+  %column = nn.iota dim = 1 : tensor<3x3xi64>
+  %seen = nn.compare le %column, %row : tensor<3x3xi64> -> tensor<3x3xi1>
+  %one = nn.constant dense<1.0> : tensor<3x3xf32>
+  %zero = nn.constant dense<0.0> : tensor<3x3xf32>
+  %low = nn.constant dense<-3.0e38> : tensor<3x3xf32>
+  %t = nn.select %seen, %one, %zero : tensor<3x3xi1>, tensor<3x3xf32>
+  %h = nn.compare eq %t, %zero : tensor<3x3xf32> -> tensor<3x3xi1>
+  %m = nn.select %h, %low, %zero : tensor<3x3xi1>, tensor<3x3xf32>
+  %mask = nn.broadcast %m dims = [2, 3] : tensor<3x3xf32> -> tensor<2x1x3x3xf32>
+  %s = nn.dot %q, %k {transpose_b} : (tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>) -> tensor<2x1x3x3xf32>
+  %a = nn.add %s, %mask : tensor<2x1x3x3xf32>
+  %p = nn.softmax %a dim = 3 : tensor<2x1x3x3xf32>
+  %y = nn.dot %p, %v : (tensor<2x1x3x3xf32>, tensor<2x1x3x4xf32>) -> tensor<2x1x3x4xf32>
+  return %y : tensor<2x1x3x4xf32>
+}

@@ -49,13 +49,15 @@ LogicalResult AttentionOp::verify() {
   return verifyAttention(*this, getQ(), getK(), getV(), getMask(), getO(), getLse());
 }
 
-uint64_t nn::countScores(Value qValue, Value vValue) {
+uint64_t nn::countScores(Value qValue, Value vValue, bool causal) {
   auto q = cast<RankedTensorType>(qValue.getType()), v = cast<RankedTensorType>(vValue.getType());
-  return static_cast<uint64_t>(q.getDimSize(0)) * q.getDimSize(1) * q.getDimSize(2) * v.getDimSize(2);
+  const uint64_t rows = q.getDimSize(2), columns = v.getDimSize(2), first = std::min(rows, columns);
+  const uint64_t seen = causal ? first * (first + 1) / 2 + (rows - first) * columns : rows * columns;
+  return static_cast<uint64_t>(q.getDimSize(0)) * q.getDimSize(1) * seen;
 }
 
 uint64_t nn::attentionFlops(AttentionOp op) {
-  return countScores(op.getQ(), op.getV()) *
+  return countScores(op.getQ(), op.getV(), op.getCausal()) *
          (2 * (op.getQ().getType().getDimSize(3) + op.getV().getType().getDimSize(3)) + 16);
 }
 

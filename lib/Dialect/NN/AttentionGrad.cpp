@@ -39,7 +39,7 @@ LogicalResult AttentionGradOp::verify() {
 
 uint64_t nn::attentionGradFlops(AttentionGradOp op) {
   // Scores and dq, dk take q's last dimension each; what comes of grad_o and dv take v's.
-  return countScores(op.getQ(), op.getV()) *
+  return countScores(op.getQ(), op.getV(), op.getCausal()) *
          (2 * (3 * op.getQ().getType().getDimSize(3) + 2 * op.getV().getType().getDimSize(3)) + 20);
 }
 

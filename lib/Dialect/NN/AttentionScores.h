@@ -49,6 +49,6 @@ llvm::LogicalResult verifyAttention(mlir::Operation *op, mlir::Value q, mlir::Va
                                     mlir::Value o, mlir::Value lse);
 
 /// Rows × columns of all scores.
-uint64_t countScores(mlir::Value q, mlir::Value v);
+uint64_t countScores(mlir::Value q, mlir::Value v, bool causal);
 
 } // namespace lowtide::nn

@@ -116,9 +116,53 @@ struct SimplifyNeg : OpRewritePattern<NegOp> {
   }
 };
 
+/// A choice of two constants beside a third one → what was chosen by, or its negation: how exporters make a triangle of
+/// ones a mask.
+struct SimplifyCompare : OpRewritePattern<CompareOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  static bool holds(ComparePredicate predicate, double a, double b) {
+    switch (predicate) {
+    case ComparePredicate::eq:
+      return a == b;
+    case ComparePredicate::ne:
+      return a != b;
+    case ComparePredicate::lt:
+      return a < b;
+    case ComparePredicate::le:
+      return a <= b;
+    case ComparePredicate::gt:
+      return a > b;
+    case ComparePredicate::ge:
+      return a >= b;
+    }
+    return false;
+  }
+  LogicalResult matchAndRewrite(CompareOp op, PatternRewriter &rewriter) const override {
+    auto choice = op.getA().getDefiningOp<SelectOp>();
+    if (!choice || !isa<FloatType>(getElementTypeOrSelf(op.getA())))
+      return rewriter.notifyMatchFailure(op, "it compares no choice of numbers");
+    std::optional<double> a = getSplat(choice.getA()), b = getSplat(choice.getB_()), with = getSplat(op.getB_());
+    if (!a || !b || !with)
+      return rewriter.notifyMatchFailure(op, "not all of the numbers are constant");
+    const bool ofA = holds(op.getPredicate(), *a, *with), ofB = holds(op.getPredicate(), *b, *with);
+    if (ofA == ofB)
+      return rewriter.notifyMatchFailure(op, "it does not depend on the choice");
+    if (ofA)
+      rewriter.replaceOp(op, choice.getC());
+    else
+      rewriter.replaceOpWithNewOp<NotOp>(op, choice.getC());
+    return success();
+  }
+};
+
 struct SimplifySelect : OpRewritePattern<SelectOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SelectOp op, PatternRewriter &rewriter) const override {
+    if (auto negated = op.getC().getDefiningOp<NotOp>()) {
+      rewriter.replaceOpWithNewOp<SelectOp>(op, negated.getX(), op.getB_(), op.getA());
+      return success();
+    }
     if (op.getA() == op.getB_()) {
       rewriter.replaceOp(op, op.getA());
       return success();
@@ -230,7 +274,7 @@ struct SimplifyPow : OpRewritePattern<PowOp> {
 } // namespace
 
 void lowtide::nn::addArithmeticPatterns(RewritePatternSet &patterns) {
-  patterns.add<SimplifyAdd, SimplifySub, SimplifyMul, SimplifyDiv, SimplifyNeg, SimplifySelect, SimplifyCast,
-               SimplifyReciprocal, SimplifyPow, ComputeBeforeMoving<ReshapeOp>, ComputeBeforeMoving<BroadcastOp>>(
-      patterns.getContext());
+  patterns.add<SimplifyAdd, SimplifySub, SimplifyMul, SimplifyDiv, SimplifyNeg, SimplifyCompare, SimplifySelect,
+               SimplifyCast, SimplifyReciprocal, SimplifyPow, ComputeBeforeMoving<ReshapeOp>,
+               ComputeBeforeMoving<BroadcastOp>>(patterns.getContext());
 }

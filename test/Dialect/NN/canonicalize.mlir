@@ -247,3 +247,32 @@ func.func @ranges(%x: tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<3x1x4xf32>, t
   %d = nn.gather %x[%up] axis = 0 {untrained_row = 0 : i64} : (tensor<6x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
   return %a, %b, %c, %d : tensor<6x4xf32>, tensor<3x1x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// A triangle of ones, compared with zero, made a mask: what it was chosen by decides at once.
+// CHECK-LABEL: @mask_of_ones
+// CHECK-DAG: %[[ZERO:.*]] = nn.constant dense<0.000000e+00>
+// CHECK-DAG: %[[LOW:.*]] = nn.constant dense<-3.0
+// CHECK: nn.select %arg0, %[[ZERO]], %[[LOW]] : tensor<3x3xi1>, tensor<3x3xf32>
+// CHECK-NOT: nn.compare
+// CHECK-NOT: nn.not
+func.func @mask_of_ones(%seen: tensor<3x3xi1>) -> tensor<3x3xf32> {
+  %one = nn.constant dense<1.0> : tensor<3x3xf32>
+  %zero = nn.constant dense<0.0> : tensor<3x3xf32>
+  %low = nn.constant dense<-3.0e38> : tensor<3x3xf32>
+  %t = nn.select %seen, %one, %zero : tensor<3x3xi1>, tensor<3x3xf32>
+  %h = nn.compare eq %t, %zero : tensor<3x3xf32> -> tensor<3x3xi1>
+  %m = nn.select %h, %low, %zero : tensor<3x3xi1>, tensor<3x3xf32>
+  return %m : tensor<3x3xf32>
+}
+
+// Both alternatives compare alike: that is no choice.
+// CHECK-LABEL: @no_choice
+// CHECK: nn.compare
+func.func @no_choice(%seen: tensor<3xi1>) -> tensor<3xi1> {
+  %one = nn.constant dense<1.0> : tensor<3xf32>
+  %two = nn.constant dense<2.0> : tensor<3xf32>
+  %zero = nn.constant dense<0.0> : tensor<3xf32>
+  %t = nn.select %seen, %one, %two : tensor<3xi1>, tensor<3xf32>
+  %h = nn.compare gt %t, %zero : tensor<3xf32> -> tensor<3xi1>
+  return %h : tensor<3xi1>
+}

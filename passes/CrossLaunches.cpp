@@ -3,9 +3,11 @@
 // The gradients of scales, offsets and biases add up, column by column, what other kernels read or write row by row
 // just before. A launch that does both reads it once.
 //
-//   1. Each column kernel, in program order, looks for a kernel before it that makes or reads its largest operands: the
-//      one that saves most bytes, then the nearest.
-//   2. The sums move up to there, if all they need is there and nobody in between reads what they overwrite.
+//   1. Each column kernel, in program order, looks for a kernel that makes or reads its largest operands: the one that
+//      saves most bytes, then the nearest before it, then behind it.
+//   2. The sums move up to there, if all they need is there and nobody in between reads what they overwrite; or down,
+//   if
+//      nobody in between reads them or overwrites what they read.
 //   3. Code generation says whether one launch can do it.
 //
 //===----------------------------------------------------------------------===//
@@ -24,6 +26,8 @@ using namespace lowtide;
 
 /// Kernels that are tried for one column kernel; operands and results of a launch.
 static constexpr size_t kMaxTrials = 3, kMaxPointers = 60;
+/// What may be kept for sums that wait.
+static constexpr int64_t kFewElements = 1 << 16, kFewNumbers = 16;
 
 namespace {
 
@@ -34,13 +38,16 @@ public:
       : step(step), block(step.getBody().front()), kernels(kernels), reach(reach), forget(forget) {
     unsigned next = 0;
     for (Operation &op : block)
-      positions[&op] = next++;
+      positions[&op] = next += 2;
   }
   unsigned run();
 
 private:
   SmallVector<nn::KernelOp> findPartners(nn::KernelOp sums);
   bool mayMoveUp(nn::KernelOp sums, nn::KernelOp partner);
+  bool mayMoveDown(nn::KernelOp sums, nn::KernelOp partner);
+  bool isMadeOfArguments(Operation *maker);
+  unsigned findUpdate(BlockArgument argument);
   bool join(nn::KernelOp partner, nn::KernelOp sums);
 
   func::FuncOp step;
@@ -63,7 +70,7 @@ static void forEachReader(Value value, function_ref<void(Operation *)> visit) {
       visit(user);
 }
 
-/// Kernels before `sums` that make or read its largest operands, the best first.
+/// Kernels that make or read the largest operands of `sums`, the best first.
 SmallVector<nn::KernelOp> CrossLaunches::findPartners(nn::KernelOp sums) {
   int64_t most = 0;
   for (Value operand : sums.getOperands())
@@ -79,29 +86,40 @@ SmallVector<nn::KernelOp> CrossLaunches::findPartners(nn::KernelOp sums) {
       near.insert(maker);
     forEachReader(root, [&](Operation *reader) { near.insert(reader); });
     for (Operation *op : near)
-      if (auto kernel = dyn_cast<nn::KernelOp>(op);
-          kernel && kernel->getBlock() == &block && kernel->isBeforeInBlock(sums) &&
-          llvm::is_contained({"row", "loop", "cross"}, kernel.getEmitter()) && !kernel->hasAttr(recomputedAttrName))
+      if (auto kernel = dyn_cast<nn::KernelOp>(op); kernel && kernel->getBlock() == &block && kernel != sums &&
+                                                    llvm::is_contained({"row", "loop", "cross"}, kernel.getEmitter()) &&
+                                                    !kernel->hasAttr(recomputedAttrName))
         saved[op] += getTensorBytes(root.getType()).value_or(0);
   }
   auto ranked = saved.takeVector();
-  llvm::sort(ranked, [&](auto &a, auto &b) {
-    return std::make_pair(a.second, positions.lookup(a.first)) > std::make_pair(b.second, positions.lookup(b.first));
-  });
+  const unsigned own = positions.lookup(sums);
+  auto order = [&](auto &each) {
+    const unsigned at = positions.lookup(each.first);
+    return std::make_tuple(each.second, at < own, at < own ? at : ~at);
+  };
+  llvm::sort(ranked, [&](auto &a, auto &b) { return order(a) > order(b); });
   SmallVector<nn::KernelOp> partners;
   for (auto &[op, bytes] : ArrayRef(ranked).take_front(kMaxTrials))
     partners.push_back(cast<nn::KernelOp>(op));
   return partners;
 }
 
+/// Whether `maker` makes a few numbers of the step's arguments, such as the inverse of a scale: it can come earlier.
+bool CrossLaunches::isMadeOfArguments(Operation *maker) {
+  return isa<nn::KernelOp>(maker) && !maker->hasAttr(recomputedAttrName) &&
+         llvm::all_of(maker->getResults(), [](Value result) { return countElements(result) <= kFewNumbers; }) &&
+         llvm::all_of(maker->getOperands(), [&](Value operand) { return isa<BlockArgument>(operand); });
+}
+
 /// Whether all that `sums` reads is there at `partner`, and nobody in between reads what it overwrites.
 bool CrossLaunches::mayMoveUp(nn::KernelOp sums, nn::KernelOp partner) {
   const unsigned from = positions.lookup(partner), to = positions.lookup(sums);
-  if (to - from > reach)
+  if (to - from > 2 * reach)
     return false;
   for (Value operand : sums.getOperands()) {
     Operation *maker = StepStorage::getRoot(operand).getDefiningOp();
-    if (maker && maker->getBlock() == &block && maker != partner && positions.lookup(maker) >= from)
+    if (maker && maker->getBlock() == &block && maker != partner && positions.lookup(maker) >= from &&
+        !isMadeOfArguments(maker))
       return false;
   }
   for (OpOperand &use : block.getTerminator()->getOpOperands()) {
@@ -123,6 +141,48 @@ bool CrossLaunches::mayMoveUp(nn::KernelOp sums, nn::KernelOp partner) {
   return true;
 }
 
+/// Position of what writes over `argument`; 0: nothing does.
+unsigned CrossLaunches::findUpdate(BlockArgument argument) {
+  Attribute binding = step.getArgAttr(argument.getArgNumber(), "train.binding");
+  unsigned update = 0;
+  for (OpOperand &use : block.getTerminator()->getOpOperands())
+    if (binding && step.getResultAttr(use.getOperandNumber(), "train.binding") == binding)
+      if (Operation *maker = StepStorage::getRoot(use.get()).getDefiningOp())
+        update = std::max(update, positions.lookup(maker));
+  return update;
+}
+
+/// Whether `sums` can wait for `partner`.
+bool CrossLaunches::mayMoveDown(nn::KernelOp sums, nn::KernelOp partner) {
+  const unsigned from = positions.lookup(sums), to = positions.lookup(partner);
+  if (to - from > 2 * reach)
+    return false;
+  for (Value result : sums->getResults()) {
+    bool isRead = false;
+    forEachReader(result, [&](Operation *reader) {
+      Operation *at = block.findAncestorOpInBlock(*reader);
+      isRead |= !at->hasTrait<OpTrait::IsTerminator>() && positions.lookup(at) <= to;
+    });
+    if (isRead)
+      return false;
+  }
+  // Nothing lives longer for it but a few numbers.
+  for (Value operand : sums.getOperands()) {
+    Value root = StepStorage::getRoot(operand);
+    if (auto argument = dyn_cast<BlockArgument>(root)) {
+      const unsigned update = argument.getOwner() == &block ? findUpdate(argument) : 0;
+      if (update > from && update <= to)
+        return false;
+    }
+    bool isNeeded = isa<BlockArgument>(root);
+    forEachReader(root,
+                  [&](Operation *reader) { isNeeded |= positions.lookup(block.findAncestorOpInBlock(*reader)) >= to; });
+    if (!isNeeded && countElements(root) > kFewElements)
+      return false;
+  }
+  return true;
+}
+
 /// Makes one kernel of both, in the place of `partner`.
 bool CrossLaunches::join(nn::KernelOp partner, nn::KernelOp sums) {
   OpBuilder builder(partner);
@@ -131,6 +191,11 @@ bool CrossLaunches::join(nn::KernelOp partner, nn::KernelOp sums) {
     Operation *view = value.getDefiningOp();
     if (!view || view->getBlock() != &block || positions.lookup(view) < positions.lookup(partner))
       return value;
+    if (isa<nn::KernelOp>(view)) {
+      view->moveBefore(partner);
+      positions[view] = positions.lookup(partner) - 1;
+      return value;
+    }
     Value operand = self(self, view->getOperand(0));
     Operation *copy = builder.clone(*view);
     copy->setOperand(0, operand);
@@ -202,7 +267,8 @@ unsigned CrossLaunches::run() {
       columns.push_back(kernel);
   for (nn::KernelOp sums : columns)
     for (nn::KernelOp partner : findPartners(sums))
-      if (mayMoveUp(sums, partner) && join(partner, sums)) {
+      if ((partner->isBeforeInBlock(sums) ? mayMoveUp(sums, partner) : mayMoveDown(sums, partner)) &&
+          join(partner, sums)) {
         ++numGone;
         break;
       }

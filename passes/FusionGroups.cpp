@@ -396,8 +396,15 @@ void FusionGroups::joinSiblingReductions() {
         readers.push_back(nodeOf(user));
     llvm::sort(readers);
     readers.erase(llvm::unique(readers), readers.end());
+    // Sums over columns have to wait for all the matrices that they read: those of one matrix belong together, those
+    // that share a number or a row do not.
+    auto sharesMemory = [&](const FusionDomain &domain) {
+      const int64_t last = static_cast<int64_t>(domain.extents.size()) - 1;
+      return llvm::is_contained(domain.reduced, last) || dropUnits(value) == domain.extents;
+    };
     for (unsigned i = 1; i < readers.size(); ++i)
-      if (nodes[readers[i - 1]].domain == nodes[readers[i]].domain && !nodes[readers[i - 1]].ops.empty())
+      if (nodes[readers[i - 1]].domain == nodes[readers[i]].domain && !nodes[readers[i - 1]].ops.empty() &&
+          sharesMemory(nodes[readers[i]].domain))
         tryJoin(readers[i - 1], readers[i]);
   };
   for (BlockArgument argument : block.getArguments())

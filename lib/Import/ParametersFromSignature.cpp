@@ -315,6 +315,10 @@ std::string SignatureClassifier::findProgramName(const TensorFacts &fact, Entry 
   for (const std::string &operand : findProgramOperands(*use.node)) {
     if (operand == fact.tensor->name() || operand == own->placeholder)
       return operand;
+    // A whole parameter that is gone, not a part: beside it, the operation may read parts of values.
+    if (Entry other = signature.findPlaceholder(operand);
+        other && isMissing.contains(other) && leafOf(other->target) == leafOf(own->target))
+      return operand;
     if (takesPart(operand) && !values.contains(operand))
       lost = operand;
   }
@@ -525,8 +529,13 @@ void SignatureClassifier::separatePieces() {
   }
 }
 
+static bool holdEqualData(const OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
+  std::optional<std::string> first = file.tryReadInitializer(a.tensor), second = file.tryReadInitializer(b.tensor);
+  return a.dataType == b.dataType && first && second && *first == *second;
+}
+
 /// A parameter that lives in two tensors would be trained twice, apart. Where
-/// one is the other's transpose, it becomes a view of it.
+/// one is the other's transpose, or the same again, it becomes a view of it.
 LogicalResult SignatureClassifier::checkClaims() {
   llvm::StringMap<size_t> owners;
   // Tensors in the parameter's own form first: the others are views of them.
@@ -542,6 +551,13 @@ LogicalResult SignatureClassifier::checkClaims() {
       if (!info.transposed.empty() && primary.transposed.empty() && info.sourceShape == primary.dims) {
         info.viewOf = at->second;
         info.reason += "; a view of " + primary.tensor;
+        continue;
+      }
+      // Evaluated anew for each call of a layer.
+      if (info.transposed == primary.transposed && info.dims == primary.dims && holdEqualData(file, info, primary)) {
+        info.viewOf = at->second;
+        info.transposed = llvm::to_vector(llvm::seq<int64_t>(0, info.dims.size()));
+        info.reason += "; the same as " + primary.tensor;
         continue;
       }
       file.getReport().errorAt(

@@ -34,12 +34,15 @@ static bool isBounding(StringRef name) {
 namespace {
 struct Chain {
   SmallVector<const ElementFunction *> functions;
+  bool knowsLast = false;
   bool isBounded = false;
 };
 } // namespace
 
-/// The functions in the order in which they were applied, for a chain whose order the notes leave no doubt about: they
-/// name operations, sorted by the alphabet, and the last one.
+/// More orders than of three functions are not tried.
+static constexpr size_t mostFunctions = 3;
+
+/// The functions that the notes name: in the alphabet's order, except that `Chain::last` came last.
 static std::optional<Chain> findChain(const Evaluated &evaluated) {
   Chain chain;
   StringRef lastName = evaluated.tensor->name();
@@ -47,31 +50,69 @@ static std::optional<Chain> findChain(const Evaluated &evaluated) {
   chain.isBounded = isBounding(lastName) || any_of(evaluated.foldedFrom, isBounding);
   if ((!last && !movesElements(lastName) && !isBounding(lastName)) || isGather(lastName))
     return std::nullopt;
+  // Numbered values are operands of an operation, such as axes and bounds, or steps within it.
+  unsigned numbered = 0, explained = movesElements(lastName);
   for (const std::string &name : evaluated.foldedFrom) {
     if (name == evaluated.parameters.front()->target)
       continue;
     // What is computed from positions is not told from what is computed from rows.
     if (isGather(name))
       return std::nullopt;
-    // Numbered values are steps within an operation, or operands of it, such as bounds.
-    const bool isNumbered = operationName(name) == "val";
     if (const ElementFunction *function = findFunction(name))
       chain.functions.push_back(function);
-    else if (!isBounding(name) && (isNumbered ? !chain.isBounded : !movesElements(name)))
+    else if (operationName(name) == "val")
+      ++numbered;
+    else if (movesElements(name))
+      ++explained;
+    else if (!isBounding(name))
       return std::nullopt;
   }
-  if (chain.functions.size() > 1)
+  if (numbered > explained && !chain.isBounded)
     return std::nullopt;
+  chain.knowsLast = last;
   if (last)
     chain.functions.push_back(last);
+  if (chain.functions.size() > mostFunctions)
+    return std::nullopt;
   return chain;
+}
+
+/// What `functions` make `value` of; not finite: of nothing, or of many numbers.
+static double invert(ArrayRef<const ElementFunction *> functions, double value) {
+  double inverse = value, again;
+  for (const ElementFunction *function : reverse(functions))
+    inverse = function->inverse(inverse);
+  again = inverse;
+  for (const ElementFunction *function : functions)
+    again = function->evaluate(again, 0);
+  return std::abs(again - value) <= 1e-6 * std::abs(value) ? inverse : std::nan("");
+}
+
+/// Puts the functions into the only order that gives all of `values`; false: there is none, or more than one.
+static bool findOrder(Chain &chain, ArrayRef<float> values) {
+  auto fits = [&](ArrayRef<const ElementFunction *> functions) {
+    return all_of(values, [&](float value) { return std::isfinite(float(invert(functions, value))); });
+  };
+  if (chain.functions.size() == 1)
+    return fits(chain.functions);
+  SmallVector<const ElementFunction *> order = chain.functions, found;
+  auto end = order.end() - (chain.knowsLast ? 1 : 0);
+  sort(order.begin(), end);
+  do {
+    if (!fits(order))
+      continue;
+    // Where the order makes no difference, any will do.
+    if (!found.empty() && any_of(values, [&](float value) { return invert(found, value) != invert(order, value); }))
+      return false;
+    found = order;
+  } while (std::next_permutation(order.begin(), end));
+  chain.functions = found;
+  return !found.empty();
 }
 
 /// Whether several but not all elements are the largest or the smallest: perhaps a bound, and what was beyond it is
 /// lost.
-static bool mayHaveMetBound(StringRef bytes) {
-  SmallVector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+static bool mayHaveMetBound(ArrayRef<float> values) {
   if (values.empty())
     return false;
   auto [least, most] = std::minmax_element(values.begin(), values.end());
@@ -79,27 +120,24 @@ static bool mayHaveMetBound(StringRef bytes) {
 }
 
 /// Makes `tensor` of parameter `name` by the functions in `chain`.
-static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name, const Chain &chain,
+static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name, Chain chain,
                    bool isAssumed) {
   std::optional<std::string> bytes = graph.read(tensor);
-  if (!bytes || (chain.isBounded && mayHaveMetBound(*bytes)))
+  if (!bytes)
+    return false;
+  SmallVector<float> values(bytes->size() / sizeof(float));
+  std::memcpy(values.data(), bytes->data(), values.size() * sizeof(float));
+  // Saturated, many parameters have this image.
+  if ((chain.isBounded && mayHaveMetBound(values)) || (!chain.functions.empty() && !findOrder(chain, values)))
     return false;
   std::string names;
   for (const ElementFunction *function : chain.functions)
     names += (names.empty() ? "" : ", ") + std::string(function->operation);
   if (chain.isBounded)
     names = names.empty() ? "clamp" : names + " and clamp";
-  for (size_t at = 0; at != bytes->size(); at += sizeof(float)) {
-    float value;
-    std::memcpy(&value, &(*bytes)[at], sizeof(value));
-    double inverse = value;
-    for (const ElementFunction *function : reverse(chain.functions))
-      inverse = function->inverse(inverse);
-    value = float(inverse);
-    if (!std::isfinite(value))
-      return false; // saturated: many parameters have this image
-    std::memcpy(&(*bytes)[at], &value, sizeof(value));
-  }
+  for (float &value : values)
+    value = float(invert(chain.functions, value));
+  std::memcpy(bytes->data(), values.data(), bytes->size());
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   graph.setModule(moduleOf(name));
   std::string how = "the exporter evaluated " + names + " of it as " + tensor.name();
@@ -142,5 +180,5 @@ bool lowtide::unfoldFunction(UnfoldingGraph &graph, const TensorProto &tensor) {
   std::string name = (module.empty() ? "" : module + ".") + op.lower() + "_operand";
   for (unsigned i = 2; graph.find(name); ++i)
     name = (module.empty() ? "" : module + ".") + op.lower() + "_operand_" + std::to_string(i);
-  return invert(graph, tensor, name, {{findFunction(op.lower())}}, true);
+  return invert(graph, tensor, name, {{findFunction(op.lower())}, true}, true);
 }

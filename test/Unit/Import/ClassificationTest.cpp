@@ -215,6 +215,44 @@ TEST(Classification, FoldedWeightIsFoundWithoutItsNote) {
   EXPECT_THAT(result.find("fc.weight")->transposed, ElementsAre(1, 0));
 }
 
+TEST(Classification, WeightsEvaluatedForEachCallAreOne) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[1,2] x) => (float[1,2] y) <float[2,2] val_1 = {1, 2, 3, 4}, float[2,2] val_5 = {1, 2, 3, 4}> {
+      h = MatMul(x, val_1)
+      y = MatMul(h, val_5)
+    })");
+  setSignature(model, {"fc.weight"});
+  for (int i : {0, 1}) {
+    setOrigin(model, i, "fc", i ? "%h, %p_fc_weight" : "%x, %p_fc_weight");
+    setNote(model, i, "namespace", ": M/fc: torch.nn.Linear/linear: aten.linear.default");
+  }
+  Classified result = classify(model);
+  ASSERT_EQ(result.infos.size(), 2u) << result.messages;
+  EXPECT_EQ(result.infos[0].name, "fc.weight");
+  EXPECT_EQ(result.infos[1].viewOf, std::optional<size_t>(0));
+  EXPECT_THAT(result.infos[1].transposed, ElementsAre(0, 1));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+  // Where they differ, the two would part.
+  model.mutable_graph()->mutable_initializer(1)->set_float_data(0, 7);
+  EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
+}
+
+TEST(Classification, PartsOfValuesAreNoPartsOfParameters) {
+  // The last layer reads %slice_22, which took everything and left no node; its bias began as the other layer's.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[1,2] x) => (float[1,2] y) <float[2] "a.bias" = {0, 0}> {
+      h = Add(x, "a.bias")
+      y = Add(h, "a.bias")
+    })");
+  setSignature(model, {"a.bias", "b.bias"});
+  setOrigin(model, 0, "a", "%x, %p_a_bias");
+  setOrigin(model, 1, "b", "%slice_22, %p_b_bias");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("a.bias", "b.bias")) << result.messages;
+}
+
 TEST(Classification, TransposedTieWithoutNotesIsAView) {
   ModelProto model = parseModel(R"(
     <ir_version: 8, opset_import: ["" : 17]>

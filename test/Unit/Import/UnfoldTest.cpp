@@ -122,6 +122,15 @@ TEST(Unfold, FunctionsAreInverted) {
   EXPECT_THAT(result.unfolded["A_log"].functions, ElementsAre("exp", "neg"));
   // The image is the parameter's place in the file.
   EXPECT_THAT(result.find("A_log")->images, IsEmpty());
+  // Only one order gives negative numbers.
+  Classified moved =
+      classify(makeEvaluated("unsqueeze", "3", {-1, -2, -4}, "A_log", "['A_log', 'exp', 'neg', 'val_39']"));
+  EXPECT_THAT(moved.values["A_log"], testing::Pointwise(testing::FloatEq(), {0.f, std::log(2.f), std::log(4.f)}));
+  EXPECT_THAT(moved.unfolded["A_log"].functions, ElementsAre("exp", "neg"));
+  // Either order is the same function here, and there another one.
+  EXPECT_THAT(classify(makeEvaluated("view", "2", {0.5, 0.25}, "s", "['neg', 's', 'tanh']")).unfolded,
+              testing::SizeIs(1));
+  EXPECT_THAT(classify(makeEvaluated("view", "2", {2, 3}, "s", "['exp', 's', 'softplus']")).unfolded, IsEmpty());
   // A saturated one has many inverse images, and of two steps the order is not written down.
   EXPECT_THAT(classify(makeEvaluated("sigmoid", "2", {0.5, 1}, "gate", "['gate']")).unfolded, IsEmpty());
   Classified twice = classify(makeEvaluated("exp_1", "2", {1, 2}, "gate", "['gate', 'neg', 'sigmoid']"));

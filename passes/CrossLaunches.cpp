@@ -106,9 +106,10 @@ SmallVector<nn::KernelOp> CrossLaunches::findPartners(nn::KernelOp sums) {
 
 /// Whether `maker` makes a few numbers of the step's arguments, such as the inverse of a scale: it can come earlier.
 bool CrossLaunches::isMadeOfArguments(Operation *maker) {
-  return isa<nn::KernelOp>(maker) && !maker->hasAttr(recomputedAttrName) &&
-         llvm::all_of(maker->getResults(), [](Value result) { return countElements(result) <= kFewNumbers; }) &&
-         llvm::all_of(maker->getOperands(), [&](Value operand) { return isa<BlockArgument>(operand); });
+  auto kernel = dyn_cast<nn::KernelOp>(maker);
+  return kernel && !kernel->hasAttr(recomputedAttrName) &&
+         llvm::all_of(kernel->getResults(), [](Value result) { return countElements(result) <= kFewNumbers; }) &&
+         llvm::all_of(kernel->getOperands(), [&](Value operand) { return isa<BlockArgument>(operand); });
 }
 
 /// Whether all that `sums` reads is there at `partner`, and nobody in between reads what it overwrites.
@@ -191,9 +192,9 @@ bool CrossLaunches::join(nn::KernelOp partner, nn::KernelOp sums) {
     Operation *view = value.getDefiningOp();
     if (!view || view->getBlock() != &block || positions.lookup(view) < positions.lookup(partner))
       return value;
-    if (isa<nn::KernelOp>(view)) {
-      view->moveBefore(partner);
-      positions[view] = positions.lookup(partner) - 1;
+    if (auto kernel = dyn_cast<nn::KernelOp>(view)) {
+      kernel->moveBefore(partner);
+      positions[kernel] = positions.lookup(partner) - 1;
       return value;
     }
     Value operand = self(self, view->getOperand(0));

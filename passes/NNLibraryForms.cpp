@@ -80,8 +80,13 @@ struct NNLibraryForms : lowtide::impl::NNLibraryFormsBase<NNLibraryForms> {
       if (isLibraryCall(call))
         calls.push_back(call);
     });
-    for (LibraryCallInterface call : calls)
-      nn::formStrides(call, [&](LibraryCallInterface form) { return isTaken(form, target); });
+    for (LibraryCallInterface call : calls) {
+      auto isCall = [&](LibraryCallInterface form) { return isTaken(form, target); };
+      // A product that is cut along k has no epilogue.
+      if (nn::formStrides(call, isCall) || !epilogues || queryWorkspace(call, target).value_or(1) != 0)
+        continue;
+      numEpilogues += nn::formOperandSums(call, isCall);
+    }
   }
 };
 } // namespace

@@ -154,6 +154,8 @@ Status readEpilogue(const std::string &name, GemmShape &shape) {
     return refuse("keeps the input of an epilogue that has none");
   if (shape.sumsColumns && shape.epilogue != Epilogue::GeluGrad)
     return refuse("sums the columns of something other than a derivative");
+  if (shape.sumsOperand && shape.epilogue != Epilogue::None)
+    return refuse("sums the columns of an operand beside an epilogue");
   return Status::ok();
 }
 
@@ -215,6 +217,7 @@ Expected<GemmShape> readGemm(const plan::Call &call) {
   LOWTIDE_TRY(attributes.text("epilogue", epilogue));
   LOWTIDE_TRY(attributes.flag("keeps_input", shape.keepsInput));
   LOWTIDE_TRY(attributes.flag("sums_columns", shape.sumsColumns));
+  LOWTIDE_TRY(attributes.flag("sums_b", shape.sumsOperand));
   LOWTIDE_TRY(readEpilogue(epilogue, shape));
   bool third = call.reads_size() > (shape.epilogue == GemmShape::Epilogue::GeluGrad ? 3 : 2) || shape.accumulate;
   if (addend == "full")

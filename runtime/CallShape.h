@@ -37,12 +37,13 @@ struct GemmShape {
   Epilogue epilogue = Epilogue::None;
   bool keepsInput = false;  ///< a second result, laid out as D, gets what the epilogue was applied to
   bool sumsColumns = false; ///< a second result gets n values, the sums of D's columns
+  bool sumsOperand = false; ///< a second result gets n values, the sums of the columns of op(B)
   std::vector<BatchDim> batch;
 
   int64_t batchCount() const;
   /// Operands of the call: A, B, an addend, the input of a derivative (laid out as D).
   int reads() const { return 2 + (addend != Addend::None) + (epilogue == Epilogue::GeluGrad); }
-  int writes() const { return 1 + keepsInput + sumsColumns; }
+  int writes() const { return 1 + keepsInput + sumsColumns + sumsOperand; }
   /// Elements from the first to behind the last one that the operand's strides reach.
   uint64_t spanA = 0, spanB = 0, spanC = 0, spanD = 0;
 };

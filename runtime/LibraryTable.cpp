@@ -18,6 +18,7 @@ enum Row : size_t {
   GemmFunctions,
   GemmFunctionInputs,
   GemmColumnSums,
+  GemmOperandSums,
   ConvTypes,
   ConvSizes,
   AttentionTypes,
@@ -51,6 +52,11 @@ constexpr LibraryRule rules[] = {
     {"cuBLASLt", "sums of the columns of a derivative in bf16, without an addend",
      "it sums the columns of f16, where they overflow, or of a sum",
      "cuBLAS 13.0 documentation, cublasLtEpilogue_t: DGELU_BGRAD, the bias gradient has D's type", false},
+    {"cuBLASLt",
+     "sums of the columns of B beside a product of 16-bit operands into f32, A stored transposed and B not, without "
+     "batch and addend",
+     "it sums the columns of B in a type, orientation or combination that is not taken",
+     "cuBLAS 13.0 documentation, cublasLtEpilogue_t: BGRADA, whose sums over k have D's type", false},
     {"cuDNN", "f32, f16 and bf16 operands with results of the same type, f32 arithmetic",
      "its operand and result types are not a supported set",
      "cuDNN 9 documentation, convolutions of packed channels-first tensors: PSEUDO_HALF, PSEUDO_BFLOAT16 and FLOAT "
@@ -124,6 +130,10 @@ const LibraryRule *declineGemm(const GemmShape &shape) {
   if (shape.lda < columnsA || shape.ldb < columnsB || (shape.m > 1 && shape.ldd < shape.n))
     return &rules[GemmStrides];
   using Epilogue = GemmShape::Epilogue;
+  const bool takesSums = narrow && shape.resultDtype == plan::F32 && shape.transposeA && !shape.transposeB &&
+                         shape.batchCount() == 1 && shape.addend == GemmShape::Addend::None;
+  if (shape.sumsOperand && !takesSums)
+    return &rules[GemmOperandSums];
   if (shape.epilogue == Epilogue::None)
     return nullptr;
   if (shape.dtype == plan::F64 || shape.batchCount() != 1)

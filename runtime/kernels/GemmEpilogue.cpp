@@ -2,7 +2,7 @@
 //
 // The product is written first, then the function of its epilogue is applied element by element, in f32. What is kept
 // of the product is what the function sees, and what columns are summed of is what is written: rounded to the result's
-// type.
+// type. Sums of the columns of B are f32's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,8 @@ public:
         from_(static_cast<uint8_t *>(operands.writes[shape.keepsInput ? 1 : 0])) {
     if (shape.epilogue == GemmShape::Epilogue::GeluGrad)
       input_ = static_cast<const uint8_t *>(operands.reads[static_cast<size_t>(shape.reads()) - 1]);
-    if (shape.sumsColumns)
+    b_ = static_cast<const uint8_t *>(operands.reads[1]);
+    if (shape.sumsColumns || shape.sumsOperand)
       sums_ = static_cast<uint8_t *>(operands.writes[1]);
     void *product = from_;
     size_t reads = shape.addend == GemmShape::Addend::None ? 2 : 3;
@@ -53,7 +54,9 @@ public:
     if (phase < product_->phases())
       return product_->run(phase, task);
     if (phase > product_->phases())
-      return sumColumn(static_cast<uint64_t>(task));
+      return shape_.sumsOperand ? sumOperand(task) : sumColumn(static_cast<uint64_t>(task));
+    if (shape_.sumsOperand)
+      return;
     uint64_t size = elementBytes(shape_.resultDtype);
     uint64_t begin = static_cast<uint64_t>(task) * grain, end = std::min(shape_.spanD, begin + grain);
     for (uint64_t at = begin * size; at < end * size; at += size) {
@@ -74,6 +77,17 @@ private:
     storeElement(shape_.resultDtype, sums_ + column * size, static_cast<double>(sum));
   }
 
+  void sumOperand(int64_t column) const noexcept {
+    uint64_t size = elementBytes(shape_.dtype);
+    float sum = 0;
+    for (int64_t row = 0; row < shape_.k; ++row) {
+      int64_t at = shape_.transposeB ? column * shape_.ldb + row : row * shape_.ldb + column;
+      sum += static_cast<float>(loadElement(shape_.dtype, b_ + static_cast<uint64_t>(at) * size));
+    }
+    storeElement(shape_.resultDtype, sums_ + static_cast<uint64_t>(column) * elementBytes(shape_.resultDtype),
+                 static_cast<double>(sum));
+  }
+
   float apply(float z, uint64_t at) const {
     switch (shape_.epilogue) {
     case GemmShape::Epilogue::Relu:
@@ -90,14 +104,14 @@ private:
 
   GemmShape shape_;
   uint8_t *to_, *from_, *sums_ = nullptr;
-  const uint8_t *input_ = nullptr;
+  const uint8_t *input_ = nullptr, *b_ = nullptr;
   std::unique_ptr<PreparedCall> product_;
 };
 
 } // namespace
 
 std::unique_ptr<PreparedCall> prepareGemmWithEpilogue(const GemmShape &shape, const CallOperands &operands) {
-  if (shape.epilogue == GemmShape::Epilogue::None)
+  if (shape.epilogue == GemmShape::Epilogue::None && !shape.sumsOperand)
     return prepareProduct(shape, operands);
   return std::make_unique<GemmWithEpilogue>(shape, operands);
 }

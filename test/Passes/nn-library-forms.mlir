@@ -179,3 +179,35 @@ func.func @too_large(%x: tensor<1x1x65536x32768xf32>, %w: tensor<1x1x1x1xf32>) -
   %y = nn.conv %x, %w strides = [1, 1] pads = [0, 0], [0, 0] dilations = [1, 1] groups = 1 : (tensor<1x1x65536x32768xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x65536x32768xf32>
   return %y : tensor<1x1x65536x32768xf32>
 }
+
+// The gradient of a weight brings that of the bias along, where a library made what both are sums of.
+// CHECK-LABEL: @operand_sums
+// CHECK: %[[DY:.*]] = nn.dot %arg1, %arg2
+// CHECK: %[[DW:.*]], %[[DB:.*]] = nn.dot_epilogue "bgrad" %arg0, %[[DY]] {transpose_a} : (tensor<256x256xbf16>, tensor<256x512xbf16>) -> (tensor<256x512xf32>, tensor<512xf32>)
+// CHECK-NOT: nn.reduce_sum
+// CHECK: return %[[DW]], %[[DB]]
+func.func @operand_sums(%x: tensor<256x256xbf16>, %d: tensor<256x64xbf16>, %w: tensor<64x512xbf16>)
+    -> (tensor<256x512xf32>, tensor<512xf32>) {
+  %dy = nn.dot %d, %w : (tensor<256x64xbf16>, tensor<64x512xbf16>) -> tensor<256x512xbf16>
+  %wide = nn.cast %dy : tensor<256x512xbf16> -> tensor<256x512xf32>
+  %db = nn.reduce_sum %wide dims = [0] : tensor<256x512xf32> -> tensor<512xf32>
+  %dw = nn.dot %x, %dy {transpose_a} : (tensor<256x256xbf16>, tensor<256x512xbf16>) -> tensor<256x512xf32>
+  return %dw, %db : tensor<256x512xf32>, tensor<512xf32>
+}
+
+// A kernel made it: that adds it up on the way. And a product that is cut along k has no epilogue.
+// CHECK-LABEL: @no_operand_sums
+// CHECK-NOT: "bgrad"
+// CHECK: return
+func.func @no_operand_sums(%x: tensor<256x256xbf16>, %y: tensor<65536x128xbf16>, %d: tensor<256x512xbf16>, %e: tensor<65536x64xbf16>, %w: tensor<64x128xbf16>)
+    -> (tensor<256x512xf32>, tensor<512xf32>, tensor<128x128xf32>, tensor<128xf32>) {
+  %dy = nn.mul %d, %d : tensor<256x512xbf16>
+  %wide = nn.cast %dy : tensor<256x512xbf16> -> tensor<256x512xf32>
+  %db = nn.reduce_sum %wide dims = [0] : tensor<256x512xf32> -> tensor<512xf32>
+  %dw = nn.dot %x, %dy {transpose_a} : (tensor<256x256xbf16>, tensor<256x512xbf16>) -> tensor<256x512xf32>
+  %dz = nn.dot %e, %w : (tensor<65536x64xbf16>, tensor<64x128xbf16>) -> tensor<65536x128xbf16>
+  %wide2 = nn.cast %dz : tensor<65536x128xbf16> -> tensor<65536x128xf32>
+  %dc = nn.reduce_sum %wide2 dims = [0] : tensor<65536x128xf32> -> tensor<128xf32>
+  %dv = nn.dot %y, %dz {transpose_a} : (tensor<65536x128xbf16>, tensor<65536x128xbf16>) -> tensor<128x128xf32>
+  return %dw, %db, %dv, %dc : tensor<256x512xf32>, tensor<512xf32>, tensor<128x128xf32>, tensor<128xf32>
+}

@@ -20,7 +20,9 @@ static int64_t getDepth(DotEpilogueOp op) {
 }
 
 uint64_t nn::dotEpilogueFlops(DotEpilogueOp op) {
-  uint64_t perElement = op.getEpilogue() == "none" ? 1 : op.getEpilogue() == "relu" ? 2 : 25;
+  uint64_t perElement = op.getEpilogue() == "none" || op.getEpilogue() == "bgrad" ? 1
+                        : op.getEpilogue() == "relu"                              ? 2
+                                                                                  : 25;
   return countElements(op.getY().getType()) * (2 * static_cast<uint64_t>(getDepth(op)) + perElement);
 }
 
@@ -37,15 +39,18 @@ LogicalResult DotEpilogueOp::verify() {
     std::swap(right[rank - 2], right[rank - 1]);
   if (a.getShape() != ArrayRef(left) || b.getShape() != ArrayRef(right))
     return emitOpError("shapes do not make a product of ") << y;
-  if (!llvm::is_contained({"none", "relu", "gelu", "dgelu"}, getEpilogue()))
-    return emitOpError("epilogue \"") << getEpilogue() << "\"; there are none, relu, gelu and dgelu";
+  if (!llvm::is_contained({"none", "relu", "gelu", "dgelu", "bgrad"}, getEpilogue()))
+    return emitOpError("epilogue \"") << getEpilogue() << "\"; there are none, relu, gelu, dgelu and bgrad";
   if (bool(getInput()) != (getEpilogue() == "dgelu"))
     return emitOpError("has an input for dgelu, and for nothing else");
   if (getInput() && getInput().getType() != y)
     return emitOpError("input must have the type of the result");
-  auto second = getInput() ? RankedTensorType::get(y.getShape().take_back(1), y.getElementType()) : y;
-  if (getZ() && (getZ().getType() != second || (getInput() && rank != 2)))
-    return emitOpError("the second result must have the type of the first, for dgelu one value per column of it");
+  const bool sums = getInput() || getEpilogue() == "bgrad";
+  auto second = sums ? RankedTensorType::get(y.getShape().take_back(1), y.getElementType()) : y;
+  if (getZ() && (getZ().getType() != second || (sums && rank != 2)))
+    return emitOpError("the second result must have the type of the first, for dgelu and bgrad one value per column");
+  if (getEpilogue() == "bgrad" && (!getZ() || getAddend()))
+    return emitOpError("bgrad has a second result and no addend");
   if (!getAddend())
     return success();
   auto addend = getAddend().getType();
@@ -58,6 +63,12 @@ LogicalResult DotEpilogueOp::verify() {
 FailureOr<SmallVector<Value>> DotEpilogueOp::decompose(OpBuilder &builder) {
   auto y = getY().getType();
   Type own = y.getElementType(), wide = accumulatorType(getY());
+  if (getEpilogue() == "bgrad") {
+    auto plain = DotOp::create(builder, getLoc(), y, getA(), getB(), getTransposeA(), getTransposeB());
+    Expr b = Expr(builder, getLoc(), getB());
+    Value sums = cast(sum(cast(b, wide), getTransposeB() ? 1 : 0), own);
+    return SmallVector<Value>{plain.getY(), sums};
+  }
   // Sums of 16-bit operands go into the addition unrounded.
   auto product = DotOp::create(builder, getLoc(), y.clone(wide), getA(), getB(), getTransposeA(), getTransposeB());
   Expr z(builder, getLoc(), product.getY());
@@ -94,6 +105,10 @@ DictionaryAttr DotEpilogueOp::getCallAttributes() {
   if (whole) {
     attributes.set("ldc", attributes.get("n"));
     attributes.set("batch_stride_c", attributes.get("batch_stride_d"));
+  }
+  if (getEpilogue() == "bgrad") {
+    attributes.set("sums_b", builder.getI64IntegerAttr(1));
+    return attributes.getDictionary(getContext());
   }
   if (getEpilogue() != "none")
     attributes.set("epilogue", getEpilogueAttr());

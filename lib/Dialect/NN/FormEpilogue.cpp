@@ -4,7 +4,9 @@
 // the derivative of a GELU, become the product's epilogue, as far as a library
 // takes it. What a GELU was applied to stays available as a second result,
 // where the GELU's own result has one reader. The derivative of a GELU brings
-// the sums of its columns along: the gradient of the bias in front of it.
+// the sums of its columns along: the gradient of the bias in front of it. So
+// does the gradient of a weight those of the cotangent that it reads, where a
+// library made that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -282,6 +284,53 @@ static bool replace(nn::DotOp dot, const Chain &chain, IsTaken isTaken) {
   eraseDead(chain.value.getDefiningOp());
   if (dot->use_empty())
     dot.erase();
+  return true;
+}
+
+bool nn::formOperandSums(Operation *op, IsTaken isTaken) {
+  auto dot = dyn_cast<nn::DotOp>(op);
+  if (!dot || !dot.getTransposeA() || dot.getTransposeB() || getShape(dot.getY()).size() != 2)
+    return false;
+  // What a kernel makes, it can add up on the way.
+  Value cotangent = dot.getB();
+  for (auto view = cotangent.getDefiningOp<nn::ReshapeOp>();
+       view && !getShape(view.getX()).empty() && getShape(view.getX()).back() == getShape(cotangent).back();
+       view = cotangent.getDefiningOp<nn::ReshapeOp>())
+    cotangent = view.getX();
+  Operation *maker = cotangent.getDefiningOp();
+  Value sums = maker && isa<LibraryCallInterface>(maker) ? findColumnSums(cotangent) : Value();
+  if (!sums)
+    return false;
+  // As soon as both operands are there; what reads the sums must come behind.
+  Operation *place = maker, *left = dot.getA().getDefiningOp();
+  if (maker->getBlock() != dot->getBlock())
+    return false;
+  if (left && left->getBlock() == dot->getBlock() && place->isBeforeInBlock(left))
+    place = left;
+  for (Operation *user : sums.getUsers()) {
+    Operation *at = dot->getBlock()->findAncestorOpInBlock(*user);
+    if (!at || !place->isBeforeInBlock(at))
+      return false;
+  }
+  OpBuilder builder(dot.getContext());
+  builder.setInsertionPointAfter(place);
+  auto type = cast<RankedTensorType>(dot.getY().getType());
+  Value b = cotangent;
+  if (b.getType() != dot.getB().getType())
+    b = nn::ReshapeOp::create(builder, dot.getLoc(), dot.getB().getType(), b);
+  auto fused = nn::DotEpilogueOp::create(builder, dot.getLoc(), type,
+                                         RankedTensorType::get(type.getShape().take_back(1), type.getElementType()),
+                                         dot.getA(), b, Value(), Value(), "bgrad", true, false);
+  if (!isTaken(cast<LibraryCallInterface>(fused.getOperation())) || fused.getZ().getType() != sums.getType()) {
+    fused.erase();
+    if (b != cotangent)
+      b.getDefiningOp()->erase();
+    return false;
+  }
+  dot.getY().replaceAllUsesWith(fused.getY());
+  sums.replaceAllUsesWith(fused.getZ());
+  eraseDead(sums.getDefiningOp());
+  dot.erase();
   return true;
 }
 

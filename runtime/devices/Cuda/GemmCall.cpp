@@ -36,6 +36,8 @@ uint32_t epilogueOf(const GemmShape &shape) {
     bits |= shape.keepsInput ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
   else if (shape.epilogue == Epilogue::GeluGrad)
     bits |= shape.sumsColumns ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DGELU;
+  else if (shape.sumsOperand) // cuBLASLt's A is B here
+    bits |= CUBLASLT_EPILOGUE_BGRADA;
   return bits ? bits : uint32_t(CUBLASLT_EPILOGUE_DEFAULT);
 }
 
@@ -141,7 +143,7 @@ Status GemmCall::makeLayouts(Resources &resources) {
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, input));
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t(shape_.ldd)));
   }
-  if (biased() || shape_.sumsColumns) {
+  if (biased() || shape_.sumsColumns || shape_.sumsOperand) {
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t(dataType(shape_.resultDtype))));
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, biased() ? addresses_.reads[2] : addresses_.writes[1]));
   }

@@ -189,6 +189,10 @@ struct Problem {
       return true;
     }
     using Epilogue = GemmShape::Epilogue;
+    if (function == CUBLASLT_EPILOGUE_BGRADA) {
+      shape.sumsOperand = true;
+      return desc->bias && desc->biasType == d->type && shape.addend == GemmShape::Addend::None;
+    }
     shape.sumsColumns = function == CUBLASLT_EPILOGUE_DGELU_BGRAD;
     const bool isDerivative = shape.sumsColumns || function == CUBLASLT_EPILOGUE_DGELU;
     if (shape.sumsColumns && (!desc->bias || desc->biasType != d->type))
@@ -293,7 +297,7 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t descHandle, 
   if ((writes.size() > 1 || shape.epilogue == GemmShape::Epilogue::GeluGrad) &&
       !machine().holds(auxiliary, shape.spanD * resultElement, false))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (shape.sumsColumns) {
+  if (shape.sumsColumns || shape.sumsOperand) {
     auto *sums = reinterpret_cast<void *>(problem.desc->bias);
     if (!machine().holds(sums, static_cast<uint64_t>(shape.n) * resultElement, false))
       return CUBLAS_STATUS_INVALID_VALUE;

@@ -58,7 +58,7 @@ plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64
   }
   result.set_value(9);
   *call.add_writes() = result;
-  if (has(call, "keeps_input") || has(call, "sums_columns")) {
+  if (has(call, "keeps_input") || has(call, "sums_columns") || has(call, "sums_b")) {
     // A second result of the size of the first, or of its rows.
     uint64_t elements = has(call, "keeps_input") ? resultElements : static_cast<uint64_t>(readGemm(call)->n);
     plan::Slice kept = slice(0, at, elements * elementBytes(resultDtype), 0);
@@ -158,6 +158,9 @@ TEST(LibraryCall, GemmWithEpilogues) {
       return call;
     };
     compare(typed("gelu", "none"), {48, 128}, 96, type, type);
+    plan::Call operand = typed("none", "none");
+    set(operand, "result_dtype", "f32"), set(operand, "transpose_a", 1), set(operand, "sums_b", 1);
+    compare(operand, {48, 128}, 96, type, plan::F32);
     plan::Call kept = typed("gelu", "row");
     set(kept, "keeps_input", 1);
     compare(kept, {48, 128, 16}, 96, type, type);
@@ -204,6 +207,14 @@ TEST(LibraryCall, EpiloguesComputeWhatTheySay) {
   ASSERT_EQ(summed.size(), 40u);
   for (uint64_t column = 0; column < 8; ++column)
     EXPECT_NEAR(summed[32 + column], sum(derived, column), 1e-6);
+  plan::Call beside = gemmCall(8, 4, 3);
+  set(beside, "sums_b", 1);
+  bytes = execute(planOf(beside, {24, 12}, 32, plan::F32, plan::F32, false, "cpu:x86-64-v3"));
+  summed.resize(bytes.size() / 4);
+  std::memcpy(summed.data(), bytes.data(), bytes.size());
+  ASSERT_EQ(summed.size(), 36u);
+  for (uint64_t column = 0; column < 4; ++column)
+    EXPECT_NEAR(summed[32 + column], operand(1, column) + operand(1, 4 + column) + operand(1, 8 + column), 1e-6);
 }
 
 TEST(LibraryCall, GemmWithOneRowOrColumn) {
@@ -416,30 +427,26 @@ TEST(LibraryTable, KnowsWhatEpiloguesTake) {
     const char *epilogue, *dtype, *result, *addend;
     int64_t columns, batch, keeps;
     bool taken;
-    int64_t sums = 0;
+    int64_t sums = 0, sumsB = 0;
   };
   const Row rows[] = {
-      {"dgelu", "bf16", "bf16", "none", 16, 1, 0, true, 1},
-      {"dgelu", "bf16", "bf16", "full", 16, 1, 0, false, 1},
-      {"dgelu", "f16", "f16", "none", 16, 1, 0, false, 1},
-      {"relu", "f32", "f32", "row", 10, 1, 0, true},
-      {"gelu", "bf16", "bf16", "row", 16, 1, 1, true},
+      {"none", "f16", "f32", "none", 16, 1, 0, true, 0, 1},   {"none", "f16", "f16", "none", 16, 1, 0, false, 0, 1},
+      {"none", "f32", "f32", "none", 16, 1, 0, false, 0, 1},  {"none", "bf16", "f32", "row", 16, 1, 0, false, 0, 1},
+      {"none", "bf16", "f32", "none", 16, 3, 0, false, 0, 1}, {"dgelu", "bf16", "bf16", "none", 16, 1, 0, true, 1},
+      {"dgelu", "bf16", "bf16", "full", 16, 1, 0, false, 1},  {"dgelu", "f16", "f16", "none", 16, 1, 0, false, 1},
+      {"relu", "f32", "f32", "row", 10, 1, 0, true},          {"gelu", "bf16", "bf16", "row", 16, 1, 1, true},
       {"gelu", "bf16", "bf16", "row", 12, 1, 1, false}, // rows of the kept matrix
-      {"gelu", "bf16", "bf16", "row", 12, 1, 0, true},
-      {"gelu", "f32", "f32", "row", 16, 1, 1, false},
-      {"gelu", "f16", "f32", "none", 16, 1, 1, false},
-      {"relu", "bf16", "bf16", "row", 16, 1, 1, false},
-      {"dgelu", "f16", "f16", "none", 16, 1, 0, true},
-      {"dgelu", "f16", "f16", "row", 16, 1, 0, false},
-      {"dgelu", "f32", "f32", "none", 16, 1, 0, false},
-      {"relu", "bf16", "bf16", "none", 16, 3, 0, false},
+      {"gelu", "bf16", "bf16", "row", 12, 1, 0, true},        {"gelu", "f32", "f32", "row", 16, 1, 1, false},
+      {"gelu", "f16", "f32", "none", 16, 1, 1, false},        {"relu", "bf16", "bf16", "row", 16, 1, 1, false},
+      {"dgelu", "f16", "f16", "none", 16, 1, 0, true},        {"dgelu", "f16", "f16", "row", 16, 1, 0, false},
+      {"dgelu", "f32", "f32", "none", 16, 1, 0, false},       {"relu", "bf16", "bf16", "none", 16, 3, 0, false},
       {"gelu", "f64", "f64", "none", 16, 1, 0, false},
   };
   for (const Row &row : rows) {
     plan::Call call = gemmCall(4, row.columns, 4);
     set(call, "epilogue", row.epilogue), set(call, "dtype", row.dtype), set(call, "result_dtype", row.result);
     set(call, "addend", row.addend), set(call, "keeps_input", row.keeps);
-    set(call, "sums_columns", row.sums);
+    set(call, "sums_columns", row.sums), set(call, "sums_b", row.sumsB), set(call, "transpose_a", row.sumsB);
     for (int i = 0; i < 4; ++i)
       call.add_reads();
     if (row.batch > 1) {

@@ -10,8 +10,9 @@ def NN_DotEpilogueOp : NN_Op<"dot_epilogue", [AttrSizedOperandSegments, DeclareO
   let description = [{
     z = op(a) · op(b) + addend, operands as of `nn.dot`; `addend` has z's shape, or one value per column (then the product
     has no batch). y = f(z), where `epilogue` names f: "none", "relu", "gelu" (the tanh form), or "dgelu": z times the
-    derivative of that gelu at `input`. With two results the second is z, for "dgelu" the sums of y's columns. Made by `nn-library-forms`, behind
-    differentiation; the generated path is its decomposition.
+    derivative of that gelu at `input`. With two results the second is z, for "dgelu" the sums of y's columns; for
+    "bgrad", which leaves z as it is, those of op(b). Made by `nn-library-forms`, behind differentiation; the generated path
+    is its decomposition.
   }];
   let family = "Contraction";
   let precision = "Low";

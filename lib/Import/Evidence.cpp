@@ -98,7 +98,7 @@ std::vector<std::string> lowtide::parsePythonList(StringRef text) {
 
 /// `/net/layer1/layer1.0/conv1/Conv` → `net.layer1.0.conv1`. A child of a
 /// Sequential repeats its parent's name.
-static std::optional<std::string> parseTorchScriptPath(StringRef name) {
+std::optional<std::string> lowtide::findScope(StringRef name) {
   if (!name.consume_front("/"))
     return std::nullopt;
   SmallVector<StringRef> parts;
@@ -130,10 +130,6 @@ StringRef lowtide::findEvaluatedOperator(StringRef name) {
   return !count.empty() && all_of(count, isDigit) ? op : value;
 }
 
-std::optional<std::string> lowtide::findModuleOfValue(StringRef name) {
-  return findEvaluatedOperator(name).empty() ? std::nullopt : parseTorchScriptPath(name);
-}
-
 bool lowtide::isEvaluatedName(StringRef name) {
   StringRef op = findEvaluatedOperator(name);
   return name.starts_with("onnx::") || (!op.empty() && !op.starts_with("Constant") && op != "Range");
@@ -142,7 +138,7 @@ bool lowtide::isEvaluatedName(StringRef name) {
 std::optional<std::string> lowtide::findModulePath(const ::onnx::NodeProto &node) {
   StringRef scopes = findProp(node.metadata_props(), "pkg.torch.onnx.name_scopes");
   if (scopes.empty())
-    return parseTorchScriptPath(node.name());
+    return findScope(node.name());
   std::vector<std::string> names = parsePythonList(scopes);
   // The last entry names the operation itself.
   if (names.size() < 2 || names[names.size() - 2] == "_empty_nn_module_stack_from_metadata_hook")

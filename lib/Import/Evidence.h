@@ -69,8 +69,9 @@ std::optional<std::string> findModulePath(const ::onnx::NodeProto &node);
 /// `/net/norm/Unsqueeze_1_output_0`: optimizers (onnxruntime, onnx-simplifier) keep the name when they evaluate it.
 /// Empty for other names.
 llvm::StringRef findEvaluatedOperator(llvm::StringRef name);
-/// The module that computed the value `name`, `net.norm`; nullopt for other names.
-std::optional<std::string> findModuleOfValue(llvm::StringRef name);
+/// The modules that were being called when PyTorch's old exporter gave a node or a value this name, `net.norm`; nullopt
+/// for other names.
+std::optional<std::string> findScope(llvm::StringRef name);
 /// Whether an exporter or an optimizer gave the name to what it evaluated; not to a number of the program.
 bool isEvaluatedName(llvm::StringRef name);
 

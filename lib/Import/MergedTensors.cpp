@@ -101,7 +101,7 @@ bool MergedTensors::hasRepeatedLayers(ArrayRef<TensorFacts> facts) const {
 }
 
 MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
-    : file(file), isPyTorch(file.getModel().producer_name() == "pytorch") {
+    : file(file), paths(file.getModel().graph()), isPyTorch(file.getModel().producer_name() == "pytorch") {
   const ::onnx::GraphProto &graph = file.getModel().graph();
   for (const auto &output : graph.output())
     outputs.insert(output.name());

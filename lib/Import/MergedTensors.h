@@ -4,6 +4,7 @@
 #define LOWTIDE_LIB_IMPORT_MERGEDTENSORS_H
 
 #include "Classifier.h"
+#include "ModulePaths.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -34,6 +35,7 @@ public:
   bool hasName(llvm::StringRef name) const { return names.contains(name); }
   /// The node of the graph that gives `value`; null: none.
   const ::onnx::NodeProto *findProducer(llvm::StringRef value) const { return producers.lookup(value); }
+  const ModulePaths &getPaths() const { return paths; }
 
 private:
   /// The name of the copy that `use` makes; empty: it makes none.
@@ -51,6 +53,7 @@ private:
   bool hasRepeatedLayers(llvm::ArrayRef<TensorFacts> facts) const;
 
   const OnnxFile &file;
+  ModulePaths paths;
   bool isPyTorch, deduplicated = false, repeatsLayers = false;
   /// Reads of copies, by the copies' names.
   llvm::StringMap<llvm::SmallVector<InitializerUse>> reads;

@@ -6,6 +6,7 @@
 #include "Detached.h"
 #include "ExternalData.h"
 #include "LostSums.h"
+#include "ModulePaths.h"
 #include "NodeOrder.h"
 #include "OnnxLibrary.h"
 #include "StepSignature.h"
@@ -121,6 +122,7 @@ void OnnxFile::indexInitializers() {
 
 /// Puts back the parameters that the exporter evaluated into other tensors.
 void OnnxFile::unfold() {
+  ModulePaths(model->graph()).annotate(*model->mutable_graph());
   if (std::vector<std::string> unknown = restoreDetached(*model->mutable_graph()); !unknown.empty())
     report->warningAt(
         unknown.front(),

@@ -90,7 +90,7 @@ static std::string likelyName(const TensorFacts &facts, StringRef name, const Me
   if (facts.uses.empty())
     return name.str();
   const InitializerUse &use = facts.uses.front();
-  std::optional<std::string> module = findModuleOfValue(name);
+  std::optional<std::string> module = merged.getPaths().findOfValue(name);
   if (!module)
     module = findModulePath(*use.node);
   StringRef leaf = operandLeaf(*use.node, use.operand);

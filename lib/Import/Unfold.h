@@ -9,7 +9,7 @@
 #ifndef LOWTIDE_LIB_IMPORT_UNFOLD_H
 #define LOWTIDE_LIB_IMPORT_UNFOLD_H
 
-#include "Evidence.h"
+#include "ModulePaths.h"
 
 #include "lowtide/Import/Initializers.h"
 
@@ -35,6 +35,7 @@ public:
   UnfoldingGraph(::onnx::GraphProto &graph, TensorReader read);
 
   const ::onnx::GraphProto &getGraph() const { return graph; }
+  const ModulePaths &getPaths() const { return paths; }
   /// The initializer `name`, or null.
   const ::onnx::TensorProto *find(llvm::StringRef name) const { return initializers.lookup(name); }
   std::optional<std::string> read(const ::onnx::TensorProto &tensor) const {
@@ -82,6 +83,7 @@ private:
   ::onnx::TensorProto &addConstant(llvm::ArrayRef<int64_t> dims, int32_t dataType, std::string &name);
 
   ::onnx::GraphProto &graph;
+  ModulePaths paths;
   TensorReader reader;
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
   llvm::StringSet<> names, added, removed;

@@ -176,7 +176,7 @@ bool lowtide::unfoldFunction(UnfoldingGraph &graph, const TensorProto &tensor) {
       (op != "Exp" && op != "Sigmoid" && op != "Tanh" && op != "Softplus") ||
       any_of(tensor.dims(), [](int64_t dim) { return dim != 1; }))
     return false;
-  std::string module = findModuleOfValue(tensor.name()).value_or("");
+  std::string module = graph.getPaths().findOfValue(tensor.name()).value_or("");
   std::string name = (module.empty() ? "" : module + ".") + op.lower() + "_operand";
   for (unsigned i = 2; graph.find(name); ++i)
     name = (module.empty() ? "" : module + ".") + op.lower() + "_operand_" + std::to_string(i);

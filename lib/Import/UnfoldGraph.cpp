@@ -34,7 +34,7 @@ static void collectNames(const GraphProto &graph, StringSet<> &names) {
 }
 
 UnfoldingGraph::UnfoldingGraph(GraphProto &graph, TensorReader read)
-    : graph(graph), reader(read), numOldNodes(graph.node_size()) {
+    : graph(graph), paths(graph), reader(read), numOldNodes(graph.node_size()) {
   for (const TensorProto &tensor : graph.initializer())
     initializers[tensor.name()] = &tensor;
   collectNames(graph, names);

@@ -99,7 +99,7 @@ bool NormScales::isNormalized(StringRef value, StringRef module, int depth) cons
 bool NormScales::fits(Reader &reader, bool isVector) const {
   const NodeProto &node = *reader.node;
   StringRef source = node.input(reader.operand);
-  std::string module = findModuleOfValue(source).value_or(findModulePath(node).value_or(""));
+  std::string module = graph.getPaths().findOfValue(source).value_or(findModulePath(node).value_or(""));
   bool adds = node.op_type() == "Add";
   reader.name = module + (adds ? ".bias" : ".weight");
   if (isVector && isNorm(node, reader.operand) && findEvaluatedOperator(source) == "Add")

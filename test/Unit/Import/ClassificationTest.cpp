@@ -532,6 +532,40 @@ TEST(Classification, NumberedWeightsAreNamedAfterTheirModule) {
   EXPECT_THAT(result.messages, HasSubstr("do_constant_folding=False"));
 }
 
+TEST(Classification, ParametersWithNamesTellWhereAModuleIs) {
+  // The program calls `self.model.decoder` itself, so that the scopes lack `model`.
+  for (bool isCopied : {false, true}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (float[2,2] x) => (float[2,2] y)
+      <float[2,2] W = {1, 2, 3, 5}, float[2] "net.model.decoder.fc.bias" = {0, 0}, float[2,2] V = {2, 7, 1, 8}> {
+        a = MatMul(x, W)
+        b = Add("net.model.decoder.fc.bias", a)
+        y = MatMul(b, V)
+      })");
+    model.set_producer_name("pytorch");
+    ::onnx::GraphProto &graph = *model.mutable_graph();
+    graph.mutable_initializer(0)->set_name("onnx::MatMul_7");
+    graph.mutable_node(0)->set_input(1, "onnx::MatMul_7");
+    graph.mutable_node(0)->set_name("/net/decoder/fc/MatMul");
+    graph.mutable_node(1)->set_name("/net/decoder/fc/Add");
+    graph.mutable_initializer(2)->set_name("onnx::MatMul_9");
+    graph.mutable_node(2)->set_input(1, "onnx::MatMul_9");
+    graph.mutable_node(2)->set_name("/net/head/MatMul");
+    if (isCopied) {
+      graph.mutable_initializer(1)->set_name("net.other.bias");
+      NodeProto *copy = graph.add_node();
+      copy->set_op_type("Identity");
+      copy->add_input("net.other.bias");
+      copy->add_output("net.model.decoder.fc.bias");
+    }
+    Classified result = classify(model);
+    EXPECT_THAT(result.names(InitializerRole::Parameter),
+                ElementsAre("net.model.decoder.fc.weight", "net.model.decoder.fc.bias", "net.head.weight"))
+        << result.messages;
+  }
+}
+
 TEST(Classification, TheUserOverrules) {
   ModelProto model = makeLinear();
   ImportOptions options;

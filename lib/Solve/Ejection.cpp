@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace lowtide::solve {
 
@@ -115,13 +116,16 @@ bool EjectionSearch::run(uint64_t effort) {
   waiting.clear();
   later.clear();
   spent = 0;
-  for (uint32_t i = 0; i < buffers.size(); ++i) {
-    byBegin.insert(i, offsets[i]);
-    byEnd.insert(i, getEnd(i));
-  }
   for (uint32_t i = 0; i < buffers.size(); ++i)
-    if (buffers[i].bytes < smallest || getEnd(i) > capacity)
-      throwOut(i);
+    if (buffers[i].bytes < smallest) {
+      later.push_back(i);
+    } else if (getEnd(i) > capacity) {
+      waiting.push_back(i);
+      price[i] += weight[i];
+    } else {
+      byBegin.insert(i, offsets[i]);
+      byEnd.insert(i, getEnd(i));
+    }
   while (!waiting.empty() || !later.empty()) {
     if (spent >= effort)
       return false;
@@ -130,16 +134,17 @@ bool EjectionSearch::run(uint64_t effort) {
   return true;
 }
 
+uint64_t EjectionSearch::getTurnEffort() const {
+  return 400 * (std::accumulate(degrees.begin(), degrees.end(), uint64_t(0)) + buffers.size());
+}
+
 bool EjectionSearch::lower(std::vector<uint64_t> &result, uint64_t height, uint64_t effort, uint64_t &work) {
   capacity = height;
   smallest = height / 2000;
-  uint64_t pairs = 0;
-  for (uint32_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].bytes > height)
+  for (const Buffer &buffer : buffers)
+    if (buffer.bytes > height)
       return false;
-    pairs += degrees[i];
-  }
-  const uint64_t limit = work + effort, each = 400 * (pairs + buffers.size());
+  const uint64_t limit = work + effort, each = getTurnEffort();
   // Small problems are solved in a few turns, or not at all.
   for (unsigned turn = 0; work < limit && turn < maxTurns; ++turn) {
     const Exponents &exponents = turns[turn % std::size(turns)];

@@ -15,6 +15,9 @@
 
 namespace lowtide::solve {
 
+/// With how many others each buffer is alive.
+std::vector<uint32_t> countDegrees(std::span<const Buffer> buffers);
+
 /// Guided ejection (Nagata and Bräysy 2009, there for vehicles): a buffer that has no place takes the one whose
 /// occupants are the cheapest to throw out, and these wait for a place in turn. Whoever could not stay becomes dearer.
 class EjectionSearch {
@@ -23,9 +26,12 @@ public:
   EjectionSearch(std::span<const Buffer> buffers, std::span<const uint32_t> degrees, uint64_t seed)
       : buffers(buffers), degrees(degrees), random(seed), byBegin(buffers), byEnd(buffers) {}
 
-  /// Moves buffers, `offsets` being a right packing of any height, until all end at or below `capacity`; false, with
+  /// Moves buffers until all end at or below `capacity`, where those that do so at first must not overlap; false, with
   /// `offsets` as they were, when `effort` looked-at neighbours did not do. Adds what was spent to `work`.
   bool lower(std::vector<uint64_t> &offsets, uint64_t capacity, uint64_t effort, uint64_t &work);
+
+  /// What one turn may spend at most.
+  uint64_t getTurnEffort() const;
 
 private:
   /// One attempt from `offsets`.

@@ -4,17 +4,19 @@
 // buffers each is alive together with.
 // 2. Place the buffers one by one, in several orders, each in a gap between
 // those of its neighbours that stand.
-// 3. Lower the best of them by guided ejection (Ejection.h): to 1.004 of the
-// bound, then nearer, or, where that is not found, as near as halving the
-// distance gets. Where buffers are very many, a sweep over time with a list of
-// free ranges takes the place of 2 and 3.
+// 3. Where no order comes to 1.004 of the bound, pack the full moments first
+// (LevelSearch.h); then nearer by guided ejection (Ejection.h), or, where 1.004
+// is not found, as near as halving the distance gets. Where buffers are very
+// many, a sweep over time with a list of free ranges takes the place of 2 and 3.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Packing.h"
 #include "Ejection.h"
+#include "LevelSearch.h"
 #include "Standing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -45,6 +47,26 @@ std::vector<Event> sweep(std::span<const Buffer> buffers) {
   return events;
 }
 
+} // namespace
+
+std::vector<uint32_t> countDegrees(std::span<const Buffer> buffers) {
+  std::vector<uint32_t> begins, ends, degrees;
+  for (const Buffer &buffer : buffers) {
+    begins.push_back(buffer.begin);
+    ends.push_back(buffer.end);
+  }
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  for (const Buffer &buffer : buffers) {
+    const ptrdiff_t begun = std::lower_bound(begins.begin(), begins.end(), buffer.end) - begins.begin();
+    const ptrdiff_t ended = std::upper_bound(ends.begin(), ends.end(), buffer.begin) - ends.begin();
+    degrees.push_back(uint32_t(begun - ended - 1));
+  }
+  return degrees;
+}
+
+namespace {
+
 /// One packing problem; places orders and keeps the best result.
 class Packer {
 public:
@@ -55,7 +77,7 @@ public:
     best.boundBytes = liveBound(buffers, alignment);
     best.offsets.assign(buffers.size(), 0);
     best.arenaBytes = UINT64_MAX;
-    countDegrees();
+    degrees = countDegrees(buffers);
   }
 
   /// Places in `order` and keeps the result if it is the best so far. Returns
@@ -63,8 +85,13 @@ public:
   uint64_t place(const std::vector<uint32_t> &order, Fit fit, const char *method);
   /// Places in order of time, from a list of free ranges.
   void placeByTime();
+  /// Looks for a packing of a height, the full moments first; false if it was not found.
+  bool searchLevels(uint64_t height, uint64_t effort, uint64_t seed);
   /// Lowers the best packing so far, as far as `effort` reaches.
   void search(uint64_t effort, uint64_t seed);
+
+  /// The height that is within reach nearly always.
+  uint64_t getNearHeight() const { return (best.boundBytes + best.boundBytes / 250) & ~(alignment - 1); }
 
   /// With how many buffers one is alive.
   uint32_t degree(uint32_t i) const { return degrees[i]; }
@@ -78,13 +105,20 @@ public:
   Packing best;
 
 private:
-  void countDegrees();
   void keep(uint64_t arena, const char *method) {
     if (arena >= best.arenaBytes)
       return;
     best.arenaBytes = arena;
     best.offsets = offsets;
     best.method = method;
+  }
+
+  /// The same for offsets whose arena nobody knows.
+  void keep(const char *method) {
+    uint64_t arena = 0;
+    for (size_t i = 0; i < buffers.size(); ++i)
+      arena = std::max(arena, offsets[i] + buffers[i].bytes);
+    keep(arena, method);
   }
 
   /// As near as the search tries to come.
@@ -100,21 +134,6 @@ private:
   StandingList standing;
   std::vector<uint32_t> met;
 };
-
-void Packer::countDegrees() {
-  std::vector<uint32_t> begins, ends;
-  for (const Buffer &buffer : buffers) {
-    begins.push_back(buffer.begin);
-    ends.push_back(buffer.end);
-  }
-  std::sort(begins.begin(), begins.end());
-  std::sort(ends.begin(), ends.end());
-  for (const Buffer &buffer : buffers) {
-    const ptrdiff_t begun = std::lower_bound(begins.begin(), begins.end(), buffer.end) - begins.begin();
-    const ptrdiff_t ended = std::upper_bound(ends.begin(), ends.end(), buffer.begin) - ends.begin();
-    degrees.push_back(uint32_t(begun - ended - 1));
-  }
-}
 
 uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *method) {
   standing.clear();
@@ -205,37 +224,41 @@ void Packer::placeByTime() {
   keep(arena, "time/best-fit");
 }
 
+bool Packer::searchLevels(uint64_t height, uint64_t effort, uint64_t seed) {
+  LevelSearch levels(buffers, height, seed);
+  if (!levels.run(effort, work))
+    return false;
+  offsets = levels.getOffsets();
+  keep("levels");
+  return true;
+}
+
 void Packer::search(uint64_t effort, uint64_t seed) {
-  const uint64_t limit = work + effort, bound = best.boundBytes;
+  const uint64_t bound = best.boundBytes;
   EjectionSearch ejection(buffers, degrees, seed);
-  offsets = best.offsets;
+  auto lower = [&](uint64_t height, uint64_t spend) {
+    offsets = best.offsets;
+    if (!ejection.lower(offsets, height, spend, work))
+      return false;
+    keep("ejection");
+    return true;
+  };
   // What is within reach nearly always, with all the effort there is; then less, for what little it gives.
-  for (uint64_t share : {uint64_t(250), uint64_t(500), uint64_t(1000), finest}) {
-    if (share > std::max<uint64_t>(nearness, 250))
+  bool isFound = best.arenaBytes <= getNearHeight() || lower(getNearHeight(), effort);
+  for (uint64_t share : {uint64_t(500), uint64_t(1000), finest}) {
+    if (!isFound || share > nearness)
       break;
-    const uint64_t target = (bound + bound / share) & ~(alignment - 1);
-    if (best.arenaBytes <= target)
-      continue;
-    if (work >= limit || !ejection.lower(offsets, target, share == 250 ? limit - work : effort / 16, work))
-      break;
-    uint64_t arena = 0;
-    for (size_t i = 0; i < buffers.size(); ++i)
-      arena = std::max(arena, offsets[i] + buffers[i].bytes);
-    keep(arena, "ejection");
+    const uint64_t height = (bound + bound / share) & ~(alignment - 1);
+    isFound = best.arenaBytes <= height || searchLevels(height, effort / 8, seed) || lower(height, effort / 16);
   }
   // Not within reach: at least lower than it was.
-  for (uint64_t low = bound + bound / 250; best.arenaBytes > low + low / 500 && work < limit + effort / 4;) {
-    const uint64_t target = alignTo(low + (best.arenaBytes - low) / 2, alignment);
-    if (target >= best.arenaBytes)
+  const uint64_t limit = work + effort;
+  for (uint64_t low = bound + bound / 250; best.arenaBytes > low + low / 1000 && work < limit;) {
+    const uint64_t height = alignTo(low + (best.arenaBytes - low) / 2, alignment);
+    if (height >= best.arenaBytes)
       break;
-    if (!ejection.lower(offsets, target, effort / 12, work)) {
-      low = target;
-      continue;
-    }
-    uint64_t arena = 0;
-    for (size_t i = 0; i < buffers.size(); ++i)
-      arena = std::max(arena, offsets[i] + buffers[i].bytes);
-    keep(arena, "ejection");
+    if (!searchLevels(height, effort / 4, seed) && !lower(height, effort / 12))
+      low = height;
   }
 }
 
@@ -292,6 +315,18 @@ std::vector<Buffer> canonicalize(std::span<const Buffer> buffers, uint64_t align
   return sorted;
 }
 
+/// How full the moments before each one were, added up: bytes alive ÷ bound, squared so many times.
+std::vector<double> sumFullness(std::span<const Buffer> buffers, uint64_t boundBytes, unsigned squared) {
+  std::vector<double> sums{0};
+  for (uint64_t live : countLive(buffers)) {
+    double fullness = double(live) / double(boundBytes);
+    for (unsigned i = 0; i < squared; ++i)
+      fullness *= fullness;
+    sums.push_back(sums.back() + fullness);
+  }
+  return sums;
+}
+
 /// More are placed by time alone.
 constexpr size_t mostBuffers = 20'000;
 
@@ -323,6 +358,19 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
            "begin/lowest");
   tryOrder([&](uint32_t i) { return std::tuple(packer.degree(i), buffers[i].bytes); }, "degree/best-fit",
            "degree/lowest");
+  // Few moments are full, and who is alive in many of them has the least choice: life counted in full moments.
+  for (unsigned squared : {6, 4, 2}) {
+    const std::vector<double> sums = sumFullness(buffers, packer.best.boundBytes, squared);
+    auto fullLife = [&](uint32_t i) { return sums[buffers[i].end] - sums[buffers[i].begin]; };
+    tryOrder([&](uint32_t i) { return std::tuple(fullLife(i), buffers[i].end); }, "full life/best-fit",
+             "full life/lowest");
+    tryOrder([&](uint32_t i) { return std::tuple(std::floor(8 * fullLife(i) / sums.back()), buffers[i].end); },
+             "rough full life/best-fit", "rough full life/lowest");
+    tryOrder([&](uint32_t i) { return fullLife(i) * double(buffers[i].bytes); }, "full area/best-fit",
+             "full area/lowest");
+  }
+  if (packer.best.arenaBytes > packer.getNearHeight())
+    packer.searchLevels(packer.getNearHeight(), 3 * options.effort, options.seed);
   // Long lives from the bottom, short ones from the top: what a training step looks like.
   for (uint64_t shortLife = 1; shortLife <= 16 && !packer.isGoodEnough(); shortLife += (shortLife + 1) / 2) {
     std::vector<bool> fromTop(buffers.size());

@@ -10,9 +10,13 @@
 //      nobody in between reads them or overwrites what they read.
 //   3. Code generation says whether one launch can do it.
 //
+// Sums over everything, such as a norm's, come first: what a loop makes for one alone is made in it. For the CPU they
+// stay apart, since it adds up serially what its threads make.
+//
 //===----------------------------------------------------------------------===//
 
 #include "CrossLaunches.h"
+#include "CheapProducers.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -49,6 +53,8 @@ private:
   bool isMadeOfArguments(Operation *maker);
   unsigned findUpdate(BlockArgument argument);
   bool join(nn::KernelOp partner, nn::KernelOp sums);
+  nn::KernelOp findLoop(nn::KernelOp total);
+  nn::KernelOp absorb(nn::KernelOp loop, nn::KernelOp total);
 
   func::FuncOp step;
   Block &block;
@@ -260,8 +266,90 @@ bool CrossLaunches::join(nn::KernelOp partner, nn::KernelOp sums) {
   return true;
 }
 
+/// A loop that makes nothing but one operand of `total`, element by element.
+nn::KernelOp CrossLaunches::findLoop(nn::KernelOp total) {
+  for (auto [argument, operand] : llvm::zip_equal(total.getBlock()->getArguments(), total.getOperands())) {
+    auto loop = operand.getDefiningOp<nn::KernelOp>();
+    if (!loop || loop.getEmitter() != "loop" || loop->getNumResults() != 1 || !operand.hasOneUse() ||
+        loop->hasAttr(recomputedAttrName) || loop->getBlock() != &block || countElements(operand) <= kFewNumbers)
+      continue;
+    const bool isPlain = llvm::all_of(loop.getBlock()->without_terminator(), [](Operation &op) {
+      return op.hasTrait<OpTrait::Elementwise>() || op.hasTrait<OpTrait::ConstantLike>() || repeatsElements(&op);
+    });
+    const bool isTakenInPlace = llvm::all_of(argument.getUsers(), [](Operation *user) {
+      return user->hasTrait<OpTrait::Elementwise>() || isa<ReductionInterface>(user);
+    });
+    const unsigned from = positions.lookup(loop), to = positions.lookup(total);
+    const bool isOverwritten = llvm::any_of(loop->getOperands(), [&](Value read) {
+      auto root = dyn_cast<BlockArgument>(StepStorage::getRoot(read));
+      const unsigned update = root && root.getOwner() == &block ? findUpdate(root) : 0;
+      return update > from && update <= to;
+    });
+    // What it reads lives as long as what it made did: that must not be more.
+    uint64_t keptBytes = 0;
+    for (Value read : loop->getOperands()) {
+      Value root = StepStorage::getRoot(read);
+      bool isNeeded = isa<BlockArgument>(root);
+      forEachReader(
+          root, [&](Operation *reader) { isNeeded |= positions.lookup(block.findAncestorOpInBlock(*reader)) >= to; });
+      if (!isNeeded && countElements(root) > kFewNumbers)
+        keptBytes += getTensorBytes(root.getType()).value_or(0);
+    }
+    if (isPlain && isTakenInPlace && !isOverwritten && to - from <= 2 * reach &&
+        keptBytes <= getTensorBytes(operand.getType()).value_or(0))
+      return loop;
+  }
+  return {};
+}
+
+/// `total` with what `loop` makes; null, with nothing changed, where no kernel can do both.
+nn::KernelOp CrossLaunches::absorb(nn::KernelOp loop, nn::KernelOp total) {
+  OpBuilder builder(total);
+  const Value made = loop.getResult(0);
+  llvm::SmallSetVector<Value, 16> operands(loop.operand_begin(), loop.operand_end());
+  for (Value operand : total.getOperands())
+    if (operand != made)
+      operands.insert(operand);
+  auto both = nn::KernelOp::create(builder, builder.getFusedLoc({loop.getLoc(), total.getLoc()}), total.getEmitter(),
+                                   operands.getArrayRef(), total->getResultTypes());
+  builder.setInsertionPointToEnd(both.getBlock());
+  auto argumentOf = [&](Value operand) {
+    return both.getBlock()->getArgument(llvm::find(operands, operand) - operands.begin());
+  };
+  IRMapping inner, outer;
+  for (auto [argument, operand] : llvm::zip_equal(loop.getBlock()->getArguments(), loop.getOperands()))
+    inner.map(argument, argumentOf(operand));
+  for (Operation &op : loop.getBlock()->without_terminator())
+    builder.clone(op, inner);
+  for (auto [argument, operand] : llvm::zip_equal(total.getBlock()->getArguments(), total.getOperands()))
+    outer.map(argument, operand == made ? inner.lookup(loop.getYield().getOperand(0)) : Value(argumentOf(operand)));
+  for (Operation &op : *total.getBlock())
+    builder.clone(op, outer);
+  if (operands.size() + both.getNumResults() > kMaxPointers || failed(kernels.add(both))) {
+    both.erase();
+    return {};
+  }
+  positions[both] = positions.lookup(total);
+  total.replaceAllUsesWith(both.getResults());
+  for (nn::KernelOp gone : {total, loop}) {
+    forget(gone);
+    positions.erase(gone);
+    gone.erase();
+  }
+  return both;
+}
+
 unsigned CrossLaunches::run() {
   unsigned numGone = 0;
+  SmallVector<nn::KernelOp> totals;
+  for (auto kernel : block.getOps<nn::KernelOp>())
+    if (kernel.getEmitter() == "row" && !kernel->hasAttr(recomputedAttrName) &&
+        llvm::all_of(kernel->getResults(), [](Value result) { return countElements(result) == 1; }))
+      totals.push_back(kernel);
+  for (nn::KernelOp total : totals)
+    while (nn::KernelOp loop = total ? findLoop(total) : nn::KernelOp())
+      if ((total = absorb(loop, total)))
+        ++numGone;
   SmallVector<nn::KernelOp> columns;
   for (auto kernel : block.getOps<nn::KernelOp>())
     if (kernel.getEmitter() == "column" && !kernel->hasAttr(recomputedAttrName))

@@ -125,13 +125,15 @@ def pair_names(ours, recorded):
             found = [o for o in left if joined(name, o) and ours[o].shape == recorded[name].shape]
             if len(found) == 1:
                 pairs[name] = found[0]
-    left = [o for o in ours if o not in pairs.values()]
-    missing = [r for r in recorded if r not in pairs]
-    for name in missing:
-        shape = recorded[name].shape
-        found = [o for o in left if ours[o].shape == shape]
-        if len(found) == 1 and sum(recorded[m].shape == shape for m in missing) == 1:
-            pairs[name] = found[0]
+    # Then also by shape but for dimensions of one, which an exporter put around a parameter that it evaluated.
+    for form in (lambda a: a.shape, lambda a: tuple(d for d in a.shape if d != 1)):
+        left = [o for o in ours if o not in pairs.values()]
+        missing = [r for r in recorded if r not in pairs]
+        for name in missing:
+            shape = form(recorded[name])
+            found = [o for o in left if form(ours[o]) == shape]
+            if len(found) == 1 and sum(form(recorded[m]) == shape for m in missing) == 1:
+                pairs[name] = found[0]
     taken = set(pairs.values())
     return pairs, [r for r in recorded if r not in pairs], [o for o in ours if o not in taken]
 
@@ -159,9 +161,12 @@ def join_pieces(ours, recorded):
 def overlap(truth, value, read):
     """The entries that both hold, where an exporter folded an unsqueeze or a constant gather into a parameter.
 
-    A position table of which a file uses the first rows holds only these; the others have no gradient. Of a table of
-    relative positions it holds the rows that some pair of positions reads: `read`, those with a gradient.
+    A position table of which a file uses some rows holds only these; the others have no gradient. So it is with a table
+    of relative positions, of which the file holds the rows that some pair of positions reads: `read`, those with a
+    gradient.
     """
+    if read is not None and len(value) == 1 and value.ndim == truth.ndim + 1:
+        value = value[0]
     if read is not None and truth.shape[1:] == value.shape[1:] and len(value) == int(read.sum()) < len(truth):
         return truth[read], value
     full, part = ([d for d in array.shape if d != 1] for array in (truth, value))
@@ -183,6 +188,8 @@ def compare(ours, recorded, bound, relative, gradients):
     """
     ours = join_pieces(ours, recorded)
     pairs, missing, extra = pair_names(ours, recorded)
+    # The program does not use what has no gradient: nothing of it need be in the file.
+    missing = [name for name in missing if name in gradients]
     complaints = []
     if missing:
         complaints.append(f"no {', '.join(missing[:3])}" + (f" and {len(missing) - 3} more" if len(missing) > 3 else ""))
@@ -198,7 +205,8 @@ def compare(ours, recorded, bound, relative, gradients):
         error = float(numpy.abs(value - truth).max(initial=0.0))
         if relative:
             error /= max(float(numpy.abs(truth).max(initial=0.0)), 1e-300)
-        ratio = error / bound(name) if math.isfinite(error) else math.inf
+        allowed = bound(name)
+        ratio = error / allowed if math.isfinite(error) and allowed else math.inf if error else 0.0
         if ratio >= worst:
             worst, where = ratio, name
     return worst, where, complaints

@@ -133,7 +133,11 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
     bool ascending = llvm::any_of(facts.foldedFrom, [](const std::string &name) {
       return operationName(name) == "arange" || leafOf(name) == "position_ids";
     });
-    if (ascending)
+    // Arithmetic may have put an offset before them, which is nowhere in the file.
+    bool moved = llvm::any_of(facts.foldedFrom, [&](const std::string &name) {
+      return llvm::is_contained(ArrayRef<StringRef>{"add", "sub", "mul", "rsub"}, operationName(name));
+    });
+    if (ascending && !moved)
       info.sourceRows = {0, shape[0]};
     return;
   }

@@ -12,8 +12,10 @@
 
 #include "Classifier.h"
 #include "StepSignature.h"
+#include "TableValues.h"
 #include "TensorData.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <cstring>
@@ -218,6 +220,34 @@ static void makeNamesUnique(std::vector<InitializerInfo> &infos) {
   }
 }
 
+/// Whether it is looked up or added, and no weight of a layer: filters begin with formulas, too, and are trained.
+static bool isTable(const InitializerInfo &info) {
+  return llvm::none_of(info.uses, [](const InitializerUse &use) {
+    StringRef op = use.node->op_type();
+    return op != "Gather" && op != "Add" && !operandLeaf(*use.node, use.operand).empty();
+  });
+}
+
+/// Programs keep tables of sinusoids as parameters that they do not train (`requires_grad=False`), which no file tells.
+/// One that was trained would hold something else.
+static void freezeSinusoids(OnnxFile &file, std::vector<InitializerInfo> &infos) {
+  SmallVector<StringRef> frozen;
+  for (auto [i, info] : llvm::enumerate(infos)) {
+    bool isViewed = info.viewOf || llvm::any_of(infos, [&](const InitializerInfo &other) { return other.viewOf == i; });
+    if (info.role != InitializerRole::Parameter || isViewed || !isTable(info) ||
+        !holdsSinusoids(*file.findInitializer(info.tensor), file.tryReadInitializer(info.tensor).value_or("")))
+      continue;
+    info.role = InitializerRole::Constant;
+    info.certainty = Certainty::Assumed;
+    info.reason = "holds sinusoids, which programs keep as they are";
+    frozen.push_back(info.name);
+  }
+  if (!frozen.empty())
+    file.getReport().warningAt(
+        frozen.front(), "parameters of the program hold sinusoids and are not trained: " + llvm::join(frozen, ", "),
+        "train them all the same: --params " + frozen.front());
+}
+
 /// What was taken apart by an assumption is said.
 static void reportAssumed(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
   std::string names, where;
@@ -246,6 +276,8 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
     classifyByName(file, facts, infos);
   else if (failed(classifyBySignature(file, signature, facts, options, infos)))
     return failure();
+  if (!isStep(file.getModel()))
+    freezeSinusoids(file, infos);
   if (failed(applyOverrides(file, options, infos)))
     return failure();
   makeNamesUnique(infos);

@@ -21,6 +21,7 @@
 using namespace mlir;
 using namespace lowtide;
 using ::onnx::NodeProto;
+using ::onnx::TensorProto;
 
 /// Names that frameworks and well-known programs give to float buffers, which no optimizer sees.
 static bool isBufferLeaf(StringRef leaf) {
@@ -85,6 +86,15 @@ static bool isParameterName(StringRef name) {
   return llvm::StringSwitch<bool>(leaf).Cases({"weight", "bias", "kernel", "gamma", "beta"}, true).Default(false);
 }
 
+/// The module of the layer that `node` computes, by its other weight if that kept its name; empty: nothing tells.
+static StringRef findNamedLayer(const NodeProto &node, int operand, const MergedTensors &merged) {
+  if (operand != 1 && operand != 2)
+    return "";
+  int other = 3 - operand;
+  StringRef leaf = operandLeaf(node, other), name = other < node.input_size() ? StringRef(node.input(other)) : "";
+  return !leaf.empty() && leafOf(name) == leaf && merged.hasName(name) ? moduleOf(name) : "";
+}
+
 /// `net.fc.weight` for a folded weight that module `net.fc` reads.
 static std::string likelyName(const TensorFacts &facts, StringRef name, const MergedTensors &merged) {
   if (facts.uses.empty())
@@ -96,6 +106,9 @@ static std::string likelyName(const TensorFacts &facts, StringRef name, const Me
   StringRef leaf = operandLeaf(*use.node, use.operand);
   if (!module || module->empty() || leaf.empty())
     return name.str();
+  // A program that calls the function itself, `conv1d(x, self.conv.weight, self.conv.bias)`, is in another module.
+  if (StringRef layer = findNamedLayer(*use.node, use.operand, merged); layer.starts_with(*module + "."))
+    module = layer.str();
   std::string prefix = *module + ".";
   // Attention calls what it projects with otherwise.
   if (leaf == "weight" && !merged.hasName(prefix + "bias") && merged.hasName(prefix + "in_proj_bias"))
@@ -110,7 +123,7 @@ static std::string findFormula(const OnnxFile &file, const TensorFacts &facts) {
 }
 
 static constexpr StringLiteral evaluatedReason =
-    "evaluated by the exporter, and its numbers follow no rule by which programs make constants";
+    "evaluated by the exporter; its numbers, or what reads it, are not those of a program's constants";
 
 /// Whether the tensor is added to what a layer's weights made, in the same module, and nowhere else.
 static bool isAddedToProduct(const MergedTensors &merged, const TensorFacts &facts) {
@@ -120,6 +133,64 @@ static bool isAddedToProduct(const MergedTensors &merged, const TensorFacts &fac
     const NodeProto *product = merged.findProducer(use.node->input(1 - use.operand));
     return product && product->op_type() == "MatMul" && findModulePath(*product) == findModulePath(*use.node);
   });
+}
+
+/// The bias's name, where the one reader adds the tensor to what a weight that kept its name made; empty otherwise.
+static std::string findBiasName(const MergedTensors &merged, const TensorFacts &facts) {
+  if (facts.uses.size() != 1 || facts.uses[0].node->op_type() != "Add" || facts.uses[0].node->input_size() != 2)
+    return "";
+  const NodeProto *product = merged.findProducer(facts.uses[0].node->input(1 - facts.uses[0].operand));
+  if (!product || product->op_type() != "MatMul")
+    return "";
+  for (StringRef factor : product->input())
+    if (leafOf(factor) == "weight" && merged.hasName(factor))
+      if (std::string name = (moduleOf(factor) + ".bias").str(); !merged.hasName(name))
+        return name;
+  return "";
+}
+
+/// Whether the dimension of the tensor that is not one numbers the channels of a convolution, whose result is `value`
+/// after operations by element.
+static bool followsChannels(const MergedTensors &merged, const TensorProto &tensor, StringRef value) {
+  for (int depth = 0; depth != 6; ++depth) {
+    const NodeProto *node = merged.findProducer(value);
+    if (!node || node->input_size() == 0)
+      return false;
+    if (node->op_type() == "Conv" || node->op_type() == "ConvTranspose")
+      return tensor.dims_size() > 2 && tensor.dims(1) != 1;
+    if (!llvm::StringSwitch<bool>(node->op_type())
+             .Cases({"Mul", "Add", "Sigmoid", "Relu", "Gelu", "Tanh", "Slice", "Cast", "BatchNormalization"}, true)
+             .Default(false))
+      return false;
+    value = node->input(0);
+  }
+  return false;
+}
+
+/// Whether the tensor scales values by one number for each channel: a layer's scale. Masks of ones look the same, but
+/// where a convolution made the channels.
+static bool isFreshScale(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts) {
+  const TensorProto &tensor = *facts.tensor;
+  if (tensor.dims_size() < 2 || llvm::count_if(tensor.dims(), [](int64_t dim) { return dim != 1; }) != 1 ||
+      tensor.data_type() != TensorProto::FLOAT || !isConstantValued(file, tensor).value_or(false))
+    return false;
+  float value = 0;
+  std::memcpy(&value, file.tryReadInitializer(tensor.name())->data(), sizeof(value));
+  return llvm::all_of(facts.uses, [&](const InitializerUse &use) {
+    if (use.node->op_type() != "Mul" || use.node->input_size() != 2)
+      return false;
+    StringRef other = use.node->input(1 - use.operand);
+    return value == 0 || value == 1 ? followsChannels(merged, tensor, other) : bool(merged.findProducer(other));
+  });
+}
+
+/// Whether functions that keep what is learned positive read the tensor, and nothing else does. Frequencies, which
+/// programs compute of a ramp, have one dimension.
+static bool isExponent(const TensorFacts &facts) {
+  return facts.tensor->dims_size() > 1 && facts.getNumElements() > 1 &&
+         llvm::all_of(facts.uses, [](const InitializerUse &use) {
+           return llvm::StringSwitch<bool>(use.node->op_type()).Cases({"Exp", "Softplus"}, true).Default(false);
+         });
 }
 
 /// Whether a single number is learned: added to what a layer's weights made, or read by a function alone, which no
@@ -145,9 +216,12 @@ static bool isEvaluatedParameter(const OnnxFile &file, const MergedTensors &merg
                                  StringRef name) {
   if (!isEvaluatedName(name) || facts.uses.empty() || llvm::all_of(facts.uses, isSetting))
     return false;
-  if (facts.getNumElements() > 1 && isAddedToProduct(merged, facts))
+  bool isVector = llvm::count_if(facts.tensor->dims(), [](int64_t dim) { return dim != 1; }) == 1;
+  if (facts.getNumElements() > 1 &&
+      (isAddedToProduct(merged, facts) || (isVector && !findBiasName(merged, facts).empty())))
     return true;
-  return followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
+  return isFreshScale(file, merged, facts) || isExponent(facts) ||
+         followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
 }
 
 /// What the tensor is that is, or was, called `name`.
@@ -172,7 +246,10 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
   if (isInventedName(name)) {
     // What `/layer/Constant` computes was a number in the program: parameters are initializers there.
     if (!isWeight && isEvaluatedParameter(file, merged, facts, name)) {
-      std::string likely = isAddedToProduct(merged, facts) ? likelyName(facts, name, merged) : name.str();
+      std::string bias = findBiasName(merged, facts);
+      std::string likely = !bias.empty()                     ? bias
+                           : isAddedToProduct(merged, facts) ? likelyName(facts, name, merged)
+                                                             : name.str();
       return makeInfo(facts, likely, InitializerRole::Parameter, Certainty::Assumed, evaluatedReason);
     }
     if (!isWeight || name.contains("/Constant")) {

@@ -43,8 +43,8 @@ static bool isTriangle(ArrayRef<float> values, int64_t rows, int64_t columns) {
   return false;
 }
 
-/// Whether each line along a dimension satisfies the recurrence.
-static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride) {
+/// Whether each line along a dimension satisfies the recurrence, `turning` of them by an angle that is no ramp's.
+static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride, int64_t *turning = nullptr) {
   if (length < 6) // any few numbers are some wave
     return false;
   // What f32 leaves of sines after many turns; a line of zeros in a matrix of sines is nothing else.
@@ -72,6 +72,8 @@ static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride) {
     for (int64_t p = 1; p + 1 < length; ++p)
       if (std::abs(at(p + 1) + at(p - 1) - factor * at(p)) > 1e-4 * largest + noise)
         return false;
+    if (turning && std::abs(factor) < 1.99)
+      ++*turning;
     for (int64_t p = 1; p < length; ++p)
       varies |= std::abs(at(p) - at(0)) > 1e-3 * largest;
   }
@@ -96,6 +98,22 @@ std::string lowtide::describeFormula(const TensorProto &tensor, const std::strin
     stride *= tensor.dims(axis);
   }
   return "";
+}
+
+bool lowtide::holdsSinusoids(const TensorProto &tensor, const std::string &bytes) {
+  if (tensor.data_type() != TensorProto::FLOAT || bytes.size() < 2 * sizeof(float) || tensor.dims_size() < 2)
+    return false;
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  int64_t stride = 1;
+  for (int axis = tensor.dims_size(); axis-- > 0; stride *= tensor.dims(axis)) {
+    int64_t turning = 0;
+    // One line is no table.
+    if (isWave(values, tensor.dims(axis), stride, &turning) && turning > 1 &&
+        4 * turning * tensor.dims(axis) >= int64_t(values.size()))
+      return true;
+  }
+  return false;
 }
 
 bool lowtide::repeatsFilter(const TensorProto &tensor, const std::string &bytes) {

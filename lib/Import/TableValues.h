@@ -13,6 +13,9 @@ namespace lowtide {
 /// or where all elements are equal, which says nothing.
 std::string describeFormula(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
+/// Whether f32 `tensor` holds sines of positions along some dimension, a good part of which turn visibly.
+bool holdsSinusoids(const ::onnx::TensorProto &tensor, const std::string &bytes);
+
 /// Whether every output channel of a convolution's weight is the same filter, of numbers that differ: a blur or an edge
 /// detector, which nobody trains.
 bool repeatsFilter(const ::onnx::TensorProto &tensor, const std::string &bytes);

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -530,6 +531,103 @@ TEST(Classification, NumberedWeightsAreNamedAfterTheirModule) {
   ASSERT_TRUE(result.find("net.layer1.0.fc.weight"));
   EXPECT_THAT(result.find("net.layer1.0.fc.weight")->transposed, ElementsAre(1, 0));
   EXPECT_THAT(result.messages, HasSubstr("do_constant_folding=False"));
+}
+
+namespace {
+/// A number as ONNX's text format has it.
+std::string list(const std::vector<float> &values) {
+  std::string text;
+  for (float value : values)
+    text += (text.empty() ? "" : ", ") + std::to_string(value);
+  return "{" + text + "}";
+}
+
+/// `rows` positions, two dimensions for each of `angles`.
+std::vector<float> makeSinusoids(int rows, const std::vector<double> &angles) {
+  std::vector<float> values;
+  for (int row = 0; row != rows; ++row)
+    for (double angle : angles) {
+      values.push_back(float(std::sin(row * angle)));
+      values.push_back(float(std::cos(row * angle)));
+    }
+  return values;
+}
+} // namespace
+
+TEST(Classification, SinusoidsAreNotTrained) {
+  // `nn.Parameter(sinusoids, requires_grad=False)`: the signature lists it as any parameter.
+  for (bool isNoted : {true, false}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,8,4] x) => (float[2,8,4] y)
+      <float[8,4] "positions.weight" = )" +
+                                  list(makeSinusoids(8, {1, 0.1})) + R"(, float[8,4] "learned.weight" = )" +
+                                  list(makeSinusoids(8, {0.0001, 0.001})) + R"(> {
+        h = Add(x, "positions.weight")
+        y = Add(h, "learned.weight")
+      })");
+    if (isNoted)
+      setSignature(model, {"positions.weight", "learned.weight"});
+    Classified result = classify(model);
+    EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("positions.weight"));
+    EXPECT_THAT(result.messages, HasSubstr("sinusoids and are not trained: positions.weight"));
+    ImportOptions options;
+    options.params = {"positions.*"};
+    EXPECT_THAT(classify(model, options).names(InitializerRole::Parameter),
+                testing::UnorderedElementsAre("positions.weight", "learned.weight"));
+  }
+}
+
+TEST(Classification, RowsBehindAnOffsetAreNotStated) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3,2] x) => (float[2,3,2] y) <float[3,2] embedding = {1, 2, 3, 4, 5, 6}> { y = Add(x, embedding) })");
+  setSignature(model, {"positions"});
+  setFoldedFrom(model, "embedding", "['positions', 'arange']");
+  Classified result = classify(model);
+  ASSERT_TRUE(result.find("positions")) << result.messages;
+  EXPECT_TRUE(result.find("positions")->sourceRows);
+  setFoldedFrom(model, "embedding", "['positions', 'arange', 'add_1']");
+  model.mutable_graph()->mutable_value_info()->DeleteSubrange(0, 1);
+  result = classify(model);
+  ASSERT_TRUE(result.find("positions")) << result.messages;
+  EXPECT_FALSE(result.find("positions")->sourceRows);
+}
+
+TEST(Classification, FoldedScalesAndExponentsOfOnesAreTrained) {
+  // What a state space layer looks like when it is fresh: every number of it follows a rule.
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[1,2,3] x) => (float[1,2,3] y, float[2,2] e)
+    <float[2,1,1] W = {1, 2}, float[2] "m.conv.bias" = {0, 0}, float[1,2,1] D = {1, 1}, float[2,2] A = {0, 0.5, 0, 0.5},
+     float[1,3,1] M = {1, 1, 1}, float[2,1] B = {5, 7}, float[2,2] "m.dt.weight" = {1, 2, 3, 5}> {
+      c = Conv <group = 2> (x, W, "m.conv.bias")
+      s = Mul(c, D)
+      e = Exp(A)
+      t = Transpose <perm = [0, 2, 1]> (s)
+      u = Mul(t, M)
+      v = Transpose <perm = [0, 2, 1]> (u)
+      w = MatMul("m.dt.weight", v)
+      y = Add(w, B)
+    })");
+  model.set_producer_name("pytorch");
+  ::onnx::GraphProto &graph = *model.mutable_graph();
+  const char *names[] = {"onnx::Conv_1", "", "onnx::Mul_2", "onnx::Exp_3", "onnx::Mul_4", "onnx::Add_5"};
+  for (int i = 0; i != 6; ++i) {
+    std::string old = graph.initializer(i).name(), now = *names[i] ? names[i] : old;
+    graph.mutable_initializer(i)->set_name(now);
+    for (NodeProto &node : *graph.mutable_node())
+      for (std::string &input : *node.mutable_input())
+        input = input == old ? now : input;
+  }
+  for (NodeProto &node : *graph.mutable_node())
+    node.set_name("/m/" + node.op_type());
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              ElementsAre("m.conv.weight", "m.conv.bias", "onnx::Mul_2", "onnx::Exp_3", "m.dt.bias", "m.dt.weight"))
+      << result.messages;
+  // Ones along rows may be a mask.
+  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("onnx::Mul_4"));
 }
 
 TEST(Classification, ParametersWithNamesTellWhereAModuleIs) {

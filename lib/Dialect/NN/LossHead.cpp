@@ -70,7 +70,7 @@ LogicalResult LinearCrossEntropyGradOp::verify() {
 namespace {
 /// The forward pass up to what the loss and its derivative share.
 struct Head {
-  Expr logits, labels, valid, safe, highest, logTotal, lse;
+  Expr product, logits, labels, valid, safe, highest, logTotal, lse;
 
   Expr spread(Expr e) const { return unreduce(e, logits.type(), 1); }
 };
@@ -81,10 +81,13 @@ template <typename Op> static Head buildHead(Op op, OpBuilder &builder) {
   Type real = op.getLoss().getType().getElementType();
   Head head;
   int64_t classes = weight.dim(op.getClassLast() ? 1 : 0);
-  auto type = RankedTensorType::get({x.dim(0), classes}, real);
-  head.logits = x.with(DotOp::create(builder, op.getLoc(), type, x, weight, false, !op.getClassLast()));
+  // Logits of 16-bit operands have 16 bits, as every product's result: their cotangent takes their place. With a bias
+  // they are sums, and rounded no earlier than their exponentials.
+  auto type = RankedTensorType::get({x.dim(0), classes}, op.getBias() ? real : x.elementType());
+  head.product = x.with(DotOp::create(builder, op.getLoc(), type, x, weight, false, !op.getClassLast()));
+  head.logits = cast(head.product, real);
   if (op.getBias())
-    head.logits = head.logits + broadcast(cast(x.with(op.getBias()), real), type.getShape(), {1});
+    head.product = head.logits = head.logits + broadcast(cast(x.with(op.getBias()), real), type.getShape(), {1});
   head.labels = head.safe = x.with(op.getLabels());
   if (std::optional<uint64_t> ignored = op.getIgnoreIndex()) {
     head.valid = notEqual(head.labels, static_cast<double>(static_cast<int64_t>(*ignored)));
@@ -97,7 +100,9 @@ template <typename Op> static Head buildHead(Op op, OpBuilder &builder) {
 }
 
 static Expr buildLoss(const Head &head) {
-  Expr picked = reshape(gatherElements(head.logits, reshape(head.safe, {head.safe.dim(0), 1}), 1), head.labels.shape());
+  Expr picked =
+      reshape(gatherElements(head.product, reshape(head.safe, {head.safe.dim(0), 1}), 1), head.labels.shape());
+  picked = cast(picked, head.logits.elementType());
   Expr loss = head.highest - picked + head.logTotal; // lse − picked would lose what large logits round away
   return head.valid ? select(head.valid, loss, loss.like(0.0)) : loss;
 }

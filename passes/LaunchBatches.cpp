@@ -6,7 +6,7 @@
 //      long as nobody reads what it will write, nobody overwrites what it will read, and the bytes that it keeps alive
 //      meanwhile do not raise the peak.
 //   2. The kernels of each batch move to where the last one stands; the step is packed once more. If it takes more
-//      bytes than before, everything moves back and less is let wait.
+//      bytes than before (where no budget is given, a thousandth more), everything moves back and less is let wait.
 //   3. Each batch becomes one kernel op.
 //
 //===----------------------------------------------------------------------===//
@@ -32,6 +32,8 @@ using namespace lowtide;
 static constexpr size_t kMaxPointers = 500;
 /// Parts of the peak that waiting may reach, tried one after the other.
 static constexpr double kShares[] = {1.0, 0.98, 0.9};
+/// Part of a step's bytes that fewer launches may cost where no budget is given.
+static constexpr double kMoreBytes = 1e-3;
 /// Instructions that sums may move up past, tried one after the other.
 static constexpr unsigned kReaches[] = {1000, 8, 1};
 
@@ -266,6 +268,11 @@ static void moveViews(Operation *maker, Operation *place) {
     }
 }
 
+/// Bytes that `step` may take with fewer launches, where it took `before`.
+static uint64_t getMostBytes(func::FuncOp step, uint64_t before) {
+  return step->getParentOp()->hasAttr(deviceBudgetAttrName) ? before : before + uint64_t(double(before) * kMoreBytes);
+}
+
 static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
   Block &block = step.getBody().front();
   SmallVector<Group> candidates = findCandidates(block);
@@ -289,7 +296,7 @@ static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
     FailureOr<uint64_t> after = packStep(step, facts, batches);
     if (failed(after))
       return failure();
-    if (*after <= *before) {
+    if (*after <= getMostBytes(step, *before)) {
       for (const Group &batch : batches)
         merge(batch);
       return success();
@@ -300,7 +307,7 @@ static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
   return success();
 }
 
-/// Lets sums over columns go along with rows, as long as no byte more is needed.
+/// Lets sums over columns go along with rows, as long as no byte more is needed (without a budget: few more).
 static LogicalResult crossStep(func::FuncOp step, StepFacts &facts, function_ref<LogicalResult()> update,
                                StringRef cpu) {
   FailureOr<uint64_t> before = packStep(step, facts.getTable(), {});
@@ -317,7 +324,7 @@ static LogicalResult crossStep(func::FuncOp step, StepFacts &facts, function_ref
     FailureOr<uint64_t> after = packStep(step, facts.getTable(), {});
     if (failed(after))
       return failure();
-    if (*after <= *before)
+    if (*after <= getMostBytes(step, *before))
       return success();
     OwningOpRef<func::FuncOp> again = original->clone();
     step.getBody().takeBody(again->getBody());

@@ -1,11 +1,12 @@
 //===- LevelSearch.cpp - a packing of the full moments first --------------===//
 //
-// 1. A level has the moments with at least so many bytes alive, fewer from level
-// to level; the last one has all of them, and every buffer by itself.
+// 1. A level has the fullest moments, a third more from level to level, and a
+// block for all buffers that are alive in the same of them; the last level has
+// all moments, and every buffer by itself.
 // 2. A level is packed by ejection, beginning with the blocks of the level above,
 // taken apart; who stands in another's way, or is new, waits for a place.
-// 3. A level that is not packed sends the search back to the first one, with
-// other random numbers.
+// 3. A level that is not packed sends the search half the way back, with other
+// random numbers.
 //
 //===----------------------------------------------------------------------===//
 #include "LevelSearch.h"
@@ -16,6 +17,9 @@
 #include <numeric>
 
 namespace lowtide::solve {
+
+/// Turns of ejection that a level gets at a time.
+static constexpr uint64_t turns = 12;
 
 std::vector<uint64_t> countLive(std::span<const Buffer> buffers) {
   std::vector<uint64_t> live;
@@ -30,39 +34,31 @@ std::vector<uint64_t> countLive(std::span<const Buffer> buffers) {
 
 LevelSearch::LevelSearch(std::span<const Buffer> buffers, uint64_t capacity, uint64_t seed)
     : buffers(buffers), capacity(capacity), seed(seed), live(countLive(buffers)) {
-  size_t moments = 0;
-  for (unsigned percent : {97, 94, 90, 85, 78, 70, 60, 45, 25, 0}) {
-    const uint64_t least = capacity / 100 * percent;
-    const size_t kept = size_t(std::count_if(live.begin(), live.end(), [&](uint64_t bytes) { return bytes >= least; }));
-    if (kept > moments)
-      thresholds.push_back(least);
-    moments = kept;
-  }
+  std::vector<uint64_t> sorted = live;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  for (size_t moments = 3; moments < sorted.size(); moments += std::max<size_t>(1, moments * 3 / 10))
+    if (thresholds.empty() || sorted[moments - 1] < thresholds.back())
+      thresholds.push_back(sorted[moments - 1]);
   thresholds.push_back(0);
 }
 
-LevelSearch::Level LevelSearch::makeLevel(uint64_t leastLive, uint64_t mostBytes, const Level *coarse) const {
+LevelSearch::Level LevelSearch::makeLevel(uint64_t leastLive, bool isLast) const {
   std::vector<uint32_t> before{0};
   for (uint64_t bytes : live)
     before.push_back(before.back() + (bytes >= leastLive));
   Level level;
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> open;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const uint32_t begin = before[buffers[i].begin], end = before[buffers[i].end];
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;
+  for (const Buffer &buffer : buffers) {
+    const uint32_t begin = before[buffer.begin], end = before[buffer.end], fresh = uint32_t(level.blocks.size());
     if (begin == end) {
       level.blockOf.push_back(none);
       continue;
     }
-    auto [it, isNew] =
-        open.try_emplace({begin, end, coarse ? coarse->blockOf[i] : none}, uint32_t(level.blocks.size()));
-    if (!isNew && level.blocks[it->second].bytes + buffers[i].bytes > mostBytes) {
-      it->second = uint32_t(level.blocks.size());
-      isNew = true;
-    }
-    if (isNew)
+    const uint32_t number = isLast ? fresh : known.try_emplace({begin, end}, fresh).first->second;
+    if (number == fresh)
       level.blocks.push_back({0, begin, end});
-    level.blocks[it->second].bytes += buffers[i].bytes;
-    level.blockOf.push_back(it->second);
+    level.blocks[number].bytes += buffer.bytes;
+    level.blockOf.push_back(number);
   }
   level.degrees = countDegrees(level.blocks);
   return level;
@@ -108,29 +104,27 @@ std::vector<uint64_t> LevelSearch::refine(const Level &coarse, const std::vector
 }
 
 bool LevelSearch::run(uint64_t effort, uint64_t &work) {
-  // Large blocks are soon found a place; where that fails, smaller ones get a share of the effort.
-  constexpr uint64_t divisors[] = {1, 64}, prices[] = {1, 3};
-  uint64_t paid[std::size(divisors)] = {};
   const uint64_t limit = work + effort;
-  for (unsigned attempt = 0; work < limit; ++attempt) {
-    const size_t kind = size_t(std::min_element(std::begin(paid), std::end(paid)) - std::begin(paid));
-    const uint64_t mostBytes = capacity / divisors[kind], before = work;
-    Level level = makeLevel(thresholds.front(), mostBytes, nullptr);
-    std::vector<uint64_t> places(level.blocks.size(), capacity);
-    for (size_t number = 1;; ++number) {
-      EjectionSearch ejection(level.blocks, level.degrees, seed + attempt);
-      const uint64_t spend = std::min(limit - std::min(limit, work), 12 * ejection.getTurnEffort());
-      if (!ejection.lower(places, capacity, spend, work))
-        break;
-      if (number == thresholds.size()) {
-        offsets = std::move(places);
-        return true;
-      }
-      Level fine = makeLevel(thresholds[number], number + 1 < thresholds.size() ? mostBytes : 0, &level);
-      places = refine(level, places, fine);
-      level = std::move(fine);
+  std::vector<Level> levels;
+  // Of each level, what was found last.
+  std::vector<std::vector<uint64_t>> found;
+  for (size_t number = 0, attempt = 0; work < limit; ++attempt) {
+    if (levels.size() == number)
+      levels.push_back(makeLevel(thresholds[number], /*isLast=*/number + 1 == thresholds.size()));
+    const Level &level = levels[number];
+    std::vector<uint64_t> places = number ? refine(levels[number - 1], found[number - 1], level)
+                                          : std::vector<uint64_t>(level.blocks.size(), capacity);
+    EjectionSearch ejection(level.blocks, level.degrees, seed + attempt);
+    if (!ejection.lower(places, capacity, std::min(limit - work, turns * ejection.getTurnEffort()), work)) {
+      number /= 2;
+      continue;
     }
-    paid[kind] += prices[kind] * (work - before) + 1;
+    found.resize(number);
+    found.push_back(std::move(places));
+    if (++number == thresholds.size()) {
+      offsets = std::move(found.back());
+      return true;
+    }
   }
   return false;
 }

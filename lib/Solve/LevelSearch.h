@@ -25,7 +25,7 @@ public:
   const std::vector<uint64_t> &getOffsets() const { return offsets; }
 
 private:
-  /// Some moments, and what is alive in them: blocks of buffers that are alive in the same of them.
+  /// Some moments, and what is alive in them: one block for all buffers that are alive in the same of them.
   struct Level {
     std::vector<Buffer> blocks;
     std::vector<uint32_t> degrees;
@@ -34,8 +34,8 @@ private:
   };
   static constexpr uint32_t none = UINT32_MAX;
 
-  /// `coarse`: the level before or null; no block of several buffers has more than `mostBytes`.
-  Level makeLevel(uint64_t leastLive, uint64_t mostBytes, const Level *coarse) const;
+  /// The last level has no merged blocks.
+  Level makeLevel(uint64_t leastLive, bool isLast) const;
   /// Where the blocks of a level stand when those of a coarser one stand at `places`; from the capacity on: nowhere.
   std::vector<uint64_t> refine(const Level &coarse, const std::vector<uint64_t> &places, const Level &fine) const;
 

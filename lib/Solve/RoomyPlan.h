@@ -10,8 +10,8 @@
 
 namespace lowtide::solve {
 
-/// A plan whose peak is not above that of `packed.plan` and that takes no less time, near its bytes alive when it is
-/// packed: the cheapest of a few. Nothing if there is none, or if it costs more than a fiftieth of the time.
+/// A plan whose arena is below that of `packed`, near its bytes alive, and that takes no less time: the cheapest of a
+/// few. Nothing if there is none, or if it costs more than a fiftieth of the time.
 std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan &packed,
                                         const PackingOptions &options);
 

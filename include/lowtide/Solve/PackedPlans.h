@@ -38,8 +38,8 @@ public:
 
   PackedPlans(const StepGraph &graph, const PackingOptions &options) : graph(graph), options(options) {}
 
-  /// The schedule's packing; where it is not near the bytes alive and things run again, that of another schedule of no
-  /// larger peak and at most a fiftieth more time that is, if one is found.
+  /// The schedule's packing; where it is not near the bytes alive and things run again, that of another schedule that
+  /// is, with no larger an arena and at most a fiftieth more time, if one is found.
   const PackedPlan &get(const FittedSchedule &plan);
   /// The cheapest whose arena is within `budgetBytes`: a packing may need more than the bytes alive, then the front is
   /// asked for less. Null if there is none. More bytes never cost time.

@@ -115,6 +115,8 @@ MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
   };
   bool hasCopies = false;
   for (const TensorFacts &fact : facts) {
+    if (fact.uses.size() == 1 && leafOf(fact.tensor->name()) == "bias" && fact.uses[0].node->op_type() == "Add")
+      addedBiases[fact.uses[0].node->input(1 - fact.uses[0].operand)] = fact.tensor->name();
     if (!isInventedName(fact.tensor->name())) {
       noteModules(modules, fact.tensor->name());
       if (isFloatType(fact.tensor->data_type()) && file.isEmbedded(fact.tensor->name()) &&
@@ -136,6 +138,11 @@ MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
     });
   else if ((deduplicated = isDeduplicated(facts)))
     repeatsLayers = hasRepeatedLayers(facts);
+}
+
+std::optional<std::string> MergedTensors::findModuleOfSum(StringRef product) const {
+  auto bias = addedBiases.find(product);
+  return bias == addedBiases.end() ? std::nullopt : std::optional(moduleOf(bias->second).str());
 }
 
 /// Whether the copy, whose name tells nothing, is the owner's tensor by the program's own will.

@@ -50,10 +50,16 @@ static bool isBufferLeaf(StringRef leaf) {
   return llvm::is_contained(names, leaf);
 }
 
+/// `val_12`: a step within an operation, as PyTorch's current exporter numbers them.
+static bool isNumberedValue(StringRef name) {
+  unsigned number;
+  return name.consume_front("val_") && !name.getAsInteger(10, number);
+}
+
 bool lowtide::isInventedName(StringRef name) {
   return name.contains("::") || name.starts_with("/") || name.starts_with("const_fold_opt") ||
          name.starts_with("Constant_") || name.starts_with("ortshared_") || name.starts_with("_inlfunc_") ||
-         name.contains("_output_");
+         name.contains("_output_") || isNumberedValue(name);
 }
 
 /// An operand that configures its operator: a bound, a scale list, a fill
@@ -103,6 +109,8 @@ static std::string likelyName(const TensorFacts &facts, StringRef name, const Me
   std::optional<std::string> module = merged.getPaths().findOfValue(name);
   if (!module)
     module = findModulePath(*use.node);
+  if (!module)
+    module = merged.findModuleOfSum(use.node->output(0));
   StringRef leaf = operandLeaf(*use.node, use.operand);
   if (!module || module->empty() || leaf.empty())
     return name.str();
@@ -375,10 +383,14 @@ static void findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &inf
   }
 }
 
-/// PyTorch lists a module's parameters before its buffers. Tensors behind one that can only be a buffer are buffers.
+/// PyTorch's old exporter lists a module's parameters before its buffers. Tensors behind one that can only be a buffer
+/// are buffers.
 static llvm::StringSet<> findBuffersByOrder(const OnnxFile &file, ArrayRef<TensorFacts> facts) {
   llvm::StringSet<> buffers, modules;
-  if (file.getModel().producer_name() != "pytorch")
+  // The current one (nodes are `node_…`) lists what it evaluated as well, and in another order.
+  if (file.getModel().producer_name() != "pytorch" ||
+      llvm::any_of(file.getModel().graph().node(),
+                   [](const NodeProto &node) { return StringRef(node.name()).starts_with("node_"); }))
     return buffers;
   for (const TensorFacts &fact : facts) {
     StringRef name = fact.tensor->name();

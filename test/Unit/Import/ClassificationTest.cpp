@@ -216,6 +216,24 @@ TEST(Classification, FoldedWeightIsFoundWithoutItsNote) {
   EXPECT_THAT(result.find("fc.weight")->transposed, ElementsAre(1, 0));
 }
 
+TEST(Classification, WeightsWithoutNotesAreNamedByTheirBias) {
+  // PyTorch's current exporter, then a cleaner that drops its notes and lists integers first.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, producer_name: "pytorch", opset_import: ["" : 20]>
+    g (float[1,2] x) => (float[1,2] y)
+    <int64[1] val_3 = {0}, float[2,2] val_72 = {1, 2, 3, 4}, float[2] "h.0.fc.bias" = {1, 2}, float[2] embedding_1 = {5, 7}> {
+      m = MatMul(x, val_72)
+      l = Add(m, "h.0.fc.bias")
+      s = Add(l, embedding_1)
+      y = Squeeze(s, val_3)
+    })");
+  for (NodeProto &node : *model.mutable_graph()->mutable_node())
+    node.set_name("node_" + node.op_type());
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("h.0.fc.weight", "h.0.fc.bias", "embedding_1"));
+  EXPECT_THAT(result.find("h.0.fc.weight")->transposed, ElementsAre(1, 0));
+}
+
 TEST(Classification, WeightsEvaluatedForEachCallAreOne) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>

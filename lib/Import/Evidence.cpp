@@ -130,6 +130,11 @@ StringRef lowtide::findEvaluatedOperator(StringRef name) {
   return !count.empty() && all_of(count, isDigit) ? op : value;
 }
 
+bool lowtide::isOfCurrentExporter(const ::onnx::GraphProto &graph) {
+  return llvm::any_of(graph.node(),
+                      [](const ::onnx::NodeProto &node) { return StringRef(node.name()).starts_with("node_"); });
+}
+
 bool lowtide::isEvaluatedName(StringRef name) {
   StringRef op = findEvaluatedOperator(name);
   return name.starts_with("onnx::") || (!op.empty() && !op.starts_with("Constant") && op != "Range");

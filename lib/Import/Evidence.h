@@ -72,6 +72,9 @@ llvm::StringRef findEvaluatedOperator(llvm::StringRef name);
 /// The modules that were being called when PyTorch's old exporter gave a node or a value this name, `net.norm`; nullopt
 /// for other names.
 std::optional<std::string> findScope(llvm::StringRef name);
+/// Whether PyTorch's current exporter wrote the graph: it calls nodes `node_…`, which cleaners keep.
+bool isOfCurrentExporter(const ::onnx::GraphProto &graph);
+
 /// Whether an exporter or an optimizer gave the name to what it evaluated; not to a number of the program.
 bool isEvaluatedName(llvm::StringRef name);
 

@@ -69,11 +69,15 @@ SmallVector<std::string> MergedTensors::modulesOf(ArrayRef<InitializerUse> uses)
   return found;
 }
 
-/// Whether a tensor that holds numbers by chance is in the file only once.
+/// Whether a tensor that holds numbers by chance is in the file only once. What a cleaner evaluated behind the exporter
+/// may be in it as often as it was evaluated.
 bool MergedTensors::isDeduplicated(ArrayRef<TensorFacts> facts) const {
   StringSet<> seen;
+  const bool isCurrent = isOfCurrentExporter(file.getModel().graph());
   for (const TensorFacts &fact : facts) {
+    StringRef name = fact.tensor->name();
     if (!fact.isUsed() || !isFloatType(fact.tensor->data_type()) || fact.getNumElements() < 2 ||
+        (isInventedName(name) ? !name.starts_with("onnx::") : isCurrent && !name.contains('.')) ||
         checkedBytes(fact.getNumElements(), fact.tensor->data_type()).value_or(largestCompared + 1) > largestCompared ||
         !file.isEmbedded(fact.tensor->name()))
       continue;
@@ -92,6 +96,9 @@ bool MergedTensors::hasRepeatedLayers(ArrayRef<TensorFacts> facts) const {
     if (!isFloatType(fact.tensor->data_type()) || fact.tensor->dims_size() < 2 || fact.uses.size() < 2)
       return false;
     const InitializerUse &first = fact.uses.front();
+    // A mask that every layer adds is no layer.
+    if (operandLeaf(*first.node, first.operand) != "weight")
+      return false;
     return any_of(drop_begin(fact.uses),
                   [&](const InitializerUse &use) {
                     return use.operand == first.operand && use.node->op_type() == first.node->op_type();
@@ -115,8 +122,11 @@ MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
   };
   bool hasCopies = false;
   for (const TensorFacts &fact : facts) {
-    if (fact.uses.size() == 1 && leafOf(fact.tensor->name()) == "bias" && fact.uses[0].node->op_type() == "Add")
-      addedBiases[fact.uses[0].node->input(1 - fact.uses[0].operand)] = fact.tensor->name();
+    if (fact.uses.size() == 1 && leafOf(fact.tensor->name()) == "bias" && fact.uses[0].node->output_size()) {
+      const auto &[node, operand] = fact.uses[0];
+      biasedModules[node->op_type() == "Add" ? node->input(1 - operand) : node->output(0)] =
+          moduleOf(fact.tensor->name()).str();
+    }
     if (!isInventedName(fact.tensor->name())) {
       noteModules(modules, fact.tensor->name());
       if (isFloatType(fact.tensor->data_type()) && file.isEmbedded(fact.tensor->name()) &&
@@ -140,9 +150,9 @@ MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
     repeatsLayers = hasRepeatedLayers(facts);
 }
 
-std::optional<std::string> MergedTensors::findModuleOfSum(StringRef product) const {
-  auto bias = addedBiases.find(product);
-  return bias == addedBiases.end() ? std::nullopt : std::optional(moduleOf(bias->second).str());
+std::optional<std::string> MergedTensors::findModuleOfBias(const NodeProto &layer) const {
+  auto module = layer.output_size() ? biasedModules.find(layer.output(0)) : biasedModules.end();
+  return module == biasedModules.end() ? std::nullopt : std::optional(module->second);
 }
 
 /// Whether the copy, whose name tells nothing, is the owner's tensor by the program's own will.

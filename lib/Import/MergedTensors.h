@@ -36,8 +36,8 @@ public:
   /// The node of the graph that gives `value`; null: none.
   const ::onnx::NodeProto *findProducer(llvm::StringRef value) const { return producers.lookup(value); }
   const ModulePaths &getPaths() const { return paths; }
-  /// The module whose bias, read nowhere else, is added to `product` and nothing else to it; nullopt: there is none.
-  std::optional<std::string> findModuleOfSum(llvm::StringRef product) const;
+  /// The module whose bias, read nowhere else, `layer` adds, or is added to what it gives; nullopt: there is none.
+  std::optional<std::string> findModuleOfBias(const ::onnx::NodeProto &layer) const;
 
 private:
   /// The name of the copy that `use` makes; empty: it makes none.
@@ -60,8 +60,8 @@ private:
   /// Reads of copies, by the copies' names.
   llvm::StringMap<llvm::SmallVector<InitializerUse>> reads;
   llvm::StringMap<const ::onnx::NodeProto *> producers;
-  /// By what it is added to.
-  llvm::StringMap<std::string> addedBiases;
+  /// Modules by the value to which their bias is added, or by the result of the layer that adds it.
+  llvm::StringMap<std::string> biasedModules;
   llvm::StringSet<> outputs, names;
   /// Modules with tensors of their own, by any name in the file; with such that are no copies and not constant.
   llvm::StringSet<> modules, modulesWithWeights;

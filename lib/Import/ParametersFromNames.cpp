@@ -110,7 +110,7 @@ static std::string likelyName(const TensorFacts &facts, StringRef name, const Me
   if (!module)
     module = findModulePath(*use.node);
   if (!module)
-    module = merged.findModuleOfSum(use.node->output(0));
+    module = merged.findModuleOfBias(*use.node);
   StringRef leaf = operandLeaf(*use.node, use.operand);
   if (!module || module->empty() || leaf.empty())
     return name.str();
@@ -122,6 +122,14 @@ static std::string likelyName(const TensorFacts &facts, StringRef name, const Me
   if (leaf == "weight" && !merged.hasName(prefix + "bias") && merged.hasName(prefix + "in_proj_bias"))
     return prefix + "in_proj_weight";
   return prefix + leaf.str();
+}
+
+/// Whether the node's product is x·V with its second operand, which PyTorch keeps as Vᵀ.
+static bool multipliesAsItStands(const NodeProto &node) {
+  if (node.op_type() != "Gemm")
+    return node.op_type() == "MatMul";
+  return llvm::none_of(node.attribute(),
+                       [](const auto &attribute) { return attribute.name() == "transB" && attribute.i(); });
 }
 
 /// What formula wrote the tensor, if one did.
@@ -270,7 +278,7 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
                  "folded by the exporter; the module that reads it gives the name");
     // Constant folding turns x·Wᵀ into x·V.
     if (facts.tensor->dims_size() == 2 &&
-        (findEvaluatedOperator(name) == "Transpose" || facts.uses.front().node->op_type() == "MatMul")) {
+        (findEvaluatedOperator(name) == "Transpose" || multipliesAsItStands(*facts.uses.front().node))) {
       folded.transposed = {1, 0};
       folded.sourceShape = SmallVector<int64_t>{facts.tensor->dims(1), facts.tensor->dims(0)};
     }
@@ -387,10 +395,8 @@ static void findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &inf
 /// are buffers.
 static llvm::StringSet<> findBuffersByOrder(const OnnxFile &file, ArrayRef<TensorFacts> facts) {
   llvm::StringSet<> buffers, modules;
-  // The current one (nodes are `node_…`) lists what it evaluated as well, and in another order.
-  if (file.getModel().producer_name() != "pytorch" ||
-      llvm::any_of(file.getModel().graph().node(),
-                   [](const NodeProto &node) { return StringRef(node.name()).starts_with("node_"); }))
+  // The current one lists what it evaluated as well, and in another order.
+  if (file.getModel().producer_name() != "pytorch" || isOfCurrentExporter(file.getModel().graph()))
     return buffers;
   for (const TensorFacts &fact : facts) {
     StringRef name = fact.tensor->name();

@@ -221,17 +221,40 @@ TEST(Classification, WeightsWithoutNotesAreNamedByTheirBias) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, producer_name: "pytorch", opset_import: ["" : 20]>
     g (float[1,2] x) => (float[1,2] y)
-    <int64[1] val_3 = {0}, float[2,2] val_72 = {1, 2, 3, 4}, float[2] "h.0.fc.bias" = {1, 2}, float[2] embedding_1 = {5, 7}> {
+    <int64[1] val_3 = {0}, float[2,2] val_72 = {1, 2, 3, 4}, float[2] "h.0.fc.bias" = {1, 2}, float[2] embedding_1 = {5, 7},
+     float[2,2] val_80 = {1, 2, 3, 5}, float[2] "h.1.fc.bias" = {2, 1}> {
       m = MatMul(x, val_72)
       l = Add(m, "h.0.fc.bias")
-      s = Add(l, embedding_1)
+      g = Gemm(l, val_80, "h.1.fc.bias")
+      s = Add(g, embedding_1)
       y = Squeeze(s, val_3)
     })");
   for (NodeProto &node : *model.mutable_graph()->mutable_node())
     node.set_name("node_" + node.op_type());
   Classified result = classify(model);
-  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("h.0.fc.weight", "h.0.fc.bias", "embedding_1"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              ElementsAre("h.0.fc.weight", "h.0.fc.bias", "embedding_1", "h.1.fc.weight", "h.1.fc.bias"));
   EXPECT_THAT(result.find("h.0.fc.weight")->transposed, ElementsAre(1, 0));
+  EXPECT_THAT(result.find("h.1.fc.weight")->transposed, ElementsAre(1, 0));
+}
+
+TEST(Classification, TablesThatACleanerEvaluatedTwiceSayNothing) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+    g (float[1,2] x) => (float[1,2] y) <float[2] "h.0.ln.weight" = {1, 1}, float[2] one = {3, 4}, float[2] two = {3, 4}> {
+      a = LayerNormalization(x, "h.0.ln.weight")
+      b = Add(a, one)
+      c = LayerNormalization(b, "h.0.ln.weight")
+      y = Add(c, two)
+    })");
+  auto *graph = model.mutable_graph();
+  for (int i : {0, 1}) {
+    graph->mutable_initializer(1 + i)->set_name("/h." + std::to_string(i) + "/Where_output_0");
+    graph->mutable_node(2 * i)->set_name("/h." + std::to_string(i) + "/ln/LayerNormalization");
+    graph->mutable_node(2 * i + 1)->set_name("/h." + std::to_string(i) + "/Add");
+    graph->mutable_node(2 * i + 1)->set_input(1, graph->initializer(1 + i).name());
+  }
+  EXPECT_TRUE(classify(model).find("h.1.ln.weight"));
 }
 
 TEST(Classification, WeightsEvaluatedForEachCallAreOne) {

@@ -83,7 +83,9 @@ static bool takeApart(UnfoldingGraph &graph, const TensorProto &tensor, const st
   for (size_t axis = 1; axis != dims.size(); ++axis)
     axes.push_back(int64_t(axis));
   // Written back as a weight: the length and the direction of both are one.
-  std::string how = "length or direction of " + tensor.name() + "; the direction's own length is taken as the weight's";
+  std::string how =
+      "length or direction of " + tensor.name() +
+      "; one length for each entry of dimension 0 is assumed, and the direction's own length taken as the weight's";
   graph.setModule(moduleOf(direction));
   graph.addInitializer(length, single, tensor.data_type(), std::move(lengths),
                        {tensor.name(), how, {}, {"weight norm"}, true});

@@ -187,9 +187,9 @@ def compare(ours, recorded, bound, relative, gradients):
     `bound(name)` is the allowed error; `relative`: counted in units of the tensor's largest entry; `gradients`: recorded.
     """
     ours = join_pieces(ours, recorded)
-    pairs, missing, extra = pair_names(ours, recorded)
     # The program does not use what has no gradient: nothing of it need be in the file.
-    missing = [name for name in missing if name in gradients]
+    recorded = {name: value for name, value in recorded.items() if name in gradients or name in ours}
+    pairs, missing, extra = pair_names(ours, recorded)
     complaints = []
     if missing:
         complaints.append(f"no {', '.join(missing[:3])}" + (f" and {len(missing) - 3} more" if len(missing) > 3 else ""))

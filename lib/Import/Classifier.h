@@ -62,6 +62,10 @@ std::string findFoldFault(const OnnxFile &file, const TensorFacts &facts, const 
 /// Whether the tensors are parts of one parameter, of which none holds an element of another.
 bool areDisjointPieces(const OnnxFile &file, llvm::ArrayRef<const TensorFacts *> tensors, const Signature &signature);
 
+/// Refuses a parameter that the file holds by itself and that the exporter joined with others as well.
+llvm::LogicalResult checkJoined(OnnxFile &file, const Signature &signature, llvm::ArrayRef<TensorFacts> facts,
+                                llvm::ArrayRef<InitializerInfo> infos);
+
 /// Applies `--params`, `--frozen`, `--rename`.
 llvm::LogicalResult applyOverrides(OnnxFile &file, const ImportOptions &options, std::vector<InitializerInfo> &infos);
 

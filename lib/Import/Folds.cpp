@@ -163,3 +163,27 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
   if (kept.size() <= 1 && dims.size() > 1)
     info.sourceShape = kept.empty() ? SmallVector<int64_t>{1} : kept;
 }
+
+LogicalResult lowtide::checkJoined(OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,
+                                   ArrayRef<InitializerInfo> infos) {
+  llvm::StringMap<std::string> owners;
+  llvm::StringSet<> joined;
+  for (const InitializerInfo &info : infos)
+    if (info.role == InitializerRole::Parameter && signature.findTarget(info.name))
+      owners.try_emplace(info.name, info.tensor);
+    else if (info.role == InitializerRole::Parameter)
+      joined.insert(info.tensor);
+  for (const TensorFacts &fact : facts)
+    for (const std::string &source : fact.foldedFrom) {
+      auto owner = owners.find(source);
+      if (owner == owners.end() || owner->second == fact.tensor->name() || !joined.contains(fact.tensor->name()))
+        continue;
+      file.getReport().errorAt(Failure::Unsupported, fact.tensor->name(),
+                               "parameter " + quoteName(source) + " is in the file twice, as " +
+                                   quoteName(owner->second) + " and in " + quoteName(fact.tensor->name()) +
+                                   ", where it was joined with others: trained as they stand, the two would part",
+                               "export with optimize=False");
+      return failure();
+    }
+  return success();
+}

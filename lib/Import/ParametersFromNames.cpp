@@ -14,6 +14,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -200,10 +201,26 @@ static bool isFreshScale(const OnnxFile &file, const MergedTensors &merged, cons
   });
 }
 
-/// Whether functions that keep what is learned positive read the tensor, and nothing else does. Frequencies, which
-/// programs compute of a ramp, have one dimension.
-static bool isExponent(const TensorFacts &facts) {
-  return facts.tensor->dims_size() > 1 && facts.getNumElements() > 1 &&
+/// Whether the tensor has one dimension along which its numbers grow or fall evenly.
+static bool isRamp(const OnnxFile &file, const TensorFacts &facts) {
+  std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("");
+  if (facts.tensor->dims_size() != 1 || facts.tensor->data_type() != TensorProto::FLOAT)
+    return false;
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  if (values.size() < 3)
+    return true; // any two numbers do
+  double range = std::abs(double(values.back()) - values.front());
+  for (size_t i = 2; i < values.size(); ++i)
+    if (!(std::abs(values[i] - 2.0 * values[i - 1] + values[i - 2]) <= 1e-5 * range))
+      return false;
+  return true;
+}
+
+/// Whether functions that keep what is learned positive read the tensor, and nothing else does. Programs compute
+/// frequencies so, of a ramp.
+static bool isExponent(const OnnxFile &file, const TensorFacts &facts) {
+  return facts.tensor->dims_size() > 0 && facts.getNumElements() > 1 && !isRamp(file, facts) &&
          llvm::all_of(facts.uses, [](const InitializerUse &use) {
            return llvm::StringSwitch<bool>(use.node->op_type()).Cases({"Exp", "Softplus"}, true).Default(false);
          });
@@ -236,7 +253,7 @@ static bool isEvaluatedParameter(const OnnxFile &file, const MergedTensors &merg
   if (facts.getNumElements() > 1 &&
       (isAddedToProduct(merged, facts) || (isVector && !findBiasName(merged, facts).empty())))
     return true;
-  return isFreshScale(file, merged, facts) || isExponent(facts) ||
+  return isFreshScale(file, merged, facts) || isExponent(file, facts) ||
          followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
 }
 

@@ -585,7 +585,7 @@ LogicalResult SignatureClassifier::run() {
   if (failed(checkBlindUses()))
     return failure();
   separatePieces();
-  return checkClaims();
+  return success(succeeded(checkClaims()) && succeeded(checkJoined(file, signature, facts, infos)));
 }
 
 LogicalResult lowtide::classifyBySignature(OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,

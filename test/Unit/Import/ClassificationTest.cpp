@@ -10,7 +10,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -574,161 +573,17 @@ TEST(Classification, NumberedWeightsAreNamedAfterTheirModule) {
   EXPECT_THAT(result.messages, HasSubstr("do_constant_folding=False"));
 }
 
-namespace {
-/// A number as ONNX's text format has it.
-std::string list(const std::vector<float> &values) {
-  std::string text;
-  for (float value : values)
-    text += (text.empty() ? "" : ", ") + std::to_string(value);
-  return "{" + text + "}";
-}
-
-/// `rows` positions, two dimensions for each of `angles`.
-std::vector<float> makeSinusoids(int rows, const std::vector<double> &angles) {
-  std::vector<float> values;
-  for (int row = 0; row != rows; ++row)
-    for (double angle : angles) {
-      values.push_back(float(std::sin(row * angle)));
-      values.push_back(float(std::cos(row * angle)));
-    }
-  return values;
-}
-} // namespace
-
-TEST(Classification, SinusoidsAreNotTrained) {
-  // `nn.Parameter(sinusoids, requires_grad=False)`: the signature lists it as any parameter.
-  for (bool isNoted : {true, false}) {
-    ModelProto model = parseModel(R"(
-      <ir_version: 10, opset_import: ["" : 20]>
-      g (float[2,8,4] x) => (float[2,8,4] y)
-      <float[8,4] "positions.weight" = )" +
-                                  list(makeSinusoids(8, {1, 0.1})) + R"(, float[8,4] "learned.weight" = )" +
-                                  list(makeSinusoids(8, {0.0001, 0.001})) + R"(> {
-        h = Add(x, "positions.weight")
-        y = Add(h, "learned.weight")
-      })");
-    if (isNoted)
-      setSignature(model, {"positions.weight", "learned.weight"});
-    Classified result = classify(model);
-    EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("positions.weight"));
-    EXPECT_THAT(result.messages, HasSubstr("sinusoids and are not trained: positions.weight"));
-    ImportOptions options;
-    options.params = {"positions.*"};
-    EXPECT_THAT(classify(model, options).names(InitializerRole::Parameter),
-                testing::UnorderedElementsAre("positions.weight", "learned.weight"));
-  }
-}
-
-TEST(Classification, RowsBehindAnOffsetAreNotStated) {
+TEST(Classification, AParameterThatIsAlsoJoinedWithAnotherIsRefused) {
+  // The logits' weight is the embedding's, with more columns behind it.
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>
-    g (float[2,3,2] x) => (float[2,3,2] y) <float[3,2] embedding = {1, 2, 3, 4, 5, 6}> { y = Add(x, embedding) })");
-  setSignature(model, {"positions"});
-  setFoldedFrom(model, "embedding", "['positions', 'arange']");
-  Classified result = classify(model);
-  ASSERT_TRUE(result.find("positions")) << result.messages;
-  EXPECT_TRUE(result.find("positions")->sourceRows);
-  setFoldedFrom(model, "embedding", "['positions', 'arange', 'add_1']");
-  model.mutable_graph()->mutable_value_info()->DeleteSubrange(0, 1);
-  result = classify(model);
-  ASSERT_TRUE(result.find("positions")) << result.messages;
-  EXPECT_FALSE(result.find("positions")->sourceRows);
-}
-
-TEST(Classification, FoldedScalesAndExponentsOfOnesAreTrained) {
-  // What a state space layer looks like when it is fresh: every number of it follows a rule.
-  ModelProto model = parseModel(R"(
-    <ir_version: 8, opset_import: ["" : 17]>
-    g (float[1,2,3] x) => (float[1,2,3] y, float[2,2] e)
-    <float[2,1,1] W = {1, 2}, float[2] "m.conv.bias" = {0, 0}, float[1,2,1] D = {1, 1}, float[2,2] A = {0, 0.5, 0, 0.5},
-     float[1,3,1] M = {1, 1, 1}, float[2,1] B = {5, 7}, float[2,2] "m.dt.weight" = {1, 2, 3, 5}> {
-      c = Conv <group = 2> (x, W, "m.conv.bias")
-      s = Mul(c, D)
-      e = Exp(A)
-      t = Transpose <perm = [0, 2, 1]> (s)
-      u = Mul(t, M)
-      v = Transpose <perm = [0, 2, 1]> (u)
-      w = MatMul("m.dt.weight", v)
-      y = Add(w, B)
+    g (int64[2] i) => (float[2,3] y) <float[3,2] "e.weight" = {1, 2, 3, 4, 5, 6}, float[2,3] cat = {1, 3, 5, 2, 4, 7}> {
+      h = Gather("e.weight", i)
+      y = MatMul(h, cat)
     })");
-  model.set_producer_name("pytorch");
-  ::onnx::GraphProto &graph = *model.mutable_graph();
-  const char *names[] = {"onnx::Conv_1", "", "onnx::Mul_2", "onnx::Exp_3", "onnx::Mul_4", "onnx::Add_5"};
-  for (int i = 0; i != 6; ++i) {
-    std::string old = graph.initializer(i).name(), now = *names[i] ? names[i] : old;
-    graph.mutable_initializer(i)->set_name(now);
-    for (NodeProto &node : *graph.mutable_node())
-      for (std::string &input : *node.mutable_input())
-        input = input == old ? now : input;
-  }
-  for (NodeProto &node : *graph.mutable_node())
-    node.set_name("/m/" + node.op_type());
+  setSignature(model, {"e.weight", "more.weight"});
+  setFoldedFrom(model, "cat", "['e.weight', 'more.weight', 't']");
   Classified result = classify(model);
-  EXPECT_THAT(result.names(InitializerRole::Parameter),
-              ElementsAre("m.conv.weight", "m.conv.bias", "onnx::Mul_2", "onnx::Exp_3", "m.dt.bias", "m.dt.weight"))
-      << result.messages;
-  // Ones along rows may be a mask.
-  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("onnx::Mul_4"));
-}
-
-TEST(Classification, ParametersWithNamesTellWhereAModuleIs) {
-  // The program calls `self.model.decoder` itself, so that the scopes lack `model`.
-  for (bool isCopied : {false, true}) {
-    ModelProto model = parseModel(R"(
-      <ir_version: 8, opset_import: ["" : 17]>
-      g (float[2,2] x) => (float[2,2] y)
-      <float[2,2] W = {1, 2, 3, 5}, float[2] "net.model.decoder.fc.bias" = {0, 0}, float[2,2] V = {2, 7, 1, 8}> {
-        a = MatMul(x, W)
-        b = Add("net.model.decoder.fc.bias", a)
-        y = MatMul(b, V)
-      })");
-    model.set_producer_name("pytorch");
-    ::onnx::GraphProto &graph = *model.mutable_graph();
-    graph.mutable_initializer(0)->set_name("onnx::MatMul_7");
-    graph.mutable_node(0)->set_input(1, "onnx::MatMul_7");
-    graph.mutable_node(0)->set_name("/net/decoder/fc/MatMul");
-    graph.mutable_node(1)->set_name("/net/decoder/fc/Add");
-    graph.mutable_initializer(2)->set_name("onnx::MatMul_9");
-    graph.mutable_node(2)->set_input(1, "onnx::MatMul_9");
-    graph.mutable_node(2)->set_name("/net/head/MatMul");
-    if (isCopied) {
-      graph.mutable_initializer(1)->set_name("net.other.bias");
-      NodeProto *copy = graph.add_node();
-      copy->set_op_type("Identity");
-      copy->add_input("net.other.bias");
-      copy->add_output("net.model.decoder.fc.bias");
-    }
-    Classified result = classify(model);
-    EXPECT_THAT(result.names(InitializerRole::Parameter),
-                ElementsAre("net.model.decoder.fc.weight", "net.model.decoder.fc.bias", "net.head.weight"))
-        << result.messages;
-  }
-}
-
-TEST(Classification, TheUserOverrules) {
-  ModelProto model = makeLinear();
-  ImportOptions options;
-  options.frozen = {"w*"};
-  options.renames.emplace_back("b", "fc.bias");
-  Classified result = classify(model, options);
-  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("fc.bias"));
-  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("w"));
-  options.frozen = {"nothing.*"};
-  EXPECT_THAT(classify(model, options).messages, HasSubstr("no initializer matches 'nothing.*'"));
-  EXPECT_EQ(classify(model, options).exitCode, 1);
-}
-
-TEST(Classification, FourierMatricesAreNoWeights) {
-  // cos(2 pi j k / 6); the other matrix is a weight of the same shape.
-  ModelProto model = parseModel(R"(
-    <ir_version: 8, opset_import: ["" : 17]>
-    g (float[2,6] x) => (float[2,6] y)
-    <float[6,6] C = {1,1,1,1,1,1, 1,0.5,-0.5,-1,-0.5,0.5, 1,-0.5,-0.5,1,-0.5,-0.5,
-                     1,-1,1,-1,1,-1, 1,-0.5,-0.5,1,-0.5,-0.5, 1,0.5,-0.5,-1,-0.5,0.5},
-     float[6,6] W = {1,2,1,1,3,1, 1,0.5,-0.5,-1,-0.5,0.5, 1,-0.5,-0.5,1,-0.5,-0.5,
-                     1,-1,1,-1,1,-1, 1,-0.5,-0.5,1,-0.5,-0.5, 1,0.5,-0.5,-1,-0.5,0.5}> {
-      h = MatMul(x, C)
-      y = MatMul(h, W)
-    })");
-  EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("W"));
+  EXPECT_EQ(result.exitCode, 3);
+  EXPECT_THAT(result.messages, HasSubstr("parameter 'e.weight' is in the file twice, as 'e.weight' and in 'cat'"));
 }

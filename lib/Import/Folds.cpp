@@ -164,6 +164,37 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
     info.sourceShape = kept.empty() ? SmallVector<int64_t>{1} : kept;
 }
 
+/// Whether matrix `part`, or its transpose, is at the start or at the end of matrix `whole` along either dimension.
+static bool holdsBlock(const OnnxFile &file, const ::onnx::TensorProto &whole, const ::onnx::TensorProto &part) {
+  if (whole.dims_size() != 2 || part.dims_size() != 2 || whole.data_type() != part.data_type() ||
+      isConstantValued(file, part).value_or(true))
+    return false;
+  std::string all = file.tryReadInitializer(whole.name()).value_or(""),
+              some = file.tryReadInitializer(part.name()).value_or("");
+  size_t width = findElementType(part.data_type())->bytes;
+  int64_t rows = whole.dims(0), columns = whole.dims(1);
+  if (all.empty() || some.empty())
+    return false;
+  auto isAt = [&](bool transposed, int64_t row, int64_t column) {
+    int64_t height = part.dims(transposed), breadth = part.dims(!transposed);
+    for (int64_t i = 0; i != height; ++i)
+      for (int64_t j = 0; j != breadth; ++j) {
+        size_t from = size_t(transposed ? j * height + i : i * breadth + j) * width;
+        size_t to = size_t((row + i) * columns + column + j) * width;
+        if (StringRef(some).substr(from, width) != StringRef(all).substr(to, width))
+          return false;
+      }
+    return true;
+  };
+  for (bool transposed : {false, true}) {
+    int64_t height = part.dims(transposed), breadth = part.dims(!transposed);
+    bool fits = (height == rows && breadth < columns) || (breadth == columns && height < rows);
+    if (fits && (isAt(transposed, 0, 0) || isAt(transposed, rows - height, columns - breadth)))
+      return true;
+  }
+  return false;
+}
+
 LogicalResult lowtide::checkJoined(OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,
                                    ArrayRef<InitializerInfo> infos) {
   llvm::StringMap<std::string> owners;
@@ -173,10 +204,18 @@ LogicalResult lowtide::checkJoined(OnnxFile &file, const Signature &signature, A
       owners.try_emplace(info.name, info.tensor);
     else if (info.role == InitializerRole::Parameter)
       joined.insert(info.tensor);
-  for (const TensorFacts &fact : facts)
-    for (const std::string &source : fact.foldedFrom) {
+  for (const TensorFacts &fact : facts) {
+    if (!joined.contains(fact.tensor->name()))
+      continue;
+    std::vector<std::string> sources = fact.foldedFrom;
+    // One that is tied has other names.
+    for (const auto &owner : owners)
+      if (const ::onnx::TensorProto *tensor = file.findInitializer(owner.second);
+          tensor && !fact.foldedFrom.empty() && holdsBlock(file, *fact.tensor, *tensor))
+        sources.push_back(owner.first().str());
+    for (const std::string &source : sources) {
       auto owner = owners.find(source);
-      if (owner == owners.end() || owner->second == fact.tensor->name() || !joined.contains(fact.tensor->name()))
+      if (owner == owners.end() || owner->second == fact.tensor->name())
         continue;
       file.getReport().errorAt(Failure::Unsupported, fact.tensor->name(),
                                "parameter " + quoteName(source) + " is in the file twice, as " +
@@ -185,5 +224,6 @@ LogicalResult lowtide::checkJoined(OnnxFile &file, const Signature &signature, A
                                "export with optimize=False");
       return failure();
     }
+  }
   return success();
 }

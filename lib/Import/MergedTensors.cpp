@@ -47,6 +47,8 @@ std::string MergedTensors::moduleOfNode(const NodeProto &node) const {
   std::string path = findModulePath(node).value_or("");
   if (path.empty() || modules.contains(path))
     return path;
+  // Modules whose only weight was transposed have no tensor of their name.
+  auto isModule = [&](const std::string &name) { return modules.contains(name) || calledModules.contains(name); };
   std::string called;
   SmallVector<StringRef> parts;
   StringRef(path).split(parts, '.');
@@ -54,9 +56,9 @@ std::string MergedTensors::moduleOfNode(const NodeProto &node) const {
     auto [stem, number] = part.rsplit('_');
     std::string prefix = called + (called.empty() ? "" : ".");
     bool isNumbered = !stem.empty() && !number.empty() && all_of(number, isDigit);
-    called = prefix + (isNumbered && !modules.contains(prefix + part.str()) && modules.contains(prefix + stem.str())
-                           ? stem.str()
-                           : part.str());
+    called =
+        prefix + (isNumbered && !modules.contains(prefix + part.str()) && isModule(prefix + stem.str()) ? stem.str()
+                                                                                                        : part.str());
   }
   return called;
 }
@@ -120,6 +122,10 @@ MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
     for (StringRef path = moduleOf(name); !path.empty(); path = moduleOf(path))
       set.insert(path);
   };
+  for (const NodeProto &node : graph.node())
+    if (std::optional<std::string> path = findModulePath(node))
+      for (StringRef module = *path; !module.empty(); module = moduleOf(module))
+        calledModules.insert(module);
   bool hasCopies = false;
   for (const TensorFacts &fact : facts) {
     if (fact.uses.size() == 1 && leafOf(fact.tensor->name()) == "bias" && fact.uses[0].node->output_size()) {

@@ -65,6 +65,8 @@ private:
   llvm::StringSet<> outputs, names;
   /// Modules with tensors of their own, by any name in the file; with such that are no copies and not constant.
   llvm::StringSet<> modules, modulesWithWeights;
+  /// Modules that nodes came from.
+  llvm::StringSet<> calledModules;
 };
 
 } // namespace lowtide

@@ -266,6 +266,27 @@ static void reportAssumed(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
                                "do_constant_folding=False");
 }
 
+/// What exporters merged and the file does not tell apart, unless it is frozen.
+static LogicalResult reportDoubts(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
+  bool isFatal = false;
+  for (const UnfoldedDoubt &doubt : file.getDoubts()) {
+    bool isFrozen = llvm::any_of(infos, [&](const InitializerInfo &info) {
+      return info.tensor == doubt.tensor && info.role != InitializerRole::Parameter;
+    });
+    if (isFrozen)
+      continue;
+    bool hasNotes = Signature(file.getModel().graph()).isPresent();
+    std::string remedy = std::string("export with ") + (hasNotes ? "optimize=False" : "do_constant_folding=False") +
+                         ", or freeze it: --frozen " + doubt.tensor;
+    if (doubt.isFatal)
+      file.getReport().errorAt(Failure::Unsupported, doubt.tensor, doubt.message, remedy);
+    else
+      file.getReport().warningAt(doubt.tensor, doubt.message, remedy);
+    isFatal |= doubt.isFatal;
+  }
+  return failure(isFatal);
+}
+
 FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &file, const ImportOptions &options) {
   std::vector<TensorFacts> facts = collectTensorFacts(file);
   Signature signature(file.getModel().graph());
@@ -300,5 +321,7 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
       info.inIR = isConstantValued(file, *file.findInitializer(info.tensor)).value_or(false);
   }
   reportAssumed(file, infos);
+  if (failed(reportDoubts(file, infos)))
+    return failure();
   return infos;
 }

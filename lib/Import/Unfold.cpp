@@ -233,7 +233,12 @@ static void restoreBiases(UnfoldingGraph &graph, GraphProto &proto, const Signat
 UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read) {
   UnfoldingGraph graph(proto, read);
   Signature signature(proto);
-  unfoldMergedReaders(graph, proto, signature);
+  if (signature.isPresent()) {
+    unfoldMergedReaders(graph, proto, signature);
+    unfoldMergedImages(graph, proto, signature);
+  } else {
+    unfoldMergedCopies(graph, proto);
+  }
   std::vector<Evaluated> beside;
   StringMap<Evaluated> evaluated = findEvaluated(graph, signature, beside);
   splitMerged(graph, proto, signature, evaluated);

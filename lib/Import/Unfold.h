@@ -69,6 +69,10 @@ public:
   /// Adds the node that makes `tensor` of `value`, and of its own data where `map` is -1.
   void addMasked(const ::onnx::TensorProto &tensor, llvm::StringRef bytes, llvm::ArrayRef<int64_t> map,
                  const std::string &value);
+  /// Says that `tensor` may not be what it is taken for; `isFatal`: that it cannot be.
+  void addDoubt(llvm::StringRef tensor, bool isFatal, std::string message) {
+    doubts.push_back({tensor.str(), std::move(message), isFatal});
+  }
   /// `tensor` is computed by a node from now on.
   void remove(const ::onnx::TensorProto &tensor) { removed.insert(tensor.name()); }
   bool isRemoved(llvm::StringRef name) const { return removed.contains(name); }
@@ -88,6 +92,7 @@ private:
   llvm::StringMap<const ::onnx::TensorProto *> initializers;
   llvm::StringSet<> names, added, removed;
   llvm::StringMap<UnfoldedSource> sources;
+  std::vector<UnfoldedDoubt> doubts;
   std::string module;
   int numOldNodes;
   unsigned counter = 0;
@@ -142,6 +147,11 @@ void unfoldNormScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 
 /// Values of the program that the exporter merged because their parameters began equal.
 void unfoldMergedReaders(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+
+/// Functions of parameters that the exporter merged because they began equal.
+void unfoldMergedImages(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+/// The same in files without notes.
+void unfoldMergedCopies(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 
 /// Makes tensors that are another form of a parameter, which the file holds as well, of that.
 void unfoldForms(UnfoldingGraph &graph, ::onnx::GraphProto &proto,

@@ -217,7 +217,7 @@ void UnfoldingGraph::noteImages(UnfoldedTensors &unfolded) const {
 }
 
 UnfoldedTensors UnfoldingGraph::finish() {
-  UnfoldedTensors unfolded{std::move(sources), {}};
+  UnfoldedTensors unfolded{std::move(sources), {}, std::move(doubts)};
   noteImages(unfolded);
   auto &nodes = *graph.mutable_node();
   std::rotate(nodes.pointer_begin(), nodes.pointer_begin() + numOldNodes, nodes.pointer_end());

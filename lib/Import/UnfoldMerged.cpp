@@ -1,15 +1,25 @@
-//===- UnfoldMerged.cpp - readers that the exporter merged -----------------------===//
+//===- UnfoldMerged.cpp - what the exporter merged because it began equal --------===//
 //
-// Two tokens that begin as zeros are one initializer, and then their readers are one node as well: `cls` and `dist` are
-// both what the one `Expand` gives. The notes of whoever reads that twice still name two values of the program. Where
-// exactly one parameter is gone, the second value is its.
+// Parameters that begin equal are one initializer; then the nodes that read them and the same value are equal, too, and
+// become one node, and so does what follows: the modulations of two blocks that begin at zero, two tokens that one
+// `Expand` spreads, a layer and its copy. The notes of whoever reads the result still name two values of the program.
+// Where as many parameters are gone as values are named, each gets its nodes back.
+//
+// So do two functions of one parameter that begin equal: a gate at one half, and the rest of it.
 //
 //===----------------------------------------------------------------------===//
 
+#include "ElementFunctions.h"
+#include "ProgramNames.h"
 #include "TensorData.h"
 #include "Unfold.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <map>
+#include <set>
 
 using namespace llvm;
 using namespace lowtide;
@@ -17,82 +27,349 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-/// Parameters of the program that no tensor of the file is, or was evaluated from.
-static SmallVector<const SignatureEntry *> findGone(const UnfoldingGraph &graph, const GraphProto &proto,
-                                                    const Signature &signature) {
-  StringSet<> present;
-  for (const auto &value : proto.value_info())
-    for (const std::string &name : findFoldedFrom(value))
-      present.insert(name);
-  SmallVector<const SignatureEntry *> gone;
-  for (const SignatureEntry &entry : signature.getEntries())
-    if (entry.kind == SignatureEntry::Parameter && !graph.find(entry.target) && !present.contains(entry.target))
-      gone.push_back(&entry);
-  return gone;
+/// Nodes on the longest way from a merged parameter to where the program's values part: for layers of one kind, and for
+/// others, which only their equal values make suspect.
+static constexpr unsigned longestWay = 16, shortestWay = 2;
+
+/// `add_12` comes behind `add_7` and `add`.
+static bool isEarlier(StringRef a, StringRef b) {
+  auto number = [](StringRef name) {
+    StringRef stem = operationName(name);
+    int64_t value = -1;
+    name.drop_front(std::min(name.size(), stem.size() + 1)).getAsInteger(10, value);
+    return std::pair(value, name);
+  };
+  return number(a) < number(b);
 }
 
-/// The parameter that `node` spreads over the batch and that may have been merged with another: all elements equal.
-static const TensorProto *findSpread(const UnfoldingGraph &graph, const Signature &signature, const NodeProto &node) {
-  const TensorProto *tensor = node.op_type() == "Expand" ? graph.find(node.input(0)) : nullptr;
-  const SignatureEntry *entry = tensor ? signature.findTarget(tensor->name()) : nullptr;
-  if (!entry || entry->kind != SignatureEntry::Parameter)
-    return nullptr;
-  std::string bytes = graph.read(*tensor).value_or("");
-  size_t width = isFloatType(tensor->data_type()) ? findElementType(tensor->data_type())->bytes : 0;
-  bool isRegular =
-      width && bytes.size() > width && StringRef(bytes).drop_front(width) == StringRef(bytes).drop_back(width);
-  return isRegular ? tensor : nullptr;
+/// Replaces whole words of a note.
+static void replaceWord(std::string &text, const std::string &from, const std::string &to) {
+  auto isWord = [](char c) { return isAlnum(c) || c == '_' || c == '.'; };
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
+    size_t end = at + from.size();
+    bool isWhole = (at == 0 || !isWord(text[at - 1])) && (end == text.size() || !isWord(text[end]));
+    if (isWhole)
+      text.replace(at, from.size(), to);
+    at += isWhole ? to.size() : from.size();
+  }
+}
+
+namespace {
+using Entry = const SignatureEntry *;
+
+/// The parameters that are left, with those that were merged with them: one per instance.
+struct Merger {
+  std::vector<std::pair<Entry, std::vector<Entry>>> parameters;
+  size_t numInstances = 0;
+  unsigned way = shortestWay;
+};
+
+class MergedNodes {
+public:
+  MergedNodes(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature)
+      : graph(graph), proto(proto), signature(signature), names(proto, signature) {
+    for (auto [i, node] : enumerate(proto.node()))
+      for (auto [operand, input] : enumerate(node.input()))
+        readers[input].push_back({int(i), int(operand)});
+    for (const auto &value : proto.value_info())
+      for (const std::string &name : findFoldedFrom(value)) {
+        evaluated[value.name()].push_back(name);
+        present.insert(name);
+      }
+  }
+
+  bool run();
+
+private:
+  /// A read of a value of another instance than the first.
+  struct Cut {
+    int node, operand;
+    size_t instance;
+    std::string name;
+  };
+
+  std::vector<Entry> findVanished() const;
+  std::vector<Merger> findMergers(ArrayRef<Entry> vanished) const;
+  bool findCuts(const Merger &merger, std::vector<Cut> &cuts, std::set<int> &nodes) const;
+  void separate(const Merger &merger, ArrayRef<Cut> cuts, const std::set<int> &nodes);
+  /// The parameter that the initializer is, or was evaluated from.
+  Entry findParameter(StringRef tensor) const;
+  std::string copyTensor(const std::string &tensor, Entry from, Entry to);
+
+  UnfoldingGraph &graph;
+  GraphProto &proto;
+  const Signature &signature;
+  ProgramNames names;
+  StringMap<SmallVector<std::pair<int, int>>> readers;
+  StringMap<std::vector<std::string>> evaluated;
+  StringSet<> present;
+};
+} // namespace
+
+/// Parameters that are not in the file, in no form, and that no node's operation reads; nor does any in their module
+/// read, under a name that is gone, what was evaluated: that may be theirs.
+std::vector<Entry> MergedNodes::findVanished() const {
+  std::vector<Entry> vanished;
+  StringSet<> readers;
+  for (const NodeProto &node : proto.node())
+    for (auto [operand, input] : enumerate(node.input()))
+      if (std::optional<std::string> module = evaluated.contains(input) ? findModulePath(node) : std::nullopt)
+        if (std::string name = names.find(node, int(operand)); !name.empty() && names.isLost(name))
+          readers.insert(*module);
+  for (const SignatureEntry &entry : signature.getEntries())
+    if (entry.kind == SignatureEntry::Parameter && !graph.find(entry.target) && !present.contains(entry.target) &&
+        !names.isMentioned(entry) && !readers.contains(moduleOf(entry.target)))
+      vanished.push_back(&entry);
+  return vanished;
+}
+
+Entry MergedNodes::findParameter(StringRef tensor) const {
+  if (Entry entry = signature.findTarget(tensor))
+    return entry->kind == SignatureEntry::Parameter ? entry : nullptr;
+  Entry found = nullptr;
+  for (const std::string &name : evaluated.lookup(tensor))
+    if (Entry entry = signature.findTarget(name); entry && entry->kind == SignatureEntry::Parameter) {
+      if (found)
+        return nullptr;
+      found = entry;
+    }
+  return found;
+}
+
+/// `blocks.#.ada` of `blocks.0.ada`.
+static std::string withoutNumbers(StringRef module) {
+  std::string text;
+  for (char c : module)
+    if (!isDigit(c))
+      text += c;
+  return text;
+}
+
+/// Who may have been merged with whom, the likeliest first: layers of one kind, any layers with parameters of these
+/// names, parameters of one module.
+std::vector<Merger> MergedNodes::findMergers(ArrayRef<Entry> vanished) const {
+  MapVector<StringRef, std::map<StringRef, Entry>> modules;
+  for (Entry entry : vanished)
+    modules[moduleOf(entry->target)][leafOf(entry->target)] = entry;
+  std::vector<Merger> mergers;
+  auto hasVanished = [&](StringRef module) { return modules.count(module) != 0; };
+  std::set<std::pair<bool, std::vector<StringRef>>> done;
+  for (bool ofOneKind : {true, false})
+    for (const auto &[first, leaves] : modules) {
+      // All that are gone and look like this one.
+      std::vector<StringRef> instances;
+      for (const auto &[module, others] : modules)
+        if (others.size() == leaves.size() &&
+            all_of(zip(leaves, others), [](auto pair) { return std::get<0>(pair).first == std::get<1>(pair).first; }) &&
+            (!ofOneKind || withoutNumbers(module) == withoutNumbers(first)))
+          instances.push_back(module);
+      if (!done.insert({ofOneKind, instances}).second)
+        continue;
+      StringSet<> seen;
+      for (const SignatureEntry &owner : signature.getEntries()) {
+        StringRef module = moduleOf(owner.target);
+        if (owner.kind != SignatureEntry::Parameter || hasVanished(module) || !seen.insert(module).second ||
+            (ofOneKind && withoutNumbers(module) != withoutNumbers(first)))
+          continue;
+        Merger merger;
+        merger.numInstances = instances.size();
+        merger.way = ofOneKind ? longestWay : shortestWay;
+        for (const auto &[leaf, entry] : leaves)
+          if (Entry left = signature.findTarget((module.empty() ? "" : module + ".").str() + leaf.str())) {
+            merger.parameters.push_back({left, {}});
+            for (StringRef instance : instances)
+              merger.parameters.back().second.push_back(modules.find(instance)->second.at(leaf));
+          }
+        if (merger.parameters.size() == leaves.size())
+          mergers.push_back(std::move(merger));
+      }
+    }
+  for (const auto &[module, leaves] : modules) {
+    std::vector<Entry> gone;
+    for (Entry entry : vanished)
+      if (moduleOf(entry->target) == module)
+        gone.push_back(entry);
+    for (const SignatureEntry &owner : signature.getEntries())
+      if (owner.kind == SignatureEntry::Parameter && moduleOf(owner.target) == module && !is_contained(gone, &owner))
+        mergers.push_back({{{&owner, gone}}, gone.size()});
+  }
+  return mergers;
+}
+
+/// The instance that the reader's module belongs to: `blocks.3.mlp` to that of `blocks.3.ada`.
+static std::optional<size_t> findInstance(const Merger &merger, StringRef reader) {
+  auto [left, gone] = merger.parameters.front();
+  SmallVector<StringRef> first, path;
+  StringRef(left->target).split(first, '.');
+  reader.split(path, '.');
+  for (auto [i, entry] : enumerate(gone)) {
+    SmallVector<StringRef> parts;
+    StringRef(entry->target).split(parts, '.');
+    size_t at = 0;
+    while (at < parts.size() && at < first.size() && parts[at] == first[at])
+      ++at;
+    // The parameter's own name tells no module.
+    if (at + 1 < parts.size() && at < path.size() &&
+        ArrayRef(path).take_front(at + 1) == ArrayRef(parts).take_front(at + 1))
+      return i;
+  }
+  return std::nullopt;
+}
+
+/// Where the program's values part behind the nodes that read the parameters that are left, and the nodes up to there.
+bool MergedNodes::findCuts(const Merger &merger, std::vector<Cut> &cuts, std::set<int> &nodes) const {
+  std::map<int, unsigned> open; // nodes and how far they are
+  std::map<std::string, int> producers;
+  for (auto [i, node] : enumerate(proto.node())) {
+    std::vector<std::string> operands = findProgramOperands(node);
+    auto reads = [&](Entry entry) {
+      return any_of(node.input(), [&](const std::string &input) {
+        auto isOperand = [&](const std::string &name) { return is_contained(operands, name); };
+        return findParameter(input) == entry &&
+               (isOperand(entry->placeholder) || isOperand(input) || any_of(evaluated.lookup(input), isOperand));
+      });
+    };
+    if (any_of(merger.parameters, [&](const auto &pair) { return reads(pair.first); }))
+      open[int(i)] = 0;
+  }
+  std::set<int> seen;
+  std::vector<std::string> parted;
+  // Nodes are in order: what is added comes later.
+  while (!open.empty()) {
+    auto [index, depth] = *open.begin();
+    open.erase(open.begin());
+    if (!seen.insert(index).second || depth > merger.way)
+      continue;
+    for (const std::string &value : proto.node(index).output()) {
+      producers[value] = index;
+      std::map<std::string, std::map<std::string, SmallVector<std::pair<int, int>>>> byStem;
+      SmallVector<int> unnamed;
+      for (auto [node, operand] : readers.lookup(value)) {
+        std::string name = names.find(proto.node(node), operand);
+        byStem[operationName(name).str()][name].push_back({node, operand});
+      }
+      for (auto &[stem, byName] : byStem) {
+        if (byName.size() == 1 || stem.empty()) {
+          for (auto &[name, reads] : byName)
+            for (auto [node, operand] : reads)
+              open.try_emplace(node, depth + 1);
+          continue;
+        }
+        if (byName.size() != merger.numInstances + 1)
+          return false;
+        SmallVector<std::string> ordered;
+        for (auto &[name, reads] : byName)
+          ordered.push_back(name);
+        llvm::sort(ordered, isEarlier);
+        // All but the first are lost.
+        if (any_of(drop_begin(ordered), [&](const std::string &name) { return !names.isLost(name); }))
+          return false;
+        parted.push_back(value);
+        for (auto [i, name] : enumerate(drop_begin(ordered)))
+          for (auto [node, operand] : byName[name]) {
+            std::optional<std::string> module = findModulePath(proto.node(node));
+            cuts.push_back({node, operand, findInstance(merger, module.value_or("")).value_or(i), name});
+          }
+      }
+    }
+  }
+  // Back from there.
+  while (!parted.empty()) {
+    std::string value = std::move(parted.back());
+    parted.pop_back();
+    auto producer = producers.find(value);
+    if (producer != producers.end() && nodes.insert(producer->second).second)
+      append_range(parted, proto.node(producer->second).input());
+  }
+  // Other parameters on the way would be read twice.
+  auto readsOther = [&](int index) {
+    return any_of(proto.node(index).input(), [&](StringRef input) {
+      Entry entry = graph.find(input) ? findParameter(input) : nullptr;
+      return entry && none_of(merger.parameters, [&](const auto &pair) { return pair.first == entry; });
+    });
+  };
+  return !cuts.empty() && none_of(cuts, [&](const Cut &cut) { return nodes.count(cut.node); }) &&
+         none_of(nodes, readsOther);
+}
+
+/// Another tensor with the values of `tensor`, of parameter `to`.
+std::string MergedNodes::copyTensor(const std::string &tensor, Entry from, Entry to) {
+  const TensorProto &whole = *graph.find(tensor);
+  std::string name = tensor == from->target ? to->target : tensor + "@" + to->target;
+  if (graph.find(name))
+    return name;
+  std::optional<std::string> bytes = graph.read(whole);
+  if (!bytes)
+    return tensor;
+  SmallVector<int64_t> dims(whole.dims().begin(), whole.dims().end());
+  if (tensor == from->target)
+    graph.addInitializer(name, dims, whole.data_type(), std::move(*bytes),
+                         {"", "it began equal to " + tensor + ", and the exporter merged the two", {}, {}, true});
+  else
+    graph.addCopy(whole, name, std::move(*bytes), from->target, to->target);
+  return name;
+}
+
+void MergedNodes::separate(const Merger &merger, ArrayRef<Cut> cuts, const std::set<int> &nodes) {
+  std::map<std::pair<std::string, size_t>, std::string> apart;
+  for (const Cut &cut : cuts)
+    apart[{proto.node(cut.node).input(cut.operand), cut.instance}] = cut.name;
+  for (const Cut &cut : cuts)
+    proto.mutable_node(cut.node)->set_input(cut.operand, cut.name);
+  auto nameOf = [&](const std::string &value, size_t instance) {
+    auto [at, isNew] = apart.try_emplace({value, instance});
+    if (isNew)
+      at->second = value + "@" + merger.parameters.front().second[instance]->target;
+    return at->second;
+  };
+  std::set<std::string> made;
+  for (int index : nodes)
+    for (const std::string &value : proto.node(index).output())
+      made.insert(value);
+  // From the back, so that positions stay.
+  for (int index : reverse(nodes))
+    for (size_t instance = 0; instance != merger.numInstances; ++instance) {
+      NodeProto copy = proto.node(index);
+      for (std::string &input : *copy.mutable_input()) {
+        if (made.count(input)) {
+          input = nameOf(input, instance);
+          continue;
+        }
+        Entry entry = graph.find(input) ? findParameter(input) : nullptr;
+        for (const auto &[left, gone] : merger.parameters)
+          if (entry == left)
+            input = copyTensor(input, left, gone[instance]);
+      }
+      for (std::string &output : *copy.mutable_output())
+        output = nameOf(output, instance);
+      for (auto &prop : *copy.mutable_metadata_props())
+        for (const auto &[left, gone] : merger.parameters) {
+          replaceWord(*prop.mutable_value(), left->placeholder, gone[instance]->placeholder);
+          if (StringRef module = moduleOf(left->target); !module.empty())
+            replaceWord(*prop.mutable_value(), module.str(), moduleOf(gone[instance]->target).str());
+        }
+      copy.set_name(copy.name() + "_apart");
+      graph.insertNode(index + 1, std::move(copy));
+    }
+}
+
+/// Takes one group apart; false: there is none.
+bool MergedNodes::run() {
+  std::vector<Entry> vanished = findVanished();
+  if (vanished.empty())
+    return false;
+  for (const Merger &merger : findMergers(vanished)) {
+    std::vector<Cut> cuts;
+    std::set<int> nodes;
+    if (!findCuts(merger, cuts, nodes))
+      continue;
+    separate(merger, cuts, nodes);
+    return true;
+  }
+  return false;
 }
 
 void lowtide::unfoldMergedReaders(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature) {
-  SmallVector<const SignatureEntry *> gone = findGone(graph, proto, signature);
-  if (gone.empty())
-    return;
-  StringMap<int> producers;
-  for (auto [i, node] : enumerate(proto.node()))
-    for (const std::string &output : node.output())
-      producers[output] = int(i);
-  const TensorProto *merged = nullptr;
-  std::string second;
-  SmallVector<std::pair<int, int>> reads;
-  int spread = -1;
-  for (int i = 0, e = proto.node_size(); i != e; ++i) {
-    const NodeProto &node = proto.node(i);
-    std::vector<std::string> operands = findProgramOperands(node);
-    if (int(operands.size()) != node.input_size())
-      continue;
-    for (int operand = 0; operand != node.input_size(); ++operand) {
-      auto producer = producers.find(node.input(operand));
-      // The program's value is this node's, or another's that is gone.
-      if (producer == producers.end() || operands[operand] == node.input(operand) ||
-          producers.contains(operands[operand]))
-        continue;
-      const TensorProto *tensor = findSpread(graph, signature, proto.node(producer->second));
-      if (!tensor)
-        continue;
-      if (merged && (merged != tensor || second != operands[operand] || spread != producer->second))
-        return; // more than one value is gone: whose they are is not known
-      merged = tensor;
-      second = operands[operand];
-      spread = producer->second;
-      reads.emplace_back(i, operand);
-    }
+  while (MergedNodes(graph, proto, signature).run()) {
   }
-  // It belongs to the module that spreads both. Others that are gone were merged where a layer reads them.
-  llvm::erase_if(gone, [&](const SignatureEntry *entry) {
-    return !merged || moduleOf(entry->target) != moduleOf(merged->name());
-  });
-  if (gone.size() != 1)
-    return;
-  const std::string &name = gone.front()->target;
-  SmallVector<int64_t> dims(merged->dims().begin(), merged->dims().end());
-  graph.addInitializer(name, dims, merged->data_type(), *graph.read(*merged),
-                       {"", "it began equal to " + merged->name() + ", and the exporter merged the two", {}, {}, true});
-  for (auto [node, operand] : reads)
-    proto.mutable_node(node)->set_input(operand, second);
-  NodeProto apart = proto.node(spread);
-  apart.set_input(0, name);
-  apart.set_output(0, second);
-  apart.set_name(apart.name() + "_apart");
-  graph.insertNode(spread + 1, std::move(apart));
 }

@@ -66,12 +66,20 @@ struct UnfoldedSource {
   bool isAssumed = false;
 };
 
+/// A tensor that stands for values of the program that its file does not tell apart.
+struct UnfoldedDoubt {
+  std::string tensor, message;
+  /// It cannot be trained as it stands.
+  bool isFatal = false;
+};
+
 /// What the importer took apart.
 struct UnfoldedTensors {
   /// The initializers that it added.
   llvm::StringMap<UnfoldedSource> sources;
   /// Per initializer, those of the file that are computed from it now and from which no parameter came.
   llvm::StringMap<std::vector<std::string>> images;
+  std::vector<UnfoldedDoubt> doubts;
 };
 
 /// One tensor of the model as the framework sees it. Exporters merge equal

@@ -65,6 +65,8 @@ public:
   const UnfoldedSource *findUnfolded(llvm::StringRef name) const;
   /// Initializers of the file that are computed from `name` now and from which no parameter came.
   std::vector<std::string> findImages(llvm::StringRef name) const;
+  /// Tensors that stand for values of the program that the file does not tell apart.
+  llvm::ArrayRef<UnfoldedDoubt> getDoubts() const { return unfolded.doubts; }
 
   /// Streams the data of initializer `name` in pieces: little-endian, dense,
   /// row-major, `bool` one byte per element. Fails (and says why) when external

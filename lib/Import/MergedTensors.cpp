@@ -114,9 +114,12 @@ MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
   const ::onnx::GraphProto &graph = file.getModel().graph();
   for (const auto &output : graph.output())
     outputs.insert(output.name());
-  for (const NodeProto &node : graph.node())
+  for (const NodeProto &node : graph.node()) {
     for (const std::string &output : node.output())
       producers[output] = &node;
+    for (const std::string &input : node.input())
+      readers[input].push_back(&node);
+  }
   auto noteModules = [&](StringSet<> &set, StringRef name) {
     names.insert(name);
     for (StringRef path = moduleOf(name); !path.empty(); path = moduleOf(path))

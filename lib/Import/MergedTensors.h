@@ -38,6 +38,11 @@ public:
   const ModulePaths &getPaths() const { return paths; }
   /// The module whose bias, read nowhere else, `layer` adds, or is added to what it gives; nullopt: there is none.
   std::optional<std::string> findModuleOfBias(const ::onnx::NodeProto &layer) const;
+  /// The nodes of the graph that read `value`.
+  llvm::ArrayRef<const ::onnx::NodeProto *> findReaders(llvm::StringRef value) const {
+    auto found = readers.find(value);
+    return found == readers.end() ? llvm::ArrayRef<const ::onnx::NodeProto *>() : found->second;
+  }
 
 private:
   /// The name of the copy that `use` makes; empty: it makes none.
@@ -62,6 +67,7 @@ private:
   llvm::StringMap<const ::onnx::NodeProto *> producers;
   /// Modules by the value to which their bias is added, or by the result of the layer that adds it.
   llvm::StringMap<std::string> biasedModules;
+  llvm::StringMap<llvm::SmallVector<const ::onnx::NodeProto *, 1>> readers;
   llvm::StringSet<> outputs, names;
   /// Modules with tensors of their own, by any name in the file; with such that are no copies and not constant.
   llvm::StringSet<> modules, modulesWithWeights;

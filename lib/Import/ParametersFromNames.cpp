@@ -142,6 +142,9 @@ static std::string findFormula(const OnnxFile &file, const TensorFacts &facts) {
 static constexpr StringLiteral evaluatedReason =
     "evaluated by the exporter; its numbers, or what reads it, are not those of a program's constants";
 
+static constexpr StringLiteral fourierReason =
+    "sine and cosine of what it is multiplied with are features, whose frequencies are seldom trained";
+
 /// Whether the tensor is added to what a layer's weights made, in the same module, and nowhere else.
 static bool isAddedToProduct(const MergedTensors &merged, const TensorFacts &facts) {
   return llvm::all_of(facts.uses, [&](const InitializerUse &use) {
@@ -257,6 +260,49 @@ static bool isEvaluatedParameter(const OnnxFile &file, const MergedTensors &merg
          followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
 }
 
+/// The products with the tensor, or with its transpose; empty where something else reads it, too.
+static SmallVector<const NodeProto *> findProducts(const MergedTensors &merged, const TensorFacts &facts) {
+  SmallVector<const NodeProto *> products;
+  for (const InitializerUse &use : facts.uses) {
+    SmallVector<const NodeProto *> nodes{use.node};
+    if (use.node->op_type() == "Transpose")
+      nodes.assign(merged.findReaders(use.node->output(0)).begin(), merged.findReaders(use.node->output(0)).end());
+    for (const NodeProto *node : nodes) {
+      if (node->op_type() != "MatMul")
+        return {};
+      products.push_back(node);
+    }
+  }
+  return products;
+}
+
+/// Whether the products are a layer's: whoever reads them is in another module, or adds the layer's bias.
+static bool isLayer(const MergedTensors &merged, ArrayRef<const NodeProto *> products) {
+  return llvm::any_of(products, [&](const NodeProto *product) {
+    std::optional<std::string> module = findModulePath(*product);
+    if (!module || module->empty())
+      return false;
+    return merged.hasName(*module + ".bias") ||
+           llvm::all_of(merged.findReaders(product->output(0)),
+                        [&](const NodeProto *reader) { return findModulePath(*reader) != module; });
+  });
+}
+
+/// Whether sine and cosine of the products are taken, and nothing else: random Fourier features.
+static bool makesFourierFeatures(const MergedTensors &merged, ArrayRef<const NodeProto *> products) {
+  return !products.empty() && llvm::all_of(products, [&](const NodeProto *product) {
+    std::set<std::string> kinds;
+    SmallVector<StringRef> values{product->output(0)};
+    while (!values.empty())
+      for (const NodeProto *reader : merged.findReaders(values.pop_back_val()))
+        if (reader->op_type() == "Mul") // by 2π
+          values.push_back(reader->output(0));
+        else
+          kinds.insert(reader->op_type());
+    return kinds == std::set<std::string>{"Sin", "Cos"};
+  });
+}
+
 /// What the tensor is that is, or was, called `name`.
 static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
                                 StringRef name) {
@@ -276,6 +322,10 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
   bool isWeight = llvm::any_of(facts.uses, [](const InitializerUse &use) {
     return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add";
   });
+  SmallVector<const NodeProto *> products = findProducts(merged, facts);
+  bool isFactor = !products.empty() && !(isInventedName(name) && isLayer(merged, products));
+  if (isFactor && !isParameterName(name) && facts.tensor->dims_size() == 2 && makesFourierFeatures(merged, products))
+    return info(InitializerRole::Constant, Certainty::Assumed, fourierReason);
   if (isInventedName(name)) {
     // What `/layer/Constant` computes was a number in the program: parameters are initializers there.
     if (!isWeight && isEvaluatedParameter(file, merged, facts, name)) {
@@ -290,6 +340,8 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
       return formula.empty() ? info(InitializerRole::Constant, Certainty::Assumed, "the exporter invented its name")
                              : info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
     }
+    if (std::string formula = isFactor ? findFormula(file, facts) : ""; !formula.empty())
+      return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
     InitializerInfo folded =
         makeInfo(facts, likelyName(facts, name, merged), InitializerRole::Parameter, Certainty::Assumed,
                  "folded by the exporter; the module that reads it gives the name");
@@ -308,7 +360,6 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
       repeatsFilter(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
     return info(InitializerRole::Constant, Certainty::Inferred, "is one filter for all channels");
   // Programs transform and accumulate by products with matrices; filters begin with formulas, too, and are trained.
-  bool isFactor = llvm::all_of(facts.uses, [](const InitializerUse &use) { return use.node->op_type() == "MatMul"; });
   if (std::string formula = (isWeight && !isFactor) || isNamed ? "" : findFormula(file, facts); !formula.empty())
     return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
   // PyTorch's own numbers have invented names: a plain one is a tensor's of the root module.
@@ -323,12 +374,22 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
   return info(InitializerRole::Parameter, Certainty::Assumed, "is of a float type, and nothing speaks against it");
 }
 
+/// A number that is no count: those come from shapes.
+static bool isFraction(const OnnxFile &file, const TensorFacts &facts) {
+  std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("");
+  float value = 0;
+  if (facts.tensor->data_type() == ::onnx::TensorProto::FLOAT && bytes.size() == sizeof(value))
+    std::memcpy(&value, bytes.data(), sizeof(value));
+  return value != std::floor(value);
+}
+
 /// Whether a tensor that is left as a constant may be what the exporter made of a parameter: it has an invented name
 /// that is no `Constant` node's, and its values tell nothing.
 static bool mayBeEvaluated(const OnnxFile &file, const TensorFacts &facts, const InitializerInfo &info) {
   StringRef name = facts.tensor->name();
   return info.role == InitializerRole::Constant && isInventedName(name) && !name.contains("Constant") &&
-         isFloatType(facts.tensor->data_type()) && facts.getNumElements() > 1 && facts.isUsed() &&
+         isFloatType(facts.tensor->data_type()) && facts.isUsed() &&
+         (facts.getNumElements() > 1 || (name.starts_with("onnx::") && isFraction(file, facts))) &&
          !llvm::all_of(facts.uses, isSetting) && findFormula(file, facts).empty();
 }
 
@@ -437,7 +498,7 @@ static InitializerInfo *findConstant(std::vector<InitializerInfo> &infos, size_t
 
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   std::string folded, convolutions;
-  SmallVector<StringRef> frozen, shared, trained;
+  SmallVector<StringRef> frozen, shared, trained, tables, computed;
   SmallVector<size_t> apart;
   MergedTensors merged(file, facts);
   llvm::StringSet<> buffers = findBuffersByOrder(file, facts);
@@ -456,12 +517,21 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
           same->uses.insert(same->uses.end(), part.uses.begin(), part.uses.end());
           continue;
         }
-      if (mayBeEvaluated(file, part.facts, info))
+      // A table may begin by a formula and be trained; nobody trains masks, or transforms by products.
+      if (StringRef(info.reason) == fourierReason ||
+          (info.certainty == Certainty::Inferred && !isInventedName(info.tensor) &&
+           StringRef(info.reason).starts_with("holds ") && info.reason != "holds a mask" &&
+           findProducts(merged, part.facts).empty()))
+        tables.push_back(fact.tensor->name());
+      else if (mayBeEvaluated(file, part.facts, info))
         frozen.push_back(fact.tensor->name());
       if (StringRef(info.reason) == evaluatedReason)
         trained.push_back(fact.tensor->name());
       if (info.role == InitializerRole::Parameter && isInventedName(info.tensor) && isReadByLayers(part.facts))
         shared.push_back(fact.tensor->name());
+      if (info.role == InitializerRole::Parameter && isInventedName(info.tensor) &&
+          seemsComputed(*fact.tensor, file.tryReadInitializer(info.tensor).value_or("")))
+        computed.push_back(fact.tensor->name());
       if (!part.reason.empty() && info.role != InitializerRole::Constant) {
         info.reason = part.reason;
         info.certainty = part.isAssumed ? Certainty::Assumed : Certainty::Inferred;
@@ -501,6 +571,19 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
                                    llvm::join(trained, ", "),
                                "export with do_constant_folding=False, or freeze what is a buffer: --frozen "
                                "<initializer>");
+  if (!computed.empty())
+    file.getReport().warningAt(computed.front(),
+                               "weights are symmetric, or hold zeros among other numbers: perhaps the exporter "
+                               "evaluated them from parameters (a mask, w + wᵀ); they are trained themselves: " +
+                                   llvm::join(computed, ", "),
+                               "export with do_constant_folding=False");
+  if (!tables.empty())
+    file.getReport().warningAt(tables.front(),
+                               "tables that formulas wrote, and frequencies of features, are taken for buffers and not "
+                               "trained: " +
+                                   llvm::join(tables, ", "),
+                               "train what is a parameter: --params <initializer>; the exporter that writes notes "
+                               "(dynamo=True) says which are");
   if (!frozen.empty())
     file.getReport().warningAt(frozen.front(),
                                Twine(frozen.size()) +

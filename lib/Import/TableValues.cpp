@@ -3,7 +3,8 @@
 // A buffer has no mark in files without notes, but some betray themselves: a mask holds zeros and huge negative
 // numbers, or a triangle of ones. A table of positions satisfies x[p+1] + x[p-1] = 2 cos(w) x[p] in every column, with
 // a w of its own: so do sinusoids, their products with rotary angles, ramps (w = 0), and matrices of Fourier
-// transforms.
+// transforms. In a table of powers, polynomials or Bernstein's, some difference of each line vanishes; in one of
+// decays, each line is geometric.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,13 +46,15 @@ static bool isTriangle(ArrayRef<float> values, int64_t rows, int64_t columns) {
 
 /// Whether each line along a dimension satisfies the recurrence, `turning` of them by an angle that is no ramp's.
 static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride, int64_t *turning = nullptr) {
-  if (length < 6) // any few numbers are some wave
+  if (length < 4) // any three numbers are some wave
     return false;
   // What f32 leaves of sines after many turns; a line of zeros in a matrix of sines is nothing else.
   double noise = 0;
   for (float value : values)
     noise = std::max(noise, 1e-4 * std::abs(double(value)));
   bool varies = false;
+  // What the lines that vary agree in, beyond what makes any numbers waves.
+  int64_t agreements = 0;
   for (int64_t first = 0; first != int64_t(values.size()); ++first) {
     if (first / stride % length)
       continue;
@@ -74,8 +77,64 @@ static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride, int64
         return false;
     if (turning && std::abs(factor) < 1.99)
       ++*turning;
+    bool isFlat = true;
     for (int64_t p = 1; p < length; ++p)
-      varies |= std::abs(at(p) - at(0)) > 1e-3 * largest;
+      isFlat &= std::abs(at(p) - at(0)) <= 1e-3 * largest;
+    varies |= !isFlat;
+    agreements += isFlat ? 0 : length - 3;
+  }
+  return varies && (length >= 6 || agreements >= 4);
+}
+
+/// Whether every line along a dimension is a polynomial of the position, and some are no ramp: differences of few
+/// orders vanish, and more of them than the polynomial has coefficients.
+static bool isPolynomial(ArrayRef<float> values, int64_t length, int64_t stride) {
+  constexpr int64_t highest = 6;
+  if (length < 6)
+    return false;
+  bool isCurved = false;
+  std::vector<double> line(static_cast<size_t>(length));
+  for (int64_t first = 0; first != int64_t(values.size()); ++first) {
+    if (first / stride % length)
+      continue;
+    double largest = 0;
+    for (int64_t p = 0; p != length; ++p) {
+      line[size_t(p)] = double(values[size_t(first + p * stride)]);
+      largest = std::max(largest, std::abs(line[size_t(p)]));
+    }
+    if (!std::isfinite(largest))
+      return false;
+    int64_t order = 0, left = length;
+    bool vanishes = largest == 0;
+    // Powers are off by some units in the last place, and each difference doubles that.
+    for (double noise = 4e-7 * largest; !vanishes && order != highest && left > length / 2; ++order, noise *= 2) {
+      for (int64_t p = 0; p + 1 != left; ++p)
+        line[size_t(p)] = line[size_t(p + 1)] - line[size_t(p)];
+      --left;
+      vanishes = all_of(ArrayRef(line).take_front(size_t(left)), [&](double d) { return std::abs(d) <= noise; });
+    }
+    if (!vanishes)
+      return false;
+    isCurved |= order > 2;
+  }
+  return isCurved;
+}
+
+/// Whether every line along a dimension is geometric, x[p+1] = r x[p] with an r of its own, which for some is neither
+/// zero nor one.
+static bool isGeometric(ArrayRef<float> values, int64_t length, int64_t stride) {
+  if (length < 6)
+    return false;
+  bool varies = false;
+  for (int64_t first = 0; first != int64_t(values.size()); ++first) {
+    if (first / stride % length)
+      continue;
+    auto at = [&](int64_t p) { return double(values[size_t(first + p * stride)]); };
+    double ratio = at(0) != 0 ? at(1) / at(0) : 0;
+    for (int64_t p = 1; p != length; ++p)
+      if (!(std::abs(at(p) - ratio * at(p - 1)) <= 1e-5 * std::abs(at(p))))
+        return false;
+    varies |= ratio != 0 && std::abs(std::abs(ratio) - 1) > 1e-3;
   }
   return varies;
 }
@@ -95,6 +154,10 @@ std::string lowtide::describeFormula(const TensorProto &tensor, const std::strin
   for (int axis = rank; axis-- > 0 && rank > 1;) {
     if (isWave(values, tensor.dims(axis), stride))
       return "sinusoids or ramps";
+    if (isPolynomial(values, tensor.dims(axis), stride))
+      return "powers or polynomials";
+    if (isGeometric(values, tensor.dims(axis), stride))
+      return "geometric series";
     stride *= tensor.dims(axis);
   }
   return "";
@@ -114,6 +177,29 @@ bool lowtide::holdsSinusoids(const TensorProto &tensor, const std::string &bytes
       return true;
   }
   return false;
+}
+
+bool lowtide::seemsComputed(const TensorProto &tensor, const std::string &bytes) {
+  if (tensor.data_type() != TensorProto::FLOAT || tensor.dims_size() != 2 || bytes.size() < 9 * sizeof(float))
+    return false;
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  size_t rows = size_t(tensor.dims(0)), columns = size_t(tensor.dims(1));
+  size_t zeros = size_t(llvm::count(values, 0.0f));
+  std::vector<float> others = values;
+  llvm::erase(others, 0.0f);
+  llvm::sort(others);
+  size_t different = size_t(std::unique(others.begin(), others.end()) - others.begin());
+  // Not whole rows or columns: those may begin at zero.
+  bool isMasked = zeros * 10 >= values.size() && zeros % rows != 0 && zeros % columns != 0 && different >= 8 &&
+                  different * 10 >= others.size() * 9;
+  bool isSymmetric = rows == columns, isOpposite = isSymmetric;
+  for (size_t i = 0; i != rows && (isSymmetric || isOpposite); ++i)
+    for (size_t j = 0; j != i; ++j) {
+      isSymmetric &= values[i * columns + j] == values[j * columns + i];
+      isOpposite &= values[i * columns + j] == -values[j * columns + i];
+    }
+  return isMasked || ((isSymmetric || isOpposite) && different >= 8);
 }
 
 bool lowtide::repeatsFilter(const TensorProto &tensor, const std::string &bytes) {

@@ -9,12 +9,16 @@
 
 namespace lowtide {
 
-/// What formula wrote the f32 `tensor`, whose data are `bytes`: "a mask", "sinusoids or ramps". Empty where none did,
-/// or where all elements are equal, which says nothing.
+/// What formula wrote the f32 `tensor`, whose data are `bytes`: "a mask", "sinusoids or ramps", "powers or
+/// polynomials", "geometric series". Empty where none did, or where all elements are equal, which says nothing.
 std::string describeFormula(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
 /// Whether f32 `tensor` holds sines of positions along some dimension, a good part of which turn visibly.
 bool holdsSinusoids(const ::onnx::TensorProto &tensor, const std::string &bytes);
+
+/// Whether an f32 matrix looks like what arithmetic makes of a random one: symmetric, or with zeros scattered among
+/// numbers that differ.
+bool seemsComputed(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
 /// Whether every output channel of a convolution's weight is the same filter, of numbers that differ: a blur or an edge
 /// detector, which nobody trains.

@@ -1,0 +1,128 @@
+//===- TablesTest.cpp - buffers that nothing but their numbers tells ---------------===//
+//
+// Files without notes: tables that formulas wrote are no parameters, tables of other numbers are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <functional>
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+namespace {
+/// Numbers as a generator draws them.
+float draw(int i) { return float(std::fmod(std::sin(double(i) + 1) * 43758.5453, 1.0)); }
+
+/// The rows × columns table of `element`, as the text format writes it.
+std::string table(int rows, int columns, const std::function<double(int, int)> &element) {
+  std::string list;
+  for (int i = 0; i != rows * columns; ++i) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%s%.9g", i ? ", " : "", double(float(element(i / columns, i % columns))));
+    list += text;
+  }
+  return "{" + list + "}";
+}
+
+/// `reader` of x and the 6 × 8 tensor `t`.
+ModelProto readTable(const std::string &values, const std::string &reader) {
+  ModelProto model =
+      parseModel("<ir_version: 8, opset_import: [\"\" : 17]> g (float[6,6] x, float[6,8] z) => (float[6,8] "
+                 "y) <float[6,8] t = " +
+                 values + "> { " + reader + " }");
+  model.set_producer_name("pytorch");
+  return model;
+}
+
+/// Gives tensor `t` a name that the exporter invents, and the nodes names that tell their modules.
+void fold(ModelProto &model, std::vector<std::string> names) {
+  model.mutable_graph()->mutable_initializer(0)->set_name("onnx::MatMul_9");
+  for (auto &node : *model.mutable_graph()->mutable_node()) {
+    std::replace(node.mutable_input()->begin(), node.mutable_input()->end(), std::string("t"),
+                 std::string("onnx::MatMul_9"));
+    node.set_name(names.front());
+    names.erase(names.begin());
+  }
+}
+
+const std::string product = "y = MatMul(x, t)", sum = "y = Add(z, t)";
+} // namespace
+
+TEST(Tables, BasesAreNoWeights) {
+  auto powers = [](int i, int j) { return std::pow(j / 8.0, i); };
+  auto squares = [](int i, int j) { return (j - 3.0) * (j - i) + 0.25; };
+  auto decays = [](int i, int j) { return std::pow(0.9 - 0.1 * i, j); };
+  auto cosines = [](int i, int j) { return std::cos(M_PI * (2 * j + 1) * i / 16); };
+  for (const auto &element : std::initializer_list<std::function<double(int, int)>>{powers, squares, decays, cosines}) {
+    Classified result = classify(readTable(table(6, 8, element), product));
+    EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("t"));
+    EXPECT_EQ(result.messages, "");
+  }
+}
+
+TEST(Tables, WhatIsAddedMayBeTrained) {
+  // A table of positions is a buffer here and a parameter there: it is said.
+  Classified result =
+      classify(readTable(table(6, 8, [](int i, int j) { return std::sin(i * std::pow(0.5, j)); }), sum));
+  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("t"));
+  EXPECT_THAT(result.messages, HasSubstr("are taken for buffers and not trained: t"));
+  EXPECT_THAT(result.messages, HasSubstr("--params"));
+}
+
+TEST(Tables, DrawnNumbersAreWeights) {
+  auto drawn = [](int i, int j) { return draw(8 * i + j); };
+  // Powers, but for one number that is off by a thousandth.
+  auto nearly = [](int i, int j) { return std::pow(j / 8.0, i) + (i == 2 && j == 4 ? 1e-3 : 0); };
+  for (const auto &element : std::initializer_list<std::function<double(int, int)>>{drawn, nearly})
+    for (const std::string &reader : {product, sum})
+      EXPECT_THAT(classify(readTable(table(6, 8, element), reader)).names(InitializerRole::Parameter), ElementsAre("t"))
+          << reader;
+}
+
+TEST(Tables, AFoldedBasisIsNoLayer) {
+  auto cosines = table(6, 8, [](int i, int j) { return std::cos(M_PI * (2 * j + 1) * i / 16); });
+  ModelProto model = readTable(cosines, "h = MatMul(x, t) y = Relu(h)");
+  fold(model, {"/MatMul", "/Relu"});
+  EXPECT_THAT(classify(model).names(InitializerRole::Parameter), IsEmpty());
+  // A module that does nothing but multiply is a layer, however its weight began.
+  model = readTable(cosines, "h = MatMul(x, t) y = Relu(h)");
+  fold(model, {"/fc/MatMul", "/Relu"});
+  EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("fc.weight"));
+}
+
+TEST(Tables, FrequenciesOfFeaturesAreSeldomTrained) {
+  auto drawn = table(6, 8, [](int i, int j) { return draw(8 * i + j); });
+  const std::string features = "h = MatMul(x, t) s = Sin(h) c = Cos(h) y = Add(s, c)";
+  Classified result = classify(readTable(drawn, features));
+  EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("t"));
+  EXPECT_THAT(result.messages, HasSubstr("frequencies of features"));
+  // A sine alone is an activation.
+  result = classify(readTable(drawn, "h = MatMul(x, t) y = Sin(h)"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("t"));
+  // A layer's weight is one.
+  ModelProto model = readTable(drawn, features);
+  fold(model, {"/fc/MatMul", "/Sin", "/Cos", "/Add"});
+  EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("fc.weight"));
+}
+
+TEST(Tables, WhatArithmeticMadeOfAWeightIsSaid) {
+  auto masked = table(6, 8, [](int i, int j) { return j < i + 2 ? draw(8 * i + j) : 0; });
+  ModelProto model = readTable(masked, product);
+  fold(model, {"/MatMul"});
+  EXPECT_THAT(classify(model).messages, HasSubstr("hold zeros among other numbers"));
+  // Whole columns may begin at zero.
+  model = readTable(table(6, 8, [](int i, int j) { return j < 6 ? draw(8 * i + j) : 0; }), product);
+  fold(model, {"/MatMul"});
+  EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("hold zeros")));
+}

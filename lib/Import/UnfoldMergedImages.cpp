@@ -306,14 +306,22 @@ void lowtide::unfoldMergedCopies(UnfoldingGraph &graph, GraphProto &proto) {
     // What only moved its elements is another tensor or another shape: this one was computed.
     std::string name = node.output(0), bytes = graph.read(*tensor).value_or("");
     bool isRest = isFilled(bytes, 0.5f);
+    // An uncertainty that weighs a loss: exp(-s), with s = 0. exp(s) would read s itself.
+    bool isNegative = isFilled(bytes, 0) && all_of(proto.node(), [&](const NodeProto &reader) {
+                        return !is_contained(reader.input(), name) || reader.op_type() == "Exp";
+                      });
     if (isRest) {
       auto [one, rest] = makeRest(tensor->name(), name);
       proto.mutable_node(i)->Swap(&one);
       graph.insertNode(i + 1, std::move(rest));
+    } else if (isNegative) {
+      proto.mutable_node(i)->set_op_type("Neg");
     }
     graph.addDoubt(tensor->name(), false,
                    "the exporter evaluated '" + name + "' and merged it with '" + tensor->name() +
                        "', for the two began equal; it is taken to be " +
-                       (isRest ? "1 - " + tensor->name() : "the same parameter"));
+                       (isRest       ? "1 - " + tensor->name()
+                        : isNegative ? "-" + tensor->name()
+                                     : "the same parameter"));
   }
 }

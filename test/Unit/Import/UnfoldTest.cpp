@@ -475,6 +475,12 @@ TEST(Unfold, ACopyWithoutANameIsAFunction) {
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("mix"));
   EXPECT_THAT(result.messages, HasSubstr("it is taken to be 1 - mix"));
+  auto &values = *model.mutable_graph()->mutable_initializer(0)->mutable_float_data();
+  std::fill(values.begin(), values.end(), 0.0f);
+  EXPECT_THAT(classify(model).messages, HasSubstr("it is taken to be the same parameter"));
+  model.mutable_graph()->mutable_node(2)->set_op_type("Exp");
+  model.mutable_graph()->mutable_node(2)->mutable_input()->DeleteSubrange(0, 1);
+  EXPECT_THAT(classify(model).messages, HasSubstr("it is taken to be -mix"));
 }
 
 TEST(Unfold, ChainsBesideTheirParameterAreComputed) {

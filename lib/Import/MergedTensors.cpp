@@ -164,8 +164,22 @@ std::optional<std::string> MergedTensors::findModuleOfBias(const NodeProto &laye
   return module == biasedModules.end() ? std::nullopt : std::optional(module->second);
 }
 
+/// Whether the tensor is a vector of equal elements that is added to products, and nothing else: a part of a joint bias
+/// that began as zeros.
+bool MergedTensors::isPartOfBias(const TensorFacts &copy) const {
+  return copy.tensor->dims_size() == 1 && !copy.uses.empty() && isConstantValued(file, *copy.tensor).value_or(false) &&
+         llvm::all_of(copy.uses, [&](const InitializerUse &use) {
+           const NodeProto *product = use.node->op_type() == "Add" && use.node->input_size() == 2
+                                          ? findProducer(use.node->input(1 - use.operand))
+                                          : nullptr;
+           return product && product->op_type() == "MatMul";
+         });
+}
+
 /// Whether the copy, whose name tells nothing, is the owner's tensor by the program's own will.
 bool MergedTensors::isTied(const TensorFacts &copy, const TensorFacts &owner) const {
+  if (isPartOfBias(copy))
+    return false;
   SmallVector<std::string> readers = modulesOf(copy.uses), owners = modulesOf(owner.uses);
   for (const std::string &module : readers)
     if (is_contained(owners, module) || modulesWithWeights.contains(module))

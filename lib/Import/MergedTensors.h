@@ -51,6 +51,7 @@ private:
   /// known.
   std::string moduleOfNode(const ::onnx::NodeProto &node) const;
   llvm::SmallVector<std::string> modulesOf(llvm::ArrayRef<InitializerUse> uses) const;
+  bool isPartOfBias(const TensorFacts &copy) const;
   bool isTied(const TensorFacts &copy, const TensorFacts &owner) const;
   void splitReaders(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
   bool isMergedReader(const MergedTensor &own, llvm::StringRef home, llvm::StringRef module,

@@ -295,6 +295,10 @@ static bool mayBeTransposed(const TensorProto &tensor) {
 }
 
 void lowtide::unfoldMergedCopies(UnfoldingGraph &graph, GraphProto &proto) {
+  StringSet<> products;
+  for (const NodeProto &node : proto.node())
+    if (node.op_type() == "MatMul")
+      products.insert(node.output(0));
   // Where parameters live: theirs are the copies that they keep their names by.
   for (int i = 0; i < proto.node_size(); ++i) {
     const NodeProto &node = proto.node(i);
@@ -310,6 +314,13 @@ void lowtide::unfoldMergedCopies(UnfoldingGraph &graph, GraphProto &proto) {
     bool isNegative = isFilled(bytes, 0) && all_of(proto.node(), [&](const NodeProto &reader) {
                         return !is_contained(reader.input(), name) || reader.op_type() == "Exp";
                       });
+    // Parts of a joint bias have parameters of their own (MergedTensors.cpp).
+    if (tensor->dims_size() == 1 && all_of(proto.node(), [&](const NodeProto &reader) {
+          return !is_contained(reader.input(), name) ||
+                 (reader.op_type() == "Add" &&
+                  any_of(reader.input(), [&](StringRef input) { return products.contains(input); }));
+        }))
+      continue;
     if (isRest) {
       auto [one, rest] = makeRest(tensor->name(), name);
       proto.mutable_node(i)->Swap(&one);

@@ -523,28 +523,6 @@ TEST(Classification, ALayerWithItsOwnBiasReadsATiedWeight) {
               testing::UnorderedElementsAre("l.0.weight", "l.0.bias", "l.1.bias"));
 }
 
-TEST(Classification, PartsOfAJointBiasAreTheirOwn) {
-  // Attention's output bias and a third of its input bias, both zeros; what is read by a product as a copy is neither.
-  ModelProto model = parseModel(R"(
-    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
-    g (float[2,2] x) => (float[2,2] y)
-    <float[2] "at.out.bias" = {0, 0}, float[2,2] v = {1, 2, 3, 4}, float[2,2] "at.out.weight" = {5, 6, 7, 8}> {
-      part = Identity("at.out.bias")
-      a = MatMul(x, v)
-      b = Add(part, a)
-      c = MatMul(b, "at.out.weight")
-      y = Add("at.out.bias", c)
-    })");
-  for (auto [node, name] : {std::pair{1, "/at/MatMul"}, {2, "/at/Add"}, {3, "/at/MatMul_1"}, {4, "/at/Add_1"}})
-    model.mutable_graph()->mutable_node(node)->set_name(name);
-  model.mutable_graph()->mutable_node(0)->set_output(0, "onnx::Add_7");
-  model.mutable_graph()->mutable_node(2)->set_input(0, "onnx::Add_7");
-  Classified result = classify(model);
-  EXPECT_THAT(result.names(InitializerRole::Parameter),
-              testing::UnorderedElementsAre("at.bias", "at.out.bias", "v", "at.out.weight"));
-  EXPECT_THAT(result.messages, HasSubstr("they are trained apart"));
-}
-
 TEST(Classification, TheUserTies) {
   ImportOptions options;
   options.renames = {{"l.1.weight", "l.0.weight"}};

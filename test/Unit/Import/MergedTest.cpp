@@ -1,0 +1,160 @@
+//===- MergedTest.cpp - what exporters merged because it began equal ---------------===//
+//
+// Layers, functions of parameters and parts of biases: what is taken apart, by which evidence, and what is refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+/// Gives value `from` the name `to`, which the text format cannot write.
+void renameValue(ModelProto &model, const std::string &from, const std::string &to) {
+  for (auto &tensor : *model.mutable_graph()->mutable_initializer())
+    if (tensor.name() == from)
+      tensor.set_name(to);
+  for (auto &node : *model.mutable_graph()->mutable_node())
+    for (auto *names : {node.mutable_input(), node.mutable_output()})
+      std::replace(names->begin(), names->end(), from, to);
+}
+} // namespace
+
+namespace {
+/// Two layers of zeros on one input, which became one node, as did what adds one to both.
+ModelProto makeMergedLayers(const std::string &later = "%h, %add_1") {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] c) => (float[2,2] y) <float[2,2] "b.0.fc.weight" = {0, 0, 0, 0}, float one = {1}> {
+      linear = Gemm<transB = 1>(c, "b.0.fc.weight")
+      add = Add(linear, one)
+      h = Mul(c, add)
+      y = Mul(h, add)
+    })");
+  setSignature(model, {"b.0.fc.weight", "b.1.fc.weight"});
+  setOrigin(model, 0, "b.0.fc", "%c, %p_b_0_fc_weight");
+  setOrigin(model, 1, "b.0", "%linear, 1");
+  setOrigin(model, 2, "b.0", "%c, %add");
+  setOrigin(model, 3, "b.1", later);
+  return model;
+}
+} // namespace
+
+TEST(Merged, MergedLayersAreTakenApart) {
+  Classified result = classify(makeMergedLayers());
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("b.0.fc.weight", "b.1.fc.weight"));
+  EXPECT_THAT(result.values["b.1.fc.weight"], ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(result.messages, HasSubstr("b.1.fc.weight"));
+}
+
+TEST(Merged, OneNameIsOneValue) {
+  // The second reads what the first does: the other layer is not used, for all that the file tells.
+  Classified result = classify(makeMergedLayers("%h, %add"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("b.0.fc.weight"));
+}
+
+namespace {
+/// `gate * x + other * x` where one tensor of 0.5 is both, and was evaluated from `parameter`.
+ModelProto makeMergedFunctions(const std::string &other, std::vector<std::string> parameters) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2] x) => (float[2] y) <float[2] sigmoid = {0.5, 0.5}> {
+      a = Mul(sigmoid, x)
+      b = Mul(sigmoid, x)
+      y = Add(a, b)
+    })");
+  setSignature(model, std::move(parameters));
+  setFoldedFrom(model, "sigmoid", "['g']");
+  setOrigin(model, 0, "", "%sigmoid, %x");
+  setOrigin(model, 1, "", "%" + other + ", %x");
+  return model;
+}
+} // namespace
+
+TEST(Merged, TheRestOfAGateIsNotTheGate) {
+  Classified result = classify(makeMergedFunctions("sub", {"g"}));
+  EXPECT_THAT(result.values["g"], ElementsAre(0, 0));
+  EXPECT_THAT(result.messages, HasSubstr("that is taken to be 1 - sigmoid"));
+}
+
+TEST(Merged, EqualFunctionsOfTwoParametersAreTakenApart) {
+  Classified result = classify(makeMergedFunctions("sigmoid_1", {"g", "k"}));
+  EXPECT_THAT(result.values["g"], ElementsAre(0, 0));
+  EXPECT_THAT(result.values["k"], ElementsAre(0, 0));
+  // Of one parameter, they are one.
+  result = classify(makeMergedFunctions("sigmoid_1", {"g"}));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("g"));
+  EXPECT_EQ(result.messages, "");
+}
+
+TEST(Merged, AParameterThatEqualsAFunctionIsItself) {
+  Classified result = classify(makeMergedFunctions("p_scale", {"g", "scale"}));
+  EXPECT_THAT(result.values["g"], ElementsAre(0, 0));
+  EXPECT_THAT(result.values["scale"], ElementsAre(0.5f, 0.5f));
+}
+
+TEST(Merged, EqualFunctionsThatNothingTellsApartAreRefused) {
+  Classified result = classify(makeMergedFunctions("tanh", {"g"}));
+  EXPECT_EQ(result.exitCode, 3);
+  EXPECT_THAT(result.messages, HasSubstr("'sigmoid' is also what the program calls tanh"));
+  EXPECT_THAT(result.messages, HasSubstr("optimize=False"));
+  // What is multiplied by one is dropped: no contradiction, but a doubt.
+  result = classify(makeMergedFunctions("mul_3", {"g"}));
+  EXPECT_EQ(result.exitCode, 0);
+  EXPECT_THAT(result.messages, HasSubstr("perhaps another function"));
+}
+
+TEST(Merged, ACopyWithoutANameIsAFunction) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[2] x) => (float[2] y) <float[2] mix = {0.5, 0.5}> {
+      rest = Identity(mix)
+      a = Mul(x, mix)
+      b = Mul(x, rest)
+      y = Add(a, b)
+    })");
+  renameValue(model, "rest", "onnx::Mul_5");
+  model.mutable_graph()->mutable_node(1)->set_name("/Mul");
+  model.mutable_graph()->mutable_node(2)->set_name("/Mul_1");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("mix"));
+  EXPECT_THAT(result.messages, HasSubstr("it is taken to be 1 - mix"));
+  auto &values = *model.mutable_graph()->mutable_initializer(0)->mutable_float_data();
+  std::fill(values.begin(), values.end(), 0.0f);
+  EXPECT_THAT(classify(model).messages, HasSubstr("it is taken to be the same parameter"));
+  model.mutable_graph()->mutable_node(2)->set_op_type("Exp");
+  model.mutable_graph()->mutable_node(2)->mutable_input()->DeleteSubrange(0, 1);
+  EXPECT_THAT(classify(model).messages, HasSubstr("it is taken to be -mix"));
+}
+
+TEST(Merged, PartsOfAJointBiasAreTheirOwn) {
+  // Attention's output bias and a third of its input bias, both zeros; what is read by a product as a copy is neither.
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[2,2] x) => (float[2,2] y)
+    <float[2] "at.out.bias" = {0, 0}, float[2,2] v = {1, 2, 3, 4}, float[2,2] "at.out.weight" = {5, 6, 7, 8}> {
+      part = Identity("at.out.bias")
+      a = MatMul(x, v)
+      b = Add(part, a)
+      c = MatMul(b, "at.out.weight")
+      y = Add("at.out.bias", c)
+    })");
+  for (auto [node, name] : {std::pair{1, "/at/MatMul"}, {2, "/at/Add"}, {3, "/at/MatMul_1"}, {4, "/at/Add_1"}})
+    model.mutable_graph()->mutable_node(node)->set_name(name);
+  model.mutable_graph()->mutable_node(0)->set_output(0, "onnx::Add_7");
+  model.mutable_graph()->mutable_node(2)->set_input(0, "onnx::Add_7");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("at.bias", "at.out.bias", "v", "at.out.weight"));
+  EXPECT_THAT(result.messages, HasSubstr("they are trained apart"));
+}

@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ElementFunctions.h"
 #include "MergedTensors.h"
 #include "Products.h"
 #include "TableValues.h"
 #include "TensorData.h"
+#include "Unfold.h"
 
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringExtras.h"
@@ -52,10 +54,15 @@ static bool isBufferLeaf(StringRef leaf) {
   return llvm::is_contained(names, leaf);
 }
 
-/// `val_12`: a step within an operation, as PyTorch's current exporter numbers them.
+/// `val_12`: a step within an operation, as PyTorch's current exporter numbers them; `_v_12`: what onnxsim evaluated;
+/// `scalar_tensor_default_1`, `full_2`: numbers of the program.
 static bool isNumberedValue(StringRef name) {
   unsigned number;
-  return name.consume_front("val_") && !name.getAsInteger(10, number);
+  if ((name.consume_front("val_") || name.consume_front("_v_")) && !name.getAsInteger(10, number))
+    return true;
+  return llvm::StringSwitch<bool>(operationName(name))
+      .Cases({"scalar_tensor_default", "scalar_tensor", "lift_fresh_copy", "full", "full_like"}, true)
+      .Default(false);
 }
 
 bool lowtide::isInventedName(StringRef name) {
@@ -322,7 +329,10 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
     return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
   // PyTorch's own numbers have invented names: a plain one is a tensor's of the root module.
   bool isPyTorch = file.getModel().producer_name() == "pytorch";
-  if (facts.getNumElements() == 1 && !name.contains('.') && !isWeight && !isNamed && !isPyTorch &&
+  // Without notes, those of the current exporter have names of operations.
+  bool isNumber = !isPyTorch || (isOfCurrentExporter(file.getModel().graph()) &&
+                                 (movesElements(name) || isElementOperation(operationName(name))));
+  if (facts.getNumElements() == 1 && !name.contains('.') && !isWeight && !isNamed && isNumber &&
       !isLearnedNumber(merged, facts))
     return info(InitializerRole::Constant, Certainty::Assumed, "is a single number without a module's name");
   if (isWeight || isNamed)

@@ -12,6 +12,7 @@
 #include "Unfold.h"
 
 #include "Classifier.h"
+#include "ElementFunctions.h"
 #include "TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -274,8 +275,11 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     unfoldNormScales(graph, proto);
   if (!signature.isPresent()) {
     SmallVector<const TensorProto *> held, named;
+    // Without its notes, what the current exporter evaluated goes by the operation's name.
+    const bool isCurrent = isOfCurrentExporter(proto);
     for (const TensorProto &tensor : proto.initializer())
-      if (!graph.isRemoved(tensor.name()) && isEvaluatedName(tensor.name()))
+      if (!graph.isRemoved(tensor.name()) &&
+          (isEvaluatedName(tensor.name()) || (isCurrent && isElementOperation(operationName(tensor.name())))))
         held.push_back(&tensor);
       else if (!graph.isRemoved(tensor.name()) && !isInventedName(tensor.name()))
         named.push_back(&tensor);

@@ -221,18 +221,21 @@ TEST(Classification, WeightsWithoutNotesAreNamedByTheirBias) {
     <ir_version: 10, producer_name: "pytorch", opset_import: ["" : 20]>
     g (float[1,2] x) => (float[1,2] y)
     <int64[1] val_3 = {0}, float[2,2] val_72 = {1, 2, 3, 4}, float[2] "h.0.fc.bias" = {1, 2}, float[2] embedding_1 = {5, 7},
-     float[2,2] val_80 = {1, 2, 3, 5}, float[2] "h.1.fc.bias" = {2, 1}> {
+     float scalar_tensor_default_1 = {2}, float mul_3 = {3}, float temperature = {4}, float[2,2] val_80 = {1, 2, 3, 5}, float[2] "h.1.fc.bias" = {2, 1}> {
       m = MatMul(x, val_72)
       l = Add(m, "h.0.fc.bias")
       g = Gemm(l, val_80, "h.1.fc.bias")
       s = Add(g, embedding_1)
-      y = Squeeze(s, val_3)
+      n = Mul(s, scalar_tensor_default_1)
+      o = Mul(n, mul_3)
+      p = Mul(o, temperature)
+      y = Squeeze(p, val_3)
     })");
   for (NodeProto &node : *model.mutable_graph()->mutable_node())
     node.set_name("node_" + node.op_type());
   Classified result = classify(model);
-  EXPECT_THAT(result.names(InitializerRole::Parameter),
-              ElementsAre("h.0.fc.weight", "h.0.fc.bias", "embedding_1", "h.1.fc.weight", "h.1.fc.bias"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("h.0.fc.weight", "h.0.fc.bias", "embedding_1",
+                                                                    "temperature", "h.1.fc.weight", "h.1.fc.bias"));
   EXPECT_THAT(result.find("h.0.fc.weight")->transposed, ElementsAre(1, 0));
   EXPECT_THAT(result.find("h.1.fc.weight")->transposed, ElementsAre(1, 0));
 }

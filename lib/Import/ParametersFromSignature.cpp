@@ -5,14 +5,10 @@
 // optimizer then merged tensors of equal value and folded others into new ones,
 // so the signature's entries and the file's initializers no longer match one to
 // one:
-//  1. An initializer's own claim is its name, if the signature lists it, or the
-//  one
-//     entry that it was folded from.
-//  2. Each use is given to the entry that it really reads. The original
-//  operation's
-//     operands say so (`fx_node`); where they are missing, the module that the
-//     use is in. By modules alone, only a tensor whose elements are all equal can
-//     have been merged by accident; others are ties.
+//  1. An initializer's own claim is its name, if the signature lists it, or the one entry that it was folded from.
+//  2. Each use is given to the entry that it really reads. The original operation's operands say so (`fx_node`); where
+//     they are missing, the module that the use is in. By modules alone, only a tensor whose elements are all equal
+//     can have been merged by accident; others are ties.
 //  3. Entries that no use claims are other names of a tied tensor, or unused.
 // A use that several entries could claim, or an entry that two tensors claim,
 // is refused.
@@ -169,14 +165,22 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   // An operation that reads no entry itself may still work on what its module's
   // parameter became.
   if (candidates.empty() && !ownIsThere && module) {
-    ownIsThere = own && *module == moduleOf(own->target);
+    // Another value of the program, made in the same way of another parameter.
+    bool readsLost =
+        own && fact.tensor->name() != own->target &&
+        llvm::any_of(operands,
+                     [&](StringRef name) {
+                       return operationName(name) == operationName(fact.tensor->name()) && !values.contains(name);
+                     }) &&
+        !llvm::is_contained(operands, fact.tensor->name());
+    ownIsThere = own && *module == moduleOf(own->target) && !readsLost;
     if (operands.empty())
       for (Entry entry : missingByModule.lookup(*module))
         consider(entry);
     else if (!ownIsThere && own && fact.tensor->name() != own->target && isUniform(fact).value_or(false))
       // What it reads was evaluated, too: only the module tells.
       for (Entry entry : missingByModule.lookup(*module))
-        if (leafOf(entry->target) == leafOf(own->target))
+        if (readsLost || leafOf(entry->target) == leafOf(own->target))
           consider(entry);
   }
   // The tensor's own entry is read, unless the operand is known to be another:

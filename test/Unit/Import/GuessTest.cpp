@@ -188,3 +188,17 @@ TEST(Classification, FourierMatricesAreNoWeights) {
     })");
   EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("W"));
 }
+
+TEST(Classification, ScalesOfOneModuleThatBeganEqualAreTakenApart) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2,3] x) => (float[2,2,3] y) <float[2,1] unsqueeze = {0.5, 0.5}> {
+      h = Mul(x, unsqueeze)
+      y = Mul(h, unsqueeze)
+    })");
+  setSignature(model, {"m.scale_1", "m.scale_2"});
+  setFoldedFrom(model, "unsqueeze", "['m.scale_1']");
+  setOrigin(model, 0, "m", "%x, %unsqueeze");
+  setOrigin(model, 1, "m", "%mul, %unsqueeze_1");
+  EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("m.scale_1", "m.scale_2"));
+}

@@ -78,7 +78,8 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
     line(diagnostic, "error", raw_ostream::RED);
     break;
   case DiagnosticSeverity::Warning:
-    if (verbosity < 0)
+    // What is found again when a model is imported again was said.
+    if (verbosity < 0 || !warnings.insert(textOf(diagnostic)).second)
       return;
     line(diagnostic, "warning", raw_ostream::YELLOW);
     break;

@@ -7,11 +7,12 @@
 
 #include "Log.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace lowtide::driver {
 
 /// Prints diagnostics of a context to standard error while it lives. Remarks only when `verbosity` > 0, warnings unless
-/// it is negative; after 100 errors the rest are counted. A remark of an area that `log` shows is a log line.
+/// it is negative, each once; after 100 errors the rest are counted. A remark of an area that `log` shows is a log line.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, int verbosity, const config::Log &log);
@@ -31,6 +32,7 @@ private:
   std::string area = "import";
   bool color;
   unsigned numErrors = 0;
+  llvm::StringSet<> warnings;
 };
 
 /// `h.0/attn/MatMul` from an ONNX node's location, `file:line:column` from text; empty when unknown.

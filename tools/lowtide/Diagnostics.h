@@ -12,7 +12,8 @@
 namespace lowtide::driver {
 
 /// Prints diagnostics of a context to standard error while it lives. Remarks only when `verbosity` > 0, warnings unless
-/// it is negative, each once; after 100 errors the rest are counted. A remark of an area that `log` shows is a log line.
+/// it is negative, each once; after 100 errors the rest are counted. A remark of an area that `log` shows is a log
+/// line.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, int verbosity, const config::Log &log);

@@ -94,6 +94,8 @@ private:
   void separate(const Merger &merger, ArrayRef<Cut> cuts, const std::set<int> &nodes);
   /// The parameter that the initializer is, or was evaluated from.
   Entry findParameter(StringRef tensor) const;
+  /// The parameter that `node` reads as `input`: perhaps one that was merged with the initializer's.
+  Entry findRead(const NodeProto &node, StringRef input) const;
   std::string copyTensor(const std::string &tensor, Entry from, Entry to);
 
   UnfoldingGraph &graph;
@@ -136,6 +138,19 @@ Entry MergedNodes::findParameter(StringRef tensor) const {
   return found;
 }
 
+Entry MergedNodes::findRead(const NodeProto &node, StringRef input) const {
+  Entry entry = graph.find(input) ? findParameter(input) : nullptr;
+  std::vector<std::string> operands = findProgramOperands(node);
+  if (!entry || is_contained(operands, entry->placeholder))
+    return entry;
+  for (const std::string &operand : operands)
+    if (Entry other = signature.findPlaceholder(operand);
+        other && other->kind == SignatureEntry::Parameter && !graph.find(other->target) &&
+        !present.contains(other->target) && leafOf(other->target) == leafOf(entry->target))
+      return other;
+  return entry;
+}
+
 /// `blocks.#.ada` of `blocks.0.ada`.
 static std::string withoutNumbers(StringRef module) {
   std::string text;
@@ -145,35 +160,50 @@ static std::string withoutNumbers(StringRef module) {
   return text;
 }
 
-/// Who may have been merged with whom, the likeliest first: layers of one kind, any layers with parameters of these
-/// names, parameters of one module.
+/// How modules whose parameters were merged may belong together: `blocks.0.ada` and `blocks.1.ada`; two norms of one
+/// block; by the names of their parameters only.
+enum class Kinship { OneKind, Siblings, Namesakes };
+
+static bool areKin(Kinship kinship, StringRef a, StringRef b) {
+  switch (kinship) {
+  case Kinship::OneKind:
+    return withoutNumbers(a) == withoutNumbers(b);
+  case Kinship::Siblings:
+    return moduleOf(a) == moduleOf(b);
+  case Kinship::Namesakes:
+    return true;
+  }
+  llvm_unreachable("no such kinship");
+}
+
+/// Who may have been merged with whom, the likeliest first: layers by kinship, then parameters of one module.
 std::vector<Merger> MergedNodes::findMergers(ArrayRef<Entry> vanished) const {
   MapVector<StringRef, std::map<StringRef, Entry>> modules;
   for (Entry entry : vanished)
     modules[moduleOf(entry->target)][leafOf(entry->target)] = entry;
   std::vector<Merger> mergers;
   auto hasVanished = [&](StringRef module) { return modules.count(module) != 0; };
-  std::set<std::pair<bool, std::vector<StringRef>>> done;
-  for (bool ofOneKind : {true, false})
+  std::set<std::pair<Kinship, std::vector<StringRef>>> done;
+  for (Kinship kinship : {Kinship::OneKind, Kinship::Siblings, Kinship::Namesakes})
     for (const auto &[first, leaves] : modules) {
       // All that are gone and look like this one.
       std::vector<StringRef> instances;
       for (const auto &[module, others] : modules)
         if (others.size() == leaves.size() &&
             all_of(zip(leaves, others), [](auto pair) { return std::get<0>(pair).first == std::get<1>(pair).first; }) &&
-            (!ofOneKind || withoutNumbers(module) == withoutNumbers(first)))
+            areKin(kinship, module, first))
           instances.push_back(module);
-      if (!done.insert({ofOneKind, instances}).second)
+      if (!done.insert({kinship, instances}).second)
         continue;
       StringSet<> seen;
       for (const SignatureEntry &owner : signature.getEntries()) {
         StringRef module = moduleOf(owner.target);
         if (owner.kind != SignatureEntry::Parameter || hasVanished(module) || !seen.insert(module).second ||
-            (ofOneKind && withoutNumbers(module) != withoutNumbers(first)))
+            !areKin(kinship, module, first))
           continue;
         Merger merger;
         merger.numInstances = instances.size();
-        merger.way = ofOneKind ? longestWay : shortestWay;
+        merger.way = kinship == Kinship::OneKind ? longestWay : shortestWay;
         for (const auto &[leaf, entry] : leaves)
           if (Entry left = signature.findTarget((module.empty() ? "" : module + ".").str() + leaf.str())) {
             merger.parameters.push_back({left, {}});
@@ -225,7 +255,7 @@ bool MergedNodes::findCuts(const Merger &merger, std::vector<Cut> &cuts, std::se
     auto reads = [&](Entry entry) {
       return any_of(node.input(), [&](const std::string &input) {
         auto isOperand = [&](const std::string &name) { return is_contained(operands, name); };
-        return findParameter(input) == entry &&
+        return findRead(node, input) == entry &&
                (isOperand(entry->placeholder) || isOperand(input) || any_of(evaluated.lookup(input), isOperand));
       });
     };
@@ -284,7 +314,7 @@ bool MergedNodes::findCuts(const Merger &merger, std::vector<Cut> &cuts, std::se
   // Other parameters on the way would be read twice.
   auto readsOther = [&](int index) {
     return any_of(proto.node(index).input(), [&](StringRef input) {
-      Entry entry = graph.find(input) ? findParameter(input) : nullptr;
+      Entry entry = findRead(proto.node(index), input);
       return entry && none_of(merger.parameters, [&](const auto &pair) { return pair.first == entry; });
     });
   };
@@ -335,7 +365,8 @@ void MergedNodes::separate(const Merger &merger, ArrayRef<Cut> cuts, const std::
           input = nameOf(input, instance);
           continue;
         }
-        Entry entry = graph.find(input) ? findParameter(input) : nullptr;
+        // A tensor that is merged with another's is told by the copy's notes.
+        Entry entry = findRead(proto.node(index), input) == findParameter(input) ? findParameter(input) : nullptr;
         for (const auto &[left, gone] : merger.parameters)
           if (entry == left)
             input = copyTensor(input, left, gone[instance]);

@@ -57,6 +57,28 @@ TEST(Merged, MergedLayersAreTakenApart) {
   EXPECT_THAT(result.messages, HasSubstr("b.1.fc.weight"));
 }
 
+TEST(Merged, NormsOfOneBlockAreTakenApart) {
+  // Parallel branches, each with a norm of its own; all scales began as ones and are one tensor.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,2] y) <float[2] "b.0.ln1.weight" = {1, 1}> {
+      layer_norm = LayerNormalization(x, "b.0.ln1.weight")
+      h = Mul(layer_norm, layer_norm)
+      layer_norm_2 = LayerNormalization(h, "b.0.ln1.weight")
+      y = Mul(layer_norm_2, layer_norm_2)
+    })");
+  setSignature(model, {"b.0.ln1.weight", "b.0.ln2.weight", "b.1.ln1.weight", "b.1.ln2.weight"});
+  setOrigin(model, 0, "b.0.ln1", "%x, [2], %p_b_0_ln1_weight");
+  setOrigin(model, 1, "b.0", "%layer_norm, %layer_norm_1");
+  setOrigin(model, 2, "b.1.ln1", "%h, [2], %p_b_1_ln1_weight");
+  setOrigin(model, 3, "b.1", "%layer_norm_2, %layer_norm_3");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("b.0.ln1.weight", "b.0.ln2.weight", "b.1.ln1.weight", "b.1.ln2.weight"))
+      << result.messages;
+  EXPECT_EQ(importModel(model).exitCode, 0);
+}
+
 TEST(Merged, OneNameIsOneValue) {
   // The second reads what the first does: the other layer is not used, for all that the file tells.
   Classified result = classify(makeMergedLayers("%h, %add"));

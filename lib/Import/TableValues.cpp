@@ -53,7 +53,7 @@ static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride, int64
   for (float value : values)
     noise = std::max(noise, 1e-4 * std::abs(double(value)));
   bool varies = false;
-  // What the lines that vary agree in, beyond what makes any numbers waves.
+  // What the lines that turn agree in, beyond what makes any numbers waves. Short ramps are weights as well.
   int64_t agreements = 0;
   for (int64_t first = 0; first != int64_t(values.size()); ++first) {
     if (first / stride % length)
@@ -75,13 +75,14 @@ static bool isWave(ArrayRef<float> values, int64_t length, int64_t stride, int64
     for (int64_t p = 1; p + 1 < length; ++p)
       if (std::abs(at(p + 1) + at(p - 1) - factor * at(p)) > 1e-4 * largest + noise)
         return false;
-    if (turning && std::abs(factor) < 1.99)
+    const bool isTurning = std::abs(factor) < 1.99;
+    if (turning && isTurning)
       ++*turning;
     bool isFlat = true;
     for (int64_t p = 1; p < length; ++p)
       isFlat &= std::abs(at(p) - at(0)) <= 1e-3 * largest;
     varies |= !isFlat;
-    agreements += isFlat ? 0 : length - 3;
+    agreements += isFlat || !isTurning ? 0 : length - 3;
   }
   return varies && (length >= 6 || agreements >= 4);
 }

@@ -18,18 +18,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace {
-/// Gives value `from` the name `to`, which the text format cannot write.
-void renameValue(ModelProto &model, const std::string &from, const std::string &to) {
-  for (auto &tensor : *model.mutable_graph()->mutable_initializer())
-    if (tensor.name() == from)
-      tensor.set_name(to);
-  for (auto &node : *model.mutable_graph()->mutable_node())
-    for (auto *names : {node.mutable_input(), node.mutable_output()})
-      std::replace(names->begin(), names->end(), from, to);
-}
-} // namespace
-
-namespace {
 /// Two layers of zeros on one input, which became one node, as did what adds one to both.
 ModelProto makeMergedLayers(const std::string &later = "%h, %add_1") {
   ModelProto model = parseModel(R"(

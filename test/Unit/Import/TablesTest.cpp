@@ -126,3 +126,12 @@ TEST(Tables, WhatArithmeticMadeOfAWeightIsSaid) {
   fold(model, {"/MatMul"});
   EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("hold zeros")));
 }
+
+TEST(Tables, ShortRampsAreWeights) {
+  Classified result = classify(parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[4,5] x) => (float[4,5] y)
+    <float[4,5] m = {-1.125, -1, -0.875, -0.75, -0.625, -0.5, -0.375, -0.25, -0.125, 0,
+                     0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1, 1.125, 1.25}> { y = Mul(x, m) })"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("m"));
+}

@@ -101,6 +101,15 @@ Classified lowtide::test::classify(const ::onnx::ModelProto &model, const Import
   return classify(file, recording, options);
 }
 
+void lowtide::test::renameValue(::onnx::ModelProto &model, const std::string &from, const std::string &to) {
+  for (auto &tensor : *model.mutable_graph()->mutable_initializer())
+    if (tensor.name() == from)
+      tensor.set_name(to);
+  for (auto &node : *model.mutable_graph()->mutable_node())
+    for (auto *names : {node.mutable_input(), node.mutable_output()})
+      std::replace(names->begin(), names->end(), from, to);
+}
+
 template <typename Message> static void setProp(Message *message, const std::string &key, const std::string &value) {
   auto *prop = message->add_metadata_props();
   prop->set_key(key);

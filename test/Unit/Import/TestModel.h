@@ -59,6 +59,9 @@ struct Classified {
 Classified classify(OnnxFile &file, RecordingContext &recording, const ImportOptions &options = {});
 Classified classify(const ::onnx::ModelProto &model, const ImportOptions &options = {});
 
+/// Gives value `from` the name `to`, which the text format cannot write.
+void renameValue(::onnx::ModelProto &model, const std::string &from, const std::string &to);
+
 // The notes of PyTorch's current exporter.
 
 /// Gives node `index` the module path `module` and, if not empty, its original operation.

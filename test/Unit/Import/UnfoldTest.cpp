@@ -36,16 +36,6 @@ ModelProto makeEvaluated(const std::string &name, const std::string &dims, const
   return model;
 }
 
-/// Gives value `from` the name `to`, which the text format cannot write.
-void renameValue(ModelProto &model, const std::string &from, const std::string &to) {
-  for (auto &tensor : *model.mutable_graph()->mutable_initializer())
-    if (tensor.name() == from)
-      tensor.set_name(to);
-  for (auto &node : *model.mutable_graph()->mutable_node())
-    for (auto *names : {node.mutable_input(), node.mutable_output()})
-      std::replace(names->begin(), names->end(), from, to);
-}
-
 /// T5's numbers for the pairs of `length` queries and keys, both ways, with 32 buckets up to distance 128.
 std::vector<int> t5Buckets(int length) {
   std::vector<int> buckets;

@@ -64,6 +64,17 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   return plans.emplace(&plan, std::move(packed)).first->second;
 }
 
+bool PackedPlans::fits(const FittedSchedule &plan, uint64_t budgetBytes) {
+  constexpr size_t mostBuffers = 512;
+  const PackedPlan &packed = get(plan);
+  if (packed.arenaBytes <= budgetBytes || packed.boundBytes > budgetBytes || !tightest.insert(&plan).second)
+    return packed.arenaBytes <= budgetBytes;
+  const std::vector<Buffer> buffers = listBuffers(graph, packed.plan);
+  if (buffers.size() <= mostBuffers)
+    plans.at(&plan).arenaBytes = std::min(packed.arenaBytes, pack(buffers, options).arenaBytes);
+  return packed.arenaBytes <= budgetBytes;
+}
+
 const PackedPlan *PackedPlans::find(uint64_t budgetBytes, const Find &front) {
   const PackedPlan *best = nullptr;
   // What packs may take longer than the front's schedule, never less.
@@ -72,8 +83,8 @@ const PackedPlan *PackedPlans::find(uint64_t budgetBytes, const Find &front) {
   };
   for (const FittedSchedule *plan = front(budgetBytes); plan && !isWorse(*plan);
        plan = plan->timeline.peakBytes ? front(plan->timeline.peakBytes - 1) : nullptr)
-    if (const PackedPlan &packed = get(*plan); packed.arenaBytes <= budgetBytes && !isWorse(packed.plan))
-      best = &packed;
+    if (fits(*plan, budgetBytes) && !isWorse(get(*plan).plan))
+      best = &get(*plan);
   return best;
 }
 

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 namespace lowtide::solve {
 
@@ -46,9 +47,13 @@ public:
   const PackedPlan *find(uint64_t budgetBytes, const Find &front);
 
 private:
+  /// Whether the schedule's arena is within `budgetBytes`. A little above, small ones are packed with all effort.
+  bool fits(const FittedSchedule &plan, uint64_t budgetBytes);
+
   const StepGraph &graph;
   const PackingOptions options;
   std::map<const FittedSchedule *, PackedPlan> plans;
+  std::set<const FittedSchedule *> tightest;
 };
 
 } // namespace lowtide::solve

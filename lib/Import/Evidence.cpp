@@ -130,6 +130,12 @@ StringRef lowtide::findEvaluatedOperator(StringRef name) {
   return !count.empty() && all_of(count, isDigit) ? op : value;
 }
 
+std::string lowtide::withoutNumbers(StringRef name) {
+  std::string text = name.str();
+  llvm::erase_if(text, [](char c) { return llvm::isDigit(c); });
+  return text;
+}
+
 bool lowtide::isOfCurrentExporter(const ::onnx::GraphProto &graph) {
   return llvm::any_of(graph.node(),
                       [](const ::onnx::NodeProto &node) { return StringRef(node.name()).starts_with("node_"); });

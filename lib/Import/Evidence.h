@@ -72,6 +72,9 @@ llvm::StringRef findEvaluatedOperator(llvm::StringRef name);
 /// The modules that were being called when PyTorch's old exporter gave a node or a value this name, `net.norm`; nullopt
 /// for other names.
 std::optional<std::string> findScope(llvm::StringRef name);
+/// `blocks..ada` of `blocks.0.ada`: what layers of one kind have in common.
+std::string withoutNumbers(llvm::StringRef name);
+
 /// Whether PyTorch's current exporter wrote the graph: it calls nodes `node_…`, which cleaners keep.
 bool isOfCurrentExporter(const ::onnx::GraphProto &graph);
 

@@ -44,7 +44,11 @@ std::vector<std::string> lowtide::restoreLostSums(GraphProto &graph) {
     for (const auto &value : *values)
       types[value.name()] = value.type().tensor_type().elem_type();
 
-  /// What stands for zero until here: sums by name, with what they are sums of.
+  StringSet<> held;
+  for (const TensorProto &tensor : graph.initializer())
+    held.insert(tensor.name());
+
+  /// The sums that are put back, with what a number is added to.
   StringMap<std::string> sums;
   ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
   for (NodeProto &node : *graph.mutable_node()) {
@@ -59,9 +63,11 @@ std::vector<std::string> lowtide::restoreLostSums(GraphProto &graph) {
       const bool isOther = producer == producers.end()
                                ? types.contains(value)
                                : !producer->second.isSum && producer->second.note != findProgramNote(node);
-      if (operationName(sum) == "add" && !producers.contains(sum) && isOther &&
-          types.lookup(value) == TensorProto::FLOAT && sums.try_emplace(sum, value).first->second == value) {
-        if (!is_contained(restored, sum)) {
+      const bool isLost = operationName(sum) == "add" && !producers.contains(sum) && !held.contains(sum) && isOther &&
+                          types.lookup(value) == TensorProto::FLOAT;
+      if (auto [found, isNew] = isLost ? sums.try_emplace(sum, value) : std::pair(sums.end(), false);
+          isLost && found->second == value) {
+        if (isNew) {
           restored.push_back(sum);
           NodeProto &add = *nodes.Add();
           add.set_op_type("Add");

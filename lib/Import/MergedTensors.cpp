@@ -188,16 +188,7 @@ bool MergedTensors::isTied(const TensorFacts &copy, const TensorFacts &owner) co
 }
 
 /// `layers.0.fc` and `layers.1.fc`: the same but for numbers.
-static bool isSibling(StringRef a, StringRef b) {
-  auto stripped = [](StringRef path) {
-    std::string text;
-    for (char c : path)
-      if (!isDigit(c))
-        text += c;
-    return text;
-  };
-  return a != b && stripped(a) == stripped(b);
-}
+static bool isSibling(StringRef a, StringRef b) { return a != b && withoutNumbers(a) == withoutNumbers(b); }
 
 /// Whether `use` in `module` reads what was not the initializer `own` of module `home` when the program began.
 bool MergedTensors::isMergedReader(const MergedTensor &own, StringRef home, StringRef module,

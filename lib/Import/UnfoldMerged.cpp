@@ -151,15 +151,6 @@ Entry MergedNodes::findRead(const NodeProto &node, StringRef input) const {
   return entry;
 }
 
-/// `blocks.#.ada` of `blocks.0.ada`.
-static std::string withoutNumbers(StringRef module) {
-  std::string text;
-  for (char c : module)
-    if (!isDigit(c))
-      text += c;
-  return text;
-}
-
 /// How modules whose parameters were merged may belong together: `blocks.0.ada` and `blocks.1.ada`; two norms of one
 /// block; by the names of their parameters only.
 enum class Kinship { OneKind, Siblings, Namesakes };

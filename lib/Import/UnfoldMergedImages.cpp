@@ -126,20 +126,13 @@ Entry MergedImages::findParameter(const TensorProto &tensor) const {
 /// Parameters that are in the file in no form and that no operation reads itself: those that are called like `like` but
 /// for numbers, or else those of its module; of any module where it is null.
 std::vector<Entry> MergedImages::findGone(Entry like) const {
-  auto plain = [](StringRef name) {
-    std::string text;
-    for (char c : name)
-      if (!isDigit(c))
-        text += c;
-    return text;
-  };
   std::vector<Entry> all, alike, near;
   for (const SignatureEntry &entry : signature.getEntries()) {
     if (entry.kind != SignatureEntry::Parameter || graph.find(entry.target) || present.contains(entry.target) ||
         names.isMentioned(entry))
       continue;
     all.push_back(&entry);
-    if (like && plain(entry.target) == plain(like->target))
+    if (like && withoutNumbers(entry.target) == withoutNumbers(like->target))
       alike.push_back(&entry);
     if (like && moduleOf(entry.target) == moduleOf(like->target))
       near.push_back(&entry);

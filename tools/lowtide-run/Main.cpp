@@ -292,12 +292,14 @@ Status train(const Options &options) {
     if (underWay.empty() && trains && finite && !options.save.empty() && (due || step + 1 == last || stopRequested)) {
       const config::Stopwatch saving;
       Expected<std::string> saved = saveCheckpoint(session, state, options.save, options.keep);
-      if (saved)
-        report.checkpoint = *saved, log.info("checkpoint", "wrote " + *saved + " in " + saving.text());
-      else if (step + 1 == last)
+      if (saved) {
+        report.checkpoint = *saved;
+        log.info("checkpoint", "wrote " + *saved + " in " + saving.text());
+      } else if (step + 1 == last) {
         verdict = saved.takeStatus(); // an earlier failure must not end the run
-      else
+      } else {
         (*progress)->line("error", "checkpoint: " + saved.status().str());
+      }
     }
     LOWTIDE_TRY((*progress)->report(report));
     if (logsSteps)

@@ -260,13 +260,24 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
       unfoldFunction(graph, found->second) || unfoldShifted(graph, found->second) ||
           unfoldWeightNorm(graph, found->second) || unfoldGathered(graph, found->second);
   // Transposed matrices are views (ParametersFromSignature.cpp, ParametersFromNames.cpp).
-  StringSet<> notes;
+  StringMap<std::vector<std::string>> notes;
   for (const auto &value : proto.value_info())
-    if (!findFoldedFrom(value).empty())
-      notes.insert(value.name());
-  unfoldForms(graph, proto, [&](const TensorProto &tensor) {
+    if (std::vector<std::string> names = findFoldedFrom(value); !names.empty())
+      notes[value.name()] = std::move(names);
+  auto isImage = [&](const TensorProto &tensor) {
     return signature.isPresent() ? notes.contains(tensor.name()) && !signature.findTarget(tensor.name())
                                  : isEvaluatedName(tensor.name());
+  };
+  unfoldForms(graph, proto, isImage);
+  unfoldJoined(graph, proto, isImage, [&](const TensorProto &tensor) -> std::optional<std::vector<std::string>> {
+    if (!signature.isPresent())
+      return std::nullopt;
+    std::vector<std::string> gone = notes.lookup(tensor.name());
+    llvm::erase_if(gone, [&](const std::string &name) {
+      const SignatureEntry *entry = signature.findTarget(name);
+      return !entry || entry->kind != SignatureEntry::Parameter || graph.find(name);
+    });
+    return gone;
   });
   unfoldAllBeside(graph, beside);
   if (signature.isPresent())

@@ -157,6 +157,12 @@ void unfoldMergedCopies(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 void unfoldForms(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
                  llvm::function_ref<bool(const ::onnx::TensorProto &)> isEvaluated);
 
+/// Makes evaluated tensors that hold a parameter of the file as a block of that and of what is left. `findGone`: the
+/// parameters that the notes on a tensor name and the file does not hold; nullopt: there are no notes.
+void unfoldJoined(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
+                  llvm::function_ref<bool(const ::onnx::TensorProto &)> isEvaluated,
+                  llvm::function_ref<std::optional<std::vector<std::string>>(const ::onnx::TensorProto &)> findGone);
+
 /// `slice_1` → `slice`: operations of the exported program are numbered.
 llvm::StringRef operationName(llvm::StringRef name);
 /// Whether an operation of the exported program only moves elements.

@@ -109,10 +109,16 @@ private:
 } // namespace
 
 /// Parameters that are not in the file, in no form, and that no node's operation reads; nor does any in their module
-/// read, under a name that is gone, what was evaluated: that may be theirs.
+/// read, under a name that is gone, what was evaluated: that may be theirs. Nor are they names of a tied parameter,
+/// which the program reads in their module under another.
 std::vector<Entry> MergedNodes::findVanished() const {
   std::vector<Entry> vanished;
-  StringSet<> readers;
+  StringSet<> readers, tied;
+  for (const NodeProto &node : proto.node())
+    if (std::optional<std::string> module = findModulePath(node); module && !module->empty())
+      for (const std::string &operand : findProgramOperands(node))
+        if (Entry entry = signature.findPlaceholder(operand); entry && moduleOf(entry->target) != *module)
+          tied.insert((*module + "." + leafOf(entry->target)).str());
   for (const NodeProto &node : proto.node())
     for (auto [operand, input] : enumerate(node.input()))
       if (std::optional<std::string> module = evaluated.contains(input) ? findModulePath(node) : std::nullopt)
@@ -120,7 +126,7 @@ std::vector<Entry> MergedNodes::findVanished() const {
           readers.insert(*module);
   for (const SignatureEntry &entry : signature.getEntries())
     if (entry.kind == SignatureEntry::Parameter && !graph.find(entry.target) && !present.contains(entry.target) &&
-        !names.isMentioned(entry) && !readers.contains(moduleOf(entry.target)))
+        !names.isMentioned(entry) && !readers.contains(moduleOf(entry.target)) && !tied.contains(entry.target))
       vanished.push_back(&entry);
   return vanished;
 }

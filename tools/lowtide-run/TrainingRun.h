@@ -1,0 +1,91 @@
+//===- TrainingRun.h - one run of an artifact --------------------------------===//
+#ifndef LOWTIDE_TOOLS_LOWTIDE_RUN_TRAININGRUN_H
+#define LOWTIDE_TOOLS_LOWTIDE_RUN_TRAININGRUN_H
+
+#include "Epochs.h"
+#include "Expectation.h"
+#include "Options.h"
+#include "Progress.h"
+#include "Summary.h"
+
+#include "runtime/Session.h"
+#include "runtime/checkpoint/Checkpoint.h"
+
+#include <deque>
+
+namespace lowtide::run {
+
+/// The state of loss scaling, where a step has it.
+class LossScaleState {
+public:
+  LossScaleState() = default;
+  LossScaleState(const rt::Session &session, const std::string &entry);
+  /// Whether a step that is not finite makes no update.
+  bool skips() const { return skipped_.has_value(); }
+  void read(StepReport &report) const;
+
+private:
+  std::optional<rt::Tensor> scale_, tracker_, skipped_;
+};
+
+/// load → bind → (resume) → for each step: scalars, batch, step, loss → (save, export) → a summary.
+class TrainingRun {
+public:
+  explicit TrainingRun(const Options &options);
+  rt::Status run();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  /// A step whose numbers have not come back yet.
+  struct UnderWay {
+    StepReport report;
+    const std::string *entry;
+    Clock::time_point start;
+  };
+
+  rt::Status load();
+  rt::Status bind();
+  rt::Status resume();
+  rt::Status openData();
+  rt::Status dumpGradients();
+  rt::Status openExpectation();
+  rt::Status countSteps();
+  rt::Status openProgress();
+
+  rt::Status runSteps();
+  rt::Status beginStep(int64_t step);
+  /// Waits for the oldest step under way, and says how it went.
+  rt::Status finishOldest();
+  void save(StepReport &report);
+  /// Whether a checkpoint is due behind `step` steps.
+  bool isDue(int64_t step) const { return options_.checkpointEvery && step % options_.checkpointEvery == 0; }
+  rt::Status writeResults();
+
+  const Options &options_;
+  config::Log log_;
+  std::unique_ptr<rt::Session> session_;
+  const plan::Entry *entry_ = nullptr;
+  std::string lossName_; ///< empty: the entry has no metric
+  bool hasNorm_ = false, readsBatch_ = false;
+
+  /// About the run as it was opened, for its first lines.
+  std::vector<std::string> notes_;
+  rt::RunState state_;
+  rt::Dataset dataset_;
+  std::optional<Epochs> epochs_;
+  std::optional<Expectation> expectation_;
+  std::unique_ptr<Progress> progress_;
+  std::optional<Summary> summary_;
+  LossScaleState lossScale_;
+
+  int64_t lastStep_ = 0;
+  /// Steps that a device may still be at; their numbers come back in order.
+  std::deque<UnderWay> underWay_;
+  Clock::time_point finished_;
+  /// What is wrong with a run that goes on to its end.
+  rt::Status verdict_;
+};
+
+} // namespace lowtide::run
+
+#endif // LOWTIDE_TOOLS_LOWTIDE_RUN_TRAININGRUN_H

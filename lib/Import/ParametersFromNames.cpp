@@ -13,13 +13,11 @@
 #include "TensorData.h"
 #include "Unfold.h"
 
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <set>
 
 using namespace mlir;
@@ -373,70 +371,6 @@ static bool isReadByLayers(const TensorFacts &facts) {
   return facts.getNumElements() > 1 && modules.size() > 1;
 }
 
-/// Whether `a`, read by rows, equals `b`, read by columns; both are matrices of the same element type.
-static bool isTransposeOf(OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
-  std::optional<std::string> left = file.tryReadInitializer(a.tensor), right = file.tryReadInitializer(b.tensor);
-  if (!left || !right || left->size() != right->size())
-    return false;
-  size_t rows = a.dims[0], columns = a.dims[1], width = findElementType(a.dataType)->bytes;
-  for (size_t i = 0; i != rows; ++i)
-    for (size_t j = 0; j != columns; ++j)
-      if (std::memcmp(&(*left)[(i * columns + j) * width], &(*right)[(j * rows + i) * width], width) != 0)
-        return false;
-  return true;
-}
-
-/// A number that a matrix shares with its transpose.
-static uint64_t sumOfElements(OnnxFile &file, const InitializerInfo &info) {
-  std::string bytes = file.tryReadInitializer(info.tensor).value_or("");
-  size_t width = findElementType(info.dataType)->bytes;
-  uint64_t sum = 0;
-  for (size_t at = 0; at + width <= bytes.size(); at += width)
-    sum += llvm::hash_value(StringRef(&bytes[at], width));
-  return sum;
-}
-
-/// A tied matrix that the exporter transposed for one of its readers would be trained twice, apart: it is a view.
-static void findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &infos) {
-  std::map<std::pair<int64_t, int64_t>, SmallVector<size_t>> byShape;
-  auto isMatrix = [&](const InitializerInfo &info) {
-    return info.role == InitializerRole::Parameter && info.dims.size() == 2 && info.dims[0] > 1 && info.dims[1] > 1 &&
-           findElementType(info.dataType)->bytes && file.isEmbedded(info.tensor);
-  };
-  for (auto [i, info] : llvm::enumerate(infos))
-    if (isMatrix(info))
-      byShape[{info.dims[0], info.dims[1]}].push_back(i);
-  std::map<size_t, uint64_t> sums;
-  auto sumOf = [&](size_t i) {
-    auto [at, isNew] = sums.try_emplace(i, 0);
-    if (isNew)
-      at->second = sumOfElements(file, infos[i]);
-    return at->second;
-  };
-  for (auto [i, folded] : llvm::enumerate(infos)) {
-    if (!isMatrix(folded) || folded.viewOf)
-      continue;
-    auto others = byShape.find({folded.dims[1], folded.dims[0]});
-    if (others == byShape.end())
-      continue;
-    for (size_t j : others->second) {
-      const InitializerInfo &whole = infos[j];
-      // Of two that nothing tells apart, the first is the parameter.
-      if (i == j || whole.viewOf || !whole.transposed.empty() || (folded.transposed.empty() && j > i) ||
-          whole.tensor == folded.tensor || whole.dataType != folded.dataType || sumOf(i) != sumOf(j) ||
-          isConstantValued(file, *file.findInitializer(whole.tensor)).value_or(true) ||
-          !isTransposeOf(file, folded, whole))
-        continue;
-      folded.viewOf = j;
-      folded.transposed = {1, 0};
-      folded.sourceShape = SmallVector<int64_t>{folded.dims[1], folded.dims[0]};
-      folded.certainty = Certainty::Inferred;
-      folded.reason = "the transpose of " + whole.name + ", value for value";
-      break;
-    }
-  }
-}
-
 /// PyTorch's old exporter lists a module's parameters before its buffers. Tensors behind one that can only be a buffer
 /// are buffers.
 static llvm::StringSet<> findBuffersByOrder(const OnnxFile &file, ArrayRef<TensorFacts> facts) {
@@ -464,11 +398,104 @@ static InitializerInfo *findConstant(std::vector<InitializerInfo> &infos, size_t
   return nullptr;
 }
 
+namespace {
+/// What names and values leave open: warned about once, for all tensors together.
+class Doubts {
+public:
+  Doubts(OnnxFile &file, const MergedTensors &merged) : file(file), merged(merged) {}
+
+  /// `info` is what was concluded about `part` of a tensor.
+  void note(const MergedTensor &part, const InitializerInfo &info);
+  /// `apart`: names of parameters that the exporter had merged, the first in tensor `first`.
+  void report(ArrayRef<std::string> apart, StringRef first) const;
+
+private:
+  using Names = SmallVector<std::string>;
+  void warn(const Names &names, const Twine &message, const Twine &remedy) const {
+    if (!names.empty())
+      file.getReport().warningAt(names.front(), message + ": " + llvm::join(names, ", "), remedy);
+  }
+
+  OnnxFile &file;
+  const MergedTensors &merged;
+  Names frozen, shared, trained, tables, computed, convolutions;
+  std::string folded; ///< the first whose name is guessed
+};
+} // namespace
+
+void Doubts::note(const MergedTensor &part, const InitializerInfo &info) {
+  const bool isParameter = info.role == InitializerRole::Parameter, isInvented = isInventedName(info.tensor);
+  const StringRef reason = info.reason;
+  // A table may begin by a formula and be trained; nobody trains masks, or transforms by products.
+  if (reason == fourierReason ||
+      (info.certainty == Certainty::Inferred && !isInvented && reason.starts_with("holds ") &&
+       reason != "holds a mask" && findProducts(merged, part.facts).empty()))
+    tables.push_back(info.tensor);
+  else if (mayBeEvaluated(file, part.facts, info))
+    frozen.push_back(info.tensor);
+  if (reason == evaluatedReason)
+    trained.push_back(info.tensor);
+  if (!isParameter)
+    return;
+  if (isInvented && isReadByLayers(part.facts))
+    shared.push_back(info.tensor);
+  if (isInvented && seemsComputed(*part.facts.tensor, file.tryReadInitializer(info.tensor).value_or("")))
+    computed.push_back(info.tensor);
+  if (info.name != part.name && folded.empty())
+    folded = info.tensor;
+  // The old exporter's inference mode merges batch norms into convolutions and numbers the results.
+  const InitializerUse &use = part.facts.uses.front();
+  if (StringRef(info.tensor).starts_with("onnx::Conv_") && operandLeaf(*use.node, use.operand) == "weight")
+    convolutions.push_back(info.name);
+}
+
+void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
+  static constexpr StringLiteral unfold = "export with do_constant_folding=False";
+  static constexpr StringLiteral unfoldTraining =
+      "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False";
+  if (!apart.empty())
+    file.getReport().warningAt(
+        first,
+        "layers that began with equal weights were merged by the exporter; they are trained apart: " +
+            llvm::join(apart, ", "),
+        "tie what the program ties: --rename <its name>=<name of the other>; " + unfoldTraining);
+  warn(shared,
+       "several layers read one evaluated tensor and are trained as tied; perhaps the exporter merged weights that "
+       "began "
+       "equal",
+       unfoldTraining);
+  warn(trained,
+       Twine(trained.size()) +
+           " initializers were evaluated by the exporter, and seem to come from parameters; they are trained",
+       unfold + ", or freeze what is a buffer: --frozen <initializer>");
+  warn(computed,
+       "weights are symmetric, or hold zeros among other numbers: perhaps the exporter evaluated them from parameters "
+       "(a mask, w + wᵀ); they are trained themselves",
+       unfold);
+  warn(
+      tables, "tables that formulas wrote, and frequencies of features, are taken for buffers and not trained",
+      "train what is a parameter: --params <initializer>; the exporter that writes notes (dynamo=True) says which are");
+  warn(frozen,
+       Twine(frozen.size()) +
+           " initializers were evaluated by the exporter, perhaps from parameters; they are not trained",
+       unfold + ", or train what is a parameter in another order: --params <initializer>");
+  if (!convolutions.empty())
+    file.getReport().warningAt(folded,
+                               "batch normalization (or what else was computed from the weights) was folded into "
+                               "convolutions and cannot be trained: " +
+                                   llvm::join(convolutions, ", "),
+                               unfoldTraining);
+  else if (!folded.empty())
+    file.getReport().warningAt(folded,
+                               "initializer " + quoteName(folded) +
+                                   " and perhaps others were folded by the exporter; their names are guessed",
+                               unfold + ", or name them: --rename <initializer>=<name>");
+}
+
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
-  std::string folded, convolutions;
-  SmallVector<StringRef> frozen, shared, trained, tables, computed;
   SmallVector<size_t> apart;
   MergedTensors merged(file, facts);
+  Doubts doubts(file, merged);
   llvm::StringSet<> buffers = findBuffersByOrder(file, facts);
   for (const TensorFacts &fact : facts) {
     if (!fact.isUsed())
@@ -485,93 +512,18 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
           same->uses.insert(same->uses.end(), part.uses.begin(), part.uses.end());
           continue;
         }
-      // A table may begin by a formula and be trained; nobody trains masks, or transforms by products.
-      if (StringRef(info.reason) == fourierReason ||
-          (info.certainty == Certainty::Inferred && !isInventedName(info.tensor) &&
-           StringRef(info.reason).starts_with("holds ") && info.reason != "holds a mask" &&
-           findProducts(merged, part.facts).empty()))
-        tables.push_back(fact.tensor->name());
-      else if (mayBeEvaluated(file, part.facts, info))
-        frozen.push_back(fact.tensor->name());
-      if (StringRef(info.reason) == evaluatedReason)
-        trained.push_back(fact.tensor->name());
-      if (info.role == InitializerRole::Parameter && isInventedName(info.tensor) && isReadByLayers(part.facts))
-        shared.push_back(fact.tensor->name());
-      if (info.role == InitializerRole::Parameter && isInventedName(info.tensor) &&
-          seemsComputed(*fact.tensor, file.tryReadInitializer(info.tensor).value_or("")))
-        computed.push_back(fact.tensor->name());
+      doubts.note(part, info);
       if (!part.reason.empty() && info.role != InitializerRole::Constant) {
         info.reason = part.reason;
         info.certainty = part.isAssumed ? Certainty::Assumed : Certainty::Inferred;
         if (part.isAssumed)
           apart.push_back(infos.size());
       }
-      if (info.role == InitializerRole::Parameter && info.name != part.name && folded.empty())
-        folded = info.tensor;
-      // The old exporter's inference mode merges batch norms into convolutions
-      // and numbers the results.
-      if (info.role == InitializerRole::Parameter && StringRef(info.tensor).starts_with("onnx::Conv_") &&
-          operandLeaf(*fact.uses.front().node, fact.uses.front().operand) == "weight")
-        convolutions += (convolutions.empty() ? "" : ", ") + info.name;
       infos.push_back(std::move(info));
     }
   }
   findTransposedTies(file, infos);
   llvm::erase_if(apart, [&](size_t i) { return infos[i].viewOf.has_value(); });
-  if (!apart.empty())
-    file.getReport().warningAt(infos[apart.front()].tensor,
-                               "layers that began with equal weights were merged by the exporter; they are trained "
-                               "apart: " +
-                                   llvm::join(llvm::map_range(apart, [&](size_t i) { return infos[i].name; }), ", "),
-                               "tie what the program ties: --rename <its name>=<name of the other>; export with "
-                               "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False");
-  if (!shared.empty())
-    file.getReport().warningAt(shared.front(),
-                               "several layers read one evaluated tensor and are trained as tied; perhaps the exporter "
-                               "merged weights that began equal: " +
-                                   llvm::join(shared, ", "),
-                               "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False");
-  if (!trained.empty())
-    file.getReport().warningAt(trained.front(),
-                               Twine(trained.size()) +
-                                   " initializers were evaluated by the exporter, and seem to come from parameters; "
-                                   "they are trained: " +
-                                   llvm::join(trained, ", "),
-                               "export with do_constant_folding=False, or freeze what is a buffer: --frozen "
-                               "<initializer>");
-  if (!computed.empty())
-    file.getReport().warningAt(computed.front(),
-                               "weights are symmetric, or hold zeros among other numbers: perhaps the exporter "
-                               "evaluated them from parameters (a mask, w + wᵀ); they are trained themselves: " +
-                                   llvm::join(computed, ", "),
-                               "export with do_constant_folding=False");
-  if (!tables.empty())
-    file.getReport().warningAt(tables.front(),
-                               "tables that formulas wrote, and frequencies of features, are taken for buffers and not "
-                               "trained: " +
-                                   llvm::join(tables, ", "),
-                               "train what is a parameter: --params <initializer>; the exporter that writes notes "
-                               "(dynamo=True) says which are");
-  if (!frozen.empty())
-    file.getReport().warningAt(frozen.front(),
-                               Twine(frozen.size()) +
-                                   " initializers were evaluated by the exporter, perhaps from parameters; they are "
-                                   "not trained: " +
-                                   llvm::join(frozen, ", "),
-                               "export with do_constant_folding=False, or train what is a parameter in another order: "
-                               "--params <initializer>");
-  if (!convolutions.empty())
-    file.getReport().warningAt(folded,
-                               "batch normalization (or what else was computed from the weights) was folded into "
-                               "convolutions and cannot be trained: " +
-                                   convolutions,
-                               "export with training=torch.onnx.TrainingMode.TRAINING, "
-                               "do_constant_folding=False");
-  else if (!folded.empty())
-    file.getReport().warningAt(folded,
-                               "initializer " + quoteName(folded) +
-                                   " and perhaps others were folded by the "
-                                   "exporter; their names are guessed",
-                               "export with do_constant_folding=False, or name "
-                               "them: --rename <initializer>=<name>");
+  doubts.report(llvm::map_to_vector(apart, [&](size_t i) { return infos[i].name; }),
+                apart.empty() ? StringRef() : StringRef(infos[apart.front()].tensor));
 }

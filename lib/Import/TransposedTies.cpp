@@ -1,0 +1,75 @@
+//===- TransposedTies.cpp - matrices that the file also holds transposed ---------===//
+
+#include "Classifier.h"
+#include "TensorData.h"
+
+#include "llvm/ADT/Hashing.h"
+
+#include <cstring>
+#include <map>
+
+using namespace mlir;
+using namespace lowtide;
+
+/// Whether `a`, read by rows, equals `b`, read by columns; both are matrices of the same element type.
+static bool isTransposeOf(OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
+  std::optional<std::string> left = file.tryReadInitializer(a.tensor), right = file.tryReadInitializer(b.tensor);
+  if (!left || !right || left->size() != right->size())
+    return false;
+  size_t rows = a.dims[0], columns = a.dims[1], width = findElementType(a.dataType)->bytes;
+  for (size_t i = 0; i != rows; ++i)
+    for (size_t j = 0; j != columns; ++j)
+      if (std::memcmp(&(*left)[(i * columns + j) * width], &(*right)[(j * rows + i) * width], width) != 0)
+        return false;
+  return true;
+}
+
+/// A number that a matrix shares with its transpose.
+static uint64_t sumOfElements(OnnxFile &file, const InitializerInfo &info) {
+  std::string bytes = file.tryReadInitializer(info.tensor).value_or("");
+  size_t width = findElementType(info.dataType)->bytes;
+  uint64_t sum = 0;
+  for (size_t at = 0; at + width <= bytes.size(); at += width)
+    sum += llvm::hash_value(StringRef(&bytes[at], width));
+  return sum;
+}
+
+void lowtide::findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &infos) {
+  std::map<std::pair<int64_t, int64_t>, SmallVector<size_t>> byShape;
+  auto isMatrix = [&](const InitializerInfo &info) {
+    return info.role == InitializerRole::Parameter && info.dims.size() == 2 && info.dims[0] > 1 && info.dims[1] > 1 &&
+           findElementType(info.dataType)->bytes && file.isEmbedded(info.tensor);
+  };
+  for (auto [i, info] : llvm::enumerate(infos))
+    if (isMatrix(info))
+      byShape[{info.dims[0], info.dims[1]}].push_back(i);
+  std::map<size_t, uint64_t> sums;
+  auto sumOf = [&](size_t i) {
+    auto [at, isNew] = sums.try_emplace(i, 0);
+    if (isNew)
+      at->second = sumOfElements(file, infos[i]);
+    return at->second;
+  };
+  for (auto [i, folded] : llvm::enumerate(infos)) {
+    if (!isMatrix(folded) || folded.viewOf)
+      continue;
+    auto others = byShape.find({folded.dims[1], folded.dims[0]});
+    if (others == byShape.end())
+      continue;
+    for (size_t j : others->second) {
+      const InitializerInfo &whole = infos[j];
+      // Of two that nothing tells apart, the first is the parameter.
+      if (i == j || whole.viewOf || !whole.transposed.empty() || (folded.transposed.empty() && j > i) ||
+          whole.tensor == folded.tensor || whole.dataType != folded.dataType || sumOf(i) != sumOf(j) ||
+          isConstantValued(file, *file.findInitializer(whole.tensor)).value_or(true) ||
+          !isTransposeOf(file, folded, whole))
+        continue;
+      folded.viewOf = j;
+      folded.transposed = {1, 0};
+      folded.sourceShape = SmallVector<int64_t>{folded.dims[1], folded.dims[0]};
+      folded.certainty = Certainty::Inferred;
+      folded.reason = "the transpose of " + whole.name + ", value for value";
+      break;
+    }
+  }
+}

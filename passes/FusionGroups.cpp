@@ -6,6 +6,7 @@
 
 #include "FusionGroups.h"
 #include "CheapProducers.h"
+#include "WholeSums.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -64,8 +65,14 @@ static bool isParallelEnough(const FusionDomain &domain) {
   return tasks >= kMinTasks;
 }
 
-FusionGroups::FusionGroups(Block &block, function_ref<bool(Operation *)> isGenerated)
-    : block(block), isGenerated(isGenerated) {}
+FusionGroups::FusionGroups(Block &block, function_ref<bool(Operation *)> isGenerated, bool isGpu)
+    : block(block), isGenerated(isGenerated), isGpu(isGpu) {}
+
+/// Whether a GPU shares this group's sums among its blocks: everything is reduced, and nothing but numbers comes out.
+bool FusionGroups::isWholeSum(const FusionDomain &domain, const llvm::SmallDenseSet<Value> &results) {
+  return isGpu && !domain.reduced.empty() && domain.reduced.size() == domain.extents.size() &&
+         llvm::all_of(results, [](Value result) { return dropUnits(result).empty(); });
+}
 
 void FusionGroups::buildNodes() {
   unsigned position = 0;
@@ -324,8 +331,7 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
   if (!a.fusable || !b.fusable || a.ops.size() + b.ops.size() > kMaxOps)
     return false;
   std::optional<FusionDomain> domain = unite(producer, consumer);
-  if (!domain || !isParallelEnough(*domain) || !edgesAgree(producer, consumer, *domain) ||
-      !edgesAgree(consumer, producer, *domain))
+  if (!domain || !edgesAgree(producer, consumer, *domain) || !edgesAgree(consumer, producer, *domain))
     return false;
   llvm::SmallDenseSet<Value> operands, results;
   for (const Node *node : {&a, &b})
@@ -344,6 +350,10 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
           results.insert(result);
     }
   if (operands.size() + results.size() > kMaxPointers)
+    return false;
+  // What is made of several whole sums stays apart: each can go along with another one of the same tensor.
+  if (!isParallelEnough(*domain) &&
+      !(isWholeSum(*domain, results) && !a.domain.extents.empty() && !b.domain.extents.empty()))
     return false;
   if (hasPathThroughOthers(producer, consumer) || hasPathThroughOthers(consumer, producer))
     return false;
@@ -389,7 +399,7 @@ void FusionGroups::joinEarliestReaders() {
 }
 
 void FusionGroups::joinSiblingReductions() {
-  auto visit = [&](Value value) {
+  auto visit = [&](Value value, bool wholes) {
     SmallVector<unsigned> readers;
     for (Operation *user : value.getUsers())
       if (user->getBlock() == &block && !nodes[nodeOf(user)].domain.reduced.empty())
@@ -399,20 +409,29 @@ void FusionGroups::joinSiblingReductions() {
     // Sums over columns have to wait for all the matrices that they read: those of one matrix belong together, those
     // that share a number or a row do not.
     auto sharesMemory = [&](const FusionDomain &domain) {
-      const int64_t last = static_cast<int64_t>(domain.extents.size()) - 1;
-      return llvm::is_contained(domain.reduced, last) || dropUnits(value) == domain.extents;
+      Operation *maker = value.getDefiningOp();
+      const bool isConstant = maker && maker->hasTrait<OpTrait::ConstantLike>(), isParallel = isParallelEnough(domain);
+      // A few numbers' sum joins whatever else is reduced to one number.
+      const bool isSmall = isParallel && domain.reduced.size() == domain.extents.size();
+      if (dropUnits(value) == domain.extents && !isConstant && !isSmall)
+        return wholes;
+      return !wholes && isParallel &&
+             llvm::is_contained(domain.reduced, static_cast<int64_t>(domain.extents.size()) - 1);
     };
     for (unsigned i = 1; i < readers.size(); ++i)
       if (nodes[readers[i - 1]].domain == nodes[readers[i]].domain && !nodes[readers[i - 1]].ops.empty() &&
           sharesMemory(nodes[readers[i]].domain))
         tryJoin(readers[i - 1], readers[i]);
   };
-  for (BlockArgument argument : block.getArguments())
-    if (getType(argument))
-      visit(argument);
-  for (Operation &op : block)
-    for (Value result : op.getResults())
-      visit(result);
+  // First those that read one matrix twice; a kernel takes only so many pointers.
+  for (bool wholes : {true, false}) {
+    for (BlockArgument argument : block.getArguments())
+      if (getType(argument))
+        visit(argument, wholes);
+    for (Operation &op : block)
+      for (Value result : op.getResults())
+        visit(result, wholes);
+  }
 }
 
 /// Topological order of the groups; among the ready ones the group that ended first in the text comes first.
@@ -439,6 +458,8 @@ void FusionGroups::reorder() {
 }
 
 std::vector<FusionGroups::Group> FusionGroups::form() {
+  if (isGpu)
+    prepareWholeSums(block, isGenerated);
   cloneCheapProducers(block, isGenerated);
   if (Operation *parent = block.getParentOp())
     if (auto step = isa<func::FuncOp>(parent) ? cast<func::FuncOp>(parent) : parent->getParentOfType<func::FuncOp>()) {

@@ -30,19 +30,22 @@ struct FusionDomain {
 ///    made of the batch into each reader behind the loss.
 /// 2. From the last op to the first: a group whose results are read by one other group joins it.
 /// 3. From the first to the last: a group joins the earliest group that reads it.
-/// 4. Reductions over the same dimensions that read the same value join.
+/// 4. Reductions over the same dimensions that read the same value join: first those of one matrix, then those that share
+///    less.
 ///
 /// An update of a parameter or state comes behind all that reads the old value, so that it may be written in place.
 ///
 /// What only the backward pass reads is made there: a kernel of the forward pass takes it in only where it hands on
 /// less than half of the bytes that it is made of, or where nothing stands between the two.
 ///
+/// For a GPU, whole sums of large tensors take in what they add up, and those of one tensor join (WholeSums.h).
+///
 /// Two groups may join when their values have one shape (or the shape that is kept of it by reductions over one set of
 /// dimensions), when every value passes between them position by position, and when no path leads from one to the other
 /// through a third.
 class FusionGroups {
 public:
-  FusionGroups(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
+  FusionGroups(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated, bool isGpu);
 
   struct Group {
     llvm::SmallVector<mlir::Operation *> ops; // in textual order
@@ -76,6 +79,7 @@ private:
   bool edgesAgree(unsigned producer, unsigned consumer, const FusionDomain &domain);
   /// The domain of the union, if there is one.
   std::optional<FusionDomain> unite(unsigned a, unsigned b);
+  bool isWholeSum(const FusionDomain &domain, const llvm::SmallDenseSet<mlir::Value> &results);
   bool tryJoin(unsigned producer, unsigned consumer);
   void joinSoleReaders();
   void joinEarliestReaders();
@@ -84,6 +88,7 @@ private:
 
   mlir::Block &block;
   llvm::function_ref<bool(mlir::Operation *)> isGenerated;
+  bool isGpu;
   /// Of the function around the block, if there is one.
   std::optional<ForwardPart> forwardPart;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;

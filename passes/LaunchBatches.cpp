@@ -4,7 +4,8 @@
 //
 //   1. Kernels of one form (codegen::getBatchForm) are met in program order. An open batch waits for the next one as
 //      long as nobody reads what it will write, nobody overwrites what it will read, and the bytes that it keeps alive
-//      meanwhile do not raise the peak.
+//      meanwhile do not raise the peak. Where it cannot wait, the next one may come up to it: a kernel whose operands
+//      are there already and whose results are few bytes, such as the cast of a bias.
 //   2. The kernels of each batch move to where the last one stands; the step is packed once more. If it takes more
 //      bytes than before (where no budget is given, a thousandth more), everything moves back and less is let wait.
 //   3. Each batch becomes one kernel op.
@@ -30,8 +31,10 @@ using namespace lowtide;
 
 /// Pointers of a launch at most: a GPU takes 4 KiB of parameters.
 static constexpr size_t kMaxPointers = 500;
-/// Parts of the peak that waiting may reach, tried one after the other.
+/// Parts of the peak that waiting may reach, tried one after the other; each with kernels that come up, then without.
 static constexpr double kShares[] = {1.0, 0.98, 0.9};
+/// Part of the peak that the results of a kernel that comes up may take.
+static constexpr double kFewBytes = 1e-3;
 /// Part of a step's bytes that fewer launches may cost where no budget is given.
 static constexpr double kMoreBytes = 1e-3;
 /// Instructions that sums may move up past, tried one after the other.
@@ -81,6 +84,35 @@ public:
       liveBytes[from + 1 + i] += bytes;
     return true;
   }
+
+  /// Whether `kernel` may come up to `anchor`, a kernel before it; if so, it does from now on.
+  bool canComeUp(nn::KernelOp kernel, nn::KernelOp anchor, double share) {
+    const unsigned from = at(anchor), to = at(kernel);
+    auto isThere = [&](Value operand) {
+      Operation *maker = StepStorage::getRoot(operand).getDefiningOp();
+      return !maker || (indexOf.contains(maker) && at(maker) < from);
+    };
+    uint64_t bytes = 0;
+    for (Value result : kernel->getResults()) {
+      // What updates an argument stays behind those that read it.
+      if (!isTransient(result))
+        return false;
+      bytes += getTensorBytes(result.getType()).value_or(0);
+    }
+    if (!llvm::all_of(kernel.getOperands(), isThere) || double(bytes) > double(peakBytes) * kFewBytes)
+      return false;
+    for (unsigned i = from; i < to; ++i)
+      if (double(liveBytes[i] + int64_t(bytes)) > double(peakBytes) * share)
+        return false;
+    for (unsigned i = from; i < to; ++i)
+      liveBytes[i] += int64_t(bytes);
+    for (Value root : distinctRoots(kernel))
+      if (auto use = firstUse.find(root); use != firstUse.end())
+        use->second = std::min(use->second, from);
+    return true;
+  }
+  /// From now on `kernel` stands where `anchor` does.
+  void move(nn::KernelOp kernel, nn::KernelOp anchor) { indexOf[kernel] = at(anchor); }
   unsigned at(Operation *op) const { return indexOf.lookup(op); }
 
 private:
@@ -140,25 +172,38 @@ static SmallVector<Group> findCandidates(Block &block) {
   return groups;
 }
 
-/// Cuts the candidates into batches.
-static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &timeline, double share) {
+/// Cuts the candidates into batches; the last kernel of each stays where it is. With `comeUp`, kernels behind it may
+/// join.
+static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &timeline, double share, bool comeUp) {
   SmallVector<Group> batches;
   for (const Group &kernels : candidates) {
-    Group open;
+    Group open, behind;
     size_t pointers = 0;
     auto close = [&] {
-      if (open.size() > 1)
+      if (open.size() + behind.size() > 1) {
+        // In front of the one that stays: what all of them read is there.
+        open.insert(std::prev(open.end()), behind.begin(), behind.end());
+        for (nn::KernelOp kernel : open)
+          timeline.move(kernel, open.back());
         batches.push_back(open);
+      }
       open.clear();
+      behind.clear();
       pointers = 0;
     };
     for (nn::KernelOp kernel : kernels) {
       const size_t own = kernel.getNumOperands() + kernel.getNumResults();
       if (!open.empty()) {
         const unsigned from = timeline.at(open.back()), end = timeline.at(kernel);
-        bool all = pointers + own <= kMaxPointers;
+        const bool fits = pointers + own <= kMaxPointers;
+        bool all = fits && behind.empty();
         for (size_t i = 0; i < open.size() && all; ++i)
           all = timeline.canWait(open[i], from, end, share);
+        if (!all && fits && comeUp && timeline.canComeUp(kernel, open.back(), share)) {
+          behind.push_back(kernel);
+          pointers += own;
+          continue;
+        }
         if (!all)
           close();
       }
@@ -268,6 +313,16 @@ static void moveViews(Operation *maker, Operation *place) {
     }
 }
 
+/// Moves what shows the operands of `kernel`, and stands behind `place`, in front of it.
+static void bringOperands(Operation *kernel, Operation *place) {
+  for (Value operand : kernel->getOperands())
+    if (Operation *view = operand.getDefiningOp();
+        view && view->getBlock() == place->getBlock() && place->isBeforeInBlock(view)) {
+      bringOperands(view, place);
+      view->moveBefore(place);
+    }
+}
+
 /// Bytes that `step` may take with fewer launches, where it took `before`.
 static uint64_t getMostBytes(func::FuncOp step, uint64_t before) {
   return step->getParentOp()->hasAttr(deviceBudgetAttrName) ? before : before + uint64_t(double(before) * kMoreBytes);
@@ -284,12 +339,14 @@ static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
   if (failed(before) || failed(profile) || failed(storage))
     return failure();
   const auto order = llvm::map_to_vector(block, [](Operation &op) { return &op; });
-  for (double share : kShares) {
+  auto attempt = [&](double share, bool comeUp) -> FailureOr<bool> {
     Timeline timeline(step, *profile, *storage);
-    SmallVector<Group> batches = formBatches(candidates, timeline, share);
+    SmallVector<Group> batches = formBatches(candidates, timeline, share, comeUp);
     for (const Group &batch : batches) {
-      for (nn::KernelOp kernel : ArrayRef(batch).drop_back())
+      for (nn::KernelOp kernel : ArrayRef(batch).drop_back()) {
+        bringOperands(kernel, batch.back());
         kernel->moveBefore(batch.back());
+      }
       for (nn::KernelOp kernel : batch)
         moveViews(kernel, batch.back());
     }
@@ -299,11 +356,16 @@ static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
     if (*after <= getMostBytes(step, *before)) {
       for (const Group &batch : batches)
         merge(batch);
-      return success();
+      return true;
     }
     for (Operation *op : order)
       op->moveBefore(&block, block.end());
-  }
+    return false;
+  };
+  for (double share : kShares)
+    for (bool comeUp : {true, false})
+      if (FailureOr<bool> done = attempt(share, comeUp); failed(done) || *done)
+        return success(succeeded(done));
   return success();
 }
 

@@ -83,7 +83,7 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isGenerated(&op) && op.use_empty() && isPure(&op))
         op.erase();
-    FusionGroups groups(block, [&](Operation *op) { return isGenerated(op); });
+    FusionGroups groups(block, [&](Operation *op) { return isGenerated(op); }, StringRef(target).starts_with("cuda"));
     for (const FusionGroups::Group &group : groups.form())
       wrap(group.ops, group.emitter);
   }

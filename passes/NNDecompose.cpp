@@ -7,6 +7,7 @@
 
 #include "LibraryCalls.h"
 #include "Passes.h"
+#include "WholeSums.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Target/LibraryQuery.h"
@@ -99,6 +100,9 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
       if (decomposable && !isLeft(decomposable) && failed(decompose(decomposable, worklist)))
         return signalPassFailure();
     }
+    // One number of two reductions is shared among threads by its rows on a CPU, by its segments on a GPU.
+    if (StringRef(target).starts_with("cuda"))
+      mergeWholeReductions(getOperation());
   }
 };
 } // namespace

@@ -257,6 +257,7 @@ def NNCluster : Pass<"nn-cluster", "::mlir::func::FuncOp"> {
   let options = [
     Option<"strategy", "strategy", "std::string", "\"fuse\"", "none: one kernel per op; fuse: as few as possible">,
     Option<"library", "library", "bool", "true", "leave ops that a library computes to the library">,
+    Option<"target", "target", "std::string", "\"cpu\"", "for a GPU, whole sums take in what they add up">,
   ];
   let statistics = [Statistic<"numKernels", "num-kernels", "kernels formed">];
   let dependentDialects = ["::lowtide::nn::NNDialect"];

@@ -129,6 +129,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   NNClusterOptions cluster;
   cluster.strategy = options.fuse ? "fuse" : "none";
   cluster.library = options.library;
+  cluster.target = options.target;
   passes.addNestedPass<func::FuncOp>(createNNCluster(cluster));
   if (options.fuse)
     passes.addNestedPass<func::FuncOp>(createTrainInlineSaved());

@@ -57,21 +57,6 @@ static std::string describeForm(nn::KernelOp kernel) {
   return text;
 }
 
-std::string codegen::getBatchForm(nn::KernelOp kernel) {
-  auto isNumbers = [](Type type) { return isa<RankedTensorType>(type); };
-  if (!llvm::all_of(kernel.getOperandTypes(), isNumbers))
-    return "";
-  if (kernel.getEmitter() == "row") {
-    // What takes two kernels goes alone.
-    FailureOr<StagedDomain> domain = StagedDomain::get(kernel);
-    if (failed(domain) || getPartialBytes(kernel, *domain))
-      return "";
-  } else if (kernel.getEmitter() != "loop") {
-    return "";
-  }
-  return describeForm(kernel);
-}
-
 /// Item numbers of the body's ops, in their order; nothing if something is not computed by an op.
 static FailureOr<llvm::DenseMap<Operation *, unsigned>> findItems(nn::KernelOp kernel) {
   llvm::DenseMap<Operation *, unsigned> items;
@@ -89,6 +74,25 @@ static FailureOr<llvm::DenseMap<Operation *, unsigned>> findItems(nn::KernelOp k
     if (!result.getDefiningOp())
       return failure();
   return items;
+}
+
+std::string codegen::getBatchForm(nn::KernelOp kernel) {
+  auto isNumbers = [](Type type) { return isa<RankedTensorType>(type); };
+  if (!llvm::all_of(kernel.getOperandTypes(), isNumbers))
+    return "";
+  if (kernel.getEmitter() == "row") {
+    // What takes two kernels goes alone.
+    FailureOr<StagedDomain> domain = StagedDomain::get(kernel);
+    if (failed(domain) || getPartialBytes(kernel, *domain))
+      return "";
+  } else if (kernel.getEmitter() != "loop") {
+    return "";
+  }
+  // One kernel is one item: a batch tells its items apart by that.
+  auto items = findItems(kernel);
+  if (failed(items) || llvm::any_of(*items, [](auto &each) { return each.second != 0; }))
+    return "";
+  return describeForm(kernel);
 }
 
 /// One item as a kernel op at the end of `block`.

@@ -9,7 +9,9 @@ def NN_KernelOp : NN_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let description = [{
     The body computes the results from the operands, which it sees as block arguments of the same types. `emitter` names
     the loop nest that code generation builds: "loop", "row", "column", "scatter" or "single", and, in the launches of a
-    GPU alone, "batch" or "cross" (docs/rationale/kernels.md).
+    GPU alone, "batch" or "cross" (docs/rationale/kernels.md). A kernel of emitter "library" is no code of ours but one
+    call: its body holds an `nn.attention` or an `nn.attention_grad` and, around it, the slices, reshapes, transposes and
+    paddings that strides of the call stand for.
 
     ```mlir
     %r:2 = nn.kernel "loop" (%a = %x, %b = %w) : (tensor<8x4xf32>, tensor<4xf32>) -> (tensor<8x4xf32>, tensor<f32>) {

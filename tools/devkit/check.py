@@ -18,7 +18,7 @@ import unittest
 
 from devkit import dependencies, fuzz
 from devkit.build import BUILD, build
-from devkit.console import ROOT, Failure, say
+from devkit.console import ROOT, Failure, run_logged, say
 
 TEST = ROOT / "test"
 FORMATTED = (".cpp", ".h")
@@ -75,24 +75,39 @@ def flatten(suite):
 
 
 def unit_suite(suite, full):
-    """GoogleTest programs below <build>/test/unit."""
+    """GoogleTest programs below <build>/test/unit; in full those of the runtime under sanitizers too."""
     programs = sorted(p for p in (BUILD / "test" / "unit").glob("*") if p.is_file() and os.access(p, os.X_OK))
     for program in programs:
-        with tempfile.NamedTemporaryFile(suffix=".json") as report:
-            run = subprocess.run(
-                [program, f"--gtest_output=json:{report.name}"], cwd=BUILD / "test", stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=900,
-            )  # fmt: skip
-            text = pathlib.Path(report.name).read_text()
-        if not text or (run.returncode not in (0, 1)):
-            suite.add(f"unit {program.name}", f"exit {run.returncode}\n{run.stdout[-2000:]}")
-            continue
-        for group in json.loads(text)["testsuites"]:
-            for case in group["testsuite"]:
-                complaint = "\n".join(f["failure"] for f in case.get("failures", []))
-                if case["result"] == "SKIPPED":
-                    complaint = "skipped"
-                suite.add(f"unit {program.name} {group['name']}.{case['name']}", complaint)
+        run_unit_tests(suite, program, f"unit {program.name}")
+    for program in build_sanitized() if full else []:
+        run_unit_tests(suite, program, f"unit sanitized {program.name}")
+
+
+def build_sanitized():
+    """Unit tests of the runtime with address and undefined-behaviour sanitizers: code of ours alone, no part of LLVM."""
+    folder, names = ROOT / "build-sanitize", ("CudaTests", "RuntimeTests")
+    if not (folder / "build.ninja").exists():
+        run_logged(["cmake", "--preset", "sanitize"], folder / "configure.log", cwd=ROOT)
+    run_logged(["ninja", "-C", folder, *names], folder / "build.log", cwd=ROOT)
+    return [folder / "test" / "unit" / name for name in names]
+
+
+def run_unit_tests(suite, program, name):
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        run = subprocess.run(
+            [program, f"--gtest_output=json:{report.name}"], cwd=program.parent.parent, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=900,
+            env=os.environ | {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
+        )  # fmt: skip
+        text = pathlib.Path(report.name).read_text()
+    if not text or (run.returncode not in (0, 1)):
+        return suite.add(name, f"exit {run.returncode}\n{run.stdout[-2000:]}")
+    cases = [(f"{name} {group['name']}.{case['name']}", case) for group in json.loads(text)["testsuites"] for case in group["testsuite"]]
+    for title, case in cases:
+        complaint = "\n".join(f["failure"] for f in case.get("failures", []))
+        suite.add(title, "skipped" if case["result"] == "SKIPPED" else complaint)
+    if run.returncode and not any(case.get("failures") for _, case in cases):
+        suite.add(name, f"exit {run.returncode}\n{run.stdout[-2000:]}")
 
 
 def lit_suite(suite, full):

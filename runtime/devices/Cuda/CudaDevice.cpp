@@ -342,7 +342,7 @@ Status CudaDevice::close() {
   closed_ = true;
   // What is still under way reads memory that is about to go.
   Status waited;
-  if (!streams_.empty() && newest_ > done_)
+  if (!streams_.empty() && newest_ > done_ && resources_.enter().isOk())
     waited = api_.check(api_.driver.cuStreamSynchronize(streams_[0]), "cuStreamSynchronize");
   Status released = resources_.close();
   entries_.clear();

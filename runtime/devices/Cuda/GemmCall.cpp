@@ -246,7 +246,8 @@ Status GemmCall::enqueue(CUstream stream) {
     };
     void *d = pointer(addresses_.writes[0], offsetD, resultElement);
     void *c = added ? pointer(addresses_.reads[2], offsetC, resultElement) : d;
-    if (biased() && offsetC) {
+    // Also that of the first product: the descriptor still has what the last round set.
+    if (biased() && count > 1) {
       CUdeviceptr bias = addresses_.reads[2] + static_cast<uint64_t>(offsetC) * resultElement;
       LOWTIDE_CUDA(api_, cublasLt, cublasLtMatmulDescSetAttribute, desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
                    sizeof bias);

@@ -5,6 +5,12 @@
 #include <cstring>
 
 namespace lowtide::rt::cuda {
+namespace {
+
+/// What a session made current in this thread last: another session may be on another GPU.
+thread_local CUcontext currentContext = nullptr;
+
+} // namespace
 
 Status Resources::open(unsigned gpu) {
   LOWTIDE_CUDA(api_, driver, cuInit, 0);
@@ -22,10 +28,12 @@ Status Resources::open(unsigned gpu) {
 }
 
 Status Resources::enter() {
-  if (thread_ == std::this_thread::get_id())
+  if (thread_ == std::this_thread::get_id() && currentContext == context_)
     return Status::ok();
+  currentContext = nullptr;
   LOWTIDE_CUDA(api_, driver, cuCtxSetCurrent, context_);
   thread_ = std::this_thread::get_id();
+  currentContext = context_;
   return Status::ok();
 }
 
@@ -91,7 +99,8 @@ Expected<CUgraphExec> Resources::executable(CUgraph graph) {
 }
 
 Status Resources::close() {
-  Status first;
+  // Whoever closes may be in another thread than whoever opened.
+  Status first = releases_.empty() ? Status::ok() : enter();
   while (!releases_.empty()) {
     // Taken off before it is called: a release is tried once.
     std::function<Status()> release = std::move(releases_.back());

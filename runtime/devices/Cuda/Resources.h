@@ -26,7 +26,7 @@ public:
 
   /// Visible GPU number `gpu`, its primary context made current in this thread.
   Status open(unsigned gpu = 0);
-  /// Makes the context current if the calling thread is another than last time.
+  /// Makes the context current, if the calling thread is another than last time or a session of another GPU was here.
   Status enter();
 
   Expected<CUdeviceptr> deviceMemory(uint64_t bytes);

@@ -5,7 +5,6 @@
 #include "runtime/devices/Cuda/Resources.h"
 
 namespace lowtide::rt::cuda {
-namespace {
 
 Expected<std::string> describeGpu(const Api &api) {
   Resources resources(api);
@@ -25,8 +24,6 @@ Expected<std::string> describeGpu(const Api &api) {
   LOWTIDE_TRY(resources.close());
   return text;
 }
-
-} // namespace
 
 std::vector<Finding> surveyCuda() {
   std::vector<Finding> findings;

@@ -2,6 +2,8 @@
 #ifndef LOWTIDE_RUNTIME_DEVICES_CUDA_SURVEY_H
 #define LOWTIDE_RUNTIME_DEVICES_CUDA_SURVEY_H
 
+#include "runtime/devices/Cuda/Api.h"
+
 #include <string>
 #include <vector>
 
@@ -15,6 +17,9 @@ struct Finding {
 
 /// Driver, GPU, cuBLASLt, cuDNN, in this order. Loads them as a session would; creates a context where there is a GPU.
 std::vector<Finding> surveyCuda();
+
+/// The first visible GPU in words; takes its context and gives it back.
+Expected<std::string> describeGpu(const Api &api);
 
 } // namespace lowtide::rt::cuda
 

@@ -224,6 +224,7 @@ cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cub
   results[0] = {};
   results[0].state = CUBLAS_STATUS_SUCCESS;
   results[0].algo.data[0] = 1;
+  results[0].workspaceSize = liveObject<Preference>(preference)->workspace;
   *returned = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -241,7 +242,7 @@ cublasStatus_t algoGet(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfi
 cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t descHandle, const void *alpha, const void *a,
                       cublasLtMatrixLayout_t layoutA, const void *b, cublasLtMatrixLayout_t layoutB, const void *beta,
                       const void *c, cublasLtMatrixLayout_t layoutC, void *d, cublasLtMatrixLayout_t layoutD,
-                      const cublasLtMatmulAlgo_t *algo, void *, size_t, CUstream stream) {
+                      const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspaceBytes, CUstream stream) {
   ENTER(cublasLtMatmul);
   Problem problem;
   Stream *queue = liveObject<Stream>(stream);
@@ -282,7 +283,14 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t descHandle, 
                                 reach(shape.transposeB ? shape.n : shape.k, shape.transposeB ? shape.k : shape.n,
                                       shape.ldb, batch.strideB, element),
                                 false) &&
-                machine().holds(d, reach(shape.m, shape.n, shape.ldd, batch.strideD, resultElement), false);
+                machine().holds(d, reach(shape.m, shape.n, shape.ldd, batch.strideD, resultElement), false) &&
+                (!workspaceBytes || machine().holds(workspace, workspaceBytes, false));
+  if (shape.addend != GemmShape::Addend::None)
+    inside &= machine().holds(third,
+                              shape.addend == GemmShape::Addend::Row
+                                  ? static_cast<size_t>(shape.n) * resultElement
+                                  : reach(shape.m, shape.n, shape.ldc, batch.strideC, resultElement),
+                              false);
   if (!inside)
     return CUBLAS_STATUS_INVALID_VALUE;
   std::vector<const void *> reads = {b, a};
@@ -305,7 +313,10 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t descHandle, 
   }
   CallOperands operands{reads, writes, nullptr};
   std::shared_ptr<PreparedCall> call = prepareGemmWithEpilogue(shape, operands);
-  machine().enqueue(*queue, [call] {
+  machine().enqueue(*queue, [call, workspace, workspaceBytes] {
+    // What the real library writes there is its own business, but it may write everywhere.
+    if (workspaceBytes)
+      std::memset(workspace, 0xFF, workspaceBytes);
     runPrepared(*call);
     return std::string();
   });

@@ -274,7 +274,7 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle,
     auto workspace = one<void *>(*pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
     if (fusion->workspaceBytes() && !machine().holds(workspace.value_or(nullptr), fusion->workspaceBytes(), false))
       return CUDNN_STATUS_BAD_PARAM;
-    return fusion->enqueue(*library->stream, ids, pointers);
+    return fusion->enqueue(*library->stream, ids, pointers, workspace.value_or(nullptr));
   }
   std::optional<Operation> operation = found ? readOperation(*found) : std::nullopt;
   if (!operation)
@@ -287,6 +287,10 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle,
   if (!at[0] || !at[1] || !at[2])
     return CUDNN_STATUS_BAD_PARAM;
   if (operation->pointwise) {
+    uint64_t size = elementBytes(operation->dtype), elements = static_cast<uint64_t>(operation->elements);
+    if (!machine().holds(at[0], elements * size, false) || !machine().holds(at[2], elements * size, false) ||
+        !machine().holds(at[1], static_cast<uint64_t>(operation->channels) * size, false))
+      return CUDNN_STATUS_BAD_PARAM;
     machine().enqueue(*library->stream, [operation = *operation, x = at[0], b = at[1], y = at[2]] {
       addBias(operation, x, b, y);
       return std::string();

@@ -360,7 +360,8 @@ void Fusion::runStep(const Step &step, Buffers &buffers) const {
   }
 }
 
-cudnnStatus_t Fusion::enqueue(Stream &stream, std::span<const int64_t> ids, std::span<void *const> pointers) const {
+cudnnStatus_t Fusion::enqueue(Stream &stream, std::span<const int64_t> ids, std::span<void *const> pointers,
+                              void *workspace) const {
   std::vector<uint8_t *> places(tensors_.size());
   Buffers given(tensors_.size());
   for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -377,7 +378,9 @@ cudnnStatus_t Fusion::enqueue(Stream &stream, std::span<const int64_t> ids, std:
     else if (!machine().holds(places[i], spanOf(tensor) * elementBytes(tensor.dtype), false))
       return CUDNN_STATUS_BAD_PARAM;
   }
-  machine().enqueue(stream, [fusion = *this, places, given] {
+  machine().enqueue(stream, [fusion = *this, places, given, workspace] {
+    if (uint64_t bytes = fusion.workspaceBytes())
+      std::memset(workspace, 0xFF, bytes);
     Buffers buffers = given;
     auto isInMemory = [&](int i) {
       const TensorView &tensor = fusion.tensors_[static_cast<size_t>(i)];

@@ -16,8 +16,10 @@ class Fusion {
 public:
   /// What a deterministic derivative keeps: the cotangents of the scores in 16 bits.
   uint64_t workspaceBytes() const;
-  /// Tensors in memory are at `pointers`, told apart by `ids`.
-  cudnnStatus_t enqueue(Stream &stream, std::span<const int64_t> ids, std::span<void *const> pointers) const;
+  /// Tensors in memory are at `pointers`, told apart by `ids`. `workspace` is overwritten with NaN: what the real
+  /// library leaves there is its own business.
+  cudnnStatus_t enqueue(Stream &stream, std::span<const int64_t> ids, std::span<void *const> pointers,
+                        void *workspace) const;
 
 private:
   friend std::optional<Fusion> readFusion(const Descriptor &graph);

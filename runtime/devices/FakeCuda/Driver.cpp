@@ -13,31 +13,44 @@ namespace {
 
 Machine &machine() { return Machine::get(); }
 
+/// Threads start without a context, and most of the driver asks for one.
+thread_local CUcontext currentContext = nullptr;
+
+/// Counts the call; what it is to fail with.
+CUresult callInContext(const char *name) {
+  CUresult result = machine().call(name);
+  return result == CUDA_SUCCESS && !currentContext ? CUDA_ERROR_INVALID_CONTEXT : result;
+}
+
 /// Counts the call and returns if it is to fail.
-#define ENTER(name)                                                                                                    \
+#define ENTER_WITH(call, name)                                                                                         \
   do {                                                                                                                 \
-    if (CUresult failed = machine().call(#name); failed != CUDA_SUCCESS)                                               \
+    if (CUresult failed = call(name); failed != CUDA_SUCCESS)                                                          \
       return failed;                                                                                                   \
   } while (false)
+#define ENTER_ANYWHERE(name) ENTER_WITH(machine().call, #name)
+#define ENTER(name) ENTER_WITH(callInContext, #name)
 
 template <typename Handle, typename T> Handle handle(T *object) { return reinterpret_cast<Handle>(object); }
 /// A release is done even when the call reports a failure: CUDA reports earlier failures there. What is under way may
 /// still use the object, so it is done first.
 template <typename T, typename Handle> CUresult release(const char *name, Handle handle) {
-  CUresult result = machine().call(name);
+  CUresult result = callInContext(name);
+  if (result == CUDA_ERROR_INVALID_CONTEXT)
+    return result;
   machine().finish();
   bool there = machine().destroy(reinterpret_cast<T *>(handle));
   return there ? result : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuInit(unsigned) {
-  ENTER(cuInit);
+  ENTER_ANYWHERE(cuInit);
   if (!haveFibers)
     return CUDA_ERROR_NO_DEVICE;
   return machine().start().isOk() ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 CUresult cuDriverGetVersion(int *version) {
-  ENTER(cuDriverGetVersion);
+  ENTER_ANYWHERE(cuDriverGetVersion);
   *version = 13000;
   return CUDA_SUCCESS;
 }
@@ -47,6 +60,7 @@ CUresult cuGetErrorName(CUresult error, const char **name) {
       {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
       {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
       {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
+      {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
       {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
       {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
       {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
@@ -65,33 +79,28 @@ CUresult cuGetErrorString(CUresult error, const char **text) {
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetCount(int *count) {
-  ENTER(cuDeviceGetCount);
+  ENTER_ANYWHERE(cuDeviceGetCount);
   *count = 1;
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
-  ENTER(cuDeviceGet);
+  ENTER_ANYWHERE(cuDeviceGet);
   *device = 0;
   return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult cuDeviceGetName(char *name, int bytes, CUdevice) {
-  ENTER(cuDeviceGetName);
+  ENTER_ANYWHERE(cuDeviceGetName);
   std::strncpy(name, "fake CUDA device on host memory", static_cast<size_t>(bytes));
   name[bytes - 1] = 0;
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice) {
-  ENTER(cuDeviceGetAttribute);
+  ENTER_ANYWHERE(cuDeviceGetAttribute);
   *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : 0;
   return CUDA_SUCCESS;
 }
-CUresult cuDeviceTotalMem(size_t *bytes, CUdevice) {
-  ENTER(cuDeviceTotalMem);
-  *bytes = size_t(1) << 37;
-  return CUDA_SUCCESS;
-}
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
-  ENTER(cuDevicePrimaryCtxRetain);
+  ENTER_ANYWHERE(cuDevicePrimaryCtxRetain);
   ++machine().contexts;
   *context = handle<CUcontext>(&machine());
   return CUDA_SUCCESS;
@@ -102,8 +111,9 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice) {
   return result;
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
-  ENTER(cuCtxSetCurrent);
-  return context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  ENTER_ANYWHERE(cuCtxSetCurrent);
+  currentContext = context;
+  return CUDA_SUCCESS;
 }
 CUresult cuMemGetInfo(size_t *free, size_t *total) {
   ENTER(cuMemGetInfo);
@@ -117,7 +127,9 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
   return memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 CUresult cuMemFree(CUdeviceptr address) {
-  CUresult result = machine().call("cuMemFree");
+  CUresult result = callInContext("cuMemFree");
+  if (result == CUDA_ERROR_INVALID_CONTEXT)
+    return result;
   machine().finish();
   bool whole = machine().release(reinterpret_cast<void *>(address), false);
   return whole ? result : result == CUDA_SUCCESS ? CUDA_ERROR_LAUNCH_FAILED : result;
@@ -128,7 +140,9 @@ CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned) {
   return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 CUresult cuMemFreeHost(void *address) {
-  CUresult result = machine().call("cuMemFreeHost");
+  CUresult result = callInContext("cuMemFreeHost");
+  if (result == CUDA_ERROR_INVALID_CONTEXT)
+    return result;
   machine().finish();
   bool whole = machine().release(address, true);
   return whole ? result : result == CUDA_SUCCESS ? CUDA_ERROR_LAUNCH_FAILED : result;
@@ -206,6 +220,8 @@ CUresult cuStreamDestroy(CUstream stream) {
   if (Stream *queue = liveObject<Stream>(stream)) {
     machine().finish();
     std::erase(machine().streams(), queue);
+    if (queue->capture)
+      std::erase(queue->capture->streams, queue);
   }
   return release<Stream>("cuStreamDestroy", stream);
 }
@@ -245,7 +261,7 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
   Stream *queue = liveObject<Stream>(stream);
   if (!queue || queue->capture)
     return CUDA_ERROR_INVALID_VALUE;
-  queue->capture = new Capture;
+  queue->capture = std::make_shared<Capture>();
   queue->capture->origin = queue;
   queue->capture->streams.push_back(queue);
   queue->last.clear();
@@ -257,7 +273,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   Stream *queue = liveObject<Stream>(stream);
   if (!queue || !queue->capture || queue->capture->origin != queue)
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-  std::unique_ptr<Capture> capture(queue->capture);
+  std::shared_ptr<Capture> capture = queue->capture;
   // Everything must lie before the end of the stream in which the capture began.
   std::vector<bool> joined(capture->graph->nodes.size());
   std::vector<uint32_t> stack = queue->last;
@@ -347,10 +363,6 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
   made->name = printable(name);
   *function = handle<CUfunction>(made.get());
   from->functions.push_back(std::move(made));
-  return CUDA_SUCCESS;
-}
-CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) {
-  ENTER(cuFuncSetAttribute);
   return CUDA_SUCCESS;
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,

@@ -133,6 +133,7 @@ void Machine::enqueue(Stream &stream, Work work) {
 }
 
 void Machine::record(Stream &stream, Event &event) {
+  event.captured = stream.capture != nullptr;
   event.capture = stream.capture;
   if (stream.capture) {
     event.behind = stream.last;
@@ -146,14 +147,15 @@ void Machine::record(Stream &stream, Event &event) {
 }
 
 bool Machine::wait(Stream &stream, Event &event) {
-  if (event.capture) {
-    if (stream.capture && stream.capture != event.capture)
+  if (event.captured) {
+    std::shared_ptr<Capture> capture = event.capture.lock();
+    if (!capture || (stream.capture && stream.capture != capture))
       return false;
     if (!stream.capture) {
       // The stream joins the capture.
-      stream.capture = event.capture;
+      stream.capture = capture;
       stream.last.clear();
-      event.capture->streams.push_back(&stream);
+      capture->streams.push_back(&stream);
     }
     for (uint32_t node : event.behind)
       if (std::find(stream.last.begin(), stream.last.end(), node) == stream.last.end())

@@ -20,7 +20,9 @@ using Work = std::function<std::string()>;
 struct Event {
   uint64_t recorded = 0, completed = 0; ///< tickets
   std::chrono::steady_clock::time_point time{};
-  struct Capture *capture = nullptr; ///< recorded while capturing: behind these nodes
+  /// Recorded while capturing: behind these nodes, as long as the capture goes on.
+  bool captured = false;
+  std::weak_ptr<struct Capture> capture;
   std::vector<uint32_t> behind;
 };
 
@@ -37,7 +39,6 @@ struct Capture {
   struct Stream *origin = nullptr;
   std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   std::vector<struct Stream *> streams; ///< that take part
-  bool broken = false;
 };
 
 /// A graph under way.
@@ -58,7 +59,7 @@ struct Operation {
 
 struct Stream {
   std::deque<Operation> queue;
-  Capture *capture = nullptr;
+  std::shared_ptr<Capture> capture;
   std::vector<uint32_t> last; ///< nodes that the next captured one comes behind
 };
 
@@ -108,7 +109,7 @@ public:
   /// Hands work to a stream, or to the graph that it is captured into.
   void enqueue(Stream &stream, Work work);
   void record(Stream &stream, Event &event);
-  /// False when an event of another capture is waited for.
+  /// False when an event of another capture, or of one that has ended, is waited for.
   bool wait(Stream &stream, Event &event);
   void launch(Stream &stream, const Graph &graph);
   /// Does pieces of work until `stream` is empty, or until `most` are done; false when nothing can move.

@@ -2,11 +2,16 @@
 
 #include "CudaRegression.h"
 
+#include "runtime/Element.h"
+#include "runtime/devices/Cuda/Resources.h"
+#include "runtime/devices/Cuda/Survey.h"
 #include "runtime/devices/FakeCuda/FakeCuda.h"
 
 #include <gmock/gmock.h>
 
+#include <bit>
 #include <set>
+#include <thread>
 
 using namespace lowtide;
 using namespace lowtide::rt;
@@ -152,6 +157,156 @@ Status wholeLife() {
 }
 
 TEST(FakeCuda, EveryCallMayFailAtAnyTime) { failEveryCall(wholeLife); }
+
+/// Fills of every width, a copy behind an event of another stream, and a product.
+plan::Plan busyPlan() {
+  plan::Plan plan;
+  plan.set_format_version(1);
+  plan.set_target("cuda-emulated");
+  plan.set_threads_max(2);
+  plan::Entry &entry = *plan.add_entries();
+  entry.set_name("run");
+  entry.set_streams(2), entry.set_events(1);
+  struct Pattern {
+    uint64_t bits;
+    uint32_t bytes;
+    plan::DType dtype;
+  };
+  const Pattern patterns[] = {
+      {0, 4, plan::F32}, {0x3c00, 2, plan::F16}, {0x3f813f82, 4, plan::F32}, {0x3ff123456789abcd, 8, plan::F64}};
+  uint64_t at = 0, value = 0;
+  auto output = [&](plan::DType dtype) {
+    plan::Slice where = slice(0, at, 64, 0);
+    std::string name = "out" + std::to_string(++value);
+    bind(entry, name.c_str(), plan::Binding::OUTPUT, dtype, {static_cast<int64_t>(64 / elementBytes(dtype))}, where,
+         value);
+    where.set_value(value);
+    at += 64;
+    return where;
+  };
+  plan::Slice last;
+  for (const Pattern &pattern : patterns) {
+    plan::Instruction &instruction = *entry.add_instructions();
+    instruction.set_stream(1);
+    plan::Fill &fill = *instruction.mutable_fill();
+    *fill.mutable_target() = last = output(pattern.dtype);
+    fill.set_pattern(pattern.bits), fill.set_pattern_bytes(pattern.bytes);
+  }
+  plan::Instruction &record = *entry.add_instructions();
+  record.set_stream(1);
+  record.mutable_record()->set_event(0);
+  entry.add_instructions()->mutable_wait()->set_event(0);
+  plan::Copy &copy = *entry.add_instructions()->mutable_copy();
+  *copy.mutable_source() = last, *copy.mutable_target() = output(plan::F64);
+  plan::Slice factor = last;
+  factor.set_offset(128), factor.set_value(3);
+  plan::Call &product = gemm(entry, 4, 4, 4, false, {factor, factor}, output(plan::F32));
+  *product.mutable_workspace() = slice(1, 0, 64, 0);
+  addArena(plan, "io", plan::Arena::IO, at);
+  addArena(plan, "transient", plan::Arena::TRANSIENT, 64);
+  return plan;
+}
+
+Status busyLife() {
+  std::string path = testing::TempDir() + "busy.tide";
+  auto writer = ArtifactWriter::create(path);
+  LOWTIDE_TRY((*writer)->add("plan", busyPlan().SerializeAsString()));
+  LOWTIDE_TRY((*writer)->add("params", ""));
+  LOWTIDE_TRY((*writer)->finish());
+  auto session = Session::load(path);
+  if (!session)
+    return session.takeStatus();
+  BindOptions options;
+  options.threads = 1;
+  LOWTIDE_TRY((*session)->bind(options));
+  const plan::Entry &entry = *(*session)->artifact().entry("run");
+  for (bool measured : {false, true, false}) {
+    (*session)->device().measure(entry, measured);
+    LOWTIDE_TRY((*session)->step("run"));
+  }
+  LOWTIDE_TRY((*session)->download("run"));
+  auto number = [&](const char *name, uint64_t index) {
+    auto tensor = (*session)->tensor("run", name);
+    plan::DType dtype = tensor->binding->dtype();
+    return loadElement(dtype, tensor->data + index * elementBytes(dtype));
+  };
+  const double wide = std::bit_cast<double>(uint64_t(0x3ff123456789abcd));
+  const double narrow = static_cast<double>(std::bit_cast<float>(uint32_t(0x3f813f82)));
+  EXPECT_EQ(number("out1", 15), 0);
+  EXPECT_EQ(number("out2", 31), 1);
+  EXPECT_EQ(number("out3", 0), narrow);
+  EXPECT_EQ(number("out4", 7), wide);
+  EXPECT_EQ(number("out5", 0), wide);
+  EXPECT_NEAR(number("out6", 15), 4 * narrow * narrow, 1e-5);
+  return (*session)->close();
+}
+
+TEST(FakeCuda, EveryFunctionOfTheDriverMayFail) {
+  failEveryCall(busyLife);
+  auto describe = [] {
+    auto text = rt::cuda::describeGpu(fake::api());
+    return text ? Status::ok() : text.takeStatus();
+  };
+  failEveryCall(describe);
+  // No function that the runtime knows is left out.
+  fake::configure({});
+  EXPECT_TRUE(busyLife().isOk());
+  EXPECT_TRUE(wholeLife().isOk());
+  EXPECT_TRUE(describe().isOk());
+  std::set<std::string> missing = {
+#define LOWTIDE_CUDA_NAME(name, symbol, parameters) #name,
+      LOWTIDE_CUDA_DRIVER(LOWTIDE_CUDA_NAME)
+#undef LOWTIDE_CUDA_NAME
+  };
+  for (const auto &[name, count] : fake::report().calls)
+    missing.erase(name);
+  // These only describe.
+  EXPECT_THAT(missing, testing::UnorderedElementsAre("cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString"));
+}
+
+TEST(FakeCuda, ThreadsMayChangeBetweenSteps) {
+  fake::configure({});
+  auto session = Session::load(writeCudaRegression());
+  ASSERT_TRUE((*session)->bind({}).isOk());
+  std::vector<double> losses;
+  Status status;
+  auto elsewhere = [&](auto &&work) { std::thread(work).join(); };
+  elsewhere([&] { status = train(**session, 2, 1, losses); });
+  EXPECT_TRUE(status.isOk()) << status.str();
+  elsewhere([&] { status = (*session)->download(); });
+  EXPECT_TRUE(status.isOk()) << status.str();
+  ASSERT_TRUE((*session)->step("train").isOk());
+  ASSERT_TRUE((*session)->settle().isOk());
+  elsewhere([&] { status = (*session)->close(); });
+  EXPECT_TRUE(status.isOk()) << status.str();
+  EXPECT_THAT(fake::report().live, IsEmpty());
+}
+
+TEST(FakeCuda, EventsOfAnEarlierCaptureAreRefused) {
+  fake::configure({});
+  rt::cuda::Api api = fake::api();
+  rt::cuda::Resources resources(api);
+  ASSERT_TRUE(resources.open().isOk());
+  auto stream = resources.stream(), other = resources.stream();
+  auto event = resources.event();
+  ASSERT_TRUE(stream && other && event);
+  auto capture = [&](bool record) {
+    EXPECT_EQ(api.driver.cuStreamBeginCapture(*stream, rt::cuda::CU_STREAM_CAPTURE_MODE_RELAXED),
+              rt::cuda::CUDA_SUCCESS);
+    if (record)
+      EXPECT_EQ(api.driver.cuEventRecord(*event, *stream), rt::cuda::CUDA_SUCCESS);
+    auto waited = api.driver.cuStreamWaitEvent(*stream, *event, 0);
+    rt::cuda::CUgraph graph = nullptr;
+    EXPECT_EQ(api.driver.cuStreamEndCapture(*stream, &graph), rt::cuda::CUDA_SUCCESS);
+    EXPECT_EQ(api.driver.cuGraphDestroy(graph), rt::cuda::CUDA_SUCCESS);
+    return waited;
+  };
+  EXPECT_EQ(capture(true), rt::cuda::CUDA_SUCCESS);
+  EXPECT_NE(capture(false), rt::cuda::CUDA_SUCCESS);
+  EXPECT_NE(api.driver.cuStreamWaitEvent(*other, *event, 0), rt::cuda::CUDA_SUCCESS);
+  EXPECT_TRUE(resources.close().isOk());
+  EXPECT_THAT(fake::report().live, IsEmpty());
+}
 
 TEST(FakeCuda, OutOfMemoryShowsThePlan) {
   fake::Options options;

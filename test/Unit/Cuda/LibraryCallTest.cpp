@@ -11,6 +11,7 @@
 #include "runtime/LibraryTable.h"
 #include "runtime/RandomInit.h"
 #include "runtime/Workspace.h"
+#include "runtime/devices/Cuda/LibraryCall.h"
 #include "runtime/devices/FakeCuda/FakeCuda.h"
 
 #include <algorithm>
@@ -242,6 +243,50 @@ TEST(LibraryCall, GemmOfSeveralBatchDimensions) {
   set(call, "batch_strides_b", std::vector<int64_t>{40, 0, 20});
   set(call, "batch_strides_d", std::vector<int64_t>{72, 24, 12});
   compare(call, {180, 80}, 144);
+}
+
+TEST(LibraryCall, GemmWithABiasForEachOfABatch) {
+  plan::Call call = gemmCall(3, 4, 5);
+  set(call, "addend", "row");
+  set(call, "batch_dims", std::vector<int64_t>{2, 3});
+  set(call, "batch_strides_a", std::vector<int64_t>{45, 15}),
+      set(call, "batch_strides_b", std::vector<int64_t>{60, 20});
+  set(call, "batch_strides_c", std::vector<int64_t>{4, 0}), set(call, "batch_strides_d", std::vector<int64_t>{36, 12});
+  compare(call, {90, 120, 8}, 72);
+}
+
+TEST(LibraryCall, WorkspaceIsTheLibrarysToWrite) {
+  namespace cuda = rt::cuda;
+  cuda::fake::configure({});
+  cuda::Api api = cuda::fake::api();
+  cuda::Resources resources(api);
+  ASSERT_TRUE(resources.open().isOk());
+  cuda::Libraries libraries(api, resources);
+  auto stream = resources.stream();
+  auto memory = resources.deviceMemory(1024);
+  ASSERT_TRUE(stream && memory);
+  // Memory of the fake device is the host's.
+  auto *numbers = reinterpret_cast<float *>(*memory);
+  std::fill(numbers, numbers + 256, 1.0f);
+  cuda::CallAddresses addresses;
+  addresses.reads = {*memory, *memory + 64}, addresses.writes = {*memory + 128};
+  addresses.workspace = *memory + 256, addresses.workspaceBytes = 512;
+  auto run = [&]() -> Status {
+    auto call = libraries.prepare(gemmCall(4, 4, 4), addresses);
+    if (!call)
+      return call.takeStatus();
+    LOWTIDE_TRY((*call)->enqueue(*stream));
+    return api.check(api.driver.cuStreamSynchronize(*stream), "cuStreamSynchronize");
+  };
+  Status status = run();
+  ASSERT_TRUE(status.isOk()) << status.str();
+  EXPECT_EQ(numbers[32], 4);
+  EXPECT_EQ(numbers[48], 1);
+  EXPECT_TRUE(std::isnan(numbers[64]) && std::isnan(numbers[64 + 127]));
+  EXPECT_EQ(numbers[64 + 128], 1);
+  addresses.workspaceBytes = 1024;
+  EXPECT_FALSE(run().isOk());
+  EXPECT_TRUE(resources.close().isOk());
 }
 
 TEST(LibraryCall, GemmOfNarrowTypes) {

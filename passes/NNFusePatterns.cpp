@@ -1,6 +1,7 @@
 //===- NNFusePatterns.cpp - recognises what exporters write out -*- C++ -*-===//
 //
-// Collects the parts of activations, normalizations and attention into one op each, before differentiation.
+// Collects the parts of activations, normalizations, attention and losses into one op each, and the rounds of unrolled
+// loops, before differentiation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +31,10 @@ struct NNFusePatterns : lowtide::impl::NNFusePatternsBase<NNFusePatterns> {
     RewritePatternSet patterns(&getContext());
     if (activations)
       nn::addActivationFusion(patterns);
+    if (losses)
+      nn::addCrossEntropyFusion(patterns);
+    if (pieces)
+      nn::addPieceStacking(patterns);
     if (normalizations)
       nn::addNormalizationFusion(patterns);
     if (attention)

@@ -44,13 +44,16 @@ def VerifyLegal : Pass<"verify-legal", "::mlir::ModuleOp"> {
 }
 
 def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
-  let summary = "recognise activations, normalizations and attention that exporters write out (real-equal)";
+  let summary = "recognise activations, normalizations, attention and losses that exporters write out (real-equal)";
   let description = [{
-    Exporters break GELU, SiLU, layer norm, RMS norm and attention into parts. As one op each, their derivative saves a few
-    numbers for each row instead of every intermediate tensor. Expects canonical form; comes before differentiation.
+    Exporters break GELU, SiLU, layer norm, RMS norm, attention and cross-entropy into parts. As one op each, their
+    derivative saves a few numbers for each row instead of every intermediate tensor. Loops whose rounds compute alike on
+    slices of one tensor become as many ops as one round has. Expects canonical form; comes before differentiation.
   }];
   let options = [
     Option<"activations", "activations", "bool", "true", "GELU and SiLU">,
+    Option<"losses", "losses", "bool", "true", "Cross-entropy of labels that pick from a log-softmax">,
+    Option<"pieces", "pieces", "bool", "true", "Rounds of an unrolled loop whose results are put behind one another">,
     Option<"normalizations", "normalizations", "bool", "true", "Layer norm and RMS norm">,
     Option<"attention", "attention", "bool", "true", "Scaled dot-product attention">,
     Option<"lossHead", "loss-head", "bool", "true", "Cross-entropy of a product with a weight, where its logits are large">,

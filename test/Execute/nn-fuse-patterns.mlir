@@ -228,3 +228,113 @@ func.func @log_of_softmax(%x: tensor<4xf32> {test.value = dense<[1.5, -0.25, 3.0
   %y = nn.log %p : tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// A loss written as entries of logarithms, with the classes in front of places, and last behind a reshape.
+// CHECK-LABEL: @cross_entropy
+// CHECK: nn.softmax_cross_entropy %arg0, %arg1 :
+// CHECK-NOT: nn.log_softmax
+// CHECK: return
+func.func @cross_entropy(%x: tensor<2x4x3xf32> {test.value = dense<[[[1.840000033378601, 0.5199999809265137, -1.7100000381469727], [-1.7000000476837158, 2.0199999809265137, -0.27000001072883606], [-0.12999999523162842, -1.440000057220459, 2.609999895095825], [-0.4300000071525574, 0.3499999940395355, -0.05999999865889549]], [[0.7699999809265137, 0.9200000166893005, -0.5600000023841858], [0.7799999713897705, 0.7400000095367432, 0.029999999329447746], [-1.1699999570846558, -1.5099999904632568, -0.15000000596046448], [0.3700000047683716, 0.23000000417232513, -0.05999999865889549]]]> : tensor<2x4x3xf32>},
+    %y: tensor<2x3xi64> {test.value = dense<[[2, 1, 2], [3, 0, 2]]> : tensor<2x3xi64>})
+    -> (tensor<2x3xf32> {test.value = dense<[[2.2104194164276123, 0.36659058928489685, 0.12987574934959412], [1.4381805658340454, 0.8857832551002502, 1.3749911785125732]]> : tensor<2x3xf32>}) {
+  %l = nn.log_softmax %x dim = 1 : tensor<2x4x3xf32>
+  %c = nn.reshape %y : tensor<2x3xi64> -> tensor<2x1x3xi64>
+  %p = nn.gather_elements %l[%c] axis = 1 : (tensor<2x4x3xf32>, tensor<2x1x3xi64>) -> tensor<2x1x3xf32>
+  %n = nn.neg %p : tensor<2x1x3xf32>
+  %r = nn.reshape %n : tensor<2x1x3xf32> -> tensor<2x3xf32>
+  return %r : tensor<2x3xf32>
+}
+
+// CHECK-LABEL: @cross_entropy_last
+// CHECK: nn.softmax_cross_entropy %{{.*}}, %{{.*}} : (tensor<6x5xf32>, tensor<6xi64>)
+// CHECK-NOT: nn.log_softmax
+// CHECK: return
+func.func @cross_entropy_last(%x: tensor<2x3x5xf32> {test.value = dense<[[[0.23000000417232513, -0.4000000059604645, 0.8199999928474426, 0.4099999964237213, 0.2199999988079071], [1.090000033378601, 0.17000000178813934, 0.17000000178813934, -2.2300000190734863, -1.2899999618530273], [-1.7899999618530273, 0.8799999952316284, 2.1600000858306885, -0.1899999976158142, 0.9800000190734863]], [[1.649999976158142, 0.14000000059604645, -0.6399999856948853, -0.8199999928474426, -0.3799999952316284], [0.4000000059604645, -1.4299999475479126, -1.4600000381469727, 1.9900000095367432, 0.8700000047683716], [0.9200000166893005, -0.36000001430511475, 1.0499999523162842, 1.0, 0.9300000071525574]]]> : tensor<2x3x5xf32>},
+    %y: tensor<2x3xi64> {test.value = dense<[[2, 4, 0], [0, 3, 0]]> : tensor<2x3xi64>})
+    -> (tensor<2x3xf32> {test.value = dense<[[-1.1190745830535889, -3.035311222076416, -4.480592727661133], [-0.4305458068847656, -0.466662734746933, -1.5063421726226807]]> : tensor<2x3xf32>}) {
+  %l = nn.log_softmax %x dim = 2 : tensor<2x3x5xf32>
+  %f = nn.reshape %l : tensor<2x3x5xf32> -> tensor<6x5xf32>
+  %c = nn.reshape %y : tensor<2x3xi64> -> tensor<6x1xi64>
+  %p = nn.gather_elements %f[%c] axis = 1 : (tensor<6x5xf32>, tensor<6x1xi64>) -> tensor<6x1xf32>
+  %r = nn.reshape %p : tensor<6x1xf32> -> tensor<2x3xf32>
+  return %r : tensor<2x3xf32>
+}
+
+// Rounds of a loop over samples: means of embeddings.
+// CHECK-LABEL: @bags
+// CHECK: nn.gather %arg1[%arg0] axis = 0 : (tensor<7x2xf32>, tensor<3x4xi64>) -> tensor<3x4x2xf32>
+// CHECK: nn.reduce_sum %{{.*}} dims = [1] : tensor<3x4x2xf32> -> tensor<3x2xf32>
+// CHECK-NOT: nn.concat
+// CHECK: return
+func.func @bags(%t: tensor<3x4xi64> {test.value = dense<[[2, 5, 0, 4], [6, 3, 6, 3], [6, 3, 0, 0]]> : tensor<3x4xi64>},
+    %w: tensor<7x2xf32> {test.value = dense<[[0.9800000190734863, 1.2300000190734863], [0.8999999761581421, 1.0700000524520874], [0.2199999988079071, 0.7400000095367432], [-0.5400000214576721, -0.17000000178813934], [0.75, -0.949999988079071], [-0.3499999940395355, 0.5899999737739563], [0.3199999928474426, -1.909999966621399]]> : tensor<7x2xf32>})
+    -> (tensor<3x2xf32> {test.value = dense<[[0.4000000059604645, 0.4024999737739563], [-0.11000001430511475, -1.0399999618530273], [0.4350000023841858, 0.09500002861022949]]> : tensor<3x2xf32>}) {
+  %four = nn.constant dense<4.0> : tensor<2xf32>
+  %f = nn.reshape %t : tensor<3x4xi64> -> tensor<12xi64>
+  %s0 = nn.slice %f starts = [0] strides = [1] : tensor<12xi64> -> tensor<4xi64>
+  %g0 = nn.gather %w[%s0] axis = 0 : (tensor<7x2xf32>, tensor<4xi64>) -> tensor<4x2xf32>
+  %a0 = nn.reduce_sum %g0 dims = [0] : tensor<4x2xf32> -> tensor<2xf32>
+  %d0 = nn.div %a0, %four : tensor<2xf32>
+  %u0 = nn.reshape %d0 : tensor<2xf32> -> tensor<1x2xf32>
+  %s1 = nn.slice %f starts = [4] strides = [1] : tensor<12xi64> -> tensor<4xi64>
+  %g1 = nn.gather %w[%s1] axis = 0 : (tensor<7x2xf32>, tensor<4xi64>) -> tensor<4x2xf32>
+  %a1 = nn.reduce_sum %g1 dims = [0] : tensor<4x2xf32> -> tensor<2xf32>
+  %d1 = nn.div %a1, %four : tensor<2xf32>
+  %u1 = nn.reshape %d1 : tensor<2xf32> -> tensor<1x2xf32>
+  %s2 = nn.slice %f starts = [8] strides = [1] : tensor<12xi64> -> tensor<4xi64>
+  %g2 = nn.gather %w[%s2] axis = 0 : (tensor<7x2xf32>, tensor<4xi64>) -> tensor<4x2xf32>
+  %a2 = nn.reduce_sum %g2 dims = [0] : tensor<4x2xf32> -> tensor<2xf32>
+  %d2 = nn.div %a2, %four : tensor<2xf32>
+  %u2 = nn.reshape %d2 : tensor<2xf32> -> tensor<1x2xf32>
+  %y = nn.concat %u0, %u1, %u2 dim = 0 : (tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<3x2xf32>
+  return %y : tensor<3x2xf32>
+}
+
+// Heads of attention, one after the other.
+// CHECK-LABEL: @heads
+// CHECK: nn.attention
+// CHECK-NOT: nn.{{(softmax|concat|dot)}}
+// CHECK: return
+func.func @heads(%q: tensor<3x4xf32> {test.value = dense<[[-1.6399999856948853, -0.0, -0.9100000262260437, 0.7400000095367432], [-0.3199999928474426, 0.8500000238418579, 0.8799999952316284, 0.5600000023841858], [-0.11999999731779099, -0.009999999776482582, -0.3799999952316284, -0.8799999952316284]]> : tensor<3x4xf32>},
+    %k: tensor<3x4xf32> {test.value = dense<[[-0.029999999329447746, -1.350000023841858, -0.5899999737739563, -1.0099999904632568], [0.11999999731779099, 0.6700000166893005, -1.0499999523162842, 1.6699999570846558], [-0.75, 1.309999942779541, -1.340000033378601, -0.47999998927116394]]> : tensor<3x4xf32>},
+    %v: tensor<3x4xf32> {test.value = dense<[[0.03999999910593033, -0.6399999856948853, -0.5600000023841858, -0.800000011920929], [0.11999999731779099, -1.600000023841858, -1.2799999713897705, -0.10999999940395355], [-0.15000000596046448, 1.190000057220459, 1.0299999713897705, 0.7400000095367432]]> : tensor<3x4xf32>})
+    -> (tensor<3x4xf32> {test.value = dense<[[-0.07039554417133331, 0.3938814103603363, -0.7799880504608154, 0.010206326842308044], [-0.061729732900857925, 0.2851261496543884, -0.7836962938308716, -0.13109168410301208], [-0.0012371055781841278, -0.3031269609928131, 0.07959547638893127, -0.10024705529212952]]> : tensor<3x4xf32>}) {
+  %q0 = nn.slice %q starts = [0, 0] strides = [1, 1] : tensor<3x4xf32> -> tensor<3x2xf32>
+  %k0 = nn.slice %k starts = [0, 0] strides = [1, 1] : tensor<3x4xf32> -> tensor<3x2xf32>
+  %v0 = nn.slice %v starts = [0, 0] strides = [1, 1] : tensor<3x4xf32> -> tensor<3x2xf32>
+  %s0 = nn.dot %q0, %k0 {transpose_b} : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x3xf32>
+  %p0 = nn.softmax %s0 dim = 1 : tensor<3x3xf32>
+  %o0 = nn.dot %p0, %v0 : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  %q1 = nn.slice %q starts = [0, 2] strides = [1, 1] : tensor<3x4xf32> -> tensor<3x2xf32>
+  %k1 = nn.slice %k starts = [0, 2] strides = [1, 1] : tensor<3x4xf32> -> tensor<3x2xf32>
+  %v1 = nn.slice %v starts = [0, 2] strides = [1, 1] : tensor<3x4xf32> -> tensor<3x2xf32>
+  %s1 = nn.dot %q1, %k1 {transpose_b} : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x3xf32>
+  %p1 = nn.softmax %s1 dim = 1 : tensor<3x3xf32>
+  %o1 = nn.dot %p1, %v1 : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  %y = nn.concat %o0, %o1 dim = 1 : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x4xf32>
+  return %y : tensor<3x4xf32>
+}
+
+// Rounds with one matrix and constants of their own: one product of all rows.
+// CHECK-LABEL: @shared_matrix
+// CHECK: nn.dot %arg0, %arg1 : (tensor<4x3xf32>, tensor<3x2xf32>) -> tensor<4x2xf32>
+// CHECK-NOT: nn.{{(dot|concat)}}
+// CHECK: return
+func.func @shared_matrix(%x: tensor<4x3xf32> {test.value = dense<[[-0.1899999976158142, -0.1899999976158142, 0.019999999552965164], [0.6100000143051147, 2.319999933242798, 0.5199999809265137], [-0.14000000059604645, 0.9300000071525574, -1.5099999904632568], [0.5, -1.590000033378601, 1.0199999809265137]]> : tensor<4x3xf32>},
+    %m: tensor<3x2xf32> {test.value = dense<[[-1.159999966621399, -1.4500000476837158], [-0.41999998688697815, -0.4699999988079071], [0.2199999988079071, -1.149999976158142]]> : tensor<3x2xf32>})
+    -> (tensor<4x2xf32> {test.value = dense<[[-0.561759352684021, 0.4867558479309082], [-0.9868149161338806, -0.9831116795539856], [0.7062188982963562, 0.9864106774330139], [0.9416254162788391, -0.15933077037334442]]> : tensor<4x2xf32>}) {
+  %x0 = nn.slice %x starts = [0, 0] strides = [1, 1] : tensor<4x3xf32> -> tensor<2x3xf32>
+  %c0 = nn.constant dense<[-0.9399999976158142, 0.1899999976158142]> : tensor<2xf32>
+  %d0 = nn.dot %x0, %m : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+  %b0 = nn.broadcast %c0 dims = [1] : tensor<2xf32> -> tensor<2x2xf32>
+  %a0 = nn.add %d0, %b0 : tensor<2x2xf32>
+  %h0 = nn.tanh %a0 : tensor<2x2xf32>
+  %x1 = nn.slice %x starts = [2, 0] strides = [1, 1] : tensor<4x3xf32> -> tensor<2x3xf32>
+  %c1 = nn.constant dense<[1.440000057220459, 0.9900000095367432]> : tensor<2xf32>
+  %d1 = nn.dot %x1, %m : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+  %b1 = nn.broadcast %c1 dims = [1] : tensor<2xf32> -> tensor<2x2xf32>
+  %a1 = nn.add %d1, %b1 : tensor<2x2xf32>
+  %h1 = nn.tanh %a1 : tensor<2x2xf32>
+  %y = nn.concat %h0, %h1 dim = 0 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+  return %y : tensor<4x2xf32>
+}

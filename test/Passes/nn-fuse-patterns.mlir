@@ -92,3 +92,90 @@ func.func @triangle_of_ones(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v
   %y = nn.dot %p, %v : (tensor<2x1x3x3xf32>, tensor<2x1x3x4xf32>) -> tensor<2x1x3x4xf32>
   return %y : tensor<2x1x3x4xf32>
 }
+
+// Somebody else reads the logarithms: they are computed anyway.
+// CHECK-LABEL: @logarithms_are_read
+// CHECK-NOT: nn.softmax_cross_entropy
+// CHECK: return
+func.func @logarithms_are_read(%x: tensor<3x4xf32>, %y: tensor<3x1xi64>) -> (tensor<3x1xf32>, tensor<3x4xf32>) {
+  %l = nn.log_softmax %x dim = 1 : tensor<3x4xf32>
+  %p = nn.gather_elements %l[%y] axis = 1 : (tensor<3x4xf32>, tensor<3x1xi64>) -> tensor<3x1xf32>
+  return %p, %l : tensor<3x1xf32>, tensor<3x4xf32>
+}
+
+// The entries are picked along another dimension than that of the classes.
+// CHECK-LABEL: @no_label
+// CHECK-NOT: nn.softmax_cross_entropy
+// CHECK: return
+func.func @no_label(%x: tensor<4x4xf32>, %y: tensor<1x4xi64>) -> tensor<1x4xf32> {
+  %l = nn.log_softmax %x dim = 1 : tensor<4x4xf32>
+  %p = nn.gather_elements %l[%y] axis = 0 : (tensor<4x4xf32>, tensor<1x4xi64>) -> tensor<1x4xf32>
+  return %p : tensor<1x4xf32>
+}
+
+// Two labels for each sample.
+// CHECK-LABEL: @two_labels
+// CHECK-NOT: nn.softmax_cross_entropy
+// CHECK: return
+func.func @two_labels(%x: tensor<3x4xf32>, %y: tensor<3x2xi64>) -> tensor<3x2xf32> {
+  %l = nn.log_softmax %x dim = 1 : tensor<3x4xf32>
+  %p = nn.gather_elements %l[%y] axis = 1 : (tensor<3x4xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>
+  return %p : tensor<3x2xf32>
+}
+
+// The slices overlap.
+// CHECK-LABEL: @overlapping_pieces
+// CHECK: nn.concat
+func.func @overlapping_pieces(%x: tensor<6x2xf32>) -> tensor<6x2xf32> {
+  %a = nn.slice %x starts = [0, 0] strides = [1, 1] : tensor<6x2xf32> -> tensor<3x2xf32>
+  %b = nn.slice %x starts = [2, 0] strides = [1, 1] : tensor<6x2xf32> -> tensor<3x2xf32>
+  %c = nn.tanh %a : tensor<3x2xf32>
+  %d = nn.tanh %b : tensor<3x2xf32>
+  %y = nn.concat %c, %d dim = 0 : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<6x2xf32>
+  return %y : tensor<6x2xf32>
+}
+
+// The slices stand in another order.
+// CHECK-LABEL: @turned_pieces
+// CHECK: nn.concat
+func.func @turned_pieces(%x: tensor<6x2xf32>) -> tensor<6x2xf32> {
+  %a = nn.slice %x starts = [3, 0] strides = [1, 1] : tensor<6x2xf32> -> tensor<3x2xf32>
+  %b = nn.slice %x starts = [0, 0] strides = [1, 1] : tensor<6x2xf32> -> tensor<3x2xf32>
+  %c = nn.tanh %a : tensor<3x2xf32>
+  %d = nn.tanh %b : tensor<3x2xf32>
+  %y = nn.concat %c, %d dim = 0 : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<6x2xf32>
+  return %y : tensor<6x2xf32>
+}
+
+// Each piece with a matrix of its own, which nobody has as one tensor.
+// CHECK-LABEL: @own_matrices
+// CHECK: nn.concat
+func.func @own_matrices(%x: tensor<2x3xf32>, %u: tensor<3x3xf32>, %v: tensor<3x3xf32>) -> tensor<2x6xf32> {
+  %a = nn.dot %x, %u : (tensor<2x3xf32>, tensor<3x3xf32>) -> tensor<2x3xf32>
+  %b = nn.dot %x, %v : (tensor<2x3xf32>, tensor<3x3xf32>) -> tensor<2x3xf32>
+  %y = nn.concat %a, %b dim = 1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+  return %y : tensor<2x6xf32>
+}
+
+// One piece is computed otherwise.
+// CHECK-LABEL: @rotated_halves
+// CHECK: nn.concat
+func.func @rotated_halves(%x: tensor<2x6xf32>) -> tensor<2x6xf32> {
+  %a = nn.slice %x starts = [0, 0] strides = [1, 1] : tensor<2x6xf32> -> tensor<2x3xf32>
+  %b = nn.slice %x starts = [0, 3] strides = [1, 1] : tensor<2x6xf32> -> tensor<2x3xf32>
+  %n = nn.neg %b : tensor<2x3xf32>
+  %y = nn.concat %n, %a dim = 1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+  return %y : tensor<2x6xf32>
+}
+
+// Somebody else reads a piece.
+// CHECK-LABEL: @piece_is_read
+// CHECK: nn.concat
+func.func @piece_is_read(%x: tensor<2x6xf32>) -> (tensor<2x6xf32>, tensor<2x3xf32>) {
+  %a = nn.slice %x starts = [0, 0] strides = [1, 1] : tensor<2x6xf32> -> tensor<2x3xf32>
+  %b = nn.slice %x starts = [0, 3] strides = [1, 1] : tensor<2x6xf32> -> tensor<2x3xf32>
+  %c = nn.exp %a : tensor<2x3xf32>
+  %d = nn.exp %b : tensor<2x3xf32>
+  %y = nn.concat %c, %d dim = 1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+  return %y, %c : tensor<2x6xf32>, tensor<2x3xf32>
+}

@@ -129,8 +129,9 @@ void Autocast::findActivations() {
     if (llvm::any_of(op.getOperands(), [&](Value operand) { return fromData.contains(operand); }) ||
         (facts && facts->family == OpFamily::Random))
       fromData.insert(op.result_begin(), op.result_end());
-    // A sum over many elements, and what is computed from such sums alone.
+    // A sum over many elements, and what is computed from such sums alone; a product of means is an activation again.
     int64_t largest = 0;
+    const bool isContraction = facts && facts->precision == PrecisionPolicy::Low;
     bool fromStatistics = op.getNumOperands() > 0;
     for (Value operand : op.getOperands()) {
       largest = std::max(largest, isa<RankedTensorType>(operand.getType()) ? countElements(operand) : int64_t(0));
@@ -138,6 +139,7 @@ void Autocast::findActivations() {
     }
     for (Value result : op.getResults())
       if (isa<RankedTensorType>(result.getType()) && fromData.contains(result) && countElements(result) <= largest &&
+          !isContraction &&
           (fromStatistics || ((!passesOn(&op) || isa<ReductionInterface>(op)) && countElements(result) * 2 <= largest &&
                               facts && facts->precision == PrecisionPolicy::High)))
         statistics.insert(result);
@@ -166,7 +168,36 @@ static Value castBehind(Value value, Type element) {
   return nn::CastOp::create(builder, value.getLoc(), withElement(value, element), value);
 }
 
+/// The batch array that `value` shows through views and a cast of the forward pass; null if it is none.
+Value Autocast::findShownData(Value value) const {
+  while (Operation *producer = value.getDefiningOp()) {
+    const OpFacts *facts = getFacts(producer);
+    bool isView = facts && facts->aliasing == Aliasing::View;
+    bool rounds = isFloatCast(producer) && isWide(producer->getOperand(0)) && isNarrow(value);
+    if (!isView && !rounds)
+      return {};
+    value = producer->getOperand(0);
+  }
+  return value;
+}
+
+/// The same view of data that are cast a second time; null if `value` is no view of data.
+Value Autocast::getNarrowView(Value value, Operation *user) {
+  Value data = findShownData(value);
+  if (!data || data == value || !isWide(data) || !fromData.contains(data) || isForward(user))
+    return {};
+  Value &again = narrowAgain[value];
+  if (!again) {
+    Value cast = getNarrow(data, user);
+    OpBuilder builder(user);
+    again = nn::ReshapeOp::create(builder, value.getLoc(), withElement(value, narrow), cast);
+  }
+  return again;
+}
+
 Value Autocast::getNarrow(Value value, Operation *user) {
+  if (Value view = user ? getNarrowView(value, user) : Value())
+    return view;
   if (!isWide(value))
     return value;
   if (user && isa<BlockArgument>(value) && fromData.contains(value) && !isForward(user)) {

@@ -45,6 +45,8 @@ private:
   bool isNarrow(mlir::Value value) const;
   /// `user`: the op that reads it, when known.
   mlir::Value getNarrow(mlir::Value value, mlir::Operation *user = nullptr);
+  mlir::Value findShownData(mlir::Value value) const;
+  mlir::Value getNarrowView(mlir::Value value, mlir::Operation *user);
   mlir::Value getWide(mlir::Value value);
   PrecisionPolicy getOperandPolicy(mlir::OpOperand &operand) const;
   bool mayStoreNarrow(mlir::OpResult result) const;

@@ -86,3 +86,65 @@ func.func @head(%x: tensor<8x4xf32>, %w: tensor<9x4xf32> {train.binding = #train
   %loss, %dx, %dw = nn.linear_cross_entropy_grad %x, %w labels %y dloss %d : (tensor<8x4xf32>, tensor<9x4xf32>, tensor<8xi64>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8x4xf32>, tensor<9x4xf32>)
   return %loss, %dx, %dw : tensor<8xf32>, tensor<8x4xf32>, tensor<9x4xf32>
 }
+
+// Data that the backward pass reads through a view are cast once more there: nothing of them is kept.
+// CHECK-LABEL: func.func @viewed_data
+// CHECK: nn.tanh
+// CHECK: %[[AGAIN:.*]] = nn.cast %arg0 {train.again} : tensor<2x3x8xf32> -> tensor<2x3x8xbf16>
+// CHECK: %[[VIEW:.*]] = nn.reshape %[[AGAIN]] : tensor<2x3x8xbf16> -> tensor<6x8xbf16>
+// CHECK: nn.dot %[[VIEW]], %{{.*}} {transpose_a}
+func.func @viewed_data(%x: tensor<2x3x8xf32> {train.binding = #train.batch<"x">},
+                       %w: tensor<8x4xf32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x4xf32> {train.binding = #train.output<"grad/w">}) {
+  %rows = nn.reshape %x : tensor<2x3x8xf32> -> tensor<6x8xf32>
+  %y = nn.dot %rows, %w : (tensor<6x8xf32>, tensor<8x4xf32>) -> tensor<6x4xf32>
+  %h = nn.tanh %y : tensor<6x4xf32>
+  %loss = nn.reduce_sum %h dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
+  %one = nn.constant dense<1.0> : tensor<6x4xf32>
+  %square = nn.mul %h, %h : tensor<6x4xf32>
+  %dy = nn.sub %one, %square : tensor<6x4xf32>
+  %dw = nn.dot %rows, %dy {transpose_a} : (tensor<6x8xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+  return %loss, %dw : tensor<f32>, tensor<8x4xf32>
+}
+
+// Means are statistics; what a product makes of them is an activation, and kept in 16 bits.
+// CHECK-LABEL: func.func @product_of_means
+// CHECK: %[[P:.*]] = nn.dot %{{.*}}, %{{.*}} : (tensor<4x8xbf16>, tensor<8x3xbf16>) -> tensor<4x3xbf16>
+// CHECK: %[[E:.*]] = nn.tanh
+// CHECK: %[[K:.*]] = nn.cast %[[E]] : tensor<4x3xf32> -> tensor<4x3xbf16>
+// CHECK: %[[KW:.*]] = nn.cast %[[K]]
+// CHECK: nn.mul %[[KW]], %[[KW]]
+func.func @product_of_means(%x: tensor<4x6x8xf32> {train.binding = #train.batch<"x">},
+                            %w: tensor<8x3xf32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x3xf32> {train.binding = #train.output<"grad/w">}) {
+  %mean = nn.reduce_sum %x dims = [1] : tensor<4x6x8xf32> -> tensor<4x8xf32>
+  %y = nn.dot %mean, %w : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %h = nn.tanh %y : tensor<4x3xf32>
+  %loss = nn.reduce_sum %h dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  %one = nn.constant dense<1.0> : tensor<4x3xf32>
+  %square = nn.mul %h, %h : tensor<4x3xf32>
+  %dy = nn.sub %one, %square : tensor<4x3xf32>
+  %dw = nn.dot %mean, %dy {transpose_a} : (tensor<4x8xf32>, tensor<4x3xf32>) -> tensor<8x3xf32>
+  return %loss, %dw : tensor<f32>, tensor<8x3xf32>
+}
+
+// A sine is as small as a hyperbolic tangent: what a product reads of it in 16 bits, the backward pass reads, too. An
+// exponential may be anything, and stays f32.
+// CHECK-LABEL: func.func @bounded
+// CHECK: %[[S:.*]] = nn.sin
+// CHECK: %[[SL:.*]] = nn.cast %[[S]] : tensor<4x8xf32> -> tensor<4x8xbf16>
+// CHECK: %[[SW:.*]] = nn.cast %[[SL]] : tensor<4x8xbf16> -> tensor<4x8xf32>
+// CHECK: %[[E:.*]] = nn.exp
+// CHECK: nn.mul %[[SW]], %[[E]]
+func.func @bounded(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
+                   %w: tensor<8x8xf32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4x8xf32> {train.binding = #train.output<"grad/w">}) {
+  %y = nn.dot %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %s = nn.sin %y : tensor<4x8xf32>
+  %e = nn.exp %y : tensor<4x8xf32>
+  %z = nn.dot %s, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %u = nn.add %z, %e : tensor<4x8xf32>
+  %loss = nn.reduce_sum %u dims = [0, 1] : tensor<4x8xf32> -> tensor<f32>
+  %g = nn.mul %s, %e : tensor<4x8xf32>
+  return %loss, %g : tensor<f32>, tensor<4x8xf32>
+}

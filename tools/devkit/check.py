@@ -184,7 +184,7 @@ def emulated_suite(suite, full):
 
 def precision_suite(suite, full):
     """Runs with 16-bit activations: losses in the recorded bands, types, bytes saved, losses that are not f32's."""
-    sample = [] if full else ["--only=gpt-tiny/model.onnx|mlp-digits/model.onnx"]
+    sample = [] if full else ["--only=gpt-tiny/model.onnx|mlp-digits/model.onnx|bag-tiny/onnxruntime.onnx"]
     for folder in model_folders(full):
         judge(suite, folder, "--precision=mixed-bf16", *sample)
         judge(suite, folder, "--precision=mixed-f16", "--loss-scale=dynamic", *sample)
@@ -210,7 +210,7 @@ def exact_suite(suite, full):
 
 def parts_suite(suite, full):
     """Steps in micro-batches beside steps of the whole batch (devkit/parts.py)."""
-    sample = [] if full else ["--only=dlrm-mini/model.onnx|mlp-digits/model.onnx"]
+    sample = [] if full else ["--only=dlrm-mini/model.onnx|mlp-digits/model.onnx|bag-tiny/model.onnx"]
     for folder in model_folders(full):
         for row in command_rows("parts", folder, *sample):
             suite.add(f"parts {row['name']}", row["complaint"])

@@ -16,6 +16,12 @@ class NN_MathFunction<string mnemonic, string text, string onnxName, int cost, s
   let body = "return b." # function # "(x);";
 }
 
+// The same of a function whose range is small: its result may be kept as its operand is.
+class NN_BoundedFunction<string mnemonic, string text, string onnxName, int cost, string derivative>
+    : NN_MathFunction<mnemonic, text, onnxName, cost, derivative> {
+  let resultPrecision = "Follow";
+}
+
 // --- sign and rounding ---
 
 def NN_AbsOp : NN_Unary<"abs", "dy * sign(x)", NN_Tensor> {
@@ -50,16 +56,16 @@ def NN_ReciprocalOp : NN_Unary<"reciprocal", "-(dy * y * y)"> {
   let flopsPerElement = 4;
   let body = [{ return b.div(1.0, x); }];
 }
-def NN_ErfOp : NN_MathFunction<"erf", "error function", "Erf", 20, "dy * 1.1283791670955126 * exp(-(x * x))">;
+def NN_ErfOp : NN_BoundedFunction<"erf", "error function", "Erf", 20, "dy * 1.1283791670955126 * exp(-(x * x))">;
 
 // --- trigonometric and hyperbolic ---
 
-def NN_SinOp : NN_MathFunction<"sin", "sine", "Sin", 15, "dy * cos(x)">;
-def NN_CosOp : NN_MathFunction<"cos", "cosine", "Cos", 15, "-(dy * sin(x))">;
+def NN_SinOp : NN_BoundedFunction<"sin", "sine", "Sin", 15, "dy * cos(x)">;
+def NN_CosOp : NN_BoundedFunction<"cos", "cosine", "Cos", 15, "-(dy * sin(x))">;
 def NN_TanOp : NN_MathFunction<"tan", "tangent", "Tan", 20, "dy * (y * y + 1.0)">;
-def NN_AsinOp : NN_MathFunction<"asin", "inverse sine", "Asin", 20, "dy * rsqrt(1.0 - x * x)">;
-def NN_AcosOp : NN_MathFunction<"acos", "inverse cosine", "Acos", 20, "-(dy * rsqrt(1.0 - x * x))">;
-def NN_AtanOp : NN_MathFunction<"atan", "inverse tangent", "Atan", 20, "dy / (x * x + 1.0)">;
+def NN_AsinOp : NN_BoundedFunction<"asin", "inverse sine", "Asin", 20, "dy * rsqrt(1.0 - x * x)">;
+def NN_AcosOp : NN_BoundedFunction<"acos", "inverse cosine", "Acos", 20, "-(dy * rsqrt(1.0 - x * x))">;
+def NN_AtanOp : NN_BoundedFunction<"atan", "inverse tangent", "Atan", 20, "dy / (x * x + 1.0)">;
 def NN_SinhOp : NN_MathFunction<"sinh", "hyperbolic sine", "Sinh", 20, "dy * cosh(x)">;
 def NN_CoshOp : NN_MathFunction<"cosh", "hyperbolic cosine", "Cosh", 20, "dy * sinh(x)">;
 def NN_AsinhOp : NN_MathFunction<"asinh", "inverse hyperbolic sine", "Asinh", 20, "dy * rsqrt(x * x + 1.0)">;

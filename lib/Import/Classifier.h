@@ -41,6 +41,8 @@ InitializerInfo makeInfo(const TensorFacts &facts, std::string name, Initializer
 llvm::StringRef operandLeaf(const ::onnx::NodeProto &node, int operand);
 /// Operand is a running statistic that the step updates.
 bool isRunningStatistic(const InitializerUse &use);
+/// Operand stands for a weight that the norm does not have: ones or zeros, as its running statistics began.
+bool standsForWeight(const InitializerUse &use, const Signature &signature);
 
 /// For files whose exporter wrote down the program's signature.
 llvm::LogicalResult classifyBySignature(OnnxFile &file, const Signature &signature, llvm::ArrayRef<TensorFacts> facts,

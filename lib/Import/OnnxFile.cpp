@@ -15,6 +15,7 @@
 #include "WellFormed.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include "google/protobuf/io/coded_stream.h"
@@ -108,10 +109,31 @@ LogicalResult OnnxFile::prepare() {
   if (failed(inlineFunctions()) || failed(upgrade()))
     return failure();
   liftConstants();
+  if (!isStep(*model))
+    lowerInputs();
   indexInitializers();
   if (!isStep(*model))
     unfold();
   return success();
+}
+
+/// Initializers that are listed as inputs as well, as files of IR 3 must: they are no inputs, and what is known of them
+/// is kept where it is for others.
+void OnnxFile::lowerInputs() {
+  ::onnx::GraphProto &graph = *model->mutable_graph();
+  llvm::StringSet<> held, described;
+  for (const TensorProto &tensor : graph.initializer())
+    held.insert(tensor.name());
+  for (const auto &value : graph.value_info())
+    described.insert(value.name());
+  int kept = 0;
+  for (int i = 0, e = graph.input_size(); i != e; ++i) {
+    if (!held.contains(graph.input(i).name()))
+      graph.mutable_input()->SwapElements(kept++, i);
+    else if (described.insert(graph.input(i).name()).second)
+      *graph.add_value_info() = graph.input(i);
+  }
+  graph.mutable_input()->DeleteSubrange(kept, graph.input_size() - kept);
 }
 
 void OnnxFile::indexInitializers() {

@@ -11,7 +11,10 @@
 #include "onnx/inliner/inliner.h"
 #include "onnx/version_converter/convert.h"
 
+#include <array>
 #include <exception>
+#include <map>
+#include <vector>
 
 template <typename Call> static std::string guard(Call call) {
   try {
@@ -24,8 +27,55 @@ template <typename Call> static std::string guard(Call call) {
   }
 }
 
+namespace {
+/// Writes a function's default attributes into calls that leave them out: the inliner drops what refers to them.
+class CallDefaults {
+public:
+  explicit CallDefaults(const ::onnx::ModelProto &model) {
+    for (const auto &function : model.functions())
+      for (const auto &attribute : function.attribute_proto())
+        defaults[{function.domain(), function.name(), function.overload()}].push_back(attribute);
+  }
+
+  void writeInto(::onnx::ModelProto &model) const {
+    if (defaults.empty())
+      return;
+    for (auto &function : *model.mutable_functions())
+      for (auto &node : *function.mutable_node())
+        writeInto(node);
+    for (auto &node : *model.mutable_graph()->mutable_node())
+      writeInto(node);
+  }
+
+private:
+  void writeInto(::onnx::NodeProto &node) const {
+    for (auto &attribute : *node.mutable_attribute()) {
+      if (attribute.has_g())
+        for (auto &inner : *attribute.mutable_g()->mutable_node())
+          writeInto(inner);
+      for (auto &graph : *attribute.mutable_graphs())
+        for (auto &inner : *graph.mutable_node())
+          writeInto(inner);
+    }
+    auto callee = defaults.find({node.domain(), node.op_type(), node.overload()});
+    if (callee == defaults.end())
+      return;
+    for (const auto &attribute : callee->second) {
+      bool isGiven = false;
+      for (const auto &given : node.attribute())
+        isGiven |= given.name() == attribute.name();
+      if (!isGiven)
+        *node.add_attribute() = attribute;
+    }
+  }
+
+  std::map<std::array<std::string, 3>, std::vector<::onnx::AttributeProto>> defaults;
+};
+} // namespace
+
 std::string lowtide::inlineLocalFunctions(::onnx::ModelProto &model) {
   return guard([&] {
+    CallDefaults(model).writeInto(model);
     ::onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/false);
     if (model.functions_size())
       ::onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/true);

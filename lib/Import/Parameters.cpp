@@ -195,6 +195,16 @@ bool lowtide::isRunningStatistic(const InitializerUse &use) {
   return operandLeaf(*use.node, use.operand).starts_with("running_");
 }
 
+bool lowtide::standsForWeight(const InitializerUse &use, const Signature &signature) {
+  StringRef role = operandLeaf(*use.node, use.operand);
+  std::vector<std::string> operands = findProgramOperands(*use.node);
+  return use.node->op_type() == "BatchNormalization" && (role == "weight" || role == "bias") && !operands.empty() &&
+         llvm::none_of(operands, [&](const std::string &operand) {
+           const SignatureEntry *entry = signature.findPlaceholder(operand);
+           return entry && entry->kind == SignatureEntry::Parameter;
+         });
+}
+
 /// A step says itself what its tensors are.
 static void classifyStep(const OnnxFile &file, std::vector<TensorFacts> &facts, std::vector<InitializerInfo> &infos) {
   for (const TensorFacts &fact : facts) {

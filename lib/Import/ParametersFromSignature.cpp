@@ -186,6 +186,8 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   // The tensor's own entry is read, unless the operand is known to be another:
   // batch norm reads `weight` and, of equal value, `running_var`.
   StringRef role = operandLeaf(*use.node, use.operand);
+  if (standsForWeight(use, signature))
+    return nullptr;
   if (ownIsThere && (role == leafOf(own->target) ||
                      llvm::none_of(candidates, [&](Entry entry) { return leafOf(entry->target) == role; })))
     return own;

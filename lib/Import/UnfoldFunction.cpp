@@ -10,6 +10,7 @@
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,11 +32,24 @@ static bool isBounding(StringRef name) {
   return operation == "clamp" || operation == "clamp_min" || operation == "clamp_max" || operation == "clip";
 }
 
+/// A step within `aten.softplus`, which exporters write as `where(βx > threshold, x, softplus(βx) / β)`.
+static bool isStepOfSoftplus(StringRef name) {
+  SmallVector<StringRef> parts;
+  name.split(parts, '_');
+  StringRef first = parts.front();
+  return name.starts_with("self_scaled") ||
+         ((first == "beta" || first == "threshold" || first == "tmp") && all_of(drop_begin(parts), [](StringRef part) {
+            return part == "cast" || (!part.empty() && all_of(part, isDigit));
+          }));
+}
+
 namespace {
 struct Chain {
   SmallVector<const ElementFunction *> functions;
   bool knowsLast = false;
   bool isBounded = false;
+  /// A number that changes the function was left out: the one that programs leave out is taken.
+  bool hasNumbers = false;
 };
 } // namespace
 
@@ -52,9 +66,16 @@ static std::optional<Chain> findChain(const Evaluated &evaluated) {
     return std::nullopt;
   // Numbered values are operands of an operation, such as axes and bounds, or steps within it.
   unsigned numbered = 0, explained = movesElements(lastName);
+  // Each softplus in steps names its quotient, too: not another softplus.
+  unsigned quotients = count_if(evaluated.foldedFrom, [](StringRef name) { return name.starts_with("self_scaled"); });
+  chain.hasNumbers = quotients != 0;
   for (const std::string &name : evaluated.foldedFrom) {
-    if (name == evaluated.parameters.front()->target)
+    if (name == evaluated.parameters.front()->target || (chain.hasNumbers && isStepOfSoftplus(name)))
       continue;
+    if (quotients && operationName(name) == "softplus") {
+      --quotients;
+      continue;
+    }
     // What is computed from positions is not told from what is computed from rows.
     if (isGather(name))
       return std::nullopt;
@@ -143,7 +164,9 @@ static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::
   std::string how = "the exporter evaluated " + names + " of it as " + tensor.name();
   if (chain.isBounded)
     how += "; the bounds are not in the file, and are left out";
-  UnfoldedSource source{tensor.name(), std::move(how), {}, {}, isAssumed || chain.isBounded};
+  if (chain.hasNumbers)
+    how += ", with beta = 1, for the file does not tell it";
+  UnfoldedSource source{tensor.name(), std::move(how), {}, {}, isAssumed || chain.isBounded || chain.hasNumbers};
   SmallVector<StringRef> ops;
   for (const ElementFunction *function : chain.functions)
     ops.append(function->operators());

@@ -36,19 +36,28 @@ static std::pair<const SignatureEntry *, const SignatureEntry *> findPair(ArrayR
   return {find("_g", "original0"), find("_v", "original1")};
 }
 
+/// Whether the tensor was transposed last, for a layer that multiplies from the right.
+static bool isTransposed(const Evaluated &evaluated) {
+  return evaluated.tensor->dims_size() == 2 && operationName(evaluated.tensor->name()) == "val";
+}
+
 /// Whether the notes name what weight norm computes and nothing else.
 static bool isNormalized(const Evaluated &evaluated) {
-  bool divides = false, measures = false;
+  bool divides = false, measures = false, multiplies = operationName(evaluated.tensor->name()) == "mul";
   for (const std::string &name : evaluated.foldedFrom) {
     StringRef op = operationName(name);
     divides |= op == "div";
     measures |= op == "linalg_vector_norm" || op == "norm";
+    if (op == "mul" && !multiplies && isTransposed(evaluated)) {
+      multiplies = true;
+      continue;
+    }
     bool isKnown =
         StringSwitch<bool>(op).Cases({"div", "linalg_vector_norm", "norm", "val", "expand_as"}, true).Default(false);
     if (!isKnown && none_of(evaluated.parameters, [&](const SignatureEntry *entry) { return entry->target == name; }))
       return false;
   }
-  return divides && measures && operationName(evaluated.tensor->name()) == "mul";
+  return divides && measures && multiplies;
 }
 
 /// The f32 lengths of the rows of `bytes`; empty if one has none.
@@ -70,15 +79,30 @@ static std::string lengthsOf(StringRef bytes, int64_t rows) {
   return lengths;
 }
 
-/// Makes `tensor` of its length and its direction.
+/// The f32 matrix `bytes` of `rows` rows, its rows as columns.
+static std::string transpose(StringRef bytes, size_t rows) {
+  constexpr size_t size = sizeof(float);
+  size_t columns = bytes.size() / size / rows;
+  std::string result(bytes.size(), '\0');
+  for (size_t row = 0; row != rows; ++row)
+    for (size_t column = 0; column != columns; ++column)
+      std::memcpy(&result[(column * rows + row) * size], bytes.data() + (row * columns + column) * size, size);
+  return result;
+}
+
+/// Makes `tensor`, or its transpose, of its length and its direction.
 static bool takeApart(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &length,
-                      const std::string &direction) {
+                      const std::string &direction, bool transposed = false) {
   std::optional<std::string> bytes = graph.read(tensor);
-  int64_t rows = tensor.dims(0);
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end()), axes, single(dims.size(), 1);
+  if (bytes && transposed) {
+    bytes = transpose(*bytes, size_t(dims[0]));
+    std::swap(dims[0], dims[1]);
+  }
+  int64_t rows = dims[0];
   std::string lengths = bytes ? lengthsOf(*bytes, rows) : "";
   if (lengths.empty())
     return false;
-  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end()), axes, single(dims.size(), 1);
   single[0] = rows;
   for (size_t axis = 1; axis != dims.size(); ++axis)
     axes.push_back(int64_t(axis));
@@ -96,7 +120,10 @@ static bool takeApart(UnfoldingGraph &graph, const TensorProto &tensor, const st
   graph.setAttribute("keepdims", 1);
   std::string norm = graph.addNode("Sqrt", {sum});
   std::string unit = graph.addNode("Div", {direction, norm});
-  graph.addNode("Mul", {unit, length}, tensor.name());
+  if (transposed)
+    graph.addNode("Transpose", {graph.addNode("Mul", {unit, length})}, tensor.name());
+  else
+    graph.addNode("Mul", {unit, length}, tensor.name());
   graph.remove(tensor);
   return true;
 }
@@ -107,7 +134,7 @@ bool lowtide::unfoldWeightNorm(UnfoldingGraph &graph, const Evaluated &evaluated
   if (!length || !direction || !isNormalized(evaluated) || tensor.data_type() != TensorProto::FLOAT ||
       tensor.dims_size() < 2 || tensor.dims(0) < 1)
     return false;
-  return takeApart(graph, tensor, length->target, direction->target);
+  return takeApart(graph, tensor, length->target, direction->target, isTransposed(evaluated));
 }
 
 /// Whether the rows of `weight` were brought to a mean of zero, or the whole to a largest singular value of one:

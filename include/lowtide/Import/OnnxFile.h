@@ -88,6 +88,7 @@ private:
   llvm::LogicalResult inlineFunctions();
   llvm::LogicalResult upgrade();
   void liftConstants();
+  void lowerInputs();
   void indexInitializers();
   void unfold();
   llvm::LogicalResult streamTensor(const ::onnx::TensorProto &tensor, Report &report,

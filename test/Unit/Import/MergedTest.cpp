@@ -73,6 +73,28 @@ TEST(Merged, OneNameIsOneValue) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("b.0.fc.weight"));
 }
 
+TEST(Merged, ANormWithoutWeightsReadsNumbers) {
+  // Ones and zeros stand for the weights that `n` does not have; they are another norm's weights, and `n`'s running
+  // statistics, as well.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,2] y) <float[2] "m.weight" = {1, 1}, float[2] "m.bias" = {0, 0}> {
+      a = BatchNormalization(x, "m.weight", "m.bias", "m.bias", "m.weight")
+      y = BatchNormalization(a, "m.weight", "m.bias", "m.bias", "m.weight")
+    })");
+  setSignature(model, {"m.weight", "m.bias"},
+               "b_m_running_mean: BUFFER target='m.running_mean' persistent=True\n"
+               "b_m_running_var: BUFFER target='m.running_var' persistent=True\n"
+               "b_n_running_mean: BUFFER target='n.running_mean' persistent=True\n"
+               "b_n_running_var: BUFFER target='n.running_var' persistent=True\n");
+  setOrigin(model, 0, "m", "%x, %p_m_weight, %p_m_bias, %b_m_running_mean, %b_m_running_var");
+  setOrigin(model, 1, "n", "%a, None, None, %b_n_running_mean, %b_n_running_var");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("m.weight", "m.bias"))
+      << result.messages;
+  EXPECT_EQ(importModel(model).exitCode, 0);
+}
+
 namespace {
 /// `gate * x + other * x` where one tensor of 0.5 is both, and was evaluated from `parameter`.
 ModelProto makeMergedFunctions(const std::string &other, std::vector<std::string> parameters) {

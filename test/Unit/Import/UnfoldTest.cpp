@@ -128,6 +128,47 @@ TEST(Unfold, FunctionsAreInverted) {
   EXPECT_THAT(twice.messages, HasSubstr("training it is not training the parameter"));
 }
 
+TEST(Unfold, SoftplusInStepsIsInverted) {
+  // The exporter names the steps of `aten.softplus`; with which beta, it does not.
+  Classified result = classify(makeEvaluated("softplus", "2", {std::log(2.f), 1}, "raw",
+                                             "['beta', 'beta_0', 'beta_0_cast', 'beta_cast', 'raw', 'self_scaled', "
+                                             "'softplus_2', 'threshold', 'threshold_cast', 'tmp', 'tmp_1']"));
+  EXPECT_THAT(result.values["raw"], testing::Pointwise(testing::FloatNear(1e-6f), {0.f, std::log(std::exp(1.f) - 1)}));
+  EXPECT_THAT(result.unfolded["raw"].functions, ElementsAre("softplus"));
+  EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: raw"));
+  // A negative number is no softplus.
+  EXPECT_THAT(
+      classify(makeEvaluated("softplus", "2", {-1, 1}, "raw", "['raw', 'self_scaled', 'softplus_2', 'tmp']")).unfolded,
+      IsEmpty());
+}
+
+TEST(Unfold, TransposedWeightsOfLengthAndDirection) {
+  // `Linear` on tokens reads the transpose of g · v / |v|: rows of length 5 and 13.
+  ModelProto model =
+      makeEvaluated("val_9", "2,2", {3, 5, 4, 12}, "l.parametrizations.weight.original0",
+                    "['div', 'l.parametrizations.weight.original0', 'l.parametrizations.weight.original1', "
+                    "'linalg_vector_norm', 'mul', 'val_7']");
+  model.mutable_graph()->clear_metadata_props();
+  setSignature(model, {"l.parametrizations.weight.original0", "l.parametrizations.weight.original1"});
+  Classified result = classify(model);
+  EXPECT_THAT(result.values["l.parametrizations.weight.original0"], ElementsAre(5, 13)) << result.messages;
+  EXPECT_THAT(result.values["l.parametrizations.weight.original1"], ElementsAre(3, 4, 5, 12));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+}
+
+TEST(Unfold, InitializersMayBeListedAsInputs) {
+  // `keep_initializers_as_inputs=True`: the notes are the inputs', and what is computed again is none.
+  ModelProto model = makeEvaluated("exp", "2", {2, 4}, "s", "['s']");
+  auto &input = *model.mutable_graph()->add_input();
+  input.Swap(model.mutable_graph()->mutable_value_info(0));
+  model.mutable_graph()->clear_value_info();
+  input.mutable_type()->mutable_tensor_type()->set_elem_type(::onnx::TensorProto::FLOAT);
+  input.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(2);
+  Classified result = classify(model);
+  EXPECT_THAT(result.values["s"], testing::Pointwise(testing::FloatEq(), {std::log(2.f), std::log(4.f)}));
+  EXPECT_EQ(importModel(model).messages, "");
+}
+
 TEST(Unfold, BoundsAreLeftOutAndSaidSo) {
   // exp(scale.clamp(max=log(100))): val_53 and val_54 are the bound, which is not in the file.
   Classified result = classify(makeEvaluated("exp", "2", {2, 4}, "scale", "['clamp', 'scale', 'val_53', 'val_54']"));

@@ -6,7 +6,8 @@
 // 3. Write the program: bindings, a buffer per transient storage, launches,
 //    library calls and copies in textual order, a new value number per write.
 //    A loop is a repeat, with the numbers of what it carries before and behind a
-//    round.
+//    round. For a GPU, where no budget was promised, a short loop is written round by round: its slices and rows are
+//    used where they are instead of copied.
 //
 //===----------------------------------------------------------------------===//
 #include "PlanLower.h"
@@ -14,6 +15,7 @@
 #include "Passes.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/MemoryProfile.h"
+#include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -22,9 +24,14 @@
 #include "lowtide/Target/PlanProto.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace lowtide;
+
+/// Instructions that a loop may become when it is written round by round; what the address of a kernel's array must be
+/// a multiple of.
+static constexpr uint64_t kMaxUnrolled = 256, kArrayAlignment = 16;
 
 namespace lowtide {
 #define GEN_PASS_DEF_PLANLOWER
@@ -50,6 +57,12 @@ private:
   void writeCopies(unsigned before);
   void enterLoop(const StorageLoop &loop);
   void leaveLoop(const StorageLoop &loop);
+  /// Whether `loop` is written round by round.
+  bool isUnrolled(const StorageLoop &loop);
+  bool isLocal(const Storage &place, const StorageLoop &loop);
+  LogicalResult unroll(const StorageLoop &loop);
+  bool canShowPart(const StorageCopy &copy, const StorageLoop &loop);
+  bool canShowRow(const StorageCopy &copy, const StorageLoop &loop);
 
   BindingFacts getArgFacts(unsigned i) { return *BindingFacts::get(entry.getArgAttr(i, train::bindingAttrName)); }
   BindingFacts getResultFacts(unsigned i) { return *BindingFacts::get(entry.getResultAttr(i, train::bindingAttrName)); }
@@ -60,14 +73,17 @@ private:
     unsigned index = storage.getStorage(tensor);
     return getSlice(index, current[index]);
   }
-  /// A new value for a storage.
-  plan::SliceAttr write(unsigned index) { return getSlice(index, current[index] = ++lastValue); }
+  /// A new value for a storage; one that has its number already keeps it.
+  plan::SliceAttr write(unsigned index, Value tensor = {}) {
+    auto known = numberOf.find(tensor);
+    return getSlice(index, current[index] = known == numberOf.end() ? ++lastValue : known->second);
+  }
   ArrayAttr readAll(ValueRange tensors) {
     return builder.getArrayAttr(llvm::map_to_vector(tensors, [&](Value v) -> Attribute { return read(v); }));
   }
   ArrayAttr writeAll(ValueRange tensors) {
     return builder.getArrayAttr(
-        llvm::map_to_vector(tensors, [&](Value v) -> Attribute { return write(storage.getStorage(v)); }));
+        llvm::map_to_vector(tensors, [&](Value v) -> Attribute { return write(storage.getStorage(v), v); }));
   }
   /// A buffer that one instruction may use as it likes; null for no bytes.
   plan::SliceAttr createWorkspace(uint64_t bytes, Location loc);
@@ -86,18 +102,34 @@ private:
   unsigned workspaces = 0;
   /// Of each loop around the instruction: its carried storages' values when a round starts.
   SmallVector<SmallVector<uint64_t>> handed;
+  /// Of an unrolled loop: its round; storages whose bytes are a part of another's, from an offset on; buffers of the
+  /// others; what number rows have as parts of the whole, and the wholes.
+  std::optional<int64_t> round;
+  llvm::DenseMap<unsigned, std::pair<unsigned, uint64_t>> shown;
+  llvm::DenseMap<unsigned, std::string> bufferOf;
+  llvm::DenseMap<Value, uint64_t> numberOf;
+  llvm::DenseMap<unsigned, uint64_t> wholes;
 };
 
 } // namespace
 
+/// `bytes` bytes of `whole`, from `offset` on.
+static plan::SliceAttr getPart(plan::SliceAttr whole, uint64_t offset, uint64_t bytes) {
+  return plan::SliceAttr::get(whole.getContext(), whole.getArena(), whole.getOffset() + offset, bytes,
+                              whole.getValue());
+}
+
 plan::SliceAttr EntryLowering::getSlice(unsigned index, uint64_t value) {
   const Storage &place = storage.getStorages()[index];
+  if (auto part = shown.find(index); part != shown.end())
+    return getPart(getSlice(part->second.first, value), part->second.second, place.bytes);
   if (place.kind == Storage::Kind::Argument)
     return layout.getSlice(getArgFacts(place.number), entry.getArgumentTypes()[place.number], value);
   if (place.kind == Storage::Kind::Metric)
     return layout.getSlice(getResultFacts(place.number), entry.getResultTypes()[place.number], value);
-  return plan::SliceAttr::get(entry.getContext(),
-                              FlatSymbolRefAttr::get(entry.getContext(), "b" + std::to_string(index)), 0, place.bytes,
+  auto own = bufferOf.find(index);
+  const std::string name = own == bufferOf.end() ? "b" + std::to_string(index) : own->second;
+  return plan::SliceAttr::get(entry.getContext(), FlatSymbolRefAttr::get(entry.getContext(), name), 0, place.bytes,
                               value);
 }
 
@@ -113,8 +145,12 @@ plan::SliceAttr EntryLowering::createWorkspace(uint64_t bytes, Location loc) {
 }
 
 void EntryLowering::writeBuffers() {
+  auto isOfRound = [&](const Storage &place) {
+    return llvm::any_of(storage.getLoops(),
+                        [&](const StorageLoop &loop) { return isUnrolled(loop) && isLocal(place, loop); });
+  };
   for (auto [i, place] : llvm::enumerate(storage.getStorages()))
-    if (place.kind == Storage::Kind::Transient) {
+    if (place.kind == Storage::Kind::Transient && !isOfRound(place)) {
       Location loc = place.values.empty() ? entry.getLoc() : place.values.front().getLoc();
       plan::BufferOp::create(builder, loc, "b" + std::to_string(i), "transient", place.bytes, place.kept);
     }
@@ -182,18 +218,19 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
 
 void EntryLowering::writeCopies(unsigned before) {
   for (const StorageCopy &copy : storage.getCopies())
-    if (copy.before == before) {
-      plan::SliceAttr source = getSlice(copy.source, current[copy.source]), target = write(copy.target);
-      // The first round's part of the range that moves on.
-      auto part = [&](plan::SliceAttr whole, uint64_t bytes) {
-        return plan::SliceAttr::get(entry.getContext(), whole.getArena(), whole.getOffset(), bytes, whole.getValue());
-      };
+    if (copy.before == before && !(copy.sourceStep && shown.contains(copy.target)) &&
+        !(copy.targetStep && shown.contains(copy.source))) {
+      plan::SliceAttr source = getSlice(copy.source, current[copy.source]);
+      plan::SliceAttr target =
+          round && copy.targetStep ? getSlice(copy.target, wholes.lookup(copy.target)) : write(copy.target);
+      // The first round's part of the range that moves on, or this round's.
+      const uint64_t passed = round.value_or(0);
       if (copy.sourceStep)
-        source = part(source, copy.sourceStep);
+        source = getPart(source, passed * copy.sourceStep, copy.sourceStep);
       if (copy.targetStep)
-        target = part(target, copy.targetStep);
-      plan::CopyOp::create(builder, copy.value.getLoc(), source, target, copy.sourceStep, copy.targetStep, 0,
-                           getResponsiblePlace(copy.value.getLoc()), 0);
+        target = getPart(target, passed * copy.targetStep, copy.targetStep);
+      plan::CopyOp::create(builder, copy.value.getLoc(), source, target, round ? 0 : copy.sourceStep,
+                           round ? 0 : copy.targetStep, 0, getResponsiblePlace(copy.value.getLoc()), 0);
     }
 }
 
@@ -214,6 +251,77 @@ void EntryLowering::leaveLoop(const StorageLoop &loop) {
   if (!carries.empty())
     repeat.setCarriesAttr(builder.getArrayAttr(carries));
   builder.setInsertionPointAfter(repeat);
+}
+
+/// A loop of few instructions that no other one contains.
+bool EntryLowering::isUnrolled(const StorageLoop &loop) {
+  const uint64_t rounds = cast<RepeatInterface>(loop.op).getRounds();
+  const bool isAlone = llvm::none_of(storage.getLoops(), [&](const StorageLoop &other) {
+    return (other.head > loop.head && other.end < loop.end) || (other.head < loop.head && other.end > loop.end);
+  });
+  // A budget's promise is about the bytes of the loop as it is.
+  return module.getTarget().starts_with("cuda") && !entry->getParentOp()->hasAttr(deviceBudgetAttrName) && isAlone &&
+         rounds <= kMaxUnrolled / (loop.end - loop.head);
+}
+
+/// Whether each round has its own bytes there.
+bool EntryLowering::isLocal(const Storage &place, const StorageLoop &loop) {
+  const Block *body = &loop.op->getRegion(0).front();
+  auto number = static_cast<unsigned>(&place - storage.getStorages().data());
+  return place.kind == Storage::Kind::Transient && !place.kept && !place.values.empty() &&
+         !llvm::is_contained(loop.carried, number) &&
+         llvm::all_of(place.values, [&](Value value) { return value.getParentBlock() == body; });
+}
+
+/// Whether a round can read its slice where the whole is: nothing is written over it.
+bool EntryLowering::canShowPart(const StorageCopy &copy, const StorageLoop &loop) {
+  const Storage &place = storage.getStorages()[copy.target];
+  return place.values.size() == 1 && isLocal(place, loop) && copy.sourceStep % kArrayAlignment == 0;
+}
+
+/// Whether a round can write its row where the whole is: nothing else is made of these bytes or copied there.
+bool EntryLowering::canShowRow(const StorageCopy &copy, const StorageLoop &loop) {
+  const bool isOther = llvm::any_of(storage.getCopies(), [&](const StorageCopy &other) {
+    return &other != &copy && (other.source == copy.source || other.target == copy.source);
+  });
+  return !isOther && isa<OpResult>(copy.value) && isLocal(storage.getStorages()[copy.source], loop) &&
+         copy.targetStep % kArrayAlignment == 0;
+}
+
+LogicalResult EntryLowering::unroll(const StorageLoop &loop) {
+  // Every row of a whole gets the number that the whole has behind the loop.
+  for (const StorageCopy &copy : storage.getCopies())
+    if (copy.before == loop.end && copy.targetStep)
+      wholes[copy.target] = ++lastValue;
+  const int64_t rounds = cast<RepeatInterface>(loop.op).getRounds();
+  for (round = 0; *round < rounds; ++*round) {
+    for (const StorageCopy &copy : storage.getCopies())
+      if (copy.before == loop.head + 1 && copy.sourceStep && canShowPart(copy, loop)) {
+        shown[copy.target] = {copy.source, *round * copy.sourceStep};
+        current[copy.target] = current[copy.source];
+      } else if (copy.before == loop.end && copy.targetStep && canShowRow(copy, loop)) {
+        shown[copy.source] = {copy.target, *round * copy.targetStep};
+        numberOf[copy.value] = wholes[copy.target];
+      }
+    for (auto [i, place] : llvm::enumerate(storage.getStorages()))
+      if (isLocal(place, loop) && !shown.contains(i)) {
+        bufferOf[i] = llvm::formatv("b{0}_{1}", i, *round).str();
+        plan::BufferOp::create(builder, place.values.front().getLoc(), bufferOf[i], "transient", place.bytes, false);
+      }
+    for (unsigned i = loop.head + 1; i <= loop.end; ++i) {
+      writeCopies(i);
+      if (i < loop.end && failed(writeInstruction(storage.getInstructions()[i])))
+        return failure();
+    }
+    shown.clear();
+    bufferOf.clear();
+    numberOf.clear();
+  }
+  for (auto [target, value] : wholes)
+    current[target] = value;
+  wholes.clear();
+  round.reset();
+  return success();
 }
 
 void EntryLowering::writeBindings() {
@@ -254,9 +362,17 @@ LogicalResult EntryLowering::run() {
   writeBuffers();
   ArrayRef<StorageLoop> heads = storage.getLoops();
   SmallVector<const StorageLoop *> inside;
+  unsigned behind = 0;
   for (auto [i, op] : llvm::enumerate(storage.getInstructions())) {
+    if (i < behind)
+      continue;
     writeCopies(i);
-    if (!heads.empty() && heads.front().head == i) {
+    if (!heads.empty() && heads.front().head == i && isUnrolled(heads.front())) {
+      if (failed(unroll(heads.front())))
+        return failure();
+      behind = heads.front().end + 1;
+      heads = heads.drop_front();
+    } else if (!heads.empty() && heads.front().head == i) {
       enterLoop(heads.front());
       inside.push_back(&heads.front());
       heads = heads.drop_front();

@@ -38,6 +38,7 @@ class PlanPlace : public lowtide::impl::PlanPlaceBase<PlanPlace> {
 public:
   using PlanPlaceBase::PlanPlaceBase;
   void runOnOperation() override {
+    inParts.clear();
     for (auto module : getOperation().getOps<plan::ModuleOp>()) {
       for (auto program : module.getBlock().getOps<plan::ProgramOp>())
         if (failed(place(module, program)))
@@ -48,23 +49,28 @@ public:
   }
 
 private:
-  /// In a repeat, bytes that all rounds need are dead behind their last use in the last round: only an execution counts
-  /// right.
-  static LogicalResult countPeaks(plan::ModuleOp module) {
-    auto hasRepeat = [](plan::ProgramOp program) { return !program.getBlock().getOps<plan::RepeatOp>().empty(); };
+  /// In a repeat, bytes that all rounds need are dead behind their last use in the last round; a buffer that is written
+  /// or read in parts is alive in parts: only an execution counts right.
+  LogicalResult countPeaks(plan::ModuleOp module) {
+    auto isCounted = [&](plan::ProgramOp program) {
+      return inParts.contains(program) || !program.getBlock().getOps<plan::RepeatOp>().empty();
+    };
     auto programs = module.getBlock().getOps<plan::ProgramOp>();
-    if (llvm::none_of(programs, hasRepeat))
+    if (llvm::none_of(programs, isCounted))
       return success();
     FailureOr<SmallVector<uint64_t>> peaks = countLiveBytes(module);
     if (failed(peaks))
       return failure();
     for (auto [program, peak] : llvm::zip_equal(programs, *peaks))
-      if (hasRepeat(program))
+      if (isCounted(program))
         program.setPeakLiveBytes(peak);
     return success();
   }
 
   LogicalResult place(plan::ModuleOp module, plan::ProgramOp program);
+
+  /// Programs with instructions that name a part of a buffer.
+  DenseSet<Operation *> inParts;
 };
 
 } // namespace
@@ -160,6 +166,7 @@ static solve::Packing packEither(const Problem &problem, const solve::PackingOpt
 
 LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
   llvm::StringMap<std::pair<FlatSymbolRefAttr, uint64_t>> address;
+  llvm::StringMap<uint64_t> sizes;
   for (auto &[name, problem] : poseProblems(program)) {
     auto arena = dyn_cast_or_null<plan::ArenaOp>(SymbolTable::lookupSymbolIn(module, name));
     if (!arena)
@@ -174,6 +181,8 @@ LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
     arena.setBytes(std::max<uint64_t>(arena.getBytes(), base + packing.arenaBytes));
     if (arena.getKind() == plan::ArenaKind::Transient)
       program.setPeakLiveBytes(solve::liveBound(problem.buffers, 1));
+    for (plan::BufferOp op : problem.ops)
+      sizes[op.getName()] = op.getBytes();
     for (auto [i, op] : llvm::enumerate(problem.ops))
       address[op.getName()] = {FlatSymbolRefAttr::get(arena.getSymNameAttr()), base + packing.offsets[i]};
     numBuffers += problem.ops.size();
@@ -185,6 +194,8 @@ LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
     auto it = address.find(slice.getArena().getValue());
     if (it == address.end())
       return slice;
+    if (slice.getBytes() != sizes.lookup(slice.getArena().getValue()))
+      inParts.insert(program);
     return plan::SliceAttr::get(&getContext(), it->second.first, it->second.second + slice.getOffset(),
                                 slice.getBytes(), slice.getValue());
   };

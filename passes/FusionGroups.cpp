@@ -471,6 +471,9 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
   joinSoleReaders();
   joinEarliestReaders();
   joinSiblingReductions();
+  // Sums that have joined may be all that reads a few numbers per row.
+  if (isGpu)
+    joinSoleReaders();
   reorder();
   std::vector<Group> groups;
   DenseSet<unsigned> seen;

@@ -7,6 +7,7 @@
 
 #include "LibraryCalls.h"
 #include "Passes.h"
+#include "PickedLabels.h"
 #include "WholeSums.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -100,9 +101,12 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
       if (decomposable && !isLeft(decomposable) && failed(decompose(decomposable, worklist)))
         return signalPassFailure();
     }
-    // One number of two reductions is shared among threads by its rows on a CPU, by its segments on a GPU.
-    if (StringRef(target).starts_with("cuda"))
+    // A CPU shares one number of two reductions among threads by its rows, a GPU by its segments; and a GPU rather looks at
+    // all columns once more than starts a launch.
+    if (StringRef(target).starts_with("cuda")) {
       mergeWholeReductions(getOperation());
+      pickByComparison(getOperation());
+    }
   }
 };
 } // namespace

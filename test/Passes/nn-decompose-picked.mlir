@@ -1,0 +1,38 @@
+// A loss picks the logit of each row's label, its gradient compares all columns with it: for a GPU the row that compares picks
+// too. Where nobody compares, or other places are picked, the elements are gathered.
+// RUN: lowtide-opt %s --nn-decompose=target=cuda:sm_90 | FileCheck %s
+// RUN: lowtide-opt %s --nn-decompose=target=cpu:x86-64-v3 | FileCheck %s --check-prefix=CPU
+
+// CHECK-LABEL: @loss
+// CHECK-NOT: nn.gather_elements
+// CHECK: %[[P:.*]] = nn.select %{{.*}}, %arg0, %{{.*}} : tensor<8x64xi1>, tensor<8x64xbf16>
+// CHECK: nn.reduce_sum %[[P]] dims = [1] : tensor<8x64xbf16> -> tensor<8xbf16>
+// CHECK: return
+// CPU-LABEL: @loss
+// CPU: nn.gather_elements
+func.func @loss(%logits: tensor<8x64xbf16>, %labels: tensor<8xi64>) -> (tensor<8x1xbf16>, tensor<8x64xi1>) {
+  %places = nn.reshape %labels : tensor<8xi64> -> tensor<8x1xi64>
+  %picked = nn.gather_elements %logits[%places] axis = 1 : (tensor<8x64xbf16>, tensor<8x1xi64>) -> tensor<8x1xbf16>
+  %spread = nn.broadcast %labels dims = [0] : tensor<8xi64> -> tensor<8x64xi64>
+  %columns = nn.iota dim = 1 : tensor<8x64xi64>
+  %isLabel = nn.compare eq %columns, %spread : tensor<8x64xi64> -> tensor<8x64xi1>
+  return %picked, %isLabel : tensor<8x1xbf16>, tensor<8x64xi1>
+}
+
+// CHECK-LABEL: @nobody_compares
+// CHECK: nn.gather_elements
+func.func @nobody_compares(%logits: tensor<8x64xbf16>, %labels: tensor<8xi64>) -> tensor<8x1xbf16> {
+  %places = nn.reshape %labels : tensor<8xi64> -> tensor<8x1xi64>
+  %picked = nn.gather_elements %logits[%places] axis = 1 : (tensor<8x64xbf16>, tensor<8x1xi64>) -> tensor<8x1xbf16>
+  return %picked : tensor<8x1xbf16>
+}
+
+// CHECK-LABEL: @other_places
+// CHECK: nn.gather_elements
+func.func @other_places(%logits: tensor<8x64xbf16>, %labels: tensor<8xi64>, %places: tensor<8x2xi64>) -> (tensor<8x2xbf16>, tensor<8x64xi1>) {
+  %picked = nn.gather_elements %logits[%places] axis = 1 : (tensor<8x64xbf16>, tensor<8x2xi64>) -> tensor<8x2xbf16>
+  %spread = nn.broadcast %labels dims = [0] : tensor<8xi64> -> tensor<8x64xi64>
+  %columns = nn.iota dim = 1 : tensor<8x64xi64>
+  %isLabel = nn.compare eq %columns, %spread : tensor<8x64xi64> -> tensor<8x64xi1>
+  return %picked, %isLabel : tensor<8x2xbf16>, tensor<8x64xi1>
+}

@@ -111,8 +111,15 @@ LinearSolution solveLinearProgram(const LinearProgram &program, const LinearOpti
   api.setBool(highs, "output_flag", 0);
   api.setInt(highs, "threads", 1);
   api.setDouble(highs, "time_limit", options.seconds);
-  if (options.integral)
+  if (options.integral) {
     api.setDouble(highs, "mip_rel_gap", 1e-6);
+  } else if (program.entries.size() > options.mostEntriesOfSimplex) {
+    // PDLP (Applegate et al. 2021) is near the optimum of a large program when simplex has hardly begun. Of a program
+    // that was presolved a solver that is stopped has no prices, and so no bound.
+    api.setString(highs, "solver", "pdlp");
+    api.setDouble(highs, "pdlp_optimality_tolerance", 1e-4);
+    api.setString(highs, "presolve", "off");
+  }
   const HighsInt status =
       options.integral
           ? api.passMip(highs, numColumns, numRows, numEntries, byRows, minimize, 0, cost.data(), columnLower.data(),

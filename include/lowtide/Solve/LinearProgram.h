@@ -52,6 +52,8 @@ struct LinearOptions {
   bool integral = false;
   /// What is known when the time is over is the answer.
   double seconds = 120;
+  /// Linear programs of more entries are not solved by simplex but by first-order steps, to four digits.
+  size_t mostEntriesOfSimplex = 500'000;
 };
 
 struct LinearSolution {

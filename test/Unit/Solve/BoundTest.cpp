@@ -57,6 +57,27 @@ TEST(LinearProgram, IsSolved) {
   EXPECT_EQ(solveLinearProgram(program).state, LinearSolution::State::Infeasible);
 }
 
+TEST(LinearProgram, FirstOrderStepsComeNearSimplex) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  // Covers: min Σ cost · x, of every row's columns one is there.
+  std::mt19937_64 random(5);
+  LinearProgram program;
+  for (int i = 0; i < 200; ++i)
+    program.addColumn(1 + double(random() % 100) / 10, 0, 1);
+  for (int row = 0; row < 120; ++row) {
+    for (int32_t column = int32_t(random() % 40); column < 200; column += 20 + int32_t(random() % 40))
+      program.addEntry(column, 1);
+    program.endRow(1, infinity);
+  }
+  const LinearSolution exact = solveLinearProgram(program);
+  const LinearSolution near = solveLinearProgram(program, {.mostEntriesOfSimplex = 0});
+  ASSERT_EQ(exact.state, LinearSolution::State::Optimal);
+  EXPECT_EQ(near.state, LinearSolution::State::Optimal);
+  EXPECT_LE(near.bound, exact.bound * (1 + 1e-9));
+  EXPECT_GE(near.bound, exact.bound * (1 - 1e-3));
+  EXPECT_NE(near.bound, exact.bound);
+}
+
 TEST(Bound, OrderOfBoundsOnSmallSteps) {
   ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
   std::mt19937_64 random(21);

@@ -30,7 +30,8 @@ struct FusionDomain {
 ///    made of the batch into each reader behind the loss.
 /// 2. From the last op to the first: a group whose results are read by one other group joins it.
 /// 3. From the first to the last: a group joins the earliest group that reads it.
-/// 4. Reductions over the same dimensions that read the same value join: first those of one matrix, then those that share
+/// 4. Reductions over the same dimensions that read the same value join: first those of one matrix, then those that
+/// share
 ///    less.
 ///
 /// An update of a parameter or state comes behind all that reads the old value, so that it may be written in place.

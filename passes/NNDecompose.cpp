@@ -101,8 +101,8 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
       if (decomposable && !isLeft(decomposable) && failed(decompose(decomposable, worklist)))
         return signalPassFailure();
     }
-    // A CPU shares one number of two reductions among threads by its rows, a GPU by its segments; and a GPU rather looks at
-    // all columns once more than starts a launch.
+    // A CPU shares one number of two reductions among threads by its rows, a GPU by its segments; and a GPU rather
+    // looks at all columns once more than starts a launch.
     if (StringRef(target).starts_with("cuda")) {
       mergeWholeReductions(getOperation());
       pickByComparison(getOperation());

@@ -9,8 +9,8 @@
 
 namespace lowtide {
 
-/// gather_elements(x, labels) → sum(select(column = label, x, 0)) where the columns are compared anyway: the row that does
-/// so picks the element too. The sum is one element and zeros, its bits are the element's (of −0, those of 0).
+/// gather_elements(x, labels) → sum(select(column = label, x, 0)) where the columns are compared anyway: the row that
+/// does so picks the element too. The sum is one element and zeros, its bits are the element's (of −0, those of 0).
 void pickByComparison(mlir::Operation *root);
 
 } // namespace lowtide

@@ -4,14 +4,21 @@
 // The notes remain: an operation that read `%detach` says so. An operand that the operation does not name is what was
 // detached.
 //
+// The commitment of a codebook, `mse(q, z.detach()) + c · mse(q.detach(), z)`, is one node then that two names read.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Detached.h"
 
 #include "Evidence.h"
+#include "ProgramNames.h"
+#include "TensorData.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <map>
+#include <set>
 
 using namespace llvm;
 using namespace lowtide;
@@ -130,4 +137,179 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
   }
   graph.mutable_node()->Swap(&nodes);
   return unknown;
+}
+
+namespace {
+/// Takes apart what was computed of detached values from what was computed of the values themselves.
+class DetachedTwins {
+public:
+  explicit DetachedTwins(GraphProto &graph) : graph(graph), signature(graph), names(graph, signature) {
+    StringSet<> mentioned;
+    for (const auto &tensor : graph.initializer())
+      if (isFloatType(tensor.data_type()))
+        trained.insert(tensor.name());
+    for (auto [i, node] : enumerate(graph.node())) {
+      bool isTrained = any_of(node.input(), [&](StringRef input) { return trained.contains(input); });
+      for (const std::string &output : node.output()) {
+        producers[output] = int(i);
+        if (isTrained)
+          trained.insert(output);
+      }
+      for (auto [operand, input] : enumerate(node.input()))
+        readers[input].push_back({int(i), int(operand)});
+      for (const std::string &name : findProgramOperands(node))
+        if (isDetachName(name))
+          mentioned.insert(name);
+    }
+    // `detach`, `detach_1` …: one that nobody reads was in front of what is gone.
+    int64_t last = -1;
+    for (StringRef name : mentioned.keys()) {
+      int64_t number = 0;
+      if (name.contains('_'))
+        name.rsplit('_').second.getAsInteger(10, number);
+      last = std::max(last, number);
+    }
+    detachesMore = last >= int64_t(mentioned.size());
+  }
+
+  std::vector<std::string> run() {
+    std::vector<std::string> split;
+    for (int i = 0, e = graph.node_size(); i != e; ++i)
+      if (!isDetach(graph.node(i)) && graph.node(i).output_size() == 1)
+        separate(i, split);
+    finish();
+    return split;
+  }
+
+private:
+  void separate(int index, std::vector<std::string> &split);
+  /// The nodes between detached values and node `index`; empty: there are none, or too many.
+  std::set<int> findWay(int index) const;
+  /// A distance of two values, one of them detached, is the other's distance as well.
+  std::string findOther(const NodeProto &node) const;
+  void copyWay(const std::set<int> &way, int last, const std::string &name);
+  void finish();
+
+  /// Nodes on the longest way that is copied.
+  static constexpr size_t longestWay = 64;
+
+  GraphProto &graph;
+  Signature signature;
+  ProgramNames names;
+  StringMap<int> producers;
+  StringMap<SmallVector<std::pair<int, int>>> readers;
+  /// Values that depend on what may be trained.
+  StringSet<> trained;
+  bool detachesMore = false;
+  /// New nodes, by the node that they follow.
+  std::map<int, std::vector<NodeProto>> added;
+};
+} // namespace
+
+std::set<int> DetachedTwins::findWay(int index) const {
+  // Whether a node depends on a detached value; no node is asked twice.
+  std::map<int, bool> depends;
+  std::set<int> way;
+  auto visit = [&](auto &self, int at) -> bool {
+    if (auto known = depends.find(at); known != depends.end())
+      return known->second;
+    if (depends.size() > longestWay)
+      return false;
+    bool &found = depends[at] = false;
+    for (const std::string &input : graph.node(at).input())
+      if (auto producer = producers.find(input); producer != producers.end())
+        found |= (isDetach(graph.node(producer->second)) && trained.contains(input)) || self(self, producer->second);
+    if (found)
+      way.insert(at);
+    return found;
+  };
+  visit(visit, index);
+  return depends.size() > longestWay ? std::set<int>() : way;
+}
+
+std::string DetachedTwins::findOther(const NodeProto &node) const {
+  std::vector<std::string> operands = findProgramOperands(node);
+  if (node.op_type() != "Sub" || node.input_size() != 2 || operands.size() != 2)
+    return "";
+  for (int i : {0, 1}) {
+    auto producer = producers.find(node.input(i));
+    if (producer != producers.end() && isDetach(graph.node(producer->second)) && producers.contains(node.input(1 - i)))
+      return node.input(1 - i);
+  }
+  return "";
+}
+
+void DetachedTwins::copyWay(const std::set<int> &way, int last, const std::string &name) {
+  std::set<std::string> made;
+  for (int index : way)
+    for (const std::string &output : graph.node(index).output())
+      made.insert(output);
+  std::vector<NodeProto> &copies = added[last];
+  for (int index : way) {
+    NodeProto copy = graph.node(index);
+    std::string other = findOther(copy);
+    if (!other.empty()) {
+      NodeProto detach;
+      detach.set_op_type("Identity");
+      detach.set_name(name + "@detach");
+      detach.add_input(other);
+      detach.add_output(name + "@" + other + "@detach");
+      *detach.mutable_metadata_props() = copy.metadata_props();
+      for (auto &prop : *detach.mutable_metadata_props())
+        if (prop.key() == "pkg.torch.onnx.class_hierarchy")
+          prop.set_value("['aten.detach.default']");
+        else if (prop.key() == "pkg.torch.onnx.fx_node")
+          prop.set_value("");
+      copies.push_back(std::move(detach));
+    }
+    for (std::string &input : *copy.mutable_input()) {
+      auto producer = producers.find(input);
+      if (made.count(input))
+        input += "@" + name;
+      else if (input == other)
+        input = name + "@" + other + "@detach";
+      else if (producer != producers.end() && isDetach(graph.node(producer->second)))
+        input = graph.node(producer->second).input(0);
+    }
+    for (std::string &output : *copy.mutable_output())
+      output = index == last ? name : output + "@" + name;
+    copy.set_name(copy.name() + "@" + name);
+    copies.push_back(std::move(copy));
+  }
+}
+
+void DetachedTwins::separate(int index, std::vector<std::string> &split) {
+  const std::string value = graph.node(index).output(0);
+  std::map<std::string, SmallVector<std::pair<int, int>>> byName;
+  for (auto [node, operand] : readers.lookup(value)) {
+    std::string name = names.find(graph.node(node), operand);
+    // The first of two is the one that is there.
+    if (name != value && names.isLost(name) && operationName(name) == operationName(value))
+      byName[name].push_back({node, operand});
+  }
+  std::set<int> way = byName.empty() ? std::set<int>() : findWay(index);
+  bool isDistance = any_of(way, [&](int at) { return !findOther(graph.node(at)).empty(); });
+  // What detaches once more may detach the same.
+  if (way.empty() || (detachesMore && !isDistance))
+    return;
+  for (auto &[name, reads] : byName) {
+    copyWay(way, index, name);
+    for (auto [node, operand] : reads)
+      graph.mutable_node(node)->set_input(operand, name);
+    split.push_back(name);
+  }
+}
+
+void DetachedTwins::finish() {
+  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  for (int i = 0, e = graph.node_size(); i != e; ++i) {
+    nodes.Add()->Swap(graph.mutable_node(i));
+    for (NodeProto &copy : added[i])
+      nodes.Add()->Swap(&copy);
+  }
+  graph.mutable_node()->Swap(&nodes);
+}
+
+std::vector<std::string> lowtide::splitDetached(GraphProto &graph) {
+  return any_of(graph.node(), isDetach) ? DetachedTwins(graph).run() : std::vector<std::string>();
 }

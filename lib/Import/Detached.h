@@ -22,6 +22,11 @@ bool isDetach(const ::onnx::NodeProto &node);
 /// them still name them. Returns the names of operations that read a detached value, but not which operand it is.
 std::vector<std::string> restoreDetached(::onnx::GraphProto &graph);
 
+/// Without its `detach`, what a program computes of a detached value is what it computes of the value itself, and the
+/// exporter's optimizer keeps one of the two. Takes them apart where the readers' notes name both; behind
+/// `restoreDetached`. Returns the names of those that came back.
+std::vector<std::string> splitDetached(::onnx::GraphProto &graph);
+
 } // namespace lowtide
 
 #endif // LOWTIDE_LIB_IMPORT_DETACHED_H

@@ -151,6 +151,13 @@ void OnnxFile::unfold() {
         "the program detaches values, and the file does not tell which they are: gradients flow through " +
             Twine(llvm::join(unknown, ", ")),
         "export with optimize=False");
+  if (std::vector<std::string> twins = splitDetached(*model->mutable_graph()); !twins.empty())
+    report->warningAt(
+        twins.front(),
+        "the program computes " + Twine(llvm::join(twins, ", ")) +
+            " like values behind a detach that the exporter removed, and the two were merged: it is taken "
+            "not to be detached there, and in a difference of two values, to detach the other",
+        "export with optimize=False");
   if (std::vector<std::string> sums = restoreLostSums(*model->mutable_graph()); !sums.empty())
     report->warningAt(sums.front(),
                       "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need "

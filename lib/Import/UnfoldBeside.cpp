@@ -110,6 +110,104 @@ static bool unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, Arr
   return true;
 }
 
+namespace {
+/// A sum over some dimensions of the elements, their squares or their sizes; its root; or the elements over that root.
+struct Reduction {
+  bool isSquare, isAbsolute, isMean, isRoot, isQuotient;
+  SmallVector<int64_t> axes;
+};
+} // namespace
+
+/// What the notes say of how it was reduced; nullopt: nothing, or more than that.
+static std::optional<Reduction> findReduction(ArrayRef<StringRef> operations) {
+  for (StringRef operation : operations)
+    if (!is_contained({"sum", "mean", "abs", "pow", "square", "mul", "val", "linalg_vector_norm", "norm", "div",
+                       "clamp", "clamp_min", "expand_as"},
+                      operation))
+      return std::nullopt;
+  auto has = [&](StringRef name) { return is_contained(operations, name); };
+  bool isRoot = has("linalg_vector_norm") || has("norm"), isSquare = has("pow") || has("square") || has("mul");
+  if (isRoot + has("sum") + has("mean") != 1 || isRoot + isSquare + has("abs") > 1 || (has("div") && !isRoot))
+    return std::nullopt;
+  return Reduction{isRoot || isSquare, has("abs"), has("mean"), isRoot, has("div"), {}};
+}
+
+/// What `reduction` makes of `values`.
+static std::vector<double> reduce(const Reduction &reduction, ArrayRef<float> values, ArrayRef<int64_t> dims) {
+  // Where each element goes.
+  SmallVector<int64_t> strides(dims.size(), 0);
+  int64_t size = 1;
+  for (size_t axis = dims.size(); axis-- > 0;)
+    if (!is_contained(reduction.axes, int64_t(axis))) {
+      strides[axis] = size;
+      size *= dims[axis];
+    }
+  auto placeOf = [&](size_t element) {
+    int64_t place = 0, rest = int64_t(element);
+    for (size_t axis = dims.size(); axis-- > 0; rest /= dims[axis])
+      place += rest % dims[axis] * strides[axis];
+    return size_t(place);
+  };
+  std::vector<double> result(size_t(size), 0);
+  for (auto [i, x] : enumerate(values))
+    result[placeOf(i)] += reduction.isSquare     ? double(x) * double(x)
+                          : reduction.isAbsolute ? std::abs(double(x))
+                                                 : double(x);
+  for (double &y : result)
+    y = reduction.isRoot ? std::sqrt(y) : reduction.isMean ? y * double(size) / double(values.size()) : y;
+  if (!reduction.isQuotient)
+    return result;
+  std::vector<double> quotients;
+  for (auto [i, x] : enumerate(values))
+    quotients.push_back(double(x) / result[placeOf(i)]);
+  return quotients;
+}
+
+/// Lengths of rows and the like: what a program compares a codebook's entries by.
+static bool unfoldReduction(UnfoldingGraph &graph, const Evaluated &evaluated, const TensorProto &tensor,
+                            ArrayRef<StringRef> operations) {
+  std::optional<Reduction> reduction = findReduction(operations);
+  std::vector<float> parameter = valuesOf(graph, tensor), values = valuesOf(graph, *evaluated.tensor);
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  if (!reduction || parameter.empty() || values.empty() || dims.size() > 4 ||
+      int64_t(parameter.size()) > largestCompared)
+    return false;
+  auto fits = [&](unsigned set) {
+    reduction->axes.clear();
+    for (size_t axis = 0; axis != dims.size(); ++axis)
+      if (set >> axis & 1)
+        reduction->axes.push_back(int64_t(axis));
+    std::vector<double> expected = reduce(*reduction, parameter, dims);
+    double scale = 0; // sums of both signs keep the error of their largest terms
+    for (double x : parameter)
+      scale = std::max(scale, reduction->isSquare || reduction->isAbsolute ? 0 : std::abs(x));
+    return expected.size() == values.size() && all_of(zip(expected, values), [&](auto pair) {
+             return isEvaluated(std::get<0>(pair), std::get<1>(pair), scale);
+           });
+  };
+  unsigned set = 1;
+  while (set < 1u << dims.size() && !fits(set))
+    ++set;
+  if (set == 1u << dims.size())
+    return false;
+  graph.setModule(moduleOf(tensor.name()));
+  std::string result = reduction->isSquare     ? graph.addNode("Mul", {tensor.name(), tensor.name()})
+                       : reduction->isAbsolute ? graph.addNode("Abs", {tensor.name()})
+                                               : tensor.name();
+  result = graph.addNode("ReduceSum", {result, graph.addIntegers({int64_t(reduction->axes.size())}, reduction->axes)});
+  graph.setAttribute("keepdims", 1);
+  if (reduction->isMean)
+    result = graph.addNode("Mul", {result, graph.addNumber(float(values.size()) / float(parameter.size()))});
+  if (reduction->isRoot)
+    result = graph.addNode("Sqrt", {result});
+  if (reduction->isQuotient)
+    result = graph.addNode("Div", {tensor.name(), result});
+  SmallVector<int64_t> shape(evaluated.tensor->dims().begin(), evaluated.tensor->dims().end());
+  graph.addNode("Reshape", {result, graph.addIntegers({int64_t(shape.size())}, shape)}, evaluated.tensor->name());
+  graph.remove(*evaluated.tensor);
+  return true;
+}
+
 /// Lets nodes compute `value`, of the dimensions of `image`, from `parameter` by `functions`, each with its number.
 static void compute(UnfoldingGraph &graph, const TensorProto &image, StringRef value, const std::string &parameter,
                     ArrayRef<std::pair<const ElementFunction *, double>> functions) {
@@ -155,6 +253,8 @@ bool lowtide::unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, Ar
       evaluated.parameters.size() == 1 ? findElements(graph, *evaluated.parameters.front(), moved) : nullptr;
   if (!tensor)
     return false;
+  if (unfoldReduction(graph, evaluated, *tensor, operations))
+    return true;
   // Its steps and operands may have names, too.
   llvm::erase(operations, StringRef("val"));
   StringRef last = operationName(evaluated.tensor->name());

@@ -95,6 +95,36 @@ TEST(Merged, ANormWithoutWeightsReadsNumbers) {
   EXPECT_EQ(importModel(model).exitCode, 0);
 }
 
+TEST(Merged, WhatWasComputedOfADetachedValueToo) {
+  // mse(q, z.detach()) + c * mse(q.detach(), z): one distance is left, and the second read of it is called otherwise.
+  auto make = [](const std::string &second) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float y) <float[2] u = {1, 2}, float[2] v = {3, 4}, float c = {0.25}> {
+        q = Mul(x, u)
+        z = Mul(x, v)
+        val_5 = Sub(q, z)
+        val_7 = Mul(val_5, val_5)
+        mse_loss = ReduceMean<keepdims = 0>(val_7)
+        mul_1 = Mul(mse_loss, c)
+        y = Add(mse_loss, mul_1)
+      })");
+    setSignature(model, {"u", "v"});
+    for (int i : {2, 3, 4}) {
+      setOrigin(model, i, "", "%q, %detach");
+      setNote(model, i, "pkg.torch.onnx.class_hierarchy", "['aten.mse_loss.default']");
+    }
+    setOrigin(model, 5, "", "%" + second + ", 0.25");
+    setOrigin(model, 6, "", "%mse_loss, %mul_1");
+    return model;
+  };
+  Outcome two = importModel(make("mse_loss_1"));
+  EXPECT_EQ(two.exitCode, 0) << two.messages;
+  EXPECT_THAT(two.messages, HasSubstr("the program computes mse_loss_1 like values behind a detach"));
+  // By the same name, it is the same value.
+  EXPECT_EQ(importModel(make("mse_loss")).messages, "");
+}
+
 namespace {
 /// `gate * x + other * x` where one tensor of 0.5 is both, and was evaluated from `parameter`.
 ModelProto makeMergedFunctions(const std::string &other, std::vector<std::string> parameters) {

@@ -180,7 +180,7 @@ def state_layout(model, plan):
     """Bytes per parameter that stay between steps, and what a residual stream is kept as, in words."""
     sizes = arenas(plan)
     count = sizes["params"] / 4
-    casts = {int(size) for size in re.findall(r"plan\.launch .*reads \[@params\[\d+ \+ \d+\] : \d+\] writes \[@transient\[\d+ \+ (\d+)\]", plan)}
+    casts = {int(size) for size in re.findall(r"plan\.launch .*reads \[(?:@params\[\d+ \+ \d+\] : \d+(?:, )?)+\] writes \[@transient\[\d+ \+ (\d+)\]", plan)}
     narrow = ", and 2 B more while a step uses it as a factor of a product" if casts else ""
     return f"{model}: {count / 1e6:.1f} M parameters, each {sizes['params'] / count:.0f} B (f32) and {sizes['state'] / count:.0f} B of optimizer state (f32){narrow}"
 

@@ -344,6 +344,51 @@ TEST(Unfold, PartsOfALivingParameterAreTakenFromIt) {
   EXPECT_THAT(classify(makePart("3, 4, 3, 4, 5, 6", "3, 4")).messages, HasSubstr("is in the file twice"));
 }
 
+/// `z = table[ids] · joined`: `joined` is the table's transpose over a row of its own.
+static ModelProto makeJoined(const std::string &joined) {
+  ModelProto model = parseModel("<ir_version: 8, opset_import: [\"\" : 17]> g (int64[2] ids, float[2,3] x) => "
+                                "(float[2,2] y, float[2,4] z) <float[4,2] table = {1, 2, 3, 4, 5, 6, 7, 8}, "
+                                "float[3,4] joined = {" +
+                                joined + "}> { y = Gather(table, ids) z = MatMul(x, joined) }");
+  renameValue(model, "table", "words.weight");
+  return model;
+}
+
+TEST(Unfold, AJoinedParameterIsTakenFromItsBlock) {
+  // With notes, the part that is gone has its name.
+  ModelProto model = makeJoined("1, 3, 5, 7, 2, 4, 6, 8, 0.5, 0.25, 0.125, 3.5");
+  setSignature(model, {"words.weight", "head.own"});
+  setFoldedFrom(model, "joined", "['head.own', 't', 'words.weight']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("words.weight", "head.own"));
+  EXPECT_THAT(result.values["head.own"], ElementsAre(0.5, 0.25, 0.125, 3.5));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+
+  // Without, it is called after the module that reads it.
+  model = makeJoined("0.5, 0.25, 0.125, 3.5, 1, 3, 5, 7, 2, 4, 6, 8");
+  renameValue(model, "joined", "onnx::MatMul_9");
+  model.mutable_graph()->mutable_node(1)->set_name("/head/MatMul");
+  result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("words.weight", "head.weight"));
+  EXPECT_THAT(result.values["head.weight"], ElementsAre(0.5, 0.25, 0.125, 3.5));
+
+  // Other numbers are another parameter.
+  model = makeJoined("1, 3, 5, 7, 2, 4, 6, 9, 0.5, 0.25, 0.125, 3.5");
+  renameValue(model, "joined", "onnx::MatMul_9");
+  result = classify(model);
+  EXPECT_TRUE(result.unfolded.empty());
+}
+
+TEST(Unfold, TheRestOfAJoinedParameterMayHaveSeveralNames) {
+  ModelProto model = makeJoined("1, 3, 5, 7, 2, 4, 6, 8, 0.5, 0.25, 0.125, 3.5");
+  setSignature(model, {"words.weight", "head.own", "head.tied"});
+  setFoldedFrom(model, "joined", "['head.own', 'head.tied', 't']");
+  Classified result = classify(model);
+  EXPECT_THAT(result.messages, HasSubstr("does not tell which of head.own, head.tied it is"));
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("words.weight", "head.own"));
+}
+
 TEST(Unfold, FunctionsOfParametersInTheFileAreComputed) {
   // mix and 1 - mix: the number is found in the values.
   ModelProto model = parseModel(R"(
@@ -435,6 +480,23 @@ TEST(Unfold, MergedReadersAreTakenApart) {
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("cls", "dist"));
   EXPECT_THAT(result.values["dist"], ElementsAre(0, 0));
+}
+
+TEST(Unfold, TiedNamesAreNoMergedReaders) {
+  // As above, but the module of `dist` reads `cls` in the program, too: they are one.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,1,2] x) => (float[2,3,2] y) <float[1,1,2] weight = {0, 0}, int64[3] shape = {2, 1, 2}> {
+      expand = Expand(weight, shape)
+      y = Concat<axis = 1>(expand, expand, x)
+    })");
+  renameValue(model, "weight", "cls.weight");
+  setSignature(model, {"cls.weight", "dist.weight"});
+  setOrigin(model, 0, "dist", "%p_cls_weight, [2, 1, 2]");
+  setOrigin(model, 1, "", "[%expand, %expand_1, %x], 1");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("cls.weight"));
+  EXPECT_TRUE(result.unfolded.empty());
 }
 
 TEST(Unfold, ChainsBesideTheirParameterAreComputed) {

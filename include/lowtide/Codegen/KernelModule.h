@@ -86,6 +86,10 @@ public:
   /// What `add` would say of the kernel, its symbol aside, without code for it. On the CPU known kernels of earlier
   /// modules are remembered: a step that is planned under many budgets is looked at once.
   mlir::FailureOr<KernelInfo> query(nn::KernelOp kernel);
+  /// One launch for the second kernels of `count` kernels whose second kernels have the code of `kernel`'s, which `one`
+  /// tells of: it reads what each of them reads, the totals last, one after the other, and writes what each writes.
+  /// Fails, silently, where it cannot.
+  mlir::FailureOr<KernelInfo> addTotals(nn::KernelOp kernel, const KernelInfo &one, unsigned count);
   /// Compiles everything added so far. `add` must not be called afterwards.
   mlir::FailureOr<KernelCode> link();
   /// The kernels before lowering, as text.

@@ -1,0 +1,104 @@
+//===- EntryLowering.h - a step on tensors becomes a program ----*- C++ -*-===//
+//
+// Writes one entry of a plan: bindings, buffers, launches, calls, copies and loops.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "PlanLayout.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Codegen/KernelModule.h"
+#include "lowtide/Dialect/Plan/Plan.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace lowtide {
+
+/// Writes one entry into a plan.
+class EntryLowering {
+public:
+  EntryLowering(mlir::func::FuncOp entry, const PlanLayout &layout, plan::ModuleOp module, codegen::KernelModule &code,
+                const llvm::DenseMap<mlir::Operation *, codegen::KernelInfo> &kernels, StepStorage storage,
+                bool weights)
+      : entry(entry), layout(layout), module(module), code(code), kernels(kernels), storage(std::move(storage)),
+        weights(weights), builder(entry.getContext()) {}
+  mlir::LogicalResult run();
+
+private:
+  void writeBindings();
+  void writeBuffers();
+  mlir::LogicalResult writeInstruction(mlir::Operation *op);
+  mlir::LogicalResult writeCall(mlir::Operation *op, LibraryCallInterface call);
+  /// Whether the second launch of `op` may come later: all it writes are arguments that nobody reads any more.
+  bool mayWait(mlir::Operation *op, const codegen::KernelInfo &info);
+  /// Writes the launches that wait, those of one code as one.
+  void writeWaiting();
+  void writeCopies(unsigned before);
+  void enterLoop(const StorageLoop &loop);
+  void leaveLoop(const StorageLoop &loop);
+  bool mayTakeMore();
+  /// Whether `loop` is written round by round.
+  bool isUnrolled(const StorageLoop &loop);
+  bool isLocal(const Storage &place, const StorageLoop &loop);
+  mlir::LogicalResult unroll(const StorageLoop &loop);
+  bool canShowPart(const StorageCopy &copy, const StorageLoop &loop);
+  bool canShowRow(const StorageCopy &copy, const StorageLoop &loop);
+
+  BindingFacts getArgFacts(unsigned i) { return *BindingFacts::get(entry.getArgAttr(i, train::bindingAttrName)); }
+  BindingFacts getResultFacts(unsigned i) { return *BindingFacts::get(entry.getResultAttr(i, train::bindingAttrName)); }
+  /// The bytes of a storage, holding value `value`.
+  plan::SliceAttr getSlice(unsigned index, uint64_t value);
+  /// What `tensor` holds now.
+  plan::SliceAttr read(mlir::Value tensor) {
+    unsigned index = storage.getStorage(tensor);
+    return getSlice(index, current[index]);
+  }
+  /// A new value for a storage; one that has its number already keeps it.
+  plan::SliceAttr write(unsigned index, mlir::Value tensor = {}) {
+    auto known = numberOf.find(tensor);
+    return getSlice(index, current[index] = known == numberOf.end() ? ++lastValue : known->second);
+  }
+  mlir::ArrayAttr readAll(mlir::ValueRange tensors) {
+    return builder.getArrayAttr(
+        llvm::map_to_vector(tensors, [&](mlir::Value v) -> mlir::Attribute { return read(v); }));
+  }
+  mlir::ArrayAttr writeAll(mlir::ValueRange tensors) {
+    return builder.getArrayAttr(llvm::map_to_vector(
+        tensors, [&](mlir::Value v) -> mlir::Attribute { return write(storage.getStorage(v), v); }));
+  }
+  /// A buffer that one instruction may use as it likes; null for no bytes.
+  plan::SliceAttr createWorkspace(uint64_t bytes, mlir::Location loc);
+
+  mlir::func::FuncOp entry;
+  const PlanLayout &layout;
+  plan::ModuleOp module;
+  codegen::KernelModule &code;
+  const llvm::DenseMap<mlir::Operation *, codegen::KernelInfo> &kernels;
+  StepStorage storage;
+  bool weights;
+  mlir::OpBuilder builder;
+  plan::ProgramOp program;
+  /// mlir::Value number that each storage holds now.
+  llvm::SmallVector<uint64_t> current;
+  uint64_t lastValue = 0;
+  unsigned workspaces = 0;
+  /// Of each loop around the instruction: its carried storages' values when a round starts.
+  llvm::SmallVector<llvm::SmallVector<uint64_t>> handed;
+  /// Of an unrolled loop: its round; storages whose bytes are a part of another's, from an offset on; buffers of the
+  /// others; what number rows have as parts of the whole, and the wholes.
+  std::optional<int64_t> round;
+  llvm::DenseMap<unsigned, std::pair<unsigned, uint64_t>> shown;
+  llvm::DenseMap<unsigned, std::string> bufferOf;
+  llvm::DenseMap<mlir::Value, uint64_t> numberOf;
+  llvm::DenseMap<unsigned, uint64_t> wholes;
+  /// Second launches that wait: what they read; and the storages that keep it.
+  struct Waiting {
+    mlir::Operation *op;
+    const codegen::KernelInfo *info;
+    llvm::SmallVector<mlir::Attribute> reads;
+  };
+  llvm::SmallVector<Waiting> waiting;
+  llvm::DenseSet<unsigned> keptFor;
+};
+
+} // namespace lowtide

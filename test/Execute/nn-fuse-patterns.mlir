@@ -338,3 +338,50 @@ func.func @shared_matrix(%x: tensor<4x3xf32> {test.value = dense<[[-0.1899999976
   %y = nn.concat %h0, %h1 dim = 0 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
   return %y : tensor<4x2xf32>
 }
+
+// Without a scale of its own, behind it one that differs from sample to sample.
+// CHECK-LABEL: @modulated_layer_norm
+// CHECK: nn.layer_norm %arg0, %{{.*}}, %{{.*}} axis = 1
+// CHECK-NOT: nn.sqrt
+// CHECK: return
+func.func @modulated_layer_norm(%x: tensor<3x4xf32> {test.value = dense<[[0.7400000095367432, 1.9500000476837158, -0.699999988079071, -1.2999999523162842], [-0.5099999904632568, -0.27000001072883606, 0.25, 0.47999998927116394], [0.44999998807907104, -0.9599999785423279, 1.5, -0.3100000023841858]]> : tensor<3x4xf32>},
+    %s: tensor<3x1xf32> {test.value = dense<[[-0.23000000417232513], [-1.0700000524520874], [0.1599999964237213]]> : tensor<3x1xf32>})
+    -> (tensor<3x4xf32> {test.value = dense<[[0.34408876299858093, 1.0777406692504883, -0.5290175676345825, -0.8928118348121643], [0.08539271354675293, 0.04419823735952377, -0.045056454837322235, -0.08453448861837387], [0.3525751531124115, -1.4228925704956055, 1.674731969833374, -0.6044145822525024]]> : tensor<3x4xf32>}) {
+  %four = nn.constant dense<4.0> : tensor<3xf32>
+  %eps = nn.constant dense<0.01> : tensor<3xf32>
+  %one = nn.constant dense<1.0> : tensor<3x1xf32>
+  %sum = nn.reduce_sum %x dims = [1] : tensor<3x4xf32> -> tensor<3xf32>
+  %mean = nn.div %sum, %four : tensor<3xf32>
+  %m = nn.broadcast %mean dims = [0] : tensor<3xf32> -> tensor<3x4xf32>
+  %d = nn.sub %x, %m : tensor<3x4xf32>
+  %sq = nn.mul %d, %d : tensor<3x4xf32>
+  %total = nn.reduce_sum %sq dims = [1] : tensor<3x4xf32> -> tensor<3xf32>
+  %var = nn.div %total, %four : tensor<3xf32>
+  %ve = nn.add %var, %eps : tensor<3xf32>
+  %root = nn.sqrt %ve : tensor<3xf32>
+  %rb = nn.broadcast %root dims = [0] : tensor<3xf32> -> tensor<3x4xf32>
+  %n = nn.div %d, %rb : tensor<3x4xf32>
+  %s1 = nn.add %s, %one : tensor<3x1xf32>
+  %sr = nn.reshape %s1 : tensor<3x1xf32> -> tensor<3xf32>
+  %sb = nn.broadcast %sr dims = [0] : tensor<3xf32> -> tensor<3x4xf32>
+  %y = nn.mul %n, %sb : tensor<3x4xf32>
+  return %y : tensor<3x4xf32>
+}
+
+// CHECK-LABEL: @bare_rms_norm
+// CHECK: nn.rms_norm %arg0, %{{.*}} axis = 1
+// CHECK-NOT: nn.rsqrt
+// CHECK: return
+func.func @bare_rms_norm(%x: tensor<3x4xf32> {test.value = dense<[[0.11999999731779099, 0.3799999952316284, -0.11999999731779099, 0.8899999856948853], [-0.49000000953674316, -1.4500000476837158, 1.190000057220459, 0.550000011920929], [-2.0799999237060547, -0.9700000286102295, -2.140000104904175, -1.0399999618530273]]> : tensor<3x4xf32>})
+    -> (tensor<3x4xf32> {test.value = dense<[[0.23936651647090912, 0.7579939961433411, -0.23936651647090912, 1.7753016948699951], [-0.483916699886322, -1.431998372077942, 1.1752263307571411, 0.5431718230247498], [-1.256086826324463, -0.5857713222503662, -1.2923202514648438, -0.6280434131622314]]> : tensor<3x4xf32>}) {
+  %four = nn.constant dense<4.0> : tensor<3xf32>
+  %eps = nn.constant dense<0.01> : tensor<3xf32>
+  %sq = nn.mul %x, %x : tensor<3x4xf32>
+  %total = nn.reduce_sum %sq dims = [1] : tensor<3x4xf32> -> tensor<3xf32>
+  %var = nn.div %total, %four : tensor<3xf32>
+  %ve = nn.add %var, %eps : tensor<3xf32>
+  %root = nn.rsqrt %ve : tensor<3xf32>
+  %rb = nn.broadcast %root dims = [0] : tensor<3xf32> -> tensor<3x4xf32>
+  %n = nn.mul %x, %rb : tensor<3x4xf32>
+  return %n : tensor<3x4xf32>
+}

@@ -55,7 +55,7 @@ static Value matchMeanSquare(Value value, int64_t axis, double &epsilon) {
 }
 
 namespace {
-/// d · 1/√(mean(d²) + ε) · scale, in any order of factors, as product or quotient.
+/// d · 1/√(mean(d²) + ε) · scale, in any order of factors, as product or quotient; without a scale where that is null.
 struct Normalized {
   Value d, scale;
   int64_t axis = 0;
@@ -91,9 +91,12 @@ std::optional<Normalized> matchNormalized(Value value) {
   for (Value factor : llvm::concat<Value>(whole.factors, whole.divisors))
     if (factor != root && factor != match.d)
       rest.push_back(factor);
-  if (whole.factors.size() + whole.divisors.size() != 3 || rest.size() != 1 ||
-      !llvm::is_contained(whole.factors, rest.front()) || !llvm::is_contained(whole.factors, match.d) ||
-      whole.coefficient != 1.0)
+  if (whole.factors.size() + whole.divisors.size() != 2 + rest.size() || rest.size() > 1 ||
+      !llvm::is_contained(whole.factors, match.d) || whole.coefficient != 1.0)
+    return std::nullopt;
+  if (rest.empty())
+    return match;
+  if (!llvm::is_contained(whole.factors, rest.front()))
     return std::nullopt;
   match.scale = matchColumns(rest.front(), match.axis);
   if (!match.scale)
@@ -106,7 +109,7 @@ struct FuseLayerNorm : OpRewritePattern<AddOp> {
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
     for (auto [product, addend] : {std::pair(op.getA(), op.getB_()), std::pair(op.getB_(), op.getA())}) {
       std::optional<Normalized> match = matchNormalized(product);
-      auto centred = match ? match->d.getDefiningOp<SubOp>() : SubOp();
+      auto centred = match && match->scale ? match->d.getDefiningOp<SubOp>() : SubOp();
       Value bias = centred ? matchColumns(addend, match->axis) : Value();
       int64_t axis = 0;
       Value mean = bias ? matchRow(centred.getB_(), axis) : Value();
@@ -124,7 +127,7 @@ struct FuseRMSNorm : OpRewritePattern<MulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
     std::optional<Normalized> match = matchNormalized(op.getY());
-    if (!match)
+    if (!match || !match->scale)
       return rewriter.notifyMatchFailure(op, "no normalization by the root of a mean square");
     int64_t axis;
     if (auto centred = match->d.getDefiningOp<SubOp>())
@@ -135,8 +138,34 @@ struct FuseRMSNorm : OpRewritePattern<MulOp> {
     return success();
   }
 };
+
+/// Layer and RMS norm whose scale is missing, or differs from sample to sample.
+template <typename Op> struct FuseBareNorm : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    std::optional<Normalized> match = matchNormalized(op.getY());
+    if (!match || match->scale)
+      return rewriter.notifyMatchFailure(op, "no normalization without a scale");
+    for (Operation *user : op.getY().getUsers())
+      if (auto product = dyn_cast<MulOp>(user))
+        if (matchColumns(product.getA() == op.getY() ? product.getB_() : product.getA(), match->axis))
+          return rewriter.notifyMatchFailure(op, "its scale comes behind it");
+    Expr d(rewriter, op.getLoc(), match->d), x = d, y;
+    auto type = RankedTensorType::get(d.shape().drop_front(match->axis), d.elementType());
+    Expr ones = splat(rewriter, op.getLoc(), type, 1.0);
+    auto centred = match->d.template getDefiningOp<SubOp>();
+    int64_t axis = 0;
+    Value mean = centred ? matchRow(centred.getB_(), axis) : Value();
+    if (mean && axis == match->axis && matchMean(mean, axis) == centred.getA())
+      y = layerNorm(x.with(centred.getA()), ones, splat(rewriter, op.getLoc(), type, 0.0), axis, match->epsilon)[0];
+    else
+      y = rmsNorm(x, ones, match->axis, match->epsilon)[0];
+    rewriter.replaceOp(op, y.get());
+    return success();
+  }
+};
 } // namespace
 
 void nn::addNormalizationFusion(RewritePatternSet &patterns) {
-  patterns.add<FuseLayerNorm, FuseRMSNorm>(patterns.getContext());
+  patterns.add<FuseLayerNorm, FuseRMSNorm, FuseBareNorm<MulOp>, FuseBareNorm<DivOp>>(patterns.getContext());
 }

@@ -5,15 +5,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Autocast.h"
-#include "CheapProducers.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 
 using namespace mlir;
 using namespace lowtide;
 
-/// Marks a cast that is made a second time on purpose.
-static constexpr llvm::StringLiteral againAttrName = "train.again";
+/// What is made a second time on purpose is not the same as the first, for CSE.
+void Autocast::markAgain(Operation *op) { op->setAttr("train.again", UnitAttr::get(op->getContext())); }
 
 static FloatType getFloat(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -206,7 +205,7 @@ Value Autocast::getNarrow(Value value, Operation *user) {
     if (!again) {
       OpBuilder builder(user);
       auto cast = nn::CastOp::create(builder, value.getLoc(), withElement(value, narrow), value);
-      cast->setAttr(againAttrName, builder.getUnitAttr()); // not the same as the first one, for CSE
+      markAgain(cast);
       again = cast;
       ++numNarrowed;
     }
@@ -366,39 +365,6 @@ void Autocast::store(OpResult value) {
     replaceUses(value, getNarrow(value));
 }
 
-/// What the backward pass reads of the forward pass: movements that repeat, views and casts are read through, and
-/// kernels make again what is cheaply made of the batch.
-uint64_t Autocast::countSavedBytes() const {
-  const llvm::DenseSet<Operation *> madeOfBatch = findMadeOfBatch(block);
-  llvm::DenseSet<Value> saved;
-  uint64_t bytes = 0;
-  for (Operation &op : block.without_terminator()) {
-    if (isForward(&op))
-      continue;
-    for (Value operand : op.getOperands()) {
-      while (Operation *producer = operand.getDefiningOp()) {
-        const OpFacts *facts = getFacts(producer);
-        bool isView = facts && facts->aliasing == Aliasing::View;
-        bool widens =
-            isFloatCast(producer) && getFloat(producer->getOperand(0)).getWidth() < getFloat(operand).getWidth();
-        bool repeats = facts && facts->family == OpFamily::Movement && producer->getNumOperands() == 1 &&
-                       countElements(producer->getOperand(0)) < countElements(operand);
-        if (!isForward(producer) || !(isView || widens || repeats))
-          break;
-        operand = producer->getOperand(0);
-      }
-      Operation *producer = operand.getDefiningOp();
-      if (madeOfBatch.contains(producer) && !isa<LibraryCallInterface>(op))
-        continue;
-      if (!producer || !isForward(producer) || !fromData.contains(operand) || !saved.insert(operand).second)
-        continue;
-      auto type = cast<RankedTensorType>(operand.getType());
-      bytes += type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-    }
-  }
-  return bytes;
-}
-
 void Autocast::narrowParameters() {
   for (BlockArgument argument : block.getArguments()) {
     BindingInterface binding = getBinding(step, argument.getArgNumber());
@@ -428,5 +394,6 @@ void Autocast::run() {
   for (auto [operand, type] : llvm::zip_equal(terminator->getOpOperands(), step.getResultTypes()))
     if (operand.get().getType() != type)
       operand.set(getWide(operand.get()));
+  remakeSaved();
   savedBytes = countSavedBytes();
 }

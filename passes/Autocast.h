@@ -8,6 +8,8 @@
 //   2. Storage: a value that some op needs in 16 bits is kept in 16 bits only, and so is one that the backward pass
 //      reads again and that is made of such values; who wants f32 widens that. One value has one set of bits wherever
 //      it is read.
+//   3. What the backward pass reads in f32 and few elementwise ops make of 16-bit values is made again there
+//      (AutocastSaved.cpp).
 //
 // docs/rationale/precision.md has the reasons.
 //
@@ -18,6 +20,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include <functional>
 
 namespace lowtide {
@@ -35,6 +38,8 @@ public:
   void run();
 
   unsigned numNarrowed = 0, numWidened = 0;
+  /// Values that the backward pass makes again of what is kept in 16 bits.
+  unsigned numRemade = 0;
   /// Bytes of values that the forward pass computes from data and the backward pass reads, before and after.
   uint64_t savedBytesBefore = 0, savedBytes = 0;
 
@@ -66,7 +71,18 @@ private:
   void store(mlir::OpResult value);
   bool followsNarrow(mlir::OpResult value) const;
   void replaceUses(mlir::Value value, mlir::Value narrowed);
+  mlir::Value getKept(mlir::Value value) const;
+  bool isActivation(mlir::Value kept) const;
+  /// What the backward pass reads of the forward pass, and where; values that must be in memory.
+  struct Saved {
+    llvm::MapVector<mlir::Value, llvm::SmallVector<mlir::OpOperand *>> readers;
+    llvm::DenseSet<mlir::Value> inMemory;
+  };
+  Saved findSaved() const;
   uint64_t countSavedBytes() const;
+  void remakeSaved();
+  static void markAgain(mlir::Operation *op);
+  friend class SavedRemaker;
 
   mlir::func::FuncOp step;
   mlir::Block &block;

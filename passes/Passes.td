@@ -122,6 +122,7 @@ def TrainAutocast : Pass<"train-autocast", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numNarrowed", "narrowed", "Values rounded to 16 bits">,
     Statistic<"numWidened", "widened", "16-bit values widened">,
+    Statistic<"numRemade", "remade", "Values that the backward pass makes again of 16-bit ones">,
   ];
 }
 

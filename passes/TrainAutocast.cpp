@@ -136,8 +136,9 @@ struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
               const llvm::MapVector<std::pair<StringRef, int>, TableRow> &table) {
     InFlightDiagnostic remark = step.emitRemark("@")
                                 << step.getSymName() << " in " << precision << ": " << cast.numNarrowed
-                                << " values rounded, saved activations " << cast.savedBytesBefore << " bytes → "
-                                << cast.savedBytes << " bytes";
+                                << " values rounded, " << cast.numRemade
+                                << " made again behind the loss, saved activations " << cast.savedBytesBefore
+                                << " bytes → " << cast.savedBytes << " bytes";
     for (PrecisionPolicy policy : {PrecisionPolicy::Low, PrecisionPolicy::High, PrecisionPolicy::Follow}) {
       SmallVector<std::string> kinds;
       for (const auto &[key, row] : table)
@@ -169,6 +170,7 @@ struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
       cast.run();
       numNarrowed += cast.numNarrowed;
       numWidened += cast.numWidened;
+      numRemade += cast.numRemade;
       report(step, cast, table);
     }
     for (const OverrideRule &rule : rules)

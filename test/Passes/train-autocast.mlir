@@ -129,13 +129,15 @@ func.func @product_of_means(%x: tensor<4x6x8xf32> {train.binding = #train.batch<
 }
 
 // A sine is as small as a hyperbolic tangent: what a product reads of it in 16 bits, the backward pass reads, too. An
-// exponential may be anything, and stays f32.
+// exponential may be anything, and stays f32: the backward pass makes it again of what the product kept.
 // CHECK-LABEL: func.func @bounded
 // CHECK: %[[S:.*]] = nn.sin
 // CHECK: %[[SL:.*]] = nn.cast %[[S]] : tensor<4x8xf32> -> tensor<4x8xbf16>
 // CHECK: %[[SW:.*]] = nn.cast %[[SL]] : tensor<4x8xbf16> -> tensor<4x8xf32>
-// CHECK: %[[E:.*]] = nn.exp
-// CHECK: nn.mul %[[SW]], %[[E]]
+// CHECK: %[[LOSS:.*]] = nn.reduce_sum
+// CHECK: %[[E:.*]] = nn.exp %{{.*}} {train.again} : tensor<4x8xf32>
+// CHECK: %[[G:.*]] = nn.mul %[[SW]], %[[E]]
+// CHECK: return %[[LOSS]], %[[G]]
 func.func @bounded(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
                    %w: tensor<8x8xf32> {train.binding = #train.param<"w">})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4x8xf32> {train.binding = #train.output<"grad/w">}) {
@@ -147,4 +149,28 @@ func.func @bounded(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
   %loss = nn.reduce_sum %u dims = [0, 1] : tensor<4x8xf32> -> tensor<f32>
   %g = nn.mul %s, %e : tensor<4x8xf32>
   return %loss, %g : tensor<f32>, tensor<4x8xf32>
+}
+
+// Of a difference from data the 16-bit prediction is kept, not the difference. The sum of f32 and of a prediction is
+// kept as it is: its terms would be more to read.
+// CHECK-LABEL: func.func @made_again
+// CHECK: %[[P:.*]] = nn.dot {{.*}} -> tensor<4x8xbf16>
+// CHECK: %[[R:.*]] = nn.add %{{.*}}, %{{.*}} : tensor<4x8xf32>
+// CHECK: nn.reduce_sum
+// CHECK: %[[PW:.*]] = nn.cast %[[P]] {train.again} : tensor<4x8xbf16> -> tensor<4x8xf32>
+// CHECK: %[[D:.*]] = nn.sub %[[PW]], %arg0 {train.again} : tensor<4x8xf32>
+// CHECK: nn.mul %[[D]], %[[R]] : tensor<4x8xf32>
+func.func @made_again(%y: tensor<4x8xf32> {train.binding = #train.batch<"y">},
+                      %i: tensor<4xi64> {train.binding = #train.batch<"i">},
+                      %w: tensor<8x8xf32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.output<"grad/w">}) {
+  %rows = nn.gather %w[%i] axis = 0 : (tensor<8x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
+  %p = nn.dot %y, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %r = nn.add %rows, %p : tensor<4x8xf32>
+  %d = nn.sub %p, %y : tensor<4x8xf32>
+  %both = nn.add %r, %d : tensor<4x8xf32>
+  %loss = nn.reduce_sum %both dims = [0, 1] : tensor<4x8xf32> -> tensor<f32>
+  %m = nn.mul %d, %r : tensor<4x8xf32>
+  %g = nn.dot %y, %m {transpose_a} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  return %loss, %g : tensor<f32>, tensor<8x8xf32>
 }

@@ -281,13 +281,15 @@ void DetachedTwins::copyWay(const std::set<int> &way, int last, const std::strin
 void DetachedTwins::separate(int index, std::vector<std::string> &split) {
   const std::string value = graph.node(index).output(0);
   std::map<std::string, SmallVector<std::pair<int, int>>> byName;
+  bool isReadItself = false; // or else an operation is gone that did nothing
   for (auto [node, operand] : readers.lookup(value)) {
     std::string name = names.find(graph.node(node), operand);
+    isReadItself |= name == value;
     // The first of two is the one that is there.
     if (name != value && names.isLost(name) && operationName(name) == operationName(value))
       byName[name].push_back({node, operand});
   }
-  std::set<int> way = byName.empty() ? std::set<int>() : findWay(index);
+  std::set<int> way = byName.empty() || !isReadItself ? std::set<int>() : findWay(index);
   bool isDistance = any_of(way, [&](int at) { return !findOther(graph.node(at)).empty(); });
   // What detaches once more may detach the same.
   if (way.empty() || (detachesMore && !isDistance))

@@ -36,6 +36,8 @@ Signature::Signature(const ::onnx::GraphProto &graph) {
     auto [placeholder, rest] = line.trim().split(": ");
     StringRef kind = rest.take_until([](char c) { return c == ' '; });
     StringRef target = parseTarget(rest);
+    if (kind == "USER_OUTPUT")
+      outputs.push_back(placeholder.str());
     if (target.empty())
       continue;
     if (kind == "BUFFER_MUTATION") {

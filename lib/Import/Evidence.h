@@ -43,6 +43,8 @@ public:
   llvm::ArrayRef<SignatureEntry> getEntries() const { return entries; }
   const SignatureEntry *findTarget(llvm::StringRef name) const;
   const SignatureEntry *findPlaceholder(llvm::StringRef name) const;
+  /// What the program calls its results, in order.
+  llvm::ArrayRef<std::string> getOutputs() const { return outputs; }
   /// Whether some entry belongs to the module itself.
   bool hasModule(llvm::StringRef path) const { return modules.contains(path); }
   /// Position in the framework's own order.
@@ -51,6 +53,7 @@ public:
 private:
   bool present = false;
   std::vector<SignatureEntry> entries;
+  std::vector<std::string> outputs;
   llvm::StringMap<size_t> byTarget, byPlaceholder;
   llvm::StringSet<> modules;
 };

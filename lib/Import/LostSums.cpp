@@ -9,6 +9,7 @@
 #include "LostSums.h"
 
 #include "Evidence.h"
+#include "ProgramNames.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -87,6 +88,66 @@ std::vector<std::string> lowtide::restoreLostSums(GraphProto &graph) {
       }
     }
     *nodes.Add() = std::move(node);
+  }
+  graph.mutable_node()->Swap(&nodes);
+  return restored;
+}
+
+static bool isUnreducedLoss(const NodeProto &node) {
+  return (node.op_type() == "SoftmaxCrossEntropyLoss" || node.op_type() == "NegativeLogLikelihoodLoss") &&
+         node.output_size() == 1 && any_of(node.attribute(), [](const auto &attribute) {
+           return attribute.name() == "reduction" && attribute.s() == "none";
+         });
+}
+
+std::vector<std::string> lowtide::restoreLostReductions(GraphProto &graph) {
+  std::vector<std::string> restored;
+  Signature signature(graph);
+  if (!signature.isPresent() || none_of(graph.node(), isUnreducedLoss))
+    return restored;
+  ProgramNames names(graph, signature);
+  auto isLostReduction = [&](StringRef name) {
+    return (operationName(name) == "sum" || operationName(name) == "mean") && names.isLost(name);
+  };
+  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  StringMap<std::string> losses; // and what they are called from now on
+  auto reduce = [&](const std::string &loss, StringRef name, const std::string &output) {
+    if (is_contained(restored, name))
+      return;
+    restored.push_back(name.str());
+    NodeProto &node = *nodes.Add();
+    node.set_op_type(operationName(name) == "sum" ? "ReduceSum" : "ReduceMean");
+    node.set_name(name.str());
+    node.add_input(loss);
+    node.add_output(output);
+    auto &keep = *node.add_attribute();
+    keep.set_name("keepdims");
+    keep.set_type(::onnx::AttributeProto::INT);
+    keep.set_i(0);
+  };
+  for (NodeProto &node : *graph.mutable_node()) {
+    for (auto [operand, input] : enumerate(*node.mutable_input())) {
+      auto loss = losses.find(input);
+      std::string name = loss == losses.end() ? "" : names.find(node, int(operand));
+      if (loss == losses.end())
+        continue;
+      if (isLostReduction(name))
+        reduce(loss->second, name, name);
+      input = isLostReduction(name) ? name : loss->second;
+    }
+    NodeProto &kept = *nodes.Add();
+    kept.Swap(&node);
+    if (!isUnreducedLoss(kept))
+      continue;
+    std::string value = kept.output(0);
+    losses[value] = value;
+    for (auto [output, name] : zip(graph.output(), signature.getOutputs()))
+      if (output.name() == value && isLostReduction(name)) {
+        losses[value] = value + "@unreduced";
+        kept.set_output(0, losses[value]);
+        reduce(losses[value], name, value);
+        break;
+      }
   }
   graph.mutable_node()->Swap(&nodes);
   return restored;

@@ -14,6 +14,10 @@ namespace lowtide {
 /// operations that have no value or no derivative at zero: those still name the sum. Returns the names of the sums.
 std::vector<std::string> restoreLostSums(::onnx::GraphProto &graph);
 
+/// Puts back the sums and means over losses that are not reduced: the exporter states that those are numbers, and drops
+/// what reduces a number. Their readers, or the program's signature, still name them. Returns the names.
+std::vector<std::string> restoreLostReductions(::onnx::GraphProto &graph);
+
 } // namespace lowtide
 
 #endif // LOWTIDE_LIB_IMPORT_LOSTSUMS_H

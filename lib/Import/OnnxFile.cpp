@@ -158,6 +158,13 @@ void OnnxFile::unfold() {
             " like values behind a detach that the exporter removed, and the two were merged: it is taken "
             "not to be detached there, and in a difference of two values, to detach the other",
         "export with optimize=False");
+  if (std::vector<std::string> lost = restoreLostReductions(*model->mutable_graph()); !lost.empty())
+    report->warningAt(
+        lost.front(),
+        "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are "
+        "reduced over all dimensions again: " +
+            Twine(llvm::join(lost, ", ")),
+        "export with optimize=False to keep the program's own reduction");
   if (std::vector<std::string> sums = restoreLostSums(*model->mutable_graph()); !sums.empty())
     report->warningAt(sums.front(),
                       "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need "

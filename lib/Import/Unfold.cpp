@@ -280,11 +280,11 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     return gone;
   });
   unfoldAllBeside(graph, beside);
-  if (signature.isPresent())
+  if (signature.isPresent()) {
     restoreBiases(graph, proto, signature);
-  else
+    doubtLostOperations(graph, proto, signature);
+  } else {
     unfoldNormScales(graph, proto);
-  if (!signature.isPresent()) {
     SmallVector<const TensorProto *> held, named;
     // Without its notes, what the current exporter evaluated goes by the operation's name.
     const bool isCurrent = isOfCurrentExporter(proto);

@@ -148,6 +148,9 @@ void unfoldNormScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 /// Values of the program that the exporter merged because their parameters began equal.
 void unfoldMergedReaders(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 
+/// Doubts files in which operations are gone that did nothing to the first values of parameters.
+void doubtLostOperations(UnfoldingGraph &graph, const ::onnx::GraphProto &proto, const Signature &signature);
+
 /// Functions of parameters that the exporter merged because they began equal.
 void unfoldMergedImages(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 /// The same in files without notes.

@@ -92,6 +92,8 @@ private:
   std::vector<Merger> findMergers(ArrayRef<Entry> vanished) const;
   bool findCuts(const Merger &merger, std::vector<Cut> &cuts, std::set<int> &nodes) const;
   void separate(const Merger &merger, ArrayRef<Cut> cuts, const std::set<int> &nodes);
+  bool separateTwins(int index);
+  std::vector<Entry> findOthers(const std::string &tensor, Entry own) const;
   /// The parameter that the initializer is, or was evaluated from.
   Entry findParameter(StringRef tensor) const;
   /// The parameter that `node` reads as `input`: perhaps one that was merged with the initializer's.
@@ -381,8 +383,69 @@ void MergedNodes::separate(const Merger &merger, ArrayRef<Cut> cuts, const std::
     }
 }
 
+/// Parameters of the module of `own` that are in the file as `tensor` only, as the notes of its readers say.
+std::vector<Entry> MergedNodes::findOthers(const std::string &tensor, Entry own) const {
+  std::vector<Entry> others;
+  for (auto [node, operand] : readers.lookup(tensor)) {
+    const auto &inputs = proto.node(node).input();
+    if (count_if(inputs, [&](const std::string &input) { return graph.find(input) != nullptr; }) != 1)
+      continue;
+    for (const std::string &name : findProgramOperands(proto.node(node)))
+      if (Entry entry = signature.findPlaceholder(name);
+          entry && entry != own && entry->kind == SignatureEntry::Parameter && !graph.find(entry->target) &&
+          !present.contains(entry->target) && moduleOf(entry->target) == moduleOf(own->target) &&
+          !is_contained(others, entry))
+        others.push_back(entry);
+  }
+  return others;
+}
+
+/// Two parameters of a cell that began equal, each applied to the same value somewhere: one node there, but each has
+/// nodes of its own elsewhere, so that neither is gone. The reader of the second names another value.
+bool MergedNodes::separateTwins(int index) {
+  if (proto.node(index).output_size() != 1)
+    return false;
+  const std::string value = proto.node(index).output(0);
+  std::map<std::string, SmallVector<std::pair<int, int>>> byName;
+  bool isReadItself = false;
+  for (auto [node, operand] : readers.lookup(value)) {
+    std::string name = names.find(proto.node(node), operand);
+    isReadItself |= name == value;
+    if (name != value && names.isLost(name) && operationName(name) == operationName(value))
+      byName[name].push_back({node, operand});
+  }
+  if (byName.size() != 1 || !isReadItself)
+    return false;
+  auto &[name, reads] = *byName.begin();
+  for (const std::string &input : proto.node(index).input()) {
+    Entry own = graph.find(input) ? findParameter(input) : nullptr;
+    if (!own || input != own->target || !is_contained(findProgramOperands(proto.node(index)), own->placeholder))
+      continue;
+    std::vector<Entry> others = findOthers(input, own);
+    if (others.size() != 1)
+      continue;
+    NodeProto copy = proto.node(index);
+    copy.set_output(0, name);
+    copy.set_name(copy.name() + "_apart");
+    for (auto &prop : *copy.mutable_metadata_props())
+      replaceWord(*prop.mutable_value(), own->placeholder, others.front()->placeholder);
+    for (auto [node, operand] : reads)
+      proto.mutable_node(node)->set_input(operand, name);
+    graph.insertNode(index + 1, std::move(copy));
+    graph.addDoubt(input, false,
+                   "the program computes " + name + " like " + value +
+                       " of parameters that began equal, and the exporter " +
+                       "merged the two: it is taken to be computed of " + others.front()->target);
+    return true;
+  }
+  return false;
+}
+
 /// Takes one group apart; false: there is none.
 bool MergedNodes::run() {
+  for (int i = 0, e = proto.node_size(); i != e; ++i)
+    if (separateTwins(i))
+      return true;
   std::vector<Entry> vanished = findVanished();
   if (vanished.empty())
     return false;

@@ -127,8 +127,11 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
       continue;
     // A shape that the file states is a promise: one that does not hold makes the file unreliable as a whole.
     auto stated = dyn_cast<RankedTensorType>(node.getResult(i).getType());
-    if (stated && !view.ignoresStatedShape && meaning.tensor && stated.hasStaticShape() &&
-        stated != meaning.tensor.getType()) {
+    bool isOther = stated && stated.hasStaticShape() && meaning.tensor && stated != meaning.tensor.getType();
+    bool isDoubtful = llvm::any_of(node.getInputs(), [&](Value input) { return misstated.contains(input); });
+    if (isDoubtful || (isOther && view.ignoresStatedShape)) {
+      misstated.insert(node.getResult(i));
+    } else if (isOther) {
       std::string text;
       llvm::raw_string_ostream(text) << "its result " << i << " is stated to be " << stated << " and is "
                                      << meaning.tensor.getType();

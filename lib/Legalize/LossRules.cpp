@@ -52,14 +52,14 @@ Expr lowtide::crossEntropyLoss(Expr logits, Expr labels, Expr weights, int64_t c
 
 namespace {
 
-LogicalResult checkLabels(NodeView &n) {
+LogicalResult checkLabels(NodeView &n, bool isSoft = false) {
   if (failed(n.need(2)))
     return failure();
   Expr x = n.in(0), labels = n.in(1);
   Shape expected(x.shape());
   if (x.rank() >= 2)
     expected.erase(expected.begin() + 1);
-  if (x.rank() < 2 || ArrayRef<int64_t>(expected) != labels.shape() || !isFloat(x) || isFloat(labels))
+  if (!isSoft && (x.rank() < 2 || ArrayRef<int64_t>(expected) != labels.shape() || !isFloat(x) || isFloat(labels)))
     return n.reject("float scores [N, C, d…] and integer labels [N, d…] are expected");
   if (n.has(2) && n.in(2).shape() != ArrayRef<int64_t>{x.dim(1)})
     return n.reject("one weight for each of " + Twine(x.dim(1)) + " classes is expected");
@@ -75,9 +75,29 @@ std::optional<int64_t> ignoredLabel(NodeView &n) {
   return n.hasAttr("ignore_index") ? std::optional<int64_t>(n.attr("ignore_index", -1)) : std::nullopt;
 }
 
+/// PyTorch's exporters write `cross_entropy` with a probability for each class (mixed labels, a teacher) as this
+/// operator, too, whose definition knows whole labels only. Its mean is over samples, whatever their weights.
+LogicalResult softCrossEntropy(NodeView &n) {
+  Expr x = n.in(0), weights = n.in(2);
+  Expr losses = nn::cast(n.in(1), x.elementType()) * nn::logSoftmax(x, 1);
+  if (weights) {
+    Shape places(x.rank(), 1);
+    places[1] = x.dim(1);
+    losses = losses * nn::broadcastTo(nn::reshape(weights, places), x.shape());
+  }
+  n.set(0, reduceLoss(-nn::sum(losses, {1}), {}, n.attrString("reduction", "mean")));
+  if (n.wants(1))
+    n.set(1, nn::logSoftmax(x, 1));
+  return success();
+}
+
 LogicalResult softmaxCrossEntropy(NodeView &n) {
-  if (failed(checkLabels(n)))
+  bool isSoft = succeeded(n.need(2)) && n.in(0).rank() >= 2 && isFloat(n.in(0)) && isFloat(n.in(1)) &&
+                n.in(0).shape() == n.in(1).shape();
+  if (failed(checkLabels(n, isSoft)))
     return failure();
+  if (isSoft)
+    return softCrossEntropy(n);
   n.set(0, crossEntropyLoss(n.in(0), n.in(1), n.in(2), 1, ignoredLabel(n), n.attrString("reduction", "mean")));
   if (n.wants(1))
     n.set(1, nn::logSoftmax(n.in(0), 1));

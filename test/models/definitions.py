@@ -364,3 +364,30 @@ class Tokens(nn.Module):
         x = x + scores.softmax(-1) @ self.value(h)
         loss = F.cross_entropy(self.head(x[:, 0]), y) + 0.5 * F.cross_entropy(self.teacher_head(x[:, 1]), y)
         return loss + 0.001 * self.embed.weight.pow(2).sum()
+
+
+class Codes(nn.Module):
+    """What the current exporter does to detached values and to functions of one parameter: the two sides of a codebook's loss
+    become one node, the lengths of its entries a constant; a softplus is evaluated in steps, a weight norm with its transpose,
+    a norm without weights reads ones; labels are probabilities, and an unreduced loss is stated to be a scalar."""
+
+    def __init__(self, width=8, codes=6, classes=5):
+        super().__init__()
+        self.encode, self.norm = nn.Linear(width, width), nn.BatchNorm1d(width, affine=False)
+        self.codes = nn.Embedding(codes, width)
+        self.mix = nn.utils.parametrizations.weight_norm(nn.Linear(width, width))
+        self.raw_scale = nn.Parameter(torch.zeros(width))
+        self.decode, self.head = nn.Linear(width, width), nn.Linear(width, classes)
+
+    def forward(self, x, p, y):
+        z = self.norm(torch.tanh(self.encode(x)))
+        w = self.codes.weight
+        distance = (z**2).sum(1, keepdim=True) + (w**2).sum(1) - 2 * z @ w.t()
+        q = self.codes(distance.argmin(1))
+        loss = F.mse_loss(q, z.detach()) + 0.25 * F.mse_loss(q.detach(), z)
+        q = z + (q - z).detach()
+        h = torch.tanh(self.mix(torch.stack([q, z], 1)).sum(1)) * F.softplus(self.raw_scale)
+        scores = self.head(h)
+        soft = F.cross_entropy(scores, p.softmax(1))
+        hard = F.cross_entropy(scores, y, reduction="none").mean()
+        return loss + F.mse_loss(self.decode(h), x) + soft + 0.5 * hard

@@ -145,9 +145,15 @@ def tokens_tiny(folder):
     record(folder, d.Tokens(), drawn(32, t=(24, (8,)), y=(5, ())), dict(batch=8, steps=20, optimizer="sgd", options=options), files)
 
 
+def codes_tiny(folder):
+    options = dict(lr=2e-3, betas=[0.9, 0.999], eps=1e-8)
+    files = [dict(DYNAMO, file="default.onnx"), dict(DYNAMO, file="model.onnx", optimize=False)]
+    record(folder, d.Codes(), drawn(32, x=(8,), p=(5,), y=(5, ())), dict(batch=8, steps=12, optimizer="adam", options=options), files)
+
+
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
-    moe_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny,
+    moe_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny, codes_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

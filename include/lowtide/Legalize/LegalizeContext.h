@@ -75,6 +75,8 @@ private:
     std::string reason;
   };
   llvm::DenseMap<mlir::Value, Meaning> values;
+  /// Values of the graph whose stated shape is known to be wrong: what is stated of values made of them is no better.
+  llvm::DenseSet<mlir::Value> misstated;
   llvm::SmallVector<StateUpdate> updates;
   llvm::MapVector<llvm::StringRef, mlir::Value> scalars;
   std::vector<FailedNode> failures;

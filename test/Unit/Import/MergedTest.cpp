@@ -95,6 +95,28 @@ TEST(Merged, ANormWithoutWeightsReadsNumbers) {
   EXPECT_EQ(importModel(model).exitCode, 0);
 }
 
+TEST(Merged, ParametersOfACellThatAreReadElsewhereToo) {
+  // Peepholes of zeros: `f` reads the last state, `o` the one that `f` reads in the next round.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2] c, float[2] d) => (float[2] y) <float[2] "cell.o" = {0, 0}> {
+      mul = Mul("cell.o", c)
+      mul_1 = Mul("cell.o", d)
+      add = Add(mul, mul_1)
+      y = Mul(add, mul_1)
+    })");
+  setSignature(model, {"cell.f", "cell.o"});
+  setOrigin(model, 0, "cell", "%p_cell_f, %c");
+  setOrigin(model, 1, "cell", "%p_cell_o, %d");
+  setOrigin(model, 2, "cell", "%mul, %mul_1");
+  setOrigin(model, 3, "cell", "%add, %mul_2");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("cell.f", "cell.o"));
+  EXPECT_THAT(result.messages, HasSubstr("mul_2 like mul_1 of parameters that began equal, and the exporter merged the "
+                                         "two: it is taken to be computed of cell.f"));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+}
+
 TEST(Merged, WhatWasComputedOfADetachedValueToo) {
   // mse(q, z.detach()) + c * mse(q.detach(), z): one distance is left, and the second read of it is called otherwise.
   auto make = [](const std::string &second) {

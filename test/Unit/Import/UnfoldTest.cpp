@@ -208,6 +208,48 @@ TEST(Unfold, DroppedSmallNumbersAreAddedAgain) {
   EXPECT_EQ(importModel(model("%add_1", "%l, %add_2")).exitCode, 0);
 }
 
+TEST(Unfold, DroppedReductionsOfLossesComeBack) {
+  // cross_entropy(z, t, reduction="none").sum(), of which the exporter thinks that it sums a number.
+  auto make = [](const std::string &output) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x, int64[2] t) => (float loss) <float[3] w = {1, 2, 3}> {
+        z = Mul(x, w)
+        loss = SoftmaxCrossEntropyLoss<reduction = "none">(z, t)
+      })");
+    setSignature(model, {"w"}, "x: USER_INPUT\nt: USER_INPUT\n\n# outputs\n" + output + ": USER_OUTPUT\n");
+    setOrigin(model, 0, "", "%x, %p_w");
+    setOrigin(model, 1, "", "%mul, %t, None, 0");
+    return model;
+  };
+  Outcome sum = importModel(make("sum_1"));
+  EXPECT_EQ(sum.exitCode, 0) << sum.messages;
+  EXPECT_THAT(sum.messages, HasSubstr("reduced over all dimensions again: sum_1"));
+  EXPECT_THAT(importModel(make("cross_entropy_loss")).messages, testing::Not(HasSubstr("reduced over all")));
+}
+
+TEST(Unfold, OperationsThatDidNothingAreMissed) {
+  // exp(-s) * loss + s, with s = 0: what adds s is gone, and the result is called after it.
+  auto make = [](const std::string &output, const std::string &value) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[2] y) <float[2] s = {)" +
+                                  value + ", " + value + R"(}> {
+        e = Exp(s)
+        y = Mul(e, x)
+      })");
+    setSignature(model, {"s"}, "x: USER_INPUT\n\n# outputs\n" + output + ": USER_OUTPUT\n");
+    setOrigin(model, 0, "", "%p_s");
+    setNote(model, 1, "pkg.torch.onnx.fx_node", "%mul : [num_users=1] = call_function[target=m](args = (%e, %x))");
+    return classify(model).messages;
+  };
+  EXPECT_THAT(make("add_1", "0"), HasSubstr("dropped operations that did nothing to the first values of what they "
+                                            "read (add_1 of the program), perhaps to those of s"));
+  EXPECT_EQ(make("mul", "0"), "");
+  // Nothing but zeros and ones does nothing.
+  EXPECT_EQ(make("add_1", "0.5"), "");
+}
+
 TEST(Unfold, RecurrentLayersGetTheirGatesBack) {
   // Hidden size 1, input size 1; ONNX's gates are i o f c, PyTorch's i f c o.
   ModelProto model = parseModel(R"(
@@ -389,83 +431,6 @@ TEST(Unfold, TheRestOfAJoinedParameterMayHaveSeveralNames) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("words.weight", "head.own"));
 }
 
-TEST(Unfold, FunctionsOfParametersInTheFileAreComputed) {
-  // mix and 1 - mix: the number is found in the values.
-  ModelProto model = parseModel(R"(
-    <ir_version: 10, opset_import: ["" : 20]>
-    g (float[4] x) => (float[4] y) <float[4] mix = {0.25, 0.5, 0.125, 0.75}, float[4] sub = {0.75, 0.5, 0.875, 0.25}> {
-      a = Mul(x, mix)
-      b = Mul(x, sub)
-      y = Add(a, b)
-    })");
-  setSignature(model, {"mix"});
-  setFoldedFrom(model, "sub", "['mix', 'scalar_tensor_default', 'val_3']");
-  Classified result = classify(model);
-  EXPECT_EQ(result.messages, "");
-  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("mix"));
-  EXPECT_THAT(result.find("mix")->images, ElementsAre("sub"));
-}
-
-TEST(Unfold, OtherValuesAreNoFunctionOfTheParameter) {
-  ModelProto model = parseModel(R"(
-    <ir_version: 10, opset_import: ["" : 20]>
-    g (float[4] x) => (float[4] y) <float[4] mix = {0.25, 0.5, 0.125, 0.75}, float[4] sub = {0.75, 0.5, 0.8, 0.25}> {
-      a = Mul(x, mix)
-      b = Mul(x, sub)
-      y = Add(a, b)
-    })");
-  setSignature(model, {"mix"});
-  setFoldedFrom(model, "sub", "['mix', 'scalar_tensor_default', 'val_3']");
-  EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
-}
-
-TEST(Unfold, PenaltiesAreComputed) {
-  // 0.01 * (0.25 + 1 + 4 + 0.0625)
-  ModelProto model = parseModel(R"(
-    <ir_version: 10, opset_import: ["" : 20]>
-    g (float[4] x) => (float y) <float[4] w = {0.5, 1.0, -2.0, 0.25}, float mul_3 = {0.053125}> {
-      a = Mul(x, w)
-      b = ReduceSum<keepdims = 0>(a)
-      y = Add(b, mul_3)
-    })");
-  setSignature(model, {"w"});
-  setFoldedFrom(model, "mul_3", "['pow_1', 'sum_1', 'val_3', 'val_4', 'w']");
-  Classified result = classify(model);
-  EXPECT_EQ(result.messages, "");
-  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
-}
-
-TEST(Unfold, ReductionsOfParametersAreComputed) {
-  // |e|² of the rows of a codebook that is looked up as well.
-  auto make = [](const std::string &name, const std::string &dims, const std::string &values,
-                 const std::string &sources) {
-    ModelProto model = parseModel(R"(
-      <ir_version: 10, opset_import: ["" : 20]>
-      g (float[2,2] x, int64[2] i) => (float[2,2] y)
-      <float[3,2] "cb.weight" = {1, 2, 3, 4, 5, 6}, float[)" +
-                                  dims + "] " + name + " = {" + values + R"(}> {
-        e = Gather("cb.weight", i)
-        s = ReduceSum()" + name + R"()
-        f = Mul(e, s)
-        y = Add(x, f)
-      })");
-    setSignature(model, {"cb.weight"});
-    setFoldedFrom(model, name, "['cb.weight', " + sources + "]");
-    return classify(model);
-  };
-  for (const Classified &result :
-       {make("sum_2", "3", "5, 25, 61", "'pow_2', 'val_2', 'val_3'"), make("sum_2", "1,2", "9, 12", "'val_2'"),
-        make("mean", "3", "1.5, 3.5, 5.5", "'val_2'"),
-        make("linalg_vector_norm", "3,1", "2.236068, 5, 7.8102497", "'val_2'"),
-        make("div", "3,2", "0.44721360, 0.89442719, 0.6, 0.8, 0.64018440, 0.76822128",
-             "'linalg_vector_norm', 'clamp_min', 'val_2'")}) {
-    EXPECT_EQ(result.messages, "");
-    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("cb.weight"));
-  }
-  // Other numbers are none.
-  EXPECT_THAT(make("sum_2", "3", "5, 25, 62", "'pow_2', 'val_2'").messages, HasSubstr("is in the file twice"));
-}
-
 TEST(Unfold, MergedReadersAreTakenApart) {
   // Both tokens are zeros, and the one Expand stands for two.
   ModelProto model = parseModel(R"(
@@ -497,21 +462,6 @@ TEST(Unfold, TiedNamesAreNoMergedReaders) {
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("cls.weight"));
   EXPECT_TRUE(result.unfolded.empty());
-}
-
-TEST(Unfold, ChainsBesideTheirParameterAreComputed) {
-  // A loss weighted by its uncertainty: exp(-s) * loss + s, with s = 0.
-  ModelProto model = parseModel(R"(
-    <ir_version: 10, opset_import: ["" : 20]>
-    g (float[2] x) => (float[2] y) <float[2] s = {0, 0}, float[2] exp = {1, 1}> {
-      a = Mul(x, exp)
-      y = Add(a, s)
-    })");
-  setSignature(model, {"s"});
-  setFoldedFrom(model, "exp", "['neg', 's']");
-  Classified result = classify(model);
-  EXPECT_EQ(result.messages, "");
-  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
 }
 
 TEST(Unfold, StepsOfAFunctionAreNoFunctions) {

@@ -1,0 +1,108 @@
+//===- BesideTest.cpp - functions of parameters that the file holds as well -------===//
+//
+// What the exporter evaluated although the parameter stays in the file is computed from the parameter.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Beside, FunctionsOfParametersInTheFileAreComputed) {
+  // mix and 1 - mix: the number is found in the values.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4] x) => (float[4] y) <float[4] mix = {0.25, 0.5, 0.125, 0.75}, float[4] sub = {0.75, 0.5, 0.875, 0.25}> {
+      a = Mul(x, mix)
+      b = Mul(x, sub)
+      y = Add(a, b)
+    })");
+  setSignature(model, {"mix"});
+  setFoldedFrom(model, "sub", "['mix', 'scalar_tensor_default', 'val_3']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("mix"));
+  EXPECT_THAT(result.find("mix")->images, ElementsAre("sub"));
+}
+
+TEST(Beside, OtherValuesAreNoFunctionOfTheParameter) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4] x) => (float[4] y) <float[4] mix = {0.25, 0.5, 0.125, 0.75}, float[4] sub = {0.75, 0.5, 0.8, 0.25}> {
+      a = Mul(x, mix)
+      b = Mul(x, sub)
+      y = Add(a, b)
+    })");
+  setSignature(model, {"mix"});
+  setFoldedFrom(model, "sub", "['mix', 'scalar_tensor_default', 'val_3']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
+}
+
+TEST(Beside, PenaltiesAreComputed) {
+  // 0.01 * (0.25 + 1 + 4 + 0.0625)
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[4] x) => (float y) <float[4] w = {0.5, 1.0, -2.0, 0.25}, float mul_3 = {0.053125}> {
+      a = Mul(x, w)
+      b = ReduceSum<keepdims = 0>(a)
+      y = Add(b, mul_3)
+    })");
+  setSignature(model, {"w"});
+  setFoldedFrom(model, "mul_3", "['pow_1', 'sum_1', 'val_3', 'val_4', 'w']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+}
+
+TEST(Beside, ReductionsOfParametersAreComputed) {
+  // |e|² of the rows of a codebook that is looked up as well.
+  auto make = [](const std::string &name, const std::string &dims, const std::string &values,
+                 const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x, int64[2] i) => (float[2,2] y)
+      <float[3,2] "cb.weight" = {1, 2, 3, 4, 5, 6}, float[)" +
+                                  dims + "] " + name + " = {" + values + R"(}> {
+        e = Gather("cb.weight", i)
+        s = ReduceSum()" + name + R"()
+        f = Mul(e, s)
+        y = Add(x, f)
+      })");
+    setSignature(model, {"cb.weight"});
+    setFoldedFrom(model, name, "['cb.weight', " + sources + "]");
+    return classify(model);
+  };
+  for (const Classified &result :
+       {make("sum_2", "3", "5, 25, 61", "'pow_2', 'val_2', 'val_3'"), make("sum_2", "1,2", "9, 12", "'val_2'"),
+        make("mean", "3", "1.5, 3.5, 5.5", "'val_2'"),
+        make("linalg_vector_norm", "3,1", "2.236068, 5, 7.8102497", "'val_2'"),
+        make("div", "3,2", "0.44721360, 0.89442719, 0.6, 0.8, 0.64018440, 0.76822128",
+             "'linalg_vector_norm', 'clamp_min', 'val_2'")}) {
+    EXPECT_EQ(result.messages, "");
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("cb.weight"));
+  }
+  // Other numbers are none.
+  EXPECT_THAT(make("sum_2", "3", "5, 25, 62", "'pow_2', 'val_2'").messages, HasSubstr("is in the file twice"));
+}
+
+TEST(Beside, ChainsBesideTheirParameterAreComputed) {
+  // A loss weighted by its uncertainty: exp(-s) * loss + s, with s = 0.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2] x) => (float[2] y) <float[2] s = {0, 0}, float[2] exp = {1, 1}> {
+      a = Mul(x, exp)
+      y = Add(a, s)
+    })");
+  setSignature(model, {"s"});
+  setFoldedFrom(model, "exp", "['neg', 's']");
+  Classified result = classify(model);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
+}

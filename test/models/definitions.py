@@ -377,7 +377,8 @@ class Codes(nn.Module):
         self.codes = nn.Embedding(codes, width)
         self.mix = nn.utils.parametrizations.weight_norm(nn.Linear(width, width))
         self.raw_scale = nn.Parameter(torch.zeros(width))
-        self.decode, self.head = nn.Linear(width, width), nn.Linear(width, classes)
+        self.decode = nn.Sequential(nn.Linear(width, 16 * width), nn.GELU(), nn.Linear(16 * width, width))
+        self.head = nn.Linear(width, classes)
 
     def forward(self, x, p, y):
         z = self.norm(torch.tanh(self.encode(x)))

@@ -194,11 +194,17 @@ bool CrossLaunches::mayMoveDown(nn::KernelOp sums, nn::KernelOp partner) {
 bool CrossLaunches::join(nn::KernelOp partner, nn::KernelOp sums) {
   OpBuilder builder(partner);
   SmallVector<Operation *> made;
+  struct Moved {
+    Operation *op, *next;
+    unsigned position;
+  };
+  SmallVector<Moved> moved;
   auto bring = [&](auto &self, Value value) -> Value {
     Operation *view = value.getDefiningOp();
     if (!view || view->getBlock() != &block || positions.lookup(view) < positions.lookup(partner))
       return value;
     if (auto kernel = dyn_cast<nn::KernelOp>(view)) {
+      moved.push_back({kernel, kernel->getNextNode(), positions.lookup(kernel)});
       kernel->moveBefore(partner);
       positions[kernel] = positions.lookup(partner) - 1;
       return value;
@@ -253,6 +259,10 @@ bool CrossLaunches::join(nn::KernelOp partner, nn::KernelOp sums) {
   if (joined.getNumOperands() + joined.getNumResults() > kMaxPointers || failed(kernels.add(joined))) {
     for (Operation *op : llvm::reverse(made))
       op->erase();
+    for (const Moved &each : llvm::reverse(moved)) {
+      each.op->moveBefore(each.next);
+      positions[each.op] = each.position;
+    }
     return false;
   }
   positions[joined] = positions.lookup(partner);

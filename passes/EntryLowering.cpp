@@ -185,6 +185,7 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
         waiting.push_back({op, &info, all});
         return success();
       }
+      first->setAttr(continuedAttrName, builder.getUnitAttr());
     }
     auto launch =
         plan::LaunchOp::create(builder, op->getLoc(), info.symbol, reads, writeAll(take(info.writes, op->getResults())),

@@ -13,6 +13,9 @@
 
 namespace lowtide {
 
+/// On the first of the two launches that one kernel op became: nothing comes between them.
+inline constexpr llvm::StringLiteral continuedAttrName = "plan.continued";
+
 /// Alignment of every buffer, in bytes: a cache line, and the widest vector.
 inline constexpr uint64_t planAlignment = 64;
 

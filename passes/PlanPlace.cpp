@@ -3,9 +3,10 @@
 // 1. Lifetime of each buffer: from the first to the last instruction that names
 //    it, to the end if it is kept. What a repeat's body shares with what is
 //    before or behind it lives through all of it.
-// 2. Pack (Solve/Packing), with time counted as a schedule counts it, so that a
-//    step takes what was promised when it was fitted, or instruction by
-//    instruction where that takes less; programs share one arena, which is as
+// 2. Pack (Solve/Packing), with time counted as a schedule counts it (copies and
+//    the launches of one kernel op are no moments of their own), so that a step
+//    takes what was promised when it was fitted, or instruction by instruction
+//    where that takes less; programs share one arena, which is as
 //    large as the largest needs.
 // 3. Rewrite the slices.
 //
@@ -30,7 +31,7 @@ struct Problem {
   SmallVector<plan::BufferOp> ops;
   /// By instructions.
   std::vector<solve::Buffer> buffers;
-  /// By moments: copies and what they come before are one.
+  /// By moments: copies and what they come before are one, and so are launches of one kernel op.
   std::vector<solve::Buffer> coarse;
 };
 
@@ -76,8 +77,8 @@ private:
 } // namespace
 
 /// Numbers the instructions of a block, nested ones after the repeat that they are in, and hands each to `visit`; then
-/// each repeat, inner ones first, to `leave` with the numbers from itself to behind its body. Copies have the number of
-/// what follows them where `isCoarse`.
+/// each repeat, inner ones first, to `leave` with the numbers from itself to behind its body. Copies, and the first of
+/// two launches of a kernel op, have the number of what follows them where `isCoarse`.
 static void number(Block &block, bool isCoarse, uint32_t &now, llvm::function_ref<void(Operation *, uint32_t)> visit,
                    llvm::function_ref<void(uint32_t, uint32_t)> leave) {
   bool isOpen = false;
@@ -86,7 +87,7 @@ static void number(Block &block, bool isCoarse, uint32_t &now, llvm::function_re
       continue;
     uint32_t at = now;
     visit(&op, at);
-    isOpen = isCoarse && isa<plan::CopyOp>(op);
+    isOpen = isCoarse && (isa<plan::CopyOp>(op) || op.hasAttr(continuedAttrName));
     now += !isOpen;
     if (auto repeat = dyn_cast<plan::RepeatOp>(op)) {
       number(repeat.getBody().front(), isCoarse, now, visit, leave);

@@ -5,7 +5,9 @@
 //
 // For a GPU, where no budget was promised:
 //   - a short loop is written round by round: its slices and rows are used where they are instead of copied;
-//   - launches that only add up what others have left, and that nobody waits for, are written together at the end.
+//   - launches that only add up what others have left are written when somebody needs their results or their bytes, or
+//   at
+//     the end: those of one code together.
 //
 //===----------------------------------------------------------------------===//
 #include "EntryLowering.h"
@@ -17,6 +19,7 @@
 #include "lowtide/Target/PlanProof.h"
 #include "lowtide/Target/PlanProto.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -97,26 +100,34 @@ static SmallVector<Value> take(const std::optional<SmallVector<unsigned>> &some,
   return llvm::map_to_vector(*some, [&](unsigned number) { return all[number]; });
 }
 
-static bool isOnlyReturned(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    return user->hasTrait<OpTrait::IsTerminator>() || (StepStorage::isView(user) && isOnlyReturned(user->getResult(0)));
-  });
+bool EntryLowering::mayWait(Operation *op) {
+  return mayTakeMore() && op->getBlock() == &entry.getBody().front() && !op->hasAttr(recomputedAttrName);
 }
 
-bool EntryLowering::mayWait(Operation *op, const codegen::KernelInfo &info) {
-  return mayTakeMore() && op->getBlock() == &entry.getBody().front() &&
-         llvm::all_of(take(info.writes, op->getResults()), [&](Value result) {
-           return storage.getStorages()[storage.getStorage(result)].kind == Storage::Kind::Argument &&
-                  isOnlyReturned(result);
-         });
+void EntryLowering::writeAwaited(Operation *op) {
+  llvm::DenseSet<Value> read;
+  for (Value operand : op->getOperands())
+    read.insert(StepStorage::getRoot(operand));
+  llvm::DenseSet<unsigned> written;
+  for (Value result : op->getResults())
+    written.insert(storage.getStorage(result));
+  llvm::StringSet<> symbols;
+  for (const Waiting &each : waiting)
+    if (llvm::any_of(take(each.info->writes, each.op->getResults()),
+                     [&](Value result) { return read.contains(result); }) ||
+        llvm::any_of(take(each.info->reads, each.op->getOperands()),
+                     [&](Value operand) { return written.contains(storage.getStorage(operand)); }))
+      symbols.insert(each.info->symbol);
+  if (!symbols.empty())
+    writeWaiting([&](StringRef symbol) { return symbols.contains(symbol); });
 }
 
-void EntryLowering::writeWaiting() {
+void EntryLowering::writeWaiting(llvm::function_ref<bool(StringRef)> isDue) {
   llvm::MapVector<StringRef, SmallVector<Waiting>> bySymbol;
   for (Waiting &each : waiting)
-    bySymbol[each.info->symbol].push_back(std::move(each));
-  waiting.clear();
-  keptFor.clear();
+    if (isDue(each.info->symbol))
+      bySymbol[each.info->symbol].push_back(each);
+  llvm::erase_if(waiting, [&](const Waiting &each) { return isDue(each.info->symbol); });
   auto launch = [&](ArrayRef<Waiting> some, const codegen::KernelInfo &info) {
     SmallVector<Attribute> reads, writes;
     SmallVector<Location> places;
@@ -153,11 +164,9 @@ void EntryLowering::writeWaiting() {
 }
 
 LogicalResult EntryLowering::writeInstruction(Operation *op) {
+  writeAwaited(op);
   if (auto found = kernels.find(op); found != kernels.end()) {
     const codegen::KernelInfo &info = found->second;
-    // What waiting launches read is not written over.
-    if (llvm::any_of(op->getResults(), [&](Value result) { return keptFor.contains(storage.getStorage(result)); }))
-      writeWaiting();
     uint64_t scratchBytes;
     uint64_t parts = countScratchParts(info.extent, info.grain, module.getThreadsMax());
     if (__builtin_mul_overflow(info.scratchBytes, parts, &scratchBytes))
@@ -179,9 +188,7 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
       all.push_back(sums);
       reads = builder.getArrayAttr(all);
       flops = 0;
-      if (mayWait(op, info)) {
-        for (Value operand : take(info.reads, op->getOperands()))
-          keptFor.insert(storage.getStorage(operand));
+      if (mayWait(op)) {
         waiting.push_back({op, &info, all});
         return success();
       }
@@ -353,7 +360,7 @@ LogicalResult EntryLowering::run() {
       continue;
     if (isa<RepeatInterface>(op) ||
         llvm::any_of(storage.getCopies(), [&, i = i](const StorageCopy &copy) { return copy.before == i; }))
-      writeWaiting();
+      writeWaiting([](StringRef) { return true; });
     writeCopies(i);
     if (!heads.empty() && heads.front().head == i && isUnrolled(heads.front())) {
       if (failed(unroll(heads.front())))
@@ -370,7 +377,7 @@ LogicalResult EntryLowering::run() {
       return failure();
     }
   }
-  writeWaiting();
+  writeWaiting([](StringRef) { return true; });
   writeCopies(storage.getInstructions().size());
   builder.setInsertionPointToStart(&program.getBlock());
   writeBindings();

@@ -29,10 +29,13 @@ private:
   void writeBuffers();
   mlir::LogicalResult writeInstruction(mlir::Operation *op);
   mlir::LogicalResult writeCall(mlir::Operation *op, LibraryCallInterface call);
-  /// Whether the second launch of `op` may come later: all it writes are arguments that nobody reads any more.
-  bool mayWait(mlir::Operation *op, const codegen::KernelInfo &info);
+  /// Whether the second launch of `op` may come later.
+  bool mayWait(mlir::Operation *op);
+  /// Writes the launches that wait and that `op` needs the results of or writes over what they read, with all of their
+  /// codes.
+  void writeAwaited(mlir::Operation *op);
   /// Writes the launches that wait, those of one code as one.
-  void writeWaiting();
+  void writeWaiting(llvm::function_ref<bool(llvm::StringRef symbol)> isDue);
   void writeCopies(unsigned before);
   void enterLoop(const StorageLoop &loop);
   void leaveLoop(const StorageLoop &loop);
@@ -91,14 +94,13 @@ private:
   llvm::DenseMap<unsigned, std::string> bufferOf;
   llvm::DenseMap<mlir::Value, uint64_t> numberOf;
   llvm::DenseMap<unsigned, uint64_t> wholes;
-  /// Second launches that wait: what they read; and the storages that keep it.
+  /// Second launches that wait, and what they read.
   struct Waiting {
     mlir::Operation *op;
     const codegen::KernelInfo *info;
     llvm::SmallVector<mlir::Attribute> reads;
   };
   llvm::SmallVector<Waiting> waiting;
-  llvm::DenseSet<unsigned> keptFor;
 };
 
 } // namespace lowtide

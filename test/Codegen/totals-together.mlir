@@ -1,5 +1,5 @@
-// Second launches of sums over columns that only update parameters wait for one another and become one launch; the bits stay
-// the CPU's, over several steps.
+// Second launches of sums wait for one another, until somebody reads one of them, and become one launch: those of sums over
+// columns that update parameters, and of whole sums. The bits stay the CPU's, over several steps.
 // RUN: lowtide compile %s --from=fitted --target=cuda:sm_90 --no-weights --emit=plan -q -o - | FileCheck %s
 // RUN: lowtide compile %s --from=fitted --target=cuda-emulated --no-weights -q -o %t.cuda.tide
 // RUN: lowtide compile %s --from=fitted --target=cpu --no-weights -q -o %t.cpu.tide
@@ -7,8 +7,13 @@
 // RUN: lowtide-run %t.cpu.tide --data=synthetic:3 --init=random:5 --steps=3 --dump-outputs=%t.cpu.npz
 // RUN: cmp %t.cuda.npz %t.cpu.npz
 
-// CHECK: plan.kernel @[[ALL:batch_[0-9]+]] reads 6 writes 3 {{.*}}"3 {{.*}} cross
+// CHECK-DAG: plan.kernel @[[ALL:batch_[0-9]+]] reads 6 writes 3 {{.*}}"3 {{.*}} cross
+// CHECK-DAG: plan.kernel @[[BOTH:batch_[0-9]+]] reads 2 writes 2 {{.*}}"2 {{.*}} row
 // CHECK: plan.program @train
+// CHECK: plan.launch @[[SEGMENTS:row_[0-9]+]] reads
+// CHECK-NEXT: plan.launch @[[SEGMENTS]] reads
+// CHECK-NEXT: plan.launch @[[BOTH]] reads
+// CHECK-NEXT: plan.launch @loop
 // CHECK-COUNT-3: plan.launch @cross
 // CHECK-NOT: plan.launch @column
 // CHECK: plan.launch @[[ALL]] reads {{.*}} writes [@params{{[^,]*}}, @params{{[^,]*}}, @params{{[^,]*}}]
@@ -17,8 +22,22 @@ func.func @train(%g0: tensor<96xf32> {train.binding = #train.param<"g0">}, %g1: 
                  %g2: tensor<96xf32> {train.binding = #train.param<"g2">},
                  %dy: tensor<2048x96xf32> {train.binding = #train.batch<"dy">},
                  %x: tensor<2048x96xf32> {train.binding = #train.batch<"x">})
-    -> (tensor<2048x96xf32> {train.binding = #train.output<"dx">}, tensor<96xf32> {train.binding = #train.param<"g0">},
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<2048x96xf32> {train.binding = #train.output<"dx">}, tensor<96xf32> {train.binding = #train.param<"g0">},
         tensor<96xf32> {train.binding = #train.param<"g1">}, tensor<96xf32> {train.binding = #train.param<"g2">}) {
+  %s0 = nn.kernel "row" (%a = %dy) : (tensor<2048x96xf32>) -> (tensor<f32>) {
+    %q = nn.mul %a, %a : tensor<2048x96xf32>
+    %s = nn.reduce_sum %q dims = [0, 1] : tensor<2048x96xf32> -> tensor<f32>
+    nn.yield %s : tensor<f32>
+  }
+  %s1 = nn.kernel "row" (%a = %x) : (tensor<2048x96xf32>) -> (tensor<f32>) {
+    %q = nn.mul %a, %a : tensor<2048x96xf32>
+    %s = nn.reduce_sum %q dims = [0, 1] : tensor<2048x96xf32> -> tensor<f32>
+    nn.yield %s : tensor<f32>
+  }
+  %l = nn.kernel "loop" (%a = %s0, %b = %s1) : (tensor<f32>, tensor<f32>) -> (tensor<f32>) {
+    %s = nn.sub %a, %b : tensor<f32>
+    nn.yield %s : tensor<f32>
+  }
   %d0 = nn.kernel "row" (%w = %g0, %d = %dy) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
     %ww = nn.broadcast %w dims = [1] : tensor<96xf32> -> tensor<2048x96xf32>
     %p = nn.mul %d, %ww : tensor<2048x96xf32>
@@ -67,5 +86,5 @@ func.func @train(%g0: tensor<96xf32> {train.binding = #train.param<"g0">}, %g1: 
     %n = nn.sub %w, %t : tensor<96xf32>
     nn.yield %n : tensor<96xf32>
   }
-  return %d2, %n0, %n1, %n2 : tensor<2048x96xf32>, tensor<96xf32>, tensor<96xf32>, tensor<96xf32>
+  return %l, %d2, %n0, %n1, %n2 : tensor<f32>, tensor<2048x96xf32>, tensor<96xf32>, tensor<96xf32>, tensor<96xf32>
 }

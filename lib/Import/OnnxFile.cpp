@@ -210,6 +210,8 @@ void OnnxFile::liftConstants() {
         node.output_size() != 1 || node.output(0).empty() || node.attribute(0).name() != "value")
       return false;
     const TensorProto &tensor = node.attribute(0).t();
+    if (tensor.data_location() == TensorProto::EXTERNAL)
+      return true; // read where other data of that kind are
     int64_t fewest = !isFloatType(tensor.data_type()) ? limits.constantIntegers
                      : hasWeights                     ? limits.constantFloats
                                                       : 1;

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
@@ -67,6 +68,34 @@ TEST_F(ExternalData, IsReadFromTheModelsFolder) {
   EXPECT_EQ(data[5], 5);
   EXPECT_EQ(read({{"location", "inner/w.bin"}, {"offset", "16"}, {"length", "48"}})[0], 16);
   EXPECT_EQ(read({{"location", "./inner/../w.bin"}}).substr(0, 2), "2 ");
+}
+
+TEST_F(ExternalData, OfConstantNodesIsRead) {
+  // onnx.save(..., convert_attribute=True)
+  auto model = makeLinear();
+  ::onnx::NodeProto node;
+  node.set_op_type("Constant");
+  node.add_output("w");
+  auto &value = *node.add_attribute();
+  value.set_name("value");
+  value.set_type(::onnx::AttributeProto::TENSOR);
+  value.mutable_t()->Swap(model.mutable_graph()->mutable_initializer(0));
+  model.mutable_graph()->mutable_initializer()->DeleteSubrange(0, 1);
+  value.mutable_t()->clear_float_data();
+  value.mutable_t()->set_data_location(::onnx::TensorProto::EXTERNAL);
+  auto *entry = value.mutable_t()->add_external_data();
+  entry->set_key("location");
+  entry->set_value("w.bin");
+  *model.mutable_graph()->add_node() = node;
+  auto &nodes = *model.mutable_graph()->mutable_node();
+  std::rotate(nodes.pointer_begin(), nodes.pointer_end() - 1, nodes.pointer_end());
+  RecordingContext recording;
+  OnnxFile file(recording.context, (root / "model" / "m.onnx").string());
+  std::string bytes = model.SerializeAsString();
+  size_t size = 0;
+  ASSERT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size())))) << recording.messages;
+  ASSERT_TRUE(mlir::succeeded(file.readInitializer("w", [&](llvm::ArrayRef<char> piece) { size += piece.size(); })));
+  EXPECT_EQ(size, 48u);
 }
 
 TEST_F(ExternalData, NeverLeavesTheFolder) {

@@ -53,8 +53,10 @@ private:
   /// In a repeat, bytes that all rounds need are dead behind their last use in the last round; a buffer that is written
   /// or read in parts is alive in parts: only an execution counts right.
   LogicalResult countPeaks(plan::ModuleOp module) {
+    // For a GPU rounds may be written one behind the other: between two of them their buffers are dead.
+    const bool isGpu = module.getTarget().starts_with("cuda");
     auto isCounted = [&](plan::ProgramOp program) {
-      return inParts.contains(program) || !program.getBlock().getOps<plan::RepeatOp>().empty();
+      return isGpu || inParts.contains(program) || !program.getBlock().getOps<plan::RepeatOp>().empty();
     };
     auto programs = module.getBlock().getOps<plan::ProgramOp>();
     if (llvm::none_of(programs, isCounted))

@@ -39,7 +39,6 @@ class PlanPlace : public lowtide::impl::PlanPlaceBase<PlanPlace> {
 public:
   using PlanPlaceBase::PlanPlaceBase;
   void runOnOperation() override {
-    inParts.clear();
     for (auto module : getOperation().getOps<plan::ModuleOp>()) {
       for (auto program : module.getBlock().getOps<plan::ProgramOp>())
         if (failed(place(module, program)))
@@ -51,29 +50,17 @@ public:
 
 private:
   /// In a repeat, bytes that all rounds need are dead behind their last use in the last round; a buffer that is written
-  /// or read in parts is alive in parts: only an execution counts right.
+  /// or read in parts is alive in parts; one that is written again is dead before that: only an execution counts right.
   LogicalResult countPeaks(plan::ModuleOp module) {
-    // For a GPU rounds may be written one behind the other: between two of them their buffers are dead.
-    const bool isGpu = module.getTarget().starts_with("cuda");
-    auto isCounted = [&](plan::ProgramOp program) {
-      return isGpu || inParts.contains(program) || !program.getBlock().getOps<plan::RepeatOp>().empty();
-    };
-    auto programs = module.getBlock().getOps<plan::ProgramOp>();
-    if (llvm::none_of(programs, isCounted))
-      return success();
     FailureOr<SmallVector<uint64_t>> peaks = countLiveBytes(module);
     if (failed(peaks))
       return failure();
-    for (auto [program, peak] : llvm::zip_equal(programs, *peaks))
-      if (isCounted(program))
-        program.setPeakLiveBytes(peak);
+    for (auto [program, peak] : llvm::zip_equal(module.getBlock().getOps<plan::ProgramOp>(), *peaks))
+      program.setPeakLiveBytes(peak);
     return success();
   }
 
   LogicalResult place(plan::ModuleOp module, plan::ProgramOp program);
-
-  /// Programs with instructions that name a part of a buffer.
-  DenseSet<Operation *> inParts;
 };
 
 } // namespace
@@ -169,7 +156,6 @@ static solve::Packing packEither(const Problem &problem, const solve::PackingOpt
 
 LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
   llvm::StringMap<std::pair<FlatSymbolRefAttr, uint64_t>> address;
-  llvm::StringMap<uint64_t> sizes;
   for (auto &[name, problem] : poseProblems(program)) {
     auto arena = dyn_cast_or_null<plan::ArenaOp>(SymbolTable::lookupSymbolIn(module, name));
     if (!arena)
@@ -182,10 +168,6 @@ LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
     uint64_t base = arena.getKind() == plan::ArenaKind::Transient ? 0 : arena.getBytes();
     solve::Packing packing = packEither(problem, options);
     arena.setBytes(std::max<uint64_t>(arena.getBytes(), base + packing.arenaBytes));
-    if (arena.getKind() == plan::ArenaKind::Transient)
-      program.setPeakLiveBytes(solve::liveBound(problem.buffers, 1));
-    for (plan::BufferOp op : problem.ops)
-      sizes[op.getName()] = op.getBytes();
     for (auto [i, op] : llvm::enumerate(problem.ops))
       address[op.getName()] = {FlatSymbolRefAttr::get(arena.getSymNameAttr()), base + packing.offsets[i]};
     numBuffers += problem.ops.size();
@@ -197,8 +179,6 @@ LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
     auto it = address.find(slice.getArena().getValue());
     if (it == address.end())
       return slice;
-    if (slice.getBytes() != sizes.lookup(slice.getArena().getValue()))
-      inParts.insert(program);
     return plan::SliceAttr::get(&getContext(), it->second.first, it->second.second + slice.getOffset(),
                                 slice.getBytes(), slice.getValue());
   };

@@ -39,6 +39,16 @@ SmallVector<unsigned> findParameters(func::FuncOp step) {
   return parameters;
 }
 
+/// Float inputs that are named like tensors of modules, `fc.weight`: so does an exporter that leaves the weights out.
+SmallVector<StringRef> findWeightInputs(func::FuncOp step) {
+  SmallVector<StringRef> names;
+  for (BlockArgument argument : step.getArguments())
+    if (auto batch = dyn_cast_or_null<train::BatchAttr>(train::getArgBinding(step, argument.getArgNumber()));
+        batch && isFloat(argument) && batch.getName().getValue().contains('.'))
+      names.push_back(batch.getName().getValue());
+  return names;
+}
+
 struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferentiate> {
   using TrainDifferentiateBase::TrainDifferentiateBase;
 
@@ -116,11 +126,16 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
       numWhole += isOne;
       return isOne;
     });
-    if (!sweep.isActive(*loss))
-      return refuse("usage",
-                    step.emitError("no parameter leads to the loss: nothing can be trained (")
-                        << parameters.size()
-                        << " parameters); --params=<pattern> trains initializers, --frozen=<pattern> keeps them");
+    if (!sweep.isActive(*loss)) {
+      InFlightDiagnostic error = step.emitError("no parameter leads to the loss: nothing can be trained (")
+                                 << parameters.size() << " parameters); ";
+      if (SmallVector<StringRef> inputs = findWeightInputs(step); parameters.empty() && !inputs.empty())
+        error << inputs.size() << " inputs have names of weights (" << inputs.front()
+              << " is one): export with export_params=True, so that the file holds them";
+      else
+        error << "--params=<pattern> trains initializers, --frozen=<pattern> keeps them";
+      return refuse("usage", std::move(error));
+    }
     size_t forwardOps = step.getBody().front().getOperations().size() - 1;
     llvm::Expected<train::LossScale> scale = train::LossScale::parse(lossScale);
     if (!scale)

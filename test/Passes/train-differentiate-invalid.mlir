@@ -39,6 +39,15 @@ func.func @forward(%w: tensor<4xf32> {train.binding = #train.param<"w">},
 
 // -----
 
+// expected-error@below {{1 inputs have names of weights (fc.weight is one): export with export_params=True, so that the file holds them}}
+func.func @forward(%w: tensor<4xf32> {train.binding = #train.batch<"fc.weight", dim = -1>})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %loss = nn.reduce_sum %w dims = [0] : tensor<4xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
 // expected-error@below {{the loss must be one floating-point number, found 'tensor<4xf32>'}}
 func.func @forward(%w: tensor<4xf32> {train.binding = #train.param<"w">})
     -> (tensor<4xf32> {train.binding = #train.metric<"loss">}) {

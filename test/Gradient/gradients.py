@@ -6,6 +6,7 @@ gradient of the loss by p at d = 0 comes from the `gradient` entry; along a rand
 """
 
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -104,16 +105,30 @@ def judge(case, binaries):
     return ""
 
 
+def too_few_shapes(every):
+    """Operators without cases at three shapes."""
+    shapes = collections.defaultdict(set)
+    for _, _, nodes, parameters in every:
+        for node in nodes:
+            if node.op_type != "Constant":
+                constants = [n.attribute[0].t.dims for n in nodes if n.op_type == "Constant" and n.attribute[0].name == "value"]
+                shapes[node.op_type].add(str([*(a.shape for a in parameters.values()), *constants]))
+    return sorted(op for op, found in shapes.items() if len(found) < 3)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
-    chosen = [c for c in [*cases.build(), *structured_cases.build()] if options.only in c[0]][:: options.every]
+    every = [*cases.build(), *structured_cases.build()]
+    chosen = [c for c in every if options.only in c[0]][:: options.every]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         results = pool.map(lambda c: judge(c, options.binaries.resolve()), chosen)
         rows = [{"name": case[0], "complaint": complaint} for case, complaint in zip(chosen, results)]
+    few = too_few_shapes(every)
+    rows.append({"name": "three shapes of every operator", "complaint": f"fewer of {', '.join(few)}" if few else ""})
     json.dump(rows, sys.stdout, indent=1)
 
 

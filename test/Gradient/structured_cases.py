@@ -254,5 +254,42 @@ def bodies():
     yield case("Attention bias", "Attention", bias, opset=23)
 
 
+def more_shapes():
+    """Further shapes of operators, behind all others: numbers are drawn in order."""
+    for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare", "ReduceLogSum"):
+        low = 0.4 if op in ("ReduceProd", "ReduceLogSum") else -1.5
+        for shape, axes in (((5,), (0,)), ((1, 3), (-2,))):
+            yield case(f"{op} {shape} {axes}", op, {"x": values(shape, low, 1.5)}, {"axes": ints(*axes)}, keepdims=1)
+    for p in (1, 2):
+        yield case(f"LpNormalization (1, 5) {p}", "LpNormalization", {"x": values((1, 5))}, axis=1, p=p)
+    for mode in ("DCR", "CRD"):
+        for shape, block in (((2, 4, 1, 3), 2), ((1, 9, 2, 1), 3)):
+            yield case(f"DepthToSpace {mode} {shape}", "DepthToSpace", {"x": values(shape)}, blocksize=block, mode=mode)
+    for shape, block in (((2, 1, 2, 6), 2), ((1, 1, 3, 3), 3)):
+        yield case(f"SpaceToDepth {shape}", "SpaceToDepth", {"x": values(shape)}, blocksize=block)
+    # The values of OneHot are two numbers whatever the indices' shape.
+    for shape, axis in (((2, 1, 3), -1), ((4, 2), 1)):
+        at = numpy.arange(numpy.prod(shape)).reshape(shape) % 3
+        yield case(f"OneHot {shape} along {axis}", "OneHot", {"v": values((2,))}, {"i": at, "d": numpy.int64(3)}, inputs=["i", "d", "v"], axis=axis)
+    for mode, shape, pads in (("constant", (4,), [2, 1]), ("reflect", (2, 3, 3), [0, 1, 2, 0, 0, 1]), ("edge", (1, 2), [1, 2, 1, 0]), ("wrap", (1, 4), [0, 3, 0, 1])):
+        yield case(f"Pad {mode} {shape}", "Pad", {"x": values(shape)}, {"pads": ints(*pads)}, mode=mode, opset=19)
+    for shape, lengths in (((1, 3), (2,)), ((2, 4, 1, 2), (3, 1))):
+        yield case(f"ReverseSequence {shape}", "ReverseSequence", {"x": values(shape)}, {"l": ints(*lengths)}, batch_axis=0, time_axis=1)
+    for mode in ("avg", "max"):
+        for shape in ((1, 1, 4, 3), (1, 3, 3, 7)):
+            given = {"r": numpy.array([[0.2, 0.3, 2.1, 1.8], [0.9, 0.7, 1.9, 2.3]], numpy.float32), "s": ints(0, 0)}
+            yield case(f"RoiAlign {mode} {shape}", "RoiAlign", {"x": values(shape)}, given, mode=mode, output_height=2, output_width=1, sampling_ratio=2)
+    for interleaved in (0, 1):
+        tables = {"cos": values((2, 1, 1), -1, 1), "sin": values((2, 1, 1), -1, 1)}
+        yield case(f"RotaryEmbedding {interleaved} (2, 3, 1, 2)", "RotaryEmbedding", {"x": values((2, 3, 1, 2))} | tables, opset=23, interleaved=interleaved)
+    yield case("Split (1, 3, 4) [1, 3]", "Split", {"x": values((1, 3, 4))}, {"s": ints(1, 3)}, outputs=("out", "rest"), axis=-1)
+    for shape, axes in (((2, 1), [-1]), ((1, 1, 4), [0])):
+        yield case(f"Squeeze {shape} {axes}", "Squeeze", {"x": values(shape)}, {"axes": ints(*axes)})
+    for shape, axes in (((4,), [-1]), ((1, 2, 3), [1, 4])):
+        yield case(f"Unsqueeze {shape} {axes}", "Unsqueeze", {"x": values(shape)}, {"axes": ints(*axes)})
+    given = {"x": values((3, 2, 5, 2)), "u": values((3, 2, 1, 2))}
+    yield case("TensorScatter linear (3, 2, 5, 2)", "TensorScatter", given, {"i": ints(4, 0, 2)}, opset=24, axis=2)
+
+
 def build():
-    return [*orders(), *indices(), *images(), *transforms(), *recurrences(), *bodies()]
+    return [*orders(), *indices(), *images(), *transforms(), *recurrences(), *bodies(), *more_shapes()]

@@ -31,6 +31,23 @@ bool lowtide::isDetach(const NodeProto &node) {
   return node.op_type() == "Identity" && StringRef(findProgramOperator(node)).starts_with("aten.detach.");
 }
 
+/// `output` = `input` without its gradient, in the module of `reader`.
+static NodeProto makeDetach(const std::string &name, const std::string &input, const std::string &output,
+                            const NodeProto &reader) {
+  NodeProto node;
+  node.set_op_type("Identity");
+  node.set_name(name);
+  node.add_input(input);
+  node.add_output(output);
+  *node.mutable_metadata_props() = reader.metadata_props();
+  for (auto &prop : *node.mutable_metadata_props())
+    if (prop.key() == "pkg.torch.onnx.class_hierarchy")
+      prop.set_value("['aten.detach.default']");
+    else if (prop.key() == "pkg.torch.onnx.fx_node")
+      prop.set_value("");
+  return node;
+}
+
 /// The operand of `node` that holds `detached`; -1: not known. `operands`: what its operation reads; `inner`: results
 /// of the same operation.
 static int findOperand(const NodeProto &node, ArrayRef<std::string> operands, StringRef detached,
@@ -104,20 +121,8 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
         continue;
       }
       std::string source = node.input(operand);
-      if (sources.try_emplace(name, source).second) {
-        NodeProto copy;
-        copy.set_op_type("Identity");
-        copy.set_name(name.str());
-        copy.add_input(source);
-        copy.add_output(name.str());
-        *copy.mutable_metadata_props() = node.metadata_props();
-        for (auto &prop : *copy.mutable_metadata_props())
-          if (prop.key() == "pkg.torch.onnx.class_hierarchy")
-            prop.set_value("['aten.detach.default']");
-          else if (prop.key() == "pkg.torch.onnx.fx_node")
-            prop.set_value("");
-        insertions.push_back({i, std::move(copy)});
-      }
+      if (sources.try_emplace(name, source).second)
+        insertions.push_back({i, makeDetach(name.str(), source, name.str(), node)});
       bool isAlsoRead = is_contained(operands, source);
       for (int k = 0; k != node.input_size(); ++k)
         if (node.input(k) == source && (!isAlsoRead || k == operand))
@@ -248,20 +253,8 @@ void DetachedTwins::copyWay(const std::set<int> &way, int last, const std::strin
   for (int index : way) {
     NodeProto copy = graph.node(index);
     std::string other = findOther(copy);
-    if (!other.empty()) {
-      NodeProto detach;
-      detach.set_op_type("Identity");
-      detach.set_name(name + "@detach");
-      detach.add_input(other);
-      detach.add_output(name + "@" + other + "@detach");
-      *detach.mutable_metadata_props() = copy.metadata_props();
-      for (auto &prop : *detach.mutable_metadata_props())
-        if (prop.key() == "pkg.torch.onnx.class_hierarchy")
-          prop.set_value("['aten.detach.default']");
-        else if (prop.key() == "pkg.torch.onnx.fx_node")
-          prop.set_value("");
-      copies.push_back(std::move(detach));
-    }
+    if (!other.empty())
+      copies.push_back(makeDetach(name + "@detach", other, name + "@" + other + "@detach", copy));
     for (std::string &input : *copy.mutable_input()) {
       auto producer = producers.find(input);
       if (made.count(input))

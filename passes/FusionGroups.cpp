@@ -359,18 +359,59 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
     return false;
   if (a.forward != b.forward && (a.forward ? keepsMore(producer, consumer) : keepsMore(consumer, producer)))
     return false;
-  mergeRanks(producer, consumer);
+  merge(producer, consumer);
+  b.domain = *domain;
+  return true;
+}
+
+void FusionGroups::merge(unsigned gone, unsigned kept) {
+  mergeRanks(gone, kept);
+  Node &a = nodes[gone], &b = nodes[kept];
   for (Operation *op : a.ops)
-    owner[op] = consumer;
+    owner[op] = kept;
   b.ops.append(a.ops);
   llvm::sort(b.ops, [&](Operation *x, Operation *y) { return positions[x] < positions[y]; });
   b.first = std::min(a.first, b.first);
   b.last = std::max(a.last, b.last);
-  b.domain = *domain;
   b.forward |= a.forward;
   a.ops.clear();
   a.fusable = false;
-  return true;
+}
+
+/// What a GPU's scatter takes along: the ops that make its indices, and the sum that its result is a term of. It adds
+/// up in registers, and that sum's elements are all that it writes.
+void FusionGroups::joinScatters() {
+  auto isJoinable = [&](Operation *op, unsigned with) {
+    if (!op || op->getBlock() != &block || !isGenerated(op) || !op->hasTrait<OpTrait::Elementwise>())
+      return false;
+    const Node &node = nodes[nodeOf(op)];
+    return node.ops.size() == 1 && node.forward == nodes[with].forward;
+  };
+  for (Operation &op : block) {
+    auto scatter = dyn_cast<nn::ScatterAddOp>(op);
+    if (!scatter || !isGenerated(scatter))
+      continue;
+    unsigned node = nodeOf(scatter);
+    auto sum = scatter.getY().hasOneUse() ? dyn_cast<nn::AddOp>(*scatter.getY().user_begin()) : nn::AddOp();
+    if (sum && isJoinable(sum, node) && scatter.getY().getType().getElementType().isF32() &&
+        !hasPathThroughOthers(node, nodeOf(sum))) {
+      merge(node, nodeOf(sum));
+      node = nodeOf(sum);
+    }
+    nodes[node].fusable = false;
+    SmallVector<Operation *> makers{scatter.getIndices().getDefiningOp()};
+    while (!makers.empty()) {
+      Operation *maker = makers.pop_back_val();
+      if (!maker || !isJoinable(maker, node))
+        continue;
+      unsigned other = nodeOf(maker);
+      if (consumersOf(other) != SmallVector<unsigned>{node} || hasPathThroughOthers(other, node))
+        continue;
+      merge(other, node);
+      for (Value operand : maker->getOperands())
+        makers.push_back(operand.getDefiningOp());
+    }
+  }
 }
 
 void FusionGroups::joinSoleReaders() {
@@ -468,6 +509,8 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
     }
   findUpdates();
   buildNodes();
+  if (isGpu)
+    joinScatters();
   joinSoleReaders();
   joinEarliestReaders();
   joinSiblingReductions();
@@ -484,7 +527,7 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
     const FusionDomain &domain = nodes[node].domain;
     bool trailing = !domain.reduced.empty() && domain.reduced.back() == static_cast<int64_t>(domain.extents.size()) - 1;
     StringRef emitter = domain.reduced.empty() ? "loop" : trailing ? "row" : "column";
-    if (isa<ScatterInterface>(op))
+    if (llvm::any_of(nodes[node].ops, llvm::IsaPred<ScatterInterface>))
       emitter = "scatter";
     groups.push_back({nodes[node].ops, emitter});
   }

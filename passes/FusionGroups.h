@@ -39,7 +39,8 @@ struct FusionDomain {
 /// What only the backward pass reads is made there: a kernel of the forward pass takes it in only where it hands on
 /// less than half of the bytes that it is made of, or where nothing stands between the two.
 ///
-/// For a GPU, whole sums of large tensors take in what they add up, and those of one tensor join (WholeSums.h).
+/// For a GPU, whole sums of large tensors take in what they add up, and those of one tensor join (WholeSums.h); a
+/// scatter takes along what makes its indices and the sum that it is a term of.
 ///
 /// Two groups may join when their values have one shape (or the shape that is kept of it by reductions over one set of
 /// dimensions), when every value passes between them position by position, and when no path leads from one to the other
@@ -72,6 +73,8 @@ private:
   llvm::SmallVector<unsigned> successorsOf(unsigned node);
   llvm::DenseSet<unsigned> reachable(unsigned from, unsigned limit, unsigned without);
   void mergeRanks(unsigned gone, unsigned kept);
+  /// Puts the ops of `gone` into `kept`.
+  void merge(unsigned gone, unsigned kept);
   bool hasPathThroughOthers(unsigned from, unsigned to);
   bool waitsFor(unsigned reader, unsigned from, unsigned without);
   uint64_t bytesToKeep(mlir::Value value, unsigned backward, llvm::SmallDenseSet<mlir::Value> &seen);
@@ -82,6 +85,7 @@ private:
   std::optional<FusionDomain> unite(unsigned a, unsigned b);
   bool isWholeSum(const FusionDomain &domain, const llvm::SmallDenseSet<mlir::Value> &results);
   bool tryJoin(unsigned producer, unsigned consumer);
+  void joinScatters();
   void joinSoleReaders();
   void joinEarliestReaders();
   void joinSiblingReductions();

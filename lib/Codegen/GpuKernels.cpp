@@ -246,7 +246,7 @@ FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
   GpuForm form;
   if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
     form.domain = StagedDomain::get(kernel);
-  form.scatter = getScatter(kernel);
+  form.scatter = findScatter(kernel);
   form.search = form.scatter && canSearch(kernel, form.scatter);
   form.transpose = getTileTranspose(kernel);
 

@@ -15,6 +15,9 @@ Grid getGpuTransposeGrid(nn::TransposeOp op);
 /// A block moves a tile of 32 × 32 elements: it reads along the operand's last dimension and writes along the result's.
 void emitGpuTranspose(KernelContext &context, nn::TransposeOp op);
 
+/// The scatter of a kernel for a GPU, or null. Ops that make its indices element by element may stand in front, and
+/// such that make the kernel's one result of its sums behind it: those are for rows that look for their updates.
+ScatterInterface findScatter(nn::KernelOp kernel);
 /// Whether the place of an update does not depend on the dimensions that are passed on: then a row of the result can
 /// look for its updates.
 bool canSearch(nn::KernelOp kernel, ScatterInterface op);

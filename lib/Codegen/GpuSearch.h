@@ -31,7 +31,8 @@ class SearchEmitter {
 public:
   SearchEmitter(KernelContext &context, ScatterInterface op)
       : function(context.function), evaluator(context.evaluator), op(op), shape(op),
-        scalars(function.builder, function.loc), pointer(function.getPointer(function.getNumPointers() - 1)) {}
+        scalars(function.builder, function.loc), pointer(function.getPointer(function.getNumPointers() - 1)),
+        yielded(context.kernel.getYield().getOperand(0)) {}
   /// A warp per row looks through all places.
   void emitSearch();
   /// Places, sorted by row: the first of two kernels.
@@ -64,6 +65,8 @@ private:
   SearchShape shape;
   ScalarBuilder scalars;
   mlir::Value pointer;
+  /// What the kernel makes of the sums: themselves, or a function of each element.
+  mlir::Value yielded;
   mlir::Value lane, row, active;
   /// The columns of this lane; a lane without one of its own goes along with the last one.
   llvm::SmallVector<mlir::Value> wanted, columns;

@@ -52,6 +52,29 @@ Grid codegen::getGpuSearchGrid(ScatterInterface op) {
   return {shape.rowBlocks() * shape.pieces(), kWarp * kWarps};
 }
 
+ScatterInterface codegen::findScatter(nn::KernelOp kernel) {
+  if (ScatterInterface alone = getScatter(kernel))
+    return alone;
+  ScatterInterface scatter;
+  if (kernel.getEmitter() != "scatter" || kernel.getNumResults() != 1)
+    return {};
+  for (Operation &op : kernel.getBlock()->without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>() || op.hasTrait<OpTrait::Elementwise>())
+      continue;
+    if (scatter || !isa<ScatterInterface>(op) || op.getNumResults() != 1)
+      return {};
+    scatter = cast<ScatterInterface>(op);
+  }
+  if (!scatter || !canSearch(kernel, scatter))
+    return {};
+  // Elements of its result are known where they are written, and nowhere else.
+  auto type = scatter->getResult(0).getType();
+  for (Operation *user : scatter->getResult(0).getUsers())
+    if (!isa<nn::YieldOp>(user) && llvm::any_of(user->getOperandTypes(), [&](Type other) { return other != type; }))
+      return {};
+  return scatter;
+}
+
 bool codegen::canSearch(nn::KernelOp kernel, ScatterInterface op) {
   SearchShape shape(op);
   if (shape.rows == 0 || shape.columns == 0 || shape.count == 0)
@@ -201,7 +224,13 @@ void SearchEmitter::writeRow(ValueRange sums) {
       auto parts = function.delinearize(columns[i], shape.extents(shape.result, shape.copied));
       for (auto [d, at] : llvm::zip_equal(shape.copied, parts))
         index[d] = at;
-      function.store(pointer, shape.result.getElementType(), function.linearize(index, shape.result.getShape()), sum);
+      Value value = sum;
+      if (yielded != op->getResult(0)) {
+        evaluator.bind(op->getResult(0), [&](ValueRange) { return sum; });
+        value = evaluator.element(yielded, index);
+        evaluator.bind(op->getResult(0), nullptr);
+      }
+      function.store(pointer, getElementTypeOrSelf(yielded), function.linearize(index, shape.result.getShape()), value);
       return {};
     });
   }

@@ -21,11 +21,12 @@ template <typename T, typename From> void storeAs(void *to, From value) {
 }
 
 double halfToDouble(uint16_t bits) {
-  int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  double magnitude = exponent == 31 ? (mantissa ? NAN : INFINITY)
-                     : exponent     ? std::ldexp(1024 + mantissa, exponent - 25)
-                                    : std::ldexp(mantissa, -24);
-  return bits >> 15 ? -magnitude : magnitude;
+  uint64_t magnitude = bits & 0x7fff;
+  // The same fields at a double's places, with an exponent that is too small by 2^1008; exact below normal numbers too.
+  double value = magnitude < 0x7c00    ? std::bit_cast<double>(magnitude << 42) * 0x1p1008
+                 : magnitude == 0x7c00 ? INFINITY
+                                       : NAN;
+  return bits >> 15 ? -value : value;
 }
 
 uint16_t doubleToHalf(double value) {
@@ -35,13 +36,14 @@ uint16_t doubleToHalf(double value) {
     return sign | 0x7e00;
   if (magnitude >= 65520)
     return sign | 0x7c00;
-  if (magnitude < std::ldexp(1.0, -14))
-    return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 24))));
-  int exponent;
-  double fraction = std::frexp(magnitude, &exponent); // in [0.5, 1)
-  int mantissa = static_cast<int>(std::nearbyint(std::ldexp(fraction, 11)));
-  // A mantissa rounded up to 2048 carries into the exponent by itself.
-  return static_cast<uint16_t>(sign | (((exponent + 14) << 10) + mantissa - 1024));
+  // Below normal numbers the last place of a half is 2^-24, that of a double from 2^28 on.
+  if (magnitude < 0x1p-14)
+    return static_cast<uint16_t>(sign |
+                                 (std::bit_cast<uint64_t>(magnitude + 0x1p28) - std::bit_cast<uint64_t>(0x1p28)));
+  // To nearest, ties to even, of the 42 bits that go; a carry goes into the exponent by itself.
+  uint64_t fields = std::bit_cast<uint64_t>(magnitude);
+  fields += (uint64_t(1) << 41) - 1 + (fields >> 42 & 1);
+  return static_cast<uint16_t>(sign | ((fields >> 42) - (uint64_t(1008) << 10)));
 }
 
 uint16_t doubleToBrainFloat(double value) {

@@ -95,9 +95,9 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(ModuleOp module,
   std::string cpu = options.isReference() ? "x86-64" : options.cpu;
   return std::unique_ptr<llvm::TargetMachine>(
       target->createTargetMachine(triple, cpu, "", targetOptions, llvm::Reloc::PIC_, std::nullopt,
-                                  options.isPlain         ? llvm::CodeGenOptLevel::None
-                                  : options.isReference() ? llvm::CodeGenOptLevel::Less
-                                                          : llvm::CodeGenOptLevel::Aggressive));
+                                  options.isPlain                                 ? llvm::CodeGenOptLevel::None
+                                  : options.isReference() || options.isEmulated() ? llvm::CodeGenOptLevel::Less
+                                                                                  : llvm::CodeGenOptLevel::Aggressive));
 }
 
 void codegen::optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {
@@ -172,8 +172,10 @@ FailureOr<std::vector<char>> codegen::emitSharedObject(ModuleOp errors, llvm::Mo
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(errors, options);
   if (!machine)
     return failure();
+  // Threads of a GPU are scalar code that is called once a thread: compiling it takes longer than running it.
+  const bool isQuick = options.isReference() || options.isEmulated();
   optimize(module, *machine,
-           {/*vectorize=*/!options.isReference(), /*quick=*/options.isReference(), /*plain=*/options.isPlain,
+           {/*vectorize=*/!isQuick, /*quick=*/isQuick, /*plain=*/options.isPlain,
             /*vectorBits=*/options.cpu == "x86-64-v4" ? 512u : 0u});
   SmallVector<char, 0> object;
   if (failed(emit(errors, module, *machine, llvm::CodeGenFileType::ObjectFile, object)))

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <new>
@@ -180,5 +181,25 @@ TEST(Element, RoundsHalfPrecisionToNearestEven) {
     ASSERT_EQ(store(plan::F16, loadElement(plan::F16, &half)), pattern);
   }
 }
+
+#if defined(__FLT16_MAX__)
+TEST(Element, ConvertsHalfPrecisionAsTheCompilerDoes) {
+  for (uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
+    auto half = static_cast<uint16_t>(pattern);
+    auto value = static_cast<double>(std::bit_cast<_Float16>(half)), read = loadElement(plan::F16, &half);
+    ASSERT_TRUE(std::isnan(value) ? std::isnan(read) : std::bit_cast<uint64_t>(read) == std::bit_cast<uint64_t>(value));
+    if (!std::isfinite(value))
+      continue;
+    // The value, and on either side of the middle between it and the next one: ties, and what is nearly one.
+    ++half;
+    double next = loadElement(plan::F16, &half), middle = std::isfinite(next) ? (value + next) / 2 : 65520.0;
+    for (double number : {value, middle, std::nextafter(middle, 0.0), std::nextafter(middle, 1e9), value * 0.9999}) {
+      auto expected = std::bit_cast<uint16_t>(static_cast<_Float16>(number));
+      storeElement(plan::F16, &half, number);
+      ASSERT_EQ(half, expected) << number;
+    }
+  }
+}
+#endif
 
 } // namespace

@@ -142,20 +142,29 @@ Status readBatch(Attributes &attributes, GemmShape &shape) {
 
 Status readEpilogue(const std::string &name, GemmShape &shape) {
   using Epilogue = GemmShape::Epilogue;
-  const std::pair<const char *, Epilogue> known[] = {
-      {"none", Epilogue::None}, {"relu", Epilogue::Relu}, {"gelu", Epilogue::Gelu}, {"dgelu", Epilogue::GeluGrad}};
+  const std::pair<const char *, Epilogue> known[] = {{"none", Epilogue::None},
+                                                     {"relu", Epilogue::Relu},
+                                                     {"gelu", Epilogue::Gelu},
+                                                     {"dgelu", Epilogue::GeluGrad},
+                                                     {"drelu", Epilogue::ReluGrad}};
   auto found = std::find_if(std::begin(known), std::end(known), [&](const auto &row) { return name == row.first; });
   if (found == std::end(known))
-    return refuse("epilogue '" + printable(name) + "'; none, relu, gelu and dgelu are known");
+    return refuse("epilogue '" + printable(name) + "'; none, relu, gelu, drelu and dgelu are known");
   shape.epilogue = found->second;
   if (shape.accumulate && shape.epilogue != Epilogue::None)
     return refuse("accumulates what an epilogue has changed");
   if (shape.keepsInput && shape.epilogue != Epilogue::Relu && shape.epilogue != Epilogue::Gelu)
     return refuse("keeps the input of an epilogue that has none");
-  if (shape.sumsColumns && shape.epilogue != Epilogue::GeluGrad)
+  if (shape.keepsMask && (shape.epilogue != Epilogue::Relu || shape.keepsInput))
+    return refuse("keeps the mask of something other than a ReLU");
+  if ((shape.keepsMask || shape.epilogue == Epilogue::ReluGrad) && shape.batchCount() != 1)
+    return refuse("keeps or reads the mask of a batch");
+  if (shape.sumsColumns && !shape.isDerivative())
     return refuse("sums the columns of something other than a derivative");
-  if (shape.sumsOperand && shape.epilogue != Epilogue::None)
-    return refuse("sums the columns of an operand beside an epilogue");
+  if ((shape.sumsOperand || shape.sumsLeft) && shape.epilogue != Epilogue::None)
+    return refuse("sums an operand beside an epilogue");
+  if (shape.sumsOperand && shape.sumsLeft)
+    return refuse("sums both operands");
   return Status::ok();
 }
 
@@ -216,10 +225,12 @@ Expected<GemmShape> readGemm(const plan::Call &call) {
   LOWTIDE_TRY(attributes.text("addend", addend));
   LOWTIDE_TRY(attributes.text("epilogue", epilogue));
   LOWTIDE_TRY(attributes.flag("keeps_input", shape.keepsInput));
+  LOWTIDE_TRY(attributes.flag("keeps_mask", shape.keepsMask));
   LOWTIDE_TRY(attributes.flag("sums_columns", shape.sumsColumns));
+  LOWTIDE_TRY(attributes.flag("sums_a", shape.sumsLeft));
   LOWTIDE_TRY(attributes.flag("sums_b", shape.sumsOperand));
   LOWTIDE_TRY(readEpilogue(epilogue, shape));
-  bool third = call.reads_size() > (shape.epilogue == GemmShape::Epilogue::GeluGrad ? 3 : 2) || shape.accumulate;
+  bool third = call.reads_size() > (shape.isDerivative() ? 3 : 2) || shape.accumulate;
   if (addend == "full")
     shape.addend = third ? GemmShape::Addend::Full : GemmShape::Addend::None;
   else if (addend == "row")

@@ -19,8 +19,9 @@ namespace lowtide::rt {
 /// D = f(alpha · op(A) · op(B) (+ addend)), for every index of the batch dimensions. Strides count elements.
 struct GemmShape {
   enum class Addend { None, Full, Row, Column }; ///< m×n · n values, one per column · m values, one per row
-  /// What is applied to every element z before it is written: max(z, 0) · gelu(z), the tanh form · z · gelu'(input).
-  enum class Epilogue { None, Relu, Gelu, GeluGrad };
+  /// What is applied to every element z before it is written: max(z, 0) · gelu(z), the tanh form · z · gelu'(input) ·
+  /// z where the bit of a mask is set, else 0.
+  enum class Epilogue { None, Relu, Gelu, GeluGrad, ReluGrad };
   struct BatchDim {
     int64_t extent = 1;
     int64_t strideA = 0, strideB = 0, strideC = 0, strideD = 0;
@@ -36,14 +37,22 @@ struct GemmShape {
   bool accumulate = false; ///< the addend is what D holds
   Epilogue epilogue = Epilogue::None;
   bool keepsInput = false;  ///< a second result, laid out as D, gets what the epilogue was applied to
+  bool keepsMask = false;   ///< a second result gets a bit for each element that ReLU leaves as it is
   bool sumsColumns = false; ///< a second result gets n values, the sums of D's columns
   bool sumsOperand = false; ///< a second result gets n values, the sums of the columns of op(B)
+  bool sumsLeft = false;    ///< a second result gets m values, the sums of the rows of op(A)
   std::vector<BatchDim> batch;
 
   int64_t batchCount() const;
-  /// Operands of the call: A, B, an addend, the input of a derivative (laid out as D).
-  int reads() const { return 2 + (addend != Addend::None) + (epilogue == Epilogue::GeluGrad); }
-  int writes() const { return 1 + keepsInput + sumsColumns + sumsOperand; }
+  bool isDerivative() const { return epilogue == Epilogue::GeluGrad || epilogue == Epilogue::ReluGrad; }
+  /// Operands of the call: A, B, an addend, the input of a derivative (laid out as D) or its mask.
+  int reads() const { return 2 + (addend != Addend::None) + isDerivative(); }
+  int writes() const { return 1 + keepsInput + keepsMask + sumsColumns + sumsOperand + sumsLeft; }
+  bool hasSums() const { return sumsColumns || sumsOperand || sumsLeft; }
+  int64_t sumsCount() const { return sumsLeft ? m : n; }
+  /// A mask has m rows of n bits, the lowest of a byte first, each row filled up to a multiple of 128.
+  uint64_t maskRowBytes() const { return (static_cast<uint64_t>(n) + 127) / 128 * 16; }
+  uint64_t maskBytes() const { return static_cast<uint64_t>(m) * maskRowBytes(); }
   /// Elements from the first to behind the last one that the operand's strides reach.
   uint64_t spanA = 0, spanB = 0, spanC = 0, spanD = 0;
 };

@@ -17,6 +17,7 @@ enum Row : size_t {
   GemmStrides,
   GemmFunctions,
   GemmFunctionInputs,
+  GemmMasks,
   GemmColumnSums,
   GemmOperandSums,
   ConvTypes,
@@ -42,21 +43,32 @@ constexpr LibraryRule rules[] = {
      "cuBLAS 13.0 documentation, cublasLtMatrixLayoutCreate(); 32-bit sizes inside the kernels", false},
     {"cuBLASLt", "stored rows that do not overlap", "stored rows of an operand or of the result overlap",
      "cuBLAS 13.0 documentation, CUBLASLT_MATRIX_LAYOUT_LD", false},
-    {"cuBLASLt", "ReLU, GELU (tanh) and the derivative of GELU behind one product without batch, not in f64",
-     "it applies a function to f64 or to a batch", "cuBLAS 13.0 documentation, cublasLtEpilogue_t", false},
+    {"cuBLASLt", "ReLU, GELU (tanh) and their derivatives behind one product without batch, not in f64",
+     "it applies a function to f64 or to a batch",
+     "cuBLAS 13.0 documentation, cublasLtEpilogue_t; that ReLU makes 0 of NaN is reported "
+     "(forums.developer.nvidia.com, 329783)",
+     false},
     {"cuBLASLt",
      "inputs of GELU kept or read with 16-bit operands and results, in rows of a multiple of 8 elements; no values per "
      "column in front of the derivative",
      "it keeps or reads the input of a function in a type, layout or combination that no epilogue has",
      "cuBLAS 13.0 documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD; cublasLtEpilogue_t", false},
-    {"cuBLASLt", "sums of the columns of a derivative in bf16, without an addend",
-     "it sums the columns of f16, where they overflow, or of a sum",
-     "cuBLAS 13.0 documentation, cublasLtEpilogue_t: DGELU_BGRAD, the bias gradient has D's type", false},
     {"cuBLASLt",
-     "sums of the columns of B beside a product of 16-bit operands into f32, A stored transposed and B not, without "
+     "a bit for each element that ReLU leaves, kept or read with results of the operands' type, in rows filled up to a "
+     "multiple of 128 bits; no values per column in front of the derivative",
+     "it keeps or reads the bits of ReLU in a type or combination that no epilogue has",
+     "cuBLAS 13.0 documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD; cublasLtEpilogue_t: RELU_AUX, DRELU; the order "
+     "of the bits is the library's own",
+     false},
+    {"cuBLASLt", "sums of the columns of a derivative in bf16 or f32, without an addend",
+     "it sums the columns of f16, where they overflow, or of a sum",
+     "cuBLAS 13.0 documentation, cublasLtEpilogue_t: DGELU_BGRAD and DRELU_BGRAD, the bias gradient has D's type",
+     false},
+    {"cuBLASLt",
+     "sums over k of B or of A beside a product of 16-bit operands into f32, A stored transposed and B not, without "
      "batch and addend",
-     "it sums the columns of B in a type, orientation or combination that is not taken",
-     "cuBLAS 13.0 documentation, cublasLtEpilogue_t: BGRADA, whose sums over k have D's type", false},
+     "it sums an operand in a type, orientation or combination that is not taken",
+     "cuBLAS 13.0 documentation, cublasLtEpilogue_t: BGRADA and BGRADB, whose sums over k have D's type", false},
     {"cuDNN", "f32, f16 and bf16 operands with results of the same type, f32 arithmetic",
      "its operand and result types are not a supported set",
      "cuDNN 9 documentation, convolutions of packed channels-first tensors: PSEUDO_HALF, PSEUDO_BFLOAT16 and FLOAT "
@@ -132,18 +144,20 @@ const LibraryRule *declineGemm(const GemmShape &shape) {
   using Epilogue = GemmShape::Epilogue;
   const bool takesSums = narrow && shape.resultDtype == plan::F32 && shape.transposeA && !shape.transposeB &&
                          shape.batchCount() == 1 && shape.addend == GemmShape::Addend::None;
-  if (shape.sumsOperand && !takesSums)
+  if ((shape.sumsOperand || shape.sumsLeft) && !takesSums)
     return &rules[GemmOperandSums];
   if (shape.epilogue == Epilogue::None)
     return nullptr;
   if (shape.dtype == plan::F64 || shape.batchCount() != 1)
     return &rules[GemmFunctions];
-  if (!shape.keepsInput && shape.epilogue != Epilogue::GeluGrad)
+  if (!shape.keepsInput && !shape.keepsMask && !shape.isDerivative())
     return nullptr;
-  bool possible = narrow && sameTypes && shape.epilogue != Epilogue::Relu && shape.ldd % 8 == 0;
-  if (!possible || (shape.epilogue == Epilogue::GeluGrad && shape.addend == GemmShape::Addend::Row))
-    return &rules[GemmFunctionInputs];
-  if (shape.sumsColumns && (shape.dtype != plan::BF16 || shape.addend != GemmShape::Addend::None))
+  const bool hasBits = shape.keepsMask || shape.epilogue == Epilogue::ReluGrad;
+  const bool possible =
+      hasBits ? sameTypes : narrow && sameTypes && shape.epilogue != Epilogue::Relu && shape.ldd % 8 == 0;
+  if (!possible || (shape.isDerivative() && shape.addend == GemmShape::Addend::Row))
+    return &rules[hasBits ? GemmMasks : GemmFunctionInputs];
+  if (shape.sumsColumns && (shape.dtype == plan::F16 || shape.addend != GemmShape::Addend::None))
     return &rules[GemmColumnSums];
   return nullptr;
 }

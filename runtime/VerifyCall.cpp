@@ -43,15 +43,20 @@ Status checkGemm(const plan::Call &call) {
     if (sameRange(call.reads(2), call.writes(0)) && overwritableRead(call) != 2)
       return refuse("its addend shares the bytes of the result in another layout");
   }
-  if (shape->epilogue == GemmShape::Epilogue::GeluGrad) {
+  if (shape->isDerivative()) {
     const plan::Slice &input = call.reads(shape->reads() - 1);
-    LOWTIDE_TRY(checkBytes(input, shape->spanD, resultElement, "the epilogue's input", true));
+    if (shape->epilogue == GemmShape::Epilogue::ReluGrad)
+      LOWTIDE_TRY(checkBytes(input, shape->maskBytes(), 1, "the epilogue's mask", true));
+    else
+      LOWTIDE_TRY(checkBytes(input, shape->spanD, resultElement, "the epilogue's input", true));
     if (sameRange(input, call.writes(0)))
       return refuse("its epilogue's input shares the bytes of the result");
   }
   if (shape->writes() > 1) {
-    const uint64_t elements = shape->keepsInput ? shape->spanD : static_cast<uint64_t>(shape->n);
-    LOWTIDE_TRY(checkBytes(call.writes(1), elements, resultElement, "the second result", true));
+    const uint64_t elements = shape->keepsMask    ? shape->maskBytes()
+                              : shape->keepsInput ? shape->spanD
+                                                  : static_cast<uint64_t>(shape->sumsCount());
+    LOWTIDE_TRY(checkBytes(call.writes(1), elements, shape->keepsMask ? 1 : resultElement, "the second result", true));
     for (const plan::Slice &read : call.reads())
       if (sameRange(read, call.writes(1)))
         return refuse("an operand shares the bytes of the second result");

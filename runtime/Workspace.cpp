@@ -82,7 +82,7 @@ Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
     if (!shape)
       return shape.takeStatus();
     // Epilogues and f64 are not cut.
-    bool cut = shape->dtype != plan::F64 && shape->epilogue == GemmShape::Epilogue::None && !shape->sumsOperand;
+    bool cut = shape->dtype != plan::F64 && shape->epilogue == GemmShape::Epilogue::None && !shape->hasSums();
     return cut ? alignUp(partialSumBytes(shape->m, shape->n, shape->k, shape->batchCount()), workspaceAlignment) : 0;
   }
   if (isAttention(call)) {

@@ -211,3 +211,64 @@ func.func @no_operand_sums(%x: tensor<256x256xbf16>, %y: tensor<65536x128xbf16>,
   %dv = nn.dot %y, %dz {transpose_a} : (tensor<65536x128xbf16>, tensor<65536x128xbf16>) -> tensor<128x128xf32>
   return %dw, %db, %dv, %dc : tensor<256x512xf32>, tensor<512xf32>, tensor<128x128xf32>, tensor<128xf32>
 }
+
+// The other way around: a weight that is stored as [out, in].
+// CHECK-LABEL: @operand_sums_of_the_left
+// CHECK: %[[DY:.*]] = nn.dot %arg1, %arg2
+// CHECK: %[[DW:.*]], %[[DB:.*]] = nn.dot_epilogue "bgrad_a" %[[DY]], %arg0 {transpose_a} : (tensor<256x512xbf16>, tensor<256x256xbf16>) -> (tensor<512x256xf32>, tensor<512xf32>)
+// CHECK-NOT: nn.reduce_sum
+// CHECK: return %[[DW]], %[[DB]]
+func.func @operand_sums_of_the_left(%x: tensor<256x256xbf16>, %d: tensor<256x64xbf16>, %w: tensor<64x512xbf16>)
+    -> (tensor<512x256xf32>, tensor<512xf32>) {
+  %dy = nn.dot %d, %w : (tensor<256x64xbf16>, tensor<64x512xbf16>) -> tensor<256x512xbf16>
+  %wide = nn.cast %dy : tensor<256x512xbf16> -> tensor<256x512xf32>
+  %db = nn.reduce_sum %wide dims = [0] : tensor<256x512xf32> -> tensor<512xf32>
+  %dw = nn.dot %dy, %x {transpose_a} : (tensor<256x512xbf16>, tensor<256x256xbf16>) -> tensor<512x256xf32>
+  return %dw, %db : tensor<512x256xf32>, tensor<512xf32>
+}
+
+// A ReLU goes along with the bias in front, and keeps bits for its derivative, which a product further back takes along with
+// the gradient of that bias.
+// CHECK-LABEL: @relu_and_derivative
+// CHECK: %[[Y:.*]], %[[BITS:.*]] = nn.dot_epilogue "relu" %arg0, %arg1 addend %{{.*}} {transpose_b} : (tensor<8x4xbf16>, tensor<10x4xbf16>, tensor<10xbf16>) -> (tensor<8x10xbf16>, tensor<8x16xui8>)
+// CHECK: %[[D:.*]], %[[S:.*]] = nn.dot_epilogue "drelu" %arg3, %arg4 input %[[BITS]] : (tensor<8x6xbf16>, tensor<6x10xbf16>, tensor<8x16xui8>) -> (tensor<8x10xbf16>, tensor<10xbf16>)
+// CHECK-NOT: nn.select
+// CHECK: return %[[Y]], %[[D]]
+func.func @relu_and_derivative(%x: tensor<8x4xbf16>, %w: tensor<10x4xbf16>, %b: tensor<10xf32>, %dz: tensor<8x6xbf16>, %v: tensor<6x10xbf16>)
+    -> (tensor<8x10xbf16>, tensor<8x10xbf16>, tensor<10xf32>) {
+  %zero = nn.constant dense<0.0> : tensor<8x10xf32>
+  %p = nn.dot %x, %w {transpose_b} : (tensor<8x4xbf16>, tensor<10x4xbf16>) -> tensor<8x10xbf16>
+  %c = nn.cast %p : tensor<8x10xbf16> -> tensor<8x10xf32>
+  %s = nn.broadcast %b dims = [1] : tensor<10xf32> -> tensor<8x10xf32>
+  %a = nn.add %c, %s : tensor<8x10xf32>
+  %r = nn.relu %a : tensor<8x10xf32>
+  %y = nn.cast %r : tensor<8x10xf32> -> tensor<8x10xbf16>
+  %q = nn.dot %dz, %v : (tensor<8x6xbf16>, tensor<6x10xbf16>) -> tensor<8x10xbf16>
+  %e = nn.cast %q : tensor<8x10xbf16> -> tensor<8x10xf32>
+  %u = nn.cast %y : tensor<8x10xbf16> -> tensor<8x10xf32>
+  %on = nn.compare gt %u, %zero : tensor<8x10xf32> -> tensor<8x10xi1>
+  %d0 = nn.select %on, %e, %zero : tensor<8x10xi1>, tensor<8x10xf32>
+  %d = nn.cast %d0 : tensor<8x10xf32> -> tensor<8x10xbf16>
+  %f = nn.cast %d : tensor<8x10xbf16> -> tensor<8x10xf32>
+  %g = nn.reduce_sum %f dims = [0] : tensor<8x10xf32> -> tensor<10xf32>
+  return %y, %d, %g : tensor<8x10xbf16>, tensor<8x10xbf16>, tensor<10xf32>
+}
+
+// Where the derivative cannot go along, no bits are kept; and what another test than "greater than zero" picks is no derivative.
+// CHECK-LABEL: @relu_without_bits
+// CHECK: nn.dot_epilogue "relu" {{.*}} -> tensor<8x10xbf16>
+// CHECK-NOT: "drelu"
+// CHECK: return
+func.func @relu_without_bits(%x: tensor<8x4xbf16>, %w: tensor<10x4xbf16>, %dz: tensor<8x6xbf16>, %v: tensor<6x10xbf16>)
+    -> (tensor<8x10xbf16>, tensor<8x10xbf16>) {
+  %zero = nn.constant dense<0.0> : tensor<8x10xf32>
+  %p = nn.dot %x, %w {transpose_b} : (tensor<8x4xbf16>, tensor<10x4xbf16>) -> tensor<8x10xbf16>
+  %y = nn.relu %p : tensor<8x10xbf16>
+  %q = nn.dot %dz, %v : (tensor<8x6xbf16>, tensor<6x10xbf16>) -> tensor<8x10xbf16>
+  %e = nn.cast %q : tensor<8x10xbf16> -> tensor<8x10xf32>
+  %u = nn.cast %y : tensor<8x10xbf16> -> tensor<8x10xf32>
+  %on = nn.compare ge %u, %zero : tensor<8x10xf32> -> tensor<8x10xi1>
+  %d0 = nn.select %on, %e, %zero : tensor<8x10xi1>, tensor<8x10xf32>
+  %d = nn.cast %d0 : tensor<8x10xf32> -> tensor<8x10xbf16>
+  return %y, %d : tensor<8x10xbf16>, tensor<8x10xbf16>
+}

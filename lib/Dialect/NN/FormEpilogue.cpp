@@ -1,17 +1,19 @@
 //===- FormEpilogue.cpp - what a product takes along ------------*- C++ -*-===//
 //
 // The bias or the other sum that is added to a product, and then ReLU, GELU or
-// the derivative of a GELU, become the product's epilogue, as far as a library
-// takes it. What a GELU was applied to stays available as a second result,
-// where the GELU's own result has one reader. The derivative of a GELU brings
-// the sums of its columns along: the gradient of the bias in front of it. So
-// does the gradient of a weight those of the cotangent that it reads, where a
+// their derivatives, become the product's epilogue, as far as a library takes
+// it. What a GELU was applied to stays available as a second result, where the
+// GELU's own result has one reader. A derivative of ReLU reads bits that the
+// product with the ReLU then writes as its second result. Derivatives bring
+// the sums of their columns along: the gradient of the bias in front. So does
+// the gradient of a weight those of the cotangent that it reads, where a
 // library made that.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Dialect/NN/ElementwiseGradients.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -24,6 +26,8 @@ struct Chain {
   /// The product's elements at the end of the chain.
   Value value;
   Value addend, input;
+  /// The product with the ReLU whose bits are the input.
+  nn::DotEpilogueOp relu;
   StringRef epilogue = "none";
   /// What the epilogue is applied to, if somebody else reads it too.
   Value kept;
@@ -79,24 +83,27 @@ static bool isSame(Value a, Value b) {
 
 using IsTaken = llvm::function_ref<bool(LibraryCallInterface)>;
 
-/// The bias that is added to `value`, which is `dot` under other shapes and types, one number per column; moves on to
-/// the sum.
-static Value takeBias(nn::DotOp dot, Value &value) {
+/// The bias, one number per column, that `add` adds to `value`, which is `dot` under other shapes and types.
+static Value findBias(nn::DotOp dot, nn::AddOp add, Value value) {
   ArrayRef<int64_t> matrix = getShape(dot.getY());
-  auto add = dyn_cast_or_null<nn::AddOp>(getOnlyUser(value));
-  if (!add)
-    return {};
   Value other = add.getA() == value ? add.getB_() : add.getA();
   auto spread = other.getDefiningOp<nn::BroadcastOp>();
   int64_t rank = getShape(value).size();
   if (!spread || matrix.size() != 2 || getShape(value).back() != matrix[1] ||
       getShape(spread.getX()) != matrix.drop_front() || spread.getDims() != ArrayRef<int64_t>{rank - 1})
     return {};
-  Value sum = findRounded(add.getY(), getElement(dot.getY()));
+  return spread.getX();
+}
+
+/// The bias that is added to `value`; moves on to the sum.
+static Value takeBias(nn::DotOp dot, Value &value) {
+  auto add = dyn_cast_or_null<nn::AddOp>(getOnlyUser(value));
+  Value bias = add ? findBias(dot, add, value) : Value();
+  Value sum = bias ? findRounded(add.getY(), getElement(dot.getY())) : Value();
   if (!sum)
     return {};
   value = sum;
-  return spread.getX();
+  return bias;
 }
 
 /// The sum of the same shape to which `value` is added and that nobody else reads: what a loop carries, or another
@@ -129,6 +136,22 @@ static SmallVector<Value> findWide(Value value) {
     if (auto widening = dyn_cast<nn::CastOp>(user); widening && getElement(widening.getY()).isF32())
       found.push_back(widening.getY());
   return found;
+}
+
+/// The bias and the ReLU of their sum, which is rounded behind it: ReLU of what was rounded is the same.
+static bool takeBiasAndRelu(nn::DotOp dot, Chain &chain, Type type) {
+  auto add = dyn_cast_or_null<nn::AddOp>(getOnlyUser(chain.value));
+  auto relu = add ? dyn_cast_or_null<nn::ReluOp>(getOnlyUser(add.getY())) : nn::ReluOp();
+  Value end = chain.value, result = relu ? findRounded(relu.getY(), type) : Value();
+  if (!result || getElement(add.getY()) == type)
+    return false;
+  Value addend = findBias(dot, add, end);
+  if (!addend)
+    return false;
+  chain.addend = addend;
+  chain.epilogue = "relu";
+  chain.value = result;
+  return true;
 }
 
 /// ReLU or GELU of the chain's end.
@@ -194,6 +217,52 @@ static bool takeGeluGradient(Chain &chain, Type type) {
   return false;
 }
 
+/// The product with a ReLU whose result `value` is, under other shapes and types.
+static nn::DotEpilogueOp findRelu(Value value) {
+  while (isa_and_present<nn::ReshapeOp, nn::CastOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  auto relu = value.getDefiningOp<nn::DotEpilogueOp>();
+  return relu && relu.getEpilogue() == "relu" && value == relu.getY() ? relu : nn::DotEpilogueOp();
+}
+
+/// What is left of the chain's end where a ReLU left its own input.
+static bool takeReluGradient(nn::DotOp dot, Chain &chain, Type type) {
+  auto choice = dyn_cast_or_null<nn::SelectOp>(getOnlyUser(chain.value));
+  Value result = choice ? findRounded(choice.getY(), type) : Value();
+  auto isZero = [](Value value) { return matchPattern(value, m_AnyZeroFloat()); };
+  if (!result || choice.getA() != chain.value || !isZero(choice.getB_()))
+    return false;
+  auto test = choice.getC().getDefiningOp<nn::CompareOp>();
+  if (!test || test.getPredicate() != nn::ComparePredicate::gt || !isZero(test.getB_()))
+    return false;
+  nn::DotEpilogueOp relu = findRelu(test.getA());
+  if (!relu || relu.getY().getType() != dot.getY().getType() || relu->getBlock() != dot->getBlock() ||
+      (relu.getZ() && relu.getZ().getType() == relu.getY().getType()))
+    return false;
+  chain.epilogue = "drelu";
+  chain.relu = relu;
+  chain.value = result;
+  return true;
+}
+
+/// The same product with a ReLU, with its bits or without; null, with nothing changed, where it is not taken.
+static nn::DotEpilogueOp keepBits(nn::DotEpilogueOp relu, bool keeps, IsTaken isTaken) {
+  if (bool(relu.getZ()) == keeps)
+    return relu;
+  OpBuilder builder(relu);
+  auto type = relu.getY().getType();
+  auto fresh = nn::DotEpilogueOp::create(builder, relu.getLoc(), type, keeps ? Type(nn::getMaskType(type)) : Type(),
+                                         relu.getA(), relu.getB(), relu.getAddend(), relu.getInput(),
+                                         relu.getEpilogue(), relu.getTransposeA(), relu.getTransposeB());
+  if (!isTaken(cast<LibraryCallInterface>(fresh.getOperation()))) {
+    fresh.erase();
+    return {};
+  }
+  relu.getY().replaceAllUsesWith(fresh.getY());
+  relu.erase();
+  return fresh;
+}
+
 /// The sums of the columns of `value`, read in f32 and under any shape whose rows it keeps whole.
 static Value findColumnSums(Value value) {
   const int64_t columns = getShape(value).back();
@@ -255,7 +324,7 @@ static bool replace(nn::DotOp dot, const Chain &chain, IsTaken isTaken) {
     }
     return value;
   };
-  Value addend = shaped(chain.addend, type), input = shaped(chain.input, type);
+  Value addend = shaped(chain.addend, type), input = chain.relu ? chain.input : shaped(chain.input, type);
   Type second = chain.kept   ? Type(type)
                 : chain.sums ? Type(RankedTensorType::get(type.getShape().take_back(1), type.getElementType()))
                              : Type();
@@ -287,12 +356,11 @@ static bool replace(nn::DotOp dot, const Chain &chain, IsTaken isTaken) {
   return true;
 }
 
-bool nn::formOperandSums(Operation *op, IsTaken isTaken) {
-  auto dot = dyn_cast<nn::DotOp>(op);
-  if (!dot || !dot.getTransposeA() || dot.getTransposeB() || getShape(dot.getY()).size() != 2)
-    return false;
+/// The same with the sums of one side, A or B.
+static bool formSumsOf(nn::DotOp dot, bool isLeft, IsTaken isTaken) {
+  Value side = isLeft ? dot.getA() : dot.getB(), other = isLeft ? dot.getB() : dot.getA();
   // What a kernel makes, it can add up on the way.
-  Value cotangent = dot.getB();
+  Value cotangent = side;
   for (auto view = cotangent.getDefiningOp<nn::ReshapeOp>();
        view && !getShape(view.getX()).empty() && getShape(view.getX()).back() == getShape(cotangent).back();
        view = cotangent.getDefiningOp<nn::ReshapeOp>())
@@ -302,11 +370,11 @@ bool nn::formOperandSums(Operation *op, IsTaken isTaken) {
   if (!sums)
     return false;
   // As soon as both operands are there; what reads the sums must come behind.
-  Operation *place = maker, *left = dot.getA().getDefiningOp();
+  Operation *place = maker, *beside = other.getDefiningOp();
   if (maker->getBlock() != dot->getBlock())
     return false;
-  if (left && left->getBlock() == dot->getBlock() && place->isBeforeInBlock(left))
-    place = left;
+  if (beside && beside->getBlock() == dot->getBlock() && place->isBeforeInBlock(beside))
+    place = beside;
   for (Operation *user : sums.getUsers()) {
     Operation *at = dot->getBlock()->findAncestorOpInBlock(*user);
     if (!at || !place->isBeforeInBlock(at))
@@ -315,16 +383,17 @@ bool nn::formOperandSums(Operation *op, IsTaken isTaken) {
   OpBuilder builder(dot.getContext());
   builder.setInsertionPointAfter(place);
   auto type = cast<RankedTensorType>(dot.getY().getType());
-  Value b = cotangent;
-  if (b.getType() != dot.getB().getType())
-    b = nn::ReshapeOp::create(builder, dot.getLoc(), dot.getB().getType(), b);
-  auto fused = nn::DotEpilogueOp::create(builder, dot.getLoc(), type,
-                                         RankedTensorType::get(type.getShape().take_back(1), type.getElementType()),
-                                         dot.getA(), b, Value(), Value(), "bgrad", true, false);
+  Value read = cotangent;
+  if (read.getType() != side.getType())
+    read = nn::ReshapeOp::create(builder, dot.getLoc(), side.getType(), read);
+  auto sumsShape = isLeft ? type.getShape().take_front(1) : type.getShape().take_back(1);
+  auto fused = nn::DotEpilogueOp::create(
+      builder, dot.getLoc(), type, RankedTensorType::get(sumsShape, type.getElementType()), isLeft ? read : other,
+      isLeft ? other : read, Value(), Value(), isLeft ? "bgrad_a" : "bgrad", true, false);
   if (!isTaken(cast<LibraryCallInterface>(fused.getOperation())) || fused.getZ().getType() != sums.getType()) {
     fused.erase();
-    if (b != cotangent)
-      b.getDefiningOp()->erase();
+    if (read != cotangent)
+      read.getDefiningOp()->erase();
     return false;
   }
   dot.getY().replaceAllUsesWith(fused.getY());
@@ -334,6 +403,13 @@ bool nn::formOperandSums(Operation *op, IsTaken isTaken) {
   return true;
 }
 
+bool nn::formOperandSums(Operation *op, IsTaken isTaken) {
+  auto dot = dyn_cast<nn::DotOp>(op);
+  if (!dot || !dot.getTransposeA() || dot.getTransposeB() || getShape(dot.getY()).size() != 2)
+    return false;
+  return formSumsOf(dot, /*isLeft=*/false, isTaken) || formSumsOf(dot, /*isLeft=*/true, isTaken);
+}
+
 bool nn::formEpilogue(Operation *op, IsTaken isTaken) {
   auto dot = dyn_cast<nn::DotOp>(op);
   if (!dot)
@@ -341,6 +417,7 @@ bool nn::formEpilogue(Operation *op, IsTaken isTaken) {
   Type type = getElement(dot.getY());
   ArrayRef<int64_t> matrix = getShape(dot.getY());
   SmallVector<Chain, 4> chains;
+  nn::DotEpilogueOp relu;
   Chain chain;
   chain.value = dot.getY();
   if (Value sum = takeSum(chain.value)) {
@@ -349,13 +426,20 @@ bool nn::formEpilogue(Operation *op, IsTaken isTaken) {
   } else {
     chain.value = followViews(chain.value);
     Chain gradient = chain;
-    if (takeGeluGradient(gradient, type)) {
+    if (takeGeluGradient(gradient, type) || takeReluGradient(dot, gradient, type)) {
+      if (gradient.relu) {
+        if (!(gradient.relu = relu = keepBits(gradient.relu, true, isTaken)))
+          return false;
+        gradient.input = relu.getZ();
+      }
       chains.push_back(gradient);
-      if (type.isBF16() && matrix.size() == 2 && getShape(gradient.value).back() == matrix[1])
+      if ((type.isBF16() || type.isF32()) && matrix.size() == 2 && getShape(gradient.value).back() == matrix[1])
         if ((gradient.sums = findColumnSums(gradient.value)))
           chains.push_back(gradient);
     }
-    if (Value bias = takeBias(dot, chain.value)) {
+    if (takeBiasAndRelu(dot, chain, type)) {
+      chains.push_back(chain);
+    } else if (Value bias = takeBias(dot, chain.value)) {
       chain.addend = bias;
       chains.push_back(chain);
       if (takeActivation(chain, type))
@@ -368,5 +452,7 @@ bool nn::formEpilogue(Operation *op, IsTaken isTaken) {
   for (const Chain &each : llvm::reverse(chains))
     if (replace(dot, each, isTaken))
       return true;
+  if (relu && relu.getZ().use_empty())
+    keepBits(relu, false, isTaken);
   return false;
 }

@@ -35,12 +35,16 @@ enum cublasOperation_t : int { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
 enum cublasLtEpilogue_t : int {
   CUBLASLT_EPILOGUE_DEFAULT = 1,
   CUBLASLT_EPILOGUE_RELU = 2,
+  CUBLASLT_EPILOGUE_RELU_AUX = 2 | 128, ///< the auxiliary matrix has bits
   CUBLASLT_EPILOGUE_BIAS = 4,
+  CUBLASLT_EPILOGUE_DRELU = 8 | 128,
+  CUBLASLT_EPILOGUE_DRELU_BGRAD = 8 | 128 | 16,
   CUBLASLT_EPILOGUE_GELU = 32,
   CUBLASLT_EPILOGUE_GELU_AUX = 32 | 128,
   CUBLASLT_EPILOGUE_DGELU = 64 | 128,
   CUBLASLT_EPILOGUE_DGELU_BGRAD = 64 | 128 | 16, ///< sums of D's rows (column-major) into the bias
   CUBLASLT_EPILOGUE_BGRADA = 256,                ///< sums of the rows of op(A) (column-major) into the bias
+  CUBLASLT_EPILOGUE_BGRADB = 512,                ///< sums of the columns of op(B) (column-major) into the bias
 };
 enum cublasLtMatrixLayoutAttribute_t : int {
   CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,          ///< int32
@@ -51,8 +55,8 @@ enum cublasLtMatmulDescAttributes_t : int {
   CUBLASLT_MATMUL_DESC_TRANSB = 4,                ///< int32
   CUBLASLT_MATMUL_DESC_EPILOGUE = 7,              ///< uint32
   CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,          ///< device address
-  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11, ///< device address; elements of D's type
-  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,      ///< int64, elements, a multiple of 8 for GELU
+  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11, ///< device address; elements of D's type, ReLU: bits
+  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,      ///< int64, elements, a multiple of 8 for GELU, 128 for ReLU
   CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26        ///< int32
 };
 enum cublasLtMatmulPreferenceAttributes_t : int {

@@ -31,13 +31,17 @@ uint32_t epilogueOf(const GemmShape &shape) {
   using Epilogue = GemmShape::Epilogue;
   uint32_t bits = shape.addend == GemmShape::Addend::Row ? CUBLASLT_EPILOGUE_BIAS : 0;
   if (shape.epilogue == Epilogue::Relu)
-    bits |= CUBLASLT_EPILOGUE_RELU;
+    bits |= shape.keepsMask ? CUBLASLT_EPILOGUE_RELU_AUX : CUBLASLT_EPILOGUE_RELU;
   else if (shape.epilogue == Epilogue::Gelu)
     bits |= shape.keepsInput ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
   else if (shape.epilogue == Epilogue::GeluGrad)
     bits |= shape.sumsColumns ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DGELU;
+  else if (shape.epilogue == Epilogue::ReluGrad)
+    bits |= shape.sumsColumns ? CUBLASLT_EPILOGUE_DRELU_BGRAD : CUBLASLT_EPILOGUE_DRELU;
   else if (shape.sumsOperand) // cuBLASLt's A is B here
     bits |= CUBLASLT_EPILOGUE_BGRADA;
+  else if (shape.sumsLeft)
+    bits |= CUBLASLT_EPILOGUE_BGRADB;
   return bits ? bits : uint32_t(CUBLASLT_EPILOGUE_DEFAULT);
 }
 
@@ -137,13 +141,15 @@ Status GemmCall::makeLayouts(Resources &resources) {
   uint32_t epilogue = epilogueOf(shape_);
   LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
   if (epilogue & auxiliary) {
-    CUdeviceptr input = shape_.keepsInput ? addresses_.writes[1] : addresses_.reads[size_t(shape_.reads()) - 1];
+    CUdeviceptr input = shape_.isDerivative() ? addresses_.reads[size_t(shape_.reads()) - 1] : addresses_.writes[1];
     if (input % 16)
       return {StatusCode::VerifyFailed, "the input of an epilogue does not lie at a multiple of 16 bytes"};
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, input));
-    LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t(shape_.ldd)));
+    const bool hasBits = shape_.keepsMask || shape_.epilogue == GemmShape::Epilogue::ReluGrad;
+    const int64_t ld = hasBits ? static_cast<int64_t>(shape_.maskRowBytes() * 8) : shape_.ldd;
+    LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, ld));
   }
-  if (biased() || shape_.sumsColumns || shape_.sumsOperand) {
+  if (biased() || shape_.hasSums()) {
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t(dataType(shape_.resultDtype))));
     LOWTIDE_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, biased() ? addresses_.reads[2] : addresses_.writes[1]));
   }

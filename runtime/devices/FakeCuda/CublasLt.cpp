@@ -189,22 +189,43 @@ struct Problem {
       return true;
     }
     using Epilogue = GemmShape::Epilogue;
-    if (function == CUBLASLT_EPILOGUE_BGRADA) {
-      shape.sumsOperand = true;
+    if (function == CUBLASLT_EPILOGUE_BGRADA || function == CUBLASLT_EPILOGUE_BGRADB) {
+      (function == CUBLASLT_EPILOGUE_BGRADA ? shape.sumsOperand : shape.sumsLeft) = true;
       return desc->bias && desc->biasType == d->type && shape.addend == GemmShape::Addend::None;
     }
-    shape.sumsColumns = function == CUBLASLT_EPILOGUE_DGELU_BGRAD;
-    const bool isDerivative = shape.sumsColumns || function == CUBLASLT_EPILOGUE_DGELU;
+    shape.sumsColumns = function == CUBLASLT_EPILOGUE_DGELU_BGRAD || function == CUBLASLT_EPILOGUE_DRELU_BGRAD;
     if (shape.sumsColumns && (!desc->bias || desc->biasType != d->type))
       return false;
     shape.keepsInput = function == CUBLASLT_EPILOGUE_GELU_AUX;
-    shape.epilogue = function == CUBLASLT_EPILOGUE_RELU                       ? Epilogue::Relu
-                     : function == CUBLASLT_EPILOGUE_GELU || shape.keepsInput ? Epilogue::Gelu
-                     : isDerivative                                           ? Epilogue::GeluGrad
-                                                                              : Epilogue::None;
-    bool auxiliary = shape.keepsInput || shape.epilogue == Epilogue::GeluGrad;
-    return (shape.epilogue != Epilogue::None || function == 0) &&
-           (!auxiliary || (desc->auxiliary && desc->auxiliary % 16 == 0 && desc->auxiliaryLd == d->ld));
+    shape.keepsMask = function == CUBLASLT_EPILOGUE_RELU_AUX;
+    switch (function) {
+    case 0:
+      return true;
+    case CUBLASLT_EPILOGUE_RELU:
+    case CUBLASLT_EPILOGUE_RELU_AUX:
+      shape.epilogue = Epilogue::Relu;
+      break;
+    case CUBLASLT_EPILOGUE_DRELU:
+    case CUBLASLT_EPILOGUE_DRELU_BGRAD:
+      shape.epilogue = Epilogue::ReluGrad;
+      break;
+    case CUBLASLT_EPILOGUE_GELU:
+    case CUBLASLT_EPILOGUE_GELU_AUX:
+      shape.epilogue = Epilogue::Gelu;
+      break;
+    case CUBLASLT_EPILOGUE_DGELU:
+    case CUBLASLT_EPILOGUE_DGELU_BGRAD:
+      shape.epilogue = Epilogue::GeluGrad;
+      break;
+    default:
+      return false;
+    }
+    if (!shape.keepsInput && !shape.keepsMask && !shape.isDerivative())
+      return true;
+    // Bits lie in rows of a multiple of 128; here, of the next one.
+    const bool hasBits = shape.keepsMask || shape.epilogue == Epilogue::ReluGrad;
+    const int64_t ld = hasBits ? static_cast<int64_t>(shape.maskRowBytes() * 8) : d->ld;
+    return desc->auxiliary && desc->auxiliary % 16 == 0 && desc->auxiliaryLd == ld;
   }
 };
 
@@ -298,16 +319,17 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t descHandle, 
     reads.push_back(third);
   std::vector<void *> writes = {d};
   auto *auxiliary = reinterpret_cast<void *>(problem.desc->auxiliary);
-  if (shape.keepsInput)
+  if (shape.keepsInput || shape.keepsMask)
     writes.push_back(auxiliary);
-  else if (shape.epilogue == GemmShape::Epilogue::GeluGrad)
+  else if (shape.isDerivative())
     reads.push_back(auxiliary);
-  if ((writes.size() > 1 || shape.epilogue == GemmShape::Epilogue::GeluGrad) &&
-      !machine().holds(auxiliary, shape.spanD * resultElement, false))
+  const bool hasBits = shape.keepsMask || shape.epilogue == GemmShape::Epilogue::ReluGrad;
+  if ((writes.size() > 1 || shape.isDerivative()) &&
+      !machine().holds(auxiliary, hasBits ? shape.maskBytes() : shape.spanD * resultElement, false))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (shape.sumsColumns || shape.sumsOperand) {
+  if (shape.hasSums()) {
     auto *sums = reinterpret_cast<void *>(problem.desc->bias);
-    if (!machine().holds(sums, static_cast<uint64_t>(shape.n) * resultElement, false))
+    if (!machine().holds(sums, static_cast<uint64_t>(shape.sumsCount()) * resultElement, false))
       return CUBLAS_STATUS_INVALID_VALUE;
     writes.push_back(sums);
   }

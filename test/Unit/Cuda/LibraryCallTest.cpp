@@ -27,6 +27,11 @@ bool has(const plan::Call &call, const char *name) {
                      [&](const plan::Attribute &attribute) { return attribute.name() == name; });
 }
 
+GemmShape::Epilogue readGemmEpilogue(const plan::Call &call) {
+  Expected<GemmShape> shape = call.callee() == "gemm" ? readGemm(call) : Expected<GemmShape>(GemmShape());
+  return shape ? shape->epilogue : GemmShape::Epilogue::None;
+}
+
 /// A plan of one call: operands come in as batch arrays of plain elements, the result goes out.
 plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64_t resultElements, plan::DType dtype,
                   plan::DType resultDtype, bool accumulate, const char *target) {
@@ -39,7 +44,9 @@ plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64
   uint64_t at = 0, value = 1;
   call.clear_reads(), call.clear_writes();
   for (size_t i = 0; i < elements.size(); ++i) {
-    plan::DType type = i < 2 ? dtype : resultDtype;
+    // A derivative of ReLU reads bytes of bits last.
+    const bool isMask = i > 1 && i + 1 == elements.size() && readGemmEpilogue(call) == GemmShape::Epilogue::ReluGrad;
+    plan::DType type = i < 2 ? dtype : isMask ? plan::U8 : resultDtype;
     plan::Slice where = slice(0, at, elements[i] * elementBytes(type), value);
     bool carried = accumulate && i == 2;
     bind(*entry, ("operand" + std::to_string(i)).c_str(), plan::Binding::BATCH, type,
@@ -59,11 +66,16 @@ plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64
   }
   result.set_value(9);
   *call.add_writes() = result;
-  if (has(call, "keeps_input") || has(call, "sums_columns") || has(call, "sums_b")) {
-    // A second result of the size of the first, or of its rows.
-    uint64_t elements = has(call, "keeps_input") ? resultElements : static_cast<uint64_t>(readGemm(call)->n);
-    plan::Slice kept = slice(0, at, elements * elementBytes(resultDtype), 0);
-    bind(*entry, "kept", plan::Binding::OUTPUT, resultDtype, {static_cast<int64_t>(elements)}, kept, 10);
+  if (has(call, "keeps_input") || has(call, "keeps_mask") || has(call, "sums_columns") || has(call, "sums_a") ||
+      has(call, "sums_b")) {
+    // A second result of the size of the first, of its rows or columns, or of bytes of bits.
+    Expected<GemmShape> shape = readGemm(call);
+    uint64_t elements = shape->keepsMask    ? shape->maskBytes()
+                        : shape->keepsInput ? resultElements
+                                            : static_cast<uint64_t>(shape->sumsCount());
+    const plan::DType type = shape->keepsMask ? plan::U8 : resultDtype;
+    plan::Slice kept = slice(0, at, elements * elementBytes(type), 0);
+    bind(*entry, "kept", plan::Binding::OUTPUT, type, {static_cast<int64_t>(elements)}, kept, 10);
     at += (kept.bytes() + 255) / 256 * 256;
     kept.set_value(10);
     *call.add_writes() = kept;
@@ -96,8 +108,10 @@ std::vector<uint8_t> execute(const plan::Plan &plan) {
   for (const Tensor &tensor : (*session)->tensors("run", plan::Binding::BATCH)) {
     uint64_t size = elementBytes(tensor.binding->dtype());
     for (uint64_t i = 0; i < tensor.bytes() / size; ++i)
-      storeElement(tensor.binding->dtype(), tensor.data + i * size,
-                   static_cast<double>(counterRandom(tensor.binding->name().back(), i) % 33) / 16 - 1);
+      if (uint64_t drawn = counterRandom(tensor.binding->name().back(), i); tensor.binding->dtype() == plan::U8)
+        tensor.data[i] = static_cast<uint8_t>(drawn);
+      else
+        storeElement(tensor.binding->dtype(), tensor.data + i * size, static_cast<double>(drawn % 33) / 16 - 1);
   }
   EXPECT_TRUE((*session)->step("run").isOk());
   EXPECT_TRUE((*session)->download("run").isOk());
@@ -162,6 +176,9 @@ TEST(LibraryCall, GemmWithEpilogues) {
     plan::Call operand = typed("none", "none");
     set(operand, "result_dtype", "f32"), set(operand, "transpose_a", 1), set(operand, "sums_b", 1);
     compare(operand, {48, 128}, 96, type, plan::F32);
+    plan::Call left = typed("none", "none");
+    set(left, "result_dtype", "f32"), set(left, "transpose_a", 1), set(left, "sums_a", 1);
+    compare(left, {48, 128}, 96, type, plan::F32);
     plan::Call kept = typed("gelu", "row");
     set(kept, "keeps_input", 1);
     compare(kept, {48, 128, 16}, 96, type, type);
@@ -173,6 +190,33 @@ TEST(LibraryCall, GemmWithEpilogues) {
       compare(summed, {48, 128, 96}, 96, type, type);
     }
   }
+}
+
+/// Bits in rows that end within a byte, within a row of bits and with it; 6 rows of 16, 32 and 16 bytes.
+TEST(LibraryCall, ReluKeepsAndReadsBits) {
+  for (plan::DType type : {plan::F32, plan::F16, plan::BF16})
+    for (uint64_t columns : {10, 130, 128}) {
+      auto typed = [&](const char *epilogue, const char *addend) {
+        plan::Call call = gemmCall(6, static_cast<int64_t>(columns), 8);
+        set(call, "dtype", type == plan::F32 ? "f32" : type == plan::F16 ? "f16" : "bf16");
+        set(call, "addend", addend), set(call, "epilogue", epilogue);
+        return call;
+      };
+      const uint64_t bytes = columns == 130 ? 6 * 32 : 6 * 16;
+      plan::Call kept = typed("relu", "row");
+      set(kept, "keeps_mask", 1);
+      compare(kept, {48, 8 * columns, columns}, 6 * columns, type, type);
+      plan::Call plain = typed("relu", "none");
+      set(plain, "keeps_mask", 1);
+      compare(plain, {48, 8 * columns}, 6 * columns, type, type);
+      compare(typed("drelu", "none"), {48, 8 * columns, bytes}, 6 * columns, type, type);
+      compare(typed("drelu", "full"), {48, 8 * columns, 6 * columns, bytes}, 6 * columns, type, type);
+      if (type == plan::F16)
+        continue;
+      plan::Call summed = typed("drelu", "none");
+      set(summed, "sums_columns", 1);
+      compare(summed, {48, 8 * columns, bytes}, 6 * columns, type, type);
+    }
 }
 
 /// gelu and its derivative against their definitions, in f64.
@@ -216,6 +260,49 @@ TEST(LibraryCall, EpiloguesComputeWhatTheySay) {
   ASSERT_EQ(summed.size(), 36u);
   for (uint64_t column = 0; column < 4; ++column)
     EXPECT_NEAR(summed[32 + column], operand(1, column) + operand(1, 4 + column) + operand(1, 8 + column), 1e-6);
+}
+
+/// ReLU's bits and what is left by them, and sums of a left side, against their definitions.
+TEST(LibraryCall, BitsSayWhatIsLeft) {
+  auto operand = [](int number, uint64_t i) { return counterRandom(static_cast<uint64_t>('0' + number), i); };
+  auto number = [&](int which, uint64_t i) { return static_cast<float>(operand(which, i) % 33) / 16 - 1; };
+  const uint64_t m = 3, n = 140, rowBytes = 32;
+  auto run = [&](plan::Call call, std::vector<uint64_t> elements, uint64_t results) {
+    return execute(planOf(call, elements, results, plan::F32, plan::F32, false, "cpu:x86-64-v3"));
+  };
+  plan::Call relu = gemmCall(m, n, 1), derivative = relu;
+  set(relu, "addend", "none"), set(relu, "epilogue", "relu"), set(relu, "keeps_mask", 1);
+  set(derivative, "addend", "none"), set(derivative, "epilogue", "drelu"), set(derivative, "sums_columns", 1);
+  std::vector<uint8_t> cut = run(relu, {m, n}, m * n), left = run(derivative, {m, n, m * rowBytes}, m * n);
+  ASSERT_EQ(cut.size(), m * n * 4 + m * rowBytes);
+  ASSERT_EQ(left.size(), m * n * 4 + n * 4);
+  auto at = [](const std::vector<uint8_t> &bytes, uint64_t i) {
+    float value;
+    std::memcpy(&value, bytes.data() + i * 4, 4);
+    return value;
+  };
+  for (uint64_t column = 0; column < n; ++column) {
+    float sum = 0;
+    for (uint64_t row = 0; row < m; ++row) {
+      const float z = number(0, row) * number(1, column);
+      const uint64_t byte = row * rowBytes + column / 8;
+      EXPECT_EQ(at(cut, row * n + column), std::max(z, 0.0f));
+      EXPECT_EQ(cut[m * n * 4 + byte] >> column % 8 & 1, z > 0);
+      const bool isKept = operand(2, byte) >> column % 8 & 1;
+      EXPECT_EQ(at(left, row * n + column), isKept ? z : 0);
+      sum += isKept ? z : 0;
+    }
+    EXPECT_NEAR(at(left, m * n + column), sum, 1e-6);
+  }
+  for (uint64_t row = 0; row < m; ++row)
+    for (uint64_t bit = n; bit < rowBytes * 8; ++bit)
+      EXPECT_EQ(cut[m * n * 4 + row * rowBytes + bit / 8] >> bit % 8 & 1, 0);
+  plan::Call beside = gemmCall(8, 4, 3);
+  set(beside, "sums_a", 1);
+  std::vector<uint8_t> bytes = run(beside, {24, 12}, 32);
+  ASSERT_EQ(bytes.size(), 40u * 4);
+  for (uint64_t row = 0; row < 8; ++row)
+    EXPECT_NEAR(at(bytes, 32 + row), number(0, row * 3) + number(0, row * 3 + 1) + number(0, row * 3 + 2), 1e-6);
 }
 
 TEST(LibraryCall, GemmWithOneRowOrColumn) {
@@ -382,143 +469,6 @@ TEST(LibraryCall, EveryCallOfCudnnMayFail) {
     LOWTIDE_TRY((*session)->download("run"));
     return (*session)->close();
   });
-}
-
-TEST(LibraryTable, KnowsWhichAttentionsAreTaken) {
-  struct Row {
-    const char *dtype;
-    int64_t depth, rows, columns;
-    std::vector<int64_t> mask;
-    const char *maskDtype;
-    bool taken;
-  };
-  const Row rows[] = {
-      {"bf16", 64, 16, 16, {}, "", true},
-      {"f16", 128, 16, 20, {}, "", true},
-      {"f32", 64, 16, 16, {}, "", false},
-      {"f16", 60, 16, 16, {}, "", false},
-      {"f16", 136, 16, 16, {}, "", false},
-      {"f16", 64, 1, 16, {}, "", false},
-      {"f16", 64, 16, 16, {1, 1, 16, 16}, "", true},
-      {"f16", 64, 16, 16, {2, 4, 16, 16}, "", true},
-      {"f16", 64, 16, 16, {1, 1, 16, 16}, "f32", false},
-      {"f16", 64, 16, 16, {2, 1, 1, 16}, "", false},
-  };
-  for (const char *callee : {"attention", "attention_grad"})
-    for (const Row &row : rows) {
-      plan::Call call;
-      call.set_callee(callee);
-      set(call, "dtype", row.dtype);
-      set(call, "batch", 2), set(call, "heads", 4), set(call, "key_heads", 2), set(call, "rows", row.rows);
-      set(call, "columns", row.columns), set(call, "depth", row.depth), set(call, "value_depth", row.depth);
-      if (!row.mask.empty())
-        set(call, "mask", row.mask);
-      if (*row.maskDtype)
-        set(call, "mask_dtype", row.maskDtype);
-      auto rule = declineCall(call);
-      ASSERT_TRUE(rule) << rule.status().str();
-      EXPECT_EQ(*rule == nullptr, row.taken) << row.dtype << " " << row.depth << " " << row.rows;
-      EXPECT_FALSE(queryWorkspace(call)); // the CPU has no kernel
-      auto bytes = queryGpuWorkspace(call);
-      ASSERT_TRUE(bytes);
-      // The derivative writes the cotangents of scores out, in tiles of 64 × 128.
-      EXPECT_GE(*bytes, std::string(callee) == "attention" ? 0u : 2u * 4 * 64 * 128 * 2);
-    }
-}
-
-TEST(LibraryTable, KnowsWhichLayoutsOfAttentionAreTaken) {
-  enum Outcome { Refused, Declined, Taken };
-  using Layout = std::vector<int64_t>;
-  struct Row {
-    std::vector<std::pair<const char *, Layout>> layouts;
-    bool isGradient, oneResult;
-    Outcome outcome;
-  };
-  // 2 samples of 4 heads, 16 rows, 8 elements; rows of 96: 32 of q, k and v each.
-  const Layout q{0, 1536, 8, 96, 1}, k{32, 1536, 8, 96, 1}, v{64, 1536, 8, 96, 1}, back{0, 512, 8, 32, 1};
-  const Row rows[] = {
-      {{{"q_layout", q}, {"k_layout", k}, {"v_layout", v}, {"o_layout", back}}, false, false, Taken},
-      {{{"q_layout", {4, 1536, 8, 96, 1}}}, false, false, Declined},  // an offset of 8 bytes
-      {{{"k_layout", {0, 512, 128, 1, 16}}}, false, false, Declined}, // elements of a head apart
-      {{{"v_layout", {0, 1536, 8, 96}}}, false, false, Refused},
-      {{{"o_layout", q}}, false, false, Refused}, // gaps between rows
-      {{{"grad_q_layout", q}}, false, false, Refused},
-      {{{"grad_q_layout", q}, {"grad_k_layout", k}, {"grad_v_layout", v}}, true, true, Taken},
-      {{{"grad_q_layout", q}, {"grad_k_layout", k}, {"grad_v_layout", v}}, true, false, Refused},
-      {{{"grad_q_layout", q}, {"grad_k_layout", v}, {"grad_v_layout", k}}, true, true, Taken},
-      {{{"grad_q_layout", q}, {"grad_k_layout", k}, {"grad_v_layout", k}}, true, true, Refused}, // one over the other
-      {{{"grad_q_layout", q}, {"grad_k_layout", k}}, true, true, Refused},
-      {{{"grad_k_layout", {1024, 512, 128, 8, 1}}, {"grad_v_layout", {2048, 512, 128, 8, 1}}}, true, true, Taken},
-      {{{"grad_o_layout", back}, {"o_layout", back}}, true, false, Taken},
-      {{}, true, true, Refused},
-  };
-  for (const Row &row : rows) {
-    plan::Call call;
-    call.set_callee(row.isGradient ? "attention_grad" : "attention");
-    set(call, "dtype", "bf16"), set(call, "batch", 2), set(call, "heads", 4), set(call, "key_heads", 4);
-    set(call, "rows", 16), set(call, "columns", 16), set(call, "depth", 8), set(call, "value_depth", 8);
-    for (const auto &[name, layout] : row.layouts)
-      set(call, name, layout);
-    if (row.oneResult)
-      set(call, "one_result", 1);
-    auto rule = declineCall(call);
-    Outcome outcome = !rule ? Refused : *rule ? Declined : Taken;
-    EXPECT_EQ(outcome, row.outcome) << &row - rows << (rule ? "" : rule.status().str());
-  }
-}
-
-TEST(LibraryTable, KnowsWhatEpiloguesTake) {
-  struct Row {
-    const char *epilogue, *dtype, *result, *addend;
-    int64_t columns, batch, keeps;
-    bool taken;
-    int64_t sums = 0, sumsB = 0;
-  };
-  const Row rows[] = {
-      {"none", "f16", "f32", "none", 16, 1, 0, true, 0, 1},   {"none", "f16", "f16", "none", 16, 1, 0, false, 0, 1},
-      {"none", "f32", "f32", "none", 16, 1, 0, false, 0, 1},  {"none", "bf16", "f32", "row", 16, 1, 0, false, 0, 1},
-      {"none", "bf16", "f32", "none", 16, 3, 0, false, 0, 1}, {"dgelu", "bf16", "bf16", "none", 16, 1, 0, true, 1},
-      {"dgelu", "bf16", "bf16", "full", 16, 1, 0, false, 1},  {"dgelu", "f16", "f16", "none", 16, 1, 0, false, 1},
-      {"relu", "f32", "f32", "row", 10, 1, 0, true},          {"gelu", "bf16", "bf16", "row", 16, 1, 1, true},
-      {"gelu", "bf16", "bf16", "row", 12, 1, 1, false}, // rows of the kept matrix
-      {"gelu", "bf16", "bf16", "row", 12, 1, 0, true},        {"gelu", "f32", "f32", "row", 16, 1, 1, false},
-      {"gelu", "f16", "f32", "none", 16, 1, 1, false},        {"relu", "bf16", "bf16", "row", 16, 1, 1, false},
-      {"dgelu", "f16", "f16", "none", 16, 1, 0, true},        {"dgelu", "f16", "f16", "row", 16, 1, 0, false},
-      {"dgelu", "f32", "f32", "none", 16, 1, 0, false},       {"relu", "bf16", "bf16", "none", 16, 3, 0, false},
-      {"gelu", "f64", "f64", "none", 16, 1, 0, false},
-  };
-  for (const Row &row : rows) {
-    plan::Call call = gemmCall(4, row.columns, 4);
-    set(call, "epilogue", row.epilogue), set(call, "dtype", row.dtype), set(call, "result_dtype", row.result);
-    set(call, "addend", row.addend), set(call, "keeps_input", row.keeps);
-    set(call, "sums_columns", row.sums), set(call, "sums_b", row.sumsB), set(call, "transpose_a", row.sumsB);
-    for (int i = 0; i < 4; ++i)
-      call.add_reads();
-    if (row.batch > 1) {
-      set(call, "batch", row.batch);
-      set(call, "batch_stride_d", 4 * row.columns);
-    }
-    auto rule = declineCall(call);
-    ASSERT_TRUE(rule) << rule.status().str();
-    EXPECT_EQ(*rule == nullptr, row.taken)
-        << row.epilogue << " " << row.dtype << " " << row.addend << " " << row.columns;
-  }
-}
-
-TEST(LibraryTable, DeclinesWhatNoEpilogueDoes) {
-  plan::Call column = gemmCall(4, 4, 4);
-  set(column, "addend", "column");
-  for (int i = 0; i < 3; ++i)
-    column.add_reads();
-  auto shape = readGemm(column);
-  ASSERT_TRUE(shape) << shape.status().str();
-  const LibraryRule *rule = declineGemm(*shape);
-  ASSERT_TRUE(rule);
-  EXPECT_STREQ(rule->library, "cuBLASLt");
-  for (const LibraryRule &row : libraryRules()) {
-    EXPECT_STRNE(row.source, "");
-    EXPECT_FALSE(row.confirmed) << "say on which GPU, and change this test";
-  }
 }
 
 } // namespace

@@ -9,18 +9,19 @@ def NN_DotEpilogueOp : NN_Op<"dot_epilogue", [AttrSizedOperandSegments, DeclareO
   let summary = "matrix product with what a library adds to it and applies to it before it is written";
   let description = [{
     z = op(a) · op(b) + addend, operands as of `nn.dot`; `addend` has z's shape, or one value per column (then the product
-    has no batch). y = f(z), where `epilogue` names f: "none", "relu", "gelu" (the tanh form), or "dgelu": z times the
-    derivative of that gelu at `input`. With two results the second is z, for "dgelu" the sums of y's columns; for
-    "bgrad", which leaves z as it is, those of op(b). Made by `nn-library-forms`, behind differentiation; the generated path
-    is its decomposition.
+    has no batch). y = f(z), where `epilogue` names f: "none", "relu", "gelu" (the tanh form), "dgelu": z times the
+    derivative of that gelu at `input`, or "drelu": z where the bit of `input` is set, else 0. With two results the second
+    is z, for derivatives the sums of y's columns; "bgrad" and "bgrad_a", which leave z as it is, bring those of op(b)'s
+    columns and of op(a)'s rows. Of "relu" it may be the bits of z > 0 instead, the lowest of a byte first, each row filled up
+    to a multiple of 128. Made by `nn-library-forms`, behind differentiation; the generated path is its decomposition.
   }];
   let family = "Contraction";
   let precision = "Low";
   let batch = "Contract";
   let flops = [{ return ::lowtide::nn::dotEpilogueFlops(*this); }];
   let arguments = (ins NN_FloatTensor:$a, NN_FloatTensor:$b, Optional<NN_FloatTensor>:$addend,
-                       Optional<NN_FloatTensor>:$input, StrAttr:$epilogue, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
-  let results = (outs NN_FloatTensor:$y, Optional<NN_FloatTensor>:$z);
+                       Optional<NN_Tensor>:$input, StrAttr:$epilogue, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let results = (outs NN_FloatTensor:$y, Optional<NN_Tensor>:$z);
   let assemblyFormat = [{
     $epilogue $a `,` $b (`addend` $addend^)? (`input` $input^)? attr-dict `:` functional-type(operands, results)
   }];

@@ -17,6 +17,8 @@ class AttentionGradOp;
 class DotEpilogueOp;
 uint64_t attentionGradFlops(AttentionGradOp op);
 uint64_t dotEpilogueFlops(DotEpilogueOp op);
+/// Of the bits that a ReLU of matrix `y` keeps.
+mlir::RankedTensorType getMaskType(mlir::RankedTensorType y);
 /// Lets `nn.attention` answer LibraryCallInterface, as the dialect is loaded.
 void registerAttentionCall(mlir::MLIRContext *context);
 /// The same for `nn.kernel`, of which those of emitter "library" are calls.
@@ -36,8 +38,8 @@ mlir::NamedAttrList getGemmAttributes(mlir::RankedTensorType a, mlir::RankedTens
 /// False, with nothing changed, where `op` is no product or nothing can go along. Erases `op` otherwise.
 bool formEpilogue(mlir::Operation *op, llvm::function_ref<bool(LibraryCallInterface)> isTaken);
 
-/// Lets the product with which a weight's gradient is made, xᵀ · dy, bring the sums of dy's columns along: the gradient
-/// of a bias. False, with nothing changed, where `op` is no such product, a kernel made dy or `isTaken` declines.
+/// Lets the product with which a weight's gradient is made, xᵀ · dy or dyᵀ · x, bring the sums of dy's columns along:
+/// the gradient of a bias. False, with nothing changed, where `op` is no such product, a kernel made dy or `isTaken` declines.
 /// Erases `op` otherwise.
 bool formOperandSums(mlir::Operation *op, llvm::function_ref<bool(LibraryCallInterface)> isTaken);
 

@@ -15,50 +15,132 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// The kernel without the results that the step returns, in a block of its own; null if all or none of them are.
-static std::shared_ptr<RerunForm> buildRerunForm(nn::KernelOp kernel, const llvm::DenseSet<Value> &returned) {
-  auto form = std::make_shared<RerunForm>();
-  for (OpResult result : kernel->getResults())
-    if (!returned.contains(result))
-      form->results.push_back(result.getResultNumber());
-  if (form->results.empty() || form->results.size() == kernel.getNumResults())
-    return nullptr;
-  // What the other results need of the body.
-  llvm::DenseSet<Operation *> needed;
-  llvm::DenseSet<Value> arguments;
-  SmallVector<Value> worklist;
-  for (unsigned number : form->results)
-    worklist.push_back(kernel.getYield().getOperand(number));
-  while (!worklist.empty()) {
-    Value value = worklist.pop_back_val();
-    if (isa<BlockArgument>(value))
-      arguments.insert(value);
-    else if (needed.insert(value.getDefiningOp()).second)
-      llvm::append_range(worklist, value.getDefiningOp()->getOperands());
-  }
-  form->block = std::make_unique<Block>();
-  SmallVector<Value> captures;
-  for (BlockArgument argument : kernel.getBlock()->getArguments())
-    if (arguments.contains(argument)) {
-      form->operands.push_back(argument.getArgNumber());
-      captures.push_back(form->block->addArgument(argument.getType(), argument.getLoc()));
+/// What some values of a kernel's body are made from: ops, and leaves, which are arguments of the body and `base`.
+struct BodySlice {
+  llvm::DenseSet<Operation *> ops;
+  llvm::SetVector<Value> leaves;
+
+  BodySlice(SmallVector<Value> values, Value base) {
+    while (!values.empty()) {
+      Value value = values.pop_back_val();
+      if (isa<BlockArgument>(value) || value == base)
+        leaves.insert(value);
+      else if (ops.insert(value.getDefiningOp()).second)
+        llvm::append_range(values, value.getDefiningOp()->getOperands());
     }
-  auto types = llvm::map_to_vector(form->results, [&](unsigned number) { return kernel.getResult(number).getType(); });
+  }
+  bool reduces() const {
+    return llvm::any_of(ops, [](Operation *op) { return isa<ReductionInterface>(op); });
+  }
+};
+
+/// Splits what a kernel makes: some results are made again from another one, `base`, without what that is made from.
+struct Split {
+  /// The number of the result; -1: there is no such one.
+  int base = -1;
+  SmallVector<unsigned> fromBase;
+};
+
+static uint64_t bytesOf(Value value) { return getTensorBytes(value.getType()).value_or(0); }
+
+/// A residual stream and its norm in one kernel, say: with the sum kept, the normalized values need not be, nor both
+/// addends. The base that frees the most bytes of operands, and more than it takes.
+static Split findSplit(nn::KernelOp kernel, ArrayRef<unsigned> results) {
+  Split best;
+  uint64_t mostFreed = 0;
+  if (!llvm::is_contained({"row", "column", "loop"}, kernel.getEmitter()))
+    return best;
+  auto yielded = [&](unsigned number) { return kernel.getYield().getOperand(number); };
+  for (unsigned base = 0; base < kernel.getNumResults(); ++base) {
+    if (isa<BlockArgument>(yielded(base)))
+      continue;
+    SmallVector<unsigned> fromBase;
+    SmallVector<Value> values;
+    for (unsigned number : results)
+      if (number != base && yielded(number) != yielded(base) &&
+          BodySlice({yielded(number)}, yielded(base)).leaves.contains(yielded(base))) {
+        fromBase.push_back(number);
+        values.push_back(yielded(number));
+      }
+    const BodySlice whole(values, nullptr), cut(values, yielded(base));
+    uint64_t freed = 0;
+    for (Value leaf : whole.leaves)
+      if (!cut.leaves.contains(leaf))
+        freed += bytesOf(kernel->getOperand(cast<BlockArgument>(leaf).getArgNumber()));
+    if (freed > bytesOf(kernel.getResult(base)) && freed > mostFreed) {
+      mostFreed = freed;
+      best = {int(base), std::move(fromBase)};
+    }
+  }
+  return best;
+}
+
+/// The part of a kernel that makes `results`, in a block of its own; `base`: another result that it reads, -1: none.
+static std::shared_ptr<RerunForm> buildRerunForm(nn::KernelOp kernel, ArrayRef<unsigned> results, int base) {
+  auto form = std::make_shared<RerunForm>();
+  form->results.assign(results.begin(), results.end());
+  const Value baseValue = base < 0 ? Value() : kernel.getYield().getOperand(base);
+  const BodySlice slice(
+      llvm::map_to_vector(results, [&](unsigned number) { return kernel.getYield().getOperand(number); }), baseValue);
+  form->block = std::make_unique<Block>();
+  SmallVector<Value> captures, inner;
+  auto take = [&](unsigned number, Value value) {
+    form->operands.push_back(number);
+    captures.push_back(form->block->addArgument(value.getType(), value.getLoc()));
+    inner.push_back(value);
+  };
+  for (BlockArgument argument : kernel.getBlock()->getArguments())
+    if (slice.leaves.contains(argument))
+      take(argument.getArgNumber(), argument);
+  if (base >= 0 && slice.leaves.contains(baseValue))
+    take(kernel->getNumOperands() + base, baseValue);
+  auto types = llvm::map_to_vector(results, [&](unsigned number) { return kernel.getResult(number).getType(); });
+  // What reduces nothing is a plain loop, if all results have one shape.
+  StringRef emitter = kernel.getEmitter();
+  if (llvm::is_contained({"row", "column"}, emitter) && !slice.reduces() && llvm::all_of(types, [&](Type type) {
+        return cast<ShapedType>(type).getShape() == cast<ShapedType>(types.front()).getShape();
+      }))
+    emitter = "loop";
   OpBuilder builder(kernel.getContext());
   builder.setInsertionPointToEnd(form->block.get());
-  auto rerun = nn::KernelOp::create(builder, kernel.getLoc(), kernel.getEmitter(), captures, TypeRange(types));
+  auto rerun = nn::KernelOp::create(builder, kernel.getLoc(), emitter, captures, TypeRange(types));
   builder.setInsertionPointToEnd(rerun.getBlock());
   IRMapping mapping;
-  for (auto [number, argument] : llvm::zip_equal(form->operands, rerun.getBlock()->getArguments()))
-    mapping.map(kernel.getBlock()->getArgument(number), argument);
+  for (auto [value, argument] : llvm::zip_equal(inner, rerun.getBlock()->getArguments()))
+    mapping.map(value, argument);
   for (Operation &op : kernel.getBlock()->without_terminator())
-    if (needed.contains(&op))
+    if (slice.ops.contains(&op))
       builder.clone(op, mapping);
-  auto yielded = llvm::map_to_vector(
-      form->results, [&](unsigned number) { return mapping.lookup(kernel.getYield().getOperand(number)); });
-  nn::YieldOp::create(builder, kernel.getLoc(), yielded);
+  auto yields = llvm::map_to_vector(
+      results, [&](unsigned number) { return mapping.lookup(kernel.getYield().getOperand(number)); });
+  nn::YieldOp::create(builder, kernel.getLoc(), yields);
   form->op = rerun;
   return form;
+}
+
+/// The parts in which a kernel runs again: without the results that the step returns, and what is made from another
+/// result apart from that. None where it runs again as it stands.
+static SmallVector<std::shared_ptr<RerunForm>, 1> buildRerunForms(nn::KernelOp kernel,
+                                                                  const llvm::DenseSet<Value> &returned) {
+  SmallVector<unsigned> results;
+  for (OpResult result : kernel->getResults())
+    if (!returned.contains(result))
+      results.push_back(result.getResultNumber());
+  SmallVector<std::shared_ptr<RerunForm>, 1> forms;
+  if (results.empty())
+    return forms;
+  if (const Split split = findSplit(kernel, results); split.base >= 0) {
+    SmallVector<unsigned> others;
+    for (unsigned number : results)
+      if (!llvm::is_contained(split.fromBase, number))
+        others.push_back(number);
+    if (!others.empty())
+      forms.push_back(buildRerunForm(kernel, others, -1));
+    forms.push_back(buildRerunForm(kernel, split.fromBase, split.base));
+  } else if (results.size() < kernel.getNumResults()) {
+    forms.push_back(buildRerunForm(kernel, results, -1));
+  }
+  return forms;
 }
 
 static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, codegen::KernelModule &kernels,
@@ -93,10 +175,10 @@ LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned th
         return failure();
       // What a launch has taken along is formed behind every decision to compute again.
       if (kernel.getEmitter() != "cross")
-        facts.rerun = buildRerunForm(kernel, returned);
-      if (facts.rerun &&
-          failed(addKernelFacts(cast<nn::KernelOp>(facts.rerun->op), threadsMax, kernels, facts.rerun->facts)))
-        return failure();
+        facts.reruns = buildRerunForms(kernel, returned);
+      for (const std::shared_ptr<RerunForm> &form : facts.reruns)
+        if (failed(addKernelFacts(cast<nn::KernelOp>(form->op), threadsMax, kernels, form->facts)))
+          return failure();
     } else if (isLibraryCall(&op)) {
       auto call = cast<LibraryCallInterface>(op);
       FailureOr<uint64_t> bytes = queryWorkspace(call, target);

@@ -139,7 +139,8 @@ void StepProblem::addRerun(Operation *op, const RerunForm &form, const CostModel
   DenseMap<uint32_t, unsigned> uses;
   SmallVector<Value> roots;
   for (unsigned number : form.operands) {
-    roots.push_back(StepStorage::getRoot(op->getOperand(number)));
+    roots.push_back(number < op->getNumOperands() ? StepStorage::getRoot(op->getOperand(number))
+                                                  : Value(op->getResult(number - op->getNumOperands())));
     uint32_t value = numberOf.lookup(roots.back());
     if (uses[value]++ == 0)
       operation.reads.push_back(value);
@@ -158,7 +159,7 @@ void StepProblem::addRerun(Operation *op, const RerunForm &form, const CostModel
   operation.seconds = costs.getSeconds(form.op);
   operation.flops = getFlops(form.op);
   operation.isForward = whole.isForward;
-  whole.rerun = graph.reruns.size();
+  whole.reruns.push_back(graph.reruns.size());
   graph.reruns.push_back(std::move(operation));
 }
 
@@ -291,7 +292,7 @@ void StepProblem::poseBlock(const Knowledge &known) {
     addHandedOn(known.facts);
   for (Operation *op : operations)
     if (op && !isa<RepeatInterface>(op))
-      if (const std::shared_ptr<RerunForm> &form = known.facts.at(op).rerun)
+      for (const std::shared_ptr<RerunForm> &form : known.facts.at(op).reruns)
         addRerun(op, *form, known.costs);
   // In a round, whatever runs comes after its beginning.
   if (!operations.empty() && !operations.front())

@@ -18,11 +18,11 @@ public:
       : terminator(block.getTerminator()), builder(terminator), operations(operations), facts(facts), anchor(anchor) {}
 
   void write(const solve::Schedule &schedule);
-  /// Per rerun, the number of the operation that it repeats.
-  llvm::SmallVector<uint32_t> wholes;
+  /// Per rerun, the number of the operation that it repeats, and its form.
+  llvm::SmallVector<std::pair<uint32_t, std::shared_ptr<RerunForm>>> reruns;
 
 private:
-  void writeAgain(Operation *op, Value cotangent);
+  void writeAgain(Operation *op, const RerunForm *part, Value cotangent);
   /// The value to read for `value`: the last instance of its root, through the same views.
   Value read(Value value);
   /// What wakes the recomputation at `position`: of what the next instruction that runs for the first time reads, the
@@ -83,21 +83,22 @@ Value ScheduleWriter::findCotangent(const solve::Schedule &schedule, size_t posi
   return latest;
 }
 
-void ScheduleWriter::writeAgain(Operation *op, Value cotangent) {
+void ScheduleWriter::writeAgain(Operation *op, const RerunForm *part, Value cotangent) {
   SmallVector<Value> operands;
   SmallVector<unsigned> operandNumbers = llvm::to_vector(llvm::seq(op->getNumOperands()));
   SmallVector<unsigned> resultNumbers = llvm::to_vector(llvm::seq(op->getNumResults()));
   InstructionFacts known = facts.at(op);
   Operation *form = op;
-  if (std::shared_ptr<RerunForm> rerun = known.rerun) {
-    form = rerun->op;
-    operandNumbers = rerun->operands;
-    resultNumbers = rerun->results;
-    known = rerun->facts;
+  if (part) {
+    form = part->op;
+    operandNumbers = part->operands;
+    resultNumbers = part->results;
+    known = part->facts;
   }
   bool anchored = false;
   for (unsigned number : operandNumbers) {
-    operands.push_back(read(programOperands.at(op)[number]));
+    operands.push_back(read(number < op->getNumOperands() ? programOperands.at(op)[number]
+                                                          : Value(op->getResult(number - op->getNumOperands()))));
     Operation *maker = StepStorage::getRoot(operands.back()).getDefiningOp();
     anchored |= maker && maker->hasAttr(recomputedAttrName);
   }
@@ -120,7 +121,8 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
   Value cotangent;
   Operation *previous = nullptr;
   for (auto [position, number] : llvm::enumerate(schedule)) {
-    Operation *op = operations[number < operations.size() ? number : wholes[number - operations.size()]];
+    const bool isPart = number >= operations.size();
+    Operation *op = operations[isPart ? reruns[number - operations.size()].first : number];
     if (!op)
       continue; // the beginning of a round
     if (!again[position]) {
@@ -137,7 +139,7 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
       if (!cotangent && previous)
         cotangent = previous->getResult(0);
     }
-    writeAgain(op, cotangent);
+    writeAgain(op, isPart ? reruns[number - operations.size()].second.get() : nullptr, cotangent);
   }
   // What is returned is what was made first.
   SmallVector<Operation *> views;
@@ -159,9 +161,9 @@ void StepProblem::apply(const solve::FittedSchedule &plan, FactsTable &facts, An
   for (auto [body, inner] : llvm::zip(bodies, plan.bodies))
     body.apply(inner, facts, anchor);
   ScheduleWriter writer(*block, operations, facts, anchor);
-  writer.wholes.resize(graph.reruns.size());
+  writer.reruns.resize(graph.reruns.size());
   for (auto [number, operation] : llvm::enumerate(graph.operations))
-    if (operation.rerun >= 0)
-      writer.wholes[operation.rerun] = number;
+    for (auto [i, part] : llvm::enumerate(operation.reruns))
+      writer.reruns[part] = {uint32_t(number), facts.at(operations[number]).reruns[i]};
   writer.write(plan.schedule);
 }

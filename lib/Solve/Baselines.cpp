@@ -14,16 +14,25 @@ namespace lowtide::solve {
 
 FittedSchedule planFromSaved(const StepGraph &graph, std::span<const uint32_t> order, std::vector<char> saved,
                              const char *method) {
+  // A value is forgotten behind its last forward reader: what counts as backward may begin long before the loss.
+  std::vector<uint32_t> lastForward(graph.values.size(), 0);
+  auto forEachForward = [&](uint32_t position, auto visit) {
+    const StepOperation &operation = graph.operations[order[position]];
+    for (const std::vector<uint32_t> *values : {&operation.reads, &operation.writes})
+      for (uint32_t value : *values)
+        if (operation.isForward && graph.values[value].producer >= 0)
+          visit(value);
+  };
+  for (uint32_t position = 0; position < order.size(); ++position)
+    forEachForward(position, [&](uint32_t value) { lastForward[value] = position; });
   for (;;) {
     OnDemand writer(graph, order);
-    bool backward = false;
     auto forget = [&](uint32_t position, std::vector<char> &there) {
-      if (backward || graph.operations[order[position]].isForward)
-        return;
-      backward = true;
-      for (uint32_t done : order.first(position))
-        for (uint32_t value : graph.operations[done].writes)
-          there[value] = saved[value] || !findMaker(graph, value);
+      if (position)
+        forEachForward(position - 1, [&](uint32_t value) {
+          if (lastForward[value] == position - 1)
+            there[value] = saved[value] || !findMaker(graph, value);
+        });
     };
     if (writer.run(forget)) {
       FittedSchedule plan{std::move(writer.schedule), {}, method};

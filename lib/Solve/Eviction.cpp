@@ -60,18 +60,17 @@ private:
       for (uint32_t value : graph.operations[op].reads)
         if (graph.values[value].producer >= 0)
           uses[value].push_back(now);
-      const uint32_t again = findRerun(graph, op).value_or(never);
-      if (again == never)
-        continue;
-      original.resize(std::max<size_t>(original.size(), again + 1));
-      original[again] = op;
-      for (uint32_t value : graph.at(again).writes)
-        maker[value] = again;
-      for (uint32_t value : graph.at(again).reads) {
-        if (graph.values[value].producer < 0)
-          deadline[again] = std::min(deadline[again], updatedAt[value]);
-        else
-          consumers[value].push_back(again);
+      for (uint32_t again : listReruns(graph, op)) {
+        original.resize(std::max<size_t>(original.size(), again + 1));
+        original[again] = op;
+        for (uint32_t value : graph.at(again).writes)
+          maker[value] = again;
+        for (uint32_t value : graph.at(again).reads) {
+          if (graph.values[value].producer < 0)
+            deadline[again] = std::min(deadline[again], updatedAt[value]);
+          else
+            consumers[value].push_back(again);
+        }
       }
     }
   }

@@ -37,14 +37,19 @@ public:
         updatedAt[value] = position;
       steps.push_back(describe(order[position]));
     }
-    for (size_t position = 0; position < order.size(); ++position)
-      if (std::optional<uint32_t> op = findRerun(graph, order[position])) {
-        Step &again = reruns.emplace_back(describe(*op));
+    for (size_t position = 0; position < order.size(); ++position) {
+      std::vector<uint32_t> all = listReruns(graph, order[position]);
+      // Parts that are wanted together run as one.
+      if (all.size() > 1 && isRecomputable(graph, order[position]))
+        all.push_back(order[position]);
+      for (uint32_t op : all) {
+        Step &again = reruns.emplace_back(describe(op));
         again.from = position + 1;
-        for (uint32_t value : graph.at(*op).reads)
+        for (uint32_t value : graph.at(op).reads)
           if (graph.values[value].producer < 0 && updatedAt[value] != SIZE_MAX)
             again.until = std::min(again.until, updatedAt[value]);
       }
+    }
   }
 
   bool isTooLarge() const { return tensors.size() > mostTensors || numStates > mostStates; }

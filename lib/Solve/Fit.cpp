@@ -95,11 +95,14 @@ void Front::findSmallest() {
   dropRecomputations(graph, best.timeline.peakBytes, best.schedule, best.timeline);
   // Here bytes are dearest, and one policy alone got through.
   const uint64_t budget = best.timeline.peakBytes;
-  found.push_back(climbPrices(graph, order, budget, best, getClimbs(0), 0));
+  found.push_back(climbPrices(graph, order, budget, best, getClimbs(0, best), 0));
 }
 
-unsigned Front::getClimbs(unsigned level) const {
-  const unsigned most = unsigned(std::min(options.climbed / (order.size() + 1), order.size()));
+unsigned Front::getClimbs(unsigned level, const FittedSchedule &start) const {
+  // To thin out a schedule takes its length times what runs again in it.
+  const size_t length = start.schedule.size() * (1 + start.timeline.recomputed / (order.size() + 1)) + 1;
+  const unsigned most =
+      unsigned(std::min({options.climbed / (order.size() + 1), 4 * options.climbed / length, order.size()}));
   return level == 0 ? most : level <= options.levels / 4 ? most / 6 : 0;
 }
 
@@ -169,7 +172,7 @@ void Front::climb() {
       disturbed.policy.weights[value] = largest * draw() + (round % 2 ? (again[value] ? -2.0 : 2.0) : 0);
     consider(tryPolicy(graph, order, budget, disturbed));
   }
-  found.push_back(climbPrices(graph, order, budget, best, getClimbs(level), level));
+  found.push_back(climbPrices(graph, order, budget, best, getClimbs(level, best), level));
 }
 
 const FittedSchedule *Front::find(uint64_t budgetBytes) {

@@ -67,7 +67,7 @@ std::vector<FittedSchedule> planCuts(const StepGraph &graph, std::span<const uin
   std::vector<char> mayRun(graph.operations.size(), false);
   std::vector<uint32_t> banned;
   for (uint32_t op = 0; op < graph.operations.size(); ++op)
-    if (graph.operations[op].isForward && findRerun(graph, op)) {
+    if (graph.operations[op].isForward && !listReruns(graph, op).empty()) {
       mayRun[op] = intensity[op] <= dear;
       if (!mayRun[op])
         banned.push_back(op);

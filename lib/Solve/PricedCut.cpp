@@ -42,10 +42,15 @@ public:
     }
     // What a value is made from is needed when it is.
     for (size_t i = order.size(); i-- > 0;)
-      if (std::optional<uint32_t> again = findRerun(graph, order[i]); again && graph.operations[order[i]].isForward)
-        for (uint32_t value : graph.at(*again).writes)
-          for (uint32_t read : graph.at(*again).reads)
-            neededAt[read] = std::min(neededAt[read], neededAt[value]);
+      if (graph.operations[order[i]].isForward) {
+        const std::vector<uint32_t> reruns = listReruns(graph, order[i]);
+        // A part may read what another makes: as many rounds as there are parts reach all of them.
+        for (size_t round = 0; round < reruns.size(); ++round)
+          for (uint32_t again : reruns)
+            for (uint32_t value : graph.at(again).writes)
+              for (uint32_t read : graph.at(again).reads)
+                neededAt[read] = std::min(neededAt[read], neededAt[value]);
+      }
   }
 
   bool isEmpty() const { return seconds <= 0 || bytes <= 0; }
@@ -66,7 +71,8 @@ public:
 
   /// The cheapest saved set where saving a value costs `price` times its weight.
   SavedSet findSaved(const std::vector<double> &weights, double price) const {
-    const uint32_t numValues = graph.values.size(), source = numValues + graph.operations.size(), sink = source + 1;
+    const uint32_t numValues = graph.values.size(), source = numValues + graph.operations.size() + graph.reruns.size(),
+                   sink = source + 1;
     // Whole numbers, fine enough for a billionth of the step.
     const double unit = 1e12 / seconds;
     auto scaled = [&](double cost) { return int64_t(std::min(cost * unit, 1e15)) + 1; };
@@ -75,27 +81,27 @@ public:
       const StepOperation &operation = graph.operations[op];
       if (!operation.isForward)
         continue;
-      const uint32_t runs = numValues + op;
       for (uint32_t value : operation.writes) {
         if (!isSavable[value])
           continue;
         if (isNeeded[value])
           network.addEdge(source, value, FlowNetwork::infinity);
-        if (findMaker(graph, value))
-          network.addEdge(value, runs, weights[value] > 0 ? scaled(price * weights[value]) : 0);
+        if (std::optional<uint32_t> maker = findMaker(graph, value))
+          network.addEdge(value, numValues + *maker, weights[value] > 0 ? scaled(price * weights[value]) : 0);
       }
-      if (std::optional<uint32_t> again = findRerun(graph, op)) {
-        network.addEdge(runs, sink, scaled(graph.at(*again).seconds));
-        for (uint32_t read : graph.at(*again).reads)
+      for (uint32_t again : listReruns(graph, op)) {
+        network.addEdge(numValues + again, sink, scaled(graph.at(again).seconds));
+        for (uint32_t read : graph.at(again).reads)
           if (isSavable[read])
-            network.addEdge(runs, read, FlowNetwork::infinity);
+            network.addEdge(numValues + again, read, FlowNetwork::infinity);
       }
     }
     std::vector<char> side = network.cut(source, sink);
     SavedSet saved(numValues, false);
-    for (uint32_t value = 0; value < numValues; ++value)
-      saved[value] = isSavable[value] && side[value] &&
-                     (!findMaker(graph, value) || !side[numValues + uint32_t(graph.values[value].producer)]);
+    for (uint32_t value = 0; value < numValues; ++value) {
+      const std::optional<uint32_t> maker = findMaker(graph, value);
+      saved[value] = isSavable[value] && side[value] && (!maker || !side[numValues + *maker]);
+    }
     return saved;
   }
 

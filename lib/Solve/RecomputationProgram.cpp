@@ -67,6 +67,21 @@ void RecomputationProgram::findLives() {
   rerunFrom.assign(numOps, never);
   rerunUntil.assign(numOps, -1);
   isManaged.assign(numValues, false);
+  for (uint32_t op = 0; op < numOps; ++op) {
+    leastSeconds.push_back(graph.at(op).seconds);
+    leastWorkspace.push_back(graph.workspace(op));
+  }
+  for (uint32_t op = 0; op < graph.operations.size(); ++op) {
+    const std::vector<uint32_t> parts = listReruns(graph, op);
+    double sum = 0;
+    for (uint32_t part : parts)
+      sum += graph.at(part).seconds;
+    for (uint32_t part : parts)
+      if (isRecomputable(graph, op)) {
+        leastSeconds[part] *= sum > 0 ? std::min(1.0, graph.operations[op].seconds / sum) : 1;
+        leastWorkspace[part] = std::min(leastWorkspace[part], graph.workspace(op));
+      }
+  }
   std::vector<int64_t> updatedAt(numValues, never);
   std::vector<uint32_t> byBegin;
   for (uint32_t now = 0; now < order.size(); ++now) {
@@ -158,7 +173,7 @@ void RecomputationProgram::addColumns(unsigned interval) {
   const int64_t before = previous(interval);
   for (uint32_t op : reruns)
     if (rerunFrom[op] < before && rerunUntil[op] > before && deadline[op] > before)
-      at(again, interval, op) = program.addColumn(graph.at(op).seconds / secondsOfOne, 0, 1);
+      at(again, interval, op) = program.addColumn(leastSeconds[op] / secondsOfOne, 0, 1);
   if (interval == moments.size())
     return;
   const int64_t now = moments[interval];
@@ -309,7 +324,7 @@ void RecomputationProgram::countReruns(unsigned interval) {
   std::vector<std::pair<uint32_t, double>> large;
   for (uint32_t op : reruns)
     if (at(again, interval, op) != zero) {
-      int64_t bytes = freshBytes(graph.at(op)) + int64_t(graph.workspace(op));
+      int64_t bytes = freshBytes(graph.at(op)) + int64_t(leastWorkspace[op]);
       for (uint32_t read : graph.at(op).reads)
         if (isManaged[read])
           bytes += int64_t(graph.size(read));

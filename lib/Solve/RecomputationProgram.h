@@ -80,6 +80,10 @@ private:
   /// Those that can run again, and when the first of their results is made, and the last of them is of use.
   std::vector<uint32_t> reruns;
   std::vector<int64_t> rerunFrom, rerunUntil;
+  /// Per operation and rerun, the seconds and workspace that it counts with. Parts may run as the whole, which takes
+  /// less than all of them: none counts with more than its share of that.
+  std::vector<double> leastSeconds;
+  std::vector<uint64_t> leastWorkspace;
   /// By interval and value, or operation.
   std::vector<Term> resident, behind, again;
 };

@@ -175,9 +175,44 @@ private:
 
 } // namespace
 
+/// Parts of one operation that run one after the other become the whole, where that takes less time and fits.
+static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedule, Timeline &timeline) {
+  const uint32_t primary = graph.operations.size();
+  std::vector<uint32_t> wholeOf(graph.reruns.size());
+  for (uint32_t op = 0; op < primary; ++op)
+    for (uint32_t part : graph.operations[op].reruns)
+      wholeOf[part] = op;
+  Schedule joined;
+  for (size_t i = 0; i < schedule.size();) {
+    size_t end = i;
+    double seconds = 0;
+    for (; end < schedule.size() && schedule[end] >= primary &&
+           wholeOf[schedule[end] - primary] == wholeOf[schedule[i] - primary];
+         ++end)
+      seconds += graph.at(schedule[end]).seconds;
+    if (end > i + 1 && isRecomputable(graph, wholeOf[schedule[i] - primary]) &&
+        graph.operations[wholeOf[schedule[i] - primary]].seconds < seconds) {
+      joined.push_back(wholeOf[schedule[i] - primary]);
+    } else {
+      end = std::max(end, i + 1);
+      joined.insert(joined.end(), schedule.begin() + ptrdiff_t(i), schedule.begin() + ptrdiff_t(end));
+    }
+    i = end;
+  }
+  if (joined.size() == schedule.size())
+    return;
+  std::optional<Timeline> result = evaluate(graph, joined);
+  if (!result || result->peakBytes > budget || result->seconds >= timeline.seconds)
+    return;
+  schedule = std::move(joined);
+  timeline = std::move(*result);
+}
+
 void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &schedule, Timeline &timeline) {
-  if (timeline.recomputed)
-    Thinning(graph, budgetBytes, schedule, timeline).pass();
+  if (!timeline.recomputed)
+    return;
+  Thinning(graph, budgetBytes, schedule, timeline).pass();
+  joinParts(graph, budgetBytes, schedule, timeline);
 }
 
 } // namespace lowtide::solve

@@ -24,22 +24,27 @@ bool isRecomputable(const StepGraph &graph, uint32_t op) {
                       [&](uint32_t v) { return graph.values[v].kept || graph.values[v].placed; });
 }
 
-std::optional<uint32_t> findRerun(const StepGraph &graph, uint32_t op) {
-  if (isRecomputable(graph, op))
-    return op;
-  if (graph.operations[op].rerun >= 0)
-    return uint32_t(graph.operations.size()) + uint32_t(graph.operations[op].rerun);
-  return std::nullopt;
+std::vector<uint32_t> listReruns(const StepGraph &graph, uint32_t op) {
+  std::vector<uint32_t> all;
+  for (uint32_t part : graph.operations[op].reruns)
+    all.push_back(uint32_t(graph.operations.size()) + part);
+  if (all.empty() && isRecomputable(graph, op))
+    all.push_back(op);
+  return all;
 }
 
 std::optional<uint32_t> findMaker(const StepGraph &graph, uint32_t value) {
   if (graph.values[value].producer < 0)
     return std::nullopt;
-  std::optional<uint32_t> op = findRerun(graph, uint32_t(graph.values[value].producer));
-  if (!op)
-    return std::nullopt;
-  const std::vector<uint32_t> &writes = graph.at(*op).writes;
-  return std::find(writes.begin(), writes.end(), value) != writes.end() ? op : std::nullopt;
+  const uint32_t producer = uint32_t(graph.values[value].producer);
+  for (uint32_t part : graph.operations[producer].reruns) {
+    const std::vector<uint32_t> &writes = graph.reruns[part].writes;
+    if (std::find(writes.begin(), writes.end(), value) != writes.end())
+      return uint32_t(graph.operations.size()) + part;
+  }
+  if (graph.operations[producer].reruns.empty() && isRecomputable(graph, producer))
+    return producer;
+  return std::nullopt;
 }
 
 namespace {

@@ -29,21 +29,24 @@ struct InstructionFacts {
   uint64_t workspaceBytes = 0;
   /// Per result: the operands over which it may be written.
   llvm::SmallVector<llvm::SmallVector<int, 4>> inPlace;
-  /// How it runs again, where that is not as it stands; null: as it stands.
-  std::shared_ptr<RerunForm> rerun;
+  /// What runs when it runs again, in an order in which each may read what those before it make; none: itself.
+  llvm::SmallVector<std::shared_ptr<RerunForm>, 1> reruns;
 
   bool mayOverwrite(unsigned result, unsigned operand) const {
     return result < inPlace.size() && llvm::is_contained(inPlace[result], int(operand));
   }
 };
 
-/// An instruction without the results that the step returns: updates and outputs are made once.
+/// A part of an instruction that makes some of its results again. Those that the step returns are in none: updates and
+/// outputs are made once.
 struct RerunForm {
   /// Holds the instruction; its arguments stand for operands.
   std::unique_ptr<mlir::Block> block;
   mlir::Operation *op;
-  /// Numbers of the whole instruction's operands and results that it has.
-  llvm::SmallVector<unsigned> operands, results;
+  /// What its operands are: numbers of the whole instruction's operands and, behind them, of its results.
+  llvm::SmallVector<unsigned> operands;
+  /// Numbers of the whole instruction's results that it has.
+  llvm::SmallVector<unsigned> results;
   InstructionFacts facts;
 };
 

@@ -44,8 +44,8 @@ public:
 private:
   /// Budget of a level; the last one is the peak without recomputation.
   uint64_t getBudget(unsigned level) const;
-  /// Rounds of the search for prices at a level.
-  unsigned getClimbs(unsigned level) const;
+  /// Rounds of the search for prices at a level, from a schedule on.
+  unsigned getClimbs(unsigned level, const FittedSchedule &start) const;
   void listSeeds();
   void findSmallest();
   void climb();

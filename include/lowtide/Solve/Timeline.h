@@ -51,8 +51,8 @@ struct StepOperation {
   bool isForward = false;
   /// Never runs again: a loop, the beginning of a round.
   bool runsOnce = false;
-  /// The number in `reruns` of what runs in its place when it runs again; -1: itself.
-  int32_t rerun = -1;
+  /// The numbers in the graph's `reruns` of what runs in its place when it runs again, in parts; none: itself.
+  std::vector<uint32_t> reruns = {};
 
   bool operator==(const StepOperation &other) const = default;
 };
@@ -63,8 +63,9 @@ struct StepLoop;
 struct StepGraph {
   std::vector<StepValue> values;
   std::vector<StepOperation> operations;
-  /// Operations in a form without outputs and updates: they make some of the same values and run only after the whole
-  /// one has. Their numbers in a schedule follow those of `operations`.
+  /// Parts of operations: they make some of the same values, no output among them, and run only after the whole one
+  /// has. One may read what another one of the same operation makes. Their numbers in a schedule follow those of
+  /// `operations`.
   std::vector<StepOperation> reruns;
   /// What those operations do that are loops, in their order. Such an operation runs once; its workspace and its time
   /// are those of its body in the order that it has.
@@ -159,10 +160,10 @@ LowerBound findLowerBound(const StepGraph &graph);
 /// updates no argument, makes no output and nothing with an address of its own.
 bool isRecomputable(const StepGraph &graph, uint32_t op);
 
-/// What runs when the operation is to run again: itself or its rerun; nothing
-/// if it cannot.
-std::optional<uint32_t> findRerun(const StepGraph &graph, uint32_t op);
-/// What makes `value` again; nothing if nothing does.
+/// What runs when the operation is to run again: its parts, or itself; nothing if it cannot. No two make the same
+/// value.
+std::vector<uint32_t> listReruns(const StepGraph &graph, uint32_t op);
+/// What makes `value` again, one of its producer's reruns; nothing if nothing does.
 std::optional<uint32_t> findMaker(const StepGraph &graph, uint32_t value);
 
 } // namespace lowtide::solve

@@ -46,14 +46,20 @@ public:
       for (uint32_t p = 0; p < position; ++p)
         for (uint32_t v : graph.operations[order[p]].updates)
           updated[v] = true;
-      for (uint32_t p = 0; p < position; ++p)
-        if (std::optional<uint32_t> op = findRerun(graph, order[p])) {
+      for (uint32_t p = 0; p < position; ++p) {
+        std::vector<uint32_t> all;
+        for (uint32_t part : graph.operations[order[p]].reruns)
+          all.push_back(graph.operations.size() + part);
+        if (isRecomputable(graph, order[p]))
+          all.push_back(order[p]);
+        for (uint32_t op : all) {
           bool possible = true;
-          for (uint32_t v : graph.at(*op).reads)
+          for (uint32_t v : graph.at(op).reads)
             possible &= graph.values[v].producer >= 0 || !updated[v];
           if (possible)
-            step(seconds, position, there, *op, position);
+            step(seconds, position, there, op, position);
         }
+      }
     }
     return std::nullopt;
   }

@@ -47,7 +47,7 @@ void addLoops(std::mt19937_64 &random, StepGraph &step, unsigned depth) {
     ASSERT_TRUE(round);
     StepOperation &operation = step.operations[number];
     operation.runsOnce = true;
-    operation.rerun = -1;
+    operation.reruns.clear();
     operation.workspaceBytes = round->peakBytes;
     operation.seconds = 3 * round->seconds;
     operation.flops = 3 * round->flops;

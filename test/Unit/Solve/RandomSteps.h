@@ -110,7 +110,7 @@ inline StepGraph randomStep(std::mt19937_64 &random, unsigned count) {
     // A running statistic, updated by the same kernel: it runs again without.
     if (pick(6) == 0) {
       StepOperation rerun = op;
-      op.rerun = b.graph.reruns.size();
+      op.reruns = {uint32_t(b.graph.reruns.size())};
       b.graph.reruns.push_back(std::move(rerun));
       b.graph.values.push_back({64, -1, true, false});
       uint32_t state = b.graph.values.size() - 1;
@@ -119,6 +119,24 @@ inline StepGraph randomStep(std::mt19937_64 &random, unsigned count) {
       op.writes.push_back(b.graph.values.size());
       op.overwrites.emplace_back();
       b.graph.values.push_back({64, int32_t(b.graph.operations.size()) - 1, true, false});
+    } else if (pick(4) == 0) {
+      // A second result that is made of the first: both run again apart, or as one, which takes less time.
+      const uint32_t second = b.graph.values.size();
+      b.graph.values.push_back({bytes(), int32_t(b.graph.operations.size()) - 1, false, false});
+      StepOperation first = op, rest;
+      rest.reads = {f.result};
+      rest.writes = {second};
+      rest.overwrites.emplace_back();
+      rest.seconds = 1 + pick(3);
+      rest.isForward = true;
+      op.writes.push_back(second);
+      op.overwrites.emplace_back();
+      op.seconds += pick(2);
+      for (StepOperation *part : {&first, &rest}) {
+        op.reruns.push_back(b.graph.reruns.size());
+        b.graph.reruns.push_back(std::move(*part));
+      }
+      values.push_back(second);
     }
     values.push_back(f.result);
     forward.push_back(f);

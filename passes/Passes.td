@@ -273,7 +273,9 @@ def TrainInlineSaved : Pass<"train-inline-saved", "::mlir::func::FuncOp"> {
     Where a kernel reads a tensor that elementwise ops make of values that are kept until then in any case, the ops go
     into the kernel, and the tensor is not kept from its earlier readers on: of normalized value, activation's input and
     activation's output, only two are saved. Values that are smaller than the tensor are kept in its place: 16-bit scores
-    instead of those scaled and masked in f32. Comes behind nn-cluster; reads no more bytes and so costs no time.
+    instead of those scaled and masked in f32. What is read no longer is not written either, and what its kernel writes for
+    others may be kept in its place: a residual stream and its mean instead of the normalized value. Comes behind
+    nn-cluster; reads no more bytes and so costs no time.
   }];
   let options = [
     Option<"minGap", "min-gap", "unsigned", "4", "instructions by which a value must live shorter">,

@@ -10,6 +10,9 @@
 //    also be kept instead, where it is smaller: 16-bit scores instead of those scaled and masked in f32.
 // 3. If the value then dies well before the first of them, put the ops into each. If nobody reads it any more, nobody
 //    writes it, and what takes no more bytes may be kept in its place: a gradient in place of the unscaled one.
+// 4. So may what the producing kernel writes for others, and its sums of rows: a residual stream and its mean in place
+// of
+//    the normalized value.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +43,8 @@ constexpr unsigned kMaxPointers = 28;
 constexpr uint64_t kMaxFlopsPerElement = 40;
 /// The same for every reader of a value that is written no longer; scalars that are kept for it count for nothing.
 constexpr uint64_t kMaxFlopsInsteadOfWrite = 8, kFewBytes = 64;
+/// What may be kept besides, in place of a value that is written no longer: one part of so many.
+constexpr uint64_t kSmallPart = 64;
 
 bool isView(Operation *op) {
   auto facts = dyn_cast<FactsInterface>(op);
@@ -51,7 +56,8 @@ uint64_t bytesOf(Value value) { return getTensorBytes(value.getType()).value_or(
 /// How one reader computes a value: ops of the producing kernel in textual order, and what they read.
 struct Recipe {
   llvm::SetVector<Operation *> ops;
-  /// Values of the producing kernel's body that are known outside of it, and where.
+  /// Values of the producing kernel's body that are known outside of it, and where: nowhere yet, if it is to hand out
+  /// one more.
   llvm::MapVector<Value, Value> leaves;
   uint64_t flopsPerElement = 0;
   /// Bytes of leaves that nothing else keeps.
@@ -74,12 +80,14 @@ private:
   unsigned positionOf(Operation *op) { return positions.lookup(block.findAncestorOpInBlock(*op)); }
   unsigned lastRead(Value value);
   bool isKeptAnyway(Value value, nn::KernelOp reader);
-  bool collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, Recipe &recipe);
-  std::optional<Recipe> findRecipe(OpResult value, nn::KernelOp reader);
+  bool collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, bool keepsOthers,
+               Recipe &recipe);
+  std::optional<Recipe> findRecipe(OpResult value, nn::KernelOp reader, bool keepsOthers);
+  void handOut(nn::KernelOp &producer, MutableArrayRef<std::pair<nn::KernelOp, Recipe>> readers);
   void inlineInto(nn::KernelOp reader, OpResult value, const Recipe &recipe);
   bool dropDeadResults(nn::KernelOp kernel);
   nn::KernelOp replace(nn::KernelOp kernel, ValueRange operands, TypeRange results);
-  bool visit(OpResult value);
+  bool visit(nn::KernelOp &producer, unsigned number, bool keepsOthers);
 
   func::FuncOp step;
   Block &block;
@@ -109,7 +117,8 @@ bool SavedValues::isKeptAnyway(Value value, nn::KernelOp reader) {
   return binding && !isUpdated(binding.getBindingKind());
 }
 
-bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, Recipe &recipe) {
+bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn::KernelOp reader, bool keepsOthers,
+                          Recipe &recipe) {
   if (recipe.leaves.contains(inside))
     return true;
   auto takeLeaf = [&](Value outside) {
@@ -130,12 +139,26 @@ bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn:
     return recipe.keptBytes <= bytesOf(wanted) + kFewBytes;
   }
   if (inside != wanted)
-    for (auto [yielded, outside] : llvm::zip_equal(producer.getYield().getOperands(), producer.getResults()))
-      if (yielded == inside && takeLeaf(outside))
+    for (auto [yielded, outside] : llvm::zip_equal(producer.getYield().getOperands(), producer.getResults())) {
+      if (yielded != inside)
+        continue;
+      if (takeLeaf(outside))
         return true;
+      if (keepsOthers) {
+        recipe.leaves.insert({inside, outside});
+        recipe.keptBytes += bytesOf(outside);
+        return recipe.keptBytes <= bytesOf(wanted) + bytesOf(wanted) / kSmallPart;
+      }
+    }
   Operation *op = inside.getDefiningOp();
   if (recipe.ops.contains(op))
     return true;
+  if (keepsOthers && isa<ReductionInterface>(op) && op->getNumResults() == 1 &&
+      bytesOf(inside) <= bytesOf(wanted) / kSmallPart) {
+    recipe.leaves.insert({inside, Value()});
+    recipe.keptBytes += bytesOf(inside);
+    return true;
+  }
   auto facts = dyn_cast<FactsInterface>(op);
   if (!facts || op->getNumResults() != 1 || !isPure(op))
     return false;
@@ -149,14 +172,14 @@ bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn:
   if (recipe.flopsPerElement > kMaxFlopsPerElement)
     return false;
   for (Value operand : op->getOperands())
-    if (!collect(producer, operand, wanted, reader, recipe))
+    if (!collect(producer, operand, wanted, reader, keepsOthers, recipe))
       return false;
   recipe.ops.insert(op);
   return true;
 }
 
 /// How `reader` may compute `value`, if that costs it nothing.
-std::optional<Recipe> SavedValues::findRecipe(OpResult value, nn::KernelOp reader) {
+std::optional<Recipe> SavedValues::findRecipe(OpResult value, nn::KernelOp reader, bool keepsOthers) {
   auto producer = cast<nn::KernelOp>(value.getOwner());
   if (!llvm::is_contained({"loop", "row", "column"}, reader.getEmitter()))
     return std::nullopt;
@@ -168,14 +191,17 @@ std::optional<Recipe> SavedValues::findRecipe(OpResult value, nn::KernelOp reade
           return std::nullopt;
   Value inside = producer.getYield().getOperand(value.getResultNumber());
   Recipe recipe;
-  if (isa<BlockArgument>(inside) || !collect(producer, inside, inside, reader, recipe))
+  if (isa<BlockArgument>(inside) || !collect(producer, inside, inside, reader, keepsOthers, recipe))
     return std::nullopt;
   uint64_t moreBytes = 0, pointers = reader.getNumOperands() - 1 + reader.getNumResults();
-  for (auto [_, outside] : recipe.leaves)
-    if (!llvm::is_contained(reader.getOperands(), outside)) {
-      moreBytes += bytesOf(outside);
+  uint64_t handedOut = producer.getNumOperands() + producer.getNumResults();
+  for (auto [inner, outside] : recipe.leaves)
+    if (!outside || !llvm::is_contained(reader.getOperands(), outside)) {
+      moreBytes += bytesOf(inner);
       ++pointers;
+      handedOut += !outside;
     }
+  pointers = std::max(pointers, handedOut);
   // A quarter more for the vectors that are repeated along the value.
   if (pointers > kMaxPointers || moreBytes > bytesOf(value) + bytesOf(value) / 4)
     return std::nullopt;
@@ -223,6 +249,41 @@ void SavedValues::inlineInto(nn::KernelOp reader, OpResult value, const Recipe &
   ++numReaders;
 }
 
+/// Gives `producer` results for what the recipes of `readers` take from inside of it.
+void SavedValues::handOut(nn::KernelOp &producer, MutableArrayRef<std::pair<nn::KernelOp, Recipe>> readers) {
+  llvm::SetVector<Value> more;
+  for (auto &[_, recipe] : readers)
+    for (auto &[inside, outside] : recipe.leaves)
+      if (!outside)
+        more.insert(inside);
+  if (more.empty())
+    return;
+  SmallVector<Type> types(producer.getResultTypes());
+  SmallVector<Value> yielded(producer.getYield().getOperands());
+  for (Value inside : more) {
+    types.push_back(inside.getType());
+    yielded.push_back(inside);
+  }
+  nn::KernelOp fresh = replace(producer, producer.getOperands(), types);
+  fresh.getBody().takeBody(producer.getBody());
+  nn::YieldOp old = fresh.getYield();
+  OpBuilder builder(old);
+  nn::YieldOp::create(builder, old.getLoc(), yielded);
+  old.erase();
+  for (auto &[_, recipe] : readers)
+    for (auto &[inside, outside] : recipe.leaves) {
+      if (!outside)
+        outside = fresh.getResult(llvm::find(yielded, inside) - yielded.begin());
+      else if (outside.getDefiningOp() == producer)
+        outside = fresh.getResult(cast<OpResult>(outside).getResultNumber());
+    }
+  for (auto [result, replacement] : llvm::zip(producer.getResults(), fresh.getResults()))
+    result.replaceAllUsesWith(replacement);
+  positions.erase(producer);
+  producer.erase();
+  producer = fresh;
+}
+
 /// Whether anything is left of the kernel.
 bool SavedValues::dropDeadResults(nn::KernelOp kernel) {
   SmallVector<Value> kept, yielded;
@@ -254,8 +315,10 @@ bool SavedValues::dropDeadResults(nn::KernelOp kernel) {
   return true;
 }
 
-/// Whether a reader computes `value` itself now.
-bool SavedValues::visit(OpResult value) {
+/// Whether a reader computes result `number` of `producer` itself now. What the producing kernel has besides is kept
+/// for that only if nobody reads the value any more.
+bool SavedValues::visit(nn::KernelOp &producer, unsigned number, bool keepsOthers) {
+  OpResult value = producer->getResult(number);
   SmallVector<Operation *> readers(value.getUsers().begin(), value.getUsers().end());
   llvm::sort(readers, [&](Operation *a, Operation *b) { return positionOf(a) < positionOf(b); });
   readers.erase(llvm::unique(readers), readers.end());
@@ -263,7 +326,7 @@ bool SavedValues::visit(OpResult value) {
   unsigned end = positionOf(value.getOwner());
   for (Operation *reader : llvm::reverse(readers)) {
     auto kernel = reader->getBlock() == &block ? dyn_cast<nn::KernelOp>(reader) : nn::KernelOp();
-    std::optional<Recipe> recipe = kernel ? findRecipe(value, kernel) : std::nullopt;
+    std::optional<Recipe> recipe = kernel ? findRecipe(value, kernel, keepsOthers) : std::nullopt;
     if (!recipe) {
       end = positionOf(reader);
       break;
@@ -279,13 +342,15 @@ bool SavedValues::visit(OpResult value) {
   const bool vanishes = end == start && llvm::all_of(tail, [](auto &entry) {
                           return entry.second.flopsPerElement <= kMaxFlopsInsteadOfWrite;
                         });
-  if (tail.empty() || positionOf(tail.back().first) < end + minGap)
+  if (tail.empty() || positionOf(tail.back().first) < end + minGap || (keepsOthers && !vanishes))
     return false;
   // What is kept instead is there from the producing kernel on, beside the value while early readers need that.
   const uint64_t last = positionOf(tail.front().first), longer = last - start;
   for (auto &[_, recipe] : tail)
     if (!vanishes && 4 * recipe.keptBytes * std::max(longer, last - end) > 3 * bytesOf(value) * (last - end))
       return false;
+  handOut(producer, tail);
+  value = producer->getResult(number);
   for (auto &[reader, recipe] : tail)
     inlineInto(reader, value, recipe);
   ++numValues;
@@ -297,8 +362,8 @@ std::pair<unsigned, unsigned> SavedValues::run() {
   for (Operation *op = &block.front(), *previous = nullptr; op;) {
     bool changed = false, isLeft = true;
     if (auto kernel = dyn_cast<nn::KernelOp>(op)) {
-      for (OpResult result : kernel.getResults())
-        changed |= visit(result);
+      for (unsigned i = 0, n = kernel.getNumResults(); i < n; ++i)
+        changed |= visit(kernel, i, false) || visit(kernel, i, true);
       if (changed)
         isLeft = dropDeadResults(kernel);
     }

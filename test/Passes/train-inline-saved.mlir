@@ -124,3 +124,46 @@ func.func @still_written(%x: tensor<8x4xf32>, %m: tensor<4x4xf32>, %scale: tenso
   }
   return %n#1, %u, %p, %t : tensor<8xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
 }
+
+// What is written for others anyway is kept in place of what can be made of it: the residual stream and the sums of its rows, which
+// the first kernel hands out, instead of the normalized value.
+// CHECK-LABEL: @residual
+// CHECK: %[[R:.*]]:4 = nn.kernel "row" {{.*}} -> (tensor<8x512xf32>, tensor<8xf32>, tensor<8x512xbf16>, tensor<8xf32>)
+// CHECK: nn.kernel "loop" (%{{.*}} = %arg3, {{.*}}%[[R]]#1{{.*}}) {{.*}} -> tensor<8x512xf32> {
+// CHECK: nn.sub
+// CHECK: nn.mul
+// CHECK: nn.mul
+func.func @residual(%x: tensor<8x512xf32>, %p: tensor<8x512xbf16>, %m: tensor<512x512xbf16>, %dy: tensor<8x512xf32>)
+    -> (tensor<8x512xf32>, tensor<8x512xbf16>, tensor<8x512xf32>) {
+  %n:4 = nn.kernel "row" (%a = %x, %b = %p) : (tensor<8x512xf32>, tensor<8x512xbf16>)
+      -> (tensor<8x512xf32>, tensor<8xf32>, tensor<8x512xf32>, tensor<8x512xbf16>) {
+    %c = nn.cast %b : tensor<8x512xbf16> -> tensor<8x512xf32>
+    %r = nn.add %a, %c : tensor<8x512xf32>
+    %s = nn.reduce_sum %r dims = [1] : tensor<8x512xf32> -> tensor<8xf32>
+    %sb = nn.broadcast %s dims = [0] : tensor<8xf32> -> tensor<8x512xf32>
+    %d = nn.sub %r, %sb : tensor<8x512xf32>
+    %q = nn.mul %d, %d : tensor<8x512xf32>
+    %v = nn.reduce_sum %q dims = [1] : tensor<8x512xf32> -> tensor<8xf32>
+    %i = nn.rsqrt %v : tensor<8xf32>
+    %ib = nn.broadcast %i dims = [0] : tensor<8xf32> -> tensor<8x512xf32>
+    %h = nn.mul %d, %ib : tensor<8x512xf32>
+    %y = nn.cast %h : tensor<8x512xf32> -> tensor<8x512xbf16>
+    nn.yield %r, %i, %h, %y : tensor<8x512xf32>, tensor<8xf32>, tensor<8x512xf32>, tensor<8x512xbf16>
+  }
+  %f = nn.dot %n#3, %m : (tensor<8x512xbf16>, tensor<512x512xbf16>) -> tensor<8x512xbf16>
+  %g = nn.dot %f, %m : (tensor<8x512xbf16>, tensor<512x512xbf16>) -> tensor<8x512xbf16>
+  %k = nn.dot %g, %m : (tensor<8x512xbf16>, tensor<512x512xbf16>) -> tensor<8x512xbf16>
+  %next = nn.kernel "loop" (%a = %n#0, %b = %f) : (tensor<8x512xf32>, tensor<8x512xbf16>) -> tensor<8x512xf32> {
+    %c = nn.cast %b : tensor<8x512xbf16> -> tensor<8x512xf32>
+    %r = nn.add %a, %c : tensor<8x512xf32>
+    nn.yield %r : tensor<8x512xf32>
+  }
+  %l = nn.dot %k, %m : (tensor<8x512xbf16>, tensor<512x512xbf16>) -> tensor<8x512xbf16>
+  %back = nn.kernel "loop" (%a = %dy, %b = %n#2, %c = %n#1) : (tensor<8x512xf32>, tensor<8x512xf32>, tensor<8xf32>) -> tensor<8x512xf32> {
+    %ib = nn.broadcast %c dims = [0] : tensor<8xf32> -> tensor<8x512xf32>
+    %t = nn.mul %a, %b : tensor<8x512xf32>
+    %u = nn.mul %t, %ib : tensor<8x512xf32>
+    nn.yield %u : tensor<8x512xf32>
+  }
+  return %next, %l, %back : tensor<8x512xf32>, tensor<8x512xbf16>, tensor<8x512xf32>
+}

@@ -76,20 +76,19 @@ void Front::findSmallest() {
   for (const Guides &line : guides)
     candidates.push_back({"evicting by price", {1, 1, 1, line.weights.back()}});
   for (const NamedPolicy &candidate : candidates) {
-    uint64_t fails = low ? low - 1 : 0, passes = best.timeline.peakBytes;
-    for (unsigned step = 0; step < 10 && passes > fails + fails / 256 + graph.alignment; ++step) {
-      // The first question is whether it improves at all.
-      const uint64_t budget = step ? fails + (passes - fails) / 2 : passes - passes / 128 - 1;
+    // A policy may get through far below a budget at which it fails: each has a range of its own.
+    uint64_t fails = low ? low - 1 : 0, passes = largest.timeline.peakBytes;
+    for (unsigned step = 0; step < 12 && passes > fails + fails / 256 + graph.alignment; ++step) {
+      const uint64_t budget = fails + (passes - fails) / 2;
       std::optional<Schedule> schedule = evictUnder(graph, order, budget, candidate.policy);
       std::optional<Timeline> timeline = schedule ? evaluate(graph, *schedule) : std::nullopt;
       if (!timeline || timeline->peakBytes >= passes) {
         fails = budget;
-        if (!step)
-          break;
         continue;
       }
       passes = timeline->peakBytes;
-      best = {std::move(*schedule), std::move(*timeline), candidate.name};
+      if (passes < best.timeline.peakBytes)
+        best = {std::move(*schedule), std::move(*timeline), candidate.name};
     }
   }
   dropRecomputations(graph, best.timeline.peakBytes, best.schedule, best.timeline);

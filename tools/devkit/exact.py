@@ -14,9 +14,9 @@ from devkit.trials import Broken, over_models, parse_folders
 
 
 def ladder(figures, count):
-    """`count` budgets from the smallest plan that was found to what no recomputation needs."""
+    """`count` budgets from the smallest plan that was found to what no recomputation needs; fewer where they are the same."""
     low, high = figures["smallest_bytes"], figures["largest_bytes"]
-    return [low + (high - low) * i // max(count - 1, 1) for i in range(count)]
+    return list(dict.fromkeys(low + (high - low) * i // max(count - 1, 1) for i in range(count)))
 
 
 def difference(ours, theirs):
@@ -52,7 +52,8 @@ def trial(bench, options):
     steps = min(options.steps, bench.record.steps)
     whole = bench.train(bench.compile("whole")[0], steps)
     figures = bench.fit(options.budgets)
-    for budget in ladder(figures, options.budgets):
+    budgets = ladder(figures, options.budgets)
+    for budget in budgets:
         flag = f"--device-budget={budget}"
         artifact, _ = bench.compile("fitted", flag)
         fitted = bench.train(artifact, steps)
@@ -64,7 +65,7 @@ def trial(bench, options):
     status, _, said = bench.attempt("below", f"--device-budget={below}")
     if status != 4 or "cannot fit" not in said:
         return f"--device-budget={below}, below the bound: exit {status}", ""
-    note = f"{options.budgets} budgets from {figures['smallest_bytes']:,} to {figures['largest_bytes']:,} bytes, {steps} steps"
+    note = f"{len(budgets)} budgets from {budgets[0]:,} to {budgets[-1]:,} bytes, {steps} steps"
     if not has_loss_head(bench):
         return "", note
     return compare_chunks(bench, options, steps), f"{note}, loss head in {', '.join(map(str, options.chunks))} chunks"

@@ -10,9 +10,8 @@
 //    also be kept instead, where it is smaller: 16-bit scores instead of those scaled and masked in f32.
 // 3. If the value then dies well before the first of them, put the ops into each. If nobody reads it any more, nobody
 //    writes it, and what takes no more bytes may be kept in its place: a gradient in place of the unscaled one.
-// 4. So may what the producing kernel writes for others, and its sums of rows: a residual stream and its mean in place
-// of
-//    the normalized value.
+// 4. So may what the producing kernel writes for others, and its sums of rows: a residual stream and its mean in
+//    place of the normalized value.
 //
 //===----------------------------------------------------------------------===//
 

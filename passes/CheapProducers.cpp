@@ -6,9 +6,11 @@
 
 #include "CheapProducers.h"
 #include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -97,6 +99,60 @@ void lowtide::sinkWidenings(Block &block) {
     view.erase();
     if (widening->use_empty())
       widening->erase();
+  }
+}
+
+/// A chain that is moved behind a reshape has no more ops than this.
+static constexpr unsigned kMaxRegroupedOps = 4;
+
+static DenseElementsAttr getSplat(Value value) {
+  DenseElementsAttr elements;
+  return matchPattern(value, m_Constant(&elements)) && elements.isSplat() ? elements : DenseElementsAttr();
+}
+
+/// Whether elementwise ops that nobody else reads make `value` of arguments and of one constant each.
+static bool isMadeOfArguments(Value value, unsigned &numOps) {
+  if (isa<BlockArgument>(value) || getSplat(value))
+    return true;
+  Operation *maker = value.getDefiningOp();
+  return maker->hasTrait<OpTrait::Elementwise>() && isPure(maker) && maker->getNumResults() == 1 && value.hasOneUse() &&
+         ++numOps <= kMaxRegroupedOps &&
+         llvm::all_of(maker->getOperands(), [&](Value operand) { return isMadeOfArguments(operand, numOps); });
+}
+
+static Value regroup(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> shape) {
+  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(value.getType()).getElementType());
+  if (DenseElementsAttr splat = getSplat(value))
+    return nn::constant(builder, loc, splat.resizeSplat(type));
+  Operation *maker = value.getDefiningOp();
+  if (!maker)
+    return nn::ReshapeOp::create(builder, loc, type, value);
+  SmallVector<Value> operands;
+  for (Value operand : maker->getOperands())
+    operands.push_back(regroup(builder, loc, operand, shape));
+  Operation *moved = builder.clone(*maker);
+  moved->setOperands(operands);
+  moved->getResult(0).setType(type);
+  return moved->getResult(0);
+}
+
+void lowtide::regroupMadeOfArguments(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    auto view = dyn_cast<nn::ReshapeOp>(op);
+    if (unsigned numOps = 0; !view || !isMadeOfArguments(view.getX(), numOps) || numOps == 0)
+      continue;
+    OpBuilder builder(view);
+    SmallVector<Operation *> old{view.getX().getDefiningOp()};
+    view.getY().replaceAllUsesWith(regroup(builder, view.getLoc(), view.getX(), view.getType().getShape()));
+    view.erase();
+    while (!old.empty()) {
+      Operation *dead = old.pop_back_val();
+      if (!dead || !isOpTriviallyDead(dead))
+        continue;
+      for (Value operand : dead->getOperands())
+        old.push_back(operand.getDefiningOp());
+      dead->erase();
+    }
   }
 }
 

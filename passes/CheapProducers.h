@@ -23,6 +23,8 @@ bool isUnitReshape(mlir::Operation *op);
 
 /// Widens 16-bit floats behind a reshape instead of in front of it: what reads them then can do it itself.
 void sinkWidenings(mlir::Block &block);
+/// What few elementwise ops make of an argument for a reshape alone is made behind that reshape, where it is read.
+void regroupMadeOfArguments(mlir::Block &block);
 /// Ops that cheaply make their value of the step's batch and of constants, through few ops and views: the batch lies
 /// there all step long, so that the backward pass can make the value again.
 llvm::DenseSet<mlir::Operation *> findMadeOfBatch(mlir::Block &block);

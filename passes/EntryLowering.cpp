@@ -28,8 +28,8 @@ using namespace lowtide;
 /// Instructions that a loop may become when it is written round by round; what the address of a kernel's array must be
 /// a multiple of.
 static constexpr uint64_t kMaxUnrolled = 256, kArrayAlignment = 16;
-/// Pointers of a launch at most: a GPU takes 4 KiB of parameters.
-static constexpr size_t kMaxPointers = 500;
+/// Pointers of a launch at most: a GPU takes 32,764 bytes of parameters (PTX 8.1).
+static constexpr size_t kMaxPointers = 4000;
 
 /// `bytes` bytes of `whole`, from `offset` on.
 static plan::SliceAttr getPart(plan::SliceAttr whole, uint64_t offset, uint64_t bytes) {

@@ -286,8 +286,14 @@ bool FusionGroups::passesPositionwise(Value value, Operation *consumer, const Fu
     return true;
   if (isa<ReductionInterface>(consumer))
     return dropUnits(value) == domain.extents;
+  if (domain.reduced.empty())
+    return false;
+  // A row that is picked as a whole.
+  if (auto gather = dyn_cast<nn::GatherOp>(consumer); gather && isGpu)
+    return value == gather.getIndices() && value != gather.getX() && gather.getAxis() == 0 &&
+           dropUnits(gather.getY()) == domain.extents && dropUnits(value) == domain.keptExtents();
   auto broadcast = dyn_cast<nn::BroadcastOp>(consumer);
-  if (!broadcast || domain.reduced.empty())
+  if (!broadcast)
     return false;
   // From the kept dimensions back to all.
   if (dropUnits(value) != domain.keptExtents() || dropUnits(broadcast.getY()) != domain.extents)

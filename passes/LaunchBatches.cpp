@@ -29,8 +29,8 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// Pointers of a launch at most: a GPU takes 4 KiB of parameters.
-static constexpr size_t kMaxPointers = 500;
+/// Pointers of a launch at most: a GPU takes 32,764 bytes of parameters (PTX 8.1).
+static constexpr size_t kMaxPointers = 4000;
 /// Parts of the peak that waiting may reach, tried one after the other; each with kernels that come up, then without.
 static constexpr double kShares[] = {1.0, 0.98, 0.9};
 /// Part of the peak that the results of a kernel that comes up may take.

@@ -10,6 +10,7 @@
 //    (lib/Dialect/NN/FormEpilogue.cpp).
 // 3. What is widened behind a product is widened behind the reshape that
 //    follows, where its readers can do it themselves.
+//    So is what few ops make of an argument.
 // 4. Attentions take the movements around them along, as strides
 //    (lib/Dialect/NN/FormStrides.cpp).
 //
@@ -73,8 +74,10 @@ struct NNLibraryForms : lowtide::impl::NNLibraryFormsBase<NNLibraryForms> {
         numEpilogues += nn::formEpilogue(call, [&](LibraryCallInterface form) { return isTaken(form, target); });
     SmallVector<Block *> blocks;
     getOperation()->walk([&](Block *block) { blocks.push_back(block); });
-    for (Block *block : blocks)
+    for (Block *block : blocks) {
       sinkWidenings(*block);
+      regroupMadeOfArguments(*block);
+    }
     calls.clear();
     getOperation()->walk([&](LibraryCallInterface call) {
       if (isLibraryCall(call))

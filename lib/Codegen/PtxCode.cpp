@@ -60,7 +60,7 @@ static std::unique_ptr<llvm::TargetMachine> createNvptxMachine(Operation *errors
   // Strict also spells every product and sum with its rounding, which keeps ptxas from contracting them.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, chip, "+ptx80", options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, chip, "+ptx81", options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 FailureOr<std::string> codegen::compileToPtx(gpu::GPUModuleOp kernels, StringRef chip) {

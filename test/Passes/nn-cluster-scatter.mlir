@@ -49,3 +49,25 @@ func.func @read_twice(%i: tensor<70xi64>, %u: tensor<70x300xf32>, %x: tensor<9x3
   %both = nn.add %x, %sum : tensor<9x300xf32>
   return %sum, %both, %place : tensor<9x300xf32>, tensor<9x300xf32>, tensor<70xi64>
 }
+
+// The other way around, rows that are picked for a sum over each: their numbers are made in the same kernel.
+// CHECK-LABEL: @gathered_rows
+// CHECK: nn.kernel "row"
+// CHECK: nn.select
+// CHECK: nn.gather
+// CHECK-NOT: nn.kernel
+// CHECK: return
+
+// CPU-LABEL: @gathered_rows
+// CPU: nn.kernel "loop"
+// CPU: nn.kernel "row"
+func.func @gathered_rows(%i: tensor<4x70xi64>, %t: tensor<9x300xf32>) -> (tensor<4x70xf32>, tensor<4x70x300xf32>) {
+  %zero = nn.constant dense<0> : tensor<4x70xi64>
+  %rows = nn.constant dense<9> : tensor<4x70xi64>
+  %back = nn.compare lt %i, %zero : tensor<4x70xi64> -> tensor<4x70xi1>
+  %moved = nn.add %i, %rows : tensor<4x70xi64>
+  %place = nn.select %back, %moved, %i : tensor<4x70xi1>, tensor<4x70xi64>
+  %x = nn.gather %t[%place] axis = 0 : (tensor<9x300xf32>, tensor<4x70xi64>) -> tensor<4x70x300xf32>
+  %s = nn.reduce_sum %x dims = [2] : tensor<4x70x300xf32> -> tensor<4x70xf32>
+  return %s, %x : tensor<4x70xf32>, tensor<4x70x300xf32>
+}

@@ -272,3 +272,23 @@ func.func @relu_without_bits(%x: tensor<8x4xbf16>, %w: tensor<10x4xbf16>, %dz: t
   %d = nn.cast %d0 : tensor<8x10xf32> -> tensor<8x10xbf16>
   return %y, %d : tensor<8x10xbf16>, tensor<8x10xbf16>
 }
+
+// What few ops make of an argument is made where it is read, in the shape in which it is read; what others read too stays.
+// CHECK-LABEL: @made_of_an_argument
+// CHECK: %[[FLAT:.*]] = nn.reshape %arg0 : tensor<4x8xi64> -> tensor<32xi64>
+// CHECK: %[[IGNORED:.*]] = nn.constant dense<-100> : tensor<32xi64>
+// CHECK: %[[C:.*]] = nn.compare ne %[[FLAT]], %[[IGNORED]] : tensor<32xi64> -> tensor<32xi1>
+// CHECK: %[[M:.*]] = nn.cast %[[C]] : tensor<32xi1> -> tensor<32xf32>
+// CHECK: nn.reduce_sum %[[M]]
+// CHECK: %[[E:.*]] = nn.exp %arg1
+// CHECK: nn.reshape %[[E]]
+func.func @made_of_an_argument(%l: tensor<4x8xi64>, %x: tensor<4x8xf32>) -> (tensor<f32>, tensor<32xf32>, tensor<4x8xf32>) {
+  %ignored = nn.constant dense<-100> : tensor<4x8xi64>
+  %c = nn.compare ne %l, %ignored : tensor<4x8xi64> -> tensor<4x8xi1>
+  %m = nn.cast %c : tensor<4x8xi1> -> tensor<4x8xf32>
+  %f = nn.reshape %m : tensor<4x8xf32> -> tensor<32xf32>
+  %s = nn.reduce_sum %f dims = [0] : tensor<32xf32> -> tensor<f32>
+  %e = nn.exp %x : tensor<4x8xf32>
+  %g = nn.reshape %e : tensor<4x8xf32> -> tensor<32xf32>
+  return %s, %g, %e : tensor<f32>, tensor<32xf32>, tensor<4x8xf32>
+}

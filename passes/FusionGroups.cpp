@@ -24,6 +24,8 @@ using namespace lowtide;
 static constexpr unsigned kMaxPointers = 28, kMaxOps = 200;
 /// A reduction over so many elements must leave so many tasks, or nothing is fused into it.
 static constexpr int64_t kSerialElements = 1 << 15, kMinTasks = 4, kTileColumns = 64;
+/// On a GPU, columns longer than this are shared among blocks, unless there are so many that each block has its own.
+static constexpr int64_t kLongColumn = 1024, kManyColumns = 1 << 13;
 
 static RankedTensorType getType(Value tensor) { return dyn_cast<RankedTensorType>(tensor.getType()); }
 
@@ -72,6 +74,15 @@ FusionGroups::FusionGroups(Block &block, function_ref<bool(Operation *)> isGener
 bool FusionGroups::isWholeSum(const FusionDomain &domain, const llvm::SmallDenseSet<Value> &results) {
   return isGpu && !domain.reduced.empty() && domain.reduced.size() == domain.extents.size() &&
          llvm::all_of(results, [](Value result) { return dropUnits(result).empty(); });
+}
+
+/// Whether a GPU shares this group's sums over columns among its blocks: they are long, and nothing but sums, and what
+/// is made of them, comes out.
+bool FusionGroups::isLongColumns(const FusionDomain &domain) {
+  if (!isGpu || domain.reduced.empty() || llvm::is_contained(domain.reduced, int64_t(domain.extents.size()) - 1))
+    return false;
+  const int64_t kept = product(domain.keptExtents());
+  return product(domain.extents) / kept > kLongColumn && kept < kManyColumns;
 }
 
 void FusionGroups::buildNodes() {
@@ -332,6 +343,11 @@ std::optional<FusionDomain> FusionGroups::unite(unsigned a, unsigned b) {
   return std::nullopt;
 }
 
+/// Whether an op of one group reads a result of the other, in either direction.
+bool FusionGroups::readsFrom(unsigned group, unsigned other) {
+  return llvm::is_contained(consumersOf(group), other) || llvm::is_contained(consumersOf(other), group);
+}
+
 bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
   Node &a = nodes[producer], &b = nodes[consumer];
   if (!a.fusable || !b.fusable || a.ops.size() + b.ops.size() > kMaxOps)
@@ -357,8 +373,15 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
     }
   if (operands.size() + results.size() > kMaxPointers)
     return false;
+  // Sums over long columns take in what they add up; a sum that needs another one, and a matrix, have kernels of their
+  // own.
+  if (isLongColumns(*domain)) {
+    const bool isChain = !a.domain.reduced.empty() && !b.domain.reduced.empty() && readsFrom(consumer, producer);
+    if (isChain || llvm::any_of(results, [&](Value result) { return dropUnits(result) == domain->extents; }))
+      return false;
+  }
   // What is made of several whole sums stays apart: each can go along with another one of the same tensor.
-  if (!isParallelEnough(*domain) &&
+  if (!isParallelEnough(*domain) && !isLongColumns(*domain) &&
       !(isWholeSum(*domain, results) && !a.domain.extents.empty() && !b.domain.extents.empty()))
     return false;
   if (hasPathThroughOthers(producer, consumer) || hasPathThroughOthers(consumer, producer))
@@ -506,7 +529,7 @@ void FusionGroups::reorder() {
 
 std::vector<FusionGroups::Group> FusionGroups::form() {
   if (isGpu)
-    prepareWholeSums(block, isGenerated);
+    prepareSums(block, isGenerated);
   cloneCheapProducers(block, isGenerated);
   if (Operation *parent = block.getParentOp())
     if (auto step = isa<func::FuncOp>(parent) ? cast<func::FuncOp>(parent) : parent->getParentOfType<func::FuncOp>()) {

@@ -85,6 +85,8 @@ private:
   /// The domain of the union, if there is one.
   std::optional<FusionDomain> unite(unsigned a, unsigned b);
   bool isWholeSum(const FusionDomain &domain, const llvm::SmallDenseSet<mlir::Value> &results);
+  bool isLongColumns(const FusionDomain &domain);
+  bool readsFrom(unsigned group, unsigned other);
   bool tryJoin(unsigned producer, unsigned consumer);
   void joinScatters();
   void joinSoleReaders();

@@ -232,6 +232,26 @@ def NNDecompose : Pass<"nn-decompose", "::mlir::func::FuncOp"> {
   let statistics = [Statistic<"numDecomposed", "num-decomposed", "ops replaced by their decomposition">];
 }
 
+def NNConvLayout : Pass<"nn-conv-layout", "::mlir::func::FuncOp"> {
+  let summary = "real-equal: store images and filters channels last where a GPU's library wants them so";
+  let description = [{
+    A library that computes channels last transposes what it is given otherwise, through its workspace. Which values are
+    stored channels last is a minimum cut: on one side those transposes, on the other the ones at borders, both priced by
+    the target's bytes per second. What lies between follows by OrderInterface: elementwise ops, reductions, broadcasts,
+    pooling, slices, concatenations and views; their transposes vanish. Values at borders are transposed once.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cuda:sm_90\"", "whose libraries">,
+    Option<"layout", "layout", "std::string", "\"auto\"", "auto; nhwc: wherever the library takes it; nchw: nowhere">,
+  ];
+  let statistics = [
+    Statistic<"numCalls", "calls", "calls that have their channels last">,
+    Statistic<"numFollowing", "following", "other ops on tensors stored so">,
+    Statistic<"numTransposes", "transposes", "transposes at borders">,
+  ];
+  let dependentDialects = ["::lowtide::nn::NNDialect"];
+}
+
 def NNLibraryForms : Pass<"nn-library-forms", "::mlir::func::FuncOp"> {
   let summary = "real-equal: contractions as the libraries of a GPU take them, declined ones to generated kernels";
   let description = [{

@@ -118,6 +118,11 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   passes.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
   addCleanUp(passes);
   if (options.library && isGpu) {
+    NNConvLayoutOptions layout;
+    layout.target = options.target;
+    layout.layout = options.convLayout;
+    passes.addNestedPass<func::FuncOp>(createNNConvLayout(layout));
+    addCleanUp(passes);
     NNLibraryFormsOptions forms;
     forms.target = options.target;
     passes.addNestedPass<func::FuncOp>(createNNLibraryForms(forms));

@@ -15,9 +15,13 @@ using namespace mlir;
 using namespace lowtide;
 
 /// Ops that a sum makes itself; one of them is no dear function.
-static constexpr unsigned kMaxOps = 8, kDearFlops = 8;
+static constexpr unsigned kMaxOps = 8, kMaxColumnOps = 16, kDearFlops = 8;
 /// Of so few elements a sum is no launch of its own.
 static constexpr int64_t kFewElements = 1 << 15;
+/// More bytes than any element has.
+static constexpr uint64_t kNever = 1 << 20;
+/// Shorter columns are hardly smaller, added up, than what they are made of.
+static constexpr int64_t kLongColumn = 32;
 
 static RankedTensorType getType(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
 
@@ -86,9 +90,80 @@ void lowtide::mergeWholeReductions(Operation *root) {
   });
 }
 
-void lowtide::prepareWholeSums(Block &block, function_ref<bool(Operation *)> isGenerated) {
-  for (Operation &op : block)
-    if (unsigned numOps = 0;
-        isWhole(&op) && isGenerated(&op) && getType(op.getOperand(0)).getNumElements() > kFewElements)
+/// Whether `op` reduces leading dimensions, of many elements.
+static bool isColumns(Operation *op) {
+  auto reduction = dyn_cast<ReductionInterface>(op);
+  if (!reduction || op->getNumResults() != 1)
+    return false;
+  ArrayRef<int64_t> dims = reduction.getReducedDims();
+  SmallVector<int64_t> extents = dropUnits(op->getOperand(0));
+  const int64_t kept = getType(op->getResult(0)).getNumElements();
+  return !extents.empty() && kept > 1 && dims.size() > 0 && dims.back() != getType(op->getOperand(0)).getRank() - 1 &&
+         getType(op->getOperand(0)).getNumElements() / kept > kLongColumn;
+}
+
+/// Whether `op` makes elements in f32 of what is at hand in fewer bytes, or would be read besides.
+static bool isCheapWide(Operation *op) {
+  auto facts = dyn_cast<FactsInterface>(op);
+  return facts && op->hasTrait<OpTrait::Elementwise>() && op->getNumResults() == 1 && isPure(op) &&
+         facts.getFacts().flopsPerElement < kDearFlops &&
+         !(isa<FloatType>(getType(op->getResult(0)).getElementType()) &&
+           getType(op->getResult(0)).getElementTypeBitWidth() <= 16);
+}
+
+/// Adds up, per element, the bytes of what lies in memory for `value`, seen through cheap wide ops. Values of other
+/// sizes, such as those of columns, do not count; where one is repeated along columns, too, there is no end.
+static void countSources(Value value, llvm::SmallDenseSet<Value> &seen, uint64_t &bytes,
+                         function_ref<bool(Operation *)> isGenerated) {
+  Operation *maker = value.getDefiningOp();
+  if (!seen.insert(value).second || (maker && maker->hasTrait<OpTrait::ConstantLike>()))
+    return;
+  if (maker && repeatsElements(maker)) {
+    // Of what each row has one, others make the rows.
+    auto dims = maker->getAttrOfType<DenseI64ArrayAttr>("dims");
+    if (dims && llvm::is_contained(dims.asArrayRef(), 0))
+      bytes += kNever;
+    return;
+  }
+  if (maker && isGenerated(maker) && isCheapWide(maker)) {
+    for (Value operand : maker->getOperands())
+      countSources(operand, seen, bytes, isGenerated);
+    return;
+  }
+  bytes += llvm::divideCeil(getType(value).getElementTypeBitWidth(), 8);
+}
+
+/// Gives a sum over columns its own copies of the cheap ops, of f32 or flags, that make what it adds up: their results
+/// would be written for the sum, and are wider than what they are made of.
+static void makeOwnColumns(Operation *reader, unsigned &numOps, function_ref<bool(Operation *)> isGenerated) {
+  for (OpOperand &operand : reader->getOpOperands()) {
+    Operation *maker = operand.get().getDefiningOp();
+    if (!maker || maker->getBlock() != reader->getBlock() || numOps >= kMaxColumnOps || !isGenerated(maker) ||
+        !isCheapWide(maker))
+      continue;
+    if (llvm::any_of(maker->getUsers(), [&](Operation *user) { return user != reader; })) {
+      llvm::SmallDenseSet<Value> seen;
+      uint64_t sources = 0;
+      countSources(operand.get(), seen, sources, isGenerated);
+      if (sources > llvm::divideCeil(std::max(16u, getType(operand.get()).getElementTypeBitWidth()), 8))
+        continue;
+      Operation *own = maker->clone();
+      reader->getBlock()->getOperations().insert(reader->getIterator(), own);
+      reader->replaceUsesOfWith(maker->getResult(0), own->getResult(0));
+      maker = own;
+    }
+    makeOwnColumns(maker, ++numOps, isGenerated);
+  }
+}
+
+void lowtide::prepareSums(Block &block, function_ref<bool(Operation *)> isGenerated) {
+  for (Operation &op : block) {
+    if (!isa<ReductionInterface>(op) || !isGenerated(&op))
+      continue;
+    unsigned numOps = 0;
+    if (isWhole(&op) && getType(op.getOperand(0)).getNumElements() > kFewElements)
       makeOwn(&op, numOps, isGenerated);
+    else if (isColumns(&op))
+      makeOwnColumns(&op, numOps, isGenerated);
+  }
 }

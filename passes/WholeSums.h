@@ -14,7 +14,8 @@ namespace lowtide {
 /// A reduction of a reduction of integers or flags to one number becomes one: in any order its bits are the same.
 void mergeWholeReductions(mlir::Operation *root);
 /// What few elementwise ops make of one tensor for a whole sum, and others read too, such as an unscaled gradient, the
-/// sum makes itself.
-void prepareWholeSums(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
+/// sum makes itself. So does a sum over long columns with what cheap ops make in f32: a normalized activation is read
+/// in 16 bits by everyone who needs it.
+void prepareSums(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
 
 } // namespace lowtide

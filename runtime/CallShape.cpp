@@ -301,6 +301,7 @@ Expected<ConvShape> readConv(const plan::Call &call) {
   LOWTIDE_TRY(attributes.list("pads_end", padsEnd, 0, false));
   LOWTIDE_TRY(attributes.list("dilations", dilations, 1, false));
   LOWTIDE_TRY(attributes.integer("groups", shape.groups, 1, false));
+  LOWTIDE_TRY(attributes.flag("channels_last", shape.channelsLast));
   LOWTIDE_TRY(attributes.allUsed());
 
   size_t rank = input.size();

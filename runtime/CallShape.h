@@ -66,6 +66,7 @@ struct ConvShape {
   Kind kind = Kind::Forward;
   plan::DType dtype = plan::F32;       ///< of the operands; 16-bit floats are summed in f32
   plan::DType resultDtype = plan::F32; ///< of result and bias: f32 or `dtype`
+  bool channelsLast = false;           ///< dimension 1 of all three tensors is stored as the last one
   int64_t batch = 0, groups = 1;
   int64_t channels = 0;    ///< input channels per group
   int64_t outChannels = 0; ///< output channels per group

@@ -22,6 +22,7 @@ enum Row : size_t {
   GemmOperandSums,
   ConvTypes,
   ConvSizes,
+  ConvChannelsLast,
   AttentionTypes,
   AttentionHeads,
   AttentionRows,
@@ -71,11 +72,18 @@ constexpr LibraryRule rules[] = {
      "cuBLAS 13.0 documentation, cublasLtEpilogue_t: BGRADA and BGRADB, whose sums over k have D's type", false},
     {"cuDNN", "f32, f16 and bf16 operands with results of the same type, f32 arithmetic",
      "its operand and result types are not a supported set",
-     "cuDNN 9 documentation, convolutions of packed channels-first tensors: PSEUDO_HALF, PSEUDO_BFLOAT16 and FLOAT "
+     "cuDNN 9 documentation, convolutions of packed tensors: PSEUDO_HALF, PSEUDO_BFLOAT16 and FLOAT "
      "configurations",
      false},
     {"cuDNN", "tensors below 2^31 elements", "a tensor has 2^31 elements or more",
      "cuDNN 9 documentation, 64-bit indexing is offered by part of the engines only", false},
+    {"cuDNN",
+     "convolutions channels last in 16 bits; where there are groups, each with a multiple of 8 channels on both sides",
+     "it has its channels last in f32, or groups of channels that are no multiple of 8",
+     "NVIDIA, Convolutional Layers User's Guide: tensor layouts in memory, channels in and out; cuDNN pads channels, "
+     "but "
+     "not those of groups",
+     false},
     {"cuDNN", "attention of f16 or bf16 with f32 logarithms of sums, from version 9.16 on",
      "its operands are not f16 or bf16",
      "cuDNN 9 documentation, Attention: supported graph patterns; before 9.16 columns had to be a multiple of 128 "
@@ -169,6 +177,9 @@ const LibraryRule *declineConv(const ConvShape &shape, bool biased) {
   if (std::max({shape.inputElements(), shape.outputElements(), shape.filterElements()}) >
       static_cast<uint64_t>(maxSize))
     return &rules[ConvSizes];
+  const bool isGrouped = shape.groups > 1;
+  if (shape.channelsLast && (!narrow || (isGrouped && (shape.channels % 8 || shape.outChannels % 8))))
+    return &rules[ConvChannelsLast];
   return nullptr;
 }
 
@@ -200,6 +211,11 @@ const LibraryRule *declineAttention(const AttentionShape &shape) {
   return largest > static_cast<uint64_t>(maxSize) ? &rules[AttentionSizes] : nullptr;
 }
 
-bool hasCpuKernel(const plan::Call &call) { return !isAttention(call); }
+bool hasCpuKernel(const plan::Call &call) {
+  if (isAttention(call))
+    return false;
+  Expected<ConvShape> conv = call.callee() == "gemm" ? ConvShape() : readConv(call);
+  return !conv || !conv->channelsLast;
+}
 
 } // namespace lowtide::rt

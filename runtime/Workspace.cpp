@@ -51,8 +51,11 @@ uint64_t partialSumBytes(int64_t m, int64_t n, int64_t k, int64_t batch) {
   return parts < 2 ? 0 : bytes.atMost(gemmLimit) ? *bytes.get() : gemmLimit;
 }
 
-/// A tensor of 16-bit elements rewritten channels last, channels rounded up to what 16 bytes hold.
-Checked channelsLastBytes(int64_t batch, int64_t channels, const ConvShape::Dims &dims) {
+/// A tensor of 16-bit elements rewritten channels last, channels rounded up to what 16 bytes hold; nothing where it is
+/// stored so.
+Checked channelsLastBytes(const ConvShape &shape, int64_t batch, int64_t channels, const ConvShape::Dims &dims) {
+  if (shape.channelsLast && channels % 8 == 0)
+    return 0;
   return Checked::fromSigned(batch) * Checked::fromSigned((channels + 7) / 8 * 8) *
          Checked::fromSigned(ConvShape::volume(dims)) * 2;
 }
@@ -99,9 +102,9 @@ Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
     return shape.takeStatus();
   Checked bytes = 0;
   if (isNarrow(shape->dtype))
-    bytes = channelsLastBytes(shape->batch, shape->groups * shape->channels, shape->input) +
-            channelsLastBytes(shape->groups * shape->outChannels, shape->channels, shape->filter) +
-            channelsLastBytes(shape->batch, shape->groups * shape->outChannels, shape->output);
+    bytes = channelsLastBytes(*shape, shape->batch, shape->groups * shape->channels, shape->input) +
+            channelsLastBytes(*shape, shape->groups * shape->outChannels, shape->channels, shape->filter) +
+            channelsLastBytes(*shape, shape->batch, shape->groups * shape->outChannels, shape->output);
   if (shape->kind == ConvShape::Kind::FilterGrad) {
     int64_t rows = shape->outChannels, columns = shape->channels * ConvShape::volume(shape->filter);
     bytes = bytes + partialSumBytes(rows, columns, shape->batch * ConvShape::volume(shape->output), shape->groups);

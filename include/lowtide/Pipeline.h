@@ -45,11 +45,12 @@ struct FitStageOptions {
   std::string widen = ""; ///< "f64": compute everything in f64
   /// What the step runs on, and the instruction set of its kernels.
   std::string target = "cpu:x86-64-v3", cpu = "x86-64-v3";
-  unsigned threadsMax = 8;      ///< threads that scratch is planned for
-  std::string budget = "";      ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
-  std::string strategy = "fit"; ///< how recomputations are chosen
-  bool bound = false;           ///< say how much any plan recomputes at least
-  int64_t lossHeadChunks = 0;   ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
+  unsigned threadsMax = 8;         ///< threads that scratch is planned for
+  std::string budget = "";         ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
+  std::string strategy = "fit";    ///< how recomputations are chosen
+  bool bound = false;              ///< say how much any plan recomputes at least
+  std::string convLayout = "auto"; ///< how a GPU stores images: auto, nchw, nhwc
+  int64_t lossHeadChunks = 0;      ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
 };
 
 /// nn: patterns of exporters recognised, duplicates removed, forms made canonical.

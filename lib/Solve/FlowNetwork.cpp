@@ -1,5 +1,5 @@
 //===- FlowNetwork.cpp - minimum cuts -------------------------------------===//
-#include "FlowNetwork.h"
+#include "lowtide/Solve/FlowNetwork.h"
 
 #include <algorithm>
 

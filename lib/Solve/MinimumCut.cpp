@@ -5,8 +5,8 @@
 // may not run again hangs on the source, what backward reads on the sink.
 //
 //===----------------------------------------------------------------------===//
-#include "FlowNetwork.h"
 #include "lowtide/Solve/Baselines.h"
+#include "lowtide/Solve/FlowNetwork.h"
 
 #include <algorithm>
 

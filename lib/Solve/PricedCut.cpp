@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PricedCut.h"
-#include "FlowNetwork.h"
+#include "lowtide/Solve/FlowNetwork.h"
 
 #include <algorithm>
 #include <cmath>

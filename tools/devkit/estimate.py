@@ -23,7 +23,8 @@ GB, GIB = 1e9, 1 << 30
 # One H200 as others have measured it: bytes copied, products of random bf16 numbers; f32 products without tensor cores.
 BANDWIDTH, PEAKS, ATTENTION_PEAKS = 4.3e12, {"bf16": 790e12, "f16": 790e12, "f32": 60e12}, {"attention": 288e12, "attention_grad": 230e12}
 # Calls that pass what is as large as their workspace through it: written once, read once.
-THROUGH_WORKSPACE = {"attention_grad"}
+CONVOLUTIONS = {"conv", "conv_input_grad", "conv_filter_grad"}
+THROUGH_WORKSPACE = {"attention_grad", *CONVOLUTIONS}
 # Values are repeated elementwise even where no product is: that share of the FLOPs counts as none.
 NO_FLOPS = 0.5
 
@@ -109,7 +110,7 @@ class Model:
 
 
 def instructions(plan):
-    """(kind, type of a call's operands, how often it runs, FLOPs and bytes of one run) of the entry in the text of a plan."""
+    """(kind, type of a call's operands, how often it runs, FLOPs, bytes and bytes of the workspace of one run) of the entry in the text of a plan."""
     kernels = dict(re.findall(r'plan\.kernel @(\w+) .*"(.*)"', plan))
     rounds = [1]
     for line in plan.splitlines():
@@ -135,10 +136,9 @@ def instructions(plan):
             if PICKING.match(what):
                 slices = [min(size, slices[-1]) for size in slices]
         size = 2 * slices[-1] if kind == "copy" else sum(slices)
-        if kind in THROUGH_WORKSPACE:
-            size += 2 * sum(int(size) for size in SLICE.findall(text.partition(" workspace ")[2]))
+        through = 2 * sum(int(size) for size in SLICE.findall(text.partition(" workspace ")[2])) if kind in THROUGH_WORKSPACE else 0
         flops = re.search(r" flops (\d+)", text)
-        yield kind, dtype, rounds[-1], int(flops[1]) if flops else 0, size
+        yield kind, dtype, rounds[-1], int(flops[1]) if flops else 0, size + through, through
 
 
 def arenas(plan):
@@ -146,20 +146,21 @@ def arenas(plan):
     return {name: int(size) for name, size in re.findall(r"plan\.arena @(\w+) \w+ bytes (\d+)", plan)}
 
 
-def floor_seconds(kind, dtype, flops, size):
-    """Modelled seconds of an instruction."""
+def floor_seconds(kind, dtype, flops, size, through):
+    """Modelled seconds of an instruction. A convolution transposes before and behind it computes."""
     peak = ATTENTION_PEAKS.get(kind, PEAKS.get(dtype, PEAKS["f32"]))
-    return max(flops / peak if dtype else 0, size / BANDWIDTH)
+    apart = through if kind in CONVOLUTIONS else 0
+    return max(flops / peak if dtype else 0, (size - apart) / BANDWIDTH) + apart / BANDWIDTH
 
 
 def figures_of(plan):
     """Kernels per step (copies and fills too), bytes, modelled seconds; the same by kind."""
     kinds = {}
-    for kind, dtype, runs, flops, size in instructions(plan):
+    for kind, dtype, runs, flops, size, through in instructions(plan):
         row = kinds.setdefault(kind, {"kernels": 0, "bytes": 0, "floor": 0.0})
         row["kernels"] += runs
         row["bytes"] += runs * size
-        row["floor"] += runs * floor_seconds(kind, dtype, flops, size)
+        row["floor"] += runs * floor_seconds(kind, dtype, flops, size, through)
     total = {key: sum(row[key] for row in kinds.values()) for key in ("kernels", "bytes", "floor")}
     return total, kinds
 

@@ -372,6 +372,7 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.budget = options.deviceBudget;
   stage.strategy = options.rematStrategy;
   stage.bound = options.bound;
+  stage.convLayout = options.convLayout;
   if (options.lossHeadChunks != "auto" && options.lossHeadChunks != "off")
     stage.lossHeadChunks = std::stol(options.lossHeadChunks);
   return stage;

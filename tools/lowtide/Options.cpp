@@ -148,6 +148,11 @@ void addTargetFlags(CLI::App &app, Options &o) {
       ->check(choice({"train", "eval", "gradient"}))
       ->group("target");
   app.add_flag("--fuse,!--no-fuse", o.fuse, "Fuse elementwise and reduction ops into kernels")->group("target");
+  app.add_option("--conv-layout", o.convLayout,
+                 "How a GPU stores what convolutions read and write: auto (channels last where that is estimated to be "
+                 "faster), nchw, nhwc")
+      ->check(choice({"auto", "nchw", "nhwc"}))
+      ->group("target");
   app.add_option("--threads-max", o.threadsMax, "Threads for which scratch memory is planned")
       ->check(CLI::Range(1, 1024))
       ->group("target");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lowtide/Interfaces/BatchSplit.h"
+#include "lowtide/Interfaces/DimensionOrder.h"
 #include "lowtide/Interfaces/OpFacts.h"
 #include "mlir/IR/OpDefinition.h"
 #include "llvm/ADT/SmallVector.h"

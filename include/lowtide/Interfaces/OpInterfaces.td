@@ -112,6 +112,16 @@ def BatchInterface : OpInterface<"BatchInterface"> {
   ];
 }
 
+def OrderInterface : OpInterface<"OrderInterface"> {
+  let description = [{What an op does with tensors that are stored in another order (Interfaces/DimensionOrder.h).}];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"Answers for this op: completes the orders, and builds the op where a builder is given. Fails where "
+                    "no answer follows from what is known.",
+      "::llvm::LogicalResult", "passOrder", (ins "::lowtide::OrderFlow &":$flow)>,
+  ];
+}
+
 def LibraryCallInterface : OpInterface<"LibraryCallInterface"> {
   let description = [{
     An op that a vendor library computes: callee and attributes of the plan's `call` (runtime/plan.proto). The op's

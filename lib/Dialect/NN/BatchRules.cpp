@@ -384,7 +384,7 @@ LogicalResult nn::splitPooling(Operation *op, BatchSplit &split) {
   LabelTable table = closedTable(op);
   for (SmallVector<Labels> *side : {&table.operands, &table.results})
     for (Labels &labels : *side)
-      labels[0] = 0, labels[1] = 1;
+      labels[0] = 0, (op->hasAttr("channels_last") ? labels.back() : labels[1]) = 1;
   return follow(table, split);
 }
 

@@ -7,6 +7,7 @@
 #include "CanonicalizePatterns.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/OrderRules.h"
 
 using namespace mlir;
 using namespace lowtide::nn;
@@ -38,6 +39,8 @@ struct MergeSums : OpRewritePattern<ReduceSumOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReduceSumOp op, PatternRewriter &rewriter) const override {
     auto inner = op.getX().getDefiningOp<ReduceSumOp>();
+    if (inner && inner->hasAttr(dividedAttrName))
+      return rewriter.notifyMatchFailure(op, "the sum is meant to have two parts");
     if (!inner || !inner->hasOneUse())
       return rewriter.notifyMatchFailure(op, "the operand is no sum of its own");
     SmallVector<int64_t> kept, dims(inner.getDims());

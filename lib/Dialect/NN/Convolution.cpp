@@ -15,53 +15,59 @@ using namespace lowtide;
 using namespace lowtide::nn;
 
 namespace {
-/// The shapes of the trilinear form, whichever two of them are operands.
+/// The shapes of the trilinear form, channels first, whichever two of them are operands.
 struct Shapes {
-  ArrayRef<int64_t> input, filter, output;
-  ArrayRef<int64_t> inputSpatial() const { return input.drop_front(2); }
-  ArrayRef<int64_t> kernel() const { return filter.drop_front(2); }
-  ArrayRef<int64_t> outputSpatial() const { return output.drop_front(2); }
+  SmallVector<int64_t> tensors[3];
+  ArrayRef<int64_t> input() const { return tensors[0]; }
+  ArrayRef<int64_t> filter() const { return tensors[1]; }
+  ArrayRef<int64_t> output() const { return tensors[2]; }
+  ArrayRef<int64_t> inputSpatial() const { return input().drop_front(2); }
+  ArrayRef<int64_t> kernel() const { return filter().drop_front(2); }
+  ArrayRef<int64_t> outputSpatial() const { return output().drop_front(2); }
 };
 } // namespace
 
 static Shapes getShapes(Operation *op) {
-  auto shape = [](Value x) { return cast<RankedTensorType>(x.getType()).getShape(); };
+  auto shape = [&](Value x) { return channelsFirst<int64_t>(op, cast<RankedTensorType>(x.getType()).getShape()); };
   auto a = shape(op->getOperand(0)), b = shape(op->getOperand(1)), y = shape(op->getResult(0));
   if (isa<ConvOp>(op))
-    return {a, b, y};
+    return {{a, b, y}};
   if (isa<ConvInputGradOp>(op))
-    return {y, b, a};
-  return {a, y, b};
+    return {{y, b, a}};
+  return {{a, y, b}};
 }
 
 static int64_t getGroups(Operation *op) { return op->getAttrOfType<IntegerAttr>("groups").getInt(); }
 
 LogicalResult nn::verifyConvolution(Operation *op) {
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (cast<RankedTensorType>(type).getRank() < 3)
+      return op->emitOpError("input, filter and output must have one rank from 3 to 5");
   Shapes s = getShapes(op);
-  size_t rank = s.input.size();
-  if (rank < 3 || rank > 5 || s.filter.size() != rank || s.output.size() != rank)
+  size_t rank = s.input().size();
+  if (rank < 3 || rank > 5 || s.filter().size() != rank || s.output().size() != rank)
     return op->emitOpError("input, filter and output must have one rank from 3 to 5");
   Type element = cast<RankedTensorType>(op->getOperand(0).getType()).getElementType();
   if (cast<RankedTensorType>(op->getOperand(1).getType()).getElementType() != element)
     return op->emitOpError("operands must have the same element type");
   int64_t groups = getGroups(op);
-  if (groups < 1 || s.input[1] % groups != 0 || s.output[1] % groups != 0)
-    return op->emitOpError("groups ") << groups << " must divide input channels " << s.input[1]
-                                      << " and output channels " << s.output[1];
-  if (s.filter[1] != s.input[1] / groups || s.filter[0] != s.output[1])
+  if (groups < 1 || s.input()[1] % groups != 0 || s.output()[1] % groups != 0)
+    return op->emitOpError("groups ") << groups << " must divide input channels " << s.input()[1]
+                                      << " and output channels " << s.output()[1];
+  if (s.filter()[1] != s.input()[1] / groups || s.filter()[0] != s.output()[1])
     return op->emitOpError("filter must be ")
-           << s.output[1] << " x " << s.input[1] / groups << ", found " << s.filter[0] << " x " << s.filter[1];
-  if (s.input[0] != s.output[0])
-    return op->emitOpError("batch is ") << s.input[0] << " in the input, " << s.output[0] << " in the output";
+           << s.output()[1] << " x " << s.input()[1] / groups << ", found " << s.filter()[0] << " x " << s.filter()[1];
+  if (s.input()[0] != s.output()[0])
+    return op->emitOpError("batch is ") << s.input()[0] << " in the input, " << s.output()[0] << " in the output";
   return verifyWindow(op, s.inputSpatial(), s.kernel(), s.outputSpatial());
 }
 
 uint64_t nn::convolutionFlops(Operation *op) {
   Shapes s = getShapes(op);
   uint64_t flops = 2;
-  for (int64_t extent : s.output)
+  for (int64_t extent : s.output())
     flops *= extent;
-  for (int64_t extent : s.filter.drop_front())
+  for (int64_t extent : s.filter().drop_front())
     flops *= extent;
   return flops;
 }
@@ -69,20 +75,22 @@ uint64_t nn::convolutionFlops(Operation *op) {
 StringRef nn::convolutionCallee(Operation *op, StringRef name) {
   auto isEmpty = [](ArrayRef<int64_t> shape) { return llvm::is_contained(shape, 0); };
   Shapes s = getShapes(op);
-  bool taken = isCallType(op->getOperand(0).getType(), op->getResult(0).getType()) && !isEmpty(s.input) &&
-               !isEmpty(s.filter) && !isEmpty(s.output);
+  bool taken = isCallType(op->getOperand(0).getType(), op->getResult(0).getType()) && !isEmpty(s.input()) &&
+               !isEmpty(s.filter()) && !isEmpty(s.output());
   return taken ? name : "";
 }
 
 DictionaryAttr nn::convolutionAttributes(Operation *op) {
   Builder b(op->getContext());
   Shapes s = getShapes(op);
-  SmallVector<NamedAttribute> attributes{b.getNamedAttr("input", b.getDenseI64ArrayAttr(s.input)),
-                                         b.getNamedAttr("filter", b.getDenseI64ArrayAttr(s.filter)),
-                                         b.getNamedAttr("output", b.getDenseI64ArrayAttr(s.output)),
+  SmallVector<NamedAttribute> attributes{b.getNamedAttr("input", b.getDenseI64ArrayAttr(s.input())),
+                                         b.getNamedAttr("filter", b.getDenseI64ArrayAttr(s.filter())),
+                                         b.getNamedAttr("output", b.getDenseI64ArrayAttr(s.output())),
                                          b.getNamedAttr("groups", b.getI64IntegerAttr(getGroups(op)))};
   for (StringRef name : {"strides", "pads_begin", "pads_end", "dilations"})
     attributes.push_back(b.getNamedAttr(name, op->getAttr(name)));
+  if (hasChannelsLast(op))
+    attributes.push_back(b.getNamedAttr("channels_last", b.getI64IntegerAttr(1)));
   appendCallTypes(b, op->getOperand(0).getType(), op->getResult(0).getType(), attributes);
   return b.getDictionaryAttr(attributes);
 }
@@ -116,7 +124,8 @@ static Value sumProducts(
     WindowPosition position = locate(inner, at);
     Value next = readInside(inner, position, sums[0], [&](ElementBuilder &there) {
       auto [left, right] = read(there, at, position.index);
-      Value product = there.mul(there.cast(there.operand(0, left), type), there.cast(there.operand(1, right), type));
+      Value product = there.mul(there.cast(there.operand(0, asStored<Value>(op, left)), type),
+                                there.cast(there.operand(1, asStored<Value>(op, right)), type));
       return there.add(sums[0], product);
     });
     return SmallVector<Value>{next};
@@ -126,23 +135,27 @@ static Value sumProducts(
 
 //===-- y[n, o, e] = Σ over c, k of x[n, c, e·stride + k] w[o, c, k] --------===//
 
-Value ConvOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
+Value ConvOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored) {
+  SmallVector<Value> indices = channelsFirst<Value>(*this, llvm::to_vector(stored));
+  ValueRange index = indices;
   Shapes s = getShapes(*this);
   Window window = getWindow(*this);
   int64_t groups = getGroups();
-  Value group = groups == 1 ? Value() : b.div(index[1], b.index(s.output[1] / groups), true);
+  Value group = groups == 1 ? Value() : b.div(index[1], b.index(s.output()[1] / groups), true);
   return sumProducts(
-      *this, b, s.filter.drop_front(),
+      *this, b, s.filter().drop_front(),
       [&](ElementBuilder &at, ValueRange box) {
         return inputPosition(at, window, s.inputSpatial(), index.drop_front(2), box.drop_front());
       },
       [&](ElementBuilder &at, ValueRange box, ValueRange position) {
-        Value channel = channelOf(at, group, s.filter[1], box[0]);
+        Value channel = channelOf(at, group, s.filter()[1], box[0]);
         return std::pair(joined({index[0], channel}, position), joined({index[1]}, box));
       });
 }
 
 LogicalResult ConvOp::differentiate(GradientBuilder &g) {
+  if (getChannelsLast())
+    return emitOpError("has its channels last; gradients are taken channels first");
   Expr x = g.operand(0), w = g.operand(1), dy = g.cotangent(0);
   Window window = getWindow(*this);
   if (g.needs(0))
@@ -154,14 +167,16 @@ LogicalResult ConvOp::differentiate(GradientBuilder &g) {
 
 //===-- x[n, c, d] = Σ over o, k of y[n, o, (d - k) / stride] w[o, c, k] ----===//
 
-Value ConvInputGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
+Value ConvInputGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored) {
+  SmallVector<Value> indices = channelsFirst<Value>(*this, llvm::to_vector(stored));
+  ValueRange index = indices;
   Shapes s = getShapes(*this);
   Window window = getWindow(*this);
-  int64_t groups = getGroups(), perGroup = s.output[1] / groups;
+  int64_t groups = getGroups(), perGroup = s.output()[1] / groups;
   Value group, channel = index[1];
   if (groups > 1) {
-    group = b.div(index[1], b.index(s.filter[1]), true);
-    channel = b.rem(index[1], b.index(s.filter[1]), true);
+    group = b.div(index[1], b.index(s.filter()[1]), true);
+    channel = b.rem(index[1], b.index(s.filter()[1]), true);
   }
   return sumProducts(
       *this, b, joined(perGroup, s.kernel()),
@@ -175,6 +190,8 @@ Value ConvInputGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index
 }
 
 LogicalResult ConvInputGradOp::differentiate(GradientBuilder &g) {
+  if (getChannelsLast())
+    return emitOpError("has its channels last; gradients are taken channels first");
   Expr dy = g.operand(0), w = g.operand(1), dx = g.cotangent(0);
   Window window = getWindow(*this);
   if (g.needs(0))
@@ -186,23 +203,27 @@ LogicalResult ConvInputGradOp::differentiate(GradientBuilder &g) {
 
 //===-- w[o, c, k] = Σ over n, e of x[n, c, e·stride + k] y[n, o, e] --------===//
 
-Value ConvFilterGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
+Value ConvFilterGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored) {
+  SmallVector<Value> indices = channelsFirst<Value>(*this, llvm::to_vector(stored));
+  ValueRange index = indices;
   Shapes s = getShapes(*this);
   Window window = getWindow(*this);
   int64_t groups = getGroups();
-  Value group = groups == 1 ? Value() : b.div(index[0], b.index(s.output[1] / groups), true);
+  Value group = groups == 1 ? Value() : b.div(index[0], b.index(s.output()[1] / groups), true);
   return sumProducts(
-      *this, b, joined(s.input[0], s.outputSpatial()),
+      *this, b, joined(s.input()[0], s.outputSpatial()),
       [&](ElementBuilder &at, ValueRange box) {
         return inputPosition(at, window, s.inputSpatial(), box.drop_front(), index.drop_front(2));
       },
       [&](ElementBuilder &at, ValueRange box, ValueRange position) {
-        Value channel = channelOf(at, group, s.filter[1], index[1]);
+        Value channel = channelOf(at, group, s.filter()[1], index[1]);
         return std::pair(joined({box[0], channel}, position), joined({box[0], index[0]}, box.drop_front()));
       });
 }
 
 LogicalResult ConvFilterGradOp::differentiate(GradientBuilder &g) {
+  if (getChannelsLast())
+    return emitOpError("has its channels last; gradients are taken channels first");
   Expr x = g.operand(0), dy = g.operand(1), dw = g.cotangent(0);
   Window window = getWindow(*this);
   if (g.needs(0))

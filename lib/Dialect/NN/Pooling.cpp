@@ -19,11 +19,12 @@ static LogicalResult verifyPooling(Operation *op, RankedTensorType input, Ranked
     return op->emitOpError("input and output must have one rank from 3 to 5");
   if (input.getElementType() != output.getElementType())
     return op->emitOpError("input and output must have the same element type");
-  if (input.getShape().take_front(2) != output.getShape().take_front(2))
-    return op->emitOpError("input and output must agree in the first two dimensions");
+  SmallVector<int64_t> from = channelsFirst(op, input.getShape()), to = channelsFirst(op, output.getShape());
+  if (ArrayRef(from).take_front(2) != ArrayRef(to).take_front(2))
+    return op->emitOpError("input and output must agree in batch and channels");
   if (static_cast<int64_t>(kernel.size()) != input.getRank() - 2)
     return op->emitOpError("kernel must have one entry for each spatial dimension");
-  return verifyWindow(op, input.getShape().drop_front(2), kernel, output.getShape().drop_front(2));
+  return verifyWindow(op, ArrayRef(from).drop_front(2), kernel, ArrayRef(to).drop_front(2));
 }
 
 uint64_t nn::poolingFlops(Operation *op) {
@@ -33,36 +34,46 @@ uint64_t nn::poolingFlops(Operation *op) {
   return flops;
 }
 
-static SmallVector<Value> at(ValueRange index, ValueRange spatial) {
+/// The position in a tensor of `op` of the batch and channel of `index` (channels first) and of `spatial`.
+static SmallVector<Value> at(Operation *op, ValueRange index, ValueRange spatial) {
   SmallVector<Value> result(index.take_front(2));
   llvm::append_range(result, spatial);
-  return result;
+  return asStored<Value>(op, result);
+}
+
+/// Extents of the spatial dimensions.
+static SmallVector<int64_t> spatialOf(Operation *op, RankedTensorType type) {
+  return llvm::to_vector(ArrayRef(channelsFirst(op, type.getShape())).drop_front(2));
 }
 
 //===-- max_pool ----------------------------------------------------------===//
 
 LogicalResult MaxPoolOp::verify() { return verifyPooling(*this, getX().getType(), getY().getType(), getKernel()); }
 
-Value MaxPoolOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
+Value MaxPoolOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored) {
+  SmallVector<Value> indices = channelsFirst<Value>(*this, llvm::to_vector(stored));
+  ValueRange index = indices;
   Window window = getWindow(*this);
-  auto input = getX().getType().getShape().drop_front(2);
+  auto input = spatialOf(*this, getX().getType());
   bool isUnsigned = isUnsignedElement(getX());
   Value lowest = lowestValue(b, scalarType(getX()), isUnsigned);
   return b.loop(getKernel(), lowest, [&](ElementBuilder &inner, ValueRange best, ValueRange tap) {
     WindowPosition position = inputPosition(inner, window, input, index.drop_front(2), tap);
     return SmallVector<Value>{readInside(inner, position, best[0], [&](ElementBuilder &there) {
-      return there.max(best[0], there.operand(0, at(index, position.index)), isUnsigned);
+      return there.max(best[0], there.operand(0, at(*this, index, position.index)), isUnsigned);
     })};
   })[0];
 }
 
 LogicalResult MaxPoolOp::differentiate(GradientBuilder &g) {
+  if (getChannelsLast())
+    return emitOpError("has its channels last; gradients are taken channels first");
   if (!g.needs(0))
     return success();
   Expr x = g.operand(0);
   auto op = MaxPoolGradOp::create(g.builder, getLoc(), x.type(), x.get(), g.result(0).get(), g.cotangent(0).get(),
                                   getKernelAttr(), getStridesAttr(), getPadsBeginAttr(), getPadsEndAttr(),
-                                  getDilationsAttr(), UnitAttr());
+                                  getDilationsAttr(), UnitAttr(), UnitAttr());
   g.set(0, x.with(op.getDx()));
   return success();
 }
@@ -77,12 +88,14 @@ LogicalResult MaxPoolGradOp::verify() {
 
 // x at `index` receives the cotangent of each window that sees it, attains its maximum there, and has no earlier
 // element that does: the choice that PyTorch makes.
-Value MaxPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
+Value MaxPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored) {
+  SmallVector<Value> indices = channelsFirst<Value>(*this, llvm::to_vector(stored));
+  ValueRange index = indices;
   Window window = getWindow(*this);
-  auto input = getX().getType().getShape().drop_front(2), output = getY().getType().getShape().drop_front(2);
+  auto input = spatialOf(*this, getX().getType()), output = spatialOf(*this, getY().getType());
   ValueRange spatial = index.drop_front(2);
   Type type = accumulatorType(getDx());
-  Value x = b.operand(0, index), zero = b.constant(type, 0.0), yes = b.constantInt(b.builder.getI1Type(), 1);
+  Value x = b.operand(0, stored), zero = b.constant(type, 0.0), yes = b.constantInt(b.builder.getI1Type(), 1);
   Value no = b.constantInt(b.builder.getI1Type(), 0);
 
   auto isBefore = [](ScalarBuilder &b, ValueRange left, ValueRange right) {
@@ -98,7 +111,7 @@ Value MaxPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) 
   Value total = b.loop(getKernel(), zero, [&](ElementBuilder &inner, ValueRange sums, ValueRange tap) {
     WindowPosition out = outputPosition(inner, window, output, spatial, tap);
     Value next = readInside(inner, out, sums[0], [&](ElementBuilder &there) {
-      Value y = there.operand(1, at(index, out.index));
+      Value y = there.operand(1, at(*this, index, out.index));
       Value first = there.guarded(
           there.compare(Compare::EQ, x, y), no.getType(),
           [&](ElementBuilder &tie) {
@@ -107,13 +120,13 @@ Value MaxPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) 
               Value earlier = isBefore(other, otherTap, tap);
               rival.inside = rival.inside ? other.logicalAnd(rival.inside, earlier) : earlier;
               return SmallVector<Value>{readInside(other, rival, none[0], [&](ElementBuilder &deep) {
-                Value differs = deep.compare(Compare::NE, deep.operand(0, at(index, rival.index)), y);
+                Value differs = deep.compare(Compare::NE, deep.operand(0, at(*this, index, rival.index)), y);
                 return deep.logicalAnd(none[0], differs);
               })};
             })[0];
           },
           [&](ElementBuilder &) { return no; });
-      Value dy = there.cast(there.operand(2, at(index, out.index)), type);
+      Value dy = there.cast(there.operand(2, at(*this, index, out.index)), type);
       return there.select(first, there.add(sums[0], dy), sums[0]);
     });
     return SmallVector<Value>{next};
@@ -152,14 +165,16 @@ static Value emitWeight(ScalarBuilder &b, const Window &window, ArrayRef<int64_t
 
 LogicalResult AvgPoolOp::verify() { return verifyPooling(*this, getX().getType(), getY().getType(), getKernel()); }
 
-Value AvgPoolOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
+Value AvgPoolOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored) {
+  SmallVector<Value> indices = channelsFirst<Value>(*this, llvm::to_vector(stored));
+  ValueRange index = indices;
   Window window = getWindow(*this);
-  auto input = getX().getType().getShape().drop_front(2);
+  auto input = spatialOf(*this, getX().getType());
   Type type = accumulatorType(getY());
   Value total = b.loop(getKernel(), b.constant(type, 0.0), [&](ElementBuilder &inner, ValueRange sums, ValueRange tap) {
     WindowPosition position = inputPosition(inner, window, input, index.drop_front(2), tap);
     return SmallVector<Value>{readInside(inner, position, sums[0], [&](ElementBuilder &there) {
-      return there.add(sums[0], there.cast(there.operand(0, at(index, position.index)), type));
+      return there.add(sums[0], there.cast(there.operand(0, at(*this, index, position.index)), type));
     })};
   })[0];
   Value weight = emitWeight(b, window, getKernel(), input, getCountIncludePad(), index.drop_front(2), type);
@@ -167,11 +182,13 @@ Value AvgPoolOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
 }
 
 LogicalResult AvgPoolOp::differentiate(GradientBuilder &g) {
+  if (getChannelsLast())
+    return emitOpError("has its channels last; gradients are taken channels first");
   if (!g.needs(0))
     return success();
   auto op = AvgPoolGradOp::create(g.builder, getLoc(), getX().getType(), g.cotangent(0).get(), getKernelAttr(),
                                   getStridesAttr(), getPadsBeginAttr(), getPadsEndAttr(), getDilationsAttr(),
-                                  getCountIncludePadAttr());
+                                  getCountIncludePadAttr(), UnitAttr());
   g.set(0, g.operand(0).with(op.getDx()));
   return success();
 }
@@ -182,15 +199,17 @@ LogicalResult AvgPoolGradOp::verify() {
   return verifyPooling(*this, getDx().getType(), getDy().getType(), getKernel());
 }
 
-Value AvgPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
+Value AvgPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored) {
+  SmallVector<Value> indices = channelsFirst<Value>(*this, llvm::to_vector(stored));
+  ValueRange index = indices;
   Window window = getWindow(*this);
-  auto input = getDx().getType().getShape().drop_front(2), output = getDy().getType().getShape().drop_front(2);
+  auto input = spatialOf(*this, getDx().getType()), output = spatialOf(*this, getDy().getType());
   Type type = accumulatorType(getDx());
   Value total = b.loop(getKernel(), b.constant(type, 0.0), [&](ElementBuilder &inner, ValueRange sums, ValueRange tap) {
     WindowPosition out = outputPosition(inner, window, output, index.drop_front(2), tap);
     return SmallVector<Value>{readInside(inner, out, sums[0], [&](ElementBuilder &there) {
       Value weight = emitWeight(there, window, getKernel(), input, getCountIncludePad(), out.index, type);
-      Value dy = there.cast(there.operand(0, at(index, out.index)), type);
+      Value dy = there.cast(there.operand(0, at(*this, index, out.index)), type);
       return there.add(sums[0], there.mul(dy, weight));
     })};
   })[0];
@@ -198,11 +217,13 @@ Value AvgPoolGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) 
 }
 
 LogicalResult AvgPoolGradOp::differentiate(GradientBuilder &g) {
+  if (getChannelsLast())
+    return emitOpError("has its channels last; gradients are taken channels first");
   if (!g.needs(0))
     return success();
   auto op =
       AvgPoolOp::create(g.builder, getLoc(), getDy().getType(), g.cotangent(0).get(), getKernelAttr(), getStridesAttr(),
-                        getPadsBeginAttr(), getPadsEndAttr(), getDilationsAttr(), getCountIncludePadAttr());
+                        getPadsBeginAttr(), getPadsEndAttr(), getDilationsAttr(), getCountIncludePadAttr(), UnitAttr());
   g.set(0, g.operand(0).with(op.getY()));
   return success();
 }

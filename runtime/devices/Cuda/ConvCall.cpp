@@ -1,6 +1,7 @@
 //===- ConvCall.cpp - a convolution of the plan on cuDNN -------------------===//
 //
-// One operation of the graph API: forward, data gradient or filter gradient on packed N C [D] H W tensors, sums in f32.
+// One operation of the graph API: forward, data gradient or filter gradient on packed tensors, sums in f32. Dimensions
+// are listed N C [D] H W in any case; channels last are strides.
 // A bias is added by a pointwise operation of its own, in place.
 //
 //===----------------------------------------------------------------------===//
@@ -35,6 +36,8 @@ private:
     all.insert(all.end(), space.begin(), space.end());
     return all;
   }
+  Status tensor(CudnnBuilder &builder, int64_t id, cudnnDataType_t type, const std::vector<int64_t> &dims,
+                int64_t alignment, cudnnBackendDescriptor_t &descriptor) const;
 
   const Api &api_;
   cudnnHandle_t handle_;
@@ -42,6 +45,19 @@ private:
   CallAddresses addresses_;
   CudnnGraph conv_, bias_;
 };
+
+Status ConvCall::tensor(CudnnBuilder &builder, int64_t id, cudnnDataType_t type, const std::vector<int64_t> &dims,
+                        int64_t alignment, cudnnBackendDescriptor_t &descriptor) const {
+  if (!shape_.channelsLast)
+    return builder.tensor(id, type, dims, alignment, descriptor);
+  std::vector<int64_t> strides(dims.size());
+  int64_t step = dims[1];
+  strides[1] = 1;
+  for (size_t i = dims.size(); i-- > 2; step *= dims[i])
+    strides[i] = step;
+  strides[0] = step;
+  return builder.tensor(id, type, dims, strides, alignment, false, false, descriptor);
+}
 
 Status ConvCall::prepare(Resources &resources) {
   CudnnBuilder builder(api_, resources);
@@ -58,14 +74,12 @@ Status ConvCall::prepareConv(Resources &resources, CudnnBuilder &builder) {
     x = addresses_.reads[0], y = addresses_.reads[1], w = addresses_.writes[0];
   auto type = [&](Kind result) { return dataType(shape_.kind == result ? shape_.resultDtype : shape_.dtype); };
   cudnnBackendDescriptor_t input = nullptr, filter = nullptr, output = nullptr;
-  LOWTIDE_TRY(builder.tensor(Input, type(Kind::InputGrad),
-                             dims(shape_.batch, shape_.groups * shape_.channels, shape_.input), alignmentOf(x), input));
-  LOWTIDE_TRY(builder.tensor(Filter, type(Kind::FilterGrad),
-                             dims(shape_.groups * shape_.outChannels, shape_.channels, shape_.filter), alignmentOf(w),
-                             filter));
-  LOWTIDE_TRY(builder.tensor(Output, type(Kind::Forward),
-                             dims(shape_.batch, shape_.groups * shape_.outChannels, shape_.output), alignmentOf(y),
-                             output));
+  LOWTIDE_TRY(tensor(builder, Input, type(Kind::InputGrad),
+                     dims(shape_.batch, shape_.groups * shape_.channels, shape_.input), alignmentOf(x), input));
+  LOWTIDE_TRY(tensor(builder, Filter, type(Kind::FilterGrad),
+                     dims(shape_.groups * shape_.outChannels, shape_.channels, shape_.filter), alignmentOf(w), filter));
+  LOWTIDE_TRY(tensor(builder, Output, type(Kind::Forward),
+                     dims(shape_.batch, shape_.groups * shape_.outChannels, shape_.output), alignmentOf(y), output));
 
   // What the output's size leaves of the input behind the last tap is no padding: the end needs none beyond it.
   ConvShape::Dims post{};
@@ -135,9 +149,9 @@ Status ConvCall::prepareBias(Resources &resources, CudnnBuilder &builder) {
   int64_t channels = shape_.groups * shape_.outChannels;
   cudnnBackendDescriptor_t before = nullptr, bias = nullptr, behind = nullptr, add = nullptr, operation = nullptr;
   std::vector<int64_t> whole = dims(shape_.batch, channels, shape_.output);
-  LOWTIDE_TRY(builder.tensor(Output, dataType(shape_.resultDtype), whole, alignmentOf(y), before));
-  LOWTIDE_TRY(builder.tensor(Bias, dataType(shape_.resultDtype), dims(1, channels, {1, 1, 1}), alignmentOf(b), bias));
-  LOWTIDE_TRY(builder.tensor(Sum, dataType(shape_.resultDtype), whole, alignmentOf(y), behind));
+  LOWTIDE_TRY(tensor(builder, Output, dataType(shape_.resultDtype), whole, alignmentOf(y), before));
+  LOWTIDE_TRY(tensor(builder, Bias, dataType(shape_.resultDtype), dims(1, channels, {1, 1, 1}), alignmentOf(b), bias));
+  LOWTIDE_TRY(tensor(builder, Sum, dataType(shape_.resultDtype), whole, alignmentOf(y), behind));
   LOWTIDE_TRY(builder.create(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, add));
   LOWTIDE_TRY(builder.set(add, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, CUDNN_POINTWISE_ADD));
   LOWTIDE_TRY(builder.set(add, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT));

@@ -115,6 +115,10 @@ std::optional<Operation> readConvolution(const Descriptor &operation) {
   if (!input || !filter || !output || !desc || !desc->final || input->dims.size() != filter->dims.size() ||
       input->dims.size() != output->dims.size())
     return std::nullopt;
+  const ImageLayout layout = layoutOf(*input, *filter, *output);
+  if (layout == ImageLayout::Mixed)
+    return std::nullopt;
+  shape.channelsLast = layout == ImageLayout::ChannelsLast;
   size_t spatial = input->dims.size() - 2, leading = ConvShape::spatial - spatial;
   auto numbers = [&](int name) { return list<int64_t>(*desc, name); };
   std::vector<int64_t> pre = numbers(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS),
@@ -160,7 +164,8 @@ std::optional<Operation> readOperation(const Descriptor &operation) {
        y = readPacked(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
   const Descriptor *desc = inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
   if (!x || !b || !y || !desc || one<int>(*desc, CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_ADD ||
-      x->dims != y->dims || b->dims[1] != x->dims[1] || x->dtype != b->dtype || x->dtype != y->dtype)
+      x->dims != y->dims || layoutOf(*x, *y) == ImageLayout::Mixed || b->dims[1] != x->dims[1] ||
+      x->dtype != b->dtype || x->dtype != y->dtype)
     return std::nullopt;
   Operation result;
   result.pointwise = true;
@@ -169,6 +174,8 @@ std::optional<Operation> readOperation(const Descriptor &operation) {
   for (size_t i = 2; i < x->dims.size(); ++i)
     result.inside *= x->dims[i];
   result.elements = x->dims[0] * x->dims[1] * result.inside;
+  if (layoutOf(*x, *y) == ImageLayout::ChannelsLast)
+    result.inside = 1;
   result.ids[0] = x->id, result.ids[1] = b->id, result.ids[2] = y->id;
   return result;
 }
@@ -260,6 +267,77 @@ void addBias(const Operation &operation, const void *x, const void *b, void *y) 
   });
 }
 
+/// Copies a tensor of `count` images of `channels` × `inside` elements to channels last, or back.
+void moveChannels(const void *from, void *to, uint64_t size, int64_t count, int64_t channels, int64_t inside,
+                  bool toLast) {
+  machine().pool().run(count, [&](int64_t image, unsigned) {
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t i = 0; i < inside; ++i) {
+        auto first = static_cast<uint64_t>((image * channels + c) * inside + i) * size,
+             last = static_cast<uint64_t>((image * inside + i) * channels + c) * size;
+        std::memcpy(static_cast<uint8_t *>(to) + (toLast ? last : first),
+                    static_cast<const uint8_t *>(from) + (toLast ? first : last), size);
+      }
+  });
+}
+
+/// A convolution on x, w, y of the CPU's kernels, which have channels first: others go through copies.
+class FakeConv {
+public:
+  FakeConv(const ConvShape &shape, std::span<void *const, 3> at, uint64_t workspaceBytes)
+      : shape_(shape), workspace_(workspaceBytes / 8 + 8) {
+    std::copy(at.begin(), at.end(), at_);
+    std::copy(at.begin(), at.end(), first_);
+    for (size_t i = 0; i < 3 && shape.channelsLast; ++i) {
+      copies_[i].resize(static_cast<size_t>(counts(i)[0] * counts(i)[1] * counts(i)[2]) * size(i) / 8 + 8);
+      first_[i] = copies_[i].data();
+    }
+    auto start = (reinterpret_cast<uintptr_t>(workspace_.data()) + 63) & ~uintptr_t(63);
+    std::vector<const void *> reads;
+    for (size_t i : {0, 2, 1}) // an image comes before the filter
+      if (i != written())
+        reads.push_back(first_[i]);
+    if (shape.kind == ConvShape::Kind::Forward)
+      reads = {first_[0], first_[1]};
+    std::vector<void *> writes = {first_[written()]};
+    CallOperands operands{reads, writes, reinterpret_cast<void *>(start)};
+    call_ = isNarrow(shape.dtype)                       ? prepareNarrowConv(shape, operands)
+            : shape.kind == ConvShape::Kind::FilterGrad ? prepareConvFilterGrad(shape, operands)
+                                                        : prepareConv(shape, operands);
+  }
+  void run() {
+    for (size_t i = 0; i < 3 && shape_.channelsLast; ++i)
+      if (i != written())
+        move(at_[i], first_[i], i, false);
+    runPrepared(*call_);
+    if (shape_.channelsLast)
+      move(first_[written()], at_[written()], written(), true);
+  }
+
+private:
+  size_t written() const {
+    using Kind = ConvShape::Kind;
+    return shape_.kind == Kind::Forward ? 2 : shape_.kind == Kind::InputGrad ? 0 : 1;
+  }
+  uint64_t size(size_t i) const { return elementBytes(i == written() ? shape_.resultDtype : shape_.dtype); }
+  /// Images (filters), channels, elements of one.
+  std::array<int64_t, 3> counts(size_t i) const {
+    int64_t inputs = shape_.groups * shape_.channels, outputs = shape_.groups * shape_.outChannels;
+    return i == 0   ? std::array{shape_.batch, inputs, ConvShape::volume(shape_.input)}
+           : i == 1 ? std::array{outputs, shape_.channels, ConvShape::volume(shape_.filter)}
+                    : std::array{shape_.batch, outputs, ConvShape::volume(shape_.output)};
+  }
+  void move(const void *from, void *to, size_t i, bool toLast) const {
+    auto [count, channels, inside] = counts(i);
+    moveChannels(from, to, size(i), count, channels, inside, toLast);
+  }
+
+  ConvShape shape_;
+  void *at_[3], *first_[3];
+  std::vector<uint64_t> workspace_, copies_[3];
+  std::shared_ptr<PreparedCall> call_;
+};
+
 cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle, cudnnBackendDescriptor_t packHandle) {
   ENTER(cudnnBackendExecute);
   Handle *library = liveObject<Handle>(handle);
@@ -311,22 +389,9 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle,
   Expected<uint64_t> workspace = queryWorkspace(shape);
   if (!workspace)
     return CUDNN_STATUS_NOT_SUPPORTED;
-  auto space = std::make_shared<std::vector<uint64_t>>(*workspace / 8 + 8);
-  auto start = (reinterpret_cast<uintptr_t>(space->data()) + 63) & ~uintptr_t(63);
-  std::vector<const void *> reads;
-  std::vector<void *> writes;
-  if (shape.kind == Kind::Forward)
-    reads = {at[0], at[1]}, writes = {at[2]};
-  else if (shape.kind == Kind::InputGrad)
-    reads = {at[2], at[1]}, writes = {at[0]};
-  else
-    reads = {at[0], at[2]}, writes = {at[1]};
-  CallOperands operands{reads, writes, reinterpret_cast<void *>(start)};
-  std::shared_ptr<PreparedCall> call = isNarrow(shape.dtype)            ? prepareNarrowConv(shape, operands)
-                                       : shape.kind == Kind::FilterGrad ? prepareConvFilterGrad(shape, operands)
-                                                                        : prepareConv(shape, operands);
-  machine().enqueue(*library->stream, [call, space] {
-    runPrepared(*call);
+  auto conv = std::make_shared<FakeConv>(shape, std::span<void *const, 3>(at), *workspace);
+  machine().enqueue(*library->stream, [conv] {
+    conv->run();
     return std::string();
   });
   return CUDNN_STATUS_SUCCESS;

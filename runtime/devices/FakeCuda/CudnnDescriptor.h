@@ -53,9 +53,17 @@ struct TensorView {
   bool isPacked() const {
     int64_t dense = 1;
     for (size_t i = dims.size(); i-- > 0; dense *= dims[i])
-      if (strides[i] != dense)
+      if (dims[i] != 1 && strides[i] != dense)
         return false;
     return true;
+  }
+  /// Packed, with dimension 1 as the innermost.
+  bool isChannelsLast() const {
+    int64_t dense = dims[1];
+    bool fits = dims[1] == 1 || strides[1] == 1;
+    for (size_t i = dims.size(); i-- > 0; dense *= i == 1 ? 1 : dims[i])
+      fits &= i == 1 || dims[i] == 1 || strides[i] == dense;
+    return fits;
   }
 };
 
@@ -81,10 +89,18 @@ inline std::optional<TensorView> readTensor(const Descriptor *descriptor) {
   return view;
 }
 
-/// A packed tensor in memory.
+/// A packed tensor in memory, channels first or last.
 inline std::optional<TensorView> readPacked(const Descriptor *descriptor) {
   std::optional<TensorView> view = readTensor(descriptor);
-  return view && view->isPacked() && !view->isVirtual && !view->isByValue ? view : std::nullopt;
+  const bool isPacked = view && (view->isPacked() || view->isChannelsLast());
+  return isPacked && !view->isVirtual && !view->isByValue ? view : std::nullopt;
+}
+/// Whether packed tensors agree in their layout, and in which.
+enum class ImageLayout { Mixed, ChannelsFirst, ChannelsLast };
+template <typename... Views> ImageLayout layoutOf(const Views &...views) {
+  return (views.isPacked() && ...)         ? ImageLayout::ChannelsFirst
+         : (views.isChannelsLast() && ...) ? ImageLayout::ChannelsLast
+                                           : ImageLayout::Mixed;
 }
 
 } // namespace lowtide::rt::cuda::fake

@@ -18,6 +18,32 @@ plan::Call gemmCall(int64_t m, int64_t n, int64_t k) {
   return call;
 }
 
+TEST(LibraryTable, KnowsWhichConvolutionsAreTakenChannelsLast) {
+  struct Row {
+    const char *dtype;
+    int64_t channels, groups;
+    bool taken;
+    bool padded; ///< through the workspace
+  };
+  const Row rows[] = {{"f16", 16, 1, true, false}, {"bf16", 16, 1, true, false}, {"f16", 3, 1, true, true},
+                      {"f16", 16, 2, true, false}, {"f16", 16, 4, false, false}, {"f32", 16, 1, false, false}};
+  for (const Row &row : rows) {
+    plan::Call call;
+    call.set_callee("conv");
+    set(call, "dtype", row.dtype), set(call, "groups", row.groups), set(call, "channels_last", 1);
+    set(call, "input", std::vector<int64_t>{2, row.channels, 5, 5});
+    set(call, "filter", std::vector<int64_t>{16, row.channels / row.groups, 1, 1});
+    set(call, "output", std::vector<int64_t>{2, 16, 5, 5});
+    call.add_reads(), call.add_reads(), call.add_writes();
+    Expected<const LibraryRule *> rule = declineCall(call);
+    ASSERT_TRUE(rule) << rule.status().message();
+    EXPECT_EQ(*rule == nullptr, row.taken) << row.dtype << " " << row.channels << " " << row.groups;
+    EXPECT_FALSE(hasCpuKernel(call));
+    if (row.taken)
+      EXPECT_EQ(*queryGpuWorkspace(call) > 0, row.padded) << row.channels;
+  }
+}
+
 TEST(LibraryTable, KnowsWhichAttentionsAreTaken) {
   struct Row {
     const char *dtype;

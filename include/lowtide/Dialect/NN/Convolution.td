@@ -5,14 +5,16 @@
 include "lowtide/Dialect/NN/NNBase.td"
 
 // input: [N, C, d…]; filter: [O, C/groups, k…]; output: [N, O, e…], 1 to 3 spatial dimensions;
+// `channels_last`: each of them has its dimension 1 as the last one instead.
 // e = ⌊(d + pads_begin + pads_end - dilation·(k-1) - 1) / stride⌋ + 1.
 class NN_ConvolutionLike<string mnemonic>
     : NN_Op<mnemonic, [DeclareOpInterfaceMethods<ElementInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>,
                        DeclareOpInterfaceMethods<LibraryCallInterface>]> {
   let family = "Convolution";
   let precision = "Low";
+  let order = "Windowed";
   let arguments = (ins NN_FloatTensor:$a, NN_FloatTensor:$b_, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads_begin,
-                       DenseI64ArrayAttr:$pads_end, DenseI64ArrayAttr:$dilations, I64Attr:$groups);
+                       DenseI64ArrayAttr:$pads_end, DenseI64ArrayAttr:$dilations, I64Attr:$groups, UnitAttr:$channels_last);
   let results = (outs NN_FloatTensor:$y);
   let assemblyFormat = [{
     $a `,` $b_ `strides` `=` $strides `pads` `=` $pads_begin `,` $pads_end `dilations` `=` $dilations `groups` `=`

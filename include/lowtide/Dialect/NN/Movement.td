@@ -15,6 +15,7 @@ class NN_Movement<string mnemonic, list<Trait> traits = []>
 def NN_ConstantOp : NN_Op<"constant", [ConstantLike, DeclareOpInterfaceMethods<ElementInterface>,
     AllTypesMatch<["value", "y"]>]> {
   let split = "Constant";
+  let order = "Constant";
   let summary = "a small constant tensor (a splat, or few elements); weights never are constants";
   let family = "Constant";
   let batch = "Pointwise";
@@ -28,6 +29,7 @@ def NN_ConstantOp : NN_Op<"constant", [ConstantLike, DeclareOpInterfaceMethods<E
 
 def NN_BroadcastOp : NN_Movement<"broadcast"> {
   let split = "Broadcast";
+  let order = "Broadcast";
   let summary = "repeats elements: dimension i of x becomes dimension dims[i] of y";
   let description = [{
     `dims` is strictly ascending; dimension i of x is 1 or equals dimension dims[i] of y. Derivative: sum over the
@@ -43,6 +45,7 @@ def NN_BroadcastOp : NN_Movement<"broadcast"> {
 
 def NN_ReshapeOp : NN_Movement<"reshape"> {
   let split = "Reshape";
+  let order = "Reshape";
   let summary = "the same elements in row-major order under another shape";
   let aliasing = "View";
   let onnx = "Reshape,Flatten,Squeeze,Unsqueeze";
@@ -55,6 +58,7 @@ def NN_ReshapeOp : NN_Movement<"reshape"> {
 
 def NN_TransposeOp : NN_Movement<"transpose"> {
   let split = "Transpose";
+  let order = "Transpose";
   let summary = "permutes dimensions: dimension i of y is dimension permutation[i] of x";
   let onnx = "Transpose";
   let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$permutation);

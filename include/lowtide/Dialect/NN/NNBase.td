@@ -26,6 +26,7 @@ def NN_Dialect : Dialect {
 // Every record states these facts; passes read them through FactsInterface and the other interfaces.
 class NN_Op<string mnemonic, list<Trait> traits = []>
     : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<BatchInterface>,
+        DeclareOpInterfaceMethods<OrderInterface>,
         DeclareOpInterfaceMethods<FactsInterface, ["getOperandPrecision", "getResultPrecision"]>])> {
   string family = "Elementwise";
   string precision = "Follow";
@@ -36,6 +37,8 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
   string batch = "Unknown";
   // What it does with samples, exactly: a function of Dialect/NN/BatchRules.h.
   string split = "Unknown";
+  // How it passes on orders of storage: a function of Dialect/NN/OrderRules.h.
+  string order = "Natural";
   int flopsPerElement = 1;
   // ONNX operators that this op implements directly.
   string onnx = "";
@@ -63,6 +66,9 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
     ::llvm::LogicalResult $cppClass::splitBatch(::lowtide::BatchSplit &split) {
       return ::lowtide::nn::split}] # split # [{(getOperation(), split);
     }
+    ::llvm::LogicalResult $cppClass::passOrder(::lowtide::OrderFlow &flow) {
+      return ::lowtide::nn::order}] # order # [{(getOperation(), flow);
+    }
   }] # definitions;
 }
 
@@ -81,6 +87,7 @@ class NN_Elementwise<string mnemonic, list<string> names, list<string> derivativ
   let aliasing = "InPlace";
   let batch = "Pointwise";
   let split = "Elementwise";
+  let order = "Elementwise";
   code body = "";
   let definitions = [{
     ::mlir::Value $cppClass::emitElement(::lowtide::ElementBuilder &b, unsigned, ::mlir::ValueRange index) {

@@ -4,15 +4,17 @@
 
 include "lowtide/Dialect/NN/NNBase.td"
 
-// input: [N, C, d…]; output: [N, C, e…], e as for convolution; windows of extent `kernel`.
+// input: [N, C, d…]; output: [N, C, e…], e as for convolution; windows of extent `kernel`. `channels_last`: C is the last
+// dimension of every tensor.
 class NN_Pooling<string mnemonic, dag operands, list<Trait> traits = []>
     : NN_Op<mnemonic, !listconcat(traits, [DeclareOpInterfaceMethods<ElementInterface>])> {
   let split = "Pooling";
+  let order = "Windowed";
   let family = "Pooling";
   let batch = "Pointwise";
   let arguments = !con(operands, (ins DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
       DenseI64ArrayAttr:$pads_begin, DenseI64ArrayAttr:$pads_end, DenseI64ArrayAttr:$dilations,
-      UnitAttr:$count_include_pad));
+      UnitAttr:$count_include_pad, UnitAttr:$channels_last));
   let hasVerifier = 1;
   let assemblyFormat = [{
     operands `kernel` `=` $kernel `strides` `=` $strides `pads` `=` $pads_begin `,` $pads_end `dilations` `=`

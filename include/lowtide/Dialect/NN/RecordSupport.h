@@ -7,6 +7,7 @@
 
 #include "lowtide/Dialect/NN/BatchRules.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/OrderRules.h"
 #include "lowtide/Interfaces/ScalarBuilder.h"
 
 namespace lowtide::nn {

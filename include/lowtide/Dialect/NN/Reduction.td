@@ -13,6 +13,7 @@ class NN_Reduction<string mnemonic, string initial, string combine, string deriv
   let precision = "High";
   let batch = "Contract";
   let split = "Reduce";
+  let order = "Reduce";
   let arguments = (ins type:$x, DenseI64ArrayAttr:$dims);
   let results = (outs type:$y);
   let assemblyFormat = "$x `dims` `=` $dims attr-dict `:` type($x) `->` type($y)";

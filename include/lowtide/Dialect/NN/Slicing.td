@@ -6,6 +6,7 @@ include "lowtide/Dialect/NN/Movement.td"
 
 def NN_SliceOp : NN_Movement<"slice"> {
   let split = "Slice";
+  let order = "Slice";
   let summary = "y[i] = x[starts + i · strides]; the result's shape says how many";
   let description = [{Strides are positive. Derivative: nn.pad, with zeros between and around.}];
   let onnx = "Slice,Split";
@@ -18,6 +19,7 @@ def NN_SliceOp : NN_Movement<"slice"> {
 
 def NN_PadOp : NN_Movement<"pad"> {
   let split = "Pad";
+  let order = "Pad";
   let summary = "puts `value` before (low), after (high) and between (interior) the elements of each dimension";
   let description = [{low, high and interior are not negative. Derivative: nn.slice.}];
   let onnx = "Pad";
@@ -40,6 +42,7 @@ def NN_ReverseOp : NN_Movement<"reverse"> {
 
 def NN_ConcatOp : NN_Movement<"concat"> {
   let split = "Concat";
+  let order = "Concat";
   let summary = "puts tensors behind one another along `dim`";
   let onnx = "Concat";
   let arguments = (ins Variadic<NN_Tensor>:$xs, I64Attr:$dim);

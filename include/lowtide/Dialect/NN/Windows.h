@@ -13,6 +13,23 @@ namespace lowtide::nn {
 /// The op's attributes strides, pads_begin, pads_end, dilations.
 Window getWindow(mlir::Operation *op);
 
+/// Whether dimension 1 of the tensors of a convolution or pooling is stored as the last one.
+inline bool hasChannelsLast(mlir::Operation *op) { return op->hasAttr("channels_last"); }
+/// One entry per dimension, as the op has them and as they would be channels first.
+template <typename T> llvm::SmallVector<T> channelsFirst(mlir::Operation *op, llvm::ArrayRef<T> stored) {
+  llvm::SmallVector<T> list(stored);
+  if (hasChannelsLast(op))
+    std::rotate(list.begin() + 1, list.end() - 1, list.end());
+  return list;
+}
+/// The other way round.
+template <typename T> llvm::SmallVector<T> asStored(mlir::Operation *op, llvm::ArrayRef<T> first) {
+  llvm::SmallVector<T> list(first);
+  if (hasChannelsLast(op))
+    std::rotate(list.begin() + 1, list.begin() + 2, list.end());
+  return list;
+}
+
 /// Checks lengths and ranges of the window attributes, and that `output` results from moving `kernel` over `input`
 /// (spatial dimensions only).
 llvm::LogicalResult verifyWindow(mlir::Operation *op, llvm::ArrayRef<int64_t> input, llvm::ArrayRef<int64_t> kernel,

@@ -39,8 +39,8 @@ mlir::NamedAttrList getGemmAttributes(mlir::RankedTensorType a, mlir::RankedTens
 bool formEpilogue(mlir::Operation *op, llvm::function_ref<bool(LibraryCallInterface)> isTaken);
 
 /// Lets the product with which a weight's gradient is made, xᵀ · dy or dyᵀ · x, bring the sums of dy's columns along:
-/// the gradient of a bias. False, with nothing changed, where `op` is no such product, a kernel made dy or `isTaken` declines.
-/// Erases `op` otherwise.
+/// the gradient of a bias. False, with nothing changed, where `op` is no such product, a kernel made dy or `isTaken`
+/// declines. Erases `op` otherwise.
 bool formOperandSums(mlir::Operation *op, llvm::function_ref<bool(LibraryCallInterface)> isTaken);
 
 /// Gives an attention, or the derivative of one, a form that `isTaken` accepts: as it stands, or with its mask written

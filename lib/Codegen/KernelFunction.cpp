@@ -323,6 +323,15 @@ LLVM::LoopAnnotationAttr KernelFunction::annotation(LoopKind kind) {
                                        {}, groups);
 }
 
+/// Rounds with barriers stay a loop. Written out, nothing of a round can move over its barriers but sums, and those do
+/// move behind all of them, to the one branch that needs the total: until then what they add fills the registers.
+LLVM::LoopAnnotationAttr KernelFunction::keepRolled() {
+  auto unroll =
+      LLVM::LoopUnrollAttr::get(builder.getContext(), /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  return LLVM::LoopAnnotationAttr::get(builder.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+                                       {});
+}
+
 SmallVector<Value> KernelFunction::loop(Value lower, Value upper, int64_t step, LoopKind kind, ValueRange initial,
                                         function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   auto constant = [](Value x) { return getConstantIntValue(x); };
@@ -345,6 +354,8 @@ SmallVector<Value> KernelFunction::loop(Value lower, Value upper, int64_t step, 
                                  [&](OpBuilder &, Location, Value i, ValueRange accumulators) {
                                    scf::YieldOp::create(builder, loc, body(i, accumulators));
                                  });
+  if (isGpu() && loop->walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    annotate = keepRolled();
   if (annotate)
     loop->setAttr("llvm.loop_annotation", annotate);
   accessGroup = outer;

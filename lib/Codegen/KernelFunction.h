@@ -119,6 +119,7 @@ public:
 private:
   mlir::Value address(mlir::Value pointer, mlir::Type memoryType, mlir::Value offset);
   mlir::LLVM::LoopAnnotationAttr annotation(LoopKind kind);
+  mlir::LLVM::LoopAnnotationAttr keepRolled();
 
   /// What `delinearize` took apart; dimensions of extent 1 left out.
   struct Delinearized {

@@ -17,6 +17,9 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::codegen;
 
+/// Blocks of a kernel over columns that leave most of a GPU idle: more of them go alone.
+static constexpr int64_t kFewBlocks = 128;
+
 static RankedTensorType getType(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
 
 /// What kernels of one batch have in common, as text: ops, attributes and types by position. Of a flat kernel types are
@@ -80,10 +83,12 @@ std::string codegen::getBatchForm(nn::KernelOp kernel) {
   auto isNumbers = [](Type type) { return isa<RankedTensorType>(type); };
   if (!llvm::all_of(kernel.getOperandTypes(), isNumbers))
     return "";
-  if (kernel.getEmitter() == "row") {
+  if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column") {
     // What takes two kernels goes alone.
     FailureOr<StagedDomain> domain = StagedDomain::get(kernel);
     if (failed(domain) || getPartialBytes(kernel, *domain))
+      return "";
+    if (!domain->getShape().trailing && getGpuStagedGrid(*domain).blocks > kFewBlocks)
       return "";
   } else if (kernel.getEmitter() != "loop") {
     return "";
@@ -116,6 +121,8 @@ static nn::KernelOp buildItem(nn::KernelOp kernel, ArrayRef<Operation *> ops, co
   nn::YieldOp::create(builder, kernel.getLoc(), llvm::map_to_vector(item.results, [&](unsigned number) {
                         return mapping.lookup(kernel.getYield().getOperand(number));
                       }));
+  if (FailureOr<StagedDomain> domain = StagedDomain::get(alone); succeeded(domain) && !domain->getShape().trailing)
+    alone.setEmitter("column");
   return alone;
 }
 

@@ -174,7 +174,7 @@ FailureOr<KernelInfo> KernelModule::addGpuBatch(nn::KernelOp kernel) {
     return kernel.emitError("cannot generate code: the kernels of a batch have different forms");
   GpuForm form;
   form.transpose = getTileTranspose(batch->first);
-  if (batch->first.getEmitter() == "row")
+  if (batch->first.getEmitter() != "loop")
     form.domain = StagedDomain::get(batch->first);
   KernelInfo info;
   OwningOpRef<ModuleOp> trial;

@@ -73,3 +73,29 @@ func.func @long_rows(%a: tensor<3x9000xf32>, %b: tensor<3x9000xf32>) -> (tensor<
   }
   return %r#0, %r#1 : tensor<3xf32>, tensor<3xf32>
 }
+func.func @columns(%a: tensor<300x70xf32>, %b: tensor<300x70xf32>, %p: tensor<70xf32>, %q: tensor<70xf32>)
+    -> (tensor<70xf32> {test.tolerance = 1.0e-4}, tensor<70xf32> {test.tolerance = 1.0e-4}) {
+  %r:2 = nn.kernel "batch" (%x = %a, %i = %p, %y = %b, %j = %q)
+      : (tensor<300x70xf32>, tensor<70xf32>, tensor<300x70xf32>, tensor<70xf32>) -> (tensor<70xf32>, tensor<70xf32>) {
+    %u = nn.reduce_sum %x dims = [0] : tensor<300x70xf32> -> tensor<70xf32>
+    %v = nn.add %u, %i : tensor<70xf32>
+    %s = nn.reduce_sum %y dims = [0] : tensor<300x70xf32> -> tensor<70xf32>
+    %t = nn.add %s, %j : tensor<70xf32>
+    nn.yield %v, %t : tensor<70xf32>, tensor<70xf32>
+  }
+  return %r#0, %r#1 : tensor<70xf32>, tensor<70xf32>
+}
+func.func @columns_and_rows_of_them(%a: tensor<3x100x40xf32>, %b: tensor<3x100x40xf32>)
+    -> (tensor<3x100x40xf32> {test.tolerance = 1.0e-4}, tensor<3x100x40xf32> {test.tolerance = 1.0e-4}) {
+  %r:2 = nn.kernel "batch" (%x = %a, %y = %b)
+      : (tensor<3x100x40xf32>, tensor<3x100x40xf32>) -> (tensor<3x100x40xf32>, tensor<3x100x40xf32>) {
+    %u = nn.reduce_max %x dims = [1] : tensor<3x100x40xf32> -> tensor<3x40xf32>
+    %v = nn.broadcast %u dims = [0, 2] : tensor<3x40xf32> -> tensor<3x100x40xf32>
+    %w = nn.sub %x, %v : tensor<3x100x40xf32>
+    %s = nn.reduce_max %y dims = [1] : tensor<3x100x40xf32> -> tensor<3x40xf32>
+    %t = nn.broadcast %s dims = [0, 2] : tensor<3x40xf32> -> tensor<3x100x40xf32>
+    %z = nn.sub %y, %t : tensor<3x100x40xf32>
+    nn.yield %w, %z : tensor<3x100x40xf32>, tensor<3x100x40xf32>
+  }
+  return %r#0, %r#1 : tensor<3x100x40xf32>, tensor<3x100x40xf32>
+}

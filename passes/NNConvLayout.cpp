@@ -13,6 +13,7 @@
 #include "LibraryCalls.h"
 #include "Passes.h"
 #include "lowtide/Analysis/CostModel.h"
+#include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/OrderRules.h"
 #include "lowtide/Solve/FlowNetwork.h"
@@ -30,10 +31,7 @@ namespace lowtide {
 
 namespace {
 
-uint64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return uint64_t(type.getNumElements()) * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
+uint64_t bytesOf(Value value) { return getTensorBytes(value.getType()).value_or(0); }
 
 /// What a call costs beside its operands and results, in bytes that the library writes and reads again.
 struct CallPrice {
@@ -66,7 +64,7 @@ private:
   Block &block;
   StringRef target;
   bool always;
-  llvm::DenseMap<Value, DimensionOrder> orders; ///< of values that some op would store in another than the natural one
+  llvm::MapVector<Value, DimensionOrder> orders; ///< of values that some op would store in another than the natural one
   llvm::MapVector<Operation *, CallPrice> calls;
   llvm::SetVector<Operation *> followers;
   llvm::DenseSet<Operation *> savedMoves; ///< of them, those that move elements naturally, and none in order

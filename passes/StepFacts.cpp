@@ -41,8 +41,6 @@ struct Split {
   SmallVector<unsigned> fromBase;
 };
 
-static uint64_t bytesOf(Value value) { return getTensorBytes(value.getType()).value_or(0); }
-
 /// A residual stream and its norm in one kernel, say: with the sum kept, the normalized values need not be, nor both
 /// addends. The base that frees the most bytes of operands, and more than it takes.
 static Split findSplit(nn::KernelOp kernel, ArrayRef<unsigned> results) {
@@ -66,8 +64,8 @@ static Split findSplit(nn::KernelOp kernel, ArrayRef<unsigned> results) {
     uint64_t freed = 0;
     for (Value leaf : whole.leaves)
       if (!cut.leaves.contains(leaf))
-        freed += bytesOf(kernel->getOperand(cast<BlockArgument>(leaf).getArgNumber()));
-    if (freed > bytesOf(kernel.getResult(base)) && freed > mostFreed) {
+        freed += getTensorBytes(leaf.getType()).value_or(0);
+    if (freed > getTensorBytes(yielded(base).getType()).value_or(0) && freed > mostFreed) {
       mostFreed = freed;
       best = {int(base), std::move(fromBase)};
     }

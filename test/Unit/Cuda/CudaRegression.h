@@ -104,6 +104,14 @@ template <typename Life> void failEveryCall(Life &&life) {
     }
 }
 
+/// A product of an m × k and a k × n matrix.
+inline plan::Call gemmCall(int64_t m, int64_t n, int64_t k) {
+  plan::Call call;
+  call.set_callee("gemm");
+  set(call, "m", m), set(call, "n", n), set(call, "k", k);
+  return call;
+}
+
 } // namespace lowtide::rt::test
 
 #endif // LOWTIDE_TEST_UNIT_CUDA_CUDAREGRESSION_H

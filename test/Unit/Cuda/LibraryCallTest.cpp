@@ -133,13 +133,6 @@ void compare(const plan::Call &call, const std::vector<uint64_t> &elements, uint
   EXPECT_EQ(cpu, cuda);
 }
 
-plan::Call gemmCall(int64_t m, int64_t n, int64_t k) {
-  plan::Call call;
-  call.set_callee("gemm");
-  set(call, "m", m), set(call, "n", n), set(call, "k", k);
-  return call;
-}
-
 TEST(LibraryCall, GemmInEveryOrientation) {
   for (int a = 0; a < 2; ++a)
     for (int b = 0; b < 2; ++b) {

@@ -11,13 +11,6 @@ using namespace lowtide::rt::test;
 
 namespace {
 
-plan::Call gemmCall(int64_t m, int64_t n, int64_t k) {
-  plan::Call call;
-  call.set_callee("gemm");
-  set(call, "m", m), set(call, "n", n), set(call, "k", k);
-  return call;
-}
-
 TEST(LibraryTable, KnowsWhichConvolutionsAreTakenChannelsLast) {
   struct Row {
     const char *dtype;

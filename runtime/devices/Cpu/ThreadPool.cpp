@@ -55,17 +55,14 @@ void ThreadPool::work(uint64_t job, unsigned thread) {
   uint32_t done = 0;
   for (unsigned i = 0; i < threads_; ++i) {
     Stretch &stretch = stretches_[(thread + i) % threads_];
-    uint64_t next = stretch.next.load(std::memory_order_acquire);
-    while (next >> taskBits == job) {
-      uint64_t task = next & ((uint64_t(1) << taskBits) - 1);
-      if (task >= stretch.end.load(std::memory_order_relaxed))
-        break;
-      // Success proves that the job is not over, so that call and context are its own.
-      if (!stretch.next.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+    uint64_t left = stretch.left.load(std::memory_order_acquire);
+    while (left >> taskBits == job && (left & taskMask)) {
+      // Success proves that the job is not over, so that call, context and end are its own.
+      if (!stretch.left.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire))
         continue;
-      call(context, static_cast<int64_t>(task), thread);
+      call(context, static_cast<int64_t>(stretch.end.load(std::memory_order_relaxed) - (left & taskMask)), thread);
       ++done;
-      next = stretch.next.load(std::memory_order_acquire);
+      left = stretch.left.load(std::memory_order_acquire);
     }
   }
   if (done && unfinished_.fetch_sub(done, std::memory_order_acq_rel) == done)
@@ -81,7 +78,7 @@ void ThreadPool::runShared(int64_t tasks, Call call, void *context) {
     auto begin = static_cast<uint64_t>(tasks * thread / threads_),
          end = static_cast<uint64_t>(tasks * (thread + 1) / threads_);
     stretches_[thread].end.store(end, std::memory_order_relaxed);
-    stretches_[thread].next.store(job << taskBits | begin, std::memory_order_release);
+    stretches_[thread].left.store(job << taskBits | (end - begin), std::memory_order_release);
   }
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();

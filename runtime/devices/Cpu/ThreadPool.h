@@ -45,13 +45,14 @@ public:
 private:
   using Call = void (*)(void *context, int64_t task, unsigned thread);
 
-  /// A stretch of tasks. `next` holds the job's number above the next unclaimed task: a claim for a job that is over
-  /// fails.
+  /// A stretch of tasks. `left` holds the job's number above the number of unclaimed tasks: a claim for a job that is
+  /// over, or of which nothing is left, fails by this word alone. `end` may be read only by who has claimed.
   struct alignas(64) Stretch {
-    std::atomic<uint64_t> next = 0;
+    std::atomic<uint64_t> left = 0;
     std::atomic<uint64_t> end = 0;
   };
   static constexpr unsigned taskBits = 40;
+  static constexpr uint64_t taskMask = (uint64_t(1) << taskBits) - 1;
 
   explicit ThreadPool(unsigned threads) : threads_(threads), stretches_(new Stretch[threads]) {}
   void runShared(int64_t tasks, Call call, void *context);

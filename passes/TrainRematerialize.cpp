@@ -85,8 +85,6 @@ private:
   LogicalResult refuse(Entry &entry, const Room &room);
   /// Refuses a budget that what lies outside the transient arena exceeds.
   LogicalResult refuseStatic(MutableArrayRef<Entry> entries, uint64_t budgetBytes, uint64_t staticBytes);
-  /// The plan in an order that packs well, and the arena that plan-place will make of it.
-  solve::PackedPlan pack(Entry &entry, const solve::FittedSchedule &plan);
 
   std::shared_ptr<solve::SolvedSteps> solved;
 };
@@ -106,12 +104,6 @@ std::shared_ptr<solve::SolvedSteps> lowtide::makeSolvedSteps() {
 std::unique_ptr<Pass> lowtide::createTrainRematerialize(const TrainRematerializeOptions &options,
                                                         std::shared_ptr<solve::SolvedSteps> solved) {
   return std::make_unique<TrainRematerialize>(options, std::move(solved));
-}
-
-solve::PackedPlan TrainRematerialize::pack(Entry &entry, const solve::FittedSchedule &plan) {
-  if (strategy == "fit")
-    return entry.solved->plans.get(plan);
-  return solve::packPlan(entry.problem.getGraph(), plan, packingOptions());
 }
 
 std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, uint64_t transientBytes) {
@@ -181,7 +173,7 @@ LogicalResult TrainRematerialize::refuseStatic(MutableArrayRef<Entry> entries, u
     for (BlockArgument arg : entry.step.getArguments())
       if (auto facts = BindingFacts::get(entry.step.getArgAttr(arg.getArgNumber(), train::bindingAttrName)))
         tensors[facts->name] = getTensorBytes(arg.getType()).value_or(0);
-    smallest = std::max(smallest, pack(entry, entry.solved->front.getSmallest()).arenaBytes);
+    smallest = std::max(smallest, entry.solved->plans.getSmallest().arenaBytes);
     largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes);
   }
   auto sorted = tensors.takeVector();
@@ -197,11 +189,10 @@ LogicalResult TrainRematerialize::refuseStatic(MutableArrayRef<Entry> entries, u
 /// Says what stands in the way: the instruction that needs the most, and what would help.
 LogicalResult TrainRematerialize::refuse(Entry &entry, const Room &room) {
   const solve::StepGraph &graph = entry.problem.getGraph();
-  const solve::FittedSchedule &smallest = entry.solved->front.getSmallest();
   const uint64_t staticBytes = room.staticBytes, transientBytes = room.transientBytes;
   solve::LowerBound bound = solve::findLowerBound(graph);
   // What its buffers take when they are packed.
-  const uint64_t smallestBytes = staticBytes + pack(entry, smallest).arenaBytes + room.reserveBytes;
+  const uint64_t smallestBytes = staticBytes + entry.solved->plans.getSmallest().arenaBytes + room.reserveBytes;
   const uint64_t asked = staticBytes + transientBytes, least = staticBytes + bound.bytes;
   InFlightDiagnostic error = entry.step.emitError();
   error << "@" << entry.step.getSymName() << " cannot fit " << formatExact(asked) << ": ";
@@ -256,12 +247,8 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room,
   solve::PackedPlan packed;
   if (strategy == "fit") {
     solve::PackedPlans &plans = entry.solved->plans;
-    const solve::PackedPlan *found =
-        plans.find(transientBytes, [&](uint64_t bytes) { return entry.solved->front.find(bytes); });
-    // A plan of the same peak may have packed worse than the one that a refusal would name.
+    const solve::PackedPlan *found = plans.find(transientBytes);
     if (!found)
-      found = &plans.get(entry.solved->front.getSmallest());
-    if (found->arenaBytes > transientBytes)
       return refuse(entry, room);
     packed = *found;
   } else {
@@ -270,7 +257,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room,
       std::optional<solve::FittedSchedule> plan = choose(entry, ask);
       if (!plan)
         return refuse(entry, room);
-      packed = pack(entry, *plan);
+      packed = solve::packPlan(entry.problem.getGraph(), *plan, packingOptions());
       if (packed.arenaBytes <= transientBytes)
         break;
       ask = plan->timeline.peakBytes - 1;

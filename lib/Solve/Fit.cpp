@@ -7,8 +7,8 @@
 //    through: the lowest level.
 // 3. Climb: at each level the schedule of the level below, what every policy
 //    finds there, also with disturbed prices and guided by what a priced cut
-//    saves, and the seeds that fit, lose the recomputations that are not
-//    needed; the cheapest stays. Where bytes are dear, at the lowest levels, its
+//    saves, XLA's greedy choice in small steps, and the seeds that fit, lose the
+//    recomputations that are not needed; the cheapest stays. Where bytes are dear, at the lowest levels, its
 //    own prices are climbed from (PriceSearch).
 //
 //===----------------------------------------------------------------------===//
@@ -65,6 +65,20 @@ void Front::listSeeds() {
   seeds = std::move(useful);
 }
 
+/// Takes XLA's choice where it is cheaper than `best`. Beyond small steps it takes long and is far behind.
+static void considerGreedy(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budget,
+                           FittedSchedule &best) {
+  constexpr size_t mostOperations = 512;
+  if (order.size() > mostOperations)
+    return;
+  std::optional<FittedSchedule> greedy = planGreedily(graph, order, budget);
+  if (!greedy)
+    return;
+  dropRecomputations(graph, budget, greedy->schedule, greedy->timeline);
+  if (greedy->timeline.seconds < best.timeline.seconds)
+    best = std::move(*greedy);
+}
+
 void Front::findSmallest() {
   FittedSchedule best = largest;
   if (!seeds.empty())
@@ -92,6 +106,7 @@ void Front::findSmallest() {
     }
   }
   dropRecomputations(graph, best.timeline.peakBytes, best.schedule, best.timeline);
+  considerGreedy(graph, order, best.timeline.peakBytes, best);
   // Here bytes are dearest, and one policy alone got through.
   const uint64_t budget = best.timeline.peakBytes;
   found.push_back(climbPrices(graph, order, budget, best, getClimbs(0, best), 0));
@@ -153,6 +168,7 @@ void Front::climb() {
       dropRecomputations(graph, budget, plan.schedule, plan.timeline);
       consider(std::move(plan));
     }
+  considerGreedy(graph, order, budget, best);
   // Small steps are searched longer, and with larger factors.
   std::mt19937_64 random(level);
   auto draw = [&] { return double(random() >> 11) * 0x1p-52 - 1; };

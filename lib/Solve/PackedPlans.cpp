@@ -58,10 +58,31 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   if (it != plans.end())
     return it->second;
   PackedPlan packed = packPlan(graph, plan, options);
-  if (packed.arenaBytes > packed.boundBytes + packed.boundBytes / 200 && plan.timeline.recomputed)
-    if (std::optional<PackedPlan> roomy = findRoomyPlan(graph, packed, options))
+  // A cheaper one would be found by who looks for cheap ones; budgets are compared by that.
+  const double seconds = plan.timeline.seconds;
+  if (!packed.isNear() && plan.timeline.recomputed)
+    if (std::optional<PackedPlan> roomy = findRoomyPlan(graph, packed, options, seconds, 1.02 * seconds))
       packed = std::move(*roomy);
   return plans.emplace(&plan, std::move(packed)).first->second;
+}
+
+uint64_t PackedPlans::getReach() {
+  const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
+  return low + std::max(low, high - low) / 16;
+}
+
+double PackedPlans::getReachedSeconds() { return front.find(getReach())->timeline.seconds; }
+
+const PackedPlan &PackedPlans::getSmallest() {
+  if (smallest)
+    return *smallest;
+  const FittedSchedule &least = front.getSmallest();
+  smallest = get(least);
+  if (!smallest->isNear() && smallest->arenaBytes <= getReach() && least.timeline.recomputed)
+    if (std::optional<PackedPlan> roomy =
+            findRoomyPlan(graph, *smallest, options, getReachedSeconds(), 1.25 * least.timeline.seconds))
+      smallest = std::move(*roomy);
+  return *smallest;
 }
 
 bool PackedPlans::fits(const FittedSchedule &plan, uint64_t budgetBytes) {
@@ -75,16 +96,19 @@ bool PackedPlans::fits(const FittedSchedule &plan, uint64_t budgetBytes) {
   return packed.arenaBytes <= budgetBytes;
 }
 
-const PackedPlan *PackedPlans::find(uint64_t budgetBytes, const Find &front) {
+const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {
   const PackedPlan *best = nullptr;
   // What packs may take longer than the front's schedule, never less.
   auto isWorse = [&](const FittedSchedule &plan) {
     return best && plan.timeline.seconds >= best->plan.timeline.seconds;
   };
-  for (const FittedSchedule *plan = front(budgetBytes); plan && !isWorse(*plan);
-       plan = plan->timeline.peakBytes ? front(plan->timeline.peakBytes - 1) : nullptr)
+  for (const FittedSchedule *plan = front.find(budgetBytes); plan && !isWorse(*plan);
+       plan = plan->timeline.peakBytes ? front.find(plan->timeline.peakBytes - 1) : nullptr)
     if (fits(*plan, budgetBytes) && !isWorse(get(*plan).plan))
       best = &get(*plan);
+  if ((!best || best->plan.timeline.seconds > getReachedSeconds()) && getSmallest().arenaBytes <= budgetBytes &&
+      !isWorse(smallest->plan))
+    best = &*smallest;
   return best;
 }
 

@@ -58,15 +58,18 @@ private:
 
 std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes) {
   StepGraph reserved = plain;
+  // Room in one of so many full moments; and how far it goes from what the plan runs again.
+  const unsigned spread = 2 << random() % 3;
+  const double noise = 1.0 / double(1 << random() % 3);
   for (uint32_t op : full)
-    if (random() % 2)
+    if (random() % spread == 0)
       (op < reserved.operations.size() ? reserved.operations[op] : reserved.reruns[op - reserved.operations.size()])
           .workspaceBytes = plain.workspace(op) + lackBytes;
   EvictionPolicy policy;
   policy.distance = double(random() % 3) / 2;
   policy.weights.resize(again.size());
   for (size_t value = 0; value < again.size(); ++value)
-    policy.weights[value] = double(random() >> 11) * 0x1p-52 - 1 + (again[value] ? -2 : 2);
+    policy.weights[value] = noise * (double(random() >> 11) * 0x1p-52 - 1) + (again[value] ? -2 : 2);
   std::optional<Schedule> schedule = evictUnder(reserved, order, peakBytes, policy);
   std::optional<Timeline> timeline = schedule ? evaluate(reserved, *schedule) : std::nullopt;
   if (!timeline || timeline->peakBytes > peakBytes)
@@ -81,22 +84,21 @@ std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes) {
 
 } // namespace
 
-std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan &packed,
-                                        const PackingOptions &options) {
-  constexpr unsigned draws = 48;
-  const double seconds = packed.plan.timeline.seconds;
+std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan &packed, const PackingOptions &options,
+                                        double leastSeconds, double mostSeconds) {
+  // Where bytes are few most draws do not get through, and end soon.
+  const auto draws = unsigned(std::clamp<size_t>(120'000 / (packed.plan.schedule.size() + 1), 48, 400));
   PackingOptions quick = options;
   quick.nearness = 250;
   quick.effort = options.effort / 8;
   RoomSearch search(graph, packed, options.seed);
   std::optional<PackedPlan> best;
-  double bestSeconds = seconds * 1.02;
-  for (unsigned i = 0; i < draws && bestSeconds > seconds * 1.001; ++i) {
+  double bestSeconds = mostSeconds;
+  for (unsigned i = 0; i < draws && bestSeconds > leastSeconds * 1.001; ++i) {
     // The bytes that gaps take may as well be alive.
     const uint64_t peakBytes = i % 2 ? packed.arenaBytes - packed.arenaBytes / 200 : packed.plan.timeline.peakBytes;
     std::optional<FittedSchedule> plan = search.draw(peakBytes);
-    // A cheaper one would be found by who looks for cheap ones; budgets are compared by that.
-    if (!plan || plan->timeline.seconds < seconds || plan->timeline.seconds >= bestSeconds)
+    if (!plan || plan->timeline.seconds < leastSeconds || plan->timeline.seconds > bestSeconds)
       continue;
     Packing packing = pack(listBuffers(graph, *plan), quick);
     if (!packing.isNear() || packing.arenaBytes >= packed.arenaBytes)

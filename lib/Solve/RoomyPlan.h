@@ -10,9 +10,9 @@
 
 namespace lowtide::solve {
 
-/// A plan whose arena is below that of `packed`, near its bytes alive, and that takes no less time: the cheapest of a
-/// few. Nothing if there is none, or if it costs more than a fiftieth of the time.
-std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan &packed,
-                                        const PackingOptions &options);
+/// A plan whose arena is below that of `packed`, near its bytes alive, and whose time is from `leastSeconds` to
+/// `mostSeconds`: the cheapest of a few. Nothing if there is none.
+std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan &packed, const PackingOptions &options,
+                                        double leastSeconds, double mostSeconds);
 
 } // namespace lowtide::solve

@@ -13,7 +13,6 @@
 #include "lowtide/Pipeline.h"
 #include "lowtide/Solve/Comparison.h"
 #include "lowtide/Solve/LinearProgram.h"
-#include "lowtide/Solve/LoopFit.h"
 #include "lowtide/Solve/PackedPlans.h"
 #include "lowtide/Solve/RecomputationBound.h"
 #include "llvm/Support/Format.h"
@@ -51,7 +50,7 @@ class FitTable {
 public:
   FitTable(func::FuncOp step, const StepProblem &problem, ArrayRef<PlanLayout::Arena> arenas, const Options &options)
       : name(step.getSymName()), problem(problem), arenas(arenas), options(options), front(problem.getGraph()),
-        least(solve::findLowerBound(problem.getGraph())), packed(problem.getGraph(), packingOptions()) {
+        least(solve::findLowerBound(problem.getGraph())), packed(problem.getGraph(), front, packingOptions()) {
     for (const PlanLayout::Arena &arena : arenas)
       staticBytes += arena.bytes;
   }
@@ -110,8 +109,7 @@ static std::string formatBudget(uint64_t bytes) {
 }
 
 void FitTable::computeRows() {
-  const uint64_t low = packed.get(front.getSmallest()).arenaBytes,
-                 high = std::max(low, packed.get(front.getLargest()).arenaBytes);
+  const uint64_t low = packed.getSmallest().arenaBytes, high = std::max(low, packed.get(front.getLargest()).arenaBytes);
   const unsigned count = options.fitRows;
   solve::Baselines baselines(problem.getGraph(), front.getLargest().schedule);
   double searchSeconds = since(start);
@@ -123,9 +121,9 @@ void FitTable::computeRows() {
     front.find(budget);
     searchSeconds += since(begin);
     begin = Clock::now();
-    const solve::PackedPlan *found = packed.find(budget, [&](uint64_t bytes) { return front.find(bytes); });
+    const solve::PackedPlan *found = packed.find(budget);
     if (!found)
-      found = &packed.get(front.getSmallest());
+      found = &packed.getSmallest();
     rows.push_back({staticBytes + budget, staticBytes + found->arenaBytes, &found->plan, searchSeconds + since(begin)});
     // Lines with a linear program stand in the middle of equal stretches.
     const bool solves = uint64_t(2 * solved + 1) * count <= uint64_t(2 * i + 1) * options.boundRows;
@@ -138,7 +136,9 @@ void FitTable::computeRows() {
 void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves) {
   const uint64_t bytes = row.budgetBytes - staticBytes;
   const solve::FittedSchedule *plan = front.find(bytes);
-  row.simulatedSeconds = (plan ? plan : row.plan)->timeline.seconds;
+  row.simulatedSeconds = row.plan->timeline.seconds;
+  if (plan)
+    row.simulatedSeconds = std::min(row.simulatedSeconds, plan->timeline.seconds);
   if (options.baselines)
     for (auto [i, method] : llvm::enumerate(solve::methodNames)) {
       if (solve::Method(i) == solve::Method::Rounding && !solves)

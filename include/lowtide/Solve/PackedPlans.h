@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Solve/Fit.h"
+#include "lowtide/Solve/LoopFit.h"
 
-#include <functional>
 #include <map>
 #include <set>
 
@@ -22,6 +21,9 @@ struct PackedPlan {
   uint64_t boundBytes = 0;
   /// Whether operations were moved.
   bool isReordered = false;
+
+  /// As Packing::isNear.
+  bool isNear() const { return arenaBytes <= boundBytes + boundBytes / 200; }
 };
 
 /// Packs the buffers of `plan`. Where the arena is not near the bytes alive (Packing::isNear), operations are moved
@@ -31,29 +33,36 @@ struct PackedPlan {
 PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options,
                     unsigned mostOrders = 16);
 
-/// Arenas of one step's schedules, each packed once. Schedules must stay where they are.
+/// Arenas of one step's schedules, each packed once.
 class PackedPlans {
 public:
-  /// The cheapest schedule whose peak is within so many bytes; null: there is none.
-  using Find = std::function<const FittedSchedule *(uint64_t budgetBytes)>;
-
-  PackedPlans(const StepGraph &graph, const PackingOptions &options) : graph(graph), options(options) {}
+  PackedPlans(const StepGraph &graph, LoopFront &front, const PackingOptions &options)
+      : graph(graph), front(front), options(options) {}
 
   /// The schedule's packing; where it is not near the bytes alive and things run again, that of another schedule that
   /// is, with no larger an arena and at most a fiftieth more time, if one is found.
   const PackedPlan &get(const FittedSchedule &plan);
+  /// The one with the smallest arena that was found. Where the front's smallest schedule does not pack near its bytes
+  /// alive, those with some more are looked at: one that packs may take less of everything.
+  const PackedPlan &getSmallest();
   /// The cheapest whose arena is within `budgetBytes`: a packing may need more than the bytes alive, then the front is
   /// asked for less. Null if there is none. More bytes never cost time.
-  const PackedPlan *find(uint64_t budgetBytes, const Find &front);
+  const PackedPlan *find(uint64_t budgetBytes);
 
 private:
   /// Whether the schedule's arena is within `budgetBytes`. A little above, small ones are packed with all effort.
   bool fits(const FittedSchedule &plan, uint64_t budgetBytes);
+  /// How many bytes alive a schedule in place of the smallest has at most, and the time that it takes at least: with
+  /// more bytes nobody needs to ask what the smallest takes.
+  uint64_t getReach();
+  double getReachedSeconds();
 
   const StepGraph &graph;
+  LoopFront &front;
   const PackingOptions options;
   std::map<const FittedSchedule *, PackedPlan> plans;
   std::set<const FittedSchedule *> tightest;
+  std::optional<PackedPlan> smallest;
 };
 
 } // namespace lowtide::solve

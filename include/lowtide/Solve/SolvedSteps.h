@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Solve/LoopFit.h"
 #include "lowtide/Solve/PackedPlans.h"
 
 namespace lowtide::solve {
@@ -14,7 +13,7 @@ namespace lowtide::solve {
 /// A step, its schedules and their arenas.
 struct SolvedStep {
   SolvedStep(const StepGraph &graph, const PackingOptions &options)
-      : graph(graph), front(this->graph), plans(this->graph, options) {}
+      : graph(graph), front(this->graph), plans(this->graph, front, options) {}
   SolvedStep(const SolvedStep &) = delete;
 
   const StepGraph graph;

@@ -8,8 +8,8 @@
 // 3. Climb: at each level the schedule of the level below, what every policy
 //    finds there, also with disturbed prices and guided by what a priced cut
 //    saves, XLA's greedy choice in small steps, and the seeds that fit, lose the
-//    recomputations that are not needed; the cheapest stays. Where bytes are dear, at the lowest levels, its
-//    own prices are climbed from (PriceSearch).
+//    recomputations that are not needed; the cheapest stays. Where bytes are
+//    dear, at the lowest levels, its own prices are climbed from (PriceSearch).
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Fit.h"

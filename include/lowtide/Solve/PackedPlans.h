@@ -22,8 +22,7 @@ struct PackedPlan {
   /// Whether operations were moved.
   bool isReordered = false;
 
-  /// As Packing::isNear.
-  bool isNear() const { return arenaBytes <= boundBytes + boundBytes / 200; }
+  bool isNear() const { return isNearBound(arenaBytes, boundBytes); }
 };
 
 /// Packs the buffers of `plan`. Where the arena is not near the bytes alive (Packing::isNear), operations are moved

@@ -42,6 +42,11 @@ struct PackingOptions {
   uint64_t seed = 1;
 };
 
+/// Whether an arena is within a 200th of its bound: what plans are held to.
+constexpr bool isNearBound(uint64_t arenaBytes, uint64_t boundBytes) {
+  return arenaBytes <= boundBytes + boundBytes / 200;
+}
+
 struct Packing {
   /// One per buffer, in bytes; 0 for empty buffers.
   std::vector<uint64_t> offsets;
@@ -54,8 +59,7 @@ struct Packing {
   /// What found it: "size/best-fit", "ejection", …
   std::string method;
 
-  /// Whether the arena is within a 200th of the bound: what plans are held to.
-  bool isNear() const { return arenaBytes <= boundBytes + boundBytes / 200; }
+  bool isNear() const { return isNearBound(arenaBytes, boundBytes); }
 };
 
 /// Rounds up to a power of two. The sum must fit in 64 bits.

@@ -2,14 +2,15 @@
 //
 // 0. A small step is searched exactly (ExactSearch), and that is all.
 // 1. Seeds: what published methods save (Baselines), and what is saved when
-//    bytes have a price (PricedCut), whatever the budget.
+//    bytes have a price (PricedCut), whatever the budget; of small steps XLA's
+//    choices, from one budget to the next.
 // 2. Bisect for the smallest budget under which a policy of eviction gets
 //    through: the lowest level.
 // 3. Climb: at each level the schedule of the level below, what every policy
 //    finds there, also with disturbed prices and guided by what a priced cut
-//    saves, XLA's greedy choice in small steps, and the seeds that fit, lose the
-//    recomputations that are not needed; the cheapest stays. Where bytes are
-//    dear, at the lowest levels, its own prices are climbed from (PriceSearch).
+//    saves, and the seeds that fit, lose the recomputations that are not
+//    needed; the cheapest stays. Where bytes are dear, at the lowest levels, its
+//    own prices are climbed from (PriceSearch).
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Fit.h"
@@ -41,6 +42,14 @@ void Front::listSeeds() {
   for (auto *plan : {&planSegments, &planCuts})
     for (FittedSchedule &seed : (*plan)(graph, order))
       seeds.push_back(std::move(seed));
+  // XLA's choice of a large step takes long and is far behind.
+  if (const size_t length = order.size(); length <= 512) {
+    const auto rungs = unsigned(std::clamp<size_t>(1'000'000 / (length * length + 1), 48, 512));
+    const uint64_t low = findLowerBound(graph).bytes, high = largest.timeline.peakBytes;
+    for (unsigned rung = 0; rung < rungs; ++rung)
+      if (std::optional<FittedSchedule> greedy = planGreedily(graph, order, getRung(low, high, rung, rungs)))
+        seeds.push_back(std::move(*greedy));
+  }
   for (const std::vector<SavedSet> &family : listPricedCuts(graph, order)) {
     for (const SavedSet &saved : family)
       seeds.push_back(planFromSaved(graph, order, saved, "cut by price"));
@@ -63,20 +72,6 @@ void Front::listSeeds() {
   for (const FittedSchedule *seed : keepUseful(std::move(all)))
     useful.push_back(*seed);
   seeds = std::move(useful);
-}
-
-/// Takes XLA's choice where it is cheaper than `best`. Beyond small steps it takes long and is far behind.
-static void considerGreedy(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budget,
-                           FittedSchedule &best) {
-  constexpr size_t mostOperations = 512;
-  if (order.size() > mostOperations)
-    return;
-  std::optional<FittedSchedule> greedy = planGreedily(graph, order, budget);
-  if (!greedy)
-    return;
-  dropRecomputations(graph, budget, greedy->schedule, greedy->timeline);
-  if (greedy->timeline.seconds < best.timeline.seconds)
-    best = std::move(*greedy);
 }
 
 void Front::findSmallest() {
@@ -106,7 +101,6 @@ void Front::findSmallest() {
     }
   }
   dropRecomputations(graph, best.timeline.peakBytes, best.schedule, best.timeline);
-  considerGreedy(graph, order, best.timeline.peakBytes, best);
   // Here bytes are dearest, and one policy alone got through.
   const uint64_t budget = best.timeline.peakBytes;
   found.push_back(climbPrices(graph, order, budget, best, getClimbs(0, best), 0));
@@ -168,7 +162,6 @@ void Front::climb() {
       dropRecomputations(graph, budget, plan.schedule, plan.timeline);
       consider(std::move(plan));
     }
-  considerGreedy(graph, order, budget, best);
   // Small steps are searched longer, and with larger factors.
   std::mt19937_64 random(level);
   auto draw = [&] { return double(random() >> 11) * 0x1p-52 - 1; };

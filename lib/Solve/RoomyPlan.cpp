@@ -59,7 +59,7 @@ private:
 std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes) {
   StepGraph reserved = plain;
   // Room in one of so many full moments; and how far it goes from what the plan runs again.
-  const unsigned spread = 2 << random() % 6;
+  const unsigned spread = 2 << random() % 3;
   const double noise = 1.0 / double(1 << random() % 3);
   for (uint32_t op : full)
     if (random() % spread == 0)
@@ -94,14 +94,16 @@ std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan
   RoomSearch search(graph, packed, options.seed);
   std::optional<PackedPlan> best;
   double bestSeconds = mostSeconds;
-  unsigned reorders = 4;
-  for (unsigned i = 0; i < draws && bestSeconds > leastSeconds * 1.001; ++i) {
+  // Packing takes long where it fails.
+  unsigned packings = 32, reorders = 4;
+  for (unsigned i = 0; i < draws && packings > 0 && bestSeconds > leastSeconds * 1.001; ++i) {
     // The bytes that gaps take may as well be alive.
     const uint64_t peakBytes = i % 2 ? packed.arenaBytes - packed.arenaBytes / 200 : packed.plan.timeline.peakBytes;
     std::optional<FittedSchedule> plan = search.draw(peakBytes);
     if (!plan || plan->timeline.seconds < leastSeconds || plan->timeline.seconds > bestSeconds)
       continue;
     Packing packing = pack(listBuffers(graph, *plan), quick);
+    --packings;
     PackedPlan drawn{std::move(*plan), packing.arenaBytes, packing.boundBytes, true};
     // Some in other orders too, which takes long.
     if (!drawn.isNear() && reorders > 0) {

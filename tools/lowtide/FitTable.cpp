@@ -121,9 +121,8 @@ void FitTable::computeRows() {
     front.find(budget);
     searchSeconds += since(begin);
     begin = Clock::now();
+    // Never null: no budget is below the smallest arena.
     const solve::PackedPlan *found = packed.find(budget);
-    if (!found)
-      found = &packed.getSmallest();
     rows.push_back({staticBytes + budget, staticBytes + found->arenaBytes, &found->plan, searchSeconds + since(begin)});
     // Lines with a linear program stand in the middle of equal stretches.
     const bool solves = uint64_t(2 * solved + 1) * count <= uint64_t(2 * i + 1) * options.boundRows;

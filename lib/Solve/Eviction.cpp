@@ -50,6 +50,7 @@ private:
       factor[value] = std::exp(policy.weights.empty() ? 0 : policy.weights[value]) /
                       power(double(graph.size(value)) + 1, policy.size);
     maker.assign(numValues, never);
+    wholeOf = listWholes(graph);
     deadline.assign(numOps + graph.reruns.size(), never);
     std::vector<uint32_t> updatedAt(numValues, never);
     for (uint32_t now = 0; now < order.size(); ++now)
@@ -61,8 +62,6 @@ private:
         if (graph.values[value].producer >= 0)
           uses[value].push_back(now);
       for (uint32_t again : listReruns(graph, op)) {
-        original.resize(std::max<size_t>(original.size(), again + 1));
-        original[again] = op;
         for (uint32_t value : graph.at(again).writes)
           maker[value] = again;
         for (uint32_t value : graph.at(again).reads) {
@@ -126,7 +125,7 @@ private:
       scanned[value] = version;
       implied[value] = never;
       for (uint32_t op : consumers[value])
-        if (executed[original[op]])
+        if (executed[wholeOf[op]])
           for (uint32_t result : graph.at(op).writes)
             if (!resident[result] && !graph.values[result].placed)
               implied[value] = std::min(implied[value], need(result));
@@ -325,7 +324,7 @@ private:
   // Facts of the order.
   std::vector<std::vector<uint32_t>> uses, consumers;
   /// Per value, what makes it again; per rerun, the operation that it repeats.
-  std::vector<uint32_t> maker, original;
+  std::vector<uint32_t> maker, wholeOf;
   /// Per operation, when an argument that it reads is updated.
   std::vector<uint32_t> deadline;
 

@@ -23,13 +23,13 @@ PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const Pa
     return pack(listBuffers(graph, order), how);
   };
   // Another order is worth some effort to do without: what recomputes later starts from this one.
-  PackingOptions quick = options;
-  quick.nearness = 250;
-  Packing packing = packAs(plan, quick);
-  if (isReached(packing, quick))
+  const PackingOptions quick = options.getQuick();
+  PackingOptions patient = quick;
+  patient.effort = options.effort;
+  Packing packing = packAs(plan, patient);
+  if (isReached(packing, patient))
     return {plan, packing.arenaBytes, packing.boundBytes};
 
-  quick.effort = options.effort / 8;
   OrderSearch search(graph, plan, options.seed);
   FittedSchedule best = plan;
   uint64_t bestBytes = packing.arenaBytes, bestBound = packing.boundBytes;

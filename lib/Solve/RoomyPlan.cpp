@@ -12,9 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RoomyPlan.h"
-#include "lowtide/Solve/Eviction.h"
+#include "PriceSearch.h"
 
 #include <random>
+#include <utility>
 
 namespace lowtide::solve {
 
@@ -24,16 +25,11 @@ class RoomSearch {
 public:
   RoomSearch(const StepGraph &graph, const PackedPlan &packed, uint64_t seed)
       : packed(packed), plain(packed.plan.bodies.empty() ? graph : withBodies(graph, packed.plan.bodies)),
-        again(graph.values.size(), false), random(seed) {
-    std::vector<char> ran(graph.operations.size() + graph.reruns.size(), false);
-    for (uint32_t op : packed.plan.schedule) {
-      if (op < graph.operations.size() && !ran[op])
+        again(listRemade(graph, packed.plan.schedule)), random(seed) {
+    std::vector<char> ran(graph.operations.size(), false);
+    for (uint32_t op : packed.plan.schedule)
+      if (op < graph.operations.size() && !std::exchange(ran[op], true))
         order.push_back(op);
-      else
-        for (uint32_t value : graph.at(op).writes)
-          again[value] = true;
-      ran[op] = true;
-    }
     const Timeline &timeline = packed.plan.timeline;
     lackBytes = packed.arenaBytes - packed.boundBytes;
     for (size_t i = 0; i < packed.plan.schedule.size(); ++i)
@@ -49,7 +45,7 @@ private:
   const StepGraph plain;
   /// The operations by their first runs; per value, whether it is made again.
   Schedule order;
-  std::vector<char> again;
+  const std::vector<char> again;
   uint64_t lackBytes = 0;
   /// What runs in full moments.
   std::vector<uint32_t> full;
@@ -70,15 +66,13 @@ std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes) {
   policy.weights.resize(again.size());
   for (size_t value = 0; value < again.size(); ++value)
     policy.weights[value] = noise * (double(random() >> 11) * 0x1p-52 - 1) + (again[value] ? -2 : 2);
-  std::optional<Schedule> schedule = evictUnder(reserved, order, peakBytes, policy);
-  std::optional<Timeline> timeline = schedule ? evaluate(reserved, *schedule) : std::nullopt;
-  if (!timeline || timeline->peakBytes > peakBytes)
+  std::optional<FittedSchedule> plan = tryPolicy(reserved, order, peakBytes, {"with room for addresses", policy});
+  if (!plan)
     return std::nullopt;
-  dropRecomputations(reserved, peakBytes, *schedule, *timeline);
-  FittedSchedule plan{std::move(*schedule), {}, "with room for addresses", packed.plan.bodies};
-  plan.timeline = evaluate(plain, plan.schedule).value_or(Timeline());
-  for (const FittedSchedule &body : plan.bodies)
-    plan.timeline.recomputed += body.timeline.recomputed;
+  plan->timeline = evaluate(plain, plan->schedule).value_or(Timeline());
+  plan->bodies = packed.plan.bodies;
+  for (const FittedSchedule &body : plan->bodies)
+    plan->timeline.recomputed += body.timeline.recomputed;
   return plan;
 }
 
@@ -88,9 +82,7 @@ std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan
                                         double leastSeconds, double mostSeconds) {
   // Where bytes are few most draws do not get through, and end soon.
   const auto draws = unsigned(std::clamp<size_t>(120'000 / (packed.plan.schedule.size() + 1), 48, 400));
-  PackingOptions quick = options;
-  quick.nearness = 250;
-  quick.effort = options.effort / 8;
+  const PackingOptions quick = options.getQuick();
   RoomSearch search(graph, packed, options.seed);
   std::optional<PackedPlan> best;
   double bestSeconds = mostSeconds;

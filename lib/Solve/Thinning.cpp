@@ -178,21 +178,16 @@ private:
 /// Parts of one operation that run one after the other become the whole, where that takes less time and fits.
 static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedule, Timeline &timeline) {
   const uint32_t primary = graph.operations.size();
-  std::vector<uint32_t> wholeOf(graph.reruns.size());
-  for (uint32_t op = 0; op < primary; ++op)
-    for (uint32_t part : graph.operations[op].reruns)
-      wholeOf[part] = op;
+  const std::vector<uint32_t> wholeOf = listWholes(graph);
   Schedule joined;
   for (size_t i = 0; i < schedule.size();) {
     size_t end = i;
     double seconds = 0;
-    for (; end < schedule.size() && schedule[end] >= primary &&
-           wholeOf[schedule[end] - primary] == wholeOf[schedule[i] - primary];
-         ++end)
+    const uint32_t whole = wholeOf[schedule[i]];
+    for (; end < schedule.size() && schedule[end] >= primary && wholeOf[schedule[end]] == whole; ++end)
       seconds += graph.at(schedule[end]).seconds;
-    if (end > i + 1 && isRecomputable(graph, wholeOf[schedule[i] - primary]) &&
-        graph.operations[wholeOf[schedule[i] - primary]].seconds < seconds) {
-      joined.push_back(wholeOf[schedule[i] - primary]);
+    if (end > i + 1 && isRecomputable(graph, whole) && graph.operations[whole].seconds < seconds) {
+      joined.push_back(whole);
     } else {
       end = std::max(end, i + 1);
       joined.insert(joined.end(), schedule.begin() + ptrdiff_t(i), schedule.begin() + ptrdiff_t(end));

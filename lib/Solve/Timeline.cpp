@@ -33,6 +33,16 @@ std::vector<uint32_t> listReruns(const StepGraph &graph, uint32_t op) {
   return all;
 }
 
+std::vector<uint32_t> listWholes(const StepGraph &graph) {
+  std::vector<uint32_t> wholes(graph.operations.size() + graph.reruns.size());
+  for (uint32_t op = 0; op < graph.operations.size(); ++op) {
+    wholes[op] = op;
+    for (uint32_t part : graph.operations[op].reruns)
+      wholes[graph.operations.size() + part] = op;
+  }
+  return wholes;
+}
+
 std::optional<uint32_t> findMaker(const StepGraph &graph, uint32_t value) {
   if (graph.values[value].producer < 0)
     return std::nullopt;

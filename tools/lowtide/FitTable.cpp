@@ -13,8 +13,8 @@
 #include "lowtide/Pipeline.h"
 #include "lowtide/Solve/Comparison.h"
 #include "lowtide/Solve/LinearProgram.h"
-#include "lowtide/Solve/PackedPlans.h"
 #include "lowtide/Solve/RecomputationBound.h"
+#include "lowtide/Solve/SolvedSteps.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include <chrono>
@@ -49,13 +49,13 @@ struct FitRow {
 class FitTable {
 public:
   FitTable(func::FuncOp step, const StepProblem &problem, ArrayRef<PlanLayout::Arena> arenas, const Options &options)
-      : name(step.getSymName()), problem(problem), arenas(arenas), options(options), front(problem.getGraph()),
-        least(solve::findLowerBound(problem.getGraph())), packed(problem.getGraph(), front, packingOptions()) {
+      : name(step.getSymName()), problem(problem), arenas(arenas), options(options),
+        solved(problem.getGraph(), packingOptions()), least(solve::findLowerBound(problem.getGraph())) {
     for (const PlanLayout::Arena &arena : arenas)
       staticBytes += arena.bytes;
   }
 
-  bool isValid() const { return front.isValid(); }
+  bool isValid() const { return solved.front.isValid(); }
   void computeRows();
   void printText(llvm::raw_ostream &os) const;
   void printJson(llvm::raw_ostream &os) const;
@@ -70,9 +70,9 @@ private:
     return options;
   }
   double extra(double now, double then) const { return then > 0 ? 100 * (now / then - 1) : 0; }
-  double extraSeconds(double seconds) const { return extra(seconds, front.getLargest().timeline.seconds); }
+  double extraSeconds(double seconds) const { return extra(seconds, solved.front.getLargest().timeline.seconds); }
   double boundPercent(const FitRow &row) const {
-    return extraSeconds(front.getLargest().timeline.seconds + row.bound->seconds);
+    return extraSeconds(solved.front.getLargest().timeline.seconds + row.bound->seconds);
   }
   void compare(FitRow &row, solve::Baselines &baselines, bool solves);
   void printComparison(llvm::raw_ostream &os) const;
@@ -82,9 +82,8 @@ private:
   const StepProblem &problem;
   ArrayRef<PlanLayout::Arena> arenas;
   const Options &options;
-  solve::LoopFront front;
+  solve::SolvedStep solved;
   solve::LowerBound least;
-  solve::PackedPlans packed;
   uint64_t staticBytes = 0;
   /// One per budget.
   std::vector<FitRow> rows;
@@ -109,24 +108,25 @@ static std::string formatBudget(uint64_t bytes) {
 }
 
 void FitTable::computeRows() {
-  const uint64_t low = packed.getSmallest().arenaBytes, high = std::max(low, packed.get(front.getLargest()).arenaBytes);
+  const uint64_t low = solved.plans.getSmallest().arenaBytes,
+                 high = std::max(low, solved.plans.get(solved.front.getLargest()).arenaBytes);
   const unsigned count = options.fitRows;
-  solve::Baselines baselines(problem.getGraph(), front.getLargest().schedule);
+  solve::Baselines baselines(problem.getGraph(), solved.front.getLargest().schedule);
   double searchSeconds = since(start);
-  unsigned solved = 0;
+  unsigned bounded = 0;
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t exact = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1)),
                    budget = roundUpToPrinted(staticBytes + exact) - staticBytes;
     Clock::time_point begin = Clock::now();
-    front.find(budget);
+    solved.front.find(budget);
     searchSeconds += since(begin);
     begin = Clock::now();
     // Never null: no budget is below the smallest arena.
-    const solve::PackedPlan *found = packed.find(budget);
+    const solve::PackedPlan *found = solved.plans.find(budget);
     rows.push_back({staticBytes + budget, staticBytes + found->arenaBytes, &found->plan, searchSeconds + since(begin)});
     // Lines with a linear program stand in the middle of equal stretches.
-    const bool solves = uint64_t(2 * solved + 1) * count <= uint64_t(2 * i + 1) * options.boundRows;
-    solved += solves;
+    const bool solves = uint64_t(2 * bounded + 1) * count <= uint64_t(2 * i + 1) * options.boundRows;
+    bounded += solves;
     if (options.baselines || options.bound)
       compare(rows.back(), baselines, solves && solve::hasLinearSolver());
   }
@@ -134,7 +134,7 @@ void FitTable::computeRows() {
 
 void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves) {
   const uint64_t bytes = row.budgetBytes - staticBytes;
-  const solve::FittedSchedule *plan = front.find(bytes);
+  const solve::FittedSchedule *plan = solved.front.find(bytes);
   row.simulatedSeconds = row.plan->timeline.seconds;
   if (plan)
     row.simulatedSeconds = std::min(row.simulatedSeconds, plan->timeline.seconds);
@@ -146,7 +146,7 @@ void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves) {
       row.others.push_back({method, other ? std::optional(other->timeline.seconds) : std::nullopt});
     }
   if (options.bound && solves)
-    row.bound = solve::boundRecomputation(problem.getGraph(), front.getLargest().schedule, bytes);
+    row.bound = solve::boundRecomputation(problem.getGraph(), solved.front.getLargest().schedule, bytes);
 }
 
 void FitTable::printText(llvm::raw_ostream &os) const {
@@ -158,7 +158,7 @@ void FitTable::printText(llvm::raw_ostream &os) const {
      << "kernels is below " << formatBytes(staticBytes + least.bytes) << "\n"
      << "  without recomputation  " << formatBytes(rows.back().deviceBytes) << "\n\n"
      << "  --device-budget       needs  recomputed     time    FLOPs\n";
-  const solve::Timeline &most = front.getLargest().timeline;
+  const solve::Timeline &most = solved.front.getLargest().timeline;
   const solve::FittedSchedule *printed = nullptr;
   for (const FitRow &row : rows) {
     if (row.plan == printed)
@@ -215,7 +215,7 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
 }
 
 void FitTable::printJson(llvm::raw_ostream &os) const {
-  const solve::Timeline &most = front.getLargest().timeline;
+  const solve::Timeline &most = solved.front.getLargest().timeline;
   llvm::json::OStream json(os, 2);
   json.object([&] {
     json.attribute("entry", name);

@@ -163,6 +163,8 @@ bool isRecomputable(const StepGraph &graph, uint32_t op);
 /// What runs when the operation is to run again: its parts, or itself; nothing if it cannot. No two make the same
 /// value.
 std::vector<uint32_t> listReruns(const StepGraph &graph, uint32_t op);
+/// Per number in a schedule, the operation that it runs, again or a part of it.
+std::vector<uint32_t> listWholes(const StepGraph &graph);
 /// What makes `value` again, one of its producer's reruns; nothing if nothing does.
 std::optional<uint32_t> findMaker(const StepGraph &graph, uint32_t value);
 

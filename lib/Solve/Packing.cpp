@@ -6,8 +6,8 @@
 // those of its neighbours that stand.
 // 3. Where no order comes to 1.004 of the bound, pack the full moments first
 // (LevelSearch.h); then nearer by guided ejection (Ejection.h), or, where 1.004
-// is not found, as near as halving the distance gets. Where buffers are very
-// many, a sweep over time with a list of free ranges takes the place of 2 and 3.
+// is not found, as near as halving the distance gets, and ejection from there.
+// Where buffers are very many, a sweep over time with a list of free ranges takes the place of 2 and 3.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Packing.h"
@@ -123,6 +123,8 @@ private:
 
   /// As near as the search tries to come.
   static constexpr uint64_t finest = 4000;
+  /// From this nearness on one packing is looked for with all effort; below, many are told from each other.
+  static constexpr uint64_t thorough = 333;
 
   std::span<const Buffer> buffers;
   uint64_t alignment, nearness;
@@ -246,8 +248,8 @@ void Packer::search(uint64_t effort, uint64_t seed) {
   // What is within reach nearly always, and what mostly is, with all the effort there is: a few thousandths less let a
   // plan into more budgets. Then less effort, for what little it gives.
   bool isFound = best.arenaBytes <= getNearHeight() || lower(getNearHeight(), effort);
-  if (const uint64_t height = (bound + bound / 333) & ~(alignment - 1);
-      isFound && nearness >= 333 && best.arenaBytes > height)
+  if (const uint64_t height = (bound + bound / thorough) & ~(alignment - 1);
+      isFound && nearness >= thorough && best.arenaBytes > height)
     isFound = lower(height, std::min(4 * effort, 64 * ejection.getTurnEffort()));
   for (uint64_t share : {uint64_t(500), uint64_t(1000), finest}) {
     if (!isFound || share > nearness)
@@ -264,6 +266,14 @@ void Packer::search(uint64_t effort, uint64_t seed) {
     if (!searchLevels(height, effort / 4, seed) && !lower(height, effort / 12))
       low = height;
   }
+  // What levels have found gives way to ejection, in smaller steps where it fails.
+  const uint64_t last = work + 4 * effort;
+  for (uint64_t part : {2, 4, 8})
+    while (nearness >= thorough && !best.isNear() && work < last) {
+      const uint64_t step = alignTo((best.arenaBytes - getNearHeight()) / part + 1, alignment);
+      if (!lower(best.arenaBytes - step, std::min(24 * ejection.getTurnEffort(), last - work)))
+        break;
+    }
 }
 
 } // namespace

@@ -5,11 +5,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Codegen/Toolkit.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,6 @@ class Module;
 } // namespace llvm
 
 namespace lowtide::codegen {
-
-/// A file of the CUDA toolkit ("bin/ptxas", "nvvm/libdevice/libdevice.10.bc"): under $CUDA_HOME, $CUDA_PATH, what
-/// `tools/dev setup` installed, /usr/local/cuda, or, for programs, on the path.
-std::optional<std::string> findInToolkit(llvm::StringRef file);
 
 /// PTX of all kernels for `chip` ("sm_90"). Products and sums are never contracted, denormals are kept, divisions and
 /// roots are rounded. Fails, with a diagnostic, when a function of libdevice is needed and it is not there.

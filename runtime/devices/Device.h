@@ -52,6 +52,9 @@ public:
   virtual uint64_t allocations() const = 0;
   /// What the device took besides the arenas, in words; may be empty.
   virtual std::string besides() const { return {}; }
+  /// What libraries chose when the device was bound, one line per call of the plan; a function of the plan and of the
+  /// libraries' versions.
+  virtual std::vector<std::string> choices() const { return {}; }
   virtual unsigned threads() const { return 0; }
 
   /// From now on every run of the entry measures its instructions, or none does.

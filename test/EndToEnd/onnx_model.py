@@ -20,6 +20,7 @@ import tempfile
 import numpy
 import onnx
 import onnxruntime
+from onnx.reference import ReferenceEvaluator
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -48,15 +49,13 @@ def metadata(message):
 
 
 class Step:
-    """One step that lies in a file, executed by ONNX Runtime; tensors that it updates are kept here."""
+    """One step that lies in a file, executed by ONNX Runtime or as `execute(feeds) -> results` does; tensors that it updates
+    are kept here."""
 
-    def __init__(self, path, rows=0):
+    def __init__(self, path, rows=0, execute=None):
         self.rows = rows
         self.model = onnx.load(path)
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        options.intra_op_num_threads = 2
-        self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self.execute = execute or self.by_onnxruntime(path)
         self.given = {i.name for i in self.model.graph.initializer}
         self.kept, self.batches, self.scalars = {}, {}, {}
         for value in self.model.graph.input:
@@ -71,7 +70,15 @@ class Step:
             elif kind == "state" and value.name not in self.given:
                 self.kept[value.name] = numpy.full(shape, float(facts["lowtide.initial"]), dtype)
         self.updates = {o.name: o.name.removesuffix(".new") for o in self.model.graph.output if metadata(o)["lowtide.binding"] in ("param", "state")}
-        self.outputs = [o.name for o in self.session.get_outputs()]
+        self.outputs = [o.name for o in self.model.graph.output]
+
+    @staticmethod
+    def by_onnxruntime(path):
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = 2
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return lambda feeds: session.run(None, feeds)
 
     def run(self, number, rows):
         feeds = dict(self.kept)
@@ -80,7 +87,7 @@ class Step:
         for scalar, (name, dtype) in self.scalars.items():
             if scalar in ("step", "row"):
                 feeds[name] = numpy.asarray(number * (1 if scalar == "step" else self.rows), dtype)
-        results = dict(zip(self.outputs, self.session.run(None, feeds)))
+        results = dict(zip(self.outputs, self.execute(feeds)))
         self.kept.update({old: results[new] for new, old in self.updates.items()})
         return results
 
@@ -302,6 +309,28 @@ def everything(binaries, model):
     return f"step {at}: loss {theirs[at]}, recorded {truth[at]}, {worst:.2f} times the {narrow} band" if worst > 1 else ""
 
 
+def native(binaries, model):
+    """bf16 as it is, for which ONNX Runtime has few kernels, by ONNX's reference evaluator; really so in the file."""
+    record = Record(model.parent)
+    narrow = "--precision=mixed-bf16"
+    with tempfile.TemporaryDirectory(prefix="lowtide-onnx-") as scratch:
+        path = pathlib.Path(scratch) / "step.onnx"
+        given = record.compiler_flags(model, (narrow, "--onnx-bf16=native"))
+        call(binaries / "lowtide", "compile", model, "-o", path, "--emit=onnx-model", *given)
+        checked(path)
+        evaluator = ReferenceEvaluator(str(path))
+        theirs = train(Step(path, record.batch, lambda feeds: evaluator.run(None, feeds)), record, STEPS)
+        ours = again(binaries, model, record, STEPS, *record.compiler_flags(model, (narrow,)))
+        values = onnx.shape_inference.infer_shapes(onnx.load(path)).graph.value_info
+    if not any(v.type.tensor_type.elem_type == onnx.TensorProto.BFLOAT16 for v in values):
+        return "no value of the file is bfloat16"
+    # The same roundings, sums in another order: within 2^-8, bf16's unit, and not what f32 gives.
+    whole = again(binaries, model, record, STEPS, *record.compiler_flags(model))
+    if theirs == whole or not numpy.allclose(theirs, ours, rtol=2**-8):
+        return f"losses {theirs}, ours {ours}, in f32 {whole}"
+    return ""
+
+
 def rewritten(binaries, models):
     """A step that comes from a file with its backward pass is fitted into a budget, bit for bit the same."""
     model = models / REWRITTEN
@@ -352,6 +381,8 @@ def main():
         judge("imported step under a budget", rewritten, ROOT / "test" / "models")
         judge("imported step with loss scaling and clipping", rescaled, ROOT / "test" / "models")
         judge("parts and pieces as loops", looped, ROOT / "test" / "models")
+        for name in ("mlp-digits/model.onnx", REWRITTEN):
+            judge(f"{name} native bf16", native, ROOT / "test" / "models" / name)
         judge("gpt-tiny training_info", with_training_info, ROOT / "test" / "models" / REWRITTEN)
         judge("mlp-digits training_info", with_training_info, ROOT / "test" / "models" / "mlp-digits" / "model.onnx")
         for rewrite in REWRITES:

@@ -1,6 +1,6 @@
 //===- Main.cpp - lowtide-bench: how fast a step is, and why ---------------===//
 //
-// ceilings → warm-up → timed blocks → a few measured steps → where the time goes beside the ceilings. Links no LLVM.
+// ceilings → warm-up → timed steps → a few measured steps → where the time goes beside the ceilings. Links no LLVM.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +16,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 
 using namespace lowtide;
 using namespace lowtide::rt;
@@ -35,7 +37,7 @@ const char *const help = R"(lowtide-bench: measure a compiled training step
 
   --data=SPEC     as lowtide-run (default: synthetic)
   --entry=NAME    train (default), eval
-  --steps=N       timed steps (default 100, in ten blocks), behind --warmup=N (default 10)
+  --steps=N       timed steps (default 100), behind --warmup=N (default 10)
   --profile=N     steps whose instructions are timed one by one (default 5; 0: none)
   --threads=N     CPU: default all cores
   --json=FILE     everything as JSON
@@ -52,11 +54,13 @@ struct Options {
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+/// The smallest value that no fewer than so many of all do not exceed (nearest rank).
 double quantile(std::vector<double> values, double at) {
   if (values.empty())
     return 0;
   std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1, static_cast<size_t>(at * static_cast<double>(values.size())))];
+  const double rank = std::ceil(at * static_cast<double>(values.size()));
+  return values[static_cast<size_t>(std::max(rank, 1.0)) - 1];
 }
 
 /// What instructions of one kind cost together, per step.
@@ -102,18 +106,19 @@ Status Bench::time() {
   for (; index < options_.warmup; ++index)
     LOWTIDE_TRY(step(index));
   LOWTIDE_TRY(session_.settle());
-  // Steps overlap with the host's work as in training; a block is timed as a whole.
-  constexpr int64_t blocks = 10;
-  int64_t perBlock = std::max<int64_t>(1, options_.steps / blocks);
-  for (int64_t block = 0; block < blocks; ++block) {
-    auto start = Clock::now();
-    for (int64_t i = 0; i < perBlock; ++i, ++index) {
-      LOWTIDE_TRY(step(index));
-      LOWTIDE_TRY(session_.settle(session_.depth()));
-    }
-    LOWTIDE_TRY(session_.settle());
-    stepSeconds_.push_back(seconds(Clock::now() - start) / static_cast<double>(perBlock));
+  // Steps overlap with the host's work as in training: a step takes from the end of the one before to its own. The
+  // first ones only fill the pipeline.
+  const auto depth = static_cast<int64_t>(session_.depth());
+  auto last = Clock::now();
+  for (int64_t i = 0; i < std::max<int64_t>(1, options_.steps) + depth; ++i, ++index) {
+    LOWTIDE_TRY(step(index));
+    LOWTIDE_TRY(session_.settle(session_.depth()));
+    const auto now = Clock::now();
+    if (i >= depth)
+      stepSeconds_.push_back(seconds(now - last));
+    last = now;
   }
+  LOWTIDE_TRY(session_.settle());
   if (options_.profile > 0) {
     session_.device().measure(*entry_, true);
     for (int64_t i = 0; i < options_.profile; ++i, ++index)
@@ -140,10 +145,11 @@ void Bench::print(const std::string &name, const Cost &cost, double total) {
 void Bench::report() {
   double median = quantile(stepSeconds_, 0.5), p10 = quantile(stepSeconds_, 0.1), p90 = quantile(stepSeconds_, 0.9),
          p99 = quantile(stepSeconds_, 0.99);
+  const double mean = std::accumulate(stepSeconds_.begin(), stepSeconds_.end(), 0.0) / double(stepSeconds_.size());
   double batch = static_cast<double>(std::max<int64_t>(entry_->batch(), 1));
   std::printf("target    %s\n", session_.plan().target().c_str());
   std::printf("step      median %.3f ms, p10 %.3f, p90 %.3f, p99 %.3f; %.1f samples/s\n", median * 1e3, p10 * 1e3,
-              p90 * 1e3, p99 * 1e3, batch / median);
+              p90 * 1e3, p99 * 1e3, batch / mean);
   std::printf("memory    planned %llu bytes, allocated %llu\n",
               static_cast<unsigned long long>(session_.plannedBytes()),
               static_cast<unsigned long long>(session_.allocatedBytes()));
@@ -151,10 +157,12 @@ void Bench::report() {
               ceilings_.gemmGFlops);
   json_["target"] = session_.plan().target();
   json_["step_ms"] = {{"median", median * 1e3}, {"p10", p10 * 1e3}, {"p90", p90 * 1e3}, {"p99", p99 * 1e3}};
-  json_["samples_per_s"] = batch / median;
+  json_["samples_per_s"] = batch / mean;
+  json_["steps"] = stepSeconds_.size();
   json_["planned_bytes"] = session_.plannedBytes();
   json_["allocated_bytes"] = session_.allocatedBytes();
   json_["besides"] = session_.device().besides();
+  json_["library_choices"] = session_.device().choices();
   json_["ceilings"] = {{"copy_gb_per_s", ceilings_.copyGBPerSecond}, {"gemm_gflops", ceilings_.gemmGFlops}};
   if (kinds_.empty())
     return;

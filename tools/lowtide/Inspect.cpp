@@ -6,6 +6,7 @@
 
 #include "Inspect.h"
 #include "Diagnostics.h"
+#include "lowtide/Codegen/Toolkit.h"
 #include "lowtide/Target/Report.h"
 #include "runtime/Artifact.h"
 #include "runtime/Verify.h"
@@ -93,13 +94,12 @@ int driver::describeMachine() {
   llvm::outs() << (v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : "below x86-64-v3: only --target=reference runs here") << "\n";
   for (const rt::cuda::Finding &finding : rt::cuda::surveyCuda())
     llvm::outs() << llvm::left_justify(finding.what, 10) << finding.text << "\n";
-  const std::pair<const char *, const char *> tools[] = {
-      {"ld.lld-22", "needed to link kernels: install lld-22"},
-      {"ptxas", "the CPU targets do without"},
+  auto tell = [](llvm::StringRef tool, std::optional<std::string> path, llvm::StringRef without) {
+    llvm::outs() << llvm::left_justify(tool, 10) << (path ? *path : ("not found; " + without).str()) << "\n";
   };
-  for (auto [tool, without] : tools) {
-    auto path = llvm::sys::findProgramByName(tool);
-    llvm::outs() << llvm::left_justify(tool, 10) << (path ? *path : "not found; " + std::string(without)) << "\n";
-  }
+  auto linker = llvm::sys::findProgramByName("ld.lld-22");
+  tell("ld.lld-22", linker ? std::optional(*linker) : std::nullopt, "needed to link kernels: install lld-22");
+  tell("ptxas", codegen::findInToolkit("bin/ptxas"),
+       "artifacts for cuda carry PTX only, which the driver compiles at every load; tools/dev setup brings it");
   return exitOk;
 }

@@ -37,6 +37,7 @@ public:
   uint64_t allocatedBytes() const override { return arenaBytes_; }
   uint64_t allocations() const override { return resources_.allocations(); }
   std::string besides() const override;
+  std::vector<std::string> choices() const override;
   void measure(const plan::Entry &entry, bool on) override { entries_.at(&entry).measured = on; }
   std::vector<InstructionTime> times(const plan::Entry &entry) const override {
     return entries_.at(&entry).program->times();
@@ -334,6 +335,15 @@ std::string CudaDevice::besides() const {
   return std::to_string(resources_.deviceBytes() - arenaBytes_) + " bytes on the device for batches and metrics, " +
          std::to_string(resources_.pinnedBytes()) + " bytes of pinned host memory, " + std::to_string(nodes) +
          " graph nodes";
+}
+
+std::vector<std::string> CudaDevice::choices() const {
+  std::vector<std::string> lines;
+  for (const plan::Entry &entry : plan_.entries())
+    if (auto state = entries_.find(&entry); state != entries_.end() && state->second.program)
+      for (std::string &line : state->second.program->choices())
+        lines.push_back(entry.name() + ": " + line);
+  return lines;
 }
 
 Status CudaDevice::close() {

@@ -323,7 +323,7 @@ private:
   std::vector<double> factor;
   // Facts of the order.
   std::vector<std::vector<uint32_t>> uses, consumers;
-  /// Per value, what makes it again; per rerun, the operation that it repeats.
+  /// Per value, what makes it again; per number in a schedule, its operation (listWholes).
   std::vector<uint32_t> maker, wholeOf;
   /// Per operation, when an argument that it reads is updated.
   std::vector<uint32_t> deadline;

@@ -24,8 +24,8 @@ PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const Pa
   };
   // Another order is worth some effort to do without: what recomputes later starts from this one.
   const PackingOptions quick = options.getQuick();
-  PackingOptions patient = quick;
-  patient.effort = options.effort;
+  PackingOptions patient = options;
+  patient.nearness = quick.nearness;
   Packing packing = packAs(plan, patient);
   if (isReached(packing, patient))
     return {plan, packing.arenaBytes, packing.boundBytes};

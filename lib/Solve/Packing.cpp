@@ -7,7 +7,8 @@
 // 3. Where no order comes to 1.004 of the bound, pack the full moments first
 // (LevelSearch.h); then nearer by guided ejection (Ejection.h), or, where 1.004
 // is not found, as near as halving the distance gets, and ejection from there.
-// Where buffers are very many, a sweep over time with a list of free ranges takes the place of 2 and 3.
+// Where buffers are very many, a sweep over time with a list of free ranges
+// takes the place of 2 and 3.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Packing.h"
@@ -266,10 +267,12 @@ void Packer::search(uint64_t effort, uint64_t seed) {
     if (!searchLevels(height, effort / 4, seed) && !lower(height, effort / 12))
       low = height;
   }
+  if (nearness < thorough)
+    return;
   // What levels have found gives way to ejection, in smaller steps where it fails.
   const uint64_t last = work + 4 * effort;
   for (uint64_t part : {2, 4, 8})
-    while (nearness >= thorough && !best.isNear() && work < last) {
+    while (!best.isNear() && work < last) {
       const uint64_t step = alignTo((best.arenaBytes - getNearHeight()) / part + 1, alignment);
       if (!lower(best.arenaBytes - step, std::min(24 * ejection.getTurnEffort(), last - work)))
         break;

@@ -14,7 +14,8 @@ struct InstructionTime {
   std::string what;     ///< kernel description or callee
   std::string location; ///< ONNX node or module path
   uint64_t nanoseconds = 0, runs = 0, flops = 0;
-  uint64_t bytes = 0; ///< of its operands, read and written, once each
+  uint64_t bytes = 0;     ///< of its operands, read and written, once each
+  bool generated = false; ///< a kernel of ours, not a library's call, a copy or a fill
 };
 
 /// Name, place and bytes of an instruction that is not a repeat; no times yet.

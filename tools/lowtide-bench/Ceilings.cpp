@@ -23,6 +23,9 @@ void setInteger(plan::Call &call, const char *name, int64_t value) {
   attribute->set_i(value);
 }
 
+/// Random numbers that matrices are made of, over and over: equal ones would multiply faster than what a model trains.
+constexpr int64_t randomNumbers = int64_t(1) << 18;
+
 /// A plan that copies `copyBytes` and multiplies two matrices of `side` rows.
 plan::Plan ceilingPlan(const std::string &target, uint64_t copyBytes, int64_t side, plan::DType dtype) {
   plan::Plan plan;
@@ -42,19 +45,40 @@ plan::Plan ceilingPlan(const std::string &target, uint64_t copyBytes, int64_t si
     at += (bytes + 255) / 256 * 256;
     return next;
   };
+  auto copy = [&](const plan::Slice &source, const plan::Slice &target) {
+    plan::Copy *copy = entry->add_instructions()->mutable_copy();
+    *copy->mutable_source() = source;
+    *copy->mutable_target() = target;
+  };
+  plan::Binding *numbers = entry->add_bindings();
+  numbers->set_name("numbers");
+  numbers->set_kind(plan::Binding::CONSTANT);
+  numbers->set_dtype(dtype);
+  numbers->add_dims(randomNumbers);
+  numbers->set_batch_dim(-1);
+  plan::Slice &random = *numbers->mutable_slice();
+  random.set_arena(1);
+  random.set_bytes(static_cast<uint64_t>(randomNumbers) * elementBytes(dtype));
+  random.set_value(++value);
+  numbers->set_final_value(random.value());
   auto fill = [&](const plan::Slice &target) {
-    plan::Fill *fill = entry->add_instructions()->mutable_fill();
-    *fill->mutable_target() = target;
-    fill->set_pattern_bytes(4);
-    // 1 + 2^-9 or so in each type: neither zero nor denormal.
-    fill->set_pattern(dtype == plan::F32 ? 0x3f804000 : 0x3f813f81);
+    for (uint64_t done = 0; done < target.bytes();) {
+      plan::Slice from = random, to = target;
+      from.set_bytes(std::min(random.bytes(), target.bytes() - done));
+      to.set_offset(target.offset() + done);
+      to.set_bytes(from.bytes());
+      copy(from, to);
+      done += from.bytes();
+    }
   };
   plan::Slice source = slice(copyBytes), copied = slice(copyBytes), a = slice(matrix), b = slice(matrix),
               d = slice(matrix);
-  fill(source), fill(a), fill(b);
-  plan::Copy *copy = entry->add_instructions()->mutable_copy();
-  *copy->mutable_source() = source;
-  *copy->mutable_target() = copied;
+  plan::Fill *background = entry->add_instructions()->mutable_fill();
+  *background->mutable_target() = source;
+  background->set_pattern_bytes(4);
+  background->set_pattern(0x3f804000);
+  fill(a), fill(b);
+  copy(source, copied);
   plan::Instruction *product = entry->add_instructions();
   product->set_flops(2 * static_cast<uint64_t>(side) * static_cast<uint64_t>(side) * static_cast<uint64_t>(side));
   plan::Call *call = product->mutable_call();
@@ -76,6 +100,11 @@ plan::Plan ceilingPlan(const std::string &target, uint64_t copyBytes, int64_t si
   arena->set_kind(plan::Arena::TRANSIENT);
   arena->set_bytes(at);
   arena->set_alignment(256);
+  plan::Arena *constants = plan.add_arenas();
+  constants->set_name("numbers");
+  constants->set_kind(plan::Arena::PARAMS);
+  constants->set_bytes(random.bytes());
+  constants->set_alignment(256);
   return plan;
 }
 
@@ -105,8 +134,8 @@ plan::DType multiplicationType(const plan::Entry &entry) {
 
 Expected<Ceilings> measureCeilings(const std::string &target, plan::DType gemmType, const BindOptions &options) {
   bool gpu = target.rfind("cuda:", 0) == 0;
-  plan::Plan plan = gpu ? ceilingPlan(target, uint64_t(4) << 30, 8192, gemmType)
-                        : ceilingPlan(target, uint64_t(64) << 20, 768, gemmType);
+  const uint64_t copyBytes = gpu ? uint64_t(4) << 30 : uint64_t(64) << 20;
+  plan::Plan plan = ceilingPlan(target, copyBytes, gpu ? 8192 : 768, gemmType);
   std::string path =
       (std::filesystem::temp_directory_path() / ("lowtide-ceilings-" + std::to_string(::getpid()) + ".tide")).string();
   auto writer = ArtifactWriter::create(path);
@@ -136,7 +165,7 @@ Expected<Ceilings> measureCeilings(const std::string &target, plan::DType gemmTy
         continue;
       if (times[i].flops)
         best.gemmGFlops = std::max(best.gemmGFlops, static_cast<double>(times[i].flops) / 1e9 / seconds);
-      else if (times[i].what == "copy")
+      else if (times[i].what == "copy" && times[i].bytes == 2 * copyBytes)
         best.copyGBPerSecond = std::max(best.copyGBPerSecond, static_cast<double>(times[i].bytes) / 1e9 / seconds);
     }
     before = times;

@@ -38,18 +38,20 @@ const char *const help = R"(lowtide-bench: measure a compiled training step
   --data=SPEC     as lowtide-run (default: synthetic)
   --entry=NAME    train (default), eval
   --steps=N       timed steps (default 100), behind --warmup=N (default 10)
+  --blocks=N      time N blocks of --steps steps, each as a whole, instead of single steps
   --profile=N     steps whose instructions are timed one by one (default 5; 0: none)
   --threads=N     CPU: default all cores
   --json=FILE     everything as JSON
+  --ceilings      no step: what the artifact's device copies and multiplies at best, in f32, f16 and bf16
   --doctor        what of CUDA this machine has
   --libraries     what calls cuBLASLt and cuDNN take, with the source of each row
 )";
 
 struct Options {
   std::string artifact, data = "synthetic", entry = "train", json;
-  int64_t steps = 100, warmup = 10, profile = 5;
+  int64_t steps = 100, warmup = 10, blocks = 0, profile = 5;
   unsigned threads = 0;
-  bool doctor = false, libraries = false;
+  bool ceilings = false, doctor = false, libraries = false;
 };
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -69,8 +71,12 @@ struct Cost {
   int64_t count = 0;
 };
 
-/// "row" of "row: exp sum divide", "gemm" of "gemm 64×64×24".
-std::string kindOf(const std::string &what) { return what.substr(0, what.find_first_of(": ")); }
+/// "row" of "row: exp sum divide", "gemm" of "gemm 64×64×24", "batch" of "3 × loop: cast".
+std::string kindOf(const std::string &what) {
+  if (!what.empty() && what[0] >= '0' && what[0] <= '9')
+    return "batch";
+  return what.substr(0, what.find_first_of(": "));
+}
 
 class Bench {
 public:
@@ -79,8 +85,11 @@ public:
   Status run(const BindOptions &bind);
 
 private:
-  Status step(int64_t index);
-  Status time();
+  Status step();
+  Status timeSteps();
+  Status timeBlocks();
+  Status profile();
+  Status readLoss(const char *name);
   void print(const std::string &name, const Cost &cost, double total);
   void report();
 
@@ -88,42 +97,86 @@ private:
   Session &session_;
   std::optional<Feeder> feeder_;
   const plan::Entry *entry_ = nullptr;
-  std::vector<double> stepSeconds_;
+  int64_t index_ = 0;               ///< of the next step
+  std::vector<double> stepSeconds_; ///< of single steps, or of the mean step of each block
   std::map<std::string, Cost> kinds_;
   Ceilings ceilings_;
   Json json_;
 };
 
-Status Bench::step(int64_t index) {
-  LOWTIDE_TRY(session_.writeScalars(options_.entry, session_.scalarsOf(options_.entry, index, 0)));
+Status Bench::step() {
+  LOWTIDE_TRY(session_.writeScalars(options_.entry, session_.scalarsOf(options_.entry, index_, 0)));
   if (feeder_)
-    feeder_->feed(index);
+    feeder_->feed(index_);
+  ++index_;
   return session_.step(options_.entry);
 }
 
-Status Bench::time() {
-  int64_t index = 0;
-  for (; index < options_.warmup; ++index)
-    LOWTIDE_TRY(step(index));
-  LOWTIDE_TRY(session_.settle());
-  // Steps overlap with the host's work as in training: a step takes from the end of the one before to its own. The
-  // first ones only fill the pipeline.
+/// Steps overlap with the host's work as in training: a step takes from the end of the one before to its own. The first
+/// ones only fill the pipeline.
+Status Bench::timeSteps() {
   const auto depth = static_cast<int64_t>(session_.depth());
   auto last = Clock::now();
-  for (int64_t i = 0; i < std::max<int64_t>(1, options_.steps) + depth; ++i, ++index) {
-    LOWTIDE_TRY(step(index));
+  for (int64_t i = 0; i < options_.steps + depth; ++i) {
+    LOWTIDE_TRY(step());
     LOWTIDE_TRY(session_.settle(session_.depth()));
     const auto now = Clock::now();
     if (i >= depth)
       stepSeconds_.push_back(seconds(now - last));
     last = now;
   }
-  LOWTIDE_TRY(session_.settle());
-  if (options_.profile > 0) {
-    session_.device().measure(*entry_, true);
-    for (int64_t i = 0; i < options_.profile; ++i, ++index)
-      LOWTIDE_TRY(step(index));
+  return session_.settle();
+}
+
+/// A block begins and ends with nothing under way: its time holds every copy and update of its steps.
+Status Bench::timeBlocks() {
+  for (int64_t block = 0; block < options_.blocks; ++block) {
+    const auto begin = Clock::now();
+    for (int64_t i = 0; i < options_.steps; ++i) {
+      LOWTIDE_TRY(step());
+      LOWTIDE_TRY(session_.settle(session_.depth()));
+    }
     LOWTIDE_TRY(session_.settle());
+    stepSeconds_.push_back(seconds(Clock::now() - begin) / static_cast<double>(options_.steps));
+  }
+  return Status::ok();
+}
+
+/// Times a few steps instruction by instruction.
+Status Bench::profile() {
+  session_.device().measure(*entry_, true);
+  for (int64_t i = 0; i < options_.profile; ++i)
+    LOWTIDE_TRY(step());
+  LOWTIDE_TRY(session_.settle());
+  double steps = static_cast<double>(std::max<uint64_t>(session_.device().measuredRuns(*entry_), 1));
+  for (const InstructionTime &time : session_.device().times(*entry_)) {
+    Cost &cost = kinds_[kindOf(time.what)];
+    double each = static_cast<double>(time.runs) / steps, milliseconds = static_cast<double>(time.nanoseconds) / 1e6;
+    cost.milliseconds += milliseconds / steps;
+    cost.bytes += static_cast<double>(time.bytes) * each;
+    cost.flops += static_cast<double>(time.flops) * each;
+    ++cost.count;
+    // Of one run each: what is repeated within a step counts once.
+    json_["instructions"].push_back({{"what", time.what},
+                                     {"where", time.location},
+                                     {"generated", time.generated},
+                                     {"runs", each},
+                                     {"milliseconds", time.runs ? milliseconds / static_cast<double>(time.runs) : 0},
+                                     {"bytes", time.bytes},
+                                     {"flops", time.flops}});
+  }
+  return Status::ok();
+}
+
+/// Steps that train nothing are no measurement: who reads the figures sees the loss.
+Status Bench::readLoss(const char *name) {
+  for (const Tensor &tensor : session_.tensors(options_.entry, plan::Binding::METRIC)) {
+    if (tensor.binding->name() != "loss")
+      continue;
+    Expected<double> loss = session_.metric(options_.entry, "loss");
+    if (!loss)
+      return loss.takeStatus();
+    json_[name] = std::isfinite(*loss) ? Json(*loss) : Json(nullptr);
   }
   return Status::ok();
 }
@@ -156,9 +209,16 @@ void Bench::report() {
   std::printf("ceilings  copy %.1f GB/s, gemm %.1f GFLOP/s, measured in this run\n", ceilings_.copyGBPerSecond,
               ceilings_.gemmGFlops);
   json_["target"] = session_.plan().target();
+  json_["batch"] = entry_->batch();
   json_["step_ms"] = {{"median", median * 1e3}, {"p10", p10 * 1e3}, {"p90", p90 * 1e3}, {"p99", p99 * 1e3}};
   json_["samples_per_s"] = batch / mean;
-  json_["steps"] = stepSeconds_.size();
+  if (options_.blocks > 0) {
+    Json each = Json::array();
+    for (double time : stepSeconds_)
+      each.push_back(time * 1e3);
+    json_["blocks"] = {{"steps", options_.steps}, {"warmup", options_.warmup}, {"step_ms", each}};
+  }
+  json_["steps"] = stepSeconds_.size() * static_cast<size_t>(options_.blocks > 0 ? options_.steps : 1);
   json_["planned_bytes"] = session_.plannedBytes();
   json_["allocated_bytes"] = session_.allocatedBytes();
   json_["besides"] = session_.device().besides();
@@ -209,18 +269,18 @@ Status Bench::run(const BindOptions &bind) {
       return feeder.takeStatus();
     feeder_.emplace(std::move(*feeder));
   }
-  LOWTIDE_TRY(time());
-  if (options_.profile > 0) {
-    double steps = static_cast<double>(std::max<uint64_t>(session_.device().measuredRuns(*entry_), 1));
-    for (const InstructionTime &time : session_.device().times(*entry_)) {
-      Cost &cost = kinds_[kindOf(time.what)];
-      double each = static_cast<double>(time.runs) / steps;
-      cost.milliseconds += static_cast<double>(time.nanoseconds) / 1e6 / steps;
-      cost.bytes += static_cast<double>(time.bytes) * each;
-      cost.flops += static_cast<double>(time.flops) * each;
-      ++cost.count;
+  for (int64_t i = 0; i < std::max<int64_t>(1, options_.warmup); ++i) {
+    LOWTIDE_TRY(step());
+    if (i == 0) {
+      LOWTIDE_TRY(session_.settle());
+      LOWTIDE_TRY(readLoss("first_loss"));
     }
   }
+  LOWTIDE_TRY(session_.settle());
+  LOWTIDE_TRY(options_.blocks > 0 ? timeBlocks() : timeSteps());
+  LOWTIDE_TRY(readLoss("last_loss"));
+  if (options_.profile > 0)
+    LOWTIDE_TRY(profile());
   report();
   if (!options_.json.empty())
     LOWTIDE_TRY(writeFile(options_.json, json_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
@@ -231,6 +291,25 @@ void printLibraries() {
   for (const LibraryRule &rule : libraryRules())
     std::printf("%-9s takes %s\n          source: %s; %s\n", rule.library, rule.takes, rule.source,
                 rule.confirmed ? "confirmed on a GPU" : "not confirmed on a GPU");
+}
+
+/// What the device of a session can do at best: one copy and one product per type.
+Status printCeilings(const Options &options, const Session &session, const BindOptions &bind) {
+  Json json = {{"target", session.plan().target()}};
+  double copy = 0;
+  for (auto [name, type] : {std::pair("f32", plan::F32), std::pair("f16", plan::F16), std::pair("bf16", plan::BF16)}) {
+    Expected<Ceilings> ceilings = measureCeilings(session.plan().target(), type, bind);
+    if (!ceilings)
+      return ceilings.takeStatus().at(std::string("ceilings in ") + name);
+    copy = std::max(copy, ceilings->copyGBPerSecond);
+    json["gemm_gflops"][name] = ceilings->gemmGFlops;
+    std::printf("gemm      %.1f GFLOP/s in %s\n", ceilings->gemmGFlops, name);
+  }
+  json["copy_gb_per_s"] = copy;
+  std::printf("copy      %.1f GB/s\n", copy);
+  if (!options.json.empty())
+    return writeFile(options.json, json.dump(1) + "\n");
+  return Status::ok();
 }
 
 Status measure(const Options &options) {
@@ -249,7 +328,7 @@ Status measure(const Options &options) {
   BindOptions bind;
   bind.threads = options.threads;
   bind.randomInit = true;
-  return Bench(options, **session).run(bind);
+  return options.ceilings ? printCeilings(options, **session, bind) : Bench(options, **session).run(bind);
 }
 
 } // namespace
@@ -265,9 +344,11 @@ int main(int argc, char **argv) {
   app.add_option("--entry", options.entry);
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--warmup", options.warmup)->check(CLI::NonNegativeNumber);
+  app.add_option("--blocks", options.blocks)->check(CLI::NonNegativeNumber);
   app.add_option("--profile", options.profile)->check(CLI::NonNegativeNumber);
   app.add_option("--threads", options.threads);
   app.add_option("--json", options.json);
+  app.add_flag("--ceilings", options.ceilings);
   app.add_flag("--doctor", options.doctor);
   app.add_flag("--libraries", options.libraries);
   try {

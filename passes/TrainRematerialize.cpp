@@ -228,17 +228,14 @@ LogicalResult TrainRematerialize::refuse(Entry &entry, const Room &room) {
 void TrainRematerialize::remarkBound(Entry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
                                      uint64_t bytes) {
   const solve::FittedSchedule &before = entry.solved->front.getLargest();
-  solve::RecomputationBound least =
-      solve::boundRecomputation(entry.problem.getGraph(), before.schedule, transientBytes);
   const double whole = before.timeline.seconds > 0 ? before.timeline.seconds : 1;
+  const solve::RecomputationBound least = solve::findTightestBound(
+      entry.problem.getGraph(), before.schedule, transientBytes, chosen.timeline.seconds - before.timeline.seconds);
   std::string text =
       llvm::formatv("recomputes +{0:F1} %; no plan for this kernel graph in this order at {1} recomputes less than "
-                    "+{2:F1} %",
-                    100 * (chosen.timeline.seconds / whole - 1), formatBytes(bytes), 100 * least.seconds / whole);
-  if (least.moments < least.instructions)
-    text += llvm::formatv(" (bytes counted at {0} of {1} kernels)", least.moments, least.instructions);
-  if (!least.isSolved)
-    text += " (as far as two minutes of the solver tell)";
+                    "+{2:F1} % ({3})",
+                    100 * (chosen.timeline.seconds / whole - 1), formatBytes(bytes), 100 * least.seconds / whole,
+                    solve::describe(least));
   entry.step.emitRemark() << text;
 }
 

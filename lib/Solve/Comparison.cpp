@@ -11,19 +11,31 @@ std::optional<Method> parseMethod(std::string_view name) {
   return it == methodNames.end() ? std::nullopt : std::optional(Method(it - methodNames.begin()));
 }
 
+static const FittedSchedule *findCheapest(const std::vector<FittedSchedule> &plans, uint64_t budgetBytes) {
+  const FittedSchedule *best = nullptr;
+  for (const FittedSchedule &plan : plans)
+    if (plan.timeline.peakBytes <= budgetBytes && (!best || plan.timeline.seconds < best->timeline.seconds))
+      best = &plan;
+  return best;
+}
+
+const FittedSchedule *Baselines::findRounded(uint64_t budgetBytes) const { return findCheapest(rounded, budgetBytes); }
+
 std::optional<FittedSchedule> Baselines::find(Method method, uint64_t budgetBytes) {
+  auto remember = [&](std::optional<FittedSchedule> plan) {
+    if (plan && method == Method::Rounding)
+      rounded.push_back(*plan);
+    return plan;
+  };
   if (!graph.loops.empty())
-    return planAroundLoops(graph, budgetBytes,
-                           [&](const StepGraph &plain, std::span<const uint32_t> given, uint64_t bytes) {
-                             return Baselines(plain, Schedule(given.begin(), given.end())).find(method, bytes);
-                           });
+    return remember(planAroundLoops(
+        graph, budgetBytes, [&](const StepGraph &plain, std::span<const uint32_t> given, uint64_t bytes) {
+          return Baselines(plain, Schedule(given.begin(), given.end()), secondsOfProgram).find(method, bytes);
+        }));
   auto cheapest = [&](std::optional<std::vector<FittedSchedule>> &plans, auto &make) -> std::optional<FittedSchedule> {
     if (!plans)
       plans = make(graph, order);
-    const FittedSchedule *best = nullptr;
-    for (const FittedSchedule &plan : *plans)
-      if (plan.timeline.peakBytes <= budgetBytes && (!best || plan.timeline.seconds < best->timeline.seconds))
-        best = &plan;
+    const FittedSchedule *best = findCheapest(*plans, budgetBytes);
     return best ? std::optional(*best) : std::nullopt;
   };
   switch (method) {
@@ -40,7 +52,7 @@ std::optional<FittedSchedule> Baselines::find(Method method, uint64_t budgetByte
   case Method::Greedy:
     return planGreedily(graph, order, budgetBytes);
   case Method::Rounding:
-    return planByRounding(graph, order, budgetBytes);
+    return remember(planByRounding(graph, order, budgetBytes, secondsOfProgram));
   }
   return std::nullopt;
 }

@@ -140,7 +140,7 @@ LinearSolution solveLinearProgram(const LinearProgram &program, const LinearOpti
       api.getDoubleInfo(highs, "mip_dual_bound", &solution.bound);
     else
       solution.bound = boundByPrices(program, prices);
-    if (solution.state == LinearSolution::State::Optimal)
+    if (solution.state != LinearSolution::State::Infeasible)
       solution.values = std::move(values);
   }
   api.destroy(highs);

@@ -6,6 +6,12 @@
 
 namespace lowtide::solve {
 
+namespace {
+/// Of a step's time: less than that is no difference.
+constexpr double nearly = 2e-6;
+constexpr double secondsOfWholeNumbers = 60;
+} // namespace
+
 RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                                       const BoundOptions &options) {
   // A loop takes no fewer bytes than its body must; what runs again in it is not counted.
@@ -13,7 +19,12 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
     std::vector<FittedSchedule> least(graph.loops.size());
     for (size_t i = 0; i < least.size(); ++i)
       least[i].timeline.peakBytes = findLowerBound(graph.loops[i].body).bytes;
-    return boundRecomputation(withBodies(graph, least), order, budgetBytes, options);
+    RecomputationBound bound = boundRecomputation(withBodies(graph, least), order, budgetBytes, options);
+    // Its bodies may not run in as few bytes.
+    bound.plan.reset();
+    if (!bound.isInfeasible)
+      bound.kind = std::min(bound.kind, BoundKind::WholeNumbers);
+    return bound;
   }
   RecomputationProgram program(graph, order, budgetBytes, options.moments, /*withChains=*/true);
   RecomputationBound bound;
@@ -22,16 +33,53 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
   LinearSolution solution = solveLinearProgram(program.get(), {options.integral, options.seconds});
   bound.isInfeasible = solution.state == LinearSolution::State::Infeasible;
   bound.isSolved = solution.state != LinearSolution::State::Stopped;
-  // Rounding errors of the sums must not lift it over the truth.
-  bound.seconds = std::max(0.0, solution.bound * (1 - 1e-9) - 1e-9) * program.getSecondsOfOne();
+  // Neither rounding errors of the sums nor the solver's tolerance must lift it over the truth.
+  const double tolerance = options.integral ? 1e-6 : 1e-9;
+  bound.seconds = std::max(0.0, solution.bound * (1 - tolerance) - tolerance) * program.getSecondsOfOne();
+  bound.kind = bound.isInfeasible ? BoundKind::Exact
+               : options.integral ? BoundKind::WholeNumbers
+                                  : BoundKind::Relaxation;
   if (!options.integral || solution.values.empty())
     return bound;
   std::optional<Schedule> schedule = program.write(solution.values, 0.5);
   std::optional<Timeline> timeline = schedule ? evaluate(graph, *schedule) : std::nullopt;
   if (timeline && timeline->peakBytes <= budgetBytes &&
-      timeline->seconds <= (1 + 1e-6) * program.getSecondsOfOne() + bound.seconds)
+      timeline->seconds <= (1 + nearly) * program.getSecondsOfOne() + bound.seconds) {
     bound.plan = FittedSchedule{std::move(*schedule), std::move(*timeline), "integer program"};
+    bound.kind = BoundKind::Exact;
+  }
   return bound;
+}
+
+RecomputationBound findTightestBound(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
+                                     double knownSeconds) {
+  double whole = 0;
+  for (const StepOperation &operation : graph.operations)
+    whole += operation.seconds;
+  auto isReached = [&](const RecomputationBound &bound) { return knownSeconds <= bound.seconds + nearly * whole; };
+  RecomputationBound bound = boundRecomputation(graph, order, budgetBytes);
+  if (!isReached(bound) && bound.kind == BoundKind::Relaxation && order.size() <= mostKernelsOfWholeNumbers) {
+    RecomputationBound integral =
+        boundRecomputation(graph, order, budgetBytes, {.integral = true, .seconds = secondsOfWholeNumbers});
+    // One that was stopped may know less than the relaxation.
+    if (integral.isInfeasible || integral.seconds >= bound.seconds)
+      bound = std::move(integral);
+  }
+  if (isReached(bound))
+    bound.kind = BoundKind::Exact;
+  return bound;
+}
+
+std::string describe(const RecomputationBound &bound) {
+  if (bound.kind == BoundKind::Exact)
+    return "exact";
+  std::string text = bound.kind == BoundKind::WholeNumbers ? "integer program" : "relaxation";
+  if (bound.moments < bound.instructions)
+    text += "; bytes counted at " + std::to_string(bound.moments) + " of " + std::to_string(bound.instructions) +
+            " kernels";
+  if (!bound.isSolved)
+    text += "; the solver's time was over";
+  return text;
 }
 
 } // namespace lowtide::solve

@@ -6,6 +6,7 @@ bandwidth; starting a kernel costs nothing in it.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -18,6 +19,7 @@ import time
 
 from devkit.build import BUILD, build
 from devkit.console import ROOT, Failure, say
+from devkit.residual import residual_types
 
 GB, GIB = 1e9, 1 << 30
 # One H200 as others have measured it: bytes copied, products of random bf16 numbers; f32 products without tensor cores.
@@ -43,6 +45,7 @@ COSTS = {
     "E1": ("gpt2-124m", "kernels", "", 275), "E2": ("gpt2-124m", "bytes", "GB", 43.3), "E3": ("gpt2-124m", "floor", "ms", 23.4),
     "E4": ("resnet50", "bytes", "GB", 71), "E5": ("bert-large", "bytes", "GB", 85),
 }  # fmt: skip
+NO_OFFLOAD = ["E6", "optimizer state on the host: ms exposed", "no plan: nothing is offloaded", "2 % of a step", "not there yet"]
 # row → model, FLOPs that may be repeated in percent, GiB aimed at
 MEMORY = {
     "A1": ("gpt2-124m", NO_FLOPS, 4.85), "A2": ("gpt2-124m", 7.5, 3.75), "A3": ("gpt2-124m", 16.5, 2.30),
@@ -53,6 +56,8 @@ MEMORY = {
 PICKING = re.compile(r"loop: (slice|gather|gather_elements)$")
 INSTRUCTION = re.compile(r"plan\.(launch|call|copy|fill)\b")
 SLICE = re.compile(r"@\w+\[\d+ \+ (\d+)\]")
+# A kernel that reads parameters alone writes copies in fewer bits.
+COPIES = re.compile(r"plan\.launch @\w+ reads \[((?:@params\[\d+ \+ \d+\] : \d+(?:, )?)+)\] writes \[((?:@transient\[\d+ \+ \d+\] : \d+(?:, )?)+)\]")
 STAGES = ("onnx", "nn", "train", "fitted", "plan", "ptx", "artifact")
 
 
@@ -81,16 +86,23 @@ class Model:
         self.name, self.options, self.flags = name, options, [*flags, "--entries=train", f"--target={options.target}", "-q"]
         self.path = structures() / f"{file}.onnx"
 
-    def plan(self, *more):
-        """Text of the plan."""
+    @functools.lru_cache(maxsize=4)
+    def text(self, stage, *more):
+        """What the compiler prints of a stage, without a budget."""
         given = {flag.split("=")[0] for flag in more}
         flags = [flag for flag in self.flags if flag.split("=")[0] not in given]
-        return run([self.options.lowtide, "compile", self.path, *flags, *more, "--emit=plan", "-o", "-"])[0]
+        return run([self.options.lowtide, "compile", self.path, *flags, *more, f"--emit={stage}", "-o", "-"])[0]
+
+    def plan(self, *more):
+        """Text of the plan."""
+        return self.text("plan", *more)
 
     def compile(self):
-        """Seconds to the artifact."""
+        """Seconds to the artifact, without weights, and its bytes."""
         with tempfile.TemporaryDirectory(prefix="lowtide-estimate-") as work:
-            return run([self.options.lowtide, "compile", self.path, *self.flags, "--no-weights", "-o", pathlib.Path(work) / "step.tide"])[1]
+            artifact = pathlib.Path(work) / "step.tide"
+            seconds = run([self.options.lowtide, "compile", self.path, *self.flags, "--no-weights", "-o", artifact])[1]
+            return seconds, artifact.stat().st_size
 
     def ladder(self):
         """(bytes of the device, repeated FLOPs in percent) of the plans from the smallest to the largest."""
@@ -103,7 +115,7 @@ class Model:
         found = {}
         for stage in STAGES:
             if stage == "artifact":
-                found[stage] = self.compile()
+                found[stage] = self.compile()[0]
             else:
                 found[stage] = run([self.options.lowtide, "compile", self.path, *self.flags, f"--emit={stage}", "-o", os.devnull])[1]
         return found
@@ -177,13 +189,20 @@ def table(head, rows):
     return ["| " + " | ".join(r) + " |" for r in (head, ["---"] * len(head), *rows)]
 
 
-def state_layout(model, plan):
-    """Bytes per parameter that stay between steps, and what a residual stream is kept as, in words."""
+def state_layout(model):
+    """What stays between steps in bytes per parameter, and what a residual stream is kept as, in words."""
+    plan = model.plan()
     sizes = arenas(plan)
     count = sizes["params"] / 4
-    casts = {int(size) for size in re.findall(r"plan\.launch .*reads \[(?:@params\[\d+ \+ \d+\] : \d+(?:, )?)+\] writes \[@transient\[\d+ \+ (\d+)\]", plan)}
-    narrow = ", and 2 B more while a step uses it as a factor of a product" if casts else ""
-    return f"{model}: {count / 1e6:.1f} M parameters, each {sizes['params'] / count:.0f} B (f32) and {sizes['state'] / count:.0f} B of optimizer state (f32){narrow}"
+    params, state = sizes["params"] / count, sizes["state"] / count
+    copied = sum(int(size) for _, writes in COPIES.findall(plan) for size in SLICE.findall(writes)) / count
+    precision = next((flag.partition("=")[2] for flag in model.flags if flag.startswith("--precision=")), "f32")
+    narrow = f" and {copied:.1f} B that a step copies for products" if copied else ""
+    said = f"{model.name} in {precision}: {count / 1e6:.1f} M parameters, each {params:.0f} B (f32), {state:.1f} B of state (f32)"
+    said += f"{narrow}: {params + state + copied:.1f} B"
+    # Those of the forward pass come first.
+    streams = next(iter(residual_types(model.text("fitted"))), None)
+    return f"{said}; residual stream {streams}" if streams else f"{said}; no residual stream"
 
 
 def tell_costs(models):
@@ -191,16 +210,17 @@ def tell_costs(models):
     for name, model in models.items():
         try:
             plan = model.plan()
-            seconds = f"{model.compile():.1f}" if not model.options.plans else "–"
+            layouts.append(state_layout(model))
+            seconds, size = ("–", "–") if model.options.plans else (lambda s, b: (f"{s:.1f}", f"{b / 1e6:.1f}"))(*model.compile())
         except Failure as failure:
-            rows.append([name, "–", "–", "–", "–", "–", str(failure).splitlines()[0]])
+            rows.append([name, "–", "–", "–", "–", "–", "–", str(failure).splitlines()[0]])
             continue
         totals[name], kinds_of[name] = figures_of(plan)
         total = totals[name]
-        layouts.append(state_layout(name, plan))
-        rows.append([name, str(total["kernels"]), f"{total['bytes'] / GB:.1f}", f"{total['floor'] * 1e3:.1f}", f"{sum(arenas(plan).values()) / GIB:.2f}", seconds, ""])
+        held = f"{sum(arenas(plan).values()) / GIB:.2f}"
+        rows.append([name, str(total["kernels"]), f"{total['bytes'] / GB:.1f}", f"{total['floor'] * 1e3:.1f}", held, seconds, size, ""])
         say(" ".join(rows[-1]))
-    yield from table(["model", "kernels", "GB", "modelled ms", "GiB", "s to compile", ""], rows)
+    yield from table(["model", "kernels", "GB", "modelled ms", "GiB", "s to compile", "artifact MB", ""], rows)
     yield ""
     rows = []
     for row, (name, figure, unit, aim) in COSTS.items():
@@ -210,6 +230,7 @@ def tell_costs(models):
             rows.append([row, f"{name}: {what}", f"{value:.1f} {unit}" if unit else str(value), f"{aim} {unit}".strip(), verdict(value, aim)])
     if "gpt2-124m" in totals:
         rows.append(loss_scaling_row(models["gpt2-124m"]))
+    rows.append(NO_OFFLOAD)
     yield from table(["row", "figure of a step", "plan", "aim", ""], rows)
     yield ""
     yield from (f"- {line}" for line in layouts)
@@ -240,7 +261,9 @@ def tell_memory(models):
         bytes_, flops = min(plan for plan in ladders[name] if plan[1] <= percent)
         allowed = "no product again" if percent == NO_FLOPS else f"at most +{percent:g} % FLOPs"
         rows.append([row, f"{name}, {allowed}", f"{bytes_ / GIB:.2f} GiB at {flops:+.1f} %", f"{aim} GiB", verdict(bytes_ / GIB, aim)])
-    return table(["row", "model", "plan", "aim", ""], rows)
+    yield from table(["row", "model", "plan", "aim", ""], rows)
+    yield ""
+    yield from (f"- {state_layout(models[name])}" for name in ladders)
 
 
 def tell_compile(model):

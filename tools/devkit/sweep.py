@@ -19,7 +19,8 @@ USAGE = """tools/dev sweep <model.onnx or folder>... [options] [flags for the co
 Folders that hold train.json bring their own flags, and their model.onnx stands for all their files; other models get
 --batch (default 4) unless --dim is given. One line per model: smallest and largest plan, what half the difference costs,
 worst arena / live bytes, the longest time to plan one budget, and what does not hold. With --baselines also the whole
-curve beside the other strategies, with --bound also how little any plan in the same order can recompute.
+curve beside the other strategies, with --bound also how little any plan in the same order can recompute. Linear programs
+are solved for a few of the budgets: --rounding-rows=N of lp-rounding, --bound-rows=N of the bound (both 5).
 
 What was found is kept in --results: a sweep that was stopped goes on where it was.
 
@@ -168,7 +169,8 @@ def curve_of(figures):
             seconds = plan["baselines"].get(name, "")
             row.append("–" if seconds is None else seconds if seconds == "" else f"+{seconds:.1f} %")
         if bounded:
-            row.append(f"+{plan['bound']['percent']:.1f} %" if "bound" in plan else "")
+            bound = plan.get("bound")
+            row.append(f"+{bound['percent']:.1f} %{' exact' * (bound['kind'] == 'exact')}" if bound else "")
         rows.append(row)
     return rows
 

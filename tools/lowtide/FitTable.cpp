@@ -74,7 +74,9 @@ private:
   double boundPercent(const FitRow &row) const {
     return extraSeconds(solved.front.getLargest().timeline.seconds + row.bound->seconds);
   }
-  void compare(FitRow &row, solve::Baselines &baselines, bool solves);
+  /// Whether line `row` is one of `asked` that stand in the middle of equal stretches.
+  bool isAmong(unsigned row, unsigned asked) const;
+  void compare(FitRow &row, solve::Baselines &baselines, bool solves, bool bounds);
   void printComparison(llvm::raw_ostream &os) const;
 
   const Clock::time_point start = Clock::now();
@@ -87,6 +89,8 @@ private:
   uint64_t staticBytes = 0;
   /// One per budget.
   std::vector<FitRow> rows;
+  /// A linear program was solved for a line so far.
+  bool isRounded = false;
 };
 
 } // namespace
@@ -111,9 +115,8 @@ void FitTable::computeRows() {
   const uint64_t low = solved.plans.getSmallest().arenaBytes,
                  high = std::max(low, solved.plans.get(solved.front.getLargest()).arenaBytes);
   const unsigned count = options.fitRows;
-  solve::Baselines baselines(problem.getGraph(), solved.front.getLargest().schedule);
+  solve::Baselines baselines(problem.getGraph(), solved.front.getLargest().schedule, /*secondsOfProgram=*/60);
   double searchSeconds = since(start);
-  unsigned bounded = 0;
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t exact = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1)),
                    budget = roundUpToPrinted(staticBytes + exact) - staticBytes;
@@ -124,15 +127,18 @@ void FitTable::computeRows() {
     // Never null: no budget is below the smallest arena.
     const solve::PackedPlan *found = solved.plans.find(budget);
     rows.push_back({staticBytes + budget, staticBytes + found->arenaBytes, &found->plan, searchSeconds + since(begin)});
-    // Lines with a linear program stand in the middle of equal stretches.
-    const bool solves = uint64_t(2 * bounded + 1) * count <= uint64_t(2 * i + 1) * options.boundRows;
-    bounded += solves;
     if (options.baselines || options.bound)
-      compare(rows.back(), baselines, solves && solve::hasLinearSolver());
+      compare(rows.back(), baselines, isAmong(i, options.roundingRows) && solve::hasLinearSolver(),
+              isAmong(i, options.boundRows));
   }
 }
 
-void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves) {
+bool FitTable::isAmong(unsigned row, unsigned asked) const {
+  auto countUpTo = [&](uint64_t last) { return ((2 * last + 1) * asked + options.fitRows) / (2 * options.fitRows); };
+  return countUpTo(row) > (row ? countUpTo(row - 1) : 0);
+}
+
+void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves, bool bounds) {
   const uint64_t bytes = row.budgetBytes - staticBytes;
   const solve::FittedSchedule *plan = solved.front.find(bytes);
   row.simulatedSeconds = row.plan->timeline.seconds;
@@ -140,13 +146,23 @@ void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves) {
     row.simulatedSeconds = std::min(row.simulatedSeconds, plan->timeline.seconds);
   if (options.baselines)
     for (auto [i, method] : llvm::enumerate(solve::methodNames)) {
-      if (solve::Method(i) == solve::Method::Rounding && !solves)
+      const bool rounds = solve::Method(i) == solve::Method::Rounding;
+      isRounded |= rounds && solves;
+      if (rounds && !isRounded)
         continue;
-      std::optional<solve::FittedSchedule> other = baselines.find(solve::Method(i), bytes);
-      row.others.push_back({method, other ? std::optional(other->timeline.seconds) : std::nullopt});
+      std::optional<double> seconds;
+      if (!rounds || solves)
+        if (std::optional<solve::FittedSchedule> other = baselines.find(solve::Method(i), bytes))
+          seconds = other->timeline.seconds;
+      // A plan of fewer bytes may be the cheaper one.
+      if (const solve::FittedSchedule *other = rounds ? baselines.findRounded(bytes) : nullptr)
+        seconds = other->timeline.seconds;
+      row.others.push_back({method, seconds});
     }
-  if (options.bound && solves)
-    row.bound = solve::boundRecomputation(problem.getGraph(), solved.front.getLargest().schedule, bytes);
+  const solve::FittedSchedule &whole = solved.front.getLargest();
+  if (options.bound && bounds)
+    row.bound = solve::findTightestBound(problem.getGraph(), whole.schedule, bytes,
+                                         row.simulatedSeconds - whole.timeline.seconds);
 }
 
 void FitTable::printText(llvm::raw_ostream &os) const {
@@ -193,7 +209,7 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
     if (options.baselines && row.others.size() < solve::methodNames.size())
       os << "            .";
     if (row.bound)
-      os << llvm::formatv("{0,11:F1} %{1}", boundPercent(row), row.bound->isSolved ? "" : " (time was over)");
+      os << llvm::formatv("{0,11:F1} %", boundPercent(row));
     os << "\n";
     above += isAbove;
     below += isBelow;
@@ -202,16 +218,11 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
     os << "  above a baseline at " << above << " of " << rows.size() << " budgets, strictly below all at " << below
        << "\n";
   for (const FitRow &row : rows)
-    if (row.bound && (row.bound->moments < row.bound->instructions || !row.bound->isSolved)) {
-      os << "  bound: bytes counted at " << row.bound->moments << " of " << row.bound->instructions << " kernels\n";
-      break;
-    }
-  for (const FitRow &row : rows)
     if (row.bound)
-      os << llvm::formatv("  recomputes +{0:F1} %; no plan for this kernel "
-                          "graph in this order at {1} recomputes less "
-                          "than +{2:F1} %\n",
-                          extraSeconds(row.simulatedSeconds), formatBudget(row.budgetBytes), boundPercent(row));
+      os << llvm::formatv("  recomputes +{0:F1} %; no plan for this kernel graph in this order at {1} recomputes less "
+                          "than +{2:F1} % ({3})\n",
+                          extraSeconds(row.simulatedSeconds), formatBudget(row.budgetBytes), boundPercent(row),
+                          solve::describe(*row.bound));
 }
 
 void FitTable::printJson(llvm::raw_ostream &os) const {
@@ -250,6 +261,9 @@ void FitTable::printJson(llvm::raw_ostream &os) const {
           if (row.bound)
             json.attributeObject("bound", [&] {
               json.attribute("percent", boundPercent(row));
+              json.attribute("kind", row.bound->kind == solve::BoundKind::Exact          ? "exact"
+                                     : row.bound->kind == solve::BoundKind::WholeNumbers ? "integer program"
+                                                                                         : "relaxation");
               json.attribute("moments", row.bound->moments);
               json.attribute("kernels", row.bound->instructions);
               json.attribute("solved", row.bound->isSolved);

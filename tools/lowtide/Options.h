@@ -74,10 +74,11 @@ struct Options {
   // memory
   std::string deviceBudget; // 8MiB, 50%; empty: no limit
   std::string rematStrategy = "fit";
-  bool bound = false;     // say how much any plan recomputes at least
-  unsigned fitRows = 17;  // lines of the table of `lowtide fit`
-  bool baselines = false; // other methods beside it
-  unsigned boundRows = 5; // of these lines, those with a linear program
+  bool bound = false;        // say how much any plan recomputes at least
+  unsigned fitRows = 17;     // lines of the table of `lowtide fit`
+  bool baselines = false;    // other methods beside it
+  unsigned boundRows = 5;    // of these lines, those with a bound
+  unsigned roundingRows = 5; // and those with a rounded linear program of their own
 
   // stages and output
   std::string emit = "artifact";

@@ -18,15 +18,22 @@ inline constexpr std::array<const char *, 5> methodNames = {"none", "sqrt", "gre
 /// Schedules of the baselines for one step and order; those that depend on no budget are made once.
 class Baselines {
 public:
-  Baselines(const StepGraph &graph, Schedule order) : graph(graph), order(std::move(order)) {}
+  /// `secondsOfProgram`: time for the solver of one linear program; what it came to by then is rounded.
+  Baselines(const StepGraph &graph, Schedule order, double secondsOfProgram = 120)
+      : graph(graph), order(std::move(order)), secondsOfProgram(secondsOfProgram) {}
 
-  /// The method's cheapest schedule whose peak is within the budget; nothing if it has none.
+  /// The method's cheapest schedule whose peak is within the budget; nothing if it has none. Rounding solves a linear
+  /// program for this budget.
   std::optional<FittedSchedule> find(Method method, uint64_t budgetBytes);
+  /// The cheapest within the budget of those that rounding has found so far, whatever budgets it was asked for.
+  const FittedSchedule *findRounded(uint64_t budgetBytes) const;
 
 private:
   const StepGraph &graph;
   Schedule order;
+  double secondsOfProgram;
   std::optional<std::vector<FittedSchedule>> segments, cuts;
+  std::vector<FittedSchedule> rounded;
 };
 
 /// The method of that name; nothing for other names.

@@ -62,7 +62,7 @@ struct LinearSolution {
     Optimal,
     /// Nothing satisfies the rows.
     Infeasible,
-    /// Time was over, or the solver gave up: only `bound` holds.
+    /// Time was over, or the solver gave up: only `bound` holds, and `values`, if any, are the last ones.
     Stopped,
   };
   State state = State::Stopped;

@@ -8,15 +8,28 @@
 
 #include "lowtide/Solve/Fit.h"
 
+#include <limits>
+#include <string>
+
 namespace lowtide::solve {
 
 struct BoundOptions {
   /// Instructions at which bytes are counted, at most. The bound holds for every choice; fewer make it looser.
   unsigned moments = 160;
-  /// Whole numbers: as good as exact, for small steps.
+  /// Whole numbers: as good as exact, for small steps. Holds within the solver's tolerance, 1e-6 of a step.
   bool integral = false;
   /// Time for the solver. When it is over, what is known by then is the bound.
   double seconds = 120;
+};
+
+/// What a bound is.
+enum class BoundKind {
+  /// Shares of values are kept: the cheapest schedule may cost more.
+  Relaxation,
+  /// Values are there or not; whether a schedule costs as little is not known.
+  WholeNumbers,
+  /// A schedule within the budget costs as much, or there is none at all.
+  Exact,
 };
 
 struct RecomputationBound {
@@ -29,6 +42,7 @@ struct RecomputationBound {
   bool isInfeasible = false;
   /// The solver came to its end; otherwise the bound holds, but a better one may.
   bool isSolved = false;
+  BoundKind kind = BoundKind::Relaxation;
   /// Of whole numbers: the schedule that costs as much as the bound, if its exact peak is within the budget. Then none
   /// is cheaper.
   std::optional<FittedSchedule> plan;
@@ -38,5 +52,17 @@ struct RecomputationBound {
 /// (hasLinearSolver); without one the bound is 0 and not solved.
 RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                                       const BoundOptions &options = {});
+
+/// Steps of at most so many instructions are also solved in whole numbers by findTightestBound.
+inline constexpr unsigned mostKernelsOfWholeNumbers = 160;
+
+/// The relaxation's bound, and where that is below `knownSeconds` and the step is small, for at most a minute the
+/// integer program's: the larger of both. `knownSeconds`: what a schedule within the budget is known to spend.
+RecomputationBound findTightestBound(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
+                                     double knownSeconds = std::numeric_limits<double>::infinity());
+
+/// What the bound stands on, in words: "exact", or "relaxation; bytes counted at 160 of 571 kernels; the solver's time
+/// was over".
+std::string describe(const RecomputationBound &bound);
 
 } // namespace lowtide::solve

@@ -133,6 +133,71 @@ TEST(Bound, OrderOfBoundsOnSmallSteps) {
       problems, exact, reached, 100 * oursOver / reached, 100 * linearUnder / reached);
 }
 
+TEST(Bound, OfASmallStepIsExact) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  std::mt19937_64 random(23);
+  unsigned problems = 0, exact = 0, raised = 0;
+  for (unsigned i = 0; problems < 30 && i < 4000; ++i) {
+    StepGraph graph = randomStep(random, 2 + random() % 4);
+    if (countMade(graph) > 13)
+      continue;
+    const Schedule order = originalSchedule(graph);
+    const double whole = evaluate(graph, order)->seconds;
+    const uint64_t low = findLowerBound(graph).bytes, high = evaluate(graph, order)->peakBytes;
+    if (low >= high)
+      continue;
+    const uint64_t budget = low + random() % (high - low);
+    std::optional<double> best = ExhaustiveSearch(graph, order, budget).run();
+    if (!best)
+      continue;
+    ++problems;
+    const double slack = 4e-6 * whole;
+    const RecomputationBound linear = boundRecomputation(graph, order, budget);
+    const RecomputationBound unaided = findTightestBound(graph, order, budget);
+    const RecomputationBound aided = findTightestBound(graph, order, budget, *best - whole);
+    EXPECT_EQ(linear.kind, BoundKind::Relaxation) << "step " << i;
+    for (const RecomputationBound *bound : {&unaided, &aided}) {
+      EXPECT_NE(bound->kind, BoundKind::Relaxation) << "step " << i;
+      EXPECT_LE(whole + bound->seconds, *best + slack) << "step " << i;
+      EXPECT_GE(bound->seconds, linear.seconds) << "step " << i;
+      if (bound->kind == BoundKind::Exact) {
+        EXPECT_NEAR(whole + bound->seconds, *best, slack) << "step " << i;
+        EXPECT_EQ(describe(*bound), "exact");
+      }
+    }
+    exact += unaided.kind == BoundKind::Exact;
+    raised += unaided.seconds > linear.seconds + slack;
+  }
+  EXPECT_EQ(problems, 30u);
+  EXPECT_GE(exact, 10u);
+  EXPECT_GE(raised, 5u);
+}
+
+TEST(Bound, SaysWhatItStandsOn) {
+  RecomputationBound bound;
+  bound.moments = 160;
+  bound.instructions = 571;
+  EXPECT_EQ(describe(bound), "relaxation; bytes counted at 160 of 571 kernels; the solver's time was over");
+  bound.isSolved = true;
+  EXPECT_EQ(describe(bound), "relaxation; bytes counted at 160 of 571 kernels");
+  bound.instructions = 160;
+  bound.kind = BoundKind::WholeNumbers;
+  EXPECT_EQ(describe(bound), "integer program");
+  bound.kind = BoundKind::Exact;
+  EXPECT_EQ(describe(bound), "exact");
+}
+
+TEST(Bound, OfALargeStepIsTheRelaxation) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  StepGraph graph = chainStep(60, 64);
+  const Schedule order = originalSchedule(graph);
+  ASSERT_GT(order.size(), mostKernelsOfWholeNumbers);
+  const Timeline timeline = *evaluate(graph, order);
+  EXPECT_EQ(findTightestBound(graph, order, timeline.peakBytes / 2).kind, BoundKind::Relaxation);
+  // Nothing is to be made again, and the plan that is known shows it.
+  EXPECT_EQ(findTightestBound(graph, order, timeline.peakBytes, 0).kind, BoundKind::Exact);
+}
+
 TEST(Bound, OfAChainIsNearTheAnswer) {
   ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
   StepGraph graph = chainStep(12, 64);
@@ -156,7 +221,26 @@ TEST(Bound, OfAChainIsNearTheAnswer) {
 TEST(Bound, SaysWhenNothingFits) {
   ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
   StepGraph graph = chainStep(4, 64);
-  EXPECT_TRUE(boundRecomputation(graph, originalSchedule(graph), findLowerBound(graph).bytes - 64).isInfeasible);
+  const RecomputationBound bound = boundRecomputation(graph, originalSchedule(graph), findLowerBound(graph).bytes - 64);
+  EXPECT_TRUE(bound.isInfeasible);
+  EXPECT_EQ(bound.kind, BoundKind::Exact);
+}
+
+TEST(Rounding, PlansOfOneBudgetServeLargerOnes) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  StepGraph graph = chainStep(12, 64);
+  const Schedule order = originalSchedule(graph);
+  const uint64_t high = evaluate(graph, order)->peakBytes, half = high * 3 / 4;
+  Baselines baselines(graph, order);
+  EXPECT_EQ(baselines.findRounded(high), nullptr);
+  ASSERT_TRUE(baselines.find(Method::None, high));
+  EXPECT_EQ(baselines.findRounded(high), nullptr);
+  std::optional<FittedSchedule> plan = baselines.find(Method::Rounding, half);
+  ASSERT_TRUE(plan);
+  ASSERT_NE(baselines.findRounded(half), nullptr);
+  EXPECT_EQ(baselines.findRounded(half)->timeline.seconds, plan->timeline.seconds);
+  EXPECT_EQ(baselines.findRounded(high)->timeline.seconds, plan->timeline.seconds);
+  EXPECT_EQ(baselines.findRounded(plan->timeline.peakBytes - 1), nullptr);
 }
 
 TEST(Rounding, StaysWithinTheBudget) {

@@ -19,7 +19,7 @@ import time
 
 from devkit.build import BUILD, build
 from devkit.console import ROOT, Failure, say
-from devkit.residual import residual_types
+from devkit.step_types import StepTypes
 
 GB, GIB = 1e9, 1 << 30
 # One H200 as others have measured it: bytes copied, products of random bf16 numbers; f32 products without tensor cores.
@@ -56,8 +56,6 @@ MEMORY = {
 PICKING = re.compile(r"loop: (slice|gather|gather_elements)$")
 INSTRUCTION = re.compile(r"plan\.(launch|call|copy|fill)\b")
 SLICE = re.compile(r"@\w+\[\d+ \+ (\d+)\]")
-# A kernel that reads parameters alone writes copies in fewer bits.
-COPIES = re.compile(r"plan\.launch @\w+ reads \[((?:@params\[\d+ \+ \d+\] : \d+(?:, )?)+)\] writes \[((?:@transient\[\d+ \+ \d+\] : \d+(?:, )?)+)\]")
 STAGES = ("onnx", "nn", "train", "fitted", "plan", "ptx", "artifact")
 
 
@@ -191,18 +189,17 @@ def table(head, rows):
 
 def state_layout(model):
     """What stays between steps in bytes per parameter, and what a residual stream is kept as, in words."""
-    plan = model.plan()
-    sizes = arenas(plan)
+    sizes, types = arenas(model.plan()), StepTypes(model.text("fitted"))
     count = sizes["params"] / 4
     params, state = sizes["params"] / count, sizes["state"] / count
-    copied = sum(int(size) for _, writes in COPIES.findall(plan) for size in SLICE.findall(writes)) / count
+    copied = types.copied_bytes / count
     precision = next((flag.partition("=")[2] for flag in model.flags if flag.startswith("--precision=")), "f32")
     narrow = f" and {copied:.1f} B that a step copies for products" if copied else ""
     said = f"{model.name} in {precision}: {count / 1e6:.1f} M parameters, each {params:.0f} B (f32), {state:.1f} B of state (f32)"
     said += f"{narrow}: {params + state + copied:.1f} B"
     # Those of the forward pass come first.
-    streams = next(iter(residual_types(model.text("fitted"))), None)
-    return f"{said}; residual stream {streams}" if streams else f"{said}; no residual stream"
+    stream = next(iter(types.streams), None)
+    return f"{said}; residual stream {stream}" if stream else f"{said}; no residual stream"
 
 
 def tell_costs(models):

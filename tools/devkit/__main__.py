@@ -20,6 +20,7 @@ COMMANDS = {
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
     "estimate": ("estimate", "what full-size models launch, move and hold on a GPU, from their plans"),
     "bundle": ("bundle", "an archive that carries artifacts and the runtime to a machine with a GPU"),
+    "targets": ("gpu.targets", "the targets on a GPU beside what gpu-check measured there"),
     "docs": ("docs", "rewrite the pages and blocks that commands produce (--check: say what differs)"),
     "fuzz": ("fuzz", "hostile bytes for everything that parses, under sanitizers"),
 }

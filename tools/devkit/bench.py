@@ -20,7 +20,7 @@ import tempfile
 
 from devkit import dependencies
 from devkit.build import BUILD, build
-from devkit.console import ROOT, Failure, say
+from devkit.console import ROOT, Failure, collection, say
 from devkit.judge import call, first_error, read_run
 
 DEFINITIONS = ROOT / "test" / "models"
@@ -30,8 +30,7 @@ RESIDENT = "gpt-resident"
 
 
 def folders():
-    collection = pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
-    roots = [DEFINITIONS] + ([collection] if collection.is_dir() else [])
+    roots = [DEFINITIONS] + ([collection()] if collection().is_dir() else [])
     found = {}
     for root in roots:
         for spec in sorted(root.glob("*/train.json")):

@@ -15,14 +15,18 @@ import sys
 import tarfile
 import tempfile
 
+from devkit import workloads
 from devkit.build import BUILD, build
-from devkit.console import ROOT, Failure, say
+from devkit.console import ROOT, Failure, collection, say
 from devkit.judge import call, first_error, models_of
 from devkit.record import Record
 
 LIMIT = 60 << 20  # with the tracked tree: what one transfer takes
 # These come with every Linux, in the version that the kernel and the driver of the machine fit to.
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libresolv)[.-]")
+
+# Contenders' figures of an earlier machine's time, and PyTorch's side of the speed stages where the collection is at hand.
+TORCH_RESULTS = ROOT / "docs" / "measurements" / "torch_baseline.json"
 
 USAGE = """tools/dev bundle [options]
 
@@ -33,8 +37,12 @@ options:
   --chip=sm_90                the GPU that artifacts are for
   --models=FOLDER             folders of recorded models (default: test/models); several by repeating
   --only=PATTERN              of these, the ones whose name holds this
-  --workload=NAME=FILE,FLAG…  a model for --stage=speed:NAME, with flags for the compiler; weights may be absent
-  --torch=FILE                PyTorch's side of the speed stages (torch_baseline.py)
+  --workload=NAME             a workload of --stage=speed:NAME (default: every one whose model is at hand; none: no one);
+                              several by repeating
+  --workload=NAME=FILE,FLAG…  another model, with flags for the compiler; with its data.npz, if that lies beside it
+  --torch=FILE                PyTorch's side of the speed stages (default: torch_baseline.py of the collection)
+  --torch-results=FILE        what that measured before: contenders' figures on a machine of the same kind
+                              (default: docs/measurements/torch_baseline.json)
   --bin=FOLDER                use these binaries; nothing is built
 """
 
@@ -42,6 +50,12 @@ options:
 def tracked_bytes():
     names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=True).stdout.split(b"\0")
     return sum(os.path.getsize(os.path.join(os.fsencode(ROOT), n)) for n in names if n and os.path.exists(os.path.join(os.fsencode(ROOT), n)))
+
+
+def commit():
+    """The commit that this tree is at, "+" behind it where the tree has changed since."""
+    done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--abbrev=8", "--dirty=+", "--exclude=*"], capture_output=True, text=True)
+    return done.stdout.strip()
 
 
 def libraries(program):
@@ -64,33 +78,25 @@ def copy_programs(binaries, folder):
                 shutil.copy2(path, folder / "lib" / library)
 
 
-def compile_model(model, record, target, binaries, to, *more):
-    """Compile one file for one target; what went wrong in words, or nothing."""
-    flags = record.compiler_flags(model, [f"--target={target}", "--entries=train", *more])
+def compile_to(binaries, model, to, *flags):
+    """Compile one file; what went wrong in words, or nothing."""
     log = to.with_suffix(".log")
     status, said = call([binaries / "lowtide", "compile", model, "-o", to, *flags], log)
     log.unlink(missing_ok=True)
     return "" if status == 0 else f"exit {status}: {first_error(said)}"
 
 
-def add_budgets(model, record, target, binaries, home, row, count=3):
-    """The model under `count` budgets, from the smallest plan up; what is missing is said."""
-    row["budgets"] = {}
-    command = [binaries / "lowtide", "fit", model, "--json", f"--rows={count}", "-q"]
+def budgets_between(binaries, model, home, flags, count=3):
+    """{name: bytes} of `count` budgets, from the smallest plan up; what is missing is said."""
     log = home / "fit.log"
-    status, said = call([*command, *record.compiler_flags(model, [f"--target={target}", "--entries=train"])], log)
+    status, said = call([binaries / "lowtide", "fit", model, "--json", f"--rows={count}", "-q", *flags], log)
     log.unlink(missing_ok=True)
     if status:
-        say(f"{row['name']}, budgets: exit {status}: {first_error(said)}")
-        return
+        say(f"{home.name}, budgets: exit {status}: {first_error(said)}")
+        return {}
     figures = json.JSONDecoder().raw_decode(said[said.index("\n") + 1 :])[0]
     low, high = figures["smallest_bytes"], figures["largest_bytes"]
-    for i in range(count):
-        budget, file = low + (high - low) * i // count, f"cuda-budget{i}.tide"
-        if problem := compile_model(model, record, target, binaries, home / file, f"--device-budget={budget}"):
-            say(f"{row['name']}, --device-budget={budget}: {problem}")
-        else:
-            row["budgets"][file] = budget
+    return {f"budget{i}": low + (high - low) * i // count for i in range(count)}
 
 
 def add_models(folders, only, chip, binaries, folder):
@@ -105,17 +111,21 @@ def add_models(folders, only, chip, binaries, folder):
             continue
         home = folder / "models" / name
         home.mkdir(parents=True)
-        row = {"name": name, "steps": min(record.steps, 20), "targets": []}
-        for target, file in ((f"cuda:{chip}", "cuda.tide"), ("cuda-emulated", "emulated.tide"), ("cpu", "cpu.tide")):
-            problem = compile_model(model, record, target, binaries, home / file)
-            if problem:
+        row = {"name": name, "steps": min(record.steps, 20), "budgets": {}}
+        targets = {"cuda": f"cuda:{chip}", "emulated": "cuda-emulated", "cpu": "cpu"}
+        flags = {short: record.compiler_flags(model, [f"--target={target}", "--entries=train"]) for short, target in targets.items()}
+        for short, target in targets.items():
+            if problem := compile_to(binaries, model, home / f"{short}-step.tide", *flags[short]):
                 say(f"{name}, {target}: {problem}")
-            else:
-                row["targets"].append(file)
-        if "cuda.tide" not in row["targets"]:
+        if not (home / "cuda-step.tide").exists():
             shutil.rmtree(home)
             continue
-        add_budgets(model, record, f"cuda:{chip}", binaries, home, row)
+        # One table for both: the fake device has the plans of the real one.
+        for budget, size in budgets_between(binaries, model, home, flags["cuda"]).items():
+            row["budgets"][budget] = size
+            for short in ("cuda", "emulated"):
+                if problem := compile_to(binaries, model, home / f"{short}-{budget}.tide", *flags[short], f"--device-budget={size}"):
+                    say(f"{name}, {short}, --device-budget={size}: {problem}")
         for file in ("data.npz", "expected.json"):
             shutil.copy2(model.parent / file, home / file)
         contents.append(row)
@@ -124,16 +134,64 @@ def add_models(folders, only, chip, binaries, folder):
 
 
 def add_workload(text, chip, binaries, folder):
-    """Compile NAME=FILE,FLAG… for the speed stages."""
-    name, _, rest = text.partition("=")
-    file, *flags = rest.split(",")
+    """Compile a workload for the speed stages; its row of the table of contents."""
+    name, custom, rest = text.partition("=")
     home = folder / "models" / name
+    if home.exists():
+        raise Failure(f"error: two models are called '{name}'")
+    if custom:
+        model, *flags = rest.split(",")
+        flags += [] if any(flag.startswith("--entries") for flag in flags) else ["--entries=train"]
+        row, budgets = {"units": 1, "unit": "samples"}, []
+        data, emulated = pathlib.Path(model).parent / "data.npz", True
+    elif name in workloads.WORKLOADS:
+        given = workloads.WORKLOADS[name]
+        row, budgets = {key: given[key] for key in workloads.CARRIED if key in given}, given["budgets"]
+        (model, flags), data, emulated = workloads.compiler_arguments(given), None, False
+    else:
+        raise Failure(f"error: no workload '{name}'\nnote: one of: {', '.join(workloads.WORKLOADS)}; or NAME=FILE,FLAG…")
     home.mkdir(parents=True)
-    status, said = call([binaries / "lowtide", "compile", file, "-o", home / "cuda.tide", f"--target=cuda:{chip}", *flags], home / "log")
-    (home / "log").unlink()
-    if status != 0:
-        raise Failure(f"error: workload {name}: exit {status}: {first_error(said)}")
-    say(f"{name}: {(home / 'cuda.tide').stat().st_size:,} bytes")
+    for short, target in (("cuda", f"cuda:{chip}"), *([("emulated", "cuda-emulated")] if emulated else [])):
+        if problem := compile_to(binaries, model, home / f"{short}-step.tide", f"--target={target}", *flags):
+            raise Failure(f"error: workload {name}: {problem}")
+    row |= {"name": name, "artifacts": ["step"]}
+    for budget in budgets:
+        artifact = f"at-{budget.rstrip('%')}"
+        if problem := compile_to(binaries, model, home / f"cuda-{artifact}.tide", f"--target=cuda:{chip}", *flags, f"--device-budget={budget}"):
+            say(f"{name}, --device-budget={budget}: {problem}")
+        else:
+            row["artifacts"].append(artifact)
+    log = home / "plan.log"
+    status, plan = call([binaries / "lowtide", "compile", model, "--emit=plan", "-o", "-", "-q", f"--target=cuda:{chip}", *flags], log)
+    log.unlink()
+    row["modelled_ms"] = {"step": workloads.modelled_ms(plan)} if status == 0 else {}
+    if data and data.exists():
+        shutil.copy2(data, home / "data.npz")
+    say(f"{name}: {sum(f.stat().st_size for f in home.iterdir()):,} bytes")
+    return row
+
+
+def require_size(archive, limit=LIMIT):
+    """Bytes of the archive and the tracked tree together; a Failure, and no archive, where that is more than travels."""
+    whole = archive.stat().st_size + tracked_bytes()
+    if whole > limit:
+        archive.unlink()
+        raise Failure(f"error: {whole:,} bytes with the tracked tree, more than {limit:,}\nnote: take fewer models (--only=PATTERN)")
+    return whole
+
+
+def copy_scripts(options, folder):
+    """gpu-check, its modules, and PyTorch's side."""
+    package = folder / "devkit"
+    (package / "gpu").mkdir(parents=True)
+    here = pathlib.Path(__file__).parent
+    for path in (here / "__init__.py", *sorted((here / "gpu").glob("*.py"))):
+        shutil.copy2(path, package / path.relative_to(here))
+    shutil.copy2(here / "gpu_check.py", folder / "gpu-check")
+    (folder / "gpu-check").chmod(0o755)
+    for given, name in ((options.torch, "torch_baseline.py"), (options.torch_results, "torch_baseline.json")):
+        if given:
+            shutil.copy2(given, folder / name)
 
 
 def pack(folder, archive):
@@ -151,7 +209,9 @@ def main(argv):
     parser.add_argument("--only", default="")
     parser.add_argument("--models", type=pathlib.Path, action="append", default=[])
     parser.add_argument("--workload", action="append", default=[])
-    parser.add_argument("--torch", type=pathlib.Path)
+    collected = collection() / ".." / "gpu" / "torch_baseline.py"
+    parser.add_argument("--torch", type=pathlib.Path, default=collected if collected.exists() else None)
+    parser.add_argument("--torch-results", type=pathlib.Path, default=TORCH_RESULTS if TORCH_RESULTS.exists() else None)
     parser.add_argument("--bin", type=pathlib.Path)
     options = parser.parse_args(argv)
     if options.help:
@@ -168,18 +228,13 @@ def main(argv):
             contents = add_models(options.models or [ROOT / "test" / "models"], options.only, options.chip, options.bin, folder)
             if not contents:
                 raise Failure("error: no model was compiled for the GPU")
-            for workload in options.workload:
-                add_workload(workload, options.chip, options.bin, folder)
-            if options.torch:
-                shutil.copy2(options.torch, folder / "torch_baseline.py")
-            (folder / "contents.json").write_text(json.dumps({"chip": options.chip, "models": contents}, indent=1) + "\n")
-            shutil.copy2(ROOT / "tools" / "devkit" / "gpu_check.py", folder / "gpu-check")
-            (folder / "gpu-check").chmod(0o755)
+            names = [name for name in options.workload or workloads.available() if name != "none"]
+            rows = [add_workload(name, options.chip, options.bin, folder) for name in names]
+            made = {"chip": options.chip, "commit": commit()}
+            (folder / "contents.json").write_text(json.dumps({"made": made, "chip": options.chip, "models": contents, "workloads": rows}, indent=1) + "\n")
+            copy_scripts(options, folder)
             size = pack(folder, options.output)
-        whole = size + tracked_bytes()
-        say(f"{options.output}: {size:,} bytes, {len(contents)} models; {whole:,} with the tracked tree")
-        if whole > LIMIT:
-            raise Failure(f"error: more than {LIMIT:,} bytes with the tracked tree\nnote: take fewer models (--only=PATTERN)")
+        say(f"{options.output}: {size:,} bytes, {len(contents)} models, {len(rows)} workloads; {require_size(options.output):,} with the tracked tree")
     except Failure as failure:
         print(failure, file=sys.stderr)
         return 1

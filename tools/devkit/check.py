@@ -18,7 +18,7 @@ import unittest
 
 from devkit import dependencies, fuzz
 from devkit.build import BUILD, build
-from devkit.console import ROOT, Failure, run_logged, say
+from devkit.console import ROOT, Failure, collection, run_logged, say
 
 TEST = ROOT / "test"
 FORMATTED = (".cpp", ".h")
@@ -55,15 +55,20 @@ def format_suite(suite, full):
 
 def contract_suite(suite, full):
     """Layering, names, sizes, documentation (test/Contract)."""
-    sys.path.insert(0, str(TEST / "Contract"))
+    run_python_tests(suite, TEST / "Contract", "contract")
+
+
+def run_python_tests(suite, folder, name):
+    """The unittest cases of a folder."""
+    sys.path.insert(0, str(folder))
     loader = unittest.TestLoader()
-    for path in sorted((TEST / "Contract").glob("*.py")):
+    for path in sorted(folder.glob("*.py")):
         for case in flatten(loader.loadTestsFromName(path.stem)):
             result = unittest.TestResult()
             with contextlib.redirect_stdout(io.StringIO()):
                 case.run(result)
             complaints = [text for _, text in result.failures + result.errors] + [f"skipped: {why}" for _, why in result.skipped]
-            suite.add(f"contract {case.id()}", "\n".join(complaints))
+            suite.add(f"{name} {case.id()}", "\n".join(complaints))
 
 
 def flatten(suite):
@@ -75,7 +80,8 @@ def flatten(suite):
 
 
 def unit_suite(suite, full):
-    """GoogleTest programs below <build>/test/unit; in full those of the runtime under sanitizers too."""
+    """GoogleTest programs below <build>/test/unit, and tools/dev's own (test/Unit/Devkit); in full the runtime's under sanitizers too."""
+    run_python_tests(suite, TEST / "Unit" / "Devkit", "unit devkit")
     programs = sorted(p for p in (BUILD / "test" / "unit").glob("*") if p.is_file() and os.access(p, os.X_OK))
     for program in programs:
         run_unit_tests(suite, program, f"unit {program.name}")
@@ -128,8 +134,7 @@ def lit_suite(suite, full):
 
 def model_folders(full=True):
     """The project's own models; in full also the whole collection, where it lies beside the checkout."""
-    collection = pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
-    return [TEST / "models", *([collection] if full and collection.is_dir() else [])]
+    return [TEST / "models", *([collection()] if full and collection().is_dir() else [])]
 
 
 def command_rows(command, *arguments):

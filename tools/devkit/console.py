@@ -1,10 +1,16 @@
 """Running commands and talking to the person at the terminal."""
 
+import os
 import pathlib
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def collection():
+    """The folder of recorded and full-size models that lies beside the checkout, or elsewhere by LOWTIDE_MODELS; it may be missing."""
+    return pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
 
 
 class Failure(Exception):

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 from devkit.build import BUILD, build
-from devkit.console import ROOT, Failure, say
+from devkit.console import Failure, collection, say
 from devkit.step_types import StepTypes
 
 GB, GIB = 1e9, 1 << 30
@@ -60,10 +60,10 @@ STAGES = ("onnx", "nn", "train", "fitted", "plan", "ptx", "artifact")
 
 
 def structures():
-    collection = pathlib.Path(os.environ.get("LOWTIDE_MODELS") or ROOT.parent / "shared" / "models")
-    if not (collection / "structure").is_dir():
-        raise Failure(f"error: no folder 'structure' in {collection}\nnote: LOWTIDE_MODELS names the collection of models")
-    return collection / "structure"
+    found = collection()
+    if not (found / "structure").is_dir():
+        raise Failure(f"error: no folder 'structure' in {found}\nnote: LOWTIDE_MODELS names the collection of models")
+    return found / "structure"
 
 
 def run(command):

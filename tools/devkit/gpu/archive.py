@@ -1,0 +1,168 @@
+"""The unpacked archive: its contents, its programs, findings in one JSON file, and the time that a stage may take."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+LIMIT = 7.5 * 60  # seconds of a stage: what is under way is stopped then
+SHORT = 5  # seconds: with less left nothing is begun
+
+
+class Deadline:
+    """What is left of a stage."""
+
+    def __init__(self, seconds=LIMIT):
+        self.end = time.monotonic() + seconds
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def near(self):
+        return self.left() < SHORT
+
+
+class Results:
+    """One JSON file, replaced as a whole after every finding: whenever a run is cut, what was found until then is there."""
+
+    def __init__(self, path, emulated=False):
+        self.path, self.emulated = path, emulated
+        self.content = json.loads(path.read_text()) if path.exists() else {}
+
+    def key(self, stage):
+        """What the fake device finds stands apart, so that nobody takes it for a measurement."""
+        return f"emulated {stage}" if self.emulated else stage
+
+    def put(self, stage, name, value):
+        self.content.setdefault(self.key(stage), {})[name] = value
+        temporary = self.path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(self.content, indent=1) + "\n")
+        temporary.replace(self.path)
+
+    def get(self, stage, name=None):
+        found = self.content.get(self.key(stage), {})
+        return found if name is None else found.get(name)
+
+
+class Archive:
+    """The folder that the archive was unpacked to, for one target: a GPU, or the fake device."""
+
+    def __init__(self, home, emulated=False):
+        self.home = pathlib.Path(home)
+        self.contents = json.loads((self.home / "contents.json").read_text())
+        self.emulated = emulated
+        self.target = "emulated" if emulated else "cuda"
+
+    def models(self, only=""):
+        return [row for row in self.contents["models"] if only in row["name"]]
+
+    def workload(self, name):
+        return next((row for row in self.contents["workloads"] if row["name"] == name), None)
+
+    def folder(self, row):
+        return self.home / "models" / row["name"]
+
+    def artifact(self, row, name="step", target=None):
+        return self.folder(row) / f"{target or self.target}-{name}.tide"
+
+    def has(self, row, name="step", target=None):
+        return self.artifact(row, name, target).exists()
+
+    def command(self, program, *arguments):
+        return [str(self.home / "bin" / program), *map(str, arguments)]
+
+    def run(self, command, timeout, meanwhile=lambda: None):
+        """(exit status, standard output, standard error); 124 and words when it takes too long.
+
+        `meanwhile` is called every second. Whatever ends this, nothing of the program stays behind on the GPU.
+        """
+        libraries = [str(self.home / "lib"), os.environ.get("LD_LIBRARY_PATH")]
+        environment = dict(os.environ, LD_LIBRARY_PATH=os.pathsep.join(filter(None, libraries)))
+        end = time.monotonic() + max(1, timeout)
+        try:
+            process = subprocess.Popen(
+                list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                env=environment, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            return 127, "", str(error)
+        try:
+            while True:
+                try:
+                    out, error = process.communicate(timeout=max(0.01, min(1, end - time.monotonic())))
+                    return process.returncode, out, error
+                except subprocess.TimeoutExpired:
+                    meanwhile()
+                if time.monotonic() >= end:
+                    return 124, "", f"no answer within {timeout:.0f} s"
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+
+
+def used_bytes():
+    """Bytes of the first GPU that are in use, as its driver counts them; None where nobody can say."""
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", "--id=0", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20,
+        )  # fmt: skip
+        return int(done.stdout.strip()) << 20
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
+def device_name():
+    """The first GPU's name, as its driver says it; None without one."""
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", "--id=0", "--query-gpu=name", "--format=csv,noheader"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20
+        )  # fmt: skip
+        return done.stdout.strip() or None if done.returncode == 0 else None
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+class MemoryWatch:
+    """The most that a GPU has in use within a `with` block, less what was in use before it: `bytes`, None if unknown.
+
+    CUDA's own context is part of it, for every contender alike.
+    """
+
+    EVERY = 0.25  # seconds between two looks, so that looking takes no time from what is looked at
+
+    def __enter__(self):
+        self.before, self.peak, self.done = used_bytes(), 0, threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        if self.before is not None:
+            self.thread.start()
+        return self
+
+    def watch(self):
+        while True:
+            self.peak = max(self.peak, used_bytes() or 0)
+            if self.done.wait(self.EVERY):
+                return
+
+    def __exit__(self, *_):
+        self.done.set()
+        if self.before is not None:
+            self.thread.join()
+
+    @property
+    def bytes(self):
+        return None if self.before is None else max(0, self.peak - self.before)
+
+
+def await_idle(baseline, deadline, seconds=10, slack=64 << 20):
+    """Waits until the GPU's memory in use is back where it was, `seconds` at most; whether it came back."""
+    end = time.monotonic() + min(seconds, max(0, deadline.left()))
+    while baseline is not None and (used_bytes() or 0) > baseline + slack:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    return True

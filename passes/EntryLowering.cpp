@@ -62,6 +62,19 @@ plan::SliceAttr EntryLowering::createWorkspace(uint64_t bytes, Location loc) {
   return plan::SliceAttr::get(entry.getContext(), FlatSymbolRefAttr::get(entry.getContext(), name), 0, bytes, 0);
 }
 
+MemoryComponent EntryLowering::getComponent(unsigned index, Value tensor) {
+  const Storage &place = storage.getStorages()[index];
+  switch (place.kind) {
+  case Storage::Kind::Argument:
+    return getArgFacts(unsigned(place.number)).getComponent();
+  case Storage::Kind::Metric:
+    return getResultFacts(unsigned(place.number)).getComponent();
+  case Storage::Kind::Transient:
+    auto found = llvm::find(place.values, tensor);
+    return roles.classify(place, found == place.values.end() ? 0 : unsigned(found - place.values.begin()));
+  }
+}
+
 void EntryLowering::writeBuffers() {
   auto isOfRound = [&](const Storage &place) {
     return llvm::any_of(storage.getLoops(),
@@ -176,7 +189,8 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
     uint64_t flops = cast<FactsInterface>(op).getFlops();
     if (const codegen::KernelInfo *partial = info.partial.get()) {
       plan::SliceAttr space = createWorkspace(info.partialBytes, op->getLoc());
-      Attribute sums = plan::SliceAttr::get(entry.getContext(), space.getArena(), 0, info.partialBytes, ++lastValue);
+      Attribute sums = plan::SliceAttr::get(entry.getContext(), space.getArena(), 0, info.partialBytes,
+                                            createValue(MemoryComponent::Workspace));
       ArrayAttr firstReads = readAll(take(partial->reads, op->getOperands()));
       SmallVector<Attribute> writes(writeAll(take(partial->writes, op->getResults())).getValue());
       writes.push_back(sums);
@@ -284,7 +298,7 @@ LogicalResult EntryLowering::unroll(const StorageLoop &loop) {
   // Every row of a whole gets the number that the whole has behind the loop.
   for (const StorageCopy &copy : storage.getCopies())
     if (copy.before == loop.end && copy.targetStep)
-      wholes[copy.target] = ++lastValue;
+      wholes[copy.target] = createValue(getComponent(copy.target, nullptr));
   const int64_t rounds = cast<RepeatInterface>(loop.op).getRounds();
   for (round = 0; *round < rounds; ++*round) {
     for (const StorageCopy &copy : storage.getCopies())
@@ -349,8 +363,9 @@ LogicalResult EntryLowering::run() {
 
   // Arguments have the first storages and start with values 1, 2, ….
   current.assign(storage.getStorages().size(), 0);
-  for (lastValue = 0; lastValue < entry.getNumArguments(); ++lastValue)
-    current[lastValue] = lastValue + 1;
+  components = {int8_t(numMemoryComponents)};
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+    current[i] = createValue(getArgFacts(i).getComponent());
   writeBuffers();
   ArrayRef<StorageLoop> heads = storage.getLoops();
   SmallVector<const StorageLoop *> inside;
@@ -379,6 +394,7 @@ LogicalResult EntryLowering::run() {
   }
   writeWaiting([](StringRef) { return true; });
   writeCopies(storage.getInstructions().size());
+  program->setAttr(componentsAttrName, builder.getDenseI8ArrayAttr(components));
   builder.setInsertionPointToStart(&program.getBlock());
   writeBindings();
   return success();

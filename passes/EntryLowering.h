@@ -6,6 +6,7 @@
 #pragma once
 
 #include "PlanLayout.h"
+#include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/Plan/Plan.h"
@@ -21,7 +22,7 @@ public:
                 const llvm::DenseMap<mlir::Operation *, codegen::KernelInfo> &kernels, StepStorage storage,
                 bool weights)
       : entry(entry), layout(layout), module(module), code(code), kernels(kernels), storage(std::move(storage)),
-        weights(weights), builder(entry.getContext()) {}
+        roles(entry, this->storage), weights(weights), builder(entry.getContext()) {}
   mlir::LogicalResult run();
 
 private:
@@ -49,6 +50,13 @@ private:
 
   BindingFacts getArgFacts(unsigned i) { return *BindingFacts::get(entry.getArgAttr(i, train::bindingAttrName)); }
   BindingFacts getResultFacts(unsigned i) { return *BindingFacts::get(entry.getResultAttr(i, train::bindingAttrName)); }
+  /// A new value number for such bytes.
+  uint64_t createValue(MemoryComponent component) {
+    components.push_back(int8_t(component));
+    return components.size() - 1;
+  }
+  /// What the bytes of a storage are while `tensor` is there; null: its first value.
+  MemoryComponent getComponent(unsigned index, mlir::Value tensor);
   /// The bytes of a storage, holding value `value`.
   plan::SliceAttr getSlice(unsigned index, uint64_t value);
   /// What `tensor` holds now.
@@ -59,7 +67,8 @@ private:
   /// A new value for a storage; one that has its number already keeps it.
   plan::SliceAttr write(unsigned index, mlir::Value tensor = {}) {
     auto known = numberOf.find(tensor);
-    return getSlice(index, current[index] = known == numberOf.end() ? ++lastValue : known->second);
+    current[index] = known == numberOf.end() ? createValue(getComponent(index, tensor)) : known->second;
+    return getSlice(index, current[index]);
   }
   mlir::ArrayAttr readAll(mlir::ValueRange tensors) {
     return builder.getArrayAttr(
@@ -78,12 +87,14 @@ private:
   codegen::KernelModule &code;
   const llvm::DenseMap<mlir::Operation *, codegen::KernelInfo> &kernels;
   StepStorage storage;
+  MemoryRoles roles;
   bool weights;
   mlir::OpBuilder builder;
   plan::ProgramOp program;
   /// mlir::Value number that each storage holds now.
   llvm::SmallVector<uint64_t> current;
-  uint64_t lastValue = 0;
+  /// MemoryComponents by value number; there is no value 0.
+  llvm::SmallVector<int8_t> components;
   unsigned workspaces = 0;
   /// Of each loop around the instruction: its carried storages' values when a round starts.
   llvm::SmallVector<llvm::SmallVector<uint64_t>> handed;

@@ -260,9 +260,7 @@ static FailureOr<uint64_t> packStep(func::FuncOp step, const FactsTable &facts, 
         buffer.end = last + 1;
     }
   }
-  solve::PackingOptions options;
-  options.alignment = planAlignment;
-  return solve::pack(buffers, options).arenaBytes;
+  return solve::pack(buffers, getPlanPacking()).arenaBytes;
 }
 
 /// One kernel op in the place of the last one of `batch`.

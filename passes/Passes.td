@@ -343,6 +343,15 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
 }
 
+def ProfileMemory : Pass<"profile-memory", "::mlir::ModuleOp"> {
+  let summary = "say what is alive at the peak of every step, and of which layer (changes nothing)";
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
+    Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "instruction set of generated kernels">,
+    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
+  ];
+}
+
 def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
   let summary = "two functions compute the same values, graph for graph (changes nothing)";
   let description = [{

@@ -153,6 +153,11 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     fit.bound = options.bound;
     passes.addPass(createTrainRematerialize(fit));
   }
+  ProfileMemoryOptions profile;
+  profile.target = options.target;
+  profile.cpu = options.cpu;
+  profile.threadsMax = options.threadsMax;
+  passes.addPass(createProfileMemory(profile));
 }
 
 void lowtide::buildPlanStage(OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings) {

@@ -82,7 +82,14 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries) {
   if (failed(visit([&](const BindingFacts &facts, Attribute) -> std::optional<unsigned> {
         if (facts.kind == plan::BindingKind::Param)
           return std::nullopt;
-        return facts.fromFile ? ParamsArena : facts.isPersistent() ? StateArena : IOArena;
+        switch (facts.getComponent()) {
+        case MemoryComponent::Parameter:
+          return ParamsArena;
+        case MemoryComponent::State:
+          return StateArena;
+        default:
+          return IOArena;
+        }
       })))
     return failure();
   for (func::FuncOp entry : entries)
@@ -93,6 +100,10 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries) {
         return failure();
     }
   return layout;
+}
+
+StaticBytes PlanLayout::getStaticBytes() const {
+  return {arenas[ParamsArena].bytes, arenas[StateArena].bytes, arenas[IOArena].bytes};
 }
 
 plan::SliceAttr PlanLayout::getSlice(const BindingFacts &facts, Type type, uint64_t value) const {

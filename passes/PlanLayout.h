@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,6 +19,13 @@ inline constexpr llvm::StringLiteral continuedAttrName = "plan.continued";
 
 /// Alignment of every buffer, in bytes: a cache line, and the widest vector.
 inline constexpr uint64_t planAlignment = 64;
+
+/// How addresses are looked for, before the plan and in it.
+inline solve::PackingOptions getPlanPacking() {
+  solve::PackingOptions options;
+  options.alignment = planAlignment;
+  return options;
+}
 
 /// What a binding attribute says, for all kinds alike.
 struct BindingFacts {
@@ -32,6 +40,12 @@ struct BindingFacts {
   /// Kept between steps.
   bool isPersistent() const {
     return kind == plan::BindingKind::Param || kind == plan::BindingKind::State || kind == plan::BindingKind::Constant;
+  }
+  /// Of the bytes of an argument or a metric.
+  MemoryComponent getComponent() const {
+    return kind == plan::BindingKind::Param || fromFile ? MemoryComponent::Parameter
+           : isPersistent()                             ? MemoryComponent::State
+                                                        : MemoryComponent::Batch;
   }
 };
 
@@ -52,6 +66,7 @@ public:
   static mlir::FailureOr<PlanLayout> compute(llvm::ArrayRef<mlir::func::FuncOp> entries);
 
   llvm::ArrayRef<Arena> getArenas() const { return arenas; }
+  StaticBytes getStaticBytes() const;
   /// The slice of a laid-out tensor, with value number `value`.
   plan::SliceAttr getSlice(const BindingFacts &facts, mlir::Type type, uint64_t value) const;
 

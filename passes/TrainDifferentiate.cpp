@@ -144,8 +144,11 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
             sweep.run(*loss, [&](OpBuilder &builder) { return train::buildLossSeed(builder, step, *loss, *scale); })))
       return refuse("unsupported", failure());
     addGradients(step, parameters, sweep);
+    const size_t backwardOps = step.getBody().front().getOperations().size() - 1 - forwardOps;
     numForwardOps += forwardOps;
-    numBackwardOps += step.getBody().front().getOperations().size() - 1 - forwardOps;
+    numBackwardOps += backwardOps;
+    step.emitRemark("@") << step.getSymName() << ": gradients of " << parameters.size() << " parameters, "
+                         << backwardOps << " ops behind " << forwardOps;
     return success();
   }
 

@@ -386,6 +386,8 @@ struct TrainInlineSaved : lowtide::impl::TrainInlineSavedBase<TrainInlineSaved> 
     auto [values, readers] = SavedValues(getOperation(), block, minGap).run();
     numValues += values;
     numReaders += readers;
+    if (values)
+      block.getParentOp()->emitRemark() << values << " saved values computed again inside " << readers << " kernels";
     for (Operation &op : block)
       if (isa<RepeatInterface>(op))
         runOnBlock(op.getRegion(0).front());

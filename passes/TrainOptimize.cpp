@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Passes.h"
+#include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/LossScaling.h"
@@ -150,6 +152,7 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
   void addUpdates(func::FuncOp step, const train::TrainOptions &options) {
     unsigned arguments = step.getNumArguments();
     UpdateWriter writer(step, options);
+    unsigned updates = 0;
     for (unsigned number = 0; number < arguments; ++number) {
       auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, number));
       if (!binding || step.getArgAttr(number, train::unreachedAttrName))
@@ -157,7 +160,7 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
       std::string output = ("grad/" + binding.getName().getValue()).str();
       if (std::optional<unsigned> gradient = train::findResult<train::OutputAttr>(step, output)) {
         writer.add(number, step.getBody().front().getTerminator()->getOperand(*gradient));
-        ++numUpdates;
+        ++updates;
       }
     }
     train::eraseResults(step, [](Attribute binding) {
@@ -165,6 +168,13 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
       return output && (output.getName().getValue().starts_with("grad/") || output.getName() == train::finiteName);
     });
     warnAboutEmptyGroups(step, options);
+    numUpdates += updates;
+    uint64_t stateBytes = 0;
+    for (unsigned number = arguments; number < step.getNumArguments(); ++number)
+      if (isa_and_nonnull<train::StateAttr>(train::getArgBinding(step, number)))
+        stateBytes += getTensorBytes(step.getArgument(number).getType()).value_or(0);
+    step.emitRemark("@") << step.getSymName() << ": " << updates << " updates by " << optimizer
+                         << ", which keep " << formatBytes(stateBytes);
   }
 
   /// Every entry point knows a parameter's group: the layout of the arenas is theirs together.

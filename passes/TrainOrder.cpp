@@ -64,27 +64,28 @@ LogicalResult TrainOrder::order(func::FuncOp step, FactsTable &facts) {
   solve::Ordering best = solve::findOrder(problem->getGraph());
   if (best.schedule.empty())
     return success();
-  const bool isLower = best.timeline.peakBytes < before->getPeakBytes() || isBodyChanged(best);
-  if (!isLower && StringRef(best.method) != "as given")
-    return success();
-  solve::PackingOptions options;
-  options.alignment = planAlignment;
+  const uint64_t givenBytes = before->getPeakBytes();
+  const bool isLower = best.timeline.peakBytes < givenBytes || isBodyChanged(best);
+  solve::PackingOptions options = getPlanPacking();
   options.nearness = 250; // plan-place looks for the rest
+  solve::PackedPlan packed;
   // Where no budget follows, this order is the plan's.
-  solve::PackedPlan packed = solve::packPlan(problem->getGraph(), best, options, /*mostOrders=*/64);
-  if (!isLower && !packed.isReordered)
+  if (isLower || StringRef(best.method) == "as given")
+    packed = solve::packPlan(problem->getGraph(), best, options, /*mostOrders=*/64);
+  if (!isLower && !packed.isReordered) {
+    step.emitRemark() << "peak " << formatBytes(givenBytes) << " as given: no order that was tried needs less";
     return success();
+  }
   problem->apply(packed.plan, facts);
   ++numReordered;
+  InFlightDiagnostic remark = step.emitRemark() << "peak " << formatBytes(givenBytes);
+  if (isLower)
+    remark << " → " << formatBytes(best.timeline.peakBytes) << " by order (" << best.method << ")";
   if (packed.isReordered)
-    step.emitRemark() << "moved instructions for an arena of " << formatBytes(packed.arenaBytes) << ", "
-                      << formatBytes(packed.boundBytes) << " of it alive at once";
-  if (!isLower)
-    return success();
-  step.emitRemark() << "peak " << formatBytes(before->getPeakBytes()) << " → " << formatBytes(best.timeline.peakBytes)
-                    << " by order (" << best.method << ")";
+    remark << "; moved instructions for an arena of " << formatBytes(packed.arenaBytes) << ", "
+           << formatBytes(packed.boundBytes) << " of it alive at once";
   for (const solve::Ordering &body : best.bodies)
-    step.emitRemark() << "a round of a loop in it has a peak of " << formatBytes(body.timeline.peakBytes) << " ("
-                      << body.method << ")";
+    remark.attachNote() << "a round of a loop in it has a peak of " << formatBytes(body.timeline.peakBytes) << " ("
+                        << body.method << ")";
   return success();
 }

@@ -11,9 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "TrainRematerialize.h"
+#include "BudgetRefusal.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
-#include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
@@ -64,41 +64,21 @@ public:
   }
 
 private:
-  /// Bytes of the budget: for the transient arena, for everything else, and of the former what no schedule may use.
-  struct Room {
-    uint64_t transientBytes, staticBytes, reserveBytes;
-  };
-  /// One entry, posed, and its schedules.
-  struct Entry {
-    func::FuncOp step;
-    StepProblem problem;
-    solve::SolvedStep *solved;
-  };
-
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
   FailureOr<uint64_t> fitModule(uint64_t reserve);
-  FailureOr<uint64_t> fitEntry(Entry &entry, const Room &room, FactsTable &facts);
+  FailureOr<uint64_t> fitEntry(PosedEntry &entry, const BudgetRoom &room, FactsTable &facts);
   /// The schedule of a published strategy for so many bytes of arena; nothing if it has none.
-  std::optional<solve::FittedSchedule> choose(Entry &entry, uint64_t transientBytes);
+  std::optional<solve::FittedSchedule> choose(PosedEntry &entry, uint64_t transientBytes);
   /// Says how much less any other plan could recompute.
-  void remarkBound(Entry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes, uint64_t bytes);
-  LogicalResult refuse(Entry &entry, const Room &room);
-  /// Refuses a budget that what lies outside the transient arena exceeds.
-  LogicalResult refuseStatic(MutableArrayRef<Entry> entries, uint64_t budgetBytes, uint64_t staticBytes);
+  void remarkBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes, uint64_t bytes);
 
   std::shared_ptr<solve::SolvedSteps> solved;
 };
 
 } // namespace
 
-static solve::PackingOptions packingOptions() {
-  solve::PackingOptions options;
-  options.alignment = planAlignment;
-  return options;
-}
-
 std::shared_ptr<solve::SolvedSteps> lowtide::makeSolvedSteps() {
-  return std::make_shared<solve::SolvedSteps>(packingOptions());
+  return std::make_shared<solve::SolvedSteps>(getPlanPacking());
 }
 
 std::unique_ptr<Pass> lowtide::createTrainRematerialize(const TrainRematerializeOptions &options,
@@ -106,23 +86,12 @@ std::unique_ptr<Pass> lowtide::createTrainRematerialize(const TrainRematerialize
   return std::make_unique<TrainRematerialize>(options, std::move(solved));
 }
 
-std::optional<solve::FittedSchedule> TrainRematerialize::choose(Entry &entry, uint64_t transientBytes) {
+std::optional<solve::FittedSchedule> TrainRematerialize::choose(PosedEntry &entry, uint64_t transientBytes) {
   const solve::StepGraph &graph = entry.problem.getGraph();
   const solve::FittedSchedule &largest = entry.solved->front.getLargest();
   if (largest.timeline.peakBytes <= transientBytes)
     return largest;
   return solve::Baselines(graph, largest.schedule).find(*solve::parseMethod(strategy.getValue()), transientBytes);
-}
-
-/// The instruction of a bound, in a loop if need be; null where the outputs decide.
-static Operation *findForced(const StepProblem &problem, const solve::LowerBound &bound) {
-  if (bound.operation >= problem.getOperations().size())
-    return nullptr;
-  for (auto [loop, body] : llvm::zip_equal(problem.getGraph().loops, problem.getBodies()))
-    if (loop.operation == bound.operation)
-      if (Operation *inside = findForced(body, solve::findLowerBound(loop.body)))
-        return inside;
-  return problem.getOperations()[bound.operation];
 }
 
 /// Figures of a plan beside those of another, for remarks.
@@ -137,95 +106,19 @@ static std::string compareFigures(const solve::FittedSchedule &before, const sol
       .str();
 }
 
-/// A remark for each loop in which something runs again.
-static void remarkLoops(const StepProblem &problem, const solve::FittedSchedule &before,
-                        const solve::FittedSchedule &after) {
+/// A note for each loop in which something runs again.
+static void noteLoops(InFlightDiagnostic &remark, const StepProblem &problem, const solve::FittedSchedule &before,
+                      const solve::FittedSchedule &after) {
   for (auto [loop, then, now, body] :
        llvm::zip_equal(problem.getGraph().loops, before.bodies, after.bodies, problem.getBodies())) {
     if (now.timeline.recomputed)
       problem.getOperations()[loop.operation]->emitRemark()
           << "each of " << loop.rounds << " rounds: " << compareFigures(then, now);
-    remarkLoops(body, then, now);
+    noteLoops(remark, body, then, now);
   }
 }
 
-/// Bytes to read and bytes to type.
-static std::string formatExact(uint64_t bytes) {
-  return llvm::formatv("{0} ({1} bytes)", formatBytes(bytes), bytes).str();
-}
-
-/// Says which budget would do, and what would let a smaller one do.
-static void noteRemedies(InFlightDiagnostic &error, uint64_t smallestBytes, uint64_t largestBytes) {
-  error.attachNote() << "the smallest plan found needs " << formatExact(smallestBytes)
-                     << "; without recomputation it is " << formatBytes(largestBytes);
-  error.attachNote() << "what helps: a smaller batch, an optimizer with less state (--optimizer=sgd), a larger budget";
-}
-
-LogicalResult TrainRematerialize::refuseStatic(MutableArrayRef<Entry> entries, uint64_t budgetBytes,
-                                               uint64_t staticBytes) {
-  InFlightDiagnostic error = getOperation().emitError("cannot fit ")
-                             << formatBytes(budgetBytes) << ": parameters, optimizer state and batch alone are "
-                             << formatBytes(staticBytes);
-  // Entries share tensors by their names.
-  llvm::MapVector<StringAttr, uint64_t> tensors;
-  uint64_t smallest = 0, largest = 0;
-  for (Entry &entry : entries) {
-    for (BlockArgument arg : entry.step.getArguments())
-      if (auto facts = BindingFacts::get(entry.step.getArgAttr(arg.getArgNumber(), train::bindingAttrName)))
-        tensors[facts->name] = getTensorBytes(arg.getType()).value_or(0);
-    smallest = std::max(smallest, entry.solved->plans.getSmallest().arenaBytes);
-    largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes);
-  }
-  auto sorted = tensors.takeVector();
-  llvm::stable_sort(sorted, [](const auto &a, const auto &b) { return a.second > b.second; });
-  Diagnostic &note = error.attachNote();
-  note << "the largest of them:";
-  for (auto [number, tensor] : llvm::enumerate(ArrayRef(sorted).take_front(4)))
-    note << (number ? ", " : " ") << tensor.first << " of " << formatBytes(tensor.second);
-  noteRemedies(error, staticBytes + smallest, staticBytes + largest);
-  return failure();
-}
-
-/// Says what stands in the way: the instruction that needs the most, and what would help.
-LogicalResult TrainRematerialize::refuse(Entry &entry, const Room &room) {
-  const solve::StepGraph &graph = entry.problem.getGraph();
-  const uint64_t staticBytes = room.staticBytes, transientBytes = room.transientBytes;
-  solve::LowerBound bound = solve::findLowerBound(graph);
-  // What its buffers take when they are packed.
-  const uint64_t smallestBytes = staticBytes + entry.solved->plans.getSmallest().arenaBytes + room.reserveBytes;
-  const uint64_t asked = staticBytes + transientBytes, least = staticBytes + bound.bytes;
-  InFlightDiagnostic error = entry.step.emitError();
-  error << "@" << entry.step.getSymName() << " cannot fit " << formatExact(asked) << ": ";
-  if (bound.bytes > transientBytes)
-    error << "at least " << formatExact(least) << " are needed whatever is recomputed";
-  else
-    error << (strategy == "fit" ? "" : "strategy '" + strategy + "' found no plan; by --remat-strategy=fit ")
-          << "the smallest plan found needs " << formatExact(smallestBytes) << ", and none is below "
-          << formatExact(least);
-  error.attachNote() << formatBytes(staticBytes) << " of that are parameters, optimizer state and batch";
-  if (Operation *op = findForced(entry.problem, bound)) {
-    Diagnostic &note = error.attachNote(op->getLoc());
-    note << "one instruction needs " << formatBytes(bound.bytes) << " at once";
-    if (std::string place = getResponsiblePlace(op->getLoc()); !place.empty())
-      note << " (" << place << ")";
-    SmallVector<std::pair<uint64_t, Type>> tensors;
-    for (Value value : op->getOperands())
-      if (uint32_t bytes = 0; !isa<BlockArgument>(StepStorage::getRoot(value)))
-        tensors.push_back({getTensorBytes(value.getType()).value_or(bytes), value.getType()});
-    for (Value value : op->getResults())
-      tensors.push_back({getTensorBytes(value.getType()).value_or(0), value.getType()});
-    // The largest, in the order in which they stand.
-    for (unsigned i = 0; i < 4 && !tensors.empty(); ++i) {
-      auto *most = llvm::max_element(tensors, llvm::less_first());
-      note << (i ? ", " : ": ") << most->second << " of " << formatBytes(most->first);
-      tensors.erase(most);
-    }
-  }
-  noteRemedies(error, smallestBytes, staticBytes + entry.solved->front.getLargest().timeline.peakBytes);
-  return failure();
-}
-
-void TrainRematerialize::remarkBound(Entry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
+void TrainRematerialize::remarkBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes,
                                      uint64_t bytes) {
   const solve::FittedSchedule &before = entry.solved->front.getLargest();
   const double whole = before.timeline.seconds > 0 ? before.timeline.seconds : 1;
@@ -239,55 +132,53 @@ void TrainRematerialize::remarkBound(Entry &entry, const solve::FittedSchedule &
   entry.step.emitRemark() << text;
 }
 
-FailureOr<uint64_t> TrainRematerialize::fitEntry(Entry &entry, const Room &room, FactsTable &facts) {
+FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const BudgetRoom &room, FactsTable &facts) {
   const uint64_t transientBytes = room.transientBytes - std::min(room.reserveBytes, room.transientBytes);
   solve::PackedPlan packed;
   if (strategy == "fit") {
     solve::PackedPlans &plans = entry.solved->plans;
     const solve::PackedPlan *found = plans.find(transientBytes);
     if (!found)
-      return refuse(entry, room);
+      return refuseBudget(entry, room, strategy, facts);
     packed = *found;
   } else {
     // A packing may need more than the bytes alive: then ask for less.
     for (uint64_t ask = transientBytes;;) {
       std::optional<solve::FittedSchedule> plan = choose(entry, ask);
       if (!plan)
-        return refuse(entry, room);
-      packed = solve::packPlan(entry.problem.getGraph(), *plan, packingOptions());
+        return refuseBudget(entry, room, strategy, facts);
+      packed = solve::packPlan(entry.problem.getGraph(), *plan, getPlanPacking());
       if (packed.arenaBytes <= transientBytes)
         break;
       ask = plan->timeline.peakBytes - 1;
     }
   }
   const solve::FittedSchedule &chosen = packed.plan, &before = entry.solved->front.getLargest();
-  auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
-    return train::RematOp::create(builder, loc, value.getType(), value, cotangent);
-  };
   // What a report draws beside the fitted step.
-  FailureOr<MemoryProfile> unfitted = MemoryProfile::compute(entry.step, facts);
+  FailureOr<MemoryProfile> unfitted = MemoryProfile::compute(entry.step, facts, room.statics);
   if (failed(unfitted))
     return failure();
   if (chosen.timeline.peakBytes < unfitted->getPeakBytes())
     entry.step->setAttr(beforeBudgetAttrName, unfitted->sampleLive(&getContext()));
-  entry.problem.apply(chosen, facts, anchor);
+  entry.apply(chosen, facts);
   // The exact count, once more, on what was made.
-  FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts);
+  FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts, room.statics);
   if (failed(profile))
     return failure();
   const solve::StepGraph &graph = entry.problem.getGraph();
   if (!solve::areSameProblem(profile->getBuffers(), solve::listBuffers(graph, chosen), planAlignment))
-    packed.arenaBytes = solve::pack(profile->getBuffers(), packingOptions()).arenaBytes;
+    packed.arenaBytes = solve::pack(profile->getBuffers(), getPlanPacking()).arenaBytes;
   if (packed.arenaBytes > room.transientBytes)
     return packed.arenaBytes - room.transientBytes;
   numRecomputed += chosen.timeline.recomputed;
-  entry.step.emitRemark() << compareFigures(before, chosen);
-  remarkLoops(entry.problem, before, chosen);
-  if (uint64_t saved = solve::countSaved(graph, before))
-    entry.step.emitRemark() << "saved activations " << formatBytes(saved) << " → "
-                            << formatBytes(solve::countSaved(graph, chosen));
+  {
+    InFlightDiagnostic remark = entry.step.emitRemark() << compareFigures(before, chosen);
+    if (uint64_t saved = unfitted->getSavedBytes())
+      remark << "; saved activations " << formatBytes(saved) << " → " << formatBytes(profile->getSavedBytes());
+    noteLoops(remark, entry.problem, before, chosen);
+  }
   if (bound)
-    remarkBound(entry, chosen, transientBytes, room.transientBytes + room.staticBytes);
+    remarkBound(entry, chosen, transientBytes, room.sum());
   return 0;
 }
 
@@ -305,30 +196,28 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   auto &facts = getAnalysis<StepFacts>();
   if (failed(layout) || failed(facts.update(target, cpu, threadsMax)))
     return failure();
-  uint64_t staticBytes = 0, largest = 0;
-  for (const PlanLayout::Arena &arena : layout->getArenas())
-    staticBytes += arena.bytes;
-
-  std::vector<Entry> entries;
+  const StaticBytes statics = layout->getStaticBytes();
+  uint64_t largest = 0;
+  std::vector<PosedEntry> entries;
   for (func::FuncOp step : steps) {
     FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
     if (failed(problem))
       return failure();
     entries.push_back({step, std::move(*problem), nullptr});
   }
-  for (Entry &entry : entries) {
+  for (PosedEntry &entry : entries) {
     entry.solved = &solved->get(entry.problem.getGraph());
     if (!entry.solved->front.isValid())
       return entry.step.emitError("its order is not valid: run train-order first");
     largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes);
   }
-  const uint64_t bytes = size->resolve(staticBytes + largest);
-  if (bytes < staticBytes)
-    return refuseStatic(entries, bytes, staticBytes);
+  const uint64_t bytes = size->resolve(statics.sum() + largest);
+  if (bytes < statics.sum())
+    return refuseStatics(getOperation(), entries, bytes, statics);
   getOperation()->setAttr(deviceBudgetAttrName, Builder(&getContext()).getI64IntegerAttr(int64_t(bytes)));
   uint64_t most = 0;
-  for (Entry &entry : entries) {
-    FailureOr<uint64_t> beyond = fitEntry(entry, {bytes - staticBytes, staticBytes, reserve}, facts.getTable());
+  for (PosedEntry &entry : entries) {
+    FailureOr<uint64_t> beyond = fitEntry(entry, {bytes - statics.sum(), statics, reserve}, facts.getTable());
     if (failed(beyond))
       return failure();
     most = std::max(most, *beyond);

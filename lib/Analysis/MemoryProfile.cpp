@@ -7,6 +7,7 @@
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <numeric>
 
@@ -27,6 +28,12 @@ llvm::StringRef lowtide::getName(MemoryComponent component) {
     return "outputs";
   case MemoryComponent::Workspace:
     return "workspace";
+  case MemoryComponent::Parameter:
+    return "parameters";
+  case MemoryComponent::State:
+    return "optimizer state";
+  case MemoryComponent::Batch:
+    return "batch";
   }
   return "";
 }
@@ -49,54 +56,57 @@ std::string lowtide::getResponsiblePlace(Location loc, unsigned limit) {
   return llvm::join(names, ", ");
 }
 
-namespace {
+uint64_t lowtide::sumBytes(const LiveBytes &live) { return std::accumulate(live.begin(), live.end(), uint64_t(0)); }
 
-/// Instructions of a step and its loops, what updates parameters, and where the loss is.
-struct Roles {
-  Roles(func::FuncOp step, const StepStorage &storage) : forward(step) {
-    for (auto [i, op] : llvm::enumerate(storage.getInstructions()))
-      indexOf[op] = i;
-    Operation *terminator = step.getBody().front().getTerminator();
-    for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
-      auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, "train.binding"));
-      Operation *maker = StepStorage::getRoot(returned).getDefiningOp();
-      if (binding && maker && binding.getBindingKind() == BindingKind::Param)
-        for (Value operand : maker->getOperands())
-          gradients.insert(StepStorage::getRoot(operand));
-    }
-    // The last instruction of its block that the loss needs and that also serves what comes behind the loss.
-    for (Operation *op : storage.getInstructions())
-      if (!forward.ops.contains(op) && !op->hasTrait<OpTrait::IsTerminator>())
-        forEachRead(*op, [&](OpOperand &, Value root) {
-          if (Operation *maker = root.getDefiningOp(); maker && forward.ops.contains(maker)) {
-            unsigned &at = lossAt[maker->getBlock()];
-            at = std::max(at, indexOf.lookup(maker));
-          }
-        });
-    for (const StorageLoop &loop : storage.getLoops())
-      if (unsigned &at = lossAt[loop.op->getBlock()]; at == loop.head)
-        at = loop.end;
+MemoryRoles::MemoryRoles(func::FuncOp step, const StepStorage &storage) : forward(step) {
+  for (auto [i, op] : llvm::enumerate(storage.getInstructions()))
+    indexOf[op] = i;
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
+    auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, "train.binding"));
+    Operation *maker = StepStorage::getRoot(returned).getDefiningOp();
+    if (binding && maker && binding.getBindingKind() == BindingKind::Param)
+      for (Value operand : maker->getOperands())
+        gradients.insert(StepStorage::getRoot(operand));
   }
+  for (Operation *op : storage.getInstructions())
+    if (!forward.ops.contains(op) && !op->hasTrait<OpTrait::IsTerminator>())
+      forEachRead(*op, [&](OpOperand &, Value root) {
+        if (Operation *maker = root.getDefiningOp(); maker && forward.ops.contains(maker)) {
+          unsigned &at = lossAt[maker->getBlock()];
+          at = std::max(at, indexOf.lookup(maker));
+        }
+      });
+  for (const StorageLoop &loop : storage.getLoops())
+    if (auto found = lossAt.find(loop.op->getBlock()); found != lossAt.end() && found->second == loop.head)
+      found->second = loop.end;
+}
 
-  /// The instruction from which on a value is there.
-  unsigned begin(Value value) const {
-    Operation *maker = value.getDefiningOp();
-    return maker ? indexOf.lookup(maker) : indexOf.lookup(value.getParentBlock()->getParentOp()) + 1;
-  }
-  bool isSaved(Value value, unsigned begin, unsigned end) const {
-    unsigned at = lossAt.lookup(value.getParentBlock());
-    return at && forward.makes(value) && begin <= at && end > at + 1;
-  }
+unsigned MemoryRoles::findBegin(Value value) const {
+  Operation *maker = value.getDefiningOp();
+  return maker ? indexOf.lookup(maker) : indexOf.lookup(value.getParentBlock()->getParentOp()) + 1;
+}
 
-  ForwardPart forward;
-  llvm::DenseMap<Operation *, unsigned> indexOf;
-  llvm::DenseSet<Value> gradients;
-  llvm::DenseMap<Block *, unsigned> lossAt;
-};
+MemoryComponent MemoryRoles::classify(const Storage &place, unsigned position) const {
+  if (place.values.empty() || (place.kept && position + 1 == place.values.size()))
+    return MemoryComponent::Output;
+  Value value = place.values[position];
+  Operation *maker = value.getDefiningOp();
+  if (maker && maker->hasAttr(recomputedAttrName))
+    return MemoryComponent::Recomputed;
+  // An update may read an activation besides.
+  if (gradients.contains(value) && !forward.makes(value))
+    return MemoryComponent::Gradient;
+  // What is written over a value reads it: at that instruction it is still there.
+  const bool isOverwritten = position + 1 < place.values.size();
+  const auto loss = lossAt.find(value.getParentBlock());
+  if (loss != lossAt.end() && forward.makes(value) && getBegin(place, position) <= loss->second &&
+      getEnd(place, position) + isOverwritten > loss->second + 1)
+    return MemoryComponent::Saved;
+  return MemoryComponent::Temporary;
+}
 
-} // namespace
-
-FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTable &facts) {
+FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTable &facts, StaticBytes statics) {
   FailureOr<StepStorage> storage = StepStorage::compute(step, [&](Operation *op, unsigned result, unsigned operand) {
     auto known = facts.find(op);
     return known != facts.end() && known->second.mayOverwrite(result, operand);
@@ -104,22 +114,11 @@ FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTa
   if (failed(storage))
     return failure();
   MemoryProfile profile;
-  const Roles roles(step, *storage);
+  profile.statics = statics;
+  const MemoryRoles roles(step, *storage);
   for (Operation *op : storage->getInstructions())
     profile.numRecomputed += op->hasAttr(recomputedAttrName);
 
-  auto classify = [&](const Storage &place, Value value, unsigned begin, unsigned end) {
-    if (place.kept && (!value || value == place.values.back()))
-      return MemoryComponent::Output;
-    Operation *maker = value ? value.getDefiningOp() : nullptr;
-    if (maker && maker->hasAttr(recomputedAttrName))
-      return MemoryComponent::Recomputed;
-    if (value && roles.gradients.contains(value))
-      return MemoryComponent::Gradient;
-    if (value && roles.isSaved(value, begin, end))
-      return MemoryComponent::Saved;
-    return MemoryComponent::Temporary;
-  };
   for (const Storage &place : storage->getStorages()) {
     if (place.kind != Storage::Kind::Transient)
       continue;
@@ -129,12 +128,9 @@ FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTa
       continue;
     }
     profile.buffers.push_back({place.bytes, place.begin, place.end});
-    for (auto [i, value] : llvm::enumerate(place.values)) {
-      unsigned begin = i ? roles.begin(value) : place.begin;
-      unsigned end = i + 1 < place.values.size() ? roles.begin(place.values[i + 1]) : place.end;
-      profile.tenants.push_back(
-          {place.bytes, begin, end, classify(place, value, begin, end), value, value.getDefiningOp()});
-    }
+    for (auto [i, value] : llvm::enumerate(place.values))
+      profile.tenants.push_back({place.bytes, roles.getBegin(place, i), roles.getEnd(place, i),
+                                 roles.classify(place, i), value, value.getDefiningOp()});
   }
   for (auto [i, op] : llvm::enumerate(storage->getInstructions()))
     if (auto known = facts.find(op); known != facts.end() && known->second.workspaceBytes) {
@@ -148,15 +144,33 @@ FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTa
     for (unsigned i = tenant.begin; i < tenant.end && i < profile.live.size(); ++i)
       profile.live[i][unsigned(tenant.component)] += solve::alignTo(tenant.bytes, 64);
   for (auto [i, live] : llvm::enumerate(profile.live)) {
-    uint64_t sum = 0;
-    for (uint64_t bytes : live)
-      sum += bytes;
-    if (sum > profile.peakBytes) {
+    if (uint64_t sum = sumBytes(live); sum > profile.peakBytes) {
       profile.peakBytes = sum;
       profile.peakAt = i;
     }
   }
   return profile;
+}
+
+uint64_t MemoryProfile::getSavedBytes() const {
+  uint64_t bytes = 0;
+  for (const MemoryTenant &tenant : tenants)
+    if (tenant.component == MemoryComponent::Saved)
+      bytes += tenant.bytes;
+  return bytes;
+}
+
+uint64_t MemoryProfile::getBytes(MemoryComponent component, unsigned instruction) const {
+  switch (component) {
+  case MemoryComponent::Parameter:
+    return statics.parameters;
+  case MemoryComponent::State:
+    return statics.state;
+  case MemoryComponent::Batch:
+    return statics.batch;
+  default:
+    return live[instruction][unsigned(component)];
+  }
 }
 
 SmallVector<const MemoryTenant *> MemoryProfile::getAlive(unsigned instruction) const {
@@ -168,17 +182,48 @@ SmallVector<const MemoryTenant *> MemoryProfile::getAlive(unsigned instruction) 
   return alive;
 }
 
+std::string lowtide::describeTensor(Value value) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << value.getType() << " of " << formatBytes(getTensorBytes(value.getType()).value_or(0));
+  Operation *maker = StepStorage::getRoot(value).getDefiningOp();
+  if (std::string place = maker ? getResponsiblePlace(maker->getLoc()) : ""; !place.empty())
+    os << " from '" << place << "'";
+  return text;
+}
+
+std::string lowtide::describePeak(const MemoryProfile &profile, unsigned limit) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << formatBytes(profile.getDeviceBytes());
+  llvm::ListSeparator comma(", ", ": ");
+  auto add = [&](MemoryComponent component) {
+    if (uint64_t bytes = profile.getBytes(component, profile.getPeakAt()))
+      os << comma << formatBytes(bytes) << " of " << getName(component);
+  };
+  // What is there all the time comes first.
+  for (unsigned c = numTransientComponents; c < numMemoryComponents; ++c)
+    add(MemoryComponent(c));
+  for (unsigned c = 0; c < numTransientComponents; ++c)
+    add(MemoryComponent(c));
+  llvm::ListSeparator largest(", ", "; the largest: ");
+  for (const MemoryTenant *tenant : profile.getAlive(profile.getPeakAt()))
+    if (tenant->value && limit) {
+      os << largest << describeTensor(tenant->value) << " (" << getName(tenant->component) << ")";
+      --limit;
+    }
+  return text;
+}
+
 DenseIntElementsAttr MemoryProfile::sampleLive(MLIRContext *context, unsigned limit) const {
   const size_t rows = std::min<size_t>(live.size(), limit);
-  auto sum = [](const std::array<uint64_t, numMemoryComponents> &bytes) {
-    return std::accumulate(bytes.begin(), bytes.end(), uint64_t(0));
-  };
   SmallVector<int64_t> numbers;
   for (size_t row = 0; row < rows; ++row) {
     auto first = live.begin() + row * live.size() / rows, last = live.begin() + (row + 1) * live.size() / rows;
-    auto fullest = std::max_element(first, last, [&](const auto &a, const auto &b) { return sum(a) < sum(b); });
+    auto fullest =
+        std::max_element(first, last, [](const LiveBytes &a, const LiveBytes &b) { return sumBytes(a) < sumBytes(b); });
     llvm::append_range(numbers, *fullest);
   }
-  auto type = RankedTensorType::get({int64_t(rows), numMemoryComponents}, IntegerType::get(context, 64));
+  auto type = RankedTensorType::get({int64_t(rows), numTransientComponents}, IntegerType::get(context, 64));
   return DenseIntElementsAttr::get(type, numbers);
 }

@@ -65,37 +65,4 @@ std::vector<Buffer> listBuffers(const StepGraph &graph, const FittedSchedule &pl
   return buffers;
 }
 
-uint64_t countSaved(const StepGraph &graph, const FittedSchedule &plan) {
-  const size_t numValues = graph.values.size();
-  std::vector<char> waits(numValues, false);
-  for (const StepOperation &operation : graph.operations)
-    for (uint32_t value : operation.reads)
-      waits[value] = waits[value] || (!operation.isForward && graph.values[value].isForward);
-  // The border is behind the last operation that makes something of that kind for the first time.
-  std::vector<char> made(numValues, false);
-  size_t border = plan.schedule.size();
-  for (size_t now = 0; now < plan.schedule.size(); ++now)
-    for (uint32_t value : graph.at(plan.schedule[now]).writes)
-      if (waits[value] && !made[value]) {
-        made[value] = true;
-        border = now;
-      }
-  uint64_t bytes = 0;
-  std::vector<char> isThere(numValues, false);
-  for (size_t now = 0; now < plan.schedule.size(); ++now) {
-    const StepOperation &operation = graph.at(plan.schedule[now]);
-    if (now > border)
-      for (uint32_t value : operation.reads)
-        if (isThere[value]) {
-          isThere[value] = false;
-          bytes += graph.size(value);
-        }
-    for (uint32_t value : operation.writes)
-      isThere[value] = now <= border && graph.values[value].isForward && !graph.values[value].placed;
-  }
-  for (size_t i = 0; i < plan.bodies.size(); ++i)
-    bytes += countSaved(graph.loops[i].body, plan.bodies[i]);
-  return bytes;
-}
-
 } // namespace lowtide::solve

@@ -73,9 +73,9 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
   json.object([&] {
     json.attribute("title", text(report.title));
     json.attribute("target", text(report.target));
-    json.attribute("params_bytes", int64_t(report.paramsBytes));
-    json.attribute("state_bytes", int64_t(report.stateBytes));
-    json.attribute("io_bytes", int64_t(report.ioBytes));
+    json.attribute("params_bytes", int64_t(report.statics.parameters));
+    json.attribute("state_bytes", int64_t(report.statics.state));
+    json.attribute("io_bytes", int64_t(report.statics.batch));
     json.attribute("transient_bytes", int64_t(report.transientBytes));
     if (report.deviceBudget)
       json.attribute("device_budget", int64_t(report.deviceBudget));
@@ -98,14 +98,13 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
 void report::printHtml(const Report &report, llvm::raw_ostream &os) {
   os << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" << escape(report.title)
      << "</title><style>" << pictureStyle << pageStyle << "</style></head><body>\n<h1>" << escape(report.title)
-     << "</h1>\n<p>" << escape(report.target) << " · " << formatBytes(report.getStaticBytes() + report.transientBytes)
-     << " allocated";
+     << "</h1>\n<p>" << escape(report.target) << " · " << formatBytes(report.getBytes()) << " allocated";
   if (report.deviceBudget)
     os << " of a budget of " << formatBytes(report.deviceBudget);
-  os << ": parameters " << formatBytes(report.paramsBytes) << ", optimizer state " << formatBytes(report.stateBytes)
-     << ", input and output " << formatBytes(report.ioBytes) << ", transient " << formatBytes(report.transientBytes)
-     << "</p>\n<p class=\"key\">";
-  for (unsigned c = 0; c < numMemoryComponents; ++c)
+  os << ": parameters " << formatBytes(report.statics.parameters) << ", optimizer state "
+     << formatBytes(report.statics.state) << ", input and output " << formatBytes(report.statics.batch)
+     << ", transient " << formatBytes(report.transientBytes) << "</p>\n<p class=\"key\">";
+  for (unsigned c = 0; c < numTransientComponents; ++c)
     os << "<span style=\"background:var(--c" << c << ")\"></span>" << getName(MemoryComponent(c));
   os << "</p>\n";
   for (auto [i, entry] : llvm::enumerate(report.entries)) {

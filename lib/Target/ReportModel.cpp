@@ -1,7 +1,7 @@
 //===- ReportModel.cpp - what the bytes of a plan are ---------------------===//
 //
 // 1. A value is a write into a transient arena; it lives until its last read.
-// 2. The moment of the loss parts forward from backward: what crosses it is saved.
+// 2. What it is, its notes say: the compiler's profile of the step.
 // 3. Sum by component and instruction.
 //
 //===----------------------------------------------------------------------===//
@@ -44,6 +44,7 @@ public:
       : plan(plan), from(from), costs(CostModel::get(plan.target())) {
     if (notes) {
       recomputed.insert(notes->recomputed.begin(), notes->recomputed.end());
+      components = notes->components;
       entry.before = notes->before;
     }
   }
@@ -58,6 +59,11 @@ private:
   bool isKind(const plan::Slice &slice, plan::Arena::Kind kind) const {
     return plan.arenas(int(slice.arena())).kind() == kind;
   }
+  /// Temporary, where nothing is known.
+  MemoryComponent getComponent(uint64_t value) const {
+    return value < components.size() && components[value] < numTransientComponents ? MemoryComponent(components[value])
+                                                                                   : MemoryComponent::Temporary;
+  }
   void sumUp();
 
   const plan::Plan &plan;
@@ -67,9 +73,10 @@ private:
   /// Launches and calls that compute again, and how many of either have been read.
   llvm::DenseSet<unsigned> recomputed;
   unsigned numComputing = 0;
+  /// By value number.
+  llvm::ArrayRef<uint8_t> components;
   /// Tensor of a value number.
   llvm::DenseMap<uint64_t, size_t> tensorOf;
-  std::vector<bool> isGradient;
   /// Of the innermost repeat.
   int64_t rounds = 1;
   unsigned loopBegin = 0;
@@ -82,25 +89,21 @@ private:
 void EntryReader::touch(const Slices &reads, const Slices &writes, const plan::Slice *workspace,
                         const std::string &maker, const std::string &place) {
   unsigned now = entry.instructions.size();
-  bool updates = llvm::any_of(writes, [&](const plan::Slice &slice) { return isKind(slice, plan::Arena::PARAMS); });
   for (const plan::Slice &slice : reads)
     if (auto it = tensorOf.find(slice.value()); it != tensorOf.end()) {
       entry.tensors[it->second].end = now + 1;
       entry.tensors[it->second].readers.push_back(now);
-      if (updates)
-        isGradient[it->second] = true;
     }
   auto add = [&](const plan::Slice &slice, MemoryComponent component) {
     Tensor tensor{slice.value(), slice.offset(), slice.bytes(), now, now + 1, component, place, maker, {}};
     entry.tensors.push_back(tensor);
-    isGradient.push_back(false);
   };
   for (const plan::Slice &slice : writes) {
     if (!isKind(slice, plan::Arena::TRANSIENT))
       continue;
     // Several writes may share a number when they fill parts of one tensor.
     tensorOf[slice.value()] = entry.tensors.size();
-    add(slice, MemoryComponent::Temporary);
+    add(slice, getComponent(slice.value()));
   }
   if (workspace && workspace->bytes())
     add(*workspace, MemoryComponent::Workspace);
@@ -193,10 +196,7 @@ void EntryReader::sumUp() {
     for (unsigned i = tensor.begin; i < tensor.end && i < entry.live.size(); ++i)
       entry.live[i][size_t(tensor.component)] += tensor.bytes;
   for (auto [i, live] : llvm::enumerate(entry.live)) {
-    uint64_t sum = 0;
-    for (uint64_t bytes : live)
-      sum += bytes;
-    if (sum > entry.peakBytes) {
+    if (uint64_t sum = sumBytes(live); sum > entry.peakBytes) {
       entry.peakBytes = sum;
       entry.peakAt = i;
     }
@@ -219,25 +219,10 @@ Entry EntryReader::run() {
       entry.lossAt = entry.instructions.size();
     read(instruction);
   }
-  std::vector<bool> isOutput(entry.tensors.size());
   for (const plan::Binding &binding : from.bindings())
     if (binding.kind() == plan::Binding::OUTPUT)
-      if (auto it = tensorOf.find(binding.final_value()); it != tensorOf.end()) {
+      if (auto it = tensorOf.find(binding.final_value()); it != tensorOf.end())
         entry.tensors[it->second].end = entry.instructions.size();
-        isOutput[it->second] = true;
-      }
-  for (auto [i, tensor] : llvm::enumerate(entry.tensors)) {
-    if (tensor.component == MemoryComponent::Workspace)
-      continue;
-    if (isOutput[i])
-      tensor.component = MemoryComponent::Output;
-    else if (tensor.begin < entry.instructions.size() && entry.instructions[tensor.begin].recomputed)
-      tensor.component = MemoryComponent::Recomputed;
-    else if (isGradient[i])
-      tensor.component = MemoryComponent::Gradient;
-    else if (entry.lossAt && tensor.begin <= entry.lossAt && tensor.end > entry.lossAt + 1)
-      tensor.component = MemoryComponent::Saved;
-  }
   // A value that is overwritten in place hands its bytes on: they count once, for the new value.
   llvm::DenseMap<std::pair<unsigned, uint64_t>, size_t> born;
   for (auto [i, tensor] : llvm::enumerate(entry.tensors))
@@ -260,9 +245,9 @@ Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::
   report.target = plan.target();
   report.producer = plan.producer();
   for (const plan::Arena &arena : plan.arenas()) {
-    uint64_t &bytes = arena.kind() == plan::Arena::PARAMS  ? report.paramsBytes
-                      : arena.kind() == plan::Arena::STATE ? report.stateBytes
-                      : arena.kind() == plan::Arena::IO    ? report.ioBytes
+    uint64_t &bytes = arena.kind() == plan::Arena::PARAMS  ? report.statics.parameters
+                      : arena.kind() == plan::Arena::STATE ? report.statics.state
+                      : arena.kind() == plan::Arena::IO    ? report.statics.batch
                                                            : report.transientBytes;
     bytes += arena.bytes();
   }

@@ -31,6 +31,10 @@ std::string report::writeNotes(const Notes &notes) {
             for (unsigned number : entry.recomputed)
               json.value(int64_t(number));
           });
+          json.attributeArray("components", [&] {
+            for (uint8_t component : entry.components)
+              json.value(int64_t(component));
+          });
           if (!entry.before)
             return;
           json.attributeObject("before", [&] {
@@ -64,14 +68,16 @@ static EntryNotes readEntry(const llvm::json::Object &from) {
   EntryNotes notes;
   for (uint64_t number : readNumbers(from.getArray("recomputed")))
     notes.recomputed.push_back(unsigned(number));
+  for (uint64_t component : readNumbers(from.getArray("components")))
+    notes.components.push_back(uint8_t(std::min<uint64_t>(component, numMemoryComponents)));
   const llvm::json::Object *before = from.getObject("before");
   if (!before)
     return notes;
   std::vector<uint64_t> live = readNumbers(before->getArray("live"));
   Unfitted unfitted;
   unfitted.peakBytes = uint64_t(std::max<int64_t>(before->getInteger("peak_bytes").value_or(0), 0));
-  for (size_t i = 0; i + numMemoryComponents <= live.size(); i += numMemoryComponents)
-    std::copy_n(live.begin() + i, numMemoryComponents, unfitted.live.emplace_back().begin());
+  for (size_t i = 0; i + numTransientComponents <= live.size(); i += numTransientComponents)
+    std::copy_n(live.begin() + i, numTransientComponents, unfitted.live.emplace_back().begin());
   if (!unfitted.live.empty())
     notes.before = std::move(unfitted);
   return notes;

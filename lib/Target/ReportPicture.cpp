@@ -45,19 +45,12 @@ std::string report::escape(llvm::StringRef text) {
   return escaped;
 }
 
-static uint64_t sumOf(const LiveBytes &live) {
-  uint64_t sum = 0;
-  for (uint64_t bytes : live)
-    sum += bytes;
-  return sum;
-}
-
 double Picture::Frame::y(double bytes) const {
   return (height - bottom) * (1 - bytes / double(std::max<uint64_t>(top, 1))) + 4;
 }
 
 uint64_t Picture::getAllowance() const {
-  return report.deviceBudget > report.getStaticBytes() ? report.deviceBudget - report.getStaticBytes() : 0;
+  return report.deviceBudget > report.statics.sum() ? report.deviceBudget - report.statics.sum() : 0;
 }
 
 void Picture::note(double x, double y, llvm::StringRef anchor, const std::string &text) {
@@ -69,9 +62,9 @@ void Picture::open(llvm::StringRef label, bool alone) {
   os << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << f(width + 10) << " " << f(height + 10)
      << "\" role=\"img\" aria-label=\"" << label << " of " << escape(entry.name) << "\">\n<defs>";
   // Hue is not the only sign: every component has a pattern of lines too.
-  const char *const lines[numMemoryComponents] = {"",       "M0 2H8M0 6H8", "M0 8L8 0",
-                                                  "M0 4H8", "M4 0V8",       "M0 0L8 8M0 8L8 0"};
-  for (unsigned c = 0; c < numMemoryComponents; ++c)
+  const char *const lines[numTransientComponents] = {"",       "M0 2H8M0 6H8", "M0 8L8 0",
+                                                     "M0 4H8", "M4 0V8",       "M0 0L8 8M0 8L8 0"};
+  for (unsigned c = 0; c < numTransientComponents; ++c)
     os << "<pattern id=\"p" << number << label.front() << c
        << "\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" class=\"c" << c
        << "\"/><path d=\"" << lines[c] << "\" stroke=\"#fff\" stroke-opacity=\".45\" fill=\"none\"/></pattern>";
@@ -95,7 +88,7 @@ void Picture::instructionsAxis(const Frame &frame, size_t last) {
 }
 
 void Picture::bands(llvm::ArrayRef<LiveBytes> live, const Frame &frame, llvm::StringRef name) {
-  for (int c = numMemoryComponents - 1; c >= 0; --c) {
+  for (int c = numTransientComponents - 1; c >= 0; --c) {
     // The band from zero to the sum of components 0 … c; later bands cover its lower part.
     std::string path;
     llvm::raw_string_ostream points(path);
@@ -122,12 +115,12 @@ void Picture::budgetLine(const Frame &frame) {
   double at = frame.y(double(allowance));
   os << "<line class=\"budget\" x1=\"" << f(frame.begin) << "\" x2=\"" << f(frame.end) << "\" y1=\"" << f(at)
      << "\" y2=\"" << f(at) << "\"><title>budget " << formatBytes(report.deviceBudget) << ", less "
-     << formatBytes(report.getStaticBytes()) << " of parameters, state, input and output</title></line>\n";
+     << formatBytes(report.statics.sum()) << " of parameters, state, input and output</title></line>\n";
 }
 
 /// The legend of a picture that stands alone.
 static void drawLegend(llvm::raw_ostream &os) {
-  for (unsigned c = 0; c < numMemoryComponents; ++c)
+  for (unsigned c = 0; c < numTransientComponents; ++c)
     os << "<rect class=\"c" << c << "\" x=\"" << width - 150 << "\" y=\"" << 28 + 16 * c
        << "\" width=\"10\" height=\"10\"/><text x=\"" << width - 135 << "\" y=\"" << 37 + 16 * c << "\">"
        << getName(MemoryComponent(c)) << "</text>\n";
@@ -148,7 +141,7 @@ void Picture::waterline(bool alone) {
   budgetLine(frame);
   if (allowance && allowance <= top)
     note(left + 6, frame.y(double(allowance)) + 12, "start",
-         "budget " + formatBytes(report.deviceBudget) + " less " + formatBytes(report.getStaticBytes()) +
+         "budget " + formatBytes(report.deviceBudget) + " less " + formatBytes(report.statics.sum()) +
              " of parameters, state and batch");
   double at = frame.x(entry.peakAt + 0.5);
   bool right = at > width / 2;

@@ -134,7 +134,7 @@ static void drawCurve(const Run &run, llvm::StringRef name, llvm::function_ref<d
 
 void report::printRun(const Report &report, llvm::raw_ostream &os) {
   const Run &run = *report.run;
-  uint64_t planned = report.getStaticBytes() + report.transientBytes;
+  uint64_t planned = report.getBytes();
   os << "<h2>run: loss</h2>\n<p>" << run.steps.size() << (run.steps.size() == 1 ? " step; " : " steps; ")
      << formatBytes(run.allocatedBytes) << " allocated, "
      << (run.allocatedBytes == planned ? "as planned" : formatBytes(planned) + " planned") << "</p>\n";

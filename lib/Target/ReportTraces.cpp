@@ -49,7 +49,7 @@ void report::printChromeTrace(const Report &report, llvm::raw_ostream &os) {
           });
           event("C", "transient bytes", int64_t(process), now, [&] {
             json.attributeObject("args", [&] {
-              for (unsigned c = 0; c < numMemoryComponents; ++c)
+              for (unsigned c = 0; c < numTransientComponents; ++c)
                 json.attribute(getName(MemoryComponent(c)), int64_t(entry.live[i][c]));
             });
           });
@@ -129,9 +129,9 @@ private:
 
   /// The arenas at the end of the step: what is kept is active, the rest is free.
   void writeSegments() {
-    const std::pair<const char *, uint64_t> arenas[] = {{"parameters", report.paramsBytes},
-                                                        {"optimizer state", report.stateBytes},
-                                                        {"input and output", report.ioBytes}};
+    const std::pair<const char *, uint64_t> arenas[] = {{"parameters", report.statics.parameters},
+                                                        {"optimizer state", report.statics.state},
+                                                        {"input and output", report.statics.batch}};
     for (auto [i, arena] : llvm::enumerate(arenas))
       segment(unsigned(i), arena.second, arena.second,
               [&, i = i] { block(base(unsigned(i)), arenas[i].second, true, arenas[i].first, ""); });

@@ -17,8 +17,8 @@
 // CHECK: train.next
 
 // REMARK: remark: peak 4.06 KiB → 3.06 KiB (1 values recomputed, +{{.*}} % FLOPs
-// REMARK: remark: each of 2 rounds: peak 3.00 KiB → 2.00 KiB (1 values recomputed
-// REMARK: remark: saved activations 3.00 KiB → 2.00 KiB
+// REMARK-SAME: ; saved activations 3.00 KiB → 2.00 KiB
+// REMARK: note: each of 2 rounds: peak 3.00 KiB → 2.00 KiB (1 values recomputed
 
 // LARGE-NOT: train.remat
 // LARGE-NOT: train.recomputed

@@ -534,7 +534,7 @@ int Compilation::planAndWrite() {
     return exitUsage;
   }
   auto plan = *module->getOps<plan::ModuleOp>().begin();
-  noteRecomputed(*module, notes);
+  notePrograms(*module, notes);
   const ArtifactOptions artifactOptions{report::writeNotes(notes)};
   ArtifactSummary summary;
   auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {

@@ -151,11 +151,11 @@ static int diffArtifacts(const std::string &before, const std::string &after) {
     return report.deviceBudget ? formatBytes(report.deviceBudget) : std::string("none");
   };
   os << "target           " << change(a.target, b.target) << "\nbudget           " << change(budget(a), budget(b))
-     << "\nparameters       " << change(formatBytes(a.paramsBytes), formatBytes(b.paramsBytes)) << "\noptimizer state  "
-     << change(formatBytes(a.stateBytes), formatBytes(b.stateBytes)) << "\ninput, output    "
-     << change(formatBytes(a.ioBytes), formatBytes(b.ioBytes)) << "\ntransient        "
-     << change(formatBytes(a.transientBytes), formatBytes(b.transientBytes)) << "\n";
-  bool differs = a.target != b.target || a.getStaticBytes() != b.getStaticBytes();
+     << "\nparameters       " << change(formatBytes(a.statics.parameters), formatBytes(b.statics.parameters))
+     << "\noptimizer state  " << change(formatBytes(a.statics.state), formatBytes(b.statics.state))
+     << "\ninput, output    " << change(formatBytes(a.statics.batch), formatBytes(b.statics.batch))
+     << "\ntransient        " << change(formatBytes(a.transientBytes), formatBytes(b.transientBytes)) << "\n";
+  bool differs = a.target != b.target || a.statics.sum() != b.statics.sum();
   auto find = [](const Report &report, StringRef name) -> const Entry * {
     for (const Entry &entry : report.entries)
       if (entry.name == name)

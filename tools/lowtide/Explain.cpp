@@ -148,7 +148,7 @@ void Explanation::tensor(size_t number) {
   case MemoryComponent::Workspace:
     os << "  scratch: nothing in it outlives its instruction\n";
     break;
-  case MemoryComponent::Temporary:
+  default:
     os << "  neither kept for the backward pass nor computed again: its bytes are free behind its last reader\n";
     break;
   }
@@ -196,10 +196,10 @@ int driver::explainArtifact(const Options &options) {
   llvm::raw_ostream &os = llvm::outs();
   Report report = buildReport((*artifact)->plan(), (*artifact)->meta(), options.input);
   if (options.tensor.empty()) {
-    os << report.target << ", " << formatBytes(report.getStaticBytes() + report.transientBytes) << " allocated";
+    os << report.target << ", " << formatBytes(report.getBytes()) << " allocated";
     if (report.deviceBudget)
       os << " of a budget of " << formatBytes(report.deviceBudget);
-    os << ": " << formatBytes(report.getStaticBytes()) << " for parameters, optimizer state, input and output, "
+    os << ": " << formatBytes(report.statics.sum()) << " for parameters, optimizer state, input and output, "
        << formatBytes(report.transientBytes) << " transient\n";
     for (const Entry &entry : report.entries) {
       os << "\n";

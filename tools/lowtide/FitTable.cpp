@@ -48,12 +48,10 @@ struct FitRow {
 
 class FitTable {
 public:
-  FitTable(func::FuncOp step, const StepProblem &problem, ArrayRef<PlanLayout::Arena> arenas, const Options &options)
-      : name(step.getSymName()), problem(problem), arenas(arenas), options(options),
-        solved(problem.getGraph(), packingOptions()), least(solve::findLowerBound(problem.getGraph())) {
-    for (const PlanLayout::Arena &arena : arenas)
-      staticBytes += arena.bytes;
-  }
+  FitTable(func::FuncOp step, const StepProblem &problem, const PlanLayout &layout, const Options &options)
+      : name(step.getSymName()), problem(problem), arenas(layout.getArenas()), options(options),
+        solved(problem.getGraph(), getPlanPacking()), least(solve::findLowerBound(problem.getGraph())),
+        staticBytes(layout.getStaticBytes().sum()) {}
 
   bool isValid() const { return solved.front.isValid(); }
   void computeRows();
@@ -63,12 +61,6 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-  /// As a compile packs.
-  static solve::PackingOptions packingOptions() {
-    solve::PackingOptions options;
-    options.alignment = planAlignment;
-    return options;
-  }
   double extra(double now, double then) const { return then > 0 ? 100 * (now / then - 1) : 0; }
   double extraSeconds(double seconds) const { return extra(seconds, solved.front.getLargest().timeline.seconds); }
   double boundPercent(const FitRow &row) const {
@@ -86,7 +78,7 @@ private:
   const Options &options;
   solve::SolvedStep solved;
   solve::LowerBound least;
-  uint64_t staticBytes = 0;
+  const uint64_t staticBytes;
   /// One per budget.
   std::vector<FitRow> rows;
   /// A linear program was solved for a line so far.
@@ -291,7 +283,7 @@ int Compilation::fit() {
     FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));
     if (failed(problem))
       return exitInternal;
-    FitTable table(step, *problem, layout->getArenas(), options);
+    FitTable table(step, *problem, *layout, options);
     if (!table.isValid()) {
       printError("the order of @" + step.getSymName() + " is not valid");
       return exitInternal;

@@ -19,25 +19,26 @@ report::Notes driver::noteSteps(ModuleOp module) {
   for (auto step : module.getOps<func::FuncOp>()) {
     report::EntryNotes &entry = notes.entries.emplace_back(step.getName().str(), report::EntryNotes()).second;
     auto before = step->getAttrOfType<DenseIntElementsAttr>(beforeBudgetAttrName);
-    if (before && before.getElementType().isInteger(64) && before.getNumElements() % numMemoryComponents == 0) {
+    if (before && before.getElementType().isInteger(64) && before.getNumElements() % numTransientComponents == 0) {
       report::Unfitted &unfitted = entry.before.emplace();
       auto numbers = before.getValues<int64_t>();
       for (auto it = numbers.begin(); it != numbers.end();) {
-        uint64_t sum = 0;
         for (uint64_t &bytes : unfitted.live.emplace_back())
-          sum += bytes = uint64_t(*it++);
-        unfitted.peakBytes = std::max(unfitted.peakBytes, sum);
+          bytes = uint64_t(*it++);
+        unfitted.peakBytes = std::max(unfitted.peakBytes, sumBytes(unfitted.live.back()));
       }
     }
   }
   return notes;
 }
 
-void driver::noteRecomputed(ModuleOp module, report::Notes &notes) {
+void driver::notePrograms(ModuleOp module, report::Notes &notes) {
   module.walk([&](plan::ProgramOp program) {
     for (auto &[name, entry] : notes.entries) {
       if (name != program.getSymName())
         continue;
+      if (auto components = program->getAttrOfType<DenseI8ArrayAttr>(componentsAttrName))
+        entry.components.assign(components.asArrayRef().begin(), components.asArrayRef().end());
       // Launches and library calls in the order of the plan.
       unsigned number = 0;
       program.walk<WalkOrder::PreOrder>([&](Operation *op) {

@@ -12,7 +12,7 @@ namespace lowtide::driver {
 
 /// The notes of a module's fitted steps, for the artifact's `meta` section: budget and memory before it.
 report::Notes noteSteps(mlir::ModuleOp module);
-/// Adds which instructions of the plan in `module` compute again.
-void noteRecomputed(mlir::ModuleOp module, report::Notes &notes);
+/// Adds which instructions of the plan in `module` compute again, and what its values are.
+void notePrograms(mlir::ModuleOp module, report::Notes &notes);
 
 } // namespace lowtide::driver

@@ -142,10 +142,6 @@ std::vector<Buffer> listBuffers(const StepGraph &graph, std::span<const uint32_t
 /// The same of a step with loops: a loop's round begins behind its head and ends before its end.
 std::vector<Buffer> listBuffers(const StepGraph &graph, const FittedSchedule &plan);
 
-/// Saved activations: bytes of what is made before the loss and waits there for what comes behind it, in bodies of
-/// loops too.
-uint64_t countSaved(const StepGraph &graph, const FittedSchedule &plan);
-
 /// Most bytes that any schedule of these operations needs at least: operands,
 /// results and workspace of one operation, and all outputs together. Names the
 /// operation; its number is that of operations where the outputs decide. A loop needs at least what its body needs at

@@ -19,9 +19,6 @@
 
 namespace lowtide::report {
 
-/// Bytes live at one instruction, by component.
-using LiveBytes = std::array<uint64_t, numMemoryComponents>;
-
 /// One value in a transient arena.
 struct Tensor {
   uint64_t value = 0, offset = 0, bytes = 0;
@@ -53,6 +50,8 @@ struct Unfitted {
 struct EntryNotes {
   /// Launches and calls that compute again, counted from 0 in the order of the plan.
   std::vector<unsigned> recomputed;
+  /// Of each value number its MemoryComponent; numMemoryComponents and more: not known.
+  std::vector<uint8_t> components;
   std::optional<Unfitted> before;
 };
 
@@ -108,12 +107,13 @@ rt::Expected<Run> readRun(const std::string &path, llvm::StringRef planDigest);
 /// A whole artifact. Bytes are those that the runtime allocates.
 struct Report {
   std::string title, target, producer;
-  uint64_t paramsBytes = 0, stateBytes = 0, ioBytes = 0, transientBytes = 0;
+  StaticBytes statics;
+  uint64_t transientBytes = 0;
   uint64_t deviceBudget = 0; ///< 0: none was given
   std::vector<Entry> entries;
   std::optional<Run> run;
 
-  uint64_t getStaticBytes() const { return paramsBytes + stateBytes + ioBytes; }
+  uint64_t getBytes() const { return statics.sum() + transientBytes; }
 };
 
 /// Reads an artifact; `title` heads the report.

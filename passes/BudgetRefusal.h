@@ -1,0 +1,44 @@
+//===- BudgetRefusal.h - why a step does not fit ----------------*- C++ -*-===//
+//
+// What train-rematerialize knows of an entry, and what it says of a budget that no plan keeps: what stands in the way,
+// by tensor and layer, and what would help.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Analysis/MemoryProfile.h"
+#include "lowtide/Solve/SolvedSteps.h"
+
+namespace lowtide {
+
+/// One entry, posed, and its schedules.
+struct PosedEntry {
+  mlir::func::FuncOp step;
+  StepProblem problem;
+  solve::SolvedStep *solved;
+
+  /// Makes `plan` of the step, once.
+  void apply(const solve::FittedSchedule &plan, FactsTable &facts);
+};
+
+/// Bytes of a budget: for the transient arena, for everything else, and of the former what no schedule may use.
+struct BudgetRoom {
+  uint64_t transientBytes;
+  StaticBytes statics;
+  uint64_t reserveBytes;
+
+  uint64_t sum() const { return transientBytes + statics.sum(); }
+};
+
+/// Refuses a budget that no schedule of `entry` keeps; `strategy` is the one that was asked for. Nothing can be done
+/// with the entry afterwards.
+mlir::LogicalResult refuseBudget(PosedEntry &entry, const BudgetRoom &room, llvm::StringRef strategy,
+                                 FactsTable &facts);
+/// Refuses a budget that what lies outside the transient arena exceeds.
+mlir::LogicalResult refuseStatics(mlir::ModuleOp module, llvm::ArrayRef<PosedEntry> entries, uint64_t budgetBytes,
+                                  const StaticBytes &statics);
+
+/// Bytes to read and bytes to type: "4.06 KiB (4160 bytes)".
+std::string formatExact(uint64_t bytes);
+
+} // namespace lowtide

@@ -112,7 +112,7 @@ static void noteLoops(InFlightDiagnostic &remark, const StepProblem &problem, co
   for (auto [loop, then, now, body] :
        llvm::zip_equal(problem.getGraph().loops, before.bodies, after.bodies, problem.getBodies())) {
     if (now.timeline.recomputed)
-      problem.getOperations()[loop.operation]->emitRemark()
+      remark.attachNote(problem.getOperations()[loop.operation]->getLoc())
           << "each of " << loop.rounds << " rounds: " << compareFigures(then, now);
     noteLoops(remark, body, then, now);
   }

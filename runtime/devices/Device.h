@@ -12,6 +12,7 @@
 #include "runtime/devices/InstructionTime.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,6 +51,8 @@ public:
   /// Bytes of the arenas, counted by the allocator; calls of it so far.
   virtual uint64_t allocatedBytes() const = 0;
   virtual uint64_t allocations() const = 0;
+  /// Bytes of a device with memory of its own that nobody has taken; nothing where that cannot be told.
+  virtual std::optional<uint64_t> freeBytes() const { return {}; }
   /// What the device took besides the arenas, in words; may be empty.
   virtual std::string besides() const { return {}; }
   /// What libraries chose when the device was bound, one line per call of the plan; a function of the plan and of the

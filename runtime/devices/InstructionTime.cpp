@@ -62,6 +62,7 @@ InstructionTime describeInstruction(const plan::Plan &plan, const plan::Instruct
   if (instruction.has_launch()) {
     const plan::Kernel &kernel = plan.kernels(static_cast<int>(instruction.launch().kernel()));
     time.what = kernel.description().empty() ? kernel.symbol() : kernel.description();
+    time.symbol = kernel.symbol();
     time.generated = true;
   } else {
     time.what = instruction.has_call() ? describe(instruction.call()) : instruction.has_copy() ? "copy" : "fill";

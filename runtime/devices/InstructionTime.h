@@ -12,6 +12,7 @@ namespace lowtide::rt {
 /// What an instruction cost, summed over the steps that were measured.
 struct InstructionTime {
   std::string what;     ///< kernel description or callee
+  std::string symbol;   ///< of a kernel
   std::string location; ///< ONNX node or module path
   uint64_t nanoseconds = 0, runs = 0, flops = 0;
   uint64_t bytes = 0;     ///< of its operands, read and written, once each

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Advice.h"
 #include "Ceilings.h"
 
 #include "runtime/ExitCode.h"
@@ -12,13 +13,13 @@
 #include "runtime/checkpoint/OutputFile.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/devices/Cuda/Survey.h"
+#include "runtime/devices/InstructionCosts.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <numeric>
 
 using namespace lowtide;
@@ -39,7 +40,8 @@ const char *const help = R"(lowtide-bench: measure a compiled training step
   --entry=NAME    train (default), eval
   --steps=N       timed steps (default 100), behind --warmup=N (default 10)
   --blocks=N      time N blocks of --steps steps, each as a whole, instead of single steps
-  --profile=N     steps whose instructions are timed one by one (default 5; 0: none)
+  --profile=N     steps whose instructions are timed one by one (default 5; 0: none): a table of kernels
+                  beside the ceilings, and what would help
   --threads=N     CPU: default all cores
   --json=FILE     everything as JSON
   --ceilings      no step: what the artifact's device copies and multiplies at best, in f32, f16 and bf16
@@ -65,18 +67,8 @@ double quantile(std::vector<double> values, double at) {
   return values[static_cast<size_t>(std::max(rank, 1.0)) - 1];
 }
 
-/// What instructions of one kind cost together, per step.
-struct Cost {
-  double milliseconds = 0, bytes = 0, flops = 0;
-  int64_t count = 0;
-};
-
-/// "row" of "row: exp sum divide", "gemm" of "gemm 64×64×24", "batch" of "3 × loop: cast".
-std::string kindOf(const std::string &what) {
-  if (!what.empty() && what[0] >= '0' && what[0] <= '9')
-    return "batch";
-  return what.substr(0, what.find_first_of(": "));
-}
+/// Rows of the kernel table; what comes behind them is one row.
+constexpr size_t shownKernels = 20;
 
 class Bench {
 public:
@@ -90,16 +82,20 @@ private:
   Status timeBlocks();
   Status profile();
   Status readLoss(const char *name);
-  void print(const std::string &name, const Cost &cost, double total);
+  double measuredSteps() const {
+    return static_cast<double>(std::max<uint64_t>(session_.device().measuredRuns(*entry_), 1));
+  }
+  Json print(const InstructionCosts &costs, double total, const char *key) const;
   void report();
+  void reportProfile(double stepMilliseconds);
 
   const Options &options_;
   Session &session_;
   std::optional<Feeder> feeder_;
   const plan::Entry *entry_ = nullptr;
-  int64_t index_ = 0;               ///< of the next step
-  std::vector<double> stepSeconds_; ///< of single steps, or of the mean step of each block
-  std::map<std::string, Cost> kinds_;
+  int64_t index_ = 0;                  ///< of the next step
+  std::vector<double> stepSeconds_;    ///< of single steps, or of the mean step of each block
+  std::vector<InstructionTime> times_; ///< of the measured steps
   Ceilings ceilings_;
   Json json_;
 };
@@ -148,19 +144,15 @@ Status Bench::profile() {
   for (int64_t i = 0; i < options_.profile; ++i)
     LOWTIDE_TRY(step());
   LOWTIDE_TRY(session_.settle());
-  double steps = static_cast<double>(std::max<uint64_t>(session_.device().measuredRuns(*entry_), 1));
-  for (const InstructionTime &time : session_.device().times(*entry_)) {
-    Cost &cost = kinds_[kindOf(time.what)];
-    double each = static_cast<double>(time.runs) / steps, milliseconds = static_cast<double>(time.nanoseconds) / 1e6;
-    cost.milliseconds += milliseconds / steps;
-    cost.bytes += static_cast<double>(time.bytes) * each;
-    cost.flops += static_cast<double>(time.flops) * each;
-    ++cost.count;
+  times_ = session_.device().times(*entry_);
+  for (const InstructionTime &time : times_) {
+    const double milliseconds = static_cast<double>(time.nanoseconds) / 1e6;
     // Of one run each: what is repeated within a step counts once.
     json_["instructions"].push_back({{"what", time.what},
                                      {"where", time.location},
                                      {"generated", time.generated},
-                                     {"runs", each},
+                                     {"symbol", time.symbol},
+                                     {"runs", static_cast<double>(time.runs) / measuredSteps()},
                                      {"milliseconds", time.runs ? milliseconds / static_cast<double>(time.runs) : 0},
                                      {"bytes", time.bytes},
                                      {"flops", time.flops}});
@@ -181,18 +173,25 @@ Status Bench::readLoss(const char *name) {
   return Status::ok();
 }
 
-void Bench::print(const std::string &name, const Cost &cost, double total) {
-  double each = cost.milliseconds / 1e3;
-  double rate = each > 0 ? cost.bytes / 1e9 / each : 0, flops = each > 0 ? cost.flops / 1e9 / each : 0;
-  std::printf("%9.3f %5.1f %6lld %8.1f %5.0f %9.1f %5.0f  %s\n", cost.milliseconds,
-              total > 0 ? 100 * cost.milliseconds / total : 0, static_cast<long long>(cost.count), rate,
+/// Prints a row, and returns it; its name is under `key`.
+Json Bench::print(const InstructionCosts &costs, double total, const char *key) const {
+  const double seconds = costs.milliseconds / 1e3, rate = seconds > 0 ? costs.bytes / 1e9 / seconds : 0,
+               flops = seconds > 0 ? costs.flops / 1e9 / seconds : 0;
+  const std::string place = costs.location.empty() ? "" : "  [" + printable(costs.location) + "]";
+  std::printf("%9.3f %5.1f %6llu %8.1f %5.0f %9.1f %5.0f  %s%s\n", costs.milliseconds,
+              total > 0 ? 100 * costs.milliseconds / total : 0, static_cast<unsigned long long>(costs.count), rate,
               100 * rate / std::max(ceilings_.copyGBPerSecond, 1e-9), flops,
-              100 * flops / std::max(ceilings_.gemmGFlops, 1e-9), name.c_str());
-  json_["kinds"].push_back({{"kind", name},
-                            {"milliseconds", cost.milliseconds},
-                            {"count", cost.count},
-                            {"gb_per_s", rate},
-                            {"gflops", flops}});
+              100 * flops / std::max(ceilings_.gemmGFlops, 1e-9), printable(costs.name).c_str(), place.c_str());
+  return {{key, costs.name},
+          {"where", costs.location},
+          {"generated", costs.generated},
+          {"count", costs.count},
+          {"milliseconds", costs.milliseconds},
+          {"bytes", costs.bytes},
+          {"flops", costs.flops},
+          {"gb_per_s", rate},
+          {"gflops", flops},
+          {"floor_ms", floorMilliseconds(costs, ceilings_)}};
 }
 
 void Bench::report() {
@@ -224,30 +223,47 @@ void Bench::report() {
   json_["besides"] = session_.device().besides();
   json_["library_choices"] = session_.device().choices();
   json_["ceilings"] = {{"copy_gb_per_s", ceilings_.copyGBPerSecond}, {"gemm_gflops", ceilings_.gemmGFlops}};
-  if (kinds_.empty())
-    return;
-  Cost all;
-  std::vector<std::pair<std::string, Cost>> sorted(kinds_.begin(), kinds_.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
-    return a.second.milliseconds != b.second.milliseconds ? a.second.milliseconds > b.second.milliseconds
-                                                          : a.first < b.first;
-  });
-  for (const auto &[kind, cost] : sorted) {
-    all.milliseconds += cost.milliseconds, all.bytes += cost.bytes, all.flops += cost.flops;
-    all.count += cost.count;
+  if (!times_.empty())
+    reportProfile(median * 1e3);
+}
+
+void Bench::reportProfile(double stepMilliseconds) {
+  const char *head = "\n       ms     %  count     GB/s copy%   GFLOP/s gemm%  ";
+  const std::vector<InstructionCosts> kernels = sumByKernel(times_, measuredSteps());
+  std::vector<InstructionCosts> kinds = sumByKind(times_, measuredSteps());
+  const InstructionCosts all = sumOf(kinds);
+  std::printf("%skernel or call  [the first place]\n", head);
+  InstructionCosts rest;
+  for (const InstructionCosts &kernel : kernels)
+    if (json_["kernels"].size() < shownKernels)
+      json_["kernels"].push_back(print(kernel, all.milliseconds, "kernel"));
+    else
+      rest.add(kernel);
+  if (rest.count) {
+    rest.name = std::to_string(kernels.size() - shownKernels) + " more";
+    json_["kernels"].push_back(print(rest, all.milliseconds, "kernel"));
   }
-  std::printf("\n       ms     %%  count     GB/s copy%%   GFLOP/s gemm%%  kind\n");
-  for (const auto &[kind, cost] : sorted)
-    print(kind, cost, all.milliseconds);
-  print("all", all, all.milliseconds);
+  std::printf("%skind\n", head);
+  for (InstructionCosts &kind : kinds) {
+    kind.location.clear();
+    json_["kinds"].push_back(print(kind, all.milliseconds, "kind"));
+  }
+  json_["kinds"].push_back(print(all, all.milliseconds, "kind"));
   // What a step cannot do without: every byte at the speed of a copy, every product at that of a large one.
-  double floor = all.bytes / 1e9 / std::max(ceilings_.copyGBPerSecond, 1e-9) * 1e3;
-  double products = all.flops / 1e9 / std::max(ceilings_.gemmGFlops, 1e-9) * 1e3;
+  const double bytes = all.bytes / 1e6 / std::max(ceilings_.copyGBPerSecond, 1e-9),
+               products = all.flops / 1e6 / std::max(ceilings_.gemmGFlops, 1e-9);
   std::printf(
-      "\nadvice    the step moves %.3f GB (%.3f ms at the speed of a copy) and multiplies %.3f GFLOP (%.3f ms at "
+      "\nfloors    the step moves %.3f GB (%.3f ms at the speed of a copy) and multiplies %.3f GFLOP (%.3f ms at "
       "that of a large product);\n          instructions take %.3f ms one by one, the step %.3f ms\n",
-      all.bytes / 1e9, floor, all.flops / 1e9, products, all.milliseconds, median * 1e3);
-  json_["floor_ms"] = {{"bytes", floor}, {"flops", products}, {"instructions", all.milliseconds}};
+      all.bytes / 1e9, bytes, all.flops / 1e9, products, all.milliseconds, stepMilliseconds);
+  json_["floor_ms"] = {{"bytes", bytes}, {"flops", products}, {"instructions", all.milliseconds}};
+  MeasuredStep step{stepMilliseconds, kernels, ceilings_, entry_->batch(), 0, session_.device().freeBytes()};
+  for (const plan::Arena &arena : session_.plan().arenas())
+    step.transientBytes += arena.kind() == plan::Arena::TRANSIENT ? arena.bytes() : 0;
+  for (const std::string &line : advise(step)) {
+    std::printf("advice    %s\n", line.c_str());
+    json_["advice"].push_back(line);
+  }
 }
 
 Status Bench::run(const BindOptions &bind) {

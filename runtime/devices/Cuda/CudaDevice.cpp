@@ -36,6 +36,7 @@ public:
 
   uint64_t allocatedBytes() const override { return arenaBytes_; }
   uint64_t allocations() const override { return resources_.allocations(); }
+  std::optional<uint64_t> freeBytes() const override;
   std::string besides() const override;
   std::vector<std::string> choices() const override;
   void measure(const plan::Entry &entry, bool on) override { entries_.at(&entry).measured = on; }
@@ -326,6 +327,11 @@ Status CudaDevice::download(const plan::Entry *entry) {
       if (binding.kind() == plan::Binding::OUTPUT)
         LOWTIDE_TRY(move(binding.slice().arena(), binding.slice().offset(), binding.slice().bytes(), false));
   return Status::ok();
+}
+
+std::optional<uint64_t> CudaDevice::freeBytes() const {
+  size_t free = 0, total = 0;
+  return api_.driver.cuMemGetInfo(&free, &total) == CUDA_SUCCESS ? std::optional<uint64_t>(free) : std::nullopt;
 }
 
 std::string CudaDevice::besides() const {

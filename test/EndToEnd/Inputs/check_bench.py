@@ -17,3 +17,17 @@ whole = sum(one["milliseconds"] * one["runs"] for one in instructions)
 assert abs(whole - blocks["floor_ms"]["instructions"]) < 1e-6 * whole, (whole, blocks["floor_ms"])
 generated = {one["what"].split()[0]: one["generated"] for one in instructions}
 assert generated["gemm"] is False and True in generated.values(), generated
+
+# A row for each kernel and each call of the same sizes, the longest first; together they are all instructions.
+rows = blocks["kernels"]
+sizes = {}
+for one in instructions:
+    name = one["symbol"] or one["what"]
+    sizes[name] = sizes.get(name, 0) + one["bytes"] * one["runs"]
+assert len(rows) == min(len(sizes), 21) and sum(row["count"] for row in rows) == len(instructions), (len(rows), len(sizes))
+for row in rows[:20]:
+    size = sizes[row["kernel"].split(":")[0]]
+    assert abs(row["bytes"] - size) < 1e-6 * size, (row, size)
+times = [row["milliseconds"] for row in rows[:20]]
+assert times == sorted(times, reverse=True) and abs(sum(row["milliseconds"] for row in rows) - whole) < 1e-6 * whole, (times, whole)
+assert {row["kind"] for row in blocks["kinds"]} >= {"gemm", "loop"} and all(isinstance(line, str) for line in blocks["advice"]), blocks["advice"]

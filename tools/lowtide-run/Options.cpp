@@ -31,7 +31,7 @@ Compare
   --dump-outputs=FILE    metrics and outputs of the last step
 
 Keep
-  --save=DIR             checkpoint at the end, and every --checkpoint-every=N steps
+  --save=DIR             checkpoint at the end, and every --checkpoint-every=N steps; with --steps=0 of the start
   --resume=DIR           continue from the newest sound checkpoint
   --init=random:SEED     start parameters from random numbers
   --export=FILE --model=FILE   write trained weights back into the ONNX file

@@ -285,6 +285,7 @@ Status TrainingRun::runSteps() {
   session_->device().measure(*entry_, !options_.profile.empty());
   uint64_t allocations = session_->allocations();
   finished_ = Clock::now();
+  const int64_t firstStep = state_.step;
   bool ends = false;
   for (int64_t step = state_.step; step < lastStep_ && !ends; ++step) {
     LOWTIDE_TRY(beginStep(step));
@@ -300,6 +301,12 @@ Status TrainingRun::runSteps() {
   }
   while (!underWay_.empty())
     LOWTIDE_TRY(finishOldest());
+  // No step at all: what a run would start from.
+  if (lastStep_ == firstStep && options_.entry == "train" && !options_.save.empty()) {
+    StepReport start;
+    start.step = lastStep_;
+    save(start);
+  }
   if (stopRequested)
     progress_->line("note", "stopped behind step " + std::to_string(state_.step));
   if (session_->allocations() != allocations)

@@ -26,14 +26,31 @@ BIN = pathlib.Path(shutil.which("lowtide")).parent
 FIRST, SECOND = "cnn-digits-model", "mlp-digits-model"
 
 # What a stage measures with PyTorch: block times of each mode, in milliseconds.
-CONTENDER = """import json, sys
+CONTENDER = """import json, os, sys, time
 given = dict(argument[2:].split("=", 1) for argument in sys.argv[1:])
 times = {"compile": 4000.0, "eager": 8000.0}
 if given["mode"] not in times:
     sys.exit("RuntimeError: CUDA out of memory")
+open(os.environ["USED"], "w").write("5000000")
+time.sleep(0.2)
+open(os.environ["USED"], "w").write("1000")
 json.dump({"blocks": {"step_ms": [times[given["mode"]]] * int(given["blocks"])}, "first_step_s": 1.5, "tensor_bytes": 123, "data": given["data"]}, open(given["json"], "w"))
 """
-NVIDIA_SMI = '#!/bin/sh\ncase "$*" in *=name*) echo "Stand-in GPU";; *) echo 1000;; esac\n'
+NVIDIA_SMI = '#!/bin/sh\ncase "$*" in *=name*) echo "Stand-in of nvidia-smi";; *) echo 1000;; esac\n'
+# The driver's library: as many bytes are in use as the file USED says.
+NVML = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int nvmlInit_v2(void) { return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle) { *handle = (void *)7; return index; }
+int nvmlDeviceGetName(void *handle, char *name, unsigned size) { strncpy(name, "Stand-in GPU", size); return handle != (void *)7; }
+int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long *memory) {
+  FILE *file = fopen(getenv("USED"), "r");
+  memory[2] = 1000;
+  if (file && fscanf(file, "%llu", &memory[2]) == 1) fclose(file);
+  return handle != (void *)7;
+}
+"""
 # Runs what it is given; sees an error of the tool that SEEN names.
 SANITIZER = '#!/bin/sh\ntool=$2\nshift 4\n"$@" || exit\necho "========= ERROR SUMMARY of $tool"\n[ "$tool" != "$SEEN" ] || exit 99\n'
 TRIAL = ["--blocks=3", "--steps=2", "--warmup=1", "--spread=1000000"]
@@ -58,6 +75,9 @@ def stand_ins():
     for name, text in (("nvidia-smi", NVIDIA_SMI), ("compute-sanitizer", SANITIZER)):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
+    library = folder / "nvml" / "libnvidia-ml.so.1"
+    library.parent.mkdir()
+    subprocess.run(["clang-22", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=NVML, text=True, check=True)
     return str(folder)
 
 
@@ -68,7 +88,8 @@ def command(stage, report, *flags):
 def environment(**more):
     # Nothing of the checkout may be needed: not its modules, not its programs.
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return kept | {"PATH": os.pathsep.join([STAND_INS, "/usr/bin", "/bin"]), "PYTHONDONTWRITEBYTECODE": "1"} | more
+    return kept | {"PATH": os.pathsep.join([STAND_INS, "/usr/bin", "/bin"]), "PYTHONDONTWRITEBYTECODE": "1",
+                   "LD_LIBRARY_PATH": str(pathlib.Path(STAND_INS) / "nvml"), "USED": str(SCRATCH / "used")} | more  # fmt: skip
 
 
 def contents(change=None):
@@ -160,6 +181,13 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual((row["held"], row["process_bytes"]), (True, 0))
         self.assertEqual(row["beside_the_plan"], -row["planned_bytes"])
 
+    def test_nvidia_smi_stands_in_for_the_library(self):
+        done = subprocess.run([sys.executable, "-c", "from devkit.gpu import driver; print(driver.nvml(), driver.used_bytes(), driver.device_name())"],
+                              capture_output=True, text=True, cwd=HOME, env=environment(LD_LIBRARY_PATH=""))  # fmt: skip
+        if not done.stdout.startswith("None"):
+            self.skipTest("this machine has the driver's library")
+        self.assertEqual(done.stdout, f"None {1000 << 20} Stand-in of nvidia-smi\n", done.stderr)
+
     def test_sanitizer(self):
         found, _ = self.stage("sanitize", f"--only={SECOND}")
         self.assertEqual(found[SECOND]["tools"], {tool: f"========= ERROR SUMMARY of {tool}" for tool in ("memcheck", "initcheck", "racecheck")})
@@ -187,6 +215,8 @@ class GpuCheck(unittest.TestCase):
             self.assertEqual(run["batch"], 32)
         self.assertLess(ours[0]["last_loss"], 1.05 * ours[0]["first_loss"])
         table = tiny["contenders"]
+        # What the driver counted while a process ran, less what was in use before.
+        self.assertEqual((table["ours"]["process_bytes"], table["compile"]["process_bytes"], table["checkpoint"]["process_bytes"]), (0, 4999000, 7))
         self.assertEqual((table["compile"]["median_ms"], table["eager"]["per_second"]), (4000.0, 32 / 8))
         self.assertAlmostEqual(table["ours"]["per_second"], 32e3 / table["ours"]["median_ms"])
         ratios = tiny["speedup"]["ours"]

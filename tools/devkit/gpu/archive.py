@@ -5,7 +5,6 @@ import os
 import pathlib
 import signal
 import subprocess
-import threading
 import time
 
 LIMIT = 7.5 * 60  # seconds of a stage: what is under way is stopped then
@@ -102,67 +101,3 @@ class Archive:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
-
-
-def used_bytes():
-    """Bytes of the first GPU that are in use, as its driver counts them; None where nobody can say."""
-    try:
-        done = subprocess.run(
-            ["nvidia-smi", "--id=0", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20,
-        )  # fmt: skip
-        return int(done.stdout.strip()) << 20
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return None
-
-
-def device_name():
-    """The first GPU's name, as its driver says it; None without one."""
-    try:
-        done = subprocess.run(
-            ["nvidia-smi", "--id=0", "--query-gpu=name", "--format=csv,noheader"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20
-        )  # fmt: skip
-        return done.stdout.strip() or None if done.returncode == 0 else None
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-class MemoryWatch:
-    """The most that a GPU has in use within a `with` block, less what was in use before it: `bytes`, None if unknown.
-
-    CUDA's own context is part of it, for every contender alike.
-    """
-
-    EVERY = 0.25  # seconds between two looks, so that looking takes no time from what is looked at
-
-    def __enter__(self):
-        self.before, self.peak, self.done = used_bytes(), 0, threading.Event()
-        self.thread = threading.Thread(target=self.watch, daemon=True)
-        if self.before is not None:
-            self.thread.start()
-        return self
-
-    def watch(self):
-        while True:
-            self.peak = max(self.peak, used_bytes() or 0)
-            if self.done.wait(self.EVERY):
-                return
-
-    def __exit__(self, *_):
-        self.done.set()
-        if self.before is not None:
-            self.thread.join()
-
-    @property
-    def bytes(self):
-        return None if self.before is None else max(0, self.peak - self.before)
-
-
-def await_idle(baseline, deadline, seconds=10, slack=64 << 20):
-    """Waits until the GPU's memory in use is back where it was, `seconds` at most; whether it came back."""
-    end = time.monotonic() + min(seconds, max(0, deadline.left()))
-    while baseline is not None and (used_bytes() or 0) > baseline + slack:
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.2)
-    return True

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 
-from devkit.gpu.archive import MemoryWatch, used_bytes
+from devkit.gpu.driver import MemoryWatch, used_bytes
 
 OUT_OF_TIME = "no time was left"
 
@@ -101,7 +101,7 @@ def judge_budgets(archive, row, deadline):
 def judge_memory(archive, row, deadline):
     """The largest use of the GPU while a model runs, less what was in use before; what the plan does not hold is CUDA's own."""
     if used_bytes() is None:
-        return undone("nvidia-smi does not say what is in use")
+        return undone("no driver says what is in use")
     with MemoryWatch() as watch:
         summary, error = train(archive, archive.artifact(row), row, deadline, steps=200)
     if not summary:

@@ -4,7 +4,7 @@ import json
 import time
 
 from devkit.gpu import batches, blocks
-from devkit.gpu.archive import MemoryWatch, await_idle, device_name, used_bytes
+from devkit.gpu.driver import MemoryWatch, await_idle, device_name, used_bytes
 
 CYCLES = 3
 OURS = "ours"

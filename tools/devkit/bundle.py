@@ -133,6 +133,10 @@ def add_models(folders, only, chip, binaries, folder):
     return contents
 
 
+def without_entries(flags):
+    return [flag for flag in flags if not flag.startswith("--entries")]
+
+
 def add_workload(text, chip, binaries, folder):
     """Compile a workload for the speed stages; its row of the table of contents."""
     name, custom, rest = text.partition("=")
@@ -142,7 +146,7 @@ def add_workload(text, chip, binaries, folder):
     if custom:
         model, *flags = rest.split(",")
         flags += [] if any(flag.startswith("--entries") for flag in flags) else ["--entries=train"]
-        row, budgets = {"units": 1, "unit": "samples"}, []
+        row, budgets = {"units": 1, "unit": "samples", "weights": "--no-weights" not in flags}, []
         data, emulated = pathlib.Path(model).parent / "data.npz", True
     elif name in workloads.WORKLOADS:
         given = workloads.WORKLOADS[name]
@@ -154,6 +158,9 @@ def add_workload(text, chip, binaries, folder):
     for short, target in (("cuda", f"cuda:{chip}"), *([("emulated", "cuda-emulated")] if emulated else [])):
         if problem := compile_to(binaries, model, home / f"{short}-step.tide", f"--target={target}", *flags):
             raise Failure(f"error: workload {name}: {problem}")
+        if "torch" in row or custom:
+            if problem := compile_to(binaries, model, home / f"{short}-gradient.tide", f"--target={target}", *without_entries(flags), "--entries=gradient"):
+                say(f"{name}, gradients: {problem}")
     row |= {"name": name, "artifacts": ["step"]}
     for budget in budgets:
         artifact = f"at-{budget.rstrip('%')}"
@@ -185,7 +192,7 @@ def copy_scripts(options, folder):
     package = folder / "devkit"
     (package / "gpu").mkdir(parents=True)
     here = pathlib.Path(__file__).parent
-    for path in (here / "__init__.py", *sorted((here / "gpu").glob("*.py"))):
+    for path in (here / "__init__.py", here / "tensors.py", *sorted((here / "gpu").glob("*.py"))):
         shutil.copy2(path, package / path.relative_to(here))
     shutil.copy2(here / "gpu_check.py", folder / "gpu-check")
     (folder / "gpu-check").chmod(0o755)

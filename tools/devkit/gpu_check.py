@@ -11,6 +11,7 @@ come to is said. Exit: 0 all held, 1 something failed, 3 nothing failed, but not
   memory            what a process of each model takes of the GPU beside what its plan says
   sanitize          small models under compute-sanitizer (memcheck, initcheck, racecheck), where it is installed and works
   speed:<workload>  throughput and memory beside PyTorch's modes, in turns (A-B-B-A), blocks of steps; kinds of kernels
+  gate:<workload>   loss and gradients of the first batch beside PyTorch's in f32, from the same weights: before speed counts
   torch:<workload>  torch_baseline.py on that workload: its figures stand in for contenders that take no turns
   table             the targets (G1 to G12) filled in from gpu-check.json
 
@@ -26,7 +27,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from devkit.gpu import archive, blocks, models, speed, targets  # noqa: E402
+from devkit.gpu import archive, blocks, gate, models, speed, targets  # noqa: E402
 
 
 def stage_torch(home, results, name, deadline, python):
@@ -55,7 +56,7 @@ def stage_torch(home, results, name, deadline, python):
 
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stage", required=True, help="correct, budgets, memory, sanitize, speed:<workload>, torch:<workload>, table")
+    parser.add_argument("--stage", required=True, help="correct, budgets, memory, sanitize, gate:<workload>, speed:<workload>, torch:<workload>, table")
     parser.add_argument("--json", type=pathlib.Path, default=pathlib.Path("gpu-check.json"))
     parser.add_argument("--emulated", action="store_true", help="the fake device instead of a GPU")
     parser.add_argument("--only", default="", help="of the models, those whose name holds this")
@@ -85,6 +86,8 @@ def main(argv):
             protocol = {key: getattr(options, key) for key in blocks.PROTOCOL}
             wanted = list(filter(None, options.contenders.split(",")))
             good, failed, undone = speed.run_stage(home, results, name, protocol, deadline, options.python, wanted)
+        elif stage == "gate" and name:
+            good, failed, undone = gate.run_stage(home, results, name, deadline, options.python)
         elif stage == "torch" and name:
             good, failed, undone = stage_torch(home, results, name, deadline, options.python)
         else:

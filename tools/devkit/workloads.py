@@ -16,14 +16,15 @@ def tokens(names, vocabulary, length, *masks):
 def gpt2(batch, *budgets):
     return {
         "structure": "gpt2-124m", "batch": batch, "units": 1024, "unit": "tok", "flags": ADAMW, "budgets": list(budgets),
-        "inputs": tokens(["tokens", "targets"], 50304, 1024), "torch_inputs": ["tokens", "targets"],
+        "inputs": tokens(["tokens", "targets"], 50304, 1024), "torch_inputs": ["tokens", "targets"], "renamed": {"ln": "ln_f"},
     }  # fmt: skip
 
 
 BERT_INPUTS = tokens(["input_ids", "labels"], 30522, 512, "attention_mask")
 BERT_INPUTS["labels"]["like"] = "input_ids"  # PyTorch's side learns what it reads
 # name → file of the collection's folder `structure`, batch, units of throughput per sample, flags, further budgets,
-# inputs as devkit/gpu/batches.py makes them. The name is PyTorch's too, where torch_baseline.py has such a workload.
+# inputs as devkit/gpu/batches.py makes them, first parts of parameters' names that are others than PyTorch's. `torch` is the
+# workload of torch_baseline.py that goes with it.
 WORKLOADS = {
     "gpt2": gpt2(16, "50%", "2.5GiB") | {"torch": "gpt2"},
     "gpt2-b64": gpt2(64) | {"torch": "gpt2-b64"},
@@ -36,11 +37,11 @@ WORKLOADS = {
     },
     "bert-large": {
         "structure": "bert-large", "batch": 32, "units": 1, "unit": "seq", "flags": ADAMW, "budgets": ["12GiB"], "torch": "bert-large",
-        "inputs": BERT_INPUTS, "torch_inputs": ["input_ids", "labels"],
+        "inputs": BERT_INPUTS, "torch_inputs": ["input_ids", "labels"], "renamed": {"net": "model"},
     },
 }  # fmt: skip
 # Of a row, what the archive's table of contents needs.
-CARRIED = ("batch", "units", "unit", "torch", "inputs", "torch_inputs")
+CARRIED = ("batch", "units", "unit", "torch", "inputs", "torch_inputs", "renamed")
 
 
 def available():

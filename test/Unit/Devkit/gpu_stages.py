@@ -7,7 +7,7 @@ import unittest
 from unittest import mock
 
 import devkit_path  # noqa: F401
-from devkit.gpu import archive, blocks, models, speed
+from devkit.gpu import archive, blocks, gate, models, speed
 
 ROW = {"name": "m", "steps": 2, "budgets": {"budget0": 100}, "artifacts": ["step", "at-2GiB"]}
 
@@ -82,6 +82,22 @@ class Models(Folder):
         run.assert_not_called()
 
 
+class Gate(unittest.TestCase):
+    THEIRS = {"first_loss": 10.0, "worst_cosine": 0.9995, "worst_cosine_of": "a", "worst_relative": 0.01, "worst_relative_of": "b"}
+
+    def test_held(self):
+        found = gate.judge(10.001, self.THEIRS)
+        self.assertIs(found["held"], True)
+        self.assertAlmostEqual(found["loss_apart"], 0.001)
+
+    def test_each_bound(self):
+        self.assertEqual(gate.judge(10.003, self.THEIRS)["why"], "losses are 0.003 apart")
+        self.assertEqual(gate.judge(10.0, self.THEIRS | {"worst_cosine": 0.998})["why"], "the gradient of a has a cosine of 0.99800")
+        self.assertEqual(gate.judge(10.0, self.THEIRS | {"worst_relative": 0.03})["why"], "the gradient of b is 3.00 % away")
+        for loss, wrong in ((None, {}), (10.0, {"worst_cosine": float("nan")}), (10.0, {"worst_relative": float("nan")})):
+            self.assertIs(gate.judge(loss, self.THEIRS | wrong)["held"], False)
+
+
 class Turns(Folder):
     """Who takes turns, and when a cycle turns round."""
 
@@ -113,7 +129,7 @@ class Turns(Folder):
             now[0] += seconds[who]
             return seconds[who]
 
-        with mock.patch.object(one, "turn", turn), mock.patch.object(one, "write_batches"):
+        with mock.patch.object(one, "turn", turn), mock.patch.object(one, "prepare"):
             one.run()
         self.assertLessEqual(now[0], limit)
         return taken
@@ -134,7 +150,7 @@ class Turns(Folder):
         one.found["runs"] = [{"who": who, "cycle": 0, "process_bytes": 5, **blocks.summary([time] * 10)} for who, time in times]
         one.conclude()
         found = json.loads((self.home / "found.json").read_text())["speed"]["m"]
-        self.assertEqual(found["contenders"]["ours"], {"median_ms": 10.0, "per_second": 4000.0, "process_bytes": 5})
+        self.assertEqual(found["contenders"]["ours"], {"median_ms": 10.0, "per_second": 4000.0, "process_bytes": 5, "first_loss": None, "last_loss": None})
         self.assertAlmostEqual(found["speedup"]["ours"]["compile"]["ratio"], 1.5)
         self.assertEqual(one.counts(), (2, 0, 0))
 

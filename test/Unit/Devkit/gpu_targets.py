@@ -1,6 +1,5 @@
 """The targets on a GPU, filled in from findings (devkit/gpu/targets.py): reached, missed, and what must not count."""
 
-import copy
 import unittest
 
 import devkit_path  # noqa: F401
@@ -13,7 +12,7 @@ def speed(ratio, per_second, process=8 * GIB, allocated=7 * GIB, unit="tok", bat
     """A workload that was measured against torch.compile, whose process takes 16 GiB."""
     row = {"median_ms": 30.0, "per_second": per_second, "process_bytes": process}
     found = {
-        "protocol": dict(blocks.PROTOCOL), "device": "NVIDIA H200", "emulated": False, "batch": batch, "unit": unit,
+        "workload": "gpt2", "protocol": dict(blocks.PROTOCOL), "device": "NVIDIA H200", "emulated": False, "batch": batch, "unit": unit,
         "runs": [{"who": "ours", "target": "cuda:sm_90", "planned_bytes": allocated, "allocated_bytes": allocated}],
         "contenders": {"ours": row, "compile": {"median_ms": 30.0 * ratio, "per_second": per_second / ratio, "process_bytes": 16 * GIB}},
         "speedup": {"ours": {"compile": {"ratio": ratio, "cycles": 3, "interval": [ratio - 0.01, ratio + 0.01]}}},
@@ -23,7 +22,8 @@ def speed(ratio, per_second, process=8 * GIB, allocated=7 * GIB, unit="tok", bat
 
 
 def content(**workloads):
-    return {"speed": {name.replace("_", "-"): found for name, found in workloads.items()}}
+    found = {name.replace("_", "-"): found for name, found in workloads.items()}
+    return {"speed": found, "gate": {name: {"held": True} for name in found}}
 
 
 def row(name, findings):
@@ -63,6 +63,20 @@ class Targets(unittest.TestCase):
         alone["speedup"] = {}
         self.assertEqual(self.verdict("G1", content(gpt2=alone)), "not measured: compile: PyTorch was not measured")
         self.assertTrue(self.verdict("G1", {"emulated speed": {"gpt2": speed(1.3, 600e3)}}).startswith("not measured"))
+
+    def test_what_does_not_train_the_same_is_not_compared(self):
+        found = content(gpt2=speed(1.3, 600e3))
+        found["gate"] = {}
+        self.assertEqual(self.verdict("G1", found), "reached: the gate of gpt2 was not passed")
+        found["gate"] = {"gpt2": {"held": False, "why": "losses are 0.1 apart"}}
+        self.assertEqual(self.verdict("G1", found), "not measured: the gate of gpt2 does not hold: losses are 0.1 apart")
+        found = content(gpt2=speed(1.3, 600e3))
+        found["speed"]["gpt2"]["same_start"] = True
+        for who, loss in (("ours", 7.0), ("compile", 6.9)):
+            found["speed"]["gpt2"]["contenders"][who]["last_loss"] = loss
+        self.assertEqual(self.verdict("G1", found), "not measured: losses of ours and compile end 1.4 % apart")
+        found["speed"]["gpt2"]["contenders"]["compile"]["last_loss"] = 6.95
+        self.assertEqual(self.verdict("G1", found), "reached")
 
     def test_reused_contenders_say_so(self):
         found = speed(1.3, 600e3)
@@ -130,7 +144,7 @@ class Targets(unittest.TestCase):
         first = content(gpt2=speed(0.9, 4e5))
         whole = targets.together([first, content(resnet50=speed(1.1, 8.5e3, allocated=5 * GIB)), content(gpt2=speed(1.3, 6e5))])
         self.assertEqual((self.verdict("G1", whole), self.verdict("G6", whole)), ("reached", "reached"))
-        self.assertEqual(copy.deepcopy(first), content(gpt2=speed(0.9, 4e5)))
+        self.assertEqual(first, content(gpt2=speed(0.9, 4e5)))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 LIMIT = 7.5 * 60  # seconds of a stage: what is under way is stopped then
+WORDS = {True: "ok  ", False: "FAIL", None: "-   "}  # of a finding that held, that did not, of which nothing can be said
 SHORT = 5  # seconds: with less left nothing is begun
 
 
@@ -59,7 +60,11 @@ class Archive:
         return [row for row in self.contents["models"] if only in row["name"]]
 
     def workload(self, name):
-        return next((row for row in self.contents["workloads"] if row["name"] == name), None)
+        """The row of a workload; ValueError where there is none."""
+        rows = {row["name"]: row for row in self.contents["workloads"]}
+        if name not in rows:
+            raise ValueError(f"no workload '{name}'; there are {', '.join(rows) or 'none'}")
+        return rows[name]
 
     def folder(self, row):
         return self.home / "models" / row["name"]

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 
+from devkit.gpu.archive import WORDS
 from devkit.gpu.driver import MemoryWatch, used_bytes
 
 OUT_OF_TIME = "no time was left"
@@ -167,6 +168,5 @@ def run_stage(archive, results, stage, deadline, only=""):
             continue
         results.put(stage, row["name"], found)
         counts[found["held"]] += 1
-        word = {True: "ok  ", False: "FAIL", None: "-   "}[found["held"]]
-        print(f"{word} {row['name']}  {found.get('why', '')}", flush=True)
+        print(f"{WORDS[found['held']]} {row['name']}  {found.get('why', '')}", flush=True)
     return counts[True], counts[False], counts[None]

@@ -3,7 +3,7 @@
 import json
 import time
 
-from devkit.gpu import batches, blocks
+from devkit.gpu import blocks, start
 from devkit.gpu.driver import MemoryWatch, await_idle, device_name, used_bytes
 
 CYCLES = 3
@@ -53,24 +53,20 @@ class Speed:
         self.report = archive.home / "bench.json"
         self.baseline = used_bytes()
         self.found = {
-            "protocol": protocol, "device": device_name(), "chip": archive.contents["chip"], "emulated": archive.emulated,
+            "workload": row["name"], "protocol": protocol, "device": device_name(), "chip": archive.contents["chip"], "emulated": archive.emulated,
             "runs": [], "details": {}, **{key: row.get(key) for key in ("batch", "units", "unit", "modelled_ms")},
         }  # fmt: skip
 
     def put(self):
         self.results.put("speed", self.row["name"], self.found)
 
-    def write_batches(self):
-        """Arguments that name the data: of a recorded model its own, of the others batches made here."""
-        recorded = self.archive.folder(self.row) / "data.npz"
-        if recorded.exists():
-            self.data, self.torch_data = str(recorded), ""
-        elif self.row.get("inputs"):
-            paths = batches.write(self.archive.home / "batches" / self.row["name"], self.row["batch"], self.row["inputs"])
-            self.data = ",".join(f"{name}={path}" for name, path in paths.items())
-            self.torch_data = ",".join(str(paths[name]) for name in self.row.get("torch_inputs", []))
-        else:
-            self.data, self.torch_data = "synthetic", ""
+    def prepare(self):
+        """Batches and weights that everybody starts from."""
+        self.data, self.torch_data = start.data_of(self.archive, self.row)
+        self.weights = None
+        if any(not who.startswith(OURS) for who in self.everyone):
+            self.weights, why = start.weights_of(self.archive, self.row, self.data, self.deadline)
+            self.found["same_start"] = why or True
 
     def command(self, who):
         counts = [f"--{key}={self.protocol[key]}" for key in ("blocks", "steps", "warmup")]
@@ -83,7 +79,7 @@ class Speed:
             )  # fmt: skip
         contender = self.archive.home / "devkit" / "gpu" / "torch_contender.py"
         return [self.python, contender, f"--definitions={self.archive.home / 'torch_baseline.py'}", f"--workload={self.row['torch']}", f"--mode={who}",
-                f"--data={self.torch_data}", f"--json={self.report}", *counts]  # fmt: skip
+                f"--data={self.torch_data}", f"--json={self.report}", *([f"--weights={self.weights}", start.renamed(self.row)] if self.weights else []), *counts]  # fmt: skip
 
     def measure(self, who, cycle):
         """One process; its run, which is kept whatever came of it."""
@@ -132,7 +128,7 @@ class Speed:
 
     def run(self):
         """Cycles there and back. The first one turns round where it would not come home in time; the others go as far."""
-        self.write_batches()
+        self.prepare()
         taken = {}
         for who in self.everyone:
             if self.deadline.left() < sum(taken.values()) + 2 * max(taken.values(), default=0) or self.deadline.near():
@@ -164,6 +160,8 @@ class Speed:
             memory = [run["process_bytes"] for run in blocks.counted(runs, who) if run["process_bytes"] is not None]
             why = next((run["why"] for run in runs if run["who"] == who and run.get("why")), "no time was left")
             table[who] = {"median_ms": median, "per_second": samples / median * 1e3, "process_bytes": max(memory, default=None)} if median else {"why": why}
+            if median:
+                table[who] |= {key: blocks.counted(runs, who)[0].get(key) for key in ("first_loss", "last_loss")}
         for mode, given in (baseline_rows(self.archive, self.results, self.row["torch"]) if self.row.get("torch") else {}).items():
             if mode not in table:
                 # Of an earlier process, step by step: a ratio with it has no interval.
@@ -202,8 +200,6 @@ def lines(found):
 def run_stage(archive, results, name, protocol, deadline, python, wanted=()):
     """Measures the workload `name`; (measured, failed, undone). ValueError where there is none, or no such contender."""
     row = archive.workload(name)
-    if not row:
-        raise ValueError(f"no workload '{name}'; there are {', '.join(row['name'] for row in archive.contents['workloads']) or 'none'}")
     everyone = participants(archive, results, row, wanted)
     if not any(who.startswith(OURS) for who in everyone):
         raise ValueError(f"none of our artifacts of {name} takes part" + ("; it has none for the fake device" if archive.emulated else ""))

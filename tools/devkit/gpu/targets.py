@@ -13,6 +13,10 @@ import sys
 from devkit.gpu import blocks
 
 GIB = 1 << 30
+# Losses behind the last step of a run, from the same weights and batches: relative.
+CURVE = 0.01
+# Rows that compare with PyTorch, and by which workload.
+COMPARED = {"G1": "gpt2", "G2": "gpt2-b64", "G3": "gpt2", "G4": "gpt2", "G5": "gpt2-1.5b", "G6": "resnet50", "G7": "bert-large"}
 
 
 class Unmeasured(Exception):
@@ -71,10 +75,26 @@ class Measured:
         given = found.get("speedup", {}).get(who, {}).get(mode)
         if not given or given["ratio"] is None:
             raise Unmeasured(f"{mode}: {(given or {}).get('why', 'PyTorch was not measured')}")
+        self.require_equal_training(found, who, mode)
         if given.get("reused"):
             return given["ratio"], "(against an earlier run)"
         low, high = given.get("interval", (None, None))
         return given["ratio"], f"({low:.3f} to {high:.3f})" if low else "(one cycle)"
+
+    def require_equal_training(self, found, who, mode):
+        """No ratio of steps that do not train the same: the gate of the workload, and the losses of both behind the last step."""
+        gate = self.content.get("gate", {}).get(found.get("workload"), {})
+        if gate.get("held") is False:
+            raise Unmeasured(f"the gate of {found['workload']} does not hold: {gate['why']}")
+        if found.get("same_start") is not True:
+            return
+        ours, theirs = (found["contenders"][one].get("last_loss") for one in (who, mode))
+        if ours is not None and theirs and abs(ours / theirs - 1) > CURVE:
+            raise Unmeasured(f"losses of {who} and {mode} end {100 * abs(ours / theirs - 1):.1f} % apart")
+
+    def gate_note(self, workload):
+        """Empty where the gate of a workload held."""
+        return "" if self.content.get("gate", {}).get(workload, {}).get("held") else f"the gate of {workload} was not passed"
 
     def bytes_of(self, found, who):
         """Bytes that our runtime allocated."""
@@ -238,6 +258,7 @@ def fill(content):
             figures = "; ".join(dict.fromkeys(condition.text() for condition in unique([*gates, *aims])))
             missing = [condition.far() for condition in (gates if not all(c.held for c in gates) else aims) if not condition.held]
             word = "missed" if not all(c.held for c in gates) else "reached" if not missing else "gate reached"
+            missing += [note for name in [COMPARED.get(row)] if name and (note := measured.gate_note(name))]
             verdict = word + ("" if not missing else ": " + "; ".join(missing))
         except Unmeasured as reason:
             figures, verdict = "–", f"not measured: {reason}"

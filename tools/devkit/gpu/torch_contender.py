@@ -5,7 +5,8 @@
 
 bf16 autocast, fp32 master weights, clipping by the global norm 1.0 with AdamW, as in torch_baseline.py, whose `build` makes
 the model; every step copies its batch from pinned memory. Blocks are timed by the host's clock around steps that are
-all done, and by CUDA events. Modes: eager, compile, compile-cudagraphs, compile-budget<F>, checkpoint, compile-checkpoint.
+all done, and by CUDA events. --weights are the parameters to start from; with --gradients nothing is timed: gradients of
+the first batch in f32 are compared with those of the file. Modes: eager, compile, compile-cudagraphs, compile-budget<F>, checkpoint, compile-checkpoint.
 """
 
 import argparse
@@ -13,9 +14,12 @@ import importlib.util
 import itertools
 import json
 import pathlib
+import sys
 import time
 
 import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 
 def load(path):
@@ -24,6 +28,51 @@ def load(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def read(path, renamed):
+    """name → tensor(name), the tensors of a file by PyTorch's names; `renamed` says first parts of names that the file has instead."""
+    from devkit.tensors import read_safetensors
+
+    arrays = {name.removeprefix("grad/"): array for name, array in read_safetensors(path).items()}
+
+    def tensor(name):
+        head, dot, tail = name.partition(".")
+        theirs = renamed.get(head, head) + dot + tail
+        if theirs not in arrays:
+            raise SystemExit(f"error: {path.name} has no '{theirs}'")
+        return torch.from_numpy(arrays[theirs].copy())
+
+    return tensor
+
+
+def set_weights(model, tensor):
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            given = tensor(name)
+            if given.shape != parameter.shape:
+                raise SystemExit(f"error: '{name}' is {tuple(given.shape)} in the file, {tuple(parameter.shape)} here")
+            parameter.copy_(given)
+
+
+def compare_gradients(model, tensor, negligible):
+    """Worst cosine and worst ‖ours - theirs‖ / ‖theirs‖ of all parameters, with their names.
+
+    What is below `negligible` of the norm of all has no direction: its difference is measured by that bound.
+    """
+    pairs = {name: (tensor(name).double().flatten(), parameter.grad.detach().double().cpu().flatten()) for name, parameter in model.named_parameters()}
+    floor = negligible * sum(float(theirs.norm()) ** 2 for _, theirs in pairs.values()) ** 0.5
+    cosines, relatives = {}, {}
+    for name, (ours, theirs) in pairs.items():
+        size = float(theirs.norm())
+        relatives[name] = float((ours - theirs).norm()) / max(size, floor)
+        if size > floor:
+            cosines[name] = float(ours @ theirs) / max(float(ours.norm()) * size, 1e-300)
+    least, most = min(cosines, key=cosines.get), max(relatives, key=lambda name: relatives[name] if relatives[name] == relatives[name] else float("inf"))
+    return {
+        "worst_cosine": cosines[least], "worst_cosine_of": least, "worst_relative": relatives[most], "worst_relative_of": most,
+        "tensors": len(pairs), "negligible_tensors": len(pairs) - len(cosines),
+    }  # fmt: skip
 
 
 def batches_of(paths, feed, batch):
@@ -48,9 +97,13 @@ class Contender:
         self.cuda = torch.cuda.is_available()
         self.device = "cuda" if self.cuda else "cpu"
         torch.manual_seed(0)
-        torch.set_float32_matmul_precision("high")
+        # Speed is measured as users have it; what is compared is f32 itself.
+        torch.set_float32_matmul_precision("highest" if options.gradients else "high")
+        torch.backends.cudnn.allow_tf32 = not options.gradients
         kind = "checkpoint" if mode == "compile-checkpoint" else mode
         self.model, self.feed, self.batch, self.optimizer_kind = definitions.build(options.workload, kind, options.tiny, self.device)
+        if options.weights:
+            set_weights(self.model, read(options.weights, options.rename))
         fused = dict(fused=True) if self.cuda else {}
         if self.optimizer_kind == "adamw":
             self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, **fused)
@@ -66,9 +119,19 @@ class Contender:
         # Channels last, where the model's own feed is so, is brought about by the copy.
         self.host = itertools.cycle([[x.pin_memory() if self.cuda else x for x in one] for one in host])
 
-    def step(self):
+    def gradients(self, tensor, negligible):
+        """What the first batch in f32 has beside the gradients of a file."""
+        self.feed_next()
+        loss = self.forward(*self.feed)
+        loss.backward()
+        return {"first_loss": float(loss), **compare_gradients(self.model, tensor, negligible)}
+
+    def feed_next(self):
         for here, there in zip(next(self.host), self.feed):
             there.copy_(here, non_blocking=True)
+
+    def step(self):
+        self.feed_next()
         self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast(self.device, dtype=torch.bfloat16):
             loss = self.forward(*self.feed)
@@ -107,11 +170,18 @@ def main():
     parser.add_argument("--blocks", type=int, default=10)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warmup", type=int, default=20)
+    parser.add_argument("--weights", type=pathlib.Path, help="params.safetensors to start from")
+    parser.add_argument("--gradients", type=pathlib.Path, help="gradients to compare with; nothing is timed")
+    parser.add_argument("--rename", type=lambda text: dict(pair.split("=") for pair in text.split(",") if pair), default={}, help="PYTORCH=FILE of names' first parts")
+    parser.add_argument("--negligible", type=float, default=1e-4, help="share of the norm of all gradients below which one is noise")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--json", type=pathlib.Path, required=True)
     options = parser.parse_args()
     begin = time.perf_counter()
     contender = Contender(options)
+    if options.gradients:
+        options.json.write_text(json.dumps(contender.gradients(read(options.gradients, options.rename), options.negligible), indent=1) + "\n")
+        return
     built = time.perf_counter()
     first_loss = float(contender.step())
     first_step = time.perf_counter() - built

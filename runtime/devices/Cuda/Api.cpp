@@ -5,11 +5,14 @@
 namespace lowtide::rt::cuda {
 namespace {
 
+constexpr const char *freeMemory =
+    "compile with a smaller --device-budget, or free memory of other processes on the GPU";
+
 /// What a user can do about a code of the driver.
 const char *remedy(CUresult code) {
   switch (code) {
   case CUDA_ERROR_OUT_OF_MEMORY:
-    return "compile with a smaller --device-budget, or free memory of other processes on the GPU";
+    return freeMemory;
   case CUDA_ERROR_NO_DEVICE:
   case CUDA_ERROR_INVALID_DEVICE:
     return "no GPU is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES, or compile with --target=cpu";
@@ -36,6 +39,14 @@ const char *remedy(CUresult code) {
   default:
     return "look at nvidia-smi; the run can be continued from its last checkpoint (--resume)";
   }
+}
+
+/// A failure of a library's call; memory that is used up counts as that, whoever asked for it.
+Status libraryFailure(const char *call, int code, const char *kind, bool isMemory, const char *library) {
+  std::string message = std::string(call) + " failed: status " + std::to_string(code) + " (" + kind + "); ";
+  if (isMemory)
+    return {StatusCode::OverBudget, message + freeMemory};
+  return {StatusCode::Device, message + "update " + library + ", or compile with --target=cpu"};
 }
 
 } // namespace
@@ -66,20 +77,21 @@ Status Api::check(cublasStatus_t result, const char *call) const {
                      : result == CUBLAS_STATUS_INTERNAL_ERROR   ? "internal error"
                      : result == CUBLAS_STATUS_NOT_SUPPORTED    ? "not supported"
                                                                 : "unknown";
-  return {StatusCode::Device, std::string(call) + " failed: status " + std::to_string(result) + " (" + name +
-                                  "); update cuBLASLt, or compile with --target=cpu"};
+  return libraryFailure(call, result, name, result == CUBLAS_STATUS_ALLOC_FAILED, "cuBLASLt");
 }
 
 Status Api::check(cudnnStatus_t result, const char *call) const {
   if (result == CUDNN_STATUS_SUCCESS)
     return Status::ok();
-  const char *kind = result >= 5000   ? "execution failed"
+  const bool isMemory = result == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                        result == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  const char *kind = isMemory         ? "out of memory"
+                     : result >= 5000 ? "execution failed"
                      : result >= 4000 ? "internal error"
                      : result >= 3000 ? "not supported"
                      : result >= 2000 ? "wrong parameter"
                                       : "not initialized";
-  return {StatusCode::Device, std::string(call) + " failed: status " + std::to_string(result) + " (" + kind +
-                                  "); update cuDNN, or compile with --target=cpu"};
+  return libraryFailure(call, result, kind, isMemory, "cuDNN");
 }
 
 } // namespace lowtide::rt::cuda

@@ -54,13 +54,16 @@ private:
   };
 
   Status open(unsigned gpu);
+  Status bindAll(const BindOptions &options);
+  Status uploadAll();
   Status allocateArenas();
   Status loadKernels();
   Status prepareEntries();
   Expected<CUgraphExec> capture(const Entry &entry, unsigned slot);
   Status enqueueBefore(const Entry &entry, unsigned slot);
   Status await(uint64_t number);
-  Status outOfMemory(Status status, const plan::Arena &arena) const;
+  /// Of memory that is used up, whatever it was for: also what the plan takes, and what is free.
+  Status withPlan(Status status) const;
   /// Copies bytes of an arena between the device and the host's view.
   Status move(size_t arena, uint64_t offset, uint64_t bytes, bool toDevice);
 
@@ -95,7 +98,9 @@ Status CudaDevice::open(unsigned gpu) {
   return resources_.open(gpu);
 }
 
-Status CudaDevice::bind(const BindOptions &options) {
+Status CudaDevice::bind(const BindOptions &options) { return withPlan(bindAll(options)); }
+
+Status CudaDevice::bindAll(const BindOptions &options) {
   // The fake device is there to find mistakes.
   poison_ = options.poison || plan_.target() == "cuda-emulated";
   if (plan_.target() == "cuda-emulated")
@@ -127,24 +132,24 @@ Status CudaDevice::allocateArenas() {
     uint64_t slack = arena.alignment() > 256 ? arena.alignment() : 0;
     Expected<CUdeviceptr> memory = resources_.deviceMemory(arena.bytes() + slack);
     if (!memory)
-      return outOfMemory(memory.takeStatus(), arena);
+      return memory.takeStatus().at("arena '" + printable(arena.name()) + "'");
     arenas_.push_back(slack ? (*memory + slack - 1) / slack * slack : *memory);
     arenaBytes_ += arena.bytes();
   }
   return Status::ok();
 }
 
-Status CudaDevice::outOfMemory(Status status, const plan::Arena &arena) const {
-  if (status.code() == StatusCode::OverBudget) {
-    std::string table = "; the plan takes";
-    for (const plan::Arena &each : plan_.arenas())
-      table += " " + printable(each.name()) + " " + std::to_string(each.bytes());
-    size_t free = 0, total = 0;
-    if (api_.driver.cuMemGetInfo(&free, &total) == CUDA_SUCCESS)
-      table += " bytes; " + std::to_string(free) + " of the GPU's " + std::to_string(total) + " bytes are free";
-    status = Status(StatusCode::OverBudget, status.message() + table);
-  }
-  return std::move(status).at("arena '" + printable(arena.name()) + "'");
+Status CudaDevice::withPlan(Status status) const {
+  if (status.code() != StatusCode::OverBudget)
+    return status;
+  std::string table = "; the plan takes";
+  for (const plan::Arena &each : plan_.arenas())
+    table += " " + printable(each.name()) + " " + std::to_string(each.bytes());
+  table += " bytes";
+  size_t free = 0, total = 0;
+  if (api_.driver.cuMemGetInfo && api_.driver.cuMemGetInfo(&free, &total) == CUDA_SUCCESS)
+    table += "; " + std::to_string(free) + " of the GPU's " + std::to_string(total) + " bytes are free";
+  return Status(status.code(), status.message() + table, status.where());
 }
 
 Status CudaDevice::loadKernels() {
@@ -304,7 +309,9 @@ static bool outlivesSteps(const plan::Arena &arena) {
   return arena.kind() == plan::Arena::PARAMS || arena.kind() == plan::Arena::STATE;
 }
 
-Status CudaDevice::upload() {
+Status CudaDevice::upload() { return withPlan(uploadAll()); }
+
+Status CudaDevice::uploadAll() {
   LOWTIDE_TRY(settle(0));
   LOWTIDE_TRY(resources_.enter());
   for (int i = 0; i < plan_.arenas_size(); ++i)

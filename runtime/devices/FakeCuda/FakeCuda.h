@@ -27,6 +27,8 @@ struct Options {
   /// The `failAt`-th call (from 1) of the function `failCall` fails; 0: none does.
   std::string failCall;
   uint64_t failAt = 0;
+  /// It says that there is no memory left. Allocations always do.
+  bool failsForMemory = false;
   /// Keep the names of all calls.
   bool trace = false;
 };

@@ -25,13 +25,19 @@ template <typename T, typename Handle> T *liveObject(Handle handle) {
 /// What the functions of a library say when they are told to fail, and of a handle that is none.
 template <typename Status> struct Answers;
 template <> struct Answers<cublasStatus_t> {
-  static constexpr cublasStatus_t good = CUBLAS_STATUS_SUCCESS, failed = CUBLAS_STATUS_INTERNAL_ERROR,
-                                  wrong = CUBLAS_STATUS_INVALID_VALUE;
+  static constexpr cublasStatus_t good = CUBLAS_STATUS_SUCCESS, broken = CUBLAS_STATUS_INTERNAL_ERROR,
+                                  exhausted = CUBLAS_STATUS_ALLOC_FAILED, wrong = CUBLAS_STATUS_INVALID_VALUE;
 };
 template <> struct Answers<cudnnStatus_t> {
-  static constexpr cudnnStatus_t good = CUDNN_STATUS_SUCCESS, failed = CUDNN_STATUS_INTERNAL_ERROR,
+  static constexpr cudnnStatus_t good = CUDNN_STATUS_SUCCESS, broken = CUDNN_STATUS_INTERNAL_ERROR,
+                                 exhausted = CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
                                  wrong = CUDNN_STATUS_BAD_PARAM;
 };
+
+/// What a function says that is told to fail.
+template <typename Status> Status failed() {
+  return Machine::get().failsForMemory() ? Answers<Status>::exhausted : Answers<Status>::broken;
+}
 
 /// Makes an object of the fake device and its handle.
 template <typename T, typename Status, typename Handle> Status makeObject(Handle *handle, const char *kind) {
@@ -41,9 +47,9 @@ template <typename T, typename Status, typename Handle> Status makeObject(Handle
 
 /// A release is done even when it is told to fail.
 template <typename T, typename Status, typename Handle> Status releaseObject(const char *name, Handle handle) {
-  bool failed = Machine::get().failsNow(name);
+  bool fails = Machine::get().failsNow(name);
   bool there = Machine::get().destroy(reinterpret_cast<T *>(handle));
-  return failed ? Answers<Status>::failed : there ? Answers<Status>::good : Answers<Status>::wrong;
+  return fails ? failed<Status>() : there ? Answers<Status>::good : Answers<Status>::wrong;
 }
 
 /// All phases of a call on the fake device's host threads.
@@ -55,7 +61,7 @@ void runPrepared(const PreparedCall &call);
 #define LOWTIDE_FAKE_ENTER(Status, name)                                                                               \
   do {                                                                                                                 \
     if (Machine::get().failsNow(#name))                                                                                \
-      return Answers<Status>::failed;                                                                                  \
+      return failed<Status>();                                                                                         \
   } while (false)
 
 #endif // LOWTIDE_RUNTIME_DEVICES_FAKECUDA_LIBRARIES_H

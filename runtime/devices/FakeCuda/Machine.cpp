@@ -80,9 +80,10 @@ bool Machine::failsNow(const char *name) {
 }
 
 CUresult Machine::call(const char *name) {
-  if (failsNow(name))
-    return std::strcmp(name, "cuMemAlloc") == 0 || std::strcmp(name, "cuMemHostAlloc") == 0 ? CUDA_ERROR_OUT_OF_MEMORY
-                                                                                            : CUDA_ERROR_UNKNOWN;
+  if (failsNow(name)) {
+    bool allocates = std::strcmp(name, "cuMemAlloc") == 0 || std::strcmp(name, "cuMemHostAlloc") == 0;
+    return allocates || failsForMemory() ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
+  }
   return failure_.empty() ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
 }
 

@@ -84,6 +84,7 @@ public:
   CUresult call(const char *name);
   /// Whether this call of a library's function is to fail.
   bool failsNow(const char *name);
+  bool failsForMemory() const { return options_.failsForMemory; }
   const std::string &failure() const { return failure_; }
 
   // Memory. Addresses are those of the host.

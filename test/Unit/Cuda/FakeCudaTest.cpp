@@ -320,6 +320,22 @@ TEST(FakeCuda, OutOfMemoryShowsThePlan) {
   EXPECT_THAT(status.str(), HasSubstr("are free"));
 }
 
+TEST(FakeCuda, OutOfMemoryBesideTheArenasShowsThePlan) {
+  for (const char *call :
+       {"cuDevicePrimaryCtxRetain", "cuMemHostAlloc", "cuModuleLoadDataEx", "cuStreamCreate", "cuEventCreate",
+        "cublasLtCreate", "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul", "cuGraphInstantiate"}) {
+    fake::Options options;
+    options.failCall = call, options.failAt = 1, options.failsForMemory = true;
+    fake::configure(options);
+    auto session = Session::load(writeCudaRegression());
+    Status status = (*session)->bind({});
+    EXPECT_EQ(status.code(), StatusCode::OverBudget) << call;
+    EXPECT_THAT(status.str(), HasSubstr(std::string(call) + " failed"));
+    EXPECT_THAT(status.str(), HasSubstr("--device-budget")) << call;
+    EXPECT_THAT(status.str(), HasSubstr("; the plan takes params 32")) << call;
+  }
+}
+
 TEST(FakeCuda, MissingEventBetweenStreamsShows) {
   // The gemm of the gradient moves to a second stream that nothing orders; the verifier refuses such a plan.
   plan::Plan plan = cudaRegressionPlan();

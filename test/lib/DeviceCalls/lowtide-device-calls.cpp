@@ -6,7 +6,9 @@
 //     prints, as JSON, the calls of 1000 steps behind the first one, and how many steps the loss scaler skipped
 //   lowtide-device-calls step.tide --fail
 //     lets every call fail once during load, bind, three steps, download and shutdown: a message must name the call
-//     and a remedy, and nothing may be left
+//     and a remedy, and nothing may be left; says how many functions of each library were called
+//   lowtide-device-calls step.tide --out-of-memory
+//     lets every call up to the end of bind find no memory left: the message must show the plan too
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +33,7 @@ namespace {
 struct Options {
   const char *artifact = nullptr;
   int64_t steps = 3, overflowEvery = 0;
-  bool fail = false;
+  bool fail = false, outOfMemory = false;
 };
 
 /// Small numbers; labels 0 and 1; in a step that is to overflow every float is beyond what f16 holds.
@@ -106,8 +108,39 @@ Status wholeLife(const Options &options) {
   return (*session)->close();
 }
 
+/// As much of it as may ask for memory.
+Status bindAlone(const Options &options) {
+  auto session = bound(options);
+  return session ? Status::ok() : session.takeStatus();
+}
+
+/// How many functions of a library were called, and which were not.
+template <size_t count>
+void printCalled(const char *library, const char *const (&names)[count], const std::map<std::string, uint64_t> &calls) {
+  std::string missing;
+  size_t called = 0;
+  for (const char *name : names) {
+    if (calls.count(name))
+      ++called;
+    else
+      missing += std::string(missing.empty() ? "; not " : ", ") + name;
+  }
+  std::printf("%s: %zu of %zu functions%s\n", library, called, count, called ? missing.c_str() : "");
+}
+
+void printCalled(const std::map<std::string, uint64_t> &calls) {
+#define LOWTIDE_NAME(name, ...) #name,
+  static const char *const driver[] = {LOWTIDE_CUDA_DRIVER(LOWTIDE_NAME)};
+  static const char *const cublasLt[] = {LOWTIDE_CUBLASLT(LOWTIDE_NAME)};
+  static const char *const cudnn[] = {LOWTIDE_CUDNN(LOWTIDE_NAME)};
+#undef LOWTIDE_NAME
+  printCalled("driver", driver, calls);
+  printCalled("cuBLASLt", cublasLt, calls);
+  printCalled("cuDNN", cudnn, calls);
+}
+
 /// What is wrong with how a failure was told; empty: nothing.
-std::string complaint(const std::string &name, const Status &status) {
+std::string complaint(const std::string &name, const Status &status, const Options &options) {
   if (std::vector<std::string> live = fake::report().live; !live.empty())
     return "left: " + live[0];
   // What only describes a choice may fail without harm, and so may engines, behind which there are others.
@@ -117,27 +150,43 @@ std::string complaint(const std::string &name, const Status &status) {
     return harmless ? "" : "no failure was told";
   if (status.str().find(name) == std::string::npos && !harmless)
     return "the call is not named: " + status.str();
+  if (options.outOfMemory && !harmless && status.code() != StatusCode::OverBudget)
+    return "not told as memory that is used up: " + status.str();
+  if (options.outOfMemory && !harmless && status.message().find("; the plan takes ") == std::string::npos)
+    return "the plan is not shown: " + status.str();
   return status.message().find("; ") == std::string::npos ? "no remedy is named: " + status.str() : "";
 }
 
 Status failEveryCall(const Options &options) {
   fake::Options failing;
   failing.threads = 1;
+  failing.failsForMemory = options.outOfMemory;
   fake::configure(failing);
-  LOWTIDE_TRY(wholeLife(options));
-  std::map<std::string, uint64_t> calls = fake::report().calls;
+  auto live = [&] { return options.outOfMemory ? bindAlone(options) : wholeLife(options); };
+  std::map<std::string, uint64_t> calls;
+  if (options.outOfMemory) {
+    // What a shutdown calls gives memory back.
+    auto session = bound(options);
+    if (!session)
+      return session.takeStatus();
+    calls = fake::report().calls;
+  } else {
+    LOWTIDE_TRY(live());
+    calls = fake::report().calls;
+  }
   uint64_t trials = 0;
   int wrong = 0;
   for (const auto &[name, count] : calls)
     for (uint64_t n = 1; n <= count; ++n, ++trials) {
       failing.failCall = name, failing.failAt = n;
       fake::configure(failing);
-      if (std::string said = complaint(name, wholeLife(options)); !said.empty() && ++wrong < 20)
+      if (std::string said = complaint(name, live(), options); !said.empty() && ++wrong < 20)
         std::printf("FAIL %s, call %llu of %llu: %s\n", name.c_str(), static_cast<unsigned long long>(n),
                     static_cast<unsigned long long>(count), said.c_str());
     }
   std::printf("%zu functions, %llu calls failed one by one, %d told wrongly\n", calls.size(),
               static_cast<unsigned long long>(trials), wrong);
+  printCalled(calls);
   return wrong ? Status(StatusCode::Internal, "not every failure is told") : Status::ok();
 }
 
@@ -152,11 +201,14 @@ int main(int argc, char **argv) {
       options.overflowEvery = std::atoll(argv[i] + 17);
     else if (std::strcmp(argv[i], "--fail") == 0)
       options.fail = true;
+    else if (std::strcmp(argv[i], "--out-of-memory") == 0)
+      options.fail = options.outOfMemory = true;
     else
       options.artifact = argv[i];
   }
   if (!options.artifact) {
-    std::fprintf(stderr, "usage: lowtide-device-calls step.tide [--steps=N] [--overflow-every=N] [--fail]\n");
+    std::fprintf(stderr,
+                 "usage: lowtide-device-calls step.tide [--steps=N] [--overflow-every=N] [--fail|--out-of-memory]\n");
     return 1;
   }
   return exitCodeOf([&] { return options.fail ? failEveryCall(options) : trace(options); });

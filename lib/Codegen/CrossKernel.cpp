@@ -104,6 +104,14 @@ static int64_t product(ArrayRef<int64_t> extents) {
   return count;
 }
 
+int64_t CrossKernel::countSums(int64_t threads) const {
+  // An nn::KernelOp reads its body through an op that is not const.
+  nn::KernelOp part = columns;
+  int64_t numSums =
+      llvm::count_if(part.getBlock()->without_terminator(), [](Operation &op) { return isa<ReductionInterface>(op); });
+  return numSums * static_cast<int64_t>(llvm::divideCeil(numColumns, threads));
+}
+
 FailureOr<CrossKernel> CrossKernel::get(nn::KernelOp kernel) {
   CrossKernel cross;
   llvm::DenseSet<Value> behindSums;

@@ -23,6 +23,8 @@ struct CrossKernel {
   /// The matrix.
   int64_t numRows = 0, numColumns = 0;
 
+  /// Sums that each of `threads` threads keeps that share the columns.
+  int64_t countSums(int64_t threads) const;
   /// Fails, silently, where the body has another form.
   static mlir::FailureOr<CrossKernel> get(nn::KernelOp kernel);
 };

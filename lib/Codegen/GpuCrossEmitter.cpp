@@ -22,6 +22,11 @@ using namespace lowtide::codegen;
 /// Threads of a block; sums that one thread keeps at most (24 beside a row's own spill on sm_90a); rows from which on
 /// there are blocks enough.
 static constexpr int64_t kThreads = 256, kMaxSums = 16, kManyRows = 1024;
+/// Operands of rows at most: an address in each waits in two registers while a row is written (14 spill).
+static constexpr unsigned kMaxOperands = 12;
+/// From so many sums on, the loops of a row are written out so many times at most: what is read ahead takes registers
+/// too (12 sums beside 16 rounds spill on sm_80).
+static constexpr int64_t kManySums = 10, kFewRounds = 4;
 
 namespace {
 
@@ -127,6 +132,8 @@ static LogicalResult emitCross(const CrossKernel &cross, KernelFunction &functio
   const int64_t round = kThreads / team;
   const bool mayBeNone = cross.numRows % kBlock != 0;
   Value firstRow = function.mul(function.block, function.index(kBlock));
+  if (cross.countSums(kThreads) >= kManySums)
+    function.maxRounds = kFewRounds;
   LogicalResult rowsDone = success();
   SmallVector<Value> sums =
       evaluator.loop(function.index(0), function.index(kBlock), round, LoopKind::Sequential, columns.begin(),
@@ -161,10 +168,7 @@ FailureOr<KernelInfo> KernelModule::addGpuCross(nn::KernelOp kernel) {
   if (failed(cross) || cross->numRows < kManyRows || getGpuTeamSize(cross->rowDomain) > kThreads)
     return failure();
   const unsigned numOperands = kernel.getNumOperands(), numRowResults = cross->rowResults.size();
-  size_t numSums = 0;
-  for (Operation &op : cross->columns.getBlock()->without_terminator())
-    numSums += isa<ReductionInterface>(op);
-  if (int64_t(numSums * llvm::divideCeil(cross->numColumns, kThreads)) > kMaxSums)
+  if (cross->countSums(kThreads) > kMaxSums || cross->rowOperands.size() > kMaxOperands)
     return failure();
 
   // The second kernel, whose operands get the numbers that they have in the whole.

@@ -15,9 +15,16 @@
 #include "ReductionOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <utility>
+
 using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::codegen;
+
+/// Sums of a row whose segments are added up without a loop.
+static constexpr size_t kFewSums = 4;
+/// Rounds of a segment that stand in a row where that must be few.
+static constexpr int64_t kFewRounds = 4;
 
 int64_t ReductionSet::countSegments(int64_t outerCount, int64_t innerCount) {
   if (innerCount >= kSegment)
@@ -102,10 +109,14 @@ SmallVector<Value> ReductionSet::emitSegmentByThreads(Value segment, bool mayBeN
     }
     return accumulators;
   };
+  // Nothing orders a conjunction: of rounds that are written out, everything is read before the first comparison.
+  const bool isOrderless = ops.size() > 1 && llvm::any_of(types, [](Type type) { return type.isInteger(1); });
+  const int64_t given = std::exchange(function.maxRounds, isOrderless ? kFewRounds : function.maxRounds);
   SmallVector<Value> lanes =
       innerCount >= kSegment ? accumulate(line, none)
                              : evaluator.loop(line, lineEnd, 1, LoopKind::Sequential, none,
                                               [&](Value at, ValueRange running) { return accumulate(at, running); });
+  function.maxRounds = given;
   // Lanes l and l + 8, l and l + 4 meet in two threads, which both get the result: combining is commutative.
   int64_t half = kLanes / 2;
   for (; half >= own; half /= 2) {
@@ -150,14 +161,24 @@ SmallVector<Value> ReductionSet::emitTrailingByTeam(const Team &team, Elements e
   if (team.size <= 32) {
     assert(numSegments <= width && "a team of a warp takes all segments at once");
     SmallVector<Value> own = emitSegmentByThreads(slot, mayBeNone, quad, Team::kQuad, elements);
-    SmallVector<Value> totals = initials();
-    for (int64_t segment = 0; segment < numSegments; ++segment) {
-      Value holder = function.add(team.firstLane, function.index(segment * Team::kQuad));
-      Value lane = arith::IndexCastOp::create(b, loc, b.getI32Type(), holder);
-      totals = combine(totals, llvm::map_to_vector(own, [&](Value value) {
-                         return width == 1 ? value : function.shuffle(value, gpu::ShuffleMode::IDX, lane);
-                       }));
-    }
+    // Written out, many sums would wait for the one thread that needs them, what they add in registers until then.
+    const int64_t given = std::exchange(function.maxRounds, ops.size() > kFewSums ? 1 : 0);
+    const int64_t step = function.maxRounds ? 1 : numSegments;
+    SmallVector<Value> totals = evaluator.loop(
+        function.index(0), function.index(numSegments), step, LoopKind::Sequential, initials(),
+        [&](Value first, ValueRange running) {
+          SmallVector<Value> sums(running);
+          for (int64_t i = 0; i < step; ++i) {
+            Value holder = function.add(
+                team.firstLane, function.mul(function.add(first, function.index(i)), function.index(Team::kQuad)));
+            Value lane = arith::IndexCastOp::create(b, loc, b.getI32Type(), holder);
+            sums = combine(sums, llvm::map_to_vector(own, [&](Value value) {
+                             return width == 1 ? value : function.shuffle(value, gpu::ShuffleMode::IDX, lane);
+                           }));
+          }
+          return sums;
+        });
+    function.maxRounds = given;
     return finish(std::move(totals));
   }
   SmallVector<Value> shared = allocateShared(width);

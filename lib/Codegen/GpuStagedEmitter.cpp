@@ -19,6 +19,9 @@ using namespace lowtide::codegen;
 static constexpr int64_t kThreads = 128, kMaxTeam = 256, kMaxTeamOfFew = 1024, kColumns = 32;
 /// Thread groups of a block of columns at most, and rows below which a row gets more threads.
 static constexpr int64_t kMaxGroups = 16, kFewRows = 1024;
+/// Sums over a row that a thread keeps at once, four numbers and four elements of each: 18 fill more than 128
+/// registers.
+static constexpr size_t kMaxRowSums = 8;
 /// Rows are so few, and of so many segments, that two kernels share the work.
 static constexpr int64_t kFewLongRows = 64, kManySegments = 65;
 /// Of the first of two kernels: groups of a block, bytes of its totals at most.
@@ -76,6 +79,9 @@ private:
   Value getSegmentPosition(Value segment);
   int64_t countSegments() const { return ReductionSet::countSegments(shape.outerCount, shape.innerCount); }
   int64_t countPartials() const;
+  /// Calls `emit` with the sums of a traversal, a few at a time, and, with `partials`, their arrays of totals.
+  void forSomeSums(ArrayRef<ReductionInterface> ops, Value partials,
+                   function_ref<void(ReductionSet &, ArrayRef<ReductionInterface>, ArrayRef<Value>)> emit);
   void emitRow(const Team &team, Value active, Value partials);
   void when(Value condition, function_ref<void()> body);
   /// Neighbours in a row that one thread writes at once.
@@ -105,20 +111,32 @@ int64_t GpuStagedEmitter::getLanes() {
   return lanes;
 }
 
+void GpuStagedEmitter::forSomeSums(
+    ArrayRef<ReductionInterface> ops, Value partials,
+    function_ref<void(ReductionSet &, ArrayRef<ReductionInterface>, ArrayRef<Value>)> emit) {
+  SmallVector<Value> arrays;
+  if (partials)
+    arrays = ReductionSet(evaluator, ops, shape.outerCount, shape.innerCount).getArrays(partials, countPartials());
+  for (size_t first = 0; first < ops.size(); first += kMaxRowSums) {
+    const size_t count = std::min(kMaxRowSums, ops.size() - first);
+    ReductionSet set(evaluator, ops.slice(first, count), shape.outerCount, shape.innerCount);
+    emit(set, ops.slice(first, count), partials ? ArrayRef(arrays).slice(first, count) : ArrayRef<Value>());
+  }
+}
+
 void GpuStagedEmitter::emitRow(const Team &team, Value active, Value partials) {
   StagedPlan plan(context.kernel, domain);
-  for (ArrayRef<ReductionInterface> ops : plan.traversals) {
-    ReductionSet set(evaluator, ops, shape.outerCount, shape.innerCount);
-    SmallVector<Value> values;
-    if (partials) {
-      SmallVector<Value> arrays = set.getArrays(partials, countPartials());
-      values = set.combineByTeam(team, [&](Value segment) { return set.loadAll(arrays, getSegmentPosition(segment)); });
-    } else {
-      values = set.emitTrailingByTeam(team, [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
-    }
-    for (auto [op, value] : llvm::zip_equal(ops, values))
-      bindReduction(op, [value = value] { return value; });
-  }
+  for (ArrayRef<ReductionInterface> traversal : plan.traversals)
+    forSomeSums(traversal, partials, [&](ReductionSet &set, ArrayRef<ReductionInterface> ops, ArrayRef<Value> arrays) {
+      SmallVector<Value> values;
+      if (partials)
+        values =
+            set.combineByTeam(team, [&](Value segment) { return set.loadAll(arrays, getSegmentPosition(segment)); });
+      else
+        values = set.emitTrailingByTeam(team, [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+      for (auto [op, value] : llvm::zip_equal(ops, values))
+        bindReduction(op, [value = value] { return value; });
+    });
   // Everybody has read the whole row by now: a result may overwrite an operand.
   if (hasResults(/*full=*/true))
     when(active, [&] {
@@ -207,12 +225,12 @@ LogicalResult GpuStagedEmitter::emitRowPartials() {
   auto at = function.delinearize(place, {product(domain.keptExtents), countSegments()});
   setKept(at[0], nullptr);
   StagedPlan plan(context.kernel, domain);
-  ArrayRef<ReductionInterface> ops = plan.traversals.front();
-  ReductionSet set(evaluator, ops, shape.outerCount, shape.innerCount);
-  SmallVector<Value> totals =
-      set.emitSegmentTotals(at[1], parts[1], [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
-  SmallVector<Value> arrays = set.getArrays(function.getPointer(function.getNumPointers() - 1), count);
-  when(active, [&] { set.storeAll(arrays, getSegmentPosition(at[1]), totals); });
+  forSomeSums(plan.traversals.front(), function.getPointer(function.getNumPointers() - 1),
+              [&](ReductionSet &set, ArrayRef<ReductionInterface> ops, ArrayRef<Value> arrays) {
+                SmallVector<Value> totals = set.emitSegmentTotals(
+                    at[1], parts[1], [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+                when(active, [&] { set.storeAll(arrays, getSegmentPosition(at[1]), totals); });
+              });
   return success(!failed);
 }
 

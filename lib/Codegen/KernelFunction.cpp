@@ -323,13 +323,22 @@ LLVM::LoopAnnotationAttr KernelFunction::annotation(LoopKind kind) {
                                        {}, groups);
 }
 
+static LLVM::LoopAnnotationAttr annotateUnroll(LLVM::LoopUnrollAttr unroll) {
+  return LLVM::LoopAnnotationAttr::get(unroll.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+                                       {});
+}
+
 /// Rounds with barriers stay a loop. Written out, nothing of a round can move over its barriers but sums, and those do
 /// move behind all of them, to the one branch that needs the total: until then what they add fills the registers.
 LLVM::LoopAnnotationAttr KernelFunction::keepRolled() {
-  auto unroll =
-      LLVM::LoopUnrollAttr::get(builder.getContext(), /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
-  return LLVM::LoopAnnotationAttr::get(builder.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                                       {});
+  return annotateUnroll(
+      LLVM::LoopUnrollAttr::get(builder.getContext(), /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {}));
+}
+
+LLVM::LoopAnnotationAttr KernelFunction::unrollTo(int64_t rounds) {
+  return annotateUnroll(LLVM::LoopUnrollAttr::get(builder.getContext(), /*disable=*/{},
+                                                  /*count=*/builder.getI32IntegerAttr(static_cast<int32_t>(rounds)), {},
+                                                  {}, {}, {}, {}));
 }
 
 SmallVector<Value> KernelFunction::loop(Value lower, Value upper, int64_t step, LoopKind kind, ValueRange initial,
@@ -356,6 +365,8 @@ SmallVector<Value> KernelFunction::loop(Value lower, Value upper, int64_t step, 
                                  });
   if (isGpu() && loop->walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted())
     annotate = keepRolled();
+  else if (isGpu() && maxRounds)
+    annotate = unrollTo(maxRounds);
   if (annotate)
     loop->setAttr("llvm.loop_annotation", annotate);
   accessGroup = outer;

@@ -115,11 +115,14 @@ public:
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value i, mlir::ValueRange accumulators)> body);
   void loop(mlir::Value lower, mlir::Value upper, int64_t step, LoopKind kind,
             llvm::function_ref<void(mlir::Value i)> body);
+  /// GPU: from now on a loop's body may stand so many times in a row at most; 0: as often as LLVM likes.
+  int64_t maxRounds = 0;
 
 private:
   mlir::Value address(mlir::Value pointer, mlir::Type memoryType, mlir::Value offset);
   mlir::LLVM::LoopAnnotationAttr annotation(LoopKind kind);
   mlir::LLVM::LoopAnnotationAttr keepRolled();
+  mlir::LLVM::LoopAnnotationAttr unrollTo(int64_t rounds);
 
   /// What `delinearize` took apart; dimensions of extent 1 left out.
   struct Delinearized {

@@ -2,10 +2,12 @@
 // RUN: lowtide compile %s --from=fitted --target=cuda:sm_90 --emit=kernels | FileCheck %s --check-prefix=GPU
 // RUN: lowtide compile %s --from=fitted --target=cuda:sm_90 --emit=ptx | FileCheck %s --check-prefix=PTX
 // RUN: lowtide compile %s --from=fitted --target=cuda:sm_80 --emit=ptx | FileCheck %s --check-prefix=SM80
+// RUN: lowtide compile %s --from=fitted --target=cuda:sm_90a --emit=ptx | FileCheck %s --check-prefix=SM90A
 // RUN: not lowtide compile %s --from=fitted --target=cuda-emulated --emit=ptx 2>&1 | FileCheck %s --check-prefix=HOST
 
 // HOST: --emit=ptx needs a GPU to write for
 // SM80: .target sm_80
+// SM90A: .target sm_90a
 
 // GPU: gpu.module @kernels
 // GPU: gpu.func @row_0(%arg0: !llvm.ptr {llvm.align = 16 : i64}, {{.*}}) kernel attributes {known_block_size = array<i32: 128, 1, 1>}

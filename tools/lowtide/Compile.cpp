@@ -379,13 +379,12 @@ FitStageOptions Compilation::fitStageOptions() const {
 }
 
 int Compilation::checkTarget() const {
-  static const char *const targets[] = {"cpu",  "cpu:x86-64-v3", "cpu:x86-64-v4", "reference",
-                                        "cuda", "cuda:sm_80",    "cuda:sm_90",    "cuda-emulated"};
+  static const char *const targets[] = {"cpu",        "cpu:x86-64-v3", "cpu:x86-64-v4", "reference",    "cuda",
+                                        "cuda:sm_80", "cuda:sm_90",    "cuda:sm_90a",   "cuda-emulated"};
   if (!llvm::is_contained(targets, options.target)) {
     printError("unknown target '" + options.target + "'");
     printNote("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, reference, cuda (the same as cuda:sm_90), "
-              "cuda:sm_80, "
-              "cuda-emulated");
+              "cuda:sm_80, cuda:sm_90a (for no other chip), cuda-emulated");
     return exitUsage;
   }
   if (options.precision == "f64" && options.target != "reference") {

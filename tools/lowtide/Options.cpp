@@ -122,7 +122,8 @@ void addTargetFlags(CLI::App &app, Options &o) {
         return "--loss-head-chunks is auto, off or a positive number, not '" + text + "'";
       })
       ->group("memory");
-  app.add_option("--target", o.target, "cpu[:x86-64-v3|:x86-64-v4], cuda[:sm_90|:sm_80], cuda-emulated, reference")
+  app.add_option("--target", o.target,
+                 "cpu[:x86-64-v3|:x86-64-v4], cuda[:sm_90|:sm_90a|:sm_80], cuda-emulated, reference")
       ->group("target");
   app.add_option("--precision", o.precision,
                  "f32; mixed-bf16, mixed-f16: 16-bit activations, f32 parameters; bf16, f16: parameters too; f64 with "

@@ -116,7 +116,7 @@ class GpuCheck(unittest.TestCase):
         (HOME / "contents.json").write_text(self.kept)
 
     def stage(self, stage, *flags, status=0, **more):
-        done = subprocess.run(command(stage, self.report, "--emulated", *flags), capture_output=True, text=True, cwd=SCRATCH, env=environment(**more), timeout=200)
+        done = subprocess.run(command(stage, self.report, "--emulated", *flags), capture_output=True, text=True, cwd=SCRATCH, env=environment(**more), timeout=280)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return json.loads(self.report.read_text()).get(f"emulated {stage.partition(':')[0]}"), done.stdout
 
@@ -334,15 +334,21 @@ class GpuCheck(unittest.TestCase):
         self.endless()
         process = subprocess.Popen(command("correct", self.report, "--emulated"), stdout=subprocess.DEVNULL, env=environment())
         try:
-            for _ in range(1200):
-                time.sleep(0.1)
-                children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-                if self.report.exists() and FIRST in json.loads(self.report.read_text()).get("emulated correct", {}) and children:
-                    break
+            self.await_that(lambda: self.report.exists() and FIRST in json.loads(self.report.read_text()).get("emulated correct", {}))
+            # The one that does not come to an end.
+            children = self.await_that(lambda: pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
         finally:
             process.send_signal(how)
             process.wait()
         return list(map(int, children))
+
+    def await_that(self, holds):
+        """What `holds` says as soon as that is something; fails where it comes to nothing."""
+        for _ in range(1800):
+            if found := holds():
+                return found
+            time.sleep(0.1)
+        self.fail("waited in vain")
 
     def held_of_the_first(self):
         found = json.loads(self.report.read_text())["emulated correct"]
@@ -356,9 +362,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_a_stage_that_is_told_to_end_leaves_nothing_running(self):
         children = self.cut(signal.SIGTERM)
-        self.assertTrue(children)
-        time.sleep(0.5)
-        self.assertEqual([child for child in children if pathlib.Path(f"/proc/{child}").exists()], [])
+        self.await_that(lambda: not any(pathlib.Path(f"/proc/{child}").exists() for child in children))
         self.held_of_the_first()
 
 

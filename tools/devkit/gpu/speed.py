@@ -111,7 +111,7 @@ class Speed:
         """What a process tells once: kinds of instructions, ceilings, libraries' choices; versions."""
         if who in self.found["details"]:
             return
-        kept = {key: said[key] for key in ("kinds", "ceilings", "floor_ms", "library_choices", "besides", "torch", "device") if key in said}
+        kept = {key: said[key] for key in ("kernels", "kinds", "advice", "ceilings", "floor_ms", "library_choices", "besides", "torch", "device") if key in said}
         if "instructions" in said:
             long = [one for one in said["instructions"] if one["generated"] and one["milliseconds"] > LONG_MS]
             kept["long_kernels_gb_per_s"] = [round(one["bytes"] / 1e6 / one["milliseconds"], 1) for one in long]

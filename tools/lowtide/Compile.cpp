@@ -275,6 +275,11 @@ int Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &)> b
   bool violated = false;
   addEquivalenceChecks(passes, violated);
   const config::Stopwatch watch;
+  bool isExplained = false;
+  ScopedDiagnosticHandler listen(&context, [&](Diagnostic &diagnostic) {
+    isExplained |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return failure(); // somebody else prints it
+  });
   bool passed = succeeded(passes.run(*module));
   options.log.info(area.str(), (passed ? "done in " : "failed after ") + watch.text());
   if (violated) {
@@ -283,7 +288,7 @@ int Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &)> b
   }
   if (passed)
     return exitOk;
-  if (diagnostics.getNumErrors() == 0)
+  if (!isExplained)
     printError("a pass failed without saying why; rerun with lowtide-opt on the stage before");
   // A pass that knows whose mistake it is leaves the kind behind.
   auto kind = (*module)->getAttrOfType<StringAttr>("lowtide.failure");

@@ -19,7 +19,6 @@ public:
   DiagnosticPrinter(mlir::MLIRContext &context, int verbosity, const config::Log &log);
   ~DiagnosticPrinter();
 
-  unsigned getNumErrors() const { return numErrors; }
   /// The log's area that remarks belong to from here on.
   void enter(std::string area) { this->area = std::move(area); }
 

@@ -1,7 +1,7 @@
 //===- FitSteps.cpp - into kernels, within the budget -----------*- C++ -*-===//
 //
-// The stage `fitted`. Under a budget a loss head may be parted as its rule says or as finely as its tiles allow: both
-// are planned, the cheaper one stays. Neither changes a bit of what is computed.
+// The stage `fitted`. Under a budget a loss head may be parted as its rule says, as finely as its tiles allow, or
+// between: each is planned, the cheapest stays. None changes a bit of what is computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,23 +25,37 @@ struct Attempt {
 
 } // namespace
 
-/// Whether tiles allow a loss head more parts than its rule gives it.
-static bool hasFurtherParts(ModuleOp module) {
-  auto withChunks = [&](int64_t chunks) -> OwningOpRef<ModuleOp> {
+/// Chunk counts of loss heads that are worth a plan beside their rule's: one chunk a tile (-1), and one between that
+/// and the rule. Empty where tiles allow no more chunks than the rule makes.
+static SmallVector<int64_t> listFurtherParts(ModuleOp module) {
+  // Rounds of the loops.
+  auto withChunks = [&](int64_t chunks) {
     OwningOpRef<ModuleOp> copy = module.clone();
     TrainChunkLossHeadOptions options;
     options.chunks = chunks;
     PassManager passes(module.getContext());
     passes.addNestedPass<func::FuncOp>(createTrainChunkLossHead(options));
-    if (failed(passes.run(*copy)))
-      return nullptr;
-    return copy;
+    SmallVector<int64_t> rounds;
+    if (succeeded(passes.run(*copy)))
+      copy->walk([&](RepeatInterface loop) { rounds.push_back(int64_t(loop.getRounds())); });
+    return rounds;
   };
   ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
-  OwningOpRef<ModuleOp> coarse = withChunks(0), fine = withChunks(-1);
-  return coarse && fine &&
-         !OperationEquivalence::isRegionEquivalentTo(&coarse->getBodyRegion(), &fine->getBodyRegion(),
-                                                     OperationEquivalence::IgnoreLocations);
+  const SmallVector<int64_t> coarse = withChunks(0), fine = withChunks(-1);
+  if (coarse == fine)
+    return {};
+  // A head that is whole by its rule has no loop.
+  int64_t least = 1, most = llvm::max_element(fine)[0];
+  if (coarse.size() == fine.size())
+    std::tie(least, most) =
+        *llvm::find_if(llvm::zip_equal(coarse, fine), [](auto pair) { return std::get<0>(pair) != std::get<1>(pair); });
+  int64_t between = least;
+  while (between * between < least * most)
+    between *= 2;
+  SmallVector<int64_t> further{-1};
+  if (between > least && between < most)
+    further.push_back(between);
+  return further;
 }
 
 /// Whether something runs again.
@@ -67,7 +81,9 @@ int Compilation::runFitStage(const FitStageOptions &stage) {
 }
 
 int Compilation::fitSteps(FitStageOptions stage) {
-  if (stage.budget.empty() || stage.lossHeadChunks != 0 || !hasFurtherParts(*module))
+  const SmallVector<int64_t> further =
+      stage.budget.empty() || stage.lossHeadChunks != 0 ? SmallVector<int64_t>() : listFurtherParts(*module);
+  if (further.empty())
     return runFitStage(stage);
   auto attempt = [&](OwningOpRef<ModuleOp> candidate) {
     Attempt made;
@@ -80,23 +96,26 @@ int Compilation::fitSteps(FitStageOptions stage) {
     made.module = std::move(module);
     return made;
   };
-  auto choose = [&](Attempt &chosen) {
-    module = std::move(chosen.module);
-    for (Diagnostic &diagnostic : chosen.said)
-      context.getDiagEngine().emit(std::move(diagnostic));
-    return chosen.code;
-  };
-  OwningOpRef<ModuleOp> copy = module->clone();
-  Attempt coarse = attempt(std::move(module));
-  auto budget = (*coarse.module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
-  if (!budget || (coarse.code && coarse.code != exitBudget) || (!coarse.code && !recomputes(*coarse.module)))
-    return choose(coarse);
-  // A part of what the step takes is a part of what it takes by the rule.
-  stage.budget = std::to_string(budget.getInt());
-  stage.lossHeadChunks = -1;
-  Attempt fine = attempt(std::move(copy));
-  const CostModel costs = CostModel::get(stage.target);
-  const bool isFineBetter =
-      coarse.code || (!fine.code && estimateSeconds(*fine.module, costs) < estimateSeconds(*coarse.module, costs));
-  return choose(isFineBetter ? fine : coarse);
+  OwningOpRef<ModuleOp> given = module->clone();
+  Attempt best = attempt(std::move(module));
+  auto budget = (*best.module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
+  if (budget && (best.code == exitBudget || (!best.code && recomputes(*best.module)))) {
+    // A part of what the step takes is a part of what it takes by the rule.
+    stage.budget = std::to_string(budget.getInt());
+    const CostModel costs = CostModel::get(stage.target);
+    for (int64_t chunks : further) {
+      stage.lossHeadChunks = chunks;
+      Attempt other = attempt(OwningOpRef<ModuleOp>(given->clone()));
+      const bool isBetter =
+          best.code || (!other.code && estimateSeconds(*other.module, costs) < estimateSeconds(*best.module, costs));
+      // Where the finest does not help, less of it does not either.
+      if (!isBetter)
+        break;
+      best = std::move(other);
+    }
+  }
+  module = std::move(best.module);
+  for (Diagnostic &diagnostic : best.said)
+    context.getDiagEngine().emit(std::move(diagnostic));
+  return best.code;
 }

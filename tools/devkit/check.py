@@ -222,6 +222,21 @@ def exact_suite(suite, full):
             suite.add(f"exact {row['name']}", row["complaint"])
 
 
+def plans_suite(suite, full):
+    """What steps cost at many budgets, and beside the baselines (devkit/sweep.py); half the memory in `tools/dev demo`."""
+    flags = [f"--results={BUILD / 'check-sweep.jsonl'}", *(["--rows=50"] if full else ["--rows=10", "--baselines", "--rounding-rows=1"])]
+    sample = [TEST / "models" / name / "model.onnx" for name in ("gpt-tiny", "unet-mini", "cnn-digits")]
+    for row in command_rows("sweep", *(model_folders() if full else sample), *flags):
+        suite.add(f"plans {row['name']}", row["complaint"])
+    with tempfile.TemporaryDirectory() as scratch:
+        run = subprocess.run(
+            [dependencies.environment("tools"), "-m", "devkit", "demo", f"--out={scratch}"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        )  # fmt: skip
+        drawn = list(pathlib.Path(scratch).glob("*.html"))
+        good = run.returncode == 0 and "equal to the last bit" in run.stdout + run.stderr and len(drawn) == 2
+        suite.add("plans: tools/dev demo", "" if good else f"exit {run.returncode}, {len(drawn)} reports\n{run.stdout[-1000:]}{run.stderr[-2000:]}")
+
+
 def parts_suite(suite, full):
     """Steps in micro-batches beside steps of the whole batch (devkit/parts.py)."""
     sample = [] if full else ["--only=dlrm-mini/model.onnx|mlp-digits/model.onnx|bag-tiny/model.onnx"]
@@ -314,6 +329,7 @@ SUITES = {
     "emulated": emulated_suite,
     "precision": precision_suite,
     "parts": parts_suite,
+    "plans": plans_suite,
     "exact": exact_suite,
     "fuzz": fuzz_suite,
 }

@@ -34,6 +34,7 @@ options:
   --results=FILE    one JSON line per model (default build/sweep.jsonl)
   --fresh           plan everything again
   --markdown=FILE   also write the lines, and the curves, as tables
+  --json=FILE       also write what does not hold, by model
 """
 
 MIB = 1 << 20
@@ -209,6 +210,7 @@ def main(argv):
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--markdown", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path)
     options, rest = parser.parse_known_args(argv)
     from devkit.build import BUILD, build
 
@@ -223,7 +225,7 @@ def main(argv):
     if not models:
         print("error: no .onnx file there", file=sys.stderr)
         return 1
-    failed, lines, curves = 0, [], []
+    failed, lines, curves, verdicts = 0, [], [], []
     for model in models:
         name = f"{model.parent.name}/{model.name}"
         flags = flags_of(model, given, options.batch)
@@ -232,10 +234,12 @@ def main(argv):
             figures = results.get(key, lambda: sweep_model(binary, model, flags, options.rows))
         except Failure as failure:
             failed += 1
+            verdicts.append({"name": name, "complaint": str(failure)})
             print(f"FAIL  {name}  {failure}", flush=True)
             continue
         complaints = list(check(figures, options))
         failed += bool(complaints)
+        verdicts.append({"name": name, "complaint": "; ".join(complaints)})
         row = row_of(name, figures)
         lines.append(row)
         print(f"{'FAIL' if complaints else 'ok'}  " + "  ".join(row) + "  " + "; ".join(complaints), flush=True)
@@ -249,5 +253,7 @@ def main(argv):
         for curve in curves:
             text += ["", *curve]
         options.markdown.write_text("\n".join(text) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(verdicts))
     print(f"{len(models) - failed} of {len(models)} models hold")
     return 1 if failed else 0

@@ -170,11 +170,12 @@ def judge_suite(suite, full):
 
 
 def emulated_suite(suite, full):
-    """The GPU program on the fake device: every model in f32 and 16 bits, in two parts, with equal bits under five budgets.
+    """The GPU program on the fake device: in f32 and 16 bits, as a whole, in two parts, with equal bits under five budgets.
 
     Threads come in turns in f32; in 16 bits the first, or the last, warp of a block runs ahead of the others.
     """
     target, narrow = "--target=cuda-emulated", ["--precision=mixed-f16", "--loss-scale=dynamic"]
+    precisions = {"f32": [], "mixed-bf16": ["--precision=mixed-bf16"], "mixed-f16": narrow}
     sample = [] if full else ["--only=mlp-digits/model.onnx|cnn-digits/model.onnx|llama-tiny/model.onnx"]
     # Attention is a call of cuDNN in 16 bits alone.
     attentive = [] if full else [sample[0] + "|gpt-tiny/model.onnx"]
@@ -187,13 +188,13 @@ def emulated_suite(suite, full):
         judge(suite, folder, target, *sample)
         judge(suite, folder, target, "--precision=mixed-bf16", *attentive, "--run", "--schedule=1")
         judge(suite, folder, target, *narrow, *small, "--run", "--schedule=3")
-        for row in command_rows("parts", folder, target, "--micro-batches=2", "--f64-steps=0", "--steps=5", *sample):
-            suite.add(f"emulated parts {row['name']}", row["complaint"])
-        for row in command_rows("exact", folder, target, *budgets, *kept):
-            suite.add(f"emulated exact {row['name']}", row["complaint"])
-        # Attention is one call here, which is computed again as a whole.
-        for row in command_rows("exact", folder, target, *narrow, *budgets) if full else []:
-            suite.add(f"emulated exact mixed-f16 {row['name']}", row["complaint"])
+        for name, flags in precisions.items():
+            only = sample if name == "f32" else small
+            for row in command_rows("parts", folder, target, *flags, "--micro-batches=2", "--f64-steps=0", "--steps=5", *only):
+                suite.add(f"emulated parts {name} {row['name']}", row["complaint"])
+        for name, flags in precisions.items() if full else [("f32", [])]:
+            for row in command_rows("exact", folder, target, *flags, *budgets, *kept):
+                suite.add(f"emulated exact {name} {row['name']}", row["complaint"])
 
 
 def precision_suite(suite, full):

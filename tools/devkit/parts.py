@@ -1,7 +1,8 @@
 """A step in micro-batches is the step of the whole batch: on every model whose batch is a symbol.
 
-In f64 on the reference target the losses of a few steps agree within 1e-12 relative; in f32 those of all recorded steps
-(or of --steps) within the recorded tolerance. Other flags go to the compiler: --target=cuda-emulated. Batch norm keeps to the statistics of each part: such models only have to say so.
+In f64 on the reference target the losses of a few steps agree within 1e-12 relative; in f32, or what --precision names, those
+of all recorded steps (or of --steps) within the recorded tolerance. Other flags go to the compiler: --target=cuda-emulated.
+Batch norm keeps to the statistics of each part: such models only have to say so.
 """
 
 import argparse
@@ -12,8 +13,9 @@ from devkit.tensors import onnx_inputs
 from devkit.trials import over_models, parse_folders
 
 F64_RELATIVE = 1e-12
-# Where only mean and spread over seeds are recorded: the same seed draws the same numbers, and few steps keep errors small.
-F32_RELATIVE = 1e-4
+# Where no tolerance is recorded, only mean and spread over seeds, say: the same seed draws the same numbers, and few steps keep
+# errors small. In 16 bits four units in the last place.
+RELATIVE = {"f32": 1e-4, "bf16": 2.0**-6, "f16": 2.0**-9}
 
 
 def has_symbolic_batch(bench):
@@ -52,20 +54,22 @@ def trial(bench, options):
     if not has_symbolic_batch(bench):
         return "", "skipped: its batch is a number"
     record = bench.record
-    if record.stochastic:
-        single = lambda losses: [F32_RELATIVE * abs(v) for v in losses]  # noqa: E731
+    precision = next((flag.split("=", 1)[1] for flag in reversed(options.flags) if flag.startswith("--precision=")), "f32")
+    tolerance = None if record.stochastic else record.loss_bounds(precision)[1]
+    if tolerance is None:
+        relative = RELATIVE[precision.removeprefix("mixed-")]
+        bounds_of = lambda losses: [relative * abs(v) for v in losses]  # noqa: E731
         steps = options.f64_steps or 3
     else:
-        tolerance = record.loss_bounds("f32")[1]
-        single, steps = lambda losses: tolerance, min(options.steps or record.steps, record.steps)  # noqa: E731
-    complaint, f32 = compare(bench, options, "f32", [], steps, single)
+        bounds_of, steps = lambda losses: tolerance, min(options.steps or record.steps, record.steps)  # noqa: E731
+    complaint, single = compare(bench, options, precision, [], steps, bounds_of)
     if complaint is None:
         return "", "batch norm: each part has its own statistics, with a warning"
     if complaint or not options.f64_steps:
-        return complaint, "" if complaint else f"of its tolerance: f32 {f32:.3f}"
+        return complaint, "" if complaint else f"of its tolerance: {precision} {single:.3f}"
     double = lambda losses: [F64_RELATIVE * abs(v) for v in losses]  # noqa: E731
     complaint, f64 = compare(bench, options, "f64", ["--target=reference", "--precision=f64"], min(options.f64_steps, record.steps), double)
-    return complaint, f"of its tolerance: f32 {f32:.3f}, f64 {f64:.3f}"
+    return complaint, f"of its tolerance: {precision} {single:.3f}, f64 {f64:.3f}"
 
 
 def main(argv):
@@ -74,7 +78,7 @@ def main(argv):
         description=__doc__.replace("\n", " "),
     )  # fmt: skip
     parser.add_argument("--micro-batches", type=lambda text: [int(n) for n in text.split(",")], default=[2, 4], help="numbers of parts (2,4)")
-    parser.add_argument("--steps", type=int, default=0, help="steps that are compared in f32 (all that were recorded)")
+    parser.add_argument("--steps", type=int, default=0, help="steps that are compared, but in f64 (all that were recorded)")
     parser.add_argument("--f64-steps", type=int, default=3, help="steps that are compared in f64 (3); 0: none")
     try:
         options = parse_folders(parser, argv)

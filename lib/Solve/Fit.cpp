@@ -11,6 +11,10 @@
 //    saves, and the seeds that fit, lose the recomputations that are not
 //    needed; the cheapest stays. Where bytes are dear, at the lowest levels, its
 //    own prices are climbed from (PriceSearch).
+// 4. Beside it, what blocks keep (BlockChain): plans for many budgets, thinned
+//    out in the same way. Levels of their own lie below the lowest of the
+//    search; from there on each level takes the cheaper one. The search does not
+//    start from them: it might then end above what it finds alone.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Fit.h"
@@ -19,6 +23,7 @@
 #include "PriceSearch.h"
 #include "PricedCut.h"
 #include "lowtide/Solve/Baselines.h"
+#include "lowtide/Solve/BlockChain.h"
 
 namespace lowtide::solve {
 
@@ -27,6 +32,7 @@ Front::Front(const StepGraph &graph, Schedule given, const FitOptions &options)
   largest = {order, evaluate(graph, order).value_or(Timeline()), "no recomputation"};
   if (largest.timeline.live.empty()) {
     found.push_back(largest);
+    isExact = true;
     return;
   }
   if (std::optional<std::vector<FittedSchedule>> all = searchExactly(graph, order)) {
@@ -35,6 +41,7 @@ Front::Front(const StepGraph &graph, Schedule given, const FitOptions &options)
     return;
   }
   listSeeds();
+  listBlockPlans();
   findSmallest();
 }
 
@@ -64,14 +71,28 @@ void Front::listSeeds() {
     }
     line.at = line.weights.size() - 1;
   }
+  dropUseless(seeds);
+}
+
+void Front::listBlockPlans() {
+  BlockChain chain(graph, order);
+  const uint64_t low = findLowerBound(graph).bytes, high = largest.timeline.peakBytes;
+  const unsigned rungs = 4 * options.levels;
+  for (unsigned rung = 0; rung < rungs; ++rung)
+    if (std::optional<FittedSchedule> plan = chain.plan(getRung(low, high, rung, rungs)))
+      blockPlans.push_back(std::move(*plan));
+  dropUseless(blockPlans);
+}
+
+void Front::dropUseless(std::vector<FittedSchedule> &plans) const {
   std::vector<const FittedSchedule *> all;
-  for (const FittedSchedule &seed : seeds)
-    if (seed.timeline.peakBytes < largest.timeline.peakBytes)
-      all.push_back(&seed);
+  for (const FittedSchedule &plan : plans)
+    if (plan.timeline.peakBytes < largest.timeline.peakBytes)
+      all.push_back(&plan);
   std::vector<FittedSchedule> useful;
-  for (const FittedSchedule *seed : keepUseful(std::move(all)))
-    useful.push_back(*seed);
-  seeds = std::move(useful);
+  for (const FittedSchedule *plan : keepUseful(std::move(all)))
+    useful.push_back(*plan);
+  plans = std::move(useful);
 }
 
 void Front::findSmallest() {
@@ -100,10 +121,22 @@ void Front::findSmallest() {
         best = {std::move(*schedule), std::move(*timeline), candidate.name};
     }
   }
-  dropRecomputations(graph, best.timeline.peakBytes, best.schedule, best.timeline);
+  auto climbAt = [&](FittedSchedule plan) {
+    const uint64_t budget = plan.timeline.peakBytes;
+    dropRecomputations(graph, budget, plan.schedule, plan.timeline);
+    return climbPrices(graph, order, budget, plan, getClimbs(0, plan), 0);
+  };
   // Here bytes are dearest, and one policy alone got through.
-  const uint64_t budget = best.timeline.peakBytes;
-  found.push_back(climbPrices(graph, order, budget, best, getClimbs(0, best), 0));
+  searched.push_back(climbAt(std::move(best)));
+  const uint64_t searchedFrom = searched.front().timeline.peakBytes;
+  if (blockPlans.empty() || blockPlans.front().timeline.peakBytes >= searchedFrom) {
+    found.push_back(searched.front());
+    return;
+  }
+  found.push_back(climbAt(blockPlans.front()));
+  const uint64_t least = found.front().timeline.peakBytes, most = largest.timeline.peakBytes;
+  levelsBelow = unsigned(
+      std::clamp<uint64_t>((searchedFrom - least) * options.levels / (most - searchedFrom + 1), 1, options.levels));
 }
 
 unsigned Front::getClimbs(unsigned level, const FittedSchedule &start) const {
@@ -115,17 +148,38 @@ unsigned Front::getClimbs(unsigned level, const FittedSchedule &start) const {
 }
 
 uint64_t Front::getBudget(unsigned level) const {
-  return getRung(found.front().timeline.peakBytes, largest.timeline.peakBytes, level, options.levels);
+  const uint64_t searchedFrom = searched.front().timeline.peakBytes;
+  return level < levelsBelow ? getRung(found.front().timeline.peakBytes, searchedFrom, level, levelsBelow)
+                             : getRung(searchedFrom, largest.timeline.peakBytes, level - levelsBelow, options.levels);
 }
 
 void Front::climb() {
   const unsigned level = found.size();
   const uint64_t budget = getBudget(level);
-  if (level >= options.levels) {
+  if (level >= levelsBelow + options.levels) {
     found.push_back(largest);
     return;
   }
   FittedSchedule best = found.back();
+  dropRecomputations(graph, budget, best.schedule, best.timeline);
+  for (const FittedSchedule &seed : blockPlans)
+    if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes > getBudget(level - 1)) {
+      FittedSchedule plan = seed;
+      dropRecomputations(graph, budget, plan.schedule, plan.timeline);
+      if (plan.timeline.seconds < best.timeline.seconds)
+        best = std::move(plan);
+    }
+  if (level > levelsBelow)
+    search();
+  if (level >= levelsBelow && searched.back().timeline.seconds < best.timeline.seconds)
+    best = searched.back();
+  found.push_back(std::move(best));
+}
+
+void Front::search() {
+  const unsigned level = searched.size();
+  const uint64_t budget = getBudget(levelsBelow + level);
+  FittedSchedule best = searched.back();
   dropRecomputations(graph, budget, best.schedule, best.timeline);
   auto consider = [&](std::optional<FittedSchedule> plan) {
     if (plan && plan->timeline.seconds < best.timeline.seconds)
@@ -157,7 +211,7 @@ void Front::climb() {
     line.at = at;
   }
   for (const FittedSchedule &seed : seeds)
-    if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes > getBudget(level - 1)) {
+    if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes > getBudget(levelsBelow + level - 1)) {
       FittedSchedule plan = seed;
       dropRecomputations(graph, budget, plan.schedule, plan.timeline);
       consider(std::move(plan));
@@ -180,7 +234,15 @@ void Front::climb() {
       disturbed.policy.weights[value] = largest * draw() + (round % 2 ? (again[value] ? -2.0 : 2.0) : 0);
     consider(tryPolicy(graph, order, budget, disturbed));
   }
-  found.push_back(climbPrices(graph, order, budget, best, getClimbs(level, best), level));
+  searched.push_back(climbPrices(graph, order, budget, best, getClimbs(level, best), level));
+}
+
+std::vector<const FittedSchedule *> Front::listLevel(unsigned level) const {
+  std::vector<const FittedSchedule *> plans{&found[level]};
+  // It may have a smaller peak.
+  if (level >= levelsBelow && level - levelsBelow < searched.size())
+    plans.push_back(&searched[level - levelsBelow]);
+  return plans;
 }
 
 const FittedSchedule *Front::find(uint64_t budgetBytes) {
@@ -188,7 +250,7 @@ const FittedSchedule *Front::find(uint64_t budgetBytes) {
     return nullptr;
   if (largest.timeline.peakBytes <= budgetBytes)
     return &largest;
-  while (!isExact && found.size() <= options.levels && getBudget(found.size()) <= budgetBytes)
+  while (!isExact && found.size() <= levelsBelow + options.levels && getBudget(found.size()) <= budgetBytes)
     climb();
   const FittedSchedule *best = nullptr;
   auto consider = [&](const FittedSchedule &plan) {
@@ -196,20 +258,24 @@ const FittedSchedule *Front::find(uint64_t budgetBytes) {
       best = &plan;
   };
   for (unsigned level = 0; level < found.size() && (isExact || getBudget(level) <= budgetBytes); ++level)
-    consider(found[level]);
-  for (const FittedSchedule &seed : seeds)
-    consider(seed);
+    for (const FittedSchedule *plan : listLevel(level))
+      consider(*plan);
+  for (const std::vector<FittedSchedule> *plans : {&seeds, &blockPlans})
+    for (const FittedSchedule &plan : *plans)
+      consider(plan);
   return best;
 }
 
 std::vector<const FittedSchedule *> Front::getPareto() {
-  while (!isExact && found.size() <= options.levels)
+  while (!isExact && found.size() <= levelsBelow + options.levels)
     climb();
   std::vector<const FittedSchedule *> all;
-  for (const FittedSchedule &plan : found)
-    all.push_back(&plan);
-  for (const FittedSchedule &plan : seeds)
-    all.push_back(&plan);
+  for (unsigned level = 0; level < found.size(); ++level)
+    for (const FittedSchedule *plan : listLevel(level))
+      all.push_back(plan);
+  for (const std::vector<FittedSchedule> *plans : {&seeds, &blockPlans})
+    for (const FittedSchedule &plan : *plans)
+      all.push_back(&plan);
   return keepUseful(std::move(all));
 }
 

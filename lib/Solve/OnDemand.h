@@ -21,12 +21,13 @@ public:
   /// a maker (findMaker). False if an argument that is needed was updated: `missing` must not be forgotten.
   bool run(const std::function<void(uint32_t position, std::vector<char> &there)> &forget);
 
+  /// Makes the value again if it was forgotten, with all that it needs; false as above. For use by `forget`.
+  bool provide(uint32_t value);
+
   Schedule schedule;
   uint32_t missing = 0;
 
 private:
-  bool provide(uint32_t value);
-
   const StepGraph &graph;
   std::span<const uint32_t> order;
   std::vector<char> there, updated;

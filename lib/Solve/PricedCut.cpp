@@ -69,6 +69,25 @@ public:
     return weights;
   }
 
+  /// Per value, its bytes, if it has to be made again or saved.
+  std::vector<double> weighApart(const std::vector<char> &isFree) const {
+    std::vector<double> weights(graph.values.size(), 0);
+    for (uint32_t value = 0; value < weights.size(); ++value)
+      if (isSavable[value] && !graph.values[value].kept && !isFree[value])
+        weights[value] = double(graph.size(value));
+    return weights;
+  }
+
+  /// The cuts of ever higher prices, each once.
+  std::vector<SavedSet> listSaved(const std::vector<double> &weights) const {
+    std::vector<SavedSet> family;
+    for (int step = -12; step <= 14; ++step)
+      if (SavedSet saved = findSaved(weights, getMeanPrice() * std::exp2(0.5 * step));
+          family.empty() || saved != family.back())
+        family.push_back(std::move(saved));
+    return family;
+  }
+
   /// The cheapest saved set where saving a value costs `price` times its weight.
   SavedSet findSaved(const std::vector<double> &weights, double price) const {
     const uint32_t numValues = graph.values.size(), source = numValues + graph.operations.size() + graph.reruns.size(),
@@ -128,14 +147,15 @@ std::vector<std::vector<SavedSet>> listPricedCuts(const StepGraph &graph, std::s
     std::vector<char> dear(order.size());
     for (size_t i = 0; i < dear.size(); ++i)
       dear[i] = double(timeline->live[i]) >= share * double(timeline->peakBytes);
-    const std::vector<double> weights = cut.weigh(dear);
-    std::vector<SavedSet> &family = families.emplace_back();
-    for (int step = -12; step <= 14; ++step)
-      if (SavedSet saved = cut.findSaved(weights, cut.getMeanPrice() * std::exp2(0.5 * step));
-          family.empty() || saved != family.back())
-        family.push_back(std::move(saved));
+    families.push_back(cut.listSaved(cut.weigh(dear)));
   }
   return families;
+}
+
+std::vector<SavedSet> listCutsBetween(const StepGraph &graph, std::span<const uint32_t> order,
+                                      const std::vector<char> &isFree) {
+  const PricedCut cut(graph, order);
+  return cut.isEmpty() ? std::vector<SavedSet>() : cut.listSaved(cut.weighApart(isFree));
 }
 
 } // namespace lowtide::solve

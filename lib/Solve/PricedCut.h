@@ -17,4 +17,9 @@ using SavedSet = std::vector<char>;
 /// ones.
 std::vector<std::vector<SavedSet>> listPricedCuts(const StepGraph &graph, std::span<const uint32_t> order);
 
+/// Where bytes are short at all times and the values of `isFree` cost nothing: what lies between them is chosen apart.
+/// From low prices to high ones.
+std::vector<SavedSet> listCutsBetween(const StepGraph &graph, std::span<const uint32_t> order,
+                                      const std::vector<char> &isFree);
+
 } // namespace lowtide::solve

@@ -47,15 +47,23 @@ private:
   /// Rounds of the search for prices at a level, from a schedule on.
   unsigned getClimbs(unsigned level, const FittedSchedule &start) const;
   void listSeeds();
+  void listBlockPlans();
+  /// Leaves those that are worth their bytes, by peak.
+  void dropUseless(std::vector<FittedSchedule> &plans) const;
   void findSmallest();
   void climb();
+  /// Takes `searched` one level up.
+  void search();
+  /// What was found at a level.
+  std::vector<const FittedSchedule *> listLevel(unsigned level) const;
 
   const StepGraph &graph;
   Schedule order;
   FitOptions options;
   FittedSchedule largest;
-  /// Schedules that depend on no budget, by peak; dearer ones with a larger peak are left out.
-  std::vector<FittedSchedule> seeds;
+  /// Schedules that depend on no budget, by peak; dearer ones with a larger peak are left out. What blocks keep stands
+  /// apart: the search goes its own way without it.
+  std::vector<FittedSchedule> seeds, blockPlans;
   /// Weights for policies, of which a line goes from low prices of bytes to high ones; and where on its line the level
   /// below found its best.
   struct Guides {
@@ -65,6 +73,10 @@ private:
   std::vector<Guides> guides;
   /// Levels so far, by budget; of a small step all that are worth their bytes, by peak.
   std::deque<FittedSchedule> found;
+  /// What was found without blocks, from its smallest peak on. There the ladder of `levels` begins; as many as
+  /// `levelsBelow` below it hold plans of blocks alone.
+  std::deque<FittedSchedule> searched;
+  unsigned levelsBelow = 0;
   bool isExact = false;
 };
 

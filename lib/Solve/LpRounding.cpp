@@ -6,7 +6,8 @@ namespace lowtide::solve {
 
 std::optional<FittedSchedule> planByRounding(const StepGraph &graph, std::span<const uint32_t> order,
                                              uint64_t budgetBytes, double seconds) {
-  // A tenth of the budget is left for what rounding adds, where that can be had.
+  // A tenth of the budget is left for what rounding adds, or nothing.
+  std::optional<FittedSchedule> best;
   for (double share : {0.9, 1.0}) {
     RecomputationProgram program(graph, order, uint64_t(share * double(budgetBytes)), /*mostMoments=*/100,
                                  /*withChains=*/false);
@@ -14,17 +15,14 @@ std::optional<FittedSchedule> planByRounding(const StepGraph &graph, std::span<c
     // Of a program that took too long, what there is: schedules are judged by their own peak and time.
     if (solution.values.empty())
       continue;
-    std::optional<FittedSchedule> best;
     for (unsigned tenths = 1; tenths <= 9; ++tenths) {
       std::optional<Schedule> schedule = program.write(solution.values, 0.1 * tenths);
       std::optional<Timeline> timeline = schedule ? evaluate(graph, *schedule) : std::nullopt;
       if (timeline && timeline->peakBytes <= budgetBytes && (!best || timeline->seconds < best->timeline.seconds))
         best = FittedSchedule{std::move(*schedule), std::move(*timeline), "rounded linear program"};
     }
-    if (best)
-      return best;
   }
-  return std::nullopt;
+  return best;
 }
 
 } // namespace lowtide::solve

@@ -287,9 +287,10 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   fit->add_flag("--baselines", options.baselines, "Also what the other strategies cost at the same peak");
   fit->add_option("--bound-rows", options.boundRows, "Lines with a bound: each takes up to three minutes; 0: none")
       ->check(CLI::Range(0, 1000));
-  fit->add_option("--rounding-rows", options.roundingRows,
-                  "Lines for which lp-rounding solves a linear program, of up to a minute; those above them take the "
-                  "cheapest of its plans that fits; 0: none")
+  fit->add_option(
+         "--rounding-rows", options.roundingRows,
+         "Lines for which lp-rounding solves two linear programs, each of up to a minute; lines above them take "
+         "the cheapest of its plans that fits; 0: none")
       ->check(CLI::Range(0, 1000));
   check->add_flag("--json", options.json, "The same facts as JSON on standard output");
   for (CLI::App *sub : {report, explain, verify})

@@ -26,10 +26,11 @@ std::vector<FittedSchedule> planCuts(const StepGraph &graph, std::span<const uin
 std::optional<FittedSchedule> planGreedily(const StepGraph &graph, std::span<const uint32_t> order,
                                            uint64_t budgetBytes);
 
-/// Checkmate's two-phase rounding (Jain et al. 2020): the linear relaxation under 0.9 of the budget says how much of
-/// each value is kept when; all of which at least θ is kept stays, θ = 0.1 … 0.9, the rest is computed again on demand.
-/// The cheapest of them whose peak is within the budget; nothing if none is, or without a solver (hasLinearSolver).
-/// `seconds`: time for the solver, whose last values are rounded when it is over.
+/// Checkmate's two-phase rounding (Jain et al. 2020): the linear relaxation under 0.9 of the budget, and once more
+/// under all of it, says how much of each value is kept when; all of which at least θ is kept stays, θ = 0.1 … 0.9, the
+/// rest is computed again on demand. The cheapest of them whose peak is within the budget; nothing if none is, or
+/// without a solver (hasLinearSolver). `seconds`: time for the solver of each program, whose last values are rounded
+/// when it is over.
 std::optional<FittedSchedule> planByRounding(const StepGraph &graph, std::span<const uint32_t> order,
                                              uint64_t budgetBytes, double seconds = 120);
 

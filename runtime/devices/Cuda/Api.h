@@ -39,13 +39,6 @@ Status loadDriver(Api &api);
 Status loadCublasLt(Api &api);
 Status loadCudnn(Api &api);
 
-/// The two functions of NVTX that name ranges, from libnvToolsExt.so.1; null where it is not found.
-struct NvtxApi {
-  int (*nvtxRangePushA)(const char *name) = nullptr;
-  int (*nvtxRangePop)() = nullptr;
-};
-NvtxApi loadNvtx();
-
 } // namespace lowtide::rt::cuda
 
 /// Calls `function` of a table and returns from the enclosing function when it fails: LOWTIDE_CUDA(api, driver, cuInit,

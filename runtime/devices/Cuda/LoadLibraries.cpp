@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/devices/Cuda/Api.h"
+#include "runtime/devices/Cuda/Nvtx.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -157,7 +158,7 @@ Status loadCudnn(Api &api) {
               });
 }
 
-NvtxApi loadNvtx() {
+NvtxApi loadNvtx2() {
   NvtxApi api;
   std::string where;
   // A profiler's names are no reason for a failure.

@@ -2,23 +2,23 @@
 
 #include "runtime/devices/Cuda/NamedRange.h"
 
-#include "runtime/devices/Cuda/Api.h"
+#include "runtime/devices/Cuda/Nvtx.h"
 
 namespace lowtide::rt::cuda {
 
-static const NvtxApi &nvtx() {
+static const NvtxApi &profiler() {
   static const NvtxApi api = loadNvtx();
   return api;
 }
 
 NamedRange::NamedRange(const char *name) {
-  if (nvtx().nvtxRangePushA)
-    nvtx().nvtxRangePushA(name);
+  if (profiler().nvtxRangePushA)
+    profiler().nvtxRangePushA(name);
 }
 
 NamedRange::~NamedRange() {
-  if (nvtx().nvtxRangePop)
-    nvtx().nvtxRangePop();
+  if (profiler().nvtxRangePop)
+    profiler().nvtxRangePop();
 }
 
 } // namespace lowtide::rt::cuda

@@ -5,7 +5,7 @@
 namespace lowtide::rt::cuda {
 
 /// While it lives, what this thread hands to the GPU bears the name in NVIDIA's profilers (NVTX). Costs a branch where
-/// libnvToolsExt is not on the machine; it is looked for once.
+/// no profiler listens; one is looked for once.
 class NamedRange {
 public:
   /// `name` is read at once.

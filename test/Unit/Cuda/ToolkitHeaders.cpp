@@ -9,11 +9,15 @@
 #include "runtime/devices/Cuda/CublasLt.h"
 #include "runtime/devices/Cuda/Cudnn.h"
 #include "runtime/devices/Cuda/Driver.h"
+#include "runtime/devices/Cuda/Nvtx.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
 #if __has_include(<cudnn_graph.h>)
 #include <cudnn_graph.h>
+#endif
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
 #endif
 // clang-format on
 
@@ -163,6 +167,28 @@ SAME(CUDNN_ATTR_TENSOR_UNIQUE_ID);
 SAME(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
 SAME(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
 SAME(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+#endif
+
+#ifdef NVTX_VERSION
+#define SAME_NVTX(name, theirs) static_assert(static_cast<long>(ours::nvtx::name) == static_cast<long>(::theirs))
+SAME_NVTX(tableCallbacks, NVTX_ETID_CALLBACKS);
+SAME_NVTX(tableVersion, NVTX_ETID_VERSIONINFO);
+SAME_NVTX(slotCounts[ours::nvtx::moduleCore], NVTX_CBID_CORE_SIZE);
+SAME_NVTX(slotCounts[ours::nvtx::moduleCuda], NVTX_CBID_CUDA_SIZE);
+SAME_NVTX(slotCounts[ours::nvtx::moduleOpenCl], NVTX_CBID_OPENCL_SIZE);
+SAME_NVTX(slotCounts[ours::nvtx::moduleCudaRuntime], NVTX_CBID_CUDART_SIZE);
+SAME_NVTX(slotCounts[ours::nvtx::moduleCore2], NVTX_CBID_CORE2_SIZE);
+SAME_NVTX(slotCounts[ours::nvtx::moduleSync], NVTX_CBID_SYNC_SIZE);
+SAME_NVTX(moduleCuda, NVTX_CB_MODULE_CUDA);
+SAME_NVTX(moduleSync, NVTX_CB_MODULE_SYNC);
+SAME_NVTX(moduleEnd, NVTX_CB_MODULE_SIZE);
+SAME_NVTX(slotRangePushA, NVTX_CBID_CORE_RangePushA);
+SAME_NVTX(slotRangePop, NVTX_CBID_CORE_RangePop);
+static_assert(sizeof(ours::nvtx::Callbacks) == sizeof(NvtxExportTableCallbacks));
+static_assert(sizeof(ours::nvtx::Version) == sizeof(NvtxExportTableVersionInfo));
+static_assert(offsetof(ours::nvtx::Version, setInjectionVersion) ==
+              offsetof(NvtxExportTableVersionInfo, SetInjectionNvtxVersion));
+static_assert(std::is_same_v<ours::nvtx::GetExportTable, NvtxGetExportTableFunc_t>);
 #endif
 
 namespace {

@@ -19,6 +19,7 @@ COMMANDS = {
     "sweep": ("sweep", "peak and time at many budgets, for models with or without weights"),
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
     "estimate": ("estimate", "what full-size models launch, move and hold on a GPU, from their plans"),
+    "machine-code": ("machine_code", "what ptxas and the disassembler show of every model's kernels"),
     "bundle": ("bundle", "an archive that carries artifacts and the runtime to a machine with a GPU"),
     "targets": ("gpu.targets", "the targets on a GPU beside what gpu-check measured there"),
     "docs": ("docs", "rewrite the pages and blocks that commands produce (--check: say what differs)"),
@@ -26,7 +27,7 @@ COMMANDS = {
 }
 
 # Commands that compare numbers run in the private environment that holds numpy.
-NUMERIC = {"demo", "judge", "bench", "sweep", "exact", "parts", "bundle"}
+NUMERIC = {"demo", "judge", "bench", "sweep", "exact", "parts", "machine-code", "bundle"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 

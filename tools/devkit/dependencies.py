@@ -7,6 +7,7 @@ It all lies in one cache folder outside the checkout, so that every checkout sha
         highs-1.15.1/   libhighs.so.1, loaded when --bound or --remat-strategy=lp-rounding asks for it
         tools-<hash>/   Python environment of the test harness: numpy, lit
         cuda/           ptxas and libdevice, where no CUDA toolkit is installed
+        disassembler-<hash>/  nvdisasm, which tests of machine code read it with
         oracles-<hash>/ Python environment of the peers that some tests compare with: torch, onnx, onnxruntime
 
 The Debian packages are installed by tools/dev itself, before Python is there.
@@ -130,6 +131,14 @@ def cuda_toolkit():
     link.unlink(missing_ok=True)
     link.symlink_to(next(packages))
     return link
+
+
+def disassembler():
+    """nvdisasm: what the machine's toolkit has, else what the registry's package holds."""
+    installed = cuda_toolkit() / "bin" / "nvdisasm"
+    if installed.exists():
+        return installed
+    return next(environment("disassembler").parent.parent.glob("lib/python3*/site-packages/nvidia/cu13/bin/nvdisasm"))
 
 
 def install_highs():

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 
 from devkit.build import BUILD, build
 from devkit.console import Failure, collection, say
@@ -119,8 +120,20 @@ class Model:
         return found
 
 
+class Instruction(typing.NamedTuple):
+    """What a step does: `runs` times `flops` and `bytes`, of which `through` go through the workspace."""
+
+    kind: str
+    dtype: str  # of a call's operands
+    runs: int
+    flops: int
+    bytes: int
+    through: int
+    kernel: str  # of a launch
+
+
 def instructions(plan):
-    """(kind, type of a call's operands, how often it runs, FLOPs, bytes and bytes of the workspace of one run) of the entry in the text of a plan."""
+    """The instructions of the entry in the text of a plan."""
     kernels = dict(re.findall(r'plan\.kernel @(\w+) .*"(.*)"', plan))
     rounds = [1]
     for line in plan.splitlines():
@@ -131,7 +144,7 @@ def instructions(plan):
             rounds.pop()
         if not (found := INSTRUCTION.match(text)):
             continue
-        kind, dtype = found[1], ""
+        kind, dtype, kernel = found[1], "", ""
         operands, writes, results = text.split(" scratch ")[0].split(" workspace ")[0].partition(" writes ")
         # What a call reads as several operands, parts of one tensor, comes from memory once.
         shown = list(SLICE.finditer(operands))
@@ -141,14 +154,15 @@ def instructions(plan):
             kind = re.search(r'plan\.call "(\w+)"', text)[1]
             dtype = (re.search(r'[{ ]dtype = "(\w+)"', text) or ["", "f32"])[1]
         elif kind == "launch":
-            what = kernels.get(re.search(r"plan\.launch @(\w+)", text)[1], "kernel")
+            kernel = re.search(r"plan\.launch @(\w+)", text)[1]
+            what = kernels.get(kernel, "kernel")
             kind = "batch" if what[0].isdigit() else what.split(":")[0]
             if PICKING.match(what):
                 slices = [min(size, slices[-1]) for size in slices]
         size = 2 * slices[-1] if kind == "copy" else sum(slices)
         through = 2 * sum(int(size) for size in SLICE.findall(text.partition(" workspace ")[2])) if kind in THROUGH_WORKSPACE else 0
         flops = re.search(r" flops (\d+)", text)
-        yield kind, dtype, rounds[-1], int(flops[1]) if flops else 0, size + through, through
+        yield Instruction(kind, dtype, rounds[-1], int(flops[1]) if flops else 0, size + through, through, kernel)
 
 
 def arenas(plan):
@@ -166,7 +180,7 @@ def floor_seconds(kind, dtype, flops, size, through):
 def figures_of(plan):
     """Kernels per step (copies and fills too), bytes, modelled seconds; the same by kind."""
     kinds = {}
-    for kind, dtype, runs, flops, size, through in instructions(plan):
+    for kind, dtype, runs, flops, size, through, _ in instructions(plan):
         row = kinds.setdefault(kind, {"kernels": 0, "bytes": 0, "floor": 0.0})
         row["kernels"] += runs
         row["bytes"] += runs * size

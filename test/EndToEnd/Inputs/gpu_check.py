@@ -41,6 +41,16 @@ time.sleep(0.2)
 open(os.environ["USED"], "w").write("1000")
 json.dump({"blocks": {"step_ms": [times[given["mode"]]] * int(given["blocks"])}, "first_step_s": 1.5, "tensor_bytes": 123, "data": given["data"]}, open(given["json"], "w"))
 """
+# torch_baseline.py: a row at once; then the other one, or nothing any more.
+BASELINE = """import json, os, pathlib, sys, time
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+out = pathlib.Path(given["--out"]) / "torch_baseline.json"
+rows = [{"workload": "ceilings", "device": "Stand-in GPU"}, {"workload": given["--only"], "mode": "eager", "median_ms": 3000.0}, {"workload": "other", "median_ms": 1.0}]
+out.write_text(json.dumps(rows))
+if "HANG" in os.environ:
+    time.sleep(1000)
+out.write_text(json.dumps([*rows, {"workload": given["--only"], "mode": "compile", "median_ms": 2000.0}]))
+"""
 NVIDIA_SMI = '#!/bin/sh\ncase "$*" in *=name*) echo "Stand-in of nvidia-smi";; *) echo 1000;; esac\n'
 # The driver's library: as many bytes are in use as the file USED says.
 NVML = """#include <stdio.h>
@@ -234,6 +244,20 @@ class GpuCheck(unittest.TestCase):
         self.assertGreater(tiny["modelled_ms"]["step"], 0)
         self.assertRegex(said, r"ours +[\d.]+ ms .* × compile, .* × eager, .* × checkpoint")
         self.assertIn("3 held, 0 failed, 0 not done", said)
+
+    def test_torch_rows_stand_in_for_turns(self):
+        self.give_contenders()
+        (HOME / "torch_baseline.py").write_text(BASELINE)
+        (HOME / "torch_baseline.json").unlink()
+        # Cut short, it keeps what was there.
+        found, _ = self.stage("torch:tiny", "--limit=7", status=3, HANG="1")
+        self.assertEqual([row.get("mode") for row in found["tiny"]], [None, "eager"])
+        found, _ = self.stage("torch:tiny")
+        self.assertEqual([row.get("median_ms") for row in found["tiny"]], [None, 3000.0, 2000.0])
+        found, _ = self.stage("speed:tiny", "--contenders=ours,checkpoint", *TRIAL, status=3)
+        ours = found["tiny"]["contenders"]["ours"]["median_ms"]
+        ratios = found["tiny"]["speedup"]["ours"]
+        self.assertEqual((ratios["compile"], ratios["checkpoint"]["ratio"]), ({"ratio": 2000.0 / ours, "cycles": 0, "reused": True}, None))
 
     def test_gate(self):
         self.give_contenders()

@@ -22,7 +22,8 @@ using namespace lowtide::codegen;
 /// Threads of a block; sums that one thread keeps at most (24 beside a row's own spill on sm_90a); rows from which on
 /// there are blocks enough.
 static constexpr int64_t kThreads = 256, kMaxSums = 16, kManyRows = 1024;
-/// Operands of rows at most: an address in each waits in two registers while a row is written (15 spill).
+/// Operands at most of rows without sums, which are joined: an address in each waits in two registers while a row is
+/// written (15 spill).
 static constexpr unsigned kMaxOperands = 12;
 /// From so many sums on, the loops of a row are written out so many times at most: what is read ahead takes registers
 /// too (12 sums beside 16 rounds spill on sm_80).
@@ -168,7 +169,8 @@ FailureOr<KernelInfo> KernelModule::addGpuCross(nn::KernelOp kernel) {
   if (failed(cross) || cross->numRows < kManyRows || getGpuTeamSize(cross->rowDomain) > kThreads)
     return failure();
   const unsigned numOperands = kernel.getNumOperands(), numRowResults = cross->rowResults.size();
-  if (cross->countSums(kThreads) > kMaxSums || cross->rowOperands.size() > kMaxOperands)
+  const bool isPlain = cross->rows.getEmitter() == "loop";
+  if (cross->countSums(kThreads) > kMaxSums || (isPlain && cross->rowOperands.size() > kMaxOperands))
     return failure();
 
   // The second kernel, whose operands get the numbers that they have in the whole.

@@ -20,8 +20,10 @@ static constexpr int64_t kThreads = 128, kMaxTeam = 256, kMaxTeamOfFew = 1024, k
 /// Thread groups of a block of columns at most, and rows below which a row gets more threads.
 static constexpr int64_t kMaxGroups = 16, kFewRows = 1024;
 /// Sums over a row that a thread keeps at once, four numbers and four elements of each: 18 fill more than 128
-/// registers.
-static constexpr size_t kMaxRowSums = 8;
+/// registers. Twelve that are split do so too, as the first ones wait for the last.
+static constexpr size_t kMaxRowSums = 12;
+/// Arrays beside which a thread writes half as many neighbours at once: 19 with four neighbours each spill.
+static constexpr size_t kManyArrays = 12;
 /// Rows are so few, and of so many segments, that two kernels share the work.
 static constexpr int64_t kFewLongRows = 64, kManySegments = 65;
 /// Of the first of two kernels: groups of a block, bytes of its totals at most.
@@ -102,10 +104,15 @@ void GpuStagedEmitter::when(Value condition, function_ref<void()> body) {
 
 int64_t GpuStagedEmitter::getLanes() {
   uint64_t bytes = 8;
+  size_t numArrays = 0;
   for (Value value : llvm::concat<const Value>(context.kernel.getOperands(), context.kernel.getResults()))
-    if (dropUnitExtents(value) == domain.extents)
+    if (dropUnitExtents(value) == domain.extents) {
       bytes = std::min(bytes, elementBytes(cast<RankedTensorType>(value.getType()).getElementType()));
+      ++numArrays;
+    }
   int64_t lanes = std::min<int64_t>(16 / bytes, 8);
+  if (numArrays > kManyArrays)
+    lanes = std::max<int64_t>(lanes / 2, 1);
   while (shape.innerCount % lanes)
     lanes /= 2;
   return lanes;
@@ -117,8 +124,9 @@ void GpuStagedEmitter::forSomeSums(
   SmallVector<Value> arrays;
   if (partials)
     arrays = ReductionSet(evaluator, ops, shape.outerCount, shape.innerCount).getArrays(partials, countPartials());
-  for (size_t first = 0; first < ops.size(); first += kMaxRowSums) {
-    const size_t count = std::min(kMaxRowSums, ops.size() - first);
+  const size_t share = llvm::divideCeil(ops.size(), llvm::divideCeil(ops.size(), kMaxRowSums));
+  for (size_t first = 0; first < ops.size(); first += share) {
+    const size_t count = std::min(share, ops.size() - first);
     ReductionSet set(evaluator, ops.slice(first, count), shape.outerCount, shape.innerCount);
     emit(set, ops.slice(first, count), partials ? ArrayRef(arrays).slice(first, count) : ArrayRef<Value>());
   }

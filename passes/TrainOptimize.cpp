@@ -173,8 +173,8 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     for (unsigned number = arguments; number < step.getNumArguments(); ++number)
       if (isa_and_nonnull<train::StateAttr>(train::getArgBinding(step, number)))
         stateBytes += getTensorBytes(step.getArgument(number).getType()).value_or(0);
-    step.emitRemark("@") << step.getSymName() << ": " << updates << " updates by " << optimizer
-                         << ", which keep " << formatBytes(stateBytes);
+    step.emitRemark("@") << step.getSymName() << ": " << updates << " updates by " << optimizer << ", which keep "
+                         << formatBytes(stateBytes);
   }
 
   /// Every entry point knows a parameter's group: the layout of the arenas is theirs together.

@@ -21,7 +21,6 @@ come to is said. Exit: 0 all held, 1 something failed, 3 nothing failed, but not
 import argparse
 import json
 import pathlib
-import signal
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -71,7 +70,7 @@ def parse(argv):
 def main(argv):
     parser, options = parse(argv)
     # A stage that is told to end takes the program that it waits for along.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    archive.Ending.listen()
     results = archive.Results(options.json, options.emulated)
     if options.stage == "table":
         print("\n".join(targets.table(results.content)))

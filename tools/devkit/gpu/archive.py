@@ -5,11 +5,28 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 LIMIT = 7.5 * 60  # seconds of a stage: what is under way is stopped then
 WORDS = {True: "ok  ", False: "FAIL", None: "-   "}  # of a finding that held, that did not, of which nothing can be said
 SHORT = 5  # seconds: with less left nothing is begun
+
+
+class Ending:
+    """Whether this process was told to end. It does so between programs, or within a second while one runs: an exception at
+    any moment could come when a program has just been started and nobody knows it yet."""
+
+    told = False
+
+    @classmethod
+    def listen(cls):
+        signal.signal(signal.SIGTERM, lambda *_: setattr(cls, "told", True))
+
+    @classmethod
+    def heed(cls):
+        if cls.told:
+            sys.exit(128 + signal.SIGTERM)
 
 
 class Deadline:
@@ -86,6 +103,7 @@ class Archive:
         libraries = [str(self.home / "lib"), os.environ.get("LD_LIBRARY_PATH")]
         environment = dict(os.environ, LD_LIBRARY_PATH=os.pathsep.join(filter(None, libraries)))
         end = time.monotonic() + max(1, timeout)
+        Ending.heed()
         try:
             process = subprocess.Popen(
                 list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
@@ -95,6 +113,7 @@ class Archive:
             return 127, "", str(error)
         try:
             while True:
+                Ending.heed()
                 try:
                     out, error = process.communicate(timeout=max(0.01, min(1, end - time.monotonic())))
                     return process.returncode, out, error

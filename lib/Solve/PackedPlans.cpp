@@ -78,10 +78,12 @@ const PackedPlan &PackedPlans::getSmallest() {
     return *smallest;
   const FittedSchedule &least = front.getSmallest();
   smallest = get(least);
-  if (!smallest->isNear() && smallest->arenaBytes <= getReach() && least.timeline.recomputed)
-    if (std::optional<PackedPlan> roomy =
-            findRoomyPlan(graph, *smallest, options, getReachedSeconds(), 1.25 * least.timeline.seconds))
-      smallest = std::move(*roomy);
+  // A packing that lacks little may need more room than that.
+  for (unsigned room = 1; room <= 4; room *= 2)
+    if (!smallest->isNear() && smallest->arenaBytes <= getReach() && least.timeline.recomputed)
+      if (std::optional<PackedPlan> roomy =
+              findRoomyPlan(graph, *smallest, options, getReachedSeconds(), 1.25 * least.timeline.seconds, room))
+        smallest = std::move(*roomy);
   return *smallest;
 }
 

@@ -23,7 +23,8 @@ namespace {
 
 class RoomSearch {
 public:
-  RoomSearch(const StepGraph &graph, const PackedPlan &packed, uint64_t seed)
+  /// Reserves `room` times what the arena is too large by.
+  RoomSearch(const StepGraph &graph, const PackedPlan &packed, uint64_t seed, unsigned room)
       : packed(packed), plain(packed.plan.bodies.empty() ? graph : withBodies(graph, packed.plan.bodies)),
         again(listRemade(graph, packed.plan.schedule)), random(seed) {
     std::vector<char> ran(graph.operations.size(), false);
@@ -31,7 +32,7 @@ public:
       if (op < graph.operations.size() && !std::exchange(ran[op], true))
         order.push_back(op);
     const Timeline &timeline = packed.plan.timeline;
-    lackBytes = packed.arenaBytes - packed.boundBytes;
+    lackBytes = room * (packed.arenaBytes - packed.boundBytes);
     for (size_t i = 0; i < packed.plan.schedule.size(); ++i)
       if (timeline.live[i] + lackBytes > timeline.peakBytes)
         full.push_back(packed.plan.schedule[i]);
@@ -79,11 +80,11 @@ std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes) {
 } // namespace
 
 std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan &packed, const PackingOptions &options,
-                                        double leastSeconds, double mostSeconds) {
+                                        double leastSeconds, double mostSeconds, unsigned room) {
   // Where bytes are few most draws do not get through, and end soon.
   const auto draws = unsigned(std::clamp<size_t>(120'000 / (packed.plan.schedule.size() + 1), 48, 400));
   const PackingOptions quick = options.getQuick();
-  RoomSearch search(graph, packed, options.seed);
+  RoomSearch search(graph, packed, options.seed, room);
   std::optional<PackedPlan> best;
   double bestSeconds = mostSeconds;
   // Packing takes long where it fails.

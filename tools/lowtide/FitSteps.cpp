@@ -42,7 +42,7 @@ static SmallVector<int64_t> listFurtherParts(ModuleOp module) {
   };
   ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
   const SmallVector<int64_t> coarse = withChunks(0), fine = withChunks(-1);
-  if (coarse == fine)
+  if (coarse == fine || fine.empty())
     return {};
   // A head that is whole by its rule has no loop.
   int64_t least = 1, most = llvm::max_element(fine)[0];

@@ -15,7 +15,8 @@ using namespace lowtide;
 /// Tensors that a note names.
 static constexpr unsigned maxNamed = 4;
 
-std::string lowtide::formatExact(uint64_t bytes) {
+/// Bytes to read and bytes to type: "4.06 KiB (4160 bytes)".
+static std::string formatExact(uint64_t bytes) {
   return llvm::formatv("{0} ({1} bytes)", formatBytes(bytes), bytes).str();
 }
 

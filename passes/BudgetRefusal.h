@@ -38,7 +38,4 @@ mlir::LogicalResult refuseBudget(PosedEntry &entry, const BudgetRoom &room, llvm
 mlir::LogicalResult refuseStatics(mlir::ModuleOp module, llvm::ArrayRef<PosedEntry> entries, uint64_t budgetBytes,
                                   const StaticBytes &statics);
 
-/// Bytes to read and bytes to type: "4.06 KiB (4160 bytes)".
-std::string formatExact(uint64_t bytes);
-
 } // namespace lowtide

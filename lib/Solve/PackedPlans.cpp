@@ -79,8 +79,8 @@ const PackedPlan &PackedPlans::getSmallest() {
   const FittedSchedule &least = front.getSmallest();
   smallest = get(least);
   // A packing that lacks little may need more room than that.
-  for (unsigned room = 1; room <= 4; room *= 2)
-    if (!smallest->isNear() && smallest->arenaBytes <= getReach() && least.timeline.recomputed)
+  for (unsigned room = 1; room <= 4 && !smallest->isNear(); room *= 2)
+    if (smallest->arenaBytes <= getReach() && least.timeline.recomputed)
       if (std::optional<PackedPlan> roomy =
               findRoomyPlan(graph, *smallest, options, getReachedSeconds(), 1.25 * least.timeline.seconds, room))
         smallest = std::move(*roomy);

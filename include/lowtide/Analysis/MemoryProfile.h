@@ -93,7 +93,6 @@ public:
   static mlir::FailureOr<MemoryProfile> compute(mlir::func::FuncOp step, const FactsTable &facts,
                                                 StaticBytes statics = {});
 
-  llvm::ArrayRef<MemoryTenant> getTenants() const { return tenants; }
   /// Transient bytes alive at each instruction, by component; the last entry is the end.
   llvm::ArrayRef<LiveBytes> getLive() const { return live; }
   /// Bytes of a component at an instruction.
@@ -105,7 +104,6 @@ public:
   unsigned getPeakAt() const { return peakAt; }
   /// Most bytes at once, all told.
   uint64_t getDeviceBytes() const { return statics.sum() + peakBytes; }
-  const StaticBytes &getStatics() const { return statics; }
   /// Who is alive at an instruction, largest first.
   llvm::SmallVector<const MemoryTenant *> getAlive(unsigned instruction) const;
   /// The same bytes as a packing problem: values that share a place are one buffer.

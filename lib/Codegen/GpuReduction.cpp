@@ -111,7 +111,11 @@ SmallVector<Value> ReductionSet::emitSegmentByThreads(Value segment, bool mayBeN
   };
   // Nothing orders a conjunction: of rounds that are written out, everything is read before the first comparison.
   const bool isOrderless = ops.size() > 1 && llvm::any_of(types, [](Type type) { return type.isInteger(1); });
-  const int64_t given = std::exchange(function.maxRounds, isOrderless ? kFewRounds : function.maxRounds);
+  const int64_t given = function.maxRounds;
+  if (ops.size() > kFewSums)
+    function.maxRounds = 1;
+  else if (isOrderless && !given)
+    function.maxRounds = kFewRounds;
   SmallVector<Value> lanes =
       innerCount >= kSegment ? accumulate(line, none)
                              : evaluator.loop(line, lineEnd, 1, LoopKind::Sequential, none,
@@ -161,9 +165,11 @@ SmallVector<Value> ReductionSet::emitTrailingByTeam(const Team &team, Elements e
   if (team.size <= 32) {
     assert(numSegments <= width && "a team of a warp takes all segments at once");
     SmallVector<Value> own = emitSegmentByThreads(slot, mayBeNone, quad, Team::kQuad, elements);
-    // Written out, many sums would wait for the one thread that needs them, what they add in registers until then.
-    const int64_t given = std::exchange(function.maxRounds, ops.size() > kFewSums ? 1 : 0);
-    const int64_t step = function.maxRounds ? 1 : numSegments;
+    // Written out, many sums would wait for the one thread that needs them, what they add in registers until then. A
+    // shuffle, though of equal values, keeps each where it is.
+    const bool areMany = ops.size() > kFewSums;
+    const int64_t given = std::exchange(function.maxRounds, areMany ? 1 : 0);
+    const int64_t step = areMany ? 1 : numSegments;
     SmallVector<Value> totals = evaluator.loop(
         function.index(0), function.index(numSegments), step, LoopKind::Sequential, initials(),
         [&](Value first, ValueRange running) {
@@ -173,7 +179,7 @@ SmallVector<Value> ReductionSet::emitTrailingByTeam(const Team &team, Elements e
                 team.firstLane, function.mul(function.add(first, function.index(i)), function.index(Team::kQuad)));
             Value lane = arith::IndexCastOp::create(b, loc, b.getI32Type(), holder);
             sums = combine(sums, llvm::map_to_vector(own, [&](Value value) {
-                             return width == 1 ? value : function.shuffle(value, gpu::ShuffleMode::IDX, lane);
+                             return width > 1 || areMany ? function.shuffle(value, gpu::ShuffleMode::IDX, lane) : value;
                            }));
           }
           return sums;

@@ -20,10 +20,15 @@ static constexpr int64_t kThreads = 128, kMaxTeam = 256, kMaxTeamOfFew = 1024, k
 /// Thread groups of a block of columns at most, and rows below which a row gets more threads.
 static constexpr int64_t kMaxGroups = 16, kFewRows = 1024;
 /// Sums over a row that a thread keeps at once, four numbers and four elements of each: 18 fill more than 128
-/// registers. Twelve that are split do so too, as the first ones wait for the last.
-static constexpr size_t kMaxRowSums = 12;
-/// Arrays beside which a thread writes half as many neighbours at once: 19 with four neighbours each spill.
-static constexpr size_t kManyArrays = 12;
+/// registers, and twelve beside what they are made of.
+static constexpr size_t kMaxRowSums = 8;
+/// Arrays beside which a row's rounds are not written out: what a thread reads of them at once is on its way together.
+static constexpr size_t kManyArrays = 8;
+/// Elements that a thread holds of all arrays while it writes neighbours: 19 arrays with four each spill, and ten with
+/// eight each.
+static constexpr size_t kMaxHeld = 64;
+/// An operand with a smaller share of the elements, such as a row of factors, is held once for many.
+static constexpr int64_t kSmallPart = 32;
 /// Rows are so few, and of so many segments, that two kernels share the work.
 static constexpr int64_t kFewLongRows = 64, kManySegments = 65;
 /// Of the first of two kernels: groups of a block, bytes of its totals at most.
@@ -86,6 +91,8 @@ private:
                    function_ref<void(ReductionSet &, ArrayRef<ReductionInterface>, ArrayRef<Value>)> emit);
   void emitRow(const Team &team, Value active, Value partials);
   void when(Value condition, function_ref<void()> body);
+  /// Operands and results whose elements a row has many of.
+  size_t countArrays();
   /// Neighbours in a row that one thread writes at once.
   int64_t getLanes();
 };
@@ -102,18 +109,23 @@ void GpuStagedEmitter::when(Value condition, function_ref<void()> body) {
   });
 }
 
+size_t GpuStagedEmitter::countArrays() {
+  return llvm::count_if(
+      llvm::concat<const Value>(context.kernel.getOperands(), context.kernel.getResults()), [&](Value value) {
+        return kSmallPart * cast<RankedTensorType>(value.getType()).getNumElements() >= product(domain.extents);
+      });
+}
+
 int64_t GpuStagedEmitter::getLanes() {
   uint64_t bytes = 8;
-  size_t numArrays = 0;
+  size_t numWhole = 0;
   for (Value value : llvm::concat<const Value>(context.kernel.getOperands(), context.kernel.getResults()))
     if (dropUnitExtents(value) == domain.extents) {
       bytes = std::min(bytes, elementBytes(cast<RankedTensorType>(value.getType()).getElementType()));
-      ++numArrays;
+      ++numWhole;
     }
   int64_t lanes = std::min<int64_t>(16 / bytes, 8);
-  if (numArrays > kManyArrays)
-    lanes = std::max<int64_t>(lanes / 2, 1);
-  while (shape.innerCount % lanes)
+  while (lanes > 1 && (shape.innerCount % lanes || lanes * numWhole > kMaxHeld))
     lanes /= 2;
   return lanes;
 }
@@ -134,6 +146,8 @@ void GpuStagedEmitter::forSomeSums(
 
 void GpuStagedEmitter::emitRow(const Team &team, Value active, Value partials) {
   StagedPlan plan(context.kernel, domain);
+  if (countArrays() > kManyArrays)
+    function.maxRounds = 1;
   for (ArrayRef<ReductionInterface> traversal : plan.traversals)
     forSomeSums(traversal, partials, [&](ReductionSet &set, ArrayRef<ReductionInterface> ops, ArrayRef<Value> arrays) {
       SmallVector<Value> values;

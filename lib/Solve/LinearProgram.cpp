@@ -5,6 +5,15 @@
 
 namespace lowtide::solve {
 
+void LinearRows::append(const LinearRows &other) {
+  const int32_t first = int32_t(indices.size());
+  rows.insert(rows.end(), other.rows.begin(), other.rows.end());
+  indices.insert(indices.end(), other.indices.begin(), other.indices.end());
+  entries.insert(entries.end(), other.entries.begin(), other.entries.end());
+  for (size_t i = 1; i < other.starts.size(); ++i)
+    starts.push_back(first + other.starts[i]);
+}
+
 double boundByPrices(const LinearProgram &program, const std::vector<double> &prices) {
   std::vector<double> reduced(program.columns.size());
   for (size_t j = 0; j < reduced.size(); ++j)

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/LinearProgram.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -78,18 +80,11 @@ const Highs &getHighs() {
   return highs;
 }
 
-} // namespace
+/// How HiGHS is asked.
+enum class Method { Simplex, FirstOrderSteps, WholeNumbers };
 
-bool hasLinearSolver() { return getHighs().isComplete; }
-
-std::string getLinearSolverName() {
-  return hasLinearSolver() ? std::string("HiGHS ") + getHighs().version() : std::string();
-}
-
-LinearSolution solveLinearProgram(const LinearProgram &program, const LinearOptions &options) {
+LinearSolution solveBy(Method method, const LinearProgram &program, double seconds) {
   LinearSolution solution;
-  if (!hasLinearSolver())
-    return solution;
   const Highs &api = getHighs();
   const HighsInt numColumns = program.columns.size(), numRows = program.rows.size(),
                  numEntries = program.entries.size();
@@ -110,10 +105,10 @@ LinearSolution solveLinearProgram(const LinearProgram &program, const LinearOpti
     integrality.push_back(column.isContinuous ? continuousVariable : integerVariable);
   api.setBool(highs, "output_flag", 0);
   api.setInt(highs, "threads", 1);
-  api.setDouble(highs, "time_limit", options.seconds);
-  if (options.integral) {
+  api.setDouble(highs, "time_limit", seconds);
+  if (method == Method::WholeNumbers) {
     api.setDouble(highs, "mip_rel_gap", 1e-6);
-  } else if (program.entries.size() > options.mostEntriesOfSimplex) {
+  } else if (method == Method::FirstOrderSteps) {
     // PDLP (Applegate et al. 2021) is near the optimum of a large program when simplex has hardly begun. Of a program
     // that was presolved a solver that is stopped has no prices, and so no bound.
     api.setString(highs, "solver", "pdlp");
@@ -121,7 +116,7 @@ LinearSolution solveLinearProgram(const LinearProgram &program, const LinearOpti
     api.setString(highs, "presolve", "off");
   }
   const HighsInt status =
-      options.integral
+      method == Method::WholeNumbers
           ? api.passMip(highs, numColumns, numRows, numEntries, byRows, minimize, 0, cost.data(), columnLower.data(),
                         columnUpper.data(), rowLower.data(), rowUpper.data(), program.starts.data(),
                         program.indices.data(), program.entries.data(), integrality.data())
@@ -136,7 +131,7 @@ LinearSolution solveLinearProgram(const LinearProgram &program, const LinearOpti
       solution.state = LinearSolution::State::Infeasible;
     std::vector<double> values(numColumns), reduced(numColumns), activity(numRows), prices(numRows);
     api.getSolution(highs, values.data(), reduced.data(), activity.data(), prices.data());
-    if (options.integral)
+    if (method == Method::WholeNumbers)
       api.getDoubleInfo(highs, "mip_dual_bound", &solution.bound);
     else
       solution.bound = boundByPrices(program, prices);
@@ -145,6 +140,47 @@ LinearSolution solveLinearProgram(const LinearProgram &program, const LinearOpti
   }
   api.destroy(highs);
   return solution;
+}
+
+} // namespace
+
+bool hasLinearSolver() { return getHighs().isComplete; }
+
+std::string getLinearSolverName() {
+  return hasLinearSolver() ? std::string("HiGHS ") + getHighs().version() : std::string();
+}
+
+LinearSolution solveLinearProgram(LinearProgram program, const LinearOptions &options, const FindCuts &findCuts) {
+  LinearSolution solution;
+  if (!hasLinearSolver())
+    return solution;
+  const auto begin = std::chrono::steady_clock::now();
+  auto run = [&](Method method, double shareOfTime) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    return solveBy(method, program, std::max(shareOfTime * options.seconds - passed.count(), 0.0));
+  };
+  Method method = Method::Simplex;
+  if (!options.integral || findCuts)
+    solution = run(method, options.simplexShare);
+  if (!options.integral && solution.state == LinearSolution::State::Stopped) {
+    method = Method::FirstOrderSteps;
+    solution = run(method, 1);
+  }
+  while (findCuts && solution.state == LinearSolution::State::Optimal) {
+    const LinearRows cuts = findCuts(solution.values);
+    if (cuts.rows.empty())
+      break;
+    program.append(cuts);
+    // Anew: presolve gains more from the cuts than dual simplex from the last basis.
+    LinearSolution next = run(method, options.integral ? 0.5 : 1);
+    next.bound = std::max(next.bound, solution.bound);
+    solution = std::move(next);
+  }
+  if (!options.integral || solution.state == LinearSolution::State::Infeasible)
+    return solution;
+  LinearSolution whole = run(Method::WholeNumbers, 1);
+  whole.bound = std::max(whole.bound, solution.bound);
+  return whole;
 }
 
 } // namespace lowtide::solve

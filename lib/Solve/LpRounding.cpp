@@ -9,8 +9,7 @@ std::optional<FittedSchedule> planByRounding(const StepGraph &graph, std::span<c
   // A tenth of the budget is left for what rounding adds, or nothing.
   std::optional<FittedSchedule> best;
   for (double share : {0.9, 1.0}) {
-    RecomputationProgram program(graph, order, uint64_t(share * double(budgetBytes)), /*mostMoments=*/100,
-                                 /*withChains=*/false);
+    RecomputationProgram program(graph, order, uint64_t(share * double(budgetBytes)), /*mostMoments=*/100);
     LinearSolution solution = solveLinearProgram(program.get(), {/*integral=*/false, seconds});
     // Of a program that took too long, what there is: schedules are judged by their own peak and time.
     if (solution.values.empty())

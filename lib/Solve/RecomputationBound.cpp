@@ -10,6 +10,7 @@ namespace {
 /// Of a step's time: less than that is no difference.
 constexpr double nearly = 2e-6;
 constexpr double secondsOfWholeNumbers = 60;
+constexpr unsigned momentsOfLargeSteps = 64;
 } // namespace
 
 RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
@@ -26,11 +27,14 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
       bound.kind = std::min(bound.kind, BoundKind::WholeNumbers);
     return bound;
   }
-  RecomputationProgram program(graph, order, budgetBytes, options.moments, /*withChains=*/true);
+  const unsigned usual = order.size() <= mostKernelsOfWholeNumbers ? mostKernelsOfWholeNumbers : momentsOfLargeSteps;
+  RecomputationProgram program(graph, order, budgetBytes, options.moments ? options.moments : usual);
   RecomputationBound bound;
   bound.moments = program.getMoments();
   bound.instructions = order.size();
-  LinearSolution solution = solveLinearProgram(program.get(), {options.integral, options.seconds});
+  LinearSolution solution =
+      solveLinearProgram(program.get(), {options.integral, options.seconds},
+                         [&](const std::vector<double> &columns) { return program.findViolatedChains(columns); });
   bound.isInfeasible = solution.state == LinearSolution::State::Infeasible;
   bound.isSolved = solution.state != LinearSolution::State::Stopped;
   // Neither rounding errors of the sums nor the solver's tolerance must lift it over the truth.

@@ -9,10 +9,10 @@
 //    operand, workspace;
 // 4. bytes while k runs again: its operands, results and workspace, and what was
 //    carried through the whole interval (S − R of it).
-// 5. behind some moments, along a chain of values of which the first is read later: it is there, or what it is made
-// from
-//    is, or that is made again later, and so on. Without it a share of one value, kept for long, would serve to make
-//    many shares of another, one after the other.
+// 5. behind every moment, along a chain of values of which the first is read later: it is there, or what it is made
+// from is, or that is made again later, and so on. Without it a share of one value, kept for long, would serve to make
+// many shares of another, one after the other. There are far more chains than rows: those that a solution violates are
+// added to it (findViolatedChains).
 // A result of an interval's own instruction counts as there in all of it, and an
 // operation that runs again twice in an interval is paid once: both only lower
 // the bound.
@@ -23,18 +23,19 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace lowtide::solve {
 
 namespace {
 constexpr uint32_t nobody = UINT32_MAX;
 constexpr int64_t never = INT64_MAX;
-/// Chains are followed from so many moments, so far, and in so many directions.
-constexpr unsigned mostChainMoments = 12, mostChainLength = 4, mostChains = 6;
+/// A chain that adds up to more than one less this is no cut: there would be many, for little.
+constexpr double leastViolation = 0.05;
 } // namespace
 
 RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<const uint32_t> order,
-                                           uint64_t budgetBytes, unsigned mostMoments, bool withChains)
+                                           uint64_t budgetBytes, unsigned mostMoments)
     : graph(graph), order(order), budget(std::max<uint64_t>(budgetBytes, 1)) {
   for (const StepOperation &operation : graph.operations)
     secondsOfOne += operation.seconds;
@@ -42,7 +43,7 @@ RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<con
   findLives();
   chooseMoments(std::max(mostMoments, 1u), budget);
   stride = std::max(graph.values.size(), graph.operations.size() + graph.reruns.size());
-  for (std::vector<Term> *terms : {&resident, &behind, &again})
+  for (std::vector<Term> *terms : {&resident, &behind, &again, &everAgain})
     terms->assign((moments.size() + 1) * stride, zero);
   for (unsigned interval = 0; interval <= moments.size(); ++interval) {
     addColumns(interval);
@@ -52,9 +53,8 @@ RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<con
       countReruns(interval);
     }
   }
-  const unsigned every = std::max<unsigned>(1, moments.size() / mostChainMoments);
-  for (unsigned interval = every / 2; withChains && interval < moments.size(); interval += every)
-    addChains(interval);
+  for (unsigned interval = moments.size() + 1; interval-- > 0;)
+    sumReruns(interval);
 }
 
 void RecomputationProgram::findLives() {
@@ -272,36 +272,90 @@ void RecomputationProgram::countMoment(unsigned interval) {
   program.endRow(-LinearProgram::infinity, 1 - constant);
 }
 
-void RecomputationProgram::addChains(unsigned interval) {
-  const int64_t now = moments[interval];
-  for (uint32_t value : managed)
-    if (begins[value] < now && lastRead[value] > now && maker[value] != nobody && at(behind, interval, value) != one) {
-      std::vector<uint32_t> chain{value};
-      unsigned rows = 0;
-      addChain(interval, chain, rows);
+void RecomputationProgram::sumReruns(unsigned interval) {
+  for (uint32_t op : reruns) {
+    const Term here = at(again, interval, op),
+               later = interval < moments.size() ? at(everAgain, interval + 1, op) : zero;
+    Term &sum = at(everAgain, interval, op);
+    if (here == zero || later == zero) {
+      sum = here == zero ? later : here;
+      continue;
     }
+    sum = program.addColumn(0, 0, 1);
+    program.columns.back().isContinuous = true;
+    program.addEntry(sum, 1);
+    program.addEntry(here, -1);
+    program.addEntry(later, -1);
+    program.endRow(-LinearRows::infinity, 0);
+  }
 }
 
-/// A row for the chain so far, and for what its last value is made from.
-void RecomputationProgram::addChain(unsigned interval, std::vector<uint32_t> &chain, unsigned &rows) {
-  const uint32_t last = chain.back();
-  if (chain.size() > 1 && rows < mostChains) {
-    ++rows;
-    double constant = 0;
-    for (uint32_t value : chain)
-      constant += addTerm(at(behind, interval, value), 1);
-    for (unsigned later = interval + 1; maker[last] != nobody && later <= moments.size(); ++later)
-      constant += addTerm(at(again, later, maker[last]), 1);
-    program.endRow(1 - constant, LinearProgram::infinity);
-  }
-  if (chain.size() == mostChainLength || maker[last] == nobody)
-    return;
-  for (uint32_t read : graph.at(maker[last]).reads)
-    if (graph.values[read].producer >= 0 && isManaged[read] && at(behind, interval, read) != one && rows < mostChains) {
-      chain.push_back(read);
-      addChain(interval, chain, rows);
-      chain.pop_back();
+/// Managed values, each behind those that it is made from: of one instruction, too, parts read parts.
+std::vector<uint32_t> RecomputationProgram::sortByMakers() const {
+  std::vector<uint32_t> sorted, open = managed;
+  std::vector<char> isSeen(graph.values.size()), isSorted(graph.values.size());
+  while (!open.empty()) {
+    const uint32_t value = open.back();
+    if (isSeen[value]) {
+      open.pop_back();
+      if (!std::exchange(isSorted[value], true))
+        sorted.push_back(value);
+      continue;
     }
+    isSeen[value] = true;
+    if (maker[value] != nobody)
+      for (uint32_t read : graph.at(maker[value]).reads)
+        if (isManaged[read] && !isSeen[read])
+          open.push_back(read);
+  }
+  return sorted;
+}
+
+LinearRows RecomputationProgram::findViolatedChains(const std::vector<double> &columns) const {
+  LinearRows cuts;
+  auto share = [&](Term term) { return term == one ? 1 : term == zero ? 0 : columns[term]; };
+  struct Link {
+    /// The least that a chain from here adds up to, and where it goes on.
+    double sum = LinearRows::infinity;
+    uint32_t next = nobody;
+  };
+  std::vector<Link> links(graph.values.size());
+  // Of an operation: what it runs again in all intervals behind the moment.
+  std::vector<double> later(graph.operations.size() + graph.reruns.size(), 0);
+  const std::vector<uint32_t> operandsFirst = sortByMakers();
+  std::vector<uint32_t> violated;
+  for (unsigned interval = moments.size(); interval-- > 0;) {
+    for (uint32_t op : reruns)
+      later[op] += share(at(again, interval + 1, op));
+    const int64_t now = moments[interval];
+    violated.clear();
+    for (uint32_t value : operandsFirst) {
+      Link &link = links[value] = {};
+      if (begins[value] >= now || maker[value] == nobody || at(behind, interval, value) == one)
+        continue;
+      link.sum = later[maker[value]];
+      for (uint32_t read : graph.at(maker[value]).reads)
+        if (links[read].sum < link.sum)
+          link = {links[read].sum, read};
+      link.sum += share(at(behind, interval, value));
+      if (lastRead[value] > now && link.next != nobody && link.sum < 1 - leastViolation)
+        violated.push_back(value);
+    }
+    for (uint32_t value : violated) {
+      double known = 0;
+      auto add = [&](Term term) {
+        if (term >= 0)
+          cuts.addEntry(term, 1);
+        known += term == one;
+      };
+      uint32_t last = value;
+      for (add(at(behind, interval, last)); links[last].next != nobody; add(at(behind, interval, last)))
+        last = links[last].next;
+      add(at(everAgain, interval + 1, maker[last]));
+      cuts.endRow(1 - known, LinearRows::infinity);
+    }
+  }
+  return cuts;
 }
 
 int64_t RecomputationProgram::freshBytes(const StepOperation &operation) const {

@@ -17,15 +17,18 @@ namespace lowtide::solve {
 /// such columns: what costs least among them is a lower bound.
 class RecomputationProgram {
 public:
-  /// `order` runs every operation once and is valid. Rows over whole chains of values make it tighter than what was
-  /// published.
+  /// `order` runs every operation once and is valid.
   RecomputationProgram(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
-                       unsigned mostMoments, bool withChains);
+                       unsigned mostMoments);
 
   /// Cost 1 is the time of the order.
   const LinearProgram &get() const { return program; }
   double getSecondsOfOne() const { return secondsOfOne; }
   unsigned getMoments() const { return moments.size(); }
+
+  /// Rows over chains of values that a solution of the relaxation violates. They hold for every schedule, and make the
+  /// program tighter than what was published.
+  LinearRows findViolatedChains(const std::vector<double> &columns) const;
 
   /// The schedule that keeps, from moment to moment, what `columns` keep at least `threshold` of. Nothing if an updated
   /// argument forbids it.
@@ -42,9 +45,9 @@ private:
   void addColumns(unsigned interval);
   void addNeeds(unsigned interval);
   void countMoment(unsigned interval);
-  void addChains(unsigned interval);
-  void addChain(unsigned interval, std::vector<uint32_t> &chain, unsigned &rows);
   void countReruns(unsigned interval);
+  void sumReruns(unsigned interval);
+  std::vector<uint32_t> sortByMakers() const;
   /// How much of the value comes into the interval: from the moment before, or made in it for the first time.
   Term comeInto(unsigned interval, uint32_t value) const;
   Term &at(std::vector<Term> &terms, unsigned interval, uint32_t index) const {
@@ -85,7 +88,7 @@ private:
   std::vector<double> leastSeconds;
   std::vector<uint64_t> leastWorkspace;
   /// By interval and value, or operation.
-  std::vector<Term> resident, behind, again;
+  std::vector<Term> resident, behind, again, everAgain;
 };
 
 } // namespace lowtide::solve

@@ -7,35 +7,26 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
 namespace lowtide::solve {
 
-/// Minimize Σ cost · x under lower ≤ rows · x ≤ upper and lower ≤ x ≤ upper. Every column has finite bounds.
-struct LinearProgram {
+/// lower ≤ rows · x ≤ upper.
+struct LinearRows {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  struct Column {
-    double cost, lower, upper;
-    /// Takes any number in integer programs too.
-    bool isContinuous = false;
-  };
   struct Row {
     double lower, upper;
   };
 
-  std::vector<Column> columns;
   std::vector<Row> rows;
   // Entries by row: those of row i are starts[i] … starts[i + 1] - 1.
   std::vector<int32_t> starts{0}, indices;
   std::vector<double> entries;
 
-  int32_t addColumn(double cost, double lower, double upper) {
-    columns.push_back({cost, lower, upper});
-    return int32_t(columns.size()) - 1;
-  }
   /// An entry of the row that `endRow` closes; a column occurs once in a row.
   void addEntry(int32_t column, double value) {
     indices.push_back(column);
@@ -45,6 +36,23 @@ struct LinearProgram {
     rows.push_back({lower, upper});
     starts.push_back(int32_t(indices.size()));
   }
+  void append(const LinearRows &other);
+};
+
+/// Minimize Σ cost · x under the rows and lower ≤ x ≤ upper. Every column has finite bounds.
+struct LinearProgram : LinearRows {
+  struct Column {
+    double cost, lower, upper;
+    /// Takes any number in integer programs too.
+    bool isContinuous = false;
+  };
+
+  std::vector<Column> columns;
+
+  int32_t addColumn(double cost, double lower, double upper) {
+    columns.push_back({cost, lower, upper});
+    return int32_t(columns.size()) - 1;
+  }
 };
 
 struct LinearOptions {
@@ -52,8 +60,9 @@ struct LinearOptions {
   bool integral = false;
   /// What is known when the time is over is the answer.
   double seconds = 120;
-  /// Linear programs of more entries are not solved by simplex but by first-order steps, to four digits.
-  size_t mostEntriesOfSimplex = 500'000;
+  /// When this share of the time is over and simplex is not at its end, first-order steps take the rest, to four
+  /// digits.
+  double simplexShare = 0.5;
 };
 
 struct LinearSolution {
@@ -77,8 +86,13 @@ bool hasLinearSolver();
 /// Its name and version; empty without one.
 std::string getLinearSolverName();
 
-/// Solves on one thread, deterministically as long as the time suffices. Without a solver: Stopped.
-LinearSolution solveLinearProgram(const LinearProgram &program, const LinearOptions &options = {});
+/// Rows that a solution of the relaxation violates, and that hold for all that counts: cuts. None: there are no more.
+using FindCuts = std::function<LinearRows(const std::vector<double> &values)>;
+
+/// Solves on one thread, deterministically as long as the time suffices. Without a solver: Stopped. With `findCuts` the
+/// program is solved again with the cuts of its solution, as long as there are any.
+LinearSolution solveLinearProgram(LinearProgram program, const LinearOptions &options = {},
+                                  const FindCuts &findCuts = {});
 
 /// Σ over rows of price · side, plus what the columns can save at these prices: a lower bound for any `prices`
 /// (Lagrange).

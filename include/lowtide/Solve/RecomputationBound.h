@@ -13,9 +13,14 @@
 
 namespace lowtide::solve {
 
+/// Steps of at most so many instructions are also solved in whole numbers by findTightestBound.
+inline constexpr unsigned mostKernelsOfWholeNumbers = 160;
+
 struct BoundOptions {
-  /// Instructions at which bytes are counted, at most. The bound holds for every choice; fewer make it looser.
-  unsigned moments = 160;
+  /// Instructions at which bytes are counted, at most; 0: at all of a step that is solved in whole numbers too, at 64
+  /// of others. The bound holds for every choice. Fewer make the program looser, but leave the solver time for cuts,
+  /// which tighten it more.
+  unsigned moments = 0;
   /// Whole numbers: as good as exact, for small steps. Holds within the solver's tolerance, 1e-6 of a step.
   bool integral = false;
   /// Time for the solver. When it is over, what is known by then is the bound.
@@ -53,15 +58,12 @@ struct RecomputationBound {
 RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                                       const BoundOptions &options = {});
 
-/// Steps of at most so many instructions are also solved in whole numbers by findTightestBound.
-inline constexpr unsigned mostKernelsOfWholeNumbers = 160;
-
 /// The relaxation's bound, and where that is below `knownSeconds` and the step is small, for at most a minute the
 /// integer program's: the larger of both. `knownSeconds`: what a schedule within the budget is known to spend.
 RecomputationBound findTightestBound(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                                      double knownSeconds = std::numeric_limits<double>::infinity());
 
-/// What the bound stands on, in words: "exact", or "relaxation; bytes counted at 160 of 571 kernels; the solver's time
+/// What the bound stands on, in words: "exact", or "relaxation; bytes counted at 64 of 571 kernels; the solver's time
 /// was over".
 std::string describe(const RecomputationBound &bound);
 

@@ -56,9 +56,9 @@ def format_suite(suite, full):
 def contract_suite(suite, full):
     """Layering, names, sizes, documentation, machine code of kernels (test/Contract)."""
     run_python_tests(suite, TEST / "Contract", "contract")
-    # Of every model and every full-size graph, but in mixed-f16, which does not hold yet; the sample is in machine_code.py.
+    # Of every model and every full-size graph; the sample is in machine_code.py.
     for folder in model_folders() if full else []:
-        for row in command_rows("machine-code", folder, "--precision=f32,mixed-bf16"):
+        for row in command_rows("machine-code", folder):
             suite.add(f"contract machine code {row['name']}", row["complaint"])
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -130,6 +131,32 @@ def masked_pieces(record, model, work):
     return loss_head.masked(BIN, work)
 
 
+def one_count(record, model, work):
+    """What `compile -v` says of the peak, by component, is what the plan in the artifact holds there."""
+    units = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+    artifact, picture = work / "step.tide", work / "step.json"
+    line = [BIN / "lowtide", "compile", model, "-o", artifact, *record.compiler_flags(model, ["--entries=train", "-v"])]
+    _, refusal = call(*line, "--device-budget=1", codes=(4,))
+    least = re.search(r"the smallest plan found needs .*? \((\d+) bytes\)", refusal)[1]
+    for flags in ([], [f"--device-budget={least}"]):
+        _, said = call(*line, *flags)
+        peak = re.findall(r"@train: at its peak .*?: (.*?); the largest", said)[-1]
+        stated = {name: (float(number), units[unit]) for number, unit, name in re.findall(r"([\d.]+) (\w+) of ([a-z ]+)", peak)}
+        call(BIN / "lowtide", "report", artifact, "--format=json", "-o", picture)
+        drawn = json.loads(picture.read_text())
+        entry = drawn["entries"][0]
+        held = {"parameters": drawn["params_bytes"], "optimizer state": drawn["state_bytes"], "batch": drawn["io_bytes"]}
+        held = {name: size for name, size in held.items() if size}
+        for tensor in entry["tensors"]:
+            if tensor["begin"] <= entry["peak_at"] < tensor["end"]:
+                # The picture has a tensor's own bytes, the count what its place takes.
+                held[tensor["component"]] = held.get(tensor["component"], 0) + -(-tensor["bytes"] // 64) * 64
+        wrong = {n for n, (number, unit) in stated.items() if abs(number - held.get(n, 0) / unit) > 0.0051}
+        if wrong or held.keys() != stated.keys():
+            return f"{' '.join(flags)}: at the peak {peak}, but the plan holds {held}"
+    return ""
+
+
 def unplanned(record, model, work):
     """Fusing may change neither the meaning nor, much, the losses."""
     fused = trained(compiled(record, model, work / "a.tide"), record, work / "a")
@@ -179,6 +206,8 @@ def rehearse(models, full):
     for name, file in chosen.items():
         for check in general if full or name in ("mlp-digits", "gpt-tiny") else [same_bits]:
             yield check, models / name / file
+    for model in ("gpt-tiny/model.onnx", "cnn-digits/model.onnx", "unet-mini/model.onnx", "bag-tiny/model.onnx"):
+        yield one_count, models / model
     for model in ("gpt-tiny/default.onnx", "gpt-tiny/torchscript.onnx", "cnn-digits/dynamo.onnx", "llama-tiny/model.onnx"):
         yield exported, models / model
     for model in ("gpt-tiny/model.onnx", "llama-tiny/model.onnx"):

@@ -146,8 +146,7 @@ void GpuStagedEmitter::forSomeSums(
 
 void GpuStagedEmitter::emitRow(const Team &team, Value active, Value partials) {
   StagedPlan plan(context.kernel, domain);
-  if (countArrays() > kManyArrays)
-    function.maxRounds = 1;
+  const int64_t given = std::exchange(function.maxRounds, countArrays() > kManyArrays ? 1 : function.maxRounds);
   for (ArrayRef<ReductionInterface> traversal : plan.traversals)
     forSomeSums(traversal, partials, [&](ReductionSet &set, ArrayRef<ReductionInterface> ops, ArrayRef<Value> arrays) {
       SmallVector<Value> values;
@@ -174,6 +173,7 @@ void GpuStagedEmitter::emitRow(const Team &team, Value active, Value partials) {
     Value one = scalars.compare(Compare::EQ, team.rank, function.index(0));
     when(active ? scalars.logicalAnd(active, one) : one, [&] { storeResults(/*full=*/false, nullptr, nullptr); });
   }
+  function.maxRounds = given;
 }
 
 TeamPlace codegen::enterTeams(KernelFunction &function, int64_t size) {

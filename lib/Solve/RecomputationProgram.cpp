@@ -8,11 +8,13 @@
 // 3. bytes at m: values that are there, results not written over a dying
 //    operand, workspace;
 // 4. bytes while k runs again: its operands, results and workspace, and what was
-//    carried through the whole interval (S − R of it).
-// 5. behind every moment, along a chain of values of which the first is read later: it is there, or what it is made
-// from is, or that is made again later, and so on. Without it a share of one value, kept for long, would serve to make
-// many shares of another, one after the other. There are far more chains than rows: those that a solution violates are
-// added to it (findViolatedChains).
+//    carried through the whole interval (S − R of it);
+// 5. behind every moment, along a chain of values of which the first is read
+//    later: it is there, or what it is made from is, or that is made again later,
+//    and so on. Without it a share of one value, kept for long, would serve to
+//    make many shares of another, one after the other. There are far more chains
+//    than rows: those that a solution violates are added (findViolatedChains).
+//
 // A result of an interval's own instruction counts as there in all of it, and an
 // operation that runs again twice in an interval is paid once: both only lower
 // the bound.
@@ -290,7 +292,6 @@ void RecomputationProgram::sumReruns(unsigned interval) {
   }
 }
 
-/// Managed values, each behind those that it is made from: of one instruction, too, parts read parts.
 std::vector<uint32_t> RecomputationProgram::sortByMakers() const {
   std::vector<uint32_t> sorted, open = managed;
   std::vector<char> isSeen(graph.values.size()), isSorted(graph.values.size());

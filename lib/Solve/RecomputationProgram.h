@@ -46,7 +46,9 @@ private:
   void addNeeds(unsigned interval);
   void countMoment(unsigned interval);
   void countReruns(unsigned interval);
+  /// Sets `everAgain`, the last interval's first: with it a chain's row is short.
   void sumReruns(unsigned interval);
+  /// Managed values, each behind those that it is made from: of one instruction, too, parts read parts.
   std::vector<uint32_t> sortByMakers() const;
   /// How much of the value comes into the interval: from the moment before, or made in it for the first time.
   Term comeInto(unsigned interval, uint32_t value) const;
@@ -87,7 +89,7 @@ private:
   /// less than all of them: none counts with more than its share of that.
   std::vector<double> leastSeconds;
   std::vector<uint64_t> leastWorkspace;
-  /// By interval and value, or operation.
+  /// By interval and value, or operation; `everAgain`: in this interval or a later one, once at most.
   std::vector<Term> resident, behind, again, everAgain;
 };
 

@@ -29,6 +29,7 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
   }
   const unsigned usual = order.size() <= mostKernelsOfWholeNumbers ? mostKernelsOfWholeNumbers : momentsOfLargeSteps;
   RecomputationProgram program(graph, order, budgetBytes, options.moments ? options.moments : usual);
+  program.prepareChains();
   RecomputationBound bound;
   bound.moments = program.getMoments();
   bound.instructions = order.size();

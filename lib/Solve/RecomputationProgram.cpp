@@ -45,7 +45,7 @@ RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<con
   findLives();
   chooseMoments(std::max(mostMoments, 1u), budget);
   stride = std::max(graph.values.size(), graph.operations.size() + graph.reruns.size());
-  for (std::vector<Term> *terms : {&resident, &behind, &again, &everAgain})
+  for (std::vector<Term> *terms : {&resident, &behind, &again})
     terms->assign((moments.size() + 1) * stride, zero);
   for (unsigned interval = 0; interval <= moments.size(); ++interval) {
     addColumns(interval);
@@ -55,8 +55,6 @@ RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<con
       countReruns(interval);
     }
   }
-  for (unsigned interval = moments.size() + 1; interval-- > 0;)
-    sumReruns(interval);
 }
 
 void RecomputationProgram::findLives() {
@@ -274,22 +272,24 @@ void RecomputationProgram::countMoment(unsigned interval) {
   program.endRow(-LinearProgram::infinity, 1 - constant);
 }
 
-void RecomputationProgram::sumReruns(unsigned interval) {
-  for (uint32_t op : reruns) {
-    const Term here = at(again, interval, op),
-               later = interval < moments.size() ? at(everAgain, interval + 1, op) : zero;
-    Term &sum = at(everAgain, interval, op);
-    if (here == zero || later == zero) {
-      sum = here == zero ? later : here;
-      continue;
+void RecomputationProgram::prepareChains() {
+  everAgain.assign((moments.size() + 1) * stride, zero);
+  for (unsigned interval = moments.size() + 1; interval-- > 0;)
+    for (uint32_t op : reruns) {
+      const Term here = at(again, interval, op),
+                 later = interval < moments.size() ? at(everAgain, interval + 1, op) : zero;
+      Term &sum = at(everAgain, interval, op);
+      if (here == zero || later == zero) {
+        sum = here == zero ? later : here;
+        continue;
+      }
+      sum = program.addColumn(0, 0, 1);
+      program.columns.back().isContinuous = true;
+      program.addEntry(sum, 1);
+      program.addEntry(here, -1);
+      program.addEntry(later, -1);
+      program.endRow(-LinearRows::infinity, 0);
     }
-    sum = program.addColumn(0, 0, 1);
-    program.columns.back().isContinuous = true;
-    program.addEntry(sum, 1);
-    program.addEntry(here, -1);
-    program.addEntry(later, -1);
-    program.endRow(-LinearRows::infinity, 0);
-  }
 }
 
 std::vector<uint32_t> RecomputationProgram::sortByMakers() const {

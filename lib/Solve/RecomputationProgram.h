@@ -26,6 +26,8 @@ public:
   double getSecondsOfOne() const { return secondsOfOne; }
   unsigned getMoments() const { return moments.size(); }
 
+  /// Adds columns that keep the rows of chains short: call it once, before the program is solved and searched for them.
+  void prepareChains();
   /// Rows over chains of values that a solution of the relaxation violates. They hold for every schedule, and make the
   /// program tighter than what was published.
   LinearRows findViolatedChains(const std::vector<double> &columns) const;
@@ -46,8 +48,6 @@ private:
   void addNeeds(unsigned interval);
   void countMoment(unsigned interval);
   void countReruns(unsigned interval);
-  /// Sets `everAgain`, the last interval's first: with it a chain's row is short.
-  void sumReruns(unsigned interval);
   /// Managed values, each behind those that it is made from: of one instruction, too, parts read parts.
   std::vector<uint32_t> sortByMakers() const;
   /// How much of the value comes into the interval: from the moment before, or made in it for the first time.

@@ -9,7 +9,10 @@
 // CHECK-NOT: gpu.barrier
 // CHECK: :6 = scf.for {{.*}} to %c4
 // CHECK: {llvm.loop_annotation = #loop_annotation}
-// CHECK-COUNT-2: :6 = scf.for {{.*}} to %c4
+// CHECK: :24 = scf.for
+// CHECK: :6 = scf.for {{.*}} to %c4
+// CHECK: :24 = scf.for
+// CHECK: :6 = scf.for {{.*}} to %c4
 // CHECK: gpu.return
 // 13 sums: seven, then six.
 // CHECK: gpu.func @row_0

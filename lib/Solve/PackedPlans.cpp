@@ -60,30 +60,22 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   PackedPlan packed = packPlan(graph, plan, options);
   // A cheaper one would be found by who looks for cheap ones; budgets are compared by that.
   const double seconds = plan.timeline.seconds;
-  if (!packed.isNear() && plan.timeline.recomputed)
-    if (std::optional<PackedPlan> roomy = findRoomyPlan(graph, packed, options, seconds, 1.02 * seconds))
+  // A packing that lacks little may need more room than that.
+  for (unsigned room = 1; room <= 4 && !packed.isNear() && plan.timeline.recomputed; room *= 2)
+    if (std::optional<PackedPlan> roomy = findRoomyPlan(graph, packed, options, seconds, 1.02 * seconds, room))
       packed = std::move(*roomy);
   return plans.emplace(&plan, std::move(packed)).first->second;
 }
 
-uint64_t PackedPlans::getReach() {
-  const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
-  return low + std::max(low, high - low) / 16;
-}
-
-double PackedPlans::getReachedSeconds() { return front.find(getReach())->timeline.seconds; }
-
 const PackedPlan &PackedPlans::getSmallest() {
-  if (smallest)
-    return *smallest;
-  const FittedSchedule &least = front.getSmallest();
-  smallest = get(least);
-  // A packing that lacks little may need more room than that.
-  for (unsigned room = 1; room <= 4 && !smallest->isNear(); room *= 2)
-    if (smallest->arenaBytes <= getReach() && least.timeline.recomputed)
-      if (std::optional<PackedPlan> roomy =
-              findRoomyPlan(graph, *smallest, options, getReachedSeconds(), 1.25 * least.timeline.seconds, room))
-        smallest = std::move(*roomy);
+  const PackedPlan *smallest = &get(front.getSmallest());
+  // One with more bytes alive may pack into fewer.
+  while (!smallest->isNear()) {
+    const FittedSchedule *next = front.find(smallest->arenaBytes - 1);
+    if (!next || get(*next).arenaBytes >= smallest->arenaBytes)
+      break;
+    smallest = &get(*next);
+  }
   return *smallest;
 }
 
@@ -108,9 +100,6 @@ const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {
        plan = plan->timeline.peakBytes ? front.find(plan->timeline.peakBytes - 1) : nullptr)
     if (fits(*plan, budgetBytes) && !isWorse(get(*plan).plan))
       best = &get(*plan);
-  if ((!best || best->plan.timeline.seconds > getReachedSeconds()) && getSmallest().arenaBytes <= budgetBytes &&
-      !isWorse(smallest->plan))
-    best = &*smallest;
   return best;
 }
 

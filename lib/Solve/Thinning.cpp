@@ -2,12 +2,14 @@
 //
 // Takes recomputations out of a schedule, one by one, as long as it fits. Most
 // trials fail because the value would have to stay through a moment that is
-// full: that is seen without counting anew.
+// full: that is seen without counting all anew.
 //
 //===----------------------------------------------------------------------===//
+#include "RangeMaximum.h"
 #include "lowtide/Solve/Eviction.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lowtide::solve {
 namespace {
@@ -71,6 +73,7 @@ private:
     sources.assign(length, {});
     before.assign(length, {});
     lastRead.assign(length, {});
+    previousRead.assign(length, {});
     inGroup.assign(length, false);
     group.clear();
     std::vector<char> ran(graph.operations.size(), false);
@@ -84,38 +87,23 @@ private:
         if (maker[value] != nobody) {
           sources[now].push_back({maker[value], value});
           ++readers[maker[value]];
-          lastRead[maker[value]][slotOf(maker[value], value)] = now;
+          const size_t slot = slotOf(maker[value], value);
+          previousRead[maker[value]][slot] = std::exchange(lastRead[maker[value]][slot], now);
         }
       before[now].resize(operation.writes.size());
       lastRead[now].assign(operation.writes.size(), now);
+      previousRead[now] = lastRead[now];
       for (size_t i = 0; i < operation.writes.size(); ++i) {
         before[now][i] = maker[operation.writes[i]];
         maker[operation.writes[i]] = now;
       }
     }
-    // Largest live bytes in every range of 2^k instructions.
-    highest.assign(1, timeline.live);
-    for (size_t width = 1; 2 * width <= highest[0].size(); width *= 2) {
-      const std::vector<uint64_t> &half = highest.back();
-      std::vector<uint64_t> whole(half.size() - width);
-      for (size_t i = 0; i < whole.size(); ++i)
-        whole[i] = std::max(half[i], half[i + width]);
-      highest.push_back(std::move(whole));
-    }
+    highest = RangeMaximum(timeline.live);
   }
 
   size_t slotOf(uint32_t position, uint32_t value) const {
     const auto &writes = graph.at(schedule[position]).writes;
     return std::find(writes.begin(), writes.end(), value) - writes.begin();
-  }
-
-  uint64_t highestBetween(uint32_t begin, uint32_t end) const {
-    if (begin >= end)
-      return 0;
-    unsigned level = 0;
-    while ((2u << level) <= end - begin)
-      ++level;
-    return std::max(highest[level][begin], highest[level][end - (1u << level)]);
   }
 
   /// `position` and the recomputations that serve nothing else.
@@ -138,23 +126,44 @@ private:
       }
   }
 
-  /// Whether the values could stay where they would have to, if all that the group reads were free.
-  bool mayFit() const {
-    uint64_t relief = 0;
-    for (uint32_t member : group) {
-      for (auto [source, value] : sources[member])
-        if (inGroup[lastRead[source][slotOf(source, value)]])
-          relief += graph.size(value);
-      for (uint32_t value : graph.at(schedule[member]).writes)
-        relief += graph.size(value);
-    }
+  /// Whether there is room where the values would have to stay, but for bytes that are handed on.
+  bool mayFit() {
+    changes.clear();
+    auto change = [&](uint32_t begin, uint32_t end, int64_t bytes) {
+      changes.push_back({begin, bytes});
+      changes.push_back({end, -bytes});
+    };
     const uint32_t position = group.front();
     for (size_t i = 0; i < before[position].size(); ++i) {
       const uint32_t value = graph.at(schedule[position]).writes[i], earlier = before[position][i];
       if (graph.values[value].placed || earlier == nobody || lastRead[position][i] == position)
         continue;
-      uint32_t free = lastRead[earlier][slotOf(earlier, value)] + 1;
-      if (highestBetween(free, position) + graph.size(value) > budget + relief)
+      const uint32_t free = lastRead[earlier][slotOf(earlier, value)] + 1;
+      if (free < position)
+        change(free, position, int64_t(graph.size(value)));
+    }
+    if (changes.empty())
+      return true;
+    // What runs no more needs nothing when it would have.
+    for (uint32_t member : group)
+      change(member, member + 1, -(int64_t(1) << 60));
+    for (uint32_t member : group) {
+      for (auto [source, value] : sources[member]) {
+        const size_t slot = slotOf(source, value);
+        if (lastRead[source][slot] != member || graph.values[value].placed || graph.values[value].kept)
+          continue;
+        const uint32_t previous = previousRead[source][slot];
+        change(inGroup[source]     ? source
+               : inGroup[previous] ? source + 1
+                                   : previous + 1,
+               member + 1, -int64_t(graph.size(value)));
+      }
+    }
+    std::sort(changes.begin(), changes.end());
+    int64_t sum = 0;
+    for (size_t i = 0; i + 1 < changes.size(); ++i) {
+      sum += changes[i].second;
+      if (sum > 0 && highest.find(changes[i].first, changes[i + 1].first) + uint64_t(sum) > budget)
         return false;
     }
     return true;
@@ -166,11 +175,13 @@ private:
   Timeline &timeline;
   std::vector<char> isFirst, inGroup;
   std::vector<uint32_t> maker, readers, group;
-  /// Per instruction: who made what it reads; per result, the last reader and
-  /// the earlier execution.
+  /// Per instruction: who made what it reads; per result, the last reader, the one before it (or its maker), and the
+  /// earlier execution.
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> sources;
-  std::vector<std::vector<uint32_t>> before, lastRead;
-  std::vector<std::vector<uint64_t>> highest;
+  std::vector<std::vector<uint32_t>> before, lastRead, previousRead;
+  RangeMaximum highest;
+  /// From a moment on, so many bytes more.
+  std::vector<std::pair<uint32_t, int64_t>> changes;
 };
 
 } // namespace

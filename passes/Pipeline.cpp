@@ -102,22 +102,28 @@ void lowtide::buildStepStage(OpPassManager &passes, const TrainStageOptions &opt
   passes.addPass(createVerifyStep());
 }
 
+static bool isForGpu(const FitStageOptions &options) { return llvm::StringRef(options.target).starts_with("cuda"); }
+
+void lowtide::addLossHeads(OpPassManager &passes, const FitStageOptions &options) {
+  TrainChunkLossHeadOptions head;
+  head.chunks = options.lossHeadChunks;
+  passes.addNestedPass<func::FuncOp>(isForGpu(options) ? createWideChunkLossHead(head)
+                                                       : createTrainChunkLossHead(head));
+}
+
 void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &options) {
   if (!options.widen.empty()) {
     NNWidenOptions widen;
     widen.to = options.widen;
     passes.addPass(createNNWiden(widen));
   }
-  TrainChunkLossHeadOptions head;
-  head.chunks = options.lossHeadChunks;
-  const bool isGpu = llvm::StringRef(options.target).starts_with("cuda");
-  passes.addNestedPass<func::FuncOp>(isGpu ? createWideChunkLossHead(head) : createTrainChunkLossHead(head));
+  addLossHeads(passes, options);
   NNDecomposeOptions decompose;
   decompose.library = options.library;
   decompose.target = options.target;
   passes.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
   addCleanUp(passes);
-  if (options.library && isGpu) {
+  if (options.library && isForGpu(options)) {
     NNConvLayoutOptions layout;
     layout.target = options.target;
     layout.layout = options.convLayout;

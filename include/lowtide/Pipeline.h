@@ -61,6 +61,8 @@ void buildTrainStage(mlir::OpPassManager &passes, const TrainStageOptions &optio
 void buildStepStage(mlir::OpPassManager &passes, const TrainStageOptions &options);
 /// train → fitted: decomposed into primitives and grouped into kernels.
 void buildFitStage(mlir::OpPassManager &passes, const FitStageOptions &options);
+/// Of that stage, what cuts loss heads into chunks of the target's tiles.
+void addLossHeads(mlir::OpPassManager &passes, const FitStageOptions &options);
 
 /// fitted → plan: addresses for every byte, proved; the kernels' code is added to `kernels`.
 void buildPlanStage(mlir::OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings);

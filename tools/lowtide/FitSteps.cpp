@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
-#include "Passes.h"
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/StepProblem.h"
 
@@ -27,14 +26,13 @@ struct Attempt {
 
 /// Chunk counts of loss heads that are worth a plan beside their rule's: one chunk a tile (-1), and one between that
 /// and the rule. Empty where tiles allow no more chunks than the rule makes.
-static SmallVector<int64_t> listFurtherParts(ModuleOp module) {
+static SmallVector<int64_t> listFurtherParts(ModuleOp module, FitStageOptions stage) {
   // Rounds of the loops.
   auto withChunks = [&](int64_t chunks) {
     OwningOpRef<ModuleOp> copy = module.clone();
-    TrainChunkLossHeadOptions options;
-    options.chunks = chunks;
+    stage.lossHeadChunks = chunks;
     PassManager passes(module.getContext());
-    passes.addNestedPass<func::FuncOp>(createTrainChunkLossHead(options));
+    addLossHeads(passes, stage);
     SmallVector<int64_t> rounds;
     if (succeeded(passes.run(*copy)))
       copy->walk([&](RepeatInterface loop) { rounds.push_back(int64_t(loop.getRounds())); });
@@ -82,7 +80,7 @@ int Compilation::runFitStage(const FitStageOptions &stage) {
 
 int Compilation::fitSteps(FitStageOptions stage) {
   const SmallVector<int64_t> further =
-      stage.budget.empty() || stage.lossHeadChunks != 0 ? SmallVector<int64_t>() : listFurtherParts(*module);
+      stage.budget.empty() || stage.lossHeadChunks != 0 ? SmallVector<int64_t>() : listFurtherParts(*module, stage);
   if (further.empty())
     return runFitStage(stage);
   auto attempt = [&](OwningOpRef<ModuleOp> candidate) {

@@ -66,6 +66,9 @@ class Options:
         if "--run" in argv:
             at = argv.index("--run")
             argv, self.run_flags = argv[:at], argv[at + 1 :]
+            theirs = parser.parse_known_args(self.run_flags)[1]
+            if misplaced := [a for a in self.run_flags if a not in theirs]:
+                raise Failure(f"error: {misplaced[0]} behind --run is for lowtide-run, which knows no such flag\nnote: put it in front of --run")
         known, rest = parser.parse_known_args(argv)
         self.help = known.help
         self.folders = [pathlib.Path(a) for a in rest if not a.startswith("-")]
@@ -342,8 +345,8 @@ def main(argv):
     if "-h" in argv or "--help" in argv or not argv:
         print(USAGE, end="")
         return 0 if argv else 1
-    options = Options(argv)
     try:
+        options = Options(argv)
         if not options.bin:
             from devkit.build import BUILD, build
 

@@ -134,6 +134,7 @@ void Front::findSmallest() {
   const uint64_t searchedFrom = searched.front().timeline.peakBytes, most = largest.timeline.peakBytes;
   const bool isByBlocks = !blockPlans.empty() && blockPlans.front().timeline.peakBytes < searchedFrom;
   FittedSchedule smallest = isByBlocks ? climbAt(blockPlans.front()) : searched.front();
+  // A 128th at a time, as long as one of a few tries gets through.
   while (std::optional<FittedSchedule> smaller =
              squeezeSchedule(graph, smallest.timeline.peakBytes - smallest.timeline.peakBytes / 128, smallest,
                              std::min(getExchanges(1, smallest), 32u), /*seed=*/0))

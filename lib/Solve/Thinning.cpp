@@ -152,11 +152,10 @@ private:
         const size_t slot = slotOf(source, value);
         if (lastRead[source][slot] != member || graph.values[value].placed || graph.values[value].kept)
           continue;
-        const uint32_t previous = previousRead[source][slot];
-        change(inGroup[source]     ? source
-               : inGroup[previous] ? source + 1
-                                   : previous + 1,
-               member + 1, -int64_t(graph.size(value)));
+        uint32_t from = previousRead[source][slot] + 1;
+        if (inGroup[from - 1])
+          from = source + !inGroup[source];
+        change(from, member + 1, -int64_t(graph.size(value)));
       }
     }
     std::sort(changes.begin(), changes.end());

@@ -60,24 +60,16 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   PackedPlan packed = packPlan(graph, plan, options);
   // A cheaper one would be found by who looks for cheap ones; budgets are compared by that.
   const double seconds = plan.timeline.seconds;
-  // A packing that lacks little may need more room than that.
-  for (unsigned room = 1; room <= 4 && !packed.isNear() && plan.timeline.recomputed; room *= 2)
+  // A packing that lacks little may need more room than that; one of few buffers is rarely mended by it.
+  constexpr size_t fewOperations = 256;
+  const unsigned mostRoom = plan.schedule.size() > fewOperations ? 4 : 1;
+  for (unsigned room = 1; room <= mostRoom && !packed.isNear() && plan.timeline.recomputed; room *= 2)
     if (std::optional<PackedPlan> roomy = findRoomyPlan(graph, packed, options, seconds, 1.02 * seconds, room))
       packed = std::move(*roomy);
   return plans.emplace(&plan, std::move(packed)).first->second;
 }
 
-const PackedPlan &PackedPlans::getSmallest() {
-  const PackedPlan *smallest = &get(front.getSmallest());
-  // One with more bytes alive may pack into fewer.
-  while (!smallest->isNear()) {
-    const FittedSchedule *next = front.find(smallest->arenaBytes - 1);
-    if (!next || get(*next).arenaBytes >= smallest->arenaBytes)
-      break;
-    smallest = &get(*next);
-  }
-  return *smallest;
-}
+const PackedPlan &PackedPlans::getSmallest() { return get(front.getSmallest()); }
 
 bool PackedPlans::fits(const FittedSchedule &plan, uint64_t budgetBytes) {
   constexpr size_t mostBuffers = 512;

@@ -60,16 +60,32 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   PackedPlan packed = packPlan(graph, plan, options);
   // A cheaper one would be found by who looks for cheap ones; budgets are compared by that.
   const double seconds = plan.timeline.seconds;
-  // A packing that lacks little may need more room than that; one of few buffers is rarely mended by it.
-  constexpr size_t fewOperations = 256;
-  const unsigned mostRoom = plan.schedule.size() > fewOperations ? 4 : 1;
-  for (unsigned room = 1; room <= mostRoom && !packed.isNear() && plan.timeline.recomputed; room *= 2)
-    if (std::optional<PackedPlan> roomy = findRoomyPlan(graph, packed, options, seconds, 1.02 * seconds, room))
+  if (!packed.isNear() && plan.timeline.recomputed)
+    if (std::optional<PackedPlan> roomy = findRoomyPlan(graph, packed, options, seconds, 1.02 * seconds))
       packed = std::move(*roomy);
   return plans.emplace(&plan, std::move(packed)).first->second;
 }
 
-const PackedPlan &PackedPlans::getSmallest() { return get(front.getSmallest()); }
+uint64_t PackedPlans::getReach() {
+  const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
+  return low + std::max(low, high - low) / 16;
+}
+
+double PackedPlans::getReachedSeconds() { return front.find(getReach())->timeline.seconds; }
+
+const PackedPlan &PackedPlans::getSmallest() {
+  if (smallest)
+    return *smallest;
+  const FittedSchedule &least = front.getSmallest();
+  smallest = get(least);
+  // A packing that lacks little may need more room than that.
+  for (unsigned room = 1; room <= 4 && !smallest->isNear(); room *= 2)
+    if (smallest->arenaBytes <= getReach() && least.timeline.recomputed)
+      if (std::optional<PackedPlan> roomy =
+              findRoomyPlan(graph, *smallest, options, getReachedSeconds(), 1.25 * least.timeline.seconds, room))
+        smallest = std::move(*roomy);
+  return *smallest;
+}
 
 bool PackedPlans::fits(const FittedSchedule &plan, uint64_t budgetBytes) {
   constexpr size_t mostBuffers = 512;
@@ -92,6 +108,9 @@ const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {
        plan = plan->timeline.peakBytes ? front.find(plan->timeline.peakBytes - 1) : nullptr)
     if (fits(*plan, budgetBytes) && !isWorse(get(*plan).plan))
       best = &get(*plan);
+  if ((!best || best->plan.timeline.seconds > getReachedSeconds()) && getSmallest().arenaBytes <= budgetBytes &&
+      !isWorse(smallest->plan))
+    best = &*smallest;
   return best;
 }
 

@@ -67,8 +67,8 @@ static bool isParallelEnough(const FusionDomain &domain) {
   return tasks >= kMinTasks;
 }
 
-FusionGroups::FusionGroups(Block &block, function_ref<bool(Operation *)> isGenerated, bool isGpu)
-    : block(block), isGenerated(isGenerated), isGpu(isGpu) {}
+FusionGroups::FusionGroups(Block &block, std::function<bool(Operation *)> isGenerated, bool isGpu)
+    : block(block), isGenerated(std::move(isGenerated)), isGpu(isGpu) {}
 
 /// Whether a GPU shares this group's sums among its blocks: everything is reduced, and nothing but numbers comes out.
 bool FusionGroups::isWholeSum(const FusionDomain &domain, const llvm::SmallDenseSet<Value> &results) {

@@ -10,10 +10,10 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <functional>
 #include <vector>
 
 namespace lowtide {
@@ -48,7 +48,7 @@ struct FusionDomain {
 /// through a third.
 class FusionGroups {
 public:
-  FusionGroups(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated, bool isGpu);
+  FusionGroups(mlir::Block &block, std::function<bool(mlir::Operation *)> isGenerated, bool isGpu);
 
   struct Group {
     llvm::SmallVector<mlir::Operation *> ops; // in textual order
@@ -95,7 +95,7 @@ private:
   void reorder();
 
   mlir::Block &block;
-  llvm::function_ref<bool(mlir::Operation *)> isGenerated;
+  std::function<bool(mlir::Operation *)> isGenerated;
   bool isGpu;
   /// Of the function around the block, if there is one.
   std::optional<ForwardPart> forwardPart;

@@ -166,7 +166,8 @@ llvm::Error TrainOptions::finish(MLIRContext *context) {
 
 std::map<std::string, double> TrainOptions::resolve(MLIRContext *context, const GroupRule *rule) const {
   std::map<std::string, double> resolved;
-  for (const OptimizerOption &option : findOptimizer(context, optimizer)->options)
+  const std::optional<OptimizerInfo> info = findOptimizer(context, optimizer);
+  for (const OptimizerOption &option : info->options)
     resolved[option.name.str()] = convention == "onnx" ? option.onnxDefault : option.torchDefault;
   for (const auto &[name, value] : options)
     resolved[name] = value;

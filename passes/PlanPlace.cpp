@@ -145,7 +145,8 @@ static llvm::MapVector<StringAttr, Problem> poseProblems(plan::ProgramOp program
 static solve::Packing packEither(const Problem &problem, const solve::PackingOptions &options) {
   solve::Packing packing = solve::pack(problem.coarse, options);
   const uint64_t bound = solve::liveBound(problem.buffers, options.alignment);
-  if (packing.arenaBytes > bound + bound / options.nearness) {
+  if (packing.arenaBytes > bound + bound / options.nearness &&
+      !solve::areSameProblem(problem.coarse, problem.buffers, options.alignment)) {
     solve::Packing fine = solve::pack(problem.buffers, options);
     if (fine.arenaBytes < packing.arenaBytes)
       packing = std::move(fine);

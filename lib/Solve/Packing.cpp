@@ -5,8 +5,9 @@
 // 2. Place the buffers one by one, in several orders, each in a gap between
 // those of its neighbours that stand.
 // 3. Where no order comes to 1.004 of the bound, pack the full moments first
-// (LevelSearch.h); then nearer by guided ejection (Ejection.h), or, where 1.004
-// is not found, as near as halving the distance gets, and ejection from there.
+// (LevelSearch.h), and by guided ejection (Ejection.h), in turns that become
+// longer; then nearer by the latter, or, where 1.004 is not found, as near as
+// halving the distance gets, and ejection from there.
 // Where buffers are very many, a sweep over time with a list of free ranges
 // takes the place of 2 and 3.
 //
@@ -88,6 +89,12 @@ public:
   void placeByTime();
   /// Looks for a packing of a height, the full moments first; false if it was not found.
   bool searchLevels(uint64_t height, uint64_t effort, uint64_t seed);
+  /// The same by ejection from the best packing so far on.
+  bool lower(EjectionSearch &ejection, uint64_t height, uint64_t effort);
+  /// Looks for a packing of the height that is within reach nearly always. Most that is found is found soon, by levels
+  /// or by ejection: they take turns, each four times as long as the one before. How long a turn is does not depend on
+  /// `effort`, so that more of it finds what less has found.
+  bool searchNear(uint64_t effort, uint64_t seed, EjectionSearch &ejection);
   /// Lowers the best packing so far, as far as `effort` reaches.
   void search(uint64_t effort, uint64_t seed);
 
@@ -236,19 +243,32 @@ bool Packer::searchLevels(uint64_t height, uint64_t effort, uint64_t seed) {
   return true;
 }
 
+bool Packer::lower(EjectionSearch &ejection, uint64_t height, uint64_t effort) {
+  offsets = best.offsets;
+  if (!ejection.lower(offsets, height, effort, work))
+    return false;
+  keep("ejection");
+  return true;
+}
+
+bool Packer::searchNear(uint64_t effort, uint64_t seed, EjectionSearch &ejection) {
+  const uint64_t limit = work + effort, height = getNearHeight();
+  for (uint64_t turn = ejection.getTurnEffort() / 64 + 1; work < limit; turn *= 4) {
+    if (searchLevels(height, std::min(3 * turn, limit - work), seed) ||
+        (work < limit && lower(ejection, height, std::min(turn, limit - work))))
+      return true;
+    seed += 7919;
+  }
+  return false;
+}
+
 void Packer::search(uint64_t effort, uint64_t seed) {
   const uint64_t bound = best.boundBytes;
   EjectionSearch ejection(buffers, degrees, seed);
-  auto lower = [&](uint64_t height, uint64_t spend) {
-    offsets = best.offsets;
-    if (!ejection.lower(offsets, height, spend, work))
-      return false;
-    keep("ejection");
-    return true;
-  };
+  auto lower = [&](uint64_t height, uint64_t spend) { return this->lower(ejection, height, spend); };
   // What is within reach nearly always, and what mostly is, with all the effort there is: a few thousandths less let a
   // plan into more budgets. Then less effort, for what little it gives.
-  bool isFound = best.arenaBytes <= getNearHeight() || lower(getNearHeight(), effort);
+  bool isFound = best.arenaBytes <= getNearHeight() || searchNear(4 * effort, seed, ejection);
   if (const uint64_t height = (bound + bound / thorough) & ~(alignment - 1);
       isFound && nearness >= thorough && best.arenaBytes > height)
     isFound = lower(height, std::min(4 * effort, 64 * ejection.getTurnEffort()));
@@ -386,8 +406,6 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
     tryOrder([&](uint32_t i) { return fullLife(i) * double(buffers[i].bytes); }, "full area/best-fit",
              "full area/lowest");
   }
-  if (packer.best.arenaBytes > packer.getNearHeight())
-    packer.searchLevels(packer.getNearHeight(), 3 * options.effort, options.seed);
   // Long lives from the bottom, short ones from the top: what a training step looks like.
   for (uint64_t shortLife = 1; shortLife <= 16 && !packer.isGoodEnough(); shortLife += (shortLife + 1) / 2) {
     std::vector<bool> fromTop(buffers.size());

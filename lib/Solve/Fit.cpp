@@ -15,6 +15,8 @@
 //    out in the same way. Levels of their own lie below the lowest of the
 //    search; from there on each level takes the cheaper one. The search does not
 //    start from them: it might then end above what it finds alone.
+// 5. The smallest plan is made smaller, and every level's cheapest cheaper, by
+//    exchanging recomputations (ExchangeSearch); that goes on from level to level.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Fit.h"
@@ -24,6 +26,7 @@
 #include "PricedCut.h"
 #include "lowtide/Solve/Baselines.h"
 #include "lowtide/Solve/BlockChain.h"
+#include "lowtide/Solve/ExchangeSearch.h"
 
 namespace lowtide::solve {
 
@@ -128,13 +131,18 @@ void Front::findSmallest() {
   };
   // Here bytes are dearest, and one policy alone got through.
   searched.push_back(climbAt(std::move(best)));
-  const uint64_t searchedFrom = searched.front().timeline.peakBytes;
-  if (blockPlans.empty() || blockPlans.front().timeline.peakBytes >= searchedFrom) {
-    found.push_back(searched.front());
+  const uint64_t searchedFrom = searched.front().timeline.peakBytes, most = largest.timeline.peakBytes;
+  const bool isByBlocks = !blockPlans.empty() && blockPlans.front().timeline.peakBytes < searchedFrom;
+  FittedSchedule smallest = isByBlocks ? climbAt(blockPlans.front()) : searched.front();
+  // A 128th at a time, as long as one of a few tries gets through.
+  while (std::optional<FittedSchedule> smaller =
+             squeezeSchedule(graph, smallest.timeline.peakBytes - smallest.timeline.peakBytes / 128, smallest,
+                             std::min(getExchanges(1, smallest), 32u), /*seed=*/0))
+    smallest = exchange(1, smaller->timeline.peakBytes, *smaller);
+  found.push_back(exchange(0, smallest.timeline.peakBytes, smallest));
+  const uint64_t least = found.front().timeline.peakBytes;
+  if (least >= searchedFrom)
     return;
-  }
-  found.push_back(climbAt(blockPlans.front()));
-  const uint64_t least = found.front().timeline.peakBytes, most = largest.timeline.peakBytes;
   levelsBelow = unsigned(
       std::clamp<uint64_t>((searchedFrom - least) * options.levels / (most - searchedFrom + 1), 1, options.levels));
 }
@@ -145,6 +153,17 @@ unsigned Front::getClimbs(unsigned level, const FittedSchedule &start) const {
   const unsigned most =
       unsigned(std::min({options.climbed / (order.size() + 1), 4 * options.climbed / length, order.size()}));
   return level == 0 ? most : level <= options.levels / 4 ? most / 6 : 0;
+}
+
+unsigned Front::getExchanges(unsigned level, const FittedSchedule &start) const {
+  // A round takes about the length of the schedule times what runs again in it.
+  const size_t again = start.timeline.recomputed, round = start.schedule.size() * again + 1;
+  const size_t part = level == 0 ? 1 : level <= options.levels / 4 ? 12 : 48;
+  return unsigned(std::min(options.exchanged / part / round, (level == 0 ? 16 : 2) * again));
+}
+
+FittedSchedule Front::exchange(unsigned level, uint64_t budgetBytes, const FittedSchedule &plan) const {
+  return exchangeRecomputations(graph, budgetBytes, plan, getExchanges(level, plan), level);
 }
 
 uint64_t Front::getBudget(unsigned level) const {
@@ -173,7 +192,7 @@ void Front::climb() {
     search();
   if (level >= levelsBelow && searched.back().timeline.seconds < best.timeline.seconds)
     best = searched.back();
-  found.push_back(std::move(best));
+  found.push_back(exchange(level, budget, best));
 }
 
 void Front::search() {

@@ -31,6 +31,7 @@ LoopFront::LoopFront(const StepGraph &graph, const FitOptions &options) : graph(
     const unsigned fronts = std::clamp<unsigned>(unsigned(8192 / (graph.operations.size() + 1)), 2, 8);
     stride = (levels + fronts - 2) / (fronts - 1);
     this->options.climbed /= fronts;
+    this->options.exchanged /= fronts;
   }
   variants.resize(levels);
   if (levels == 1)

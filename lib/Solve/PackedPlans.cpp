@@ -12,90 +12,97 @@
 
 namespace lowtide::solve {
 
+/// Of few buffers many sets have no packing near their bound, and more effort rarely finds one.
+static bool isSmall(const StepGraph &graph) { return graph.operations.size() <= 256; }
+
+/// To tell draws from each other.
+static PackingOptions getQuick(const StepGraph &graph, const PackingOptions &options) {
+  PackingOptions quick = options.getQuick();
+  quick.effort /= isSmall(graph) ? 3 : 1;
+  return quick;
+}
+
+static PackedPlan packAs(const StepGraph &graph, FittedSchedule plan, bool isReordered, const PackingOptions &options) {
+  const Packing packing = pack(listBuffers(graph, plan), options);
+  return {std::move(plan), packing.arenaBytes, packing.boundBytes, isReordered};
+}
+
 /// Whether a search with more effort and the same options would have come here too: it finds no larger arena.
-static bool isReached(const Packing &packing, const PackingOptions &options) {
-  return packing.isNear() && packing.arenaBytes <= packing.boundBytes + packing.boundBytes / options.nearness;
+static bool isReached(const PackedPlan &packed, const PackingOptions &options) {
+  return packed.isNear() && packed.arenaBytes <= packed.boundBytes + packed.boundBytes / options.nearness;
+}
+
+/// The plan, or an order of it, that comes near the bytes alive; if none does, the one with the smallest arena that was
+/// found with little effort.
+static PackedPlan findOrderThatPacks(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options,
+                                     unsigned mostOrders) {
+  // Another order is worth some effort to do without: what recomputes later starts from this one.
+  const PackingOptions quick = getQuick(graph, options);
+  PackingOptions patient = quick;
+  patient.effort *= 8;
+  PackedPlan best = packAs(graph, plan, /*isReordered=*/false, patient);
+  if (isReached(best, patient))
+    return best;
+
+  OrderSearch search(graph, plan, options.seed);
+  constexpr unsigned fewOrders = 16;
+  for (unsigned draw = 0;
+       draw < fewOrders || (draw < mostOrders && best.arenaBytes > best.boundBytes + best.boundBytes / 100); ++draw) {
+    // From the plan itself or from the best order so far; a little way, or a long one to where fewer bytes are alive.
+    const double looseness = draw % 3 == 0 ? 1 : draw % 3 == 1 ? 1.02 : 1.1;
+    FittedSchedule order = search.disturb(draw % 2 ? best.plan : plan, draw % 3 == 0 ? 64 : 4 << draw % 4, looseness);
+    PackedPlan drawn = packAs(graph, std::move(order), /*isReordered=*/true, quick);
+    if (isReached(drawn, quick))
+      return drawn;
+    if (drawn.arenaBytes < best.arenaBytes)
+      best = std::move(drawn);
+  }
+  return best;
+}
+
+/// As plan-place will pack it.
+static void packAsPlaced(const StepGraph &graph, PackedPlan &packed, const PackingOptions &options) {
+  if (!isReached(packed, options.getQuick()))
+    packed = packAs(graph, std::move(packed.plan), packed.isReordered, options);
 }
 
 PackedPlan packPlan(const StepGraph &graph, const FittedSchedule &plan, const PackingOptions &options,
                     unsigned mostOrders) {
-  auto packAs = [&](const FittedSchedule &order, const PackingOptions &how) {
-    return pack(listBuffers(graph, order), how);
-  };
-  // Another order is worth some effort to do without: what recomputes later starts from this one.
-  const PackingOptions quick = options.getQuick();
-  PackingOptions patient = options;
-  patient.nearness = quick.nearness;
-  Packing packing = packAs(plan, patient);
-  if (isReached(packing, patient))
-    return {plan, packing.arenaBytes, packing.boundBytes};
-
-  OrderSearch search(graph, plan, options.seed);
-  FittedSchedule best = plan;
-  uint64_t bestBytes = packing.arenaBytes, bestBound = packing.boundBytes;
-  constexpr unsigned fewOrders = 16;
-  for (unsigned draw = 0; draw < fewOrders || (draw < mostOrders && bestBytes > bestBound + bestBound / 100); ++draw) {
-    // From the plan itself or from the best order so far; a little way, or a long one to where fewer bytes are alive.
-    const double looseness = draw % 3 == 0 ? 1 : draw % 3 == 1 ? 1.02 : 1.1;
-    FittedSchedule order = search.disturb(draw % 2 ? best : plan, draw % 3 == 0 ? 64 : 4 << draw % 4, looseness);
-    Packing drawn = packAs(order, quick);
-    if (isReached(drawn, quick))
-      return {std::move(order), drawn.arenaBytes, drawn.boundBytes, true};
-    if (drawn.arenaBytes < bestBytes) {
-      best = std::move(order);
-      bestBytes = drawn.arenaBytes;
-      bestBound = drawn.boundBytes;
-    }
-  }
-  // As plan-place will pack it.
-  const bool isReordered = bestBytes < packing.arenaBytes;
-  packing = packAs(best, options);
-  return {std::move(best), packing.arenaBytes, packing.boundBytes, isReordered};
+  PackedPlan packed = findOrderThatPacks(graph, plan, options, mostOrders);
+  packAsPlaced(graph, packed, options);
+  return packed;
 }
 
 const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   auto it = plans.find(&plan);
   if (it != plans.end())
     return it->second;
-  PackedPlan packed = packPlan(graph, plan, options);
+  PackedPlan packed = findOrderThatPacks(graph, plan, options, /*mostOrders=*/0);
   // A cheaper one would be found by who looks for cheap ones; budgets are compared by that.
   const double seconds = plan.timeline.seconds;
-  if (!packed.isNear() && plan.timeline.recomputed)
-    if (std::optional<PackedPlan> roomy = findRoomyPlan(graph, packed, options, seconds, 1.02 * seconds))
+  // A packing that lacks little may need more room than that; one of a small step is rarely mended by it.
+  const unsigned mostRoom = isSmall(graph) ? 1 : 4;
+  for (unsigned room = 1; room <= mostRoom && !packed.isNear() && plan.timeline.recomputed; room *= 2)
+    if (std::optional<PackedPlan> roomy =
+            findRoomyPlan(graph, packed, getQuick(graph, options), seconds, 1.02 * seconds, room))
       packed = std::move(*roomy);
+  packAsPlaced(graph, packed, options);
   return plans.emplace(&plan, std::move(packed)).first->second;
 }
-
-uint64_t PackedPlans::getReach() {
-  const uint64_t low = front.getSmallest().timeline.peakBytes, high = front.getLargest().timeline.peakBytes;
-  return low + std::max(low, high - low) / 16;
-}
-
-double PackedPlans::getReachedSeconds() { return front.find(getReach())->timeline.seconds; }
 
 const PackedPlan &PackedPlans::getSmallest() {
   if (smallest)
     return *smallest;
   const FittedSchedule &least = front.getSmallest();
-  smallest = get(least);
-  // A packing that lacks little may need more room than that.
-  for (unsigned room = 1; room <= 4 && !smallest->isNear(); room *= 2)
-    if (smallest->arenaBytes <= getReach() && least.timeline.recomputed)
-      if (std::optional<PackedPlan> roomy =
-              findRoomyPlan(graph, *smallest, options, getReachedSeconds(), 1.25 * least.timeline.seconds, room))
-        smallest = std::move(*roomy);
+  smallest = &get(least);
+  // One with more bytes alive may have a smaller arena.
+  const FittedSchedule *plan = front.find(smallest->arenaBytes - 1);
+  while (plan && plan->timeline.peakBytes > least.timeline.peakBytes) {
+    if (get(*plan).arenaBytes < smallest->arenaBytes)
+      smallest = &get(*plan);
+    plan = front.find(std::min(plan->timeline.peakBytes, smallest->arenaBytes) - 1);
+  }
   return *smallest;
-}
-
-bool PackedPlans::fits(const FittedSchedule &plan, uint64_t budgetBytes) {
-  constexpr size_t mostBuffers = 512;
-  const PackedPlan &packed = get(plan);
-  if (packed.arenaBytes <= budgetBytes || packed.boundBytes > budgetBytes || !tightest.insert(&plan).second)
-    return packed.arenaBytes <= budgetBytes;
-  const std::vector<Buffer> buffers = listBuffers(graph, packed.plan);
-  if (buffers.size() <= mostBuffers)
-    plans.at(&plan).arenaBytes = std::min(packed.arenaBytes, pack(buffers, options).arenaBytes);
-  return packed.arenaBytes <= budgetBytes;
 }
 
 const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {
@@ -104,13 +111,17 @@ const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {
   auto isWorse = [&](const FittedSchedule &plan) {
     return best && plan.timeline.seconds >= best->plan.timeline.seconds;
   };
+  auto consider = [&](const FittedSchedule &plan) {
+    if (get(plan).arenaBytes <= budgetBytes && !isWorse(get(plan).plan))
+      best = &get(plan);
+  };
+  const FittedSchedule &least = front.getSmallest();
   for (const FittedSchedule *plan = front.find(budgetBytes); plan && !isWorse(*plan);
        plan = plan->timeline.peakBytes ? front.find(plan->timeline.peakBytes - 1) : nullptr)
-    if (fits(*plan, budgetBytes) && !isWorse(get(*plan).plan))
-      best = &get(*plan);
-  if ((!best || best->plan.timeline.seconds > getReachedSeconds()) && getSmallest().arenaBytes <= budgetBytes &&
-      !isWorse(smallest->plan))
-    best = &*smallest;
+    consider(*plan);
+  // Another with as few bytes alive may stand before it.
+  if (least.timeline.peakBytes <= budgetBytes && !isWorse(least))
+    consider(least);
   return best;
 }
 

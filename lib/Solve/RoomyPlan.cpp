@@ -5,14 +5,15 @@
 // taken in another. What lacks is room in some of them; the others may be full.
 // 1. Full moments are those in which fewer bytes are free than the arena is too
 // large by.
-// 2. Some of them, drawn, have so many bytes reserved; the step is planned anew,
-// by eviction that prefers what runs again already, within the same peak or
-// with the bytes that the gaps took.
+// 2. Some of them, drawn, have so many bytes reserved; the plan is changed until
+// it fits around them, or the step is planned anew, by eviction that prefers what
+// runs again already; within the same peak or with the bytes that the gaps took.
 // 3. What packs near its bytes alive is good; the cheapest of a few draws wins.
 //
 //===----------------------------------------------------------------------===//
 #include "RoomyPlan.h"
 #include "PriceSearch.h"
+#include "lowtide/Solve/ExchangeSearch.h"
 
 #include <random>
 #include <utility>
@@ -38,8 +39,8 @@ public:
         full.push_back(packed.plan.schedule[i]);
   }
 
-  /// Another plan within so many bytes alive; its figures are those without reserves.
-  std::optional<FittedSchedule> draw(uint64_t peakBytes);
+  /// Another plan within so many bytes alive, anew or from the plan on; its figures are those without reserves.
+  std::optional<FittedSchedule> draw(uint64_t peakBytes, bool isAnew);
 
 private:
   const PackedPlan &packed;
@@ -53,7 +54,7 @@ private:
   std::mt19937_64 random;
 };
 
-std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes) {
+std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes, bool isAnew) {
   StepGraph reserved = plain;
   // Room in one of so many full moments; and how far it goes from what the plan runs again.
   const unsigned spread = 2 << random() % 3;
@@ -62,14 +63,20 @@ std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes) {
     if (random() % spread == 0)
       (op < reserved.operations.size() ? reserved.operations[op] : reserved.reruns[op - reserved.operations.size()])
           .workspaceBytes = plain.workspace(op) + lackBytes;
-  EvictionPolicy policy;
-  policy.distance = double(random() % 3) / 2;
-  policy.weights.resize(again.size());
-  for (size_t value = 0; value < again.size(); ++value)
-    policy.weights[value] = noise * (double(random() >> 11) * 0x1p-52 - 1) + (again[value] ? -2 : 2);
-  std::optional<FittedSchedule> plan = tryPolicy(reserved, order, peakBytes, {"with room for addresses", policy});
+  std::optional<FittedSchedule> plan;
+  if (isAnew) {
+    EvictionPolicy policy;
+    policy.distance = double(random() % 3) / 2;
+    policy.weights.resize(again.size());
+    for (size_t value = 0; value < again.size(); ++value)
+      policy.weights[value] = noise * (double(random() >> 11) * 0x1p-52 - 1) + (again[value] ? -2 : 2);
+    plan = tryPolicy(reserved, order, peakBytes, {"with room for addresses", policy});
+  } else {
+    plan = squeezeSchedule(reserved, peakBytes, packed.plan, /*tries=*/1, random());
+  }
   if (!plan)
     return std::nullopt;
+  plan->method = "with room for addresses";
   plan->timeline = evaluate(plain, plan->schedule).value_or(Timeline());
   plan->bodies = packed.plan.bodies;
   for (const FittedSchedule &body : plan->bodies)
@@ -83,26 +90,20 @@ std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan
                                         double leastSeconds, double mostSeconds, unsigned room) {
   // Where bytes are few most draws do not get through, and end soon.
   const auto draws = unsigned(std::clamp<size_t>(120'000 / (packed.plan.schedule.size() + 1), 48, 400));
-  const PackingOptions quick = options.getQuick();
   RoomSearch search(graph, packed, options.seed, room);
   std::optional<PackedPlan> best;
   double bestSeconds = mostSeconds;
   // Packing takes long where it fails.
-  unsigned packings = 32, reorders = 4;
-  for (unsigned i = 0; i < draws && packings > 0 && bestSeconds > leastSeconds * 1.001; ++i) {
+  unsigned packings = 16;
+  for (unsigned i = 0; i < draws && packings > 0 && bestSeconds > leastSeconds * 1.005; ++i) {
     // The bytes that gaps take may as well be alive.
-    const uint64_t peakBytes = i % 2 ? packed.arenaBytes - packed.arenaBytes / 200 : packed.plan.timeline.peakBytes;
-    std::optional<FittedSchedule> plan = search.draw(peakBytes);
+    const uint64_t peakBytes = i / 2 % 2 ? packed.arenaBytes - packed.arenaBytes / 200 : packed.plan.timeline.peakBytes;
+    std::optional<FittedSchedule> plan = search.draw(peakBytes, /*isAnew=*/i % 2 == 0);
     if (!plan || plan->timeline.seconds < leastSeconds || plan->timeline.seconds > bestSeconds)
       continue;
-    Packing packing = pack(listBuffers(graph, *plan), quick);
+    Packing packing = pack(listBuffers(graph, *plan), options);
     --packings;
     PackedPlan drawn{std::move(*plan), packing.arenaBytes, packing.boundBytes, true};
-    // Some in other orders too, which takes long.
-    if (!drawn.isNear() && reorders > 0) {
-      drawn = packPlan(graph, drawn.plan, quick);
-      --reorders;
-    }
     if (!drawn.isNear() || drawn.arenaBytes >= packed.arenaBytes)
       continue;
     bestSeconds = drawn.plan.timeline.seconds;

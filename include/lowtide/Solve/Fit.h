@@ -21,6 +21,9 @@ struct FitOptions {
   /// Operations, all rounds together, of the search for prices at the smallest budget; at the dear budgets behind it
   /// a part of that.
   size_t climbed = 60'000;
+  /// Operations, times those that run again, of all rounds of exchanging recomputations at the smallest budget; at each
+  /// behind it a part of that.
+  size_t exchanged = 24'000'000;
 };
 
 /// Schedules of one step. What a level holds depends on the graph and the order
@@ -46,6 +49,9 @@ private:
   uint64_t getBudget(unsigned level) const;
   /// Rounds of the search for prices at a level, from a schedule on.
   unsigned getClimbs(unsigned level, const FittedSchedule &start) const;
+  /// Rounds of exchanging recomputations at a level, from a schedule on.
+  unsigned getExchanges(unsigned level, const FittedSchedule &start) const;
+  FittedSchedule exchange(unsigned level, uint64_t budgetBytes, const FittedSchedule &plan) const;
   void listSeeds();
   void listBlockPlans();
   /// Leaves those that are worth their bytes, by peak.
@@ -74,7 +80,7 @@ private:
   /// Levels so far, by budget; of a small step all that are worth their bytes, by peak.
   std::deque<FittedSchedule> found;
   /// What was found without blocks, from its smallest peak on. There the ladder of `levels` begins; as many as
-  /// `levelsBelow` below it hold plans of blocks alone.
+  /// `levelsBelow` below it hold plans of blocks, and what was squeezed.
   std::deque<FittedSchedule> searched;
   unsigned levelsBelow = 0;
   bool isExact = false;

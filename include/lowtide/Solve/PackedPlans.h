@@ -9,7 +9,6 @@
 #include "lowtide/Solve/LoopFit.h"
 
 #include <map>
-#include <set>
 
 namespace lowtide::solve {
 
@@ -41,27 +40,18 @@ public:
   /// The schedule's packing; where it is not near the bytes alive and things run again, that of another schedule that
   /// is, with no larger an arena and at most a fiftieth more time, if one is found.
   const PackedPlan &get(const FittedSchedule &plan);
-  /// The one with the smallest arena that was found. Where the front's smallest schedule does not pack near its bytes
-  /// alive, those with some more are looked at: one that packs may take less of everything.
+  /// The one with the smallest arena that was found.
   const PackedPlan &getSmallest();
   /// The cheapest whose arena is within `budgetBytes`: a packing may need more than the bytes alive, then the front is
   /// asked for less. Null if there is none. More bytes never cost time.
   const PackedPlan *find(uint64_t budgetBytes);
 
 private:
-  /// Whether the schedule's arena is within `budgetBytes`. A little above, small ones are packed with all effort.
-  bool fits(const FittedSchedule &plan, uint64_t budgetBytes);
-  /// How many bytes alive a schedule in place of the smallest has at most, and the time that it takes at least: with
-  /// more bytes nobody needs to ask what the smallest takes.
-  uint64_t getReach();
-  double getReachedSeconds();
-
   const StepGraph &graph;
   LoopFront &front;
   const PackingOptions options;
   std::map<const FittedSchedule *, PackedPlan> plans;
-  std::set<const FittedSchedule *> tightest;
-  std::optional<PackedPlan> smallest;
+  const PackedPlan *smallest = nullptr;
 };
 
 } // namespace lowtide::solve

@@ -159,9 +159,8 @@ TEST(BudgetSweep, PackedPlansAreMonotone) {
 }
 
 TEST(BudgetSweep, ReplacedPlansAreNoLargerAndLittleSlower) {
-  unsigned replaced = 0, smaller = 0;
-  // Steps whose smallest plan is replaced (16, 48), and others (27, 34).
-  for (unsigned seed : {16, 27, 34, 48}) {
+  unsigned replaced = 0;
+  for (unsigned seed : {16, 22, 27, 30, 34, 40, 48}) {
     std::mt19937_64 random(seed);
     StepGraph graph = unevenStep(random, 3 + random() % 4);
     // Few units of memory, of which each that is lost to a gap is more than a 200th.
@@ -178,6 +177,7 @@ TEST(BudgetSweep, ReplacedPlansAreNoLargerAndLittleSlower) {
       std::optional<Timeline> timeline = evaluate(graph, found.plan.schedule);
       ASSERT_TRUE(timeline);
       EXPECT_LE(timeline->peakBytes, found.arenaBytes);
+      EXPECT_EQ(timeline->seconds, found.plan.timeline.seconds);
       EXPECT_GE(found.plan.timeline.seconds, plan->timeline.seconds);
       EXPECT_LE(found.plan.timeline.seconds, 1.02 * plan->timeline.seconds);
       EXPECT_LE(found.arenaBytes, same.arenaBytes);
@@ -186,16 +186,11 @@ TEST(BudgetSweep, ReplacedPlansAreNoLargerAndLittleSlower) {
       EXPECT_LE(packing.arenaBytes, found.arenaBytes);
       replaced += found.arenaBytes < same.arenaBytes;
     }
-    const PackedPlan &smallest = packed.getSmallest();
-    EXPECT_LE(smallest.arenaBytes, packed.get(front.getSmallest()).arenaBytes);
-    EXPECT_LE(pack(listBuffers(graph, smallest.plan.schedule), options).arenaBytes, smallest.arenaBytes);
-    ASSERT_TRUE(evaluate(graph, smallest.plan.schedule));
-    EXPECT_EQ(evaluate(graph, smallest.plan.schedule)->seconds, smallest.plan.timeline.seconds);
-    smaller += smallest.arenaBytes < packed.get(front.getSmallest()).arenaBytes;
+    for (const FittedSchedule *plan : front.getPareto())
+      EXPECT_LE(packed.getSmallest().arenaBytes, packed.get(*plan).arenaBytes);
   }
-  EXPECT_GE(replaced, 1u);
-  EXPECT_GE(smaller, 1u);
-  std::printf("%u plans replaced, and the smallest of %u steps\n", replaced, smaller);
+  EXPECT_GE(replaced, 10u);
+  std::printf("%u plans replaced\n", replaced);
 }
 
 } // namespace

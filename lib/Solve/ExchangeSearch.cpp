@@ -1,0 +1,234 @@
+//===- ExchangeSearch.cpp - other recomputations for some -----------------===//
+//
+// Large neighbourhoods (Shaw 1998): a round takes a few recomputations out, so
+// that what they make stays from where it was made before. Where the schedule is
+// then too full, values that are only waiting are made again behind it, cheap
+// bytes first, by chance; what nobody needs any more goes (Thinning). A round
+// that becomes dearer than the schedule it began with is given up at once.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/ExchangeSearch.h"
+#include "RangeMaximum.h"
+#include "lowtide/Solve/Eviction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace lowtide::solve {
+namespace {
+
+constexpr uint32_t nobody = UINT32_MAX;
+/// Of a round: recomputations that are taken out, times that something is put in, and operations of one such chain.
+constexpr size_t mostOut = 6, mostIn = 64, longestChain = 24;
+/// By how much a plan may become dearer in a round, at first: what leads nowhere is left.
+constexpr double patience = 0.005;
+
+class ExchangeSearch {
+public:
+  ExchangeSearch(const StepGraph &graph, uint64_t budget, uint64_t seed) : graph(graph), budget(budget), random(seed) {
+    for (uint32_t value = 0; value < graph.values.size(); ++value)
+      makers.push_back(findMaker(graph, value).value_or(nobody));
+  }
+
+  FittedSchedule run(const FittedSchedule &start, unsigned rounds) {
+    FittedSchedule best = start, now = start;
+    for (unsigned round = 0; round < rounds && now.timeline.recomputed; ++round) {
+      limit = now.timeline.seconds * (1 + patience * double(rounds - round) / double(rounds));
+      FittedSchedule next{takeOut(now.schedule), {}, "exchanging recomputations"};
+      if (!makeRoom(next))
+        continue;
+      dropRecomputations(graph, budget, next.schedule, next.timeline);
+      if (next.timeline.seconds > limit)
+        continue;
+      now = std::move(next);
+      if (now.timeline.seconds < best.timeline.seconds)
+        best = now;
+    }
+    return best;
+  }
+
+  std::optional<FittedSchedule> squeeze(const FittedSchedule &start, unsigned tries) {
+    std::optional<FittedSchedule> best;
+    limit = INFINITY;
+    for (unsigned round = 0; round < tries; ++round) {
+      FittedSchedule next{round % 2 ? takeOut(start.schedule) : start.schedule, {}, "exchanging recomputations"};
+      if (!makeRoom(next))
+        continue;
+      dropRecomputations(graph, budget, next.schedule, next.timeline);
+      limit = next.timeline.seconds;
+      best = std::move(next);
+    }
+    return best;
+  }
+
+private:
+  /// One result of one execution, and who reads it.
+  struct Instance {
+    uint32_t value, begin;
+    std::vector<uint32_t> reads;
+    uint32_t last() const { return reads.empty() ? begin : reads.back(); }
+  };
+
+  double uniform() { return double(random() >> 11) * 0x1p-53; }
+
+  /// Without a few recomputations, most of them near each other.
+  Schedule takeOut(const Schedule &schedule) {
+    std::vector<uint32_t> again;
+    std::vector<char> ran(graph.operations.size(), false);
+    for (uint32_t now = 0; now < schedule.size(); ++now) {
+      const uint32_t op = schedule[now];
+      if (op >= ran.size() || ran[op])
+        again.push_back(now);
+      else
+        ran[op] = true;
+    }
+    if (again.empty())
+      return schedule;
+    std::vector<char> isOut(schedule.size(), false);
+    const size_t most = std::min<size_t>(again.size(), 1 + random() % mostOut);
+    size_t at = random() % again.size();
+    for (size_t count = 0; count < most; ++count) {
+      isOut[again[at]] = true;
+      at = random() % 2 ? (at + 1) % again.size() : random() % again.size();
+    }
+    Schedule rest;
+    for (uint32_t now = 0; now < schedule.size(); ++now)
+      if (!isOut[now])
+        rest.push_back(schedule[now]);
+    return rest;
+  }
+
+  /// Makes more again until the plan fits; false if it becomes too dear, or nothing helps.
+  bool makeRoom(FittedSchedule &plan) {
+    for (size_t count = 0; count < mostIn; ++count) {
+      std::optional<Timeline> timeline = evaluate(graph, plan.schedule);
+      if (!timeline || timeline->seconds > limit)
+        return false;
+      plan.timeline = std::move(*timeline);
+      if (plan.timeline.peakBytes <= budget)
+        return true;
+      if (!makeRoomAt(plan, plan.timeline.peakAt))
+        return false;
+    }
+    return false;
+  }
+
+  bool makeRoomAt(FittedSchedule &plan, uint32_t moment) {
+    bind(plan.schedule);
+    live = RangeMaximum(plan.timeline.live);
+    const uint64_t over = plan.timeline.peakBytes - budget;
+    double least = INFINITY;
+    uint32_t before = nobody;
+    std::vector<uint32_t> chosen;
+    for (const Instance &instance : instances) {
+      const uint32_t value = instance.value;
+      if (instance.begin >= moment || instance.last() <= moment || makers[value] == nobody ||
+          graph.values[value].placed || graph.values[value].kept)
+        continue;
+      auto next = std::lower_bound(instance.reads.begin(), instance.reads.end(), moment);
+      if (*next == moment)
+        continue;
+      chain.clear();
+      chainSeconds = 0;
+      if (!provide(value, *next, moment) || plan.timeline.seconds + chainSeconds > limit)
+        continue;
+      const double score =
+          (chainSeconds + 1e-12) / double(std::min(graph.size(value), 2 * over)) * std::exp(2 * uniform());
+      if (score < least) {
+        least = score;
+        before = *next;
+        chosen = chain;
+      }
+    }
+    if (before == nobody)
+      return false;
+    plan.schedule.insert(plan.schedule.begin() + before, chosen.begin(), chosen.end());
+    return true;
+  }
+
+  /// Adds to the chain what makes `value` again directly before `position`, and what that needs and cannot stay.
+  bool provide(uint32_t value, uint32_t position, uint32_t moment) {
+    const uint32_t op = makers[value];
+    if (std::find(chain.begin(), chain.end(), op) != chain.end())
+      return true;
+    if (chain.size() >= longestChain)
+      return false;
+    for (uint32_t read : graph.at(op).reads) {
+      if (graph.values[read].producer < 0) {
+        if (updatedAt[read] < position)
+          return false;
+        continue;
+      }
+      if (graph.values[read].placed)
+        continue;
+      const Instance *instance = findInstance(read, position);
+      if (!instance)
+        return false;
+      if (instance->last() >= position || graph.values[read].kept)
+        continue;
+      if (live.find(instance->last() + 1, position) + graph.size(read) <= budget)
+        continue;
+      if (makers[read] == nobody ? instance->last() < moment : !provide(read, position, moment))
+        return false;
+    }
+    chain.push_back(op);
+    chainSeconds += graph.at(op).seconds;
+    return true;
+  }
+
+  const Instance *findInstance(uint32_t value, uint32_t position) const {
+    const Instance *found = nullptr;
+    for (uint32_t index : instancesOf[value])
+      if (instances[index].begin < position)
+        found = &instances[index];
+    return found;
+  }
+
+  void bind(const Schedule &schedule) {
+    instances.clear();
+    instancesOf.resize(graph.values.size());
+    for (std::vector<uint32_t> &list : instancesOf)
+      list.clear();
+    updatedAt.assign(graph.values.size(), nobody);
+    for (uint32_t now = 0; now < schedule.size(); ++now) {
+      const StepOperation &operation = graph.at(schedule[now]);
+      for (uint32_t value : operation.reads)
+        if (!instancesOf[value].empty())
+          instances[instancesOf[value].back()].reads.push_back(now);
+      for (uint32_t argument : operation.updates)
+        updatedAt[argument] = now;
+      for (uint32_t value : operation.writes) {
+        instancesOf[value].push_back(uint32_t(instances.size()));
+        instances.push_back({value, now, {}});
+      }
+    }
+  }
+
+  const StepGraph &graph;
+  const uint64_t budget;
+  std::mt19937_64 random;
+  /// Seconds that a round may reach.
+  double limit = 0;
+  std::vector<uint32_t> makers;
+  std::vector<Instance> instances;
+  std::vector<std::vector<uint32_t>> instancesOf;
+  std::vector<uint32_t> updatedAt;
+  RangeMaximum live;
+  std::vector<uint32_t> chain;
+  double chainSeconds = 0;
+};
+
+} // namespace
+
+FittedSchedule exchangeRecomputations(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
+                                      unsigned rounds, uint64_t seed) {
+  return ExchangeSearch(graph, budgetBytes, seed).run(start, rounds);
+}
+
+std::optional<FittedSchedule> squeezeSchedule(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
+                                              unsigned tries, uint64_t seed) {
+  return ExchangeSearch(graph, budgetBytes, seed).squeeze(start, tries);
+}
+
+} // namespace lowtide::solve

@@ -1,0 +1,97 @@
+//===- ExchangeSearchTest.cpp - plans in the neighbourhood of a plan ------===//
+//
+// Small steps have an oracle that tries all; of larger ones a plan must stay
+// valid, within its budget, and no dearer than where the search began.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/ExchangeSearch.h"
+#include "ExhaustiveSearch.h"
+#include "RandomSteps.h"
+#include "lowtide/Solve/Eviction.h"
+#include <gtest/gtest.h>
+
+using namespace lowtide::solve;
+
+namespace {
+
+/// What one policy finds, thinned out; nothing if it does not get through.
+std::optional<FittedSchedule> findStart(const StepGraph &graph, uint64_t budget) {
+  std::optional<Schedule> schedule = evictUnder(graph, originalSchedule(graph), budget, {0, 0, 1});
+  std::optional<Timeline> timeline = schedule ? evaluate(graph, *schedule) : std::nullopt;
+  if (!timeline || timeline->peakBytes > budget)
+    return std::nullopt;
+  dropRecomputations(graph, budget, *schedule, *timeline);
+  return FittedSchedule{std::move(*schedule), std::move(*timeline)};
+}
+
+TEST(ExchangeSearch, FindsTheBestPlansOfSmallSteps) {
+  std::mt19937_64 random(11);
+  unsigned plans = 0, bestBefore = 0, bestAfter = 0;
+  for (unsigned i = 0; i < 300; ++i) {
+    StepGraph graph = randomStep(random, 4 + random() % 2);
+    const auto made = std::count_if(graph.values.begin(), graph.values.end(),
+                                    [](const StepValue &v) { return v.producer >= 0 && !v.placed; });
+    if (made > 17)
+      continue;
+    const Schedule order = originalSchedule(graph);
+    const uint64_t low = findLowerBound(graph).bytes, high = evaluate(graph, order)->peakBytes;
+    const uint64_t budget = low + (high - low) / 6;
+    // One try leaves much to do.
+    std::optional<FittedSchedule> start = squeezeSchedule(graph, budget, {order, *evaluate(graph, order)}, 1, i);
+    if (!start || !start->timeline.recomputed)
+      continue;
+    FittedSchedule plan = exchangeRecomputations(graph, budget, *start, 300, i);
+    std::optional<double> least = ExhaustiveSearch(graph, order, budget).run();
+    ASSERT_TRUE(least) << "step " << i;
+    EXPECT_GE(plan.timeline.seconds, *least * (1 - 1e-12)) << "step " << i;
+    EXPECT_LE(plan.timeline.peakBytes, budget) << "step " << i;
+    ++plans;
+    bestBefore += start->timeline.seconds <= *least * (1 + 1e-12);
+    bestAfter += plan.timeline.seconds <= *least * (1 + 1e-12);
+  }
+  std::printf("the best plan: %u of %u, before %u\n", bestAfter, plans, bestBefore);
+  EXPECT_GT(plans, 50u);
+  EXPECT_GT(bestAfter, bestBefore);
+  EXPECT_GE(bestAfter, plans * 95 / 100);
+}
+
+TEST(ExchangeSearch, StaysWithinTheBudgetAndIsNeverDearer) {
+  std::mt19937_64 random(12);
+  unsigned plans = 0, cheaper = 0;
+  for (unsigned i = 0; i < 60; ++i) {
+    StepGraph graph = randomStep(random, 20 + random() % 20);
+    const uint64_t low = findLowerBound(graph).bytes, high = evaluate(graph, originalSchedule(graph))->peakBytes;
+    const uint64_t budget = low + (high - low) / 2;
+    std::optional<FittedSchedule> start = findStart(graph, budget);
+    if (!start)
+      continue;
+    FittedSchedule plan = exchangeRecomputations(graph, budget, *start, 40, i);
+    std::optional<Timeline> timeline = evaluate(graph, plan.schedule);
+    ASSERT_TRUE(timeline) << "step " << i;
+    EXPECT_EQ(timeline->seconds, plan.timeline.seconds) << "step " << i;
+    EXPECT_LE(timeline->peakBytes, budget) << "step " << i;
+    EXPECT_LE(timeline->seconds, start->timeline.seconds) << "step " << i;
+    EXPECT_EQ(exchangeRecomputations(graph, budget, *start, 40, i).schedule, plan.schedule) << "step " << i;
+    ++plans;
+    cheaper += timeline->seconds < start->timeline.seconds;
+  }
+  std::printf("cheaper: %u of %u\n", cheaper, plans);
+  EXPECT_GT(plans, 25u);
+  EXPECT_GT(cheaper, plans / 2);
+}
+
+TEST(ExchangeSearch, SqueezesAChain) {
+  // Whoever keeps everything has far to go: a chain of 16 layers runs in a few tensors.
+  StepGraph graph = chainStep(16, 64);
+  FittedSchedule plan{originalSchedule(graph), *evaluate(graph, originalSchedule(graph))};
+  const uint64_t before = plan.timeline.peakBytes;
+  while (std::optional<FittedSchedule> smaller = squeezeSchedule(graph, plan.timeline.peakBytes - 64, plan, 8, 0)) {
+    EXPECT_LE(smaller->timeline.peakBytes + 64, plan.timeline.peakBytes);
+    EXPECT_TRUE(evaluate(graph, smaller->schedule));
+    plan = std::move(*smaller);
+  }
+  EXPECT_LE(plan.timeline.peakBytes, before / 3);
+  EXPECT_FALSE(squeezeSchedule(graph, findLowerBound(graph).bytes - 1, plan, 8, 0));
+}
+
+} // namespace

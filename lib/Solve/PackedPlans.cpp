@@ -90,13 +90,18 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   return plans.emplace(&plan, std::move(packed)).first->second;
 }
 
+uint64_t PackedPlans::getReach() {
+  const uint64_t leastBytes = front.getSmallest().timeline.peakBytes;
+  return leastBytes + leastBytes / 8;
+}
+
 const PackedPlan &PackedPlans::getSmallest() {
   if (smallest)
     return *smallest;
   const FittedSchedule &least = front.getSmallest();
   smallest = &get(least);
   // One with more bytes alive may have a smaller arena.
-  const FittedSchedule *plan = front.find(smallest->arenaBytes - 1);
+  const FittedSchedule *plan = front.find(std::min(smallest->arenaBytes - 1, getReach()));
   while (plan && plan->timeline.peakBytes > least.timeline.peakBytes) {
     if (get(*plan).arenaBytes < smallest->arenaBytes)
       smallest = &get(*plan);
@@ -111,17 +116,17 @@ const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {
   auto isWorse = [&](const FittedSchedule &plan) {
     return best && plan.timeline.seconds >= best->plan.timeline.seconds;
   };
-  auto consider = [&](const FittedSchedule &plan) {
-    if (get(plan).arenaBytes <= budgetBytes && !isWorse(get(plan).plan))
-      best = &get(plan);
+  auto consider = [&](const PackedPlan &packed) {
+    if (packed.arenaBytes <= budgetBytes && !isWorse(packed.plan))
+      best = &packed;
   };
-  const FittedSchedule &least = front.getSmallest();
-  for (const FittedSchedule *plan = front.find(budgetBytes); plan && !isWorse(*plan);
-       plan = plan->timeline.peakBytes ? front.find(plan->timeline.peakBytes - 1) : nullptr)
-    consider(*plan);
-  // Another with as few bytes alive may stand before it.
-  if (least.timeline.peakBytes <= budgetBytes && !isWorse(least))
-    consider(least);
+  const FittedSchedule *plan = front.find(budgetBytes);
+  for (; plan && !isWorse(*plan); plan = plan->timeline.peakBytes ? front.find(plan->timeline.peakBytes - 1) : nullptr)
+    consider(get(*plan));
+  // The one with the smallest arena need not be among these: others have fewer bytes alive and take less time, but do
+  // not pack. Nothing within reach takes less time than what the front finds there.
+  if (!isWorse(*front.find(getReach())))
+    consider(getSmallest());
   return best;
 }
 

@@ -47,6 +47,9 @@ public:
   const PackedPlan *find(uint64_t budgetBytes);
 
 private:
+  /// Bytes alive, up to which a schedule may be the one with the smallest arena.
+  uint64_t getReach();
+
   const StepGraph &graph;
   LoopFront &front;
   const PackingOptions options;

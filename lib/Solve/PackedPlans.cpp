@@ -124,8 +124,9 @@ const PackedPlan *PackedPlans::find(uint64_t budgetBytes) {
   for (; plan && !isWorse(*plan); plan = plan->timeline.peakBytes ? front.find(plan->timeline.peakBytes - 1) : nullptr)
     consider(get(*plan));
   // The one with the smallest arena need not be among these: others have fewer bytes alive and take less time, but do
-  // not pack. Nothing within reach takes less time than what the front finds there.
-  if (!isWorse(*front.find(getReach())))
+  // not pack. Nothing within reach takes less time than what the front finds there, and nothing at all less than the
+  // largest, which need not be searched for.
+  if (!isWorse(front.getLargest()) && !isWorse(*front.find(getReach())))
     consider(getSmallest());
   return best;
 }

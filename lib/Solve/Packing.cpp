@@ -257,7 +257,7 @@ bool Packer::searchNear(uint64_t effort, uint64_t seed, EjectionSearch &ejection
     if (searchLevels(height, std::min(3 * turn, limit - work), seed) ||
         (work < limit && lower(ejection, height, std::min(turn, limit - work))))
       return true;
-    seed += 7919;
+    seed += 7919; // attempts within a turn count up from its seed
   }
   return false;
 }

@@ -89,10 +89,11 @@ def unit_suite(suite, full):
     programs = sorted(p for p in (BUILD / "test" / "unit").glob("*") if p.is_file() and os.access(p, os.X_OK))
     for program in programs:
         run_unit_tests(suite, program, f"unit {program.name}")
-    # Code of ours alone, no part of LLVM.
-    names = ("CudaTests", "RuntimeTests") if full else ()
-    for name in names:
-        run_unit_tests(suite, build_sanitized(*names) / "test" / "unit" / name, f"unit sanitized {name}")
+    if full:
+        names = ("CudaTests", "RuntimeTests")  # code of ours alone, no part of LLVM
+        folder = build_sanitized(*names)
+        for name in names:
+            run_unit_tests(suite, folder / "test" / "unit" / name, f"unit sanitized {name}")
 
 
 def build_sanitized(*targets):
@@ -138,6 +139,7 @@ SANITIZED_BESIDE_LLVM = {
 
 
 def run_lit(suite, build, name, environment):
+    """All text tests with the tools of a build folder; cases are named `name` and the file."""
     lit = dependencies.environment("tools").parent / "lit"
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "lit.json"

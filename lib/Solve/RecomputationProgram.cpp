@@ -71,17 +71,12 @@ void RecomputationProgram::findLives() {
     leastSeconds.push_back(graph.at(op).seconds);
     leastWorkspace.push_back(graph.workspace(op));
   }
-  for (uint32_t op = 0; op < graph.operations.size(); ++op) {
-    const std::vector<uint32_t> parts = listReruns(graph, op);
-    double sum = 0;
-    for (uint32_t part : parts)
-      sum += graph.at(part).seconds;
-    for (uint32_t part : parts)
-      if (isRecomputable(graph, op)) {
-        leastSeconds[part] *= sum > 0 ? std::min(1.0, graph.operations[op].seconds / sum) : 1;
+  for (uint32_t op = 0; op < graph.operations.size(); ++op)
+    if (!graph.operations[op].reruns.empty() && isRecomputable(graph, op))
+      for (uint32_t part : listReruns(graph, op)) {
+        leastSeconds[part] = std::min(leastSeconds[part], graph.operations[op].seconds);
         leastWorkspace[part] = std::min(leastWorkspace[part], graph.workspace(op));
       }
-  }
   std::vector<int64_t> updatedAt(numValues, never);
   std::vector<uint32_t> byBegin;
   for (uint32_t now = 0; now < order.size(); ++now) {
@@ -174,6 +169,9 @@ void RecomputationProgram::addColumns(unsigned interval) {
   for (uint32_t op : reruns)
     if (rerunFrom[op] < before && rerunUntil[op] > before && deadline[op] > before)
       at(again, interval, op) = program.addColumn(leastSeconds[op] / secondsOfOne, 0, 1);
+  for (uint32_t op = 0; op < graph.operations.size(); ++op)
+    if (!graph.operations[op].reruns.empty() && isRecomputable(graph, op))
+      addWhole(interval, op);
   if (interval == moments.size())
     return;
   const int64_t now = moments[interval];
@@ -208,6 +206,34 @@ void RecomputationProgram::addColumns(unsigned interval) {
       rest = zero;
     else if (handedOn && !(maker[value] == nobody && lastRead[value] > now))
       rest = program.addColumn(0, 0, 1);
+  }
+}
+
+void RecomputationProgram::addWhole(unsigned interval, uint32_t op) {
+  const double whole = graph.operations[op].seconds;
+  std::vector<std::pair<Term, double>> parts;
+  double sum = 0;
+  for (uint32_t part : listReruns(graph, op))
+    if (const Term term = at(again, interval, part); term != zero) {
+      parts.push_back({term, leastSeconds[part]});
+      sum += leastSeconds[part];
+    }
+  if (sum <= whole)
+    return;
+  auto addSeconds = [&](double seconds) {
+    const Term term = program.addColumn(seconds / secondsOfOne, 0, 1);
+    program.columns.back().isContinuous = true;
+    return term;
+  };
+  // R ≤ alone + together.
+  const Term together = addSeconds(whole);
+  for (auto [term, seconds] : parts) {
+    const Term alone = addSeconds(seconds);
+    program.columns[term].cost = 0;
+    program.addEntry(alone, 1);
+    program.addEntry(together, 1);
+    program.addEntry(term, -1);
+    program.endRow(0, LinearProgram::infinity);
   }
 }
 

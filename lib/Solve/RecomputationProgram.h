@@ -43,8 +43,9 @@ private:
 
   void chooseMoments(unsigned most, uint64_t budget);
   void findLives();
-  void addInterval(unsigned interval);
   void addColumns(unsigned interval);
+  /// The parts of `op` take as much as each alone or as the whole, whichever is less.
+  void addWhole(unsigned interval, uint32_t op);
   void addNeeds(unsigned interval);
   void countMoment(unsigned interval);
   void countReruns(unsigned interval);
@@ -85,8 +86,7 @@ private:
   /// Those that can run again, and when the first of their results is made, and the last of them is of use.
   std::vector<uint32_t> reruns;
   std::vector<int64_t> rerunFrom, rerunUntil;
-  /// Per operation and rerun, the seconds and workspace that it counts with. Parts may run as the whole, which takes
-  /// less than all of them: none counts with more than its share of that.
+  /// Per operation and rerun, the seconds and workspace that it counts with: of a part no more than of the whole.
   std::vector<double> leastSeconds;
   std::vector<uint64_t> leastWorkspace;
   /// By interval and value, or operation; `everAgain`: in this interval or a later one, once at most.

@@ -50,56 +50,60 @@ uint32_t EjectionSearch::takeWaiting() {
 void EjectionSearch::insert(uint32_t buffer) {
   const uint64_t size = buffers[buffer].bytes, highest = capacity - size;
   const size_t count = byEnd.listMeeting(buffer, found);
-  ends.resize(count);
+  if (ends.size() <= count) {
+    ends.resize(buffers.size() + 1);
+    begins.resize(buffers.size() + 1);
+  }
   for (size_t i = 0; i < count; ++i)
     ends[i] = {offsets[found[i]], getEnd(found[i]), price[found[i]]};
   byBegin.listMeeting(buffer, found);
-  begins.resize(count);
   for (size_t i = 0; i < count; ++i)
     begins[i] = {offsets[found[i]], getEnd(found[i]), price[found[i]]};
   spent += byBegin.size() + 12 * count + 1;
-  // Directly above somebody, directly below, at the bottom and at the top: the two lists, merged.
-  candidates.clear();
-  auto add = [&](uint64_t at) {
-    if (at <= highest && (candidates.empty() || candidates.back() != at))
-      candidates.push_back(at);
-  };
-  add(0);
-  for (size_t above = 0, below = 0; above < ends.size() || below < begins.size();) {
-    if (below < begins.size() && begins[below].begin < size)
-      ++below;
-    else if (below == begins.size() || (above < ends.size() && ends[above].end <= begins[below].begin - size))
-      add(ends[above++].end);
-    else
-      add(begins[below++].begin - size);
-  }
-  add(highest);
+  // Behind the last one, where no candidate comes.
+  begins[count].begin = ends[count].end = UINT64_MAX;
 
   uint64_t chosen = 0, chosenGap = UINT64_MAX;
   double chosenPrice = 0, begun = 0, ended = 0;
   bool isChosenFree = true;
-  size_t nextBegin = 0, nextEnd = 0, equals = 0;
+  const Occupant *nextBegin = begins.data(), *nextEnd = ends.data();
+  size_t equals = 0;
   uint64_t floor = 0; // the highest end of those that begin below the candidate's end
-  for (uint64_t at : candidates) {
-    while (nextBegin < begins.size() && begins[nextBegin].begin < at + size) {
-      begun += begins[nextBegin].price;
-      floor = std::max(floor, begins[nextBegin].end);
-      ++nextBegin;
+  auto consider = [&](uint64_t at) {
+    for (; nextBegin->begin < at + size; ++nextBegin) {
+      begun += nextBegin->price;
+      floor = std::max(floor, nextBegin->end);
     }
-    while (nextEnd < ends.size() && ends[nextEnd].end <= at)
-      ended += ends[nextEnd++].price;
+    for (; nextEnd->end <= at; ++nextEnd)
+      ended += nextEnd->price;
     // Everyone who ends by `at` has begun: nobody stands there when as many have begun as ended.
-    const bool isFree = nextBegin == nextEnd;
+    const bool isFree = nextBegin - begins.data() == nextEnd - ends.data();
     const double cost = isFree ? 0 : begun - ended;
-    const uint64_t gap =
-        isFree ? (nextBegin < begins.size() ? std::min(begins[nextBegin].begin, capacity) : capacity) - floor : 0;
+    const uint64_t gap = isFree ? std::min(nextBegin->begin, capacity) - floor : 0;
     const bool first = equals == 0;
     if (first || cost < chosenPrice || (cost == chosenPrice && isFree >= isChosenFree && gap < chosenGap)) {
       chosen = at, chosenPrice = cost, chosenGap = gap, equals = 1, isChosenFree = isFree;
     } else if (cost == chosenPrice && isFree == isChosenFree && gap == chosenGap && random() % ++equals == 0) {
       chosen = at;
     }
+  };
+  // At the bottom, directly above somebody, directly below, and at the top: the two lists, merged.
+  consider(0);
+  uint64_t last = 0;
+  const Occupant *above = ends.data(), *below = begins.data();
+  while (below->begin < size)
+    ++below;
+  for (;;) {
+    const uint64_t at = std::min(above->end, below->begin - size);
+    if (at > highest)
+      break;
+    above += above->end == at;
+    below += below->begin - size == at;
+    if (at != last)
+      consider(last = at);
   }
+  if (highest != last)
+    consider(highest);
   if (!isChosenFree)
     for (size_t i = 0; i < count && offsets[found[i]] < chosen + size; ++i)
       if (chosen < getEnd(found[i]))

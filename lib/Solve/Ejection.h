@@ -61,7 +61,6 @@ private:
   // Scratch of `insert`.
   std::vector<uint32_t> found;
   std::vector<Occupant> begins, ends;
-  std::vector<uint64_t> candidates;
 };
 
 } // namespace lowtide::solve

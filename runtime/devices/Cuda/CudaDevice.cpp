@@ -77,8 +77,8 @@ private:
   std::vector<CUdeviceptr> arenas_;
   std::vector<CUfunction> kernels_;
   std::vector<CUstream> streams_; ///< of instructions; graphs are launched on the first
-  CUstream copyStream_ = nullptr;
-  CUevent uploaded_[Exchange::slots] = {};
+  CUstream copyIn_ = nullptr, copyOut_ = nullptr;
+  CUevent uploaded_[Exchange::slots] = {}, computed_[Exchange::slots] = {};
   uint8_t *bounce_ = nullptr;
   std::map<const plan::Entry *, Entry> entries_;
   uint64_t arenaBytes_ = 0;
@@ -109,16 +109,19 @@ Status CudaDevice::bindAll(const BindOptions &options) {
   LOWTIDE_TRY(mirror_.reserve(plan_));
   LOWTIDE_TRY(allocateArenas());
   LOWTIDE_TRY(loadKernels());
-  Expected<CUstream> copyStream = resources_.stream();
-  if (!copyStream)
-    return copyStream.takeStatus();
-  copyStream_ = *copyStream;
-  for (CUevent &event : uploaded_) {
-    Expected<CUevent> made = resources_.event();
+  for (CUstream *stream : {&copyIn_, &copyOut_}) {
+    Expected<CUstream> made = resources_.stream();
     if (!made)
       return made.takeStatus();
-    event = *made;
+    *stream = *made;
   }
+  for (CUevent *events : {uploaded_, computed_})
+    for (unsigned slot = 0; slot < Exchange::slots; ++slot) {
+      Expected<CUevent> made = resources_.event();
+      if (!made)
+        return made.takeStatus();
+      events[slot] = *made;
+    }
   Expected<uint8_t *> bounce = resources_.pinnedMemory(bounceBytes);
   if (!bounce)
     return bounce.takeStatus();
@@ -242,9 +245,12 @@ Status CudaDevice::run(const plan::Entry &planEntry) {
   if (number > Exchange::slots)
     LOWTIDE_TRY(await(number - Exchange::slots));
   exchange_.pack(entry.layout, mirror_, number);
-  LOWTIDE_TRY(exchange_.upload(api_, entry.layout, slot, copyStream_));
-  LOWTIDE_CUDA(api_, driver, cuEventRecord, uploaded_[slot], copyStream_);
+  LOWTIDE_TRY(exchange_.upload(api_, entry.layout, slot, copyIn_));
+  LOWTIDE_CUDA(api_, driver, cuEventRecord, uploaded_[slot], copyIn_);
   LOWTIDE_CUDA(api_, driver, cuStreamWaitEvent, streams_[0], uploaded_[slot], 0);
+  // From here on there is something to wait for, even if not all of it can be enqueued.
+  newest_ = number;
+  ran_[slot] = &entry;
   if (entry.measured) {
     LOWTIDE_TRY(enqueueBefore(entry, slot));
     LOWTIDE_TRY(entry.program->measureOnce());
@@ -252,9 +258,9 @@ Status CudaDevice::run(const plan::Entry &planEntry) {
   } else {
     LOWTIDE_CUDA(api_, driver, cuGraphLaunch, entry.graphs[slot], streams_[0]);
   }
-  newest_ = number;
-  ran_[slot] = &entry;
-  return Status::ok();
+  LOWTIDE_CUDA(api_, driver, cuEventRecord, computed_[slot], streams_[0]);
+  LOWTIDE_CUDA(api_, driver, cuStreamWaitEvent, copyOut_, computed_[slot], 0);
+  return exchange_.download(api_, entry.layout, slot, copyOut_);
 }
 
 Status CudaDevice::await(uint64_t number) {
@@ -265,7 +271,7 @@ Status CudaDevice::await(uint64_t number) {
     if (done_ >= number)
       break;
     // Not a wait: it asks, and brings to light what went wrong on the device.
-    CUresult result = api_.driver.cuStreamQuery(streams_[0]);
+    CUresult result = api_.driver.cuStreamQuery(copyOut_);
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
       return api_.check(result, "cuStreamQuery").at("step " + std::to_string(done_ + 1));
     if (result == CUDA_SUCCESS && !exchange_.arrived(done_ + 1))
@@ -365,8 +371,10 @@ Status CudaDevice::close() {
   closed_ = true;
   // What is still under way reads memory that is about to go.
   Status waited;
-  if (!streams_.empty() && newest_ > done_ && resources_.enter().isOk())
-    waited = api_.check(api_.driver.cuStreamSynchronize(streams_[0]), "cuStreamSynchronize");
+  if (newest_ > done_ && resources_.enter().isOk())
+    for (CUstream stream : {streams_[0], copyOut_})
+      if (Status each = api_.check(api_.driver.cuStreamSynchronize(stream), "cuStreamSynchronize"); waited.isOk())
+        waited = std::move(each);
   Status released = resources_.close();
   entries_.clear();
   return waited.isOk() ? released : waited;

@@ -100,6 +100,10 @@ Status Exchange::enqueueOut(const Api &api, const ExchangeLayout &layout, unsign
     LOWTIDE_CUDA(api, driver, cuMemcpyDtoDAsync, deviceOut_[slot] + part.offset,
                  arenas[part.slice->arena()] + part.slice->offset(), part.slice->bytes(), stream);
   LOWTIDE_CUDA(api, driver, cuMemcpyDtoDAsync, deviceOut_[slot], deviceIn_[slot], numberBytes, stream);
+  return Status::ok();
+}
+
+Status Exchange::download(const Api &api, const ExchangeLayout &layout, unsigned slot, CUstream stream) const {
   // Two copies: within one, nothing says in which order bytes arrive.
   if (layout.outBytes > partAlignment)
     LOWTIDE_CUDA(api, driver, cuMemcpyDtoHAsync, hostOut_[slot] + partAlignment, deviceOut_[slot] + partAlignment,

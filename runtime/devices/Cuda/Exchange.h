@@ -1,8 +1,8 @@
 //===- Exchange.h - what host and device hand each other per step ----------===//
 //
 // One block goes in before a step (batch arrays and scalars of the entry), one comes out (metrics, and state of the
-// step as a whole). Each block begins with the number of the step: the last thing that a step does is to send it back,
-// so that the host learns from its own memory that the step is done.
+// step as a whole). Each block begins with the number of the step: it is the last thing that is sent back, so that the
+// host learns from its own memory that the step is done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_DEVICES_CUDA_EXCHANGE_H
@@ -42,10 +42,11 @@ public:
   /// Whether step `number` has sent its number back.
   bool arrived(uint64_t number) const;
 
-  /// Sends the block of a slot to the device.
+  /// Sends the block of a slot to the device, and one back to the host.
   Status upload(const Api &api, const ExchangeLayout &layout, unsigned slot, CUstream stream) const;
-  /// The first and the last work of a step, to be captured: from the block into the slices; from the slices to the
-  /// host.
+  Status download(const Api &api, const ExchangeLayout &layout, unsigned slot, CUstream stream) const;
+  /// The first and the last work of a step, to be captured: from one block into the slices; from the slices into the
+  /// other.
   Status enqueueIn(const Api &api, const ExchangeLayout &layout, unsigned slot, std::span<const CUdeviceptr> arenas,
                    CUstream stream) const;
   Status enqueueOut(const Api &api, const ExchangeLayout &layout, unsigned slot, std::span<const CUdeviceptr> arenas,

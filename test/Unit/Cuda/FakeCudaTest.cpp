@@ -82,9 +82,11 @@ TEST(FakeCuda, AStepIsAGraphLaunchAndAsynchronousCopies) {
     ++counts[report.trace[i]];
   EXPECT_EQ(counts["cuGraphLaunch"], 1000);
   EXPECT_EQ(counts["cuMemcpyHtoDAsync"], 1000);
+  // Metrics, and behind them the number of the step.
+  EXPECT_EQ(counts["cuMemcpyDtoHAsync"], 2000);
   // Ordering of streams, and questions; nothing that waits or allocates.
-  const std::set<std::string> allowed = {"cuGraphLaunch", "cuMemcpyHtoDAsync", "cuEventRecord", "cuStreamWaitEvent",
-                                         "cuStreamQuery"};
+  const std::set<std::string> allowed = {"cuGraphLaunch", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
+                                         "cuEventRecord", "cuStreamWaitEvent", "cuStreamQuery"};
   for (const auto &[name, count] : counts)
     EXPECT_TRUE(allowed.count(name)) << name << " × " << count;
 }

@@ -79,14 +79,16 @@ llvm::SmallVector<int64_t> dropUnitExtents(mlir::Value tensor);
 LaunchShape getStagedShape(nn::KernelOp kernel, const StagedDomain &domain);
 /// Fails, silently, when a reduction is needed in another row than its own. The function is unusable then.
 mlir::LogicalResult emitStaged(KernelContext &context, const StagedDomain &domain);
-/// The same on a GPU: a team of threads per row, or a block per 32 columns.
+/// The same on a GPU: a team of threads per row, or a block per 32 columns; a kernel that is alone and over many
+/// columns has up to eight times as many in a block.
 Grid getGpuStagedGrid(const StagedDomain &domain);
+Grid getGpuStagedGrid(nn::KernelOp kernel, const StagedDomain &domain);
 mlir::LogicalResult emitGpuRow(KernelContext &context, const StagedDomain &domain);
 mlir::LogicalResult emitGpuColumn(KernelContext &context, const StagedDomain &domain);
 /// Many rows over few columns, or few long rows: a first kernel writes the totals of blocks of rows, or of segments of
 /// a row, and a second one adds them up. Bytes of those totals; 0: one kernel does it all.
 uint64_t getPartialBytes(nn::KernelOp kernel, const StagedDomain &domain);
-Grid getGpuPartialGrid(const StagedDomain &domain);
+Grid getGpuPartialGrid(nn::KernelOp kernel, const StagedDomain &domain);
 /// The totals go to the function's last pointer.
 mlir::LogicalResult emitGpuPartials(KernelContext &context, const StagedDomain &domain);
 /// The totals come from the pointer behind the operands.

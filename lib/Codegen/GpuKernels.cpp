@@ -57,7 +57,9 @@ Grid GpuForm::getGrid(nn::KernelOp kernel) {
   if (transpose)
     return getGpuTransposeGrid(transpose);
   if (succeeded(domain))
-    return part == Part::Partials ? getGpuPartialGrid(*domain) : getGpuStagedGrid(*domain);
+    return part == Part::Partials ? getGpuPartialGrid(kernel, *domain)
+           : part == Part::Totals ? getGpuStagedGrid(*domain)
+                                  : getGpuStagedGrid(kernel, *domain);
   return getGpuLoopGrid(kernel, narrow);
 }
 

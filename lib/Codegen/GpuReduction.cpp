@@ -252,20 +252,20 @@ SmallVector<Value> ReductionSet::emitLeadingByGroups(Value group, int64_t groups
 }
 
 SmallVector<Value> ReductionSet::combineByGroups(Value group, int64_t groups, Value lane, BlockTotals blockTotals) {
-  const int64_t numBlocks = countBlocks(outerCount, innerCount);
-  SmallVector<Value> shared = groups > 1 ? allocateShared(groups * 32) : SmallVector<Value>();
+  const int64_t numBlocks = countBlocks(outerCount, innerCount), lanes = function.grid.threads / groups;
+  SmallVector<Value> shared = groups > 1 ? allocateShared(groups * lanes) : SmallVector<Value>();
   auto totals = evaluator.loop(function.index(0), function.index(llvm::divideCeil(numBlocks, groups)), 1,
                                LoopKind::Sequential, initials(), [&](Value round, ValueRange running) {
                                  Value firstBlock = function.mul(round, function.index(groups));
                                  SmallVector<Value> own = blockTotals(function.add(firstBlock, group));
                                  if (groups == 1)
                                    return combine(running, own);
-                                 storeAll(shared, function.add(function.mul(group, function.index(32)), lane), own);
+                                 storeAll(shared, function.add(function.mul(group, function.index(lanes)), lane), own);
                                  function.barrier();
                                  Value count = function.index(groups);
                                  if (numBlocks % groups)
                                    count = function.min(count, scalars.sub(function.index(numBlocks), firstBlock));
-                                 SmallVector<Value> totals = combineShared(running, shared, count, 32, lane);
+                                 SmallVector<Value> totals = combineShared(running, shared, count, lanes, lane);
                                  function.barrier();
                                  return totals;
                                });

@@ -2,7 +2,7 @@
 //
 // Emitters "row" and "column". All kept dimensions are independent. A row belongs to a team of threads, which keeps
 // nothing between traversals: what is needed again is computed again, from operands that the caches still have. 32
-// neighbouring columns belong to a block.
+// threads side by side have a column each, or neighbours that 16 bytes hold.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,14 @@ static constexpr size_t kMaxHeld = 64;
 static constexpr int64_t kSmallPart = 32;
 /// Rows are so few, and of so many segments, that two kernels share the work.
 static constexpr int64_t kFewLongRows = 64, kManySegments = 65;
-/// Of the first of two kernels: groups of a block, bytes of its totals at most.
-static constexpr int64_t kPartialGroups = 8, kMaxPartialBytes = int64_t(1) << 30;
+/// Of the first of two kernels: threads of a block, bytes of its totals at most.
+static constexpr int64_t kPartialThreads = 256, kMaxPartialBytes = int64_t(1) << 30;
+/// Blocks over columns that keep a GPU busy; sums and factors of neighbouring columns that a thread holds at once, and
+/// bytes that it reads ahead: 48 of the former beside 64 of the latter spill.
+static constexpr int64_t kBusyBlocks = 128, kBytesAhead = 128;
+static constexpr uint64_t kMaxColumnValues = 40;
+/// Sums of a block in shared memory, of neighbouring columns.
+static constexpr uint64_t kMaxSharedBytes = 32 << 10;
 
 static int64_t product(ArrayRef<int64_t> extents) {
   int64_t count = 1;
@@ -54,15 +60,97 @@ static int64_t getGroups(const StagedDomain &domain) {
   return std::min<int64_t>(llvm::PowerOf2Ceil(blocks), kMaxGroups);
 }
 
+namespace {
+/// Columns of a block.
+struct ColumnTile {
+  /// Neighbouring columns of a thread, neighbouring threads, and groups of them, which add up blocks of rows; rows that
+  /// a thread reads ahead, 0: as the compiler likes.
+  int64_t width = 1, lanes = kColumns, groups, rounds = 0;
+
+  /// Where one kernel adds up, the last of two, and the first of two.
+  static ColumnTile ofWhole(nn::KernelOp kernel, const StagedDomain &domain);
+  static ColumnTile ofTotals(const StagedDomain &domain) { return {.groups = getGroups(domain)}; }
+  static ColumnTile ofPartials(nn::KernelOp kernel, const StagedDomain &domain);
+
+  int64_t countTiles(const StagedDomain &domain) const {
+    return product(domain.keptExtents) / domain.columns * llvm::divideCeil(domain.columns, width * lanes);
+  }
+  static int64_t countChunks(const StagedDomain &domain, int64_t groups) {
+    ReductionShape shape = domain.getShape();
+    return llvm::divideCeil(ReductionSet::countBlocks(shape.outerCount, shape.innerCount), groups);
+  }
+
+private:
+  /// Gives a thread as many neighbours as 16 bytes hold, if it can hold their sums, and blocks are still many; there
+  /// are `blocks` of one column per thread. With `shares`, groups hand each other their sums.
+  void widen(nn::KernelOp kernel, const StagedDomain &domain, ArrayRef<ReductionInterface> sums, int64_t blocks,
+             bool shares);
+};
+} // namespace
+
+void ColumnTile::widen(nn::KernelOp kernel, const StagedDomain &domain, ArrayRef<ReductionInterface> sums,
+                       int64_t blocks, bool shares) {
+  auto getBytes = [](Value value) { return elementBytes(cast<RankedTensorType>(value.getType()).getElementType()); };
+  uint64_t least = 16, bytes = 0, sharedBytes = 0;
+  size_t numWhole = 0, numKept = sums.size();
+  for (Value value : llvm::concat<const Value>(kernel.getOperands(), kernel.getResults()))
+    if (dropUnitExtents(value) == domain.extents) {
+      least = std::min(least, getBytes(value));
+      bytes += getBytes(value);
+      ++numWhole;
+    }
+  for (Value operand : kernel.getOperands())
+    numKept += dropUnitExtents(operand) != domain.extents && !dropUnitExtents(operand).empty();
+  for (ReductionInterface sum : sums)
+    sharedBytes += elementBytes(accumulatorType(cast<RankedTensorType>(sum->getResult(0).getType()).getElementType()));
+  for (width = 16 / least; width > 1; width /= 2) {
+    lanes = std::min<int64_t>(llvm::PowerOf2Ceil(domain.columns / width), kColumns);
+    const uint64_t threads = groups * lanes;
+    if (domain.keptExtents.back() % width == 0 && blocks / width >= kBusyBlocks &&
+        width * numKept <= kMaxColumnValues && width * numWhole <= kMaxHeld &&
+        (!shares || (threads >= kThreads && threads * width * sharedBytes <= kMaxSharedBytes))) {
+      rounds = std::max<int64_t>(1, kBytesAhead / (width * bytes));
+      return;
+    }
+  }
+  lanes = kColumns;
+}
+
+ColumnTile ColumnTile::ofWhole(nn::KernelOp kernel, const StagedDomain &domain) {
+  ColumnTile tile = ofTotals(domain);
+  StagedPlan plan(kernel, domain);
+  // Sums that later ones are made of are known for one column.
+  if (plan.traversals.size() == 1)
+    tile.widen(kernel, domain, plan.traversals.front(), tile.countTiles(domain), /*shares=*/true);
+  return tile;
+}
+
+ColumnTile ColumnTile::ofPartials(nn::KernelOp kernel, const StagedDomain &domain) {
+  ColumnTile tile{.groups = kPartialThreads / kColumns};
+  StagedPlan plan(kernel, domain);
+  tile.widen(kernel, domain, plan.traversals.front(), tile.countTiles(domain) * countChunks(domain, tile.groups),
+             /*shares=*/false);
+  tile.groups = kPartialThreads / tile.lanes;
+  return tile;
+}
+
 Grid codegen::getGpuStagedGrid(const StagedDomain &domain) {
   int64_t kept = product(domain.keptExtents);
-  if (!domain.getShape().trailing)
-    return {kept / domain.columns * static_cast<int64_t>(llvm::divideCeil(domain.columns, kColumns)),
-            getGroups(domain) * kColumns};
+  if (!domain.getShape().trailing) {
+    const ColumnTile tile = ColumnTile::ofTotals(domain);
+    return {tile.countTiles(domain), tile.groups * tile.lanes};
+  }
   int64_t team = getGpuTeamSize(domain);
   int64_t threads = team > 32 ? team : std::min<int64_t>(kThreads, llvm::alignTo(kept * team, 32)),
           rows = threads / team;
   return {std::min<int64_t>(llvm::divideCeil(kept, rows), 4 * kMaxBlocks), threads};
+}
+
+Grid codegen::getGpuStagedGrid(nn::KernelOp kernel, const StagedDomain &domain) {
+  if (domain.getShape().trailing)
+    return getGpuStagedGrid(domain);
+  const ColumnTile tile = ColumnTile::ofWhole(kernel, domain);
+  return {tile.countTiles(domain), tile.groups * tile.lanes};
 }
 
 namespace {
@@ -78,8 +166,13 @@ public:
   LogicalResult emitRowPartials();
 
 private:
-  /// Sets the kept element to column `lane` of tile `tile`; whether there is one, null: certainly.
-  Value setColumn(Value outerKept, Value tile, Value lane);
+  /// The kept elements of the columns that `lane` has of a block's tile, or of the last there are; whether they exist,
+  /// null: certainly.
+  std::pair<SmallVector<SmallVector<Value>>, Value> getColumns(const ColumnTile &tile, Value outerKept, Value number,
+                                                               Value lane);
+  /// Operands of `ops` at a position, of one column after the other.
+  SmallVector<Value> getElementsOf(ArrayRef<SmallVector<Value>> columns, ArrayRef<ReductionInterface> ops, Value outer,
+                                   Value inner);
   /// Position of the totals of a block of rows and the kept element.
   Value getPartialPosition(Value block);
   /// The same of a segment of the kept element's row; and how many segments all rows have.
@@ -165,7 +258,10 @@ void GpuStagedEmitter::emitRow(const Team &team, Value active, Value partials) {
       evaluator.loop(team.rank, function.index(shape.outerCount * vectors), team.size, LoopKind::Parallel,
                      [&](Value vector) {
                        auto parts = function.delinearize(vector, {shape.outerCount, vectors});
-                       storeVector(/*full=*/true, parts[0], function.mul(parts[1], function.index(lanes)), lanes);
+                       Value first = function.mul(parts[1], function.index(lanes));
+                       storeVector(/*full=*/true, lanes, [&](int64_t lane) {
+                         return std::pair(parts[0], lane ? function.add(first, function.index(lane)) : first);
+                       });
                      });
     });
   if (hasResults(/*full=*/false)) {
@@ -210,15 +306,32 @@ LogicalResult GpuStagedEmitter::emitRows(Value partials) {
   return success(!failed);
 }
 
-Value GpuStagedEmitter::setColumn(Value outerKept, Value tile, Value lane) {
+std::pair<SmallVector<SmallVector<Value>>, Value> GpuStagedEmitter::getColumns(const ColumnTile &tile, Value outerKept,
+                                                                               Value number, Value lane) {
   ScalarBuilder scalars(function.builder, function.loc);
-  Value column = function.add(function.mul(tile, function.index(kColumns)), lane), active;
-  if (domain.columns % kColumns) {
+  Value column = function.mul(function.add(function.mul(number, function.index(tile.lanes)), lane),
+                              function.index(tile.width)),
+        active;
+  if (domain.columns % (tile.lanes * tile.width)) {
     active = scalars.compare(Compare::LT, column, function.index(domain.columns));
-    column = function.min(column, function.index(domain.columns - 1));
+    column = function.min(column, function.index(domain.columns - tile.width));
   }
-  setKept(outerKept, column);
-  return active;
+  SmallVector<SmallVector<Value>> columns;
+  for (int64_t i = 0; i < tile.width; ++i) {
+    setKept(outerKept, i ? function.add(column, function.index(i)) : column);
+    columns.push_back(kept);
+  }
+  return {std::move(columns), active};
+}
+
+SmallVector<Value> GpuStagedEmitter::getElementsOf(ArrayRef<SmallVector<Value>> columns,
+                                                   ArrayRef<ReductionInterface> ops, Value outer, Value inner) {
+  SmallVector<Value> elements;
+  for (const SmallVector<Value> &column : columns) {
+    kept = column;
+    llvm::append_range(elements, getElements(ops, outer, inner));
+  }
+  return elements;
 }
 
 Value GpuStagedEmitter::getPartialPosition(Value block) {
@@ -256,67 +369,104 @@ LogicalResult GpuStagedEmitter::emitRowPartials() {
   return success(!failed);
 }
 
+/// The sums of all columns of a thread, as if each had operations of its own.
+static SmallVector<ReductionInterface> repeat(ArrayRef<ReductionInterface> ops, int64_t times) {
+  SmallVector<ReductionInterface> all;
+  for (int64_t i = 0; i < times; ++i)
+    llvm::append_range(all, ops);
+  return all;
+}
+
 LogicalResult GpuStagedEmitter::emitPartials() {
-  const int64_t groups = function.grid.threads / kColumns, tiles = llvm::divideCeil(domain.columns, kColumns);
-  const int64_t numBlocks = ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
-  const int64_t chunks = llvm::divideCeil(numBlocks, groups);
-  ScalarBuilder scalars(function.builder, function.loc);
-  auto place = function.delinearize(function.block, {function.grid.blocks / (tiles * chunks), tiles, chunks});
-  auto parts = function.delinearize(function.thread, {groups, kColumns});
-  Value active = setColumn(place[0], place[1], parts[1]);
-  Value block = function.add(function.mul(place[2], function.index(groups)), parts[0]);
   StagedPlan plan(context.kernel, domain);
   ArrayRef<ReductionInterface> ops = plan.traversals.front();
-  ReductionSet set(evaluator, ops, shape.outerCount, shape.innerCount);
-  const bool mayBeNone = numBlocks % groups != 0;
-  SmallVector<Value> totals =
-      set.emitBlock(block, mayBeNone, [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+  const ColumnTile tile = ColumnTile::ofPartials(context.kernel, domain);
+  const int64_t numBlocks = ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
+  const int64_t chunks = ColumnTile::countChunks(domain, tile.groups),
+                outerCount = product(domain.keptExtents) / domain.columns;
+  ScalarBuilder scalars(function.builder, function.loc);
+  auto place = function.delinearize(function.block, {outerCount, tile.countTiles(domain) / outerCount, chunks});
+  auto parts = function.delinearize(function.thread, {tile.groups, tile.lanes});
+  auto [columns, active] = getColumns(tile, place[0], place[1], parts[1]);
+  Value block = function.add(function.mul(place[2], function.index(tile.groups)), parts[0]);
+  ReductionSet set(evaluator, repeat(ops, tile.width), shape.outerCount, shape.innerCount);
+  const bool mayBeNone = numBlocks % tile.groups != 0;
+  const int64_t given = std::exchange(function.maxRounds, tile.rounds ? tile.rounds : function.maxRounds);
+  SmallVector<Value> totals = set.emitBlock(
+      block, mayBeNone, [&](Value outer, Value inner) { return getElementsOf(columns, ops, outer, inner); });
+  function.maxRounds = given;
   if (mayBeNone) {
     Value exists = scalars.compare(Compare::LT, block, function.index(numBlocks));
     active = active ? scalars.logicalAnd(active, exists) : exists;
   }
+  ReductionSet single(evaluator, ops, shape.outerCount, shape.innerCount);
   SmallVector<Value> arrays =
-      set.getArrays(function.getPointer(function.getNumPointers() - 1), numBlocks * product(domain.keptExtents));
-  when(active, [&] { set.storeAll(arrays, getPartialPosition(block), totals); });
+      single.getArrays(function.getPointer(function.getNumPointers() - 1), numBlocks * product(domain.keptExtents));
+  when(active, [&] {
+    for (auto [i, column] : llvm::enumerate(columns)) {
+      kept = column;
+      single.storeAll(arrays, getPartialPosition(block), ArrayRef(totals).slice(i * ops.size(), ops.size()));
+    }
+  });
   return success(!failed);
 }
 
 LogicalResult GpuStagedEmitter::emitColumns(Value partials) {
-  const int64_t groups = function.grid.threads / kColumns, tiles = llvm::divideCeil(domain.columns, kColumns);
+  const ColumnTile tile = partials ? ColumnTile::ofTotals(domain) : ColumnTile::ofWhole(context.kernel, domain);
+  const int64_t outerCount = product(domain.keptExtents) / domain.columns;
   ScalarBuilder scalars(function.builder, function.loc);
-  auto place = function.delinearize(function.block, {function.grid.blocks / tiles, tiles});
-  auto parts = function.delinearize(function.thread, {groups, kColumns});
-  Value group = parts[0], lane = parts[1], active = setColumn(place[0], place[1], lane);
+  auto place = function.delinearize(function.block, {outerCount, tile.countTiles(domain) / outerCount});
+  auto parts = function.delinearize(function.thread, {tile.groups, tile.lanes});
+  Value group = parts[0], lane = parts[1];
+  auto [columns, active] = getColumns(tile, place[0], place[1], lane);
   StagedPlan plan(context.kernel, domain);
+  SmallVector<Value> values;
   for (ArrayRef<ReductionInterface> ops : plan.traversals) {
-    ReductionSet set(evaluator, ops, shape.outerCount, shape.innerCount);
-    SmallVector<Value> values;
+    ReductionSet set(evaluator, repeat(ops, tile.width), shape.outerCount, shape.innerCount);
     if (partials) {
       const int64_t numBlocks = ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
       SmallVector<Value> arrays = set.getArrays(partials, numBlocks * product(domain.keptExtents));
-      values = set.combineByGroups(group, groups, lane, [&](Value block) {
-        if (numBlocks % groups)
+      values = set.combineByGroups(group, tile.groups, lane, [&](Value block) {
+        if (numBlocks % tile.groups)
           block = function.min(block, function.index(numBlocks - 1));
         return set.loadAll(arrays, getPartialPosition(block));
       });
     } else {
-      values = set.emitLeadingByGroups(group, groups, lane,
-                                       [&](Value outer, Value inner) { return getElements(ops, outer, inner); });
+      const int64_t given = std::exchange(function.maxRounds, tile.rounds ? tile.rounds : function.maxRounds);
+      values = set.emitLeadingByGroups(group, tile.groups, lane, [&](Value outer, Value inner) {
+        return getElementsOf(columns, ops, outer, inner);
+      });
+      function.maxRounds = given;
     }
-    for (auto [op, value] : llvm::zip_equal(ops, values))
+    for (auto [op, value] : llvm::zip(ops, values))
       bindReduction(op, [value = value] { return value; });
   }
+  // Sums are known for the current column.
+  auto enter = [&](int64_t i) {
+    kept = columns[i];
+    if (tile.width > 1)
+      for (auto [k, op] : llvm::enumerate(plan.traversals.front()))
+        bindReduction(op, [value = values[i * plan.traversals.front().size() + k]] { return value; });
+  };
   if (hasResults(/*full=*/true))
     when(active, [&] {
-      evaluator.loop(group, function.index(shape.outerCount * shape.innerCount), groups, LoopKind::Parallel,
+      evaluator.loop(group, function.index(shape.outerCount * shape.innerCount), tile.groups, LoopKind::Parallel,
                      [&](Value position) {
                        auto at = function.delinearize(position, {shape.outerCount, shape.innerCount});
-                       storeResults(/*full=*/true, at[0], at[1]);
+                       storeVector(/*full=*/true, tile.width, [&](int64_t i) {
+                         enter(i);
+                         return std::pair(at[0], at[1]);
+                       });
                      });
     });
   if (hasResults(/*full=*/false)) {
     Value one = scalars.compare(Compare::EQ, group, function.index(0));
-    when(active ? scalars.logicalAnd(active, one) : one, [&] { storeResults(/*full=*/false, nullptr, nullptr); });
+    when(active ? scalars.logicalAnd(active, one) : one, [&] {
+      storeVector(/*full=*/false, tile.width, [&](int64_t i) {
+        enter(i);
+        return std::pair(Value(), Value());
+      });
+    });
   }
   return success(!failed);
 }
@@ -356,16 +506,14 @@ uint64_t codegen::getPartialBytes(nn::KernelOp kernel, const StagedDomain &domai
   return bytes <= kMaxPartialBytes ? bytes : 0;
 }
 
-Grid codegen::getGpuPartialGrid(const StagedDomain &domain) {
+Grid codegen::getGpuPartialGrid(nn::KernelOp kernel, const StagedDomain &domain) {
   ReductionShape shape = domain.getShape();
   if (shape.trailing) {
     const int64_t count = product(domain.keptExtents) * ReductionSet::countSegments(shape.outerCount, shape.innerCount);
     return {static_cast<int64_t>(llvm::divideCeil(count, kThreads / Team::kQuad)), kThreads};
   }
-  const int64_t chunks =
-      llvm::divideCeil(ReductionSet::countBlocks(shape.outerCount, shape.innerCount), kPartialGroups);
-  const int64_t tiles = llvm::divideCeil(domain.columns, kColumns);
-  return {product(domain.keptExtents) / domain.columns * tiles * chunks, kPartialGroups * kColumns};
+  const ColumnTile tile = ColumnTile::ofPartials(kernel, domain);
+  return {tile.countTiles(domain) * ColumnTile::countChunks(domain, tile.groups), kPartialThreads};
 }
 
 LogicalResult codegen::emitGpuPartials(KernelContext &context, const StagedDomain &domain) {

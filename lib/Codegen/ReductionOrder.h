@@ -70,8 +70,8 @@ public:
   llvm::SmallVector<mlir::Value> emitSegmentTotals(mlir::Value segment, mlir::Value quad, Elements elements) {
     return emitSegmentByThreads(segment, /*mayBeNone=*/false, quad, Team::kQuad, elements);
   }
-  /// GPU: the order named "leading" by a block of `groups` × 32 threads, for one kept element per lane. Thread group g
-  /// adds up blocks g, g + groups, … of the reduced dimensions; every group gets the results.
+  /// GPU: the order named "leading" by a block of `groups` × lanes threads, for one kept element per lane. Thread group
+  /// g adds up blocks g, g + groups, … of the reduced dimensions; every group gets the results.
   llvm::SmallVector<mlir::Value> emitLeadingByGroups(mlir::Value group, int64_t groups, mlir::Value lane,
                                                      Elements elements);
   /// The same when the totals of blocks are known: `totals` gives those of one, which may be one behind the last when

@@ -71,9 +71,11 @@ Value StagedBody::getResultPointer(unsigned result) {
   return context.getResultPointer(result);
 }
 
-void StagedBody::storeResults(bool full, Value outer, Value inner) { storeVector(full, outer, inner, 1); }
+void StagedBody::storeResults(bool full, Value outer, Value inner) {
+  storeVector(full, 1, [&](int64_t) { return std::pair(outer, inner); });
+}
 
-void StagedBody::storeVector(bool full, Value outer, Value inner, int64_t lanes) {
+void StagedBody::storeVector(bool full, int64_t lanes, function_ref<std::pair<Value, Value>(int64_t lane)> enter) {
   struct Store {
     unsigned result;
     Value position, scalar;
@@ -83,8 +85,8 @@ void StagedBody::storeVector(bool full, Value outer, Value inner, int64_t lanes)
     if (isFull(result) != full)
       continue;
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      SmallVector<Value> index =
-          full ? fullIndex(result, outer, lane ? function.add(inner, function.index(lane)) : inner) : keptIndex(result);
+      auto [outer, inner] = enter(lane);
+      SmallVector<Value> index = full ? fullIndex(result, outer, inner) : keptIndex(result);
       Value position = function.linearize(index, cast<RankedTensorType>(result.getType()).getShape());
       stores.push_back({static_cast<unsigned>(i), position, evaluator.element(result, index)});
     }

@@ -31,8 +31,10 @@ protected:
   void bindReduction(ReductionInterface op, std::function<mlir::Value()> load);
   /// Writes the results of one form at a position.
   void storeResults(bool full, mlir::Value outer, mlir::Value inner);
-  /// The same at positions inner, inner + 1, …: everything is computed before anything is written.
-  void storeVector(bool full, mlir::Value outer, mlir::Value inner, int64_t lanes);
+  /// The same at `lanes` places, each of which `enter` makes the current one and gives the position of: everything is
+  /// computed before anything is written.
+  void storeVector(bool full, int64_t lanes,
+                   llvm::function_ref<std::pair<mlir::Value, mlir::Value>(int64_t lane)> enter);
 
   KernelContext &context;
   KernelFunction &function;

@@ -39,10 +39,13 @@
 // PTX: .visible .entry loop_2(
 // PTX: ld.global{{(.nc)?}}.v4
 // PTX: st.global.v4
+// A tile of 32 x 32 floats, read and written by 16 bytes.
 // PTX: .visible .entry loop_3(
+// PTX: ld.global{{(.nc)?}}.v4
 // PTX: st.shared
 // PTX: bar.sync
 // PTX: ld.shared
+// PTX: st.global.v4
 
 func.func @eval(%x: tensor<512x1024xf32> {train.binding = #train.batch<"x">},
                 %b: tensor<512x1024xbf16> {train.binding = #train.batch<"b">})

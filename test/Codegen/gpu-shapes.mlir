@@ -51,6 +51,14 @@ func.func @cut_tiles(%x: tensor<3x33x70xbf16>) -> tensor<3x70x33xbf16> {
   %y = nn.transpose %x [0, 2, 1] : tensor<3x33x70xbf16> -> tensor<3x70x33xbf16>
   return %y : tensor<3x70x33xbf16>
 }
+// Sides of multiples of 16 bytes: vectors, in tiles that are cut.
+func.func @vectors_of_tiles(%x: tensor<3x136x72xbf16>, %z: tensor<2x36x5x68xf32>, %b: tensor<24x40xi1> {test.high = 1})
+    -> (tensor<3x72x136xbf16>, tensor<68x2x5x36xf32>, tensor<40x24xi1>) {
+  %y = nn.transpose %x [0, 2, 1] : tensor<3x136x72xbf16> -> tensor<3x72x136xbf16>
+  %w = nn.transpose %z [3, 0, 2, 1] : tensor<2x36x5x68xf32> -> tensor<68x2x5x36xf32>
+  %c = nn.transpose %b [1, 0] : tensor<24x40xi1> -> tensor<40x24xi1>
+  return %y, %w, %c : tensor<3x72x136xbf16>, tensor<68x2x5x36xf32>, tensor<40x24xi1>
+}
 func.func @first_to_last(%x: tensor<40x3x5xf32>) -> tensor<3x5x40xf32> {
   %y = nn.transpose %x [1, 2, 0] : tensor<40x3x5xf32> -> tensor<3x5x40xf32>
   return %y : tensor<3x5x40xf32>

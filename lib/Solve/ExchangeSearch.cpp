@@ -3,8 +3,10 @@
 // Large neighbourhoods (Shaw 1998): a round takes a few recomputations out, so
 // that what they make stays from where it was made before. Where the schedule is
 // then too full, values that are only waiting are made again behind it, cheap
-// bytes first, by chance; what nobody needs any more goes (Thinning). A round
-// that becomes dearer than the schedule it began with is given up at once.
+// bytes first, by chance: before they are read, or earlier, while what they are
+// made from is there; or that stays on in the room of what it makes. What nobody
+// needs any more goes (Thinning). A round that becomes dearer than the schedule
+// it began with is given up at once.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/ExchangeSearch.h"
@@ -129,22 +131,38 @@ private:
       auto next = std::lower_bound(instance.reads.begin(), instance.reads.end(), moment);
       if (*next == moment)
         continue;
-      chain.clear();
-      chainSeconds = 0;
-      if (!provide(value, *next, moment) || plan.timeline.seconds + chainSeconds > limit)
-        continue;
-      const double score =
-          (chainSeconds + 1e-12) / double(std::min(graph.size(value), 2 * over)) * std::exp(2 * uniform());
-      if (score < least) {
-        least = score;
-        before = *next;
-        chosen = chain;
+      freedFrom = (next == instance.reads.begin() ? instance.begin : *std::prev(next)) + 1;
+      freedBytes = graph.size(value);
+      for (uint32_t position : listPositions(value, *next, moment)) {
+        chain.clear();
+        chainSeconds = 0;
+        if (!provide(value, position, moment) || plan.timeline.seconds + chainSeconds > limit)
+          continue;
+        const double score =
+            (chainSeconds + 1e-12) / double(std::min(graph.size(value), 2 * over)) * std::exp(2 * uniform());
+        if (score < least) {
+          least = score;
+          before = position;
+          chosen = chain;
+        }
       }
     }
     if (before == nobody)
       return false;
     plan.schedule.insert(plan.schedule.begin() + before, chosen.begin(), chosen.end());
     return true;
+  }
+
+  /// Where the value may be made again behind `moment`: before it is read, or while what it is made from is still
+  /// there.
+  std::vector<uint32_t> listPositions(uint32_t value, uint32_t read, uint32_t moment) const {
+    std::vector<uint32_t> positions{read};
+    for (uint32_t operand : graph.at(makers[value]).reads)
+      if (const Instance *instance = findInstance(operand, read);
+          instance && instance->last() > moment && instance->last() < read &&
+          std::find(positions.begin(), positions.end(), instance->last()) == positions.end())
+        positions.push_back(instance->last());
+    return positions;
   }
 
   /// Adds to the chain what makes `value` again directly before `position`, and what that needs and cannot stay.
@@ -167,7 +185,7 @@ private:
         return false;
       if (instance->last() >= position || graph.values[read].kept)
         continue;
-      if (live.find(instance->last() + 1, position) + graph.size(read) <= budget)
+      if (mayStay(read, instance->last() + 1, position))
         continue;
       if (makers[read] == nobody ? instance->last() < moment : !provide(read, position, moment))
         return false;
@@ -175,6 +193,13 @@ private:
     chain.push_back(op);
     chainSeconds += graph.at(op).seconds;
     return true;
+  }
+
+  /// Whether there is room for the value, in part that of the one that is made again.
+  bool mayStay(uint32_t value, uint32_t from, uint32_t until) const {
+    const uint32_t freed = std::max(from, std::min(freedFrom, until));
+    const uint64_t most = std::max(live.find(from, freed) + freedBytes, live.find(freed, until));
+    return most + graph.size(value) <= budget + freedBytes;
   }
 
   const Instance *findInstance(uint32_t value, uint32_t position) const {
@@ -215,6 +240,9 @@ private:
   std::vector<std::vector<uint32_t>> instancesOf;
   std::vector<uint32_t> updatedAt;
   RangeMaximum live;
+  /// From when on the value that is made again is not there, and its bytes.
+  uint32_t freedFrom = 0;
+  uint64_t freedBytes = 0;
   std::vector<uint32_t> chain;
   double chainSeconds = 0;
 };

@@ -131,15 +131,13 @@ private:
       auto next = std::lower_bound(instance.reads.begin(), instance.reads.end(), moment);
       if (*next == moment)
         continue;
-      freedFrom = (next == instance.reads.begin() ? instance.begin : *std::prev(next)) + 1;
-      freedBytes = graph.size(value);
       for (uint32_t position : listPositions(value, *next, moment)) {
         chain.clear();
         chainSeconds = 0;
+        countFreed(makers[value], moment, position);
         if (!provide(value, position, moment) || plan.timeline.seconds + chainSeconds > limit)
           continue;
-        const double score =
-            (chainSeconds + 1e-12) / double(std::min(graph.size(value), 2 * over)) * std::exp(2 * uniform());
+        const double score = (chainSeconds + 1e-12) / double(std::min(freedBytes, 2 * over)) * std::exp(2 * uniform());
         if (score < least) {
           least = score;
           before = position;
@@ -163,6 +161,23 @@ private:
           std::find(positions.begin(), positions.end(), instance->last()) == positions.end())
         positions.push_back(instance->last());
     return positions;
+  }
+
+  /// What is not there at the moment when the operation runs again at `position`: its results that wait for a later
+  /// read.
+  void countFreed(uint32_t op, uint32_t moment, uint32_t position) {
+    freedFrom = 0;
+    freedBytes = 0;
+    for (uint32_t value : graph.at(op).writes) {
+      const Instance *instance = findInstance(value, moment);
+      if (!instance || graph.values[value].placed || graph.values[value].kept)
+        continue;
+      auto next = std::lower_bound(instance->reads.begin(), instance->reads.end(), moment);
+      if (next == instance->reads.end() || *next < position)
+        continue;
+      freedFrom = std::max(freedFrom, (next == instance->reads.begin() ? instance->begin : *std::prev(next)) + 1);
+      freedBytes += graph.size(value);
+    }
   }
 
   /// Adds to the chain what makes `value` again directly before `position`, and what that needs and cannot stay.
@@ -195,7 +210,7 @@ private:
     return true;
   }
 
-  /// Whether there is room for the value, in part that of the one that is made again.
+  /// Whether there is room for the value, in part that of those that are made again.
   bool mayStay(uint32_t value, uint32_t from, uint32_t until) const {
     const uint32_t freed = std::max(from, std::min(freedFrom, until));
     const uint64_t most = std::max(live.find(from, freed) + freedBytes, live.find(freed, until));
@@ -240,7 +255,7 @@ private:
   std::vector<std::vector<uint32_t>> instancesOf;
   std::vector<uint32_t> updatedAt;
   RangeMaximum live;
-  /// From when on the value that is made again is not there, and its bytes.
+  /// From when on the values that are made again are not there, and their bytes.
   uint32_t freedFrom = 0;
   uint64_t freedBytes = 0;
   std::vector<uint32_t> chain;

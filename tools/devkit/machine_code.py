@@ -42,8 +42,8 @@ BATCH = 16
 BATCHES = {file: int(flag.removeprefix("--batch=")) for file, flags in estimate.MODELS.values() for flag in flags if flag.startswith("--batch=")}
 # Kernels that together move this share of what generated kernels read and write are hot.
 HOT = 0.9
-# Full-size graph → of the bytes that its generated kernels move, what those with accesses of 16 bytes do at least. Columns in 16
-# bits, pools, and rows or parts whose length is no multiple of 16 bytes are the rest.
+# Full-size graph → of the bytes that its generated kernels move, what those with accesses of 16 bytes do at least. Pools, columns
+# beside many sums and factors, and rows or parts whose length is no multiple of 16 bytes are the rest.
 WIDE = {
     "bert-large": {"f32": 0.96, "mixed-bf16": 0.87},
     "densenet121": {"f32": 0.7, "mixed-bf16": 0.76},

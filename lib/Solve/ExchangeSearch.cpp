@@ -3,10 +3,8 @@
 // Large neighbourhoods (Shaw 1998): a round takes a few recomputations out, so
 // that what they make stays from where it was made before. Where the schedule is
 // then too full, values that are only waiting are made again behind it, cheap
-// bytes first, by chance: before they are read, or earlier, while what they are
-// made from is there; or that stays on in the room of what it makes. What nobody
-// needs any more goes (Thinning). A round that becomes dearer than the schedule
-// it began with is given up at once.
+// bytes first, by chance; what nobody needs any more goes (Thinning). A round
+// that becomes dearer than the schedule it began with is given up at once.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/ExchangeSearch.h"
@@ -131,53 +129,22 @@ private:
       auto next = std::lower_bound(instance.reads.begin(), instance.reads.end(), moment);
       if (*next == moment)
         continue;
-      for (uint32_t position : listPositions(value, *next, moment)) {
-        chain.clear();
-        chainSeconds = 0;
-        countFreed(makers[value], moment, position);
-        if (!provide(value, position, moment) || plan.timeline.seconds + chainSeconds > limit)
-          continue;
-        const double score = (chainSeconds + 1e-12) / double(std::min(freedBytes, 2 * over)) * std::exp(2 * uniform());
-        if (score < least) {
-          least = score;
-          before = position;
-          chosen = chain;
-        }
+      chain.clear();
+      chainSeconds = 0;
+      if (!provide(value, *next, moment) || plan.timeline.seconds + chainSeconds > limit)
+        continue;
+      const double score =
+          (chainSeconds + 1e-12) / double(std::min(graph.size(value), 2 * over)) * std::exp(2 * uniform());
+      if (score < least) {
+        least = score;
+        before = *next;
+        chosen = chain;
       }
     }
     if (before == nobody)
       return false;
     plan.schedule.insert(plan.schedule.begin() + before, chosen.begin(), chosen.end());
     return true;
-  }
-
-  /// Where the value may be made again behind `moment`: before it is read, or while what it is made from is still
-  /// there.
-  std::vector<uint32_t> listPositions(uint32_t value, uint32_t read, uint32_t moment) const {
-    std::vector<uint32_t> positions{read};
-    for (uint32_t operand : graph.at(makers[value]).reads)
-      if (const Instance *instance = findInstance(operand, read);
-          instance && instance->last() > moment && instance->last() < read &&
-          std::find(positions.begin(), positions.end(), instance->last()) == positions.end())
-        positions.push_back(instance->last());
-    return positions;
-  }
-
-  /// What is not there at the moment when the operation runs again at `position`: its results that wait for a later
-  /// read.
-  void countFreed(uint32_t op, uint32_t moment, uint32_t position) {
-    freedFrom = 0;
-    freedBytes = 0;
-    for (uint32_t value : graph.at(op).writes) {
-      const Instance *instance = findInstance(value, moment);
-      if (!instance || graph.values[value].placed || graph.values[value].kept)
-        continue;
-      auto next = std::lower_bound(instance->reads.begin(), instance->reads.end(), moment);
-      if (next == instance->reads.end() || *next < position)
-        continue;
-      freedFrom = std::max(freedFrom, (next == instance->reads.begin() ? instance->begin : *std::prev(next)) + 1);
-      freedBytes += graph.size(value);
-    }
   }
 
   /// Adds to the chain what makes `value` again directly before `position`, and what that needs and cannot stay.
@@ -200,7 +167,7 @@ private:
         return false;
       if (instance->last() >= position || graph.values[read].kept)
         continue;
-      if (mayStay(read, instance->last() + 1, position))
+      if (live.find(instance->last() + 1, position) + graph.size(read) <= budget)
         continue;
       if (makers[read] == nobody ? instance->last() < moment : !provide(read, position, moment))
         return false;
@@ -208,13 +175,6 @@ private:
     chain.push_back(op);
     chainSeconds += graph.at(op).seconds;
     return true;
-  }
-
-  /// Whether there is room for the value, in part that of those that are made again.
-  bool mayStay(uint32_t value, uint32_t from, uint32_t until) const {
-    const uint32_t freed = std::max(from, std::min(freedFrom, until));
-    const uint64_t most = std::max(live.find(from, freed) + freedBytes, live.find(freed, until));
-    return most + graph.size(value) <= budget + freedBytes;
   }
 
   const Instance *findInstance(uint32_t value, uint32_t position) const {
@@ -255,9 +215,6 @@ private:
   std::vector<std::vector<uint32_t>> instancesOf;
   std::vector<uint32_t> updatedAt;
   RangeMaximum live;
-  /// From when on the values that are made again are not there, and their bytes.
-  uint32_t freedFrom = 0;
-  uint64_t freedBytes = 0;
   std::vector<uint32_t> chain;
   double chainSeconds = 0;
 };

@@ -163,16 +163,7 @@ unsigned Front::getExchanges(unsigned level, const FittedSchedule &start) const 
 }
 
 FittedSchedule Front::exchange(unsigned level, uint64_t budgetBytes, const FittedSchedule &plan) const {
-  // Draws may lead nowhere; small steps have time for others.
-  const unsigned attempts = order.size() <= 256 ? 2 : 1;
-  FittedSchedule best = plan;
-  for (unsigned attempt = 0; attempt < attempts; ++attempt) {
-    FittedSchedule next =
-        exchangeRecomputations(graph, budgetBytes, plan, getExchanges(level, plan), level + (uint64_t(attempt) << 32));
-    if (next.timeline.seconds < best.timeline.seconds)
-      best = std::move(next);
-  }
-  return best;
+  return exchangeRecomputations(graph, budgetBytes, plan, getExchanges(level, plan), level);
 }
 
 uint64_t Front::getBudget(unsigned level) const {

@@ -94,24 +94,4 @@ TEST(ExchangeSearch, SqueezesAChain) {
   EXPECT_FALSE(squeezeSchedule(graph, findLowerBound(graph).bytes - 1, plan, 8, 0));
 }
 
-TEST(ExchangeSearch, WhatAValueIsMadeOfStaysInItsPlace) {
-  // y is not there while z is made of x, and room is for one of both behind it: x may stay until y is made of it again.
-  StepBuilder b;
-  const uint32_t input = b.argument(64);
-  const uint32_t x = b.operation({input}, 1024, 10), y = b.operation({x}, 1024, 5);
-  const uint32_t z = b.operation({x}, 64, 1, /*inPlace=*/false, /*workspace=*/2048);
-  const uint32_t w = b.operation({z}, 64, 1, /*inPlace=*/false, /*workspace=*/2048);
-  const uint32_t last = b.operation({y, w}, 64, 1);
-  b.graph.values[last].kept = true;
-  const uint64_t budget = 1024 + 64 + 64 + 2048;
-  const Schedule late{0, 1, 2, 3, 0, 1, 4};
-  FittedSchedule start{late, *evaluate(b.graph, late), "late"};
-  ASSERT_LE(start.timeline.peakBytes, budget);
-  const double whole = evaluate(b.graph, originalSchedule(b.graph))->seconds;
-  ASSERT_EQ(start.timeline.seconds, whole + 15);
-  const FittedSchedule found = exchangeRecomputations(b.graph, budget, start, /*rounds=*/20, /*seed=*/1);
-  EXPECT_LE(found.timeline.peakBytes, budget);
-  EXPECT_EQ(found.timeline.seconds, whole + 5);
-}
-
 } // namespace

@@ -34,7 +34,7 @@ static constexpr int64_t kFewLongRows = 64, kManySegments = 65;
 /// Of the first of two kernels: threads of a block, bytes of its totals at most.
 static constexpr int64_t kPartialThreads = 256, kMaxPartialBytes = int64_t(1) << 30;
 /// Blocks over columns that keep a GPU busy; sums and factors of neighbouring columns that a thread holds at once, and
-/// bytes that it reads ahead: 48 of the former beside 64 of the latter spill.
+/// bytes that it reads ahead: beside as many, 48 of the former spill.
 static constexpr int64_t kBusyBlocks = 128, kBytesAhead = 128;
 static constexpr uint64_t kMaxColumnValues = 40;
 /// Sums of a block in shared memory, of neighbouring columns.

@@ -73,10 +73,12 @@ void RecomputationProgram::findLives() {
   }
   for (uint32_t op = 0; op < graph.operations.size(); ++op)
     if (!graph.operations[op].reruns.empty() && isRecomputable(graph, op))
-      for (uint32_t part : listReruns(graph, op)) {
-        leastSeconds[part] = std::min(leastSeconds[part], graph.operations[op].seconds);
-        leastWorkspace[part] = std::min(leastWorkspace[part], graph.workspace(op));
-      }
+      wholes.push_back(op);
+  for (uint32_t op : wholes)
+    for (uint32_t part : listReruns(graph, op)) {
+      leastSeconds[part] = std::min(leastSeconds[part], graph.operations[op].seconds);
+      leastWorkspace[part] = std::min(leastWorkspace[part], graph.workspace(op));
+    }
   std::vector<int64_t> updatedAt(numValues, never);
   std::vector<uint32_t> byBegin;
   for (uint32_t now = 0; now < order.size(); ++now) {
@@ -169,9 +171,8 @@ void RecomputationProgram::addColumns(unsigned interval) {
   for (uint32_t op : reruns)
     if (rerunFrom[op] < before && rerunUntil[op] > before && deadline[op] > before)
       at(again, interval, op) = program.addColumn(leastSeconds[op] / secondsOfOne, 0, 1);
-  for (uint32_t op = 0; op < graph.operations.size(); ++op)
-    if (!graph.operations[op].reruns.empty() && isRecomputable(graph, op))
-      addWhole(interval, op);
+  for (uint32_t op : wholes)
+    addWhole(interval, op);
   if (interval == moments.size())
     return;
   const int64_t now = moments[interval];

@@ -86,6 +86,8 @@ private:
   /// Those that can run again, and when the first of their results is made, and the last of them is of use.
   std::vector<uint32_t> reruns;
   std::vector<int64_t> rerunFrom, rerunUntil;
+  /// Operations that run again in parts, or as a whole.
+  std::vector<uint32_t> wholes;
   /// Per operation and rerun, the seconds and workspace that it counts with: of a part no more than of the whole.
   std::vector<double> leastSeconds;
   std::vector<uint64_t> leastWorkspace;

@@ -3,8 +3,10 @@
 // Large neighbourhoods (Shaw 1998): a round takes a few recomputations out, so
 // that what they make stays from where it was made before. Where the schedule is
 // then too full, values that are only waiting are made again behind it, cheap
-// bytes first, by chance; what nobody needs any more goes (Thinning). A round
-// that becomes dearer than the schedule it began with is given up at once.
+// bytes first, by chance: before they are read, or earlier, while what they are
+// made from is there; or that stays on in the room of what it makes. What nobody
+// needs any more goes (Thinning). A round that becomes dearer than the schedule
+// it began with is given up at once.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/ExchangeSearch.h"
@@ -26,7 +28,8 @@ constexpr double patience = 0.005;
 
 class ExchangeSearch {
 public:
-  ExchangeSearch(const StepGraph &graph, uint64_t budget, uint64_t seed) : graph(graph), budget(budget), random(seed) {
+  ExchangeSearch(const StepGraph &graph, uint64_t budget, uint64_t seed, bool mayShareRoom)
+      : graph(graph), budget(budget), random(seed), mayShareRoom(mayShareRoom) {
     for (uint32_t value = 0; value < graph.values.size(); ++value)
       makers.push_back(findMaker(graph, value).value_or(nobody));
   }
@@ -117,6 +120,7 @@ private:
   bool makeRoomAt(FittedSchedule &plan, uint32_t moment) {
     bind(plan.schedule);
     live = RangeMaximum(plan.timeline.live);
+    findEmptiest(plan.timeline.live, moment);
     const uint64_t over = plan.timeline.peakBytes - budget;
     double least = INFINITY;
     uint32_t before = nobody;
@@ -129,22 +133,73 @@ private:
       auto next = std::lower_bound(instance.reads.begin(), instance.reads.end(), moment);
       if (*next == moment)
         continue;
-      chain.clear();
-      chainSeconds = 0;
-      if (!provide(value, *next, moment) || plan.timeline.seconds + chainSeconds > limit)
-        continue;
-      const double score =
-          (chainSeconds + 1e-12) / double(std::min(graph.size(value), 2 * over)) * std::exp(2 * uniform());
-      if (score < least) {
-        least = score;
-        before = *next;
-        chosen = chain;
+      for (uint32_t position : listPositions(value, *next, moment)) {
+        chain.clear();
+        chainSeconds = 0;
+        freedFrom = 0;
+        freedBytes = mayShareRoom ? countWaiting(makers[value], moment, position, freedFrom) : graph.size(value);
+        if (!provide(value, position, moment) || plan.timeline.seconds + chainSeconds > limit)
+          continue;
+        uint64_t freed = freedBytes;
+        for (uint32_t ignored = 0; uint32_t op : chain)
+          freed += mayShareRoom && op != makers[value] ? countWaiting(op, moment, position, ignored) : 0;
+        if (!freed)
+          continue;
+        const double score = (chainSeconds + 1e-12) / double(std::min(freed, 2 * over)) * std::exp(2 * uniform());
+        if (score < least) {
+          least = score;
+          before = position;
+          chosen = chain;
+        }
       }
     }
     if (before == nobody)
       return false;
     plan.schedule.insert(plan.schedule.begin() + before, chosen.begin(), chosen.end());
     return true;
+  }
+
+  /// `emptiest`, from bytes alive at each instruction.
+  void findEmptiest(const std::vector<uint64_t> &bytes, uint32_t moment) {
+    emptiest.resize(bytes.size());
+    for (uint32_t now = moment + 1, best = now; now < bytes.size(); ++now) {
+      if (bytes[now] <= bytes[best])
+        best = now;
+      emptiest[now] = best;
+    }
+  }
+
+  /// Where the value may be made again behind `moment`: before it is read, while what it is made from is still there,
+  /// or where the fewest bytes are alive.
+  std::vector<uint32_t> listPositions(uint32_t value, uint32_t read, uint32_t moment) const {
+    std::vector<uint32_t> positions{read};
+    if (!mayShareRoom)
+      return positions;
+    for (uint32_t operand : graph.at(makers[value]).reads)
+      if (const Instance *instance = findInstance(operand, read);
+          instance && instance->last() > moment && instance->last() < read &&
+          std::find(positions.begin(), positions.end(), instance->last()) == positions.end())
+        positions.push_back(instance->last());
+    if (std::find(positions.begin(), positions.end(), emptiest[read]) == positions.end())
+      positions.push_back(emptiest[read]);
+    return positions;
+  }
+
+  /// Bytes of results of `op` that are not there at the moment when it runs again at `position`: they wait for a later
+  /// read. `from` becomes no less than the moment from which they do.
+  uint64_t countWaiting(uint32_t op, uint32_t moment, uint32_t position, uint32_t &from) const {
+    uint64_t bytes = 0;
+    for (uint32_t value : graph.at(op).writes) {
+      const Instance *instance = findInstance(value, moment);
+      if (!instance || graph.values[value].placed || graph.values[value].kept)
+        continue;
+      auto next = std::lower_bound(instance->reads.begin(), instance->reads.end(), moment);
+      if (next == instance->reads.end() || *next < position)
+        continue;
+      from = std::max(from, (next == instance->reads.begin() ? instance->begin : *std::prev(next)) + 1);
+      bytes += graph.size(value);
+    }
+    return bytes;
   }
 
   /// Adds to the chain what makes `value` again directly before `position`, and what that needs and cannot stay.
@@ -167,13 +222,29 @@ private:
         return false;
       if (instance->last() >= position || graph.values[read].kept)
         continue;
-      if (live.find(instance->last() + 1, position) + graph.size(read) <= budget)
+      if (mayStay(read, instance->last(), position, moment))
         continue;
       if (makers[read] == nobody ? instance->last() < moment : !provide(read, position, moment))
         return false;
     }
     chain.push_back(op);
     chainSeconds += graph.at(op).seconds;
+    return true;
+  }
+
+  /// Whether the value may stay behind its last read until `position`: there is room, or that of those that are made
+  /// again is more than what stays for it. What stays at `moment`, where it would not be, is taken off the freed bytes.
+  bool mayStay(uint32_t value, uint32_t last, uint32_t position, uint32_t moment) {
+    const uint64_t size = graph.size(value);
+    const uint32_t from = last + 1;
+    if (!mayShareRoom)
+      return live.find(from, position) + size <= budget;
+    const uint32_t freed = std::max(from, std::min(freedFrom, position));
+    if (live.find(from, freed) + size > budget ||
+        (size >= freedBytes && live.find(freed, position) + size > budget + freedBytes))
+      return false;
+    if (last < moment)
+      freedBytes -= std::min(size, freedBytes);
     return true;
   }
 
@@ -208,6 +279,7 @@ private:
   const StepGraph &graph;
   const uint64_t budget;
   std::mt19937_64 random;
+  const bool mayShareRoom;
   /// Seconds that a round may reach.
   double limit = 0;
   std::vector<uint32_t> makers;
@@ -215,6 +287,11 @@ private:
   std::vector<std::vector<uint32_t>> instancesOf;
   std::vector<uint32_t> updatedAt;
   RangeMaximum live;
+  /// From behind the moment that is too full to each instruction, where the fewest bytes are alive.
+  std::vector<uint32_t> emptiest;
+  /// From when on the values that are made again are not there, and their bytes, without those of what stays for them.
+  uint32_t freedFrom = 0;
+  uint64_t freedBytes = 0;
   std::vector<uint32_t> chain;
   double chainSeconds = 0;
 };
@@ -222,13 +299,13 @@ private:
 } // namespace
 
 FittedSchedule exchangeRecomputations(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
-                                      unsigned rounds, uint64_t seed) {
-  return ExchangeSearch(graph, budgetBytes, seed).run(start, rounds);
+                                      const ExchangeOptions &options) {
+  return ExchangeSearch(graph, budgetBytes, options.seed, options.mayShareRoom).run(start, options.rounds);
 }
 
 std::optional<FittedSchedule> squeezeSchedule(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
                                               unsigned tries, uint64_t seed) {
-  return ExchangeSearch(graph, budgetBytes, seed).squeeze(start, tries);
+  return ExchangeSearch(graph, budgetBytes, seed, /*mayShareRoom=*/false).squeeze(start, tries);
 }
 
 } // namespace lowtide::solve

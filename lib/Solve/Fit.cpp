@@ -83,8 +83,8 @@ void Front::listBlockPlans() {
   const unsigned rungs = 4 * options.levels;
   for (unsigned rung = 0; rung < rungs; ++rung)
     if (std::optional<FittedSchedule> plan = chain.plan(getRung(low, high, rung, rungs)))
-      blockPlans.push_back(std::move(*plan));
-  dropUseless(blockPlans);
+      apart.push_back(std::move(*plan));
+  dropUseless(apart);
 }
 
 void Front::dropUseless(std::vector<FittedSchedule> &plans) const {
@@ -132,14 +132,19 @@ void Front::findSmallest() {
   // Here bytes are dearest, and one policy alone got through.
   searched.push_back(climbAt(std::move(best)));
   const uint64_t searchedFrom = searched.front().timeline.peakBytes, most = largest.timeline.peakBytes;
-  const bool isByBlocks = !blockPlans.empty() && blockPlans.front().timeline.peakBytes < searchedFrom;
-  FittedSchedule smallest = isByBlocks ? climbAt(blockPlans.front()) : searched.front();
+  const bool isByBlocks = !apart.empty() && apart.front().timeline.peakBytes < searchedFrom;
+  FittedSchedule smallest = isByBlocks ? climbAt(apart.front()) : searched.front();
   // A 128th at a time, as long as one of a few tries gets through.
   while (std::optional<FittedSchedule> smaller =
              squeezeSchedule(graph, smallest.timeline.peakBytes - smallest.timeline.peakBytes / 128, smallest,
                              std::min(getExchanges(1, smallest), 32u), /*seed=*/0))
     smallest = exchange(1, smaller->timeline.peakBytes, *smaller);
   found.push_back(exchange(0, smallest.timeline.peakBytes, smallest));
+  if (FittedSchedule cheaper = exchange(1, smallest.timeline.peakBytes, found.front());
+      cheaper.timeline.seconds < found.front().timeline.seconds) {
+    apart.push_back(std::move(cheaper));
+    dropUseless(apart);
+  }
   const uint64_t least = found.front().timeline.peakBytes;
   if (least >= searchedFrom)
     return;
@@ -163,7 +168,18 @@ unsigned Front::getExchanges(unsigned level, const FittedSchedule &start) const 
 }
 
 FittedSchedule Front::exchange(unsigned level, uint64_t budgetBytes, const FittedSchedule &plan) const {
-  return exchangeRecomputations(graph, budgetBytes, plan, getExchanges(level, plan), level);
+  // Draws may lead nowhere; small steps have time for others. The smallest plan, the first that is found, has to pack.
+  const unsigned attempts = order.size() <= 256 ? 2 : 1;
+  FittedSchedule best = plan;
+  for (unsigned attempt = 0; attempt < attempts; ++attempt) {
+    FittedSchedule next = exchangeRecomputations(graph, budgetBytes, plan,
+                                                 {.rounds = getExchanges(level, plan),
+                                                  .seed = level + (uint64_t(attempt) << 32),
+                                                  .mayShareRoom = !found.empty()});
+    if (next.timeline.seconds < best.timeline.seconds)
+      best = std::move(next);
+  }
+  return best;
 }
 
 uint64_t Front::getBudget(unsigned level) const {
@@ -181,8 +197,8 @@ void Front::climb() {
   }
   FittedSchedule best = found.back();
   dropRecomputations(graph, budget, best.schedule, best.timeline);
-  for (const FittedSchedule &seed : blockPlans)
-    if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes > getBudget(level - 1)) {
+  for (const FittedSchedule &seed : apart)
+    if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes >= getBudget(level - 1)) {
       FittedSchedule plan = seed;
       dropRecomputations(graph, budget, plan.schedule, plan.timeline);
       if (plan.timeline.seconds < best.timeline.seconds)
@@ -279,7 +295,7 @@ const FittedSchedule *Front::find(uint64_t budgetBytes) {
   for (unsigned level = 0; level < found.size() && (isExact || getBudget(level) <= budgetBytes); ++level)
     for (const FittedSchedule *plan : listLevel(level))
       consider(*plan);
-  for (const std::vector<FittedSchedule> *plans : {&seeds, &blockPlans})
+  for (const std::vector<FittedSchedule> *plans : {&seeds, &apart})
     for (const FittedSchedule &plan : *plans)
       consider(plan);
   return best;
@@ -292,7 +308,7 @@ std::vector<const FittedSchedule *> Front::getPareto() {
   for (unsigned level = 0; level < found.size(); ++level)
     for (const FittedSchedule *plan : listLevel(level))
       all.push_back(plan);
-  for (const std::vector<FittedSchedule> *plans : {&seeds, &blockPlans})
+  for (const std::vector<FittedSchedule> *plans : {&seeds, &apart})
     for (const FittedSchedule &plan : *plans)
       all.push_back(&plan);
   return keepUseful(std::move(all));

@@ -15,7 +15,8 @@ std::optional<FittedSchedule> planByRounding(const StepGraph &graph, std::span<c
     if (solution.values.empty())
       continue;
     for (unsigned tenths = 1; tenths <= 9; ++tenths) {
-      std::optional<Schedule> schedule = program.write(solution.values, 0.1 * tenths);
+      std::optional<Schedule> schedule =
+          program.write(solution.values, 0.1 * tenths, RecomputationProgram::Again::OnDemand);
       std::optional<Timeline> timeline = schedule ? evaluate(graph, *schedule) : std::nullopt;
       if (timeline && timeline->peakBytes <= budgetBytes && (!best || timeline->seconds < best->timeline.seconds))
         best = FittedSchedule{std::move(*schedule), std::move(*timeline), "rounded linear program"};

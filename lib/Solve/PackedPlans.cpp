@@ -100,9 +100,9 @@ const PackedPlan &PackedPlans::getSmallest() {
     return *smallest;
   const FittedSchedule &least = front.getSmallest();
   smallest = &get(least);
-  // One with more bytes alive may have a smaller arena.
+  // Another one, also with more bytes alive, may have a smaller arena.
   const FittedSchedule *plan = front.find(std::min(smallest->arenaBytes - 1, getReach()));
-  while (plan && plan->timeline.peakBytes > least.timeline.peakBytes) {
+  while (plan && plan != &least) {
     if (get(*plan).arenaBytes < smallest->arenaBytes)
       smallest = &get(*plan);
     plan = front.find(std::min(plan->timeline.peakBytes, smallest->arenaBytes) - 1);

@@ -46,12 +46,16 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
                                   : BoundKind::Relaxation;
   if (!options.integral || solution.values.empty())
     return bound;
-  std::optional<Schedule> schedule = program.write(solution.values, 0.5);
-  std::optional<Timeline> timeline = schedule ? evaluate(graph, *schedule) : std::nullopt;
-  if (timeline && timeline->peakBytes <= budgetBytes &&
-      timeline->seconds <= (1 + nearly) * program.getSecondsOfOne() + bound.seconds) {
+  using Again = RecomputationProgram::Again;
+  for (Again when : {Again::AsSolved, Again::OnDemand}) {
+    std::optional<Schedule> schedule = program.write(solution.values, 0.5, when);
+    std::optional<Timeline> timeline = schedule ? evaluate(graph, *schedule) : std::nullopt;
+    if (!timeline || timeline->peakBytes > budgetBytes ||
+        timeline->seconds > (1 + nearly) * program.getSecondsOfOne() + bound.seconds)
+      continue;
     bound.plan = FittedSchedule{std::move(*schedule), std::move(*timeline), "integer program"};
     bound.kind = BoundKind::Exact;
+    break;
   }
   return bound;
 }

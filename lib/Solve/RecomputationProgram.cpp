@@ -452,8 +452,10 @@ void RecomputationProgram::countReruns(unsigned interval) {
   }
 }
 
-std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &columns, double threshold) const {
-  auto keeps = [&](Term term) { return term == one || (term >= 0 && columns[term] >= threshold); };
+std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &columns, double threshold,
+                                                    Again when) const {
+  auto isMuch = [&](Term term) { return term == one || (term >= 0 && columns[term] >= threshold); };
+  const std::vector<uint32_t> operandsFirst = sortByMakers();
   std::vector<char> pinned(graph.values.size(), false);
   for (;;) {
     OnDemand writer(graph, order);
@@ -465,8 +467,13 @@ std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &c
         return;
       for (uint32_t value : managed)
         if (maker[value] != nobody && begins[value] < int64_t(moments[interval]) && !pinned[value])
-          there[value] = there[value] && keeps(at(behind, interval, value));
-      ++interval;
+          there[value] = there[value] && isMuch(at(behind, interval, value));
+      if (++interval == moments.size() || when == Again::OnDemand)
+        return;
+      for (uint32_t value : operandsFirst)
+        if (maker[value] != nobody && begins[value] < int64_t(moments[interval]) &&
+            isMuch(at(resident, interval, value)) && isMuch(at(again, interval, maker[value])))
+          writer.provide(value);
     };
     if (writer.run(forget))
       return std::move(writer.schedule);

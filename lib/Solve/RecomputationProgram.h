@@ -32,9 +32,12 @@ public:
   /// program tighter than what was published.
   LinearRows findViolatedChains(const std::vector<double> &columns) const;
 
+  /// When a schedule makes again what it does not keep: where it is read, or in the interval in which the program does,
+  /// when what it is made from may still be there.
+  enum class Again { OnDemand, AsSolved };
   /// The schedule that keeps, from moment to moment, what `columns` keep at least `threshold` of. Nothing if an updated
   /// argument forbids it.
-  std::optional<Schedule> write(const std::vector<double> &columns, double threshold) const;
+  std::optional<Schedule> write(const std::vector<double> &columns, double threshold, Again when) const;
 
 private:
   /// A column, or one of two constants.

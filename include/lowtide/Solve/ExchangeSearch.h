@@ -10,13 +10,21 @@
 
 namespace lowtide::solve {
 
-/// Some recomputations of `start` are taken out, and others put in until it fits again, `rounds` times: the cheapest
-/// schedule on the way. `start` fits; the same `seed` finds the same.
+struct ExchangeOptions {
+  unsigned rounds = 0;
+  uint64_t seed = 0;
+  /// Whether a value may stay in the room of another one that is made again from it, or be made again early, where few
+  /// bytes are alive. Such plans are full for long, and where bytes are fewest addresses for them are rarely found.
+  bool mayShareRoom = true;
+};
+
+/// Some recomputations of `start` are taken out, and others put in until it fits again, so many times: the cheapest
+/// schedule on the way. `start` fits; the same options find the same.
 FittedSchedule exchangeRecomputations(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
-                                      unsigned rounds, uint64_t seed);
+                                      const ExchangeOptions &options);
 
 /// The schedule within fewer bytes than it takes, whatever the time: the cheapest of so many tries, nothing if none
-/// fits.
+/// fits. No value takes the room of another.
 std::optional<FittedSchedule> squeezeSchedule(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
                                               unsigned tries, uint64_t seed);
 

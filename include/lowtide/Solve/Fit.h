@@ -67,9 +67,9 @@ private:
   Schedule order;
   FitOptions options;
   FittedSchedule largest;
-  /// Schedules that depend on no budget, by peak; dearer ones with a larger peak are left out. What blocks keep stands
-  /// apart: the search goes its own way without it.
-  std::vector<FittedSchedule> seeds, blockPlans;
+  /// Schedules that depend on no budget, by peak; dearer ones with a larger peak are left out. What blocks keep, and a
+  /// cheaper one with the smallest peak, stand apart: the search goes its own way without them.
+  std::vector<FittedSchedule> seeds, apart;
   /// Weights for policies, of which a line goes from low prices of bytes to high ones; and where on its line the level
   /// below found its best.
   struct Guides {

@@ -158,7 +158,7 @@ TEST(Bound, OrderOfBoundsOnSmallSteps) {
     linearUnder += (*best - whole - linear.seconds) / whole;
   }
   EXPECT_EQ(problems, 80u);
-  EXPECT_GE(exact, 34u);
+  EXPECT_GE(exact, 38u);
   EXPECT_EQ(near, reached);
   EXPECT_LE(oursOver / reached, 0.001);
   std::printf(

@@ -159,7 +159,7 @@ TEST(BudgetSweep, PackedPlansAreMonotone) {
 }
 
 TEST(BudgetSweep, ReplacedPlansAreNoLargerAndLittleSlower) {
-  unsigned replaced = 0;
+  unsigned replaced = 0, failing = 0;
   for (unsigned seed : {16, 22, 27, 30, 34, 40, 48}) {
     std::mt19937_64 random(seed);
     StepGraph graph = unevenStep(random, 3 + random() % 4);
@@ -184,13 +184,16 @@ TEST(BudgetSweep, ReplacedPlansAreNoLargerAndLittleSlower) {
       Packing packing = pack(listBuffers(graph, found.plan.schedule), options);
       EXPECT_THAT(findOverlaps(listBuffers(graph, found.plan.schedule), packing), testing::IsEmpty());
       EXPECT_LE(packing.arenaBytes, found.arenaBytes);
+      failing += !same.isNear();
       replaced += found.arenaBytes < same.arenaBytes;
     }
     for (const FittedSchedule *plan : front.getPareto())
       EXPECT_LE(packed.getSmallest().arenaBytes, packed.get(*plan).arenaBytes);
   }
-  EXPECT_GE(replaced, 18u);
-  std::printf("%u plans replaced\n", replaced);
+  // Draws, of the plans that there are: a third of those that do not pack.
+  EXPECT_GE(failing, 30u);
+  EXPECT_GE(3 * replaced, failing);
+  std::printf("%u of %u plans that do not pack replaced\n", replaced, failing);
 }
 
 } // namespace

@@ -40,7 +40,7 @@ TEST(ExchangeSearch, FindsTheBestPlansOfSmallSteps) {
     std::optional<FittedSchedule> start = squeezeSchedule(graph, budget, {order, *evaluate(graph, order)}, 1, i);
     if (!start || !start->timeline.recomputed)
       continue;
-    FittedSchedule plan = exchangeRecomputations(graph, budget, *start, 300, i);
+    FittedSchedule plan = exchangeRecomputations(graph, budget, *start, {.rounds = 300, .seed = i});
     std::optional<double> least = ExhaustiveSearch(graph, order, budget).run();
     ASSERT_TRUE(least) << "step " << i;
     EXPECT_GE(plan.timeline.seconds, *least * (1 - 1e-12)) << "step " << i;
@@ -52,7 +52,7 @@ TEST(ExchangeSearch, FindsTheBestPlansOfSmallSteps) {
   std::printf("the best plan: %u of %u, before %u\n", bestAfter, plans, bestBefore);
   EXPECT_GT(plans, 50u);
   EXPECT_GT(bestAfter, bestBefore);
-  EXPECT_GE(bestAfter, plans * 95 / 100);
+  EXPECT_GE(bestAfter, plans * 97 / 100);
 }
 
 TEST(ExchangeSearch, StaysWithinTheBudgetAndIsNeverDearer) {
@@ -65,13 +65,14 @@ TEST(ExchangeSearch, StaysWithinTheBudgetAndIsNeverDearer) {
     std::optional<FittedSchedule> start = findStart(graph, budget);
     if (!start)
       continue;
-    FittedSchedule plan = exchangeRecomputations(graph, budget, *start, 40, i);
+    FittedSchedule plan = exchangeRecomputations(graph, budget, *start, {.rounds = 40, .seed = i});
     std::optional<Timeline> timeline = evaluate(graph, plan.schedule);
     ASSERT_TRUE(timeline) << "step " << i;
     EXPECT_EQ(timeline->seconds, plan.timeline.seconds) << "step " << i;
     EXPECT_LE(timeline->peakBytes, budget) << "step " << i;
     EXPECT_LE(timeline->seconds, start->timeline.seconds) << "step " << i;
-    EXPECT_EQ(exchangeRecomputations(graph, budget, *start, 40, i).schedule, plan.schedule) << "step " << i;
+    EXPECT_EQ(exchangeRecomputations(graph, budget, *start, {.rounds = 40, .seed = i}).schedule, plan.schedule)
+        << "step " << i;
     ++plans;
     cheaper += timeline->seconds < start->timeline.seconds;
   }
@@ -92,6 +93,47 @@ TEST(ExchangeSearch, SqueezesAChain) {
   }
   EXPECT_LE(plan.timeline.peakBytes, before / 3);
   EXPECT_FALSE(squeezeSchedule(graph, findLowerBound(graph).bytes - 1, plan, 8, 0));
+}
+
+TEST(ExchangeSearch, WhatAValueIsMadeOfStaysInItsPlace) {
+  // y is not there while z is made of x, and room is for one of both behind it: x may stay until y is made of it again.
+  StepBuilder b;
+  const uint32_t input = b.argument(64);
+  const uint32_t x = b.operation({input}, 1024, 10), y = b.operation({x}, 1024, 5);
+  const uint32_t z = b.operation({x}, 64, 1, /*inPlace=*/false, /*workspace=*/2048);
+  const uint32_t w = b.operation({z}, 64, 1, /*inPlace=*/false, /*workspace=*/2048);
+  const uint32_t last = b.operation({y, w}, 64, 1);
+  b.graph.values[last].kept = true;
+  const uint64_t budget = 1024 + 64 + 64 + 2048;
+  const Schedule late{0, 1, 2, 3, 0, 1, 4};
+  FittedSchedule start{late, *evaluate(b.graph, late), "late"};
+  ASSERT_LE(start.timeline.peakBytes, budget);
+  const double whole = evaluate(b.graph, originalSchedule(b.graph))->seconds;
+  ASSERT_EQ(start.timeline.seconds, whole + 15);
+  const FittedSchedule found = exchangeRecomputations(b.graph, budget, start, {.rounds = 20, .seed = 1});
+  EXPECT_LE(found.timeline.peakBytes, budget);
+  EXPECT_EQ(found.timeline.seconds, whole + 5);
+}
+
+TEST(ExchangeSearch, MakesAValueAgainWhereThereIsRoomForThat) {
+  // r has to go while `full` runs, and what makes it takes more bytes than there are where it is read: only before
+  // `calm` or `busy` is there room. To make the dear d again instead needs no room at all.
+  StepBuilder b;
+  const uint32_t input = b.argument(64);
+  const uint32_t d = b.operation({input}, 1024, 20), x = b.operation({input}, 512, 10);
+  const uint32_t r = b.operation({x}, 1024, 2, /*inPlace=*/false, /*workspace=*/1024);
+  const uint32_t z = b.operation({r}, 64, 1);
+  const uint32_t full = b.operation({z}, 64, 1, /*inPlace=*/false, /*workspace=*/2048);
+  const uint32_t calm = b.operation({full}, 64, 1), busy = b.operation({calm}, 1024, 1);
+  const uint32_t last = b.operation({r, busy}, 64, 1), end = b.operation({last, d}, 64, 1);
+  b.graph.values[end].kept = true;
+  const uint64_t budget = 512 + 64 + 64 + 2048 + 1024;
+  const Schedule dear{0, 1, 2, 3, 4, 5, 6, 7, 0, 8};
+  const FittedSchedule start{dear, *evaluate(b.graph, dear), "dear"};
+  ASSERT_LE(start.timeline.peakBytes, budget);
+  const FittedSchedule found = exchangeRecomputations(b.graph, budget, start, {.rounds = 20, .seed = 1});
+  EXPECT_LE(found.timeline.peakBytes, budget);
+  EXPECT_EQ(found.timeline.seconds, start.timeline.seconds - 20 + 2);
 }
 
 } // namespace

@@ -4,9 +4,10 @@
 // that what they make stays from where it was made before. Where the schedule is
 // then too full, values that are only waiting are made again behind it, cheap
 // bytes first, by chance: before they are read, or earlier, while what they are
-// made from is there; or that stays on in the room of what it makes. What nobody
-// needs any more goes (Thinning). A round that becomes dearer than the schedule
-// it began with is given up at once.
+// made from is there, or where the fewest bytes are alive. What they are made
+// from may stay on for that in the room of what it makes. What nobody needs any
+// more goes (Thinning). A round that becomes dearer than the schedule it began
+// with is given up at once.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/ExchangeSearch.h"

@@ -140,6 +140,7 @@ void Front::findSmallest() {
                              std::min(getExchanges(1, smallest), 32u), /*seed=*/0))
     smallest = exchange(1, smaller->timeline.peakBytes, *smaller);
   found.push_back(exchange(0, smallest.timeline.peakBytes, smallest));
+  // In as few bytes, but hard to pack: beside the smallest, not in its place.
   if (FittedSchedule cheaper = exchange(1, smallest.timeline.peakBytes, found.front());
       cheaper.timeline.seconds < found.front().timeline.seconds) {
     apart.push_back(std::move(cheaper));

@@ -455,7 +455,7 @@ void RecomputationProgram::countReruns(unsigned interval) {
 std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &columns, double threshold,
                                                     Again when) const {
   auto isMuch = [&](Term term) { return term == one || (term >= 0 && columns[term] >= threshold); };
-  const std::vector<uint32_t> operandsFirst = sortByMakers();
+  const std::vector<uint32_t> operandsFirst = when == Again::AsSolved ? sortByMakers() : std::vector<uint32_t>();
   std::vector<char> pinned(graph.values.size(), false);
   for (;;) {
     OnDemand writer(graph, order);
@@ -468,7 +468,7 @@ std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &c
       for (uint32_t value : managed)
         if (maker[value] != nobody && begins[value] < int64_t(moments[interval]) && !pinned[value])
           there[value] = there[value] && isMuch(at(behind, interval, value));
-      if (++interval == moments.size() || when == Again::OnDemand)
+      if (++interval == moments.size())
         return;
       for (uint32_t value : operandsFirst)
         if (maker[value] != nobody && begins[value] < int64_t(moments[interval]) &&

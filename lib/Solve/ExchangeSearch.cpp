@@ -120,13 +120,14 @@ private:
 
   bool makeRoomAt(FittedSchedule &plan, uint32_t moment) {
     bind(plan.schedule);
-    live = RangeMaximum(plan.timeline.live);
+    live.assign(plan.timeline.live);
     findEmptiest(plan.timeline.live, moment);
     const uint64_t over = plan.timeline.peakBytes - budget;
     double least = INFINITY;
     uint32_t before = nobody;
     std::vector<uint32_t> chosen;
-    for (const Instance &instance : instances) {
+    for (size_t index = 0; index < numInstances; ++index) {
+      const Instance &instance = instances[index];
       const uint32_t value = instance.value;
       if (instance.begin >= moment || instance.last() <= moment || makers[value] == nobody ||
           graph.values[value].placed || graph.values[value].kept)
@@ -134,7 +135,8 @@ private:
       auto next = std::lower_bound(instance.reads.begin(), instance.reads.end(), moment);
       if (*next == moment)
         continue;
-      for (uint32_t position : listPositions(value, *next, moment)) {
+      listPositions(value, *next, moment);
+      for (uint32_t position : positions) {
         chain.clear();
         chainSeconds = 0;
         freedFrom = 0;
@@ -170,12 +172,12 @@ private:
     }
   }
 
-  /// Where the value may be made again behind `moment`: before it is read, while what it is made from is still there,
-  /// or where the fewest bytes are alive.
-  std::vector<uint32_t> listPositions(uint32_t value, uint32_t read, uint32_t moment) const {
-    std::vector<uint32_t> positions{read};
+  /// `positions`: where the value may be made again behind `moment`: before it is read, while what it is made from is
+  /// still there, or where the fewest bytes are alive.
+  void listPositions(uint32_t value, uint32_t read, uint32_t moment) {
+    positions.assign(1, read);
     if (!mayShareRoom)
-      return positions;
+      return;
     for (uint32_t operand : graph.at(makers[value]).reads)
       if (const Instance *instance = findInstance(operand, read);
           instance && instance->last() > moment && instance->last() < read &&
@@ -183,7 +185,6 @@ private:
         positions.push_back(instance->last());
     if (std::find(positions.begin(), positions.end(), emptiest[read]) == positions.end())
       positions.push_back(emptiest[read]);
-    return positions;
   }
 
   /// Bytes of results of `op` that are not there at the moment when it runs again at `position`: they wait for a later
@@ -258,7 +259,7 @@ private:
   }
 
   void bind(const Schedule &schedule) {
-    instances.clear();
+    numInstances = 0;
     instancesOf.resize(graph.values.size());
     for (std::vector<uint32_t> &list : instancesOf)
       list.clear();
@@ -271,8 +272,13 @@ private:
       for (uint32_t argument : operation.updates)
         updatedAt[argument] = now;
       for (uint32_t value : operation.writes) {
-        instancesOf[value].push_back(uint32_t(instances.size()));
-        instances.push_back({value, now, {}});
+        instancesOf[value].push_back(uint32_t(numInstances));
+        if (numInstances == instances.size())
+          instances.emplace_back();
+        Instance &instance = instances[numInstances++];
+        instance.value = value;
+        instance.begin = now;
+        instance.reads.clear();
       }
     }
   }
@@ -284,7 +290,9 @@ private:
   /// Seconds that a round may reach.
   double limit = 0;
   std::vector<uint32_t> makers;
+  /// The first `numInstances` count; the others wait for longer schedules.
   std::vector<Instance> instances;
+  size_t numInstances = 0;
   std::vector<std::vector<uint32_t>> instancesOf;
   std::vector<uint32_t> updatedAt;
   RangeMaximum live;
@@ -293,7 +301,7 @@ private:
   /// From when on the values that are made again are not there, and their bytes, without those of what stays for them.
   uint32_t freedFrom = 0;
   uint64_t freedBytes = 0;
-  std::vector<uint32_t> chain;
+  std::vector<uint32_t> chain, positions;
   double chainSeconds = 0;
 };
 

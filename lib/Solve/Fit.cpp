@@ -16,7 +16,8 @@
 //    search; from there on each level takes the cheaper one. The search does not
 //    start from them: it might then end above what it finds alone.
 // 5. The smallest plan is made smaller, and every level's cheapest cheaper, by
-//    exchanging recomputations (ExchangeSearch); that goes on from level to level.
+//    exchanging recomputations (ExchangeSearch); that goes on from level to level,
+//    in a small step also at budgets between them.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Fit.h"
@@ -31,7 +32,9 @@
 namespace lowtide::solve {
 
 Front::Front(const StepGraph &graph, Schedule given, const FitOptions &options)
-    : graph(graph), order(std::move(given)), options(options) {
+    : graph(graph), order(std::move(given)), options(options),
+      // Of a small step plans are few and far between: one may fit just above a rung.
+      rungsPerLevel(isSmall(graph) ? 3 : 1) {
   largest = {order, evaluate(graph, order).value_or(Timeline()), "no recomputation"};
   if (largest.timeline.live.empty()) {
     found.push_back(largest);
@@ -149,8 +152,8 @@ void Front::findSmallest() {
   const uint64_t least = found.front().timeline.peakBytes;
   if (least >= searchedFrom)
     return;
-  levelsBelow = unsigned(
-      std::clamp<uint64_t>((searchedFrom - least) * options.levels / (most - searchedFrom + 1), 1, options.levels));
+  rungsBelow =
+      unsigned(std::clamp<uint64_t>((searchedFrom - least) * getRungs() / (most - searchedFrom + 1), 1, getRungs()));
 }
 
 unsigned Front::getClimbs(unsigned level, const FittedSchedule &start) const {
@@ -161,60 +164,59 @@ unsigned Front::getClimbs(unsigned level, const FittedSchedule &start) const {
   return level == 0 ? most : level <= options.levels / 4 ? most / 6 : 0;
 }
 
-unsigned Front::getExchanges(unsigned level, const FittedSchedule &start) const {
+unsigned Front::getExchanges(unsigned rung, const FittedSchedule &start) const {
   // A round takes about the length of the schedule times what runs again in it.
   const size_t again = start.timeline.recomputed, round = start.schedule.size() * again + 1;
-  const size_t part = level == 0 ? 1 : level <= options.levels / 4 ? 12 : 48;
-  return unsigned(std::min(options.exchanged / part / round, (level == 0 ? 16 : 2) * again));
+  const size_t part = rung == 0 ? 1 : rung <= getRungs() / 4 ? 12 : 48;
+  return unsigned(std::min(options.exchanged / part / round, (rung == 0 ? 16 : 2) * again));
 }
 
-FittedSchedule Front::exchange(unsigned level, uint64_t budgetBytes, const FittedSchedule &plan) const {
-  // Draws may lead nowhere; small steps have time for others. The smallest plan, the first that is found, has to pack.
-  const unsigned attempts = order.size() <= 256 ? 2 : 1;
+FittedSchedule Front::exchange(unsigned rung, uint64_t budgetBytes, const FittedSchedule &plan) const {
+  // Draws may lead nowhere. The smallest plan, the first that is found, has to pack.
+  const unsigned attempts = isSmall(graph) ? 2 : 1;
   FittedSchedule best = plan;
   for (unsigned attempt = 0; attempt < attempts; ++attempt) {
-    FittedSchedule next = exchangeRecomputations(graph, budgetBytes, plan,
-                                                 {.rounds = getExchanges(level, plan),
-                                                  .seed = level + (uint64_t(attempt) << 32),
-                                                  .mayShareRoom = !found.empty()});
+    FittedSchedule next = exchangeRecomputations(
+        graph, budgetBytes, plan,
+        {.rounds = getExchanges(rung, plan), .seed = rung + (uint64_t(attempt) << 32), .mayShareRoom = !found.empty()});
     if (next.timeline.seconds < best.timeline.seconds)
       best = std::move(next);
   }
   return best;
 }
 
-uint64_t Front::getBudget(unsigned level) const {
+uint64_t Front::getBudget(unsigned rung) const {
   const uint64_t searchedFrom = searched.front().timeline.peakBytes;
-  return level < levelsBelow ? getRung(found.front().timeline.peakBytes, searchedFrom, level, levelsBelow)
-                             : getRung(searchedFrom, largest.timeline.peakBytes, level - levelsBelow, options.levels);
+  return rung < rungsBelow ? getRung(found.front().timeline.peakBytes, searchedFrom, rung, rungsBelow)
+                           : getRung(searchedFrom, largest.timeline.peakBytes, rung - rungsBelow, getRungs());
 }
 
 void Front::climb() {
-  const unsigned level = found.size();
-  const uint64_t budget = getBudget(level);
-  if (level >= levelsBelow + options.levels) {
+  const unsigned rung = found.size();
+  const uint64_t budget = getBudget(rung);
+  if (rung >= rungsBelow + getRungs()) {
     found.push_back(largest);
     return;
   }
   FittedSchedule best = found.back();
   dropRecomputations(graph, budget, best.schedule, best.timeline);
   for (const FittedSchedule &seed : apart)
-    if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes >= getBudget(level - 1)) {
+    if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes >= getBudget(rung - 1)) {
       FittedSchedule plan = seed;
       dropRecomputations(graph, budget, plan.schedule, plan.timeline);
       if (plan.timeline.seconds < best.timeline.seconds)
         best = std::move(plan);
     }
-  if (level > levelsBelow)
+  if (rung > rungsBelow && (rung - rungsBelow) % rungsPerLevel == 0)
     search();
-  if (level >= levelsBelow && searched.back().timeline.seconds < best.timeline.seconds)
+  if (rung >= rungsBelow && searched.back().timeline.seconds < best.timeline.seconds)
     best = searched.back();
-  found.push_back(exchange(level, budget, best));
+  found.push_back(exchange(rung, budget, best));
 }
 
 void Front::search() {
   const unsigned level = searched.size();
-  const uint64_t budget = getBudget(levelsBelow + level);
+  const uint64_t budget = getSearchBudget(level);
   FittedSchedule best = searched.back();
   dropRecomputations(graph, budget, best.schedule, best.timeline);
   auto consider = [&](std::optional<FittedSchedule> plan) {
@@ -247,7 +249,7 @@ void Front::search() {
     line.at = at;
   }
   for (const FittedSchedule &seed : seeds)
-    if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes > getBudget(levelsBelow + level - 1)) {
+    if (seed.timeline.peakBytes <= budget && seed.timeline.peakBytes > getSearchBudget(level - 1)) {
       FittedSchedule plan = seed;
       dropRecomputations(graph, budget, plan.schedule, plan.timeline);
       consider(std::move(plan));
@@ -273,11 +275,12 @@ void Front::search() {
   searched.push_back(climbPrices(graph, order, budget, best, getClimbs(level, best), level));
 }
 
-std::vector<const FittedSchedule *> Front::listLevel(unsigned level) const {
-  std::vector<const FittedSchedule *> plans{&found[level]};
+std::vector<const FittedSchedule *> Front::listRung(unsigned rung) const {
+  std::vector<const FittedSchedule *> plans{&found[rung]};
   // It may have a smaller peak.
-  if (level >= levelsBelow && level - levelsBelow < searched.size())
-    plans.push_back(&searched[level - levelsBelow]);
+  if (rung >= rungsBelow && (rung - rungsBelow) % rungsPerLevel == 0)
+    if (const size_t level = (rung - rungsBelow) / rungsPerLevel; level < searched.size())
+      plans.push_back(&searched[level]);
   return plans;
 }
 
@@ -286,15 +289,15 @@ const FittedSchedule *Front::find(uint64_t budgetBytes) {
     return nullptr;
   if (largest.timeline.peakBytes <= budgetBytes)
     return &largest;
-  while (!isExact && found.size() <= levelsBelow + options.levels && getBudget(found.size()) <= budgetBytes)
+  while (!isExact && found.size() <= rungsBelow + getRungs() && getBudget(found.size()) <= budgetBytes)
     climb();
   const FittedSchedule *best = nullptr;
   auto consider = [&](const FittedSchedule &plan) {
     if (plan.timeline.peakBytes <= budgetBytes && (!best || plan.timeline.seconds < best->timeline.seconds))
       best = &plan;
   };
-  for (unsigned level = 0; level < found.size() && (isExact || getBudget(level) <= budgetBytes); ++level)
-    for (const FittedSchedule *plan : listLevel(level))
+  for (unsigned rung = 0; rung < found.size() && (isExact || getBudget(rung) <= budgetBytes); ++rung)
+    for (const FittedSchedule *plan : listRung(rung))
       consider(*plan);
   for (const std::vector<FittedSchedule> *plans : {&seeds, &apart})
     for (const FittedSchedule &plan : *plans)
@@ -303,11 +306,11 @@ const FittedSchedule *Front::find(uint64_t budgetBytes) {
 }
 
 std::vector<const FittedSchedule *> Front::getPareto() {
-  while (!isExact && found.size() <= levelsBelow + options.levels)
+  while (!isExact && found.size() <= rungsBelow + getRungs())
     climb();
   std::vector<const FittedSchedule *> all;
-  for (unsigned level = 0; level < found.size(); ++level)
-    for (const FittedSchedule *plan : listLevel(level))
+  for (unsigned rung = 0; rung < found.size(); ++rung)
+    for (const FittedSchedule *plan : listRung(rung))
       all.push_back(plan);
   for (const std::vector<FittedSchedule> *plans : {&seeds, &apart})
     for (const FittedSchedule &plan : *plans)

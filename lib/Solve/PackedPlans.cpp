@@ -12,9 +12,6 @@
 
 namespace lowtide::solve {
 
-/// Of few buffers many sets have no packing near their bound, and more effort rarely finds one.
-static bool isSmall(const StepGraph &graph) { return graph.operations.size() <= 256; }
-
 /// To tell draws from each other.
 static PackingOptions getQuick(const StepGraph &graph, const PackingOptions &options) {
   PackingOptions quick = options.getQuick();

@@ -9,6 +9,7 @@
 #include "lowtide/Solve/Eviction.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace lowtide::solve {
@@ -70,10 +71,12 @@ private:
     const size_t length = schedule.size();
     isFirst.assign(length, false);
     readers.assign(length, 0);
-    sources.assign(length, {});
-    before.assign(length, {});
-    lastRead.assign(length, {});
-    previousRead.assign(length, {});
+    firstSource.assign(1, 0);
+    firstResult.clear();
+    sources.clear();
+    before.clear();
+    lastRead.clear();
+    previousRead.clear();
     inGroup.assign(length, false);
     group.clear();
     std::vector<char> ran(graph.operations.size(), false);
@@ -85,25 +88,29 @@ private:
         ran[schedule[now]] = true;
       for (uint32_t value : operation.reads)
         if (maker[value] != nobody) {
-          sources[now].push_back({maker[value], value});
+          sources.push_back({maker[value], value});
           ++readers[maker[value]];
-          const size_t slot = slotOf(maker[value], value);
-          previousRead[maker[value]][slot] = std::exchange(lastRead[maker[value]][slot], now);
+          const size_t result = resultOf(maker[value], value);
+          previousRead[result] = std::exchange(lastRead[result], now);
         }
-      before[now].resize(operation.writes.size());
-      lastRead[now].assign(operation.writes.size(), now);
-      previousRead[now] = lastRead[now];
-      for (size_t i = 0; i < operation.writes.size(); ++i) {
-        before[now][i] = maker[operation.writes[i]];
-        maker[operation.writes[i]] = now;
-      }
+      firstSource.push_back(sources.size());
+      firstResult.push_back(before.size());
+      for (uint32_t value : operation.writes)
+        before.push_back(std::exchange(maker[value], now));
+      lastRead.resize(before.size(), now);
+      previousRead.resize(before.size(), now);
     }
-    highest = RangeMaximum(timeline.live);
+    highest.assign(timeline.live);
   }
 
-  size_t slotOf(uint32_t position, uint32_t value) const {
+  /// The result of the instruction at `position` that is `value`, by its number among all results of the schedule.
+  size_t resultOf(uint32_t position, uint32_t value) const {
     const auto &writes = graph.at(schedule[position]).writes;
-    return std::find(writes.begin(), writes.end(), value) - writes.begin();
+    return firstResult[position] + size_t(std::find(writes.begin(), writes.end(), value) - writes.begin());
+  }
+  /// Who made what the instruction at `position` reads, and what that is.
+  std::span<const std::pair<uint32_t, uint32_t>> sourcesOf(uint32_t position) const {
+    return std::span(sources).subspan(firstSource[position], firstSource[position + 1] - firstSource[position]);
   }
 
   /// `position` and the recomputations that serve nothing else.
@@ -114,7 +121,7 @@ private:
     inGroup[position] = true;
     std::vector<std::pair<uint32_t, uint32_t>> lost;
     for (size_t i = 0; i < group.size(); ++i)
-      for (auto [source, value] : sources[group[i]]) {
+      for (auto [source, value] : sourcesOf(group[i])) {
         auto it =
             std::find_if(lost.begin(), lost.end(), [&, source = source](auto &entry) { return entry.first == source; });
         if (it == lost.end())
@@ -134,11 +141,12 @@ private:
       changes.push_back({end, -bytes});
     };
     const uint32_t position = group.front();
-    for (size_t i = 0; i < before[position].size(); ++i) {
-      const uint32_t value = graph.at(schedule[position]).writes[i], earlier = before[position][i];
-      if (graph.values[value].placed || earlier == nobody || lastRead[position][i] == position)
+    for (uint32_t value : graph.at(schedule[position]).writes) {
+      const size_t result = resultOf(position, value);
+      const uint32_t earlier = before[result];
+      if (graph.values[value].placed || earlier == nobody || lastRead[result] == position)
         continue;
-      const uint32_t free = lastRead[earlier][slotOf(earlier, value)] + 1;
+      const uint32_t free = lastRead[resultOf(earlier, value)] + 1;
       if (free < position)
         change(free, position, int64_t(graph.size(value)));
     }
@@ -148,11 +156,11 @@ private:
     for (uint32_t member : group)
       change(member, member + 1, -(int64_t(1) << 60));
     for (uint32_t member : group) {
-      for (auto [source, value] : sources[member]) {
-        const size_t slot = slotOf(source, value);
-        if (lastRead[source][slot] != member || graph.values[value].placed || graph.values[value].kept)
+      for (auto [source, value] : sourcesOf(member)) {
+        const size_t result = resultOf(source, value);
+        if (lastRead[result] != member || graph.values[value].placed || graph.values[value].kept)
           continue;
-        uint32_t from = previousRead[source][slot] + 1;
+        uint32_t from = previousRead[result] + 1;
         if (inGroup[from - 1])
           from = source + !inGroup[source];
         change(from, member + 1, -int64_t(graph.size(value)));
@@ -174,10 +182,11 @@ private:
   Timeline &timeline;
   std::vector<char> isFirst, inGroup;
   std::vector<uint32_t> maker, readers, group;
-  /// Per instruction: who made what it reads; per result, the last reader, the one before it (or its maker), and the
-  /// earlier execution.
-  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> sources;
-  std::vector<std::vector<uint32_t>> before, lastRead, previousRead;
+  /// Instruction by instruction, and where each begins: see sourcesOf.
+  std::vector<std::pair<uint32_t, uint32_t>> sources;
+  std::vector<size_t> firstSource, firstResult;
+  /// Per result: the earlier execution, the last reader and the one before it (or its maker).
+  std::vector<uint32_t> before, lastRead, previousRead;
   RangeMaximum highest;
   /// From a moment on, so many bytes more.
   std::vector<std::pair<uint32_t, int64_t>> changes;

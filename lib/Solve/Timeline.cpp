@@ -81,6 +81,7 @@ public:
     const size_t primary = graph.operations.size();
     size_t distinct = 0;
     instances.reserve(schedule.size() + schedule.size() / 2);
+    firstResult.reserve(schedule.size());
     for (uint32_t now = 0; now < schedule.size(); ++now) {
       const uint32_t op = schedule[now];
       const StepOperation &operation = graph.at(op);

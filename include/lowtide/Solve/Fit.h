@@ -45,13 +45,17 @@ public:
   std::vector<const FittedSchedule *> getPareto();
 
 private:
-  /// Budget of a level; the last one is the peak without recomputation.
-  uint64_t getBudget(unsigned level) const;
+  /// Rungs from the smallest peak of the search to the one without recomputation.
+  unsigned getRungs() const { return options.levels * rungsPerLevel; }
+  /// Budget of a rung; the last one is the peak without recomputation.
+  uint64_t getBudget(unsigned rung) const;
+  /// Budget of a level of the search.
+  uint64_t getSearchBudget(unsigned level) const { return getBudget(rungsBelow + level * rungsPerLevel); }
   /// Rounds of the search for prices at a level, from a schedule on.
   unsigned getClimbs(unsigned level, const FittedSchedule &start) const;
-  /// Rounds of exchanging recomputations at a level, from a schedule on.
-  unsigned getExchanges(unsigned level, const FittedSchedule &start) const;
-  FittedSchedule exchange(unsigned level, uint64_t budgetBytes, const FittedSchedule &plan) const;
+  /// Rounds of exchanging recomputations at a rung, from a schedule on.
+  unsigned getExchanges(unsigned rung, const FittedSchedule &start) const;
+  FittedSchedule exchange(unsigned rung, uint64_t budgetBytes, const FittedSchedule &plan) const;
   void listSeeds();
   void listBlockPlans();
   /// Leaves those that are worth their bytes, by peak.
@@ -60,8 +64,8 @@ private:
   void climb();
   /// Takes `searched` one level up.
   void search();
-  /// What was found at a level.
-  std::vector<const FittedSchedule *> listLevel(unsigned level) const;
+  /// What was found at a rung.
+  std::vector<const FittedSchedule *> listRung(unsigned rung) const;
 
   const StepGraph &graph;
   Schedule order;
@@ -77,12 +81,12 @@ private:
     size_t at = 0;
   };
   std::vector<Guides> guides;
-  /// Levels so far, by budget; of a small step all that are worth their bytes, by peak.
+  /// By rung, so far; of a small step all that are worth their bytes, by peak.
   std::deque<FittedSchedule> found;
-  /// What was found without blocks, from its smallest peak on. There the ladder of `levels` begins; as many as
-  /// `levelsBelow` below it hold plans of blocks, and what was squeezed.
+  /// What was found without blocks, by level from its smallest peak on. There the ladder of rungs begins, of which each
+  /// level has `rungsPerLevel`; as many as `rungsBelow` below it hold plans of blocks, and what was squeezed.
   std::deque<FittedSchedule> searched;
-  unsigned levelsBelow = 0;
+  unsigned rungsPerLevel, rungsBelow = 0;
   bool isExact = false;
 };
 

@@ -81,6 +81,10 @@ struct StepGraph {
   bool operator==(const StepGraph &other) const;
 };
 
+/// Whether a step has few kernels: it is searched longer, for that takes little time, and packed shorter, for many sets
+/// of few buffers have no packing near their bound.
+inline bool isSmall(const StepGraph &graph) { return graph.operations.size() <= 256; }
+
 /// A loop: an operation whose workspace is the peak of a timeline of its own. What it reads from outside lives through
 /// all of it, as do its results.
 struct StepLoop {

@@ -159,7 +159,7 @@ TEST(BudgetSweep, PackedPlansAreMonotone) {
 }
 
 TEST(BudgetSweep, ReplacedPlansAreNoLargerAndLittleSlower) {
-  unsigned replaced = 0, failing = 0;
+  unsigned replaced = 0, failing = 0, seen = 0;
   for (unsigned seed : {16, 22, 27, 30, 34, 40, 48}) {
     std::mt19937_64 random(seed);
     StepGraph graph = unevenStep(random, 3 + random() % 4);
@@ -187,12 +187,19 @@ TEST(BudgetSweep, ReplacedPlansAreNoLargerAndLittleSlower) {
       failing += !same.isNear();
       replaced += found.arenaBytes < same.arenaBytes;
     }
-    // What a refusal names is what can be had: that many bytes are enough, and one less is not.
+    // What a refusal names is what can be had: so many bytes are enough, and one less is not.
     const uint64_t least = packed.getSmallest().arenaBytes;
     EXPECT_NE(packed.find(least), nullptr);
     EXPECT_EQ(packed.find(least - 1), nullptr);
+    // No plan that a budget of its own peak sees is smaller; it does not see what a rung above it has found.
+    for (const FittedSchedule *plan : front.getPareto())
+      if (front.find(plan->timeline.peakBytes) == plan) {
+        EXPECT_LE(least, packed.get(*plan).arenaBytes);
+        ++seen;
+      }
   }
   // Draws, of the plans that there are: a third of those that do not pack.
+  EXPECT_GE(seen, 30u);
   EXPECT_GE(failing, 30u);
   EXPECT_GE(replaced, 18u);
   EXPECT_GE(3 * replaced, failing);

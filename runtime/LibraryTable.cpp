@@ -23,6 +23,7 @@ enum Row : size_t {
   ConvTypes,
   ConvSizes,
   ConvChannelsLast,
+  ConvBias,
   AttentionTypes,
   AttentionHeads,
   AttentionRows,
@@ -74,30 +75,36 @@ constexpr LibraryRule rules[] = {
      "its operand and result types are not a supported set",
      "cuDNN 9 documentation, convolutions of packed tensors: PSEUDO_HALF, PSEUDO_BFLOAT16 and FLOAT "
      "configurations",
-     false},
+     false, true},
     {"cuDNN", "tensors below 2^31 elements", "a tensor has 2^31 elements or more",
      "cuDNN 9 documentation, 64-bit indexing is offered by part of the engines only", false},
     {"cuDNN",
      "convolutions channels last in 16 bits; where there are groups, each with a multiple of 8 channels on both sides",
      "it has its channels last in f32, or groups of channels that are no multiple of 8",
      "NVIDIA, Convolutional Layers User's Guide: tensor layouts in memory, channels in and out; cuDNN pads channels, "
-     "but "
-     "not those of groups",
-     false},
+     "but not those of groups",
+     false, true},
+    {"cuDNN", "convolutions without a bias", "it adds a bias, for which no engine is offered by itself",
+     "cuDNN 9.26, asked for engines for sm_80 and sm_90: none adds one value per channel to tensors with channels "
+     "first",
+     false, true},
     {"cuDNN", "attention of f16 or bf16 with f32 logarithms of sums, from version 9.16 on",
      "its operands are not f16 or bf16",
      "cuDNN 9 documentation, Attention: supported graph patterns; before 9.16 columns had to be a multiple of 128 "
      "(cuDNN frontend 1.32, scaled_dot_product_flash_attention.h)",
-     false},
+     false, true},
     {"cuDNN", "attention heads of a multiple of 8 up to 128 elements, heads a multiple of the key heads",
      "the size of its heads is no multiple of 8 up to 128",
      "cuDNN 9 documentation, Attention: hidden dimensions on Ampere and, for the derivative, in general; 16-byte loads",
-     false},
+     false, true},
     {"cuDNN", "attention of two rows or more", "it has one row, which the derivative does not take",
-     "cuDNN frontend 1.32, scaled_dot_product_flash_attention.h, sdpa_support_surface.h", false},
+     "cuDNN frontend 1.32, scaled_dot_product_flash_attention.h, sdpa_support_surface.h; cuDNN 9.26 ends the process "
+     "on "
+     "some of them",
+     false, true},
     {"cuDNN", "a mask of the operands' type, written out over rows and columns, for all or each sample and head",
      "its mask has another type, or repeats along rows or columns",
-     "cuDNN 9 documentation, Attention: bias of shape [1 or B, 1 or H, rows, columns]", false},
+     "cuDNN 9 documentation, Attention: bias of shape [1 or B, 1 or H, rows, columns]", false, true},
     {"cuDNN", "attention with fewer than 2^31 elements in any operand or row of scores",
      "an operand has 2^31 elements or more",
      "cuDNN 9 documentation, 64-bit indexing is offered by part of the engines only", false},
@@ -105,8 +112,8 @@ constexpr LibraryRule rules[] = {
      "attention on parts of larger tensors and in any order of batch, heads and rows: a head's elements side by "
      "side, everything else in steps of 16 bytes",
      "elements of a head are apart, or a step is no multiple of 16 bytes",
-     "cuDNN 9 documentation, Attention: layouts BHSD, BSHD and interleaved, forward and backward; 16-byte loads",
-     false},
+     "cuDNN 9 documentation, Attention: layouts BHSD, BSHD and interleaved, forward and backward; 16-byte loads", false,
+     true},
 };
 
 constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
@@ -171,6 +178,8 @@ const LibraryRule *declineGemm(const GemmShape &shape) {
 }
 
 const LibraryRule *declineConv(const ConvShape &shape, bool biased) {
+  if (biased)
+    return &rules[ConvBias];
   bool narrow = isNarrow(shape.dtype);
   if (!(shape.dtype == plan::F32 || narrow) || shape.resultDtype != shape.dtype)
     return &rules[ConvTypes];

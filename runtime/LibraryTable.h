@@ -20,6 +20,9 @@ struct LibraryRule {
   const char *declines; ///< what a call that breaks the rule has
   const char *source;   ///< the vendor's document
   bool confirmed;       ///< on a GPU, by gpu-check
+  /// By the library itself: it makes plans for what is taken, for a GPU that is described to it (`tools/dev libraries`;
+  /// cuDNN 9.16 and 9.26, sm_80 and sm_90).
+  bool planned = false;
 };
 
 /// All rows, in the order in which they are asked.

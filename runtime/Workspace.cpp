@@ -63,6 +63,18 @@ Checked channelsLastBytes(const ConvShape &shape, int64_t batch, int64_t channel
 /// What engines of attention keep besides: counters and descriptors.
 constexpr uint64_t attentionRest = uint64_t(1) << 20;
 
+/// The same of engines of convolutions for Hopper's tensor cores, without which they are not offered: 16 to 247 bytes
+/// (asked of cuDNN 9.26, `tools/dev libraries`).
+constexpr uint64_t convRest = 1024;
+
+/// With room for the libraries' alignment.
+Expected<uint64_t> alignedForLibraries(Checked bytes) {
+  if (!bytes.atMost(uint64_t(1) << 46))
+    return Status(StatusCode::VerifyFailed, "its workspace is too large to count");
+  const uint64_t whole = alignUp(*bytes.get(), workspaceAlignment);
+  return whole ? whole + libraryWorkspaceAlignment - workspaceAlignment : 0;
+}
+
 /// Deterministic engines of the derivative write the cotangents of scores out, tile by tile, and read them for dq
 /// (cuDNN frontend 1.32, scaled_dot_product_flash_attention.h); shared key heads get a sum of whole heads.
 Checked attentionGradBytes(const AttentionShape &shape) {
@@ -77,7 +89,9 @@ Checked attentionGradBytes(const AttentionShape &shape) {
 
 } // namespace
 
-uint64_t attentionDotBytes(const AttentionShape &shape) { return alignUp(shape.rowCount() * 4, workspaceAlignment); }
+uint64_t attentionDotBytes(const AttentionShape &shape) {
+  return alignUp(shape.rowCount() * 4, libraryWorkspaceAlignment);
+}
 
 Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
   if (call.callee() == "gemm") {
@@ -86,32 +100,27 @@ Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
       return shape.takeStatus();
     // Epilogues and f64 are not cut.
     bool cut = shape->dtype != plan::F64 && shape->epilogue == GemmShape::Epilogue::None && !shape->hasSums();
-    return cut ? alignUp(partialSumBytes(shape->m, shape->n, shape->k, shape->batchCount()), workspaceAlignment) : 0;
+    return alignedForLibraries(cut ? partialSumBytes(shape->m, shape->n, shape->k, shape->batchCount()) : 0);
   }
   if (isAttention(call)) {
     Expected<AttentionShape> shape = readAttention(call);
     if (!shape)
       return shape.takeStatus();
-    Checked bytes = shape->isGradient ? attentionGradBytes(*shape) : Checked(attentionRest);
-    if (!bytes.atMost(uint64_t(1) << 46))
-      return Status(StatusCode::VerifyFailed, "its workspace is too large to count");
-    return alignUp(*bytes.get(), workspaceAlignment);
+    return alignedForLibraries(shape->isGradient ? attentionGradBytes(*shape) : Checked(attentionRest));
   }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
     return shape.takeStatus();
   Checked bytes = 0;
   if (isNarrow(shape->dtype))
-    bytes = channelsLastBytes(*shape, shape->batch, shape->groups * shape->channels, shape->input) +
+    bytes = Checked(convRest) + channelsLastBytes(*shape, shape->batch, shape->groups * shape->channels, shape->input) +
             channelsLastBytes(*shape, shape->groups * shape->outChannels, shape->channels, shape->filter) +
             channelsLastBytes(*shape, shape->batch, shape->groups * shape->outChannels, shape->output);
   if (shape->kind == ConvShape::Kind::FilterGrad) {
     int64_t rows = shape->outChannels, columns = shape->channels * ConvShape::volume(shape->filter);
     bytes = bytes + partialSumBytes(rows, columns, shape->batch * ConvShape::volume(shape->output), shape->groups);
   }
-  if (!bytes.atMost(uint64_t(1) << 46))
-    return Status(StatusCode::VerifyFailed, "its workspace is too large to count");
-  return alignUp(*bytes.get(), workspaceAlignment);
+  return alignedForLibraries(bytes);
 }
 
 Expected<uint64_t> queryWorkspace(const ConvShape &shape) {

@@ -25,10 +25,15 @@ bool isGpu(std::string_view target);
 /// looked at). Fails when the callee is unknown or an attribute is missing or out of range.
 Expected<uint64_t> queryWorkspace(const plan::Call &call);
 
+/// Where NVIDIA's libraries want a workspace to begin, in bytes (cuBLAS 13.0 documentation, cublasLtMatmul()). Plans
+/// promise `workspaceAlignment`, so that what they reserve is longer by the difference.
+inline constexpr uint64_t libraryWorkspaceAlignment = 256;
+
 /// Bytes of Call.workspace that a plan reserves for `call` on a GPU. The libraries choose their algorithm within it, so
 /// that more is no need and less is no error. Gemm: partial sums of as many parts of k as it takes to occupy the GPU.
-/// Convolution: its operands and results of 16 bits rewritten channels last, as tensor cores take them, and the partial
-/// sums of a filter gradient. Derivative of attention: a sum for each row, and the cotangents of the scores.
+/// Convolution in 16 bits: descriptors of the engines, operands and results rewritten channels last, as tensor cores
+/// take them, and the partial sums of a filter gradient. Derivative of attention: a sum for each row, and the
+/// cotangents of the scores.
 Expected<uint64_t> queryGpuWorkspace(const plan::Call &call);
 /// Bytes at the front of it that hold an attention's Σ o · do for each row.
 uint64_t attentionDotBytes(const struct AttentionShape &shape);

@@ -11,7 +11,7 @@ COMMANDS = {
     "setup": ("dependencies", "install what the build needs (--oracles: also PyTorch and friends for tests that compare)"),
     "build": ("build", "configure and build; further arguments are ninja targets"),
     "demo": ("demo", "set up, build, train a small model and draw what happened"),
-    "check": ("check", "set up, build, run all tests; the last line is 'N passed, N failed'"),
+    "check": ("check", "set up, build, run a sample of every suite (--full: all); the last line is 'N passed, N failed'"),
     "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
     "graphs": ("graphs", "random training graphs: at any budget the same bits"),
     "exact": ("exact", "every model at many budgets: the same losses, parameters and state, bit for bit"),
@@ -20,6 +20,7 @@ COMMANDS = {
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
     "estimate": ("estimate", "what full-size models launch, move and hold on a GPU, from their plans"),
     "machine-code": ("machine_code", "what ptxas and the disassembler show of every model's kernels"),
+    "libraries": ("libraries", "what cuDNN itself says of the calls of every model, without a GPU"),
     "bundle": ("bundle", "an archive that carries artifacts and the runtime to a machine with a GPU"),
     "targets": ("gpu.targets", "the targets on a GPU beside what gpu-check measured there"),
     "docs": ("docs", "rewrite the pages and blocks that commands produce (--check: say what differs)"),
@@ -27,7 +28,7 @@ COMMANDS = {
 }
 
 # Commands that compare numbers run in the private environment that holds numpy.
-NUMERIC = {"demo", "judge", "bench", "sweep", "exact", "parts", "machine-code", "bundle"}
+NUMERIC = {"demo", "judge", "bench", "sweep", "exact", "parts", "machine-code", "libraries", "bundle"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 

@@ -220,6 +220,17 @@ def emulated_suite(suite, full):
                 suite.add(f"emulated exact {name} {row['name']}", row["complaint"])
 
 
+def libraries_suite(suite, full):
+    """In full: cuDNN itself, a gigabyte to fetch, plans what the steps call, without a GPU (devkit/libraries.py)."""
+    if not full:
+        return
+    for folder in reversed(model_folders()):
+        for row in command_rows("libraries", folder):
+            suite.add(f"libraries {row['name']}", row["complaint"])
+    for row in command_rows("libraries", "--random=1000"):
+        suite.add(f"libraries {row['name']}", row["complaint"])
+
+
 def precision_suite(suite, full):
     """Runs with 16-bit activations: losses in the recorded bands, types, bytes saved, losses that are not f32's."""
     sample = [] if full else ["--only=gpt-tiny/model.onnx|mlp-digits/model.onnx|bag-tiny/onnxruntime.onnx"]
@@ -351,6 +362,7 @@ SUITES = {
     "conformance": conformance_suite,
     "judge": judge_suite,
     "emulated": emulated_suite,
+    "libraries": libraries_suite,
     "precision": precision_suite,
     "parts": parts_suite,
     "plans": plans_suite,

@@ -306,7 +306,9 @@ Status Bench::run(const BindOptions &bind) {
 void printLibraries() {
   for (const LibraryRule &rule : libraryRules())
     std::printf("%-9s takes %s\n          source: %s; %s\n", rule.library, rule.takes, rule.source,
-                rule.confirmed ? "confirmed on a GPU" : "not confirmed on a GPU");
+                rule.confirmed ? "confirmed on a GPU"
+                : rule.planned ? "planned by the library itself; not confirmed on a GPU"
+                               : "not confirmed on a GPU");
 }
 
 /// What the device of a session can do at best: one copy and one product per type.

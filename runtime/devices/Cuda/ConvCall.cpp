@@ -2,7 +2,6 @@
 //
 // One operation of the graph API: forward, data gradient or filter gradient on packed tensors, sums in f32. Dimensions
 // are listed N C [D] H W in any case; channels last are strides.
-// A bias is added by a pointwise operation of its own, in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +11,7 @@
 namespace lowtide::rt::cuda {
 namespace {
 
-enum Operand : int64_t { Input = 'x', Filter = 'w', Output = 'y', Bias = 'b', Sum = 's' };
+enum Operand : int64_t { Input = 'x', Filter = 'w', Output = 'y' };
 
 class ConvCall final : public LibraryCall {
 public:
@@ -20,12 +19,11 @@ public:
       : api_(api), handle_(handle), shape_(shape), addresses_(addresses) {}
 
   Status prepare(Resources &resources);
-  Status enqueue(CUstream stream) override;
-  std::string choice() const override { return conv_.choice(); }
+  Status enqueue(CUstream stream) override { return graph_.enqueue(api_, handle_, stream); }
+  std::string choice() const override { return graph_.choice(); }
 
 private:
-  Status prepareConv(Resources &resources, CudnnBuilder &builder);
-  Status prepareBias(Resources &resources, CudnnBuilder &builder);
+  int64_t padEnd(size_t dim) const;
   /// Leading spatial dimensions of one are left out, except that two are kept.
   std::vector<int64_t> spatial(const ConvShape::Dims &dims) const {
     return {dims.begin() + static_cast<ptrdiff_t>(leading()), dims.end()};
@@ -43,7 +41,7 @@ private:
   cudnnHandle_t handle_;
   ConvShape shape_;
   CallAddresses addresses_;
-  CudnnGraph conv_, bias_;
+  CudnnGraph graph_;
 };
 
 Status ConvCall::tensor(CudnnBuilder &builder, int64_t id, cudnnDataType_t type, const std::vector<int64_t> &dims,
@@ -59,14 +57,19 @@ Status ConvCall::tensor(CudnnBuilder &builder, int64_t id, cudnnDataType_t type,
   return builder.tensor(id, type, dims, strides, alignment, false, false, descriptor);
 }
 
-Status ConvCall::prepare(Resources &resources) {
-  CudnnBuilder builder(api_, resources);
-  LOWTIDE_TRY(prepareConv(resources, builder));
-  return addresses_.reads.size() > 2 ? prepareBias(resources, builder) : Status::ok();
+/// Padding behind a dimension. As much as in front where the output's size allows it: part of the engines take nothing
+/// else. Otherwise no more than the last tap reaches.
+int64_t ConvCall::padEnd(size_t dim) const {
+  const int64_t begin = shape_.padBegin[dim], reach = (shape_.filter[dim] - 1) * shape_.dilation[dim] + 1;
+  const int64_t steps = shape_.input[dim] + 2 * begin - reach;
+  if (steps >= 0 && steps / shape_.stride[dim] + 1 == shape_.output[dim])
+    return begin;
+  return std::max<int64_t>(0, (shape_.output[dim] - 1) * shape_.stride[dim] + reach - shape_.input[dim] - begin);
 }
 
-Status ConvCall::prepareConv(Resources &resources, CudnnBuilder &builder) {
+Status ConvCall::prepare(Resources &resources) {
   using Kind = ConvShape::Kind;
+  CudnnBuilder builder(api_, resources);
   CUdeviceptr x = addresses_.reads[0], w = addresses_.reads[1], y = addresses_.writes[0];
   if (shape_.kind == Kind::InputGrad)
     y = addresses_.reads[0], w = addresses_.reads[1], x = addresses_.writes[0];
@@ -81,12 +84,9 @@ Status ConvCall::prepareConv(Resources &resources, CudnnBuilder &builder) {
   LOWTIDE_TRY(tensor(builder, Output, type(Kind::Forward),
                      dims(shape_.batch, shape_.groups * shape_.outChannels, shape_.output), alignmentOf(y), output));
 
-  // What the output's size leaves of the input behind the last tap is no padding: the end needs none beyond it.
   ConvShape::Dims post{};
   for (size_t i = 0; i < ConvShape::spatial; ++i)
-    post[i] =
-        std::max<int64_t>(0, (shape_.output[i] - 1) * shape_.stride[i] + (shape_.filter[i] - 1) * shape_.dilation[i] +
-                                 1 - shape_.input[i] - shape_.padBegin[i]);
+    post[i] = padEnd(i);
   cudnnBackendDescriptor_t conv = nullptr, operation = nullptr;
   LOWTIDE_TRY(builder.create(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, conv));
   auto list = [&](cudnnBackendAttributeName_t name, const ConvShape::Dims &values) {
@@ -140,37 +140,8 @@ Status ConvCall::prepareConv(Resources &resources, CudnnBuilder &builder) {
   LOWTIDE_TRY(builder.finalize(operation));
   const int64_t ids[] = {Input, Filter, Output};
   const CUdeviceptr pointers[] = {x, w, y};
-  return conv_.prepare(api_, resources, handle_, {&operation, 1}, ids, pointers, addresses_.workspace,
-                       addresses_.workspaceBytes, shape_.dtype == plan::F32);
-}
-
-Status ConvCall::prepareBias(Resources &resources, CudnnBuilder &builder) {
-  CUdeviceptr y = addresses_.writes[0], b = addresses_.reads[2];
-  int64_t channels = shape_.groups * shape_.outChannels;
-  cudnnBackendDescriptor_t before = nullptr, bias = nullptr, behind = nullptr, add = nullptr, operation = nullptr;
-  std::vector<int64_t> whole = dims(shape_.batch, channels, shape_.output);
-  LOWTIDE_TRY(tensor(builder, Output, dataType(shape_.resultDtype), whole, alignmentOf(y), before));
-  LOWTIDE_TRY(tensor(builder, Bias, dataType(shape_.resultDtype), dims(1, channels, {1, 1, 1}), alignmentOf(b), bias));
-  LOWTIDE_TRY(tensor(builder, Sum, dataType(shape_.resultDtype), whole, alignmentOf(y), behind));
-  LOWTIDE_TRY(builder.create(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, add));
-  LOWTIDE_TRY(builder.set(add, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, CUDNN_POINTWISE_ADD));
-  LOWTIDE_TRY(builder.set(add, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT));
-  LOWTIDE_TRY(builder.finalize(add));
-  LOWTIDE_TRY(builder.create(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, operation));
-  LOWTIDE_TRY(builder.set(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, add));
-  LOWTIDE_TRY(builder.set(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, before));
-  LOWTIDE_TRY(builder.set(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, bias));
-  LOWTIDE_TRY(builder.set(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, behind));
-  LOWTIDE_TRY(builder.finalize(operation));
-  const int64_t ids[] = {Output, Bias, Sum};
-  const CUdeviceptr pointers[] = {y, b, y};
-  return bias_.prepare(api_, resources, handle_, {&operation, 1}, ids, pointers, addresses_.workspace,
-                       addresses_.workspaceBytes, false);
-}
-
-Status ConvCall::enqueue(CUstream stream) {
-  LOWTIDE_TRY(conv_.enqueue(api_, handle_, stream));
-  return addresses_.reads.size() > 2 ? bias_.enqueue(api_, handle_, stream) : Status::ok();
+  return graph_.prepare(api_, resources, handle_, {&operation, 1}, ids, pointers, addresses_.workspace,
+                        addresses_.workspaceBytes, shape_.dtype == plan::F32);
 }
 
 } // namespace

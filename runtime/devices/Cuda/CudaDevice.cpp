@@ -230,7 +230,7 @@ Expected<CUgraphExec> CudaDevice::capture(const Entry &entry, unsigned slot) {
       (void)api_.driver.cuGraphDestroy(graph);
     return status.isOk() ? ended : status;
   }
-  return resources_.executable(graph);
+  return resources_.executable(graph, streams_[0]);
 }
 
 Status CudaDevice::run(const plan::Entry &planEntry) {

@@ -63,21 +63,27 @@ int64_t alignmentOf(CUdeviceptr address) {
 
 namespace {
 
-/// Whether an engine states that its results may differ from run to run, or that it rounds f32 operands (`strict`);
-/// unknown counts as so.
-bool isUnwanted(const Api &api, cudnnBackendDescriptor_t engine, bool strict) {
+/// What an engine states of its arithmetic.
+struct Arithmetic {
+  bool isDeterministic = false, hasTensorCores = false, narrowsOperands = false;
+};
+
+/// Unknown counts as not deterministic.
+Arithmetic arithmeticOf(const Api &api, cudnnBackendDescriptor_t engine) {
   cudnnBackendNumericalNote_t notes[32];
   int64_t count = 0;
   if (api.cudnn.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, 32,
                                          &count, notes) != CUDNN_STATUS_SUCCESS)
-    return true;
-  return std::any_of(notes, notes + std::min<int64_t>(count, 32), [&](cudnnBackendNumericalNote_t note) {
-    return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
-           (strict && (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
-  });
+    return {};
+  auto states = [&](cudnnBackendNumericalNote_t note) {
+    cudnnBackendNumericalNote_t *end = notes + std::min<int64_t>(count, 32);
+    return std::find(notes, end, note) != end;
+  };
+  return {!states(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC), states(CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
+          states(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)};
 }
 
-constexpr int64_t maxConfigurations = 16;
+constexpr int64_t maxConfigurations = 32;
 
 } // namespace
 
@@ -112,8 +118,16 @@ Status CudnnGraph::prepare(const Api &api, Resources &resources, cudnnHandle_t h
       LOWTIDE_TRY(builder.create(CUDNN_BACKEND_ENGINE_DESCRIPTOR, engine));
       LOWTIDE_CUDA(api, cudnn, cudnnBackendGetAttribute, configurations[i], CUDNN_ATTR_ENGINECFG_ENGINE,
                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &got, &engine);
-      if (isUnwanted(api, engine, strict))
+      const Arithmetic arithmetic = arithmeticOf(api, engine);
+      if (!arithmetic.isDeterministic || (strict && (arithmetic.hasTensorCores || arithmetic.narrowsOperands)))
         continue;
+      // Known before the plan is made, which may take compiling a kernel.
+      if (api.cudnn.cudnnBackendGetAttribute(configurations[i], CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+                                             1, &got, &bytes) == CUDNN_STATUS_SUCCESS &&
+          static_cast<uint64_t>(bytes) > workspaceBytes) {
+        smallest = std::min(smallest, static_cast<uint64_t>(bytes));
+        continue;
+      }
       LOWTIDE_TRY(builder.create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, plan));
       LOWTIDE_TRY(builder.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle));
       LOWTIDE_TRY(
@@ -127,7 +141,8 @@ Status CudnnGraph::prepare(const Api &api, Resources &resources, cudnnHandle_t h
         continue;
       (void)api.cudnn.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &got,
                                                &index);
-      choice_ = "cuDNN engine " + std::to_string(index) + ", " + std::to_string(bytes) + " bytes of workspace";
+      choice_ = "cuDNN engine " + std::to_string(index) + (arithmetic.hasTensorCores ? " on tensor cores" : "") + ", " +
+                std::to_string(bytes) + " bytes of workspace";
       plan_ = plan;
       std::vector<void *> pointers;
       for (CUdeviceptr address : addresses)

@@ -121,6 +121,7 @@ inline constexpr uintptr_t CU_LAUNCH_PARAM_END = 0, CU_LAUNCH_PARAM_BUFFER_POINT
     (CUgraphExec * executable, CUgraph graph, unsigned long long flags))                                               \
   X(cuGraphExecDestroy, cuGraphExecDestroy, (CUgraphExec executable))                                                  \
   X(cuGraphDestroy, cuGraphDestroy, (CUgraph graph))                                                                   \
+  X(cuGraphUpload, cuGraphUpload, (CUgraphExec executable, CUstream stream))                                           \
   X(cuGraphLaunch, cuGraphLaunch, (CUgraphExec executable, CUstream stream))
 
 /// The driver, as pointers.

@@ -3,19 +3,35 @@
 #define LOWTIDE_RUNTIME_DEVICES_CUDA_LIBRARYCALL_H
 
 #include "runtime/CallShape.h"
+#include "runtime/CheckedMath.h"
+#include "runtime/Workspace.h"
+#include "runtime/devices/BoundRange.h"
 #include "runtime/devices/Cuda/Resources.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace lowtide::rt::cuda {
 
-/// Device addresses of a call's operands.
+/// Device addresses of a call's operands, and of its workspace as the libraries take it.
 struct CallAddresses {
   std::vector<CUdeviceptr> reads, writes;
   CUdeviceptr workspace = 0;
   uint64_t workspaceBytes = 0;
+
+  /// `addressOf` gives the address of a slice.
+  template <typename AddressOf> static CallAddresses of(const plan::Call &call, AddressOf &&addressOf) {
+    CallAddresses found{addressesOf<CUdeviceptr>(call.reads(), addressOf),
+                        addressesOf<CUdeviceptr>(call.writes(), addressOf)};
+    if (const uint64_t bytes = call.workspace().bytes()) {
+      const CUdeviceptr begin = addressOf(call.workspace());
+      found.workspace = alignUp(begin, libraryWorkspaceAlignment);
+      found.workspaceBytes = bytes - std::min<uint64_t>(bytes, found.workspace - begin);
+    }
+    return found;
+  }
 };
 
 /// Prepared once at bind, with descriptors and algorithm; enqueued when the step's graph is captured.

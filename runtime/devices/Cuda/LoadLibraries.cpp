@@ -1,11 +1,12 @@
 //===- LoadLibraries.cpp - CUDA's shared libraries, found at run time ------===//
 //
 // Search order of NVIDIA's libraries: what the loader finds by itself (LD_LIBRARY_PATH, ldconfig), CUDA's folder, then
-// the folders of the Python packages (nvidia/*/lib below every site-packages that PYTHONPATH, VIRTUAL_ENV, CONDA_PREFIX
-// or the usual places name).
+// the folders of the Python packages (nvidia/*/lib below every site-packages that PYTHONPATH, VIRTUAL_ENV,
+// CONDA_PREFIX, a python3 on PATH or the usual places name).
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/devices/Cuda/LoadLibraries.h"
 #include "runtime/devices/Cuda/Api.h"
 #include "runtime/devices/Cuda/Nvtx.h"
 
@@ -46,6 +47,13 @@ std::vector<fs::path> sitePackages() {
   for (const char *variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const char *value = std::getenv(variable))
       prefixes.emplace_back(value);
+  // An environment that is not activated, but whose programs are at hand.
+  for (const std::string &path : pathsOf("PATH")) {
+    std::error_code error;
+    const fs::path programs = fs::path(path).lexically_normal() / "";
+    if (programs.parent_path().filename() == "bin" && fs::exists(programs / "python3", error))
+      prefixes.push_back(programs.parent_path().parent_path());
+  }
   if (const char *home = std::getenv("HOME"))
     prefixes.push_back(fs::path(home) / ".local");
   for (const char *prefix : {"/usr/local", "/usr", "/opt/conda"})
@@ -78,8 +86,30 @@ std::vector<fs::path> libraryFolders() {
   return folders;
 }
 
-/// Opens the first of `names` that can be opened; `path` says where it was found.
-void *openFirst(std::initializer_list<const char *> names, std::string &path) {
+template <typename Function> Status resolve(void *library, const char *symbol, const std::string &path, Function &to) {
+  to = reinterpret_cast<Function>(::dlsym(library, symbol));
+  if (to)
+    return Status::ok();
+  return {StatusCode::Device, path + " has no function " + symbol + ": it is older than the runtime needs; update it"};
+}
+
+/// Opens a library and lets `fill` look up its functions; `path` says where it was found, once all of them are there.
+template <typename Fill>
+Status load(std::initializer_list<const char *> names, const std::string &missing, std::string &path, Fill &&fill) {
+  if (!path.empty())
+    return Status::ok();
+  std::string found;
+  Expected<void *> library = openLibrary(names, missing, found);
+  if (!library)
+    return library.takeStatus();
+  LOWTIDE_TRY(fill(*library, found));
+  path = found;
+  return Status::ok();
+}
+
+} // namespace
+
+Expected<void *> openLibrary(std::initializer_list<const char *> names, const std::string &missing, std::string &path) {
   for (const char *name : names)
     if (void *library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
       path = name;
@@ -96,31 +126,15 @@ void *openFirst(std::initializer_list<const char *> names, std::string &path) {
         return library;
       }
     }
-  return nullptr;
+  return Status(StatusCode::Device, missing);
 }
 
-template <typename Function> Status resolve(void *library, const char *symbol, const std::string &path, Function &to) {
-  to = reinterpret_cast<Function>(::dlsym(library, symbol));
-  if (to)
-    return Status::ok();
-  return {StatusCode::Device, path + " has no function " + symbol + ": it is older than the runtime needs; update it"};
+std::string missingLibrary(const char *library, const char *file, const char *debianPackage,
+                           const char *pythonPackage) {
+  return std::string("the step calls ") + library + ", and " + file +
+         " is not on this machine; install the Debian package " + debianPackage + " or the Python package " +
+         pythonPackage;
 }
-
-/// Opens a library and lets `fill` look up its functions; `path` says where it was found, once all of them are there.
-template <typename Fill>
-Status load(std::initializer_list<const char *> names, const char *missing, std::string &path, Fill &&fill) {
-  if (!path.empty())
-    return Status::ok();
-  std::string found;
-  void *library = openFirst(names, found);
-  if (!library)
-    return {StatusCode::Device, missing};
-  LOWTIDE_TRY(fill(library, found));
-  path = found;
-  return Status::ok();
-}
-
-} // namespace
 
 #define LOWTIDE_CUDA_RESOLVE(table, name, symbol) LOWTIDE_TRY(resolve(library, #symbol, path, table.name));
 
@@ -138,9 +152,8 @@ Status loadDriver(Api &api) {
 
 Status loadCublasLt(Api &api) {
   return load({"libcublasLt.so.13", "libcublasLt.so.12"},
-              "the step calls cuBLASLt, and libcublasLt.so.13 is not on this machine; install the Debian package "
-              "libcublas-13-0 or the Python package nvidia-cublas",
-              api.cublasLtPath, [&](void *library, const std::string &path) {
+              missingLibrary("cuBLASLt", "libcublasLt.so.13", "libcublas-13-0", "nvidia-cublas"), api.cublasLtPath,
+              [&](void *library, const std::string &path) {
 #define LOWTIDE_CUDA_OF_CUBLASLT(name, parameters) LOWTIDE_CUDA_RESOLVE(api.cublasLt, name, name)
                 LOWTIDE_CUBLASLT(LOWTIDE_CUDA_OF_CUBLASLT)
                 return Status::ok();
@@ -148,9 +161,7 @@ Status loadCublasLt(Api &api) {
 }
 
 Status loadCudnn(Api &api) {
-  return load({"libcudnn.so.9"},
-              "the step calls cuDNN, and libcudnn.so.9 is not on this machine; install the Debian package "
-              "cudnn9-cuda-13 or the Python package nvidia-cudnn-cu13",
+  return load({"libcudnn.so.9"}, missingLibrary("cuDNN", "libcudnn.so.9", "cudnn9-cuda-13", "nvidia-cudnn-cu13"),
               api.cudnnPath, [&](void *library, const std::string &path) {
 #define LOWTIDE_CUDA_OF_CUDNN(name, parameters) LOWTIDE_CUDA_RESOLVE(api.cudnn, name, name)
                 LOWTIDE_CUDNN(LOWTIDE_CUDA_OF_CUDNN)

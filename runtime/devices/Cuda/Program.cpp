@@ -67,13 +67,7 @@ Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vecto
       return Status::ok();
     break;
   case plan::Instruction::kCall: {
-    const plan::Call &call = origin.call();
-    CallAddresses addresses;
-    addresses.reads = addressesOf<CUdeviceptr>(call.reads(), address);
-    addresses.writes = addressesOf<CUdeviceptr>(call.writes(), address);
-    addresses.workspaceBytes = call.workspace().bytes();
-    addresses.workspace = addresses.workspaceBytes ? address(call.workspace()) : 0;
-    auto prepared = context_.libraries.prepare(call, addresses);
+    auto prepared = context_.libraries.prepare(origin.call(), CallAddresses::of(origin.call(), address));
     if (!prepared)
       return prepared.takeStatus();
     next.kind = Instruction::Kind::Call;
@@ -111,7 +105,7 @@ Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vecto
   nodes_ += rounds;
   if (nodes_ > maxNodes)
     return {StatusCode::Unsupported, "the step has more than 2^20 operations when its repeats are unrolled; take fewer "
-                                     "micro-batches (--accumulate)"};
+                                     "micro-batches (--micro-batches)"};
   next.time = times_.size();
   times_.push_back(describeInstruction(context_.plan, origin));
   to.push_back(std::move(next));

@@ -84,7 +84,7 @@ Expected<CUmodule> Resources::module(const void *image) {
   return module;
 }
 
-Expected<CUgraphExec> Resources::executable(CUgraph graph) {
+Expected<CUgraphExec> Resources::executable(CUgraph graph, CUstream stream) {
   CUgraphExec executable = nullptr;
   Status status = api_.check(api_.driver.cuGraphInstantiate(&executable, graph, 0), "cuGraphInstantiate");
   if (status.isOk())
@@ -95,6 +95,7 @@ Expected<CUgraphExec> Resources::executable(CUgraph graph) {
     return status;
   if (!destroyed.isOk())
     return destroyed;
+  LOWTIDE_CUDA(api_, driver, cuGraphUpload, executable, stream);
   return executable;
 }
 

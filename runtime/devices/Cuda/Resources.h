@@ -37,8 +37,8 @@ public:
   Expected<CUevent> event(unsigned flags = CU_EVENT_DISABLE_TIMING);
   /// Loads a cubin, PTX (NUL-terminated) or, on the fake device, an ELF shared object.
   Expected<CUmodule> module(const void *image);
-  /// Makes an executable of a captured graph, which it takes.
-  Expected<CUgraphExec> executable(CUgraph graph);
+  /// Makes an executable of a captured graph, which it takes, and brings it to the device: no launch allocates.
+  Expected<CUgraphExec> executable(CUgraph graph, CUstream stream);
   /// To be called before everything that was taken earlier is released.
   void onClose(std::function<Status()> release) { releases_.push_back(std::move(release)); }
 

@@ -4,6 +4,7 @@
 #include "runtime/devices/FakeCuda/Libraries.h"
 
 #include "runtime/Verify.h"
+#include "runtime/Workspace.h"
 
 #include <cstring>
 #include <optional>
@@ -305,7 +306,8 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t descHandle, 
                                       shape.ldb, batch.strideB, element),
                                 false) &&
                 machine().holds(d, reach(shape.m, shape.n, shape.ldd, batch.strideD, resultElement), false) &&
-                (!workspaceBytes || machine().holds(workspace, workspaceBytes, false));
+                (!workspaceBytes || (reinterpret_cast<uintptr_t>(workspace) % libraryWorkspaceAlignment == 0 &&
+                                     machine().holds(workspace, workspaceBytes, false)));
   if (shape.addend != GemmShape::Addend::None)
     inside &= machine().holds(third,
                               shape.addend == GemmShape::Addend::Row

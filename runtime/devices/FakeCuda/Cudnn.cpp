@@ -81,20 +81,16 @@ cudnnStatus_t setAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttribut
   return CUDNN_STATUS_SUCCESS;
 }
 
-/// What an operation asks for.
-struct Operation {
-  bool pointwise = false;
+/// What a convolution asks for.
+struct Convolution {
   ConvShape shape;
-  int64_t ids[3] = {};  ///< conv: x, w, y; pointwise: x, b, y
-  int64_t channels = 0; ///< pointwise
-  int64_t inside = 0, elements = 0;
-  plan::DType dtype = plan::F32;
+  int64_t ids[3] = {}; ///< x, w, y
 };
 
-std::optional<Operation> readConvolution(const Descriptor &operation) {
+std::optional<Convolution> readConvolution(const Descriptor &operation) {
   using Kind = ConvShape::Kind;
   int x, w, y, conv;
-  Operation result;
+  Convolution result;
   ConvShape &shape = result.shape;
   switch (operation.type) {
   case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
@@ -156,30 +152,6 @@ std::optional<Operation> readConvolution(const Descriptor &operation) {
   return result;
 }
 
-std::optional<Operation> readOperation(const Descriptor &operation) {
-  if (operation.type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
-    return readConvolution(operation);
-  auto x = readPacked(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC)),
-       b = readPacked(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC)),
-       y = readPacked(inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
-  const Descriptor *desc = inner(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
-  if (!x || !b || !y || !desc || one<int>(*desc, CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_ADD ||
-      x->dims != y->dims || layoutOf(*x, *y) == ImageLayout::Mixed || b->dims[1] != x->dims[1] ||
-      x->dtype != b->dtype || x->dtype != y->dtype)
-    return std::nullopt;
-  Operation result;
-  result.pointwise = true;
-  result.dtype = x->dtype, result.channels = x->dims[1];
-  result.inside = 1;
-  for (size_t i = 2; i < x->dims.size(); ++i)
-    result.inside *= x->dims[i];
-  result.elements = x->dims[0] * x->dims[1] * result.inside;
-  if (layoutOf(*x, *y) == ImageLayout::ChannelsLast)
-    result.inside = 1;
-  result.ids[0] = x->id, result.ids[1] = b->id, result.ids[2] = y->id;
-  return result;
-}
-
 /// The graph behind an execution plan.
 const Descriptor *graphOf(const Descriptor &plan) {
   const Descriptor *configuration = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
@@ -190,7 +162,37 @@ const Descriptor *graphOf(const Descriptor &plan) {
 /// Whether the fake computes a graph: one operation, or a fused pattern.
 bool isTaken(const Descriptor &graph) {
   const Descriptor *operation = inner(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
-  return operation ? operation->final && readOperation(*operation) : readFusion(graph).has_value();
+  return operation ? operation->final && readConvolution(*operation) : readFusion(graph).has_value();
+}
+
+/// The engines that heuristics list, as they come: results differ from run to run, more workspace than anybody has, and
+/// the one that is to be taken.
+enum Engine : int64_t { HastyEngine, VastEngine, GoodEngine, numEngines };
+
+/// Of a configuration or an engine.
+int64_t engineOf(const Descriptor &descriptor) {
+  return one<int64_t>(descriptor, CUDNN_ATTR_ENGINE_GLOBAL_INDEX).value_or(-1);
+}
+
+int64_t workspaceOf(const Descriptor &configuration) {
+  // What cuDNN 9.26 asks for a convolution on Hopper's tensor cores.
+  constexpr int64_t convRest = 131;
+  const Descriptor *graph = inner(configuration, CUDNN_ATTR_ENGINECFG_ENGINE);
+  if (!graph)
+    return 0;
+  if (engineOf(configuration) == VastEngine)
+    return int64_t(1) << 60;
+  if (std::optional<Fusion> fusion = readFusion(*graph))
+    return static_cast<int64_t>(fusion->workspaceBytes());
+  const Descriptor *operation = inner(*graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  std::optional<Convolution> conv = operation ? readConvolution(*operation) : std::nullopt;
+  return conv && isNarrow(conv->shape.dtype) ? convRest : 0;
+}
+
+template <typename T>
+void put(Descriptor &descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T &value) {
+  const auto *bytes = reinterpret_cast<const uint8_t *>(&value);
+  descriptor.values[name] = {type, {bytes, bytes + sizeof value}};
 }
 
 cudnnStatus_t finalize(cudnnBackendDescriptor_t handle) {
@@ -226,45 +228,46 @@ cudnnStatus_t getAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttribut
   *count = 1;
   switch (name) {
   case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
-    Descriptor *configuration = liveObject<Descriptor>(*static_cast<void **>(values));
     Descriptor *graph = inner(*descriptor, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-    if (!descriptor->final || !configuration || !graph)
+    if (!descriptor->final || !graph)
       return CUDNN_STATUS_BAD_PARAM;
-    auto *bytes = reinterpret_cast<const uint8_t *>(&graph);
-    configuration->values[CUDNN_ATTR_ENGINECFG_ENGINE] = {CUDNN_TYPE_BACKEND_DESCRIPTOR, {bytes, bytes + sizeof graph}};
-    configuration->final = true;
+    *count = std::min<int64_t>(requested, numEngines);
+    for (int64_t engine = 0; engine < *count; ++engine) {
+      Descriptor *configuration = liveObject<Descriptor>(static_cast<void **>(values)[engine]);
+      if (!configuration)
+        return CUDNN_STATUS_BAD_PARAM;
+      put(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, graph);
+      put(*configuration, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, engine);
+      configuration->final = true;
+    }
     return CUDNN_STATUS_SUCCESS;
   }
-  case CUDNN_ATTR_ENGINECFG_ENGINE:
-    return descriptor->final ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+  case CUDNN_ATTR_ENGINECFG_ENGINE: {
+    Descriptor *engine = liveObject<Descriptor>(*static_cast<void **>(values));
+    if (!descriptor->final || !engine)
+      return CUDNN_STATUS_BAD_PARAM;
+    put(*engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, engineOf(*descriptor));
+    return CUDNN_STATUS_SUCCESS;
+  }
   case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
-    *count = 0;
+    *count = engineOf(*descriptor) == HastyEngine;
+    if (*count)
+      *static_cast<cudnnBackendNumericalNote_t *>(values) = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
     return CUDNN_STATUS_SUCCESS;
   case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+  case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: {
-    int64_t number = 0;
-    const Descriptor *graph = name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE ? graphOf(*descriptor) : nullptr;
-    if (std::optional<Fusion> fusion = graph ? readFusion(*graph) : std::nullopt)
-      number = static_cast<int64_t>(fusion->workspaceBytes());
+    const bool isPlan = name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE;
+    const Descriptor *configuration = isPlan ? inner(*descriptor, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG) : descriptor;
+    if (!configuration)
+      return CUDNN_STATUS_BAD_PARAM;
+    const int64_t number = name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX ? engineOf(*descriptor) : workspaceOf(*configuration);
     std::memcpy(values, &number, sizeof number);
     return CUDNN_STATUS_SUCCESS;
   }
   default:
     return CUDNN_STATUS_BAD_PARAM;
   }
-}
-
-void addBias(const Operation &operation, const void *x, const void *b, void *y) {
-  uint64_t size = elementBytes(operation.dtype);
-  machine().pool().run(operation.elements / operation.inside, [&](int64_t row, unsigned) {
-    double value = loadElement(operation.dtype, static_cast<const uint8_t *>(b) +
-                                                    static_cast<uint64_t>(row % operation.channels) * size);
-    for (int64_t i = row * operation.inside; i < (row + 1) * operation.inside; ++i) {
-      uint64_t at = static_cast<uint64_t>(i) * size;
-      double sum = loadElement(operation.dtype, static_cast<const uint8_t *>(x) + at) + value;
-      storeElement(operation.dtype, static_cast<uint8_t *>(y) + at, sum);
-    }
-  });
 }
 
 /// Copies a tensor of `count` images of `channels` × `inside` elements to channels last, or back.
@@ -354,7 +357,7 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle,
       return CUDNN_STATUS_BAD_PARAM;
     return fusion->enqueue(*library->stream, ids, pointers, workspace.value_or(nullptr));
   }
-  std::optional<Operation> operation = found ? readOperation(*found) : std::nullopt;
+  std::optional<Convolution> operation = found ? readConvolution(*found) : std::nullopt;
   if (!operation)
     return CUDNN_STATUS_NOT_SUPPORTED;
   void *at[3] = {};
@@ -364,17 +367,6 @@ cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t planHandle,
         at[i] = pointers[j];
   if (!at[0] || !at[1] || !at[2])
     return CUDNN_STATUS_BAD_PARAM;
-  if (operation->pointwise) {
-    uint64_t size = elementBytes(operation->dtype), elements = static_cast<uint64_t>(operation->elements);
-    if (!machine().holds(at[0], elements * size, false) || !machine().holds(at[2], elements * size, false) ||
-        !machine().holds(at[1], static_cast<uint64_t>(operation->channels) * size, false))
-      return CUDNN_STATUS_BAD_PARAM;
-    machine().enqueue(*library->stream, [operation = *operation, x = at[0], b = at[1], y = at[2]] {
-      addBias(operation, x, b, y);
-      return std::string();
-    });
-    return CUDNN_STATUS_SUCCESS;
-  }
   const ConvShape &shape = operation->shape;
   uint64_t element = elementBytes(shape.dtype), resultElement = elementBytes(shape.resultDtype);
   using Kind = ConvShape::Kind;

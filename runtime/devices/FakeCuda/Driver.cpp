@@ -409,6 +409,10 @@ CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned lon
 }
 CUresult cuGraphExecDestroy(CUgraphExec executable) { return release<Graph>("cuGraphExecDestroy", executable); }
 CUresult cuGraphDestroy(CUgraph graph) { return release<Graph>("cuGraphDestroy", graph); }
+CUresult cuGraphUpload(CUgraphExec executable, CUstream stream) {
+  ENTER(cuGraphUpload);
+  return liveObject<Graph>(executable) && liveObject<Stream>(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   ENTER(cuGraphLaunch);
   Graph *graph = liveObject<Graph>(executable);

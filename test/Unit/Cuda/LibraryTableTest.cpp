@@ -16,7 +16,7 @@ TEST(LibraryTable, KnowsWhichConvolutionsAreTakenChannelsLast) {
     const char *dtype;
     int64_t channels, groups;
     bool taken;
-    bool padded; ///< through the workspace
+    bool padded; ///< through the workspace, which otherwise holds what engines keep for themselves
   };
   const Row rows[] = {{"f16", 16, 1, true, false}, {"bf16", 16, 1, true, false}, {"f16", 3, 1, true, true},
                       {"f16", 16, 2, true, false}, {"f16", 16, 4, false, false}, {"f32", 16, 1, false, false}};
@@ -33,7 +33,7 @@ TEST(LibraryTable, KnowsWhichConvolutionsAreTakenChannelsLast) {
     EXPECT_EQ(*rule == nullptr, row.taken) << row.dtype << " " << row.channels << " " << row.groups;
     EXPECT_FALSE(hasCpuKernel(call));
     if (row.taken)
-      EXPECT_EQ(*queryGpuWorkspace(call) > 0, row.padded) << row.channels;
+      EXPECT_EQ(*queryGpuWorkspace(call) > 1024 + libraryWorkspaceAlignment, row.padded) << row.channels;
   }
 }
 

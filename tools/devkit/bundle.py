@@ -21,11 +21,14 @@ from devkit.console import ROOT, Failure, collection, say
 from devkit.judge import call, first_error, models_of
 from devkit.record import Record
 
-LIMIT = 60 << 20  # with the tracked tree: what one transfer takes
-# These come with every Linux, in the version that the kernel and the driver of the machine fit to.
+LIMIT = 60 << 20  # bytes: small enough to be copied along with the source tree
+# Models that are carried in 16 bits too, and how they are compiled then; by the names of the bands that are recorded.
+NARROWED = ("cnn-digits", "resnet-tiny", "gpt-tiny", "llama-tiny", "unet-mini")
+NARROW = {"bf16": ["--precision=mixed-bf16"], "f16": ["--precision=mixed-f16", "--loss-scale=dynamic"]}
+# These come with every Linux, in a version that fits its kernel and driver.
 SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libresolv)[.-]")
 
-# Contenders' figures of an earlier machine's time, and PyTorch's side of the speed stages where the collection is at hand.
+# Contenders' figures that were measured before.
 TORCH_RESULTS = ROOT / "docs" / "measurements" / "torch_baseline.json"
 
 USAGE = """tools/dev bundle [options]
@@ -37,12 +40,15 @@ options:
   --chip=sm_90                the GPU that artifacts are for
   --models=FOLDER             folders of recorded models (default: test/models); several by repeating
   --only=PATTERN              of these, the ones whose name holds this
-  --workload=NAME             a workload of --stage=speed:NAME (default: every one whose model is at hand; none: no one);
+  --narrow=NAME               of these, a model that is carried in bf16 and f16 too (default: small ones of each
+                              kind; none: without any); several by repeating
+  --workload=NAME             a workload of --stage=speed:NAME (default: every one whose model is at hand; none: without any);
                               several by repeating
   --workload=NAME=FILE,FLAG…  another model, with flags for the compiler; with its data.npz, if that lies beside it
   --torch=FILE                PyTorch's side of the speed stages (default: torch_baseline.py of the collection)
   --torch-results=FILE        what that measured before: contenders' figures on a machine of the same kind
                               (default: docs/measurements/torch_baseline.json)
+  --max-bytes=N               refuse an archive that takes more than this together with the tracked tree (60 MiB)
   --bin=FOLDER                use these binaries; nothing is built
 """
 
@@ -89,7 +95,7 @@ def compile_to(binaries, model, to, *flags):
 def budgets_between(binaries, model, home, flags, count=3):
     """{name: bytes} of `count` budgets, from the smallest plan up; what is missing is said."""
     log = home / "fit.log"
-    status, said = call([binaries / "lowtide", "fit", model, "--json", f"--rows={count}", "-q", *flags], log)
+    status, said = call([binaries / "lowtide", "fit", model, "--json", f"--rows={max(count, 2)}", "-q", *flags], log)
     log.unlink(missing_ok=True)
     if status:
         say(f"{home.name}, budgets: exit {status}: {first_error(said)}")
@@ -99,9 +105,31 @@ def budgets_between(binaries, model, home, flags, count=3):
     return {f"budget{i}": low + (high - low) * i // count for i in range(count)}
 
 
-def add_models(folders, only, chip, binaries, folder):
-    """Artifacts, data and records of each model; the table of contents."""
-    contents = []
+def add_model(model, record, row, precision, budgets, chip, binaries, folder):
+    """Artifacts of one model in one precision, as a whole and under budgets; whether there is one for the GPU."""
+    name, home = row["name"], folder / "models" / row["name"]
+    home.mkdir(parents=True)
+    targets = {"cuda": f"cuda:{chip}", "emulated": "cuda-emulated", "cpu": "cpu"}
+    flags = {short: record.compiler_flags(model, [f"--target={target}", "--entries=train", *precision]) for short, target in targets.items()}
+    for short, target in targets.items():
+        if problem := compile_to(binaries, model, home / f"{short}-step.tide", *flags[short]):
+            say(f"{name}, {target}: {problem}")
+    if not (home / "cuda-step.tide").exists():
+        shutil.rmtree(home)
+        return False
+    # One table for both: the fake device has the plans of the real one.
+    for budget, size in budgets_between(binaries, model, home, flags["cuda"], budgets).items():
+        row["budgets"][budget] = size
+        for short in ("cuda", "emulated"):
+            if problem := compile_to(binaries, model, home / f"{short}-{budget}.tide", *flags[short], f"--device-budget={size}"):
+                say(f"{name}, {short}, --device-budget={size}: {problem}")
+    say(f"{name}: {sum(f.stat().st_size for f in home.iterdir()):,} bytes")
+    return True
+
+
+def add_models(folders, only, narrow, chip, binaries, folder):
+    """Artifacts, data and records of each model; the table of contents, models in 16 bits last."""
+    contents, narrowed = [], []
     for model in models_of(folders):
         name = f"{model.parent.name}-{model.stem}"
         if model.name != "model.onnx" and not only or only and only not in name:
@@ -109,27 +137,19 @@ def add_models(folders, only, chip, binaries, folder):
         record = Record(model.parent)
         if record.stochastic:
             continue
-        home = folder / "models" / name
-        home.mkdir(parents=True)
         row = {"name": name, "steps": min(record.steps, 20), "budgets": {}}
-        targets = {"cuda": f"cuda:{chip}", "emulated": "cuda-emulated", "cpu": "cpu"}
-        flags = {short: record.compiler_flags(model, [f"--target={target}", "--entries=train"]) for short, target in targets.items()}
-        for short, target in targets.items():
-            if problem := compile_to(binaries, model, home / f"{short}-step.tide", *flags[short]):
-                say(f"{name}, {target}: {problem}")
-        if not (home / "cuda-step.tide").exists():
-            shutil.rmtree(home)
+        if not add_model(model, record, row, [], 3, chip, binaries, folder):
             continue
-        # One table for both: the fake device has the plans of the real one.
-        for budget, size in budgets_between(binaries, model, home, flags["cuda"]).items():
-            row["budgets"][budget] = size
-            for short in ("cuda", "emulated"):
-                if problem := compile_to(binaries, model, home / f"{short}-{budget}.tide", *flags[short], f"--device-budget={size}"):
-                    say(f"{name}, {short}, --device-budget={size}: {problem}")
         for file in ("data.npz", "expected.json"):
-            shutil.copy2(model.parent / file, home / file)
+            shutil.copy2(model.parent / file, folder / "models" / name / file)
         contents.append(row)
-        say(f"{name}: {sum(f.stat().st_size for f in home.iterdir()):,} bytes")
+        if model.name == "model.onnx" and model.parent.name in narrow:
+            narrowed.append((model, record, row))
+    for model, record, whole in narrowed:
+        for key, precision in NARROW.items():
+            row = whole | {"name": f"{model.parent.name}-{key}", "record": whole["name"], "expect_key": key, "budgets": {}}
+            if add_model(model, record, row, precision, 1, chip, binaries, folder):
+                contents.append(row)
     return contents
 
 
@@ -168,22 +188,18 @@ def add_workload(text, chip, binaries, folder):
             say(f"{name}, --device-budget={budget}: {problem}")
         else:
             row["artifacts"].append(artifact)
-    log = home / "plan.log"
-    status, plan = call([binaries / "lowtide", "compile", model, "--emit=plan", "-o", "-", "-q", f"--target=cuda:{chip}", *flags], log)
-    log.unlink()
-    row["modelled_ms"] = {"step": workloads.modelled_ms(plan)} if status == 0 else {}
     if data and data.exists():
         shutil.copy2(data, home / "data.npz")
     say(f"{name}: {sum(f.stat().st_size for f in home.iterdir()):,} bytes")
     return row
 
 
-def require_size(archive, limit=LIMIT):
-    """Bytes of the archive and the tracked tree together; a Failure, and no archive, where that is more than travels."""
+def require_size(archive, limit):
+    """Bytes of the archive and the tracked tree together; a Failure, and no archive, where that is more than `limit`."""
     whole = archive.stat().st_size + tracked_bytes()
     if whole > limit:
         archive.unlink()
-        raise Failure(f"error: {whole:,} bytes with the tracked tree, more than {limit:,}\nnote: take fewer models (--only=PATTERN)")
+        raise Failure(f"error: {whole:,} bytes with the tracked tree, more than {limit:,}\nnote: take fewer models (--only=PATTERN, --narrow=NAME), or allow more (--max-bytes=N)")
     return whole
 
 
@@ -215,10 +231,12 @@ def main(argv):
     parser.add_argument("--chip", default="sm_90")
     parser.add_argument("--only", default="")
     parser.add_argument("--models", type=pathlib.Path, action="append", default=[])
+    parser.add_argument("--narrow", action="append", default=[])
     parser.add_argument("--workload", action="append", default=[])
     collected = collection() / ".." / "gpu" / "torch_baseline.py"
     parser.add_argument("--torch", type=pathlib.Path, default=collected if collected.exists() else None)
     parser.add_argument("--torch-results", type=pathlib.Path, default=TORCH_RESULTS if TORCH_RESULTS.exists() else None)
+    parser.add_argument("--max-bytes", type=int, default=LIMIT)
     parser.add_argument("--bin", type=pathlib.Path)
     options = parser.parse_args(argv)
     if options.help:
@@ -232,16 +250,18 @@ def main(argv):
             folder = pathlib.Path(scratch) / "lowtide-gpu"
             folder.mkdir()
             copy_programs(options.bin, folder)
-            contents = add_models(options.models or [ROOT / "test" / "models"], options.only, options.chip, options.bin, folder)
+            contents = add_models(options.models or [ROOT / "test" / "models"], options.only, options.narrow or NARROWED, options.chip, options.bin, folder)
             if not contents:
                 raise Failure("error: no model was compiled for the GPU")
+            if missing := set(options.narrow) - {"none", *(row["record"].removesuffix("-model") for row in contents if "record" in row)}:
+                raise Failure(f"error: --narrow={min(missing)}: no such model was compiled in 16 bits\nnote: one whose folder holds a model.onnx, of those that --only leaves")
             names = [name for name in options.workload or workloads.available() if name != "none"]
             rows = [add_workload(name, options.chip, options.bin, folder) for name in names]
             made = {"chip": options.chip, "commit": commit()}
             (folder / "contents.json").write_text(json.dumps({"made": made, "chip": options.chip, "models": contents, "workloads": rows}, indent=1) + "\n")
             copy_scripts(options, folder)
             size = pack(folder, options.output)
-        say(f"{options.output}: {size:,} bytes, {len(contents)} models, {len(rows)} workloads; {require_size(options.output):,} with the tracked tree")
+        say(f"{options.output}: {size:,} bytes, {len(contents)} models, {len(rows)} workloads; {require_size(options.output, options.max_bytes):,} with the tracked tree")
     except Failure as failure:
         print(failure, file=sys.stderr)
         return 1

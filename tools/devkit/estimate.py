@@ -41,13 +41,14 @@ MODELS = {
     "vit-b16": ("vit-b16", ["--batch=64", "--precision=mixed-bf16"]),
     "unet-128": ("unet-128", ["--batch=16", "--precision=mixed-bf16"]),
 }
-# row → model, figure, unit, what is aimed at
+# Rows of the project's performance goals on what a step costs: row → model, figure, unit, what is aimed at.
 COSTS = {
     "E1": ("gpt2-124m", "kernels", "", 275), "E2": ("gpt2-124m", "bytes", "GB", 43.3), "E3": ("gpt2-124m", "floor", "ms", 23.4),
     "E4": ("resnet50", "bytes", "GB", 71), "E5": ("bert-large", "bytes", "GB", 85),
 }  # fmt: skip
 NO_OFFLOAD = ["E6", "optimizer state on the host: ms exposed", "no plan: nothing is offloaded", "2 % of a step", "not there yet"]
-# row → model, FLOPs that may be repeated in percent, GiB aimed at
+# Rows of the project's performance goals on what a step holds; numbers left out are rows that do not apply here:
+# row → model, FLOPs that may be repeated in percent, GiB aimed at.
 MEMORY = {
     "A1": ("gpt2-124m", NO_FLOPS, 4.85), "A2": ("gpt2-124m", 7.5, 3.75), "A3": ("gpt2-124m", 16.5, 2.30),
     "A6": ("bert-large", NO_FLOPS, 11.6), "A8": ("resnet50-f32", NO_FLOPS, 12.9), "A9": ("resnet50-f32", 10, 10.0),

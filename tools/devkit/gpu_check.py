@@ -75,7 +75,7 @@ def main(argv):
     if options.stage == "table":
         print("\n".join(targets.table(results.content)))
         return 0
-    home, deadline = archive.Archive(HERE, options.emulated), archive.Deadline(options.limit)
+    home, deadline = archive.Archive(HERE, options.emulated, options.python), archive.Deadline(options.limit)
     results.put("archive", "made", home.contents["made"])
     stage, _, name = options.stage.partition(":")
     try:

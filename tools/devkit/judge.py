@@ -96,7 +96,7 @@ def matches(model, patterns):
 
 
 def call(command, log):
-    """Run one of our tools; returns (exit status, stderr). Killed after ten minutes."""
+    """Run one of our tools; returns (exit status, the command and behind it both output streams, as in `log`). Killed after ten minutes."""
     with open(log, "w") as out:
         out.write("$ " + shlex.join(map(str, command)) + "\n")
         out.flush()

@@ -56,8 +56,3 @@ def available():
 def compiler_arguments(row):
     """The model and the flags that every artifact of a workload shares."""
     return estimate.structures() / f"{row['structure']}.onnx", [f"--batch={row['batch']}", *row["flags"], "--entries=train", "--no-weights"]
-
-
-def modelled_ms(plan):
-    """Modelled milliseconds of a step, from the text of its plan."""
-    return estimate.figures_of(plan)[0]["floor"] * 1e3

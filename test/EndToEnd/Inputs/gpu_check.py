@@ -24,6 +24,8 @@ SCRATCH = pathlib.Path(sys.argv.pop()).resolve()
 HOME = SCRATCH / "lowtide-gpu"
 BIN = pathlib.Path(shutil.which("lowtide")).parent
 FIRST, SECOND = "cnn-digits-model", "mlp-digits-model"
+# SECOND in 16 bits.
+NARROW = {"mlp-digits-bf16": "bf16", "mlp-digits-f16": "f16"}
 
 # What a stage measures with PyTorch: block times of each mode, in milliseconds.
 CONTENDER = """import json, os, sys, time
@@ -67,7 +69,7 @@ int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long *memory) {
 }
 """
 # Runs what it is given; sees an error of the tool that SEEN names.
-SANITIZER = '#!/bin/sh\ntool=$2\nshift 4\n"$@" || exit\necho "========= ERROR SUMMARY of $tool"\n[ "$tool" != "$SEEN" ] || exit 99\n'
+SANITIZER = '#!/bin/sh\ntool=$2\nwhile [ "${1#--}" != "$1" ]; do shift 2; done\n"$@" || exit\necho "========= ERROR SUMMARY of $tool"\n[ "$tool" != "$SEEN" ] || exit 99\n'
 TRIAL = ["--blocks=3", "--steps=2", "--warmup=1", "--spread=1000000"]
 
 
@@ -75,7 +77,7 @@ def make_archive():
     model = ROOT / "test" / "models" / "mlp-digits" / "model.onnx"
     output = SCRATCH / "lowtide-gpu.tar.gz"
     done = subprocess.run(
-        [sys.executable, "-B", "-m", "devkit", "bundle", f"--bin={BIN}", "--only=digits-model", "-o", output,
+        [sys.executable, "-B", "-m", "devkit", "bundle", f"--bin={BIN}", "--only=digits-model", "--narrow=mlp-digits", "-o", output,
          f"--workload=tiny={model},--dim=batch=64,--optimizer=sgd"],
         capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=str(ROOT / "tools")),
     )  # fmt: skip
@@ -137,7 +139,7 @@ class GpuCheck(unittest.TestCase):
         copy = SCRATCH / "copy.tar.gz"
         shutil.copy2(ARCHIVE, copy)
         self.assertEqual(bundle.require_size(copy, whole), whole)
-        with self.assertRaisesRegex(Failure, "bytes with the tracked tree, more than"):
+        with self.assertRaisesRegex(Failure, "bytes with the tracked tree, more than .*\n.*--max-bytes"):
             bundle.require_size(copy, whole - 1)
         self.assertFalse(copy.exists())
 
@@ -149,7 +151,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_correct(self):
         found, said = self.stage("correct")
-        for name in (FIRST, SECOND):
+        for name in (FIRST, SECOND, *NARROW):
             row = found[name]
             self.assertEqual((row["held"], row["same_bits"], row["target"]), (True, True, "cuda-emulated"), row)
             self.assertEqual(row["planned_bytes"], row["allocated_bytes"])
@@ -159,7 +161,19 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(sorted(found["ceilings"]["gemm_gflops"]), ["bf16", "f16", "f32"])
         self.assertIn("driver", found["device"][0])
         self.assertNotIn("correct", json.loads(self.report.read_text()), "the fake device passes for a GPU")
-        self.assertIn("2 held, 0 failed, 0 not done", said)
+        self.assertIn("4 held, 0 failed, 0 not done", said)
+
+    def test_models_in_16_bits_are_trained_in_16_bits(self):
+        rows = {row["name"]: row for row in contents()["models"]}
+        self.assertEqual({name: (row["record"], row["expect_key"]) for name, row in rows.items() if "record" in row}, {name: (SECOND, key) for name, key in NARROW.items()})
+        home = HOME / "models"
+        losses = set()
+        for name in (SECOND, *NARROW):
+            report = SCRATCH / "losses.json"
+            subprocess.run([HOME / "bin" / "lowtide-run", home / name / "emulated-step.tide", f"--data={home / SECOND / 'data.npz'}", "--steps=2", f"--summary={report}", "--quiet"],
+                           check=True, env=environment(LD_LIBRARY_PATH=str(HOME / "lib")))  # fmt: skip
+            losses.add(tuple(json.loads(report.read_text())["losses"]))
+        self.assertEqual(len(losses), 3, losses)
 
     def test_losses_that_leave_the_record_fail(self):
         record = HOME / "models" / SECOND / "expected.json"
@@ -183,11 +197,11 @@ class GpuCheck(unittest.TestCase):
 
     def test_budgets(self):
         found, _ = self.stage("budgets")
-        self.assertEqual({name: row["held"] for name, row in found.items()}, {FIRST: True, SECOND: True})
-        self.assertEqual(len(found[FIRST]["budgets"]), 3)
+        self.assertEqual({name: row["held"] for name, row in found.items()}, dict.fromkeys((FIRST, SECOND, *NARROW), True))
+        self.assertEqual([len(found[name]["budgets"]) for name in (FIRST, *NARROW)], [3, 1, 1])
         # What does not fit its budget is said.
         contents(lambda table: table["models"][0]["budgets"].update(budget0=1000))
-        found, said = self.stage("budgets", status=1)
+        found, said = self.stage("budgets", f"--only={FIRST}", status=1)
         self.assertRegex(found[FIRST]["why"], r"budget0: \d+ bytes allocated of 1000")
 
     def test_memory(self):
@@ -241,7 +255,7 @@ class GpuCheck(unittest.TestCase):
         self.assertTrue(ratios["checkpoint"]["reused"] and table["checkpoint"]["reused"])
         self.assertEqual((tiny["device"], tiny["same_start"]), ("Stand-in GPU", True))
         self.assertIn("gemm", {kind["kind"] for kind in tiny["details"]["ours"]["kinds"]})
-        self.assertGreater(tiny["modelled_ms"]["step"], 0)
+        self.assertGreater(tiny["details"]["ours"]["modelled_ms"], 0)
         self.assertRegex(said, r"ours +[\d.]+ ms .* × compile, .* × eager, .* × checkpoint")
         self.assertIn("3 held, 0 failed, 0 not done", said)
 

@@ -1,12 +1,15 @@
 """What the stages of gpu-check conclude from runs (devkit/gpu/models.py, speed.py), without running anything."""
 
 import json
+import os
 import pathlib
+import re
+import sys
 import tempfile
 import unittest
 from unittest import mock
 
-import devkit_path  # noqa: F401
+import devkit_path
 from devkit.gpu import archive, blocks, gate, models, speed
 
 ROW = {"name": "m", "steps": 2, "budgets": {"budget0": 100}, "artifacts": ["step", "at-2GiB"]}
@@ -33,6 +36,46 @@ class Folder(unittest.TestCase):
             (folder / f"{name}.tide").touch()
         (self.home / "contents.json").write_text(json.dumps({"chip": "sm_90", "made": {}, "models": [ROW], "workloads": []}))
         self.archive, self.deadline = archive.Archive(self.home), archive.Deadline(100)
+
+
+class Programs(Folder):
+    """What programs of the archive, and others, see of their surroundings."""
+
+    PRINT = "import os; print(os.environ.get('LD_LIBRARY_PATH'), os.environ.get('VIRTUAL_ENV'))"
+
+    def seen(self, command, **variables):
+        kept = {key: value for key, value in os.environ.items() if key not in ("LD_LIBRARY_PATH", "VIRTUAL_ENV")}
+        with mock.patch.dict(os.environ, kept | variables, clear=True):
+            status, said, error = self.archive.run(command, 60)
+        self.assertEqual(status, 0, error)
+        return said.split()
+
+    def setUp(self):
+        super().setUp()
+        program = self.home / "bin" / "lowtide-run"
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{self.PRINT}"\n')
+        program.chmod(0o755)
+        self.ours, self.lib = self.archive.command("lowtide-run"), str(self.home / "lib")
+
+    def test_ours_find_what_came_along(self):
+        self.assertEqual(self.seen(self.ours), [self.lib, sys.prefix])
+        self.assertEqual(self.seen(self.ours, LD_LIBRARY_PATH="/more", VIRTUAL_ENV="/env"), [f"{self.lib}:/more", "/env"])
+        # Under another program too: it starts ours.
+        self.assertEqual(self.seen(["/usr/bin/env", *self.ours]), [self.lib, sys.prefix])
+
+    def test_others_keep_their_own(self):
+        self.assertEqual(self.seen([sys.executable, "-c", self.PRINT]), ["None", "None"])
+        self.assertEqual(self.seen([sys.executable, "-c", self.PRINT], LD_LIBRARY_PATH="/more"), ["/more", "None"])
+
+    def test_libraries_are_those_of_the_python_that_is_given(self):
+        other = self.home / "python"
+        other.write_text("#!/bin/sh\necho /opt/other\n")
+        other.chmod(0o755)
+        self.archive = archive.Archive(self.home, python=str(other))
+        self.assertEqual(self.seen(self.ours)[1], "/opt/other")
+        self.archive = archive.Archive(self.home, python=str(self.home / "nothing"))
+        self.assertEqual(self.seen(self.ours)[1], "None")
 
 
 class Models(Folder):
@@ -76,10 +119,61 @@ class Models(Folder):
         self.assertIn("101 bytes allocated of 100", self.judge("budgets", summary(), summary(allocated=101))["why"])
         self.assertIsNone(self.judge("budgets", summary(), "no time was left")["held"])
 
+    def test_a_model_in_16_bits_is_judged_by_its_own_band(self):
+        (self.home / "models" / "m" / "expected.json").write_text(json.dumps({"loss": {"f32_tolerance": [0.01, 0.01], "f16_tolerance": [0.1, 0.1]}}))
+        (self.home / "models" / "m-f16").mkdir()
+        (self.home / "models" / "m-f16" / "cpu-step.tide").touch()
+        row = ROW | {"name": "m-f16", "record": "m", "expect_key": "f16"}
+        with mock.patch.object(models, "train", side_effect=[(summary(losses), "") for losses in ((2.0, 1.0), (2.0, 1.0), (2.05, 1.0))]):
+            self.assertAlmostEqual(models.judge_correct(self.archive, row, self.deadline)["beside_cpu"], 0.5)
+        command = models.against_the_record(self.archive, self.archive.artifact(row), row, 2)
+        record = self.home / "models" / "m"
+        for flag in (f"--data={record / 'data.npz'}", f"--expect={record / 'expected.json'}", "--expect-key=f16"):
+            self.assertIn(flag, command)
+        self.assertIn(str(self.home / "models" / "m-f16" / "cuda-step.tide"), command)
+
+    def sanitize(self, *answers):
+        """The finding where compute-sanitizer answers so, tool by tool; the commands."""
+        with mock.patch.object(models.os.path, "exists", return_value=True), mock.patch.object(self.archive, "run", side_effect=answers) as run:
+            found = models.judge_sanitizer(self.archive, ROW, self.deadline)
+        return found, [call.args[0] for call in run.call_args_list]
+
+    def test_sanitizers(self):
+        good = (0, "", "========= ERROR SUMMARY: 0 errors")
+        found, commands = self.sanitize(good, good, good)
+        self.assertIs(found["held"], True)
+        self.assertEqual([command[2] for command in commands], ["memcheck", "initcheck", "racecheck"])
+        self.assertEqual(["--kernel-name" in command for command in commands], [False, True, True])
+        self.assertTrue(all("--poison" in command and any(flag.startswith("--expect=") for flag in command) for command in commands))
+        found, _ = self.sanitize(good, (9, "", "loss of step 0: nan"), good)
+        self.assertEqual((found["held"], found["why"]), (False, "initcheck: losses leave the record where transient memory is NaN before a step"))
+        self.assertIs(self.sanitize(good, (99, "", "========= Uninitialized"), good)[0]["held"], False)
+        self.assertIs(self.sanitize(good, good, (1, "", "========= Device not supported"))[0]["held"], None)
+
+    def test_kernels_of_ours_are_known_by_name(self):
+        source = (devkit_path.ROOT / "lib" / "Dialect" / "NN" / "Kernel.cpp").read_text()
+        emitters = re.search(r"is_contained\(\{(.*?)\}, getEmitter\(\)\)", source)[1]
+        self.assertEqual(set(re.findall(r'"(\w+)"', emitters)) - {"library"}, set(models.EMITTERS))
+        pattern = re.compile(models.OURS[1].removeprefix("regex="))
+        self.assertTrue(all(pattern.search(f"{emitter}_12") for emitter in models.EMITTERS))
+        for name in ("nvjet_sm90_tst_128x256", "_ZN2at6native13reduce_row_1Ev", "batch_norm_3_kernel"):
+            self.assertIsNone(pattern.search(name), name)
+
     def test_nothing_begins_when_time_is_out(self):
         with mock.patch.object(self.archive, "run") as run:
             self.assertEqual(models.train(self.archive, "x.tide", ROW, archive.Deadline(4)), (None, "no time was left"))
         run.assert_not_called()
+
+
+class Modelled(unittest.TestCase):
+    def test_each_instruction_takes_what_takes_longer(self):
+        ceilings = {"copy_gb_per_s": 3000.0, "gemm_gflops": 600e3}
+        moves = {"runs": 2, "bytes": 3e9, "flops": 0, "generated": True}
+        multiplies = {"runs": 1, "bytes": 3e6, "flops": 6e12, "generated": False}
+        # What a kernel of ours computes is hidden behind what it moves.
+        computes = {"runs": 1, "bytes": 3e6, "flops": 6e12, "generated": True}
+        self.assertAlmostEqual(speed.modelled_ms([moves, multiplies, computes], ceilings), 2 * 1 + 10 + 0.001)
+        self.assertIsNone(speed.modelled_ms([moves], ceilings | {"copy_gb_per_s": 0}))
 
 
 class Gate(unittest.TestCase):

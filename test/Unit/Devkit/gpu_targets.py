@@ -1,8 +1,10 @@
 """The targets on a GPU, filled in from findings (devkit/gpu/targets.py): reached, missed, and what must not count."""
 
 import unittest
+from unittest import mock
 
 import devkit_path  # noqa: F401
+from devkit import workloads
 from devkit.gpu import blocks, targets
 
 GIB = 1 << 30
@@ -16,7 +18,7 @@ def speed(ratio, per_second, process=8 * GIB, allocated=7 * GIB, unit="tok", bat
         "runs": [{"who": "ours", "target": "cuda:sm_90", "planned_bytes": allocated, "allocated_bytes": allocated}],
         "contenders": {"ours": row, "compile": {"median_ms": 30.0 * ratio, "per_second": per_second / ratio, "process_bytes": 16 * GIB}},
         "speedup": {"ours": {"compile": {"ratio": ratio, "cycles": 3, "interval": [ratio - 0.01, ratio + 0.01]}}},
-        "details": {"ours": {"ceilings": {"copy_gb_per_s": 4000.0}, **details}}, "modelled_ms": {},
+        "details": {"ours": {"ceilings": {"copy_gb_per_s": 4000.0}, **details}},
     }  # fmt: skip
     return found
 
@@ -41,6 +43,20 @@ class Targets(unittest.TestCase):
             self.assertTrue(one["verdict"].startswith("not measured: "), one)
             self.assertEqual(one["measured"], "–")
         self.assertEqual(next(targets.table({})), "Nothing of this was measured on a GPU.")
+
+    def test_every_workload_that_is_asked_for_exists(self):
+        asked = set(targets.COMPARED.values())
+
+        def workload(measured, name, **_):
+            asked.add(name)
+            raise targets.Unmeasured("not asked on")
+
+        # Of a large batch too, beside which another workload is looked up.
+        with mock.patch.object(targets.Measured, "workload", workload):
+            targets.fill(content(gpt2=speed(1.3, 600e3), gpt2_b3000=speed(1.0, 500e3, batch=3000)))
+        self.assertLessEqual(asked - {"gpt2-b3000"}, set(workloads.WORKLOADS))
+        self.assertLessEqual({"gpt2", "gpt2-b64", "resnet50", "bert-large"}, asked)
+        self.assertEqual(self.verdict("G5", {}), "not measured: no workload of that size is carried")
 
     def test_reached_gate_and_missed(self):
         self.assertEqual(self.verdict("G1", content(gpt2=speed(1.3, 600e3))), "reached")
@@ -136,7 +152,7 @@ class Targets(unittest.TestCase):
     def test_the_model_of_time(self):
         found = content(gpt2=speed(1.3, 6e5))
         self.assertTrue(self.verdict("G12", found).startswith("not measured"))
-        found["speed"]["gpt2"]["modelled_ms"] = {"step": 27.0}
+        found["speed"]["gpt2"]["details"]["ours"]["modelled_ms"] = 27.0
         self.assertEqual(self.verdict("G12", found), "gate reached: 10 of ≤ 7 % (1.43 ×)")
         self.assertIn("27.00 ms modelled, 30.00 ms measured", row("G12", found)["measured"])
 

@@ -64,11 +64,26 @@ class Results:
         return found if name is None else found.get(name)
 
 
-class Archive:
-    """The folder that the archive was unpacked to, for one target: a GPU, or the fake device."""
+def prefix_of(python):
+    """The folder of a Python's environment or installation; None where it does not say."""
+    if python == sys.executable:
+        return sys.prefix
+    try:
+        asked = subprocess.run([python, "-c", "import sys; print(sys.prefix)"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip() or None
 
-    def __init__(self, home, emulated=False):
+
+class Archive:
+    """The folder that the archive was unpacked to, for one target: a GPU, or the fake device.
+
+    `python` has PyTorch, and with it NVIDIA's libraries.
+    """
+
+    def __init__(self, home, emulated=False, python=sys.executable):
         self.home = pathlib.Path(home)
+        self.prefix = prefix_of(python)
         self.contents = json.loads((self.home / "contents.json").read_text())
         self.emulated = emulated
         self.target = "emulated" if emulated else "cuda"
@@ -86,6 +101,10 @@ class Archive:
     def folder(self, row):
         return self.home / "models" / row["name"]
 
+    def record(self, row):
+        """The folder of a model's data and recorded losses: another row's where this one trains the same in 16 bits."""
+        return self.home / "models" / row.get("record", row["name"])
+
     def artifact(self, row, name="step", target=None):
         return self.folder(row) / f"{target or self.target}-{name}.tide"
 
@@ -95,19 +114,29 @@ class Archive:
     def command(self, program, *arguments):
         return [str(self.home / "bin" / program), *map(str, arguments)]
 
+    def environment(self, command):
+        """What a command sees: our programs the libraries that came along, and NVIDIA's of an environment that is not activated.
+
+        Another program, a Python above all, keeps its own: libraries of the archive may be older than what it was built for.
+        """
+        found = dict(os.environ)
+        if any(pathlib.Path(part).parent == self.home / "bin" for part in command):
+            found["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(self.home / "lib"), found.get("LD_LIBRARY_PATH")]))
+            if self.prefix:
+                found.setdefault("VIRTUAL_ENV", self.prefix)
+        return found
+
     def run(self, command, timeout, meanwhile=lambda: None):
         """(exit status, standard output, standard error); 124 and words when it takes too long.
 
         `meanwhile` is called every second. Whatever ends this, nothing of the program stays behind on the GPU.
         """
-        libraries = [str(self.home / "lib"), os.environ.get("LD_LIBRARY_PATH")]
-        environment = dict(os.environ, LD_LIBRARY_PATH=os.pathsep.join(filter(None, libraries)))
         end = time.monotonic() + max(1, timeout)
         Ending.heed()
         try:
             process = subprocess.Popen(
                 list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                env=environment, start_new_session=True,
+                env=self.environment(command), start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             return 127, "", str(error)

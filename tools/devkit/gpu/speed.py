@@ -44,6 +44,17 @@ def order(everyone):
     return [*everyone, *reversed(everyone)]
 
 
+def modelled_ms(instructions, ceilings):
+    """A step's modelled time, by what the same process copied and multiplied at best; None where it did neither.
+
+    Of each instruction, bytes at a copy's speed or, of a library's call, operations at a large product's: what takes longer.
+    """
+    copy, gemm = (1e6 * ceilings[key] for key in ("copy_gb_per_s", "gemm_gflops"))  # per millisecond
+    if not copy or not gemm:
+        return None
+    return sum(one["runs"] * max(one["bytes"] / copy, 0 if one["generated"] else one["flops"] / gemm) for one in instructions)
+
+
 class Speed:
     """One workload on one machine."""
 
@@ -54,7 +65,7 @@ class Speed:
         self.baseline = used_bytes()
         self.found = {
             "workload": row["name"], "protocol": protocol, "device": device_name(), "chip": archive.contents["chip"], "emulated": archive.emulated,
-            "runs": [], "details": {}, **{key: row.get(key) for key in ("batch", "units", "unit", "modelled_ms")},
+            "runs": [], "details": {}, **{key: row.get(key) for key in ("batch", "units", "unit")},
         }  # fmt: skip
 
     def put(self):
@@ -114,6 +125,7 @@ class Speed:
         kept = {key: said[key] for key in ("kernels", "kinds", "advice", "ceilings", "floor_ms", "library_choices", "besides", "torch", "device") if key in said}
         if "instructions" in said:
             long = [one for one in said["instructions"] if one["generated"] and one["milliseconds"] > LONG_MS]
+            kept["modelled_ms"] = modelled_ms(said["instructions"], said["ceilings"])
             kept["long_kernels_gb_per_s"] = [round(one["bytes"] / 1e6 / one["milliseconds"], 1) for one in long]
         self.found["details"][who] = kept
 

@@ -33,8 +33,12 @@ struct TrainAccumulate : lowtide::impl::TrainAccumulateBase<TrainAccumulate> {
       --below;
     while (above < samples && samples % above)
       ++above;
-    error.attachNote() << "--micro-batches=" << below << " or " << std::min(above, samples)
-                       << " would divide it, or a batch of " << (samples / microBatches + 1) * microBatches;
+    above = std::min(above, samples);
+    Diagnostic &note = error.attachNote() << "--micro-batches=" << below;
+    if (above != below)
+      note << " or " << above;
+    note << " would divide it, or a batch of " << (samples / microBatches + 1) * microBatches;
+    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
     return error;
   }
 

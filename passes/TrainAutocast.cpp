@@ -159,8 +159,10 @@ struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
   }
 
   void runOnOperation() override {
-    if (failed(readPrecision()) || failed(readOverrides()))
+    if (failed(readPrecision()) || failed(readOverrides())) {
+      getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
       return signalPassFailure();
+    }
     for (auto step : getOperation().getOps<func::FuncOp>()) {
       if (step.isExternal() || !step.getBody().hasOneBlock())
         continue;

@@ -40,7 +40,8 @@ llvm::Expected<ByteSize> lowtide::parseByteSize(StringRef text) {
                       .Case("tb", 1e12)
                       .Default(0);
   double bytes = std::floor(value * factor);
-  if (bytes < 1 || bytes > 0x1p62)
+  // "1.5" is a unit forgotten. A fraction of a KiB may end within a byte: tables print hundredths.
+  if (bytes < 1 || bytes > 0x1p62 || (factor == 1 && bytes != value))
     return refuse();
   return ByteSize{uint64_t(bytes), -1};
 }

@@ -113,8 +113,9 @@ static int openBeneath(int folder, const std::string &location) {
   return current;
 }
 
-LogicalResult lowtide::streamExternal(StringRef modelPath, StringRef tensor, const ExternalRange &range, uint64_t bytes,
-                                      Report &report, function_ref<void(ArrayRef<char>)> sink) {
+/// Opens the file of `range` and sees that it holds `bytes` bytes there. The caller closes the descriptor.
+static FailureOr<int> openExternal(StringRef modelPath, StringRef tensor, const ExternalRange &range, uint64_t bytes,
+                                   Report &report) {
   auto fail = [&](Failure kind, const Twine &message, const Twine &remedy = "") {
     report.errorAt(kind, tensor, "external data of tensor " + quoteName(tensor) + ": " + message, remedy);
     return failure();
@@ -132,8 +133,8 @@ LogicalResult lowtide::streamExternal(StringRef modelPath, StringRef tensor, con
     std::string file = quoteName(range.location);
     if (errno == ENOENT)
       return fail(Failure::IO, "file " + file + " is not beside the model",
-                  "put it into the model's folder, or start with random "
-                  "weights: --init=random:<seed> of lowtide-run");
+                  "put it into the model's folder, or compile with --no-weights and start with random ones: "
+                  "--init=random:<seed> of lowtide-run");
     if (errno == ELOOP || errno == EXDEV)
       return fail(Failure::BadFile, "file " + file + " is reached through a link; links are not followed");
     return fail(Failure::IO, "cannot open file " + file + ": " + std::strerror(errno));
@@ -156,15 +157,36 @@ LogicalResult lowtide::streamExternal(StringRef modelPath, StringRef tensor, con
     return fail(Failure::BadFile, "bytes " + Twine(range.offset) + " to " + Twine(range.offset) + "+" + Twine(bytes) +
                                       " are past the end of " + quoteName(range.location) + ", which has " +
                                       Twine(size) + " bytes");
+  closeFile.release();
+  return fd;
+}
 
+LogicalResult lowtide::checkExternal(StringRef modelPath, StringRef tensor, const ExternalRange &range, uint64_t bytes,
+                                     Report &report) {
+  FailureOr<int> fd = openExternal(modelPath, tensor, range, bytes, report);
+  if (failed(fd))
+    return failure();
+  close(*fd);
+  return success();
+}
+
+LogicalResult lowtide::streamExternal(StringRef modelPath, StringRef tensor, const ExternalRange &range, uint64_t bytes,
+                                      Report &report, function_ref<void(ArrayRef<char>)> sink) {
+  FailureOr<int> fd = openExternal(modelPath, tensor, range, bytes, report);
+  if (failed(fd))
+    return failure();
+  scope_exit closeFile([&] { close(*fd); });
   std::vector<char> piece(std::min<uint64_t>(bytes, uint64_t(1) << 20));
   for (uint64_t done = 0; done != bytes;) {
-    ssize_t got = pread(fd, piece.data(), std::min<uint64_t>(piece.size(), bytes - done), range.offset + done);
+    ssize_t got = pread(*fd, piece.data(), std::min<uint64_t>(piece.size(), bytes - done), range.offset + done);
     if (got < 0 && errno == EINTR)
       continue;
-    if (got <= 0)
-      return fail(Failure::IO, "reading " + quoteName(range.location) + ": " +
-                                   (got ? std::strerror(errno) : "the file became shorter"));
+    if (got <= 0) {
+      report.errorAt(Failure::IO, tensor,
+                     "external data of tensor " + quoteName(tensor) + ": reading " + quoteName(range.location) + ": " +
+                         (got ? std::strerror(errno) : "the file became shorter"));
+      return failure();
+    }
     sink(ArrayRef<char>(piece.data(), got));
     done += got;
   }

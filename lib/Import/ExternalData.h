@@ -32,8 +32,12 @@ struct ExternalRange {
 /// touched. Errors go to `report`.
 std::optional<ExternalRange> parseExternalRange(const ::onnx::TensorProto &tensor, Report &report);
 
-/// Streams `bytes` bytes at `range` from the file beside `modelPath`. Refuses
-/// whatever is not a plain file with one link inside the model's folder.
+/// Whether the file beside `modelPath` has `bytes` bytes at `range`; none is read. Refuses whatever is not a plain file
+/// with one link inside the model's folder.
+llvm::LogicalResult checkExternal(llvm::StringRef modelPath, llvm::StringRef tensor, const ExternalRange &range,
+                                  uint64_t bytes, Report &report);
+
+/// Streams `bytes` bytes at `range` from the file beside `modelPath`. Refuses what `checkExternal` does.
 llvm::LogicalResult streamExternal(llvm::StringRef modelPath, llvm::StringRef tensor, const ExternalRange &range,
                                    uint64_t bytes, Report &report, llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
 

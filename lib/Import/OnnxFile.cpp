@@ -309,6 +309,10 @@ LogicalResult OnnxFile::readInitializer(StringRef name, llvm::function_ref<void(
   return failure();
 }
 
+LogicalResult OnnxFile::checkInitializer(StringRef name) {
+  return isEmbedded(name) ? success() : readInitializer(name, /*sink=*/nullptr);
+}
+
 std::optional<std::string> OnnxFile::tryReadInitializer(StringRef name) const {
   const TensorProto *tensor = findInitializer(name);
   Report silent(context, path, limits.errors);
@@ -335,5 +339,7 @@ LogicalResult OnnxFile::streamTensor(const TensorProto &tensor, Report &report,
   std::optional<int64_t> elements = checkedElements({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())});
   if (!range || !elements)
     return failure();
-  return streamExternal(path, tensor.name(), *range, *checkedBytes(*elements, tensor.data_type()), report, sink);
+  const uint64_t bytes = *checkedBytes(*elements, tensor.data_type());
+  return sink ? streamExternal(path, tensor.name(), *range, bytes, report, sink)
+              : checkExternal(path, tensor.name(), *range, bytes, report);
 }

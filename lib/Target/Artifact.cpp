@@ -4,11 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Target/Artifact.h"
+#include "WeightConversion.h"
 #include "lowtide/Target/PlanProto.h"
 #include "runtime/ArtifactWriter.h"
-#include "runtime/Element.h"
 
-#include <cstring>
 #include <map>
 
 using namespace mlir;
@@ -48,53 +47,27 @@ private:
 
 } // namespace
 
-/// f32 numbers as `type` has them, rounded to nearest even.
-static std::string convert(ArrayRef<char> singles, plan::DType type, uint64_t bytesPerElement) {
-  size_t count = singles.size() / sizeof(float);
-  std::string result(count * bytesPerElement, '\0');
-  for (size_t i = 0; i < count; ++i) {
-    float from;
-    std::memcpy(&from, singles.data() + i * sizeof(float), sizeof(float));
-    rt::storeElement(type, result.data() + i * bytesPerElement, from);
-  }
-  return result;
-}
-
-/// The type in which a step may keep a tensor that is f32 in the model file; nothing for all others.
-static std::optional<plan::DType> getConvertedType(Type element) {
-  if (element.isF64())
-    return plan::F64;
-  if (element.isF16())
-    return plan::F16;
-  if (element.isBF16())
-    return plan::BF16;
-  return std::nullopt;
-}
-
 LogicalResult ArtifactExport::writeTensor(ImageTensor tensor) {
   StringRef name = tensor.binding.getName();
   auto initializer = initializers.find(name);
   if (initializer == initializers.end())
     return tensor.binding.emitError("'") << name << "' starts from the model file, but no initializer is known for it";
-  // What is not f32 may be kept in another type than the file's: such a tensor is collected, all others pass through.
-  Type element = cast<RankedTensorType>(tensor.binding.getType()).getElementType();
-  std::optional<plan::DType> converted = getConvertedType(element);
+  // A tensor that may be f32 in the file alone is collected, all others pass through.
+  const WeightConversion conversion(cast<RankedTensorType>(tensor.binding.getType()).getElementType());
   std::string collected;
   rt::Status status;
   uint64_t bytes = 0;
   LogicalResult read = reader(initializer->second, [&](ArrayRef<char> piece) {
     bytes += piece.size();
-    if (converted)
+    if (conversion)
       collected.append(piece.begin(), piece.end());
     else if (status.isOk() && bytes <= tensor.bytes)
       status = writer.append(piece.data(), piece.size());
   });
   if (failed(read))
     return failure();
-  if (converted) {
-    uint64_t size = element.getIntOrFloatBitWidth() / 8, count = tensor.bytes / size;
-    if (bytes == count * sizeof(float) && bytes != tensor.bytes)
-      collected = convert(collected, *converted, size);
+  if (conversion) {
+    conversion.apply(collected, tensor.bytes);
     bytes = collected.size();
     if (bytes == tensor.bytes)
       status = writer.append(collected.data(), collected.size());

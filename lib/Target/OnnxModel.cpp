@@ -7,6 +7,7 @@
 #include "lowtide/Target/OnnxModel.h"
 #include "OnnxGraph.h"
 #include "TrainingInfo.h"
+#include "WeightConversion.h"
 #include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -15,8 +16,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
-
-#include <cstring>
 
 using namespace mlir;
 using namespace lowtide;
@@ -142,32 +141,26 @@ LogicalResult ModelWriter::writeWeight(unsigned argument, StringRef name) {
   for (int64_t extent : type.getShape())
     tensor.add_dims(extent);
   uint64_t expected = bytesOf(type), found = 0;
-  // Computed in f64 from f32 weights: collected and widened; all others pass through.
-  bool mayWiden = type.getElementType().isF64();
-  bool beside = external && !mayWiden;
-  llvm::ToolOutputFile *out = beside ? openData() : nullptr;
-  if (beside && !out)
+  // A tensor that may be f32 in the file alone is collected, all others pass through.
+  const WeightConversion conversion(type.getElementType());
+  llvm::ToolOutputFile *out = external ? openData() : nullptr;
+  if (external && !out)
     return failure();
   uint64_t offset = out ? out->os().tell() : 0;
   std::string bytes;
   if (failed(reader(initializer.getValue(), [&](ArrayRef<char> piece) {
         found += piece.size();
-        if (out)
+        if (out && !conversion)
           out->os().write(piece.data(), piece.size());
         else
           bytes.append(piece.begin(), piece.end());
       })))
     return failure();
-  if (mayWiden && found == expected / 2) {
-    std::string wide(expected, '\0');
-    for (size_t i = 0; i < bytes.size() / sizeof(float); ++i) {
-      float from;
-      std::memcpy(&from, bytes.data() + i * sizeof(float), sizeof(float));
-      double to = from;
-      std::memcpy(wide.data() + i * sizeof(double), &to, sizeof(double));
-    }
-    bytes = std::move(wide);
-    found = expected;
+  if (conversion) {
+    conversion.apply(bytes, expected);
+    found = bytes.size();
+    if (out)
+      out->os() << bytes;
   }
   if (found != expected)
     return model.emitError("initializer '")

@@ -377,13 +377,21 @@ def distinct():
     return model(graph(nodes, [info("x", [2, 3, 3])], [info("loss", [])], [tensor("w", 3, 3)]))
 
 
-# Flags of the optimizer.
+# Flags.
 for _name, _flag, _word in (
     ("a learning rate that is no number", "--lr=fast", "fast"), ("an unknown optimizer", "--optimizer=lion", "lion"), ("half of betas", "--betas=0.9", "betas"),
     ("an option of another optimizer", "--momentum=0.9", "momentum"), ("a group with an unknown option", "--group=w:speed=1", "speed"),
     ("a schedule without an end", "--schedule=cosine", "total_steps"), ("an unknown flag", "--optimzer=sgd", "--optimizer"),
+    ("a limit that is no number", "--clip-norm=nan", "a number of at least 0, not 'nan'"), ("a negative limit", "--clip-value=-1", "not '-1'"),
+    ("no part of the batch", "--micro-batches=0", "a number above 0, not '0'"), ("more parts than samples", "--micro-batches=8", "--micro-batches=4 would"),
+    ("a budget in an unknown unit", "--device-budget=8XB", "8MiB"), ("a budget of a byte and a half", "--device-budget=1.5", "8MiB"),
+    ("a negative budget", "--device-budget=-5", "8MiB"), ("a budget of nothing", "--device-budget=0%", "50%"),
+    ("a bound without a budget", "--bound", "--device-budget"), ("a strategy without a budget", "--remat-strategy=sqrt", "--device-budget"),
+    ("an override without 16 bits", "--precision-override=*=f32", "--precision=mixed-bf16"),
 ):  # fmt: skip
     changed(_name, USAGE, _word, flags=[_flag])(lambda m: None)
+changed("an override without a type", USAGE, "garbage", flags=["--precision=mixed-bf16", "--precision-override=garbage"])(lambda m: None)
+changed("two shapes of an input", USAGE, "'x' is given twice", flags=["--shape=x=4x8", "--shape=x=5x8"])(lambda m: None)
 
 
 # Weights.
@@ -421,7 +429,7 @@ def external(location, **more):
 
 changed("external data in a parent folder", BAD, "..")(external("../outside.bin"))
 changed("external data at an absolute path", BAD, "/etc/passwd")(external("/etc/passwd"))
-changed("external data that is missing", IO, "absent.bin")(external("absent.bin"))
+changed("external data that is missing", IO, "absent.bin", "--no-weights", "--init=random")(external("absent.bin"))
 changed("external data without a place", BAD, "w")(external(""))
 changed("external data at a negative offset", BAD, "offset")(external("weights.bin", offset=-8))
 changed("external data with an offset that is no number", BAD, "offset")(external("weights.bin", offset="many"))

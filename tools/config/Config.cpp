@@ -183,6 +183,11 @@ bool Config::applyFile(const std::string &path, std::string &error) {
   return true;
 }
 
+std::string Config::findOrigin(const std::string &flag) const {
+  auto origin = origins.find(flag);
+  return origin == origins.end() ? "" : origin->second;
+}
+
 void Config::print(std::ostream &out) const {
   for (const CLI::Option *option : command.get_options()) {
     if (option->get_lnames().empty() || option->get_lnames()[0] == "help" ||
@@ -193,8 +198,8 @@ void Config::print(std::ostream &out) const {
       value += (value.empty() ? "" : ",") + item;
     if (value.empty())
       value = option->get_default_str();
-    auto origin = origins.find(option->get_single_name());
+    const std::string origin = findOrigin(option->get_single_name());
     out << option->get_lnames()[0] << " = " << (value.empty() ? "(unset)" : value) << "    # "
-        << (origin == origins.end() ? "default" : origin->second) << "\n";
+        << (origin.empty() ? "default" : origin) << "\n";
   }
 }

@@ -41,6 +41,8 @@ public:
   /// JSON object with flag names as keys, alone or grouped in sections (`//` comments allowed). Unknown keys are errors
   /// with the nearest name; "auto" leaves a flag at its default.
   bool applyFile(const std::string &path, std::string &error);
+  /// Where the value of a flag came from ("command line", a variable's name, a file's); empty: it has its default.
+  std::string findOrigin(const std::string &flag) const;
   /// The merged result, a key per line, with the origin of each value.
   void print(std::ostream &out) const;
   /// JSON schema of the file that applyFile reads; `title` names the tool.

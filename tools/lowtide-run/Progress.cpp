@@ -36,6 +36,9 @@ static std::string rateText(double perSecond) {
   return text;
 }
 
+/// printf shows the sign of a nan, which says nothing.
+static double withoutNanSign(double value) { return std::isnan(value) ? std::fabs(value) : value; }
+
 Expected<std::unique_ptr<Progress>> Progress::create(const Options &options, const Session &session,
                                                      double itemsPerStep, const char *itemName) {
   std::unique_ptr<Progress> progress(new Progress(options, session, itemsPerStep, itemName));
@@ -81,7 +84,7 @@ void Progress::show(const StepReport &step) {
   std::string rate = rateText(itemsPerStep_ / step.seconds), norm;
   if (step.gradNorm) {
     char number[48];
-    std::snprintf(number, sizeof number, "  grad_norm %.4g", *step.gradNorm);
+    std::snprintf(number, sizeof number, "  grad_norm %.4g", withoutNanSign(*step.gradNorm));
     norm = number;
   }
   if (step.lossScale) {
@@ -92,8 +95,8 @@ void Progress::show(const StepReport &step) {
   if (step.skipped && *step.skipped > 0)
     norm += "  skipped " + std::to_string(static_cast<int64_t>(*step.skipped));
   std::snprintf(text, sizeof text, "step %lld/%lld  loss %.4f%s  lr %.2g  %s %s/s  %.*f ms  peak %s/%s",
-                static_cast<long long>(step.step), static_cast<long long>(step.lastStep), step.loss, norm.c_str(),
-                step.lr, rate.c_str(), itemName_, step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3,
+                static_cast<long long>(step.step), static_cast<long long>(step.lastStep), withoutNanSign(step.loss),
+                norm.c_str(), step.lr, rate.c_str(), itemName_, step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3,
                 bytesText(session_.allocatedBytes()).c_str(), bytesText(session_.plannedBytes()).c_str());
   if (terminal_) {
     std::fprintf(stderr, "\r%s\x1b[K", text);

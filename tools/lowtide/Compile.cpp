@@ -6,6 +6,7 @@
 
 #include "Compile.h"
 #include "LaunchBatches.h"
+#include "OptionChecks.h"
 #include "PassLog.h"
 #include "PlanLower.h"
 #include "StepNotes.h"
@@ -13,6 +14,7 @@
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
+#include "lowtide/Import/ImportFlags.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Legalize/Legalize.h"
@@ -35,19 +37,6 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::driver;
 
-/// The stages in order, as --emit and --from name them.
-static int stageNumber(StringRef name) {
-  return llvm::StringSwitch<int>(name)
-      .Case("", -1)
-      .Case("onnx", 0)
-      .Case("nn", 1)
-      .Case("train", 2)
-      .Case("fitted", 3)
-      .Case("plan", 4)
-      .Cases({"artifact", "kernels", "ptx"}, 5)
-      .Default(-1);
-}
-
 static MLIRContext::Threading threading() { return MLIRContext::Threading::DISABLED; }
 static DialectRegistry allDialects() {
   DialectRegistry registry;
@@ -66,42 +55,16 @@ Compilation::Compilation(const Options &options)
 ImportOptions Compilation::importOptions(int &code) const {
   ImportOptions result;
   code = exitOk;
-  auto split = [&](const std::string &text, StringRef flag, StringRef example) {
-    auto [name, value] = StringRef(text).rsplit('=');
-    if (name.empty() || value.empty()) {
-      printError("--" + flag + "=" + text + " is not of the form NAME=VALUE");
-      printNote("for example --" + flag + " " + example);
-      code = exitUsage;
-    }
-    return std::pair(name.str(), value.str());
+  auto read = [&](const std::vector<std::string> &texts, std::string (*parse)(StringRef, ImportOptions &)) {
+    for (const std::string &text : texts)
+      if (std::string fault = parse(text, result); !fault.empty()) {
+        printError(fault);
+        code = exitUsage;
+      }
   };
-  auto positive = [&](StringRef text, StringRef flag) {
-    int64_t value = 0;
-    if (text.getAsInteger(10, value) || value <= 0) {
-      printError("--" + flag + ": '" + text + "' is not a positive number");
-      code = exitUsage;
-    }
-    return value;
-  };
-  for (const std::string &text : options.dims) {
-    auto [name, value] = split(text, "dim", "batch=8");
-    int64_t extent = positive(value, "dim");
-    if (auto [bound, fresh] = result.dims.try_emplace(name, extent); !fresh && bound->second != extent) {
-      printError("--dim binds '" + name + "' to " + llvm::Twine(bound->second) + " and to " + llvm::Twine(extent));
-      code = exitUsage;
-    }
-  }
-  for (const std::string &text : options.shapes) {
-    auto [name, value] = split(text, "shape", "tokens=8x64");
-    SmallVector<StringRef> parts;
-    if (value != "scalar")
-      StringRef(value).split(parts, 'x');
-    for (StringRef part : parts)
-      result.shapes[name].push_back(positive(part, "shape"));
-    result.shapes[name];
-  }
-  for (const std::string &text : options.rename)
-    result.renames.push_back(split(text, "rename", "val_9=h.0.qkv.weight"));
+  read(options.dims, parseDimFlag);
+  read(options.shapes, parseShapeFlag);
+  read(options.rename, parseRenameFlag);
   if (options.batch)
     result.batch = options.batch;
   if (samples) {
@@ -144,6 +107,16 @@ int Compilation::import() {
   module = std::move(*imported);
   options.log.info("import", options.input + ": " + std::to_string(initializers.size()) + " initializers, read in " +
                                  watch.text());
+  const bool needsWeights = options.command == Command::Compile && options.emit == "artifact" && options.weights;
+  return needsWeights ? checkWeightFiles() : exitOk;
+}
+
+int Compilation::checkWeightFiles() {
+  auto model = module->lookupSymbol<func::FuncOp>("model");
+  for (unsigned i = 0; i < model.getNumArguments(); ++i)
+    if (auto initializer = model.getArgAttrOfType<StringAttr>(i, "onnx.initializer"))
+      if (failed(file->checkInitializer(initializer)))
+        return file->getExitCode();
   return exitOk;
 }
 

@@ -34,6 +34,8 @@ private:
   /// Reads the ONNX file and says who is a parameter.
   int load();
   int import();
+  /// Weights beside the model: whether they can be read, before everything else is done.
+  int checkWeightFiles();
   /// Reads a stage's text instead.
   int parse();
   /// onnx → nn: @forward, and @eval if that entry is wanted.

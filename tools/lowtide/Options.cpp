@@ -6,8 +6,10 @@
 
 #include "Options.h"
 #include "Config.h"
+#include "OptionChecks.h"
 #include "lowtide/Target/Report.h"
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstring>
 #include <iostream>
 
@@ -53,20 +55,41 @@ leave the recorded run, 70 internal
 /// "adamw" → {"adamw"}; CLI11 checks membership and prints the choices.
 CLI::IsMember choice(std::vector<std::string> values) { return CLI::IsMember(std::move(values)); }
 
+/// Finite numbers that `accepts`; `words` say which those are, `kind` does behind the flag in --help-all. CLI11's own
+/// checks let nan pass and print limits of 309 digits.
+CLI::Validator numbers(bool (*accepts)(double), const char *words, const char *kind) {
+  return CLI::Validator(
+      [=](std::string &text) {
+        double value;
+        const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && accepts(value);
+        return good ? std::string() : std::string("must be ") + words + ", not '" + text + "'";
+      },
+      kind);
+}
+CLI::Validator positive() {
+  return numbers([](double value) { return value > 0; }, "a number above 0", "POSITIVE");
+}
+CLI::Validator nonNegative() {
+  return numbers([](double value) { return value >= 0; }, "a number of at least 0", "NONNEGATIVE");
+}
+CLI::Validator rate() {
+  return numbers([](double value) { return value >= 0 && value <= 1; }, "a rate from 0 to 1", "FLOAT in [0 - 1]");
+}
+
 void addModelFlags(CLI::App &app, Options &o) {
   app.add_option("--dim", o.dims, "Binds a symbolic dimension: NAME=VALUE")->delimiter(',')->group("model");
   app.add_option("--shape", o.shapes, "Shape of an input: INPUT=8x64")->delimiter(',')->group("model");
   app.add_option("--batch", o.batch, "Samples per step: binds the symbol in dimension 0 of every input")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->group("model");
   app.add_option("--last-batch", o.lastBatch,
                  "Further entries for a batch of so many samples: what no whole batch holds")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->group("model");
   app.add_option("--mode", o.mode, "train: batch norm and dropout in training form; as-is: as the file says")
       ->check(choice({"train", "eval", "as-is"}))
       ->group("model");
-  app.add_option("--dropout", o.dropout, "Overrides every dropout rate")->check(CLI::Range(0.0, 1.0))->group("model");
+  app.add_option("--dropout", o.dropout, "Overrides every dropout rate")->check(rate())->group("model");
   app.add_option("--loss", o.loss, "Adds a loss: \"cross_entropy(LOGITS, LABELS)\" or \"mse(OUTPUT, TARGET)\"")
       ->group("model");
   app.add_option("--params", o.params, "Initializers to train, as globs")->delimiter(',')->group("parameters");
@@ -111,7 +134,7 @@ void addTrainingFlags(CLI::App &app, Options &o) {
 
 void addTargetFlags(CLI::App &app, Options &o) {
   app.add_option("--micro-batches", o.microBatches, "Computes a step in so many equal parts of the batch")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->group("memory");
   app.add_option("--loss-head-chunks", o.lossHeadChunks,
                  "Pieces of the logits of a loss head: auto (where they are large), a number, off")
@@ -139,10 +162,10 @@ void addTargetFlags(CLI::App &app, Options &o) {
                  "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]")
       ->group("optimizer");
   app.add_option("--clip-norm", o.clipNorm, "Largest global norm of the gradients")
-      ->check(CLI::NonNegativeNumber)
+      ->check(nonNegative())
       ->group("optimizer");
   app.add_option("--clip-value", o.clipValue, "Largest size of a gradient's element")
-      ->check(CLI::NonNegativeNumber)
+      ->check(nonNegative())
       ->group("optimizer");
   app.add_option("--entries", o.entries, "Programs in the artifact: train, eval, gradient")
       ->delimiter(',')
@@ -358,5 +381,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
     config.print(std::cout);
     return exitOk;
   }
+  if (!checkTogether(options, config))
+    return exitUsage;
   return std::nullopt;
 }

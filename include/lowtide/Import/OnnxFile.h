@@ -72,6 +72,8 @@ public:
   /// row-major, `bool` one byte per element. Fails (and says why) when external
   /// data are missing or do not fit.
   llvm::LogicalResult readInitializer(llvm::StringRef name, llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
+  /// Fails as `readInitializer` does, and reads nothing: whether external data are there.
+  llvm::LogicalResult checkInitializer(llvm::StringRef name);
   /// All data of `name`; nullopt, without a word, when they cannot be read.
   std::optional<std::string> tryReadInitializer(llvm::StringRef name) const;
   /// Whether the data of `name` can be read without touching another file.
@@ -91,6 +93,7 @@ private:
   void lowerInputs();
   void indexInitializers();
   void unfold();
+  /// `sink` null: external data are looked for, and not read.
   llvm::LogicalResult streamTensor(const ::onnx::TensorProto &tensor, Report &report,
                                    llvm::function_ref<void(llvm::ArrayRef<char>)> sink) const;
 

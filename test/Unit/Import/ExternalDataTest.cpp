@@ -130,6 +130,7 @@ TEST_F(ExternalData, ReadsPlainFilesOnly) {
 TEST_F(ExternalData, MissingFileSaysWhatToDo) {
   EXPECT_THAT(read({{"location", "absent.bin"}}), HasSubstr("8 "));
   EXPECT_THAT(read({{"location", "absent.bin"}}), HasSubstr("not beside the model"));
+  EXPECT_THAT(read({{"location", "absent.bin"}}), HasSubstr("--no-weights"));
   EXPECT_THAT(read({{"location", "absent/w.bin"}}), HasSubstr("not beside the model"));
 }
 

@@ -1,0 +1,87 @@
+//===- OptionChecks.cpp - options that do not go together -------*- C++ -*-===//
+//
+// One rule a function: each prints what was found and what to type instead.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OptionChecks.h"
+#include "Diagnostics.h"
+#include "lowtide/Analysis/ByteSize.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace lowtide;
+using namespace lowtide::driver;
+using llvm::StringRef;
+
+int lowtide::driver::stageNumber(StringRef name) {
+  return llvm::StringSwitch<int>(name)
+      .Case("onnx", 0)
+      .Case("nn", 1)
+      .Case("train", 2)
+      .Case("fitted", 3)
+      .Case("plan", 4)
+      .Cases({"artifact", "kernels", "ptx"}, 5)
+      .Default(-1);
+}
+
+/// Flags by the last stage that they shape: its text, given with --from, has them behind it.
+static const std::vector<std::pair<std::string, std::vector<std::string>>> stageFlags = {
+    {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename"}},
+    {"nn", {"mode", "dropout", "loss"}},
+    {"train", {"last-batch",  "entries",   "optimizer",  "convention",
+               "lr",          "betas",     "eps",        "weight-decay",
+               "momentum",    "dampening", "lr-decay",   "initial-accumulator-value",
+               "nesterov",    "group",     "schedule",   "warmup-steps",
+               "total-steps", "min-lr",    "precision",  "precision-override",
+               "loss-scale",  "clip-norm", "clip-value", "micro-batches"}},
+    {"fitted", {"loss-head-chunks", "conv-layout", "device-budget", "remat-strategy", "bound"}}};
+
+static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
+  printError(message);
+  printNote(note);
+  return false;
+}
+
+static bool checkStages(const Options &options, const config::Config &config) {
+  for (const auto &[stage, flags] : stageFlags)
+    for (const std::string &flag : flags) {
+      const std::string origin = config.findOrigin(flag);
+      // A model is written of one entry, whatever stage it comes from; f64 is made of a finished step.
+      const bool isLater = (flag == "entries" && options.emit == "onnx-model") ||
+                           (flag == "precision" && options.precision == "f64" && options.from != "fitted");
+      if (origin.empty() || isLater || stageNumber(options.from) < stageNumber(stage))
+        continue;
+      return fail("--" + flag + (origin == "command line" ? "" : " (" + origin + ")") +
+                      " applies before --from=" + options.from + ": it shapes the stage " + stage,
+                  "leave it out, or compile the .onnx file, which goes through all stages");
+    }
+  return true;
+}
+
+static bool checkBudget(const Options &options, const config::Config &config) {
+  if (!config.findOrigin("device-budget").empty()) {
+    if (llvm::Expected<ByteSize> size = parseByteSize(options.deviceBudget); !size)
+      return fail("--device-budget: " + llvm::toString(size.takeError()),
+                  "'lowtide fit' prints which budgets a step can have");
+    return true;
+  }
+  // The table of `lowtide fit` has budgets of its own.
+  const bool isOtherStrategy = options.rematStrategy != "fit";
+  if (options.command != Command::Compile || (!options.bound && !isOtherStrategy))
+    return true;
+  return fail((options.bound ? "--bound" : "--remat-strategy=" + options.rematStrategy) +
+                  " needs --device-budget: without one, nothing is recomputed",
+              "for example --device-budget=50%");
+}
+
+static bool checkPrecision(const Options &options) {
+  if (options.precisionOverrides.empty() || (options.precision != "f32" && options.precision != "f64"))
+    return true;
+  return fail("--precision-override needs --precision=mixed-bf16 or mixed-f16 (or bf16, f16)",
+              "with --precision=" + options.precision + " all layers compute in " + options.precision);
+}
+
+bool lowtide::driver::checkTogether(const Options &options, const config::Config &config) {
+  const bool hasStages = options.command == Command::Compile || options.command == Command::Fit;
+  return (!hasStages || checkStages(options, config)) && checkBudget(options, config) && checkPrecision(options);
+}

@@ -1,0 +1,20 @@
+//===- OptionChecks.h - options that do not go together ---------*- C++ -*-===//
+//
+// What no single flag's check can see: that another one takes its effect away.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Config.h"
+#include "Options.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace lowtide::driver {
+
+/// The stages in order, as --emit and --from name them; -1: none.
+int stageNumber(llvm::StringRef name);
+
+/// Whether every option that was given, wherever, can have an effect; prints an error if not.
+bool checkTogether(const Options &options, const config::Config &config);
+
+} // namespace lowtide::driver

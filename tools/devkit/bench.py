@@ -8,6 +8,7 @@ resident memory of the whole processes.
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -198,7 +199,8 @@ def main(argv):
     seen = rows[0] if rows else resident
     machine = {"processor": processor(), "threads": options.threads, "load_at_end": round(load, 1), "torch": seen["eager"]["torch"] if seen else None}
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "cpu.json").write_text(json.dumps({"machine": machine, "models": rows, "resident": resident}, indent=1) + "\n")
+    name = f"{datetime.date.today()}-bench-cpu"
+    (OUT / f"{name}.json").write_text(json.dumps({"machine": machine, "models": rows, "resident": resident}, indent=1) + "\n")
     text = ["# CPU: one training step beside PyTorch", "", f"{machine['processor']}, {options.threads} threads, PyTorch {machine['torch']}; `tools/dev bench cpu`.",
             "Time: median step, best of the rounds. Memory: our arenas; PyTorch's live tensor bytes by its profiler.",
             "Fitted: compiled for half of eager's memory, or for the smallest budget that the step can meet.",
@@ -207,7 +209,7 @@ def main(argv):
             "", *table(rows)]  # fmt: skip
     if resident:
         text += ["", "Resident memory of the whole process, and what PyTorch's holds when it has been imported:", "", *resident_table(resident)]
-    (OUT / "cpu.md").write_text("\n".join(text) + "\n")
+    (OUT / f"{name}.md").write_text("\n".join(text) + "\n")
     print("\n".join(text))
     return 0
 

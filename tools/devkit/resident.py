@@ -6,6 +6,7 @@ and compiled. Each runs in a process of its own; what it held at most is what th
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -90,6 +91,6 @@ def main(argv):
             "allocates; PyTorch's live tensor bytes by its profiler. Resident MB: the most that the process held, and what PyTorch's",
             f"holds when it has been imported. Load of the machine at the end: {os.getloadavg()[0]:.1f}.", "", *table(rows)]  # fmt: skip
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "resident.md").write_text("\n".join(text) + "\n")
+    (OUT / f"{datetime.date.today()}-resident.md").write_text("\n".join(text) + "\n")
     print("\n".join(text))
     return 0

@@ -2,7 +2,7 @@
 //------------------------------------===//
 //
 // Bounds that hold before any other code looks at a model. Each refusal prints
-// the bound; `docs/limits.md` lists them.
+// the bound; `docs/import.md` lists them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -51,20 +51,31 @@ uint64_t partialSumBytes(int64_t m, int64_t n, int64_t k, int64_t batch) {
   return parts < 2 ? 0 : bytes.atMost(gemmLimit) ? *bytes.get() : gemmLimit;
 }
 
-/// A tensor of 16-bit elements rewritten channels last, channels rounded up to what 16 bytes hold; nothing where it is
-/// stored so.
-Checked channelsLastBytes(const ConvShape &shape, int64_t batch, int64_t channels, const ConvShape::Dims &dims) {
+/// Channels rounded up to what 16 bytes hold.
+int64_t paddedChannels(int64_t channels) { return (channels + 7) / 8 * 8; }
+
+/// Images of 16-bit elements rewritten channels last; nothing where they are stored so.
+Checked channelsLastBytes(const ConvShape &shape, int64_t channels, const ConvShape::Dims &dims) {
   if (shape.channelsLast && channels % 8 == 0)
     return 0;
-  return Checked::fromSigned(batch) * Checked::fromSigned((channels + 7) / 8 * 8) *
+  return Checked::fromSigned(shape.batch) * Checked::fromSigned(paddedChannels(channels)) *
          Checked::fromSigned(ConvShape::volume(dims)) * 2;
+}
+
+/// The same of the filter, whose channels on both sides are rounded up.
+Checked channelsLastFilterBytes(const ConvShape &shape) {
+  const int64_t outputs = shape.groups * shape.outChannels;
+  if (shape.channelsLast && shape.channels % 8 == 0 && outputs % 8 == 0)
+    return 0;
+  return Checked::fromSigned(paddedChannels(outputs)) * Checked::fromSigned(paddedChannels(shape.channels)) *
+         Checked::fromSigned(ConvShape::volume(shape.filter)) * 2;
 }
 
 /// What engines of attention keep besides: counters and descriptors.
 constexpr uint64_t attentionRest = uint64_t(1) << 20;
 
-/// The same of engines of convolutions for Hopper's tensor cores, without which they are not offered: 16 to 247 bytes
-/// (asked of cuDNN 9.26, `tools/dev libraries`).
+/// The same of engines of convolutions on Hopper's tensor cores, none of which fits without: 16 to 247 bytes (asked of
+/// cuDNN 9.26, `tools/dev libraries`).
 constexpr uint64_t convRest = 1024;
 
 /// With room for the libraries' alignment.
@@ -113,9 +124,9 @@ Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
     return shape.takeStatus();
   Checked bytes = 0;
   if (isNarrow(shape->dtype))
-    bytes = Checked(convRest) + channelsLastBytes(*shape, shape->batch, shape->groups * shape->channels, shape->input) +
-            channelsLastBytes(*shape, shape->groups * shape->outChannels, shape->channels, shape->filter) +
-            channelsLastBytes(*shape, shape->batch, shape->groups * shape->outChannels, shape->output);
+    bytes = channelsLastBytes(*shape, shape->groups * shape->channels, shape->input) +
+            channelsLastBytes(*shape, shape->groups * shape->outChannels, shape->output) +
+            channelsLastFilterBytes(*shape) + convRest;
   if (shape->kind == ConvShape::Kind::FilterGrad) {
     int64_t rows = shape->outChannels, columns = shape->channels * ConvShape::volume(shape->filter);
     bytes = bytes + partialSumBytes(rows, columns, shape->batch * ConvShape::volume(shape->output), shape->groups);

@@ -54,12 +54,16 @@ def format_suite(suite, full):
 
 
 def contract_suite(suite, full):
-    """Layering, names, sizes, documentation, machine code of kernels (test/Contract)."""
+    """Layering, names, sizes, documentation, machine code of kernels (test/Contract); in full what cuDNN itself says of steps."""
     run_python_tests(suite, TEST / "Contract", "contract")
     # Of every model and every full-size graph; the sample is in machine_code.py.
     for folder in model_folders() if full else []:
         for row in command_rows("machine-code", folder):
             suite.add(f"contract machine code {row['name']}", row["complaint"])
+    # In full only: cuDNN is a gigabyte to fetch.
+    for work in [*model_folders(), "--random=1000"] if full else []:
+        for row in command_rows("libraries", work):
+            suite.add(f"contract cuDNN {row['name']}", row["complaint"])
 
 
 def run_python_tests(suite, folder, name):
@@ -220,17 +224,6 @@ def emulated_suite(suite, full):
                 suite.add(f"emulated exact {name} {row['name']}", row["complaint"])
 
 
-def libraries_suite(suite, full):
-    """In full: cuDNN itself, a gigabyte to fetch, plans what the steps call, without a GPU (devkit/libraries.py)."""
-    if not full:
-        return
-    for folder in reversed(model_folders()):
-        for row in command_rows("libraries", folder):
-            suite.add(f"libraries {row['name']}", row["complaint"])
-    for row in command_rows("libraries", "--random=1000"):
-        suite.add(f"libraries {row['name']}", row["complaint"])
-
-
 def precision_suite(suite, full):
     """Runs with 16-bit activations: losses in the recorded bands, types, bytes saved, losses that are not f32's."""
     sample = [] if full else ["--only=gpt-tiny/model.onnx|mlp-digits/model.onnx|bag-tiny/onnxruntime.onnx"]
@@ -362,7 +355,6 @@ SUITES = {
     "conformance": conformance_suite,
     "judge": judge_suite,
     "emulated": emulated_suite,
-    "libraries": libraries_suite,
     "precision": precision_suite,
     "parts": parts_suite,
     "plans": plans_suite,

@@ -41,7 +41,7 @@ def library_path(cudnn):
     """LD_LIBRARY_PATH with cuDNN, what it loads, and the stand-in for the driver."""
     python = dependencies.environment("cudnn")
     packages = next((python.parents[1] / "lib").glob("python3*")) / "site-packages" / "nvidia"
-    folders = [BUILD / "test" / "lib" / "driver-stub", *([cudnn] if cudnn else []), *sorted(packages.glob("*/lib"))]
+    folders = [BUILD / "test" / "lib" / "absent-driver", *([cudnn] if cudnn else []), *sorted(packages.glob("*/lib"))]
     return ":".join(map(str, folders))
 
 

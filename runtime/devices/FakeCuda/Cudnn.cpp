@@ -142,6 +142,10 @@ std::optional<Convolution> readConvolution(const Descriptor &operation) {
     int64_t padded = shape.input[to] + pre[i] + post[i], reach = (shape.filter[to] - 1) * dilation[i] + 1;
     if (stride[i] < 1 || padded < reach || (padded - reach) / stride[i] + 1 != shape.output[to])
       return std::nullopt;
+    // Part of the real engines want both sides alike: uneven only where even ones would change the result's size.
+    const int64_t even = shape.input[to] + 2 * pre[i] - reach;
+    if (pre[i] != post[i] && even >= 0 && even / stride[i] + 1 == shape.output[to])
+      return std::nullopt;
   }
   const TensorView &made = shape.kind == Kind::Forward ? *output : shape.kind == Kind::InputGrad ? *input : *filter;
   const TensorView &read = shape.kind == Kind::Forward ? *input : *output;

@@ -8,7 +8,7 @@
 //   lowtide-library-plans --gpu=sm_90.json --random=1000:200
 //
 // A line for each call that differs: "takes", "refuses" or "slow", where tensor cores are only missed for want of
-// workspace. With a stand-in for the driver (DriverStub.cpp) engines that compile their kernels are asked too.
+// workspace. With a stand-in for the driver (AbsentDriver.cpp) engines that compile their kernels are asked too.
 //
 //===----------------------------------------------------------------------===//
 

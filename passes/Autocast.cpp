@@ -353,6 +353,9 @@ void Autocast::store(OpResult value) {
     return replaceUses(value, getNarrow(value));
   if (!fromData.contains(value) || statistics.contains(value))
     return;
+  // Gradients, and what becomes of them in updates.
+  if (holdsUpdates && endsWide(value))
+    return;
   llvm::SmallPtrSet<Operation *, 4> users;
   bool isSaved = false;
   for (Operation *user : value.getUsers()) {
@@ -366,15 +369,23 @@ void Autocast::store(OpResult value) {
 }
 
 void Autocast::narrowParameters() {
+  llvm::DenseSet<Attribute> bindings;
   for (BlockArgument argument : block.getArguments()) {
     BindingInterface binding = getBinding(step, argument.getArgNumber());
     if (binding && binding.getBindingKind() == BindingKind::Param && isWide(argument)) {
       argument.setType(withElement(argument, narrow));
       narrowedParameters.push_back(argument);
+      bindings.insert(binding);
     }
   }
-  SmallVector<Type> inputs(block.getArgumentTypes());
-  step.setFunctionType(FunctionType::get(step.getContext(), inputs, step.getResultTypes()));
+  // A step that was imported whole has their updates already, which end in the type that they are kept in.
+  SmallVector<Type> inputs(block.getArgumentTypes()), results(step.getResultTypes());
+  for (auto [i, result] : llvm::enumerate(results))
+    if (Attribute updated = step.getResultAttr(i, "train.binding"); updated && bindings.contains(updated)) {
+      result = withElement(block.getTerminator()->getOperand(i), narrow);
+      holdsUpdates = true;
+    }
+  step.setFunctionType(FunctionType::get(step.getContext(), inputs, results));
 }
 
 void Autocast::run() {
@@ -393,7 +404,7 @@ void Autocast::run() {
   Operation *terminator = block.getTerminator();
   for (auto [operand, type] : llvm::zip_equal(terminator->getOpOperands(), step.getResultTypes()))
     if (operand.get().getType() != type)
-      operand.set(getWide(operand.get()));
+      operand.set(getElementTypeOrSelf(type) == narrow ? getNarrow(operand.get()) : getWide(operand.get()));
   remakeSaved();
   savedBytes = countSavedBytes();
 }

@@ -88,6 +88,8 @@ private:
   mlir::Block &block;
   mlir::FloatType narrow, wide;
   bool pure;
+  /// A pure step that was imported whole.
+  bool holdsUpdates = false;
   std::function<PrecisionOverride(mlir::Operation *)> overrideOf;
 
   /// Ops that the loss and other outputs need.

@@ -8,6 +8,7 @@
 #include "WholeSums.h"
 #include "CheapProducers.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/OrderRules.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -29,11 +30,12 @@ static bool isWhole(Operation *op) {
   return isa<ReductionInterface>(op) && op->getNumResults() == 1 && getType(op->getResult(0)).getNumElements() == 1;
 }
 
-/// all(all(x)) → all(x).
+/// all(all(x)) → all(x); sums, whose bits depend on it, only where they are two for a CPU's sake.
 static void mergeWhole(Operation *outer) {
   Operation *inner = outer->getOperand(0).getDefiningOp();
   if (!inner || inner->getName() != outer->getName() || inner->getBlock() != outer->getBlock() ||
-      !inner->getResult(0).hasOneUse() || isa<FloatType>(getType(inner->getOperand(0)).getElementType()) ||
+      !inner->getResult(0).hasOneUse() ||
+      (isa<FloatType>(getType(inner->getOperand(0)).getElementType()) && !inner->hasAttr(nn::byRowsAttrName)) ||
       !outer->hasAttr("dims") || getType(outer->getResult(0)).getRank() != 0)
     return; // in a walk from the first op to the last, the inner one has been met
   outer->setAttr("dims", DenseI64ArrayAttr::get(outer->getContext(), llvm::to_vector(llvm::seq<int64_t>(

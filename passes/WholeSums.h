@@ -11,7 +11,8 @@
 
 namespace lowtide {
 
-/// A reduction of a reduction of integers or flags to one number becomes one: in any order its bits are the same.
+/// A reduction of a reduction to one number becomes one: of integers or flags, whose bits are the same in any order,
+/// and of what is two for a CPU's sake alone (`nn.by_rows`).
 void mergeWholeReductions(mlir::Operation *root);
 /// What few elementwise ops make of one tensor for a whole sum, and others read too, such as an unscaled gradient, the
 /// sum makes itself. So does a sum over long columns with what cheap ops make in f32: a normalized activation is read

@@ -39,7 +39,7 @@ struct MergeSums : OpRewritePattern<ReduceSumOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReduceSumOp op, PatternRewriter &rewriter) const override {
     auto inner = op.getX().getDefiningOp<ReduceSumOp>();
-    if (inner && inner->hasAttr(dividedAttrName))
+    if (inner && (inner->hasAttr(dividedAttrName) || inner->hasAttr(byRowsAttrName)))
       return rewriter.notifyMatchFailure(op, "the sum is meant to have two parts");
     if (!inner || !inner->hasOneUse())
       return rewriter.notifyMatchFailure(op, "the operand is no sum of its own");

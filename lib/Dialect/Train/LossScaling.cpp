@@ -6,6 +6,7 @@
 
 #include "lowtide/Dialect/Train/LossScaling.h"
 #include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/OrderRules.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
@@ -120,10 +121,14 @@ static LogicalResult verifyGradients(Operation *op, ValueRange grads, ValueRange
   return success();
 }
 
-/// Combines all elements, dimension 0 last: rows can be shared among threads before.
+/// Combines all elements, dimension 0 last: rows can be shared among threads before. What checks a gradient and what
+/// adds up its squares have the same rows, so that one kernel reads it for both.
 static Expr reduceAll(Expr x, llvm::function_ref<Expr(Expr, ArrayRef<int64_t>)> reduce) {
-  if (x.rank() > 1)
+  if (x.rank() > 1) {
     x = reduce(x, llvm::to_vector(llvm::seq<int64_t>(1, x.rank())));
+    Operation *rows = x.get().getDefiningOp();
+    rows->setAttr(nn::byRowsAttrName, UnitAttr::get(rows->getContext()));
+  }
   return x.rank() == 1 ? reduce(x, {0}) : x;
 }
 

@@ -13,6 +13,10 @@ namespace lowtide::nn {
 /// Attribute of a reduction that is a part of a longer one, divided on purpose: the two do not become one again.
 inline constexpr llvm::StringLiteral dividedAttrName = "nn.divided";
 
+/// On the first of two reductions that make one number of a tensor, over all dimensions but the first: a CPU shares
+/// its rows among threads. Canonicalization keeps the two apart; for a GPU, nn-decompose makes one of them.
+inline constexpr llvm::StringLiteral byRowsAttrName = "nn.by_rows";
+
 /// Takes its operands as their dimensions are listed, and gives its results so.
 llvm::LogicalResult orderNatural(mlir::Operation *op, OrderFlow &flow);
 llvm::LogicalResult orderConstant(mlir::Operation *op, OrderFlow &flow);

@@ -26,61 +26,124 @@ void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
   });
 }
 
-/// The instruction of a bound, in a loop if need be; null where the outputs decide.
-static Operation *findForced(const StepProblem &problem, const solve::LowerBound &bound) {
-  if (bound.operation >= problem.getOperations().size())
-    return nullptr;
-  for (auto [loop, body] : llvm::zip_equal(problem.getGraph().loops, problem.getBodies()))
-    if (loop.operation == bound.operation)
-      if (Operation *inside = findForced(body, solve::findLowerBound(loop.body)))
-        return inside;
-  return problem.getOperations()[bound.operation];
+/// The lower bound in words; `leastBytes` holds what outlives the instructions, too.
+static std::string formatLeast(uint64_t leastBytes) {
+  return "at least " + formatExact(leastBytes) + " are needed whatever is recomputed";
 }
 
-/// The tensors that one instruction reads and makes, the largest by name; those outside the transient arena not.
-static void noteForced(InFlightDiagnostic &error, Operation *op, uint64_t bytes) {
-  Diagnostic &note = error.attachNote(op->getLoc());
+namespace {
+
+/// The instruction of a bound, and the block that it stands in.
+struct ForcedInstruction {
+  const StepProblem *problem;
+  uint32_t number;
+
+  Operation *getOperation() const { return problem->getOperations()[number]; }
+};
+
+} // namespace
+
+/// The instruction of a bound, in a loop if need be; nothing where the outputs decide.
+static std::optional<ForcedInstruction> findForced(const StepProblem &problem, const solve::LowerBound &bound) {
+  if (bound.operation >= problem.getOperations().size())
+    return std::nullopt;
+  for (auto [loop, body] : llvm::zip_equal(problem.getGraph().loops, problem.getBodies()))
+    if (loop.operation == bound.operation)
+      if (std::optional<ForcedInstruction> inside = findForced(body, solve::findLowerBound(loop.body)))
+        return inside;
+  // The beginning of a round is no instruction.
+  if (!problem.getOperations()[bound.operation])
+    return std::nullopt;
+  return ForcedInstruction{&problem, bound.operation};
+}
+
+/// The tensors that one instruction reads and makes, the largest by name. Those outside the transient arena are not
+/// among them, nor is what a result is written over: the same bytes.
+static void noteForced(InFlightDiagnostic &error, const ForcedInstruction &forced, uint64_t bytes) {
+  const Location loc = forced.getOperation()->getLoc();
+  Diagnostic &note = error.attachNote(loc);
   note << "one instruction needs " << formatBytes(bytes) << " at once";
-  if (std::string place = getResponsiblePlace(op->getLoc()); !place.empty())
+  if (std::string place = getResponsiblePlace(loc); !place.empty())
     note << " (" << place << ")";
-  SmallVector<std::pair<uint64_t, Value>> tensors;
-  auto add = [&](Value value) {
-    if (uint64_t size = getTensorBytes(value.getType()).value_or(0))
-      tensors.push_back({size, value});
-  };
-  for (Value value : op->getOperands())
-    if (!isa<BlockArgument>(StepStorage::getRoot(value)))
-      add(value);
-  llvm::for_each(op->getResults(), add);
-  llvm::stable_sort(tensors, [](const auto &a, const auto &b) { return a.first > b.first; });
-  for (auto [number, tensor] : llvm::enumerate(ArrayRef(tensors).take_front(maxNamed)))
-    note << (number ? ", " : ": ") << describeTensor(tensor.second);
+  const solve::StepGraph &graph = forced.problem->getGraph();
+  const solve::StepOperation &operation = graph.operations[forced.number];
+  const std::vector<uint32_t> overwritten = solve::listOverwritten(graph, forced.number);
+  SmallVector<uint32_t> numbers;
+  for (uint32_t number : llvm::concat<const uint32_t>(operation.reads, operation.writes))
+    if (!graph.values[number].placed && graph.values[number].bytes && !llvm::is_contained(overwritten, number))
+      numbers.push_back(number);
+  llvm::stable_sort(numbers, [&](uint32_t a, uint32_t b) { return graph.values[a].bytes > graph.values[b].bytes; });
+  for (auto [i, number] : llvm::enumerate(ArrayRef(numbers).take_front(maxNamed)))
+    note << (i ? ", " : ": ") << describeTensor(forced.problem->getValues()[number]);
+}
+
+/// Samples that `value` counts, an array of the batch or a view of one; nothing if it is neither.
+static std::optional<int64_t> getSamples(func::FuncOp step, Value value) {
+  auto arg = dyn_cast<BlockArgument>(StepStorage::getRoot(value));
+  if (!arg || arg.getOwner() != &step.getBody().front())
+    return std::nullopt;
+  auto facts = BindingFacts::get(step.getArgAttr(arg.getArgNumber(), train::bindingAttrName));
+  auto type = dyn_cast<RankedTensorType>(arg.getType());
+  if (!facts || !type || facts->batchDim < 0 || facts->batchDim >= type.getRank())
+    return std::nullopt;
+  return type.getDimSize(facts->batchDim);
 }
 
 /// Samples of a step's batch; 0: nothing counts them.
 static int64_t countSamples(func::FuncOp step) {
-  for (BlockArgument arg : step.getArguments()) {
-    auto facts = BindingFacts::get(step.getArgAttr(arg.getArgNumber(), train::bindingAttrName));
-    auto type = dyn_cast<RankedTensorType>(arg.getType());
-    if (facts && type && facts->batchDim >= 0 && facts->batchDim < type.getRank())
-      return type.getDimSize(facts->batchDim);
-  }
+  for (BlockArgument arg : step.getArguments())
+    if (std::optional<int64_t> samples = getSamples(step, arg))
+      return *samples;
   return 0;
 }
 
-/// Whether something in a step is held in 16 bits.
-static bool usesHalfs(func::FuncOp step) {
-  return step
-      .walk([](Operation *op) {
-        return llvm::any_of(op->getResultTypes(),
-                            [](Type type) {
-                              Type element = getElementTypeOrSelf(type);
-                              return element.isF16() || element.isBF16();
-                            })
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+/// Parts in which a step computes its batch, as train-accumulate writes them: rounds of a loop over arrays of the batch
+/// alone. Pieces of a loss head are cut from what the step computes.
+static int64_t countParts(func::FuncOp step) {
+  for (auto loop : step.getOps<RepeatInterface>()) {
+    auto sliced = loop->getOperands().take_front(loop.getNumSliced());
+    if (!sliced.empty() && llvm::all_of(sliced, [&](Value value) { return getSamples(step, value).has_value(); }))
+      return loop.getRounds();
+  }
+  return 1;
+}
+
+/// Names the smallest number of parts that divides the batch and is more than it has now, if there is one.
+static void suggestParts(Diagnostic &note, int64_t samples, int64_t parts) {
+  int64_t more = parts + 1;
+  while (more < samples && samples % more)
+    ++more;
+  if (more > samples)
+    return;
+  note << "the batch of " << samples << " in " << (parts > 1 ? "more " : "") << "parts (--micro-batches=" << more
+       << (more < samples ? " or more" : "") << "), ";
+}
+
+/// A type of 16 bits in which something in a step is held; null: none is.
+static Type findHalf(func::FuncOp step) {
+  Type half;
+  step.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (Type element = getElementTypeOrSelf(type); element.isF16() || element.isBF16()) {
+        half = element;
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return half;
+}
+
+/// Whether most bytes of a step's parameters are f32.
+static bool hasWideParameters(func::FuncOp step) {
+  uint64_t wideBytes = 0, bytes = 0;
+  for (BlockArgument arg : step.getArguments())
+    if (auto facts = BindingFacts::get(step.getArgAttr(arg.getArgNumber(), train::bindingAttrName));
+        facts && facts->kind == plan::BindingKind::Param) {
+      const uint64_t size = getTensorBytes(arg.getType()).value_or(0);
+      bytes += size;
+      wideBytes += getElementTypeOrSelf(arg.getType()).isF32() ? size : 0;
+    }
+  return 2 * wideBytes > bytes;
 }
 
 /// Says which budget would do, and what would let a smaller one do. `isTransient`: activations stand in the way, not
@@ -90,12 +153,15 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   error.attachNote() << "the smallest plan found needs " << formatExact(smallestBytes)
                      << "; without recomputation it is " << formatBytes(largestBytes);
   const int64_t samples = countSamples(step);
+  const Type half = findHalf(step);
   Diagnostic &note = error.attachNote();
   note << "what helps: ";
-  if (isTransient && samples > 1)
-    note << "the batch of " << samples << " in parts (--micro-batches=2 or more), ";
-  if (isTransient && !usesHalfs(step))
+  if (isTransient)
+    suggestParts(note, samples, countParts(step));
+  if (isTransient && !half)
     note << "activations in 16 bits (--precision=mixed-bf16), ";
+  else if (hasWideParameters(step))
+    note << "parameters in 16 bits (--precision=" << (half && half.isF16() ? "f16" : "bf16") << "), ";
   if (samples > 1)
     note << "a smaller batch, ";
   if (statics.state)
@@ -105,27 +171,29 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
 
 LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entries, uint64_t budgetBytes,
                                      const StaticBytes &statics) {
-  InFlightDiagnostic error = module.emitError("cannot fit ")
-                             << formatBytes(budgetBytes) << ": parameters, optimizer state and batch alone are "
-                             << formatBytes(statics.sum());
   // Entries share tensors by their names.
   llvm::MapVector<StringAttr, uint64_t> tensors;
-  uint64_t smallest = 0, largest = 0;
+  uint64_t least = 0, largest = 0;
   for (const PosedEntry &entry : entries) {
     func::FuncOp step = entry.step;
     for (BlockArgument arg : step.getArguments())
       if (auto facts = BindingFacts::get(step.getArgAttr(arg.getArgNumber(), train::bindingAttrName)))
         tensors[facts->name] = getTensorBytes(arg.getType()).value_or(0);
-    smallest = std::max(smallest, entry.solved->plans.getSmallest().arenaBytes);
+    least = std::max(least, solve::findLowerBound(entry.problem.getGraph()).bytes);
     largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes);
   }
+  InFlightDiagnostic error = module.emitError("cannot fit ")
+                             << formatBytes(budgetBytes) << ": parameters, optimizer state and batch alone are "
+                             << formatBytes(statics.sum()) << "; " << formatLeast(statics.sum() + least);
   auto sorted = tensors.takeVector();
   llvm::stable_sort(sorted, [](const auto &a, const auto &b) { return a.second > b.second; });
   Diagnostic &note = error.attachNote();
   note << "the largest of them:";
   for (auto [number, tensor] : llvm::enumerate(ArrayRef(sorted).take_front(maxNamed)))
     note << (number ? ", " : " ") << tensor.first << " of " << formatBytes(tensor.second);
-  noteRemedies(error, entries.front().step, statics, /*isTransient=*/false, statics.sum() + smallest,
+  const PosedEntry &most = *llvm::max_element(
+      entries, [](const PosedEntry &a, const PosedEntry &b) { return a.getSmallestBytes() < b.getSmallestBytes(); });
+  noteRemedies(error, most.step, statics, /*isTransient=*/false, statics.sum() + most.getSmallestBytes(),
                statics.sum() + largest);
   return failure();
 }
@@ -141,13 +209,13 @@ LogicalResult lowtide::refuseBudget(PosedEntry &entry, const BudgetRoom &room, S
   InFlightDiagnostic error = entry.step.emitError();
   error << "@" << entry.step.getSymName() << " cannot fit " << formatExact(room.sum()) << ": ";
   if (bound.bytes > room.transientBytes)
-    error << "at least " << formatExact(least) << " are needed whatever is recomputed";
+    error << formatLeast(least);
   else
     error << (strategy == "fit" ? "" : "strategy '" + strategy.str() + "' found no plan; by --remat-strategy=fit ")
           << "the smallest plan found needs " << formatExact(smallestBytes) << ", and none is below "
           << formatExact(least);
-  if (Operation *op = findForced(entry.problem, bound))
-    noteForced(error, op, bound.bytes);
+  if (std::optional<ForcedInstruction> forced = findForced(entry.problem, bound))
+    noteForced(error, *forced, bound.bytes);
   entry.apply(smallest.plan, facts);
   if (FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts, room.statics); succeeded(profile))
     error.attachNote() << "the smallest plan found has at its peak " << describePeak(*profile);

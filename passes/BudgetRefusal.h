@@ -19,6 +19,8 @@ struct PosedEntry {
 
   /// Makes `plan` of the step, once.
   void apply(const solve::FittedSchedule &plan, FactsTable &facts);
+  /// The smallest arena that was found.
+  uint64_t getSmallestBytes() const { return solved->plans.getSmallest().arenaBytes; }
 };
 
 /// Bytes of a budget: for the transient arena, for everything else, and of the former what no schedule may use.
@@ -28,6 +30,8 @@ struct BudgetRoom {
   uint64_t reserveBytes;
 
   uint64_t sum() const { return transientBytes + statics.sum(); }
+  /// Of the transient arena what a schedule may use.
+  uint64_t getUsableBytes() const { return transientBytes - std::min(reserveBytes, transientBytes); }
 };
 
 /// Refuses a budget that no schedule of `entry` keeps; `strategy` is the one that was asked for. Nothing can be done

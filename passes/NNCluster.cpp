@@ -127,6 +127,27 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
       }
   }
 
+  /// Says what is in kernels and what is left to libraries, loops included.
+  void report() {
+    size_t kernels = 0, ops = 0, calls = 0;
+    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (library && isLibraryCall(op)) {
+        ++calls;
+        return WalkResult::skip();
+      }
+      auto kernel = dyn_cast<nn::KernelOp>(op);
+      if (!kernel)
+        return WalkResult::advance();
+      ++kernels;
+      ops += llvm::range_size(kernel.getBlock()->without_terminator());
+      return WalkResult::skip();
+    });
+    // At the place, not at the op: a function that lowtide-opt prints beside a remark is verified first, and remarks of
+    // functions on other threads are lost meanwhile.
+    emitRemark(getOperation().getLoc()) << "@" << getOperation().getSymName() << ": " << ops << " ops in " << kernels
+                                        << " kernels, " << calls << " library calls";
+  }
+
   void runOnOperation() override {
     if (strategy != "fuse" && strategy != "none") {
       getOperation().emitError("unknown fusion strategy \"") << strategy << "\"; there are \"none\" and \"fuse\"";
@@ -134,6 +155,7 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
     }
     for (Block &block : getOperation().getFunctionBody())
       runOnBlock(block);
+    report();
   }
 };
 } // namespace

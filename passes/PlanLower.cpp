@@ -141,6 +141,24 @@ LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &k
   return failure(result.wasInterrupted());
 }
 
+/// Says what a program does, and in how many bytes before they have addresses.
+static void report(plan::ProgramOp program) {
+  size_t launches = 0, calls = 0, copies = 0, buffers = 0;
+  uint64_t bufferBytes = 0;
+  program.walk([&](Operation *op) {
+    launches += isa<plan::LaunchOp>(op);
+    calls += isa<plan::CallOp>(op);
+    copies += isa<plan::CopyOp>(op);
+    if (auto buffer = dyn_cast<plan::BufferOp>(op)) {
+      ++buffers;
+      bufferBytes += buffer.getBytes();
+    }
+  });
+  program.emitRemark("@") << program.getSymName() << ": " << launches << " launches, " << calls << " library calls, "
+                          << copies << " copies, " << buffers << " buffers of " << formatBytes(bufferBytes)
+                          << " in all";
+}
+
 LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   auto entries = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   if (entries.empty())
@@ -181,6 +199,7 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   }
   for (func::FuncOp entry : entries)
     entry.erase();
+  llvm::for_each(module.getBody().getOps<plan::ProgramOp>(), report);
   return success();
 }
 

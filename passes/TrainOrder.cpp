@@ -73,12 +73,13 @@ LogicalResult TrainOrder::order(func::FuncOp step, FactsTable &facts) {
   if (isLower || StringRef(best.method) == "as given")
     packed = solve::packPlan(problem->getGraph(), best, options, /*mostOrders=*/64);
   if (!isLower && !packed.isReordered) {
-    step.emitRemark() << "peak " << formatBytes(givenBytes) << " as given: no order that was tried needs less";
+    step.emitRemark("@") << step.getSymName() << ": peak " << formatBytes(givenBytes)
+                         << " as given: no order that was tried needs less";
     return success();
   }
   problem->apply(packed.plan, facts);
   ++numReordered;
-  InFlightDiagnostic remark = step.emitRemark() << "peak " << formatBytes(givenBytes);
+  InFlightDiagnostic remark = step.emitRemark("@") << step.getSymName() << ": peak " << formatBytes(givenBytes);
   if (isLower)
     remark << " → " << formatBytes(best.timeline.peakBytes) << " by order (" << best.method << ")";
   if (packed.isReordered)

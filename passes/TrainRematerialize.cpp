@@ -66,7 +66,10 @@ public:
 private:
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
   FailureOr<uint64_t> fitModule(uint64_t reserve);
-  FailureOr<uint64_t> fitEntry(PosedEntry &entry, const BudgetRoom &room, FactsTable &facts);
+  /// Makes the plan of an entry; bytes by which what was made goes beyond the budget.
+  FailureOr<uint64_t> fitEntry(PosedEntry &entry, solve::PackedPlan packed, const BudgetRoom &room, FactsTable &facts);
+  /// The plan of the pass's strategy in so many bytes of arena; nothing if it has none.
+  std::optional<solve::PackedPlan> findPlan(PosedEntry &entry, uint64_t transientBytes);
   /// The schedule of a published strategy for so many bytes of arena; nothing if it has none.
   std::optional<solve::FittedSchedule> choose(PosedEntry &entry, uint64_t transientBytes);
   /// Says how much less any other plan could recompute.
@@ -129,30 +132,28 @@ void TrainRematerialize::remarkBound(PosedEntry &entry, const solve::FittedSched
                     "+{2:F1} % ({3})",
                     100 * (chosen.timeline.seconds / whole - 1), formatBytes(bytes), 100 * least.seconds / whole,
                     solve::describe(least));
-  entry.step.emitRemark() << text;
+  entry.step.emitRemark("@") << entry.step.getSymName() << ": " << text;
 }
 
-FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const BudgetRoom &room, FactsTable &facts) {
-  const uint64_t transientBytes = room.transientBytes - std::min(room.reserveBytes, room.transientBytes);
-  solve::PackedPlan packed;
+std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes) {
   if (strategy == "fit") {
-    solve::PackedPlans &plans = entry.solved->plans;
-    const solve::PackedPlan *found = plans.find(transientBytes);
-    if (!found)
-      return refuseBudget(entry, room, strategy, facts);
-    packed = *found;
-  } else {
-    // A packing may need more than the bytes alive: then ask for less.
-    for (uint64_t ask = transientBytes;;) {
-      std::optional<solve::FittedSchedule> plan = choose(entry, ask);
-      if (!plan)
-        return refuseBudget(entry, room, strategy, facts);
-      packed = solve::packPlan(entry.problem.getGraph(), *plan, getPlanPacking());
-      if (packed.arenaBytes <= transientBytes)
-        break;
-      ask = plan->timeline.peakBytes - 1;
-    }
+    const solve::PackedPlan *found = entry.solved->plans.find(transientBytes);
+    return found ? std::optional(*found) : std::nullopt;
   }
+  // A packing may need more than the bytes alive: then ask for less.
+  for (uint64_t ask = transientBytes;;) {
+    std::optional<solve::FittedSchedule> plan = choose(entry, ask);
+    if (!plan)
+      return std::nullopt;
+    solve::PackedPlan packed = solve::packPlan(entry.problem.getGraph(), *plan, getPlanPacking());
+    if (packed.arenaBytes <= transientBytes)
+      return packed;
+    ask = plan->timeline.peakBytes - 1;
+  }
+}
+
+FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, solve::PackedPlan packed, const BudgetRoom &room,
+                                                 FactsTable &facts) {
   const solve::FittedSchedule &chosen = packed.plan, &before = entry.solved->front.getLargest();
   // What a report draws beside the fitted step.
   FailureOr<MemoryProfile> unfitted = MemoryProfile::compute(entry.step, facts, room.statics);
@@ -172,13 +173,14 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Budget
     return packed.arenaBytes - room.transientBytes;
   numRecomputed += chosen.timeline.recomputed;
   {
-    InFlightDiagnostic remark = entry.step.emitRemark() << compareFigures(before, chosen);
+    InFlightDiagnostic remark = entry.step.emitRemark("@")
+                                << entry.step.getSymName() << ": " << compareFigures(before, chosen);
     if (uint64_t saved = unfitted->getSavedBytes())
       remark << "; saved activations " << formatBytes(saved) << " → " << formatBytes(profile->getSavedBytes());
     noteLoops(remark, entry.problem, before, chosen);
   }
   if (bound)
-    remarkBound(entry, chosen, transientBytes, room.sum());
+    remarkBound(entry, chosen, room.getUsableBytes(), room.sum());
   return 0;
 }
 
@@ -215,9 +217,21 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   if (bytes < statics.sum())
     return refuseStatics(getOperation(), entries, bytes, statics);
   getOperation()->setAttr(deviceBudgetAttrName, Builder(&getContext()).getI64IntegerAttr(int64_t(bytes)));
-  uint64_t most = 0;
+  const BudgetRoom room{bytes - statics.sum(), statics, reserve};
+  std::vector<solve::PackedPlan> plans;
+  // What helps the entry that needs the most helps all.
+  PosedEntry *refused = nullptr;
   for (PosedEntry &entry : entries) {
-    FailureOr<uint64_t> beyond = fitEntry(entry, {bytes - statics.sum(), statics, reserve}, facts.getTable());
+    if (std::optional<solve::PackedPlan> plan = findPlan(entry, room.getUsableBytes()))
+      plans.push_back(std::move(*plan));
+    else if (!refused || refused->getSmallestBytes() < entry.getSmallestBytes())
+      refused = &entry;
+  }
+  if (refused)
+    return refuseBudget(*refused, room, strategy, facts.getTable());
+  uint64_t most = 0;
+  for (auto [entry, plan] : llvm::zip_equal(entries, plans)) {
+    FailureOr<uint64_t> beyond = fitEntry(entry, std::move(plan), room, facts.getTable());
     if (failed(beyond))
       return failure();
     most = std::max(most, *beyond);

@@ -228,6 +228,18 @@ static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, Le
   return success();
 }
 
+/// Says what the nodes of a model became.
+static void reportFigures(func::FuncOp model, func::FuncOp made) {
+  size_t nodes = 0, ops = 0;
+  model.walk([&](onnx::NodeOp) { ++nodes; });
+  made.getBody().walk([&](Operation *op) { ops += !op->hasTrait<OpTrait::IsTerminator>(); });
+  const size_t parameters = llvm::count_if(llvm::seq(made.getNumArguments()), [&](unsigned number) {
+    return isa<train::ParamAttr>(train::getArgBinding(made, number));
+  });
+  made.emitRemark("@") << made.getSymName() << ": " << nodes << " nodes became " << ops << " ops on " << parameters
+                       << " parameters";
+}
+
 FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const LegalizeOptions &options,
                                                LegalizeFailure *failure) {
   LegalizeFailure ignored;
@@ -252,6 +264,7 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
     return mlir::failure();
   }
   kind = LegalizeFailure::None;
+  reportFigures(model, *forward);
   return forward;
 }
 

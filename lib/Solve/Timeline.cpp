@@ -209,6 +209,24 @@ std::vector<Buffer> listBuffers(const StepGraph &graph, std::span<const uint32_t
   return buffers;
 }
 
+std::vector<uint32_t> listOverwritten(const StepGraph &graph, uint32_t op) {
+  const StepOperation &operation = graph.operations[op];
+  std::vector<uint32_t> taken;
+  for (size_t i = 0; i < operation.writes.size(); ++i) {
+    const uint32_t result = operation.writes[i];
+    if (graph.values[result].placed)
+      continue;
+    auto free = std::find_if(operation.overwrites[i].begin(), operation.overwrites[i].end(), [&](uint32_t read) {
+      return !graph.values[read].placed && !graph.values[read].kept &&
+             graph.values[read].bytes == graph.values[result].bytes &&
+             std::find(taken.begin(), taken.end(), read) == taken.end();
+    });
+    if (free != operation.overwrites[i].end())
+      taken.push_back(*free);
+  }
+  return taken;
+}
+
 LowerBound findLowerBound(const StepGraph &graph) {
   if (!graph.loops.empty()) {
     std::vector<FittedSchedule> least(graph.loops.size());
@@ -228,21 +246,11 @@ LowerBound findLowerBound(const StepGraph &graph) {
     for (uint32_t value : operation.reads)
       if (!graph.values[value].placed)
         bytes += graph.size(value);
-    std::vector<uint32_t> taken;
-    for (size_t i = 0; i < operation.writes.size(); ++i) {
-      const uint32_t result = operation.writes[i];
-      if (graph.values[result].placed)
-        continue;
-      auto free = std::find_if(operation.overwrites[i].begin(), operation.overwrites[i].end(), [&](uint32_t read) {
-        return !graph.values[read].placed && !graph.values[read].kept &&
-               graph.values[read].bytes == graph.values[result].bytes &&
-               std::find(taken.begin(), taken.end(), read) == taken.end();
-      });
-      if (free != operation.overwrites[i].end())
-        taken.push_back(*free);
-      else
+    for (uint32_t result : operation.writes)
+      if (!graph.values[result].placed)
         bytes += graph.size(result);
-    }
+    for (uint32_t read : listOverwritten(graph, op))
+      bytes -= graph.size(read);
     if (bytes > bound.bytes)
       bound = {bytes, op};
   }

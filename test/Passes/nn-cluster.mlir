@@ -1,5 +1,6 @@
 // RUN: lowtide-opt %s --nn-cluster | FileCheck %s
 // RUN: lowtide-opt %s --nn-cluster=strategy=none | FileCheck %s --check-prefix=NONE
+// RUN: lowtide-opt %s --nn-cluster -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not lowtide-opt %s --nn-cluster=strategy=some 2>&1 | FileCheck %s --check-prefix=BAD
 
 // BAD: unknown fusion strategy "some"; there are "none" and "fuse"
@@ -7,6 +8,7 @@
 // CHECK-LABEL: @softmax
 // CHECK: nn.kernel "row" (%{{.*}} = %arg0)
 // CHECK-NOT: nn.kernel
+// REMARK: remark: @softmax: 7 ops in 1 kernels, 0 library calls
 // NONE-LABEL: @softmax
 // NONE-COUNT-7: nn.kernel "single"
 func.func @softmax(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
@@ -21,6 +23,7 @@ func.func @softmax(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 }
 
 // A library call stays outside; what it reads and what reads it are two kernels: joined they would be a cycle.
+// REMARK: remark: @around_a_call: 2 ops in 2 kernels, 1 library calls
 // CHECK-LABEL: @around_a_call
 // CHECK: %[[A:.*]] = nn.kernel "loop"
 // CHECK: %[[D:.*]] = nn.dot %[[A]]

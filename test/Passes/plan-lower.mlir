@@ -1,5 +1,6 @@
 // RUN: lowtide-opt %s --plan-lower=threads-max=1 --split-input-file | FileCheck %s
 // RUN: lowtide-opt %s --plan-lower --plan-place --verify-plan --split-input-file | FileCheck %s --check-prefix=PROVED
+// RUN: lowtide-opt %s --plan-lower=threads-max=1 --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // PROVED-COUNT-5: plan.program
 
@@ -18,6 +19,7 @@
 // CHECK: plan.launch @{{.*}} reads [@io[0 + 32] : 2] writes [@b3[0 + 32] : 4]
 // CHECK: plan.launch @{{.*}} reads [@params[0 + 32] : 1, @b3[0 + 32] : 4] writes [@params[0 + 32] : [[NEW]]]
 // CHECK-NOT: plan.copy
+// REMARK: remark: @train: 3 launches, 0 library calls, 0 copies, 1 buffers of 32 bytes in all
 func.func @train(
     %w: tensor<4x2xf32> {train.binding = #train.param<"w">, onnx.initializer = "onnx::w", onnx.transposed = array<i64: 1, 0>},
     %x: tensor<4x2xf32> {train.binding = #train.batch<"x">})
@@ -48,6 +50,7 @@ func.func @train(
 // CHECK: plan.launch @{{.*}} reads [@params[0 + 32] : 1] writes [@io[0 + 32] : {{[0-9]+}}]
 // CHECK: plan.copy @b[[NEW]][0 + 32] : [[NEWV]] to @params[0 + 32]
 // CHECK: plan.copy @b[[SAVED]][0 + 32] : {{[0-9]+}} to @b[[OLD]][0 + 32] : [[OLDV]]
+// REMARK: remark: @train: 2 launches, 0 library calls, 3 copies, 3 buffers of 96 bytes in all
 func.func @train(%w: tensor<8xf32> {train.binding = #train.param<"w">})
     -> (tensor<8xf32> {train.binding = #train.param<"w">}, tensor<8xf32> {train.binding = #train.metric<"loss">},
         tensor<8xf32> {train.binding = #train.output<"old">}) {

@@ -11,8 +11,8 @@
 // CHECK: %[[G2:.*]] = nn.kernel "loop" (%{{.*}} = %[[X]])
 // CHECK-NEXT: nn.tanh
 // CHECK: nn.kernel "loop" (%{{.*}} = %{{.*}}, %{{.*}} = %[[G2]])
-// REMARK: remark: peak 2.00 KiB → 1.00 KiB by order
-// AGAIN: remark: peak 1.00 KiB as given: no order that was tried needs less
+// REMARK: remark: @train: peak 2.00 KiB → 1.00 KiB by order
+// AGAIN: remark: @train: peak 1.00 KiB as given: no order that was tried needs less
 func.func @train(%x: tensor<256xf32> {train.binding = #train.batch<"x">},
                  %w: tensor<256xf32> {train.binding = #train.param<"w">},
                  %v: tensor<256xf32> {train.binding = #train.param<"v">})

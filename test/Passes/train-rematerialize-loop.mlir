@@ -2,6 +2,7 @@
 // RUN: lowtide-opt %s --train-rematerialize="budget=6400 threads-max=1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: lowtide-opt %s --train-rematerialize="budget=1MiB threads-max=1" | FileCheck %s --check-prefix=LARGE
 // RUN: lowtide-opt %s --train-rematerialize="budget=6400 threads-max=1" --plan-lower=threads-max=1 --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
+// RUN: not lowtide-opt %s --train-rematerialize="budget=5000 threads-max=1" 2>&1 | FileCheck %s --check-prefix=SMALL
 
 // A round has three values of 1 KiB at once: its part of the batch and two activations, then three activations. One is
 // made again, from the parameter that the round reads from outside; the sums that it hands on stay.
@@ -16,7 +17,7 @@
 // CHECK: nn.kernel "loop" (%{{.*}} = %[[D1]], %{{.*}} = %[[GK]])
 // CHECK: train.next
 
-// REMARK: remark: peak 4.06 KiB → 3.06 KiB (1 values recomputed, +{{.*}} % FLOPs
+// REMARK: remark: @train: peak 4.06 KiB → 3.06 KiB (1 values recomputed, +{{.*}} % FLOPs
 // REMARK-SAME: ; saved activations 3.00 KiB → 2.00 KiB
 // REMARK: note: each of 2 rounds: peak 3.00 KiB → 2.00 KiB (1 values recomputed
 
@@ -24,6 +25,10 @@
 // LARGE-NOT: train.recomputed
 
 // PLAN: plan.arena @transient transient bytes 3072 align 64
+
+// Two parts are what it has already.
+// SMALL: error: @train cannot fit 4.88 KiB (5000 bytes)
+// SMALL: note: what helps: the batch of 512 in more parts (--micro-batches=4 or more)
 
 func.func @train(%x: tensor<512xf32> {train.binding = #train.batch<"x">},
                  %w: tensor<256xf32> {train.binding = #train.param<"w">})

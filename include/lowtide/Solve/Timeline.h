@@ -156,6 +156,9 @@ struct LowerBound {
 };
 LowerBound findLowerBound(const StepGraph &graph);
 
+/// What the operation reads and, at best, writes a result over: of those bytes a bound counts the result's only.
+std::vector<uint32_t> listOverwritten(const StepGraph &graph, uint32_t op);
+
 /// Whether running the operation again changes nothing but its results: it
 /// updates no argument, makes no output and nothing with an address of its own.
 bool isRecomputable(const StepGraph &graph, uint32_t op);

@@ -161,13 +161,23 @@ public:
     auto kept = fingerprints.find({pass, op});
     if (kept == fingerprints.end())
       return;
+    bool anyLeft = false;
     forEachStep(op, [&](func::FuncOp step) {
+      anyLeft = true;
       auto before = kept->second.find(step.getSymName());
       if (before == kept->second.end())
         return;
       if (failed(compareFingerprints(before->second, fingerprintStep(step), step, pass->getArgument())))
         violated = true;
+      kept->second.erase(before);
     });
+    // A pass that leaves none has made a plan of all of them, at which verify-plan looks.
+    for (const auto &[name, fingerprint] : kept->second) {
+      if (!anyLeft)
+        break;
+      emitError(op->getLoc()) << pass->getArgument() << " took @" << name << " away, which it must not";
+      violated = true;
+    }
     fingerprints.erase(kept);
   }
 

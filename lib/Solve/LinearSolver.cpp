@@ -43,13 +43,14 @@ struct Highs {
   bool isComplete = false;
 };
 
-/// The environment's LOWTIDE_HIGHS, what set-up installed, what the system has.
+/// The environment's LOWTIDE_HIGHS and nothing else; where it is not set, what set-up installed, then what the system
+/// has.
 Highs load() {
-  void *library = nullptr;
   const char *named = std::getenv("LOWTIDE_HIGHS");
-  for (const char *path : {named, LOWTIDE_HIGHS, "libhighs.so.1"})
-    if (path && !library)
-      library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const bool isNamed = named && *named;
+  void *library = dlopen(isNamed ? named : LOWTIDE_HIGHS, RTLD_NOW | RTLD_LOCAL);
+  if (!library && !isNamed)
+    library = dlopen("libhighs.so.1", RTLD_NOW | RTLD_LOCAL);
   Highs highs = {};
   if (!library)
     return highs;

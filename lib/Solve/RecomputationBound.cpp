@@ -23,6 +23,7 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
     RecomputationBound bound = boundRecomputation(withBodies(graph, least), order, budgetBytes, options);
     // Its bodies may not run in as few bytes.
     bound.plan.reset();
+    bound.leavesOutLoops = true;
     if (!bound.isInfeasible)
       bound.kind = std::min(bound.kind, BoundKind::WholeNumbers);
     return bound;
@@ -86,6 +87,8 @@ std::string describe(const RecomputationBound &bound) {
   if (bound.moments < bound.instructions)
     text += "; bytes counted at " + std::to_string(bound.moments) + " of " + std::to_string(bound.instructions) +
             " kernels";
+  if (bound.leavesOutLoops)
+    text += "; what runs again in the rounds of loops counts nothing";
   if (!bound.isSolved)
     text += "; the solver's time was over";
   return text;

@@ -76,11 +76,24 @@ def compare(binaries, model, data, flags, work):
     return "" if worst < 1e-12 else f"in f64, losses differ by {worst:.1e} from those of the graph that holds its logits"
 
 
+def in_parts(binaries, model, data, flags, work):
+    """Parts of the batch count by their labels that are not ignored, of which each has another number: a complaint, or nothing."""
+    exact = [*flags, "--target=reference", "--precision=f64"]
+    whole = run(binaries, model, data, exact, work / "whole_batch")[0]
+    for parts in (2, 4):
+        parted = run(binaries, model, data, [*exact, f"--micro-batches={parts}"], work / f"parts{parts}")[0]
+        worst = max(abs(a - b) / abs(a) for a, b in zip(whole, parted, strict=True))
+        if worst > 1e-12:
+            return f"in f64, losses of {parts} micro-batches differ by {worst:.1e} from those of the whole batch"
+    return ""
+
+
 def masked(binaries, work):
     for weighted in (False, True):
         folder = work / f"weighted{int(weighted)}"
         folder.mkdir()
-        complaint = compare(binaries, *masked_labels(binaries, folder, weighted), folder)
+        given = masked_labels(binaries, folder, weighted)
+        complaint = compare(binaries, *given, folder) or in_parts(binaries, *given, folder)
         if complaint:
             return ("with class weights: " if weighted else "") + complaint
     return ""

@@ -29,6 +29,12 @@ public:
   int fit();
 
 private:
+  /// A number of chunks that loss heads may be parted into.
+  struct HeadParts {
+    int64_t option; ///< as `FitStageOptions::lossHeadChunks` has it
+    int64_t chunks; ///< of the head with the most
+  };
+
   /// Reads the ONNX file and the flags of its import; returns the exit code.
   int open(ImportOptions &import);
   /// Reads the ONNX file and says who is a parameter.
@@ -53,17 +59,23 @@ private:
   /// Prints the kernels, or their PTX (--emit=kernels, --emit=ptx).
   int printKernels(codegen::KernelModule &kernels);
   int checkTarget() const;
+  /// A whole step from a file keeps its updates: flags that would make others are refused.
+  int checkStepFlags();
   /// A whole step from a file brings the first values of its parameters.
   int checkStepWeights();
+  /// Optimizer and schedule that such a file was written with; the command line overrules the schedule.
+  llvm::Error setStepSettings(mlir::DictionaryAttr settings);
   /// The stage that stands now as an ONNX model.
   int writeModel();
   /// Prints how much one step computes, when all sizes are known and the model compiles that far.
   void reportCost();
   /// All stages up to number `last`, which is not behind `fitted`.
   int lowerTo(int last, const std::string &budget);
-  int lowerToFitted();
   /// train → fitted, in the best parts of loss heads under the stage's budget.
   int fitSteps(FitStageOptions stage);
+  /// Chunk counts of loss heads that are worth a plan beside their rule's, the finest first; none where tiles allow no
+  /// more chunks than the rule makes, or where the options name a count.
+  std::vector<HeadParts> listFurtherParts(FitStageOptions stage);
   int runFitStage(const FitStageOptions &stage);
   FitStageOptions fitStageOptions() const;
   /// Whether all ops between parameters and loss have a derivative, if there is a loss.

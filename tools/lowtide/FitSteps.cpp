@@ -24,21 +24,22 @@ struct Attempt {
 
 } // namespace
 
-/// Chunk counts of loss heads that are worth a plan beside their rule's: one chunk a tile (-1), and one between that
-/// and the rule. Empty where tiles allow no more chunks than the rule makes.
-static SmallVector<int64_t> listFurtherParts(ModuleOp module, FitStageOptions stage) {
+std::vector<Compilation::HeadParts> Compilation::listFurtherParts(FitStageOptions stage) {
+  if (stage.lossHeadChunks != 0)
+    return {};
   // Rounds of the loops.
   auto withChunks = [&](int64_t chunks) {
-    OwningOpRef<ModuleOp> copy = module.clone();
+    OwningOpRef<ModuleOp> copy = module->clone();
     stage.lossHeadChunks = chunks;
-    PassManager passes(module.getContext());
+    PassManager passes(&context);
     addLossHeads(passes, stage);
     SmallVector<int64_t> rounds;
     if (succeeded(passes.run(*copy)))
       copy->walk([&](RepeatInterface loop) { rounds.push_back(int64_t(loop.getRounds())); });
     return rounds;
   };
-  ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+  // One chunk a tile, and one count between that and the rule's.
   const SmallVector<int64_t> coarse = withChunks(0), fine = withChunks(-1);
   if (coarse == fine || fine.empty())
     return {};
@@ -50,19 +51,10 @@ static SmallVector<int64_t> listFurtherParts(ModuleOp module, FitStageOptions st
   int64_t between = least;
   while (between * between < least * most)
     between *= 2;
-  SmallVector<int64_t> further{-1};
+  std::vector<HeadParts> further{{-1, most}};
   if (between > least && between < most)
-    further.push_back(between);
+    further.push_back({between, between});
   return further;
-}
-
-/// Whether something runs again.
-static bool recomputes(ModuleOp module) {
-  return module
-      .walk([](Operation *op) {
-        return op->hasAttr(recomputedAttrName) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
 }
 
 static double estimateSeconds(ModuleOp module, const CostModel &costs) {
@@ -79,8 +71,7 @@ int Compilation::runFitStage(const FitStageOptions &stage) {
 }
 
 int Compilation::fitSteps(FitStageOptions stage) {
-  const SmallVector<int64_t> further =
-      stage.budget.empty() || stage.lossHeadChunks != 0 ? SmallVector<int64_t>() : listFurtherParts(*module, stage);
+  const std::vector<HeadParts> further = stage.budget.empty() ? std::vector<HeadParts>() : listFurtherParts(stage);
   if (further.empty())
     return runFitStage(stage);
   auto attempt = [&](OwningOpRef<ModuleOp> candidate) {
@@ -97,19 +88,19 @@ int Compilation::fitSteps(FitStageOptions stage) {
   OwningOpRef<ModuleOp> given = module->clone();
   Attempt best = attempt(std::move(module));
   auto budget = (*best.module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
-  if (budget && (best.code == exitBudget || (!best.code && recomputes(*best.module)))) {
+  if (budget && (!best.code || best.code == exitBudget)) {
     // A part of what the step takes is a part of what it takes by the rule.
     stage.budget = std::to_string(budget.getInt());
     const CostModel costs = CostModel::get(stage.target);
-    for (int64_t chunks : further) {
-      stage.lossHeadChunks = chunks;
+    for (const HeadParts &parts : further) {
+      stage.lossHeadChunks = parts.option;
       Attempt other = attempt(OwningOpRef<ModuleOp>(given->clone()));
+      // Where none fits, the finest parts say what is needed: they need the least.
       const bool isBetter =
-          best.code || (!other.code && estimateSeconds(*other.module, costs) < estimateSeconds(*best.module, costs));
-      // Where the finest does not help, less of it does not either.
-      if (!isBetter)
-        break;
-      best = std::move(other);
+          other.code ? best.code && &parts == &further.front()
+                     : best.code || estimateSeconds(*other.module, costs) < estimateSeconds(*best.module, costs);
+      if (isBetter)
+        best = std::move(other);
     }
   }
   module = std::move(best.module);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "OptionChecks.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
@@ -44,40 +45,71 @@ struct FitRow {
   double simulatedSeconds = 0;
   std::vector<OtherMethod> others = {};
   std::optional<solve::RecomputationBound> bound = {};
+  /// Chunks of the loss head; nothing: as its rule parts it.
+  std::optional<int64_t> chunks = {};
 };
 
 class FitTable {
 public:
-  FitTable(func::FuncOp step, const StepProblem &problem, const PlanLayout &layout, const Options &options)
-      : name(step.getSymName()), problem(problem), arenas(layout.getArenas()), options(options),
-        solved(problem.getGraph(), getPlanPacking()), least(solve::findLowerBound(problem.getGraph())),
+  FitTable(StringRef name, const solve::StepGraph &graph, const PlanLayout &layout, const Options &options)
+      : name(name), arenas(layout.getArenas()), options(options), solved(graph, getPlanPacking()),
+        searchSeconds(since(start)), leastBytes(solve::findLowerBound(graph).bytes),
         staticBytes(layout.getStaticBytes().sum()) {}
 
-  bool isValid() const { return solved.front.isValid(); }
+  /// The same step with its loss head in `chunks`, which a budget may ask for.
+  void addParts(int64_t chunks, const solve::StepGraph &graph) {
+    Clock::time_point begin = Clock::now();
+    further.push_back({chunks, std::make_unique<solve::SolvedStep>(graph, getPlanPacking())});
+    searchSeconds += since(begin);
+    leastBytes = std::min(leastBytes, solve::findLowerBound(graph).bytes);
+  }
+  StringRef getName() const { return name; }
+  bool isValid() const {
+    return solved.front.isValid() &&
+           llvm::all_of(further, [](const PartedStep &parted) { return parted.solved->front.isValid(); });
+  }
   void computeRows();
   void printText(llvm::raw_ostream &os) const;
-  void printJson(llvm::raw_ostream &os) const;
+  void printJson(llvm::json::OStream &json) const;
 
 private:
   using Clock = std::chrono::steady_clock;
   static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
   double extra(double now, double then) const { return then > 0 ? 100 * (now / then - 1) : 0; }
-  double extraSeconds(double seconds) const { return extra(seconds, solved.front.getLargest().timeline.seconds); }
+  /// The cheapest step in which nothing runs again.
+  const solve::Timeline &getWhole() const {
+    const solve::Timeline *whole = &solved.front.getLargest().timeline;
+    for (const PartedStep &parted : further)
+      if (const solve::Timeline &other = parted.solved->front.getLargest().timeline; other.seconds < whole->seconds)
+        whole = &other;
+    return *whole;
+  }
+  double extraSeconds(double seconds) const { return extra(seconds, getWhole().seconds); }
   double boundPercent(const FitRow &row) const {
     return extraSeconds(solved.front.getLargest().timeline.seconds + row.bound->seconds);
   }
   /// Whether line `row` is one of `asked` that stand in the middle of equal stretches.
   bool isAmong(unsigned row, unsigned asked) const;
+  /// The cheapest plan whose arena is within `budget` bytes.
+  FitRow findRow(uint64_t budget);
   void compare(FitRow &row, solve::Baselines &baselines, bool solves, bool bounds);
   void printComparison(llvm::raw_ostream &os) const;
 
   const Clock::time_point start = Clock::now();
   std::string name;
-  const StepProblem &problem;
   ArrayRef<PlanLayout::Arena> arenas;
   const Options &options;
   solve::SolvedStep solved;
-  solve::LowerBound least;
+  /// Of everything that was searched so far.
+  double searchSeconds;
+  struct PartedStep {
+    int64_t chunks;
+    std::unique_ptr<solve::SolvedStep> solved;
+  };
+  /// With other chunks of the loss head than its rule's.
+  std::vector<PartedStep> further;
+  /// No plan needs fewer in the transient arena.
+  uint64_t leastBytes;
   const uint64_t staticBytes;
   /// One per budget.
   std::vector<FitRow> rows;
@@ -104,11 +136,13 @@ static std::string formatBudget(uint64_t bytes) {
 }
 
 void FitTable::computeRows() {
-  const uint64_t low = solved.plans.getSmallest().arenaBytes,
-                 high = std::max(low, solved.plans.get(solved.front.getLargest()).arenaBytes);
+  const uint64_t high =
+      std::max(solved.plans.getSmallest().arenaBytes, solved.plans.get(solved.front.getLargest()).arenaBytes);
+  uint64_t low = solved.plans.getSmallest().arenaBytes;
+  for (PartedStep &parted : further)
+    low = std::min(low, parted.solved->plans.getSmallest().arenaBytes);
   const unsigned count = options.fitRows;
-  solve::Baselines baselines(problem.getGraph(), solved.front.getLargest().schedule, /*secondsOfProgram=*/60);
-  double searchSeconds = since(start);
+  solve::Baselines baselines(solved.graph, solved.front.getLargest().schedule, /*secondsOfProgram=*/60);
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t exact = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1)),
                    budget = roundUpToPrinted(staticBytes + exact) - staticBytes;
@@ -116,13 +150,27 @@ void FitTable::computeRows() {
     solved.front.find(budget);
     searchSeconds += since(begin);
     begin = Clock::now();
-    // Never null: no budget is below the smallest arena.
-    const solve::PackedPlan *found = solved.plans.find(budget);
-    rows.push_back({staticBytes + budget, staticBytes + found->arenaBytes, &found->plan, searchSeconds + since(begin)});
+    rows.push_back(findRow(budget));
+    rows.back().planSeconds = searchSeconds + since(begin);
     if (options.baselines || options.bound)
       compare(rows.back(), baselines, isAmong(i, options.roundingRows) && solve::hasLinearSolver(),
               isAmong(i, options.boundRows));
   }
+}
+
+FitRow FitTable::findRow(uint64_t budget) {
+  const solve::PackedPlan *best = solved.plans.find(budget);
+  std::optional<int64_t> chunks;
+  for (PartedStep &parted : further)
+    if (const solve::PackedPlan *other = parted.solved->plans.find(budget);
+        other && (!best || other->plan.timeline.seconds < best->plan.timeline.seconds)) {
+      best = other;
+      chunks = parted.chunks;
+    }
+  // Never null: no budget is below the smallest arena.
+  FitRow row{staticBytes + budget, staticBytes + best->arenaBytes, &best->plan, /*planSeconds=*/0};
+  row.chunks = chunks;
+  return row;
 }
 
 bool FitTable::isAmong(unsigned row, unsigned asked) const {
@@ -153,8 +201,8 @@ void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves, bo
     }
   const solve::FittedSchedule &whole = solved.front.getLargest();
   if (options.bound && bounds)
-    row.bound = solve::findTightestBound(problem.getGraph(), whole.schedule, bytes,
-                                         row.simulatedSeconds - whole.timeline.seconds);
+    row.bound =
+        solve::findTightestBound(solved.graph, whole.schedule, bytes, row.simulatedSeconds - whole.timeline.seconds);
 }
 
 void FitTable::printText(llvm::raw_ostream &os) const {
@@ -163,19 +211,23 @@ void FitTable::printText(llvm::raw_ostream &os) const {
     os << "  " << llvm::left_justify(arena.name, 10) << formatBytes(arena.bytes) << "\n";
   os << "  smallest plan found  " << formatBytes(rows.front().deviceBytes)
      << "; whatever is recomputed, no plan of these "
-     << "kernels is below " << formatBytes(staticBytes + least.bytes) << "\n"
+     << "kernels is below " << formatBytes(staticBytes + leastBytes) << "\n"
      << "  without recomputation  " << formatBytes(rows.back().deviceBytes) << "\n\n"
-     << "  --device-budget       needs  recomputed     time    FLOPs\n";
-  const solve::Timeline &most = solved.front.getLargest().timeline;
+     << "  --device-budget       needs  recomputed     time    FLOPs"
+     << (further.empty() ? "\n" : "  --loss-head-chunks\n");
+  const solve::Timeline &whole = getWhole();
   const solve::FittedSchedule *printed = nullptr;
   for (const FitRow &row : rows) {
     if (row.plan == printed)
       continue;
     printed = row.plan;
-    os << llvm::format("  %15s  %10s  %10u  %+6.1f %%  %+6.1f %%\n", formatBudget(row.budgetBytes).c_str(),
+    os << llvm::format("  %15s  %10s  %10u  %+6.1f %%  %+6.1f %%", formatBudget(row.budgetBytes).c_str(),
                        formatBytes(row.deviceBytes).c_str(), row.plan->timeline.recomputed,
                        extraSeconds(row.plan->timeline.seconds),
-                       extra(double(row.plan->timeline.flops), double(most.flops)));
+                       extra(double(row.plan->timeline.flops), double(whole.flops)));
+    if (!further.empty())
+      os << llvm::right_justify(row.chunks ? std::to_string(*row.chunks) : "auto", 20);
+    os << "\n";
   }
   if (options.baselines || options.bound)
     printComparison(os);
@@ -217,20 +269,19 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
                           solve::describe(*row.bound));
 }
 
-void FitTable::printJson(llvm::raw_ostream &os) const {
-  const solve::Timeline &most = solved.front.getLargest().timeline;
-  llvm::json::OStream json(os, 2);
+void FitTable::printJson(llvm::json::OStream &json) const {
+  const solve::Timeline &whole = getWhole();
   json.object([&] {
     json.attribute("entry", name);
     for (const PlanLayout::Arena &arena : arenas)
       json.attribute((arena.name + "_bytes").str(), arena.bytes);
     json.attribute("static_bytes", staticBytes);
-    json.attribute("lower_bound_bytes", staticBytes + least.bytes);
+    json.attribute("lower_bound_bytes", staticBytes + leastBytes);
     json.attribute("smallest_bytes", rows.front().deviceBytes);
     json.attribute("largest_bytes", rows.back().deviceBytes);
-    json.attribute("kernels", uint64_t(problem.getGraph().operations.size()));
-    json.attribute("seconds", most.seconds);
-    json.attribute("flops", most.flops);
+    json.attribute("kernels", uint64_t(solved.graph.operations.size()));
+    json.attribute("seconds", whole.seconds);
+    json.attribute("flops", whole.flops);
     json.attributeArray("plans", [&] {
       for (const FitRow &row : rows)
         json.object([&] {
@@ -239,8 +290,10 @@ void FitTable::printJson(llvm::raw_ostream &os) const {
           json.attribute("live_bytes", staticBytes + row.plan->timeline.peakBytes);
           json.attribute("recomputed", row.plan->timeline.recomputed);
           json.attribute("time_percent", extraSeconds(row.plan->timeline.seconds));
-          json.attribute("flops_percent", extra(double(row.plan->timeline.flops), double(most.flops)));
+          json.attribute("flops_percent", extra(double(row.plan->timeline.flops), double(whole.flops)));
           json.attribute("method", row.plan->method);
+          if (row.chunks)
+            json.attribute("loss_head_chunks", *row.chunks);
           json.attribute("plan_seconds", row.planSeconds);
           if (!row.others.empty() || row.bound)
             json.attribute("simulated_percent", extraSeconds(row.simulatedSeconds));
@@ -263,33 +316,79 @@ void FitTable::printJson(llvm::raw_ostream &os) const {
         });
     });
   });
-  os << "\n";
 }
 
 int Compilation::fit() {
   if (int code = checkTarget())
     return code;
-  if (int code = lowerToFitted())
+  if (int code = lowerTo(stageNumber("train"), /*budget=*/""))
     return code;
-  const FitStageOptions stage = fitStageOptions();
+  FitStageOptions stage = fitStageOptions();
+  stage.budget = "";
+  // Other methods and bounds are of one kernel graph.
+  std::vector<HeadParts> further;
+  const bool isFitted = stageNumber(options.from) >= stageNumber("fitted");
+  if (!isFitted && !options.baselines && !options.bound)
+    further = listFurtherParts(stage);
+  OwningOpRef<ModuleOp> given = module->clone();
+  if (int code = isFitted ? exitOk : runFitStage(stage))
+    return code;
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
-  StepFacts facts(*module);
-  if (failed(layout) || failed(facts.update(stage.target, stage.cpu, stage.threadsMax)))
+  if (failed(layout))
     return exitInternal;
-  for (func::FuncOp step : steps) {
-    if (step.getSymName() == "eval" && steps.size() > 1)
-      continue;
-    FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));
-    if (failed(problem))
+  // Entries in their order; all of them have the same ones.
+  auto pose = [&](llvm::function_ref<void(unsigned, StringRef, const solve::StepGraph &)> take) {
+    StepFacts facts(*module);
+    if (failed(facts.update(stage.target, stage.cpu, stage.threadsMax)))
       return exitInternal;
-    FitTable table(step, *problem, *layout, options);
-    if (!table.isValid()) {
-      printError("the order of @" + step.getSymName() + " is not valid");
+    const bool isAlone = llvm::hasSingleElement(module->getOps<func::FuncOp>());
+    unsigned number = 0;
+    for (auto step : module->getOps<func::FuncOp>()) {
+      if (step.getSymName() == "eval" && !isAlone)
+        continue;
+      FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));
+      if (failed(problem))
+        return exitInternal;
+      take(number++, step.getSymName(), problem->getGraph());
+    }
+    return exitOk;
+  };
+  std::vector<std::unique_ptr<FitTable>> tables;
+  if (int code = pose([&](unsigned, StringRef entry, const solve::StepGraph &graph) {
+        tables.push_back(std::make_unique<FitTable>(entry, graph, *layout, options));
+      }))
+    return code;
+  for (const HeadParts &parts : further) {
+    ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+    stage.lossHeadChunks = parts.option;
+    module = given->clone();
+    if (int code = runFitStage(stage))
+      return code;
+    if (int code = pose([&](unsigned number, StringRef, const solve::StepGraph &graph) {
+          tables[number]->addParts(parts.chunks, graph);
+        }))
+      return code;
+  }
+  for (auto &table : tables) {
+    if (!table->isValid()) {
+      printError("the order of @" + table->getName() + " is not valid");
       return exitInternal;
     }
-    table.computeRows();
-    options.json ? table.printJson(llvm::outs()) : table.printText(llvm::outs());
+    table->computeRows();
   }
+  if (!options.json) {
+    for (auto &table : tables)
+      table->printText(llvm::outs());
+    return exitOk;
+  }
+  llvm::json::OStream json(llvm::outs(), 2);
+  json.object([&] {
+    json.attributeArray("entries", [&] {
+      for (auto &table : tables)
+        table->printJson(json);
+    });
+  });
+  llvm::outs() << "\n";
   return exitOk;
 }

@@ -16,8 +16,8 @@ namespace lowtide::solve {
 std::vector<FittedSchedule> planSegments(const StepGraph &graph, std::span<const uint32_t> order);
 
 /// PyTorch's partitioner: a minimum cut of bytes chooses what is saved; cheap
-/// operations may run again, and, by a knapsack of seconds against bytes, a
-/// growing part of the dear ones. Judged there by saved bytes, here by the peak.
+/// operations may run again, and a growing part of the dear ones, those of the
+/// fewest seconds a byte first (there a knapsack). Judged there by saved bytes, here by the peak.
 std::vector<FittedSchedule> planCuts(const StepGraph &graph, std::span<const uint32_t> order);
 
 /// XLA's HloRematerialization: walk the order; while it needs more than the

@@ -47,6 +47,8 @@ struct RecomputationBound {
   bool isInfeasible = false;
   /// The solver came to its end; otherwise the bound holds, but a better one may.
   bool isSolved = false;
+  /// The step has loops, in whose rounds nothing was counted.
+  bool leavesOutLoops = false;
   BoundKind kind = BoundKind::Relaxation;
   /// Of whole numbers: the schedule that costs as much as the bound, if its exact peak is within the budget. Then none
   /// is cheaper.

@@ -31,8 +31,16 @@ template <bool saysExact> struct SwapOperands : PassWrapper<SwapOperands<saysExa
   }
 };
 
-template <bool saysExact> bool isCaught(std::vector<std::string> &messages) {
-  PassRegistration<SwapOperands<saysExact>>();
+/// Takes one of two steps away.
+struct TakeEval : PassWrapper<TakeEval, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TakeEval)
+  StringRef getArgument() const final { return "test-take-exact"; }
+  StringRef getDescription() const final { return "takes a step away (exact)"; }
+  void runOnOperation() final { getOperation().lookupSymbol("eval")->erase(); }
+};
+
+template <typename Rewrite> bool isCaught(std::vector<std::string> &messages) {
+  PassRegistration<Rewrite>();
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<nn::NNDialect, func::FuncDialect>();
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &d) { messages.push_back(d.str()); });
@@ -40,10 +48,13 @@ template <bool saysExact> bool isCaught(std::vector<std::string> &messages) {
     func.func @train(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
       %0 = nn.sub %x, %y : tensor<4xf32>
       return %0 : tensor<4xf32>
+    }
+    func.func @eval(%x: tensor<4xf32>) -> tensor<4xf32> {
+      return %x : tensor<4xf32>
     })mlir",
                                             &context);
   PassManager passes(&context);
-  passes.addPass(std::make_unique<SwapOperands<saysExact>>());
+  passes.addPass(std::make_unique<Rewrite>());
   bool violated = false;
   addEquivalenceChecks(passes, violated);
   EXPECT_TRUE(succeeded(passes.run(*module)));
@@ -52,14 +63,21 @@ template <bool saysExact> bool isCaught(std::vector<std::string> &messages) {
 
 TEST(ValueEquivalence, CatchesAnInexactPass) {
   std::vector<std::string> messages;
-  EXPECT_TRUE(isCaught<true>(messages));
+  EXPECT_TRUE(isCaught<SwapOperands<true>>(messages));
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_EQ(messages[0], "test-swap-exact changed the value of 0 : i64 in @train, which it must not");
 }
 
+TEST(ValueEquivalence, MissesAStep) {
+  std::vector<std::string> messages;
+  EXPECT_TRUE(isCaught<TakeEval>(messages));
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_EQ(messages[0], "test-take-exact took @eval away, which it must not");
+}
+
 TEST(ValueEquivalence, LetsOthersChangeValues) {
   std::vector<std::string> messages;
-  EXPECT_FALSE(isCaught<false>(messages));
+  EXPECT_FALSE(isCaught<SwapOperands<false>>(messages));
   EXPECT_TRUE(messages.empty());
 }
 

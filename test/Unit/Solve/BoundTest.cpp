@@ -249,6 +249,8 @@ TEST(Bound, SaysWhatItStandsOn) {
   bound.instructions = 160;
   bound.kind = BoundKind::WholeNumbers;
   EXPECT_EQ(describe(bound), "integer program");
+  bound.leavesOutLoops = true;
+  EXPECT_EQ(describe(bound), "integer program; what runs again in the rounds of loops counts nothing");
   bound.kind = BoundKind::Exact;
   EXPECT_EQ(describe(bound), "exact");
 }

@@ -15,6 +15,9 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -100,7 +103,31 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(ModuleOp module,
                                                                                   : llvm::CodeGenOptLevel::Aggressive));
 }
 
-void codegen::optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {
+namespace {
+/// What LLVM says of kernels becomes a message of ours. LLVM itself would print it, and leave the process at an error.
+struct KernelDiagnostics : llvm::DiagnosticHandler {
+  explicit KernelDiagnostics(ModuleOp errors) : errors(errors) {}
+
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    // A kernel asks for vectors wherever they might help; that a loop has none is nothing for the user to mend.
+    const bool isForTheUser = info.getSeverity() == llvm::DS_Error || (info.getSeverity() == llvm::DS_Warning &&
+                                                                       info.getKind() != llvm::DK_OptimizationFailure);
+    if (!isForTheUser)
+      return true;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    (info.getSeverity() == llvm::DS_Error ? errors.emitError("kernels: ") : errors.emitWarning("kernels: ")) << text;
+    return true;
+  }
+
+  ModuleOp errors;
+};
+} // namespace
+
+void codegen::optimize(ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {
+  module.getContext().setDiagnosticHandler(std::make_unique<KernelDiagnostics>(errors));
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   for (llvm::Function &function : module)
@@ -137,7 +164,7 @@ LogicalResult codegen::emit(ModuleOp errors, llvm::Module &module, llvm::TargetM
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
     return errors.emitError("cannot write code for this target");
   passes.run(module);
-  return success();
+  return failure(module.getContext().getDiagHandlerPtr()->HasErrors);
 }
 
 /// Links one object file.
@@ -174,7 +201,7 @@ FailureOr<std::vector<char>> codegen::emitSharedObject(ModuleOp errors, llvm::Mo
     return failure();
   // Threads of a GPU are scalar code that is called once a thread: compiling it takes longer than running it.
   const bool isQuick = options.isReference() || options.isEmulated();
-  optimize(module, *machine,
+  optimize(errors, module, *machine,
            {/*vectorize=*/!isQuick, /*quick=*/isQuick, /*plain=*/options.isPlain,
             /*vectorBits=*/options.cpu == "x86-64-v4" ? 512u : 0u});
   SmallVector<char, 0> object;

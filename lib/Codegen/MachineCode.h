@@ -35,9 +35,10 @@ struct OptimizeOptions {
   /// Preferred width of vectors; 0: LLVM's choice.
   unsigned vectorBits = 0;
 };
-/// LLVM's pipeline for the machine, without fast-math.
-void optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options);
-/// Object code or assembler text; errors are emitted at `errors`.
+/// LLVM's pipeline for the machine, without fast-math. What LLVM says from here on is emitted at `errors`, which must
+/// outlive `module`.
+void optimize(mlir::ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options);
+/// Object code or assembler text of an optimized module; fails where LLVM has said an error.
 mlir::LogicalResult emit(mlir::ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine,
                          llvm::CodeGenFileType type, llvm::SmallVectorImpl<char> &bytes);
 /// The kernels of a GPU as functions of the host, one call per thread; otherwise as above.

@@ -89,7 +89,7 @@ FailureOr<std::string> codegen::compileToPtx(gpu::GPUModuleOp kernels, StringRef
   }
   if (failed(linkLibdevice(kernels, *code)))
     return failure();
-  optimize(*code, *machine, {});
+  optimize(errors, *code, *machine, {});
   SmallVector<char, 0> text;
   if (failed(emit(errors, *code, *machine, llvm::CodeGenFileType::AssemblyFile, text)))
     return failure();

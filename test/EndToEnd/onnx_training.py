@@ -233,6 +233,11 @@ def main():
     rows_out.append({"name": "unknown target", "complaint": refused(binaries, unknown_target(), "nothing")})
     scale = "--loss-scale=dynamic"
     rows_out.append({"name": "own gradient", "complaint": refused(binaries, with_own_gradient(), "would be a guess", scale)})
+    for name, build, words, flag in (
+        ("own updates", with_training_info, "--optimizer has no effect", "--optimizer=sgd"),
+        ("own rate", in_one_graph, "whose learning rate is a constant", "--lr=0.5"),
+    ):
+        rows_out.append({"name": name, "complaint": refused(binaries, build("Momentum"), words, flag)})
     json.dump(rows_out, sys.stdout, indent=0)
 
 

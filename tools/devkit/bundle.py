@@ -18,6 +18,7 @@ import tempfile
 from devkit import workloads
 from devkit.build import BUILD, build
 from devkit.console import ROOT, Failure, collection, say
+from devkit.fit_table import training_step
 from devkit.judge import call, first_error, models_of
 from devkit.record import Record
 
@@ -100,7 +101,7 @@ def budgets_between(binaries, model, home, flags, count=3):
     if status:
         say(f"{home.name}, budgets: exit {status}: {first_error(said)}")
         return {}
-    figures = json.JSONDecoder().raw_decode(said[said.index("\n") + 1 :])[0]
+    figures = training_step(said)
     low, high = figures["smallest_bytes"], figures["largest_bytes"]
     return {f"budget{i}": low + (high - low) * i // count for i in range(count)}
 

@@ -7,7 +7,6 @@ bandwidth; starting a kernel costs nothing in it.
 
 import argparse
 import functools
-import json
 import os
 import pathlib
 import re
@@ -20,6 +19,7 @@ import typing
 
 from devkit.build import BUILD, build
 from devkit.console import Failure, collection, say
+from devkit.fit_table import training_step
 from devkit.step_types import StepTypes
 
 GB, GIB = 1e9, 1 << 30
@@ -107,8 +107,7 @@ class Model:
     def ladder(self):
         """(bytes of the device, repeated FLOPs in percent) of the plans from the smallest to the largest."""
         said, _ = run([self.options.lowtide, "fit", self.path, *self.flags, "--json", f"--rows={self.options.rows}"])
-        figures, _ = json.JSONDecoder().raw_decode(said)
-        return [(plan["device_bytes"], plan["flops_percent"]) for plan in figures["plans"]]
+        return [(plan["device_bytes"], plan["flops_percent"]) for plan in training_step(said)["plans"]]
 
     def stages(self):
         """Seconds from the start to the end of each stage, one process each."""

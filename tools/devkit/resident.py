@@ -7,7 +7,6 @@ and compiled. Each runs in a process of its own; what it held at most is what th
 
 import argparse
 import datetime
-import json
 import os
 import pathlib
 import sys
@@ -17,6 +16,7 @@ from devkit import dependencies
 from devkit.bench import BUILD, DEFINITIONS, OUT, call_peer, processor, run_ours, run_torch
 from devkit.build import build
 from devkit.console import Failure, say
+from devkit.fit_table import training_step
 from devkit.judge import call, first_error
 from devkit.record import Record
 
@@ -37,7 +37,7 @@ def smallest_budget(folder, work):
     status, said = call([*command, *Record(folder).compiler_flags(folder / "model.onnx")], work / "fit.log")
     if status:
         raise Failure(f"exit {status}: {first_error(said)}")
-    return json.JSONDecoder().raw_decode(said[said.index("\n") + 1 :])[0]["smallest_bytes"]
+    return training_step(said)["smallest_bytes"]
 
 
 def table(rows):

@@ -13,6 +13,7 @@ import sys
 import time
 
 from devkit.console import Failure
+from devkit.fit_table import training_step
 
 USAGE = """tools/dev sweep <model.onnx or folder>... [options] [flags for the compiler]
 
@@ -70,8 +71,7 @@ def sweep_model(binary, model, flags, rows):
     if run.returncode != 0:
         said = next((line for line in run.stderr.splitlines() if "error:" in line), run.stderr.strip()[-200:])
         raise Failure(f"exit {run.returncode}: {said}\n  {shlex.join(map(str, command))}")
-    # One object per entry; the first is the training step.
-    figures, _ = json.JSONDecoder().raw_decode(run.stdout)
+    figures = training_step(run.stdout)
     figures["wall_seconds"] = seconds
     return figures
 

@@ -8,6 +8,7 @@ import pathlib
 import tempfile
 
 from devkit.console import Failure
+from devkit.fit_table import training_step
 from devkit.judge import call, first_error, matches, models_of, read_run
 from devkit.record import Record
 
@@ -54,7 +55,7 @@ class Bench:
         status, said = call([*command, *self.record.compiler_flags(self.model, self.given)], out)
         if status:
             raise Broken(f"fit: exit {status}: {first_error(said)}")
-        return json.JSONDecoder().raw_decode(said[said.index("\n") + 1 :])[0]
+        return training_step(said)
 
     def train(self, artifact, steps, *flags):
         log, saved = artifact.with_suffix(".jsonl"), artifact.with_suffix(".saved")

@@ -6,6 +6,7 @@
 
 #include "Advice.h"
 #include "Ceilings.h"
+#include "NumberChecks.h"
 
 #include "runtime/ExitCode.h"
 #include "runtime/Json.h"
@@ -360,10 +361,10 @@ int main(int argc, char **argv) {
   app.add_option("artifact", options.artifact);
   app.add_option("--data", options.data);
   app.add_option("--entry", options.entry);
-  app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
-  app.add_option("--warmup", options.warmup)->check(CLI::NonNegativeNumber);
-  app.add_option("--blocks", options.blocks)->check(CLI::NonNegativeNumber);
-  app.add_option("--profile", options.profile)->check(CLI::NonNegativeNumber);
+  app.add_option("--steps", options.steps)->check(config::positive());
+  app.add_option("--warmup", options.warmup)->check(config::nonNegative());
+  app.add_option("--blocks", options.blocks)->check(config::nonNegative());
+  app.add_option("--profile", options.profile)->check(config::nonNegative());
   app.add_option("--threads", options.threads);
   app.add_option("--json", options.json);
   app.add_flag("--ceilings", options.ceilings);

@@ -79,8 +79,12 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--shuffle", options.shuffle);
   app.add_option("--threads", options.threads);
   app.add_option("--schedule", options.schedule);
-  app.add_option("--device", options.device)
-      ->check(CLI::IsMember({"cpu", "cuda", "cuda-emulated"}) | CLI::NonNegativeNumber);
+  app.add_option("--device", options.device)->check([](const std::string &text) {
+    const bool isKind = text == "cpu" || text == "cuda" || text == "cuda-emulated";
+    const bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    return isKind || isNumber ? std::string()
+                              : "must be cpu, cuda, cuda-emulated or the number of a GPU, not '" + text + "'";
+  });
   app.add_option("--expect", options.expect);
   app.add_option("--expect-key", options.expectKey)->check(CLI::IsMember({"f32", "bf16", "f16"}));
   app.add_option("--expect-tolerance", options.expectTolerance)->check(CLI::IsMember({"band", "f64"}));

@@ -13,7 +13,6 @@
 #include "StepUpdates.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Dialect/Train/Bindings.h"
-#include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Import/ImportFlags.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
@@ -32,6 +31,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include <cstdlib>
 
 using namespace mlir;
 using namespace lowtide;
@@ -107,8 +107,9 @@ int Compilation::import() {
   module = std::move(*imported);
   options.log.info("import", options.input + ": " + std::to_string(initializers.size()) + " initializers, read in " +
                                  watch.text());
-  const bool needsWeights = options.command == Command::Compile && options.emit == "artifact" && options.weights;
-  return needsWeights ? checkWeightFiles() : exitOk;
+  const bool writesWeights =
+      (options.emit == "artifact" && options.weights) || (options.emit == "onnx-model" && options.onnxWeights);
+  return options.command == Command::Compile && writesWeights ? checkWeightFiles() : exitOk;
 }
 
 int Compilation::checkWeightFiles() {
@@ -124,47 +125,6 @@ int Compilation::parse() {
   ParserConfig config(&context);
   module = parseSourceFile<ModuleOp>(options.input, config);
   return module ? exitOk : exitBadInput;
-}
-
-/// Optimizer and schedule that the file of a whole step was written with; the command line overrules the schedule.
-static llvm::Error setStepSettings(ModuleOp module, DictionaryAttr settings, const Options &options) {
-  train::TrainOptions result;
-  for (NamedAttribute setting : settings) {
-    auto [group, key] = setting.getName().getValue().split('.');
-    StringRef flag = key == "kind" ? group : key;
-    if (llvm::Error error = result.set(flag, cast<StringAttr>(setting.getValue())))
-      return error;
-  }
-  const Options defaults;
-  std::pair<StringRef, std::pair<StringRef, StringRef>> flags[] = {
-      {"lr", {options.lr, defaults.lr}},
-      {"schedule", {options.schedule, defaults.schedule}},
-      {"warmup_steps", {options.warmupSteps, defaults.warmupSteps}},
-      {"total_steps", {options.totalSteps, defaults.totalSteps}},
-      {"min_lr", {options.minLr, defaults.minLr}}};
-  for (auto [flag, values] : flags)
-    if (values.first != values.second)
-      if (llvm::Error error = result.set(flag, values.first))
-        return error;
-  if (llvm::Error error = result.finish(module.getContext()))
-    return error;
-  if (settings.get("optimizer.kind"))
-    module->setAttr(train::optimizerAttrName, result.getOptimizerAttr(module.getContext()));
-  module->setAttr(train::scheduleAttrName, result.getScheduleAttr(module.getContext()));
-  return llvm::Error::success();
-}
-
-int Compilation::checkStepWeights() {
-  auto step = module->lookupSymbol<func::FuncOp>("train");
-  for (unsigned i = 0; i < step.getNumArguments() && options.emit == "artifact" && options.weights; ++i) {
-    auto binding = step.getArgAttrOfType<BindingInterface>(i, train::bindingAttrName);
-    if (!binding.isFromFile() || step.getArgAttr(i, "onnx.initializer"))
-      continue;
-    printError("'" + binding.getName().str() + "' starts from the model file, which has no values for it");
-    printNote("write the model with its weights: --onnx-weights");
-    return exitBadInput;
-  }
-  return exitOk;
 }
 
 LegalizeOptions Compilation::legalizeOptions(StringRef mode) const {
@@ -210,6 +170,8 @@ int Compilation::legalize() {
     }
     if (int code = entry("as-is", "train", false))
       return code;
+    if (int code = checkStepFlags())
+      return code;
     if (int code = checkStepWeights())
       return code;
     auto step = module->lookupSymbol<func::FuncOp>("train");
@@ -221,7 +183,7 @@ int Compilation::legalize() {
         auto output = dyn_cast_or_null<train::OutputAttr>(binding);
         return output && output.getName().getValue().starts_with("grad/");
       });
-    if (llvm::Error error = setStepSettings(*module, settings, options)) {
+    if (llvm::Error error = setStepSettings(settings)) {
       printError(llvm::toString(std::move(error)));
       return exitUsage;
     }
@@ -369,7 +331,14 @@ int Compilation::checkTarget() const {
     printError("--precision=f64 computes everything in f64, which only --target=reference does");
     return exitUsage;
   }
-  if ((options.bound || options.rematStrategy == "lp-rounding") && !solve::hasLinearSolver()) {
+  const bool needsSolver = options.bound || options.rematStrategy == "lp-rounding";
+  const char *solver = std::getenv("LOWTIDE_HIGHS");
+  if ((needsSolver || options.baselines) && solver && *solver && !solve::hasLinearSolver()) {
+    printError("LOWTIDE_HIGHS=" + llvm::Twine(solver) + " could not be loaded as a solver for linear programs");
+    printNote("it names HiGHS's libhighs.so.1; where it is not set, what 'tools/dev setup' or the system has is taken");
+    return exitUnsupported;
+  }
+  if (needsSolver && !solve::hasLinearSolver()) {
     printError("no solver for linear programs is installed, which --bound and --remat-strategy=lp-rounding need");
     printNote("'tools/dev setup' brings HiGHS; or LOWTIDE_HIGHS=/path/to/libhighs.so.1");
     return exitUnsupported;
@@ -396,8 +365,6 @@ int Compilation::lowerTo(int last, const std::string &budget) {
   stage.budget = budget;
   return fitSteps(stage);
 }
-
-int Compilation::lowerToFitted() { return lowerTo(stageNumber("fitted"), /*budget=*/""); }
 
 int Compilation::compile() {
   if (int code = checkTarget())

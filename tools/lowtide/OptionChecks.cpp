@@ -42,6 +42,19 @@ static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
   return false;
 }
 
+/// Flags that say how parameters are updated.
+static const std::vector<std::string> updateFlags = {"optimizer", "convention",   "betas",
+                                                     "eps",       "weight-decay", "momentum",
+                                                     "dampening", "lr-decay",     "initial-accumulator-value",
+                                                     "nesterov",  "group"};
+/// Flags that say at which rate.
+static const std::vector<std::string> rateFlags = {"lr", "schedule", "warmup-steps", "total-steps", "min-lr"};
+
+/// "--eps", "--eps (LOWTIDE_EPS)".
+static std::string nameFlag(const std::string &flag, const std::string &origin) {
+  return "--" + flag + (origin == "command line" ? "" : " (" + origin + ")");
+}
+
 static bool checkStages(const Options &options, const config::Config &config) {
   for (const auto &[stage, flags] : stageFlags)
     for (const std::string &flag : flags) {
@@ -51,8 +64,7 @@ static bool checkStages(const Options &options, const config::Config &config) {
                            (flag == "precision" && options.precision == "f64" && options.from != "fitted");
       if (origin.empty() || isLater || stageNumber(options.from) < stageNumber(stage))
         continue;
-      return fail("--" + flag + (origin == "command line" ? "" : " (" + origin + ")") +
-                      " applies before --from=" + options.from + ": it shapes the stage " + stage,
+      return fail(nameFlag(flag, origin) + " applies before --from=" + options.from + ": it shapes the stage " + stage,
                   "leave it out, or compile the .onnx file, which goes through all stages");
     }
   return true;
@@ -74,6 +86,19 @@ static bool checkBudget(const Options &options, const config::Config &config) {
               "for example --device-budget=50%");
 }
 
+/// The table of `lowtide fit` is of many budgets. A configuration file may name one: it serves `lowtide compile`, too.
+static bool checkTable(const Options &options, const config::Config &config) {
+  if (options.command != Command::Fit)
+    return true;
+  auto refuse = [&](const std::string &flag, StringRef note) {
+    const std::string origin = config.findOrigin(flag);
+    const bool isGiven = origin == "command line" || StringRef(origin).starts_with("LOWTIDE_");
+    return !isGiven || fail(nameFlag(flag, origin) + " has no effect on 'lowtide fit'", note);
+  };
+  return refuse("device-budget", "its table is of budgets, in --rows=N lines; 'lowtide compile' takes one of them") &&
+         refuse("remat-strategy", "--baselines puts all strategies beside its plans");
+}
+
 static bool checkPrecision(const Options &options) {
   if (options.precisionOverrides.empty() || (options.precision != "f32" && options.precision != "f64"))
     return true;
@@ -83,5 +108,19 @@ static bool checkPrecision(const Options &options) {
 
 bool lowtide::driver::checkTogether(const Options &options, const config::Config &config) {
   const bool hasStages = options.command == Command::Compile || options.command == Command::Fit;
-  return (!hasStages || checkStages(options, config)) && checkBudget(options, config) && checkPrecision(options);
+  return (!hasStages || checkStages(options, config)) && checkTable(options, config) && checkBudget(options, config) &&
+         checkPrecision(options);
+}
+
+void lowtide::driver::noteUpdateFlags(Options &options, const config::Config &config) {
+  // `lowtide check` says what a file holds, whatever it is compiled with.
+  if (options.command == Command::Check)
+    return;
+  auto note = [&](const std::vector<std::string> &flags, std::map<std::string, std::string> &given) {
+    for (const std::string &flag : flags)
+      if (const std::string origin = config.findOrigin(flag); !origin.empty())
+        given[flag] = nameFlag(flag, origin);
+  };
+  note(updateFlags, options.updateFlags);
+  note(rateFlags, options.rateFlags);
 }

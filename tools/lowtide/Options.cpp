@@ -6,15 +6,18 @@
 
 #include "Options.h"
 #include "Config.h"
+#include "NumberChecks.h"
 #include "OptionChecks.h"
 #include "lowtide/Target/Report.h"
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstring>
 #include <iostream>
 
 using namespace lowtide;
 using namespace lowtide::driver;
+using config::nonNegative;
+using config::positive;
+using config::rate;
 
 namespace {
 
@@ -54,27 +57,6 @@ leave the recorded run, 70 internal
 
 /// "adamw" → {"adamw"}; CLI11 checks membership and prints the choices.
 CLI::IsMember choice(std::vector<std::string> values) { return CLI::IsMember(std::move(values)); }
-
-/// Finite numbers that `accepts`; `words` say which those are, `kind` does behind the flag in --help-all. CLI11's own
-/// checks let nan pass and print limits of 309 digits.
-CLI::Validator numbers(bool (*accepts)(double), const char *words, const char *kind) {
-  return CLI::Validator(
-      [=](std::string &text) {
-        double value;
-        const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && accepts(value);
-        return good ? std::string() : std::string("must be ") + words + ", not '" + text + "'";
-      },
-      kind);
-}
-CLI::Validator positive() {
-  return numbers([](double value) { return value > 0; }, "a number above 0", "POSITIVE");
-}
-CLI::Validator nonNegative() {
-  return numbers([](double value) { return value >= 0; }, "a number of at least 0", "NONNEGATIVE");
-}
-CLI::Validator rate() {
-  return numbers([](double value) { return value >= 0 && value <= 1; }, "a rate from 0 to 1", "FLOAT in [0 - 1]");
-}
 
 void addModelFlags(CLI::App &app, Options &o) {
   app.add_option("--dim", o.dims, "Binds a symbolic dimension: NAME=VALUE")->delimiter(',')->group("model");
@@ -383,5 +365,6 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   }
   if (!checkTogether(options, config))
     return exitUsage;
+  noteUpdateFlags(options, config);
   return std::nullopt;
 }

@@ -1,0 +1,30 @@
+//===- NumberChecks.cpp - which numbers a flag takes ------------*- C++ -*-===//
+
+#include "NumberChecks.h"
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+using namespace lowtide;
+
+/// Finite numbers that `accepts`; `words` say which those are, `kind` does behind the flag in --help-all.
+static CLI::Validator numbers(bool (*accepts)(double), const char *words, const char *kind) {
+  return CLI::Validator(
+      [=](std::string &text) {
+        double value;
+        const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && accepts(value);
+        return good ? std::string() : std::string("must be ") + words + ", not '" + text + "'";
+      },
+      kind);
+}
+
+CLI::Validator config::positive() {
+  return numbers([](double value) { return value > 0; }, "a number above 0", "POSITIVE");
+}
+
+CLI::Validator config::nonNegative() {
+  return numbers([](double value) { return value >= 0; }, "a number of at least 0", "NONNEGATIVE");
+}
+
+CLI::Validator config::rate() {
+  return numbers([](double value) { return value >= 0 && value <= 1; }, "a rate from 0 to 1", "FLOAT in [0 - 1]");
+}

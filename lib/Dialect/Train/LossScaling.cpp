@@ -125,9 +125,11 @@ static LogicalResult verifyGradients(Operation *op, ValueRange grads, ValueRange
 /// adds up its squares have the same rows, so that one kernel reads it for both.
 static Expr reduceAll(Expr x, llvm::function_ref<Expr(Expr, ArrayRef<int64_t>)> reduce) {
   if (x.rank() > 1) {
+    const bool hasRows = x.shape()[0] > 1;
     x = reduce(x, llvm::to_vector(llvm::seq<int64_t>(1, x.rank())));
     Operation *rows = x.get().getDefiningOp();
-    rows->setAttr(nn::byRowsAttrName, UnitAttr::get(rows->getContext()));
+    if (hasRows)
+      rows->setAttr(nn::byRowsAttrName, UnitAttr::get(rows->getContext()));
   }
   return x.rank() == 1 ? reduce(x, {0}) : x;
 }

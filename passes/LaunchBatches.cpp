@@ -44,6 +44,16 @@ namespace {
 
 using Group = SmallVector<nn::KernelOp>;
 
+/// What must have been made before `value`, which shows other bytes, can be read: the anchors of recomputations.
+SmallVector<Value> listAnchors(Value value) {
+  SmallVector<Value> anchors;
+  for (Operation *view = value.getDefiningOp(); view && StepStorage::isView(view);
+       view = view->getOperand(0).getDefiningOp())
+    for (Value anchor : view->getOperands().drop_front())
+      anchors.push_back(StepStorage::getRoot(anchor));
+  return anchors;
+}
+
 /// The instructions of a step's block and what they need.
 class Timeline {
 public:
@@ -88,9 +98,12 @@ public:
   /// Whether `kernel` may come up to `anchor`, a kernel before it; if so, it does from now on.
   bool canComeUp(nn::KernelOp kernel, nn::KernelOp anchor, double share) {
     const unsigned from = at(anchor), to = at(kernel);
-    auto isThere = [&](Value operand) {
-      Operation *maker = StepStorage::getRoot(operand).getDefiningOp();
+    auto isMade = [&](Value root) {
+      Operation *maker = root.getDefiningOp();
       return !maker || (indexOf.contains(maker) && at(maker) < from);
+    };
+    auto isThere = [&](Value operand) {
+      return isMade(StepStorage::getRoot(operand)) && llvm::all_of(listAnchors(operand), isMade);
     };
     uint64_t bytes = 0;
     for (Value result : kernel->getResults()) {
@@ -129,9 +142,12 @@ private:
   void findUses() {
     for (Operation &op : *block)
       if (!StepStorage::isView(&op) && !op.hasTrait<OpTrait::IsTerminator>())
-        forEachRead(op, [&](OpOperand &, Value root) {
+        forEachRead(op, [&](OpOperand &operand, Value root) {
           firstUse.try_emplace(root, at(&op));
           lastUse[root] = std::max(lastUse.lookup(root), at(&op));
+          // Their bytes are not read, but they may not wait any longer either.
+          for (Value anchor : listAnchors(operand.get()))
+            firstUse.try_emplace(anchor, at(&op));
         });
   }
   /// Instructions that write over an argument.

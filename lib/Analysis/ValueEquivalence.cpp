@@ -172,12 +172,11 @@ public:
       kept->second.erase(before);
     });
     // A pass that leaves none has made a plan of all of them, at which verify-plan looks.
-    for (const auto &[name, fingerprint] : kept->second) {
-      if (!anyLeft)
-        break;
-      emitError(op->getLoc()) << pass->getArgument() << " took @" << name << " away, which it must not";
-      violated = true;
-    }
+    if (anyLeft)
+      for (const auto &[name, fingerprint] : kept->second) {
+        emitError(op->getLoc()) << pass->getArgument() << " took @" << name << " away, which it must not";
+        violated = true;
+      }
     fingerprints.erase(kept);
   }
 

@@ -151,7 +151,8 @@ std::string getLinearSolverName() {
   return hasLinearSolver() ? std::string("HiGHS ") + getHighs().version() : std::string();
 }
 
-LinearSolution solveLinearProgram(LinearProgram program, const LinearOptions &options, const FindCuts &findCuts) {
+LinearSolution solveLinearProgram(LinearProgram program, const LinearOptions &options, const FindCuts &findCuts,
+                                  const FindCuts &findWholeCuts) {
   LinearSolution solution;
   if (!hasLinearSolver())
     return solution;
@@ -167,21 +168,27 @@ LinearSolution solveLinearProgram(LinearProgram program, const LinearOptions &op
     method = Method::FirstOrderSteps;
     solution = run(method, 1);
   }
-  while (findCuts && solution.state == LinearSolution::State::Optimal) {
-    const LinearRows cuts = findCuts(solution.values);
-    if (cuts.rows.empty())
-      break;
-    program.append(cuts);
-    // Anew: presolve gains more from the cuts than dual simplex from the last basis.
-    LinearSolution next = run(method, options.integral ? 0.5 : 1);
+  // Appends what the solution violates; false: nothing, or there is none to ask about.
+  auto cut = [&](const FindCuts &find) {
+    const LinearRows rows =
+        find && solution.state == LinearSolution::State::Optimal ? find(solution.values) : LinearRows();
+    program.append(rows);
+    return !rows.rows.empty();
+  };
+  auto runAgain = [&](Method method, double shareOfTime) {
+    LinearSolution next = run(method, shareOfTime);
     next.bound = std::max(next.bound, solution.bound);
     solution = std::move(next);
-  }
+  };
+  // Anew: presolve gains more from the cuts than dual simplex from the last basis.
+  while (cut(findCuts))
+    runAgain(method, options.integral ? 0.5 : 1);
   if (!options.integral || solution.state == LinearSolution::State::Infeasible)
     return solution;
-  LinearSolution whole = run(Method::WholeNumbers, 1);
-  whole.bound = std::max(whole.bound, solution.bound);
-  return whole;
+  do
+    runAgain(Method::WholeNumbers, 1);
+  while (cut(findWholeCuts));
+  return solution;
 }
 
 } // namespace lowtide::solve

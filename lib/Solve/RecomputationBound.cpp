@@ -9,7 +9,7 @@ namespace lowtide::solve {
 namespace {
 /// Of a step's time: less than that is no difference.
 constexpr double nearly = 2e-6;
-constexpr double secondsOfWholeNumbers = 60;
+constexpr double secondsOfWholeNumbers = 120;
 constexpr unsigned momentsOfLargeSteps = 64;
 } // namespace
 
@@ -34,9 +34,10 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
   RecomputationBound bound;
   bound.moments = program.getMoments();
   bound.instructions = order.size();
-  LinearSolution solution =
-      solveLinearProgram(program.get(), {options.integral, options.seconds},
-                         [&](const std::vector<double> &columns) { return program.findViolatedChains(columns); });
+  LinearSolution solution = solveLinearProgram(
+      program.get(), {options.integral, options.seconds},
+      [&](const std::vector<double> &columns) { return program.findViolatedChains(columns); },
+      [&](const std::vector<double> &columns) { return program.findImpossibleIntervals(columns); });
   bound.isInfeasible = solution.state == LinearSolution::State::Infeasible;
   bound.isSolved = solution.state != LinearSolution::State::Stopped;
   // Neither rounding errors of the sums nor the solver's tolerance must lift it over the truth.

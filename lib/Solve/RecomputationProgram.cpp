@@ -13,7 +13,10 @@
 //    later: it is there, or what it is made from is, or that is made again later,
 //    and so on. Without it a share of one value, kept for long, would serve to
 //    make many shares of another, one after the other. There are far more chains
-//    than rows: those that a solution violates are added (findViolatedChains).
+//    than rows: those that a solution violates are added (findViolatedChains);
+// 6. of whole numbers, where no order of what runs again in an interval is within
+//    the budget: some of what is wanted is not there at the end, or something
+//    that would help was there or ran (findImpossibleIntervals).
 //
 // A result of an interval's own instruction counts as there in all of it, and an
 // operation that runs again twice in an interval is paid once: both only lower
@@ -452,10 +455,74 @@ void RecomputationProgram::countReruns(unsigned interval) {
   }
 }
 
+RerunQuestion RecomputationProgram::ask(unsigned interval, const std::vector<double> &columns, double threshold) const {
+  auto isMuch = [&](Term term) { return term == one || (term >= 0 && columns[term] >= threshold); };
+  RerunQuestion question;
+  for (uint32_t value : managed) {
+    if (begins[value] > previous(interval))
+      continue;
+    if (isMuch(comeInto(interval, value)))
+      question.there.push_back(value);
+    if (isMuch(at(resident, interval, value)))
+      question.wanted.push_back(value);
+  }
+  for (uint32_t op : reruns)
+    if (isMuch(at(again, interval, op)))
+      question.mayRun.push_back(op);
+  return question;
+}
+
+LinearRows RecomputationProgram::findImpossibleIntervals(const std::vector<double> &columns) const {
+  LinearRows cuts;
+  if (moments.size() < order.size())
+    return cuts;
+  const RerunOrder search(graph, isManaged, leastWorkspace, budget);
+  for (unsigned interval = 0; interval < moments.size(); ++interval) {
+    RerunQuestion question = ask(interval, columns, 0.5);
+    if (question.mayRun.empty() || !search.isImpossible(question))
+      continue;
+    // The row is about as few values as possible: small ones are left out first.
+    std::sort(question.wanted.begin(), question.wanted.end(),
+              [&](uint32_t a, uint32_t b) { return std::pair(graph.size(a), a) < std::pair(graph.size(b), b); });
+    for (size_t i = 0; i < question.wanted.size();) {
+      RerunQuestion easier = question;
+      easier.wanted.erase(easier.wanted.begin() + i);
+      if (search.isImpossible(easier))
+        question = std::move(easier);
+      else
+        ++i;
+    }
+    // Some that is wanted is not there at the end, or something helps that was not there, or did not run.
+    double least = 1;
+    for (uint32_t value : question.wanted)
+      if (const Term term = at(resident, interval, value); term >= 0) {
+        cuts.addEntry(term, -1);
+        least -= 1;
+      }
+    auto addIfItHelps = [&](std::vector<uint32_t> RerunQuestion::*list, uint32_t item, Term term) {
+      std::vector<uint32_t> &known = question.*list;
+      if (term < 0 || std::find(known.begin(), known.end(), item) != known.end())
+        return;
+      known.push_back(item);
+      if (search.isImpossible(question))
+        return;
+      known.pop_back();
+      cuts.addEntry(term, 1);
+    };
+    for (uint32_t value : managed)
+      if (begins[value] <= previous(interval))
+        addIfItHelps(&RerunQuestion::there, value, comeInto(interval, value));
+    for (uint32_t op : reruns)
+      addIfItHelps(&RerunQuestion::mayRun, op, at(again, interval, op));
+    cuts.endRow(least, LinearRows::infinity);
+  }
+  return cuts;
+}
+
 std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &columns, double threshold,
                                                     Again when) const {
   auto isMuch = [&](Term term) { return term == one || (term >= 0 && columns[term] >= threshold); };
-  const std::vector<uint32_t> operandsFirst = when == Again::AsSolved ? sortByMakers() : std::vector<uint32_t>();
+  const RerunOrder search(graph, isManaged, leastWorkspace, budget);
   std::vector<char> pinned(graph.values.size(), false);
   for (;;) {
     OnDemand writer(graph, order);
@@ -470,10 +537,12 @@ std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &c
           there[value] = there[value] && isMuch(at(behind, interval, value));
       if (++interval == moments.size())
         return;
-      for (uint32_t value : operandsFirst)
-        if (maker[value] != nobody && begins[value] < int64_t(moments[interval]) &&
-            isMuch(at(resident, interval, value)) && isMuch(at(again, interval, maker[value])))
-          writer.provide(value);
+      if (when == Again::AsSolved)
+        for (uint32_t op : search.find(ask(interval, columns, threshold)).order) {
+          for (uint32_t result : graph.at(op).writes)
+            there[result] = false;
+          writer.provide(graph.at(op).writes.front());
+        }
     };
     if (writer.run(forget))
       return std::move(writer.schedule);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "RerunOrder.h"
 #include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/Timeline.h"
 
@@ -32,6 +33,10 @@ public:
   /// program tighter than what was published.
   LinearRows findViolatedChains(const std::vector<double> &columns) const;
 
+  /// Rows that whole numbers of a solution violate where what runs again in one interval has no order within the
+  /// budget. They hold for every schedule. None unless bytes are counted at every instruction.
+  LinearRows findImpossibleIntervals(const std::vector<double> &columns) const;
+
   /// When a schedule makes again what it does not keep: where it is read, or in the interval in which the program does,
   /// when what it is made from may still be there.
   enum class Again { OnDemand, AsSolved };
@@ -54,6 +59,8 @@ private:
   void countReruns(unsigned interval);
   /// Managed values, each behind those that it is made from: of one instruction, too, parts read parts.
   std::vector<uint32_t> sortByMakers() const;
+  /// What is to run again in the interval by `columns`, beside what is there and stays.
+  RerunQuestion ask(unsigned interval, const std::vector<double> &columns, double threshold) const;
   /// How much of the value comes into the interval: from the moment before, or made in it for the first time.
   Term comeInto(unsigned interval, uint32_t value) const;
   Term &at(std::vector<Term> &terms, unsigned interval, uint32_t index) const {

@@ -290,7 +290,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   fit->add_flag("--json", options.json, "The same figures as JSON on standard output");
   fit->add_option("--rows", options.fitRows, "Lines of the table")->check(CLI::Range(2, 1000));
   fit->add_flag("--baselines", options.baselines, "Also what the other strategies cost at the same peak");
-  fit->add_option("--bound-rows", options.boundRows, "Lines with a bound: each takes up to three minutes; 0: none")
+  fit->add_option("--bound-rows", options.boundRows, "Lines with a bound: each takes up to four minutes; 0: none")
       ->check(CLI::Range(0, 1000));
   fit->add_option(
          "--rounding-rows", options.roundingRows,

@@ -86,13 +86,14 @@ bool hasLinearSolver();
 /// Its name and version; empty without one.
 std::string getLinearSolverName();
 
-/// Rows that a solution of the relaxation violates, and that hold for all that counts: cuts. None: there are no more.
+/// Rows that a solution violates, and that hold for all that counts: cuts. None: there are no more.
 using FindCuts = std::function<LinearRows(const std::vector<double> &values)>;
 
 /// Solves on one thread, deterministically as long as the time suffices. Without a solver: Stopped. With `findCuts` the
-/// program is solved again with the cuts of its solution, as long as there are any.
+/// relaxation is solved again with the cuts of its solution, as long as there are any, and with `findWholeCuts` the
+/// integer program.
 LinearSolution solveLinearProgram(LinearProgram program, const LinearOptions &options = {},
-                                  const FindCuts &findCuts = {});
+                                  const FindCuts &findCuts = {}, const FindCuts &findWholeCuts = {});
 
 /// Σ over rows of price · side, plus what the columns can save at these prices: a lower bound for any `prices`
 /// (Lagrange).

@@ -60,8 +60,8 @@ struct RecomputationBound {
 RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                                       const BoundOptions &options = {});
 
-/// The relaxation's bound, and where that is below `knownSeconds` and the step is small, for at most a minute the
-/// integer program's: the larger of both. `knownSeconds`: what a schedule within the budget is known to spend.
+/// The relaxation's bound, and where that is below `knownSeconds` and the step is small, for at most two minutes
+/// the integer program's: the larger of both. `knownSeconds`: what a schedule within the budget is known to spend.
 RecomputationBound findTightestBound(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                                      double knownSeconds = std::numeric_limits<double>::infinity());
 

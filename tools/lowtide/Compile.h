@@ -59,7 +59,7 @@ private:
   /// Prints the kernels, or their PTX (--emit=kernels, --emit=ptx).
   int printKernels(codegen::KernelModule &kernels);
   int checkTarget() const;
-  /// A whole step from a file keeps its updates: flags that would make others are refused.
+  /// A whole step from a file keeps its forward pass and its updates: flags that would make others are refused.
   int checkStepFlags();
   /// A whole step from a file brings the first values of its parameters.
   int checkStepWeights();

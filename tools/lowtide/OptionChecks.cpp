@@ -42,6 +42,8 @@ static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
   return false;
 }
 
+/// Flags that say what the forward pass is, and of which parameters.
+static const std::vector<std::string> forwardFlags = {"mode", "dropout", "loss", "params", "frozen"};
 /// Flags that say how parameters are updated.
 static const std::vector<std::string> updateFlags = {"optimizer", "convention",   "betas",
                                                      "eps",       "weight-decay", "momentum",
@@ -112,7 +114,7 @@ bool lowtide::driver::checkTogether(const Options &options, const config::Config
          checkPrecision(options);
 }
 
-void lowtide::driver::noteUpdateFlags(Options &options, const config::Config &config) {
+void lowtide::driver::noteModelFlags(Options &options, const config::Config &config) {
   // `lowtide check` says what a file holds, whatever it is compiled with.
   if (options.command == Command::Check)
     return;
@@ -121,6 +123,7 @@ void lowtide::driver::noteUpdateFlags(Options &options, const config::Config &co
       if (const std::string origin = config.findOrigin(flag); !origin.empty())
         given[flag] = nameFlag(flag, origin);
   };
+  note(forwardFlags, options.forwardFlags);
   note(updateFlags, options.updateFlags);
   note(rateFlags, options.rateFlags);
 }

@@ -365,6 +365,6 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   }
   if (!checkTogether(options, config))
     return exitUsage;
-  noteUpdateFlags(options, config);
+  noteModelFlags(options, config);
   return std::nullopt;
 }

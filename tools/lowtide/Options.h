@@ -56,8 +56,8 @@ struct Options {
   std::vector<std::string> groups;
   std::string schedule = "constant";
   std::string warmupSteps = "0", totalSteps = "0", minLr = "0";
-  // those of the flags above that were given → how a message names them: "eps" → "--eps", "--eps (LOWTIDE_EPS)"
-  std::map<std::string, std::string> updateFlags, rateFlags;
+  // flags of the forward pass, of updates and of the rate that were given → how a message names them: "eps" → "--eps", "--eps (LOWTIDE_EPS)"
+  std::map<std::string, std::string> forwardFlags, updateFlags, rateFlags;
 
   int64_t microBatches = 1;
   std::string lossHeadChunks = "auto"; // auto, off or a number

@@ -65,6 +65,8 @@ int Compilation::checkStepFlags() {
               "--loss-scale, --clip-norm, --clip-value, --precision");
     return exitUsage;
   };
+  if (!options.forwardFlags.empty())
+    return refuse(options.forwardFlags.begin()->second, "whose forward pass is its own");
   if (!options.updateFlags.empty())
     return refuse(options.updateFlags.begin()->second, "whose updates are its own");
   if (!options.rateFlags.empty() && !readsRate)

@@ -58,6 +58,8 @@ public:
   /// What libraries chose when the device was bound, one line per call of the plan; a function of the plan and of the
   /// libraries' versions.
   virtual std::vector<std::string> choices() const { return {}; }
+  /// Those libraries, by name and version.
+  virtual std::vector<std::string> libraries() const { return {}; }
   virtual unsigned threads() const { return 0; }
 
   /// From now on every run of the entry measures its instructions, or none does.

@@ -222,6 +222,7 @@ void Bench::report() {
   json_["planned_bytes"] = session_.plannedBytes();
   json_["allocated_bytes"] = session_.allocatedBytes();
   json_["besides"] = session_.device().besides();
+  json_["libraries"] = session_.device().libraries();
   json_["library_choices"] = session_.device().choices();
   json_["ceilings"] = {{"copy_gb_per_s", ceilings_.copyGBPerSecond}, {"gemm_gflops", ceilings_.gemmGFlops}};
   if (!times_.empty())

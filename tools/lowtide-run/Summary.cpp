@@ -57,6 +57,8 @@ Status Summary::write(const Expectation *expectation) const {
                {"planned_bytes", session_.plannedBytes()},
                {"allocated_bytes", session_.allocatedBytes()},
                {"besides", session_.device().besides()},
+               {"libraries", session_.device().libraries()},
+               {"library_choices", session_.device().choices()},
                {"peak_live_bytes", entry->peak_live_bytes()},
                {"resident_bytes", static_cast<uint64_t>(usage.ru_maxrss) * 1024},
                {"steps_per_s", total > 0 ? static_cast<double>(seconds_.size()) / total : 0},

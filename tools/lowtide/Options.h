@@ -56,7 +56,8 @@ struct Options {
   std::vector<std::string> groups;
   std::string schedule = "constant";
   std::string warmupSteps = "0", totalSteps = "0", minLr = "0";
-  // flags of the forward pass, of updates and of the rate that were given → how a message names them: "eps" → "--eps", "--eps (LOWTIDE_EPS)"
+  // flags of the forward pass, of updates and of the rate that were given → how a message names them: "eps" → "--eps",
+  // "--eps (LOWTIDE_EPS)"
   std::map<std::string, std::string> forwardFlags, updateFlags, rateFlags;
 
   int64_t microBatches = 1;

@@ -89,6 +89,7 @@ struct cublasLtMatmulHeuristicResult_t {
 #define LOWTIDE_CUBLASLT(X)                                                                                            \
   X(cublasLtCreate, (cublasLtHandle_t * handle))                                                                       \
   X(cublasLtDestroy, (cublasLtHandle_t handle))                                                                        \
+  X(cublasLtGetProperty, (libraryPropertyType property, int *value))                                                   \
   X(cublasLtMatmulDescCreate, (cublasLtMatmulDesc_t * desc, cublasComputeType_t compute, cudaDataType_t scale))        \
   X(cublasLtMatmulDescDestroy, (cublasLtMatmulDesc_t desc))                                                            \
   X(cublasLtMatmulDescSetAttribute,                                                                                    \

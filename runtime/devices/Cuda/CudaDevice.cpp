@@ -6,6 +6,7 @@
 #include "runtime/devices/Cuda/Exchange.h"
 #include "runtime/devices/Cuda/NamedRange.h"
 #include "runtime/devices/Cuda/Program.h"
+#include "runtime/devices/Cuda/Survey.h"
 #include "runtime/devices/FakeCuda/FakeCuda.h"
 
 #include <algorithm>
@@ -39,6 +40,7 @@ public:
   std::optional<uint64_t> freeBytes() const override;
   std::string besides() const override;
   std::vector<std::string> choices() const override;
+  std::vector<std::string> libraries() const override;
   void measure(const plan::Entry &entry, bool on) override { entries_.at(&entry).measured = on; }
   std::vector<InstructionTime> times(const plan::Entry &entry) const override {
     return entries_.at(&entry).program->times();
@@ -364,6 +366,8 @@ std::vector<std::string> CudaDevice::choices() const {
         lines.push_back(entry.name() + ": " + line);
   return lines;
 }
+
+std::vector<std::string> CudaDevice::libraries() const { return listLibraries(api_); }
 
 Status CudaDevice::close() {
   if (closed_)

@@ -14,8 +14,6 @@ namespace lowtide::rt::cuda {
 using cudnnHandle_t = struct cudnnContext *;
 using cudnnBackendDescriptor_t = void *;
 
-enum libraryPropertyType : int { MAJOR_VERSION = 0, MINOR_VERSION = 1, PATCH_LEVEL = 2 };
-
 /// 2000–2999: a wrong parameter; 3000–3999: not supported; 4000 and up: failures.
 enum cudnnStatus_t : int {
   CUDNN_STATUS_SUCCESS = 0,

@@ -25,6 +25,9 @@ using CUfunction = struct CUfunc_st *;
 using CUgraph = struct CUgraph_st *;
 using CUgraphExec = struct CUgraphExec_st *;
 
+/// Of NVIDIA's libraries (library_types.h).
+enum libraryPropertyType : int { MAJOR_VERSION = 0, MINOR_VERSION = 1, PATCH_LEVEL = 2 };
+
 /// The codes that the runtime tells apart; all others are told by name.
 enum CUresult : int {
   CUDA_SUCCESS = 0,

@@ -25,6 +25,34 @@ Expected<std::string> describeGpu(const Api &api) {
   return text;
 }
 
+/// "13.1.0", as the library itself says.
+template <typename GetProperty>
+static std::string readVersion(const Api &api, GetProperty getProperty, const char *call) {
+  std::string version;
+  for (libraryPropertyType property : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
+    int number = 0;
+    if (Status status = api.check(getProperty(property, &number), call); !status.isOk())
+      return "of unknown version: " + status.message();
+    version += (version.empty() ? "" : ".") + std::to_string(number);
+  }
+  return version;
+}
+static std::string readCublasLtVersion(const Api &api) {
+  return readVersion(api, api.cublasLt.cublasLtGetProperty, "cublasLtGetProperty");
+}
+static std::string readCudnnVersion(const Api &api) {
+  return readVersion(api, api.cudnn.cudnnGetProperty, "cudnnGetProperty");
+}
+
+std::vector<std::string> listLibraries(const Api &api) {
+  std::vector<std::string> libraries;
+  if (api.cublasLt.cublasLtGetProperty)
+    libraries.push_back("cuBLASLt " + readCublasLtVersion(api));
+  if (api.cudnn.cudnnGetProperty)
+    libraries.push_back("cuDNN " + readCudnnVersion(api));
+  return libraries;
+}
+
 std::vector<Finding> surveyCuda() {
   std::vector<Finding> findings;
   Api api;
@@ -44,9 +72,9 @@ std::vector<Finding> surveyCuda() {
     add("gpu", {StatusCode::Device, "none without a driver"}, "");
   }
   Status cublasLt = loadCublasLt(api);
-  add("cublaslt", cublasLt, api.cublasLtPath);
+  add("cublaslt", cublasLt, cublasLt.isOk() ? api.cublasLtPath + ", " + readCublasLtVersion(api) : "");
   Status cudnn = loadCudnn(api);
-  add("cudnn", cudnn, api.cudnnPath);
+  add("cudnn", cudnn, cudnn.isOk() ? api.cudnnPath + ", " + readCudnnVersion(api) : "");
   return findings;
 }
 

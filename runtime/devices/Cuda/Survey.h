@@ -18,6 +18,9 @@ struct Finding {
 /// Driver, GPU, cuBLASLt, cuDNN, in this order. Loads them as a session would; creates a context where there is a GPU.
 std::vector<Finding> surveyCuda();
 
+/// The libraries that are loaded, by name and version: "cuBLASLt 13.1.0".
+std::vector<std::string> listLibraries(const Api &api);
+
 /// The first visible GPU in words; takes its context and gives it back.
 Expected<std::string> describeGpu(const Api &api);
 

@@ -66,6 +66,11 @@ cublasStatus_t create(cublasLtHandle_t *handle) {
   ENTER(cublasLtCreate);
   return makeObject<Handle, cublasStatus_t>(handle, "cuBLASLt handle");
 }
+cublasStatus_t getProperty(libraryPropertyType property, int *value) {
+  ENTER(cublasLtGetProperty);
+  *value = property == MAJOR_VERSION ? 13 : 0;
+  return CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t destroy(cublasLtHandle_t handle) { return release<Handle>("cublasLtDestroy", handle); }
 cublasStatus_t descCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute, cudaDataType_t scale) {
   ENTER(cublasLtMatmulDescCreate);
@@ -358,6 +363,7 @@ CublasLtApi cublasLtApi() {
   CublasLtApi api;
   api.cublasLtCreate = create;
   api.cublasLtDestroy = destroy;
+  api.cublasLtGetProperty = getProperty;
   api.cublasLtMatmulDescCreate = descCreate;
   api.cublasLtMatmulDescDestroy = descDestroy;
   api.cublasLtMatmulDescSetAttribute = descSet;

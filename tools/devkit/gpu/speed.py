@@ -122,7 +122,7 @@ class Speed:
         """What a process tells once: kinds of instructions, ceilings, libraries' choices; versions."""
         if who in self.found["details"]:
             return
-        kept = {key: said[key] for key in ("kernels", "kinds", "advice", "ceilings", "floor_ms", "library_choices", "besides", "torch", "device") if key in said}
+        kept = {key: said[key] for key in ("kernels", "kinds", "advice", "ceilings", "floor_ms", "libraries", "library_choices", "besides", "torch", "device") if key in said}
         if "instructions" in said:
             long = [one for one in said["instructions"] if one["generated"] and one["milliseconds"] > LONG_MS]
             kept["modelled_ms"] = modelled_ms(said["instructions"], said["ceilings"])

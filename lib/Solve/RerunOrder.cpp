@@ -140,24 +140,26 @@ RerunAnswer RerunOrder::find(const RerunQuestion &question) const {
         reach(set | writes, op);
       else
         isAllFitting = false;
-      // The same with results over operands that go.
-      uint64_t given = 0, saved = 0;
-      for (size_t i = 0; i < operation.writes.size(); ++i) {
+      // The same with results over operands that go: which ones, whoever reads them later decides.
+      auto handOver = [&](auto &self, size_t i, uint64_t given, uint64_t saved) -> void {
+        if (i == operation.writes.size()) {
+          if (saved && needed - saved <= budget)
+            reach((set & ~given) | writes, op);
+          return;
+        }
+        self(self, i + 1, given, saved);
         const uint32_t result = operation.writes[i];
         if (!(made & bits.get(result)))
-          continue;
-        auto over = std::find_if(operation.overwrites[i].begin(), operation.overwrites[i].end(), [&](uint32_t read) {
+          return;
+        for (uint32_t read : operation.overwrites[i]) {
           const StepValue &value = graph.values[read];
-          return value.producer >= 0 && !value.placed && value.bytes == graph.values[result].bytes &&
-                 (!counted[read] || (bits.get(read) & ~given));
-        });
-        if (over == operation.overwrites[i].end())
-          continue;
-        given |= bits.get(*over);
-        saved += graph.size(result);
-      }
-      if (saved && needed - saved <= budget)
-        reach((set & ~given) | writes, op);
+          if (value.producer < 0 || value.placed || value.bytes != graph.values[result].bytes)
+            continue;
+          if (!counted[read] || (bits.get(read) & ~given))
+            self(self, i + 1, given | bits.get(read), saved + graph.size(result));
+        }
+      };
+      handOver(handOver, 0, 0, 0);
     }
     for (uint64_t rest = isAllFitting ? 0 : set; rest; rest &= rest - 1)
       reach(set & ~(rest & -rest), nobody);

@@ -168,6 +168,8 @@ int Compilation::legalize() {
       printNote("compile it with --entries=train");
       return exitUsage;
     }
+    if (int code = checkForwardFlags())
+      return code;
     if (int code = entry("as-is", "train", false))
       return code;
     if (int code = checkStepFlags())

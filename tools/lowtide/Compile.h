@@ -59,7 +59,9 @@ private:
   /// Prints the kernels, or their PTX (--emit=kernels, --emit=ptx).
   int printKernels(codegen::KernelModule &kernels);
   int checkTarget() const;
-  /// A whole step from a file keeps its forward pass and its updates: flags that would make others are refused.
+  /// A whole step from a file keeps its forward pass and its updates: flags that would make others are refused. The
+  /// former before the step is legalized, for which parameters count.
+  int checkForwardFlags();
   int checkStepFlags();
   /// A whole step from a file brings the first values of its parameters.
   int checkStepWeights();

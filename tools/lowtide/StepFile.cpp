@@ -1,6 +1,6 @@
 //===- StepFile.cpp - a model file that holds a whole step ------*- C++ -*-===//
 //
-// Its updates are the file's own; rate and schedule may be others where the step reads its rate.
+// Its forward pass and its updates are the file's own; rate and schedule may be others where the step reads its rate.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +52,19 @@ int Compilation::checkStepWeights() {
   return exitOk;
 }
 
+/// `changes`: flags that have an effect on the step, for the note; may be empty.
+static int refuseFlag(StringRef flag, StringRef input, StringRef reason, const llvm::Twine &changes) {
+  printError(flag + " has no effect: '" + input + "' holds a training step, " + reason);
+  printNote("leave it out, or compile the model that the step was made of" + changes);
+  return exitUsage;
+}
+
+int Compilation::checkForwardFlags() {
+  return options.forwardFlags.empty()
+             ? exitOk
+             : refuseFlag(options.forwardFlags.begin()->second, options.input, "whose forward pass is its own", "");
+}
+
 int Compilation::checkStepFlags() {
   auto step = module->lookupSymbol<func::FuncOp>("train");
   const bool readsRate = llvm::any_of(llvm::seq(step.getNumArguments()), [&](unsigned i) {
@@ -59,14 +72,11 @@ int Compilation::checkStepFlags() {
     return binding && binding.getBindingKind() == BindingKind::Scalar && binding.getName() == "lr";
   });
   auto refuse = [&](StringRef flag, StringRef reason) {
-    printError(flag + " has no effect: '" + options.input + "' holds a training step, " + reason);
-    printNote("leave it out, or compile the model that the step was made of; of such a step can be changed: " +
-              llvm::Twine(readsRate ? "--lr, --schedule, --warmup-steps, --total-steps, --min-lr, " : "") +
-              "--loss-scale, --clip-norm, --clip-value, --precision");
-    return exitUsage;
+    return refuseFlag(flag, options.input, reason,
+                      "; of such a step can be changed: " +
+                          llvm::Twine(readsRate ? "--lr, --schedule, --warmup-steps, --total-steps, --min-lr, " : "") +
+                          "--loss-scale, --clip-norm, --clip-value, --precision");
   };
-  if (!options.forwardFlags.empty())
-    return refuse(options.forwardFlags.begin()->second, "whose forward pass is its own");
   if (!options.updateFlags.empty())
     return refuse(options.updateFlags.begin()->second, "whose updates are its own");
   if (!options.rateFlags.empty() && !readsRate)

@@ -284,6 +284,27 @@ TEST(Bound, WhatRunsAgainBetweenTwoInstructionsHasAnOrder) {
   EXPECT_LE(bound.plan->timeline.peakBytes, budget);
 }
 
+TEST(Bound, ResultsTakeThePlaceOfAnyOperandThatDies) {
+  ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
+  // `inner` fits over one of its operands only. Not over the first: `outer` reads that one, too, and nothing makes it
+  // again for less.
+  StepBuilder b;
+  const uint32_t x = b.argument(64);
+  const uint32_t first = b.operation({x}, 1024, 5), second = b.operation({x}, 1024, 5);
+  const uint32_t inner = b.operation({first, second}, 1024, 1, /*inPlace=*/true);
+  const uint32_t outer = b.operation({first, inner}, 1024, 1, /*inPlace=*/true);
+  const uint32_t full = b.operation({first, second}, 64, 1, /*inPlace=*/false, /*workspace=*/512);
+  const uint32_t last = b.operation({full, outer}, 64, 1);
+  b.graph.values[last].kept = true;
+  const Schedule order = originalSchedule(b.graph);
+  const uint64_t budget = 3 * 1024;
+  const double without = evaluate(b.graph, order)->seconds;
+  EXPECT_NEAR(*ExhaustiveSearch(b.graph, order, budget).run() - without, 2, 1e-9);
+  const RecomputationBound bound = findTightestBound(b.graph, order, budget);
+  EXPECT_NEAR(bound.seconds, 2, 1e-4);
+  EXPECT_EQ(bound.kind, BoundKind::Exact);
+}
+
 TEST(Bound, SaysWhatItStandsOn) {
   RecomputationBound bound;
   bound.moments = 160;

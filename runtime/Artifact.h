@@ -36,7 +36,7 @@ public:
   std::span<const uint8_t> code() const { return code_; }
   /// The kernels for a GPU: machine code of the target's chip, and the text that other chips compile; may be empty.
   std::span<const uint8_t> cubin() const { return cubin_; }
-  std::string_view ptx() const { return {reinterpret_cast<const char *>(ptx_.data()), ptx_.size()}; }
+  std::span<const uint8_t> ptx() const { return ptx_; }
   /// JSON for reports; may be empty.
   std::string_view meta() const { return {reinterpret_cast<const char *>(meta_.data()), meta_.size()}; }
   /// SHA-256 of the `plan` section, hexadecimal: what a checkpoint remembers.

@@ -160,16 +160,11 @@ Status CudaDevice::withPlan(Status status) const {
 Status CudaDevice::loadKernels() {
   if (!plan_.kernels_size())
     return Status::ok();
-  std::span<const uint8_t> binary = api_.fake ? artifact_.code() : artifact_.cubin();
-  std::string_view text = api_.fake ? std::string_view() : artifact_.ptx();
-  if (binary.empty() && text.empty())
-    return badInput("the artifact has no machine code for its target", "section 'code'");
-  Expected<CUmodule> module = badInput("the artifact has no cubin");
-  if (!binary.empty())
-    module = resources_.module(binary.data());
-  // A cubin is for one chip; PTX is compiled by the driver for any that is newer.
-  if (!module && !text.empty())
-    module = resources_.module(std::string(text).c_str());
+  // A cubin is for one chip; PTX is compiled by the driver for any that is newer. The fake device takes host code.
+  Expected<CUmodule> module = badInput("the artifact has no machine code for its target", "section 'code'");
+  for (std::span<const uint8_t> image : {artifact_.cubin(), api_.fake ? artifact_.code() : artifact_.ptx()})
+    if (!module && !image.empty())
+      module = resources_.module(std::string(image.begin(), image.end()).c_str()); // PTX ends with a NUL
   if (!module)
     return module.takeStatus();
   for (const plan::Kernel &kernel : plan_.kernels()) {

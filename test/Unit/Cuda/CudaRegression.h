@@ -39,12 +39,14 @@ inline plan::Plan cudaRegressionPlan() {
   return plan;
 }
 
-inline std::string writeCudaRegression(const plan::Plan &plan = cudaRegressionPlan()) {
+/// `cubin`: machine code that the device is asked to take first.
+inline std::string writeCudaRegression(const plan::Plan &plan = cudaRegressionPlan(), const std::string &cubin = "") {
   auto writer = ArtifactWriter::create(testing::TempDir() + "cuda-regression.tide");
   std::vector<float> w(width, 0.25f);
   bool good = (*writer)->add("plan", plan.SerializeAsString()).isOk() &&
               (*writer)->add("params", {reinterpret_cast<const char *>(w.data()), w.size() * 4}).isOk() &&
-              (*writer)->add("code", readFile(LOWTIDE_CUDA_TEST_KERNELS)).isOk() && (*writer)->finish().isOk();
+              (*writer)->add("code", readFile(LOWTIDE_CUDA_TEST_KERNELS)).isOk() &&
+              (cubin.empty() || (*writer)->add("cubin", cubin).isOk()) && (*writer)->finish().isOk();
   return good ? testing::TempDir() + "cuda-regression.tide" : "";
 }
 

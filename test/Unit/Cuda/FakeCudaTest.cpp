@@ -310,6 +310,20 @@ TEST(FakeCuda, EventsOfAnEarlierCaptureAreRefused) {
   EXPECT_THAT(fake::report().live, IsEmpty());
 }
 
+TEST(FakeCuda, WhatIsThereBesideARefusedCubinIsTaken) {
+  fake::configure({});
+  const std::vector<double> truth = trainOnFake(2, 0, 0);
+  const uint64_t before = fake::report().calls["cuModuleLoadDataEx"];
+  auto session = Session::load(writeCudaRegression(cudaRegressionPlan(), std::string(4096, '?')));
+  ASSERT_TRUE(session && (*session)->bind({}).isOk());
+  EXPECT_EQ(fake::report().calls["cuModuleLoadDataEx"], before + 2);
+  std::vector<double> losses;
+  ASSERT_TRUE(train(**session, 2, 0, losses).isOk());
+  EXPECT_EQ(losses, truth);
+  EXPECT_TRUE((*session)->close().isOk());
+  EXPECT_THAT(fake::report().live, IsEmpty());
+}
+
 TEST(FakeCuda, OutOfMemoryShowsThePlan) {
   fake::Options options;
   options.failCall = "cuMemAlloc", options.failAt = 3;

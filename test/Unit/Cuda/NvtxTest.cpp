@@ -5,17 +5,29 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+using namespace lowtide;
 using namespace lowtide::rt;
 using namespace lowtide::rt::cuda;
 using namespace lowtide::rt::test;
 
 namespace {
 
+/// Every instruction says which layer of the ONNX file is responsible for it.
+plan::Plan planWithLayers() {
+  plan::Plan plan = cudaRegressionPlan();
+  const char *layers[] = {"/model/linear/MatMul", "/loss/Sub", "/loss/MSE", "/model/linear/MatMul", "/model/linear/w"};
+  for (int i = 0; i < 5; ++i)
+    plan.mutable_entries(0)->mutable_instructions(i)->set_location(layers[i]);
+  return plan;
+}
+
 bool trains() {
-  auto session = Session::load(writeCudaRegression());
+  auto session = Session::load(writeCudaRegression(planWithLayers()));
   std::vector<double> losses;
-  return session && (*session)->bind({}).isOk() && train(**session, 2, 0, losses).isOk() && losses.size() == 2 &&
-         (*session)->close().isOk();
+  if (!session || !(*session)->bind({}).isOk() || !train(**session, 2, 0, losses).isOk())
+    return false;
+  (*session)->device().measure((*session)->plan().entries(0), true);
+  return train(**session, 1, 0, losses).isOk() && losses.size() == 3 && (*session)->close().isOk();
 }
 
 const char *namesSeen() {
@@ -34,7 +46,11 @@ TEST(NvtxDeathTest, NamesReachAProfiler) {
     std::fputs(namesSeen(), stderr);
     std::exit(!isTrained);
   };
-  EXPECT_EXIT(trained(), testing::ExitedWithCode(0), "train\n");
+  // A step is one graph: its layers show where they are recorded, and in a step of which each is timed.
+  EXPECT_EXIT(trained(), testing::ExitedWithCode(0),
+              "^/model/linear/MatMul\n/loss/Sub\n/loss/MSE\n/model/linear/MatMul\n/model/linear/w\n(.*\n)*"
+              "train\ntrain\ntrain\n"
+              ">/model/linear/MatMul\n>/loss/Sub\n>/loss/MSE\n>/model/linear/MatMul\n>/model/linear/w\n$");
   auto refused = [] {
     setenv("NVTX_INJECTION64_PATH", LOWTIDE_NVTX_PROFILER, 1);
     setenv("LOWTIDE_TEST_REFUSE", "1", 1);

@@ -364,6 +364,28 @@ def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
   ];
 }
 
+// --- launches of a GPU ---
+
+def NNBatchLaunches : Pass<"nn-batch-launches", "::mlir::ModuleOp"> {
+  let summary = "many small kernels in one launch (exact)";
+  let description = [{
+    Kernels of one form, such as the updates of many parameters, become one kernel of the emitter `batch`, where they may
+    wait for one another: nobody needs their results meanwhile, and the step takes no more bytes (where no budget is
+    given, a thousandth more). Sums of few values go along with the kernel that needs them next. A GPU's fitted step
+    goes through it before it becomes a plan; a CPU has no launches to save.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cuda:sm_90\"", "what the kernels run on">,
+    Option<"cpu", "cpu", "std::string", "\"sm_90\"", "instruction set of generated kernels">,
+    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
+  ];
+  let statistics = [
+    Statistic<"numBatches", "batches", "launches of several kernels">,
+    Statistic<"numKernels", "kernels", "kernels in them">,
+  ];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+}
+
 // --- plan ---
 
 def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {

@@ -166,6 +166,16 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   passes.addPass(createProfileMemory(profile));
 }
 
+void lowtide::buildLaunchStage(OpPassManager &passes, const FitStageOptions &options) {
+  if (!isForGpu(options) || !options.fuse)
+    return;
+  NNBatchLaunchesOptions batches;
+  batches.target = options.target;
+  batches.cpu = options.cpu;
+  batches.threadsMax = options.threadsMax;
+  passes.addPass(createNNBatchLaunches(batches));
+}
+
 void lowtide::buildPlanStage(OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings) {
   passes.addPass(createPlanLower(kernels, settings));
   passes.addPass(createPlanPlace());

@@ -63,6 +63,8 @@ void buildStepStage(mlir::OpPassManager &passes, const TrainStageOptions &option
 void buildFitStage(mlir::OpPassManager &passes, const FitStageOptions &options);
 /// Of that stage, what cuts loss heads into chunks of the target's tiles.
 void addLossHeads(mlir::OpPassManager &passes, const FitStageOptions &options);
+/// fitted → fitted: on a GPU, small kernels share launches. Elsewhere, and where nothing is fused, no pass.
+void buildLaunchStage(mlir::OpPassManager &passes, const FitStageOptions &options);
 
 /// fitted → plan: addresses for every byte, proved; the kernels' code is added to `kernels`.
 void buildPlanStage(mlir::OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings);

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
-#include "LaunchBatches.h"
 #include "OptionChecks.h"
 #include "PassLog.h"
 #include "PlanLower.h"
@@ -208,6 +207,8 @@ int Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &)> b
   if (options.log.shows(config::LogLevel::Debug, area.str()))
     passes.addInstrumentation(logPasses(options.log, area.str()));
   build(passes);
+  if (passes.empty())
+    return exitOk;
   // What a pass that calls itself exact does to the values of a step is looked at in every compile.
   bool violated = false;
   addEquivalenceChecks(passes, violated);
@@ -456,9 +457,9 @@ static std::string digestOf(const std::string &path) {
 
 int Compilation::planAndWrite() {
   const std::string target = fullTarget(options.target);
-  if (const FitStageOptions stage = fitStageOptions(); stage.fuse && StringRef(target).starts_with("cuda"))
-    if (failed(batchLaunches(*module, stage.target, stage.cpu, stage.threadsMax)))
-      return exitInternal;
+  auto buildLaunches = [&](OpPassManager &passes) { buildLaunchStage(passes, fitStageOptions()); };
+  if (int code = run("fitted", buildLaunches, exitInternal))
+    return code;
   codegen::KernelModule kernels(&context, codegen::CodegenOptions::get(machineOf(target)));
   report::Notes notes = noteSteps(*module);
   PlanLowerSettings settings;

@@ -1,4 +1,4 @@
-//===- LaunchBatches.cpp - many small kernels in one launch ---------------===//
+//===- NNBatchLaunches.cpp - many small kernels in one launch -------------===//
 //
 // A step updates every parameter by a kernel of its own; most are over before the next one has started.
 //
@@ -11,12 +11,11 @@
 //   3. Each batch becomes one kernel op.
 //
 //===----------------------------------------------------------------------===//
-#include "LaunchBatches.h"
 #include "CrossLaunches.h"
+#include "Passes.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/MemoryProfile.h"
-#include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -28,6 +27,11 @@
 
 using namespace mlir;
 using namespace lowtide;
+
+namespace lowtide {
+#define GEN_PASS_DEF_NNBATCHLAUNCHES
+#include "Passes.h.inc"
+} // namespace lowtide
 
 /// Pointers of a launch at most: a GPU takes 32,764 bytes of parameters (PTX 8.1).
 static constexpr size_t kMaxPointers = 4000;
@@ -342,18 +346,23 @@ static uint64_t getMostBytes(func::FuncOp step, uint64_t before) {
   return step->getParentOp()->hasAttr(deviceBudgetAttrName) ? before : before + uint64_t(double(before) * kMoreBytes);
 }
 
-static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
+/// What a step's launches became.
+struct Batched {
+  size_t batches = 0, kernels = 0;
+};
+
+static FailureOr<Batched> batchStep(func::FuncOp step, const FactsTable &facts) {
   Block &block = step.getBody().front();
   SmallVector<Group> candidates = findCandidates(block);
   if (candidates.empty())
-    return success();
+    return Batched();
   FailureOr<uint64_t> before = packStep(step, facts, {});
   FailureOr<MemoryProfile> profile = MemoryProfile::compute(step, facts);
   FailureOr<StepStorage> storage = computeStorage(step, facts, {});
   if (failed(before) || failed(profile) || failed(storage))
     return failure();
   const auto order = llvm::map_to_vector(block, [](Operation &op) { return &op; });
-  auto attempt = [&](double share, bool comeUp) -> FailureOr<bool> {
+  auto attempt = [&](double share, bool comeUp) -> FailureOr<std::optional<Batched>> {
     Timeline timeline(step, *profile, *storage);
     SmallVector<Group> batches = formBatches(candidates, timeline, share, comeUp);
     for (const Group &batch : batches) {
@@ -368,19 +377,26 @@ static LogicalResult batchStep(func::FuncOp step, const FactsTable &facts) {
     if (failed(after))
       return failure();
     if (*after <= getMostBytes(step, *before)) {
-      for (const Group &batch : batches)
+      Batched done;
+      for (const Group &batch : batches) {
+        ++done.batches, done.kernels += batch.size();
         merge(batch);
-      return true;
+      }
+      return std::optional(done);
     }
     for (Operation *op : order)
       op->moveBefore(&block, block.end());
-    return false;
+    return std::optional<Batched>();
   };
   for (double share : kShares)
-    for (bool comeUp : {true, false})
-      if (FailureOr<bool> done = attempt(share, comeUp); failed(done) || *done)
-        return success(succeeded(done));
-  return success();
+    for (bool comeUp : {true, false}) {
+      FailureOr<std::optional<Batched>> done = attempt(share, comeUp);
+      if (failed(done))
+        return failure();
+      if (*done)
+        return **done;
+    }
+  return Batched();
 }
 
 /// Lets sums over columns go along with rows, as long as no byte more is needed (without a budget: few more).
@@ -411,16 +427,28 @@ static LogicalResult crossStep(func::FuncOp step, StepFacts &facts, function_ref
   return success();
 }
 
-LogicalResult lowtide::batchLaunches(ModuleOp module, StringRef target, StringRef cpu, unsigned threadsMax) {
-  StepFacts facts(module);
-  auto update = [&] { return facts.update(target, cpu, threadsMax); };
-  if (failed(update()))
-    return failure();
-  for (auto step : module.getOps<func::FuncOp>()) {
-    StepFingerprint before = fingerprintStep(step);
-    if (failed(crossStep(step, facts, update, cpu)) || failed(batchStep(step, facts.getTable())) ||
-        failed(compareFingerprints(before, fingerprintStep(step), step, "launching kernels together")))
-      return failure();
+namespace {
+
+struct NNBatchLaunches : lowtide::impl::NNBatchLaunchesBase<NNBatchLaunches> {
+  using NNBatchLaunchesBase::NNBatchLaunchesBase;
+
+  void runOnOperation() override {
+    StepFacts facts(getOperation());
+    auto update = [&] { return facts.update(target, cpu, threadsMax); };
+    if (failed(update()))
+      return signalPassFailure();
+    for (auto step : getOperation().getOps<func::FuncOp>()) {
+      if (failed(crossStep(step, facts, update, cpu)))
+        return signalPassFailure();
+      FailureOr<Batched> batched = batchStep(step, facts.getTable());
+      if (failed(batched))
+        return signalPassFailure();
+      numBatches += batched->batches, numKernels += batched->kernels;
+      if (batched->batches)
+        step.emitRemark("@") << step.getSymName() << ": " << batched->kernels << " kernels share " << batched->batches
+                             << (batched->batches == 1 ? " launch" : " launches");
+    }
   }
-  return success();
-}
+};
+
+} // namespace

@@ -193,19 +193,36 @@ std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &n
   }
 }
 
-std::optional<int64_t> lowtide::findProgramPaddingRow(const ::onnx::NodeProto &node) {
+/// Operands of the operation `name` that the node was exported from, as text, those that have their defaults left out
+/// behind the last other one; nullopt: it is another operation, or nothing is known.
+static std::optional<SmallVector<StringRef>> findOperandsOf(StringRef name, const ::onnx::NodeProto &node) {
   StringRef text = findProgramNote(node);
-  size_t at = text.find("aten.embedding.default](args");
+  size_t at = text.find((name + "](args").str());
   if (at == StringRef::npos)
     return std::nullopt;
-  // `(%weight, %indices, N)`, the rest being absent.
-  StringRef operands = text.drop_front(at).split('(').second.split("(").second.split(')').first;
-  SmallVector<StringRef> parts;
-  operands.split(parts, ',');
+  SmallVector<StringRef> operands;
+  text.drop_front(at).split('(').second.split("(").second.split(')').first.split(operands, ',');
+  for (StringRef &operand : operands)
+    operand = operand.trim();
+  return operands;
+}
+
+std::optional<int64_t> lowtide::findProgramPaddingRow(const ::onnx::NodeProto &node) {
+  // `(%weight, %indices, N)`
+  auto operands = findOperandsOf("aten.embedding.default", node);
   int64_t row = -1;
-  if (parts.size() > 2 && parts[2].trim().getAsInteger(10, row))
+  if (!operands || (operands->size() > 2 && (*operands)[2].getAsInteger(10, row)))
     return std::nullopt;
   return row;
+}
+
+std::optional<double> lowtide::findProgramSmoothing(const ::onnx::NodeProto &node) {
+  // `(%logits, %labels, weights, reduction, ignore_index, label_smoothing)`
+  auto operands = findOperandsOf("aten.cross_entropy_loss.default", node);
+  double smoothing = 0;
+  if (!operands || operands->size() < 6 || (*operands)[5].getAsDouble(smoothing))
+    return std::nullopt;
+  return smoothing;
 }
 
 std::string lowtide::findProgramOperator(const ::onnx::NodeProto &node) {

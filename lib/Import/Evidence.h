@@ -93,6 +93,9 @@ std::vector<std::string> findProgramOperands(const ::onnx::NodeProto &node);
 /// Third operand of the `aten.embedding` that the node was exported from, -1 where it has none; nullopt: the node was
 /// exported from something else, or nothing is known.
 std::optional<int64_t> findProgramPaddingRow(const ::onnx::NodeProto &node);
+/// Sixth operand of the `aten.cross_entropy_loss` that the node was exported from: the part of each label that goes to
+/// all classes alike; nullopt: it has none, or nothing is known.
+std::optional<double> findProgramSmoothing(const ::onnx::NodeProto &node);
 /// `aten.linear.default`, from `namespace` or `class_hierarchy`; empty if
 /// unknown.
 std::string findProgramOperator(const ::onnx::NodeProto &node);

@@ -5,6 +5,7 @@
 
 #include "Detached.h"
 #include "ExternalData.h"
+#include "LabelSmoothing.h"
 #include "LostSums.h"
 #include "ModulePaths.h"
 #include "NodeOrder.h"
@@ -165,6 +166,13 @@ void OnnxFile::unfold() {
         "reduced over all dimensions again: " +
             Twine(llvm::join(lost, ", ")),
         "export with optimize=False to keep the program's own reduction");
+  if (std::vector<std::string> losses = restoreLabelSmoothing(*model->mutable_graph()); !losses.empty())
+    report->warningAt(
+        losses.front(),
+        "the exporter left the program's label smoothing out of cross-entropies, and the file alone gives "
+        "other losses; it is put back: " +
+            Twine(llvm::join(losses, ", ")),
+        "export with label_smoothing=0 to train without it");
   if (std::vector<std::string> sums = restoreLostSums(*model->mutable_graph()); !sums.empty())
     report->warningAt(sums.front(),
                       "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need "

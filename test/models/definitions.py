@@ -392,3 +392,21 @@ class Codes(nn.Module):
         soft = F.cross_entropy(scores, p.softmax(1))
         hard = F.cross_entropy(scores, y, reduction="none").mean()
         return loss + F.mse_loss(self.decode(h), x) + soft + 0.5 * hard
+
+
+class Smooth(nn.Module):
+    """Label smoothing, which ONNX's cross-entropy does not have and the current exporter leaves out: with ignored labels at
+    each position, once with class weights, and unreduced."""
+
+    def __init__(self, width=8, tags=6, classes=4):
+        super().__init__()
+        self.embed = nn.Conv1d(width, 96, 3, padding=1)
+        self.tag, self.rank, self.head = nn.Conv1d(96, tags, 1), nn.Conv1d(96, tags, 1), nn.Linear(96, classes)
+        self.register_buffer("costs", torch.linspace(0.5, 2, tags))
+
+    def forward(self, x, tags, y, worth):
+        h = torch.tanh(self.embed(x))
+        loss = F.cross_entropy(self.tag(h), tags, weight=self.costs, label_smoothing=0.1)
+        loss = loss + F.cross_entropy(self.rank(h), tags.clamp(min=0), label_smoothing=0.3, ignore_index=2)
+        each = F.cross_entropy(self.head(h.mean(2)), y, label_smoothing=0.2, reduction="none")
+        return loss + (each * worth).mean()

@@ -151,9 +151,18 @@ def codes_tiny(folder):
     record(folder, d.Codes(), drawn(32, x=(8,), p=(5,), y=(5, ())), dict(batch=8, steps=12, optimizer="adam", options=options), files)
 
 
+def smooth_tiny(folder):
+    data = drawn(32, x=(8, 10), tags=(6, (10,)), y=(4, ()), worth=())
+    data["tags"][data["tags"] == 0] = -100
+    data["worth"] = abs(data["worth"])
+    files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="unoptimized.onnx", optimize=False)]
+    record(folder, d.Smooth(), data, dict(batch=8, steps=12, **ADAMW), files)
+
+
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
     moe_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny, codes_tiny,
+    smooth_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

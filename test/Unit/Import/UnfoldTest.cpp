@@ -228,6 +228,27 @@ TEST(Unfold, DroppedReductionsOfLossesComeBack) {
   EXPECT_THAT(importModel(make("cross_entropy_loss")).messages, testing::Not(HasSubstr("reduced over all")));
 }
 
+TEST(Unfold, LabelSmoothingComesBack) {
+  // test/models/smooth-tiny has the values; here, what is said, and when nothing is.
+  auto make = [](const std::string &operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x, int64[2] t) => (float loss) <float[3] w = {1, 2, 3}> {
+        z = Mul(x, w)
+        loss = SoftmaxCrossEntropyLoss(z, t)
+      })");
+    setNote(model, 1, "pkg.torch.onnx.fx_node",
+            "%loss : [num_users=1] = call_function[target=torch.ops.aten.cross_entropy_loss.default](args = (" +
+                operands + "), kwargs = {})");
+    return model;
+  };
+  Outcome smooth = importModel(make("%z, %t, None, 1, -100, 0.25"));
+  EXPECT_EQ(smooth.exitCode, 0) << smooth.messages;
+  EXPECT_THAT(smooth.messages, HasSubstr("left the program's label smoothing out of cross-entropies"));
+  for (const char *operands : {"%z, %t", "%z, %t, None, 1, -100, 0.0", "%z, %t, None, 1, -100, %smoothing"})
+    EXPECT_THAT(importModel(make(operands)).messages, testing::Not(HasSubstr("smoothing"))) << operands;
+}
+
 TEST(Unfold, OperationsThatDidNothingAreMissed) {
   // exp(-s) * loss + s, with s = 0: what adds s is gone, and the result is called after it.
   auto make = [](const std::string &output, const std::string &value) {

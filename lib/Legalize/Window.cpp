@@ -40,21 +40,20 @@ FailureOr<Window> lowtide::readWindow(NodeView &n, ArrayRef<int64_t> spatial, Ar
     } else if (mode == "VALID") {
       begin = end = 0;
     }
+    // With ceil_mode the last window may hang over the end; the only one, too, where less than a stride is missing.
+    const bool mayHang = ceilMode && mode == "NOTSET";
     int64_t span = d + begin + end - extent;
-    if (span < 0) {
+    if (span < (mayHang ? 1 - s : 0)) {
       (void)n.reject("a window of extent " + Twine(extent) + " does not fit " + Twine(d + begin + end) + " elements");
       return failure();
     }
-    out = span / s + 1;
-    int64_t excess = 0;
-    if (ceilMode && mode == "NOTSET" && span % s && (out * s) < d + begin) { // the last window starts inside
+    out = std::max<int64_t>(span, 0) / s + 1;
+    if (mayHang && span > 0 && span % s && out * s < d + begin) // starts inside
       ++out;
-      excess = (out - 1) * s + extent - (d + begin + end);
-    }
     w.padsBegin.push_back(begin);
     w.padsEnd.push_back(end);
     w.output.push_back(out);
-    w.excess.push_back(excess);
+    w.excess.push_back(std::max<int64_t>((out - 1) * s - span, 0));
   }
   return w;
 }

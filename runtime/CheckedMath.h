@@ -35,7 +35,6 @@ public:
   Checked &operator+=(Checked b) { return *this = *this + b; }
   Checked &operator*=(Checked b) { return *this = *this * b; }
 
-  constexpr bool wrapped() const { return wrapped_; }
   /// The number, or nothing if it does not fit below 2^63.
   constexpr std::optional<uint64_t> get() const {
     if (wrapped_ || value_ >> 63)

@@ -116,9 +116,6 @@ FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTa
   MemoryProfile profile;
   profile.statics = statics;
   const MemoryRoles roles(step, *storage);
-  for (Operation *op : storage->getInstructions())
-    profile.numRecomputed += op->hasAttr(recomputedAttrName);
-
   for (const Storage &place : storage->getStorages()) {
     if (place.kind != Storage::Kind::Transient)
       continue;

@@ -32,7 +32,6 @@ public:
   void bind(mlir::Value tensor, Source source);
   /// As `bind`, reading a row-major array.
   void bindArray(mlir::Value tensor, mlir::Value pointer);
-  bool isBound(mlir::Value tensor) const { return sources.count(tensor); }
 
   /// Calls `body` with a builder whose operands are those of `op`.
   void withOperands(mlir::Operation *op, llvm::function_ref<void(ElementBuilder &)> body);

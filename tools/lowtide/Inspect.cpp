@@ -82,7 +82,7 @@ int driver::verifyArtifact(const Options &options) {
 }
 
 int driver::describeMachine() {
-  llvm::outs() << "lowtide   0.1.0, plan format 1\n"
+  llvm::outs() << "lowtide   " << versionText << "\n"
                << "llvm      " << LLVM_VERSION_STRING << "\n"
                << "protobuf  " << google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION) << "\n"
                << "processor " << llvm::sys::getHostCPUName() << ", " << std::thread::hardware_concurrency()

@@ -260,7 +260,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   bool help = false;
   std::string logLevels;
   app.add_flag("-h,--help", help, "Short help");
-  app.set_version_flag("--version", "lowtide 0.1.0, plan format 1");
+  app.set_version_flag("--version", std::string("lowtide ") + versionText);
 
   auto command = [&](const char *name, const char *text, Command value) {
     CLI::App *sub = app.add_subcommand(name, text);

@@ -14,6 +14,9 @@
 
 namespace lowtide::driver {
 
+/// The program, and the plans that it writes.
+inline constexpr const char *versionText = LOWTIDE_VERSION ", plan format 1";
+
 /// Documented exit codes of every tool.
 enum ExitCode : int {
   exitOk = 0,
@@ -95,14 +98,13 @@ struct Options {
   std::string from;
   bool printConfig = false, printSchema = false;
   bool json = false;
-  std::string format;                   // of a report; empty: by the output's extension
-  std::string run;                      // what a run recorded, for a report
-  std::string tensor;                   // explain: a tensor (#12), layer or bound name, as a glob; empty: all decisions
-  std::string other;                    // diff: the second file
-  bool diffIr = false;                  // diff: the files are IR, not artifacts
-  int verbosity = 0;                    // -1 quiet, 1 verbose
-  config::Log log;                      // what --log and LOWTIDE_LOG ask for
-  std::vector<std::string> passthrough; // MLIR's own --mlir-… flags
+  std::string format;  // of a report; empty: by the output's extension
+  std::string run;     // what a run recorded, for a report
+  std::string tensor;  // explain: a tensor (#12), layer or bound name, as a glob; empty: all decisions
+  std::string other;   // diff: the second file
+  bool diffIr = false; // diff: the files are IR, not artifacts
+  int verbosity = 0;   // -1 quiet, 1 verbose
+  config::Log log;     // what --log and LOWTIDE_LOG ask for
 };
 
 /// Parses; prints help, configuration or usage errors itself and then returns the exit code to leave with.

@@ -108,8 +108,6 @@ public:
   llvm::SmallVector<const MemoryTenant *> getAlive(unsigned instruction) const;
   /// The same bytes as a packing problem: values that share a place are one buffer.
   llvm::ArrayRef<solve::Buffer> getBuffers() const { return buffers; }
-  /// Instructions that run again.
-  unsigned getNumRecomputed() const { return numRecomputed; }
   /// At most `limit` rows of getLive(), each the fullest of as many instructions as the others stand for: what a
   /// picture needs, as an attribute.
   mlir::DenseIntElementsAttr sampleLive(mlir::MLIRContext *context, unsigned limit = 400) const;
@@ -120,7 +118,7 @@ private:
   llvm::SmallVector<LiveBytes> live;
   StaticBytes statics;
   uint64_t peakBytes = 0;
-  unsigned peakAt = 0, numRecomputed = 0;
+  unsigned peakAt = 0;
 };
 
 /// "tensor<8x64xf32> of 2.00 KiB from 'h.0.mlp'": type, bytes and the layer that makes it.

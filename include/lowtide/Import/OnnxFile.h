@@ -47,7 +47,6 @@ public:
   /// The same for ONNX's own text format.
   llvm::LogicalResult loadText(llvm::StringRef text);
 
-  llvm::StringRef getPath() const { return path; }
   mlir::MLIRContext &getContext() const { return context; }
   const ImportLimits &getLimits() const { return limits; }
   const ::onnx::ModelProto &getModel() const { return *model; }

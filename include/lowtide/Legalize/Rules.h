@@ -25,7 +25,6 @@ public:
   void addRefusal(llvm::StringRef name, llvm::StringRef reason) { refusals[name] = reason.str(); }
   std::optional<std::string> findRefusal(llvm::StringRef domain, llvm::StringRef name) const;
   const llvm::StringMap<Rule> &all() const { return rules; }
-  const llvm::StringMap<std::string> &allRefusals() const { return refusals; }
 
 private:
   llvm::StringMap<Rule> rules;

@@ -23,11 +23,6 @@ struct Buffer {
   uint32_t end = 0;
 
   bool operator==(const Buffer &other) const = default;
-  /// Whether both are needed by one instruction. Empty buffers and empty
-  /// lifetimes meet nothing.
-  bool meets(const Buffer &other) const {
-    return bytes && other.bytes && begin < other.end && other.begin < end && begin < end && other.begin < other.end;
-  }
 };
 
 struct PackingOptions {

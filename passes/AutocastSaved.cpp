@@ -24,9 +24,11 @@ static const OpFacts *getFacts(Operation *op) {
 
 static int64_t countElements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
-static int64_t countBytes(Value value) {
-  return countElements(value) * ((cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() + 7) / 8);
+static int64_t getElementBytes(Value value) {
+  return (cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() + 7) / 8;
 }
+
+static int64_t countBytes(Value value) { return countElements(value) * getElementBytes(value); }
 
 static bool isView(Operation *op) {
   const OpFacts *facts = getFacts(op);
@@ -39,18 +41,19 @@ static bool repeats(Operation *op) {
          countElements(op->getOperand(0)) < countElements(op->getResult(0));
 }
 
-static bool widens(Operation *op) {
+/// Bits that a cast between floating-point types adds; negative: it rounds; 0 for other ops.
+static int getAddedBits(Operation *op) {
   if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumOperands() != 1)
-    return false;
+    return 0;
   auto from = dyn_cast<FloatType>(getElementTypeOrSelf(op->getOperand(0)));
   auto to = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0)));
-  return from && to && from.getWidth() < to.getWidth();
+  return from && to ? int(to.getWidth()) - int(from.getWidth()) : 0;
 }
 
 /// What is kept where an op reads `value`: views, movements that repeat and casts that widen are read through.
 Value Autocast::getKept(Value value) const {
   while (Operation *producer = value.getDefiningOp()) {
-    if (!isForward(producer) || !(isView(producer) || widens(producer) || repeats(producer)))
+    if (!isForward(producer) || !(isView(producer) || getAddedBits(producer) > 0 || repeats(producer)))
       break;
     value = producer->getOperand(0);
   }
@@ -85,8 +88,12 @@ Autocast::Saved Autocast::findSaved() const {
 
 uint64_t Autocast::countSavedBytes() const {
   uint64_t bytes = 0;
-  for (const auto &[value, _] : findSaved().readers)
-    bytes += countBytes(value);
+  for (const auto &[value, _] : findSaved().readers) {
+    // Where a value is repeated and then rounded, canonical form rounds it first and keeps that.
+    Operation *producer = value.getDefiningOp();
+    const Value source = getAddedBits(producer) < 0 ? getKept(producer->getOperand(0)) : value;
+    bytes += countElements(source) * getElementBytes(value);
+  }
   return bytes;
 }
 

@@ -17,6 +17,7 @@
 #include "Evidence.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace llvm;
 using namespace lowtide;
@@ -143,19 +144,33 @@ private:
 
 } // namespace
 
+/// Whether another node of the same operation of the program goes on with the loss: then the exporter has written it
+/// out.
+static bool isWrittenOut(const NodeProto &loss, const GraphProto &graph) {
+  return any_of(graph.node(), [&](const NodeProto &node) {
+    return is_contained(node.input(), loss.output(0)) && findProgramNote(node) == findProgramNote(loss);
+  });
+}
+
 std::vector<std::string> lowtide::restoreLabelSmoothing(GraphProto &graph) {
   std::vector<std::string> restored;
+  StringMap<double> smoothings;
+  for (const NodeProto &node : graph.node())
+    if (node.op_type() == "SoftmaxCrossEntropyLoss" && node.output_size() == 1)
+      if (std::optional<double> smoothing = findProgramSmoothing(node);
+          smoothing.value_or(0) != 0 && !isWrittenOut(node, graph))
+        smoothings[node.output(0)] = *smoothing;
+  if (smoothings.empty())
+    return restored;
   SmoothedLoss::Nodes nodes;
   for (NodeProto &node : *graph.mutable_node()) {
-    const double smoothing = node.op_type() == "SoftmaxCrossEntropyLoss" && node.output_size() == 1
-                                 ? findProgramSmoothing(node).value_or(0)
-                                 : 0;
-    if (smoothing == 0) {
+    auto smoothing = node.output_size() ? smoothings.find(node.output(0)) : smoothings.end();
+    if (smoothing == smoothings.end()) {
       nodes.Add()->Swap(&node);
       continue;
     }
     restored.push_back(node.output(0));
-    SmoothedLoss(graph, nodes, node.output(0)).write(node, smoothing);
+    SmoothedLoss(graph, nodes, node.output(0)).write(node, smoothing->second);
   }
   graph.mutable_node()->Swap(&nodes);
   return restored;

@@ -247,6 +247,15 @@ TEST(Unfold, LabelSmoothingComesBack) {
   EXPECT_THAT(smooth.messages, HasSubstr("left the program's label smoothing out of cross-entropies"));
   for (const char *operands : {"%z, %t", "%z, %t, None, 1, -100, 0.0", "%z, %t, None, 1, -100, %smoothing"})
     EXPECT_THAT(importModel(make(operands)).messages, testing::Not(HasSubstr("smoothing"))) << operands;
+  // An exporter that writes it out needs no help.
+  ModelProto whole = make("%z, %t, None, 1, -100, 0.25");
+  whole.mutable_graph()->mutable_node(1)->set_output(0, "hard");
+  auto &rest = *whole.mutable_graph()->add_node();
+  rest.set_op_type("Neg");
+  rest.add_input("hard");
+  rest.add_output("loss");
+  *rest.mutable_metadata_props() = whole.graph().node(1).metadata_props();
+  EXPECT_THAT(importModel(whole).messages, testing::Not(HasSubstr("smoothing")));
 }
 
 TEST(Unfold, OperationsThatDidNothingAreMissed) {

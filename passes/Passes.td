@@ -371,8 +371,8 @@ def NNBatchLaunches : Pass<"nn-batch-launches", "::mlir::ModuleOp"> {
   let description = [{
     Kernels of one form, such as the updates of many parameters, become one kernel of the emitter `batch`, where they may
     wait for one another: nobody needs their results meanwhile, and the step takes no more bytes (where no budget is
-    given, a thousandth more). Sums of few values go along with the kernel that needs them next. A GPU's fitted step
-    goes through it before it becomes a plan; a CPU has no launches to save.
+    given, a thousandth more). Before that, sums over columns move into kernels that read or write the same values row by
+    row. A GPU's fitted step goes through it before it becomes a plan; a CPU has no launches to save.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cuda:sm_90\"", "what the kernels run on">,

@@ -15,9 +15,9 @@
 #include "LabelSmoothing.h"
 
 #include "Evidence.h"
+#include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
 
 using namespace llvm;
 using namespace lowtide;
@@ -25,124 +25,62 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-namespace {
+/// Writes behind `loss`, which gives up its name, what it lacks.
+static void smooth(UnfoldingGraph &graph, NodeProto &loss, double smoothing) {
+  const std::string name = loss.output(0), labels = loss.input(1), weights = loss.input_size() > 2 ? loss.input(2) : "";
+  std::string reduction = "mean";
+  std::optional<int64_t> ignored;
+  for (const auto &attribute : loss.attribute())
+    if (attribute.name() == "reduction")
+      reduction = attribute.s();
+    else if (attribute.name() == "ignore_index")
+      ignored = attribute.i();
+  const std::string hard = name + "@hard", logProbabilities = name + "@log_probabilities";
+  loss.set_output(0, hard);
+  loss.add_output(logProbabilities);
 
-/// Writes what one loss lacks behind it.
-class SmoothedLoss {
-public:
-  using Nodes = ::google::protobuf::RepeatedPtrField<NodeProto>;
+  graph.setModule(findModulePath(loss).value_or(""));
+  auto add = [&](StringRef op, ArrayRef<std::string> inputs) { return graph.addNode(op, inputs); };
+  auto reduce = [&](StringRef op, ArrayRef<std::string> inputs) {
+    std::string result = graph.addNode(op, inputs);
+    graph.setAttribute("keepdims", 0);
+    return result;
+  };
+  auto like = [&](const std::string &value, const std::string &other) { return add("CastLike", {value, other}); };
 
-  SmoothedLoss(GraphProto &graph, Nodes &nodes, std::string name) : graph(graph), nodes(nodes), name(std::move(name)) {}
-
-  void write(NodeProto loss, double smoothing) {
-    const std::string labels = loss.input(1), weights = loss.input_size() > 2 ? loss.input(2) : "";
-    std::string reduction = "mean";
-    std::optional<int64_t> ignored;
-    for (const auto &attribute : loss.attribute())
-      if (attribute.name() == "reduction")
-        reduction = attribute.s();
-      else if (attribute.name() == "ignore_index")
-        ignored = attribute.i();
-
-    const std::string hard = name + "@hard";
-    logProbabilities = name + "@log_probabilities";
-    loss.set_output(0, hard);
-    loss.add_output(logProbabilities);
-    *nodes.Add() = std::move(loss);
-
-    std::string perClass = logProbabilities;
-    if (!weights.empty())
-      perClass = add("Mul", {perClass, alongClasses(weights)});
-    std::string each = add("ReduceMean", {perClass, addIntegers({1})}, /*keepdims=*/0);
-    std::string counts;
-    if (ignored) {
-      const std::string isIgnored = add("Equal", {labels, like(addInteger(*ignored), labels)});
-      const std::string zero = like(addNumber(0), logProbabilities);
-      each = add("Where", {isIgnored, zero, each});
-      if (weights.empty()) {
-        counts = like(add("Not", {isIgnored}), logProbabilities);
-      } else {
-        const std::string rows = add("Where", {isIgnored, like(addInteger(0), labels), labels});
-        counts = add("Where", {isIgnored, zero, add("Gather", {weights, rows})});
-      }
-    } else if (!weights.empty()) {
-      counts = add("Gather", {weights, labels});
+  std::string perClass = logProbabilities;
+  if (!weights.empty()) {
+    // Classes are dimension 1, whatever the rank.
+    const std::string rank = add("Size", {add("Shape", {logProbabilities})}), one = graph.addIntegers({}, {1});
+    const std::string behind = add("Range", {one, add("Sub", {rank, one}), one});
+    perClass = add("Mul", {perClass, add("Unsqueeze", {weights, behind})});
+  }
+  std::string each = reduce("ReduceMean", {perClass, graph.addIntegers({1}, {1})}), counts;
+  if (ignored) {
+    const std::string isIgnored = add("Equal", {labels, like(graph.addIntegers({}, {*ignored}), labels)});
+    const std::string zero = like(graph.addNumber(0), logProbabilities);
+    each = add("Where", {isIgnored, zero, each});
+    if (weights.empty()) {
+      counts = like(add("Not", {isIgnored}), logProbabilities);
+    } else {
+      const std::string rows = add("Where", {isIgnored, like(graph.addIntegers({}, {0}), labels), labels});
+      counts = add("Where", {isIgnored, zero, add("Gather", {weights, rows})});
     }
-    std::string reduced = each;
-    if (reduction == "mean" && counts.empty())
-      reduced = add("ReduceMean", {each}, 0);
-    else if (reduction != "none")
-      reduced = add("ReduceSum", {each}, 0);
-    if (reduction == "mean" && !counts.empty())
-      reduced = add("Div", {reduced, add("ReduceSum", {counts}, 0)});
-
-    const std::string kept = add("Mul", {hard, like(addNumber(1 - smoothing), hard)});
-    const std::string spread = add("Mul", {reduced, like(addNumber(smoothing), hard)});
-    add("Sub", {kept, spread}, std::nullopt, name);
+  } else if (!weights.empty()) {
+    counts = add("Gather", {weights, labels});
   }
+  std::string reduced = each;
+  if (reduction == "mean" && counts.empty())
+    reduced = reduce("ReduceMean", {each});
+  else if (reduction != "none")
+    reduced = reduce("ReduceSum", {each});
+  if (reduction == "mean" && !counts.empty())
+    reduced = add("Div", {reduced, reduce("ReduceSum", {counts})});
 
-private:
-  std::string add(StringRef op, ArrayRef<std::string> inputs, std::optional<int64_t> keepDims = std::nullopt,
-                  std::string output = "") {
-    NodeProto &node = *nodes.Add();
-    node.set_op_type(op.str());
-    for (const std::string &input : inputs)
-      node.add_input(input);
-    if (output.empty())
-      output = makeName();
-    node.set_name(output);
-    node.add_output(output);
-    if (keepDims) {
-      auto &attribute = *node.add_attribute();
-      attribute.set_name("keepdims");
-      attribute.set_type(::onnx::AttributeProto::INT);
-      attribute.set_i(*keepDims);
-    }
-    return output;
-  }
-
-  /// `value` in the type of `other`.
-  std::string like(const std::string &value, const std::string &other) { return add("CastLike", {value, other}); }
-
-  /// One number per class, as a factor of log-probabilities of any rank: classes are dimension 1.
-  std::string alongClasses(const std::string &weights) {
-    const std::string rank = add("Size", {add("Shape", {logProbabilities})}), one = addInteger(1);
-    return add("Unsqueeze", {weights, add("Range", {one, add("Sub", {rank, one}), one})});
-  }
-
-  std::string makeName() { return name + "@smoothing_" + std::to_string(counter++); }
-
-  TensorProto &addConstant(TensorProto::DataType type) {
-    TensorProto &tensor = *graph.add_initializer();
-    tensor.set_name(makeName());
-    tensor.set_data_type(type);
-    return tensor;
-  }
-  std::string addNumber(double value) {
-    TensorProto &tensor = addConstant(TensorProto::DOUBLE);
-    tensor.add_double_data(value);
-    return tensor.name();
-  }
-  std::string addInteger(int64_t value) {
-    TensorProto &tensor = addConstant(TensorProto::INT64);
-    tensor.add_int64_data(value);
-    return tensor.name();
-  }
-  std::string addIntegers(ArrayRef<int64_t> values) {
-    TensorProto &tensor = addConstant(TensorProto::INT64);
-    tensor.add_dims(int64_t(values.size()));
-    for (int64_t value : values)
-      tensor.add_int64_data(value);
-    return tensor.name();
-  }
-
-  GraphProto &graph;
-  Nodes &nodes;
-  std::string name, logProbabilities;
-  unsigned counter = 0;
-};
-
-} // namespace
+  const std::string kept = add("Mul", {hard, like(graph.addNumber(float(1 - smoothing)), hard)});
+  const std::string spread = add("Mul", {reduced, like(graph.addNumber(float(smoothing)), hard)});
+  graph.addNode("Sub", {kept, spread}, name);
+}
 
 /// Whether another node of the same operation of the program goes on with the loss: then the exporter has written it
 /// out.
@@ -152,26 +90,22 @@ static bool isWrittenOut(const NodeProto &loss, const GraphProto &graph) {
   });
 }
 
-std::vector<std::string> lowtide::restoreLabelSmoothing(GraphProto &graph) {
-  std::vector<std::string> restored;
-  StringMap<double> smoothings;
-  for (const NodeProto &node : graph.node())
+std::vector<std::string> lowtide::restoreLabelSmoothing(GraphProto &proto) {
+  SmallVector<std::pair<NodeProto *, double>> losses;
+  for (NodeProto &node : *proto.mutable_node())
     if (node.op_type() == "SoftmaxCrossEntropyLoss" && node.output_size() == 1)
       if (std::optional<double> smoothing = findProgramSmoothing(node);
-          smoothing.value_or(0) != 0 && !isWrittenOut(node, graph))
-        smoothings[node.output(0)] = *smoothing;
-  if (smoothings.empty())
+          smoothing.value_or(0) != 0 && !isWrittenOut(node, proto))
+        losses.emplace_back(&node, *smoothing);
+  std::vector<std::string> restored;
+  if (losses.empty())
     return restored;
-  SmoothedLoss::Nodes nodes;
-  for (NodeProto &node : *graph.mutable_node()) {
-    auto smoothing = node.output_size() ? smoothings.find(node.output(0)) : smoothings.end();
-    if (smoothing == smoothings.end()) {
-      nodes.Add()->Swap(&node);
-      continue;
-    }
-    restored.push_back(node.output(0));
-    SmoothedLoss(graph, nodes, node.output(0)).write(node, smoothing->second);
+  auto readsNothing = [](const TensorProto &) -> std::optional<std::string> { return std::nullopt; };
+  UnfoldingGraph graph(proto, readsNothing);
+  for (auto [loss, smoothing] : losses) {
+    restored.push_back(loss->output(0));
+    smooth(graph, *loss, smoothing);
   }
-  graph.mutable_node()->Swap(&nodes);
+  // New nodes stay at the end: in front of the file's own they would hold their results until the loss.
   return restored;
 }

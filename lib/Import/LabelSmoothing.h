@@ -10,7 +10,8 @@
 
 namespace lowtide {
 
-/// Puts label smoothing back into the cross-entropies whose notes ask for it. Returns the names of these losses.
+/// Puts label smoothing back into the cross-entropies whose notes ask for it, by nodes that are not in order yet
+/// (sortNodes). Returns the names of these losses.
 std::vector<std::string> restoreLabelSmoothing(::onnx::GraphProto &graph);
 
 } // namespace lowtide

@@ -166,13 +166,6 @@ void OnnxFile::unfold() {
         "reduced over all dimensions again: " +
             Twine(llvm::join(lost, ", ")),
         "export with optimize=False to keep the program's own reduction");
-  if (std::vector<std::string> losses = restoreLabelSmoothing(*model->mutable_graph()); !losses.empty())
-    report->warningAt(
-        losses.front(),
-        "the exporter left the program's label smoothing out of cross-entropies, and the file alone gives "
-        "other losses; it is put back: " +
-            Twine(llvm::join(losses, ", ")),
-        "export with label_smoothing=0 to train without it");
   if (std::vector<std::string> sums = restoreLostSums(*model->mutable_graph()); !sums.empty())
     report->warningAt(sums.front(),
                       "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need "
@@ -181,7 +174,14 @@ void OnnxFile::unfold() {
                       "export with optimize=False to keep the program's own number");
   unfolded = unfoldInitializers(*model->mutable_graph(),
                                 [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); });
-  // What was put in front may read a parameter's copy.
+  if (std::vector<std::string> losses = restoreLabelSmoothing(*model->mutable_graph()); !losses.empty())
+    report->warningAt(
+        losses.front(),
+        "the exporter left the program's label smoothing out of cross-entropies, and the file alone gives "
+        "other losses; it is put back: " +
+            Twine(llvm::join(losses, ", ")),
+        "export with label_smoothing=0 to train without it");
+  // What was put in front may read a parameter's copy, or a loss.
   sortNodes(*model->mutable_graph(), /*depth=*/0);
   indexInitializers();
 }

@@ -206,8 +206,9 @@ def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
     A loss of a linear layer and its gradients become one op, then a loop over chunks of rows: a chunk's logits are made,
     its loss and gradients taken, and the logits are gone. Gradients of weight and bias are added up tile after tile of at
     most 256 rows, or as many as there are features; chunks are whole tiles, so that bits do not depend on their number.
-    Where the gradients depend on the loss itself, logits are computed twice. Without `chunks`, a chunk's logits are at
-    most as large as the weight, or 1 MiB.
+    Where cotangents are made of losses or log-sum-exps of the same rows, loss and gradients stay two ops of one loop; where
+    they depend on all losses, logits are computed twice. Without `chunks`, a chunk's logits are at most as large as the
+    weight, or 1 MiB.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">];

@@ -1,6 +1,6 @@
 //===- TrainChunkLossHead.cpp - a loss without its logits -------*- C++ -*-===//
 //
-// 1. Loss and gradients of one head become one op, which computes the logits once.
+// 1. Loss and gradients of one head become one op, or two of one loop: the logits are computed once.
 // 2. A loop computes it for some rows after others; sums go tile by tile, whatever the loop.
 //
 //===----------------------------------------------------------------------===//
@@ -12,7 +12,6 @@
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -47,46 +46,70 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
       : TrainChunkLossHeadBase(options), tileFeatures(tileFeatures) {}
   int64_t tileFeatures = 1;
 
-  /// The backward op of the same head, if it can be computed where `head` is.
-  nn::LinearCrossEntropyGradOp findGradient(nn::LinearCrossEntropyOp head, SmallVectorImpl<Operation *> &moved) {
-    for (Operation *user : head.getX().getUsers()) {
+  /// Ops that are computed together: a loss, a loss with its gradients, or both and what the cotangents are made of
+  /// between them, row by row. The largest is the last.
+  using Head = SmallVector<Operation *>;
+
+  static nn::LinearCrossEntropyGradOp findGradient(nn::LinearCrossEntropyOp loss) {
+    for (Operation *user : loss.getX().getUsers()) {
       auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(user);
-      if (!gradient || gradient->getBlock() != head->getBlock() || !head->isBeforeInBlock(gradient) ||
-          gradient.getX() != head.getX() || gradient.getWeight() != head.getWeight() ||
-          gradient.getBias() != head.getBias() || gradient.getLabels() != head.getLabels() ||
-          gradient.getClassLast() != head.getClassLast() || gradient.getIgnoreIndex() != head.getIgnoreIndex())
-        continue;
-      llvm::SetVector<Operation *> needed;
-      SmallVector<Operation *> worklist{gradient};
-      while (!worklist.empty()) {
-        Operation *op = worklist.pop_back_val();
-        if (op->getBlock() != head->getBlock() || op->isBeforeInBlock(head) || !needed.insert(op))
-          continue;
-        for (Value operand : op->getOperands())
-          if (Operation *producer = operand.getDefiningOp())
-            worklist.push_back(producer);
-      }
-      if (needed.contains(head)) {
-        head.emitRemark("the gradients of this loss depend on its value: its logits are computed twice");
-        continue;
-      }
-      moved = needed.takeVector();
-      llvm::sort(moved, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-      return gradient;
+      if (gradient && gradient->getBlock() == loss->getBlock() && loss->isBeforeInBlock(gradient) &&
+          gradient.getX() == loss.getX() && gradient.getWeight() == loss.getWeight() &&
+          gradient.getBias() == loss.getBias() && gradient.getLabels() == loss.getLabels() &&
+          gradient.getClassLast() == loss.getClassLast() && gradient.getIgnoreIndex() == loss.getIgnoreIndex())
+        return gradient;
     }
     return {};
   }
 
-  void merge(nn::LinearCrossEntropyOp head) {
-    SmallVector<Operation *> moved;
-    nn::LinearCrossEntropyGradOp gradient = findGradient(head, moved);
+  /// Whether each number of the results is made of numbers at the same place in tensors of this shape.
+  static bool isRowByRow(Operation *op, ArrayRef<int64_t> shape) {
+    auto hasShape = [&](Type type) { return cast<RankedTensorType>(type).getShape() == shape; };
+    return op->hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(op) &&
+           llvm::all_of(op->getOperandTypes(), hasShape) && llvm::all_of(op->getResultTypes(), hasShape);
+  }
+
+  /// The loss and its gradients, if they can be computed where the loss is: what they need is moved there.
+  Head join(nn::LinearCrossEntropyOp loss) {
+    nn::LinearCrossEntropyGradOp gradient = findGradient(loss);
     if (!gradient)
-      return;
-    for (Operation *op : moved)
-      op->moveBefore(head);
-    head.getLoss().replaceAllUsesWith(gradient.getLoss());
-    head.erase();
+      return {loss};
+    llvm::SetVector<Operation *> needed;
+    SmallVector<Operation *> worklist{gradient};
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val();
+      if (op == loss || op->getBlock() != loss->getBlock() || op->isBeforeInBlock(loss) || !needed.insert(op))
+        continue;
+      for (Value operand : op->getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          worklist.push_back(producer);
+    }
+    SmallVector<Operation *> ordered = needed.takeVector();
+    llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    ordered.pop_back(); // the gradient itself
+    llvm::SmallSetVector<Operation *, 8> head;
+    head.insert(loss);
+    for (Operation *op : ordered) {
+      bool depends = llvm::any_of(op->getOperands(), [&](Value v) { return head.contains(v.getDefiningOp()); });
+      if (!depends) {
+        op->moveBefore(loss);
+      } else if (isRowByRow(op, loss.getLoss().getType().getShape())) {
+        head.insert(op);
+      } else {
+        loss.emitRemark("the gradients of this loss depend on its value: its logits are computed twice");
+        return {loss};
+      }
+    }
     ++numMerged;
+    if (head.size() > 1) {
+      head.insert(gradient);
+      return head.takeVector();
+    }
+    gradient->moveBefore(loss);
+    loss.getLoss().replaceAllUsesWith(gradient.getLoss());
+    loss.getLse().replaceAllUsesWith(gradient.getLse());
+    loss.erase();
+    return {gradient};
   }
 
   /// How many chunks of whole tiles.
@@ -105,55 +128,89 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
     return wanted;
   }
 
-  /// The loop over chunks of rows; `rowOperands` and the results before `firstSum` count rows.
-  void chunk(Operation *op, int64_t count, ArrayRef<unsigned> rowOperands, unsigned firstSum) {
-    OpBuilder builder(op);
-    Location loc = op->getLoc();
-    SmallVector<Value> sliced, sums;
-    for (unsigned operand : rowOperands)
-      sliced.push_back(op->getOperand(operand));
-    for (Value sum : llvm::drop_begin(op->getResults(), firstSum)) {
+  static SmallVector<OpOperand *> getRowOperands(Operation *op) {
+    if (auto head = dyn_cast<RowsInterface>(op))
+      return head.getRowOperands();
+    return llvm::to_vector(llvm::make_pointer_range(op->getOpOperands())); // row by row
+  }
+  static ResultRange getRowResults(Operation *op) {
+    auto head = dyn_cast<RowsInterface>(op);
+    return head ? head.getRowResults() : op->getResults();
+  }
+
+  /// The loop over chunks of rows.
+  void chunk(const Head &head, int64_t count) {
+    OpBuilder builder(head.front());
+    Location loc = head.back()->getLoc();
+    auto isInside = [&](Operation *op) { return llvm::is_contained(head, op); };
+    llvm::SmallSetVector<Value, 8> sliced;
+    SmallVector<OpResult> rowResults; // that others read
+    SmallVector<Type> rowTypes;
+    auto getPart = [&](Type whole) { return train::AccumulateOp::getPart(cast<RankedTensorType>(whole), count); };
+    for (Operation *op : head) {
+      for (OpOperand *operand : getRowOperands(op))
+        if (!isInside(operand->get().getDefiningOp()))
+          sliced.insert(operand->get());
+      for (OpResult result : getRowResults(op))
+        if (!llvm::all_of(result.getUsers(), isInside)) {
+          rowResults.push_back(result);
+          rowTypes.push_back(getPart(result.getType()));
+        }
+    }
+    SmallVector<Value> sums;
+    ResultRange summed = head.back()->getResults().drop_front(getRowResults(head.back()).size());
+    for (Value sum : summed) {
       auto type = cast<RankedTensorType>(sum.getType());
       if (type.getElementTypeBitWidth() < 32)
         type = RankedTensorType::get(type.getShape(), builder.getF32Type());
       sums.push_back(nn::splat(builder, loc, type, 0.0));
     }
-    SmallVector<Type> rowTypes;
-    for (Value rows : op->getResults().take_front(firstSum))
-      rowTypes.push_back(train::AccumulateOp::getPart(cast<RankedTensorType>(rows.getType()), count));
-    auto loop = train::AccumulateOp::create(builder, loc, count, sliced, sums, rowTypes);
+    auto loop = train::AccumulateOp::create(builder, loc, count, sliced.getArrayRef(), sums, rowTypes);
     Block &body = *loop.getBlock();
     OpBuilder inner = OpBuilder::atBlockEnd(&body);
-    auto part = [&](unsigned i) -> Value { return body.getArgument(i); };
+    // By place, not by value: the weight may be what the rows are, and is not cut.
+    DenseMap<Value, Value> parts;
+    for (auto [whole, part] : llvm::zip(sliced, body.getArguments()))
+      parts[whole] = part;
     SmallVector<Value> rows, handedOn;
-    if (auto head = dyn_cast<nn::LinearCrossEntropyOp>(op)) {
-      auto inside = nn::LinearCrossEntropyOp::create(inner, loc, rowTypes[0], part(0), head.getWeight(), head.getBias(),
-                                                     part(1), head.getClassLastAttr(), head.getIgnoreIndexAttr());
-      rows.push_back(inside.getLoss());
-    } else {
-      auto gradient = cast<nn::LinearCrossEntropyGradOp>(op);
-      SmallVector<Type> types(rowTypes);
-      for (Value sum : sums)
-        types.push_back(sum.getType());
-      Value biasSum = gradient.getBias() ? part(4) : Value();
-      auto inside = nn::LinearCrossEntropyGradOp::create(
-          inner, loc, types, part(0), gradient.getWeight(), gradient.getBias(), part(1), part(2), part(3), biasSum,
-          gradient.getClassLastAttr(), gradient.getIgnoreIndexAttr(), gradient.getTileAttr());
-      rows = {inside.getLoss(), inside.getDx()};
-      handedOn.push_back(inside.getDweight());
-      if (biasSum)
-        handedOn.push_back(inside.getDbias());
+    for (Operation *op : head) {
+      Operation *inside = inner.clone(*op);
+      for (OpOperand *operand : getRowOperands(op))
+        inside->setOperand(operand->getOperandNumber(), parts.lookup(operand->get()));
+      for (auto [whole, part] : llvm::zip(getRowResults(op), inside->getResults())) {
+        part.setType(getPart(whole.getType()));
+        parts[whole] = part;
+      }
+      auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(inside);
+      if (!gradient)
+        continue;
+      ValueRange carried = body.getArguments().drop_front(sliced.size());
+      gradient.getWeightSumMutable().assign(carried[0]);
+      if (gradient.getBias())
+        gradient.getBiasSumMutable().assign(carried[1]);
+      for (auto [sum, next] : llvm::zip(sums, inside->getResults().drop_front(getRowResults(op).size()))) {
+        next.setType(sum.getType());
+        handedOn.push_back(next);
+      }
     }
+    for (Value result : rowResults)
+      rows.push_back(parts.lookup(result));
     train::NextOp::create(inner, loc, handedOn, rows);
-    for (auto [i, result] : llvm::enumerate(op->getResults())) {
-      unsigned from = i < firstSum ? sums.size() + i : i - firstSum;
-      nn::Expr whole(builder, loc, loop.getResult(from));
+    SmallVector<Value> replaced(summed);
+    llvm::append_range(replaced, rowResults);
+    for (auto [result, by] : llvm::zip(replaced, loop.getResults())) {
+      nn::Expr whole(builder, loc, by);
       result.replaceAllUsesWith(nn::cast(whole, cast<RankedTensorType>(result.getType()).getElementType()));
     }
-    op->erase();
+    for (Operation *op : llvm::reverse(head))
+      op->erase();
   }
 
-  void visit(Operation *op, RankedTensorType x, RankedTensorType weight, RankedTensorType loss) {
+  void visit(const Head &head) {
+    Operation *op = head.back();
+    auto getType = [](Value value) { return cast<RankedTensorType>(value.getType()); };
+    RankedTensorType x = getType(op->getOperand(0)), weight = getType(op->getOperand(1)),
+                     loss = getType(op->getResult(0));
     int64_t rows = x.getDimSize(0), tile = chooseTile(rows, tileFeatures * x.getDimSize(1));
     if (rows == 0 || x.getDimSize(1) == 0)
       return;
@@ -172,33 +229,27 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
     if (count == 1)
       return;
     ++numChunked;
-    SmallVector<unsigned> rowOperands;
-    unsigned rowResults = 1;
-    if (auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(op)) {
-      // Within a chunk, tiles are those of the whole.
-      if (rows / count == tile)
-        gradient.setTile(0);
-      unsigned labels = gradient.getBias() ? 3 : 2;
-      rowOperands = {0, labels, labels + 1};
-      rowResults = 2;
-    } else {
-      rowOperands = {0, cast<nn::LinearCrossEntropyOp>(op).getBias() ? 3u : 2u};
-    }
-    chunk(op, count, rowOperands, rowResults);
+    // Within a chunk, tiles are those of the whole.
+    if (auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(op); gradient && rows / count == tile)
+      gradient.setTile(0);
+    chunk(head, count);
   }
 
   void runOnOperation() override {
-    SmallVector<Operation *> heads;
-    getOperation()->walk([&](nn::LinearCrossEntropyOp op) { heads.push_back(op); });
-    for (Operation *op : heads)
-      merge(cast<nn::LinearCrossEntropyOp>(op));
-    heads.clear();
-    getOperation()->walk([&](nn::LinearCrossEntropyOp op) { heads.push_back(op); });
-    getOperation()->walk([&](nn::LinearCrossEntropyGradOp op) { heads.push_back(op); });
-    for (Operation *op : heads) {
-      auto type = [&](Value value) { return cast<RankedTensorType>(value.getType()); };
-      visit(op, type(op->getOperand(0)), type(op->getOperand(1)), type(op->getResult(0)));
+    SmallVector<nn::LinearCrossEntropyOp> losses;
+    getOperation()->walk([&](nn::LinearCrossEntropyOp op) { losses.push_back(op); });
+    SmallVector<Head> heads;
+    DenseSet<Operation *> joined;
+    for (nn::LinearCrossEntropyOp loss : losses) {
+      heads.push_back(join(loss));
+      joined.insert(heads.back().back());
     }
+    getOperation()->walk([&](nn::LinearCrossEntropyGradOp op) {
+      if (!joined.contains(op))
+        heads.push_back({op});
+    });
+    for (const Head &head : heads)
+      visit(head);
   }
 };
 

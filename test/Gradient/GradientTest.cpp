@@ -271,11 +271,11 @@ const Case composites[] = {
      }},
     {"linear_cross_entropy",
      {{{2, 3}, {4, 3}, {4}}, {{2, 1}, {2, 1}, {2}}, {{2, 2}, {3, 2}, {3}}},
-     [](Workbench &b, auto in) { return linearCrossEntropy(in[0], in[1], in[2], b.indices({2}, {1, 0})); }},
+     [](Workbench &b, auto in) { return linearCrossEntropy(in[0], in[1], in[2], b.indices({2}, {1, 0}))[0]; }},
     {"linear_cross_entropy_class_last",
      {{{3, 2}, {2, 3}}, {{3, 1}, {1, 2}}, {{3, 3}, {3, 4}}},
      [](Workbench &b, auto in) {
-       return linearCrossEntropy(in[0], in[1], {}, b.indices({3}, {1, -100, 0}), true, -100);
+       return linearCrossEntropy(in[0], in[1], {}, b.indices({3}, {1, -100, 0}), true, -100)[0];
      }},
     {"attention",
      {{{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}},

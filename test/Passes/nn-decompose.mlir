@@ -36,13 +36,13 @@ func.func @update(%w: tensor<4xf32>, %g: tensor<4xf32>, %lr: tensor<f32>, %step:
 // CHECK: nn.reduce_max %{{.*}} -> tensor<4xf32>
 // CHECK: nn.gather_elements %[[P]]
 func.func @narrow_head(%x: tensor<4x8xbf16>, %w: tensor<6x8xbf16>, %l: tensor<4xi64>) -> tensor<4xf32> {
-  %loss = nn.linear_cross_entropy %x, %w labels %l : (tensor<4x8xbf16>, tensor<6x8xbf16>, tensor<4xi64>) -> tensor<4xf32>
+  %loss, %lse = nn.linear_cross_entropy %x, %w labels %l : (tensor<4x8xbf16>, tensor<6x8xbf16>, tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>)
   return %loss : tensor<4xf32>
 }
 
 // CHECK-LABEL: @narrow_head_with_bias
 // CHECK: nn.dot %arg0, %arg1 {transpose_b} : (tensor<4x8xbf16>, tensor<6x8xbf16>) -> tensor<4x6xf32>
 func.func @narrow_head_with_bias(%x: tensor<4x8xbf16>, %w: tensor<6x8xbf16>, %b: tensor<6xbf16>, %l: tensor<4xi64>) -> tensor<4xf32> {
-  %loss = nn.linear_cross_entropy %x, %w bias %b labels %l : (tensor<4x8xbf16>, tensor<6x8xbf16>, tensor<6xbf16>, tensor<4xi64>) -> tensor<4xf32>
+  %loss, %lse = nn.linear_cross_entropy %x, %w bias %b labels %l : (tensor<4x8xbf16>, tensor<6x8xbf16>, tensor<6xbf16>, tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>)
   return %loss : tensor<4xf32>
 }

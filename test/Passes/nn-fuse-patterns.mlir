@@ -103,6 +103,26 @@ func.func @logarithms_are_read(%x: tensor<3x4xf32>, %y: tensor<3x1xi64>) -> (ten
   return %p, %l : tensor<3x1xf32>, tensor<3x4xf32>
 }
 
+// Sums over the samples are no sums over the classes.
+// CHECK-LABEL: @sums_of_samples
+// CHECK-NOT: nn.softmax_cross_entropy
+// CHECK: return
+func.func @sums_of_samples(%x: tensor<3x4xf32>, %y: tensor<3x1xi64>) -> (tensor<3x1xf32>, tensor<4xf32>) {
+  %l = nn.log_softmax %x dim = 1 : tensor<3x4xf32>
+  %p = nn.gather_elements %l[%y] axis = 1 : (tensor<3x4xf32>, tensor<3x1xi64>) -> tensor<3x1xf32>
+  %s = nn.reduce_sum %l dims = [0] : tensor<3x4xf32> -> tensor<4xf32>
+  return %p, %s : tensor<3x1xf32>, tensor<4xf32>
+}
+
+// No cross-entropy of the same logits has the logarithm of their sum.
+// CHECK-LABEL: @sums_without_labels
+// CHECK: nn.log_softmax
+func.func @sums_without_labels(%x: tensor<3x4xf32>) -> tensor<3xf32> {
+  %l = nn.log_softmax %x dim = 1 : tensor<3x4xf32>
+  %s = nn.reduce_sum %l dims = [1] : tensor<3x4xf32> -> tensor<3xf32>
+  return %s : tensor<3xf32>
+}
+
 // The entries are picked along another dimension than that of the classes.
 // CHECK-LABEL: @no_label
 // CHECK-NOT: nn.softmax_cross_entropy

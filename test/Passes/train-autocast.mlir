@@ -80,10 +80,10 @@ func.func @written_narrow(%x: tensor<4x8xbf16>, %w: tensor<8x2xf32> {train.bindi
 
 // A loss head and its derivative: products of rounded operands, the cotangent of x as x is kept, all sums f32.
 // CHECK-LABEL: func.func @head
-// CHECK: nn.linear_cross_entropy_grad {{.*}} : (tensor<8x4xbf16>, tensor<9x4xbf16>, tensor<8xi64>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8x4xbf16>, tensor<9x4xf32>)
+// CHECK: nn.linear_cross_entropy_grad {{.*}} : (tensor<8x4xbf16>, tensor<9x4xbf16>, tensor<8xi64>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8x4xbf16>, tensor<9x4xf32>)
 func.func @head(%x: tensor<8x4xf32>, %w: tensor<9x4xf32> {train.binding = #train.param<"w">}, %y: tensor<8xi64>,
                 %d: tensor<8xf32>) -> (tensor<8xf32>, tensor<8x4xf32>, tensor<9x4xf32>) {
-  %loss, %dx, %dw = nn.linear_cross_entropy_grad %x, %w labels %y dloss %d : (tensor<8x4xf32>, tensor<9x4xf32>, tensor<8xi64>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8x4xf32>, tensor<9x4xf32>)
+  %loss, %lse, %dx, %dw = nn.linear_cross_entropy_grad %x, %w labels %y dloss %d : (tensor<8x4xf32>, tensor<9x4xf32>, tensor<8xi64>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8x4xf32>, tensor<9x4xf32>)
   return %loss, %dx, %dw : tensor<8xf32>, tensor<8x4xf32>, tensor<9x4xf32>
 }
 

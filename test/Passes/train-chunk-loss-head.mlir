@@ -9,7 +9,7 @@
 // CHECK-SAME: %[[B:[a-z0-9]+]]: tensor<32xf32>
 // CHECK-NOT: 64x32
 // CHECK: %[[ROWS:.*]] = nn.reshape %[[X]]
-// CHECK: %[[HEAD:.*]]:4 = train.accumulate 2 slices(%[[XK:.*]] = %[[ROWS]], %[[YK:.*]] = %{{.*}}, %[[DK:.*]] = %{{.*}}) carries(%[[DW:.*]] = %{{.*}}, %[[DB:.*]] = %{{[a-z0-9]+}}) :
+// CHECK: %[[HEAD:.*]]:3 = train.accumulate 2 slices(%[[XK:.*]] = %[[ROWS]], %[[YK:.*]] = %{{.*}}, %[[DK:.*]] = %{{.*}}) carries(%[[DW:.*]] = %{{.*}}, %[[DB:.*]] = %{{[a-z0-9]+}}) :
 // CHECK-NEXT: nn.linear_cross_entropy_grad %[[XK]], %[[W]] bias %[[B]] labels %[[YK]] dloss %[[DK]] onto %[[DW]] bias_onto %[[DB]] ignore_index = -100 tile = 16
 // CHECK-NEXT: train.next
 // CHECK-NOT: nn.linear_cross_entropy

@@ -410,3 +410,24 @@ class Smooth(nn.Module):
         loss = loss + F.cross_entropy(self.rank(h), tags.clamp(min=0), label_smoothing=0.3, ignore_index=2)
         each = F.cross_entropy(self.head(h.mean(2)), y, label_smoothing=0.2, reduction="none")
         return loss + (each * worth).mean()
+
+
+class Words(nn.Module):
+    """A language model whose loss smooths the labels by hand, as trainers of language models do, leaves padding out, and keeps
+    the logarithm of the softmax's sum near zero."""
+
+    def __init__(self, vocab=64, width=16):
+        super().__init__()
+        self.embed, self.before, self.mix = nn.Embedding(vocab, width), nn.Embedding(vocab, width), nn.Linear(width, width)
+        self.head = nn.Linear(width, vocab)
+
+    def forward(self, tokens, targets):
+        shifted = F.pad(tokens[:, :-1], (1, 0))
+        logits = self.head(torch.tanh(self.mix(self.embed(tokens) + self.before(shifted))))
+        padding = (targets == -100).unsqueeze(-1)
+        surprise = -F.log_softmax(logits, -1)
+        hard = surprise.gather(-1, targets.clamp(min=0).unsqueeze(-1)).masked_fill(padding, 0.0)
+        spread = surprise.sum(-1, keepdim=True).masked_fill(padding, 0.0)
+        count = (~padding).sum()
+        loss = 0.9 * hard.sum() / count + 0.1 * spread.sum() / (count * logits.shape[-1])
+        return loss + 1e-3 * torch.logsumexp(logits, -1).square().mean()

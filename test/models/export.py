@@ -159,10 +159,17 @@ def smooth_tiny(folder):
     record(folder, d.Smooth(), data, dict(batch=8, steps=12, **ADAMW), files)
 
 
+def words_tiny(folder):
+    data = text(96, 12, 64)
+    data["targets"][:, :3] = -100
+    files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="unoptimized.onnx", optimize=False), dict(SCRIPT, file="torchscript.onnx")]
+    record(folder, d.Words(), data, dict(batch=8, steps=12, **ADAMW), files)
+
+
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
     moe_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny, codes_tiny,
-    smooth_tiny,
+    smooth_tiny, words_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

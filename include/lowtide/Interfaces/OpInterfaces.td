@@ -87,6 +87,18 @@ def DecomposableInterface : OpInterface<"DecomposableInterface"> {
   ];
 }
 
+def RowsInterface : OpInterface<"RowsInterface"> {
+  let description = [{
+    An op that treats the rows of its operands, their dimension 0, one by one. Operands that have no rows are read for each
+    of them; results that have none are sums over rows.
+  }];
+  let cppNamespace = "::lowtide";
+  let methods = [
+    InterfaceMethod<"The operands that have rows.", "::llvm::SmallVector<::mlir::OpOperand *>", "getRowOperands", (ins)>,
+    InterfaceMethod<"The results that have rows: the first ones.", "::mlir::ResultRange", "getRowResults", (ins)>,
+  ];
+}
+
 def RepeatInterface : OpInterface<"RepeatInterface"> {
   let description = [{
     An op that runs the one block of its region several times. Its first operands are *sliced*: round k sees part k of

@@ -328,17 +328,14 @@ LogicalResult nn::splitCrossEntropy(Operation *op, BatchSplit &split) {
 }
 
 LogicalResult nn::splitLossHead(Operation *op, BatchSplit &split) {
-  LabelTable table = closedTable(op);
-  auto forward = dyn_cast<LinearCrossEntropyOp>(op);
-  auto gradient = dyn_cast<LinearCrossEntropyGradOp>(op);
-  Value labelsValue = forward ? forward.getLabels() : gradient.getLabels();
-  if (gradient && (gradient.getWeightSum() || gradient.getBiasSum()))
+  if (auto gradient = dyn_cast<LinearCrossEntropyGradOp>(op); gradient && gradient.getWeightSum())
     return split.refuse("adds onto sums of other rows");
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    if (i == 0 || operand == labelsValue || (gradient && operand == gradient.getDloss()))
-      table.operands[i][0] = 0;
-  for (unsigned i = 0; i < std::min(op->getNumResults(), 2u); ++i) // loss and dx
-    table.results[i][0] = 0;
+  LabelTable table = closedTable(op);
+  auto head = cast<RowsInterface>(op);
+  for (OpOperand *operand : head.getRowOperands())
+    table.operands[operand->getOperandNumber()][0] = 0;
+  for (OpResult result : head.getRowResults())
+    table.results[result.getResultNumber()][0] = 0;
   table.summed = {0};
   return follow(table, split);
 }

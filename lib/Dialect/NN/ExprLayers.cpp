@@ -105,13 +105,14 @@ std::array<Expr, 2> lowtide::nn::softmaxCrossEntropy(Expr logits, Expr labels, E
   return {logits.with(op.getLoss()), logits.with(op.getLse())};
 }
 
-Expr lowtide::nn::linearCrossEntropy(Expr x, Expr weight, Expr bias, Expr labels, bool classLast,
-                                     std::optional<int64_t> ignoreIndex) {
+std::array<Expr, 2> lowtide::nn::linearCrossEntropy(Expr x, Expr weight, Expr bias, Expr labels, bool classLast,
+                                                    std::optional<int64_t> ignoreIndex) {
   OpBuilder &builder = x.getBuilder();
-  auto op = LinearCrossEntropyOp::create(builder, x.getLoc(), withShape(x, labels.shape()), x.get(), weight.get(),
+  RankedTensorType perSample = withShape(x, labels.shape());
+  auto op = LinearCrossEntropyOp::create(builder, x.getLoc(), TypeRange{perSample, perSample}, x.get(), weight.get(),
                                          bias.get(), labels.get(), classLast ? builder.getUnitAttr() : UnitAttr(),
                                          ignoreIndex ? builder.getI64IntegerAttr(*ignoreIndex) : IntegerAttr());
-  return x.with(op.getLoss());
+  return {x.with(op.getLoss()), x.with(op.getLse())};
 }
 
 std::array<Expr, 2> lowtide::nn::attention(Expr q, Expr k, Expr v, Expr mask, double scale, bool causal) {

@@ -1,6 +1,7 @@
 //===- FuseLossHead.cpp - cross-entropy of a linear layer -------*- C++ -*-===//
 //
-// Recognises a product with a weight whose only use is a cross-entropy.
+// Recognises a product with a weight of which a cross-entropy is computed and nothing else but sums over the classes:
+// those are products with sums of the weight, and need no logits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,32 +15,6 @@ using namespace lowtide::nn;
 
 // Exporters put reshapes between product, bias and loss, and move the classes from the last dimension to the second.
 
-/// The tensor [.., classes] that the logits [N, classes, d…] are, if they are its only use.
-static Value peelClassesSecond(Value logits) {
-  int64_t rank = cast<RankedTensorType>(logits.getType()).getRank();
-  if (rank == 2)
-    return logits;
-  auto transpose = logits.getDefiningOp<TransposeOp>();
-  if (!transpose || !logits.hasOneUse() || transpose.getPermutation()[0] != 0 ||
-      transpose.getPermutation()[1] != rank - 1)
-    return {};
-  for (int64_t dim = 2; dim < rank; ++dim)
-    if (transpose.getPermutation()[dim] != dim - 1)
-      return {};
-  return transpose.getX();
-}
-
-/// Skips reshapes that leave the last dimension alone and have no other use.
-static Value peelReshapes(Value value, int64_t classes) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>()) {
-    auto type = reshape.getX().getType();
-    if (!value.hasOneUse() || type.getRank() == 0 || type.getShape().back() != classes)
-      break;
-    value = reshape.getX();
-  }
-  return value;
-}
-
 /// A vector of `classes` numbers that `value` repeats along its last dimension; null if it is anything else.
 static Value matchBias(Value value, int64_t classes) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
@@ -51,6 +26,12 @@ static Value matchBias(Value value, int64_t classes) {
 }
 
 namespace {
+/// A sum over all classes of logits, less `lse` of their cross-entropy if `isLogarithm`.
+struct ClassSum {
+  ReduceSumOp sum;
+  bool isLogarithm;
+};
+
 /// The product and the bias that the logits are made of, or why they are not.
 struct HeadParts {
   explicit HeadParts(SoftmaxCrossEntropyOp op);
@@ -61,9 +42,72 @@ struct HeadParts {
 
   DotOp product;
   Value bias;
+  SmallVector<ClassSum> sums;
   const char *reason = nullptr;
+
+private:
+  /// Takes all readers of the logits but the loss as sums; whether they are.
+  bool collectSums();
+  bool collectSum(Operation *reader, Value terms, bool isLogarithm);
+  /// Whether loss and sums are all that reads `value`, which the logits are or are made of.
+  bool isUnread(Value value) { return value == op.getLogits() || value.hasOneUse(); }
+  Value peelClassesSecond();
+  Value peelReshapes(Value value, int64_t classes);
+
+  SoftmaxCrossEntropyOp op;
 };
 } // namespace
+
+bool HeadParts::collectSum(Operation *reader, Value terms, bool isLogarithm) {
+  auto sum = dyn_cast<ReduceSumOp>(reader);
+  if (!sum || sum.getX() != terms || sum.getDims() != ArrayRef<int64_t>{1} || sum->getBlock() != op->getBlock() ||
+      sum->isBeforeInBlock(op))
+    return false;
+  sums.push_back({sum, isLogarithm});
+  return true;
+}
+
+bool HeadParts::collectSums() {
+  Value logits = op.getLogits();
+  return llvm::all_of(logits.getUsers(), [&](Operation *reader) {
+    if (reader == op || collectSum(reader, logits, false))
+      return true;
+    auto difference = dyn_cast<SubOp>(reader);
+    if (!difference || difference.getA() != logits)
+      return false;
+    auto spread = difference.getB_().getDefiningOp<BroadcastOp>();
+    if (!spread || spread.getX() != op.getLse() || llvm::is_contained(spread.getDims(), 1))
+      return false;
+    return llvm::all_of(difference->getUsers(),
+                        [&](Operation *user) { return collectSum(user, difference.getY(), true); });
+  });
+}
+
+/// The tensor [.., classes] that the logits [N, classes, d…] are, if nothing else reads it.
+Value HeadParts::peelClassesSecond() {
+  Value logits = op.getLogits();
+  int64_t rank = cast<RankedTensorType>(logits.getType()).getRank();
+  if (rank == 2)
+    return logits;
+  auto transpose = logits.getDefiningOp<TransposeOp>();
+  if (!transpose || transpose.getPermutation()[0] != 0 || transpose.getPermutation()[1] != rank - 1)
+    return {};
+  for (int64_t dim = 2; dim < rank; ++dim)
+    if (transpose.getPermutation()[dim] != dim - 1)
+      return {};
+  return transpose.getX();
+}
+
+/// Skips reshapes that leave the last dimension alone and that nothing else reads.
+Value HeadParts::peelReshapes(Value value, int64_t classes) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>()) {
+    auto type = reshape.getX().getType();
+    if (!isUnread(value) || type.getRank() == 0 || type.getShape().back() != classes)
+      break;
+    value = reshape.getX();
+  }
+  return value;
+}
 
 bool HeadParts::pays() {
   constexpr int64_t smallLogitsBytes = 1 << 20;
@@ -72,26 +116,22 @@ bool HeadParts::pays() {
   return logitsBytes >= smallLogitsBytes && logitsBytes / 4 >= bytes(product.getB().getType());
 }
 
-HeadParts::HeadParts(SoftmaxCrossEntropyOp op) {
-  if (!op.getLse().use_empty()) {
-    reason = "the logarithms of the sums are read";
-    return;
-  }
+HeadParts::HeadParts(SoftmaxCrossEntropyOp op) : op(op) {
   int64_t classes = op.getLogits().getType().getDimSize(1);
-  Value logits = peelClassesSecond(op.getLogits());
-  if (!logits || !logits.hasOneUse()) {
+  Value logits = peelClassesSecond();
+  if (!logits || !isUnread(logits) || !collectSums()) {
     reason = "the logits are read elsewhere, or their classes are not the last dimension";
     return;
   }
   logits = peelReshapes(logits, classes);
-  if (auto sum = logits.getDefiningOp<AddOp>(); sum && logits.hasOneUse())
+  if (auto sum = logits.getDefiningOp<AddOp>(); sum && isUnread(logits))
     for (auto [term, rest] : {std::pair(sum.getA(), sum.getB_()), std::pair(sum.getB_(), sum.getA())})
       if (Value vector = bias ? Value() : matchBias(term, classes)) {
         bias = vector;
         logits = peelReshapes(rest, classes);
       }
   product = logits.getDefiningOp<DotOp>();
-  if (product && !logits.hasOneUse()) {
+  if (product && !isUnread(logits)) {
     reason = "the logits are read elsewhere";
     return;
   }
@@ -134,12 +174,9 @@ struct FuseLossHead : OpRewritePattern<SoftmaxCrossEntropyOp> {
     Value bias;
     if (parts.bias)
       bias = reshape(labels.with(parts.bias), {classes});
-    auto type = RankedTensorType::get({rows}, x.getElementType());
-    auto head = LinearCrossEntropyOp::create(rewriter, loc, type, parts.product.getA(), parts.product.getB(), bias,
-                                             labels, rewriter.getUnitAttr(), op.getIgnoreIndexAttr());
-    if (parts.product.getTransposeB())
-      head.removeClassLastAttr();
-    Expr loss = labels.with(head.getLoss());
+    bool classLast = !parts.product.getTransposeB();
+    Expr features = labels.with(parts.product.getA()), weight = labels.with(parts.product.getB());
+    auto [loss, lse] = linearCrossEntropy(features, weight, labels.with(bias), labels, classLast, op.getIgnoreIndex());
     if (op.getWeights()) {
       // Where the label is ignored the loss is zero, whatever it is weighted by.
       Expr safe = labels;
@@ -147,7 +184,19 @@ struct FuseLossHead : OpRewritePattern<SoftmaxCrossEntropyOp> {
         safe = select(notEqual(labels, double(int64_t(*ignored))), labels, labels.like(0.0));
       loss = loss * gather(labels.with(op.getWeights()), safe, 0);
     }
-    rewriter.replaceAllUsesWith(op.getLoss(), reshape(loss, op.getLoss().getType().getShape()));
+    ArrayRef<int64_t> perSample = op.getLoss().getType().getShape();
+    if (!parts.sums.empty()) {
+      // Σ_c x · weight_c = x · Σ_c weight_c
+      Expr weightSum = sum(weight, classLast ? 1 : 0);
+      Expr logits = sum(features * broadcast(weightSum, features.shape(), {1}), 1);
+      if (bias)
+        logits = logits + broadcast(sum(labels.with(bias), 0), {rows}, {});
+      Expr logarithms = logits - lse * double(classes);
+      for (ClassSum replaced : parts.sums)
+        rewriter.replaceOp(replaced.sum, reshape(replaced.isLogarithm ? logarithms : logits, perSample).get());
+    }
+    rewriter.replaceAllUsesWith(op.getLoss(), reshape(loss, perSample));
+    rewriter.replaceAllUsesWith(op.getLse(), reshape(lse, perSample));
     rewriter.eraseOp(op);
     return success();
   }

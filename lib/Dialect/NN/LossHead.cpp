@@ -34,8 +34,8 @@ template <typename Op> static LogicalResult verifyHead(Op op) {
   if (labels.getShape() != ArrayRef<int64_t>{x.getDimSize(0)} || labels.getElementType().isUnsignedInteger() ||
       labels.getElementType().isInteger(1))
     return op.emitOpError("labels must be one signed integer for each row");
-  if (loss.getShape() != labels.getShape())
-    return op.emitOpError("loss must be one number for each row");
+  if (loss.getShape() != labels.getShape() || op.getLse().getType() != loss)
+    return op.emitOpError("loss and lse must be one number for each row, of one type");
   return success();
 }
 
@@ -54,8 +54,9 @@ LogicalResult LinearCrossEntropyGradOp::verify() {
       !isCotangentOf(getDweight().getType(), getWeight().getType()) ||
       (getBias() && !isCotangentOf(getDbias().getType(), getBias().getType())))
     return emitOpError("cotangents of x, weight and bias have their shape, and their type or f32");
-  if (getDloss().getType().getShape() != getLoss().getType().getShape())
-    return emitOpError("dloss must be one number for each row");
+  if (getDloss().getType().getShape() != getLoss().getType().getShape() ||
+      (getDlse() && getDlse().getType().getShape() != getLse().getType().getShape()))
+    return emitOpError("dloss and dlse must be one number for each row");
   if (bool(getBiasSum()) != (getBias() && getWeightSum()))
     return emitOpError("adds onto both sums or none");
   if ((getWeightSum() && getWeightSum().getType() != getDweight().getType()) ||
@@ -66,6 +67,19 @@ LogicalResult LinearCrossEntropyGradOp::verify() {
     return emitOpError("tiles of ") << tile << " rows do not divide " << rows;
   return success();
 }
+
+SmallVector<OpOperand *> LinearCrossEntropyOp::getRowOperands() { return {&getXMutable(), &getLabelsMutable()}; }
+
+ResultRange LinearCrossEntropyOp::getRowResults() { return getOperation()->getResults(); }
+
+SmallVector<OpOperand *> LinearCrossEntropyGradOp::getRowOperands() {
+  SmallVector<OpOperand *> rows{&getXMutable(), &getLabelsMutable(), &getDlossMutable()};
+  for (OpOperand &operand : getDlseMutable())
+    rows.push_back(&operand);
+  return rows;
+}
+
+ResultRange LinearCrossEntropyGradOp::getRowResults() { return getOperation()->getResults().take_front(3); }
 
 namespace {
 /// The forward pass up to what the loss and its derivative share.
@@ -108,17 +122,20 @@ static Expr buildLoss(const Head &head) {
 }
 
 FailureOr<SmallVector<Value>> LinearCrossEntropyOp::decompose(OpBuilder &builder) {
-  return SmallVector<Value>{buildLoss(buildHead(*this, builder))};
+  Head head = buildHead(*this, builder);
+  return SmallVector<Value>{buildLoss(head), head.lse};
 }
 
 LogicalResult LinearCrossEntropyOp::differentiate(GradientBuilder &g) {
-  SmallVector<Type> types{getLoss().getType(), getX().getType(), getWeight().getType()};
+  SmallVector<Type> types{getLoss().getType(), getLse().getType(), getX().getType(), getWeight().getType()};
   if (getBias())
     types.push_back(getBias().getType());
-  auto gradient = LinearCrossEntropyGradOp::create(g.builder, getLoc(), types, getX(), getWeight(), getBias(),
-                                                   getLabels(), g.cotangent(0), Value(), Value(), getClassLastAttr(),
-                                                   getIgnoreIndexAttr(), g.builder.getI64IntegerAttr(0));
-  Expr at = g.operand(0);
+  Expr at = g.operand(0), dLoss = g.cotangent(0), dLse = g.cotangent(1);
+  if (!dLoss)
+    dLoss = g.result(0).like(0.0);
+  auto gradient = LinearCrossEntropyGradOp::create(
+      g.builder, getLoc(), types, getX(), getWeight(), getBias(), getLabels(), dLoss.get(), dLse.get(), Value(),
+      Value(), getClassLastAttr(), getIgnoreIndexAttr(), g.builder.getI64IntegerAttr(0));
   if (g.needs(0))
     g.set(0, at.with(gradient.getDx()));
   if (g.needs(1))
@@ -140,9 +157,11 @@ FailureOr<SmallVector<Value>> LinearCrossEntropyGradOp::decompose(OpBuilder &bui
   Expr probabilities = exp(head.logits - head.spread(head.lse));
   Expr dLogits =
       head.spread(dLoss) * (probabilities - select(isLabel, probabilities.like(1.0), probabilities.like(0.0)));
+  if (getDlse())
+    dLogits = dLogits + head.spread(cast(x.with(getDlse()), head.logits.elementType())) * probabilities;
   Expr forProducts = cast(dLogits, x.elementType());
-  SmallVector<Value> values{loss,
-                            cast(dot(forProducts, weight, false, getClassLast()), getDx().getType().getElementType())};
+  Expr dx = cast(dot(forProducts, weight, false, getClassLast()), getDx().getType().getElementType());
+  SmallVector<Value> values{loss, head.lse, dx};
 
   int64_t rows = x.dim(0), tile = getTile() ? getTile() : rows;
   // Tiles are added up in f32 at least.

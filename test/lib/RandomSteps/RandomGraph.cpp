@@ -22,6 +22,17 @@ static Use sumUp(GraphBuilder &b, Use x, double factor) {
 
 static double meanFactor(GraphBuilder &b, Use x) { return 1.0 / static_cast<double>(b.shape(x).elements()); }
 
+/// What is added to a cross-entropy: smoothed labels, log-sum-exps that are to stay small.
+static Use addToCrossEntropy(GraphBuilder &b, Use loss, Use logits, Use lse) {
+  if (b.random.chance(20)) {
+    Use spread = b.reduce("reduce_sum", b.unary("log_softmax", logits, "dim = 1"), {1});
+    loss = b.binary("sub", loss, sumUp(b, spread, 0.1 * meanFactor(b, logits)));
+  }
+  if (b.random.chance(20))
+    loss = b.binary("add", loss, sumUp(b, b.binary("mul", lse, lse), 0.01 * meanFactor(b, lse)));
+  return loss;
+}
+
 /// Cross-entropy of classes that a linear layer makes; as a sum, a mean, or a mean over what is not ignored.
 static Use addCrossEntropy(GraphBuilder &b, Use x, bool lossHead) {
   if (b.rank(x) != 2)
@@ -37,12 +48,16 @@ static Use addCrossEntropy(GraphBuilder &b, Use x, bool lossHead) {
                         b.shape(logits).text() + ", " + b.shape(labels).text() + ") -> (" + perRow.text() + ", " +
                         perRow.text() + ")",
                     {logits, labels}, {perRow, perRow});
-  if (!ignore || b.random.chance(30))
-    return sumUp(b, losses, b.random.chance(70) ? meanFactor(b, losses) : 0.125);
+  Use lse{losses.node, 1};
+  if (!ignore || b.random.chance(30)) {
+    Use loss = sumUp(b, losses, b.random.chance(70) ? meanFactor(b, losses) : 0.125);
+    return addToCrossEntropy(b, loss, logits, lse);
+  }
   Use valid = b.cast(b.compare("ne", labels, b.constant(b.shape(labels), -1)), "f32");
   // One is added so that a batch of ignored labels is no division by zero.
   Use count = b.withConstant("add", b.reduce("reduce_sum", valid, {0}), 1);
-  return b.binary("div", b.reduce("reduce_sum", losses, {0}), count);
+  Use loss = b.binary("div", b.reduce("reduce_sum", losses, {0}), count);
+  return addToCrossEntropy(b, loss, logits, lse);
 }
 
 static Use addLossTerm(GraphBuilder &b, Use x, bool lossHead) {

@@ -202,8 +202,8 @@ std::array<Expr, 3> batchNorm(Expr x, Expr scale, Expr bias, double epsilon);
 std::array<Expr, 2> softmaxCrossEntropy(Expr logits, Expr labels, Expr weights = {},
                                         std::optional<int64_t> ignoreIndex = std::nullopt);
 /// Of the logits x · weightᵀ + bias (null: none), or x · weight + bias with `classLast`.
-Expr linearCrossEntropy(Expr x, Expr weight, Expr bias, Expr labels, bool classLast = false,
-                        std::optional<int64_t> ignoreIndex = std::nullopt);
+std::array<Expr, 2> linearCrossEntropy(Expr x, Expr weight, Expr bias, Expr labels, bool classLast = false,
+                                       std::optional<int64_t> ignoreIndex = std::nullopt);
 std::array<Expr, 2> attention(Expr q, Expr k, Expr v, Expr mask, double scale, bool causal);
 
 /// Uniform numbers; seed, step and row are rank-0 i64.

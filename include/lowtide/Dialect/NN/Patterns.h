@@ -14,7 +14,9 @@ namespace lowtide::nn {
 /// x · Φ(x) by erf or tanh → nn.gelu, nn.gelu_tanh; x · sigmoid(x) → nn.silu; logarithms of sigmoid and softmax →
 /// nn.softplus, nn.log_softmax.
 void addActivationFusion(mlir::RewritePatternSet &patterns);
-/// One entry of a log-softmax for each label → nn.softmax_cross_entropy, where nothing else reads the log-softmax.
+/// One entry of a log-softmax for each label, of which nothing else is read but sums over the classes, or a log-sum-exp
+/// less the entry of a label → nn.softmax_cross_entropy; such sums, and log-sum-exps of the same logits → what its lse
+/// makes of them.
 void addCrossEntropyFusion(mlir::RewritePatternSet &patterns);
 /// (x − mean) / √(variance + ε) · scale + bias → nn.layer_norm; x / √(mean square + ε) · scale → nn.rms_norm.
 void addNormalizationFusion(mlir::RewritePatternSet &patterns);
@@ -23,8 +25,8 @@ void addAttentionFusion(mlir::RewritePatternSet &patterns);
 /// concat(f(slice 0 of x), f(slice 1 of x), …) → f(x) with one dimension more, where f is the same for all: what is
 /// left of a loop over samples or heads.
 void addPieceStacking(mlir::RewritePatternSet &patterns);
-/// Cross-entropy of a product with a weight → nn.linear_cross_entropy, where nothing else reads the logits and, unless
-/// `always`, where they are at least 1 MiB and four times the weight.
+/// Cross-entropy of a product with a weight → nn.linear_cross_entropy, where nothing else is read of the logits but
+/// sums over the classes and, unless `always`, where they are at least 1 MiB and four times the weight.
 void addLossHeadFusion(mlir::RewritePatternSet &patterns, bool always);
 /// Why a cross-entropy is not one of a product with a weight whose logits are large, in words; nothing if it is.
 std::optional<llvm::StringRef> findLossHeadObstacle(SoftmaxCrossEntropyOp op);

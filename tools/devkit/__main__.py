@@ -27,7 +27,8 @@ COMMANDS = {
     "fuzz": ("fuzz", "hostile bytes for everything that parses, under sanitizers"),
 }
 
-# Commands that compare numbers run in the private environment that holds numpy.
+# Commands that compare numbers run in the private environment that holds numpy; what explains them needs no numpy, so
+# that their modules import it where they use it.
 NUMERIC = {"demo", "judge", "bench", "sweep", "exact", "parts", "machine-code", "libraries", "bundle"}
 
 USAGE = """usage: tools/dev <command> [arguments]

@@ -20,7 +20,6 @@ from devkit.build import BUILD, build
 from devkit.console import ROOT, Failure, collection, say
 from devkit.fit_table import training_step
 from devkit.judge import call, first_error, models_of
-from devkit.record import Record
 
 LIMIT = 60 << 20  # bytes: small enough to be copied along with the source tree
 # Models that are carried in 16 bits too, and how they are compiled then; by the names of the bands that are recorded.
@@ -130,6 +129,8 @@ def add_model(model, record, row, precision, budgets, chip, binaries, folder):
 
 def add_models(folders, only, narrow, chip, binaries, folder):
     """Artifacts, data and records of each model; the table of contents, models in 16 bits last."""
+    from devkit.record import Record
+
     contents, narrowed = [], []
     for model in models_of(folders):
         name = f"{model.parent.name}-{model.stem}"

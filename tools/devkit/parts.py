@@ -1,7 +1,8 @@
 """A step in micro-batches is the step of the whole batch: on every model whose batch is a symbol.
 
 In f64 on the reference target the losses of a few steps agree within 1e-12 relative; in f32, or what --precision names, those
-of all recorded steps (or of --steps) within the recorded tolerance. Other flags go to the compiler: --target=cuda-emulated.
+of all recorded steps (or of --steps) within the recorded tolerance. Other flags go to the compiler: --target=cuda-emulated, say,
+with --f64-steps=0.
 Batch norm keeps to the statistics of each part: such models only have to say so.
 """
 
@@ -9,7 +10,6 @@ import argparse
 import sys
 
 from devkit.console import Failure
-from devkit.tensors import onnx_inputs
 from devkit.trials import over_models, parse_folders
 
 F64_RELATIVE = 1e-12
@@ -20,6 +20,8 @@ RELATIVE = {"f32": 1e-4, "bf16": 2.0**-6, "f16": 2.0**-9}
 
 def has_symbolic_batch(bench):
     """Whether the first dimension of an input of the record's data is a name."""
+    from devkit.tensors import onnx_inputs
+
     inputs = onnx_inputs(bench.model)
     return any(dims and isinstance(dims[0], str) for name, dims in inputs.items() if name in bench.record.shapes)
 

@@ -10,7 +10,6 @@ import tempfile
 from devkit.console import Failure
 from devkit.fit_table import training_step
 from devkit.judge import call, first_error, matches, models_of, read_run
-from devkit.record import Record
 
 
 class Broken(Exception):
@@ -30,6 +29,8 @@ class Bench:
     """One model with the flags of its record, in a folder of its own."""
 
     def __init__(self, binaries, model, flags, work):
+        from devkit.record import Record
+
         self.binaries, self.model, self.work = binaries, model, work
         self.record = Record(model.parent)
         self.given = ["--entries=train", *flags]

@@ -18,6 +18,7 @@
 #include "MergedTensors.h"
 
 #include "TensorData.h"
+#include "TensorFlowNames.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -110,7 +111,8 @@ bool MergedTensors::hasRepeatedLayers(ArrayRef<TensorFacts> facts) const {
 }
 
 MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
-    : file(file), paths(file.getModel().graph()), isPyTorch(file.getModel().producer_name() == "pytorch") {
+    : file(file), paths(file.getModel().graph()), isPyTorch(file.getModel().producer_name() == "pytorch"),
+      isFromTensorFlow(isOfTensorFlow(file.getModel().graph())) {
   const ::onnx::GraphProto &graph = file.getModel().graph();
   for (const auto &output : graph.output())
     outputs.insert(output.name());
@@ -223,6 +225,39 @@ void MergedTensors::splitNodes(MergedTensor &own, SmallVectorImpl<MergedTensor> 
   own.uses = own.facts.uses;
 }
 
+/// tf2onnx keeps one of all equal tensors. Numbers by chance are equal where the program reads one variable twice;
+/// equal ones, a variable of each scope that reads them.
+void MergedTensors::splitScopes(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
+  const TensorFacts &fact = own.facts;
+  if (!isFromTensorFlow || fact.getNumElements() < 2 || !isConstantValued(file, *fact.tensor).value_or(false))
+    return;
+  StringRef name = fact.tensor->name(), home = scopeOf(name);
+  std::map<std::string, MergedTensor> others;
+  SmallVector<InitializerUse> kept;
+  for (const InitializerUse &use : fact.uses) {
+    StringRef scope = scopeOf(use.node->name());
+    // A bias is called like the operation that adds it.
+    if (scope.empty() || scope == home || scope == scopeOf(home)) {
+      kept.push_back(use);
+      continue;
+    }
+    MergedTensor &other = others[scope.str()];
+    if (other.uses.empty()) {
+      other.name = (scope + "/" + name.rsplit('/').second).str();
+      other.facts = {fact.tensor, {}, false, {}};
+      other.reason = "read in a scope of its own; merged with " + name.str() + " by the exporter";
+      other.isAssumed = true;
+    }
+    other.uses.push_back(use);
+    other.facts.uses.push_back(use);
+  }
+  if (kept.empty())
+    return; // its name tells nothing
+  own.uses = own.facts.uses = kept;
+  for (auto &[scope, other] : others)
+    parts.push_back(std::move(other));
+}
+
 /// Takes the readers in other modules out of `own`.
 void MergedTensors::splitReaders(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
   StringRef name = own.facts.tensor->name();
@@ -295,6 +330,7 @@ SmallVector<MergedTensor> MergedTensors::split(const TensorFacts &fact) const {
   }
   splitReaders(own, parts);
   splitNodes(own, parts);
+  splitScopes(own, parts);
   if (own.facts.isUsed())
     parts.insert(parts.begin(), std::move(own));
   return parts;

@@ -36,6 +36,8 @@ public:
   /// The node of the graph that gives `value`; null: none.
   const ::onnx::NodeProto *findProducer(llvm::StringRef value) const { return producers.lookup(value); }
   const ModulePaths &getPaths() const { return paths; }
+  /// Whether names are those of TensorFlow's operations (TensorFlowNames.h).
+  bool isTensorFlow() const { return isFromTensorFlow; }
   /// The module whose bias, read nowhere else, `layer` adds, or is added to what it gives; nullopt: there is none.
   std::optional<std::string> findModuleOfBias(const ::onnx::NodeProto &layer) const;
   /// The nodes of the graph that read `value`.
@@ -57,12 +59,13 @@ private:
   bool isMergedReader(const MergedTensor &own, llvm::StringRef home, llvm::StringRef module,
                       const InitializerUse &use) const;
   void splitNodes(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
+  void splitScopes(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
   bool isDeduplicated(llvm::ArrayRef<TensorFacts> facts) const;
   bool hasRepeatedLayers(llvm::ArrayRef<TensorFacts> facts) const;
 
   const OnnxFile &file;
   ModulePaths paths;
-  bool isPyTorch, deduplicated = false, repeatsLayers = false;
+  bool isPyTorch, isFromTensorFlow, deduplicated = false, repeatsLayers = false;
   /// Reads of copies, by the copies' names.
   llvm::StringMap<llvm::SmallVector<InitializerUse>> reads;
   llvm::StringMap<const ::onnx::NodeProto *> producers;

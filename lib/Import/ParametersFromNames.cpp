@@ -11,6 +11,7 @@
 #include "Products.h"
 #include "TableValues.h"
 #include "TensorData.h"
+#include "TensorFlowNames.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -63,10 +64,16 @@ static bool isNumberedValue(StringRef name) {
       .Default(false);
 }
 
+/// `Gemm_output_0`; not Keras's `attention_output_1/kernel`.
+static bool isNumberedOutput(StringRef name) {
+  StringRef number = name.rsplit("_output_").second;
+  return !number.empty() && llvm::all_of(number, llvm::isDigit);
+}
+
 bool lowtide::isInventedName(StringRef name) {
   return name.contains("::") || name.starts_with("/") || name.starts_with("const_fold_opt") ||
          name.starts_with("Constant_") || name.starts_with("ortshared_") || name.starts_with("_inlfunc_") ||
-         name.contains("_output_") || isNumberedValue(name);
+         isNumberedOutput(name) || isNumberedValue(name);
 }
 
 /// An operand that configures its operator: a bound, a scale list, a fill
@@ -266,6 +273,57 @@ static bool isEvaluatedParameter(const OnnxFile &file, const MergedTensors &merg
          followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or(""));
 }
 
+/// Whether something that `value` is computed from is what a layer made with weights of its own.
+static bool comesFromLayer(const MergedTensors &merged, StringRef value) {
+  constexpr size_t farthest = 64; // nodes
+  SmallVector<StringRef> open{value};
+  llvm::SmallPtrSet<const NodeProto *, 16> seen;
+  while (!open.empty() && seen.size() < farthest) {
+    const NodeProto *node = merged.findProducer(open.pop_back_val());
+    if (!node || !seen.insert(node).second)
+      continue;
+    if (operandLeaf(*node, 1) == "weight" || node->op_type() == "Gather")
+      return true;
+    open.append(node->input().begin(), node->input().end());
+  }
+  return false;
+}
+
+/// Whether all readers scale or shift by the tensor what layers made: numbers that describe data stand in front of
+/// them.
+static bool scalesLayers(const MergedTensors &merged, const TensorFacts &facts) {
+  return facts.getNumElements() > 1 && llvm::all_of(facts.uses, [&](const InitializerUse &use) {
+           return llvm::is_contained({"Add", "Sub", "Mul", "Div"}, StringRef(use.node->op_type())) &&
+                  use.node->input_size() == 2 && comesFromLayer(merged, use.node->input(1 - use.operand));
+         });
+}
+
+/// The same for a file of tf2onnx, where variables have names and everything else was evaluated.
+static InitializerInfo classifyVariable(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
+                                        StringRef name, bool isWeight) {
+  auto info = [&](InitializerRole role, Certainty certainty, const Twine &reason) {
+    return makeInfo(facts, name.str(), role, certainty, reason);
+  };
+  if (isVariableRead(name) || isParameterName(name))
+    return info(InitializerRole::Parameter, Certainty::Inferred, "is a variable of the program");
+  if (isWeight)
+    return info(InitializerRole::Parameter, Certainty::Inferred, "a layer reads it as weight or bias");
+  if (facts.getNumElements() == 1)
+    return info(InitializerRole::Constant, Certainty::Assumed, "is a single number");
+  if (isFoldedNorm(name))
+    return info(InitializerRole::Parameter, Certainty::Assumed, "the scale and bias of a folded batch normalization");
+  std::string formula =
+      isConstantValued(file, *facts.tensor).value_or(false) ? std::string() : findFormula(file, facts);
+  if (!formula.empty())
+    return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
+  if (scalesLayers(merged, facts) && isMovedVariable(name))
+    return info(InitializerRole::Parameter, Certainty::Inferred, "is a variable of the program in another shape");
+  if (scalesLayers(merged, facts) ||
+      followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
+    return info(InitializerRole::Parameter, Certainty::Assumed, evaluatedReason);
+  return info(InitializerRole::Constant, Certainty::Assumed, "no layer reads it");
+}
+
 /// What the tensor is that is, or was, called `name`.
 static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
                                 StringRef name) {
@@ -285,6 +343,8 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
   bool isWeight = llvm::any_of(facts.uses, [](const InitializerUse &use) {
     return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add";
   });
+  if (merged.isTensorFlow())
+    return classifyVariable(file, merged, facts, name, isWeight);
   SmallVector<const NodeProto *> products = findProducts(merged, facts);
   bool isFactor = !products.empty() && !(isInventedName(name) && isLayer(merged, products));
   if (isFactor && !isParameterName(name) && facts.tensor->dims_size() == 2 && makesFourierFeatures(merged, products))
@@ -445,20 +505,25 @@ void Doubts::note(const MergedTensor &part, const InitializerInfo &info) {
     folded = info.tensor;
   // The old exporter's inference mode merges batch norms into convolutions and numbers the results.
   const InitializerUse &use = part.facts.uses.front();
-  if (StringRef(info.tensor).starts_with("onnx::Conv_") && operandLeaf(*use.node, use.operand) == "weight")
+  if ((StringRef(info.tensor).starts_with("onnx::Conv_") && operandLeaf(*use.node, use.operand) == "weight") ||
+      (merged.isTensorFlow() && isFoldedNorm(info.tensor)))
     convolutions.push_back(info.name);
 }
 
 void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
-  static constexpr StringLiteral unfold = "export with do_constant_folding=False";
-  static constexpr StringLiteral unfoldTraining =
-      "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False";
+  const bool isTensorFlow = merged.isTensorFlow();
+  const StringRef unfold = isTensorFlow ? "say what is a parameter and what is not: --params, --frozen <initializer>"
+                                        : "export with do_constant_folding=False";
+  const StringRef unfoldTraining =
+      isTensorFlow ? "export a function that calls the model with training=True, without dropout"
+                   : "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False";
   if (!apart.empty())
     file.getReport().warningAt(
         first,
         "layers that began with equal weights were merged by the exporter; they are trained apart: " +
             llvm::join(apart, ", "),
-        "tie what the program ties: --rename <its name>=<name of the other>; " + unfoldTraining);
+        "tie what the program ties: --rename <its name>=<name of the other>; " +
+            (isTensorFlow ? "or begin with unlike numbers" : unfoldTraining));
   warn(shared,
        "several layers read one evaluated tensor and are trained as tied; perhaps the exporter merged weights that "
        "began "
@@ -467,7 +532,7 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
   warn(trained,
        Twine(trained.size()) +
            " initializers were evaluated by the exporter, and seem to come from parameters; they are trained",
-       unfold + ", or freeze what is a buffer: --frozen <initializer>");
+       unfold + (isTensorFlow ? "" : ", or freeze what is a buffer: --frozen <initializer>"));
   warn(computed,
        "weights are symmetric, or hold zeros among other numbers: perhaps the exporter evaluated them from parameters "
        "(a mask, w + wᵀ); they are trained themselves",
@@ -478,7 +543,7 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
   warn(frozen,
        Twine(frozen.size()) +
            " initializers were evaluated by the exporter, perhaps from parameters; they are not trained",
-       unfold + ", or train what is a parameter in another order: --params <initializer>");
+       unfold + (isTensorFlow ? "" : ", or train what is a parameter in another order: --params <initializer>"));
   if (!convolutions.empty())
     file.getReport().warningAt(folded,
                                "batch normalization (or what else was computed from the weights) was folded into "

@@ -14,6 +14,7 @@
 #include "Classifier.h"
 #include "ElementFunctions.h"
 #include "TensorData.h"
+#include "TensorFlowNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -240,6 +241,9 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
   } else {
     unfoldMergedCopies(graph, proto);
   }
+  if (isOfTensorFlow(proto))
+    for (const NodeProto *node : map_to_vector(proto.node(), [](const NodeProto &n) { return &n; }))
+      unfoldSingleBias(graph, *node);
   std::vector<Evaluated> beside;
   StringMap<Evaluated> evaluated = findEvaluated(graph, signature, beside);
   splitMerged(graph, proto, signature, evaluated);

@@ -108,6 +108,9 @@ struct Evaluated {
   llvm::SmallVector<const SignatureEntry *> parameters;
 };
 
+/// TensorFlow's layers have one bias where ONNX's operators read two, and tf2onnx writes zeros for the other, which
+/// nothing trains. Returns whether it took the bias apart.
+bool unfoldSingleBias(UnfoldingGraph &graph, const ::onnx::NodeProto &node);
 /// Operands of `LSTM`, `GRU` and `RNN`: gates in ONNX's order, both biases joined. `evaluated` is null in files without
 /// notes. Each returns whether it took the tensor apart.
 bool unfoldRecurrent(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand, const Evaluated *evaluated,

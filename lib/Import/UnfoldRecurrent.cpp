@@ -112,3 +112,29 @@ bool lowtide::unfoldRecurrent(UnfoldingGraph &graph, const NodeProto &node, int 
   graph.remove(*tensor);
   return true;
 }
+
+bool lowtide::unfoldSingleBias(UnfoldingGraph &graph, const NodeProto &node) {
+  constexpr int operand = 3;
+  ArrayRef<int64_t> gates = gateOrder(node.op_type());
+  const TensorProto *tensor = operand < node.input_size() ? graph.find(node.input(operand)) : nullptr;
+  if (gates.empty() || !tensor || graph.isRemoved(tensor->name()) || !isFloatType(tensor->data_type()) ||
+      tensor->dims_size() != 2)
+    return false;
+  std::optional<std::string> bytes = graph.read(*tensor);
+  const int64_t directions = tensor->dims(0), both = tensor->dims(1), rows = both / 2;
+  if (!bytes || directions * both == 0)
+    return false;
+  const size_t width = bytes->size() / size_t(directions * both);
+  UnfoldedPart part{tensor->name() + "/bias", {directions, rows}, {}};
+  for (int64_t direction = 0; direction != directions; ++direction) {
+    StringRef second = StringRef(*bytes).substr(size_t(direction * both + rows) * width, size_t(rows) * width);
+    if (any_of(second, [](char byte) { return byte != 0; }))
+      return false; // a bias of its own
+    for (int64_t i = 0; i != both; ++i)
+      part.map.push_back(i < rows ? direction * rows + i : -1);
+  }
+  graph.addParts(*tensor, *bytes, part, "the exporter put zeros behind it in", false);
+  graph.addNode("Pad", {part.name, graph.addIntegers({4}, {0, 0, 0, rows})}, tensor->name());
+  graph.remove(*tensor);
+  return true;
+}

@@ -31,7 +31,7 @@ std::set<std::string> readParameterNames(const fs::path &npz) {
   std::ifstream file(npz, std::ios::binary);
   std::string bytes(std::istreambuf_iterator<char>(file), {});
   std::set<std::string> names;
-  std::regex entry("final/([A-Za-z0-9_.]+)\\.npy");
+  std::regex entry("final/([A-Za-z0-9_./:]+)\\.npy");
   for (std::sregex_iterator at(bytes.begin(), bytes.end(), entry), end; at != end; ++at)
     names.insert((*at)[1]);
   return names;

@@ -129,7 +129,14 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
     auto stated = dyn_cast<RankedTensorType>(node.getResult(i).getType());
     bool isOther = stated && stated.hasStaticShape() && meaning.tensor && stated != meaning.tensor.getType();
     bool isDoubtful = llvm::any_of(node.getInputs(), [&](Value input) { return misstated.contains(input); });
-    if (isDoubtful || (isOther && view.ignoresStatedShape)) {
+    // Exporters that move dimensions leave the old shapes behind, which runtimes only warn about.
+    auto actual = meaning.tensor ? cast<RankedTensorType>(meaning.tensor.getType()) : RankedTensorType();
+    bool isMoved = isOther && stated.getElementType() == actual.getElementType() &&
+                   stated.getNumElements() == actual.getNumElements();
+    if (isMoved && !isDoubtful && !view.ignoresStatedShape && misstated.empty())
+      emitWarning(node.getLoc()) << "'" << node.getOpType() << "': its result " << i << " is stated to be " << stated
+                                 << " and is " << actual << "; shapes behind it are taken from the operators";
+    if (isDoubtful || isMoved || (isOther && view.ignoresStatedShape)) {
       misstated.insert(node.getResult(i));
     } else if (isOther) {
       std::string text;

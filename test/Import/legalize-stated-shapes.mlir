@@ -1,0 +1,25 @@
+// RUN: not lowtide-opt --onnx-legalize --split-input-file %s 2>%t | FileCheck %s
+// RUN: FileCheck %s --check-prefix=SAID --input-file=%t
+
+// The shape that an exporter left behind when it moved a dimension: what the operators say counts, and one warning says so.
+// CHECK-LABEL: func.func @forward
+// CHECK: nn.relu %arg0 : tensor<2x3x4xf32>
+// CHECK: nn.tanh %{{.*}} : tensor<2x3x4xf32>
+// SAID: warning: 'Relu': its result 0 is stated to be 'tensor<2x4x3xf32>' and is 'tensor<2x3x4xf32>'; shapes behind it are taken from the operators
+// SAID-NOT: warning
+func.func @model(%x: tensor<2x3x4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Relu"(%x) {attrs = {}, domain = "", outputs = ["h"], version = 14 : i64} : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+  %1 = onnx.node "Tanh"(%0) {attrs = {}, domain = "", outputs = ["y"], version = 13 : i64} : (tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
+  %2 = onnx.node "Identity"(%1) {attrs = {}, domain = "", outputs = ["z"], version = 14 : i64} : (tensor<2x4x3xf32>) -> !onnx.value
+  return %2 : !onnx.value
+}
+
+// -----
+
+// Another number of elements is no such thing.
+// SAID: error: 'Relu' (opset 14): its result 0 is stated to be tensor<2x4xf32> and is tensor<2x3x4xf32>
+func.func @model(%x: tensor<2x3x4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Relu"(%x) {attrs = {}, domain = "", outputs = ["h"], version = 14 : i64} : (tensor<2x3x4xf32>) -> tensor<2x4xf32>
+  %1 = onnx.node "Identity"(%0) {attrs = {}, domain = "", outputs = ["y"], version = 14 : i64} : (tensor<2x4xf32>) -> !onnx.value
+  return %1 : !onnx.value
+}

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/LossOption.h"
+#include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
 
 using namespace mlir;
@@ -68,11 +69,36 @@ static FailureOr<int64_t> findClassDim(Expr logits, Value labels) {
   return failure();
 }
 
-static FailureOr<Value> buildLoss(LegalizeContext &context, StringRef kind, Value output, StringRef labelName) {
+/// The kind of loss that classifiers with such an output are trained by.
+static StringRef suggestKind(Value output) {
+  if (output.getDefiningOp<nn::SoftmaxOp>())
+    return "nll";
+  return output.getDefiningOp<nn::SigmoidOp>() ? "bce" : "cross_entropy";
+}
+
+static FailureOr<Value> buildLoss(LegalizeContext &context, StringRef kind, const NamedOutput &named,
+                                  StringRef labelName) {
+  Value output = named.value;
   OpBuilder &b = context.builder;
   Location loc = NameLoc::get(b.getStringAttr("loss"));
   Expr y(b, loc, output);
   Value labels = findBatch(context, labelName);
+  if (kind == "nll") {
+    // Cross-entropy reads logits up to a sum: those that the probabilities were made of, or their logarithms.
+    FailureOr<int64_t> dim = findClassDim(y, labels);
+    auto softmax = output.getDefiningOp<nn::SoftmaxOp>();
+    y = softmax && succeeded(dim) && softmax.getDim() == uint64_t(*dim) ? y.with(softmax.getX()) : nn::log(y);
+    kind = "cross_entropy";
+  } else if (kind == "bce") {
+    auto sigmoid = output.getDefiningOp<nn::SigmoidOp>();
+    y = sigmoid ? y.with(sigmoid.getX()) : nn::log(y) - nn::log(1.0 - y);
+    kind = "bce_with_logits";
+  } else if (StringRef likely = suggestKind(output);
+             (kind == "cross_entropy" && likely == "nll") || (kind == "bce_with_logits" && likely == "bce")) {
+    InFlightDiagnostic warning = emitWarning(loc) << "--loss: " << kind << " takes logits, and '" << named.name
+                                                  << "' holds probabilities";
+    warning.attachNote() << "their loss is --loss='" << likely << "(" << named.name << ", " << labelName << ")'";
+  }
   if (kind == "cross_entropy") {
     FailureOr<int64_t> dim = findClassDim(y, labels);
     if (failed(dim)) {
@@ -100,7 +126,8 @@ static FailureOr<Value> buildLoss(LegalizeContext &context, StringRef kind, Valu
     return Value(nn::sum(nn::abs(y - target), all) / count);
   if (kind == "bce_with_logits") // −t·log σ(y) − (1−t)·log(1−σ(y))
     return Value(nn::sum(nn::softplus(y) - y * target, all) / count);
-  emitError(loc) << "--loss: unknown kind '" << kind << "'; there are cross_entropy, mse, l1, bce_with_logits";
+  emitError(loc) << "--loss: unknown kind '" << kind
+                 << "'; there are cross_entropy and bce_with_logits of logits, nll and bce of probabilities, mse, l1";
   return failure();
 }
 
@@ -120,7 +147,7 @@ LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedO
     auto it = byName(name);
     if (it == outputs.end())
       return emitError(loc) << "--loss: the model has no output '" << name << "'; it has " << names();
-    FailureOr<Value> loss = buildLoss(context, kind, it->value, labels);
+    FailureOr<Value> loss = buildLoss(context, kind, *it, labels);
     if (failed(loss))
       return failure();
     outputs.push_back({"loss", *loss, true});
@@ -147,7 +174,8 @@ LogicalResult lowtide::findLoss(LegalizeContext &context, SmallVectorImpl<NamedO
       return success();
     InFlightDiagnostic diag = emitError(loc) << "the model has no loss: none of its outputs (" << names()
                                              << ") is the only scalar float one";
-    diag.attachNote() << "say which loss to add, for example --loss='cross_entropy("
+    diag.attachNote() << "say which loss to add, for example --loss='"
+                      << (outputs.empty() ? "cross_entropy" : suggestKind(outputs.front().value)) << "("
                       << (outputs.empty() ? "logits" : outputs.front().name) << ", labels)'";
     return diag;
   }

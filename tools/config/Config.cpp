@@ -93,7 +93,7 @@ static std::string lossText(const nlohmann::json &loss) {
         return loss[name].get<std::string>();
     return std::string();
   };
-  return named({"kind"}) + "(" + named({"logits", "predictions", "output"}) + ", " +
+  return named({"kind"}) + "(" + named({"logits", "probabilities", "predictions", "output"}) + ", " +
          named({"labels", "targets", "target"}) + ")";
 }
 

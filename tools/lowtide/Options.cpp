@@ -72,7 +72,10 @@ void addModelFlags(CLI::App &app, Options &o) {
       ->check(choice({"train", "eval", "as-is"}))
       ->group("model");
   app.add_option("--dropout", o.dropout, "Overrides every dropout rate")->check(rate())->group("model");
-  app.add_option("--loss", o.loss, "Adds a loss: \"cross_entropy(LOGITS, LABELS)\" or \"mse(OUTPUT, TARGET)\"")
+  app.add_option(
+         "--loss", o.loss,
+         "Adds a loss: \"cross_entropy(LOGITS, LABELS)\", \"nll(PROBABILITIES, LABELS)\", \"mse(OUTPUT, TARGET)\", "
+         "\"l1(…)\", \"bce_with_logits(…)\" or \"bce(PROBABILITIES, TARGET)\"")
       ->group("model");
   app.add_option("--params", o.params, "Initializers to train, as globs")->delimiter(',')->group("parameters");
   app.add_option("--frozen", o.frozen, "Initializers to keep as they are, as globs")

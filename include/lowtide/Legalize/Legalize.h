@@ -36,7 +36,8 @@ struct LegalizeOptions {
   TrainingMode mode = TrainingMode::Train;
   /// Overrides the ratio of every dropout; 0 removes them.
   std::optional<double> dropout;
-  /// `cross_entropy(logits, labels)`, `mse(output, target)`, `l1(…)`, `bce_with_logits(…)`, or the name of an output
+  /// `cross_entropy(logits, labels)`, `nll(probabilities, labels)`, `mse(output, target)`, `l1(…)`,
+  /// `bce_with_logits(…)`, `bce(probabilities, targets)`, or the name of an output
   /// that is the loss; empty: the file's own.
   std::string loss;
   /// Name of the function that is made.

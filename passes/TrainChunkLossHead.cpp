@@ -50,13 +50,17 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
   /// between them, row by row. The largest is the last.
   using Head = SmallVector<Operation *>;
 
-  static nn::LinearCrossEntropyGradOp findGradient(nn::LinearCrossEntropyOp loss) {
+  /// Gradients that belong to no head yet.
+  llvm::SetVector<Operation *> gradients;
+
+  nn::LinearCrossEntropyGradOp findGradient(nn::LinearCrossEntropyOp loss) {
     for (Operation *user : loss.getX().getUsers()) {
       auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(user);
-      if (gradient && gradient->getBlock() == loss->getBlock() && loss->isBeforeInBlock(gradient) &&
-          gradient.getX() == loss.getX() && gradient.getWeight() == loss.getWeight() &&
-          gradient.getBias() == loss.getBias() && gradient.getLabels() == loss.getLabels() &&
-          gradient.getClassLast() == loss.getClassLast() && gradient.getIgnoreIndex() == loss.getIgnoreIndex())
+      if (gradient && gradients.contains(gradient) && gradient->getBlock() == loss->getBlock() &&
+          loss->isBeforeInBlock(gradient) && gradient.getX() == loss.getX() &&
+          gradient.getWeight() == loss.getWeight() && gradient.getBias() == loss.getBias() &&
+          gradient.getLabels() == loss.getLabels() && gradient.getClassLast() == loss.getClassLast() &&
+          gradient.getIgnoreIndex() == loss.getIgnoreIndex())
         return gradient;
     }
     return {};
@@ -101,6 +105,7 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
       }
     }
     ++numMerged;
+    gradients.remove(gradient);
     if (head.size() > 1) {
       head.insert(gradient);
       return head.takeVector();
@@ -238,18 +243,13 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
   void runOnOperation() override {
     SmallVector<nn::LinearCrossEntropyOp> losses;
     getOperation()->walk([&](nn::LinearCrossEntropyOp op) { losses.push_back(op); });
-    SmallVector<Head> heads;
-    DenseSet<Operation *> joined;
-    for (nn::LinearCrossEntropyOp loss : losses) {
-      heads.push_back(join(loss));
-      joined.insert(heads.back().back());
-    }
-    getOperation()->walk([&](nn::LinearCrossEntropyGradOp op) {
-      if (!joined.contains(op))
-        heads.push_back({op});
-    });
-    for (const Head &head : heads)
-      visit(head);
+    gradients.clear();
+    getOperation()->walk([&](nn::LinearCrossEntropyGradOp op) { gradients.insert(op); });
+    // One after the other: what is between a loss and its gradients may be between those of another.
+    for (nn::LinearCrossEntropyOp loss : losses)
+      visit(join(loss));
+    for (Operation *gradient : gradients)
+      visit({gradient});
   }
 };
 

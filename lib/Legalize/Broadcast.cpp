@@ -89,3 +89,16 @@ Expr lowtide::keepDims(Expr reduced, ArrayRef<int64_t> shape, ArrayRef<int64_t> 
 
 bool lowtide::isFloat(Expr x) { return isa<FloatType>(x.elementType()); }
 bool lowtide::isBool(Expr x) { return x.elementType().isInteger(1); }
+
+Expr lowtide::widened(Expr x) {
+  bool isNarrow = isFloat(x) && x.elementType().getIntOrFloatBitWidth() < 32;
+  return isNarrow ? nn::cast(x, x.getBuilder().getF32Type()) : x;
+}
+
+Expr lowtide::meanOf(Expr x, ArrayRef<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    count *= x.dim(dim);
+  Expr wide = widened(x);
+  return nn::cast((dims.empty() ? wide : nn::sum(wide, dims)) / double(count), x.elementType());
+}

@@ -6,6 +6,7 @@
 #include "lowtide/Legalize/LossOption.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Legalize/Broadcast.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -119,13 +120,12 @@ static FailureOr<Value> buildLoss(LegalizeContext &context, StringRef kind, cons
   }
   Expr target(b, loc, labels);
   Shape all = llvm::to_vector(llvm::seq<int64_t>(0, y.rank()));
-  double count = double(y.type().getNumElements());
   if (kind == "mse")
-    return Value(nn::sum((y - target) * (y - target), all) / count);
+    return Value(meanOf((y - target) * (y - target), all));
   if (kind == "l1")
-    return Value(nn::sum(nn::abs(y - target), all) / count);
+    return Value(meanOf(nn::abs(y - target), all));
   if (kind == "bce_with_logits") // −t·log σ(y) − (1−t)·log(1−σ(y))
-    return Value(nn::sum(nn::softplus(y) - y * target, all) / count);
+    return Value(meanOf(nn::softplus(y) - y * target, all));
   emitError(loc) << "--loss: unknown kind '" << kind
                  << "'; there are cross_entropy and bce_with_logits of logits, nll and bce of probabilities, mse, l1";
   return failure();

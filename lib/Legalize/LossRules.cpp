@@ -28,12 +28,12 @@ static Expr reduceLoss(Expr losses, Expr weights, StringRef reduction) {
   if (reduction == "none")
     return losses;
   Shape all = llvm::to_vector(llvm::seq<int64_t>(0, losses.rank()));
-  Expr total = nn::sum(losses, all);
-  if (reduction == "sum")
-    return total;
-  if (!weights)
-    return total / double(losses.type().getNumElements());
-  return total / nn::sum(weights, all);
+  if (reduction == "mean" && !weights)
+    return meanOf(losses, all);
+  Expr total = nn::sum(widened(losses), all);
+  if (reduction == "mean")
+    total = total / nn::sum(widened(weights), all);
+  return nn::cast(total, losses.elementType());
 }
 
 Expr lowtide::crossEntropyLoss(Expr logits, Expr labels, Expr weights, int64_t classDim,

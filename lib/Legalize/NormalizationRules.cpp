@@ -220,10 +220,7 @@ LogicalResult meanVarianceNorm(NodeView &n) {
   if (failed(axes))
     return failure();
   llvm::sort(*axes);
-  double count = 1;
-  for (int64_t d : *axes)
-    count *= double(x.dim(d));
-  auto mean = [&](Expr e) { return nn::unreduce(nn::sum(e, *axes) / count, x.type(), *axes); };
+  auto mean = [&](Expr e) { return nn::unreduce(meanOf(e, *axes), x.type(), *axes); };
   Expr centred = x - mean(x);
   n.set(0, centred / (nn::sqrt(mean(centred * centred)) + 1e-9));
   return success();

@@ -106,10 +106,7 @@ template <typename F> LogicalResult global(NodeView &n, F function) {
   return success();
 }
 
-LogicalResult globalAverage(NodeView &n) {
-  return global(
-      n, [](Expr x, ArrayRef<int64_t> dims) { return nn::sum(x, dims) / double(countOf(x.shape().drop_front(2))); });
-}
+LogicalResult globalAverage(NodeView &n) { return global(n, meanOf); }
 LogicalResult globalMax(NodeView &n) {
   return global(n, [](Expr x, ArrayRef<int64_t> dims) { return nn::maximum(x, dims); });
 }

@@ -23,7 +23,6 @@ int64_t countReduced(Expr x, Dims dims) {
 }
 
 Expr sumOf(Expr x, Dims dims) { return dims.empty() ? x : nn::sum(x, dims); }
-Expr mean(Expr x, Dims dims) { return sumOf(x, dims) / double(countReduced(x, dims)); }
 template <Expr (*F)(Expr, Dims)> Expr extremum(Expr x, Dims dims) {
   if (dims.empty())
     return x;
@@ -35,10 +34,10 @@ template <Expr (*F)(Expr, Dims)> Expr extremum(Expr x, Dims dims) {
 Expr product(Expr x, Dims dims) { return dims.empty() ? x : nn::product(x, dims); }
 Expr l1(Expr x, Dims dims) { return sumOf(nn::abs(x), dims); }
 Expr sumSquare(Expr x, Dims dims) { return sumOf(x * x, dims); }
-/// Functions of floats only: integers are computed in f64.
+/// Functions of floats only: integers are computed in f64, 16-bit floats in f32.
 Expr inFloat(Expr x, Dims dims, Expr (*f)(Expr, Dims)) {
   if (isFloat(x))
-    return f(x, dims);
+    return nn::cast(f(widened(x), dims), x.elementType());
   return nn::cast(f(nn::cast(x, x.getBuilder().getF64Type()), dims), x.elementType());
 }
 Expr l2(Expr x, Dims dims) {
@@ -138,7 +137,7 @@ LogicalResult cumProd(NodeView &n) {
 
 void lowtide::addReductionRules(RuleTable &t) {
   t.add("ReduceSum", reduce<sumOf>);
-  t.add("ReduceMean", reduce<mean>);
+  t.add("ReduceMean", reduce<meanOf>);
   t.add("ReduceMax", reduce<extremum<nn::maximum>>);
   t.add("ReduceMin", reduce<extremum<nn::minimum>>);
   t.add("ReduceProd", reduce<product>);

@@ -25,4 +25,9 @@ nn::Expr keepDims(nn::Expr reduced, llvm::ArrayRef<int64_t> shape, llvm::ArrayRe
 bool isFloat(nn::Expr x);
 bool isBool(nn::Expr x);
 
+/// 16-bit floats as f32, in which sums of many are finite; anything else as it is.
+nn::Expr widened(nn::Expr x);
+/// The mean over `dims`: a sum and one division, rounded to x's type.
+nn::Expr meanOf(nn::Expr x, llvm::ArrayRef<int64_t> dims);
+
 } // namespace lowtide

@@ -115,7 +115,10 @@ Expr lowtide::nn::mean(Expr x, ArrayRef<int64_t> dims) {
   int64_t count = 1;
   for (int64_t dim : dims)
     count *= x.dim(dim);
-  return sum(x, dims) * (1.0 / static_cast<double>(count));
+  // Sums of many 16-bit floats need not be any.
+  bool isNarrow = isa<FloatType>(x.elementType()) && x.elementType().getIntOrFloatBitWidth() < 32;
+  Expr wide = isNarrow ? cast(x, x.getBuilder().getF32Type()) : x;
+  return cast(sum(wide, dims) * (1.0 / static_cast<double>(count)), x.elementType());
 }
 
 Expr lowtide::nn::unreduce(Expr reduced, RankedTensorType from, ArrayRef<int64_t> dims) {

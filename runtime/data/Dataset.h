@@ -48,7 +48,7 @@ public:
   int64_t stepsPerEpoch() const { return synthetic_ ? 0 : rows_ / batch_; }
 
 private:
-  enum class Conversion { None, ToF64, ToI64, ImageToF32, ImageToF64, TokensToI64, TokensToI32 };
+  enum class Conversion { None, ToF64, ToI64, Rounded, ImageToF32, ImageToF64, ImageRounded, TokensToI64, TokensToI32 };
   struct Column {
     Tensor tensor;
     HostArray array;

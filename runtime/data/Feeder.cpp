@@ -22,6 +22,16 @@ template <typename From, typename To> void widen(const uint8_t *from, uint8_t *t
   }
 }
 
+/// The same in 16 bits.
+template <typename From>
+void narrow(plan::DType dtype, const uint8_t *from, uint8_t *to, int64_t count, double scale = 1) {
+  for (int64_t i = 0; i < count; ++i) {
+    From value;
+    std::memcpy(&value, from + static_cast<uint64_t>(i) * sizeof(From), sizeof(From));
+    storeElement(dtype, to + static_cast<uint64_t>(i) * elementBytes(dtype), static_cast<double>(value) * scale);
+  }
+}
+
 std::string bindingText(const plan::Binding &binding) {
   return describe(binding.dtype(), std::span(binding.dims().data(), static_cast<size_t>(binding.dims_size())));
 }
@@ -117,22 +127,27 @@ Status Feeder::addArray(const Tensor &tensor, const HostArray &array, std::vecto
   column.tensor = tensor;
   column.array = array;
   plan::DType from = array.dtype, to = binding.dtype();
+  const bool isNarrow = to == plan::F16 || to == plan::BF16;
   if (from == to)
     column.conversion = Conversion::None;
   else if (from == plan::F32 && to == plan::F64)
     column.conversion = Conversion::ToF64;
   else if (from == plan::I32 && to == plan::I64)
     column.conversion = Conversion::ToI64;
+  else if (from == plan::F32 && isNarrow)
+    column.conversion = Conversion::Rounded;
+  else if (array.imageBytes && isNarrow)
+    column.conversion = Conversion::ImageRounded;
   else if (array.imageBytes && (to == plan::F32 || to == plan::F64))
     column.conversion = to == plan::F32 ? Conversion::ImageToF32 : Conversion::ImageToF64;
   else if (from == plan::U8 && to == plan::I64)
     column.conversion = Conversion::ToI64;
   else
     return badInput("is " + describe(from, {}) + ", the model reads " + describe(to, {}) +
-                    "; only float32 to float64 and int32 to int64 are converted");
+                    "; only float32 to other floats and int32 to int64 are converted");
   if (column.conversion != Conversion::None)
-    notes.push_back("array '" + printable(binding.name()) + "' is converted from " + describe(from, {}) + " to " +
-                    describe(to, {}) + (array.imageBytes ? " (divided by 255)" : ""));
+    notes.push_back("array '" + printable(binding.name()) + "' is " + (isNarrow ? "rounded" : "converted") + " from " +
+                    describe(from, {}) + " to " + describe(to, {}) + (array.imageBytes ? " (divided by 255)" : ""));
   column.rowElements = 1;
   for (int d = batched ? 1 : 0; d < binding.dims_size(); ++d)
     column.rowElements *= binding.dims(d); // the product of all dims fits: the verifier checked it
@@ -220,6 +235,10 @@ void Feeder::copyRow(const Column &column, int64_t row, uint8_t *to, int64_t ele
   case Conversion::ToI64:
     return column.array.dtype == plan::U8 ? widen<uint8_t, int64_t>(from, to, elements)
                                           : widen<int32_t, int64_t>(from, to, elements);
+  case Conversion::Rounded:
+    return narrow<float>(column.tensor.binding->dtype(), from, to, elements);
+  case Conversion::ImageRounded:
+    return narrow<uint8_t>(column.tensor.binding->dtype(), from, to, elements, 1.0 / 255);
   case Conversion::ImageToF32:
     return widen<uint8_t, float>(from, to, elements, 1.0f / 255);
   case Conversion::ImageToF64:

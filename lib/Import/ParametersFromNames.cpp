@@ -316,10 +316,10 @@ static InitializerInfo classifyVariable(const OnnxFile &file, const MergedTensor
       isConstantValued(file, *facts.tensor).value_or(false) ? std::string() : findFormula(file, facts);
   if (!formula.empty())
     return info(InitializerRole::Constant, Certainty::Inferred, "holds " + formula);
-  if (scalesLayers(merged, facts) && isMovedVariable(name))
+  const bool scales = scalesLayers(merged, facts);
+  if (scales && isMovedVariable(name))
     return info(InitializerRole::Parameter, Certainty::Inferred, "is a variable of the program in another shape");
-  if (scalesLayers(merged, facts) ||
-      followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
+  if (scales || followsNoRule(*facts.tensor, file.tryReadInitializer(facts.tensor->name()).value_or("")))
     return info(InitializerRole::Parameter, Certainty::Assumed, evaluatedReason);
   return info(InitializerRole::Constant, Certainty::Assumed, "no layer reads it");
 }

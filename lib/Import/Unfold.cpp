@@ -2,7 +2,8 @@
 //
 //  1. Tensors of which the exporter noted what they were evaluated from, each parameter of it gone from the file and
 //     evaluated into no other tensor.
-//  2. Without notes: operands of recurrent layers, whose form is fixed, and tables of relative positions.
+//  2. Without notes: operands of recurrent layers, whose form is fixed, and tables of relative positions; of
+//  TensorFlow's layers, the zeros beside their one bias.
 //  3. Functions of parameters that the file holds as well, with notes or without, and readers that were merged with
 //  their operands.
 //  4. A bias of zeros is dropped by the exporter's optimizer; the layer's operation still names it.

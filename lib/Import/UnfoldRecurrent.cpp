@@ -117,6 +117,9 @@ bool lowtide::unfoldSingleBias(UnfoldingGraph &graph, const NodeProto &node) {
   constexpr int operand = 3;
   ArrayRef<int64_t> gates = gateOrder(node.op_type());
   const TensorProto *tensor = operand < node.input_size() ? graph.find(node.input(operand)) : nullptr;
+  // The one layer that has two, Keras's GRU with reset_after.
+  if (any_of(node.attribute(), [](const auto &a) { return a.name() == "linear_before_reset" && a.i(); }))
+    return false;
   if (gates.empty() || !tensor || graph.isRemoved(tensor->name()) || !isFloatType(tensor->data_type()) ||
       tensor->dims_size() != 2)
     return false;

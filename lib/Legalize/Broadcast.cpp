@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Dialect/NN/RecordSupport.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -90,10 +91,7 @@ Expr lowtide::keepDims(Expr reduced, ArrayRef<int64_t> shape, ArrayRef<int64_t> 
 bool lowtide::isFloat(Expr x) { return isa<FloatType>(x.elementType()); }
 bool lowtide::isBool(Expr x) { return x.elementType().isInteger(1); }
 
-Expr lowtide::widened(Expr x) {
-  bool isNarrow = isFloat(x) && x.elementType().getIntOrFloatBitWidth() < 32;
-  return isNarrow ? nn::cast(x, x.getBuilder().getF32Type()) : x;
-}
+Expr lowtide::widened(Expr x) { return nn::cast(x, nn::accumulatorType(x)); }
 
 Expr lowtide::meanOf(Expr x, ArrayRef<int64_t> dims) {
   int64_t count = 1;

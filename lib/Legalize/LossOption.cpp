@@ -70,11 +70,24 @@ static FailureOr<int64_t> findClassDim(Expr logits, Value labels) {
   return failure();
 }
 
+/// The sigmoid that `output` is, in whatever shape; null: it is none.
+static nn::SigmoidOp findSigmoid(Value output) {
+  while (auto reshape = output.getDefiningOp<nn::ReshapeOp>())
+    output = reshape.getX();
+  return output.getDefiningOp<nn::SigmoidOp>();
+}
+
 /// The kind of loss that classifiers with such an output are trained by.
 static StringRef suggestKind(Value output) {
   if (output.getDefiningOp<nn::SoftmaxOp>())
     return "nll";
-  return output.getDefiningOp<nn::SigmoidOp>() ? "bce" : "cross_entropy";
+  return findSigmoid(output) ? "bce" : "cross_entropy";
+}
+
+/// Probabilities kept from 0 and 1, as Keras keeps them: their logarithms are finite.
+static Expr bounded(Expr probabilities) {
+  constexpr double nearest = 1e-7;
+  return nn::min(nn::max(probabilities, probabilities.like(nearest)), probabilities.like(1 - nearest));
 }
 
 static FailureOr<Value> buildLoss(LegalizeContext &context, StringRef kind, const NamedOutput &named,
@@ -88,11 +101,15 @@ static FailureOr<Value> buildLoss(LegalizeContext &context, StringRef kind, cons
     // Cross-entropy reads logits up to a sum: those that the probabilities were made of, or their logarithms.
     FailureOr<int64_t> dim = findClassDim(y, labels);
     auto softmax = output.getDefiningOp<nn::SoftmaxOp>();
-    y = softmax && succeeded(dim) && softmax.getDim() == uint64_t(*dim) ? y.with(softmax.getX()) : nn::log(y);
+    y = softmax && succeeded(dim) && softmax.getDim() == uint64_t(*dim) ? y.with(softmax.getX()) : nn::log(bounded(y));
     kind = "cross_entropy";
   } else if (kind == "bce") {
-    auto sigmoid = output.getDefiningOp<nn::SigmoidOp>();
-    y = sigmoid ? y.with(sigmoid.getX()) : nn::log(y) - nn::log(1.0 - y);
+    if (auto sigmoid = findSigmoid(output)) {
+      y = nn::reshape(y.with(sigmoid.getX()), y.shape());
+    } else {
+      y = bounded(y);
+      y = nn::log(y) - nn::log(1.0 - y);
+    }
     kind = "bce_with_logits";
   } else if (StringRef likely = suggestKind(output);
              (kind == "cross_entropy" && likely == "nll") || (kind == "bce_with_logits" && likely == "bce")) {

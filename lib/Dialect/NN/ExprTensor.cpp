@@ -6,6 +6,7 @@
 
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/RecordSupport.h"
 
 using namespace mlir;
 using namespace lowtide::nn;
@@ -116,9 +117,8 @@ Expr lowtide::nn::mean(Expr x, ArrayRef<int64_t> dims) {
   for (int64_t dim : dims)
     count *= x.dim(dim);
   // Sums of many 16-bit floats need not be any.
-  bool isNarrow = isa<FloatType>(x.elementType()) && x.elementType().getIntOrFloatBitWidth() < 32;
-  Expr wide = isNarrow ? cast(x, x.getBuilder().getF32Type()) : x;
-  return cast(sum(wide, dims) * (1.0 / static_cast<double>(count)), x.elementType());
+  Expr total = sum(cast(x, accumulatorType(x)), dims);
+  return cast(total * (1.0 / static_cast<double>(count)), x.elementType());
 }
 
 Expr lowtide::nn::unreduce(Expr reduced, RankedTensorType from, ArrayRef<int64_t> dims) {

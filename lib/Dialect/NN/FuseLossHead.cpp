@@ -49,8 +49,8 @@ private:
   /// Takes all readers of the logits but the loss as sums; whether they are.
   bool collectSums();
   bool collectSum(Operation *reader, Value terms, bool isLogarithm);
-  /// Whether loss and sums are all that reads `value`, which the logits are or are made of.
-  bool isUnread(Value value) { return value == op.getLogits() || value.hasOneUse(); }
+  /// Whether `value`, which the logits are or are made of, is read for the loss and the sums only.
+  bool belongsToHead(Value value) { return value == op.getLogits() || value.hasOneUse(); }
   Value peelClassesSecond();
   Value peelReshapes(Value value, int64_t classes);
 
@@ -102,7 +102,7 @@ Value HeadParts::peelClassesSecond() {
 Value HeadParts::peelReshapes(Value value, int64_t classes) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>()) {
     auto type = reshape.getX().getType();
-    if (!isUnread(value) || type.getRank() == 0 || type.getShape().back() != classes)
+    if (!belongsToHead(value) || type.getRank() == 0 || type.getShape().back() != classes)
       break;
     value = reshape.getX();
   }
@@ -119,19 +119,19 @@ bool HeadParts::pays() {
 HeadParts::HeadParts(SoftmaxCrossEntropyOp op) : op(op) {
   int64_t classes = op.getLogits().getType().getDimSize(1);
   Value logits = peelClassesSecond();
-  if (!logits || !isUnread(logits) || !collectSums()) {
+  if (!logits || !belongsToHead(logits) || !collectSums()) {
     reason = "the logits are read elsewhere, or their classes are not the last dimension";
     return;
   }
   logits = peelReshapes(logits, classes);
-  if (auto sum = logits.getDefiningOp<AddOp>(); sum && isUnread(logits))
+  if (auto sum = logits.getDefiningOp<AddOp>(); sum && belongsToHead(logits))
     for (auto [term, rest] : {std::pair(sum.getA(), sum.getB_()), std::pair(sum.getB_(), sum.getA())})
       if (Value vector = bias ? Value() : matchBias(term, classes)) {
         bias = vector;
         logits = peelReshapes(rest, classes);
       }
   product = logits.getDefiningOp<DotOp>();
-  if (product && !isUnread(logits)) {
+  if (product && !belongsToHead(logits)) {
     reason = "the logits are read elsewhere";
     return;
   }

@@ -5,6 +5,7 @@
 #include "runtime/Schedule.h"
 #include "runtime/Session.h"
 #include "runtime/checkpoint/Checkpoint.h"
+#include "runtime/checkpoint/RunFolder.h"
 
 #include <exception>
 #include <new>
@@ -16,6 +17,7 @@ struct lowtide_status {
 };
 struct lowtide_session {
   std::unique_ptr<Session> session;
+  std::string run = {}; ///< name of the run that it has resumed
 };
 
 namespace {
@@ -174,7 +176,7 @@ lowtide_status *lowtide_session_save(const lowtide_session *session, const char 
     if (!session || !directory)
       return missing("session or directory");
     RunState state;
-    state.step = step, state.seed = seed;
+    state.step = step, state.seed = seed, state.run = session->run;
     Expected<std::string> saved = saveCheckpoint(*session->session, state, directory);
     return saved ? Status::ok() : saved.takeStatus();
   });
@@ -183,11 +185,11 @@ lowtide_status *lowtide_session_resume(lowtide_session *session, const char *dir
   return guarded([&]() -> Status {
     if (!session || !directory || !step || !seed)
       return missing("an argument");
-    std::vector<std::string> notes;
-    Expected<RunState> state = loadCheckpoint(*session->session, directory, false, notes);
-    if (!state)
-      return state.takeStatus();
-    *step = state->step, *seed = state->seed;
+    Expected<LoadedCheckpoint> loaded = loadCheckpoint(*session->session, directory, false);
+    if (!loaded)
+      return loaded.takeStatus();
+    *step = loaded->state.step, *seed = loaded->state.seed;
+    session->run = loaded->state.run;
     return Status::ok();
   });
 }

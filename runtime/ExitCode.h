@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 
 namespace lowtide::rt {
 
@@ -16,6 +17,9 @@ template <typename Work> int exitCodeOf(Work &&work) {
     if (!status.isOk())
       std::fprintf(stderr, "error: %s\n", status.str().c_str());
     return static_cast<int>(status.code());
+  } catch (const std::bad_alloc &) {
+    std::fputs("error: out of memory\n", stderr);
+    return static_cast<int>(StatusCode::OverBudget);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "error: internal: %s\n", error.what());
     return static_cast<int>(StatusCode::Internal);

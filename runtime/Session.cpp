@@ -49,6 +49,13 @@ Status Session::bind(const BindOptions &options) {
   return initialize(options);
 }
 
+Status Session::restart(const BindOptions &options) {
+  if (!bound_)
+    return {StatusCode::Usage, "the session is not bound"};
+  LOWTIDE_TRY(device_->settle(0));
+  return initialize(options);
+}
+
 Status Session::initialize(const BindOptions &options) {
   const plan::Plan &plan = artifact_->plan();
   const uint8_t *image = artifact_->params().data();
@@ -84,7 +91,10 @@ Status Session::step(const std::string &entry) {
 Status Session::settle(unsigned lag) const { return device_->settle(lag); }
 
 Status Session::download(const std::string &entry) const {
-  return bound_ ? device_->download(entry.empty() ? nullptr : artifact_->entry(entry)) : Status::ok();
+  const plan::Entry *found = entry.empty() ? nullptr : artifact_->entry(entry);
+  if (!entry.empty() && !found)
+    return {StatusCode::Usage, "no entry '" + printable(entry) + "'"};
+  return bound_ ? device_->download(found) : Status::ok();
 }
 
 Status Session::upload() { return bound_ ? device_->upload() : Status::ok(); }

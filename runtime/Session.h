@@ -59,6 +59,10 @@ public:
   /// Allocates the arenas, loads the machine code, sets parameters and state to their initial values.
   Status bind(const BindOptions &options);
 
+  bool isBound() const { return bound_; }
+  /// Sets parameters and state to their initial values again, as `bind` did.
+  Status restart(const BindOptions &options);
+
   /// Executes an entry once on what its bindings hold now. A device may still be at it when this returns.
   Status step(const std::string &entry);
   /// Waits until all but the newest `lag` steps are done; metrics then are those of the newest of these.

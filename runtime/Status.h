@@ -23,7 +23,7 @@ enum class StatusCode : int {
   OverBudget = 4,   ///< does not fit the memory
   VerifyFailed = 5, ///< the plan cannot be proved
   Device = 6,       ///< the machine or a library failed
-  NonFinite = 7,    ///< the loss is not a number
+  NonFinite = 7,    ///< the loss, or what was trained, is not finite
   Io = 8,           ///< reading or writing a file failed
   LossMismatch = 9, ///< the losses left the recorded run
   Internal = 70     ///< a broken promise of our own

@@ -114,7 +114,7 @@ lowtide_status *lowtide_session_write_scalars(lowtide_session *session, const ch
 lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry);
 /* On a device with memory of its own tensor data are the host's copy: step takes batch arrays and brings metrics back.
    download brings parameters and state, and the outputs of `entry` (may be NULL); upload hands parameters and state
-   that were written behind a download to the device. On the CPU both do nothing. */
+   that were written after a download to the device. On the CPU both do nothing. */
 lowtide_status *lowtide_session_download(lowtide_session *session, const char *entry);
 lowtide_status *lowtide_session_upload(lowtide_session *session);
 
@@ -122,8 +122,10 @@ lowtide_status *lowtide_session_upload(lowtide_session *session);
 uint64_t lowtide_session_planned_bytes(const lowtide_session *session);
 uint64_t lowtide_session_allocated_bytes(const lowtide_session *session);
 
-/* Checkpoints (docs/artifact.md): writes <directory>/step-<step>; loads the newest sound one and returns its next step.
- */
+/* Checkpoints (docs/artifact.md) of a session that is bound: writes <directory>/step-<step>, of a step from 0 on; loads
+   the one that <directory>/latest names, or the last sound one, and returns its next step. A sound checkpoint of the
+   same step and other bits stays as step-<step>.replaced-<number>. LOWTIDE_NON_FINITE: a parameter or state is not
+   finite, and nothing is written. */
 lowtide_status *lowtide_session_save(const lowtide_session *session, const char *directory, int64_t step, int64_t seed);
 lowtide_status *lowtide_session_resume(lowtide_session *session, const char *directory, int64_t *step, int64_t *seed);
 

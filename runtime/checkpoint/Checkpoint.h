@@ -1,38 +1,37 @@
 //===- Checkpoint.h - a training run on disk -------------------------------===//
 //
-// A checkpoint is a directory `<dir>/step-<number>` that appears by one rename after everything in it was synced:
+// A checkpoint is a directory `<folder>/step-<number>` that appears by one rename after everything in it was synced:
 // params.safetensors (framework names, original layout), optimizer.safetensors, state.json, MANIFEST.json (sizes,
 // SHA-256).
-// `<dir>/latest` names the newest. A run that resumes continues with the same bits.
+// `<folder>/latest` names the one that was written last. A run that resumes continues with the same bits. Who writes
+// there is RunFolder's matter; here they are read, and nothing on disk is ever changed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_CHECKPOINT_CHECKPOINT_H
 #define LOWTIDE_RUNTIME_CHECKPOINT_CHECKPOINT_H
 
-#include "runtime/Session.h"
+#include "runtime/checkpoint/Manifest.h"
+#include "runtime/checkpoint/RunState.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace lowtide::rt {
 
-/// What a run needs besides its tensors.
-struct RunState {
-  int64_t step = 0; ///< the next step
-  int64_t seed = 0;
-  std::optional<uint64_t> shuffleSeed;
+struct LoadedCheckpoint {
+  std::string path;
+  RunState state;
+  /// Names of damaged ones in the folder that were passed over.
+  std::vector<std::string> damaged;
+  /// What was passed over, and what is worth knowing.
+  std::vector<std::string> notes;
 };
 
-/// Saves under `directory` (made if absent); older checkpoints beyond `keep` are removed (0 keeps all). Returns the new
-/// directory's path. A failure leaves what was there.
-Expected<std::string> saveCheckpoint(const Session &session, const RunState &state, const std::string &directory,
-                                     unsigned keep = 0);
-
-/// Loads the newest sound checkpoint under `directory`, or `directory` itself if it is one. A damaged one is reported
-/// in `notes`, renamed to *.corrupt, and the one before is taken; with `strict` it is an error instead.
-Expected<RunState> loadCheckpoint(Session &session, const std::string &directory, bool strict,
-                                  std::vector<std::string> &notes);
+/// Loads the checkpoint that `latest` names under `folder`, else the last written one of its run; or `folder` itself if
+/// it is one. One that is damaged or not finite is passed over (an error with `strict`); anything else that stands
+/// against one is an error with that reason, and so is it when none is left, with the reason of each. The session is
+/// unchanged then.
+Expected<LoadedCheckpoint> loadCheckpoint(Session &session, const std::string &folder, bool strict);
 
 } // namespace lowtide::rt
 

@@ -14,16 +14,24 @@ namespace lowtide::rt {
 
 using Json = nlohmann::ordered_json;
 
+static constexpr std::string_view metadataName = "__metadata__";
+
+/// `__metadata__`, with any number of further underscores.
+static bool isLikeMetadata(std::string_view name) {
+  return name.starts_with(metadataName) && name.find_first_not_of('_', metadataName.size()) == name.npos;
+}
+
 Status writeSafetensors(const std::string &path, const std::vector<SafetensorsEntry> &entries,
                         const std::map<std::string, std::string> &metadata) {
   Json header = Json::object();
   if (!metadata.empty())
-    header["__metadata__"] = metadata;
+    header[metadataName] = metadata;
   uint64_t offset = 0;
   for (const SafetensorsEntry &entry : entries) {
-    if (header.contains(entry.name))
+    const std::string name = isLikeMetadata(entry.name) ? entry.name + "_" : entry.name;
+    if (header.contains(name))
       return Status(StatusCode::Internal, "tensor '" + printable(entry.name) + "' is written twice", path);
-    header[entry.name] = {
+    header[name] = {
         {"dtype", dtypeName(entry.dtype)}, {"shape", entry.dims}, {"data_offsets", {offset, offset + entry.bytes}}};
     offset += entry.bytes;
   }
@@ -70,7 +78,7 @@ Expected<std::vector<NamedArray>> parseSafetensors(std::span<const uint8_t> file
   std::vector<Extent> extents;
   std::vector<NamedArray> arrays;
   for (const auto &[name, value] : header->items()) {
-    if (name == "__metadata__")
+    if (name == metadataName)
       continue;
     std::string where = "tensor '" + printable(name) + "'";
     bool formed = value.is_object() && value.size() == 3 && value.contains("dtype") && value["dtype"].is_string() &&
@@ -81,7 +89,7 @@ Expected<std::vector<NamedArray>> parseSafetensors(std::span<const uint8_t> file
     if (!formed || name.size() > 4096)
       return badInput("is not described by dtype, shape and two data_offsets", where);
     NamedArray entry;
-    entry.name = name;
+    entry.name = isLikeMetadata(name) ? name.substr(0, name.size() - 1) : name;
     entry.array.dtype = dtypeFromName(value["dtype"].get<std::string>());
     if (entry.array.dtype == plan::DTYPE_UNSPECIFIED)
       return badInput("dtype '" + printable(value["dtype"].get<std::string>()) + "' is unknown", where);

@@ -26,7 +26,9 @@ struct SafetensorsEntry {
   std::function<Status(const Sink &)> write;
 };
 
-/// Writes a file (created or truncated, synced). Entries keep their order; names must be unique.
+/// Writes a file (created or truncated, synced). Entries keep their order; names must be unique. The format has taken
+/// the name `__metadata__` for itself: a tensor of that name, or one that goes on with underscores only, is written
+/// with one underscore more, and read without it.
 Status writeSafetensors(const std::string &path, const std::vector<SafetensorsEntry> &entries,
                         const std::map<std::string, std::string> &metadata = {});
 

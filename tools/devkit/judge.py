@@ -250,7 +250,7 @@ def train(record, options, artifact, work, verdict):
     for seed in range(rules.SEEDS if record.stochastic else 1):
         log = work / f"run{seed}.jsonl"
         command = [options.bin / "lowtide-run", artifact, f"--data={record.folder / 'data.npz'}", f"--steps={record.steps}"]
-        command += [f"--log-jsonl={log}", f"--save={work / 'saved'}"]
+        command += [f"--log-jsonl={log}", f"--save={work / 'saved'}", "--overwrite"]  # of another seed
         command += [] if options.gradients_apart else [f"--dump-gradients={work / 'gradients.safetensors'}"]
         command += [f"--seed={seed}"] if record.stochastic else []
         status, said = call([*command, *options.run_flags], work / f"run{seed}.log")

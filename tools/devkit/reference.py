@@ -159,7 +159,12 @@ def exit_codes_page(llvm):
     body = re.search(r"enum class StatusCode : int \{(.*?)\};", text, re.S)[1]
     rows = re.findall(r"^  (\w+) = (\d+),?(?:\s*///< (.*))?$", body, re.M)
     table = ["| code | name | when |\n| ---: | --- | --- |"] + [f"| {code} | {name} | {meaning or 'it worked'} |" for name, code, meaning in rows]
-    said = "Every tool ends with one of these, and prints `error:` on standard error when it is not 0. 130: interrupted from the keyboard.\n\n"
+    said = (
+        "Every tool ends with one of these, and prints `error:` on standard error when it is not 0.\n\n"
+        "128 + n: stopped by signal n; 129 is SIGHUP, 130 Ctrl-C (SIGINT), 143 SIGTERM. `lowtide-run` finishes its step first, saves where "
+        "`--save` is given, and says so; a second signal ends it at once. If that checkpoint cannot be written, it ends with 8; if all steps "
+        "were done already, with what they ended in.\n\n"
+    )
     return HEAD.format(title="Exit codes", source="`runtime/Status.h`", text=said + "\n".join(table))
 
 

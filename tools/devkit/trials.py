@@ -61,7 +61,7 @@ class Bench:
     def train(self, artifact, steps, *flags):
         log, saved = artifact.with_suffix(".jsonl"), artifact.with_suffix(".saved")
         command = [self.binaries / "lowtide-run", artifact, f"--data={self.record.folder / 'data.npz'}", f"--steps={steps}"]
-        command += [f"--log-jsonl={log}", f"--save={saved}", "--seed=1", "--threads=1", "--quiet", *flags]
+        command += [f"--log-jsonl={log}", f"--save={saved}", "--overwrite", "--seed=1", "--threads=1", "--quiet", *flags]
         status, said = call(command, artifact.with_suffix(".log"))
         if status:
             raise Broken(f"run of {artifact.stem}: exit {status}: {first_error(said)}")

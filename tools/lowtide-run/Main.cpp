@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Signals.h"
 #include "TrainingRun.h"
 
 #include "runtime/ExitCode.h"
@@ -14,5 +15,13 @@ int main(int argc, char **argv) {
   run::Options options;
   if (std::optional<int> code = run::parseOptions(argc, argv, options))
     return *code;
-  return rt::exitCodeOf([&] { return run::TrainingRun(options).run(); });
+  run::catchSignals();
+  int stoppedBy = 0;
+  const int code = rt::exitCodeOf([&] {
+    run::TrainingRun run(options);
+    rt::Status status = run.run();
+    stoppedBy = run.stoppedBy();
+    return status;
+  });
+  return code || !stoppedBy ? code : 128 + stoppedBy;
 }

@@ -32,7 +32,7 @@ Compare
 
 Keep
   --save=DIR             checkpoint at the end, and every --checkpoint-every=N steps; with --steps=0 of the start
-  --resume=DIR           continue from the newest sound checkpoint
+  --resume=DIR           continue from the checkpoint that DIR/latest names, or the last sound one
   --init=random:SEED     start parameters from random numbers
   --export=FILE --model=FILE   write trained weights back into the ONNX file
 
@@ -40,7 +40,8 @@ Watch
   --log-jsonl=FILE  --tensorboard=DIR  --summary=FILE
   --profile[=FILE]       time, bytes and rates of every instruction: as a table, or as JSON into FILE
 
-Exit: 0 ok, 1 usage, 2 bad input, 5 plan not proved, 6 device, 7 loss not finite, 8 file error, 9 losses leave the record.
+Exit: 0 ok, 1 usage, 2 bad input, 5 plan not proved, 6 device, 7 loss not finite, 8 file error, 9 losses leave the record,
+128 + number of the signal (130: Ctrl-C) that stopped it after a step.
 --help-all lists every flag.
 )";
 
@@ -49,8 +50,11 @@ All further flags
   --expect-key=KEY         recorded precision whose band holds: f32 (default), bf16, f16
   --expect-tolerance=RULE  band (default): the file's tolerance; f64: 1e-6 relative, or a tenth of the f32 tolerance
                            where that is larger
-  --keep=N                 keep the newest N checkpoints (default: all)
+  --keep=N                 keep the N checkpoints of this run that were written last (default: all)
+  --overwrite              replace the checkpoints of another run in --save=DIR, once this one has saved there
   --resume-strict          stop at a damaged checkpoint instead of taking the one before
+  --on-nonfinite=stop|skip|continue  a step whose loss or parameters are not finite ends the run (default); is undone, for
+                           which parameters and state are held twice; or is gone on from, saving nothing that is not finite
   --config=FILE            JSON, as the compiler's: sections run (steps, data, seed …), checkpoint (dir, every_steps, keep)
                            and log (jsonl, tensorboard, levels); flags and LOWTIDE_* variables win over it
   --log-every=N            progress line every N steps when not on a terminal
@@ -93,6 +97,9 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--save", options.save);
   app.add_option("--resume", options.resume);
   app.add_flag("--resume-strict", options.resumeStrict);
+  app.add_flag("--overwrite", options.overwrite);
+  std::string onNonFinite = "stop";
+  app.add_option("--on-nonfinite", onNonFinite)->check(CLI::IsMember({"stop", "skip", "continue"}));
   app.add_option("--checkpoint-every", options.checkpointEvery);
   app.add_option("--keep", options.keep);
   app.add_option("--init", options.init);
@@ -147,6 +154,11 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
     return usage("--log-every must be at least 1, --checkpoint-every at least 0");
   if (options.checkpointEvery && options.save.empty())
     return usage("--checkpoint-every needs --save=DIR");
+  if (options.overwrite && options.save.empty())
+    return usage("--overwrite needs --save=DIR");
+  options.onNonFinite = onNonFinite == "skip"       ? OnNonFinite::Skip
+                        : onNonFinite == "continue" ? OnNonFinite::Continue
+                                                    : OnNonFinite::Stop;
   if (options.exportModel.empty() != options.model.empty())
     return usage("--export=FILE and --model=FILE (the ONNX file that was compiled) go together");
   return std::nullopt;

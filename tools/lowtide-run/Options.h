@@ -10,6 +10,13 @@
 
 namespace lowtide::run {
 
+/// What becomes of a step whose loss, or whose parameters, are not finite.
+enum class OnNonFinite {
+  Stop,     ///< the run ends there
+  Skip,     ///< the step changes nothing
+  Continue, ///< the run goes on with them; it saves nothing that is not finite
+};
+
 struct Options {
   std::string artifact;
   std::string entry = "train";
@@ -26,7 +33,8 @@ struct Options {
   std::string save, resume, init, exportModel, model;
   int64_t checkpointEvery = 0;
   unsigned keep = 0;
-  bool resumeStrict = false;
+  bool resumeStrict = false, overwrite = false;
+  OnNonFinite onNonFinite = OnNonFinite::Stop;
 
   std::string logJsonl, tensorboard, summary, profile;
   int64_t logEvery = 1;

@@ -46,26 +46,52 @@ Expected<std::unique_ptr<Progress>> Progress::create(const Options &options, con
     progress->jsonl_ = std::fopen(options.logJsonl.c_str(), "we");
     if (!progress->jsonl_)
       return ioError(std::string("cannot create: ") + std::strerror(errno), options.logJsonl);
-    const plan::Plan &plan = session.plan();
-    Json header = {{"lowtide_run", 1},
-                   {"producer", plan.producer()},
-                   {"target", plan.target()},
-                   {"entry", options.entry},
-                   {"threads", session.threads()},
-                   {"plan_sha256", session.artifact().planDigest()},
-                   {"model_sha256", plan.model_digest()},
-                   {"planned_bytes", session.plannedBytes()},
-                   {"allocated_bytes", session.allocatedBytes()}};
-    std::fprintf(progress->jsonl_, "%s\n", header.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-    std::fflush(progress->jsonl_);
+    progress->openJsonl();
   }
   if (!options.tensorboard.empty()) {
     auto board = TensorBoard::create(options.tensorboard);
     if (!board)
       return board.takeStatus();
     progress->board_ = std::move(*board);
+    if (Status status = progress->board_->begin(); !status.isOk())
+      progress->board_.reset(), progress->giveUp(std::move(status));
   }
   return progress;
+}
+
+/// A line of run.jsonl, which is there for others to read at once.
+static Status writeLine(std::FILE *file, const Json &line, const std::string &path) {
+  if (std::fprintf(file, "%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str()) < 0 ||
+      std::fflush(file) != 0)
+    return ioError(std::string("cannot write: ") + std::strerror(errno), path);
+  return Status::ok();
+}
+
+void Progress::openJsonl() {
+  const plan::Plan &plan = session_.plan();
+  Json header = {{"lowtide_run", 1},
+                 {"producer", plan.producer()},
+                 {"target", plan.target()},
+                 {"entry", options_.entry},
+                 {"threads", session_.threads()},
+                 {"plan_sha256", session_.artifact().planDigest()},
+                 {"model_sha256", plan.model_digest()},
+                 {"planned_bytes", session_.plannedBytes()},
+                 {"allocated_bytes", session_.allocatedBytes()}};
+  if (Status status = writeLine(jsonl_, header, options_.logJsonl); !status.isOk())
+    closeJsonl(), giveUp(std::move(status));
+}
+
+void Progress::closeJsonl() {
+  if (jsonl_)
+    std::fclose(jsonl_);
+  jsonl_ = nullptr;
+}
+
+void Progress::giveUp(Status failure) {
+  line("error", failure.str() + ": this log ends here, the run goes on");
+  if (failure_.isOk())
+    failure_ = std::move(failure);
 }
 
 Progress::Progress(const Options &options, const Session &session, double itemsPerStep, const char *itemName)
@@ -75,8 +101,7 @@ Progress::Progress(const Options &options, const Session &session, double itemsP
 Progress::~Progress() {
   if (open_)
     std::fputc('\n', stderr);
-  if (jsonl_)
-    std::fclose(jsonl_);
+  closeJsonl();
 }
 
 void Progress::show(const StepReport &step) {
@@ -111,7 +136,7 @@ void Progress::show(const StepReport &step) {
   std::fflush(stderr);
 }
 
-Status Progress::report(const StepReport &step) {
+void Progress::report(const StepReport &step) {
   auto now = std::chrono::steady_clock::now();
   bool last = step.step == step.lastStep;
   bool due = terminal_ ? now - lastShown_ >= std::chrono::milliseconds(100) : step.step % options_.logEvery == 0;
@@ -119,37 +144,43 @@ Status Progress::report(const StepReport &step) {
     show(step);
     lastShown_ = now;
   }
-  if (jsonl_) {
-    Json line = {{"step", step.step},
-                 {"loss", std::isfinite(step.loss) ? Json(step.loss) : Json(nullptr)},
-                 {"grad_norm", step.gradNorm && std::isfinite(*step.gradNorm) ? Json(*step.gradNorm) : Json(nullptr)},
-                 {"lr", step.lr},
-                 {std::string(itemName_) + "_per_s", itemsPerStep_ / step.seconds},
-                 {"step_ms", step.seconds * 1e3},
-                 {"peak_bytes", session_.allocatedBytes()},
-                 {"finite", std::isfinite(step.loss)},
-                 {"ckpt", step.checkpoint.empty() ? Json(nullptr) : Json(step.checkpoint)}};
-    if (step.lossScale)
-      line["loss_scale"] = *step.lossScale;
-    if (step.growthTracker)
-      line["growth_tracker"] = static_cast<int64_t>(*step.growthTracker);
-    if (step.skipped)
-      line["skipped_steps"] = static_cast<int64_t>(*step.skipped);
-    if (std::fprintf(jsonl_, "%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str()) < 0 ||
-        std::fflush(jsonl_) != 0)
-      return ioError(std::string("cannot write: ") + std::strerror(errno), options_.logJsonl);
-  }
-  if (board_) {
-    LOWTIDE_TRY(board_->scalar("loss", step.step, step.loss));
-    LOWTIDE_TRY(board_->scalar("lr", step.step, step.lr));
-    LOWTIDE_TRY(board_->scalar("step_ms", step.step, step.seconds * 1e3));
-    if (step.skipped)
-      LOWTIDE_TRY(board_->scalar("skipped_steps", step.step, *step.skipped));
-    if (step.gradNorm)
-      LOWTIDE_TRY(board_->scalar("grad_norm", step.step, *step.gradNorm));
-    if (step.lossScale)
-      LOWTIDE_TRY(board_->scalar("loss_scale", step.step, *step.lossScale));
-  }
+  if (jsonl_)
+    if (Status status = logJsonl(step); !status.isOk())
+      closeJsonl(), giveUp(std::move(status));
+  if (board_)
+    if (Status status = logBoard(step); !status.isOk())
+      board_.reset(), giveUp(std::move(status));
+}
+
+Status Progress::logJsonl(const StepReport &step) {
+  Json line = {{"step", step.step},
+               {"loss", std::isfinite(step.loss) ? Json(step.loss) : Json(nullptr)},
+               {"grad_norm", step.gradNorm && std::isfinite(*step.gradNorm) ? Json(*step.gradNorm) : Json(nullptr)},
+               {"lr", step.lr},
+               {std::string(itemName_) + "_per_s", itemsPerStep_ / step.seconds},
+               {"step_ms", step.seconds * 1e3},
+               {"peak_bytes", session_.allocatedBytes()},
+               {"finite", std::isfinite(step.loss)},
+               {"ckpt", step.checkpoint.empty() ? Json(nullptr) : Json(step.checkpoint)}};
+  if (step.lossScale)
+    line["loss_scale"] = *step.lossScale;
+  if (step.growthTracker)
+    line["growth_tracker"] = static_cast<int64_t>(*step.growthTracker);
+  if (step.skipped)
+    line["skipped_steps"] = static_cast<int64_t>(*step.skipped);
+  return writeLine(jsonl_, line, options_.logJsonl);
+}
+
+Status Progress::logBoard(const StepReport &step) {
+  LOWTIDE_TRY(board_->scalar("loss", step.step, step.loss));
+  LOWTIDE_TRY(board_->scalar("lr", step.step, step.lr));
+  LOWTIDE_TRY(board_->scalar("step_ms", step.step, step.seconds * 1e3));
+  if (step.skipped)
+    LOWTIDE_TRY(board_->scalar("skipped_steps", step.step, *step.skipped));
+  if (step.gradNorm)
+    LOWTIDE_TRY(board_->scalar("grad_norm", step.step, *step.gradNorm));
+  if (step.lossScale)
+    LOWTIDE_TRY(board_->scalar("loss_scale", step.step, *step.lossScale));
   return Status::ok();
 }
 

@@ -37,7 +37,10 @@ public:
                                                         double itemsPerStep, const char *itemName);
   ~Progress();
 
-  rt::Status report(const StepReport &step);
+  /// A log that cannot grow is given up with an error line; `failure` tells it.
+  void report(const StepReport &step);
+  /// What became of the logs.
+  const rt::Status &failure() const { return failure_; }
   /// A line that stays: notes, results.
   void line(const char *kind, const std::string &text);
   /// Ends a line that is being rewritten.
@@ -46,6 +49,12 @@ public:
 private:
   Progress(const Options &options, const rt::Session &session, double itemsPerStep, const char *itemName);
   void show(const StepReport &step);
+  void openJsonl();
+  rt::Status logJsonl(const StepReport &step);
+  rt::Status logBoard(const StepReport &step);
+  /// Notes the failure of a log, which gets nothing more.
+  void giveUp(rt::Status failure);
+  void closeJsonl();
 
   const Options &options_;
   const rt::Session &session_;
@@ -55,6 +64,7 @@ private:
   std::chrono::steady_clock::time_point lastShown_{};
   std::FILE *jsonl_ = nullptr;
   std::unique_ptr<TensorBoard> board_;
+  rt::Status failure_;
 };
 
 } // namespace lowtide::run

@@ -76,11 +76,13 @@ Expected<std::unique_ptr<TensorBoard>> TensorBoard::create(const std::string &di
   std::FILE *file = std::fopen(path.c_str(), "we");
   if (!file)
     return ioError(std::string("cannot create: ") + std::strerror(errno), path);
-  std::unique_ptr<TensorBoard> board(new TensorBoard(path, file));
+  return std::unique_ptr<TensorBoard>(new TensorBoard(path, file));
+}
+
+Status TensorBoard::begin() {
   std::string event = eventHead(0);
   putBytes(event, 3, "brain.Event:2"); // Event.file_version
-  LOWTIDE_TRY(board->record(event));
-  return board;
+  return record(event);
 }
 
 TensorBoard::~TensorBoard() { std::fclose(file_); }

@@ -18,6 +18,8 @@ public:
   static rt::Expected<std::unique_ptr<TensorBoard>> create(const std::string &directory);
   ~TensorBoard();
 
+  /// Writes the first record; before any other.
+  rt::Status begin();
   rt::Status scalar(const std::string &tag, int64_t step, double value);
 
 private:

@@ -4,27 +4,23 @@
 
 #include "Outputs.h"
 #include "Profile.h"
+#include "Signals.h"
 
 #include "runtime/Element.h"
+#include "runtime/MappedFile.h"
 #include "runtime/checkpoint/ExportOnnx.h"
+#include "runtime/checkpoint/Finite.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 
 #include <charconv>
 #include <cmath>
-#include <csignal>
+#include <filesystem>
 
 using namespace lowtide;
 using namespace lowtide::rt;
 using namespace lowtide::run;
 
 namespace {
-
-volatile std::sig_atomic_t stopRequested = 0;
-void requestStop(int) {
-  if (stopRequested)
-    std::_Exit(128 + SIGTERM); // the second request is obeyed at once
-  stopRequested = 1;
-}
 
 Status readInit(const std::string &text, BindOptions &bind) {
   if (text.empty())
@@ -131,16 +127,38 @@ Status TrainingRun::bind() {
   return Status::ok();
 }
 
+/// Locks what the run saves into, before it reads there what it goes on from.
+Status TrainingRun::openFolder() {
+  if (options_.save.empty() || options_.entry != "train")
+    return Status::ok();
+  Expected<std::unique_ptr<RunFolder>> opened = RunFolder::open(options_.save, notes_);
+  if (!opened)
+    return opened.takeStatus();
+  folder_ = std::move(*opened);
+  return Status::ok();
+}
+
 Status TrainingRun::resume() {
   state_.seed = options_.seed.value_or(0);
   state_.shuffleSeed = options_.shuffle;
+  state_.run = newRunName();
   if (options_.resume.empty())
-    return Status::ok();
-  Expected<RunState> resumed = loadCheckpoint(*session_, options_.resume, options_.resumeStrict, notes_);
+    return saves() ? folder_->claim(state_, options_.overwrite) : Status::ok();
+  Expected<LoadedCheckpoint> resumed = loadCheckpoint(*session_, options_.resume, options_.resumeStrict);
   if (!resumed)
     return resumed.takeStatus();
-  state_ = *resumed;
-  log_.info("checkpoint", "resumed behind step " + std::to_string(state_.step) + " from " + options_.resume);
+  state_ = resumed->state;
+  notes_.insert(notes_.end(), resumed->notes.begin(), resumed->notes.end());
+  log_.info("checkpoint", "resumed after step " + std::to_string(state_.step) + " from " + resumed->path);
+  if (saves()) {
+    LOWTIDE_TRY(folder_->claim(state_, options_.overwrite));
+    // Only who saves there may rename; what is damaged would stand in the way of the same step.
+    std::error_code error;
+    if (std::filesystem::equivalent(options_.resume, options_.save, error))
+      for (const std::string &name : resumed->damaged)
+        if (Expected<std::string> moved = folder_->setAside(name))
+          notes_.push_back(name + " is damaged: moved to " + *moved);
+  }
   if (options_.seed && *options_.seed != state_.seed)
     return {StatusCode::Usage, "--seed=" + std::to_string(*options_.seed) + ", but the run that is resumed has seed " +
                                    std::to_string(state_.seed)};
@@ -157,6 +175,8 @@ Status TrainingRun::openData() {
     if (!opened)
       return opened.takeStatus();
     dataset_ = std::move(*opened);
+    if (std::string path = MappedFile::firstNotWhole(); !path.empty())
+      return ioError("became shorter while it was read", path);
   }
   if (!options_.dumpGradients.empty())
     LOWTIDE_TRY(dumpGradients());
@@ -199,7 +219,8 @@ Status TrainingRun::countSteps() {
   int64_t steps = options_.steps.value_or(expectation_ ? expectation_->steps() - state_.step : epochs_->perEpoch());
   if (!options_.steps && !expectation_ && steps == 0)
     return {StatusCode::Usage, "give --steps=N: the data have no end of their own"};
-  lastStep_ = state_.step + std::max<int64_t>(steps, 0);
+  firstStep_ = state_.step;
+  lastStep_ = state_.step + std::clamp<int64_t>(steps, 0, maxStep - state_.step);
   return Status::ok();
 }
 
@@ -216,17 +237,33 @@ Status TrainingRun::openProgress() {
   return Status::ok();
 }
 
-void TrainingRun::save(StepReport &report) {
+void TrainingRun::save(StepReport &report, bool isLast) {
   const config::Stopwatch saving;
-  Expected<std::string> saved = saveCheckpoint(*session_, state_, options_.save, options_.keep);
+  Expected<std::string> saved = folder_->save(*session_, state_, options_.keep);
   if (saved) {
     report.checkpoint = *saved;
+    savedStep_ = state_.step;
     log_.info("checkpoint", "wrote " + *saved + " in " + saving.text());
-  } else if (report.step == lastStep_) {
-    verdict_ = saved.takeStatus(); // an earlier failure must not end the run
-  } else {
-    progress_->line("error", "checkpoint: " + saved.status().str());
+    return;
   }
+  const bool isNotFinite = saved.status().code() == StatusCode::NonFinite;
+  ends_ = ends_ || (isNotFinite && options_.onNonFinite == OnNonFinite::Stop);
+  if (isLast || ends_)
+    verdict_ = saved.takeStatus(); // an earlier failure must not end the run
+  else
+    progress_->line("error", "checkpoint: " + saved.status().str());
+}
+
+Status TrainingRun::undo(StepReport &report) {
+  LOWTIDE_TRY(session_->download());
+  // Loss scaling takes its own steps back, and has to lower its scale with that.
+  const bool isFinite = std::isfinite(report.loss) && std::isfinite(report.gradNorm.value_or(0));
+  if ((!isFinite && !lossScale_.skips()) || findNotFinite(*session_)) {
+    LOWTIDE_TRY(undo_->restore());
+    ++undone_;
+  }
+  report.skipped = report.skipped.value_or(0) + static_cast<double>(undone_);
+  return Status::ok();
 }
 
 Status TrainingRun::finishOldest() {
@@ -241,21 +278,26 @@ Status TrainingRun::finishOldest() {
   if (hasNorm_)
     report.gradNorm = *session_->metric(*stepEntry, "grad_norm");
   lossScale_.read(report);
+  if (undo_)
+    LOWTIDE_TRY(undo(report));
   state_.step = report.step;
+  lastIsFinite_ = std::isfinite(report.loss) || lossScale_.skips() || undo_;
   summary_->add(report);
   if (expectation_)
     expectation_->check(report.step - 1, report.loss);
   // A step that was skipped left everything as it was.
-  bool isFinite = std::isfinite(report.loss) || lossScale_.skips();
-  if (underWay_.empty() && options_.entry == "train" && isFinite && !options_.save.empty() &&
-      (isDue(state_.step) || report.step == lastStep_ || stopRequested))
-    save(report);
-  LOWTIDE_TRY(progress_->report(report));
+  bool isFinite = std::isfinite(report.loss) || lossScale_.skips() || options_.onNonFinite != OnNonFinite::Stop;
+  const bool isLast = report.step == lastStep_ || stopSignal();
+  if (underWay_.empty() && saves() && isFinite && (isDue(state_.step) || isLast))
+    save(report, isLast);
+  progress_->report(report);
   if (log_.shows(config::LogLevel::Debug, "runtime"))
     log_.debug("runtime", "step " + std::to_string(report.step) + ": entry " + *stepEntry + ", loss " +
                               std::to_string(report.loss) + ", " + std::to_string(report.seconds * 1e3) + " ms");
-  if (!isFinite && !expectation_)
+  if (!isFinite && !expectation_) {
     verdict_ = {StatusCode::NonFinite, "the loss of step " + std::to_string(report.step) + " is not finite"};
+    ends_ = true;
+  }
   return Status::ok();
 }
 
@@ -267,72 +309,122 @@ Status TrainingRun::beginStep(int64_t step) {
   StepScalars scalars = session_->scalarsOf(options_.entry, step, state_.seed);
   if (epochs_->hasLast())
     scalars.row = now.epoch * epochs_->rows() + now.firstRow;
+  if (undo_)
+    LOWTIDE_TRY(undo_->keep());
   LOWTIDE_TRY(session_->writeScalars(*now.entry, scalars));
   if (log_.shows(config::LogLevel::Debug, "data"))
     log_.debug("data", "step " + std::to_string(step + 1) + ": epoch " + std::to_string(now.epoch) + ", from row " +
                            std::to_string(now.firstRow));
   if (readsBatch_)
     now.feeder->feedRows(step, now.epoch, now.firstRow);
+  if (std::string path = MappedFile::firstNotWhole(); !path.empty())
+    return ioError("became shorter while the run was reading it: the run ends after step " + std::to_string(step),
+                   path);
   LOWTIDE_TRY(session_->step(*now.entry));
   report.lr = scalars.lr;
   underWay_.push_back({std::move(report), now.entry, start});
   return Status::ok();
 }
 
+Status TrainingRun::stepThrough() {
+  const size_t depth = undo_ ? 0 : session_->depth();
+  for (int64_t step = firstStep_; step < lastStep_ && !ends_ && !stopSignal(); ++step) {
+    LOWTIDE_TRY(beginStep(step));
+    const bool drains = isDue(step + 1) || stopSignal() || step + 1 == lastStep_;
+    // A checkpoint holds a step that is done, and nothing of the next.
+    for (size_t most = drains ? 0 : depth; underWay_.size() > most;) {
+      LOWTIDE_TRY(finishOldest());
+      // What was begun after a step without a loss tells nothing.
+      if (ends_)
+        underWay_.clear();
+    }
+  }
+  return Status::ok();
+}
+
 Status TrainingRun::runSteps() {
-  std::signal(SIGTERM, requestStop);
-  std::signal(SIGINT, requestStop);
   session_->device().measure(*entry_, !options_.profile.empty());
   uint64_t allocations = session_->allocations();
   finished_ = Clock::now();
-  const int64_t firstStep = state_.step;
-  bool ends = false;
-  for (int64_t step = state_.step; step < lastStep_ && !ends; ++step) {
-    LOWTIDE_TRY(beginStep(step));
-    ends = stopRequested || step + 1 == lastStep_;
-    // A checkpoint holds a step that is done, and nothing of the next.
-    for (size_t most = isDue(step + 1) || ends ? 0 : session_->depth(); underWay_.size() > most;) {
-      LOWTIDE_TRY(finishOldest());
-      // What was begun behind a step without a loss tells nothing.
-      if (verdict_.code() == StatusCode::NonFinite)
-        underWay_.clear();
-    }
-    ends = ends || verdict_.code() == StatusCode::NonFinite;
-  }
+  Status broken = stepThrough();
   while (!underWay_.empty())
-    LOWTIDE_TRY(finishOldest());
-  // No step at all: what a run would start from.
-  if (lastStep_ == firstStep && options_.entry == "train" && !options_.save.empty()) {
-    StepReport start;
-    start.step = lastStep_;
-    save(start);
+    if (Status status = finishOldest(); !status.isOk()) {
+      broken = broken.isOk() ? std::move(status) : std::move(broken);
+      underWay_.clear();
+    }
+  // What is done and not saved yet: the run was stopped, or broke; or a run of no steps, which saves its start.
+  const bool isWhole = verdict_.isOk() && state_.step > firstStep_;
+  if (saves() && savedStep_ != state_.step && !ends_ && (isWhole || lastStep_ == firstStep_)) {
+    StepReport done;
+    done.step = state_.step, done.lastStep = lastStep_;
+    save(done, /*isLast=*/true);
   }
-  if (stopRequested)
-    progress_->line("note", "stopped behind step " + std::to_string(state_.step));
+  stoppedBy_ = state_.step < lastStep_ && !ends_ ? stopSignal() : 0;
+  if (stoppedBy_) {
+    const std::string where = saves() && savedStep_ == state_.step ? "saved in " + options_.save
+                              : state_.step == firstStep_          ? "before the first step of this run"
+                              : saves()                            ? "not saved"
+                                                                   : "nothing is saved (--save=DIR was not given)";
+    progress_->line("note", "stopped by " + signalName(stoppedBy_) + " after step " + std::to_string(state_.step) +
+                                ", " + where);
+  }
+  if (!broken.isOk() && !verdict_.isOk())
+    progress_->line("error", verdict_.str());
+  LOWTIDE_TRY(std::move(broken));
   if (session_->allocations() != allocations)
     return {StatusCode::Internal, "memory was allocated while training"};
   return Status::ok();
 }
 
+void TrainingRun::judge() {
+  const int64_t steps = state_.step - firstStep_;
+  if (!verdict_.isOk() || expectation_ || options_.entry != "train" || !steps || stoppedBy_)
+    return;
+  StepReport last;
+  lossScale_.read(last);
+  const int64_t skipped = undone_ + static_cast<int64_t>(last.skipped.value_or(0) - skippedBefore_);
+  if (skipped >= steps) {
+    verdict_ = {StatusCode::NonFinite,
+                "every step was skipped (" + std::to_string(steps) + "): none was finite, and nothing was trained"};
+    return;
+  }
+  if (Status status = session_->download(); !status.isOk())
+    verdict_ = std::move(status);
+  else if (!lastIsFinite_)
+    verdict_ = {StatusCode::NonFinite, "the loss of the last step, " + std::to_string(state_.step) + ", is not finite"};
+  else if (std::optional<NotFinite> found = findNotFinite(*session_))
+    verdict_ = {StatusCode::NonFinite, "after step " + std::to_string(state_.step) + " " + found->str()};
+}
+
 Status TrainingRun::writeResults() {
+  // Each file for itself: one that cannot be written keeps none of the others from it.
+  Status failed;
+  auto then = [&](Status status) {
+    if (!status.isOk() && failed.isOk())
+      failed = std::move(status);
+    else if (!status.isOk())
+      progress_->line("error", status.str());
+  };
   if (!options_.exportModel.empty() && verdict_.isOk()) {
     std::vector<std::string> exportNotes;
-    LOWTIDE_TRY(exportOnnx(*session_, options_.model, options_.exportModel, exportNotes));
+    then(exportOnnx(*session_, options_.model, options_.exportModel, exportNotes));
     for (const std::string &note : exportNotes)
       progress_->line("note", note);
   }
   if (!options_.dumpOutputs.empty())
-    LOWTIDE_TRY(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
-  LOWTIDE_TRY(summary_->write(expectation_ ? &*expectation_ : nullptr));
+    then(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
+  then(summary_->write(expectation_ ? &*expectation_ : nullptr));
   if (!options_.profile.empty())
-    LOWTIDE_TRY(writeProfile(session_->device(), *entry_, options_.profile));
+    then(writeProfile(session_->device(), *entry_, options_.profile));
+  then(progress_->failure());
   progress_->line("done", summary_->text());
-  return Status::ok();
+  return failed;
 }
 
 Status TrainingRun::run() {
   LOWTIDE_TRY(load());
   LOWTIDE_TRY(bind());
+  LOWTIDE_TRY(openFolder());
   LOWTIDE_TRY(resume());
   LOWTIDE_TRY(openData());
   LOWTIDE_TRY(openExpectation());
@@ -340,8 +432,21 @@ Status TrainingRun::run() {
   LOWTIDE_TRY(openProgress());
   summary_.emplace(*session_, options_);
   lossScale_ = LossScaleState(*session_, options_.entry);
+  StepReport before;
+  lossScale_.read(before);
+  skippedBefore_ = before.skipped.value_or(0);
+  if (options_.onNonFinite == OnNonFinite::Skip && options_.entry == "train") {
+    undo_.emplace(*session_);
+    progress_->line("note", "--on-nonfinite=skip holds parameters and state twice: " + bytesText(undo_->bytes()) +
+                                " of the host's memory, outside the plan");
+  }
   LOWTIDE_TRY(runSteps());
-  LOWTIDE_TRY(writeResults());
+  judge();
+  Status written = writeResults();
+  if (verdict_.isOk())
+    verdict_ = std::move(written);
+  else if (!written.isOk())
+    progress_->line("error", written.str());
   LOWTIDE_TRY(session_->close());
   if (expectation_ && verdict_.isOk()) {
     if (!expectation_->held() || expectation_->judged() == 0)

@@ -7,9 +7,11 @@
 #include "Options.h"
 #include "Progress.h"
 #include "Summary.h"
+#include "Undo.h"
 
 #include "runtime/Session.h"
 #include "runtime/checkpoint/Checkpoint.h"
+#include "runtime/checkpoint/RunFolder.h"
 
 #include <deque>
 
@@ -33,6 +35,8 @@ class TrainingRun {
 public:
   explicit TrainingRun(const Options &options);
   rt::Status run();
+  /// The signal that ended the run before its last step; 0: none did.
+  int stoppedBy() const { return stoppedBy_; }
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -45,6 +49,7 @@ private:
 
   rt::Status load();
   rt::Status bind();
+  rt::Status openFolder();
   rt::Status resume();
   rt::Status openData();
   rt::Status dumpGradients();
@@ -53,11 +58,18 @@ private:
   rt::Status openProgress();
 
   rt::Status runSteps();
+  rt::Status stepThrough();
   rt::Status beginStep(int64_t step);
   /// Waits for the oldest step under way, and says how it went.
   rt::Status finishOldest();
-  void save(StepReport &report);
-  /// Whether a checkpoint is due behind `step` steps.
+  /// Saves the steps that are done. A failure ends no run: `isLast` makes it the run's verdict.
+  void save(StepReport &report, bool isLast);
+  bool saves() const { return folder_ != nullptr; }
+  /// Takes back a step that is not finite, where --on-nonfinite asks for that.
+  rt::Status undo(StepReport &report);
+  /// What is wrong with the run as a whole, once its steps are done.
+  void judge();
+  /// Whether a checkpoint is due after `step` steps.
   bool isDue(int64_t step) const { return options_.checkpointEvery && step % options_.checkpointEvery == 0; }
   rt::Status writeResults();
 
@@ -65,7 +77,8 @@ private:
   config::Log log_;
   std::unique_ptr<rt::Session> session_;
   const plan::Entry *entry_ = nullptr;
-  std::string lossName_; ///< empty: the entry has no metric
+  std::unique_ptr<rt::RunFolder> folder_; ///< locked until the run ends; null: nothing is saved
+  std::string lossName_;                  ///< empty: the entry has no metric
   bool hasNorm_ = false, readsBatch_ = false;
 
   /// About the run as it was opened, for its first lines.
@@ -77,8 +90,16 @@ private:
   std::unique_ptr<Progress> progress_;
   std::optional<Summary> summary_;
   LossScaleState lossScale_;
+  double skippedBefore_ = 0; ///< by the state of loss scaling, before this run
+  std::optional<Undo> undo_; ///< for --on-nonfinite=skip
+  int64_t undone_ = 0;       ///< steps that were
 
-  int64_t lastStep_ = 0;
+  int64_t firstStep_ = 0, lastStep_ = 0;
+  /// Steps of the run when it was saved last; -1: it was not.
+  int64_t savedStep_ = -1;
+  bool ends_ = false; ///< before its last step: it is not finite
+  bool lastIsFinite_ = true;
+  int stoppedBy_ = 0;
   /// Steps that a device may still be at; their numbers come back in order.
   std::deque<UnderWay> underWay_;
   Clock::time_point finished_;

@@ -1,11 +1,14 @@
 //===- CheckpointTest.cpp - runs that stop and go on -----------------------===//
 
 #include "runtime/checkpoint/Checkpoint.h"
-#include "Regression.h"
+#include "SavedRuns.h"
 #include "lowtide-rt/lowtide.hpp"
 #include "runtime/Element.h"
+#include "runtime/MappedFile.h"
+#include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/checkpoint/ExportOnnx.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
+#include "runtime/checkpoint/RunFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -18,13 +21,6 @@ using namespace lowtide::rt::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string fresh(const char *name) {
-  std::string path = testing::TempDir() + name;
-  fs::remove_all(path);
-  return path;
-}
-std::string artifact() { return writeRegression(testing::TempDir() + "checkpoint.tide", regressionPlan()); }
 
 void step(TrainingSession &session, int64_t number) {
   lowtide_tensor x = session.tensor("train", "x"), y = session.tensor("train", "y");
@@ -111,7 +107,6 @@ TEST(Checkpoint, FallsBackToTheLastSoundOne) {
   session.bind();
   step(session, 0);
   session.save(directory, 1);
-  std::string one = weights(session);
   step(session, 1);
   session.save(directory, 2);
   const std::string newest = directory + "/step-00000002/";
@@ -127,43 +122,156 @@ TEST(Checkpoint, FallsBackToTheLastSoundOne) {
         damaged[damaged.size() / 3] ^= 4;
         writeText(newest + name, damaged);
       }
-      auto loaded = Session::load(artifact());
-      ASSERT_TRUE((*loaded)->bind({.threads = 1}).isOk());
-      std::vector<std::string> notes;
-      auto strict = loadCheckpoint(**loaded, directory, true, notes);
-      EXPECT_FALSE(strict) << name << kind;
-      auto state = loadCheckpoint(**loaded, directory, false, notes);
-      ASSERT_TRUE(state) << name << kind << state.status().str();
-      EXPECT_EQ(state->step, 1);
-      EXPECT_EQ(notes.size(), 1u);
-      ASSERT_TRUE(fs::exists(directory + "/step-00000002.corrupt"));
-      fs::rename(directory + "/step-00000002.corrupt", directory + "/step-00000002");
+      auto before = contents(directory);
+      std::unique_ptr<Session> reader = bound();
+      EXPECT_FALSE(loadCheckpoint(*reader, directory, true)) << name << kind;
+      auto loaded = loadCheckpoint(*reader, directory, false);
+      ASSERT_TRUE(loaded) << name << kind << loaded.status().str();
+      EXPECT_EQ(loaded->state.step, 1);
+      EXPECT_EQ(loaded->damaged, std::vector<std::string>{"step-00000002"});
+      EXPECT_EQ(loaded->notes.size(), 1u);
+      EXPECT_EQ(contents(directory), before) << "reading changes nothing";
       writeText(newest + name, content);
     }
   }
   EXPECT_EQ(session.resume(directory), 2);
 }
 
-TEST(Checkpoint, KeepsTheNewestAndReplacesTheSameStep) {
-  std::string directory = fresh("keep");
-  auto loaded = Session::load(artifact());
-  ASSERT_TRUE((*loaded)->bind({.threads = 1}).isOk());
-  for (int64_t i : {1, 2, 3, 4, 4}) {
-    RunState state;
-    state.step = i;
-    auto saved = saveCheckpoint(**loaded, state, directory, 2);
-    ASSERT_TRUE(saved) << saved.status().str();
+TEST(Checkpoint, SaysWhyNoneIsLoaded) {
+  std::string directory = fresh("refused");
+  TrainingSession session(artifact());
+  session.bind();
+  session.save(directory, 1);
+  session.save(directory, 2);
+  auto refused = [&](Session &reader, StatusCode code, std::initializer_list<const char *> words) {
+    auto before = contents(directory);
+    auto loaded = loadCheckpoint(reader, directory, false);
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.status().code(), code) << loaded.status().str();
+    for (const char *word : words)
+      EXPECT_NE(loaded.status().str().find(word), std::string::npos) << word << " in " << loaded.status().str();
+    EXPECT_EQ(contents(directory), before);
+  };
+  auto another = [&](auto change) {
+    plan::Plan plan = regressionPlan();
+    for (plan::Entry &entry : *plan.mutable_entries())
+      for (plan::Binding &binding : *entry.mutable_bindings())
+        change(binding);
+    auto loaded = Session::load(writeRegression(testing::TempDir() + "another.tide", plan));
+    EXPECT_TRUE(loaded) << loaded.status().str();
+    EXPECT_TRUE((*loaded)->bind({.threads = 1}).isOk());
+    return std::move(*loaded);
+  };
+  std::unique_ptr<Session> renamed = another([](plan::Binding &binding) {
+    if (binding.name() == "w")
+      binding.set_name("model.w");
+  });
+  refused(*renamed, StatusCode::BadInput,
+          {"holds no sound checkpoint", "step-00000002", "step-00000001", "has no tensor 'model.w'", "another model"});
+  std::unique_ptr<Session> retyped = another([](plan::Binding &binding) {
+    if (binding.name() == "w" || binding.name() == "w.m")
+      binding.set_dtype(plan::I32);
+  });
+  refused(*retyped, StatusCode::BadInput, {"tensor 'w' is float32[1, 8] there, int32[1, 8]", "another precision"});
+
+  // A later format is not damaged, whatever its digests; the one before is named, not taken.
+  std::unique_ptr<Session> reader = bound();
+  const std::string manifest = directory + "/step-00000002/MANIFEST.json", text = readFile(manifest);
+  std::string later = text;
+  later.replace(later.find("\"format\": 1"), 11, "\"format\": 2");
+  writeText(manifest, later);
+  refused(*reader, StatusCode::Unsupported, {"checkpoint format 2; this runtime reads 1", "--resume="});
+  writeText(manifest, R"({"format": 1, "files": {"params.safetensors": {"sha256": 7}, "state.json": []}})");
+  auto loaded = loadCheckpoint(*reader, directory, false);
+  ASSERT_TRUE(loaded) << loaded.status().str();
+  EXPECT_EQ(loaded->state.step, 1);
+  writeText(manifest, text);
+
+  // What cannot be opened may be sound.
+  fs::rename(directory + "/step-00000002/state.json", directory + "/state");
+  fs::create_symlink("elsewhere", directory + "/step-00000002/state.json");
+  refused(*reader, StatusCode::Io, {"state.json", "cannot open", "sound is ", "step-00000001"});
+}
+
+TEST(Checkpoint, DoesNotGuessAState) {
+  std::string directory = fresh("state");
+  TrainingSession session(artifact());
+  session.bind();
+  session.save(directory, 1);
+  const std::string checkpoint = directory + "/step-00000001", good = readFile(checkpoint + "/state.json");
+  auto change = [&](const std::string &from, const std::string &to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    writeText(checkpoint + "/state.json", text);
+    ASSERT_TRUE(writeManifest(checkpoint).isOk());
+    std::unique_ptr<Session> reader = bound();
+    auto loaded = loadCheckpoint(*reader, directory, false);
+    EXPECT_FALSE(loaded) << to;
+  };
+  change("\"shuffle_seed\": null", "\"shuffle_seed\": \"7\"");
+  change("\"shuffle_seed\": null", "\"shuffle_seed\": -7");
+  change("\"shuffle_seed\": null", "\"shufle_seed\": 7");
+  change("\"step\": 1", "\"step\": 1.5");
+  change("\"step\": 1", "\"step\": 18446744073709551615");
+  change("\"seed\": 0", "\"seed\": null");
+  change("{", "[{");
+}
+
+TEST(Checkpoint, HoldsNothingThatIsNotFinite) {
+  std::string directory = fresh("finite");
+  std::unique_ptr<Session> session = bound();
+  ASSERT_TRUE(saveCheckpoint(*session, at(1), directory));
+  auto state = session->tensor("train", "w.m");
+  const float before = reinterpret_cast<float *>(state->data)[5];
+  for (float value : {std::nanf(""), INFINITY, -INFINITY}) {
+    reinterpret_cast<float *>(state->data)[5] = value;
+    auto saved = saveCheckpoint(*session, at(2), directory);
+    ASSERT_FALSE(saved);
+    EXPECT_EQ(saved.status().code(), StatusCode::NonFinite);
+    EXPECT_NE(saved.status().str().find("state 'w.m' holds"), std::string::npos) << saved.status().str();
+    EXPECT_NE(saved.status().str().find("(element 5)"), std::string::npos) << saved.status().str();
   }
   EXPECT_FALSE(fs::exists(directory + "/step-00000002"));
-  EXPECT_TRUE(fs::exists(directory + "/step-00000003"));
-  int entries = 0;
-  for (const auto &entry : fs::directory_iterator(directory))
-    entries += !entry.path().empty();
-  EXPECT_EQ(entries, 3) << "two checkpoints and 'latest', nothing temporary";
-  RunState state;
-  EXPECT_FALSE(saveCheckpoint(**loaded, state, "/proc/none", 2));
-  std::vector<std::string> notes;
-  EXPECT_FALSE(loadCheckpoint(**loaded, fresh("empty"), false, notes));
+  // One that an earlier runtime wrote is passed over, and alone it is refused.
+  reinterpret_cast<float *>(state->data)[5] = before;
+  ASSERT_TRUE(saveCheckpoint(*session, at(2), directory));
+  const std::string newest = directory + "/step-00000002/";
+  std::string file = readFile(newest + "optimizer.safetensors");
+  const float nan = std::nanf("");
+  file.replace(file.size() - 4, 4, reinterpret_cast<const char *>(&nan), 4);
+  writeText(newest + "optimizer.safetensors", file);
+  ASSERT_TRUE(writeManifest(directory + "/step-00000002").isOk());
+  auto loaded = loadCheckpoint(*session, directory, false);
+  ASSERT_TRUE(loaded) << loaded.status().str();
+  EXPECT_EQ(loaded->state.step, 1);
+  EXPECT_TRUE(loaded->damaged.empty());
+  fs::remove_all(directory + "/step-00000001");
+  auto refused = loadCheckpoint(*session, directory, false);
+  EXPECT_EQ(refused.status().code(), StatusCode::NonFinite) << refused.status().str();
+}
+
+TEST(Checkpoint, TakesTensorsOfAnyName) {
+  plan::Plan plan = regressionPlan();
+  for (plan::Entry &entry : *plan.mutable_entries())
+    for (plan::Binding &binding : *entry.mutable_bindings())
+      if (binding.name() == "w")
+        binding.set_name("__metadata__");
+      else if (binding.name() == "w.m")
+        binding.set_name("__metadata___");
+  for (plan::ParameterSource &source : *plan.mutable_sources())
+    if (source.name() == "w")
+      source.set_name("__metadata__");
+  auto loaded = Session::load(writeRegression(testing::TempDir() + "metadata.tide", plan));
+  ASSERT_TRUE((*loaded)->bind({.threads = 1}).isOk());
+  auto w = (*loaded)->tensor("train", "__metadata__");
+  ASSERT_TRUE(w) << w.status().str();
+  std::string directory = fresh("metadata"), values(reinterpret_cast<char *>(w->data), w->bytes());
+  auto saved = saveCheckpoint(**loaded, at(1), directory);
+  ASSERT_TRUE(saved) << saved.status().str();
+  std::memset(w->data, 0, w->bytes());
+  auto back = loadCheckpoint(**loaded, directory, true);
+  ASSERT_TRUE(back) << back.status().str();
+  EXPECT_EQ(std::string(reinterpret_cast<char *>(w->data), w->bytes()), values);
 }
 
 /// Protobuf by hand: tag and length.
@@ -236,6 +344,38 @@ TEST(CInterface, GivesStatusesInWords) {
   EXPECT_EQ(lowtide_status_code(status), LOWTIDE_USAGE);
   lowtide_status_free(status);
   EXPECT_EQ(lowtide_session_planned_bytes(session), lowtide_session_allocated_bytes(session));
+  lowtide_session_free(session);
+}
+
+TEST(CInterface, RefusesWhatCannotBe) {
+  lowtide_session *session = nullptr;
+  ASSERT_EQ(lowtide_session_load(artifact().c_str(), &session), nullptr);
+  auto code = [](lowtide_status *status) {
+    lowtide_code result = lowtide_status_code(status);
+    lowtide_status_free(status);
+    return result;
+  };
+  std::string directory = fresh("c-interface");
+  int64_t next = 0, seed = 0;
+  EXPECT_EQ(code(lowtide_session_save(session, directory.c_str(), 1, 0)), LOWTIDE_USAGE) << "before bind";
+  EXPECT_EQ(code(lowtide_session_resume(session, directory.c_str(), &next, &seed)), LOWTIDE_USAGE) << "before bind";
+  EXPECT_FALSE(fs::exists(directory));
+  ASSERT_EQ(lowtide_session_bind(session, nullptr), nullptr);
+  EXPECT_EQ(code(lowtide_session_save(session, directory.c_str(), -3, 0)), LOWTIDE_USAGE);
+  EXPECT_EQ(code(lowtide_session_save(session, "/proc/none", 1, 0)), LOWTIDE_IO);
+  EXPECT_EQ(code(lowtide_session_resume(session, "/nowhere", &next, &seed)), LOWTIDE_BAD_INPUT);
+  EXPECT_EQ(code(lowtide_session_download(session, "nope")), LOWTIDE_USAGE);
+  // Sessions that save the same step again and again leave one checkpoint.
+  for (int cycle = 0; cycle < 3; ++cycle) {
+    lowtide_session *other = nullptr;
+    ASSERT_EQ(lowtide_session_load(artifact().c_str(), &other), nullptr);
+    ASSERT_EQ(lowtide_session_bind(other, nullptr), nullptr);
+    EXPECT_EQ(code(lowtide_session_save(other, directory.c_str(), 1, 0)), LOWTIDE_OK);
+    EXPECT_EQ(code(lowtide_session_resume(other, directory.c_str(), &next, &seed)), LOWTIDE_OK);
+    lowtide_session_free(other);
+  }
+  EXPECT_EQ(next, 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory), fs::directory_iterator()), 2) << "it and 'latest'";
   lowtide_session_free(session);
 }
 

@@ -28,7 +28,7 @@ def init(row):
 def weights_of(archive, row, data, deadline):
     """(file of the weights that ours starts from, ""), or (None, why not)."""
     folder = archive.home / "starts" / row["name"]
-    command = archive.command("lowtide-run", archive.artifact(row), f"--data={data}", "--steps=0", *init(row), f"--save={folder}", "--quiet")
+    command = archive.command("lowtide-run", archive.artifact(row), f"--data={data}", "--steps=0", *init(row), f"--save={folder}", "--overwrite", "--quiet")
     status, _, error = archive.run(command, deadline.left())
     found = sorted(folder.rglob("params.safetensors"))
     return (found[0], "") if status == 0 and found else (None, error.strip() or f"exit {status}")

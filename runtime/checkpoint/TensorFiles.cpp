@@ -1,0 +1,118 @@
+//===- TensorFiles.cpp - parameters and state of a checkpoint --------------===//
+
+#include "runtime/checkpoint/TensorFiles.h"
+
+#include "runtime/Element.h"
+#include "runtime/MappedFile.h"
+#include "runtime/checkpoint/Finite.h"
+#include "runtime/checkpoint/FrameworkTensor.h"
+
+#include <algorithm>
+
+namespace lowtide::rt {
+namespace {
+
+/// Which file a tensor goes to: 0 parameters and buffers, 1 optimizer state.
+int fileOf(const Session &session, const Tensor &tensor) {
+  const bool isFramework =
+      tensor.binding->kind() != plan::Binding::STATE || findSource(session.plan(), tensor.binding->name());
+  return isFramework ? 0 : 1;
+}
+
+} // namespace
+
+Status writeTensorFiles(const Session &session, const std::string &checkpoint) {
+  std::vector<SafetensorsEntry> entries[2];
+  for (const Tensor &tensor : session.persistent())
+    if (tensor.binding->kind() != plan::Binding::CONSTANT)
+      entries[fileOf(session, tensor)].push_back(
+          frameworkEntry(tensor.binding->name(), tensor, findSource(session.plan(), tensor.binding->name())));
+  for (int i = 0; i < 2; ++i)
+    LOWTIDE_TRY(writeSafetensors(checkpoint + "/" + checkpointFiles[i], entries[i], {{"format", "pt"}}));
+  return Status::ok();
+}
+
+Expected<TensorFiles> TensorFiles::open(const std::string &checkpoint) {
+  TensorFiles files;
+  files.checkpoint_ = checkpoint;
+  for (int i = 0; i < 2; ++i) {
+    const std::string path = checkpoint + "/" + checkpointFiles[i];
+    Expected<MappedFile> mapped = MappedFile::open(path);
+    if (!mapped)
+      return mapped.takeStatus();
+    auto file = std::make_shared<MappedFile>(std::move(*mapped));
+    Expected<std::vector<NamedArray>> parsed = parseSafetensors(file->bytes(), file);
+    if (!parsed)
+      return parsed.takeStatus().at(path);
+    for (NamedArray &entry : *parsed)
+      files.arrays_[i].emplace(entry.name, std::move(entry.array));
+  }
+  return files;
+}
+
+const HostArray *TensorFiles::find(const Session &session, const Tensor &tensor) const {
+  const auto &arrays = arrays_[fileOf(session, tensor)];
+  auto found = arrays.find(tensor.binding->name());
+  return found == arrays.end() ? nullptr : &found->second;
+}
+
+std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherModel) const {
+  auto refuse = [&](Unloadable why, int file, std::string words) {
+    const StatusCode code = why == Unloadable::NotFinite ? StatusCode::NonFinite : StatusCode::BadInput;
+    return Refusal{why, Status(code, std::move(words), checkpoint_ + "/" + checkpointFiles[file])};
+  };
+  std::map<std::string, bool> known;
+  std::optional<Refusal> notFinite;
+  for (const Tensor &tensor : session.persistent()) {
+    const plan::Binding &binding = *tensor.binding;
+    const bool isConstant = binding.kind() == plan::Binding::CONSTANT;
+    const std::string name = "tensor '" + printable(binding.name()) + "'";
+    const int file = fileOf(session, tensor);
+    const HostArray *array = find(session, tensor);
+    known[binding.name()] = true;
+    if (!array) {
+      if (isConstant)
+        continue;
+      return refuse(Unloadable::OtherModel, file,
+                    "has no " + name + ": it is of another model" + (file ? " or optimizer" : ""));
+    }
+    std::vector<int64_t> dims = originalDims(binding, findSource(session.plan(), binding.name()));
+    const std::string both = name + " is " + describe(array->dtype, array->dims) + " there, " +
+                             describe(binding.dtype(), dims) + " in the artifact: ";
+    if (array->dims != dims)
+      return refuse(Unloadable::OtherModel, file, both + "it is of another model");
+    if (array->dtype != binding.dtype())
+      return refuse(Unloadable::OtherPrecision, file, both + "it is of another precision");
+    if (std::optional<uint64_t> at = firstNotFinite(array->dtype, array->bytes.data(), array->bytes.size());
+        at && !notFinite && !startsNotFinite(session.artifact(), binding))
+      notFinite = refuse(Unloadable::NotFinite, file,
+                         NotFinite{binding.name(), binding.kind(), *at,
+                                   loadElement(array->dtype, array->bytes.data() + *at * elementBytes(array->dtype))}
+                             .str());
+  }
+  if (isOtherModel)
+    for (const auto &[name, array] : arrays_[0])
+      if (!known.count(name))
+        return refuse(Unloadable::OtherModel, 0,
+                      "has a tensor '" + printable(name) + "' that the artifact lacks: it is of another model");
+  return notFinite;
+}
+
+Status TensorFiles::restore(Session &session) const {
+  LOWTIDE_TRY(session.download());
+  for (const Tensor &tensor : session.persistent())
+    if (const HostArray *array = find(session, tensor))
+      LOWTIDE_TRY(rt::restore(*array, tensor, findSource(session.plan(), tensor.binding->name())));
+  return session.upload();
+}
+
+std::string TensorFiles::unused(const Session &session) const {
+  std::map<std::string, bool> known;
+  for (const Tensor &tensor : session.persistent())
+    known[tensor.binding->name()] = true;
+  auto other =
+      std::find_if(arrays_[1].begin(), arrays_[1].end(), [&](const auto &each) { return !known.count(each.first); });
+  return other == arrays_[1].end() ? std::string() : other->first;
+}
+
+} // namespace lowtide::rt

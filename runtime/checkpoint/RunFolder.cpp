@@ -156,12 +156,13 @@ Expected<std::string> RunFolder::publish(const std::string &temporary, const std
   std::error_code error;
   if (!fs::exists(fs::symlink_status(target, error)))
     return done(renamed(temporary, target));
-  if (checkManifest(target)) {
+  const std::optional<Refusal> refusal = checkManifest(target);
+  if (refusal && refusal->why == Unloadable::Damaged) {
     if (Expected<std::string> moved = setAside(name); !moved)
       return moved;
     return done(renamed(temporary, target));
   }
-  if (statesSameTensors(temporary, target) && saysTheSame(temporary, target)) {
+  if (!refusal && statesSameTensors(temporary, target) && saysTheSame(temporary, target)) {
     fs::remove_all(temporary, error); // it is there already, whole
     return done(Status::ok());
   }

@@ -301,6 +301,12 @@ def behaviour_suite(suite, full):
         suite.add(f"behaviour {row['name']}", row["complaint"])
 
 
+def accidents_suite(suite, full):
+    """Folders of checkpoints after seeded accidents: what was sound is there, unchanged (test/EndToEnd)."""
+    for row in rows_of("EndToEnd/accidents.py", TEST / "models", "--count=300" if full else "--count=25"):
+        suite.add(f"accident {row['name']}", row["complaint"])
+
+
 def onnx_model_suite(suite, full):
     """Steps written back as ONNX models, run by ONNX Runtime (test/EndToEnd)."""
     for row in rows_of("EndToEnd/onnx_model.py", *model_folders(full), *(["--full"] if full else [])):
@@ -351,6 +357,7 @@ SUITES = {
     "refusals": refusal_suite,
     "gradients": gradient_suite,
     "behaviour": behaviour_suite,
+    "accidents": accidents_suite,
     "onnx-model": onnx_model_suite,
     "conformance": conformance_suite,
     "judge": judge_suite,

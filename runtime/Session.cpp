@@ -88,6 +88,13 @@ Status Session::step(const std::string &entry) {
   return device_->run(*found);
 }
 
+Status Session::observe(const std::string &entry, const Observer &seen) {
+  const plan::Entry *found = artifact_->entry(entry);
+  if (!found || !bound_)
+    return {StatusCode::Usage, !bound_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
+  return device_->observe(*found, seen);
+}
+
 Status Session::settle(unsigned lag) const { return device_->settle(lag); }
 
 Status Session::download(const std::string &entry) const {

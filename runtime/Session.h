@@ -65,6 +65,8 @@ public:
 
   /// Executes an entry once on what its bindings hold now. A device may still be at it when this returns.
   Status step(const std::string &entry);
+  /// Executes an entry instruction by instruction, where the device can (Device::observe).
+  Status observe(const std::string &entry, const Observer &seen);
   /// Waits until all but the newest `lag` steps are done; metrics then are those of the newest of these.
   Status settle(unsigned lag = 0) const;
   /// How far `lag` may go: 0 on the CPU, where `step` returns when it is done.
@@ -98,6 +100,8 @@ public:
   uint64_t allocatedBytes() const { return device_->allocatedBytes(); }
   uint64_t allocations() const { return device_->allocations(); }
   unsigned threads() const { return device_->threads(); }
+  /// Where a slice of the plan lies in the host's view.
+  const uint8_t *at(const plan::Slice &slice) const { return address(slice); }
   /// For profiles and reports.
   Device &device() const { return *device_; }
 

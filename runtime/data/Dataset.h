@@ -44,6 +44,8 @@ public:
   void feedRows(int64_t step, int64_t epoch, int64_t first) const;
   /// Samples in the data; 0 for synthetic data.
   int64_t rows() const { return synthetic_ ? 0 : rows_; }
+  /// The row of the data that stands at position `row` of an epoch.
+  int64_t sourceRow(int64_t epoch, int64_t row) const;
   /// Batches until the data repeat; 0 for synthetic data.
   int64_t stepsPerEpoch() const { return synthetic_ ? 0 : rows_ / batch_; }
 
@@ -60,7 +62,6 @@ private:
     int64_t vocabulary = 0; ///< synthetic integers lie below this
   };
 
-  int64_t sourceRow(int64_t epoch, int64_t row) const;
   Status addArray(const Tensor &tensor, const HostArray &array, std::vector<std::string> &notes);
   Status addShards(const std::vector<Tensor> &tensors, const std::vector<HostArray> &shards);
   void synthesize(const Column &column, int64_t step) const;

@@ -8,6 +8,10 @@
 
 namespace lowtide::rt {
 
+Status Device::observe(const plan::Entry &, const Observer &) {
+  return {StatusCode::Unsupported, "this device executes a step as a whole"};
+}
+
 Expected<std::unique_ptr<Device>> createDevice(const Artifact &artifact) {
   if (isGpu(artifact.plan().target()))
     return cuda::createCudaDevice(artifact);

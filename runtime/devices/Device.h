@@ -11,6 +11,7 @@
 #include "runtime/Artifact.h"
 #include "runtime/devices/InstructionTime.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,8 @@
 namespace lowtide::rt {
 
 struct BindOptions;
+
+using Observer = std::function<bool(const plan::Instruction &instruction, uint64_t round)>;
 
 class Device {
 public:
@@ -39,6 +42,10 @@ public:
   /// Executes an entry once on what the host's view of its BATCH and SCALAR bindings holds; they may be overwritten as
   /// soon as it returns. Allocates nothing. May return before the step is done: then `depth()` is not 0.
   virtual Status run(const plan::Entry &entry) = 0;
+  /// The same, instruction by instruction: `seen` is called after each that is not a repeat, in the order in which they
+  /// are executed, with the round of the innermost repeat around it; the entry ends early where it returns false.
+  /// Unsupported on devices that take a step as a whole.
+  virtual Status observe(const plan::Entry &entry, const Observer &seen);
   /// Waits until all but the newest `lag` steps are done; METRIC bindings, and state that belongs to the step as a
   /// whole, then hold what the newest of those wrote.
   virtual Status settle(unsigned lag) { return Status::ok(); }

@@ -23,9 +23,10 @@ public:
   /// The last line of a run.
   std::string text() const;
 
-private:
+  /// Of a step; 0 before the first.
   double medianSeconds() const;
 
+private:
   const rt::Session &session_;
   const Options &options_;
   std::vector<double> losses_, gradNorms_, seconds_;

@@ -9,7 +9,6 @@
 #include "runtime/Element.h"
 #include "runtime/MappedFile.h"
 #include "runtime/checkpoint/ExportOnnx.h"
-#include "runtime/checkpoint/Finite.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 
 #include <charconv>
@@ -108,7 +107,7 @@ Status TrainingRun::load() {
 }
 
 Status TrainingRun::bind() {
-  BindOptions bind;
+  BindOptions &bind = bind_;
   LOWTIDE_TRY(readDevice(options_.device, session_->plan().target(), bind));
   bind.threads = options_.threads;
   bind.poison = options_.poison;
@@ -148,6 +147,7 @@ Status TrainingRun::resume() {
   if (!resumed)
     return resumed.takeStatus();
   state_ = resumed->state;
+  resumedFrom_ = resumed->path;
   notes_.insert(notes_.end(), resumed->notes.begin(), resumed->notes.end());
   log_.info("checkpoint", "resumed after step " + std::to_string(state_.step) + " from " + resumed->path);
   if (saves()) {
@@ -237,35 +237,6 @@ Status TrainingRun::openProgress() {
   return Status::ok();
 }
 
-void TrainingRun::save(StepReport &report, bool isLast) {
-  const config::Stopwatch saving;
-  Expected<std::string> saved = folder_->save(*session_, state_, options_.keep);
-  if (saved) {
-    report.checkpoint = *saved;
-    savedStep_ = state_.step;
-    log_.info("checkpoint", "wrote " + *saved + " in " + saving.text());
-    return;
-  }
-  const bool isNotFinite = saved.status().code() == StatusCode::NonFinite;
-  ends_ = ends_ || (isNotFinite && options_.onNonFinite == OnNonFinite::Stop);
-  if (isLast || ends_)
-    verdict_ = saved.takeStatus(); // an earlier failure must not end the run
-  else
-    progress_->line("error", "checkpoint: " + saved.status().str());
-}
-
-Status TrainingRun::undo(StepReport &report) {
-  LOWTIDE_TRY(session_->download());
-  // Loss scaling takes its own steps back, and has to lower its scale with that.
-  const bool isFinite = std::isfinite(report.loss) && std::isfinite(report.gradNorm.value_or(0));
-  if ((!isFinite && !lossScale_.skips()) || findNotFinite(*session_)) {
-    LOWTIDE_TRY(undo_->restore());
-    ++undone_;
-  }
-  report.skipped = report.skipped.value_or(0) + static_cast<double>(undone_);
-  return Status::ok();
-}
-
 Status TrainingRun::finishOldest() {
   auto [report, stepEntry, start] = std::move(underWay_.front());
   LOWTIDE_TRY(session_->settle(static_cast<unsigned>(underWay_.size() - 1)));
@@ -294,6 +265,8 @@ Status TrainingRun::finishOldest() {
   if (log_.shows(config::LogLevel::Debug, "runtime"))
     log_.debug("runtime", "step " + std::to_string(report.step) + ": entry " + *stepEntry + ", loss " +
                               std::to_string(report.loss) + ", " + std::to_string(report.seconds * 1e3) + " ms");
+  if (!std::isfinite(report.loss) && !lossScale_.skips() && notFiniteStep_ < 0)
+    notFiniteStep_ = report.step - 1;
   if (!isFinite && !expectation_) {
     verdict_ = {StatusCode::NonFinite, "the loss of step " + std::to_string(report.step) + " is not finite"};
     ends_ = true;
@@ -301,28 +274,35 @@ Status TrainingRun::finishOldest() {
   return Status::ok();
 }
 
-Status TrainingRun::beginStep(int64_t step) {
-  StepReport report;
-  report.step = step + 1, report.lastStep = lastStep_;
-  auto start = Clock::now();
+Expected<Epochs::Step> TrainingRun::prepareStep(int64_t step) {
   Epochs::Step now = epochs_->at(step);
   StepScalars scalars = session_->scalarsOf(options_.entry, step, state_.seed);
   if (epochs_->hasLast())
     scalars.row = now.epoch * epochs_->rows() + now.firstRow;
-  if (undo_)
-    LOWTIDE_TRY(undo_->keep());
   LOWTIDE_TRY(session_->writeScalars(*now.entry, scalars));
-  if (log_.shows(config::LogLevel::Debug, "data"))
-    log_.debug("data", "step " + std::to_string(step + 1) + ": epoch " + std::to_string(now.epoch) + ", from row " +
-                           std::to_string(now.firstRow));
   if (readsBatch_)
     now.feeder->feedRows(step, now.epoch, now.firstRow);
   if (std::string path = MappedFile::firstNotWhole(); !path.empty())
     return ioError("became shorter while the run was reading it: the run ends after step " + std::to_string(step),
                    path);
-  LOWTIDE_TRY(session_->step(*now.entry));
-  report.lr = scalars.lr;
-  underWay_.push_back({std::move(report), now.entry, start});
+  return now;
+}
+
+Status TrainingRun::beginStep(int64_t step) {
+  StepReport report;
+  report.step = step + 1, report.lastStep = lastStep_;
+  auto start = Clock::now();
+  if (undo_)
+    LOWTIDE_TRY(undo_->keep());
+  Expected<Epochs::Step> now = prepareStep(step);
+  if (!now)
+    return now.takeStatus();
+  if (log_.shows(config::LogLevel::Debug, "data"))
+    log_.debug("data", "step " + std::to_string(step + 1) + ": epoch " + std::to_string(now->epoch) + ", from row " +
+                           std::to_string(now->firstRow));
+  LOWTIDE_TRY(session_->step(*now->entry));
+  report.lr = session_->scalarsOf(options_.entry, step, state_.seed).lr;
+  underWay_.push_back({std::move(report), now->entry, start});
   return Status::ok();
 }
 
@@ -376,26 +356,6 @@ Status TrainingRun::runSteps() {
   return Status::ok();
 }
 
-void TrainingRun::judge() {
-  const int64_t steps = state_.step - firstStep_;
-  if (!verdict_.isOk() || expectation_ || options_.entry != "train" || !steps || stoppedBy_)
-    return;
-  StepReport last;
-  lossScale_.read(last);
-  const int64_t skipped = undone_ + static_cast<int64_t>(last.skipped.value_or(0) - skippedBefore_);
-  if (skipped >= steps) {
-    verdict_ = {StatusCode::NonFinite,
-                "every step was skipped (" + std::to_string(steps) + "): none was finite, and nothing was trained"};
-    return;
-  }
-  if (Status status = session_->download(); !status.isOk())
-    verdict_ = std::move(status);
-  else if (!lastIsFinite_)
-    verdict_ = {StatusCode::NonFinite, "the loss of the last step, " + std::to_string(state_.step) + ", is not finite"};
-  else if (std::optional<NotFinite> found = findNotFinite(*session_))
-    verdict_ = {StatusCode::NonFinite, "after step " + std::to_string(state_.step) + " " + found->str()};
-}
-
 Status TrainingRun::writeResults() {
   // Each file for itself: one that cannot be written keeps none of the others from it.
   Status failed;
@@ -447,6 +407,7 @@ Status TrainingRun::run() {
     verdict_ = std::move(written);
   else if (!written.isOk())
     progress_->line("error", written.str());
+  explainVerdict();
   LOWTIDE_TRY(session_->close());
   if (expectation_ && verdict_.isOk()) {
     if (!expectation_->held() || expectation_->judged() == 0)

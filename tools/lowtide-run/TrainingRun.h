@@ -60,6 +60,8 @@ private:
   rt::Status runSteps();
   rt::Status stepThrough();
   rt::Status beginStep(int64_t step);
+  /// Fills the batch arrays and scalars of a step.
+  rt::Expected<Epochs::Step> prepareStep(int64_t step);
   /// Waits for the oldest step under way, and says how it went.
   rt::Status finishOldest();
   /// Saves the steps that are done. A failure ends no run: `isLast` makes it the run's verdict.
@@ -69,6 +71,9 @@ private:
   rt::Status undo(StepReport &report);
   /// What is wrong with the run as a whole, once its steps are done.
   void judge();
+  /// Puts the cause of what is not finite into the verdict; parameters and state are others afterwards.
+  void explainVerdict();
+  std::string findCause();
   /// Whether a checkpoint is due after `step` steps.
   bool isDue(int64_t step) const { return options_.checkpointEvery && step % options_.checkpointEvery == 0; }
   rt::Status writeResults();
@@ -99,6 +104,9 @@ private:
   int64_t savedStep_ = -1;
   bool ends_ = false; ///< before its last step: it is not finite
   bool lastIsFinite_ = true;
+  int64_t notFiniteStep_ = -1; ///< the first with such a loss, from 0; -1: there is none
+  rt::BindOptions bind_;
+  std::string resumedFrom_;
   int stoppedBy_ = 0;
   /// Steps that a device may still be at; their numbers come back in order.
   std::deque<UnderWay> underWay_;

@@ -55,6 +55,13 @@ Status CpuDevice::run(const plan::Entry &entry) {
   return Status::ok();
 }
 
+Status CpuDevice::observe(const plan::Entry &entry, const Observer &seen) {
+  if (poison_)
+    poison(entry);
+  programs_.at(&entry)->observe(*pool_, seen);
+  return Status::ok();
+}
+
 void CpuDevice::poison(const plan::Entry &entry) {
   const plan::Plan &plan = artifact_.plan();
   for (int i = 0; i < plan.arenas_size(); ++i) {

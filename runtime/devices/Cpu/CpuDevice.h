@@ -19,6 +19,7 @@ public:
   Status bind(const BindOptions &options) override;
   std::span<uint8_t *const> hostArenas() const override { return arenas_; }
   Status run(const plan::Entry &entry) override;
+  Status observe(const plan::Entry &entry, const Observer &seen) override;
   uint64_t allocatedBytes() const override { return memory_.allocatedBytes(); }
   uint64_t allocations() const override { return memory_.allocations(); }
   unsigned threads() const override { return pool_ ? pool_->threads() : 0; }

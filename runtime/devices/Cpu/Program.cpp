@@ -103,6 +103,24 @@ void Program::run(ThreadPool &pool) {
   run(instructions_, pool, 0);
 }
 
+void Program::observe(ThreadPool &pool, const Observer &seen) { observe(instructions_, pool, 0, seen); }
+
+/// False: an observer has seen enough.
+bool Program::observe(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round, const Observer &seen) {
+  for (Instruction &instruction : instructions) {
+    if (instruction.kind != Instruction::Kind::Repeat) {
+      execute(instruction, pool, round);
+      if (!seen(*instruction.origin, round))
+        return false;
+      continue;
+    }
+    for (int64_t inner = 0; inner < instruction.count; ++inner)
+      if (!observe(instruction.body, pool, static_cast<uint64_t>(inner), seen))
+        return false;
+  }
+  return true;
+}
+
 void Program::run(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round) {
   if (!measuring_) {
     for (Instruction &instruction : instructions)

@@ -6,6 +6,7 @@
 #include "runtime/devices/BoundRange.h"
 #include "runtime/devices/Cpu/MachineCode.h"
 #include "runtime/devices/Cpu/ThreadPool.h"
+#include "runtime/devices/Device.h"
 #include "runtime/devices/InstructionTime.h"
 #include "runtime/kernels/PreparedCall.h"
 
@@ -27,6 +28,8 @@ public:
 
   /// Executes all instructions. Allocates nothing.
   void run(ThreadPool &pool);
+  /// Executes the instructions and shows each of them (Device::observe).
+  void observe(ThreadPool &pool, const Observer &seen);
 
   /// From now on every run measures its instructions, or none does.
   void measure(bool on) { measuring_ = on; }
@@ -60,6 +63,7 @@ private:
   Status add(const plan::Instruction &origin, std::span<uint8_t *const> arenas, std::span<const KernelFunction> kernels,
              unsigned threads, std::vector<Instruction> &to);
   void run(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round);
+  bool observe(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round, const Observer &seen);
   void execute(Instruction &instruction, ThreadPool &pool, uint64_t round);
   void collect(const std::vector<Instruction> &instructions, std::vector<InstructionTime> &to) const;
 

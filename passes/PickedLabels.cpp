@@ -9,6 +9,8 @@
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace lowtide;
 
@@ -49,6 +51,10 @@ void lowtide::pickByComparison(Operation *root) {
     nn::Expr isLabel =
         nn::equal(nn::iota(builder, gather.getLoc(), labelType, 1), nn::unreduce(x.with(labels), labelType, 1));
     nn::Expr picked = nn::sum(nn::select(isLabel, x, x.like(0.0)), 1);
+    // No column is that of a label out of range; gathered it is NaN, and a loss must not hide it.
+    nn::Expr label = x.with(labels);
+    nn::Expr isInRange = nn::logicalAnd(nn::greaterEqual(label, 0.0), nn::less(label, double(matrix.getDimSize(1))));
+    picked = nn::select(isInRange, picked, picked.like(std::numeric_limits<double>::quiet_NaN()));
     gather.replaceAllUsesWith(nn::reshape(picked, gather.getType().getShape()).get());
     gather.erase();
   });

@@ -6,7 +6,11 @@
 // CHECK-LABEL: @loss
 // CHECK-NOT: nn.gather_elements
 // CHECK: %[[P:.*]] = nn.select %{{.*}}, %arg0, %{{.*}} : tensor<8x64xi1>, tensor<8x64xbf16>
-// CHECK: nn.reduce_sum %[[P]] dims = [1] : tensor<8x64xbf16> -> tensor<8xbf16>
+// CHECK: %[[SUM:.*]] = nn.reduce_sum %[[P]] dims = [1] : tensor<8x64xbf16> -> tensor<8xbf16>
+// A label out of range is in no column: NaN, as gathered.
+// CHECK-DAG: nn.compare ge %arg1, %{{.*}} : tensor<8xi64>
+// CHECK-DAG: nn.compare lt %arg1, %{{.*}} : tensor<8xi64>
+// CHECK: nn.select %{{.*}}, %[[SUM]], %{{.*}} : tensor<8xi1>, tensor<8xbf16>
 // CHECK: return
 // CPU-LABEL: @loss
 // CPU: nn.gather_elements

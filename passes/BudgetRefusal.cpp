@@ -7,6 +7,7 @@
 #include "BudgetRefusal.h"
 #include "PlanLayout.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Support/StableSort.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -72,7 +73,7 @@ static void noteForced(InFlightDiagnostic &error, const ForcedInstruction &force
   for (uint32_t number : llvm::concat<const uint32_t>(operation.reads, operation.writes))
     if (!graph.values[number].placed && graph.values[number].bytes && !llvm::is_contained(overwritten, number))
       numbers.push_back(number);
-  llvm::stable_sort(numbers, [&](uint32_t a, uint32_t b) { return graph.values[a].bytes > graph.values[b].bytes; });
+  sortStably(numbers, [&](uint32_t a, uint32_t b) { return graph.values[a].bytes > graph.values[b].bytes; });
   for (auto [i, number] : llvm::enumerate(ArrayRef(numbers).take_front(maxNamed)))
     note << (i ? ", " : ": ") << describeTensor(forced.problem->getValues()[number]);
 }
@@ -186,7 +187,7 @@ LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entri
                              << formatBytes(budgetBytes) << ": parameters, optimizer state and batch alone are "
                              << formatBytes(statics.sum()) << "; " << formatLeast(statics.sum() + least);
   auto sorted = tensors.takeVector();
-  llvm::stable_sort(sorted, [](const auto &a, const auto &b) { return a.second > b.second; });
+  sortStably(sorted, [](const auto &a, const auto &b) { return a.second > b.second; });
   Diagnostic &note = error.attachNote();
   note << "the largest of them:";
   for (auto [number, tensor] : llvm::enumerate(ArrayRef(sorted).take_front(maxNamed)))

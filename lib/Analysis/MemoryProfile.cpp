@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Interfaces/BindingInterface.h"
+#include "lowtide/Support/StableSort.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -175,7 +176,7 @@ SmallVector<const MemoryTenant *> MemoryProfile::getAlive(unsigned instruction) 
   for (const MemoryTenant &tenant : tenants)
     if (tenant.begin <= instruction && instruction < tenant.end)
       alive.push_back(&tenant);
-  llvm::stable_sort(alive, [](const MemoryTenant *a, const MemoryTenant *b) { return a->bytes > b->bytes; });
+  sortStably(alive, [](const MemoryTenant *a, const MemoryTenant *b) { return a->bytes > b->bytes; });
   return alive;
 }
 

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Interfaces/BindingInterface.h"
+#include "lowtide/Support/StableSort.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -219,7 +220,7 @@ LogicalResult StepStorage::placeRest(MayOverwrite mayOverwrite) {
   for (StorageCopy &copy : copies)
     if (copy.source == ~0u)
       copy.source = storageOf.lookup(copy.value);
-  llvm::stable_sort(copies, [](const StorageCopy &a, const StorageCopy &b) {
+  sortStably(copies, [](const StorageCopy &a, const StorageCopy &b) {
     return std::tie(a.before, a.result) < std::tie(b.before, b.result);
   });
   return success();

@@ -46,7 +46,7 @@ public:
     // Without a branch that nobody could predict.
     for (uint32_t other : order) {
       found[count] = other;
-      count += (buffers[other].begin < end) & (begin < buffers[other].end);
+      count += unsigned(buffers[other].begin < end) & unsigned(begin < buffers[other].end);
     }
     return count;
   }

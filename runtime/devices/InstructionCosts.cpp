@@ -37,8 +37,8 @@ std::vector<InstructionCosts> sumBy(const std::vector<InstructionTime> &times, d
     row.name = name;
     sorted.push_back(std::move(row));
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const InstructionCosts &a, const InstructionCosts &b) {
-    return a.milliseconds > b.milliseconds;
+  std::sort(sorted.begin(), sorted.end(), [](const InstructionCosts &a, const InstructionCosts &b) {
+    return a.milliseconds != b.milliseconds ? a.milliseconds > b.milliseconds : a.name < b.name;
   });
   return sorted;
 }

@@ -63,7 +63,9 @@ std::vector<std::string> advise(const MeasuredStep &step) {
     if (double over = costs.milliseconds - floorMilliseconds(costs, step.ceilings); over > muchLost * all.milliseconds)
       lost.push_back({over, &costs});
   }
-  std::stable_sort(lost.begin(), lost.end(), [](const auto &a, const auto &b) { return a.first > b.first; });
+  std::sort(lost.begin(), lost.end(), [](const auto &a, const auto &b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second; // of one vector
+  });
   for (size_t i = 0; i < std::min(lost.size(), mostKernels); ++i)
     lines.push_back(adviseOn(*lost[i].second, step.ceilings, lost[i].first));
   if (brief.milliseconds > muchStarting * all.milliseconds)

@@ -50,6 +50,31 @@ Expr lowtide::crossEntropyLoss(Expr logits, Expr labels, Expr weights, int64_t c
   return reduceLoss(losses, sampleWeights(labels, logits.elementType(), weights, ignoreIndex), reduction);
 }
 
+Expr lowtide::smoothedCrossEntropy(Expr logits, const ClassLoss &loss, double smoothing) {
+  Expr hard = crossEntropyLoss(logits, loss.labels, loss.weights, loss.classDim, loss.ignoreIndex, loss.reduction);
+  if (smoothing == 0)
+    return hard;
+  const int64_t dim = loss.classDim;
+  Expr each = nn::logSoftmax(logits, dim);
+  if (loss.weights)
+    each = each * nn::broadcast(loss.weights, logits.shape(), {dim});
+  Expr spread = -nn::sum(each, {dim}) / double(logits.dim(dim));
+  if (loss.ignoreIndex)
+    spread = nn::select(nn::notEqual(loss.labels, double(*loss.ignoreIndex)), spread, spread.like(0.0));
+  Expr weights = sampleWeights(loss.labels, logits.elementType(), loss.weights, loss.ignoreIndex);
+  return hard * (1 - smoothing) + reduceLoss(spread, weights, loss.reduction) * smoothing;
+}
+
+Expr lowtide::negativeLogLikelihood(Expr scores, const ClassLoss &loss) {
+  Expr labels = nn::cast(loss.labels, scores.getBuilder().getI64Type());
+  Expr weights = sampleWeights(labels, scores.elementType(), loss.weights, loss.ignoreIndex);
+  Expr safe = labels;
+  if (loss.ignoreIndex)
+    safe = nn::select(nn::equal(labels, double(*loss.ignoreIndex)), labels.like(0.0), labels);
+  Expr picked = nn::reshape(nn::gatherElements(scores, unsqueeze(safe, loss.classDim), loss.classDim), labels.shape());
+  return reduceLoss(weights ? -(picked * weights) : -picked, weights, loss.reduction);
+}
+
 namespace {
 
 LogicalResult checkLabels(NodeView &n, bool isSoft = false) {
@@ -104,16 +129,11 @@ LogicalResult softmaxCrossEntropy(NodeView &n) {
   return success();
 }
 
-LogicalResult negativeLogLikelihood(NodeView &n) {
+LogicalResult negativeLogLikelihoodNode(NodeView &n) {
   if (failed(checkLabels(n)))
     return failure();
-  Expr x = n.in(0), labels = nn::cast(n.in(1), n.builder.getI64Type());
-  std::optional<int64_t> ignored = ignoredLabel(n);
-  Expr weights = sampleWeights(labels, x.elementType(), n.in(2), ignored);
-  Expr safe = ignored ? nn::select(nn::equal(labels, double(*ignored)), labels.like(0.0), labels) : labels;
-  Expr picked = nn::reshape(nn::gatherElements(x, unsqueeze(safe, 1), 1), labels.shape());
-  Expr losses = weights ? -(picked * weights) : -picked;
-  n.set(0, reduceLoss(losses, weights, n.attrString("reduction", "mean")));
+  const std::string reduction = n.attrString("reduction", "mean");
+  n.set(0, negativeLogLikelihood(n.in(0), {n.in(1), n.in(2), 1, ignoredLabel(n), reduction}));
   return success();
 }
 
@@ -121,5 +141,5 @@ LogicalResult negativeLogLikelihood(NodeView &n) {
 
 void lowtide::addLossRules(RuleTable &t) {
   t.add("SoftmaxCrossEntropyLoss", softmaxCrossEntropy);
-  t.add("NegativeLogLikelihoodLoss", negativeLogLikelihood);
+  t.add("NegativeLogLikelihoodLoss", negativeLogLikelihoodNode);
 }

@@ -65,11 +65,16 @@ LogicalResult dropout(NodeView &n) {
     active = false;
   if (options.dropout)
     ratio = *options.dropout;
-  if (!(ratio >= 0.0 && ratio < 1.0))
-    return n.reject("a ratio of " + Twine(std::to_string(ratio)) + "; it must be in [0, 1)");
+  if (!(ratio >= 0.0 && ratio <= 1.0))
+    return n.reject("a ratio of " + Twine(std::to_string(ratio)) + "; it must be in [0, 1]");
   if (!active || ratio == 0.0) {
     n.set(0, x);
     n.set(1, n.splat(n.builder.getI1Type(), x.shape(), 1.0));
+    return success();
+  }
+  if (ratio == 1.0) { // as PyTorch has it: nothing passes
+    n.set(0, x.like(0.0));
+    n.set(1, n.splat(n.builder.getI1Type(), x.shape(), 0.0));
     return success();
   }
   Type drawn = x.elementType().isF64() ? x.elementType() : Type(n.builder.getF32Type());

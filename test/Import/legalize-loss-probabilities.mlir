@@ -26,7 +26,8 @@
 // SIGMOID:  warning: {{.*}}--loss: bce_with_logits takes logits, and 'parts' holds probabilities
 // SIGMOID:  note: {{.*}}their loss is --loss='bce(parts, target)'
 // NONE:     note: say which loss to add, for example --loss='nll(classes, labels)'
-// KIND:     error: {{.*}}--loss: unknown kind 'hinge'; there are cross_entropy and bce_with_logits of logits, nll and bce of probabilities, mse, l1
+// KIND:     error: --loss: unknown kind 'hinge' (column 1)
+// KIND:     note: there are cross_entropy(LOGITS, LABELS), nll(PROBABILITIES, LABELS), {{.*}}, kl_div(LOG_PROBABILITIES, TARGET)
 func.func @model(%x: tensor<4x10xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "classes"}, !onnx.value {onnx.output = "parts"}, !onnx.value {onnx.output = "flat"}) {
   %0 = onnx.node "Softmax"(%x) {attrs = {}, domain = "", outputs = ["classes"], version = 13 : i64} : (tensor<4x10xf32>) -> !onnx.value
   %1 = onnx.node "Sigmoid"(%x) {attrs = {}, domain = "", outputs = ["parts"], version = 13 : i64} : (tensor<4x10xf32>) -> !onnx.value

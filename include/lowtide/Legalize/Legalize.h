@@ -36,9 +36,8 @@ struct LegalizeOptions {
   TrainingMode mode = TrainingMode::Train;
   /// Overrides the ratio of every dropout; 0 removes them.
   std::optional<double> dropout;
-  /// `cross_entropy(logits, labels)`, `nll(probabilities, labels)`, `mse(output, target)`, `l1(…)`,
-  /// `bce_with_logits(…)`, `bce(probabilities, targets)`, or the name of an output
-  /// that is the loss; empty: the file's own.
+  /// `cross_entropy(logits, labels, label_smoothing=0.1) + 0.3*mse(output, target)` (LossText.h), or the name of an
+  /// output that is the loss; empty: the file's own.
   std::string loss;
   /// Name of the function that is made.
   std::string entry = "forward";
@@ -61,6 +60,10 @@ enum class LegalizeFailure {
 /// reported together, grouped by operator and reason. `failure`, when given, says of which kind the failure was.
 mlir::FailureOr<mlir::func::FuncOp> legalizeModel(mlir::func::FuncOp model, const LegalizeOptions &options,
                                                   LegalizeFailure *failure = nullptr);
+
+/// Losses that a model without one could be trained by, as `LegalizeOptions::loss` takes them, likely ones first.
+/// `forward` is what `legalizeModel` made of it.
+std::vector<std::string> suggestLosses(mlir::func::FuncOp forward);
 
 /// Operators that have a rule, for the documentation: "Add", "ai.onnx.ml.X" … in alphabetical order.
 std::vector<std::string> listLegalOperators();

@@ -24,4 +24,17 @@ mlir::LogicalResult findLoss(LegalizeContext &context, llvm::SmallVectorImpl<Nam
 nn::Expr crossEntropyLoss(nn::Expr logits, nn::Expr labels, nn::Expr weights, int64_t classDim,
                           std::optional<int64_t> ignoreIndex, llvm::StringRef reduction);
 
+/// What losses of classes have besides scores: as in `crossEntropyLoss`.
+struct ClassLoss {
+  nn::Expr labels, weights;
+  int64_t classDim = 1;
+  std::optional<int64_t> ignoreIndex;
+  llvm::StringRef reduction = "mean";
+};
+
+/// PyTorch's cross_entropy with `label_smoothing` (ATen's cross_entropy_loss_label_smoothing).
+nn::Expr smoothedCrossEntropy(nn::Expr logits, const ClassLoss &loss, double smoothing);
+/// PyTorch's nll_loss: `scores` are log-probabilities, taken as they are.
+nn::Expr negativeLogLikelihood(nn::Expr scores, const ClassLoss &loss);
+
 } // namespace lowtide

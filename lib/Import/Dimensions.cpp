@@ -11,6 +11,7 @@
 
 #include "TensorData.h"
 
+#include "lowtide/Support/NameList.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -18,26 +19,134 @@ using namespace lowtide;
 using ::onnx::ValueInfoProto;
 
 DimBinding::DimBinding(OnnxFile &file, const ImportOptions &options) : file(file) {
-  for (const auto &[symbol, size] : options.dims)
-    bind(symbol, size, "--dim");
-  // A symbol that the model does not have is a typing mistake.
-  llvm::StringMap<bool> known;
   for (const ValueInfoProto *input : getInputs())
     for (const auto &dim : input->type().tensor_type().shape().dim())
-      if (dim.has_dim_param())
-        known[dim.dim_param()] = true;
-  for (const auto &[symbol, size] : options.dims) {
-    if (known.contains(symbol))
-      continue;
-    std::string names;
-    for (const auto &entry : known)
-      names += (names.empty() ? "" : ", ") + entry.getKey().str();
-    usageError("the inputs have no symbolic dimension " + quoteName(symbol),
-               names.empty() ? "all input shapes are static" : "symbolic dimensions: " + names);
-  }
+      if (std::optional<DimExpression> expression = DimExpression::parse(dim.dim_param()))
+        derived.try_emplace(dim.dim_param(), std::move(*expression));
+  applyDims(options);
   applyShapes(options);
   if (options.batch)
     applyBatch(*options.batch, options.batchOverrides);
+  if (!valid)
+    return;
+  solve();
+  if (valid)
+    checkDerived();
+}
+
+/// `2*h` of `2 * h`.
+static std::string withoutBlanks(StringRef name) {
+  std::string text = name.str();
+  llvm::erase(text, ' ');
+  return text;
+}
+
+void DimBinding::applyDims(const ImportOptions &options) {
+  // A symbol that the model does not have is a typing mistake.
+  std::vector<std::string> known;
+  auto add = [&](StringRef name) {
+    if (!name.empty() && !llvm::is_contained(known, name))
+      known.push_back(name.str());
+  };
+  for (const ValueInfoProto *input : getInputs())
+    for (const auto &dim : input->type().tensor_type().shape().dim())
+      if (auto expression = derived.find(dim.dim_param()); expression == derived.end())
+        add(dim.dim_param());
+      else
+        for (const std::string &symbol : expression->second.getSymbols())
+          add(symbol);
+  for (const auto &[name, size] : options.dims) {
+    if (llvm::is_contained(known, name)) {
+      bind(name, size, "--dim");
+      continue;
+    }
+    auto expression = llvm::find_if(
+        derived, [&, &name = name](const auto &entry) { return withoutBlanks(entry.getKey()) == withoutBlanks(name); });
+    if (expression != derived.end()) {
+      bind(expression->getKey(), size, "--dim");
+      continue;
+    }
+    const std::vector<StringRef> names(known.begin(), known.end());
+    usageError("the inputs have no symbolic dimension " + quoteName(name) + suggestName(name, names),
+               names.empty() ? "all input shapes are static" : "symbolic dimensions: " + llvm::join(names, ", "));
+  }
+}
+
+void DimBinding::solve() {
+  // Each round may give the symbol that another equation lacks.
+  for (bool isNew = true; isNew && valid;) {
+    isNew = false;
+    for (const Equation &equation : equations) {
+      const DimExpression &expression = derived.find(equation.name)->second;
+      SmallVector<StringRef> open;
+      for (const std::string &symbol : expression.getSymbols())
+        if (!symbols.contains(symbol))
+          open.push_back(symbol);
+      if (open.size() != 1)
+        continue;
+      const StringRef symbol = open.front();
+      const std::string what = equation.origin + ": dimension " + quoteName(equation.name);
+      DimExpression::Solution solution = expression.solve(symbol, equation.size, symbols);
+      if (solution.size) {
+        symbols[symbol] = *solution.size;
+        isNew = true;
+        continue;
+      }
+      if (solution.range) {
+        usageError(what + " = " + Twine(equation.size) + " leaves " + quoteName(symbol) + " open: from " +
+                       Twine(solution.range->first) + " to " + Twine(solution.range->second),
+                   "bind it itself: --dim " + symbol + "=" + Twine(solution.range->first));
+        break;
+      }
+      std::string nearest;
+      for (auto [value, size] : solution.nearest)
+        nearest += (nearest.empty() ? "" : ", ") + std::to_string(value) + " with " + symbol.str() + "=" +
+                   std::to_string(size);
+      usageError(what + " cannot be " + Twine(equation.size) + ": no whole " + quoteName(symbol) + " makes it so",
+                 nearest.empty() ? "" : "possible are " + nearest);
+      break;
+    }
+  }
+}
+
+void DimBinding::checkDerived() {
+  for (const Equation &equation : equations) {
+    std::optional<int64_t> size = derived.find(equation.name)->second.evaluate(symbols);
+    if (size && *size != equation.size)
+      return usageError(equation.origin + ": dimension " + quoteName(equation.name) + " is given as " +
+                        Twine(equation.size) + ", and its symbols make it " + Twine(*size));
+  }
+  for (const ValueInfoProto *input : getInputs())
+    for (const auto &dim : input->type().tensor_type().shape().dim()) {
+      auto expression = derived.find(dim.dim_param());
+      if (expression == derived.end())
+        continue;
+      std::string sizes;
+      bool isBound = true;
+      for (const std::string &symbol : expression->second.getSymbols()) {
+        auto bound = symbols.find(symbol);
+        isBound &= bound != symbols.end();
+        if (isBound)
+          sizes += (sizes.empty() ? "" : ", ") + symbol + "=" + std::to_string(bound->second);
+      }
+      std::optional<int64_t> size = expression->second.evaluate(symbols);
+      if (isBound && (!size || *size < 1))
+        return usageError("input " + quoteName(input->name()) + ": dimension " + quoteName(dim.dim_param()) +
+                          (size ? " is " + std::to_string(*size) : " is no whole number") + " with " + sizes);
+    }
+}
+
+std::optional<int64_t> DimBinding::findSize(StringRef name) const {
+  if (auto bound = symbols.find(name); bound != symbols.end())
+    return bound->second;
+  auto expression = derived.find(name);
+  if (expression == derived.end())
+    return std::nullopt;
+  if (std::optional<int64_t> size = expression->second.evaluate(symbols))
+    return size;
+  // Bound as a whole, with symbols that nothing else needs.
+  auto equation = llvm::find_if(equations, [&](const Equation &equation) { return equation.name == name; });
+  return equation == equations.end() ? std::nullopt : std::optional(equation->size);
 }
 
 void DimBinding::usageError(const Twine &message, const Twine &remedy) {
@@ -56,6 +165,14 @@ std::vector<const ValueInfoProto *> DimBinding::getInputs() const {
 void DimBinding::bind(StringRef symbol, int64_t size, StringRef origin) {
   if (size < 1)
     return usageError(origin + ": dimension " + quoteName(symbol) + " must be at least 1, got " + Twine(size));
+  if (derived.contains(symbol)) {
+    for (const Equation &equation : equations)
+      if (equation.name == symbol && equation.size != size)
+        return usageError(origin + ": dimension " + quoteName(symbol) + " is given as " + Twine(size) + " and as " +
+                          Twine(equation.size));
+    equations.push_back({symbol.str(), size, origin.str()});
+    return;
+  }
   auto [known, isNew] = symbols.try_emplace(symbol, size);
   if (!isNew && known->second != size)
     usageError(origin + ": dimension " + quoteName(symbol) + " is given as " + Twine(size) + " and as " +
@@ -126,8 +243,10 @@ void DimBinding::applyBatch(int64_t batch, bool overrides) {
                           Twine(fixed->type().tensor_type().shape().dim(0).dim_value()),
                       "export the model with a dynamic batch, or use its own");
   batchSize = batch;
-  if (overrides)
+  if (overrides) {
     symbols.erase(symbol);
+    llvm::erase_if(equations, [&](const Equation &equation) { return equation.name == symbol; });
+  }
   if (!symbol.empty())
     bind(symbol, batch, "--batch");
 }
@@ -144,9 +263,8 @@ std::optional<SmallVector<int64_t>> DimBinding::getInputShape(const ValueInfoPro
       dims.push_back(dim.dim_value());
       continue;
     }
-    auto bound = symbols.find(dim.dim_param());
-    if (bound != symbols.end())
-      dims.push_back(bound->second);
+    if (std::optional<int64_t> size = findSize(dim.dim_param()))
+      dims.push_back(*size);
     else if (dims.empty() && batchSize && dim.dim_param().empty())
       dims.push_back(*batchSize);
     else
@@ -161,11 +279,11 @@ RankedTensorType DimBinding::getStatedType(const ValueInfoProto &value) const {
   Type element = convertElementType(value.type().tensor_type().elem_type(), &file.getContext());
   SmallVector<int64_t> dims;
   for (const auto &dim : value.type().tensor_type().shape().dim()) {
-    auto bound = symbols.find(dim.dim_param());
+    std::optional<int64_t> bound = findSize(dim.dim_param());
     if (dim.has_dim_value())
       dims.push_back(dim.dim_value());
-    else if (dim.has_dim_param() && bound != symbols.end())
-      dims.push_back(bound->second);
+    else if (dim.has_dim_param() && bound)
+      dims.push_back(*bound);
     else
       return {};
   }
@@ -174,7 +292,13 @@ RankedTensorType DimBinding::getStatedType(const ValueInfoProto &value) const {
   return RankedTensorType::get(dims, element);
 }
 
-std::vector<std::string> DimBinding::findUnbound() const {
+std::vector<std::string> DimBinding::findUnbound(int64_t example) const {
+  // Samples are few in an example, whatever the other sizes.
+  llvm::StringMap<bool> counts;
+  for (const ValueInfoProto *input : getInputs())
+    if (const auto &shape = input->type().tensor_type().shape(); shape.dim_size())
+      counts[shape.dim(0).dim_param()] = true;
+  auto sizeOf = [&](StringRef symbol) { return std::to_string(counts.contains(symbol) ? 8 : example); };
   std::vector<std::string> unbound;
   llvm::StringMap<bool> listed;
   for (const ValueInfoProto *input : getInputs()) {
@@ -183,12 +307,16 @@ std::vector<std::string> DimBinding::findUnbound() const {
     const auto &type = input->type().tensor_type();
     bool nameless = !type.has_shape();
     for (const auto &dim : type.shape().dim()) {
-      if (dim.has_dim_value() || symbols.contains(dim.dim_param()))
+      if (dim.has_dim_value() || findSize(dim.dim_param()))
         continue;
-      if (dim.dim_param().empty())
+      if (auto expression = derived.find(dim.dim_param()); expression != derived.end()) {
+        for (const std::string &symbol : expression->second.getSymbols())
+          if (!symbols.contains(symbol) && listed.try_emplace(symbol, true).second)
+            unbound.push_back("--dim " + symbol + "=" + sizeOf(symbol));
+      } else if (dim.dim_param().empty())
         nameless = true;
       else if (listed.try_emplace(dim.dim_param(), true).second)
-        unbound.push_back("--dim " + dim.dim_param() + "=8");
+        unbound.push_back("--dim " + dim.dim_param() + "=" + sizeOf(dim.dim_param()));
     }
     if (nameless) {
       std::string shape;
@@ -200,14 +328,14 @@ std::vector<std::string> DimBinding::findUnbound() const {
   return unbound;
 }
 
-std::vector<std::string> lowtide::findUnboundDims(OnnxFile &file, const ImportOptions &options) {
-  return DimBinding(file, options).findUnbound();
+std::vector<std::string> lowtide::findUnboundDims(OnnxFile &file, const ImportOptions &options, int64_t example) {
+  return DimBinding(file, options).findUnbound(example);
 }
 
-ImportOptions lowtide::bindExamples(OnnxFile &file, const ImportOptions &options) {
+ImportOptions lowtide::bindExamples(OnnxFile &file, const ImportOptions &options, int64_t example) {
   ImportOptions bound = options;
-  for (const std::string &example : findUnboundDims(file, options)) {
-    auto [flag, binding] = StringRef(example).split(' ');
+  for (const std::string &unbound : findUnboundDims(file, options, example)) {
+    auto [flag, binding] = StringRef(unbound).split(' ');
     auto [name, value] = binding.rsplit('=');
     SmallVector<StringRef> extents;
     value.split(extents, 'x');

@@ -4,6 +4,8 @@
 #ifndef LOWTIDE_LIB_IMPORT_DIMENSIONS_H
 #define LOWTIDE_LIB_IMPORT_DIMENSIONS_H
 
+#include "DimExpression.h"
+
 #include "lowtide/Import/Import.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -22,7 +24,7 @@ public:
 
   bool isValid() const { return valid; }
   /// Symbols and inputs that are still without a size, each with what to type.
-  std::vector<std::string> findUnbound() const;
+  std::vector<std::string> findUnbound(int64_t example = 8) const;
   /// Static shape of graph input `value`; nullopt when something is unbound.
   std::optional<llvm::SmallVector<int64_t>> getInputShape(const ::onnx::ValueInfoProto &value) const;
   /// The ranked type that the file states for a value, symbols replaced; null
@@ -32,13 +34,29 @@ public:
 private:
   void applyShapes(const ImportOptions &options);
   void applyBatch(int64_t batch, bool overrides);
-  void bind(llvm::StringRef symbol, int64_t size, llvm::StringRef origin);
+  /// `name`: a symbol, or a dimension that is derived from symbols.
+  void bind(llvm::StringRef name, int64_t size, llvm::StringRef origin);
+  void applyDims(const ImportOptions &options);
+  /// Gives symbols their sizes by the derived dimensions that are bound, and looks whether all dimensions have one.
+  void solve();
+  void checkDerived();
+  /// Size of a dimension that is called `name`.
+  std::optional<int64_t> findSize(llvm::StringRef name) const;
   void usageError(const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// Inputs that no initializer feeds.
   std::vector<const ::onnx::ValueInfoProto *> getInputs() const;
 
   OnnxFile &file;
   llvm::StringMap<int64_t> symbols;
+  /// Dimensions of inputs that are derived from symbols, by their names.
+  llvm::StringMap<DimExpression> derived;
+  /// A derived dimension that is bound.
+  struct Equation {
+    std::string name;
+    int64_t size;
+    std::string origin;
+  };
+  std::vector<Equation> equations;
   llvm::StringMap<std::vector<int64_t>> shapes;
   std::optional<int64_t> batchSize;
   bool valid = true;

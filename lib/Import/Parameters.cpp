@@ -255,7 +255,7 @@ static void freezeSinusoids(OnnxFile &file, std::vector<InitializerInfo> &infos)
   if (!frozen.empty())
     file.getReport().warningAt(
         frozen.front(), "parameters of the program hold sinusoids and are not trained: " + llvm::join(frozen, ", "),
-        "train them all the same: --params " + frozen.front());
+        "train them all the same: --params=+" + frozen.front());
 }
 
 /// What was taken apart by an assumption is said.

@@ -512,8 +512,9 @@ void Doubts::note(const MergedTensor &part, const InitializerInfo &info) {
 
 void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
   const bool isTensorFlow = merged.isTensorFlow();
-  const StringRef unfold = isTensorFlow ? "say what is a parameter and what is not: --params, --frozen <initializer>"
-                                        : "export with do_constant_folding=False";
+  const StringRef unfold =
+      isTensorFlow ? "say what is a parameter and what is not: --params=+<initializer>, --frozen=<initializer>"
+                   : "export with do_constant_folding=False";
   const StringRef unfoldTraining =
       isTensorFlow ? "export a function that calls the model with training=True, without dropout"
                    : "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False";
@@ -537,13 +538,13 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
        "weights are symmetric, or hold zeros among other numbers: perhaps the exporter evaluated them from parameters "
        "(a mask, w + wᵀ); they are trained themselves",
        unfold);
-  warn(
-      tables, "tables that formulas wrote, and frequencies of features, are taken for buffers and not trained",
-      "train what is a parameter: --params <initializer>; the exporter that writes notes (dynamo=True) says which are");
+  warn(tables, "tables that formulas wrote, and frequencies of features, are taken for buffers and not trained",
+       "train what is a parameter: --params=+<initializer>; the exporter that writes notes (dynamo=True) says which "
+       "are");
   warn(frozen,
        Twine(frozen.size()) +
            " initializers were evaluated by the exporter, perhaps from parameters; they are not trained",
-       unfold + (isTensorFlow ? "" : ", or train what is a parameter in another order: --params <initializer>"));
+       unfold + (isTensorFlow ? "" : ", or train what is a parameter in another order: --params=+<initializer>"));
   if (!convolutions.empty())
     file.getReport().warningAt(folded,
                                "batch normalization (or what else was computed from the weights) was folded into "

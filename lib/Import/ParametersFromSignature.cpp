@@ -466,9 +466,8 @@ void SignatureClassifier::reportFoldedBatchNorms() {
     foldedNorms.insert(module);
   file.getReport().warningAt(modules.front(),
                              Twine(modules.size()) +
-                                 " batch normalizations were folded into "
-                                 "convolutions and cannot be trained: " +
-                                 llvm::join(modules, ", "),
+                                 (modules.size() == 1 ? " batch normalization was" : " batch normalizations were") +
+                                 " folded into the layers before and cannot be trained: " + llvm::join(modules, ", "),
                              "export with optimize=False: torch.onnx.export(…, "
                              "dynamo=True, optimize=False)");
 }

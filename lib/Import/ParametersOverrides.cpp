@@ -4,50 +4,125 @@
 #include "Classifier.h"
 #include "TensorData.h"
 
-#include "llvm/Support/GlobPattern.h"
+#include "lowtide/Support/NameList.h"
 
 using namespace mlir;
 using namespace lowtide;
 
-static bool matches(const llvm::GlobPattern &glob, const InitializerInfo &info) {
-  return glob.match(info.name) || glob.match(info.tensor) ||
-         llvm::any_of(info.tied, [&](const std::string &name) { return glob.match(name); });
-}
+namespace {
 
-static LogicalResult applyGlobs(OnnxFile &file, StringRef option, ArrayRef<std::string> patterns, InitializerRole role,
-                                std::vector<InitializerInfo> &infos) {
-  for (const std::string &pattern : patterns) {
-    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
-    if (!glob) {
-      file.getReport().error(Failure::Usage, option + ": " + quoteName(pattern) +
-                                                 " is no pattern: " + llvm::toString(glob.takeError()));
+/// Applies the rules of `--params` and `--frozen` one after the other.
+class Selector {
+public:
+  Selector(OnnxFile &file, std::vector<InitializerInfo> &infos) : file(file), infos(infos) {
+    for (const InitializerInfo &info : infos)
+      stated.push_back(info.role);
+  }
+
+  LogicalResult apply(ArrayRef<ImportOptions::Selection> selections);
+
+private:
+  LogicalResult applyRule(const ImportOptions::Selection &selection, StringRef text);
+  LogicalResult applyItem(const ImportOptions::Selection &selection, const NameItem &item);
+  LogicalResult fail(const Twine &message, const Twine &remedy = "") {
+    file.getReport().error(Failure::Usage, message, remedy);
+    return failure();
+  }
+  static bool matches(const NamePattern &pattern, const InitializerInfo &info) {
+    return pattern.matches(info.name) || pattern.matches(info.tensor) ||
+           llvm::any_of(info.tied, [&](const std::string &name) { return pattern.matches(name); });
+  }
+  /// Whether a glob means it: what is trained anyway, and constants that somebody named. Statistics and numbers of the
+  /// graph's arithmetic are meant by their names only.
+  bool isMeantByGlob(size_t number) const {
+    const InitializerInfo &info = infos[number];
+    return stated[number] == InitializerRole::Parameter ||
+           (stated[number] == InitializerRole::Constant && isFloatType(info.dataType) && info.getNumElements() > 1 &&
+            !isInventedName(info.name));
+  }
+  void set(InitializerInfo &info, InitializerRole role, const Twine &reason) {
+    if (info.role == role)
+      return;
+    info.role = role;
+    info.certainty = Certainty::Stated;
+    info.reason = reason.str();
+  }
+  std::string suggest(StringRef word) const {
+    std::vector<StringRef> known;
+    for (const InitializerInfo &info : infos)
+      known.push_back(info.name);
+    return suggestName(word, known);
+  }
+
+  OnnxFile &file;
+  std::vector<InitializerInfo> &infos;
+  /// Roles before any rule.
+  std::vector<InitializerRole> stated;
+};
+
+} // namespace
+
+LogicalResult Selector::apply(ArrayRef<ImportOptions::Selection> selections) {
+  if (selections.empty())
+    return success();
+  if (selections.front().trains && !StringRef(selections.front().text).starts_with("+"))
+    for (InitializerInfo &info : infos)
+      if (info.role == InitializerRole::Parameter)
+        set(info, InitializerRole::Constant, "--params trains others only");
+  for (const ImportOptions::Selection &selection : selections) {
+    StringRef text = selection.text;
+    if (selection.trains)
+      text.consume_front("+");
+    if (failed(applyRule(selection, text)))
       return failure();
-    }
-    bool found = false;
-    for (InitializerInfo &info : infos) {
-      if (!matches(*glob, info))
-        continue;
-      found = true;
-      if (role == InitializerRole::Parameter && !isFloatType(info.dataType)) {
-        file.getReport().errorAt(Failure::Usage, info.tensor,
-                                 option + ": " + quoteName(info.name) + " has type " + elementTypeName(info.dataType) +
-                                     " and cannot be trained");
-        return failure();
-      }
-      // Freezing keeps what the step itself updates.
-      if (role == InitializerRole::Constant && info.role == InitializerRole::State)
-        continue;
-      info.role = role;
-      info.certainty = Certainty::Stated;
-      info.reason = (option + " " + pattern).str();
-    }
-    if (!found) {
-      file.getReport().error(Failure::Usage, option + ": no initializer matches " + quoteName(pattern),
-                             "lowtide check lists them");
-      return failure();
-    }
   }
   return success();
+}
+
+LogicalResult Selector::applyRule(const ImportOptions::Selection &selection, StringRef text) {
+  const StringRef flag = selection.trains ? "--params" : "--frozen";
+  // A name that holds the signs of a list is a name first.
+  const NamePattern whole(text, /*isLiteral=*/true);
+  if (llvm::any_of(infos, [&](const InitializerInfo &info) { return matches(whole, info); }))
+    return applyItem(selection, {text.str(), 0, /*isQuoted=*/true});
+  SmallVector<NameItem> items;
+  if (std::optional<TextFault> fault = splitNames(text, ',', items))
+    return fail(flag + " " + quoteName(text) + ": " + fault->message + " (column " +
+                    Twine(countColumns(text, fault->column)) + ")",
+                "names and globs stand between commas; a name with a comma is put into quotes");
+  for (const NameItem &item : items)
+    if (failed(applyItem(selection, item)))
+      return failure();
+  return success();
+}
+
+LogicalResult Selector::applyItem(const ImportOptions::Selection &selection, const NameItem &item) {
+  const StringRef flag = selection.trains ? "--params" : "--frozen";
+  const NamePattern literal(item.text, /*isLiteral=*/true);
+  const bool isName =
+      item.isQuoted || llvm::any_of(infos, [&](const InitializerInfo &info) { return matches(literal, info); });
+  const NamePattern pattern = isName ? literal : NamePattern(item.text);
+  bool found = false;
+  for (auto [number, info] : llvm::enumerate(infos)) {
+    if (!matches(pattern, info) || (pattern.isGlob() && selection.trains && !isMeantByGlob(number)))
+      continue;
+    found = true;
+    if (selection.trains && !isFloatType(info.dataType)) {
+      file.getReport().errorAt(Failure::Usage, info.tensor,
+                               flag + ": " + quoteName(info.name) + " has type " + elementTypeName(info.dataType) +
+                                   " and cannot be trained");
+      return failure();
+    }
+    // Freezing keeps what the step itself updates.
+    if (!selection.trains && info.role == InitializerRole::State)
+      continue;
+    set(info, selection.trains ? InitializerRole::Parameter : InitializerRole::Constant, flag + " " + selection.text);
+  }
+  if (found)
+    return success();
+  return fail(flag + ": no initializer matches " + quoteName(item.text) +
+                  (pattern.getFault().empty() ? suggest(item.text) : ", which is no glob: " + pattern.getFault().str()),
+              "lowtide check lists them");
 }
 
 /// Two infos of one tensor that the user gives one name are one: a tie.
@@ -83,7 +158,5 @@ LogicalResult lowtide::applyOverrides(OnnxFile &file, const ImportOptions &optio
     if (twin != infos.end())
       join(infos, size_t(info - infos.begin()), size_t(twin - infos.begin()));
   }
-  if (failed(applyGlobs(file, "--params", options.params, InitializerRole::Parameter, infos)))
-    return failure();
-  return applyGlobs(file, "--frozen", options.frozen, InitializerRole::Constant, infos);
+  return Selector(file, infos).apply(options.selections);
 }

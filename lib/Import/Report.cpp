@@ -41,7 +41,10 @@ void Report::errorAt(Failure kind, StringRef where, const Twine &message, const 
     first = kind;
   if (++numErrors > maxErrors || muted)
     return;
-  InFlightDiagnostic diag = mlir::emitError(locate(where)) << message.str();
+  // A flag has no place in the file.
+  const bool isFlag = kind == Failure::Usage && where.empty();
+  InFlightDiagnostic diag = mlir::emitError(isFlag ? Location(UnknownLoc::get(&context)) : locate(where))
+                            << message.str();
   if (std::string note = remedy.str(); !note.empty())
     diag.attachNote() << note;
 }

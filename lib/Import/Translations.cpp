@@ -52,8 +52,15 @@ static ImportOptions readOptions(std::string &fault) {
     fault += parseRenameFlag(text, options);
   if (flags().batch)
     options.batch = flags().batch;
-  options.params.assign(flags().params.begin(), flags().params.end());
-  options.frozen.assign(flags().frozen.begin(), flags().frozen.end());
+  // In the order of the command line.
+  std::vector<std::pair<unsigned, ImportOptions::Selection>> rules;
+  for (auto [i, text] : llvm::enumerate(flags().params))
+    rules.push_back({flags().params.getPosition(i), {true, text}});
+  for (auto [i, text] : llvm::enumerate(flags().frozen))
+    rules.push_back({flags().frozen.getPosition(i), {false, text}});
+  llvm::sort(rules, [](const auto &a, const auto &b) { return a.first < b.first; });
+  for (auto &[position, rule] : rules)
+    options.selections.push_back(std::move(rule));
   return options;
 }
 

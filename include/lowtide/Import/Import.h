@@ -28,10 +28,15 @@ struct ImportOptions {
   /// `batch` wins over what `dims` says of that symbol.
   bool batchOverrides = false;
 
-  /// Globs over framework and initializer names. Later lists win: params, then
-  /// frozen.
-  std::vector<std::string> params;
-  std::vector<std::string> frozen;
+  /// What `--params` and `--frozen` say, in their order: of the rules that match an initializer, the last one counts.
+  /// Where the first rule trains, everything else is frozen; a list that begins with `+` trains what it matches besides
+  /// what the file says.
+  struct Selection {
+    bool trains;
+    /// A framework's or initializer's name, or a list of names and globs.
+    std::string text;
+  };
+  std::vector<Selection> selections;
   /// Framework name by initializer name: `--rename val_9=h.0.qkv.weight`;
   /// `tensor@module=name` for one module's use.
   std::vector<std::pair<std::string, std::string>> renames;
@@ -43,10 +48,11 @@ mlir::FailureOr<std::vector<InitializerInfo>> classifyInitializers(OnnxFile &fil
 
 /// Symbols that no option binds, each with an example of what to type. Empty
 /// when all shapes are static.
-std::vector<std::string> findUnboundDims(OnnxFile &file, const ImportOptions &options);
+/// `example`: their sizes, but for those that count samples.
+std::vector<std::string> findUnboundDims(OnnxFile &file, const ImportOptions &options, int64_t example = 8);
 
 /// `options` with an example size for everything that is unbound.
-ImportOptions bindExamples(OnnxFile &file, const ImportOptions &options);
+ImportOptions bindExamples(OnnxFile &file, const ImportOptions &options, int64_t example = 8);
 
 /// Builds the module: one `func.func @model`. `infos` is what
 /// `classifyInitializers` returned for the same options.

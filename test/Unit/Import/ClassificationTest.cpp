@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Classification, RealFiles, testing::ValuesIn(findModels
 TEST(Classification, FoldedBatchNormsAreReported) {
   Classified result = classifyFile(fs::path(LOWTIDE_TEST_MODELS) / "cnn-digits/dynamo-folded.onnx");
   EXPECT_THAT(result.messages,
-              HasSubstr("2 batch normalizations were folded into convolutions and cannot be trained: b1, b2"));
+              HasSubstr("2 batch normalizations were folded into the layers before and cannot be trained: b1, b2"));
   EXPECT_THAT(result.messages, HasSubstr("optimize=False"));
 }
 
@@ -118,7 +118,7 @@ TEST(Classification, FoldedBatchNormsWithoutBiasAreReported) {
   setNote(model, 0, "pkg.onnxscript.rewriter.rule_name",
           "RemoveOptionalBiasFromConv, FuseBatchNormIntoConv, RemoveOptionalBiasFromConv");
   Classified result = classify(model);
-  EXPECT_THAT(result.messages, HasSubstr("1 batch normalizations were folded into convolutions"));
+  EXPECT_THAT(result.messages, HasSubstr("1 batch normalization was folded into the layers before"));
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("c.weight"));
 }
 

@@ -53,7 +53,7 @@ TEST(Classification, SinusoidsAreNotTrained) {
     EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("positions.weight"));
     EXPECT_THAT(result.messages, HasSubstr("sinusoids and are not trained: positions.weight"));
     ImportOptions options;
-    options.params = {"positions.*"};
+    options.selections = {{true, "+positions.*"}};
     EXPECT_THAT(classify(model, options).names(InitializerRole::Parameter),
                 testing::UnorderedElementsAre("positions.weight", "learned.weight"));
   }
@@ -164,12 +164,12 @@ TEST(Classification, ParametersWithNamesTellWhereAModuleIs) {
 TEST(Classification, TheUserOverrules) {
   ModelProto model = makeLinear();
   ImportOptions options;
-  options.frozen = {"w*"};
+  options.selections = {{false, "w*"}};
   options.renames.emplace_back("b", "fc.bias");
   Classified result = classify(model, options);
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("fc.bias"));
   EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("w"));
-  options.frozen = {"nothing.*"};
+  options.selections = {{false, "nothing.*"}};
   EXPECT_THAT(classify(model, options).messages, HasSubstr("no initializer matches 'nothing.*'"));
   EXPECT_EQ(classify(model, options).exitCode, 1);
 }

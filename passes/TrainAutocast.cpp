@@ -24,7 +24,7 @@ namespace {
 struct OverrideRule {
   train::GroupRule layers; ///< its patterns
   PrecisionOverride precision = PrecisionOverride::None;
-  bool matched = false;
+  SmallVector<bool> matched; ///< its patterns that mean a layer
 };
 
 /// What the table says about ops of one kind.
@@ -65,6 +65,9 @@ namespace {
 struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
   using TrainAutocastBase::TrainAutocastBase;
 
+  /// An error of a flag, which has no place.
+  InFlightDiagnostic refuse() { return emitError(UnknownLoc::get(&getContext())); }
+
   LogicalResult readPrecision() {
     StringRef name = precision;
     pure = !name.consume_front("mixed-");
@@ -74,7 +77,7 @@ struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
     else if (name == "f16")
       narrow = b.getF16Type();
     else
-      return getOperation().emitError("precision: '") << precision << "' is none of mixed-bf16, mixed-f16, bf16, f16";
+      return refuse() << "precision: '" << precision << "' is none of mixed-bf16, mixed-f16, bf16, f16";
     return success();
   }
 
@@ -91,13 +94,11 @@ struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
       else if (type == narrowName)
         rule.precision = PrecisionOverride::Narrow;
       else
-        return getOperation().emitError("precision-override: '")
-               << text << "' is not of the form PATTERN,PATTERN=TYPE with TYPE f32 or " << narrowName;
-      for (StringRef pattern : llvm::split(patterns, ',')) {
-        if (llvm::Error error = train::checkPattern(pattern.trim()))
-          return getOperation().emitError("precision-override: ") << llvm::toString(std::move(error));
-        rule.layers.patterns.push_back(pattern.trim().str());
-      }
+        return refuse() << "precision-override: '" << text
+                        << "' is not of the form PATTERN,PATTERN=TYPE with TYPE f32 or " << narrowName;
+      if (llvm::Error error = train::parsePatterns(patterns, rule.layers.patterns))
+        return refuse() << "precision-override: " << llvm::toString(std::move(error));
+      rule.matched.resize(rule.layers.patterns.size());
       rules.push_back(std::move(rule));
     }
     return success();
@@ -109,11 +110,12 @@ struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
     auto [entry, isNew] = overrideOf.try_emplace(op->getLoc(), PrecisionOverride::None);
     if (isNew)
       for (const std::string &name : getLayerNames(op->getLoc()))
-        for (OverrideRule &rule : rules)
-          if (entry->second == PrecisionOverride::None && rule.layers.matches(name)) {
-            rule.matched = true;
+        for (OverrideRule &rule : rules) {
+          for (auto [i, pattern] : llvm::enumerate(rule.layers.patterns))
+            rule.matched[i] = rule.matched[i] || train::matchesLayer(pattern, name);
+          if (entry->second == PrecisionOverride::None && rule.layers.matches(name))
             entry->second = rule.precision;
-          }
+        }
     return entry->second;
   }
 
@@ -176,8 +178,12 @@ struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
       report(step, cast, table);
     }
     for (const OverrideRule &rule : rules)
-      if (!rule.matched)
-        getOperation().emitWarning("precision-override '") << rule.layers.text << "' matches no layer";
+      for (auto [matched, pattern] : llvm::zip_equal(rule.matched, rule.layers.patterns))
+        if (!matched) {
+          refuse() << "precision-override: " << train::describeUnmatched(pattern) << " among the layers";
+          getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+          return signalPassFailure();
+        }
   }
 
   FloatType narrow;

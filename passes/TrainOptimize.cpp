@@ -138,15 +138,28 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     return options.finish(&getContext());
   }
 
+  /// Every pattern of a group means a parameter.
+  LogicalResult checkGroups(func::FuncOp step, const train::TrainOptions &options) {
+    std::vector<StringRef> names;
+    for (unsigned i = 0; i < step.getNumArguments(); ++i)
+      if (auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, i)))
+        names.push_back(binding.getName().getValue());
+    for (const train::GroupRule &rule : options.groups)
+      for (const NamePattern &pattern : rule.patterns)
+        if (llvm::none_of(names, [&](StringRef name) { return train::matchesLayer(pattern, name); }))
+          return emitError(UnknownLoc::get(&getContext()))
+                 << "group: " << train::describeUnmatched(pattern) << " among the parameters that are trained"
+                 << suggestName(pattern.getText(), names);
+    return success();
+  }
+
   void warnAboutEmptyGroups(func::FuncOp step, const train::TrainOptions &options) {
     for (const train::GroupRule &rule : options.groups)
       if (llvm::none_of(llvm::seq(step.getNumArguments()), [&](unsigned i) {
             auto group = step.getArgAttrOfType<StringAttr>(i, train::groupAttrName);
             return group && group.getValue() == rule.text;
           }))
-        step.emitWarning("group '") << rule.text
-                                    << "' has no parameter: no name matches, "
-                                       "or an earlier group took it";
+        step.emitWarning("group '") << rule.text << "' has no parameter: earlier groups took them";
   }
 
   void addUpdates(func::FuncOp step, const train::TrainOptions &options) {
@@ -190,7 +203,7 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
     ModuleOp module = getOperation();
     train::TrainOptions options;
     if (llvm::Error error = readOptions(options)) {
-      module.emitError(llvm::toString(std::move(error)));
+      emitError(UnknownLoc::get(&getContext())) << llvm::toString(std::move(error)); // a flag has no place
       module->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
       return signalPassFailure();
     }
@@ -209,6 +222,10 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
       });
     }
     step.setSymName("train");
+    if (failed(checkGroups(step, options))) {
+      module->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+      return signalPassFailure();
+    }
     nameGroups(options);
     addUpdates(step, options);
     module->setAttr(train::optimizerAttrName, options.getOptimizerAttr(&getContext()));

@@ -1,11 +1,11 @@
 // RUN: lowtide-opt %s --train-autocast --cse | FileCheck %s
 // RUN: lowtide-opt %s --train-autocast=precision=f16 --cse | FileCheck %s --check-prefix=PURE
 // RUN: lowtide-opt %s --train-autocast="override=*.ln1,second=f32" --cse | FileCheck %s --check-prefix=TOLD
-// RUN: lowtide-opt %s --train-autocast="override=nobody=f32" 2>&1 | FileCheck %s --check-prefix=NOBODY
+// RUN: not lowtide-opt %s --train-autocast="override=nobody=f32" 2>&1 | FileCheck %s --check-prefix=NOBODY
 // RUN: not lowtide-opt %s --train-autocast="override=*.ln1=f16" 2>&1 | FileCheck %s --check-prefix=WRONG
 // RUN: not lowtide-opt %s --train-autocast="precision=f8" 2>&1 | FileCheck %s --check-prefix=TYPE
 
-// NOBODY: warning: precision-override 'nobody=f32' matches no layer
+// NOBODY: error: precision-override: pattern 'nobody' matches nothing among the layers
 // WRONG: error: precision-override: '*.ln1=f16' is not of the form PATTERN,PATTERN=TYPE with TYPE f32 or bf16
 // TYPE: error: precision: 'f8' is none of mixed-bf16, mixed-f16, bf16, f16
 

@@ -7,18 +7,18 @@
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias" 2>&1 | FileCheck %s --check-prefix=GROUP
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias:rate=1" 2>&1 | FileCheck %s --check-prefix=GROUPOPTION
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=[bias:lr=1" 2>&1 | FileCheck %s --check-prefix=GLOB
-// RUN: lowtide-opt %s --train-optimize="optimizer=sgd group=gamma:weight_decay=0" 2>&1 | FileCheck %s --check-prefix=EMPTY
+// RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=gamma:weight_decay=0" 2>&1 | FileCheck %s --check-prefix=EMPTY
 
 // UNKNOWN: error: optimizer: 'lion' is none of {{.*}}momentum, sgd
-// OPTION: error: sgd has no option 'beta1'; it has lr_scale, weight_decay
-// RANGE: error: momentum: momentum must lie in [0, 1), found 1.50
+// OPTION: error: --betas is of adam, adamw; it has no effect on --optimizer=sgd, which takes --weight-decay, and with --momentum --momentum, --dampening, --nesterov, --weight-decay
+// RANGE: error: --momentum: momentum must lie in [0, 1), found 1.50
 // NUMBER: error: lr: 'fast' is not a finite number
 // SCHEDULE: error: schedule: 'step' is none of constant, linear, cosine
 // STEPS: error: schedule linear decays until total_steps, which must exceed warmup_steps = 0, found 0
 // GROUP: error: group: 'bias' is not of the form pattern,pattern:option=value,option=value
-// GROUPOPTION: error: sgd has no option 'rate'; it has lr_scale, weight_decay
+// GROUPOPTION: error: group: sgd has no option 'rate'; it has lr, lr_scale, weight_decay
 // GLOB: error: group: pattern '[bias'
-// EMPTY: warning: group 'gamma:weight_decay=0' has no parameter: no name matches, or an earlier group took it
+// EMPTY: error: group: pattern 'gamma' matches nothing among the parameters that are trained
 
 func.func @gradient(%w: tensor<4xf32> {train.binding = #train.param<"l.bias">})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4xf32> {train.binding = #train.output<"grad/l.bias">}) {

@@ -8,6 +8,7 @@
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/OrderRules.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Support/NameList.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -35,14 +36,19 @@ llvm::Expected<LossScale> LossScale::parse(StringRef text) {
   } else {
     scale.kind = Kind::Fixed;
     if (head.getAsDouble(scale.initial))
-      return refuse("loss-scale: '{0}' is neither none nor dynamic nor a number", head);
+      return refuse("loss-scale: '{0}' is neither none nor dynamic nor a number{1}", head,
+                    suggestName(head, {"none", "dynamic"}));
   }
   if (!options.empty() && scale.kind != Kind::Dynamic)
     return refuse("loss-scale: only dynamic has options, found '{0}' behind '{1}'", options, head);
+  SmallVector<StringRef> given;
   for (StringRef option : llvm::split(options, ',')) {
-    if (option.empty())
+    if (option.empty() && options.empty())
       continue;
     auto [name, value] = option.split('=');
+    if (llvm::is_contained(given, name))
+      return refuse("loss-scale: '{0}' is given twice", name);
+    given.push_back(name);
     double number = 0;
     if (value.empty() || value.getAsDouble(number))
       return refuse("loss-scale: '{0}' is not of the form name=number", option);
@@ -57,7 +63,8 @@ llvm::Expected<LossScale> LossScale::parse(StringRef text) {
     else if (name == "interval")
       return refuse("loss-scale: interval is a number of steps, found '{0}'", value);
     else
-      return refuse("loss-scale: no option '{0}'; there are init, growth, backoff and interval", name);
+      return refuse("loss-scale: no option '{0}'; there are init, growth, backoff and interval{1}", name,
+                    suggestName(name, {"init", "growth", "backoff", "interval"}));
   }
   float initial = static_cast<float>(scale.initial);
   if (!(initial > 0.0f) || !std::isfinite(initial))

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Support/NameList.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/Error.h"
 #include <map>
@@ -28,7 +29,7 @@ struct ScheduleOptions {
 /// get their own options.
 struct GroupRule {
   std::string text; ///< as written: the group's name
-  std::vector<std::string> patterns;
+  std::vector<NamePattern> patterns;
   std::map<std::string, double> options; ///< options of the optimizer; lr is turned into lr_scale
 
   /// A pattern with a dot or an asterisk is a glob over the whole name; one
@@ -37,8 +38,12 @@ struct GroupRule {
   bool matches(llvm::StringRef name) const;
 };
 
-/// Says what is wrong with a glob, if anything is.
-llvm::Error checkPattern(llvm::StringRef pattern);
+/// Appends the patterns of a list: names and globs between commas (NameList.h).
+llvm::Error parsePatterns(llvm::StringRef text, std::vector<NamePattern> &patterns);
+/// Whether a pattern of a group, or of layers, means `name` (GroupRule::matches).
+bool matchesLayer(const NamePattern &pattern, llvm::StringRef name);
+/// "pattern 'x' matches nothing", or why it is none.
+std::string describeUnmatched(const NamePattern &pattern);
 
 struct TrainOptions {
   std::string optimizer = "adamw";       ///< sgd, momentum, adagrad, adam, adamw

@@ -8,6 +8,7 @@
 #include "ExternalTool.h"
 #include "GpuLowering.h"
 #include "MachineCode.h"
+#include "lowtide/Codegen/Chips.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
@@ -59,8 +60,9 @@ static std::unique_ptr<llvm::TargetMachine> createNvptxMachine(Operation *errors
   llvm::TargetOptions options;
   // Strict also spells every product and sum with its rounding, which keeps ptxas from contracting them.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, chip, "+ptx81", options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, chip, findChip(chip) ? findChip(chip)->ptx : "+ptx81", options, std::nullopt,
+                                  std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 FailureOr<std::string> codegen::compileToPtx(gpu::GPUModuleOp kernels, StringRef chip) {

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ReportPicture.h"
+#include "lowtide/Support/StableSort.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -16,6 +17,7 @@ using namespace lowtide::report;
 static const char *const pageStyle = R"(
 body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;max-width:1060px;margin:2em auto;padding:0 1em}
 h1{font-size:1.5em;margin:0}h2{font-size:1.15em;margin:2em 0 .3em}p{margin:.3em 0;color:var(--dim)}svg{width:100%;height:auto}
+.wide{overflow-x:auto}@media(max-width:600px){body{padding:0 .5em}.wide svg,.wide table{min-width:600px}}
 table{border-collapse:collapse;width:100%;font-size:13px}td,th{padding:.2em .6em;text-align:left;border-bottom:1px solid var(--line)}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.key span{display:inline-block;width:1em;height:1em;margin:0 .3em 0 1em;vertical-align:-.15em}
 )";
@@ -25,15 +27,16 @@ static void printPeakTable(const Entry &entry, llvm::raw_ostream &os) {
   for (const Tensor &tensor : entry.tensors)
     if (tensor.begin <= entry.peakAt && entry.peakAt < tensor.end)
       alive.push_back(&tensor);
-  llvm::stable_sort(alive, [](const Tensor *a, const Tensor *b) { return a->bytes > b->bytes; });
+  sortStably(alive, [](const Tensor *a, const Tensor *b) { return a->bytes > b->bytes; });
   os << "<p>Alive at the peak: " << alive.size() << " tensors"
-     << (alive.size() > 20 ? ", the 20 largest of them:" : ":") << "</p>\n<table><tr><th class=\"n\">bytes</th>"
+     << (alive.size() > 20 ? ", the 20 largest of them:" : ":")
+     << "</p>\n<div class=\"wide\"><table><tr><th class=\"n\">bytes</th>"
      << "<th>what</th><th>made by</th><th>place in the model</th><th class=\"n\">lives</th></tr>\n";
   for (const Tensor *tensor : llvm::ArrayRef(alive).take_front(20))
     os << "<tr><td class=\"n\">" << formatBytes(tensor->bytes) << "</td><td>" << getName(tensor->component)
        << "</td><td>" << escape(tensor->maker) << "</td><td>" << escape(tensor->place) << "</td><td class=\"n\">"
        << tensor->begin << "–" << tensor->end - 1 << "</td></tr>\n";
-  os << "</table>\n";
+  os << "</table></div>\n";
 }
 
 void report::printJson(const Report &report, llvm::raw_ostream &os) {
@@ -96,9 +99,10 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
 }
 
 void report::printHtml(const Report &report, llvm::raw_ostream &os) {
-  os << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" << escape(report.title)
-     << "</title><style>" << pictureStyle << pageStyle << "</style></head><body>\n<h1>" << escape(report.title)
-     << "</h1>\n<p>" << escape(report.target) << " · " << formatBytes(report.getBytes()) << " allocated";
+  os << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+     << "content=\"width=device-width, initial-scale=1\"><title>" << escape(report.title) << "</title><style>"
+     << pictureStyle << pageStyle << "</style></head><body>\n<h1>" << escape(report.title) << "</h1>\n<p>"
+     << escape(report.target) << " · " << formatBytes(report.getBytes()) << " allocated";
   if (report.deviceBudget)
     os << " of a budget of " << formatBytes(report.deviceBudget);
   os << ": parameters " << formatBytes(report.statics.parameters) << ", optimizer state "
@@ -113,15 +117,20 @@ void report::printHtml(const Report &report, llvm::raw_ostream &os) {
       size_t again = llvm::count_if(entry.instructions, [](const Instruction &each) { return each.recomputed; });
       os << "<h2>" << escape(entry.name) << ": before and after</h2>\n<p>The same step without a budget and with it; "
          << again << " instructions run again, not one bit of a result changes.</p>\n";
+      os << "<div class=\"wide\">";
       picture.beforeAfter();
+      os << "</div>\n";
     }
     os << "<h2>" << escape(entry.name) << ": waterline</h2>\n<p>" << entry.instructions.size() << " instructions, "
        << entry.tensors.size() << " tensors, " << llvm::format("%.3g", double(entry.flops)) << " FLOPs, batch "
-       << entry.batch << "</p>\n";
+       << entry.batch << "</p>\n<div class=\"wide\">";
     picture.waterline();
+    os << "</div>\n";
     os << "<h2>" << escape(entry.name) << ": addresses</h2>\n<p>Each rectangle is a tensor: when it lives, and where. "
-       << "This is the plan.</p>\n";
-    if (size_t hidden = picture.addresses())
+       << "This is the plan.</p>\n<div class=\"wide\">";
+    const size_t hidden = picture.addresses();
+    os << "</div>\n";
+    if (hidden)
       os << "<p>" << hidden << " smaller ones are not drawn; the data below has them.</p>\n";
     printPeakTable(entry, os);
   }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/CostModel.h"
+#include "lowtide/Support/StableSort.h"
 #include "lowtide/Target/Report.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -253,5 +254,10 @@ Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::
   }
   for (const plan::Entry &entry : plan.entries())
     report.entries.push_back(EntryReader(plan, entry, notes.find(entry.name())).run());
+  // What trains comes first: it is what the memory is for.
+  sortStably(report.entries, [](const Entry &a, const Entry &b) {
+    auto rank = [](const Entry &entry) { return llvm::StringRef(entry.name).starts_with("eval") ? 1 : 0; };
+    return rank(a) < rank(b);
+  });
   return report;
 }

@@ -4,19 +4,23 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ReportPicture.h"
+#include "lowtide/Support/StableSort.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace lowtide;
 using namespace lowtide::report;
 
-static constexpr double width = 1000, height = 320, left = 70, bottom = 24;
+static constexpr double width = 720, height = 320, left = 90, bottom = 28;
+/// Of one letter, about; pictures are read on telephones, too.
+static constexpr double letter = 7.2, line = 16;
 /// Marks drawn at most; the JSON has all.
 static constexpr size_t maxMarks = 2000;
 
 const char *const report::pictureStyle = R"(
 :root{--bg:#fff;--fg:#1b1f24;--dim:#667;--line:#ccd;--c0:#2f6db5;--c1:#b8960c;--c2:#c2571a;--c3:#8a94a6;--c4:#3a8f5c;--c5:#8d4fa8}
 @media(prefers-color-scheme:dark){:root{--bg:#15181d;--fg:#e6e9ee;--dim:#9aa3b0;--line:#333a44;--c0:#5b9be6;--c1:#e0c04a;--c2:#ec8a4b;--c3:#77808f;--c4:#5fbf86;--c5:#bb82d6}}
-svg{font:11px system-ui,sans-serif}svg text{fill:var(--dim)}
+svg{font:14px system-ui,sans-serif}svg text{fill:var(--dim)}
 .c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}.c4{fill:var(--c4)}.c5{fill:var(--c5)}
 .axis{stroke:var(--line)}.peak{stroke:var(--fg);stroke-dasharray:3 3;fill:none}.budget{stroke:var(--fg);stroke-width:1.5;stroke-dasharray:9 4}
 .curve{stroke:var(--c0);stroke-width:1.5;stroke-linecap:round;fill:none}
@@ -59,7 +63,7 @@ void Picture::note(double x, double y, llvm::StringRef anchor, const std::string
 }
 
 void Picture::open(llvm::StringRef label, bool alone) {
-  os << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << f(width + 10) << " " << f(height + 10)
+  os << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -10 " << f(width + 10) << " " << f(height + 14)
      << "\" role=\"img\" aria-label=\"" << label << " of " << escape(entry.name) << "\">\n<defs>";
   // Hue is not the only sign: every component has a pattern of lines too.
   const char *const lines[numTransientComponents] = {"",       "M0 2H8M0 6H8", "M0 8L8 0",
@@ -121,9 +125,20 @@ void Picture::budgetLine(const Frame &frame) {
 /// The legend of a picture that stands alone.
 static void drawLegend(llvm::raw_ostream &os) {
   for (unsigned c = 0; c < numTransientComponents; ++c)
-    os << "<rect class=\"c" << c << "\" x=\"" << width - 150 << "\" y=\"" << 28 + 16 * c
+    os << "<rect class=\"c" << c << "\" x=\"" << width - 170 << "\" y=\"" << 28 + 16 * c
        << "\" width=\"10\" height=\"10\"/><text x=\"" << width - 135 << "\" y=\"" << 37 + 16 * c << "\">"
        << getName(MemoryComponent(c)) << "</text>\n";
+}
+
+/// As much of `text` as `room` has place for.
+static std::string shorten(const std::string &text, double room) {
+  const size_t most = size_t(std::max(room / letter, 8.0));
+  if (text.size() <= most)
+    return text;
+  size_t end = most - 1;
+  while (end && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) // not within a character
+    --end;
+  return text.substr(0, end) + "…";
 }
 
 void Picture::waterline(bool alone) {
@@ -147,9 +162,11 @@ void Picture::waterline(bool alone) {
   bool right = at > width / 2;
   os << "<line class=\"peak\" x1=\"" << f(at) << "\" x2=\"" << f(at) << "\" y1=\"4\" y2=\"" << height - bottom
      << "\"/>";
+  const double room = right ? at - left : width - at;
   note(at + (right ? -6 : 6), 28, right ? "end" : "start",
-       "peak " + formatBytes(entry.peakBytes) + " at " +
-           (entry.instructions.empty() ? std::string() : entry.instructions[entry.peakAt].label));
+       shorten("peak " + formatBytes(entry.peakBytes) + " at " +
+                   (entry.instructions.empty() ? std::string() : entry.instructions[entry.peakAt].label),
+               room));
   os << "</svg>\n";
 }
 
@@ -171,9 +188,10 @@ void Picture::beforeAfter(bool alone) {
   std::string text = "after: peak " + formatBytes(entry.peakBytes);
   llvm::raw_string_ostream(text) << llvm::format(
       ", %.0f %% of it", 100.0 * double(entry.peakBytes) / double(std::max<uint64_t>(before.peakBytes, 1)));
-  if (double seconds = entry.getSeconds(), again = entry.getRecomputedSeconds(); seconds > again)
-    llvm::raw_string_ostream(text) << llvm::format("; time +%.1f %% (estimated)", 100.0 * again / (seconds - again));
   note(is.begin + 6, 16, "start", text);
+  if (double seconds = entry.getSeconds(), again = entry.getRecomputedSeconds(); seconds > again)
+    note(is.begin + 6, 16 + line, "start",
+         llvm::formatv("time +{0:F1} % (estimated)", 100.0 * again / (seconds - again)).str());
   if (alone)
     drawLegend(os);
   os << "</svg>\n";
@@ -189,7 +207,7 @@ size_t Picture::addresses() {
     if (tensor.bytes)
       marks.push_back(&tensor);
   auto area = [](const Tensor *t) { return double(t->bytes) * (t->end - t->begin); };
-  llvm::stable_sort(marks, [&](const Tensor *a, const Tensor *b) { return area(a) > area(b); });
+  sortStably(marks, [&](const Tensor *a, const Tensor *b) { return area(a) > area(b); });
   size_t hidden = marks.size() > maxMarks ? marks.size() - maxMarks : 0;
   marks.resize(marks.size() - hidden);
   for (const Tensor *tensor : marks) {

@@ -6,11 +6,12 @@
 
 #include "Diagnostics.h"
 #include "Inspect.h"
+#include "lowtide/Support/NameList.h"
+#include "lowtide/Support/StableSort.h"
 #include "lowtide/Target/Report.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/GlobPattern.h"
 
 using namespace lowtide;
 using namespace lowtide::report;
@@ -76,7 +77,7 @@ void Explanation::summary() {
   os << "\n";
   if (decided.empty())
     return;
-  llvm::stable_sort(decided, [](const Tensor *a, const Tensor *b) { return a->bytes > b->bytes; });
+  sortStably(decided, [](const Tensor *a, const Tensor *b) { return a->bytes > b->bytes; });
   os << "\n  tensor       bytes  decision         lives  to run its maker      per MiB  at peak  what\n";
   for (const Tensor *tensor : llvm::ArrayRef(decided).take_front(maxRows)) {
     const double cost = getMaker(*tensor).seconds;
@@ -207,17 +208,13 @@ int driver::explainArtifact(const Options &options) {
     }
     return exitOk;
   }
-  auto pattern = llvm::GlobPattern::create(options.tensor);
-  if (!pattern) {
-    printError("'" + options.tensor + "' is no pattern: " + llvm::toString(pattern.takeError()));
-    return exitUsage;
-  }
+  const NamePattern pattern(options.tensor);
   // A place lists several layers; each may be meant, whole or from its start.
   auto isMeant = [&](StringRef text) {
     llvm::SmallVector<StringRef> names;
     text.split(names, ", ");
     return llvm::any_of(names, [&](StringRef name) {
-      return pattern->match(name) || name.starts_with(options.tensor + "/") || name.starts_with(options.tensor + ".");
+      return pattern.matches(name) || name.starts_with(options.tensor + "/") || name.starts_with(options.tensor + ".");
     });
   };
   unsigned count = explainBindings((*artifact)->plan(), isMeant, os);
@@ -225,8 +222,11 @@ int driver::explainArtifact(const Options &options) {
     count += Explanation(entry, os).tensors(isMeant);
   if (count)
     return exitOk;
-  printError("'" + options.tensor + "' is neither a tensor (#12), nor a layer, nor a bound name of '" + options.input +
-             "'");
+  if (!pattern.getFault().empty())
+    printError("'" + options.tensor + "' is no pattern: " + pattern.getFault());
+  else
+    printError("'" + options.tensor + "' is neither a tensor (#12), nor a layer, nor a bound name of '" +
+               options.input + "'");
   printNote("lowtide explain " + options.input + " lists the largest decisions; patterns work: '*attn*'");
   return exitUsage;
 }

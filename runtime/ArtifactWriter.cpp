@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <unistd.h>
 
 namespace lowtide::rt {
@@ -19,8 +20,13 @@ static Status systemError(const char *what, const std::string &path) {
 Expected<std::unique_ptr<ArtifactWriter>> ArtifactWriter::create(const std::string &path) {
   std::string temporary = path + ".tmp-" + std::to_string(::getpid());
   int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0)
-    return systemError("cannot create", temporary);
+  if (file < 0) {
+    const std::string reason = std::strerror(errno), folder = std::filesystem::path(path).parent_path().string();
+    std::error_code ignored;
+    const bool isMissing = !folder.empty() && !std::filesystem::exists(folder, ignored);
+    return ioError("cannot create: " + (isMissing ? "folder '" + printable(folder) + "' does not exist" : reason),
+                   path);
+  }
   std::unique_ptr<ArtifactWriter> writer(new ArtifactWriter(path, std::move(temporary), file));
   if (Status status = writer->appendZeros(format::sectionAlignment); !status.isOk())
     return status;

@@ -33,7 +33,7 @@ Compare
 Keep
   --save=DIR             checkpoint at the end, and every --checkpoint-every=N steps; with --steps=0 of the start
   --resume=DIR           continue from the checkpoint that DIR/latest names, or the last sound one
-  --init=random:SEED     start parameters from random numbers
+  --init=FILE.safetensors|random:SEED  start from a PyTorch state_dict, or from random numbers
   --export=FILE --model=FILE   write trained weights back into the ONNX file
 
 Watch

@@ -10,6 +10,7 @@
 #include "runtime/MappedFile.h"
 #include "runtime/checkpoint/ExportOnnx.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
+#include "runtime/checkpoint/InitialState.h"
 
 #include <charconv>
 #include <cmath>
@@ -21,13 +22,23 @@ using namespace lowtide::run;
 
 namespace {
 
+/// Whether --init names a file rather than a seed.
+bool isInitFile(const std::string &text) {
+  const std::string ending = ".safetensors";
+  return text.size() > ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
+}
+
 Status readInit(const std::string &text, BindOptions &bind) {
   if (text.empty())
     return Status::ok();
+  if (isInitFile(text)) {
+    bind.randomInit = true; // the artifact may lack what the file brings
+    return Status::ok();
+  }
   const std::string prefix = "random:";
   const char *first = text.data() + prefix.size(), *last = text.data() + text.size();
   if (text.rfind(prefix, 0) != 0 || std::from_chars(first, last, bind.randomSeed).ptr != last || first == last)
-    return {StatusCode::Usage, "--init=" + printable(text) + ": only random:<seed> is known"};
+    return {StatusCode::Usage, "--init=" + printable(text) + ": random:<seed> or a .safetensors file is expected"};
   bind.randomInit = bind.randomInitAll = true;
   return Status::ok();
 }
@@ -118,6 +129,8 @@ Status TrainingRun::bind() {
     bind.randomInit = true;
   const config::Stopwatch binding;
   LOWTIDE_TRY(session_->bind(bind));
+  if (isInitFile(options_.init))
+    LOWTIDE_TRY(loadInitialState(*session_, options_.init, notes_));
   log_.info("runtime", "bound " + bytesText(session_->allocatedBytes()) + " for " +
                            std::to_string(session_->threads()) + " threads in " + binding.text());
   lossName_ = findLoss(*session_, options_.entry);

@@ -1,0 +1,59 @@
+"""A run that starts from a state file does what the run does whose checkpoint it is: init_file.py <step without weights>
+<step with them> <data> <scratch>; needs numpy."""
+
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+
+import numpy
+
+bare, whole, data, scratch = sys.argv[1:3] + [f"--data={sys.argv[3]}"] + [pathlib.Path(sys.argv[4])]
+
+
+def run(artifact, *flags, code=0):
+    log = scratch / "log"
+    done = subprocess.run(["lowtide-run", artifact, data, "--steps=3", f"--log-jsonl={log}", *flags], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    rows = [json.loads(line) for line in log.read_text().splitlines()] if code == 0 else []
+    return [row["loss"] for row in rows if "loss" in row and "step" in row], done.stderr
+
+
+def read(path):
+    raw = path.read_bytes()
+    size = struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8 : 8 + size])
+    header.pop("__metadata__", None)
+    return {n: (e["shape"], numpy.frombuffer(raw[8 + size + e["data_offsets"][0] : 8 + size + e["data_offsets"][1]], numpy.float32))
+            for n, e in header.items() if e["dtype"] == "F32"}  # fmt: skip
+
+
+def write(path, tensors, kind="F32", dtype=numpy.float32):
+    header, body = {}, b""
+    for name, (shape, values) in tensors.items():
+        values = values.astype(dtype).tobytes()
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(body), len(body) + len(values)]}
+        body += values
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
+reference = run(whole)[0]
+subprocess.run(["lowtide-run", whole, data, "--steps=0", f"--save={scratch / 'start'}", "-q"], check=True)
+state = read(max((scratch / "start").rglob("params.safetensors")))
+file = scratch / "state.safetensors"
+write(file, state)
+assert run(bare, f"--init={file}")[0] == reference
+write(file, state, "F64", numpy.float64)
+losses, said = run(bare, f"--init={file}")
+assert losses == reference and "were converted to the artifact's type" in said, said
+first = next(iter(state))
+write(file, {n: t for n, t in state.items() if n != first} | {"other": state[first]})
+said = run(bare, f"--init={file}", code=2)[1]
+assert f"has no '{first}'; it holds 'other'" in said, said
+write(file, state | {first: ([1, *state[first][0]], state[first][1])})
+said = run(bare, f"--init={file}", code=2)[1]
+assert f"tensor '{first}' is float32[1," in said, said
+said = run(bare, "--init=state.pt", code=1)[1]
+assert "--init=state.pt: random:<seed> or a .safetensors file is expected" in said, said

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "Choices.h"
 #include "Config.h"
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -85,16 +86,32 @@ static unsigned jsonDepth(const std::string &text) {
   return deepest;
 }
 
-/// "cross_entropy(logits, labels)" from {"kind": "cross_entropy", "logits": "logits", "labels": "labels"}.
+/// A name in the grammar of --loss: in quotes, whatever it holds.
+static std::string quoted(const std::string &name) {
+  std::string text = "'";
+  for (char c : name)
+    text += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
+  return text + "'";
+}
+
+/// "cross_entropy('logits', 'labels', reduction='sum')" from {"kind": "cross_entropy", "logits": "logits", "labels":
+/// "labels", "reduction": "sum"}; what is missing is an error of the grammar.
 static std::string lossText(const nlohmann::json &loss) {
-  auto named = [&](std::initializer_list<const char *> names) {
-    for (const char *name : names)
-      if (loss.contains(name) && loss[name].is_string())
-        return loss[name].get<std::string>();
-    return std::string();
-  };
-  return named({"kind"}) + "(" + named({"logits", "probabilities", "predictions", "output"}) + ", " +
-         named({"labels", "targets", "target"}) + ")";
+  const std::vector<std::vector<std::string>> operands = {
+      {"logits", "probabilities", "log_probabilities", "predictions", "output"}, {"labels", "targets", "target"}};
+  std::set<std::string> known = {"kind"};
+  std::string text = loss.contains("kind") && loss["kind"].is_string() ? loss["kind"].get<std::string>() : "";
+  for (size_t i = 0; i < operands.size(); ++i) {
+    std::string name;
+    for (const std::string &key : operands[i])
+      if (name.empty() && loss.contains(key) && loss[key].is_string() && known.insert(key).second)
+        name = quoted(loss[key].get<std::string>());
+    text += (i == 0 ? "(" : ", ") + name;
+  }
+  for (auto &[key, value] : loss.items())
+    if (!known.count(key))
+      text += ", " + key + "=" + (value.is_string() ? quoted(value.get<std::string>()) : value.dump());
+  return text + ")";
 }
 
 /// Values of a flag: a list's items, an object's pairs as NAME=VALUE, or the one value.
@@ -148,17 +165,15 @@ bool Config::applyEntry(const std::string &key, const nlohmann::json &value, con
     const std::string written = key.substr(key.find('.') + 1);
     if (sections.ignoresOtherKeys && key == written)
       return true;
-    std::string nearest;
-    size_t best = 4;
+    std::vector<std::string> known;
     for (const CLI::Option *candidate : command.get_options())
       for (const std::string &name : candidate->get_lnames())
-        if (size_t distance = editDistance(flag, name); distance < best)
-          best = distance, nearest = name;
-    error = path + ": unknown key '" + written + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+        known.push_back(name);
+    error = path + ": unknown key '" + written + "'" + suggest(flag, known);
     return false;
   }
   std::vector<std::string> values = flagValues(value);
-  return set(*option, option->get_items_expected_max() == 1 ? joined(values) : values, path, error);
+  return set(*option, isList(*option) ? values : joined(values), path, error);
 }
 
 bool Config::applyFile(const std::string &path, std::string &error) {

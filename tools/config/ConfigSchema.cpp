@@ -6,10 +6,12 @@
 
 #include <vector>
 
+#include "Choices.h"
 #include "Config.h"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+using namespace lowtide;
 using namespace lowtide::config;
 using Json = nlohmann::ordered_json;
 
@@ -38,7 +40,7 @@ static Json typedDefault(const CLI::Option &option) {
 static Json describe(const CLI::Option &option) {
   Json schema;
   schema["description"] = option.get_description();
-  const bool isList = option.get_items_expected_max() > 1;
+  const bool isList = config::isList(option);
   if (option.get_items_expected_max() == 0) {
     schema["type"] = "boolean";
     return schema;

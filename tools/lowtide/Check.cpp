@@ -36,27 +36,45 @@ int Compilation::check() {
   ImportOptions import;
   if (int code = open(import))
     return code;
-  std::vector<std::string> unbound = findUnboundDims(*file, import);
+  std::vector<std::string> unbound;
   std::vector<Refusal> refusals;
-  bool isJudged = false, trains = false;
+  auto isMalformed = [](const Refusal &refusal) { return refusal.isMalformed; };
+  bool isJudged = false, trains = false, fits = true;
+  std::optional<std::string> missingLoss;
+  std::string data;
   LegalizeFailure failure = LegalizeFailure::None;
   auto initializersOrFailure = classifyInitializers(*file, import);
-  if (succeeded(initializersOrFailure)) {
-    auto imported = importOnnx(*file, *initializersOrFailure, bindExamples(*file, import));
-    if (succeeded(imported)) {
-      module = std::move(*imported);
-      auto model = module->lookupSymbol<func::FuncOp>("model");
-      bool isStep = model->hasAttr("onnx.step"); // with its gradients
-      LegalizeOptions legalizeOptions = this->legalizeOptions(isStep ? "as-is" : options.mode);
-      legalizeOptions.refusals = &refusals;
-      auto forward = legalizeModel(model, legalizeOptions, &failure);
-      isJudged = succeeded(forward) || !refusals.empty();
-      trains = succeeded(forward) && !isStep;
+  // Small examples first; images and windows may need larger ones.
+  for (int64_t example : {8, 64, 224, 512}) {
+    unbound = findUnboundDims(*file, import, example);
+    refusals.clear();
+    if (failed(initializersOrFailure))
+      break;
+    auto imported = importOnnx(*file, *initializersOrFailure, bindExamples(*file, import, example));
+    if (failed(imported))
+      break;
+    module = std::move(*imported);
+    diagnostics.setModel(module->getLoc());
+    auto model = module->lookupSymbol<func::FuncOp>("model");
+    bool isStep = model->hasAttr("onnx.step"); // with its gradients
+    LegalizeOptions legalizeOptions = this->legalizeOptions(isStep ? "as-is" : options.mode);
+    legalizeOptions.refusals = &refusals;
+    auto forward = legalizeModel(model, legalizeOptions, &failure);
+    isJudged = succeeded(forward) || !refusals.empty();
+    trains = succeeded(forward) && !isStep;
+    fits = !llvm::any_of(refusals, isMalformed);
+    if (succeeded(forward)) {
+      func::FuncOp trained = *forward;
+      if (trains)
+        missingLoss = findMissingLoss(model, trained);
+      data = describeData(trained);
+      if (trained != *forward)
+        trained.erase();
     }
+    if (fits || unbound.empty())
+      break;
   }
   // With sizes that are examples, what does not fit together may fit with others.
-  auto isMalformed = [](const Refusal &refusal) { return refusal.isMalformed; };
-  bool fits = !llvm::any_of(refusals, isMalformed);
   if (unbound.empty())
     for (const RefusedNodes &nodes : group(llvm::to_vector(llvm::make_filter_range(refusals, isMalformed))))
       printError("'" + nodes.name + "' at " + llvm::join(nodes.places, ", ") + ": " + nodes.reason);
@@ -75,6 +93,8 @@ int Compilation::check() {
     return failed;
   if (!options.json && unbound.empty())
     reportCost();
+  if (!options.json && fits)
+    printAdvice(unbound, missingLoss, data);
   return exitOk;
 }
 

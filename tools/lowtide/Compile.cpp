@@ -5,12 +5,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "Choices.h"
 #include "OptionChecks.h"
 #include "PassLog.h"
 #include "PlanLower.h"
 #include "StepNotes.h"
+#include "StepSummary.h"
 #include "StepUpdates.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
+#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Import/ImportFlags.h"
 #include "lowtide/InitAll.h"
@@ -19,6 +22,7 @@
 #include "lowtide/Pipeline.h"
 #include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Target/Artifact.h"
+#include "lowtide/Target/PlanProto.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Parser/Parser.h"
@@ -70,8 +74,8 @@ ImportOptions Compilation::importOptions(int &code) const {
     result.batch = samples;
     result.batchOverrides = true;
   }
-  result.params = options.params;
-  result.frozen = options.frozen;
+  for (const Options::Selection &selection : options.selections)
+    result.selections.push_back({selection.trains, selection.text});
   return result;
 }
 
@@ -104,6 +108,7 @@ int Compilation::import() {
   if (failed(imported))
     return file->getExitCode();
   module = std::move(*imported);
+  diagnostics.setModel(module->getLoc());
   options.log.info("import", options.input + ": " + std::to_string(initializers.size()) + " initializers, read in " +
                                  watch.text());
   const bool writesWeights =
@@ -257,8 +262,7 @@ int Compilation::print() {
 
 static std::string join(ArrayRef<std::string> parts, StringRef separator) { return llvm::join(parts, separator); }
 
-/// Samples in a batch of the steps; 0 if no array counts them.
-static int64_t countSamples(ModuleOp module) {
+int64_t lowtide::driver::countSamples(ModuleOp module) {
   for (auto step : module.getOps<func::FuncOp>())
     for (BlockArgument argument : step.getArguments())
       if (auto batch = step.getArgAttrOfType<train::BatchAttr>(argument.getArgNumber(), train::bindingAttrName);
@@ -322,12 +326,24 @@ FitStageOptions Compilation::fitStageOptions() const {
 }
 
 int Compilation::checkTarget() const {
-  static const char *const targets[] = {"cpu",        "cpu:x86-64-v3", "cpu:x86-64-v4", "reference",    "cuda",
-                                        "cuda:sm_80", "cuda:sm_90",    "cuda:sm_90a",   "cuda-emulated"};
+  std::vector<std::string> targets = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "reference", "cuda", "cuda-emulated"};
+  for (const codegen::Chip &chip : codegen::listChips())
+    targets.push_back(("cuda:" + chip.name).str());
   if (!llvm::is_contained(targets, options.target)) {
-    printError("unknown target '" + options.target + "'");
-    printNote("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, reference, cuda (the same as cuda:sm_90), "
-              "cuda:sm_80, cuda:sm_90a (for no other chip), cuda-emulated");
+    const StringRef target = options.target;
+    unsigned capability = 0;
+    const bool isChip = target.starts_with("cuda:sm_") &&
+                        !target.drop_front(strlen("cuda:sm_")).take_while(llvm::isDigit).getAsInteger(10, capability);
+    printError("unknown target '" + options.target + "'" + (isChip ? "" : config::suggest(options.target, targets)));
+    if (isChip && capability < 80)
+      printNote("kernels need bf16 numbers, which GPUs have from sm_80 (A100, RTX 30) on");
+    else if (isChip)
+      printNote("a GPU that is newer than a target takes its PTX: the nearest older target of the list");
+    std::string chips;
+    for (const codegen::Chip &chip : codegen::listChips())
+      chips += (", cuda:" + chip.name + " (" + chip.cards + ")").str();
+    printNote("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, reference, cuda (the same as cuda:sm_90)" +
+              chips + ", cuda-emulated");
     return exitUsage;
   }
   if (options.precision == "f64" && options.target != "reference") {
@@ -404,9 +420,11 @@ int Compilation::makeGraph() {
   return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, stage); }, exitBadInput);
 }
 
-int Compilation::makeSteps(int64_t microBatches) {
+int Compilation::makeSteps(int64_t microBatches, StringRef precision) {
   TrainStageOptions stage = trainStage(options);
   stage.microBatches = microBatches;
+  if (!precision.empty())
+    stage.precision = precision == "f32" ? "" : precision.str();
   return run(
       "train",
       [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },
@@ -491,10 +509,13 @@ int Compilation::planAndWrite() {
   if (failed(writeArtifact(plan, kernels, reader, artifactOptions, options.output, &summary)))
     return file && file->getExitCode() ? file->getExitCode() : exitIo;
   options.log.info("artifact", options.output + ": written in " + watch.text());
-  if (options.verbosity >= 0)
+  if (options.verbosity >= 0) {
     llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan "
                  << summary.planBytes << " bytes, params " << summary.paramsBytes << " bytes, code "
                  << summary.codeBytes << " bytes\n";
+    if (plan::Plan proto; succeeded(exportPlan(plan, proto)))
+      printStepSummary(report::buildReport(proto, artifactOptions.meta, options.output), llvm::errs());
+  }
   return exitOk;
 }
 

@@ -7,9 +7,11 @@
 
 #include "Diagnostics.h"
 #include "Options.h"
+#include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Import/Import.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -48,8 +50,8 @@ private:
   int legalize();
   /// onnx → nn, with what exporters write out recognised.
   int makeGraph();
-  /// nn → train; `microBatches`: parts of the batch.
-  int makeSteps(int64_t microBatches);
+  /// nn → train; `microBatches`: parts of the batch; `precision` instead of the options' where it is not empty.
+  int makeSteps(int64_t microBatches, llvm::StringRef precision = "");
   /// Adds the entries again for the samples that no whole batch holds, as `train_last` and `eval_last`.
   int addLastBatch();
   /// Runs a pipeline that was built for a phase, which is the log's `area`; a failure of it means `code`.
@@ -80,8 +82,36 @@ private:
   std::vector<HeadParts> listFurtherParts(FitStageOptions stage);
   int runFitStage(const FitStageOptions &stage);
   FitStageOptions fitStageOptions() const;
+  /// The same step in another batch (0: as given), in parts, in another precision (empty: as given): a way to fit.
+  struct Variation {
+    int64_t batch = 0, parts = 1;
+    std::string precision;
+  };
+  /// What a variation needs before anything is planned.
+  struct Needs {
+    uint64_t wholeBytes = 0; ///< alive at once at most, without recomputation
+    uint64_t leastBytes = 0; ///< no plan is below
+    double seconds = 0;      ///< of @train, as the cost model estimates it
+    bool isLowered = false;  ///< it was compiled this far
+  };
+  /// Imports and lowers a variation to `train`; returns an exit code.
+  int lowerVariation(const Variation &variation);
+  Needs findNeeds(const Variation &variation);
+  /// Plans the variation within `budget` bytes, all told; its seconds, or nothing where none fits.
+  std::optional<double> planWithin(const Variation &variation, uint64_t budget);
+  /// Whether the step fits `budget` bytes, and what makes it fit. `title` says whose bytes they are.
+  int answerFit(const ByteSize &budget, llvm::StringRef title);
+  friend class FitAnswer;
   /// Whether all ops between parameters and loss have a derivative, if there is a loss.
   int checkDerivatives();
+  /// A loss that `forward` lacks; nothing: it has one, empty: none was found. Then `forward` becomes the function with
+  /// it.
+  std::optional<std::string> findMissingLoss(mlir::func::FuncOp model, mlir::func::FuncOp &forward);
+  /// "labels [N] i64, x [N,8] f32": the arrays that a function reads.
+  static std::string describeData(mlir::func::FuncOp forward);
+  /// What is missing and what to type: dimensions with an example (`unbound`), a loss, the data.
+  void printAdvice(llvm::ArrayRef<std::string> unbound, const std::optional<std::string> &loss,
+                   llvm::StringRef data) const;
   /// What the options say about legalization; `mode` as --mode has it.
   LegalizeOptions legalizeOptions(llvm::StringRef mode) const;
   /// Prints the module to the output.
@@ -94,10 +124,15 @@ private:
   std::unique_ptr<OnnxFile> file;
   std::vector<InitializerInfo> initializers;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Of `answerFit`: the steps as the options have them, at `train`.
+  mlir::OwningOpRef<mlir::ModuleOp> given;
   /// Samples of the entries that are made now, when they are not those of the command line.
   int64_t samples = 0;
   /// The file holds gradients and updates already.
   bool holdsStep = false;
 };
+
+/// Samples in a batch of the steps; 0 if no array counts them.
+int64_t countSamples(mlir::ModuleOp module);
 
 } // namespace lowtide::driver

@@ -64,9 +64,9 @@ DiagnosticPrinter::~DiagnosticPrinter() {
 }
 
 void DiagnosticPrinter::print(Diagnostic &diagnostic) {
-  auto textOf = [](Diagnostic &d) {
+  auto textOf = [&](Diagnostic &d) {
     std::string place = describeLocation(d.getLocation());
-    return d.str() + (place.empty() ? "" : " (at '" + place + "')");
+    return d.str() + (place.empty() || place == model ? "" : " (at '" + place + "')");
   };
   auto line = [&](Diagnostic &d, StringRef severity, raw_ostream::Colors paint) {
     printLine(severity, paint, color, textOf(d));

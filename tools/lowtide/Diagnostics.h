@@ -11,6 +11,9 @@
 
 namespace lowtide::driver {
 
+/// `h.0/attn/MatMul` from an ONNX node's location, `file:line:column` from text; empty when unknown.
+std::string describeLocation(mlir::Location loc);
+
 /// Prints diagnostics of a context to standard error while it lives. Remarks only when `verbosity` > 0, warnings unless
 /// it is negative, each once; after 100 errors the rest are counted. A remark of an area that `log` shows is a log
 /// line.
@@ -21,6 +24,8 @@ public:
 
   /// The log's area that remarks belong to from here on.
   void enter(std::string area) { this->area = std::move(area); }
+  /// What is located at the whole model has no place: its graph's name says nothing.
+  void setModel(mlir::Location loc) { model = describeLocation(loc); }
 
 private:
   void print(mlir::Diagnostic &diagnostic);
@@ -30,13 +35,11 @@ private:
   int verbosity;
   const config::Log &log;
   std::string area = "import";
+  std::string model;
   bool color;
   unsigned numErrors = 0;
   llvm::StringSet<> warnings;
 };
-
-/// `h.0/attn/MatMul` from an ONNX node's location, `file:line:column` from text; empty when unknown.
-std::string describeLocation(mlir::Location loc);
 
 /// Prints `error: …` or `note: …` in the same form as diagnostics.
 void printError(const llvm::Twine &message);

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ByteUnit.h"
+#include "Cards.h"
 #include "Compile.h"
 #include "OptionChecks.h"
 #include "PlanLayout.h"
@@ -115,24 +117,18 @@ private:
   std::vector<FitRow> rows;
   /// A linear program was solved for a line so far.
   bool isRounded = false;
+  /// Of every figure of the table.
+  ByteUnit unit = {0x1p20, "MiB"};
 };
 
 } // namespace
 
-/// Budgets stand in the table as they can be typed: in hundredths of MiB or KiB.
-static double unitOf(uint64_t bytes) { return bytes < 1 << 20 ? 0x1p10 : 0x1p20; }
-
-/// The least number of bytes from `bytes` on that is printed exactly.
-static uint64_t roundUpToPrinted(uint64_t bytes) {
-  double unit = unitOf(bytes), hundredths = std::ceil(double(bytes) / unit * 100);
-  while (uint64_t(hundredths / 100 * unit) < bytes)
+/// The least number of bytes from `bytes` on that is printed exactly, in hundredths of the table's unit.
+static uint64_t roundUpToPrinted(uint64_t bytes, const ByteUnit &unit) {
+  double hundredths = std::ceil(double(bytes) / unit.bytes * 100);
+  while (uint64_t(hundredths / 100 * unit.bytes) < bytes)
     ++hundredths;
-  return uint64_t(hundredths / 100 * unit);
-}
-
-static std::string formatBudget(uint64_t bytes) {
-  double unit = unitOf(bytes);
-  return llvm::formatv("{0:F2} {1}", double(bytes) / unit, unit < 0x1p20 ? "KiB" : "MiB").str();
+  return uint64_t(hundredths / 100 * unit.bytes);
 }
 
 void FitTable::computeRows() {
@@ -142,10 +138,11 @@ void FitTable::computeRows() {
   for (PartedStep &parted : further)
     low = std::min(low, parted.solved->plans.getSmallest().arenaBytes);
   const unsigned count = options.fitRows;
+  unit = ByteUnit::get(staticBytes + high, /*typable=*/true);
   solve::Baselines baselines(solved.graph, solved.front.getLargest().schedule, /*secondsOfProgram=*/60);
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t exact = i + 1 == count ? high : low + uint64_t(double(high - low) * i / (count - 1)),
-                   budget = roundUpToPrinted(staticBytes + exact) - staticBytes;
+                   budget = roundUpToPrinted(staticBytes + exact, unit) - staticBytes;
     Clock::time_point begin = Clock::now();
     solved.front.find(budget);
     searchSeconds += since(begin);
@@ -208,11 +205,11 @@ void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves, bo
 void FitTable::printText(llvm::raw_ostream &os) const {
   os << "entry @" << name << "\n";
   for (const PlanLayout::Arena &arena : arenas)
-    os << "  " << llvm::left_justify(arena.name, 10) << formatBytes(arena.bytes) << "\n";
-  os << "  smallest plan found  " << formatBytes(rows.front().deviceBytes)
+    os << "  " << llvm::left_justify(arena.name, 10) << unit.text(arena.bytes) << "\n";
+  os << "  smallest plan found  " << unit.text(rows.front().deviceBytes)
      << "; whatever is recomputed, no plan of these "
-     << "kernels is below " << formatBytes(staticBytes + leastBytes) << "\n"
-     << "  without recomputation  " << formatBytes(rows.back().deviceBytes) << "\n\n"
+     << "kernels is below " << unit.text(staticBytes + leastBytes) << "\n"
+     << "  without recomputation  " << unit.text(rows.back().deviceBytes) << "\n\n"
      << "  --device-budget       needs  recomputed     time    FLOPs"
      << (further.empty() ? "\n" : "  --loss-head-chunks\n");
   const solve::Timeline &whole = getWhole();
@@ -221,8 +218,8 @@ void FitTable::printText(llvm::raw_ostream &os) const {
     if (row.plan == printed)
       continue;
     printed = row.plan;
-    os << llvm::format("  %15s  %10s  %10u  %+6.1f %%  %+6.1f %%", formatBudget(row.budgetBytes).c_str(),
-                       formatBytes(row.deviceBytes).c_str(), row.plan->timeline.recomputed,
+    os << llvm::format("  %15s  %10s  %10u  %+6.1f %%  %+6.1f %%", unit.text(row.budgetBytes).c_str(),
+                       unit.text(row.deviceBytes).c_str(), row.plan->timeline.recomputed,
                        extraSeconds(row.plan->timeline.seconds),
                        extra(double(row.plan->timeline.flops), double(whole.flops)));
     if (!further.empty())
@@ -243,7 +240,7 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
   os << (options.bound ? "        bound\n" : "\n");
   unsigned above = 0, below = 0;
   for (const FitRow &row : rows) {
-    os << llvm::format("  %15s  %+6.1f %%", formatBudget(row.budgetBytes).c_str(), extraSeconds(row.simulatedSeconds));
+    os << llvm::format("  %15s  %+6.1f %%", unit.text(row.budgetBytes).c_str(), extraSeconds(row.simulatedSeconds));
     bool isAbove = false, isBelow = !row.others.empty();
     for (const OtherMethod &other : row.others) {
       os << (other.seconds ? llvm::formatv("{0,11:F1} %", extraSeconds(*other.seconds)).str() : "            -");
@@ -265,7 +262,7 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
     if (row.bound)
       os << llvm::formatv("  recomputes +{0:F1} %; no plan for this kernel graph in this order at {1} recomputes less "
                           "than +{2:F1} % ({3})\n",
-                          extraSeconds(row.simulatedSeconds), formatBudget(row.budgetBytes), boundPercent(row),
+                          extraSeconds(row.simulatedSeconds), unit.text(row.budgetBytes), boundPercent(row),
                           solve::describe(*row.bound));
 }
 
@@ -323,6 +320,13 @@ int Compilation::fit() {
     return code;
   if (int code = lowerTo(stageNumber("train"), /*budget=*/""))
     return code;
+  if (const Card *card = options.card.empty() ? nullptr : findCard(options.card))
+    return answerFit({card->getBytes(), -1},
+                     llvm::formatv("{0}: {1} MiB, of which context and libraries take about {2} MiB", card->title,
+                                   card->totalMiB, card->takenMiB)
+                         .str());
+  if (options.asksWhetherFits)
+    return answerFit(llvm::cantFail(parseByteSize(options.deviceBudget)), "budget " + options.deviceBudget);
   FitStageOptions stage = fitStageOptions();
   stage.budget = "";
   // Other methods and bounds are of one kernel graph.

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "OptionChecks.h"
+#include "Cards.h"
+#include "Choices.h"
 #include "Diagnostics.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -88,17 +90,38 @@ static bool checkBudget(const Options &options, const config::Config &config) {
               "for example --device-budget=50%");
 }
 
-/// The table of `lowtide fit` is of many budgets. A configuration file may name one: it serves `lowtide compile`, too.
+/// The table of `lowtide fit` is of many budgets, its answer of one. A configuration file may name one: it serves
+/// `lowtide compile`, too.
 static bool checkTable(const Options &options, const config::Config &config) {
   if (options.command != Command::Fit)
     return true;
-  auto refuse = [&](const std::string &flag, StringRef note) {
+  auto refuse = [&](const std::string &flag, const std::string &where, StringRef note) {
     const std::string origin = config.findOrigin(flag);
     const bool isGiven = origin == "command line" || StringRef(origin).starts_with("LOWTIDE_");
-    return !isGiven || fail(nameFlag(flag, origin) + " has no effect on 'lowtide fit'", note);
+    return !isGiven || fail(nameFlag(flag, origin) + " has no effect on " + where, note);
   };
-  return refuse("device-budget", "its table is of budgets, in --rows=N lines; 'lowtide compile' takes one of them") &&
-         refuse("remat-strategy", "--baselines puts all strategies beside its plans");
+  if (!refuse("remat-strategy", "'lowtide fit'", "--baselines puts all strategies beside its plans"))
+    return false;
+  if (!options.card.empty()) {
+    std::vector<std::string> names;
+    std::string list;
+    for (const Card &card : listCards()) {
+      names.push_back(card.name.str());
+      list += (list.empty() ? "" : ", ") + card.name.str();
+    }
+    if (!findCard(options.card))
+      return fail("--card: '" + options.card + "' is not known" + config::suggest(options.card, names),
+                  "cards: " + list + "; of another, give its memory: --device-budget=24GiB");
+    if (options.asksWhetherFits)
+      return fail("--card and --device-budget both say how much memory there is", "leave out one of them");
+  }
+  if (options.card.empty() && !options.asksWhetherFits)
+    return true;
+  const std::string where = options.card.empty() ? "'lowtide fit --device-budget'" : "'lowtide fit --card'";
+  for (const char *flag : {"rows", "baselines", "bound", "bound-rows", "rounding-rows"})
+    if (!refuse(flag, where, "the table of budgets, to which it belongs, is printed without a budget"))
+      return false;
+  return true;
 }
 
 static bool checkPrecision(const Options &options) {
@@ -112,6 +135,12 @@ bool lowtide::driver::checkTogether(const Options &options, const config::Config
   const bool hasStages = options.command == Command::Compile || options.command == Command::Fit;
   return (!hasStages || checkStages(options, config)) && checkTable(options, config) && checkBudget(options, config) &&
          checkPrecision(options);
+}
+
+void lowtide::driver::noteFitQuestion(Options &options, const config::Config &config) {
+  const std::string origin = config.findOrigin("device-budget");
+  options.asksWhetherFits =
+      options.command == Command::Fit && (origin == "command line" || StringRef(origin).starts_with("LOWTIDE_"));
 }
 
 void lowtide::driver::noteModelFlags(Options &options, const config::Config &config) {

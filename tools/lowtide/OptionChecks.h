@@ -17,6 +17,9 @@ int stageNumber(llvm::StringRef name);
 /// Whether every option that was given, wherever, can have an effect; prints an error if not.
 bool checkTogether(const Options &options, const config::Config &config);
 
+/// Notes whether `lowtide fit` is asked of one budget.
+void noteFitQuestion(Options &options, const config::Config &config);
+
 /// Notes which flags say what the forward pass is, how parameters are updated and at which rate: a model file may hold
 /// that already.
 void noteModelFlags(Options &options, const config::Config &config);

@@ -49,6 +49,12 @@ struct Options {
   std::string mode = "train";
   double dropout = -1; // negative: as the file says
   std::vector<std::string> params, frozen, rename;
+  /// One --params or --frozen, as written.
+  struct Selection {
+    bool trains;
+    std::string text;
+  };
+  std::vector<Selection> selections; // the same in order: a later one wins
   std::string loss;
 
   // optimizer and schedule: as written; train-optimize parses and checks them
@@ -79,6 +85,9 @@ struct Options {
 
   // memory
   std::string deviceBudget; // 8MiB, 50%; empty: no limit
+  std::string card;         // of `lowtide fit`: a GPU's name, instead of a budget
+  // `lowtide fit` is given a budget, and not by a file, which serves `lowtide compile`, too
+  bool asksWhetherFits = false;
   std::string rematStrategy = "fit";
   bool bound = false;        // say how much any plan recomputes at least
   unsigned fitRows = 17;     // lines of the table of `lowtide fit`

@@ -1,0 +1,50 @@
+//===- Choices.cpp - words that a flag takes --------------------*- C++ -*-===//
+
+#include "Choices.h"
+#include "Config.h"
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+using namespace lowtide;
+
+static std::string plain(std::string word) {
+  word.erase(0, word.find_first_not_of('-') == std::string::npos ? 0 : word.find_first_not_of('-'));
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  return word;
+}
+
+std::string config::suggest(const std::string &word, const std::vector<std::string> &known) {
+  const std::string wanted = plain(word);
+  std::string nearest;
+  size_t best = std::max<size_t>(1, wanted.size() / 3) + 1;
+  for (const std::string &name : known)
+    if (size_t distance = editDistance(wanted, plain(name)); distance < best)
+      best = distance, nearest = name;
+  return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+}
+
+CLI::Validator config::choice(std::vector<std::string> values) {
+  std::string list;
+  for (const std::string &value : values)
+    list += (list.empty() ? "" : ",") + value;
+  return CLI::Validator(
+      [values = std::move(values)](std::string &text) {
+        if (std::find(values.begin(), values.end(), text) != values.end())
+          return std::string();
+        std::string known;
+        for (const std::string &value : values)
+          known += (known.empty() ? "" : ", ") + value;
+        return "'" + text + "' is none of " + known + suggest(text, values);
+      },
+      "{" + list + "}");
+}
+
+CLI::Option *config::addList(CLI::App &command, const std::string &flag, std::vector<std::string> &texts,
+                             const std::string &help) {
+  // One text a time: what stands behind it is the next argument, and brackets in it are its own.
+  return command.add_option(flag, texts, help)->expected(1)->take_all()->allow_extra_args(false);
+}
+
+bool config::isList(const CLI::Option &option) {
+  return option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+}

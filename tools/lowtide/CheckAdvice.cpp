@@ -1,0 +1,103 @@
+//===- CheckAdvice.cpp - what is missing, and what to type ------*- C++ -*-===//
+//
+// The end of `lowtide check`: two command lines that work, and what the data are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compile.h"
+#include "lowtide/Dialect/Train/Train.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::driver;
+
+/// As a shell takes it.
+static std::string quoteForShell(StringRef text) {
+  auto isPlain = [](char c) { return llvm::isAlnum(c) || StringRef("_-./=:,+").contains(c); };
+  if (!text.empty() && llvm::all_of(text, isPlain))
+    return text.str();
+  std::string quoted = "'";
+  for (char c : text)
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+static bool hasLoss(func::FuncOp forward) {
+  return llvm::any_of(llvm::seq(forward.getNumResults()), [&](unsigned i) {
+    return static_cast<bool>(forward.getResultAttrOfType<train::MetricAttr>(i, train::bindingAttrName));
+  });
+}
+
+std::string Compilation::describeData(func::FuncOp forward) {
+  std::string text;
+  for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
+    auto batch = forward.getArgAttrOfType<train::BatchAttr>(i, train::bindingAttrName);
+    if (!batch)
+      continue;
+    auto type = cast<RankedTensorType>(forward.getArgument(i).getType());
+    SmallVector<std::string> sizes;
+    for (auto [dim, size] : llvm::enumerate(type.getShape()))
+      sizes.push_back(int64_t(dim) == batch.getDim() ? "N" : std::to_string(size));
+    text += text.empty() ? "" : ", ";
+    llvm::raw_string_ostream(text) << batch.getName().getValue() << " [" << llvm::join(sizes, ",") << "] "
+                                   << type.getElementType();
+  }
+  return text;
+}
+
+std::optional<std::string> Compilation::findMissingLoss(func::FuncOp model, func::FuncOp &forward) {
+  if (hasLoss(forward))
+    return std::nullopt;
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+  for (std::string &loss : suggestLosses(forward)) {
+    LegalizeOptions legalizeOptions = this->legalizeOptions(options.mode);
+    legalizeOptions.loss = loss;
+    legalizeOptions.entry = "trial";
+    FailureOr<func::FuncOp> trial = legalizeModel(model, legalizeOptions);
+    if (failed(trial))
+      continue;
+    forward = *trial;
+    return std::move(loss);
+  }
+  return std::string();
+}
+
+void Compilation::printAdvice(ArrayRef<std::string> unbound, const std::optional<std::string> &loss,
+                              StringRef data) const {
+  llvm::raw_ostream &os = llvm::outs();
+  const std::string stem = StringRef(options.input).rsplit('/').second.empty()
+                               ? options.input
+                               : StringRef(options.input).rsplit('/').second.str();
+  const std::string artifact = StringRef(stem).rsplit('.').first.str() + ".tide";
+  std::string line = "lowtide compile " + quoteForShell(options.input) + " -o " + quoteForShell(artifact);
+  auto add = [&](StringRef flag, StringRef text) { line += (" " + flag + "=" + quoteForShell(text)).str(); };
+  for (const std::string &text : options.dims)
+    add("--dim", text);
+  for (const std::string &text : options.shapes)
+    add("--shape", text);
+  if (options.batch)
+    add("--batch", std::to_string(options.batch));
+  for (const std::string &flag : unbound) {
+    auto [name, value] = StringRef(flag).split(' ');
+    add(name, value);
+  }
+  for (const std::string &text : options.rename)
+    add("--rename", text);
+  for (const Options::Selection &selection : options.selections)
+    add(selection.trains ? "--params" : "--frozen", selection.text);
+  if (!options.loss.empty() || loss)
+    add("--loss", loss ? *loss : options.loss);
+  os << "\n";
+  if (!unbound.empty())
+    os << "missing: sizes of dimensions; those below are examples\n";
+  if (loss)
+    os << "missing: a loss, for none of the outputs is the only scalar float one; the one below is a guess"
+       << (loss->empty() ? ", and none was found" : "") << "\n";
+  os << "to train: " << line << "\n"
+     << "          lowtide-run " << quoteForShell(artifact) << " --data=data.npz --steps=100\n";
+  if (!data.empty())
+    os << "data.npz holds arrays with these names, N samples each: " << data
+       << " (--data=synthetic trains on random numbers)\n";
+}

@@ -1,0 +1,394 @@
+//===- FitAnswer.cpp - whether a step fits, and what makes it fit -*- C++ -*-===//
+//
+// `lowtide fit` with a budget or a card.
+//  1. What the step needs without recomputation, and what no plan is below: said at once, for nothing is searched.
+//  2. The same of its variations: more micro-batches, 16 bits, both.
+//  3. Where it does not fit as it is, plans within the budget: first of the step itself, then of the variations.
+//  4. The largest batch that fits, by bisection between batches that were measured.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ByteUnit.h"
+#include "Compile.h"
+#include "PlanLayout.h"
+#include "StepFacts.h"
+#include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Solve/Timeline.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::driver;
+
+int Compilation::lowerVariation(const Variation &variation) {
+  if (!variation.batch && variation.parts == options.microBatches && variation.precision.empty()) {
+    module = given->clone();
+    return exitOk;
+  }
+  samples = variation.batch;
+  int code;
+  auto imported = importOnnx(*file, initializers, importOptions(code));
+  samples = 0;
+  if (code || failed(imported))
+    return code ? code : int(exitBadInput);
+  module = std::move(*imported);
+  if ((code = makeGraph()))
+    return code;
+  return makeSteps(variation.parts, variation.precision);
+}
+
+Compilation::Needs Compilation::findNeeds(const Variation &variation) {
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+  Needs needs;
+  FitStageOptions stage = fitStageOptions();
+  stage.budget = "";
+  if (lowerVariation(variation) || runFitStage(stage))
+    return needs;
+  auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
+  FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
+  StepFacts facts(*module);
+  if (failed(layout) || failed(facts.update(stage.target, stage.cpu, stage.threadsMax)))
+    return needs;
+  for (func::FuncOp step : steps) {
+    FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));
+    if (failed(problem))
+      return needs;
+    const solve::StepGraph &graph = problem->getGraph();
+    std::optional<solve::Timeline> timeline = solve::evaluate(graph, solve::originalSchedule(graph));
+    if (!timeline)
+      return needs;
+    needs.wholeBytes = std::max(needs.wholeBytes, timeline->peakBytes);
+    needs.leastBytes = std::max(needs.leastBytes, solve::findLowerBound(graph).bytes);
+    if (step.getSymName() == "train" || needs.seconds == 0)
+      needs.seconds = timeline->seconds;
+  }
+  const uint64_t statics = layout->getStaticBytes().sum();
+  needs.wholeBytes += statics;
+  needs.leastBytes += statics;
+  needs.isLowered = true;
+  return needs;
+}
+
+std::optional<double> Compilation::planWithin(const Variation &variation, uint64_t budget) {
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+  FitStageOptions stage = fitStageOptions();
+  stage.budget = std::to_string(budget);
+  if (lowerVariation(variation) || fitSteps(stage))
+    return std::nullopt;
+  auto step = module->lookupSymbol<func::FuncOp>("train");
+  if (!step)
+    step = *module->getOps<func::FuncOp>().begin();
+  return CostModel::get(stage.target).getSeconds(step.getBody().front());
+}
+
+/// Batches that are tried at most while the largest is looked for, and how long.
+static constexpr unsigned maxTrials = 12;
+static constexpr std::chrono::seconds maxTime(120);
+
+namespace lowtide::driver {
+
+/// The question and what is known of its answer.
+class FitAnswer {
+public:
+  FitAnswer(Compilation &compilation, const ByteSize &size, StringRef title, int64_t batch)
+      : compilation(compilation), size(size), title(title.str()), batch(batch),
+        isSymbolic(compilation.file && compilation.options.shapes.empty()) {}
+
+  void find();
+  bool fits() const { return ways.front().fits(); }
+  void printText(llvm::raw_ostream &os) const;
+  void printJson(llvm::raw_ostream &os) const;
+
+  void endProgress() const;
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  /// A variation and what is known of it.
+  struct Way {
+    Compilation::Variation variation;
+    Compilation::Needs needs;
+    bool isPlanned = false;
+    /// With recomputation within the budget; nothing: no plan was found.
+    std::optional<double> plannedSeconds;
+    uint64_t budget;
+
+    /// With a little room, for no arena is packed to the last byte.
+    bool isWhole() const { return needs.isLowered && needs.wholeBytes + needs.wholeBytes / 128 <= budget; }
+    bool fits() const { return isWhole() || plannedSeconds; }
+    double getSeconds() const { return isWhole() ? needs.seconds : plannedSeconds.value_or(0); }
+  };
+
+  /// A line of progress: rewritten on a terminal, now and then elsewhere; `isNews`: always.
+  void say(const llvm::Twine &text, bool isNews = false) {
+    const bool isTerminal = llvm::errs().is_displayed();
+    if (compilation.options.verbosity < 0 || (!isTerminal && !isNews && Clock::now() - said < std::chrono::seconds(2)))
+      return;
+    said = Clock::now();
+    llvm::errs() << (isTerminal ? "\r\033[K" : "") << "fit: " << text << (isTerminal && !isNews ? "" : "\n");
+  }
+  std::string describe(const Compilation::Variation &variation) const;
+  std::string flagsOf(const Way &way) const;
+  Way measure(Compilation::Variation variation);
+  void plan(Way &way);
+  const Way *findCheapest() const;
+  /// The largest batch of which `fits` is true, from `known`, which fits, up; 0: none from 1 on.
+  int64_t findLargest(llvm::function_ref<bool(int64_t)> fits, int64_t guess);
+  void findLargestBatches();
+  double percentOf(const Way &way) const {
+    const double whole = ways.front().needs.seconds;
+    return whole > 0 ? 100 * (way.getSeconds() / whole - 1) : 0;
+  }
+
+  bool hasTime() const { return Clock::now() - start < maxTime; }
+
+  Compilation &compilation;
+  const Clock::time_point start = Clock::now();
+  Clock::time_point said = start;
+  /// The budget as it was asked for, and in bytes.
+  const ByteSize size;
+  uint64_t budget = 0;
+  const std::string title;
+  const int64_t batch;
+  /// The batch is a symbol of the file, so that it can be another.
+  bool isSymbolic;
+  /// The step itself first.
+  std::vector<Way> ways;
+  /// Without and with recomputation; nothing: not looked for.
+  std::optional<int64_t> largestWhole, largestPlanned;
+  /// The search for them ended before its time.
+  bool isCut = false;
+};
+
+} // namespace lowtide::driver
+
+void FitAnswer::endProgress() const {
+  if (llvm::errs().is_displayed() && compilation.options.verbosity >= 0)
+    llvm::errs() << "\r\033[K";
+}
+
+std::string FitAnswer::describe(const Compilation::Variation &variation) const {
+  return "batch " + std::to_string(variation.batch ? variation.batch : batch) + ", " + std::to_string(variation.parts) +
+         (variation.parts == 1 ? " part, " : " parts, ") +
+         (variation.precision.empty() ? compilation.options.precision : variation.precision);
+}
+
+std::string FitAnswer::flagsOf(const Way &way) const {
+  std::string flags;
+  if (way.variation.batch && way.variation.batch != batch)
+    flags += " --batch=" + std::to_string(way.variation.batch);
+  if (way.variation.parts != compilation.options.microBatches)
+    flags += " --micro-batches=" + std::to_string(way.variation.parts);
+  if (!way.variation.precision.empty() && way.variation.precision != compilation.options.precision)
+    flags += " --precision=" + way.variation.precision;
+  if (!way.isWhole())
+    flags += " --device-budget=" + std::to_string(budget >> 20) + "MiB";
+  return flags.empty() ? "as it is" : StringRef(flags).ltrim().str();
+}
+
+FitAnswer::Way FitAnswer::measure(Compilation::Variation variation) {
+  say("measuring " + describe(variation));
+  Compilation::Needs needs = compilation.findNeeds(variation);
+  return {std::move(variation), needs, false, std::nullopt, budget};
+}
+
+void FitAnswer::plan(Way &way) {
+  if (way.isPlanned || way.isWhole() || !way.needs.isLowered)
+    return;
+  way.isPlanned = true;
+  if (way.needs.leastBytes > budget)
+    return;
+  say("planning " + describe(way.variation) + " within " + formatBytes(budget));
+  way.plannedSeconds = compilation.planWithin(way.variation, budget);
+}
+
+const FitAnswer::Way *FitAnswer::findCheapest() const {
+  // What changes no number comes before what does; of those, the fastest.
+  const Way *best = nullptr;
+  auto rank = [&](const Way &way) {
+    const bool isOtherPrecision =
+        !way.variation.precision.empty() && way.variation.precision != compilation.options.precision;
+    const bool isOtherBatch = way.variation.batch && way.variation.batch != batch;
+    return (isOtherPrecision ? 1 : 0) + (isOtherBatch ? 2 : 0);
+  };
+  for (const Way &way : ways)
+    if (way.fits() &&
+        (!best || rank(way) < rank(*best) || (rank(way) == rank(*best) && way.getSeconds() < best->getSeconds())))
+      best = &way;
+  return best;
+}
+
+int64_t FitAnswer::findLargest(llvm::function_ref<bool(int64_t)> fits, int64_t guess) {
+  const int64_t parts = compilation.options.microBatches;
+  auto count = [&](int64_t units) { return units * parts; };
+  int64_t low = 0, high = 0; // in parts of one sample: low fits, high does not (0: not known)
+  unsigned trials = 0;
+  int64_t next = std::max<int64_t>(1, guess / parts);
+  while (trials < maxTrials && hasTime() && (high == 0 || high - low > std::max<int64_t>(1, low / 64))) {
+    ++trials;
+    if (fits(count(next)))
+      low = next;
+    else
+      high = next;
+    next = high == 0 ? low * 2 : low == 0 ? std::max<int64_t>(1, high / 2) : low + (high - low) / 2;
+    if (high == 1)
+      return 0;
+  }
+  isCut |= high == 0 || high - low > 1;
+  return count(low);
+}
+
+void FitAnswer::findLargestBatches() {
+  const Way &given = ways.front();
+  if (!isSymbolic || !batch || !given.needs.isLowered)
+    return;
+  // Bytes grow with the batch about as a line does: one more point gives its slope.
+  const int64_t parts = compilation.options.microBatches,
+                other = batch > parts ? batch / 2 / parts * parts : batch + parts;
+  if (other < 1)
+    return;
+  const Way point = measure({other, parts, ""});
+  isSymbolic = point.needs.isLowered; // a batch that the exporter fixed is no other
+  if (!isSymbolic)
+    return;
+  const double slope =
+      std::max(1.0, (double(given.needs.wholeBytes) - double(point.needs.wholeBytes)) / double(batch - other));
+  const int64_t guess =
+      std::max<int64_t>(1, batch + int64_t((double(budget) - double(given.needs.wholeBytes)) / slope));
+  largestWhole = findLargest([&](int64_t size) { return measure({size, parts, ""}).isWhole(); }, guess);
+  largestPlanned = findLargest(
+      [&](int64_t size) {
+        if (size <= *largestWhole)
+          return true;
+        Way way = measure({size, parts, ""});
+        plan(way);
+        return way.fits();
+      },
+      std::max(*largestWhole, *largestWhole + *largestWhole / 2));
+}
+
+void FitAnswer::find() {
+  const int64_t parts = compilation.options.microBatches;
+  ways.push_back(measure({0, parts, ""}));
+  const Compilation::Needs first = ways.front().needs;
+  ways.front().budget = budget = size.resolve(first.wholeBytes);
+  say("first answer: " + formatBytes(first.wholeBytes) + " without recomputation, no plan is below " +
+          formatBytes(first.leastBytes) + "; there are " + formatBytes(budget),
+      /*isNews=*/true);
+  if (!compilation.file || compilation.holdsStep)
+    return plan(ways.front()); // what a text or a step holds stays as it is
+  for (int64_t more : {2, 4, 8})
+    if (batch && batch % (parts * more) == 0)
+      ways.push_back(measure({0, parts * more, ""}));
+  if (compilation.options.precision == "f32") {
+    ways.push_back(measure({0, parts, "mixed-bf16"}));
+    if (batch && batch % (parts * 4) == 0)
+      ways.push_back(measure({0, parts * 4, "mixed-bf16"}));
+  }
+  plan(ways.front());
+  if (!findCheapest() || !ways.front().isWhole())
+    for (Way &way : llvm::drop_begin(ways))
+      if (!findCheapest())
+        plan(way);
+  findLargestBatches();
+  if (!findCheapest() && largestPlanned && *largestPlanned) {
+    ways.push_back(measure({*largestPlanned, parts, ""}));
+    plan(ways.back());
+  }
+}
+
+void FitAnswer::printText(llvm::raw_ostream &os) const {
+  uint64_t largest = budget;
+  for (const Way &way : ways)
+    largest = std::max(largest, way.needs.wholeBytes);
+  const ByteUnit unit = ByteUnit::get(largest);
+  os << title << ": " << unit.text(budget) << " for the step\n\n"
+     << llvm::format("  %7s  %13s  %-10s  %12s  %12s  %8s  %s\n", "batch", "micro-batches", "precision",
+                     ("needs, " + std::string(unit.name)).c_str(), "at least", "time", "fits");
+  for (const Way &way : ways) {
+    const auto &variation = way.variation;
+    os << llvm::format("  %7lld  %13lld  %-10s", (long long)(variation.batch ? variation.batch : batch),
+                       (long long)variation.parts,
+                       (variation.precision.empty() ? compilation.options.precision : variation.precision).c_str());
+    if (!way.needs.isLowered) {
+      os << "             -             -         -  not compiled\n";
+      continue;
+    }
+    os << llvm::format("  %12s  %12s", unit.number(way.needs.wholeBytes).c_str(),
+                       unit.number(way.needs.leastBytes).c_str());
+    os << (way.fits() ? llvm::formatv("  {0,6:F1} %", percentOf(way)).str() : std::string("         -"));
+    os << "  "
+       << (way.isWhole()                       ? "yes"
+           : way.plannedSeconds                ? "with recomputation"
+           : way.needs.leastBytes > budget     ? "no"
+           : way.isPlanned && compilation.file ? "no plan found"
+                                               : "not planned")
+       << "\n";
+  }
+  os << "\nneeds: alive at once without recomputation; at least: whatever is recomputed; time: estimated, over the "
+        "step "
+        "as it is\n";
+  const Way *cheapest = findCheapest();
+  if (fits())
+    os << "yes: " << flagsOf(*cheapest)
+       << llvm::formatv(", time {0}{1:F1} %\n", percentOf(*cheapest) < 0 ? "" : "+", percentOf(*cheapest));
+  else if (cheapest)
+    os << "no; the cheapest way to yes: " << flagsOf(*cheapest)
+       << llvm::formatv(", time {0}{1:F1} %\n", percentOf(*cheapest) < 0 ? "" : "+", percentOf(*cheapest));
+  else
+    os << "no: nothing that was tried fits\n";
+  if (largestWhole)
+    os << "largest batch" << (isCut ? ", at least: " : ": ") << *largestWhole << " without recomputation, "
+       << *largestPlanned << " with it\n";
+  else if (!isSymbolic)
+    os << "the batch is fixed, so no other one was tried\n";
+}
+
+void FitAnswer::printJson(llvm::raw_ostream &os) const {
+  const Way *cheapest = findCheapest();
+  llvm::json::OStream json(os, 2);
+  json.object([&] {
+    json.attribute("budget_bytes", budget);
+    json.attribute("fits", fits());
+    json.attributeArray("ways", [&] {
+      for (const Way &way : ways)
+        json.object([&] {
+          json.attribute("batch", way.variation.batch ? way.variation.batch : batch);
+          json.attribute("micro_batches", way.variation.parts);
+          json.attribute("precision",
+                         way.variation.precision.empty() ? compilation.options.precision : way.variation.precision);
+          if (!way.needs.isLowered)
+            return;
+          json.attribute("whole_bytes", way.needs.wholeBytes);
+          json.attribute("lower_bound_bytes", way.needs.leastBytes);
+          json.attribute("fits", way.fits());
+          json.attribute("recomputes", !way.isWhole() && way.fits());
+          if (way.fits())
+            json.attribute("time_percent", percentOf(way));
+          json.attribute("cheapest", &way == cheapest);
+          if (way.fits())
+            json.attribute("flags", flagsOf(way));
+        });
+    });
+    if (largestWhole) {
+      json.attribute("largest_batch", *largestWhole);
+      json.attribute("largest_batch_recomputed", *largestPlanned);
+      json.attribute("largest_batch_is_exact", !isCut);
+    }
+  });
+  os << "\n";
+}
+
+int Compilation::answerFit(const ByteSize &budget, StringRef title) {
+  given = std::move(module);
+  FitAnswer answer(*this, budget, title, countSamples(*given));
+  answer.find();
+  answer.endProgress();
+  if (options.json)
+    answer.printJson(llvm::outs());
+  else
+    answer.printText(llvm::outs());
+  return answer.fits() ? exitOk : exitBudget;
+}

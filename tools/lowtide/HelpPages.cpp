@@ -1,0 +1,107 @@
+//===- HelpPages.cpp - short help, a page a command -------------*- C++ -*-===//
+//
+// Forty lines at most; --help-all lists every flag.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Flags.h"
+
+static const char *const programHelp = R"help(lowtide: compiles one training step of an ONNX model into a .tide artifact
+
+  lowtide compile gpt.onnx -o gpt.tide --dim batch=8 --optimizer=adamw --lr=3e-4
+  lowtide check gpt.onnx                      what is in the file, what is missing
+  lowtide fit gpt.onnx --dim batch=8          what the step costs at which budget
+  lowtide compile gpt.onnx --emit=nn -o -     stop at a stage and print it
+  lowtide report gpt.tide -o gpt.html         waterline and address map
+  lowtide explain gpt.tide 'h.0.*'            why a tensor is kept, recomputed, where it lies
+  lowtide diff old.tide new.tide              what changed (--ir: two texts of a stage)
+  lowtide verify gpt.tide                     prove the plan again
+  lowtide doctor                              this machine, for a bug report
+
+model      --dim NAME=V  --shape INPUT=8x64  --batch=N  --mode=train|eval|as-is
+           --dropout=P  --loss="cross_entropy(logits, labels) + 0.3*mse(a, b)"
+parameters --params=GLOB  --frozen=GLOB  --rename=FILE_NAME=NAME
+optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
+           --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
+gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
+schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
+precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
+           --precision-override='*.ln*=f32'
+target     --target=cpu|cuda|cuda-emulated|reference  --entries=train,eval
+memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
+           --loss-head-chunks=auto|off|N
+stages     --emit=onnx|nn|train|fitted|plan|kernels|ptx|artifact|onnx-model
+           --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted
+other      -o FILE  --config=FILE.json  --print-config  -v  -q  --log=plan=debug
+           --help-all: every flag of a command, explained (lowtide compile --help-all)
+
+exit codes: 0 ok, 1 usage, 2 bad input file, 3 unsupported, 4 does not fit the
+budget, 5 verification failed, 6 device, 7 non-finite loss, 8 I/O, 9 losses
+leave the recorded run, 70 internal
+)help";
+
+static const char *const compileHelp = R"help(lowtide compile: from a model to one training step as a .tide artifact
+
+  lowtide compile gpt.onnx -o gpt.tide --dim batch=8 --optimizer=adamw --lr=3e-4
+  lowtide compile net.onnx -o net.tide --batch=32 --loss="cross_entropy(logits, labels)"
+  lowtide compile gpt.onnx -o gpt.tide --batch=8 --device-budget=60%
+  lowtide compile lora.onnx -o lora.tide --batch=8 --params='*lora_*'
+  lowtide compile gpt.onnx --batch=8 --emit=train -o -
+
+model      --dim NAME=V[,NAME=V]  --shape INPUT=8x64  --batch=N  --dropout=P
+           --loss="LOSS + 0.3*LOSS"  LOSS: cross_entropy, nll, nll_loss, mse, l1,
+           smooth_l1, huber, bce, bce_with_logits, kl_div of (OUTPUT, TARGET),
+           with PyTorch's options: (logits, labels, label_smoothing=0.1)
+parameters --params=GLOB: only these  --frozen=GLOB: not these (in their order;
+           the last that matches counts)  --rename=FILE_NAME=NAME
+optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=0.9,0.999
+           --eps=  --weight-decay=  --momentum=  --nesterov
+           --group='bias,*norm*:weight_decay=0'
+gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
+schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
+precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
+           --precision-override='*.ln*=f32'
+memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
+target     --target=cpu|cuda:sm_90|cuda-emulated|reference  --entries=train,eval
+stages     --emit=onnx|nn|train|fitted|plan|kernels|ptx|artifact|onnx-model
+other      -o FILE  --config=FILE.json  --print-config  -v  -q
+           --help-all: every flag, explained
+)help";
+
+static const char *const checkHelp = R"help(lowtide check: what is in a model, what is missing, what stands in the way
+
+  lowtide check gpt.onnx
+  lowtide check gpt.onnx --dim batch=8        with its arithmetic
+  lowtide check net.onnx --loss="cross_entropy(logits, labels)"
+
+Prints inputs and outputs, who is a parameter and why, operators that cannot be
+compiled, and a command line to go on with. Compiles nothing. Flags are those of
+lowtide compile; --json prints the same facts as JSON; --help-all lists all.
+
+exit codes: 0 nothing stands in the way, 1 usage, 2 bad file, 3 unsupported
+)help";
+
+static const char *const fitHelp = R"help(lowtide fit: what a step costs at which budget; needs no weights and no device
+
+  lowtide fit gpt.onnx --dim batch=8                        a table of budgets
+  lowtide fit gpt.onnx --dim batch=8 --device-budget=24GiB  yes or no, and how
+  lowtide fit gpt.onnx --dim batch=8 --card=rtx4090         on a known card
+  lowtide fit --card=list                                   the cards
+
+Without a budget: the smallest and the largest peak, and a line for each budget
+between (--rows=N), with what it costs in time. --baselines puts published
+methods beside it, --bound what no plan can go below. With a budget or a card:
+whether the step fits, the cheapest change that makes it fit (recomputation,
+micro-batches, precision, a smaller batch), and the largest batch that does. The
+other flags are those of lowtide compile; --json prints JSON; --help-all lists all.
+
+exit codes: 0 it fits, 4 it does not, 1 usage, 2 bad file, 3 unsupported
+)help";
+
+const char *lowtide::driver::findHelpPage(const std::string &command) {
+  return command.empty()        ? programHelp
+         : command == "compile" ? compileHelp
+         : command == "check"   ? checkHelp
+         : command == "fit"     ? fitHelp
+                                : nullptr;
+}

@@ -1,0 +1,15 @@
+//===- StepSummary.h - what a step takes, in two lines ----------*- C++ -*-===//
+//
+// The figure that a compile ends with.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Target/Report.h"
+
+namespace lowtide::driver {
+
+/// Prints the bytes of the main entry by part, and where its peak is.
+void printStepSummary(const report::Report &report, llvm::raw_ostream &os);
+
+} // namespace lowtide::driver

@@ -100,7 +100,7 @@ bool NamePattern::matches(StringRef name) const {
 
 std::string lowtide::suggestName(StringRef word, llvm::ArrayRef<StringRef> known) {
   StringRef nearest;
-  unsigned best = std::max<unsigned>(1, unsigned(word.size()) / 3) + 1;
+  unsigned best = std::max<unsigned>(1, unsigned(word.size() + 1) / 3) + 1;
   const std::string wanted = word.lower();
   for (StringRef name : known)
     if (unsigned distance = StringRef(wanted).edit_distance(name.lower(), true, best); distance < best) {

@@ -16,7 +16,7 @@ static std::string plain(std::string word) {
 std::string config::suggest(const std::string &word, const std::vector<std::string> &known) {
   const std::string wanted = plain(word);
   std::string nearest;
-  size_t best = std::max<size_t>(1, wanted.size() / 3) + 1;
+  size_t best = std::max<size_t>(1, (wanted.size() + 1) / 3) + 1;
   for (const std::string &name : known)
     if (size_t distance = editDistance(wanted, plain(name)); distance < best)
       best = distance, nearest = name;

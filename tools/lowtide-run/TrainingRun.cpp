@@ -384,8 +384,12 @@ Status TrainingRun::writeResults() {
     for (const std::string &note : exportNotes)
       progress_->line("note", note);
   }
-  if (!options_.dumpOutputs.empty())
+  if (!options_.dumpOutputs.empty()) {
     then(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
+    if (session_->tensors(options_.entry, plan::Binding::OUTPUT).empty())
+      progress_->line("note", "'" + options_.entry + "' computes no output of the model, " + options_.dumpOutputs +
+                                  " holds metrics: lowtide compile --outputs=all (or names) keeps them");
+  }
   then(summary_->write(expectation_ ? &*expectation_ : nullptr));
   if (!options_.profile.empty())
     then(writeProfile(session_->device(), *entry_, options_.profile));

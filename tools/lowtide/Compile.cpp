@@ -194,13 +194,14 @@ int Compilation::legalize() {
       return exitUsage;
     }
     model.erase();
-    return exitOk;
+    return keepOutputs("train");
   }
   if (trains)
-    if (int code = entry(options.mode, "forward", /*requireLoss=*/true))
+    if (int code = entry(options.mode, "forward", /*requireLoss=*/true); code || (code = keepOutputs("forward")))
       return code;
   if (eval)
-    if (int code = entry(options.mode == "as-is" ? "as-is" : "eval", "eval", false))
+    if (int code = entry(options.mode == "as-is" ? "as-is" : "eval", "eval", false);
+        code || (code = keepOutputs("eval")))
       return code;
   model.erase();
   return exitOk;
@@ -320,6 +321,7 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.strategy = options.rematStrategy;
   stage.bound = options.bound;
   stage.convLayout = options.convLayout;
+  stage.partLossHeads = options.lossHeadChunks != "off";
   if (options.lossHeadChunks != "auto" && options.lossHeadChunks != "off")
     stage.lossHeadChunks = std::stol(options.lossHeadChunks);
   return stage;

@@ -48,6 +48,8 @@ private:
   int parse();
   /// onnx → nn: @forward, and @eval if that entry is wanted.
   int legalize();
+  /// Of the outputs of the file, an entry computes those that the options name; one that trains no others.
+  int keepOutputs(llvm::StringRef entry);
   /// onnx → nn, with what exporters write out recognised.
   int makeGraph();
   /// nn → train; `microBatches`: parts of the batch; `precision` instead of the options' where it is not empty.

@@ -56,6 +56,7 @@ struct Options {
   };
   std::vector<Selection> selections; // the same in order: a later one wins
   std::string loss;
+  std::vector<std::string> outputs; // of the file, that train computes too; all, none: not in eval either
 
   // optimizer and schedule: as written; train-optimize parses and checks them
   std::string optimizer = "adamw";

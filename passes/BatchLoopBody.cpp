@@ -13,9 +13,9 @@ using namespace mlir;
 using namespace lowtide;
 using Kind = BatchTracking::Kind;
 
-BatchLoopBody::BatchLoopBody(OpBuilder &outer, const BatchTracking &tracking, int64_t parts,
+BatchLoopBody::BatchLoopBody(OpBuilder &outer, const BatchTracking &tracking, int64_t parts, int64_t tiles,
                              const DenseMap<Value, Value> &wholes)
-    : outer(outer), tracking(tracking), parts(parts), wholes(wholes), body(&region.emplaceBlock()),
+    : outer(outer), tracking(tracking), parts(parts), tiles(tiles), wholes(wholes), body(&region.emplaceBlock()),
       inner(outer.getContext()) {
   inner.setInsertionPointToEnd(body);
 }
@@ -93,6 +93,21 @@ bool BatchLoopBody::isRepeated(Value value, BatchPosition position) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isRepeated(operand, position); });
 }
 
+/// Whether `value` is spread from something smaller, element by element, and had better be made of a part of that than
+/// cut into parts.
+bool BatchLoopBody::isSpread(Value value, BatchPosition position) {
+  constexpr int64_t clearlySmaller = 4;
+  if (isRepeated(value, position))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || tracking.getKind(value) != Kind::Outside)
+    return false;
+  if (auto broadcast = dyn_cast<nn::BroadcastOp>(op))
+    return broadcast.getX().getType().getNumElements() * clearlySmaller <= broadcast.getType().getNumElements();
+  return op->hasTrait<OpTrait::Elementwise>() &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isSpread(operand, position); });
+}
+
 Value BatchLoopBody::buildRepeated(Value value, BatchPosition position) {
   Operation *op = value.getDefiningOp();
   RankedTensorType type = partOf(value.getType(), position);
@@ -166,7 +181,7 @@ Value BatchLoopBody::cut(Value value, BatchPosition position) {
   for (auto &[where, rows] : known)
     if (where == position)
       return rows;
-  Value rows = isRepeated(value, position) ? buildRepeated(value, position) : sliceOf(value, position);
+  Value rows = isSpread(value, position) ? buildRepeated(value, position) : sliceOf(value, position);
   cuts[{value, position.dim}].push_back({position, rows});
   return rows;
 }
@@ -188,7 +203,38 @@ Value BatchLoopBody::getOperand(Operation *op, unsigned number) {
   return position ? cut(operand, *position) : capture(operand);
 }
 
+/// One clone for each tile, on its rows. Products are as wide as they are added up.
+LogicalResult BatchLoopBody::computeTerms(Operation *op) {
+  auto facts = dyn_cast<FactsInterface>(op);
+  const bool isProduct = facts && facts.getFacts().family == OpFamily::Contraction;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    Operation *clone = op->clone();
+    for (OpOperand &operand : clone->getOpOperands()) {
+      Value whole = getOperand(op, operand.getOperandNumber());
+      std::optional<BatchPosition> position = tracking.getRequired(op)[operand.getOperandNumber()];
+      if (position && position->dim != BatchPosition::firstSample) {
+        nn::Expr x = at(inner, whole);
+        SmallVector<int64_t> starts(x.rank(), 0), sizes(x.shape());
+        sizes[position->dim] /= tiles;
+        starts[position->dim] = tile * sizes[position->dim];
+        whole = nn::slice(x, starts, sizes);
+      }
+      operand.set(whole);
+    }
+    for (auto [result, term] : llvm::zip_equal(op->getResults(), clone->getResults())) {
+      auto type = cast<RankedTensorType>(term.getType());
+      if (isProduct && type.getElementTypeBitWidth() < 32)
+        term.setType(type.clone(inner.getF32Type()));
+      terms[result].push_back(term);
+    }
+    inner.insert(clone);
+  }
+  return success();
+}
+
 LogicalResult BatchLoopBody::compute(Operation *op) {
+  if (tiles > 1 && llvm::any_of(op->getResults(), [&](Value v) { return tracking.getKind(v) == Kind::Sum; }))
+    return computeTerms(op);
   Operation *clone = op->clone();
   for (OpOperand &operand : clone->getOpOperands())
     operand.set(getOperand(op, operand.getOperandNumber()));
@@ -203,15 +249,22 @@ LogicalResult BatchLoopBody::compute(Operation *op) {
 }
 
 void BatchLoopBody::addUp(Value sum) {
-  nn::Expr term = at(inner, own.lookup(sum));
-  // Adding up is more exact than what is added up.
-  if (isa<FloatType>(term.elementType()) && term.elementType().getIntOrFloatBitWidth() < 32)
-    term = nn::cast(term, inner.getF32Type());
-  Value zero = nn::splat(outer, sum.getLoc(), term.type(), 0.0);
-  unsigned position = carried.size();
-  BlockArgument before = carry(zero);
+  SmallVector<Value> added = terms.lookup(sum);
+  if (added.empty())
+    added.push_back(own.lookup(sum));
+  nn::Expr total;
+  const unsigned position = carried.size();
+  for (Value value : added) {
+    nn::Expr term = at(inner, value);
+    // Adding up is more exact than what is added up.
+    if (isa<FloatType>(term.elementType()) && term.elementType().getIntOrFloatBitWidth() < 32)
+      term = nn::cast(term, inner.getF32Type());
+    if (!total)
+      total = at(inner, carry(nn::splat(outer, sum.getLoc(), term.type(), 0.0)));
+    total = total + term;
+  }
   carriedFor.push_back(sum);
-  handedOn[position] = at(inner, before) + term;
+  handedOn[position] = total;
 }
 
 void BatchLoopBody::collect(Value value) {

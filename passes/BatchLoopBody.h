@@ -11,11 +11,11 @@
 
 namespace lowtide {
 
-/// `parts` rounds, each on the rows of its part of the samples. `wholes`: sums that loops before this one have made.
-/// Everything outside the body is made at the insertion point of `outer`.
+/// `parts` rounds, each on the rows of its part of the samples, of which sums add up `tiles` terms. `wholes`: sums that
+/// loops before this one have made. Everything outside the body is made at the insertion point of `outer`.
 class BatchLoopBody {
 public:
-  BatchLoopBody(mlir::OpBuilder &outer, const BatchTracking &tracking, int64_t parts,
+  BatchLoopBody(mlir::OpBuilder &outer, const BatchTracking &tracking, int64_t parts, int64_t tiles,
                 const llvm::DenseMap<mlir::Value, mlir::Value> &wholes);
 
   /// Each round sees the state that the round before has left.
@@ -40,6 +40,8 @@ private:
   /// Rows of a value that is there as a whole.
   mlir::Value cut(mlir::Value value, BatchPosition position);
   bool isRepeated(mlir::Value value, BatchPosition position);
+  bool isSpread(mlir::Value value, BatchPosition position);
+  llvm::LogicalResult computeTerms(mlir::Operation *op);
   mlir::Value buildRepeated(mlir::Value value, BatchPosition position);
   mlir::Value sliceOf(mlir::Value value, BatchPosition position);
   mlir::Value getFirstSample(mlir::Value row);
@@ -49,7 +51,7 @@ private:
 
   mlir::OpBuilder &outer;
   const BatchTracking &tracking;
-  int64_t parts;
+  int64_t parts, tiles;
   const llvm::DenseMap<mlir::Value, mlir::Value> &wholes;
   mlir::Region region;
   mlir::Block *body;
@@ -57,6 +59,8 @@ private:
 
   /// What stands in the body for a value of the step.
   llvm::DenseMap<mlir::Value, mlir::Value> own;
+  /// Of a sum over several tiles, the term of each.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> terms;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, llvm::SmallVector<std::pair<BatchPosition, mlir::Value>>> cuts;
   llvm::SetVector<mlir::Value> captured;
   llvm::SmallVector<mlir::Value> sliced, carried, handedOn, rows;

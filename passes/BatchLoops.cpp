@@ -18,8 +18,10 @@ namespace {
 
 class BatchLoops {
 public:
-  BatchLoops(func::FuncOp step, const BatchTracking &tracking, int64_t parts)
-      : step(step), block(step.getBody().front()), tracking(tracking), parts(parts), builder(block.getTerminator()) {}
+  /// `step`: null where no op takes statistics.
+  BatchLoops(func::FuncOp step, Block &block, Location loc, const BatchTracking &tracking, int64_t parts, int64_t tiles)
+      : step(step), block(block), loc(loc), tracking(tracking), parts(parts), tiles(tiles),
+        builder(block.getTerminator()) {}
 
   FailureOr<BatchLoopFacts> run();
 
@@ -38,8 +40,9 @@ private:
 
   func::FuncOp step;
   Block &block;
+  Location loc;
   const BatchTracking &tracking;
-  int64_t parts;
+  int64_t parts, tiles;
   OpBuilder builder;
   BatchLoopFacts facts;
 
@@ -119,9 +122,9 @@ void BatchLoops::orderLoops() {
     // What an op takes from outside may in turn be made of sums.
     auto take = [&](Value operand) {
       Operation *producer = operand.getDefiningOp();
-      if (tracking.getKind(operand) == Kind::Sum)
+      if (producer && tracking.isInside(producer))
         depth[operand] = std::max(depth[operand], before);
-      else if (producer && !tracking.isInside(producer))
+      else if (producer)
         worklist.push_back(producer);
     };
     for (Operation *op : slice(value))
@@ -157,7 +160,7 @@ void BatchLoops::placeOutside(ArrayRef<Value> captured) {
 
 LogicalResult BatchLoops::buildLoop(ArrayRef<Value> values) {
   Operation *lastBefore = block.getTerminator()->getPrevNode();
-  BatchLoopBody body(builder, tracking, parts, wholes);
+  BatchLoopBody body(builder, tracking, parts, tiles, wholes);
   for (Value value : values)
     if (auto state = stateOf.find(value); state != stateOf.end())
       body.carryState(state->second);
@@ -184,7 +187,7 @@ LogicalResult BatchLoops::buildLoop(ArrayRef<Value> values) {
       body.collect(value);
     }
   }
-  for (auto [value, whole] : body.finish(step.getLoc())) {
+  for (auto [value, whole] : body.finish(loc)) {
     wholes[value] = whole;
     value.replaceUsesWithIf(whole, [&](OpOperand &use) { return !tracking.isInside(use.getOwner()); });
   }
@@ -229,5 +232,10 @@ FailureOr<BatchLoopFacts> BatchLoops::run() {
 }
 
 FailureOr<BatchLoopFacts> lowtide::buildBatchLoops(func::FuncOp step, const BatchTracking &tracking, int64_t parts) {
-  return BatchLoops(step, tracking, parts).run();
+  return BatchLoops(step, step.getBody().front(), step.getLoc(), tracking, parts, /*tiles=*/1).run();
+}
+
+FailureOr<BatchLoopFacts> lowtide::buildRowLoops(Block &block, Location loc, const BatchTracking &tracking,
+                                                 int64_t parts, int64_t tiles) {
+  return BatchLoops({}, block, loc, tracking, parts, tiles).run();
 }

@@ -33,4 +33,9 @@ struct BatchLoopFacts {
 /// is neither a sum nor rows nor a state.
 mlir::FailureOr<BatchLoopFacts> buildBatchLoops(mlir::func::FuncOp step, const BatchTracking &tracking, int64_t parts);
 
+/// The same of rows that ops of `block` have (RowRegion): `parts` rounds, in each of which sums go over `tiles` equal
+/// tiles of rows, one after the other, so that bits depend on the tiles and not on the rounds.
+mlir::FailureOr<BatchLoopFacts> buildRowLoops(mlir::Block &block, mlir::Location loc, const BatchTracking &tracking,
+                                              int64_t parts, int64_t tiles);
+
 } // namespace lowtide

@@ -6,10 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Passes.h"
-#include "lowtide/Analysis/ByteSize.h"
-#include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Patterns.h"
-#include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace lowtide {
@@ -19,9 +16,6 @@ namespace lowtide {
 
 using namespace mlir;
 using namespace lowtide;
-
-/// Below this nobody asks where the logits are.
-static constexpr uint64_t smallLogitsBytes = uint64_t(1) << 20;
 
 namespace {
 struct NNFusePatterns : lowtide::impl::NNFusePatternsBase<NNFusePatterns> {
@@ -39,8 +33,10 @@ struct NNFusePatterns : lowtide::impl::NNFusePatternsBase<NNFusePatterns> {
       nn::addNormalizationFusion(patterns);
     if (attention)
       nn::addAttentionFusion(patterns);
-    if (lossHead)
+    if (lossHead) {
+      nn::addHeadFlattening(patterns, lossHeadAlways);
       nn::addLossHeadFusion(patterns, lossHeadAlways);
+    }
     // Constants stay as they are: the patterns look for splats, the folder is the canonicalizer's.
     GreedyRewriteConfig config;
     config.enableFolding(false).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
@@ -49,15 +45,6 @@ struct NNFusePatterns : lowtide::impl::NNFusePatternsBase<NNFusePatterns> {
       return signalPassFailure();
     if (changed)
       ++numChanged;
-    if (lossHead)
-      getOperation().walk([](nn::SoftmaxCrossEntropyOp loss) { remarkWhole(loss); });
-  }
-
-  /// Says why large logits are kept whole.
-  static void remarkWhole(nn::SoftmaxCrossEntropyOp loss) {
-    uint64_t bytes = getTensorBytes(loss.getLogits().getType()).value_or(0);
-    if (std::optional<StringRef> obstacle = nn::findLossHeadObstacle(loss); obstacle && bytes >= smallLogitsBytes)
-      loss.emitRemark("loss head: logits of ") << formatBytes(bytes) << " stay whole: " << *obstacle;
   }
 };
 } // namespace

@@ -204,11 +204,17 @@ def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
   let summary = "compute loss and gradients of many classes without holding their logits (real-equal)";
   let description = [{
     A loss of a linear layer and its gradients become one op, then a loop over chunks of rows: a chunk's logits are made,
-    its loss and gradients taken, and the logits are gone. Gradients of weight and bias are added up tile after tile of at
-    most 256 rows, or as many as there are features; chunks are whole tiles, so that bits do not depend on their number.
-    Where cotangents are made of losses or log-sum-exps of the same rows, loss and gradients stay two ops of one loop; where
-    they depend on all losses, logits are computed twice. Without `chunks`, a chunk's logits are at most as large as the
-    weight, or 1 MiB.
+    its loss and gradients taken, and the logits are gone. Gradients of weight and bias are added up tile after tile, of
+    32 to 256 rows: as many as have logits of a quarter of the weight's bytes, or of 1 MiB. Chunks are whole tiles, so that
+    bits do not depend on their number. Where cotangents are made of losses or log-sum-exps of the same rows, loss and gradients stay two ops of one
+    loop; where they depend on all losses, logits are computed twice. Without `chunks`, a chunk's logits are at most as
+    large as the weight, or 1 MiB.
+
+    The same is done where more lies between a product and its loss. The rows of a product that is at least 1 MiB and four
+    times as large as its matrix are followed op by op (BatchInterface, Analysis/RowRegion). Where all that reads something
+    as large treats rows one by one until it is small again (soft caps, temperatures, masks, scales, any loss, and their
+    gradients), it becomes such a loop, forward and backward pass together; with a number of `chunks`, small products too.
+    Logits that stay whole are reported with their reason: more than 64 MiB as a warning.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">];

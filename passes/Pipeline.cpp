@@ -105,6 +105,8 @@ void lowtide::buildStepStage(OpPassManager &passes, const TrainStageOptions &opt
 static bool isForGpu(const FitStageOptions &options) { return llvm::StringRef(options.target).starts_with("cuda"); }
 
 void lowtide::addLossHeads(OpPassManager &passes, const FitStageOptions &options) {
+  if (!options.partLossHeads)
+    return;
   TrainChunkLossHeadOptions head;
   head.chunks = options.lossHeadChunks;
   passes.addNestedPass<func::FuncOp>(isForGpu(options) ? createWideChunkLossHead(head)

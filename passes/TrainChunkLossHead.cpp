@@ -2,12 +2,16 @@
 //
 // 1. Loss and gradients of one head become one op, or two of one loop: the logits are computed once.
 // 2. A loop computes it for some rows after others; sums go tile by tile, whatever the loop.
+// 3. What else lies between products and losses: RowChunks.
 //
 //===----------------------------------------------------------------------===//
 
 #include "TrainChunkLossHead.h"
+#include "HeadChunks.h"
 #include "Passes.h"
+#include "RowChunks.h"
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Analysis/RowRegion.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -22,29 +26,13 @@ namespace lowtide {
 #include "Passes.h.inc"
 } // namespace lowtide
 
-/// Rows that are added up in one piece: so many, or as many as `wide`, a multiple of the number of features, at most,
-/// and so many at least. Smaller tiles would cost products their speed, and a tile's sum is read and written once.
-static constexpr int64_t largestTile = 256, smallestTile = 16;
-/// Logits below this are not worth a loop.
-static constexpr uint64_t smallLogitsBytes = uint64_t(1) << 20;
-
-/// The largest divisor of `rows` that a tile may have, a quarter of them at most; all rows if there is none. Depends on
-/// nothing that a budget or a flag changes: bits depend on it.
-static int64_t chooseTile(int64_t rows, int64_t wide) {
-  for (int64_t tile = std::min(std::max(rows / 4, smallestTile), std::max(wide, largestTile)); tile >= smallestTile;
-       --tile)
-    if (rows % tile == 0)
-      return tile;
-  return rows;
-}
-
 namespace {
 
 struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLossHead> {
   using TrainChunkLossHeadBase::TrainChunkLossHeadBase;
-  TrainChunkLossHead(const TrainChunkLossHeadOptions &options, int64_t tileFeatures)
-      : TrainChunkLossHeadBase(options), tileFeatures(tileFeatures) {}
-  int64_t tileFeatures = 1;
+  TrainChunkLossHead(const TrainChunkLossHeadOptions &options, bool wide)
+      : TrainChunkLossHeadBase(options), wide(wide) {}
+  bool wide = false;
 
   /// Ops that are computed together: a loss, a loss with its gradients, or both and what the cotangents are made of
   /// between them, row by row. The largest is the last.
@@ -115,22 +103,6 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
     loss.getLse().replaceAllUsesWith(gradient.getLse());
     loss.erase();
     return {gradient};
-  }
-
-  /// How many chunks of whole tiles.
-  int64_t chooseChunks(int64_t rows, int64_t tile, uint64_t logitsBytes, uint64_t weightBytes) {
-    int64_t tiles = rows / tile, wanted = chunks < 0 ? tiles : int64_t(chunks);
-    if (wanted == 0) {
-      // Logits of one chunk as large as the weight: its gradient is as large anyway.
-      uint64_t most = std::max(smallLogitsBytes, weightBytes);
-      wanted = int64_t((logitsBytes + most - 1) / most);
-      while (wanted < tiles && tiles % wanted)
-        ++wanted;
-    }
-    wanted = std::clamp<int64_t>(wanted, 1, tiles);
-    while (tiles % wanted)
-      --wanted;
-    return wanted;
   }
 
   static SmallVector<OpOperand *> getRowOperands(Operation *op) {
@@ -216,20 +188,26 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
     auto getType = [](Value value) { return cast<RankedTensorType>(value.getType()); };
     RankedTensorType x = getType(op->getOperand(0)), weight = getType(op->getOperand(1)),
                      loss = getType(op->getResult(0));
-    int64_t rows = x.getDimSize(0), tile = chooseTile(rows, tileFeatures * x.getDimSize(1));
+    const int64_t rows = x.getDimSize(0);
     if (rows == 0 || x.getDimSize(1) == 0)
       return;
-    uint64_t weightBytes = getTensorBytes(weight).value_or(0);
-    uint64_t classes = weight.getNumElements() / x.getDimSize(1);
-    uint64_t logitsBytes = rows * classes * ((loss.getElementTypeBitWidth() + 7) / 8);
-    int64_t count = chooseChunks(rows, tile, logitsBytes, weightBytes);
+    const uint64_t classes = weight.getNumElements() / x.getDimSize(1);
+    const uint64_t logitsBytes = rows * classes * ((loss.getElementTypeBitWidth() + 7) / 8);
+    const HeadShape shape{rows, x.getDimSize(1), logitsBytes, getTensorBytes(weight).value_or(0)};
+    const int64_t tile = chooseTile(shape, wide), count = chooseChunks(shape, tile, chunks);
     if (auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(op))
       gradient.setTile(tile == rows ? 0 : tile);
-    InFlightDiagnostic remark = op->emitRemark("loss head: logits of ")
-                                << formatBytes(logitsBytes) << " in " << count << (count == 1 ? " piece" : " pieces")
-                                << ", sums over tiles of " << tile << " rows";
-    if (chunks > 0 && count != chunks)
-      remark << " (" << int64_t(chunks) << " pieces were asked for; only whole tiles can be parted)";
+    const bool isOther = chunks > 0 && count != chunks,
+               isWhole = count == 1 && chunks != 1 && logitsBytes > largeLogitsBytes;
+    InFlightDiagnostic remark = isOther || isWhole ? op->emitWarning() : op->emitRemark();
+    remark << "loss head: logits of " << formatBytes(logitsBytes) << " in " << count
+           << (count == 1 ? " piece" : " pieces") << ", sums over tiles of " << tile << " rows";
+    if (isOther)
+      remark << " (" << int64_t(chunks)
+             << " pieces were asked for; pieces are whole tiles, so that bits do not depend on "
+             << "their number)";
+    if (isWhole)
+      remark.attachNote() << adviseWhole(WholeReason::NoDivisor, "");
     remark.report();
     if (count == 1)
       return;
@@ -250,11 +228,15 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
       visit(join(loss));
     for (Operation *gradient : gradients)
       visit({gradient});
+    FailureOr<unsigned> loops = chunkRows(getOperation(), chunks, wide);
+    if (failed(loops))
+      return signalPassFailure();
+    numChunked += *loops;
   }
 };
 
 } // namespace
 
 std::unique_ptr<Pass> lowtide::createWideChunkLossHead(const TrainChunkLossHeadOptions &options) {
-  return std::make_unique<TrainChunkLossHead>(options, /*tileFeatures=*/4);
+  return std::make_unique<TrainChunkLossHead>(options, /*wide=*/true);
 }

@@ -50,6 +50,7 @@ struct FitStageOptions {
   std::string strategy = "fit";    ///< how recomputations are chosen
   bool bound = false;              ///< say how much any plan recomputes at least
   std::string convLayout = "auto"; ///< how a GPU stores images: auto, nchw, nhwc
+  bool partLossHeads = true;       ///< large logits in chunks of rows
   int64_t lossHeadChunks = 0;      ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
 };
 

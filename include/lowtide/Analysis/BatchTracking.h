@@ -47,6 +47,8 @@ public:
   llvm::ArrayRef<mlir::Operation *> getStatistics() const { return statistics; }
 
 private:
+  friend class RowRegion; // the same of a product's rows
+
   mlir::LogicalResult start(mlir::func::FuncOp step);
   mlir::LogicalResult visit(mlir::Operation *op);
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HeadRows.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/Patterns.h"
@@ -35,10 +36,6 @@ struct ClassSum {
 /// The product and the bias that the logits are made of, or why they are not.
 struct HeadParts {
   explicit HeadParts(SoftmaxCrossEntropyOp op);
-
-  /// Whether keeping the logits whole takes clearly more bytes than a chunk of them beside the weight's gradient, as it
-  /// is added up, and one term of it.
-  bool pays();
 
   DotOp product;
   Value bias;
@@ -76,7 +73,10 @@ bool HeadParts::collectSums() {
     if (!difference || difference.getA() != logits)
       return false;
     auto spread = difference.getB_().getDefiningOp<BroadcastOp>();
-    if (!spread || spread.getX() != op.getLse() || llvm::is_contained(spread.getDims(), 1))
+    Value perRow = spread ? spread.getX() : Value();
+    while (auto reshape = perRow ? perRow.getDefiningOp<ReshapeOp>() : ReshapeOp())
+      perRow = reshape.getX();
+    if (!spread || perRow != op.getLse() || llvm::is_contained(spread.getDims(), 1))
       return false;
     return llvm::all_of(difference->getUsers(),
                         [&](Operation *user) { return collectSum(user, difference.getY(), true); });
@@ -107,13 +107,6 @@ Value HeadParts::peelReshapes(Value value, int64_t classes) {
     value = reshape.getX();
   }
   return value;
-}
-
-bool HeadParts::pays() {
-  constexpr int64_t smallLogitsBytes = 1 << 20;
-  auto bytes = [](RankedTensorType type) { return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8); };
-  int64_t logitsBytes = bytes(product.getY().getType());
-  return logitsBytes >= smallLogitsBytes && logitsBytes / 4 >= bytes(product.getB().getType());
 }
 
 HeadParts::HeadParts(SoftmaxCrossEntropyOp op) : op(op) {
@@ -147,13 +140,6 @@ HeadParts::HeadParts(SoftmaxCrossEntropyOp op) : op(op) {
     reason = "the logits have another type than what they are made of";
 }
 
-std::optional<StringRef> nn::findLossHeadObstacle(SoftmaxCrossEntropyOp op) {
-  HeadParts parts(op);
-  if (parts.reason)
-    return parts.reason;
-  return parts.pays() ? std::nullopt : std::optional<StringRef>("they are not four times as large as the weight");
-}
-
 namespace {
 
 struct FuseLossHead : OpRewritePattern<SoftmaxCrossEntropyOp> {
@@ -165,7 +151,7 @@ struct FuseLossHead : OpRewritePattern<SoftmaxCrossEntropyOp> {
     HeadParts parts(op);
     if (parts.reason)
       return rewriter.notifyMatchFailure(op, parts.reason);
-    if (!always && !parts.pays())
+    if (!always && !isLargeHead(parts.product))
       return rewriter.notifyMatchFailure(op, "the logits are small");
     Location loc = op->getLoc();
     auto x = parts.product.getA().getType();

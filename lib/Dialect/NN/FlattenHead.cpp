@@ -1,0 +1,247 @@
+//===- FlattenHead.cpp - what lies between logits and their loss ----------===//
+//
+// Brings what is computed of a head's product, row by row or element by element, to rows and classes: reshapes and
+// transposes sink towards the loss, slices of rows rise above the product, where they cost nothing and save its rows.
+// Then rows are one dimension, and what lies between can be computed for some of them after others.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HeadRows.h"
+#include "lowtide/Dialect/NN/Patterns.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::nn;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static SmallVector<int64_t> without(ArrayRef<int64_t> list, int64_t place) {
+  SmallVector<int64_t> rest(list);
+  rest.erase(rest.begin() + place);
+  return rest;
+}
+
+/// A splat of another shape; null if `value` is none.
+static Expr resizeSplat(Expr at, Value value, ArrayRef<int64_t> shape) {
+  SplatElementsAttr splat;
+  if (!matchPattern(value, m_Constant(&splat)))
+    return Expr();
+  return constant(at.getBuilder(), at.getLoc(), splat.resizeSplat(typeOf(value).clone(shape)));
+}
+
+/// What `value`, of the view's shape, is as rows and classes.
+static Expr flatten(Expr at, Value value, const HeadView &view, bool always) {
+  const int64_t rows = view.getNumRows(), classes = view.getNumClasses();
+  if (std::optional<HeadView> own = HeadView::get(value, always); own && own->hasSameMoves(view))
+    return at.with(own->rows);
+  if (Expr splat = resizeSplat(at, value, {rows, classes}))
+    return splat;
+  auto spread = value.getDefiningOp<BroadcastOp>();
+  std::optional<int64_t> classDim = view.findClassDim();
+  if (!spread || !classDim)
+    return view.undo(at.with(value));
+  Expr source = at.with(spread.getX());
+  ArrayRef<int64_t> dims = spread.getDims();
+  if (dims.empty())
+    return broadcast(source, {rows, classes}, {});
+  if (dims == ArrayRef<int64_t>{*classDim})
+    return broadcast(source, {rows, classes}, {1});
+  if (llvm::is_contained(dims, *classDim))
+    return view.undo(at.with(value));
+  SmallVector<int64_t> rowDims = llvm::map_to_vector(dims, [&](int64_t dim) { return dim - (dim > *classDim); });
+  Expr perRow = reshape(broadcast(source, without(view.shape(), *classDim), rowDims), {rows});
+  return broadcast(perRow, {rows, classes}, {0});
+}
+
+namespace {
+
+/// f(reshape(rows), …) → reshape(f(rows, …)), for f element by element.
+struct SinkThroughElements : OpTraitRewritePattern<OpTrait::Elementwise> {
+  SinkThroughElements(MLIRContext *context, bool always) : OpTraitRewritePattern(context), always(always) {}
+  bool always;
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    // An operand that is rows and classes already leaves nothing to do, whatever the others are.
+    std::optional<HeadView> view;
+    for (Value operand : op->getOperands())
+      if (std::optional<HeadView> own = HeadView::get(operand, always); own && (!view || own->isPlain()))
+        view = own;
+    auto hasShape = [&](Type type) { return cast<RankedTensorType>(type).getShape() == view->shape(); };
+    if (!view || view->isPlain() || !llvm::all_of(op->getOperandTypes(), hasShape) ||
+        !llvm::all_of(op->getResultTypes(), hasShape) || !feedsLoss(op->getResult(0)))
+      return rewriter.notifyMatchFailure(op, "no elements of logits under another shape");
+    Expr at(rewriter, op->getLoc(), view->rows);
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(flatten(at, operand, *view, always));
+    Operation *flat = rewriter.clone(*op);
+    flat->setOperands(operands);
+    SmallVector<Value> results;
+    for (Value result : flat->getResults()) {
+      result.setType(typeOf(result).clone({view->getNumRows(), view->getNumClasses()}));
+      results.push_back(view->redo(at.with(result)));
+    }
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+/// The loss of logits whose classes are the last dimension.
+struct FlattenLoss : OpRewritePattern<SoftmaxCrossEntropyOp> {
+  FlattenLoss(MLIRContext *context, bool always) : OpRewritePattern(context), always(always) {}
+  bool always;
+
+  LogicalResult matchAndRewrite(SoftmaxCrossEntropyOp op, PatternRewriter &rewriter) const override {
+    std::optional<HeadView> view = HeadView::get(op.getLogits(), always);
+    if (!view || view->isPlain() || view->findClassDim() != 1)
+      return rewriter.notifyMatchFailure(op, "no logits under another shape");
+    Expr at(rewriter, op.getLoc(), view->rows);
+    Expr labels = reshape(at.with(op.getLabels()), {view->getNumRows()});
+    auto type = op.getLoss().getType().clone(labels.shape());
+    auto flat = SoftmaxCrossEntropyOp::create(rewriter, op.getLoc(), type, type, view->rows, labels, op.getWeights(),
+                                              op.getIgnoreIndexAttr());
+    ArrayRef<int64_t> perSample = op.getLabels().getType().getShape();
+    rewriter.replaceOp(op, {reshape(at.with(flat.getLoss()), perSample), reshape(at.with(flat.getLse()), perSample)});
+    return success();
+  }
+};
+
+/// A reduction over the classes: first of each row, then of what is left.
+struct FlattenReduction : OpInterfaceRewritePattern<ReductionInterface> {
+  FlattenReduction(MLIRContext *context, bool always) : OpInterfaceRewritePattern(context), always(always) {}
+  bool always;
+
+  LogicalResult matchAndRewrite(ReductionInterface op, PatternRewriter &rewriter) const override {
+    if (op->getNumOperands() != 1 || op->getNumResults() != 1 || !op->hasAttr("dims"))
+      return rewriter.notifyMatchFailure(op, "not of one tensor");
+    std::optional<HeadView> view = HeadView::get(op->getOperand(0), always);
+    std::optional<int64_t> classes = view ? view->findClassDim() : std::nullopt;
+    ArrayRef<int64_t> dims = op.getReducedDims();
+    if (!classes || !llvm::is_contained(dims, *classes) || (view->isPlain() && dims.size() == 1))
+      return rewriter.notifyMatchFailure(op, "not over the classes of logits under another shape");
+    Expr at(rewriter, op->getLoc(), view->rows);
+    auto reduce = [&](Value value, ArrayRef<int64_t> over, ArrayRef<int64_t> shape) {
+      Operation *copy = rewriter.clone(*op);
+      copy->setOperands(value);
+      copy->setAttr("dims", rewriter.getDenseI64ArrayAttr(over));
+      copy->getResult(0).setType(typeOf(copy->getResult(0)).clone(shape));
+      return at.with(copy->getResult(0));
+    };
+    Expr perRow = reduce(view->rows, {1}, {view->getNumRows()});
+    SmallVector<int64_t> rest;
+    for (int64_t dim : dims)
+      if (dim != *classes)
+        rest.push_back(dim - (dim > *classes));
+    ArrayRef<int64_t> result = typeOf(op->getResult(0)).getShape();
+    Expr shaped = reshape(perRow, rest.empty() ? SmallVector<int64_t>(result) : without(view->shape(), *classes));
+    rewriter.replaceOp(op, (rest.empty() ? shaped : reduce(shaped, rest, result)).get());
+    return success();
+  }
+};
+
+/// softmax, log_softmax over the classes.
+template <typename Op> struct FlattenAlong : OpRewritePattern<Op> {
+  FlattenAlong(MLIRContext *context, bool always) : OpRewritePattern<Op>(context), always(always) {}
+  bool always;
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    std::optional<HeadView> view = HeadView::get(op.getX(), always);
+    std::optional<int64_t> classes = view ? view->findClassDim() : std::nullopt;
+    if (!classes || view->isPlain() || op.getDim() != uint64_t(*classes) || !feedsLoss(op.getY()))
+      return rewriter.notifyMatchFailure(op, "not over the classes of logits under another shape");
+    Operation *flat = rewriter.clone(*op);
+    flat->setOperands(view->rows);
+    flat->setAttr("dim", rewriter.getI64IntegerAttr(1));
+    flat->getResult(0).setType(typeOf(op.getY()).clone(typeOf(view->rows).getShape()));
+    rewriter.replaceOp(op, view->redo(Expr(rewriter, op.getLoc(), flat->getResult(0))).get());
+    return success();
+  }
+};
+
+/// A slice of rows of logits that nothing else reads: of what they are made of.
+struct RaiseSlice : OpRewritePattern<SliceOp> {
+  RaiseSlice(MLIRContext *context, bool always) : OpRewritePattern(context), always(always) {}
+  bool always;
+
+  /// Which rows: `shape` is what they are before.
+  struct Cut {
+    SmallVector<int64_t> shape, starts, sizes, strides;
+    int64_t count() const { return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>()); }
+  };
+
+  bool isReadHereOnly(Value value) const {
+    if (!isHeadRows(value, always))
+      return true;
+    Operation *op = value.getDefiningOp();
+    return llvm::hasSingleElement(llvm::SmallPtrSet<Operation *, 4>(value.user_begin(), value.user_end())) &&
+           (isa<DotOp>(op) || llvm::all_of(op->getOperands(), [&](Value v) { return isReadHereOnly(v); }));
+  }
+
+  /// The rows of `value` [rows, …] that are cut out.
+  static Expr cutRows(Expr value, const Cut &cut) {
+    SmallVector<int64_t> apart(cut.shape), starts(cut.starts), sizes(cut.sizes), strides(cut.strides);
+    SmallVector<int64_t> result{cut.count()};
+    for (int64_t extent : value.shape().drop_front()) {
+      apart.push_back(extent);
+      sizes.push_back(extent);
+      result.push_back(extent);
+      starts.push_back(0);
+      strides.push_back(1);
+    }
+    return reshape(slice(reshape(value, apart), starts, sizes, strides), result);
+  }
+
+  Expr cutHead(Expr value, const Cut &cut) const {
+    Operation *op = value.get().getDefiningOp();
+    const SmallVector<int64_t> shape{cut.count(), value.dim(1)};
+    if (Expr splat = resizeSplat(value, value, shape))
+      return splat;
+    if (auto spread = dyn_cast_if_present<BroadcastOp>(op)) {
+      const bool hasRows = !spread.getDims().empty() && spread.getDims()[0] == 0;
+      Expr source = value.with(spread.getX());
+      if (!hasRows || spread.getDims().size() == 1)
+        return broadcast(hasRows ? cutRows(source, cut) : source, shape, spread.getDims());
+    }
+    if (!op || !isHeadRows(value, always))
+      return cutRows(value, cut);
+    if (auto product = dyn_cast<DotOp>(op))
+      return value.with(DotOp::create(value.getBuilder(), op->getLoc(), value.type().clone(shape),
+                                      cutRows(value.with(product.getA()), cut), product.getB(), product.getTransposeA(),
+                                      product.getTransposeB()));
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(cutHead(value.with(operand), cut));
+    Operation *copy = value.getBuilder().clone(*op);
+    copy->setOperands(operands);
+    copy->getResult(0).setType(value.type().clone(shape));
+    return value.with(copy->getResult(0));
+  }
+
+  LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &rewriter) const override {
+    std::optional<HeadView> view = HeadView::get(op.getX(), always);
+    std::optional<int64_t> classes = view ? view->findClassDim() : std::nullopt;
+    ArrayRef<int64_t> from = op.getX().getType().getShape(), to = op.getY().getType().getShape();
+    if (!classes || from[*classes] != to[*classes] || from == to || !feedsLoss(op.getY()))
+      return rewriter.notifyMatchFailure(op, "no slice of rows of logits");
+    if (!isReadHereOnly(view->rows) ||
+        !llvm::all_of(view->ops, [](Operation *op) { return op->getResult(0).hasOneUse(); }))
+      return rewriter.notifyMatchFailure(op, "the logits are read elsewhere");
+    Cut cut{without(from, *classes), without(op.getStarts(), *classes), without(to, *classes),
+            without(op.getStrides(), *classes)};
+    Expr rows = cutHead(Expr(rewriter, op.getLoc(), view->rows), cut);
+    SmallVector<int64_t> shape(cut.sizes), order;
+    shape.push_back(view->getNumClasses());
+    for (int64_t dim = 0; dim < int64_t(from.size()); ++dim)
+      order.push_back(dim == *classes ? int64_t(from.size()) - 1 : dim - (dim > *classes));
+    rewriter.replaceOp(op, transpose(reshape(rows, shape), order).get());
+    return success();
+  }
+};
+
+} // namespace
+
+void nn::addHeadFlattening(RewritePatternSet &patterns, bool always) {
+  patterns.add<SinkThroughElements, FlattenLoss, FlattenReduction, FlattenAlong<SoftmaxOp>, FlattenAlong<LogSoftmaxOp>,
+               RaiseSlice>(patterns.getContext(), always);
+}

@@ -1,0 +1,155 @@
+//===- HeadRows.cpp - logits under other shapes ---------------------------===//
+
+#include "HeadRows.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::nn;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static int64_t countBytes(RankedTensorType type) {
+  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+bool nn::isLargeHead(DotOp product) {
+  constexpr int64_t smallLogitsBytes = 1 << 20;
+  const int64_t logitsBytes = countBytes(product.getY().getType());
+  return logitsBytes >= smallLogitsBytes && logitsBytes / 4 >= countBytes(product.getB().getType());
+}
+
+/// Ops between a product and its loss; more are no head.
+static constexpr size_t kMostOps = 256;
+
+/// Whether each row of the results is made of the same row of operands of their shape.
+static bool keepsRows(Operation *op) {
+  if (auto softmax = dyn_cast<SoftmaxOp>(op))
+    return softmax.getDim() == 1;
+  if (auto softmax = dyn_cast<LogSoftmaxOp>(op))
+    return softmax.getDim() == 1;
+  return op->hasTrait<OpTrait::Elementwise>();
+}
+
+bool nn::isHeadRows(Value value, bool always) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> worklist{value};
+  while (!worklist.empty() && seen.size() < kMostOps) {
+    Value at = worklist.pop_back_val();
+    Operation *op = at.getDefiningOp();
+    if (!op || typeOf(at).getRank() != 2 || typeOf(at).getShape() != typeOf(value).getShape() ||
+        !seen.insert(op).second)
+      continue;
+    if (auto product = dyn_cast<DotOp>(op)) {
+      const bool isRows = !product.getTransposeA() && product.getB().getType().getRank() == 2;
+      if (isRows && product.getY().getType().getDimSize(1) > product.getA().getType().getDimSize(1) &&
+          (always || isLargeHead(product)))
+        return true;
+    } else if (keepsRows(op)) {
+      llvm::append_range(worklist, op->getOperands());
+    }
+  }
+  return false;
+}
+
+bool nn::feedsLoss(Value value) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> worklist{value};
+  bool isReduced = false;
+  while (!worklist.empty())
+    for (Operation *user : worklist.pop_back_val().getUsers()) {
+      if (seen.size() == kMostOps)
+        return false;
+      if (!seen.insert(user).second || user->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      isReduced |= isa<SoftmaxCrossEntropyOp, LogSoftmaxOp, SoftmaxOp, ReductionInterface>(user);
+      if (user->hasTrait<OpTrait::Elementwise>() || isa<ReshapeOp, TransposeOp, SliceOp, LogSoftmaxOp, SoftmaxOp>(user))
+        llvm::append_range(worklist, user->getResults());
+      else if (!isa<SoftmaxCrossEntropyOp, ReductionInterface, GatherElementsOp>(user))
+        return false; // another layer
+    }
+  return isReduced;
+}
+
+static bool isIdentity(const HeadMove &move) {
+  return move.permutation.empty() ? move.from == move.to : llvm::is_sorted(move.permutation);
+}
+
+void HeadView::add(HeadMove move) {
+  while (!isIdentity(move)) {
+    if (moves.empty() || moves.back().permutation.empty() != move.permutation.empty())
+      return moves.push_back(std::move(move));
+    HeadMove before = moves.pop_back_val();
+    for (int64_t &dim : move.permutation)
+      dim = before.permutation[dim];
+    move.from = before.from;
+  }
+}
+
+std::optional<HeadView> HeadView::get(Value value, bool always) {
+  HeadView view;
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ReshapeOp, TransposeOp>(op))
+      break;
+    view.ops.push_back(op);
+    value = op->getOperand(0);
+  }
+  view.rows = value;
+  if (!isHeadRows(value, always))
+    return std::nullopt;
+  for (Operation *op : llvm::reverse(view.ops)) {
+    HeadMove move{llvm::to_vector(typeOf(op->getOperand(0)).getShape()),
+                  llvm::to_vector(typeOf(op->getResult(0)).getShape()),
+                  {}};
+    if (auto moved = dyn_cast<TransposeOp>(op))
+      move.permutation.assign(moved.getPermutation().begin(), moved.getPermutation().end());
+    view.add(std::move(move));
+  }
+  return view;
+}
+
+static SmallVector<int64_t> invert(ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> inverse(permutation.size());
+  for (auto [to, from] : llvm::enumerate(permutation))
+    inverse[from] = int64_t(to);
+  return inverse;
+}
+
+Expr HeadView::undo(Expr x) const {
+  for (const HeadMove &move : llvm::reverse(moves))
+    x = move.permutation.empty() ? reshape(x, move.from) : transpose(x, invert(move.permutation));
+  return x;
+}
+
+Expr HeadView::redo(Expr x) const {
+  for (const HeadMove &move : moves)
+    x = move.permutation.empty() ? reshape(x, move.to) : transpose(x, move.permutation);
+  return x;
+}
+
+static int64_t multiply(ArrayRef<int64_t> extents) {
+  return std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
+}
+
+std::optional<int64_t> HeadView::findClassDim() const {
+  int64_t classes = 1;
+  for (const auto &[from, to, permutation] : moves) {
+    if (!permutation.empty()) {
+      SmallVector<int64_t> others;
+      for (int64_t dim : permutation)
+        if (dim != classes && from[dim] != 1)
+          others.push_back(dim);
+      if (!llvm::is_sorted(others))
+        return std::nullopt;
+      classes = llvm::find(permutation, classes) - permutation.begin();
+      continue;
+    }
+    const int64_t before = multiply(ArrayRef(from).take_front(classes)), extent = from[classes];
+    int64_t dim = 0;
+    while (dim < int64_t(to.size()) && !(to[dim] == extent && multiply(ArrayRef(to).take_front(dim)) == before))
+      ++dim;
+    if (dim == int64_t(to.size()))
+      return std::nullopt;
+    classes = dim;
+  }
+  return classes;
+}

@@ -1,0 +1,185 @@
+//===- RowChunks.cpp - from logits to loss, row by row ----------*- C++ -*-===//
+//
+// 1. A product with many columns, and all that is computed of it until it is small again (RowRegion), becomes a loop
+// over
+//    rows, the backward pass with the forward pass; sums go tile by tile, whatever the loop.
+// 2. Large logits that stay whole are reported with their reason.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowChunks.h"
+#include "BatchLoops.h"
+#include "HeadChunks.h"
+#include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Analysis/RowRegion.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Interfaces/BindingInterface.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static uint64_t bytesOf(Value value) { return getTensorBytes(value.getType()).value_or(0); }
+
+/// x [rows, features] · matrix.
+static bool isProductOfRows(Operation *op) {
+  auto facts = dyn_cast_if_present<FactsInterface>(op);
+  return facts && facts.getFacts().family == OpFamily::Contraction && op->getNumOperands() == 2 &&
+         op->getNumResults() == 1 && typeOf(op->getResult(0)).getRank() == 2 &&
+         typeOf(op->getOperand(0)).getRank() == 2 && typeOf(op->getOperand(1)).getRank() == 2 &&
+         typeOf(op->getOperand(0)).getNumElements() != 0;
+}
+
+static bool isLarge(Operation *product) {
+  return bytesOf(product->getResult(0)) >= smallLogitsBytes &&
+         bytesOf(product->getResult(0)) / 4 >= bytesOf(product->getOperand(1));
+}
+
+/// The product that logits are made of by way of shapes, orders and elements; null if there is none.
+static Operation *findProduct(Value logits) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> worklist{logits};
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (isProductOfRows(op))
+      return op;
+    auto facts = dyn_cast<FactsInterface>(op);
+    if (facts && (facts.getFacts().family == OpFamily::Elementwise || facts.getFacts().family == OpFamily::Movement))
+      for (Value operand : op->getOperands())
+        if (2 * typeOf(operand).getNumElements() > typeOf(logits).getNumElements())
+          worklist.push_back(operand);
+  }
+  return nullptr;
+}
+
+/// The parameter that a matrix is, under any type and order; empty if it is none.
+static StringRef findParameter(Value matrix) {
+  while (Operation *op = matrix.getDefiningOp()) {
+    if (op->getNumOperands() != 1)
+      return "";
+    matrix = op->getOperand(0);
+  }
+  auto argument = cast<BlockArgument>(matrix);
+  auto step = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto binding = step ? dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), "train.binding"))
+                      : BindingInterface();
+  return binding ? binding.getName().getValue() : StringRef();
+}
+
+namespace {
+
+class RowChunks {
+public:
+  RowChunks(func::FuncOp step, int64_t chunks, bool wide) : step(step), chunks(chunks), wide(wide) {}
+
+  FailureOr<unsigned> run();
+
+private:
+  func::FuncOp step;
+  int64_t chunks;
+  bool wide;
+  unsigned numLoops = 0;
+  /// Products that were looked at and stay, and why.
+  llvm::MapVector<Operation *, RowRegion> wholes;
+  /// Loops that this pass made.
+  DenseSet<Operation *> made;
+
+  Operation *findNext() {
+    Operation *next = nullptr;
+    step->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (made.contains(op))
+        return WalkResult::skip();
+      if (!isProductOfRows(op) || wholes.contains(op) || (chunks <= 0 && !isLarge(op)))
+        return WalkResult::advance();
+      next = op;
+      return WalkResult::interrupt();
+    });
+    return next;
+  }
+
+  LogicalResult visit(Operation *product) {
+    RowRegion region = RowRegion::find(product);
+    const RankedTensorType x = typeOf(product->getOperand(0));
+    const HeadShape head{x.getDimSize(0), x.getDimSize(1), bytesOf(product->getResult(0)),
+                         bytesOf(product->getOperand(1))};
+    const int64_t tile = chooseTile(head, wide);
+    if (region.reason == WholeReason::None && tile == head.rows)
+      region.reason = WholeReason::NoDivisor;
+    if (region.reason != WholeReason::None) {
+      wholes.insert({product, std::move(region)});
+      return success();
+    }
+    const int64_t count = chooseChunks(head, tile, chunks);
+    const Location loc = product->getLoc();
+    Block &block = *product->getBlock();
+    FailureOr<BatchLoopFacts> facts = buildRowLoops(block, loc, region.tracking, count, head.rows / count / tile);
+    if (failed(facts))
+      return failure();
+    for (auto loop : block.getOps<train::AccumulateOp>())
+      made.insert(loop);
+    ++numLoops;
+    const bool isOther = chunks > 0 && count != chunks;
+    InFlightDiagnostic remark = isOther ? emitWarning(loc) : emitRemark(loc);
+    remark << "loss head: logits of " << formatBytes(head.logitsBytes) << " in " << count
+           << (count == 1 ? " piece" : " pieces") << " with what is made of them, sums over tiles of " << tile
+           << " rows";
+    if (region.isTwice)
+      remark << "; gradients depend on all rows: logits are computed twice";
+    if (isOther)
+      remark << " (" << int64_t(chunks)
+             << " pieces were asked for; pieces are whole tiles, so that bits do not depend on "
+             << "their number)";
+    return success();
+  }
+
+  void reportWhole(Operation *at, Operation *product, uint64_t bytes, WholeReason reason, Operation *where) {
+    if (bytes < smallLogitsBytes || reason == WholeReason::None || reason == WholeReason::NotReduced)
+      return;
+    InFlightDiagnostic said = bytes > largeLogitsBytes ? emitWarning(at->getLoc()) : emitRemark(at->getLoc());
+    said << "loss head: logits of " << formatBytes(bytes);
+    if (StringRef name = product ? findParameter(product->getOperand(1)) : ""; !name.empty())
+      said << " (a product with '" << name << "')";
+    said << " stay whole in @" << step.getSymName() << ": " << describeWhole(reason, where);
+    if (std::string advice = adviseWhole(reason, step.getSymName()); !advice.empty())
+      said.attachNote() << advice;
+  }
+
+  void reportWholes() {
+    for (auto &[product, region] : wholes)
+      if (region.hasLoss)
+        reportWhole(product, product, bytesOf(product->getResult(0)), region.reason, region.where);
+    step->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (made.contains(op))
+        return WalkResult::skip();
+      auto loss = dyn_cast<nn::SoftmaxCrossEntropyOp>(op);
+      Operation *product = loss ? findProduct(loss.getLogits()) : nullptr;
+      if (!loss || (product && wholes.contains(product)))
+        return WalkResult::advance();
+      const bool isFew =
+          product && typeOf(product->getResult(0)).getDimSize(1) <= typeOf(product->getOperand(0)).getDimSize(1);
+      const WholeReason reason = !product ? WholeReason::NoProduct
+                                 : isFew  ? WholeReason::FewColumns
+                                          : WholeReason::SmallGain;
+      reportWhole(loss, product, bytesOf(loss.getLogits()), reason, nullptr);
+      return WalkResult::advance();
+    });
+  }
+};
+
+} // namespace
+
+FailureOr<unsigned> RowChunks::run() {
+  while (Operation *product = findNext())
+    if (failed(visit(product)))
+      return failure();
+  reportWholes();
+  return numLoops;
+}
+
+FailureOr<unsigned> lowtide::chunkRows(func::FuncOp step, int64_t chunks, bool wide) {
+  return RowChunks(step, chunks, wide).run();
+}

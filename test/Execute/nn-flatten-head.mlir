@@ -1,0 +1,68 @@
+// RUN: lowtide-opt %s --canonicalize --nn-fuse-patterns=loss-head-always --canonicalize | FileCheck %s
+// As written and as brought to rows and classes: both compute PyTorch's values.
+// RUN: lowtide-execute %s
+// RUN: lowtide-opt %s --canonicalize --nn-fuse-patterns=loss-head-always | lowtide-execute
+
+// 3 · tanh((x · wᵀ + b) / 3) · t, one class masked out, without the last token of each sample: rows of x are cut instead.
+// CHECK-LABEL: @capped
+// CHECK-NOT: {{2x3x5|2x2x5|2x5x2}}
+// CHECK: nn.slice %arg0 starts = [0, 0, 0] {{.*}} -> tensor<2x2x4xf32>
+// CHECK-NOT: {{2x3x5|2x2x5|2x5x2}}
+// CHECK: nn.softmax_cross_entropy {{.*}} : (tensor<4x5xf32>, tensor<4xi64>)
+// CHECK-NOT: {{2x3x5|2x2x5|2x5x2}}
+// CHECK: return
+func.func @capped(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.75, 0.0], [0.75, -0.25, 1.5, -1.5], [0.5, 0.5, 0.75, -0.0]], [[-0.25, 0.5, -0.0, -1.75], [0.5, 0.25, 0.25, 1.25], [0.25, 0.0, 0.75, -0.0]]]> : tensor<2x3x4xf32>},
+    %w: tensor<5x4xf32> {test.value = dense<[[-1.25, 1.0, 0.0, -0.25], [0.25, -0.25, -0.5, 0.75], [-0.0, -0.5, 0.5, -0.25], [-2.0, -1.25, -0.25, -0.5], [0.5, -0.0, -1.0, -0.5]]> : tensor<5x4xf32>},
+    %b: tensor<5xf32> {test.value = dense<[-2.25, 0.25, -1.0, -0.25, -1.0]> : tensor<5xf32>},
+    %t: tensor<f32> {test.value = dense<1.5> : tensor<f32>},
+    %m: tensor<5xi1> {test.value = dense<[false, true, false, false, false]> : tensor<5xi1>},
+    %y: tensor<2x2xi64> {test.value = dense<[[2, 0], [1, 3]]> : tensor<2x2xi64>})
+    -> (tensor<2x2xf32> {test.value = dense<[[2.455863724854944, 4.079328080646588], [101.20297136088759, 1.8260569287979962]]> : tensor<2x2xf32>}) {
+  %rows = nn.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %p = nn.dot %rows, %w {transpose_b} : (tensor<6x4xf32>, tensor<5x4xf32>) -> tensor<6x5xf32>
+  %p3 = nn.reshape %p : tensor<6x5xf32> -> tensor<2x3x5xf32>
+  %bb = nn.broadcast %b dims = [2] : tensor<5xf32> -> tensor<2x3x5xf32>
+  %z = nn.add %p3, %bb : tensor<2x3x5xf32>
+  %cap = nn.constant dense<3.0> : tensor<2x3x5xf32>
+  %d = nn.div %z, %cap : tensor<2x3x5xf32>
+  %h = nn.tanh %d : tensor<2x3x5xf32>
+  %u = nn.mul %h, %cap : tensor<2x3x5xf32>
+  %tb = nn.broadcast %t dims = [] : tensor<f32> -> tensor<2x3x5xf32>
+  %v = nn.mul %u, %tb : tensor<2x3x5xf32>
+  %mb = nn.broadcast %m dims = [2] : tensor<5xi1> -> tensor<2x3x5xi1>
+  %low = nn.constant dense<-100.0> : tensor<2x3x5xf32>
+  %masked = nn.select %mb, %low, %v : tensor<2x3x5xi1>, tensor<2x3x5xf32>
+  %s = nn.slice %masked starts = [0, 0, 0] strides = [1, 1, 1] : tensor<2x3x5xf32> -> tensor<2x2x5xf32>
+  %c = nn.transpose %s [0, 2, 1] : tensor<2x2x5xf32> -> tensor<2x5x2xf32>
+  %loss, %lse = nn.softmax_cross_entropy %c, %y : (tensor<2x5x2xf32>, tensor<2x2xi64>) -> (tensor<2x2xf32>, tensor<2x2xf32>)
+  return %loss : tensor<2x2xf32>
+}
+
+// Entropy, largest logit and the sum of all squares, classes in the second dimension; a mask that differs by position.
+// CHECK-LABEL: @reduced
+// CHECK-NOT: 2x5x3
+// CHECK: nn.softmax %{{.*}} dim = 1 : tensor<6x5xf32>
+// CHECK-NOT: 2x5x3
+// CHECK: return
+func.func @reduced(%x: tensor<2x3x4xf32> {test.value = dense<[[[-0.0, 0.25, -0.75, 0.0], [0.75, -0.25, 1.5, -1.5], [0.5, 0.5, 0.75, -0.0]], [[-0.25, 0.5, -0.0, -1.75], [0.5, 0.25, 0.25, 1.25], [0.25, 0.0, 0.75, -0.0]]]> : tensor<2x3x4xf32>},
+    %w: tensor<5x4xf32> {test.value = dense<[[-1.25, 1.0, 0.0, -0.25], [0.25, -0.25, -0.5, 0.75], [-0.0, -0.5, 0.5, -0.25], [-2.0, -1.25, -0.25, -0.5], [0.5, -0.0, -1.0, -0.5]]> : tensor<5x4xf32>},
+    %m: tensor<3x5xf32> {test.value = dense<[[0.75, -0.5, 0.75, -0.75, -1.0], [-0.0, 0.25, -0.5, -1.0, -0.0], [-1.5, -1.25, 1.0, -0.5, 0.75]]> : tensor<3x5xf32>})
+    -> (tensor<2x3xf32> {test.value = dense<[[1.4105862061714234, 1.2096355861722599, 0.9798048691458535], [1.0638556092847384, 1.0353104383284133, 0.9552061021241881]]> : tensor<2x3xf32>},
+        tensor<2x3xf32> {test.value = dense<[[1.0, 0.75, 1.125], [2.0, 1.125, 1.375]]> : tensor<2x3xf32>},
+        tensor<f32> {test.value = dense<50.1953125> : tensor<f32>}) {
+  %rows = nn.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %q = nn.dot %rows, %w {transpose_b} : (tensor<6x4xf32>, tensor<5x4xf32>) -> tensor<6x5xf32>
+  %q3 = nn.reshape %q : tensor<6x5xf32> -> tensor<2x3x5xf32>
+  %mb = nn.broadcast %m dims = [1, 2] : tensor<3x5xf32> -> tensor<2x3x5xf32>
+  %z3 = nn.add %q3, %mb : tensor<2x3x5xf32>
+  %z = nn.transpose %z3 [0, 2, 1] : tensor<2x3x5xf32> -> tensor<2x5x3xf32>
+  %p = nn.softmax %z dim = 1 : tensor<2x5x3xf32>
+  %l = nn.log_softmax %z dim = 1 : tensor<2x5x3xf32>
+  %pl = nn.mul %p, %l : tensor<2x5x3xf32>
+  %e = nn.reduce_sum %pl dims = [1] : tensor<2x5x3xf32> -> tensor<2x3xf32>
+  %entropy = nn.neg %e : tensor<2x3xf32>
+  %most = nn.reduce_max %z dims = [1] : tensor<2x5x3xf32> -> tensor<2x3xf32>
+  %zz = nn.mul %z, %z : tensor<2x5x3xf32>
+  %squares = nn.reduce_sum %zz dims = [0, 1, 2] : tensor<2x5x3xf32> -> tensor<f32>
+  return %entropy, %most, %squares : tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>
+}

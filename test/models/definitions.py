@@ -431,3 +431,59 @@ class Words(nn.Module):
         count = (~padding).sum()
         loss = 0.9 * hard.sum() / count + 0.1 * spread.sum() / (count * logits.shape[-1])
         return loss + 1e-3 * torch.logsumexp(logits, -1).square().mean()
+
+
+class Head(nn.Module):
+    """A product with many classes and what lies between it and its loss; the embedding is the head's weight."""
+
+    def __init__(self, vocab=1024, width=8):
+        super().__init__()
+        self.shared = nn.Embedding(vocab, width)
+        self.mix = nn.Linear(width, width)
+
+    def product(self, tokens):
+        return F.linear(torch.tanh(self.mix(self.shared(tokens))), self.shared.weight)
+
+
+class Shifted(Head):
+    """Each token's successor, by slices of logits and labels."""
+
+    def both(self, tokens, targets):
+        logits = self.product(tokens)
+        return F.cross_entropy(logits[:, :-1].flatten(0, 1), targets[:, 1:].flatten(), ignore_index=-100), logits
+
+    def forward(self, tokens, targets):
+        return self.both(tokens, targets)[0]
+
+
+class Capped(Head):
+    """A soft cap, a temperature that is trained, a bias, classes that are masked out, and a slice."""
+
+    def __init__(self):
+        super().__init__()
+        vocab = self.shared.weight.shape[0]
+        self.temperature, self.bias = nn.Parameter(torch.tensor(0.9)), nn.Parameter(0.1 * torch.randn(vocab))
+        self.register_buffer("never", torch.arange(vocab) % 97 == 96)
+
+    def both(self, tokens, targets):
+        logits = 3 * torch.tanh((self.product(tokens) + self.bias) / 3)
+        masked = torch.where(self.never, -1e4, logits / self.temperature)
+        return F.cross_entropy(masked[:, :-1].transpose(1, 2), targets[:, 1:]), logits
+
+    def forward(self, tokens, targets):
+        return self.both(tokens, targets)[0]
+
+
+class Ended(nn.Module):
+    """Exported without its loss: the file ends at its logits, after a scale."""
+
+    class Body(Head):
+        def forward(self, tokens):
+            return 0.5 * self.product(tokens)
+
+    def __init__(self):
+        super().__init__()
+        self.body = self.Body()
+
+    def forward(self, tokens, targets):
+        return F.cross_entropy(self.body(tokens).flatten(0, 1), targets.flatten())

@@ -166,10 +166,33 @@ def words_tiny(folder):
     record(folder, d.Words(), data, dict(batch=8, steps=12, **ADAMW), files)
 
 
+def head_text():
+    data = text(32, 36, 960)
+    data["targets"] %= 96  # classes that occur and others; none is masked out
+    return data
+
+
+def shift_tiny(folder):
+    data = head_text()
+    data["targets"][:, :5] = -100
+    files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="both.onnx", also="logits"), dict(SCRIPT, file="torchscript.onnx")]
+    record(folder, d.Shifted(), data, dict(batch=8, steps=8, **ADAMW), files)
+
+
+def capped_tiny(folder):
+    files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="both.onnx", also="logits"), dict(SCRIPT, file="torchscript.onnx")]
+    record(folder, d.Capped(), head_text(), dict(batch=8, steps=8, **ADAMW), files)
+
+
+def ended_tiny(folder):
+    loss = dict(kind="cross_entropy", logits="logits", labels="targets")
+    record(folder, d.Ended(), head_text(), dict(batch=8, steps=8, loss=loss, **ADAMW), [dict(DYNAMO, file="model.onnx")])
+
+
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
     moe_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny, codes_tiny,
-    smooth_tiny, words_tiny,
+    smooth_tiny, words_tiny, shift_tiny, capped_tiny, ended_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

@@ -75,8 +75,11 @@ def export(module, spec, data, path, how):
     if "loss" in spec:  # the file ends at the logits
         module, output = module.body, spec["loss"]["logits"]
         del feed[spec["loss"]["labels"]]
+    outputs = [output, how["also"]] if "also" in how else [output]
     m, names, args = copy.deepcopy(module).train(how.get("mode") != "eval"), list(feed), tuple(feed.values())
-    shared = dict(input_names=names, output_names=[output])
+    if "also" in how:  # the file returns its logits beside the loss
+        m.forward = m.both
+    shared = dict(input_names=names, output_names=outputs)
     if how["exporter"] == "dynamo":
         batch = torch.export.Dim("batch", min=2)
         torch.onnx.export(

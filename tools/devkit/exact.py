@@ -6,6 +6,7 @@ can meet is refused. A model with a loss head is also trained with its logits in
 """
 
 import argparse
+import re
 import sys
 
 from devkit.console import Failure
@@ -29,13 +30,12 @@ def difference(ours, theirs):
 
 
 def has_loss_head(bench):
-    """Whether the model's losses come straight from a linear layer of many classes."""
-    text = bench.work / "model.mlir"
-    command = [bench.binaries / "lowtide", "compile", bench.model, "--emit=nn", "--loss-head-chunks=2", "-o", text]
-    status, said = call([*command, *bench.record.compiler_flags(bench.model, bench.given)], bench.work / "nn.log")
+    """Whether the model's losses come from a product with many classes whose rows can be parted."""
+    command = [bench.binaries / "lowtide", "compile", bench.model, "--emit=fitted", "--loss-head-chunks=2", "-v", "-o", bench.work / "model.mlir"]
+    status, said = call([*command, *bench.record.compiler_flags(bench.model, bench.given)], bench.work / "fitted.log")
     if status:
-        raise Broken(f"--emit=nn: exit {status}: {first_error(said)}")
-    return "nn.linear_cross_entropy" in text.read_text()
+        raise Broken(f"--emit=fitted: exit {status}: {first_error(said)}")
+    return re.search(r"loss head: logits of \S+ \S+ in \d+ piece", said) is not None
 
 
 def compare_chunks(bench, options, steps):

@@ -121,8 +121,6 @@ void FusionGroups::buildNodes() {
       }
     }
     owner[&op] = nodes.size();
-    rank.push_back(nodes.size());
-    atRank.push_back(nodes.size());
     nodes.push_back(std::move(node));
   }
 }
@@ -158,8 +156,25 @@ void FusionGroups::findUpdates() {
   }
 }
 
+void FusionGroups::buildGraph() {
+  std::vector<solve::MergingGraph::Edge> edges;
+  for (Operation &op : block) {
+    const unsigned node = owner.lookup(&op);
+    for (Operation *user : op.getUsers())
+      edges.emplace_back(node, nodeOf(user));
+    if (auto found = updatesBehind.find(&op); found != updatesBehind.end()) {
+      nodes[node].waited = true;
+      for (Operation *update : found->second)
+        edges.emplace_back(node, nodeOf(update));
+    }
+  }
+  graph.emplace(nodes.size(), edges);
+}
+
 /// Groups that read `node`'s results, ascending, without itself.
 SmallVector<unsigned> FusionGroups::consumersOf(unsigned node) {
+  if (!nodes[node].waited)
+    return successorsOf(node);
   SmallVector<unsigned> consumers;
   for (Operation *op : nodes[node].ops)
     for (Operation *user : op->getUsers())
@@ -170,43 +185,20 @@ SmallVector<unsigned> FusionGroups::consumersOf(unsigned node) {
   return consumers;
 }
 
-/// Groups that must come behind `node`: its readers, and updates of what it reads.
+/// Groups that must come behind `node`, ascending: its readers, and updates of what it reads.
 SmallVector<unsigned> FusionGroups::successorsOf(unsigned node) {
-  SmallVector<unsigned> successors = consumersOf(node);
-  for (Operation *op : nodes[node].ops)
-    if (auto found = updatesBehind.find(op); found != updatesBehind.end())
-      for (Operation *update : found->second)
-        if (unsigned successor = nodeOf(update); successor != node)
-          successors.push_back(successor);
-  llvm::sort(successors);
-  successors.erase(llvm::unique(successors), successors.end());
-  return successors;
+  auto successors = graph->getSuccessors(node);
+  return SmallVector<unsigned>(successors.begin(), successors.end());
 }
 
-/// Groups that come behind `from`, directly or through others, and rank before `limit`; paths through `without` do not
-/// count.
-DenseSet<unsigned> FusionGroups::reachable(unsigned from, unsigned limit, unsigned without) {
-  SmallVector<unsigned> worklist{from};
-  DenseSet<unsigned> seen;
-  while (!worklist.empty())
-    for (unsigned consumer : successorsOf(worklist.pop_back_val()))
-      if (consumer != without && rank[consumer] < limit && seen.insert(consumer).second)
-        worklist.push_back(consumer);
-  return seen;
-}
-
-/// Positions in the text do not help here: a group is entered at one op and left at an earlier one. Ranks do.
 bool FusionGroups::hasPathThroughOthers(unsigned from, unsigned to) {
-  if (rank[from] > rank[to])
-    return false;
-  return waitsFor(to, from, to);
+  return graph->hasPathThroughOthers(from, to, to);
 }
 
 /// Whether `reader` comes behind another group that comes behind `from`, on a path that does not lead through
 /// `without`.
 bool FusionGroups::waitsFor(unsigned reader, unsigned from, unsigned without) {
-  return llvm::any_of(reachable(from, rank[reader], without),
-                      [&](unsigned node) { return llvm::is_contained(successorsOf(node), reader); });
+  return graph->hasPathThroughOthers(from, reader, without);
 }
 
 /// Ops that read `value` or a view of it.
@@ -271,24 +263,6 @@ bool FusionGroups::keepsMore(unsigned forward, unsigned backward) {
     });
     return waits;
   });
-}
-
-/// Keeps ranks topological when `gone` becomes part of `kept`: of the groups between the two, those that depend on the
-/// earlier one move behind the union (as in Pearce and Kelly, "A dynamic topological sort algorithm", 2006).
-void FusionGroups::mergeRanks(unsigned gone, unsigned kept) {
-  unsigned low = std::min(rank[gone], rank[kept]), high = std::max(rank[gone], rank[kept]);
-  unsigned early = atRank[low], late = atRank[high];
-  DenseSet<unsigned> behind = reachable(early, high, late);
-  SmallVector<unsigned> before, after;
-  for (unsigned r = low; r <= high; ++r)
-    if (unsigned node = atRank[r]; node != gone && node != kept)
-      (behind.count(node) ? after : before).push_back(node);
-  before.append({gone, kept});
-  before.append(after);
-  for (auto [i, node] : llvm::enumerate(before)) {
-    atRank[low + i] = node;
-    rank[node] = low + i;
-  }
 }
 
 /// Whether `consumer` reads `value` at its own position in `domain`.
@@ -394,7 +368,7 @@ bool FusionGroups::tryJoin(unsigned producer, unsigned consumer) {
 }
 
 void FusionGroups::merge(unsigned gone, unsigned kept) {
-  mergeRanks(gone, kept);
+  graph->merge(gone, kept);
   Node &a = nodes[gone], &b = nodes[kept];
   for (Operation *op : a.ops)
     owner[op] = kept;
@@ -403,6 +377,7 @@ void FusionGroups::merge(unsigned gone, unsigned kept) {
   b.first = std::min(a.first, b.first);
   b.last = std::max(a.last, b.last);
   b.forward |= a.forward;
+  b.waited |= a.waited;
   a.ops.clear();
   a.fusable = false;
 }
@@ -538,6 +513,7 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
     }
   findUpdates();
   buildNodes();
+  buildGraph();
   if (isGpu)
     joinScatters();
   joinSoleReaders();

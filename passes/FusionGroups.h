@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lowtide/Analysis/ForwardPart.h"
+#include "lowtide/Solve/MergingGraph.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -14,6 +15,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace lowtide {
@@ -65,15 +67,15 @@ private:
     bool fusable;         // may be joined with others at all
     bool generated;
     bool forward = false; // holds an op that the loss is made from
+    bool waited = false;  // holds an op that an update comes behind
   };
 
   void buildNodes();
+  void buildGraph();
   unsigned nodeOf(mlir::Operation *op);
   void findUpdates();
   llvm::SmallVector<unsigned> consumersOf(unsigned node);
   llvm::SmallVector<unsigned> successorsOf(unsigned node);
-  llvm::DenseSet<unsigned> reachable(unsigned from, unsigned limit, unsigned without);
-  void mergeRanks(unsigned gone, unsigned kept);
   /// Puts the ops of `gone` into `kept`.
   void merge(unsigned gone, unsigned kept);
   bool hasPathThroughOthers(unsigned from, unsigned to);
@@ -103,7 +105,8 @@ private:
   /// For each reader of a value that the step updates: the ops that update it.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 1>> updatesBehind;
   std::vector<Node> nodes;
-  std::vector<unsigned> rank, atRank; // of each node in a topological order, and back
+  /// What comes behind what: readers, and updates of what is read.
+  std::optional<solve::MergingGraph> graph;
 };
 
 } // namespace lowtide

@@ -220,9 +220,8 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
 }
 
 void EntryLowering::writeCopies(unsigned before) {
-  for (const StorageCopy &copy : storage.getCopies())
-    if (copy.before == before && !(copy.sourceStep && shown.contains(copy.target)) &&
-        !(copy.targetStep && shown.contains(copy.source))) {
+  for (const StorageCopy &copy : storage.getCopies(before))
+    if (!(copy.sourceStep && shown.contains(copy.target)) && !(copy.targetStep && shown.contains(copy.source))) {
       plan::SliceAttr source = getSlice(copy.source, current[copy.source]);
       plan::SliceAttr target =
           round && copy.targetStep ? getSlice(copy.target, wholes.lookup(copy.target)) : write(copy.target);
@@ -296,16 +295,18 @@ bool EntryLowering::canShowRow(const StorageCopy &copy, const StorageLoop &loop)
 
 LogicalResult EntryLowering::unroll(const StorageLoop &loop) {
   // Every row of a whole gets the number that the whole has behind the loop.
-  for (const StorageCopy &copy : storage.getCopies())
-    if (copy.before == loop.end && copy.targetStep)
+  for (const StorageCopy &copy : storage.getCopies(loop.end))
+    if (copy.targetStep)
       wholes[copy.target] = createValue(getComponent(copy.target, nullptr));
   const int64_t rounds = cast<RepeatInterface>(loop.op).getRounds();
   for (round = 0; *round < rounds; ++*round) {
-    for (const StorageCopy &copy : storage.getCopies())
-      if (copy.before == loop.head + 1 && copy.sourceStep && canShowPart(copy, loop)) {
+    for (const StorageCopy &copy : storage.getCopies(loop.head + 1))
+      if (copy.sourceStep && canShowPart(copy, loop)) {
         shown[copy.target] = {copy.source, *round * copy.sourceStep};
         current[copy.target] = current[copy.source];
-      } else if (copy.before == loop.end && copy.targetStep && canShowRow(copy, loop)) {
+      }
+    for (const StorageCopy &copy : storage.getCopies(loop.end))
+      if (copy.targetStep && canShowRow(copy, loop)) {
         shown[copy.source] = {copy.target, *round * copy.targetStep};
         numberOf[copy.value] = wholes[copy.target];
       }
@@ -373,8 +374,7 @@ LogicalResult EntryLowering::run() {
   for (auto [i, op] : llvm::enumerate(storage.getInstructions())) {
     if (i < behind)
       continue;
-    if (isa<RepeatInterface>(op) ||
-        llvm::any_of(storage.getCopies(), [&, i = i](const StorageCopy &copy) { return copy.before == i; }))
+    if (isa<RepeatInterface>(op) || !storage.getCopies(i).empty())
       writeWaiting([](StringRef) { return true; });
     writeCopies(i);
     if (!heads.empty() && heads.front().head == i && isUnrolled(heads.front())) {

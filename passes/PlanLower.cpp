@@ -109,7 +109,7 @@ public:
 private:
   LogicalResult lower(codegen::KernelModule &kernels);
   LogicalResult addKernels(func::FuncOp entry, codegen::KernelModule &kernels, OpBuilder &builder,
-                           llvm::DenseMap<Operation *, codegen::KernelInfo> &infos);
+                           llvm::DenseMap<Operation *, codegen::KernelInfo> &infos, llvm::StringSet<> &declared);
 
   codegen::KernelModule *given = nullptr;
   PlanLowerSettings settings;
@@ -118,7 +118,8 @@ private:
 } // namespace
 
 LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &kernels, OpBuilder &builder,
-                                    llvm::DenseMap<Operation *, codegen::KernelInfo> &infos) {
+                                    llvm::DenseMap<Operation *, codegen::KernelInfo> &infos,
+                                    llvm::StringSet<> &declared) {
   auto result = entry.walk([&](nn::KernelOp kernel) {
     if (isLibraryCall(kernel))
       return WalkResult::advance();
@@ -128,7 +129,7 @@ LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &k
     auto declare = [&](const codegen::KernelInfo &code, uint64_t sumsRead, uint64_t sumsWritten) {
       const uint64_t reads = (code.reads ? code.reads->size() : kernel.getNumOperands()) + sumsRead;
       const uint64_t writes = (code.writes ? code.writes->size() : kernel.getNumResults()) + sumsWritten;
-      if (!SymbolTable::lookupSymbolIn(builder.getBlock()->getParentOp(), code.symbol))
+      if (declared.insert(code.symbol).second)
         plan::KernelOp::create(builder, kernel.getLoc(), code.symbol, reads, writes, code.scratchBytes,
                                code.description, code.threads, code.sharedBytes);
     };
@@ -180,8 +181,9 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   plan::ArenaOp::create(builder, module.getLoc(), "transient", plan::ArenaKind::Transient, 0, planAlignment, 0);
 
   llvm::DenseMap<Operation *, codegen::KernelInfo> infos;
+  llvm::StringSet<> declared;
   for (func::FuncOp entry : entries)
-    if (failed(addKernels(entry, kernels, builder, infos)))
+    if (failed(addKernels(entry, kernels, builder, infos, declared)))
       return failure();
   writeSources(entries, builder);
 

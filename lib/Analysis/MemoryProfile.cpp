@@ -138,9 +138,17 @@ FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTa
     }
 
   profile.live.assign(storage->getInstructions().size() + 1, {});
-  for (const MemoryTenant &tenant : profile.tenants)
-    for (unsigned i = tenant.begin; i < tenant.end && i < profile.live.size(); ++i)
-      profile.live[i][unsigned(tenant.component)] += solve::alignTo(tenant.bytes, 64);
+  // What begins and ends there, then summed up; unsigned differences wrap back.
+  for (const MemoryTenant &tenant : profile.tenants) {
+    if (tenant.begin >= tenant.end || tenant.begin >= profile.live.size())
+      continue;
+    profile.live[tenant.begin][unsigned(tenant.component)] += solve::alignTo(tenant.bytes, 64);
+    if (tenant.end < profile.live.size())
+      profile.live[tenant.end][unsigned(tenant.component)] -= solve::alignTo(tenant.bytes, 64);
+  }
+  for (size_t i = 1; i < profile.live.size(); ++i)
+    for (size_t component = 0; component < profile.live[i].size(); ++component)
+      profile.live[i][component] += profile.live[i - 1][component];
   for (auto [i, live] : llvm::enumerate(profile.live)) {
     if (uint64_t sum = sumBytes(live); sum > profile.peakBytes) {
       profile.peakBytes = sum;

@@ -192,6 +192,7 @@ void StepProblem::addResults(const FactsTable &facts) {
     uint32_t operation, argument, result;
   };
   SmallVector<EarlyUpdate> early;
+  const BoundArguments arguments(step);
   llvm::SmallDenseSet<Value> claimed;
   for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
     Value root = StepStorage::getRoot(returned);
@@ -210,11 +211,7 @@ void StepProblem::addResults(const FactsTable &facts) {
     }
     Value updated;
     if (isUpdated(binding.getBindingKind()))
-      for (BlockArgument arg : step.getArguments()) {
-        auto other = dyn_cast_or_null<BindingInterface>(step.getArgAttr(arg.getArgNumber(), "train.binding"));
-        if (other && other.getName() == binding.getName() && other.getBindingKind() == binding.getBindingKind())
-          updated = arg;
-      }
+      updated = arguments.lookup(binding);
     if (!updated) {
       value.kept = true;
       continue;

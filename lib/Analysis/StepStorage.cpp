@@ -13,7 +13,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/StepStorage.h"
-#include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Support/StableSort.h"
 
 using namespace mlir;
@@ -30,6 +29,16 @@ std::optional<uint64_t> lowtide::getTensorBytes(Type type) {
   if (bytes >> 63)
     return std::nullopt;
   return bytes;
+}
+
+BoundArguments::BoundArguments(func::FuncOp step) {
+  for (BlockArgument argument : step.getArguments())
+    if (auto binding = dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), "train.binding")))
+      arguments[{binding.getName(), unsigned(binding.getBindingKind())}] = argument;
+}
+
+Value BoundArguments::lookup(BindingInterface binding) const {
+  return arguments.lookup({binding.getName(), unsigned(binding.getBindingKind())});
 }
 
 bool StepStorage::isView(Operation *op) {
@@ -91,6 +100,7 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
   resultStorage.assign(terminator->getNumOperands(), 0);
 
   // The argument that each result updates, or null.
+  const BoundArguments arguments(step);
   SmallVector<Value> updated(terminator->getNumOperands());
   DenseSet<Value> overwritten;
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
@@ -100,11 +110,7 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
         return step.emitError("result ") << i << " has no binding that a result may have";
       continue;
     }
-    for (BlockArgument arg : step.getArguments()) {
-      auto other = dyn_cast_or_null<BindingInterface>(step.getArgAttr(arg.getArgNumber(), "train.binding"));
-      if (other && other.getName() == binding.getName() && other.getBindingKind() == binding.getBindingKind())
-        updated[i] = arg;
-    }
+    updated[i] = arguments.lookup(binding);
     if (!updated[i])
       return step.emitError("result ") << i << " updates " << binding.getName() << ", which is no argument";
     if (updated[i].getType() != value.getType())
@@ -272,6 +278,12 @@ LogicalResult StepStorage::placeLoop(unsigned number, MayOverwrite mayOverwrite)
   }
   llvm::append_range(copies, handedOn);
   return success();
+}
+
+ArrayRef<StorageCopy> StepStorage::getCopies(unsigned before) const {
+  auto begin = llvm::partition_point(copies, [&](const StorageCopy &copy) { return copy.before < before; });
+  auto end = std::partition_point(begin, copies.end(), [&](const StorageCopy &copy) { return copy.before == before; });
+  return {begin, end};
 }
 
 void StepStorage::findLifetimes() {

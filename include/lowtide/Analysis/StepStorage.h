@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -81,6 +82,8 @@ public:
   /// In the order of execution. A copy before a loop's head comes before the
   /// loop, one before the instruction behind it is the body's first.
   llvm::ArrayRef<StorageCopy> getCopies() const { return copies; }
+  /// Those before one instruction.
+  llvm::ArrayRef<StorageCopy> getCopies(unsigned before) const;
   /// In the order of their heads.
   llvm::ArrayRef<StorageLoop> getLoops() const { return loops; }
   /// The storage of a value or view.
@@ -119,6 +122,17 @@ private:
   llvm::DenseSet<mlir::Value> liveOut;
   /// Unassigned roots that are outputs of the step, by result number.
   llvm::DenseMap<mlir::Value, unsigned> outputs;
+};
+
+/// Arguments of a step by what they are bound to: the kind of binding and its name. Of several, the last one.
+class BoundArguments {
+public:
+  explicit BoundArguments(mlir::func::FuncOp step);
+  /// The argument that is bound as `binding` says; null if there is none.
+  mlir::Value lookup(BindingInterface binding) const;
+
+private:
+  llvm::DenseMap<std::pair<mlir::StringAttr, unsigned>, mlir::Value> arguments;
 };
 
 /// Bytes of a static tensor of numbers; booleans take one byte. Nothing if the

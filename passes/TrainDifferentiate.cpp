@@ -72,6 +72,7 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
   void addGradients(func::FuncOp step, ArrayRef<unsigned> parameters, const train::ReverseSweep &sweep) {
     SmallVector<StringRef> unreached;
     OpBuilder builder(step.getBody().front().getTerminator());
+    train::SignatureGrowth growth(step);
     for (unsigned parameter : parameters) {
       StringAttr name = train::getBindingName(train::getArgBinding(step, parameter));
       BlockArgument argument = step.getArgument(parameter);
@@ -82,8 +83,9 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
         gradient = nn::splat(builder, argument.getLoc(), cast<RankedTensorType>(argument.getType()), 0.0);
       }
       auto output = builder.getStringAttr("grad/" + name.getValue());
-      train::appendResult(step, gradient, train::OutputAttr::get(builder.getContext(), output));
+      growth.appendResult(gradient, train::OutputAttr::get(builder.getContext(), output));
     }
+    growth.finish();
     numGradients += parameters.size() - unreached.size();
     numUnreached += unreached.size();
     if (!unreached.empty())

@@ -15,6 +15,7 @@
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace lowtide {
 #define GEN_PASS_DEF_TRAINOPTIMIZE
@@ -46,7 +47,7 @@ namespace {
 class UpdateWriter {
 public:
   UpdateWriter(func::FuncOp step, const train::TrainOptions &options)
-      : step(step), context(step.getContext()), options(options),
+      : step(step), growth(step), context(step.getContext()), options(options),
         optimizer(*train::findOptimizer(context, options.optimizer)) {
     std::optional<unsigned> loss = train::findResult<train::MetricAttr>(step, "loss");
     bool isDouble = loss && getElementTypeOrSelf(step.getFunctionType().getResult(*loss)).isF64();
@@ -84,17 +85,20 @@ public:
       stateBindings.push_back(train::StateAttr::get(context, name,
                                                     initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(initial),
                                                     /*fromFile=*/false));
-      operands.state.push_back(train::appendArg(step, wide, stateBindings.back(), param.getLoc()));
+      operands.state.push_back(growth.appendArg(wide, stateBindings.back(), param.getLoc()));
     }
     Operation *update =
         train::buildUpdate(builder, param.getLoc(), optimizer, operands, values, options.convention == "onnx");
     auto commit = [&](Value updated, Value old) -> Value {
       return finite ? train::CommitOp::create(builder, param.getLoc(), old.getType(), finite, updated, old) : updated;
     };
-    train::appendResult(step, commit(update->getResult(0), param), binding);
+    growth.appendResult(commit(update->getResult(0), param), binding);
     for (auto [i, state] : llvm::enumerate(stateBindings))
-      train::appendResult(step, commit(update->getResult(i + 1), operands.state[i]), state);
+      growth.appendResult(commit(update->getResult(i + 1), operands.state[i]), state);
   }
+
+  /// Gives the step the arguments and results of all updates.
+  void finish() { growth.finish(); }
 
 private:
   /// Behind the gradient, and behind the last read of the parameter that the
@@ -110,6 +114,7 @@ private:
   }
 
   func::FuncOp step;
+  train::SignatureGrowth growth;
   MLIRContext *context;
   const train::TrainOptions &options;
   train::OptimizerInfo optimizer;
@@ -165,17 +170,21 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
   void addUpdates(func::FuncOp step, const train::TrainOptions &options) {
     unsigned arguments = step.getNumArguments();
     UpdateWriter writer(step, options);
+    llvm::StringMap<Value> outputs;
+    for (auto [i, value] : llvm::enumerate(step.getBody().front().getTerminator()->getOperands()))
+      if (auto output = dyn_cast_or_null<train::OutputAttr>(train::getResultBinding(step, i)))
+        outputs.try_emplace(output.getName().getValue(), value);
     unsigned updates = 0;
     for (unsigned number = 0; number < arguments; ++number) {
       auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, number));
       if (!binding || step.getArgAttr(number, train::unreachedAttrName))
         continue;
-      std::string output = ("grad/" + binding.getName().getValue()).str();
-      if (std::optional<unsigned> gradient = train::findResult<train::OutputAttr>(step, output)) {
-        writer.add(number, step.getBody().front().getTerminator()->getOperand(*gradient));
+      if (Value gradient = outputs.lookup(("grad/" + binding.getName().getValue()).str())) {
+        writer.add(number, gradient);
         ++updates;
       }
     }
+    writer.finish();
     train::eraseResults(step, [](Attribute binding) {
       auto output = dyn_cast_or_null<train::OutputAttr>(binding);
       return output && (output.getName().getValue().starts_with("grad/") || output.getName() == train::finiteName);

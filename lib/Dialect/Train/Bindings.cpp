@@ -29,11 +29,14 @@ Attribute train::getResultBinding(FunctionOpInterface step, unsigned result) {
   return step.getResultAttr(result, bindingAttrName);
 }
 
+static DictionaryAttr nameBinding(Attribute binding) {
+  MLIRContext *context = binding.getContext();
+  return DictionaryAttr::get(context, NamedAttribute(StringAttr::get(context, bindingAttrName), binding));
+}
+
 Value train::appendArg(func::FuncOp step, Type type, Attribute binding, Location loc) {
   unsigned position = step.getNumArguments();
-  auto attributes = DictionaryAttr::get(step.getContext(),
-                                        NamedAttribute(StringAttr::get(step.getContext(), bindingAttrName), binding));
-  if (failed(step.insertArgument(position, type, attributes, loc)))
+  if (failed(step.insertArgument(position, type, nameBinding(binding), loc)))
     return {};
   return step.getArgument(position);
 }
@@ -48,10 +51,39 @@ Value train::getOrAppendScalar(func::FuncOp step, StringRef name, RankedTensorTy
 void train::appendResult(func::FuncOp step, Value value, Attribute binding) {
   Operation *terminator = step.getBody().back().getTerminator();
   unsigned position = terminator->getNumOperands();
-  auto attributes = DictionaryAttr::get(step.getContext(),
-                                        NamedAttribute(StringAttr::get(step.getContext(), bindingAttrName), binding));
-  (void)step.insertResult(position, value.getType(), attributes);
+  (void)step.insertResult(position, value.getType(), nameBinding(binding));
   terminator->insertOperands(position, value);
+}
+
+Value train::SignatureGrowth::appendArg(Type type, Attribute binding, Location loc) {
+  argTypes.push_back(type);
+  argAttrs.push_back(nameBinding(binding));
+  return step.getBody().front().addArgument(type, loc);
+}
+
+void train::SignatureGrowth::appendResult(Value value, Attribute binding) {
+  results.push_back(value);
+  resultAttrs.push_back(nameBinding(binding));
+}
+
+void train::SignatureGrowth::finish() {
+  Operation *terminator = step.getBody().back().getTerminator();
+  terminator->insertOperands(terminator->getNumOperands(), results);
+  SmallVector<DictionaryAttr> allArgs, allResults;
+  step.getAllArgAttrs(allArgs);
+  step.getAllResultAttrs(allResults);
+  auto inputs = llvm::to_vector(llvm::concat<const Type>(step.getArgumentTypes(), argTypes));
+  auto outputs = llvm::to_vector(step.getResultTypes());
+  llvm::append_range(outputs, ValueRange(results).getTypes());
+  step.setType(FunctionType::get(step.getContext(), inputs, outputs));
+  llvm::append_range(allArgs, argAttrs);
+  llvm::append_range(allResults, resultAttrs);
+  step.setAllArgAttrs(allArgs);
+  step.setAllResultAttrs(allResults);
+  argTypes.clear();
+  argAttrs.clear();
+  results.clear();
+  resultAttrs.clear();
 }
 
 void train::eraseResults(func::FuncOp step, llvm::function_ref<bool(Attribute)> drop) {

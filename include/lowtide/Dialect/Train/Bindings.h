@@ -50,6 +50,25 @@ mlir::Value appendArg(mlir::func::FuncOp step, mlir::Type type, mlir::Attribute 
 mlir::Value getOrAppendScalar(mlir::func::FuncOp step, llvm::StringRef name, mlir::RankedTensorType type);
 /// Appends an operand to the function's return and the result that it makes.
 void appendResult(mlir::func::FuncOp step, mlir::Value value, mlir::Attribute binding);
+
+/// Arguments and results that a step gets together: one by one, each would copy the lists of all others. Between the
+/// first one and `finish` the function's type lacks them.
+class SignatureGrowth {
+public:
+  explicit SignatureGrowth(mlir::func::FuncOp step) : step(step) {}
+  /// Appends an argument; returns its value.
+  mlir::Value appendArg(mlir::Type type, mlir::Attribute binding, mlir::Location loc);
+  /// Appends a result; the function returns it from `finish` on.
+  void appendResult(mlir::Value value, mlir::Attribute binding);
+  void finish();
+
+private:
+  mlir::func::FuncOp step;
+  llvm::SmallVector<mlir::Type> argTypes;
+  llvm::SmallVector<mlir::DictionaryAttr> argAttrs, resultAttrs;
+  llvm::SmallVector<mlir::Value> results;
+};
+
 /// Removes the results for which `drop` is true; what only they needed is left
 /// to dead-code elimination.
 void eraseResults(mlir::func::FuncOp step, llvm::function_ref<bool(mlir::Attribute binding)> drop);

@@ -13,6 +13,7 @@ COMMANDS = {
     "demo": ("demo", "set up, build, train a small model and draw what happened"),
     "check": ("check", "set up, build, run a sample of every suite (--full: all); the last line is 'N passed, N failed'"),
     "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
+    "same": ("same", "the artifacts of two builds, byte by byte, for every model of folders"),
     "graphs": ("graphs", "random training graphs: at any budget the same bits"),
     "exact": ("exact", "every model at many budgets: the same losses, parameters and state, bit for bit"),
     "parts": ("parts", "every model in micro-batches: the losses of the whole batch"),
@@ -30,7 +31,7 @@ COMMANDS = {
 
 # Commands that compare numbers run in the private environment that holds numpy; what explains them needs no numpy, so
 # that their modules import it where they use it.
-NUMERIC = {"demo", "judge", "bench", "sweep", "exact", "parts", "machine-code", "libraries", "bundle"}
+NUMERIC = {"demo", "judge", "bench", "sweep", "same", "exact", "parts", "machine-code", "libraries", "bundle"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 

@@ -2,6 +2,7 @@
 
 #include "runtime/CheckedMath.h"
 #include "runtime/Verify.h"
+#include "runtime/data/Conversion.h"
 #include "runtime/data/HostArray.h"
 
 #include <algorithm>
@@ -54,6 +55,19 @@ Expected<HostArray> parseTokenShard(std::span<const uint8_t> file, std::shared_p
                     std::to_string(file.size() - header) + " bytes follow");
   array.dims = {fields[2]};
   array.bytes = file.subspan(header);
+  array.owner = std::move(owner);
+  return array;
+}
+
+Expected<HostArray> parseRawTokens(std::span<const uint8_t> file, plan::DType dtype,
+                                   std::shared_ptr<const void> owner) {
+  const uint64_t size = elementBytes(dtype);
+  if (file.size() % size)
+    return badInput(std::to_string(file.size()) + " bytes are no whole number of " + describe(dtype) + " tokens");
+  HostArray array;
+  array.dtype = dtype;
+  array.dims = {static_cast<int64_t>(file.size() / size)};
+  array.bytes = file;
   array.owner = std::move(owner);
   return array;
 }

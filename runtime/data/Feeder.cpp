@@ -1,42 +1,17 @@
-//===- Feeder.cpp - batches from arrays, token shards or a counter ---------===//
+//===- Feeder.cpp - batches from arrays and token shards -------------------===//
 
-#include "runtime/CheckedMath.h"
-#include "runtime/Element.h"
+#include "runtime/data/Feeder.h"
+
 #include "runtime/RandomInit.h"
-#include "runtime/data/Dataset.h"
+#include "runtime/Verify.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <numbers>
 
 namespace lowtide::rt {
-namespace {
 
-template <typename From, typename To> void widen(const uint8_t *from, uint8_t *to, int64_t count, To scale = 1) {
-  for (int64_t i = 0; i < count; ++i) {
-    From value;
-    std::memcpy(&value, from + static_cast<size_t>(i) * sizeof(From), sizeof value);
-    To wide = static_cast<To>(value) * scale;
-    std::memcpy(to + static_cast<size_t>(i) * sizeof(To), &wide, sizeof wide);
-  }
-}
-
-/// The same in 16 bits.
-template <typename From>
-void narrow(plan::DType dtype, const uint8_t *from, uint8_t *to, int64_t count, double scale = 1) {
-  for (int64_t i = 0; i < count; ++i) {
-    From value;
-    std::memcpy(&value, from + static_cast<uint64_t>(i) * sizeof(From), sizeof(From));
-    storeElement(dtype, to + static_cast<uint64_t>(i) * elementBytes(dtype), static_cast<double>(value) * scale);
-  }
-}
-
-std::string bindingText(const plan::Binding &binding) {
+static std::string bindingText(const plan::Binding &binding) {
   return describe(binding.dtype(), std::span(binding.dims().data(), static_cast<size_t>(binding.dims_size())));
 }
-
-} // namespace
 
 uint64_t permuted(uint64_t index, uint64_t count, uint64_t seed) {
   if (count <= 1)
@@ -59,7 +34,7 @@ uint64_t permuted(uint64_t index, uint64_t count, uint64_t seed) {
 }
 
 Expected<Feeder> Feeder::create(const Dataset &dataset, const Session &session, const std::string &entryName,
-                                std::optional<uint64_t> shuffleSeed, std::vector<std::string> &notes) {
+                                std::optional<uint64_t> shuffleSeed, std::vector<std::string> &notes, Least least) {
   Feeder feeder;
   const plan::Entry *entry = session.artifact().entry(entryName);
   if (!entry)
@@ -76,78 +51,71 @@ Expected<Feeder> Feeder::create(const Dataset &dataset, const Session &session, 
                         ", not by the first",
                     "batch array '" + printable(binding.name()) + "'");
   }
+  for (const auto &[name, scale] : dataset.scales)
+    if (std::none_of(tensors.begin(), tensors.end(),
+                     [&](const Tensor &tensor) { return tensor.binding->name() == name; }))
+      return Status(StatusCode::Usage, "--scale names '" + printable(name) + "', which is no array that entry '" +
+                                           printable(entryName) + "' reads");
   if (dataset.synthetic) {
-    for (const Tensor &tensor : tensors) {
-      Column column;
-      column.tensor = tensor;
-      column.vocabulary = 2;
-      feeder.columns_.push_back(std::move(column));
-    }
+    for (const Tensor &tensor : tensors)
+      feeder.columns_.push_back({.tensor = tensor, .array = {}, .conversion = {}});
     return feeder;
   }
-  feeder.rows_ = INT64_MAX;
-  if (!dataset.shards.empty()) {
+  if (!dataset.shards.empty())
     LOWTIDE_TRY(feeder.addShards(tensors, dataset.shards));
-  } else {
-    std::string available;
-    for (const auto &[name, array] : dataset.arrays)
-      available += (available.empty() ? "" : ", ") + printable(name) + " " + describe(array.dtype, array.dims);
-    for (const Tensor &tensor : tensors) {
-      const plan::Binding &binding = *tensor.binding;
-      auto it = dataset.arrays.find(binding.name());
-      if (it == dataset.arrays.end())
-        return badInput("the data have no array '" + printable(binding.name()) + "', which the model reads as " +
-                        bindingText(binding) + "; they have: " + (available.empty() ? "nothing" : available));
-      if (Status status = feeder.addArray(tensor, it->second, notes); !status.isOk())
-        return std::move(status).at("array '" + printable(binding.name()) + "'");
-    }
-    for (const auto &[name, array] : dataset.arrays) {
-      bool used = std::any_of(tensors.begin(), tensors.end(),
-                              [&](const Tensor &tensor) { return tensor.binding->name() == name; });
-      if (!used)
-        notes.push_back("array '" + printable(name) + "' is not read by this entry");
-    }
-  }
-  if (feeder.rows_ < feeder.batch_)
+  else
+    LOWTIDE_TRY(feeder.addArrays(dataset, tensors, notes));
+  if (feeder.rows_ < (least == Least::OneRow ? 1 : feeder.batch_))
     return badInput("the data have " + std::to_string(feeder.rows_) + " samples, a batch takes " +
                     std::to_string(feeder.batch_));
   return feeder;
 }
 
-Status Feeder::addArray(const Tensor &tensor, const HostArray &array, std::vector<std::string> &notes) {
+Status Feeder::addArrays(const Dataset &dataset, const std::vector<Tensor> &tensors, std::vector<std::string> &notes) {
+  std::string available;
+  for (const auto &[name, array] : dataset.arrays)
+    available += (available.empty() ? "" : ", ") + printable(name) + " " + describe(array.dtype(), array.dims());
+  for (const Tensor &tensor : tensors) {
+    const plan::Binding &binding = *tensor.binding;
+    auto it = dataset.arrays.find(binding.name());
+    if (it == dataset.arrays.end())
+      return badInput("the data have no array '" + printable(binding.name()) + "', which the model reads as " +
+                      bindingText(binding) + "; they have: " + (available.empty() ? "nothing" : available));
+    if (Status status = addArray(tensor, it->second, dataset, notes); !status.isOk())
+      return std::move(status).at(it->second.parts[0].file + ": array '" + printable(binding.name()) + "'");
+  }
+  for (const auto &[name, array] : dataset.arrays)
+    if (std::none_of(tensors.begin(), tensors.end(),
+                     [&](const Tensor &tensor) { return tensor.binding->name() == name; }))
+      notes.push_back("array '" + printable(name) + "' is not read by this entry");
+  return Status::ok();
+}
+
+Status Feeder::addArray(const Tensor &tensor, const DataArray &array, const Dataset &dataset,
+                        std::vector<std::string> &notes) {
   const plan::Binding &binding = *tensor.binding;
-  bool batched = binding.batch_dim() == 0;
-  bool shapeFits = array.dims.size() == static_cast<size_t>(binding.dims_size());
-  for (size_t d = batched ? 1 : 0; shapeFits && d < array.dims.size(); ++d)
-    shapeFits = array.dims[d] == binding.dims(static_cast<int>(d));
+  const bool batched = binding.batch_dim() == 0;
+  const std::vector<int64_t> dims = array.dims();
+  bool shapeFits = dims.size() == static_cast<size_t>(binding.dims_size());
+  for (size_t d = batched ? 1 : 0; shapeFits && d < dims.size(); ++d)
+    shapeFits = dims[d] == binding.dims(static_cast<int>(d));
+  const std::string found = "is " + describe(array.dtype(), dims) + ", the model reads " + bindingText(binding);
   if (!shapeFits)
-    return badInput("is " + describe(array.dtype, array.dims) + ", the model reads " + bindingText(binding) +
-                    (batched ? " per batch (the first dimension counts samples)" : ""));
-  Column column;
-  column.tensor = tensor;
-  column.array = array;
-  plan::DType from = array.dtype, to = binding.dtype();
-  const bool isNarrow = to == plan::F16 || to == plan::BF16;
-  if (from == to)
-    column.conversion = Conversion::None;
-  else if (from == plan::F32 && to == plan::F64)
-    column.conversion = Conversion::ToF64;
-  else if (from == plan::I32 && to == plan::I64)
-    column.conversion = Conversion::ToI64;
-  else if (from == plan::F32 && isNarrow)
-    column.conversion = Conversion::Rounded;
-  else if (array.imageBytes && isNarrow)
-    column.conversion = Conversion::ImageRounded;
-  else if (array.imageBytes && (to == plan::F32 || to == plan::F64))
-    column.conversion = to == plan::F32 ? Conversion::ImageToF32 : Conversion::ImageToF64;
-  else if (from == plan::U8 && to == plan::I64)
-    column.conversion = Conversion::ToI64;
-  else
-    return badInput("is " + describe(from, {}) + ", the model reads " + describe(to, {}) +
-                    "; only float32 to other floats and int32 to int64 are converted");
-  if (column.conversion != Conversion::None)
-    notes.push_back("array '" + printable(binding.name()) + "' is " + (isNarrow ? "rounded" : "converted") + " from " +
-                    describe(from, {}) + " to " + describe(to, {}) + (array.imageBytes ? " (divided by 255)" : ""));
+    return badInput(found + (batched ? " per batch (the first dimension counts samples)" : ""));
+  auto asked = dataset.scales.find(binding.name());
+  const bool isImage = array.parts[0].array.imageBytes && isFloat(binding.dtype());
+  const Scale scale = asked != dataset.scales.end() ? asked->second : isImage ? Scale{1, 255} : Scale{};
+  Expected<Conversion> conversion = Conversion::create(array.dtype(), binding.dtype(), scale);
+  if (!conversion)
+    return {conversion.status().code(), found + "; " + conversion.status().message()};
+  if (!conversion->isCopy())
+    notes.push_back("array '" + printable(binding.name()) + "' is " +
+                    (isFloat(array.dtype()) && elementBytes(binding.dtype()) < elementBytes(array.dtype())
+                         ? "rounded"
+                         : "converted") +
+                    " from " + describe(array.dtype()) + " to " + describe(binding.dtype()) +
+                    (scale.isOne() ? "" : " (times " + scale.str() + ")"));
+  Column column{.tensor = tensor, .array = array, .conversion = *conversion};
   column.rowElements = 1;
   for (int d = batched ? 1 : 0; d < binding.dims_size(); ++d)
     column.rowElements *= binding.dims(d); // the product of all dims fits: the verifier checked it
@@ -156,17 +124,17 @@ Status Feeder::addArray(const Tensor &tensor, const HostArray &array, std::vecto
     if (column.samples != batch_)
       return badInput("has " + std::to_string(column.samples) + " samples per batch, the entry " +
                       std::to_string(batch_));
-    if (rows_ != INT64_MAX && rows_ != array.dims[0])
-      return badInput("has " + std::to_string(array.dims[0]) + " samples, the arrays before it " +
-                      std::to_string(rows_) + ": rows of different samples would be paired");
-    rows_ = array.dims[0];
+    if (rows_ != INT64_MAX && rows_ != dims[0])
+      return badInput("has " + std::to_string(dims[0]) + " samples, the arrays before it " + std::to_string(rows_) +
+                      ": rows of different samples would be paired");
+    rows_ = dims[0];
   }
   columns_.push_back(std::move(column));
   return Status::ok();
 }
 
-Status Feeder::addShards(const std::vector<Tensor> &tensors, const std::vector<HostArray> &shards) {
-  shards_ = shards;
+Status Feeder::addShards(const std::vector<Tensor> &tensors, const std::vector<DataArray::Part> &shards) {
+  readsTokens_ = true;
   if (tensors.empty() || tensors.size() > 2)
     return badInput("token shards feed one or two arrays (tokens, targets); the model reads " +
                     std::to_string(tensors.size()));
@@ -177,17 +145,24 @@ Status Feeder::addShards(const std::vector<Tensor> &tensors, const std::vector<H
     if (!fits || binding.dims(1) != tensors[0].binding->dims(1))
       return badInput("array '" + printable(binding.name()) + "' is " + bindingText(binding) +
                       "; token shards feed integers [batch, time]");
-    Column column;
-    column.tensor = tensors[i];
-    column.conversion = binding.dtype() == plan::I64 ? Conversion::TokensToI64 : Conversion::TokensToI32;
+    Column column{.tensor = tensors[i], .array = {shards}, .conversion = {}};
     column.rowElements = binding.dims(1);
     column.samples = batch_;
     column.shift = static_cast<int64_t>(i);
     rows_ = 0;
-    for (const HostArray &shard : shards) {
-      column.shardStarts.push_back(rows_);
-      rows_ += std::max<int64_t>(shard.dims[0] - 1, 0) / column.rowElements;
+    for (DataArray::Part &shard : column.array.parts) {
+      if (shard.array.dtype != shards[0].array.dtype)
+        return badInput("tokens are " + describe(shard.array.dtype) + ", in " + shards[0].file + " " +
+                            describe(shards[0].array.dtype),
+                        shard.file);
+      // A row is a window of tokens; the next token of its last one is in the same shard.
+      shard.firstRow = rows_;
+      rows_ += std::max<int64_t>(shard.array.dims[0] - 1, 0) / column.rowElements;
     }
+    Expected<Conversion> conversion = Conversion::create(shards[0].array.dtype, binding.dtype());
+    if (!conversion)
+      return conversion.takeStatus();
+    column.conversion = *conversion;
     columns_.push_back(std::move(column));
   }
   return Status::ok();
@@ -200,88 +175,87 @@ int64_t Feeder::sourceRow(int64_t epoch, int64_t row) const {
                                        counterRandom(*shuffle_, static_cast<uint64_t>(epoch))));
 }
 
-void Feeder::feedRows(int64_t step, int64_t epoch, int64_t first) const {
+Status Feeder::feedRows(int64_t step, int64_t epoch, int64_t first) const {
   for (const Column &column : columns_) {
     if (synthetic_) {
       synthesize(column, step);
-      continue;
+    } else if (column.samples == 0) {
+      LOWTIDE_TRY(copyRows(column, 0, 1, column.tensor.data));
+    } else if (!shuffle_) {
+      LOWTIDE_TRY(copy(column, first, column.samples, column.tensor.data));
+    } else {
+      const uint64_t rowBytes = column.tensor.bytes() / static_cast<uint64_t>(column.samples);
+      for (int64_t sample = 0; sample < column.samples; ++sample)
+        LOWTIDE_TRY(copy(column, sourceRow(epoch, first + sample), 1,
+                         column.tensor.data + static_cast<uint64_t>(sample) * rowBytes));
     }
+  }
+  return Status::ok();
+}
+
+Status Feeder::feedAgain(int64_t first, int64_t count) const {
+  for (const Column &column : columns_) {
     if (column.samples == 0) {
-      copyRow(column, 0, column.tensor.data, column.rowElements);
+      LOWTIDE_TRY(copyRows(column, 0, 1, column.tensor.data));
       continue;
     }
-    uint64_t rowBytes = static_cast<uint64_t>(column.rowElements) * elementBytes(column.tensor.binding->dtype());
-    if (!shuffle_ && shards_.empty()) {
-      copyRow(column, sourceRow(epoch, first), column.tensor.data, column.rowElements * column.samples);
-      continue;
-    }
-    for (int64_t sample = 0; sample < column.samples; ++sample) {
-      uint8_t *to = column.tensor.data + static_cast<uint64_t>(sample) * rowBytes;
-      if (shards_.empty())
-        copyRow(column, sourceRow(epoch, first + sample), to, column.rowElements);
-      else
-        copyTokens(column, sourceRow(epoch, first + sample), to);
-    }
+    const uint64_t rowBytes = column.tensor.bytes() / static_cast<uint64_t>(column.samples);
+    for (int64_t sample = 0; sample < column.samples; sample += count)
+      LOWTIDE_TRY(copy(column, first, std::min(count, column.samples - sample),
+                       column.tensor.data + static_cast<uint64_t>(sample) * rowBytes));
   }
+  return Status::ok();
 }
 
-/// Elements starting at sample `row`.
-void Feeder::copyRow(const Column &column, int64_t row, uint8_t *to, int64_t elements) const {
-  const uint8_t *from =
-      column.array.bytes.data() + static_cast<uint64_t>(row * column.rowElements) * elementBytes(column.array.dtype);
-  switch (column.conversion) {
-  case Conversion::ToF64:
-    return widen<float, double>(from, to, elements);
-  case Conversion::ToI64:
-    return column.array.dtype == plan::U8 ? widen<uint8_t, int64_t>(from, to, elements)
-                                          : widen<int32_t, int64_t>(from, to, elements);
-  case Conversion::Rounded:
-    return narrow<float>(column.tensor.binding->dtype(), from, to, elements);
-  case Conversion::ImageRounded:
-    return narrow<uint8_t>(column.tensor.binding->dtype(), from, to, elements, 1.0 / 255);
-  case Conversion::ImageToF32:
-    return widen<uint8_t, float>(from, to, elements, 1.0f / 255);
-  case Conversion::ImageToF64:
-    return widen<uint8_t, double>(from, to, elements, 1.0 / 255);
-  default:
-    std::memcpy(to, from, static_cast<uint64_t>(elements) * elementBytes(column.array.dtype));
-  }
+Status Feeder::copy(const Column &column, int64_t row, int64_t rows, uint8_t *to) const {
+  if (!readsTokens_)
+    return copyRows(column, row, rows, to);
+  const uint64_t rowBytes = column.tensor.bytes() / static_cast<uint64_t>(column.samples);
+  for (int64_t i = 0; i < rows; ++i)
+    LOWTIDE_TRY(copyTokens(column, row + i, to + static_cast<uint64_t>(i) * rowBytes));
+  return Status::ok();
 }
 
-void Feeder::copyTokens(const Column &column, int64_t row, uint8_t *to) const {
-  size_t shard = static_cast<size_t>(std::upper_bound(column.shardStarts.begin(), column.shardStarts.end(), row) -
-                                     column.shardStarts.begin()) -
-                 1;
-  const HostArray &array = shards_[shard];
-  int64_t first = (row - column.shardStarts[shard]) * column.rowElements + column.shift;
-  const uint8_t *from = array.bytes.data() + static_cast<uint64_t>(first) * elementBytes(array.dtype);
-  bool wide = column.conversion == Conversion::TokensToI64;
-  if (array.dtype == plan::U16)
-    return wide ? widen<uint16_t, int64_t>(from, to, column.rowElements)
-                : widen<uint16_t, int32_t>(from, to, column.rowElements);
-  return wide ? widen<uint32_t, int64_t>(from, to, column.rowElements)
-              : widen<uint32_t, int32_t>(from, to, column.rowElements);
+/// What does not fit, and where it is.
+static Status misfit(const Conversion &conversion, const DataArray::Part &part, const std::string &array, int64_t row,
+                     const uint8_t *value) {
+  return badInput("value " + elementText(conversion.from(), value) + " in row " + std::to_string(row) + " is no " +
+                      describe(conversion.to()) + " that the model could read",
+                  part.file + ": array '" + printable(array) + "'");
 }
 
-/// Normal numbers for floating-point arrays, 0 and 1 for integers: within any vocabulary or number of classes above
-/// one.
-void Feeder::synthesize(const Column &column, int64_t step) const {
-  const plan::Binding &binding = *column.tensor.binding;
-  uint64_t size = elementBytes(binding.dtype()), count = column.tensor.bytes() / size;
-  uint64_t seed = counterRandom(*synthetic_, static_cast<uint64_t>(&column - columns_.data()));
-  bool real = binding.dtype() == plan::F64 || binding.dtype() == plan::F32 || binding.dtype() == plan::F16 ||
-              binding.dtype() == plan::BF16;
-  for (uint64_t i = 0; i < count; ++i) {
-    uint64_t bits = counterRandom(seed, static_cast<uint64_t>(step) * count + i);
-    if (!real) {
-      storeInteger(binding.dtype(), column.tensor.data + i * size,
-                   static_cast<int64_t>(bits % static_cast<uint64_t>(column.vocabulary)));
-      continue;
-    }
-    double u = (static_cast<double>(bits >> 32) + 0.5) * 0x1p-32, v = static_cast<double>(bits & 0xffffffff) * 0x1p-32;
-    storeElement(binding.dtype(), column.tensor.data + i * size,
-                 std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v));
+Status Feeder::copyRows(const Column &column, int64_t row, int64_t rows, uint8_t *to) const {
+  const plan::DType from = column.conversion.from();
+  const uint64_t written = elementBytes(column.conversion.to());
+  while (rows > 0) {
+    const DataArray::Part &part = column.array.partOf(row);
+    // A scalar, and what is the same in every step, is one row whatever its dimensions are.
+    const int64_t there = column.samples ? part.firstRow + part.array.dims[0] - row : 1;
+    const int64_t now = std::min(rows, there), elements = now * column.rowElements;
+    const uint8_t *source = part.array.bytes.data() +
+                            static_cast<uint64_t>((row - part.firstRow) * column.rowElements) * elementBytes(from);
+    int64_t done = column.conversion.convert(source, to, elements);
+    if (done < elements)
+      return misfit(column.conversion, part, column.tensor.binding->name(),
+                    row - part.firstRow + done / column.rowElements,
+                    source + static_cast<uint64_t>(done) * elementBytes(from));
+    row += now, rows -= now;
+    to += static_cast<uint64_t>(elements) * written;
   }
+  return Status::ok();
+}
+
+Status Feeder::copyTokens(const Column &column, int64_t row, uint8_t *to) const {
+  const DataArray::Part &shard = column.array.partOf(row);
+  const int64_t first = (row - shard.firstRow) * column.rowElements + column.shift;
+  const uint64_t size = elementBytes(column.conversion.from());
+  const uint8_t *source = shard.array.bytes.data() + static_cast<uint64_t>(first) * size;
+  int64_t done = column.conversion.convert(source, to, column.rowElements);
+  if (done < column.rowElements)
+    return badInput("token " + elementText(column.conversion.from(), source + static_cast<uint64_t>(done) * size) +
+                        " at position " + std::to_string(first + done) + " is no " + describe(column.conversion.to()),
+                    shard.file);
+  return Status::ok();
 }
 
 } // namespace lowtide::rt

@@ -34,8 +34,12 @@ struct NamedArray {
   HostArray array;
 };
 /// Reads all arrays of a `.npz` archive in memory: stored or deflated members "<name>.npy", at most 10 000, inflating
-/// to at most a thousand times their size.
-Expected<std::vector<NamedArray>> parseNpz(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
+/// to at most a thousand times their size. `inflatable`: bytes that members may still take once inflated, what they
+/// take is subtracted; null: as many as they say.
+Expected<std::vector<NamedArray>> parseNpz(std::span<const uint8_t> file, std::shared_ptr<const void> owner,
+                                           uint64_t *inflatable = nullptr);
+/// Bytes of memory that the machine could still give to this process.
+uint64_t freeMemory();
 
 /// Parses an idx file (MNIST): big-endian dimensions; unsigned bytes, or what else the format names.
 Expected<HostArray> parseIdx(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
@@ -43,6 +47,9 @@ Expected<HostArray> parseIdx(std::span<const uint8_t> file, std::shared_ptr<cons
 /// Parses a shard of tokens as llm.c writes it: 256 int32 (magic 20240520 with uint16 tokens, 20240801 with uint32),
 /// then the tokens. One dimension.
 Expected<HostArray> parseTokenShard(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
+
+/// Takes a file as tokens without a header, uint16 or uint32, as `array.tofile` of numpy writes them.
+Expected<HostArray> parseRawTokens(std::span<const uint8_t> file, plan::DType dtype, std::shared_ptr<const void> owner);
 
 } // namespace lowtide::rt
 

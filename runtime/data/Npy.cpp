@@ -7,6 +7,7 @@
 
 #include "runtime/CheckedMath.h"
 #include "runtime/Verify.h"
+#include "runtime/data/Conversion.h"
 #include "runtime/data/HostArray.h"
 
 #include <charconv>
@@ -91,12 +92,15 @@ plan::DType dtypeFromDescr(std::string_view descr) {
 
 } // namespace
 
-std::string describe(plan::DType dtype, std::span<const int64_t> dims) {
+std::string describe(plan::DType dtype) {
   static const char *names[] = {"?",     "float64", "float32", "float16", "bfloat16", "int64",  "int32",
                                 "int16", "int8",    "uint8",   "bool",    "uint16",   "uint32", "uint64"};
   size_t index = static_cast<size_t>(dtype);
-  std::string text = index < std::size(names) ? names[index] : "?";
-  text += "[";
+  return index < std::size(names) ? names[index] : "?";
+}
+
+std::string describe(plan::DType dtype, std::span<const int64_t> dims) {
+  std::string text = describe(dtype) + "[";
   for (size_t i = 0; i < dims.size(); ++i)
     text += (i ? ", " : "") + std::to_string(dims[i]);
   return text + "]";

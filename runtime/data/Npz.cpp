@@ -10,6 +10,7 @@
 #include "runtime/data/HostArray.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <set>
 #include <zlib.h>
@@ -101,8 +102,14 @@ Expected<std::vector<Member>> readDirectory(std::span<const uint8_t> file) {
   return members;
 }
 
+std::string gibibytes(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
+
 Expected<HostArray> readMember(std::span<const uint8_t> file, const Member &member,
-                               const std::shared_ptr<const void> &owner) {
+                               const std::shared_ptr<const void> &owner, uint64_t *inflatable) {
   if (!(Checked(member.offset) + 30).atMost(file.size()) || little(file, member.offset, 4) != 0x04034b50)
     return badInput("its local header is not where the directory says");
   if (member.flags & 1)
@@ -123,6 +130,13 @@ Expected<HostArray> readMember(std::span<const uint8_t> file, const Member &memb
     if (!(Checked(member.packed) * maxRatio + 4096).get() ||
         member.unpacked > *(Checked(member.packed) * maxRatio + 4096).get())
       return badInput("would inflate to more than a thousand times its size");
+    if (inflatable && member.unpacked > *inflatable)
+      return Status(StatusCode::OverBudget,
+                    "is compressed and takes " + gibibytes(member.unpacked) + " of memory, where " +
+                        gibibytes(*inflatable) +
+                        " are free; save it with numpy.savez, whose arrays are read where they lie in the file");
+    if (inflatable)
+      *inflatable -= member.unpacked;
     auto buffer = std::make_shared<std::vector<uint8_t>>(member.unpacked);
     z_stream stream = {};
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
@@ -157,7 +171,21 @@ Expected<HostArray> readMember(std::span<const uint8_t> file, const Member &memb
 
 } // namespace
 
-Expected<std::vector<NamedArray>> parseNpz(std::span<const uint8_t> file, std::shared_ptr<const void> owner) {
+uint64_t freeMemory() {
+  uint64_t bytes = UINT64_MAX;
+  if (std::FILE *info = std::fopen("/proc/meminfo", "re")) {
+    char line[128];
+    unsigned long long kib;
+    while (std::fgets(line, sizeof line, info))
+      if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+        bytes = kib * 1024;
+    std::fclose(info);
+  }
+  return bytes;
+}
+
+Expected<std::vector<NamedArray>> parseNpz(std::span<const uint8_t> file, std::shared_ptr<const void> owner,
+                                           uint64_t *inflatable) {
   Expected<std::vector<Member>> members = readDirectory(file);
   if (!members)
     return members.takeStatus();
@@ -169,7 +197,7 @@ Expected<std::vector<NamedArray>> parseNpz(std::span<const uint8_t> file, std::s
     std::string name = member.name.substr(0, member.name.size() - 4);
     if (!names.insert(name).second)
       return badInput("appears twice", "member '" + printable(name) + "'");
-    Expected<HostArray> array = readMember(file, member, owner);
+    Expected<HostArray> array = readMember(file, member, owner, inflatable);
     if (!array)
       return array.takeStatus().at("member '" + printable(name) + "'");
     arrays.push_back({std::move(name), std::move(*array)});

@@ -12,7 +12,7 @@
 #include "runtime/Json.h"
 #include "runtime/LibraryTable.h"
 #include "runtime/checkpoint/OutputFile.h"
-#include "runtime/data/Dataset.h"
+#include "runtime/data/Feeder.h"
 #include "runtime/devices/Cuda/Survey.h"
 #include "runtime/devices/InstructionCosts.h"
 
@@ -104,7 +104,7 @@ private:
 Status Bench::step() {
   LOWTIDE_TRY(session_.writeScalars(options_.entry, session_.scalarsOf(options_.entry, index_, 0)));
   if (feeder_)
-    feeder_->feed(index_);
+    LOWTIDE_TRY(feeder_->feed(index_));
   ++index_;
   return session_.step(options_.entry);
 }

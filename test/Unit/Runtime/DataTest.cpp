@@ -5,10 +5,11 @@
 #include "runtime/Json.h"
 #include "runtime/Schedule.h"
 #include "runtime/checkpoint/Safetensors.h"
-#include "runtime/data/Dataset.h"
+#include "runtime/data/Feeder.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 #include <set>
 #include <zlib.h>
@@ -184,8 +185,9 @@ protected:
     session = std::move(*loaded);
     ASSERT_TRUE(session->bind({.threads = 1}).isOk());
   }
-  Expected<Feeder> feeder(const std::string &spec, std::optional<uint64_t> shuffle = {}) {
-    auto dataset = Dataset::open(spec);
+  Expected<Feeder> feeder(const std::string &spec, std::optional<uint64_t> shuffle = {},
+                          const std::string &scales = {}) {
+    auto dataset = Dataset::open(spec, scales);
     if (!dataset)
       return dataset.takeStatus();
     notes.clear();
@@ -217,7 +219,7 @@ TEST_F(Feeding, GoesThroughTheRowsInOrder) {
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_NE(notes[0].find("'z' is not read"), std::string::npos);
   for (int64_t step : {0, 1, 2, 3, 7}) {
-    feed->feed(step);
+    ASSERT_TRUE(feed->feed(step).isOk());
     EXPECT_EQ(x(0, 0), static_cast<float>(step % 3 * samples * width));
     EXPECT_EQ(x(15, 7), static_cast<float>(((step % 3) * samples + 15) * width + 7));
   }
@@ -232,7 +234,7 @@ TEST_F(Feeding, ShufflesEachEpochAnewAndWholly) {
     std::set<float> rows;
     std::vector<float> order;
     for (int step = 0; step < 3; ++step) {
-      feed->feed(epoch * 3 + step);
+      ASSERT_TRUE(feed->feed(epoch * 3 + step).isOk());
       for (int64_t i = 0; i < samples; ++i)
         rows.insert(x(i, 0)), order.push_back(x(i, 0));
     }
@@ -240,12 +242,12 @@ TEST_F(Feeding, ShufflesEachEpochAnewAndWholly) {
     epochs.push_back(order);
   }
   EXPECT_NE(epochs[0], epochs[1]);
-  again->feed(0);
+  ASSERT_TRUE(again->feed(0).isOk());
   EXPECT_EQ(x(0, 0), epochs[0][0]);
 }
 
 TEST_F(Feeding, SaysWhatDoesNotFit) {
-  auto expect = [&](const std::string &spec, const char *words) {
+  auto expect = [&](const std::string &spec, const std::string &words) {
     auto feed = feeder(spec);
     ASSERT_FALSE(feed) << words;
     EXPECT_NE(feed.status().str().find(words), std::string::npos) << feed.status().str();
@@ -255,10 +257,12 @@ TEST_F(Feeding, SaysWhatDoesNotFit) {
   expect(x, "no array 'y', which the model reads as float32[16, 1]; they have: x float32[32, 8]");
   expect("x=" + y + ",y=" + y, "array 'x': is float32[32, 1], the model reads float32[16, 8]");
   expect(x + ",y=" + write("small.npy", labels(15)), "15 samples");
-  std::vector<double> wide(32 * 8);
-  expect("x=" + write("wide.npy", npy("<f8", "(32, 8)", wide.data(), wide.size() * 8)) + "," + y,
-         "float64[], the model reads float32[]");
+  std::vector<int64_t> whole(32);
+  std::vector<float> broken(32 * 8);
+  EXPECT_TRUE(feeder(x + ",y=" + write("whole.npy", npy("<i8", "(32, 1)", whole.data(), whole.size() * 8))));
   expect(x + "," + x, "twice");
+  expect(x + ",x=" + write("other.npy", npy("<f4", "(64, 4)", broken.data(), 32 * 8 * 4)) + "," + y,
+         "other.npy: array 'x': is float32[64, 4], in " + x + " float32[32, 8]; files that are one data set agree");
   expect("/no/such/file.npz", "cannot open");
   expect(write("text.npz", "hello, this is no archive"), "none of");
   expect("synthetic:x", "seed");
@@ -271,6 +275,142 @@ TEST_F(Feeding, SaysWhatDoesNotFit) {
                }())),
          "token shards feed");
   EXPECT_TRUE(feeder("synthetic:3"));
+}
+
+TEST_F(Feeding, TakesSeveralFilesAsOneSet) {
+  // 50 rows in files of 7, 20 and 23: batches lie across their borders, with and without shuffling.
+  std::string all = samplesNpy(50);
+  auto rows = [&](const std::string &name, int64_t first, int64_t count) {
+    std::string head = all.substr(0, all.size() - 50 * 8 * 4), values = all.substr(all.size() - 50 * 8 * 4);
+    std::vector<float> part(static_cast<size_t>(count * width));
+    std::memcpy(part.data(), values.data() + first * width * 4, part.size() * 4);
+    return write(name, zip({{"x.npy", npy("<f4", "(" + std::to_string(count) + ", 8)", part.data(), part.size() * 4)},
+                            {"y.npy", labels(count)}},
+                           name.back() == 'z' && count == 20));
+  };
+  rows("set-1.npz", 0, 7), rows("set-2.npz", 7, 20), rows("set-3.npz", 27, 23);
+  std::string one = write("whole.npz", zip({{"x.npy", all}, {"y.npy", labels(50)}}, false));
+  for (std::optional<uint64_t> seed : {std::optional<uint64_t>(), std::optional<uint64_t>(3)}) {
+    auto whole = feeder(one, seed), parts = feeder(testing::TempDir() + "set-*.npz", seed);
+    ASSERT_TRUE(whole && parts) << parts.status().str();
+    EXPECT_EQ(parts->rows(), 50);
+    for (int64_t step = 0; step < 6; ++step) {
+      ASSERT_TRUE(whole->feed(step).isOk());
+      std::vector<float> expected;
+      for (int64_t i = 0; i < samples; ++i)
+        expected.push_back(x(i, 3));
+      ASSERT_TRUE(parts->feed(step).isOk());
+      for (int64_t i = 0; i < samples; ++i)
+        EXPECT_EQ(x(i, 3), expected[static_cast<size_t>(i)]) << step;
+    }
+  }
+  auto again = feeder(testing::TempDir() + "set-*.npz");
+  ASSERT_TRUE(again && again->feedAgain(45, 4).isOk());
+  for (int64_t i = 0; i < samples; ++i)
+    EXPECT_EQ(x(i, 0), static_cast<float>((45 + i % 4) * width));
+}
+
+TEST_F(Feeding, ConvertsWithAFactor) {
+  std::vector<uint8_t> bytes(32 * 8);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<uint8_t>(i);
+  std::string y = "," + write("y.npy", labels(32));
+  std::string u8 = "x=" + write("bytes.npy", npy("|u1", "(32, 8)", bytes.data(), bytes.size())) + y;
+  auto plain = feeder(u8), scaled = feeder(u8, {}, "x:1/255");
+  ASSERT_TRUE(plain && scaled) << scaled.status().str();
+  EXPECT_EQ(notes, (std::vector<std::string>{"array 'x' is converted from uint8 to float32 (times 1/255)"}));
+  for (int64_t step : {0, 1}) {
+    ASSERT_TRUE(plain->feed(step).isOk());
+    EXPECT_EQ(x(15, 7), static_cast<float>(step * 128 + 127));
+    ASSERT_TRUE(scaled->feed(step).isOk());
+    for (int64_t i = 0; i < 128; ++i)
+      EXPECT_EQ(x(i / 8, i % 8), static_cast<float>(step * 128 + i) / 255.0f); // as numpy and torch divide
+  }
+  for (const char *wrong : {"x", "x:", "x:a", "x:1/0", "x:1/2/3", ":2", "x:1,x:2", "x:0"})
+    EXPECT_EQ(feeder(u8, {}, wrong).status().code(), StatusCode::Usage) << wrong;
+  EXPECT_NE(feeder(u8, {}, "z:2").status().str().find("--scale names 'z', which is no array that entry 'train' reads"),
+            std::string::npos);
+  std::vector<double> wide(32 * 8, 0.1);
+  wide[8 * 17 + 3] = 1e300;
+  auto rounded = feeder("x=" + write("wide.npy", npy("<f8", "(32, 8)", wide.data(), wide.size() * 8)) + y);
+  ASSERT_TRUE(rounded) << rounded.status().str();
+  EXPECT_TRUE(rounded->feed(0).isOk());
+  EXPECT_EQ(x(0, 0), 0.1f);
+  Status misfit = rounded->feed(1);
+  EXPECT_NE(misfit.str().find("wide.npy: array 'x': value 1e+300 in row 17 is no float32 that the model could read"),
+            std::string::npos)
+      << misfit.str();
+}
+
+TEST(Conversion, TakesWhatFits) {
+  auto convert = [](plan::DType from, plan::DType to, auto value, auto expected) {
+    auto conversion = Conversion::create(from, to);
+    ASSERT_TRUE(conversion) << conversion.status().str();
+    decltype(expected) result{};
+    ASSERT_EQ(conversion->convert(reinterpret_cast<const uint8_t *>(&value), reinterpret_cast<uint8_t *>(&result), 1),
+              1)
+        << describe(from) << " to " << describe(to);
+    EXPECT_EQ(result, expected) << describe(from) << " to " << describe(to);
+  };
+  auto refuses = [](plan::DType from, plan::DType to, auto value) {
+    auto conversion = Conversion::create(from, to);
+    uint8_t result[8];
+    return conversion && conversion->convert(reinterpret_cast<const uint8_t *>(&value), result, 1) == 0;
+  };
+  convert(plan::I32, plan::I64, int32_t(-7), int64_t(-7));
+  convert(plan::U64, plan::I64, uint64_t(1) << 62, int64_t(1) << 62);
+  convert(plan::U16, plan::I32, uint16_t(65535), int32_t(65535));
+  convert(plan::I8, plan::F32, int8_t(-128), -128.0f);
+  convert(plan::U16, plan::F64, uint16_t(50256), 50256.0);
+  convert(plan::F16, plan::F32, uint16_t(0x3555), 0.333251953125f); // a third in half precision
+  convert(plan::BF16, plan::F32, uint16_t(0x3eab), 0.333984375f);
+  convert(plan::F64, plan::F16, 65504.0, uint16_t(0x7bff));
+  convert(plan::F32, plan::BF16, 1.00390625f, uint16_t(0x3f80)); // a tie, to even
+  convert(plan::I64, plan::BOOL, int64_t(1), uint8_t(1));
+  convert(plan::BOOL, plan::F32, uint8_t(1), 1.0f);
+  EXPECT_TRUE(refuses(plan::I64, plan::I32, int64_t(1) << 31));
+  EXPECT_TRUE(refuses(plan::I8, plan::U8, int8_t(-1)));
+  EXPECT_TRUE(refuses(plan::U64, plan::I64, ~uint64_t(0)));
+  EXPECT_TRUE(refuses(plan::U8, plan::BOOL, uint8_t(2)));
+  EXPECT_TRUE(refuses(plan::F64, plan::F16, 70000.0));
+  EXPECT_FALSE(Conversion::create(plan::F32, plan::I64));
+  EXPECT_NE(Conversion::create(plan::F64, plan::I64).status().str().find(".astype('int64')"), std::string::npos);
+  EXPECT_FALSE(Conversion::create(plan::I32, plan::I64, {1, 2}));
+  float infinite = INFINITY, result = 0; // stays what it is
+  EXPECT_EQ(Conversion::create(plan::F32, plan::F16)
+                ->convert(reinterpret_cast<const uint8_t *>(&infinite), reinterpret_cast<uint8_t *>(&result), 1),
+            1);
+}
+
+TEST(Npz, InflatesOnlyWhatMemoryIsFreeFor) {
+  std::string file = zip({{"x.npy", samplesNpy(100)}}, true), stored = zip({{"x.npy", samplesNpy(100)}}, false);
+  uint64_t enough = 1 << 20, little = 1000;
+  EXPECT_TRUE(parseNpz(span(file), nullptr, &enough));
+  EXPECT_LT(enough, uint64_t(1 << 20) - 3200);
+  auto refused = parseNpz(span(file), nullptr, &little);
+  EXPECT_EQ(refused.status().code(), StatusCode::OverBudget);
+  EXPECT_NE(refused.status().str().find("save it with numpy.savez"), std::string::npos) << refused.status().str();
+  EXPECT_TRUE(parseNpz(span(stored), nullptr, &little)) << "is read where it lies";
+  EXPECT_GT(freeMemory(), uint64_t(1) << 20);
+}
+
+TEST(TokenShard, ReadsRawTokens) {
+  std::string path = testing::TempDir() + "raw";
+  auto shard = [&](const std::string &end, const std::string &content) {
+    writeText(path + end, content);
+    return Dataset::open(path + end);
+  };
+  std::vector<uint32_t> wide = {1, 128000, 3};
+  std::vector<uint16_t> narrow = {0, 50256, 3};
+  auto u32 = shard(".u32", raw(wide)), bin = shard(".bin", raw(narrow)), u16 = shard(".u16", raw(narrow));
+  ASSERT_TRUE(u32 && bin && u16);
+  EXPECT_EQ(u32->shards[0].array.dtype, plan::U32);
+  EXPECT_EQ(u32->shards[0].array.dims, (std::vector<int64_t>{3}));
+  for (const Dataset *set : {&*bin, &*u16})
+    EXPECT_EQ(set->shards[0].array.dtype, plan::U16);
+  EXPECT_NE(shard(".u32", "12345").status().str().find("5 bytes are no whole number of uint32 tokens"),
+            std::string::npos);
+  EXPECT_NE(shard(".tok", raw(wide)).status().str().find("raw tokens end in .bin or .u16"), std::string::npos);
 }
 
 TEST(Permutation, IsOne) {

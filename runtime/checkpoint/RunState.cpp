@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/Manifest.h"
 #include "runtime/checkpoint/OutputFile.h"
 
+#include <cmath>
 #include <cstdio>
 #include <random>
 #include <sys/stat.h>
@@ -24,6 +25,8 @@ std::string newRunName() {
 
 /// An integer of 64 bits with its sign, or nothing.
 static std::optional<int64_t> integerOf(const nlohmann::json &object, const char *key) {
+  if (!object.is_object())
+    return std::nullopt;
   auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer())
     return std::nullopt;
@@ -64,6 +67,14 @@ Expected<StateFile> readStateFile(const std::string &checkpoint) {
     to = found->get<std::string>();
     return Status::ok();
   };
+  if (auto best = json->find("best"); best != json->end()) {
+    std::optional<int64_t> at = integerOf(*best, "step"), waited = integerOf(*best, "waited");
+    auto measure = best->find("measure"), value = best->find("value");
+    if (!at || !waited || measure == best->end() || !measure->is_string() || value == best->end() ||
+        !(value->is_null() || value->is_number()))
+      return badInput("best is no evaluation with measure, step, value and waited", path);
+    result.state.best = {measure->get<std::string>(), *at, value->is_null() ? NAN : value->get<double>(), *waited};
+  }
   LOWTIDE_TRY(text("model_sha256", result.modelDigest));
   LOWTIDE_TRY(text("run", result.state.run));
   // Runs without a name (of the C interface, or older) are one if model and seed are.
@@ -95,6 +106,11 @@ Status writeStateFile(const std::string &checkpoint, const Session &session, con
                {"target", plan.target()}};
   if (!state.run.empty())
     json["run"] = state.run;
+  if (state.best)
+    json["best"] = {{"measure", state.best->measure},
+                    {"step", state.best->step},
+                    {"value", std::isfinite(state.best->value) ? Json(state.best->value) : Json(nullptr)},
+                    {"waited", state.best->waited}};
   return writeFile(checkpoint + "/state.json", json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -13,12 +13,21 @@
 
 namespace lowtide::rt {
 
+/// The best evaluation of a run so far.
+struct BestEvaluation {
+  std::string measure;
+  int64_t step = 0;   ///< steps that were done then
+  double value = 0;   ///< NaN: none had a value
+  int64_t waited = 0; ///< evaluations since
+};
+
 struct RunState {
   int64_t step = 0; ///< the next step; at most `maxStep`
   int64_t seed = 0;
   std::optional<uint64_t> shuffleSeed;
   /// Who trains: the same in every checkpoint of a run, however often it was resumed; empty: a run without a name.
   std::string run;
+  std::optional<BestEvaluation> best; ///< where the run looks for it
 };
 
 /// The greatest step that the name of a checkpoint holds.

@@ -2,7 +2,7 @@
 #ifndef LOWTIDE_TOOLS_LOWTIDE_RUN_EPOCHS_H
 #define LOWTIDE_TOOLS_LOWTIDE_RUN_EPOCHS_H
 
-#include "runtime/data/Dataset.h"
+#include "runtime/data/Feeder.h"
 
 #include <optional>
 #include <string>

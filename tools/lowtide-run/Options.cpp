@@ -3,6 +3,7 @@
 #include "Options.h"
 
 #include "Config.h"
+#include "NumberChecks.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -15,6 +16,7 @@ const char *const shortHelp = R"(lowtide-run: execute a compiled training step
   lowtide-run step.tide --data=data.npz --steps=100 --expect=expected.json
   lowtide-run step.tide --data='tokens/*.bin' --steps=1000 --save=ckpt --checkpoint-every=100
   lowtide-run step.tide --data=data.npz --steps=1000 --resume=ckpt --save=ckpt
+  lowtide-run step.tide --entry=eval --data=test.npz --resume=ckpt --eval-metrics=accuracy
   lowtide-run step.tide --data=synthetic --steps=20 --threads=1 --profile
 
 Run
@@ -24,6 +26,7 @@ Run
   --threads=N            default: all cores; the results do not depend on it
   --seed=N               of the step's random numbers (default 0)
   --shuffle=SEED         shuffle the samples of each epoch; default: in order
+  --eval-data=SPEC --eval-every=N   evaluate on other data while training
 
 Compare
   --expect=FILE          recorded losses; exit 9 if one leaves its tolerance
@@ -47,6 +50,12 @@ Exit: 0 ok, 1 usage, 2 bad input, 5 plan not proved, 6 device, 7 loss not finite
 
 const char *const longHelp = R"(
 All further flags
+  --scale=ARRAY:FACTOR     multiply a batch array: x:1/255; several with commas
+  --eval-metrics=LIST      accuracy, top5 (any number), perplexity, mse, mae; with arrays where several fit:
+                           accuracy(logits, labels, ignore_index=0, shift=1)
+  --keep-best=loss         name the checkpoint with the best evaluation in --save=DIR/best; or a metric, with :max or :min
+  --patience=N             end the run after N evaluations without a better one
+  --predict=FILE           write the outputs of every row of --data: .npz or .safetensors
   --expect-key=KEY         recorded precision whose band holds: f32 (default), bf16, f16
   --expect-tolerance=RULE  band (default): the file's tolerance; f64: 1e-6 relative, or a tenth of the f32 tolerance
                            where that is larger
@@ -78,6 +87,13 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("artifact", options.artifact);
   app.add_option("--entry", options.entry);
   app.add_option("--data", options.data);
+  app.add_option("--scale", options.scale);
+  app.add_option("--eval-data", options.evalData);
+  app.add_option("--eval-every", options.evalEvery)->check(config::positive());
+  app.add_option("--eval-metrics", options.evalMetrics);
+  app.add_option("--keep-best", options.keepBest);
+  app.add_option("--patience", options.patience)->check(config::positive());
+  app.add_option("--predict", options.predict);
   app.add_option("--steps", options.steps);
   app.add_option("--seed", options.seed);
   app.add_option("--shuffle", options.shuffle);
@@ -159,6 +175,14 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   options.onNonFinite = onNonFinite == "skip"       ? OnNonFinite::Skip
                         : onNonFinite == "continue" ? OnNonFinite::Continue
                                                     : OnNonFinite::Stop;
+  if (!options.predict.empty())
+    options.entry = "eval";
+  const bool trains = options.entry != "eval";
+  if (trains && options.evalData.empty() &&
+      (options.evalEvery || !options.evalMetrics.empty() || !options.keepBest.empty() || options.patience))
+    return usage("--eval-every, --eval-metrics, --keep-best and --patience need --eval-data=FILE, or --entry=eval");
+  if (!options.keepBest.empty() && (options.save.empty() || !trains))
+    return usage("--keep-best needs --save=DIR and a run that trains");
   if (options.exportModel.empty() != options.model.empty())
     return usage("--export=FILE and --model=FILE (the ONNX file that was compiled) go together");
   return std::nullopt;

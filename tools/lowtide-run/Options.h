@@ -20,7 +20,9 @@ enum class OnNonFinite {
 struct Options {
   std::string artifact;
   std::string entry = "train";
-  std::string data;
+  std::string data, scale;
+  std::string evalData, evalMetrics, keepBest, predict;
+  int64_t evalEvery = 0, patience = 0;
   std::optional<int64_t> steps;
   std::optional<int64_t> seed;
   std::optional<uint64_t> shuffle;

@@ -39,6 +39,15 @@ static std::string rateText(double perSecond) {
 /// printf shows the sign of a nan, which says nothing.
 static double withoutNanSign(double value) { return std::isnan(value) ? std::fabs(value) : value; }
 
+static Json numberOf(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+static void addMeans(Json &to, const EvaluationReport &means, const std::string &prefix) {
+  if (means.loss)
+    to[prefix + "loss"] = numberOf(*means.loss);
+  for (const auto &[name, value] : means.metrics)
+    to[prefix + name] = numberOf(value);
+}
+
 Expected<std::unique_ptr<Progress>> Progress::create(const Options &options, const Session &session,
                                                      double itemsPerStep, const char *itemName) {
   std::unique_ptr<Progress> progress(new Progress(options, session, itemsPerStep, itemName));
@@ -119,10 +128,18 @@ void Progress::show(const StepReport &step) {
   }
   if (step.skipped && *step.skipped > 0)
     norm += "  skipped " + std::to_string(static_cast<int64_t>(*step.skipped));
-  std::snprintf(text, sizeof text, "step %lld/%lld  loss %.4f%s  lr %.2g  %s %s/s  %.*f ms  peak %s/%s",
-                static_cast<long long>(step.step), static_cast<long long>(step.lastStep), withoutNanSign(step.loss),
-                norm.c_str(), step.lr, rate.c_str(), itemName_, step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3,
-                bytesText(session_.allocatedBytes()).c_str(), bytesText(session_.plannedBytes()).c_str());
+  if (!step.isEvaluation) {
+    char number[48];
+    std::snprintf(number, sizeof number, "  lr %.2g", step.lr);
+    norm += number;
+  }
+  if (step.evaluation)
+    norm += "  " + step.evaluation->text("eval_");
+  std::snprintf(text, sizeof text, "%s %lld/%lld  loss %.4f%s  %s %s/s  %.*f ms  peak %s/%s",
+                step.isEvaluation ? "batch" : "step", static_cast<long long>(step.step),
+                static_cast<long long>(step.lastStep), withoutNanSign(step.loss), norm.c_str(), rate.c_str(), itemName_,
+                step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3, bytesText(session_.allocatedBytes()).c_str(),
+                bytesText(session_.plannedBytes()).c_str());
   if (terminal_) {
     std::fprintf(stderr, "\r%s\x1b[K", text);
     open_ = true;
@@ -140,7 +157,7 @@ void Progress::report(const StepReport &step) {
   auto now = std::chrono::steady_clock::now();
   bool last = step.step == step.lastStep;
   bool due = terminal_ ? now - lastShown_ >= std::chrono::milliseconds(100) : step.step % options_.logEvery == 0;
-  if (!options_.quiet && (due || last)) {
+  if (!options_.quiet && (due || last || step.evaluation)) {
     show(step);
     lastShown_ = now;
   }
@@ -156,7 +173,7 @@ Status Progress::logJsonl(const StepReport &step) {
   Json line = {{"step", step.step},
                {"loss", std::isfinite(step.loss) ? Json(step.loss) : Json(nullptr)},
                {"grad_norm", step.gradNorm && std::isfinite(*step.gradNorm) ? Json(*step.gradNorm) : Json(nullptr)},
-               {"lr", step.lr},
+               {"lr", step.isEvaluation ? Json(nullptr) : Json(step.lr)},
                {std::string(itemName_) + "_per_s", itemsPerStep_ / step.seconds},
                {"step_ms", step.seconds * 1e3},
                {"peak_bytes", session_.allocatedBytes()},
@@ -168,12 +185,19 @@ Status Progress::logJsonl(const StepReport &step) {
     line["growth_tracker"] = static_cast<int64_t>(*step.growthTracker);
   if (step.skipped)
     line["skipped_steps"] = static_cast<int64_t>(*step.skipped);
+  if (step.evaluation) {
+    line["eval_rows"] = step.evaluation->rows;
+    addMeans(line, *step.evaluation, "eval_");
+  }
   return writeLine(jsonl_, line, options_.logJsonl);
 }
 
 Status Progress::logBoard(const StepReport &step) {
   LOWTIDE_TRY(board_->scalar("loss", step.step, step.loss));
-  LOWTIDE_TRY(board_->scalar("lr", step.step, step.lr));
+  if (!step.isEvaluation)
+    LOWTIDE_TRY(board_->scalar("lr", step.step, step.lr));
+  if (step.evaluation)
+    LOWTIDE_TRY(logMeans(step.step, *step.evaluation));
   LOWTIDE_TRY(board_->scalar("step_ms", step.step, step.seconds * 1e3));
   if (step.skipped)
     LOWTIDE_TRY(board_->scalar("skipped_steps", step.step, *step.skipped));
@@ -182,6 +206,31 @@ Status Progress::logBoard(const StepReport &step) {
   if (step.lossScale)
     LOWTIDE_TRY(board_->scalar("loss_scale", step.step, *step.lossScale));
   return Status::ok();
+}
+
+Status Progress::logMeans(int64_t step, const EvaluationReport &means) {
+  if (means.loss)
+    LOWTIDE_TRY(board_->scalar("eval/loss", step, *means.loss));
+  for (const auto &[name, value] : means.metrics)
+    LOWTIDE_TRY(board_->scalar("eval/" + name, step, value));
+  return Status::ok();
+}
+
+void Progress::reportEvaluation(const EvaluationReport &means) {
+  std::string rows = std::to_string(means.rows) + " rows";
+  if (means.leftOut)
+    rows += " (" + std::to_string(means.leftOut) + " more were left out)";
+  const std::string numbers = means.text();
+  line("eval", numbers.empty() ? rows : rows + ": " + numbers);
+  if (jsonl_) {
+    Json json = {{"rows", means.rows}, {"left_out", means.leftOut}, {"seconds", means.seconds}};
+    addMeans(json, means, "");
+    if (Status status = writeLine(jsonl_, Json{{"eval", json}}, options_.logJsonl); !status.isOk())
+      closeJsonl(), giveUp(std::move(status));
+  }
+  if (board_)
+    if (Status status = logMeans(0, means); !status.isOk())
+      board_.reset(), giveUp(std::move(status));
 }
 
 void Progress::endLine() {

@@ -4,6 +4,7 @@
 
 #include "Options.h"
 #include "TensorBoard.h"
+#include "Validation.h"
 
 #include "runtime/Session.h"
 
@@ -23,7 +24,9 @@ struct StepReport {
   /// Behind this step: loss scale, finite steps since it last changed, steps without an update so far.
   std::optional<double> lossScale, growthTracker, skipped;
   double seconds = 0;
-  std::string checkpoint; ///< written behind this step, or empty
+  std::string checkpoint;                     ///< written behind this step, or empty
+  std::optional<EvaluationReport> evaluation; ///< made after this step
+  bool isEvaluation = false;                  ///< a batch that was evaluated: there is no learning rate
 };
 
 /// "23.9 MiB".
@@ -39,6 +42,8 @@ public:
 
   /// A log that cannot grow is given up with an error line; `failure` tells it.
   void report(const StepReport &step);
+  /// The means over a data set, at the end of a run that trains nothing.
+  void reportEvaluation(const EvaluationReport &means);
   /// What became of the logs.
   const rt::Status &failure() const { return failure_; }
   /// A line that stays: notes, results.
@@ -52,6 +57,7 @@ private:
   void openJsonl();
   rt::Status logJsonl(const StepReport &step);
   rt::Status logBoard(const StepReport &step);
+  rt::Status logMeans(int64_t step, const EvaluationReport &means);
   /// Notes the failure of a log, which gets nothing more.
   void giveUp(rt::Status failure);
   void closeJsonl();

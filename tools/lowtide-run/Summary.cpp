@@ -28,6 +28,8 @@ void Summary::add(const StepReport &step) {
   if (step.gradNorm)
     gradNorms_.push_back(*step.gradNorm);
   skipped_ = step.skipped;
+  if (step.evaluation)
+    evaluations_.emplace_back(step.step, *step.evaluation);
 }
 
 double Summary::medianSeconds() const {
@@ -68,6 +70,18 @@ Status Summary::write(const Expectation *expectation) const {
                {"grad_norms", numbers(gradNorms_)}};
   if (skipped_)
     json["skipped_steps"] = static_cast<int64_t>(*skipped_);
+  if (!evaluations_.empty()) {
+    Json list = Json::array();
+    for (const auto &[step, means] : evaluations_) {
+      Json one = {{"step", step ? Json(step) : Json(nullptr)}, {"rows", means.rows}, {"left_out", means.leftOut}};
+      if (means.loss)
+        one["loss"] = std::isfinite(*means.loss) ? Json(*means.loss) : Json(nullptr);
+      for (const auto &[name, value] : means.metrics)
+        one[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
+      list.push_back(one);
+    }
+    json["evaluations"] = list;
+  }
   if (expectation) {
     json["expect_held"] = expectation->held() && expectation->judged() > 0;
     json["expect_steps"] = expectation->judged();

@@ -18,6 +18,8 @@ public:
   Summary(const rt::Session &session, const Options &options) : session_(session), options_(options) {}
 
   void add(const StepReport &step);
+  /// The means of a run that trains nothing.
+  void setEvaluation(const EvaluationReport &means) { evaluations_ = {{0, means}}; }
   /// Nothing without --summary. `expectation` may be null.
   rt::Status write(const Expectation *expectation) const;
   /// The last line of a run.
@@ -30,7 +32,8 @@ private:
   const rt::Session &session_;
   const Options &options_;
   std::vector<double> losses_, gradNorms_, seconds_;
-  std::optional<double> skipped_; ///< steps without an update, behind the last step
+  std::vector<std::pair<int64_t, EvaluationReport>> evaluations_; ///< and the step after which each was made
+  std::optional<double> skipped_;                                 ///< steps without an update, behind the last step
 };
 
 } // namespace lowtide::run

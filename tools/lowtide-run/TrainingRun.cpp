@@ -2,6 +2,7 @@
 
 #include "TrainingRun.h"
 
+#include "EvaluationRun.h"
 #include "Outputs.h"
 #include "Profile.h"
 #include "Signals.h"
@@ -172,6 +173,8 @@ Status TrainingRun::resume() {
         if (Expected<std::string> moved = folder_->setAside(name))
           notes_.push_back(name + " is damaged: moved to " + *moved);
   }
+  if (options_.entry != "train")
+    state_.step = 0; // rows, random numbers and steps that are shown are no continuation of the training
   if (options_.seed && *options_.seed != state_.seed)
     return {StatusCode::Usage, "--seed=" + std::to_string(*options_.seed) + ", but the run that is resumed has seed " +
                                    std::to_string(state_.seed)};
@@ -184,7 +187,7 @@ Status TrainingRun::openData() {
   if (readsBatch_ && options_.data.empty())
     return {StatusCode::Usage, "the step reads batch arrays: give --data=FILE, or --data=synthetic"};
   if (!options_.data.empty()) {
-    Expected<Dataset> opened = Dataset::open(options_.data);
+    Expected<Dataset> opened = Dataset::open(options_.data, options_.scale);
     if (!opened)
       return opened.takeStatus();
     dataset_ = std::move(*opened);
@@ -197,6 +200,31 @@ Status TrainingRun::openData() {
   if (!made)
     return made.takeStatus();
   epochs_.emplace(std::move(*made));
+  return openEvaluation();
+}
+
+Status TrainingRun::openEvaluation() {
+  if (options_.evalData.empty() || options_.entry != "train")
+    return Status::ok();
+  auto made = TrainingEvaluation::create(options_, *session_, epochs_->perEpoch(), notes_);
+  if (!made)
+    return made.takeStatus();
+  evaluation_ = std::move(*made);
+  if (state_.best && evaluation_->stopping() && !evaluation_->stopping()->resume(*state_.best))
+    notes_.push_back("the run before followed " + state_.best->measure + "; the best is looked for anew");
+  return Status::ok();
+}
+
+Status TrainingRun::evaluate(StepReport &report) {
+  if (!evaluation_ || !underWay_.empty() || !evaluation_->isDue(report.step, lastStep_))
+    return Status::ok();
+  // The evaluation's outputs take the place of the step's.
+  if (report.step == lastStep_ && !options_.dumpOutputs.empty())
+    LOWTIDE_TRY(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
+  LOWTIDE_TRY(evaluation_->evaluate(report));
+  if (evaluation_->stopping())
+    state_.best = evaluation_->stopping()->state();
+  finished_ = Clock::now(); // no part of a step's time
   return Status::ok();
 }
 
@@ -209,7 +237,7 @@ Status TrainingRun::dumpGradients() {
   if (!feeder)
     return feeder.takeStatus();
   LOWTIDE_TRY(session_->writeScalars(name, session_->scalarsOf(name, 0, state_.seed)));
-  feeder->feed(0);
+  LOWTIDE_TRY(feeder->feed(0));
   LOWTIDE_TRY(session_->step(name));
   return writeGradients(*session_, name, options_.dumpGradients);
 }
@@ -271,9 +299,15 @@ Status TrainingRun::finishOldest() {
     expectation_->check(report.step - 1, report.loss);
   // A step that was skipped left everything as it was.
   bool isFinite = std::isfinite(report.loss) || lossScale_.skips() || options_.onNonFinite != OnNonFinite::Stop;
+  if (isFinite)
+    LOWTIDE_TRY(evaluate(report));
+  const bool isBest = report.evaluation && evaluation_->isBest() && !options_.keepBest.empty();
   const bool isLast = report.step == lastStep_ || stopSignal();
-  if (underWay_.empty() && saves() && isFinite && (isDue(state_.step) || isLast))
+  if (underWay_.empty() && saves() && isFinite && (isDue(state_.step) || isLast || isBest))
     save(report, isLast);
+  if (isBest && savedStep_ == state_.step)
+    if (Status status = folder_->point(bestPointer, state_.step); !status.isOk())
+      progress_->line("error", "checkpoint: " + status.str());
   progress_->report(report);
   if (log_.shows(config::LogLevel::Debug, "runtime"))
     log_.debug("runtime", "step " + std::to_string(report.step) + ": entry " + *stepEntry + ", loss " +
@@ -294,7 +328,7 @@ Expected<Epochs::Step> TrainingRun::prepareStep(int64_t step) {
     scalars.row = now.epoch * epochs_->rows() + now.firstRow;
   LOWTIDE_TRY(session_->writeScalars(*now.entry, scalars));
   if (readsBatch_)
-    now.feeder->feedRows(step, now.epoch, now.firstRow);
+    LOWTIDE_TRY(now.feeder->feedRows(step, now.epoch, now.firstRow));
   if (std::string path = MappedFile::firstNotWhole(); !path.empty())
     return ioError("became shorter while the run was reading it: the run ends after step " + std::to_string(step),
                    path);
@@ -322,8 +356,13 @@ Status TrainingRun::beginStep(int64_t step) {
 Status TrainingRun::stepThrough() {
   const size_t depth = undo_ ? 0 : session_->depth();
   for (int64_t step = firstStep_; step < lastStep_ && !ends_ && !stopSignal(); ++step) {
+    if (evaluation_ && evaluation_->isOver()) {
+      progress_->line("note", "stopped after step " + std::to_string(step) + ": " + evaluation_->overText());
+      break;
+    }
     LOWTIDE_TRY(beginStep(step));
-    const bool drains = isDue(step + 1) || stopSignal() || step + 1 == lastStep_;
+    const bool isEvaluated = evaluation_ && evaluation_->isDue(step + 1, lastStep_);
+    const bool drains = isDue(step + 1) || isEvaluated || stopSignal() || step + 1 == lastStep_;
     // A checkpoint holds a step that is done, and nothing of the next.
     for (size_t most = drains ? 0 : depth; underWay_.size() > most;) {
       LOWTIDE_TRY(finishOldest());
@@ -384,7 +423,7 @@ Status TrainingRun::writeResults() {
     for (const std::string &note : exportNotes)
       progress_->line("note", note);
   }
-  if (!options_.dumpOutputs.empty()) {
+  if (!options_.dumpOutputs.empty() && !evaluation_) {
     then(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
     if (session_->tensors(options_.entry, plan::Binding::OUTPUT).empty())
       progress_->line("note", "'" + options_.entry + "' computes no output of the model, " + options_.dumpOutputs +
@@ -394,7 +433,8 @@ Status TrainingRun::writeResults() {
   if (!options_.profile.empty())
     then(writeProfile(session_->device(), *entry_, options_.profile));
   then(progress_->failure());
-  progress_->line("done", summary_->text());
+  if (!options_.quiet)
+    progress_->line("done", summary_->text());
   return failed;
 }
 
@@ -403,6 +443,12 @@ Status TrainingRun::run() {
   LOWTIDE_TRY(bind());
   LOWTIDE_TRY(openFolder());
   LOWTIDE_TRY(resume());
+  if (options_.entry == "eval") {
+    EvaluationRun evaluation(options_, *session_, std::move(notes_));
+    Status status = evaluation.run();
+    stoppedBy_ = evaluation.stoppedBy();
+    return status;
+  }
   LOWTIDE_TRY(openData());
   LOWTIDE_TRY(openExpectation());
   LOWTIDE_TRY(countSteps());

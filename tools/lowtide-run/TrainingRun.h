@@ -7,6 +7,7 @@
 #include "Options.h"
 #include "Progress.h"
 #include "Summary.h"
+#include "TrainingEvaluation.h"
 #include "Undo.h"
 
 #include "runtime/Session.h"
@@ -53,6 +54,9 @@ private:
   rt::Status resume();
   rt::Status openData();
   rt::Status dumpGradients();
+  rt::Status openEvaluation();
+  /// Evaluates after a step, if that is due.
+  rt::Status evaluate(StepReport &report);
   rt::Status openExpectation();
   rt::Status countSteps();
   rt::Status openProgress();
@@ -91,6 +95,7 @@ private:
   rt::RunState state_;
   rt::Dataset dataset_;
   std::optional<Epochs> epochs_;
+  std::unique_ptr<TrainingEvaluation> evaluation_; ///< null: --eval-data was not given
   std::optional<Expectation> expectation_;
   std::unique_ptr<Progress> progress_;
   std::optional<Summary> summary_;

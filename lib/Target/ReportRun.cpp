@@ -50,6 +50,8 @@ rt::Expected<Run> report::readRun(const std::string &path, llvm::StringRef planD
       hasHeader = true;
       continue;
     }
+    if (object->getObject("eval"))
+      continue; // the means of an evaluation
     std::optional<int64_t> step = object->getInteger("step");
     std::optional<double> milliseconds = object->getNumber("step_ms");
     if (!step || !milliseconds)

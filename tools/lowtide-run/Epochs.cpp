@@ -20,9 +20,14 @@ Expected<Epochs> Epochs::create(const Dataset &dataset, const Session &session, 
   epochs.whole_.emplace(std::move(*whole));
 
   const plan::Entry *last = session.artifact().entry(epochs.lastEntry_);
-  if (!last || session.tensors(entry, plan::Binding::BATCH).empty())
+  const int64_t left = epochs.rows() % epochs.batch_;
+  if (!last || session.tensors(entry, plan::Binding::BATCH).empty()) {
+    if (left)
+      notes.push_back(std::to_string(left) + " of " + std::to_string(epochs.rows()) + " rows fill no batch of " +
+                      std::to_string(epochs.batch_) + ": no step of an epoch reads them; --last-batch=" +
+                      std::to_string(left) + " of 'lowtide compile' adds a step that does");
     return epochs;
-  int64_t left = epochs.rows() % epochs.batch_;
+  }
   if (left != last->batch()) {
     notes.push_back("entry '" + printable(epochs.lastEntry_) + "' takes " + std::to_string(last->batch()) +
                     " samples; the data leave " + std::to_string(left) + ", which are left out");

@@ -294,13 +294,13 @@ Status TrainingRun::finishOldest() {
     LOWTIDE_TRY(undo(report));
   state_.step = report.step;
   lastIsFinite_ = std::isfinite(report.loss) || lossScale_.skips() || undo_;
-  summary_->add(report);
   if (expectation_)
     expectation_->check(report.step - 1, report.loss);
   // A step that was skipped left everything as it was.
   bool isFinite = std::isfinite(report.loss) || lossScale_.skips() || options_.onNonFinite != OnNonFinite::Stop;
   if (isFinite)
     LOWTIDE_TRY(evaluate(report));
+  summary_->add(report);
   const bool isBest = report.evaluation && evaluation_->isBest() && !options_.keepBest.empty();
   const bool isLast = report.step == lastStep_ || stopSignal();
   if (underWay_.empty() && saves() && isFinite && (isDue(state_.step) || isLast || isBest))

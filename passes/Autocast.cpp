@@ -85,8 +85,14 @@ bool Autocast::mayStoreNarrow(OpResult result) const {
 
 bool Autocast::passesOn(Operation *op) const {
   const OpFacts *facts = getFacts(op);
-  return facts && facts->precision == PrecisionPolicy::Follow && !op->hasTrait<OpTrait::Elementwise>() &&
-         !op->hasTrait<OpTrait::ConstantLike>() && overrideOf(op) != PrecisionOverride::Wide;
+  if (!facts || facts->precision != PrecisionPolicy::Follow || op->hasTrait<OpTrait::Elementwise>() ||
+      op->hasTrait<OpTrait::ConstantLike>() || overrideOf(op) == PrecisionOverride::Wide)
+    return false;
+  // An op may compute with some of its operands, such as products of values that meet.
+  return llvm::none_of(op->getOpOperands(), [&](OpOperand &operand) {
+    return getFloat(operand.get()) &&
+           cast<FactsInterface>(op).getOperandPrecision(operand.getOperandNumber()) == PrecisionPolicy::High;
+  });
 }
 
 //===-- what is known before anything changes -----------------------------===//

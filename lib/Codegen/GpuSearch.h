@@ -46,10 +46,11 @@ private:
   mlir::Value toIndex(mlir::Value word);
   /// Row in which the update at `place` lands, and whether it does.
   std::pair<mlir::Value, mlir::Value> target(mlir::Value place);
-  /// Sets the warp's row and its lanes' columns; the sums of none.
+  /// Sets the warp's row and its lanes' columns; what is there before any update.
   llvm::SmallVector<mlir::Value> enterRow();
   /// Adds the updates at `place`.
   llvm::SmallVector<mlir::Value> addUpdate(mlir::Value place, mlir::ValueRange sums);
+  llvm::SmallVector<mlir::Value> getIndex(mlir::Value column);
   void writeRow(mlir::ValueRange sums);
   /// Bits that any lane of the warp has.
   mlir::Value gather(mlir::Value bits);

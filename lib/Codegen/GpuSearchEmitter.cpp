@@ -8,6 +8,7 @@
 
 #include "GpuLowering.h"
 #include "GpuSearch.h"
+#include "ScatterStart.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -173,7 +174,7 @@ SmallVector<Value> SearchEmitter::addUpdate(Value place, ValueRange sums) {
     auto parts = function.delinearize(column, shape.extents(shape.result, shape.copied));
     for (auto [d, i] : llvm::zip_equal(shape.copied, parts))
       index[shape.passed[d]] = i;
-    next.push_back(scalars.add(sum, evaluator.element(op->getOperand(op.getUpdatesOperand()), index)));
+    next.push_back(meetThere(scalars, op, sum, evaluator.element(op->getOperand(op.getUpdatesOperand()), index)));
   }
   return next;
 }
@@ -206,24 +207,30 @@ SmallVector<Value> SearchEmitter::enterRow() {
   for (int64_t i = 0; i < perLane; ++i) {
     wanted.push_back(function.add(firstColumn, function.index(i * kWarp)));
     columns.push_back(function.min(wanted.back(), function.index(shape.columns - 1)));
-    sums.push_back(scalars.constant(scalarType(shape.result.getElementType()), 0.0));
+    sums.push_back(emitStart(evaluator, scalars, op, getIndex(columns.back())));
   }
   return sums;
 }
 
-void SearchEmitter::writeRow(ValueRange sums) {
+/// Index into the result of the warp's row in `column`.
+SmallVector<Value> SearchEmitter::getIndex(Value column) {
+  SmallVector<Value> index(shape.result.getRank());
   auto rowIndex = function.delinearize(row, shape.extents(shape.result, shape.decided));
+  for (auto [d, at] : llvm::zip_equal(shape.decided, rowIndex))
+    index[d] = at;
+  for (auto [d, at] :
+       llvm::zip_equal(shape.copied, function.delinearize(column, shape.extents(shape.result, shape.copied))))
+    index[d] = at;
+  return index;
+}
+
+void SearchEmitter::writeRow(ValueRange sums) {
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value inside = scalars.compare(Compare::LT, wanted[i], function.index(shape.columns));
     if (active)
       inside = scalars.logicalAnd(inside, active);
     when(inside, {}, [&, i = i, sum = sum]() -> SmallVector<Value> {
-      SmallVector<Value> index(shape.result.getRank());
-      for (auto [d, at] : llvm::zip_equal(shape.decided, rowIndex))
-        index[d] = at;
-      auto parts = function.delinearize(columns[i], shape.extents(shape.result, shape.copied));
-      for (auto [d, at] : llvm::zip_equal(shape.copied, parts))
-        index[d] = at;
+      SmallVector<Value> index = getIndex(columns[i]);
       Value value = sum;
       if (yielded != op->getResult(0)) {
         evaluator.bind(op->getResult(0), [&](ValueRange) { return sum; });

@@ -5,12 +5,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emitters.h"
+#include "lowtide/Interfaces/MeetingInterface.h"
 
 using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::codegen;
 
 static RankedTensorType getType(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
+
+/// Whether a scatter starts as the operand: it reads each element before it writes there, and that one alone.
+static bool isStart(OpOperand &use) {
+  auto scatter = dyn_cast<MeetingInterface>(use.getOwner());
+  return scatter && scatter.getInitialOperand() == use.getOperandNumber();
+}
 
 /// The yield operands that `argument` reaches through elementwise ops; none if
 /// anything else reads it.
@@ -25,7 +32,7 @@ static SmallVector<unsigned> getPointwiseResults(Value argument, bool staged) {
     for (OpOperand &use : value.getUses()) {
       if (isa<nn::YieldOp>(use.getOwner()))
         reached.push_back(use.getOperandNumber());
-      else if (use.getOwner()->hasTrait<OpTrait::Elementwise>())
+      else if (use.getOwner()->hasTrait<OpTrait::Elementwise>() || isStart(use))
         llvm::append_range(worklist, use.getOwner()->getResults());
       else if (!staged || !isa<ReductionInterface>(use.getOwner()))
         return {};

@@ -1,12 +1,15 @@
 //===- ScatterEmitter.cpp - additions at computed places --------*- C++ -*-===//
 //
-// Fills the result with zeros and adds the updates in row-major order. What the updates' position passes on to the
-// result's is divided among tasks: a task owns a tile of the last dimension, for one index into the other passed ones.
-// On a GPU a task is one thread and its tile one element: neighbours read and write neighbours.
+// Fills the result with zeros, or with what it starts as, and adds the updates in row-major order, or lets them meet
+// what is there as the op says. What the updates' position passes on to the result's is divided among tasks: a task
+// owns a tile of the last dimension, for one index into the other passed ones. Written over what it starts as, a result
+// is not filled. On a GPU a task is one thread and its tile one element: neighbours read and write neighbours.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Emitters.h"
+#include "ScatterStart.h"
+#include "lowtide/Interfaces/MeetingInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -74,6 +77,33 @@ Grid codegen::getGpuScatterGrid(ScatterInterface op) {
   return {std::min<int64_t>(llvm::divideCeil(tasks, threads), kMaxBlocks), threads};
 }
 
+Value codegen::emitStart(RegionEvaluator &evaluator, ScalarBuilder &b, ScatterInterface op, ValueRange index) {
+  if (auto meeting = dyn_cast<MeetingInterface>(*op))
+    return evaluator.element(op->getOperand(meeting.getInitialOperand()), index);
+  return b.constant(scalarType(getElementTypeOrSelf(op->getResult(0))), 0.0);
+}
+
+Value codegen::meetThere(ScalarBuilder &b, ScatterInterface op, Value there, Value update) {
+  auto meeting = dyn_cast<MeetingInterface>(*op);
+  return meeting ? meeting.emitCombine(b, there, update) : b.add(there, update);
+}
+
+/// Emits `body` where the result has other bytes than the operand that it starts as.
+static void whereApart(KernelContext &context, ScatterInterface op, function_ref<void()> body) {
+  auto meeting = dyn_cast<MeetingInterface>(*op);
+  auto start = meeting ? dyn_cast<BlockArgument>(op->getOperand(meeting.getInitialOperand())) : BlockArgument();
+  if (!start)
+    return body();
+  KernelFunction &function = context.function;
+  Value isApart = LLVM::ICmpOp::create(function.builder, function.loc, LLVM::ICmpPredicate::ne,
+                                       function.getPointer(start.getArgNumber()), context.getResultPointer(0));
+  scf::IfOp::create(function.builder, function.loc, isApart, [&](OpBuilder &builder, Location loc) {
+    RegionEvaluator::Scope scope(context.evaluator);
+    body();
+    scf::YieldOp::create(builder, loc);
+  });
+}
+
 void codegen::emitScatter(KernelContext &context, ScatterInterface op) {
   KernelFunction &function = context.function;
   RegionEvaluator &evaluator = context.evaluator;
@@ -121,11 +151,13 @@ void codegen::emitScatter(KernelContext &context, ScatterInterface op) {
                        [&](Value lane) { body(linear, function.add(first, lane)); });
       });
     };
-    forEach(shape.result, freeResult, [&](Value linear, Value column) {
-      SmallVector<Value> index;
-      place(index, shape.result, freeResult, linear, column, /*isUpdates=*/false);
-      function.store(pointer, elementType, function.linearize(index, shape.result.getShape()),
-                     scalars.constant(type, 0.0));
+    whereApart(context, op, [&] {
+      forEach(shape.result, freeResult, [&](Value linear, Value column) {
+        SmallVector<Value> index;
+        place(index, shape.result, freeResult, linear, column, /*isUpdates=*/false);
+        function.store(pointer, elementType, function.linearize(index, shape.result.getShape()),
+                       emitStart(evaluator, scalars, op, index));
+      });
     });
     forEach(shape.updates, freeUpdates, [&](Value linear, Value column) {
       SmallVector<Value> index, target;
@@ -137,7 +169,7 @@ void codegen::emitScatter(KernelContext &context, ScatterInterface op) {
         Value position = function.linearize(target, shape.result.getShape());
         Value added = evaluator.element(op->getOperand(op.getUpdatesOperand()), index);
         function.store(pointer, elementType, position,
-                       scalars.add(function.load(pointer, elementType, position), added));
+                       meetThere(scalars, op, function.load(pointer, elementType, position), added));
         scf::YieldOp::create(builder, loc);
       });
     });

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Forms.h"
+#include "lowtide/Dialect/NN/Scatter.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -36,9 +37,30 @@ static LogicalResult writeScatterAdd(nn::ScatterAddOp op, FormBuilder &form) {
   return success();
 }
 
+static LogicalResult writeMeeting(FormBuilder &form, nn::ScatterKind kind, Value indices, Value updates, int64_t axis) {
+  StringRef reduction = kind == nn::ScatterKind::set ? "none" : nn::stringifyScatterKind(kind);
+  form.set(0, form.node("ScatterElements", {form.in(0), indices, updates}, form.outType(0),
+                        {form.attr("axis", axis), form.attr("reduction", reduction)}));
+  return success();
+}
+
+static LogicalResult writeScatterElements(nn::ScatterElementsOp op, FormBuilder &form) {
+  return writeMeeting(form, op.getKind(), form.in(1), form.in(2), op.getAxis());
+}
+
+static LogicalResult writeScatter(nn::ScatterOp op, FormBuilder &form) {
+  int64_t axis = op.getAxis(), count = form.inType(1).getNumElements();
+  SmallVector<int64_t> shape(form.outType(0).getShape()), line(shape.size(), 1);
+  shape[axis] = line[axis] = count;
+  Value indices = form.expand(form.reshape(form.in(1), line), shape);
+  return writeMeeting(form, op.getKind(), indices, form.reshape(form.in(2), shape), axis);
+}
+
 void lowtide::attachIndexingForms(MLIRContext *context) {
   attachForm<nn::GatherOp, writeGather>(context);
   attachForm<nn::GatherElementsOp, writeGatherElements>(context);
+  attachForm<nn::ScatterOp, writeScatter>(context);
+  attachForm<nn::ScatterElementsOp, writeScatterElements>(context);
   attachForm<nn::ScatterAddOp, writeScatterAdd>(context);
   attachForm<nn::ScatterElementsAddOp, writeScatterElementsAdd>(context);
 }

@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Scatter.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/Rules.h"
-
-#include <cmath>
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -20,6 +20,9 @@ Expr lowtide::positions(Expr where, ArrayRef<int64_t> shape, int64_t dim) {
 }
 
 Expr lowtide::fromFront(Expr indices, int64_t extent) {
+  // What is repeated over other dimensions is repeated afterwards: patterns find the one index of many positions.
+  if (auto repeated = indices.get().getDefiningOp<nn::BroadcastOp>())
+    return nn::broadcast(fromFront(indices.with(repeated.getX()), extent), indices.shape(), repeated.getDims());
   indices = nn::cast(indices, indices.getBuilder().getI64Type());
   // Known indices that need no change stay as they are.
   return nn::select(nn::less(indices, 0.0), indices + double(extent), indices);
@@ -126,33 +129,12 @@ LogicalResult gatherND(NodeView &n) {
 }
 
 /// How updates that meet at one place become one value.
-struct Meeting {
-  const char *name;
-  /// Leaves every value as it is.
-  double neutral;
-  Expr (*reduce)(Expr, ArrayRef<int64_t>);
-  Expr (*join)(Expr, Expr);
-};
-
-/// The largest and the smallest number of a type.
-double extremeOf(Type type, bool largest) {
-  auto integer = dyn_cast<IntegerType>(type);
-  if (!integer)
-    return largest ? HUGE_VAL : -HUGE_VAL;
-  int bits = int(integer.getWidth()) - !integer.isUnsigned();
-  if (!largest)
-    return integer.isUnsigned() ? 0.0 : -std::ldexp(1.0, bits);
-  return std::ldexp(1.0, bits) - std::max(1.0, std::ldexp(1.0, bits - 53)); // the largest that a double holds
-}
-
-std::optional<Meeting> findMeeting(StringRef name, Type type) {
-  if (name == "mul")
-    return Meeting{"mul", 1, nn::product, [](Expr a, Expr b) { return a * b; }};
-  if (name == "max")
-    return Meeting{"max", extremeOf(type, false), nn::maximum, [](Expr a, Expr b) { return nn::max(a, b); }};
-  if (name == "min")
-    return Meeting{"min", extremeOf(type, true), nn::minimum, [](Expr a, Expr b) { return nn::min(a, b); }};
-  return std::nullopt;
+std::optional<nn::ScatterKind> findMeeting(StringRef reduction) {
+  return llvm::StringSwitch<std::optional<nn::ScatterKind>>(reduction)
+      .Case("mul", nn::ScatterKind::mul)
+      .Case("max", nn::ScatterKind::max)
+      .Case("min", nn::ScatterKind::min)
+      .Default(std::nullopt);
 }
 
 /// `x` in another shape, if all its elements are one: a splat, or repetitions of a single element.
@@ -168,17 +150,16 @@ std::optional<Expr> reshapeUniform(NodeView &n, Expr x, ArrayRef<int64_t> shape)
   return nn::broadcastTo(nn::reshape(Expr(n.builder, n.getLoc(), source), {}), shape);
 }
 
-/// Writes `updates` over `data`, given a function that adds updates at each place, and one that reduces them there:
-/// it compares every index with every place.
+/// Writes `updates` over `data`, given a function that adds updates at each place, and one that lets them meet `data`.
 LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<Expr(Expr)> scatter,
-                      llvm::function_ref<Expr(const Meeting &)> gatherAll = {}) {
+                      llvm::function_ref<Expr(nn::ScatterKind)> meet = {}) {
   std::string reduction = n.attrString("reduction", "none");
   if (reduction == "add") {
     n.set(0, data + scatter(updates));
     return success();
   }
-  if (auto meeting = findMeeting(reduction, data.elementType()); meeting && gatherAll && !isBool(data)) {
-    n.set(0, meeting->join(data, gatherAll(*meeting)));
+  if (auto kind = findMeeting(reduction); kind && meet && !isBool(data)) {
+    n.set(0, meet(*kind));
     return success();
   }
   if (reduction != "none")
@@ -224,19 +205,13 @@ LogicalResult scatterElements(NodeView &n) {
         Expr sum = nn::scatterElementsAdd(indices, values, shape, *axis);
         return shape == Shape(data.shape()) ? sum : nn::pad(sum, low, high);
       },
-      [&](const Meeting &meeting) {
-        // One more dimension, over all places; then the places take the axis' place.
-        Shape all(updates.shape()), dims, order;
-        all.push_back(data.dim(*axis));
-        for (int64_t d = 0; d < data.rank(); ++d) {
-          dims.push_back(d);
-          order.push_back(d == *axis ? data.rank() - 1 : d - (d > *axis));
-        }
-        Expr at = nn::broadcast(indices, all, dims);
-        Expr hit = nn::equal(at, positions(at, all, data.rank()));
-        Expr value = nn::broadcast(updates, all, dims);
-        Expr y = nn::transpose(meeting.reduce(nn::select(hit, value, value.like(meeting.neutral)), {*axis}), order);
-        return shape == Shape(data.shape()) ? y : nn::pad(y, low, high, {}, meeting.neutral);
+      [&](nn::ScatterKind kind) {
+        if (shape == Shape(data.shape()))
+          return nn::scatterElements(kind, data, indices, updates, *axis);
+        // The part that the updates reach, and around it the data.
+        Expr part = nn::scatterElements(kind, nn::slice(data, low, shape), indices, updates, *axis);
+        Expr reached = nn::notEqual(nn::pad(n.splat(n.builder.getI32Type(), shape, 1.0), low, high), 0.0);
+        return nn::select(reached, nn::pad(part, low, high), data);
       });
 }
 
@@ -260,13 +235,9 @@ LogicalResult scatterND(NodeView &n) {
         Expr flat = nn::reshape(values, {rows, countOf(rest)});
         return nn::reshape(nn::scatterAdd(linear, flat, {inner, countOf(rest)}, 0), data.shape());
       },
-      [&](const Meeting &meeting) {
-        Shape all = {rows, countOf(rest), inner};
-        Expr at = nn::broadcast(linear, all, {0});
-        Expr hit = nn::equal(at, positions(at, all, 2));
-        Expr value = nn::broadcast(nn::reshape(updates, {rows, countOf(rest)}), all, {0, 1});
-        Expr y = meeting.reduce(nn::select(hit, value, value.like(meeting.neutral)), {0});
-        return nn::reshape(nn::transpose(y, {1, 0}), data.shape());
+      [&](nn::ScatterKind kind) {
+        Expr flat = nn::reshape(updates, {rows, countOf(rest)}), table = nn::reshape(data, {inner, countOf(rest)});
+        return nn::reshape(nn::scatter(kind, table, linear, flat, 0), data.shape());
       });
 }
 

@@ -7,6 +7,7 @@
 #include "CentralDifferences.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Scatter.h"
 #include "gtest/gtest.h"
 #include <cmath>
 
@@ -117,6 +118,13 @@ const Case elementwise[] = {
      }},
 };
 
+/// Four updates that meet rows of x.
+Case meeting(const char *name, ScatterKind kind, std::vector<int64_t> places) {
+  return {name, {{{4, 2}, {2, 2, 2}}, {{4, 1}, {2, 2, 1}}, {{5, 3}, {2, 2, 3}}}, [=](Workbench &b, auto in) {
+            return scatter(kind, in[0], b.indices({2, 2}, places), in[1], 0);
+          }};
+}
+
 const Case movement[] = {
     {"broadcast",
      {{{3}}, {{1, 3}}, {{}}, {{2, 1}}},
@@ -158,6 +166,20 @@ const Case movement[] = {
     {"scatter_elements_add",
      {{{3, 2}}, {{3, 2}}, {{3, 2}}},
      [](Workbench &b, auto in) { return scatterElementsAdd(b.indices({3, 2}, {3, 0, 3, 1, 2, 2}), in[0], {4, 2}, 0); }},
+    meeting("scatter_max", ScatterKind::max, {3, 0, 3, 1}),
+    meeting("scatter_min", ScatterKind::min, {3, 0, 3, 1}),
+    meeting("scatter_mul", ScatterKind::mul, {3, 0, 3, 1}),
+    meeting("scatter_set", ScatterKind::set, {3, 0, 2, 1}),
+    {"scatter_elements_max",
+     {{{4, 2}, {3, 2}}, {{4, 2}, {3, 2}}, {{4, 2}, {3, 2}}},
+     [](Workbench &b, auto in) {
+       return scatterElements(ScatterKind::max, in[0], b.indices({3, 2}, {3, 0, 3, 1, 2, 2}), in[1], 0);
+     }},
+    {"scatter_elements_mul",
+     {{{4, 2}, {3, 2}}, {{4, 2}, {3, 2}}, {{4, 2}, {3, 2}}},
+     [](Workbench &b, auto in) {
+       return scatterElements(ScatterKind::mul, in[0], b.indices({3, 2}, {3, 0, 3, 1, 2, 2}), in[1], 0);
+     }},
 };
 
 const Case reductions[] = {

@@ -7,6 +7,7 @@
 
 #include "lowtide/Dialect/NN/BatchRules.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Scatter.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -228,6 +229,26 @@ LogicalResult nn::splitGather(Operation *op, BatchSplit &split) {
 LogicalResult nn::splitGatherElements(Operation *op, BatchSplit &split) {
   LabelTable table = identities(op);
   table.operands[0][integerAttr(op, "axis")] = closed;
+  return follow(table, split);
+}
+
+/// Values that meet are no sum: the dimensions that indices decide are looked at as a whole.
+LogicalResult nn::splitScatter(Operation *op, BatchSplit &split) {
+  int64_t axis = integerAttr(op, "axis"), rank = typeOf(op->getOperand(1)).getRank();
+  LabelTable table = {
+      {indexedLabels(op->getOperand(0), axis, rank), allClosed(op->getOperand(1)), identity(op->getOperand(2))},
+      {indexedLabels(op->getResult(0), axis, rank)},
+      {}};
+  for (int64_t dim = axis; dim < axis + rank; ++dim)
+    table.operands[2][dim] = closed;
+  return follow(table, split);
+}
+
+LogicalResult nn::splitScatterElements(Operation *op, BatchSplit &split) {
+  LabelTable table = identities(op);
+  for (Labels &labels : table.operands)
+    labels[integerAttr(op, "axis")] = closed;
+  table.results[0][integerAttr(op, "axis")] = closed;
   return follow(table, split);
 }
 

@@ -1,12 +1,13 @@
 //===- CanonicalizeMovement.cpp - broadcast, reshape, transpose -*- C++ -*-===//
 //
-// Compositions become one op; unit dimensions are made by reshape alone; gathers at even steps are slices.
+// Compositions become one op; unit dimensions are made by reshape alone; gathers at even steps are slices; one index
+// for many positions picks rows.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CanonicalizePatterns.h"
 #include "lowtide/Dialect/NN/Expr.h"
-#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Scatter.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -164,11 +165,71 @@ struct GatherToSlice : OpRewritePattern<GatherOp> {
     return success();
   }
 };
+
+/// The index of each position of dimension `axis`, where one stands for all positions of the other dimensions; else
+/// null.
+Value findSharedIndex(Value indices, int64_t axis) {
+  auto repeated = indices.getDefiningOp<BroadcastOp>();
+  if (!repeated || repeated.getDims() != ArrayRef<int64_t>(axis))
+    return {};
+  return repeated.getX().getType().getDimSize(0) == repeated.getType().getDimSize(axis) ? repeated.getX() : Value();
+}
+
+/// Elements whose index says nothing of the other dimensions are rows that are picked as a whole: the index is not
+/// written out for each element. Exporters expand it, as PyTorch wants it.
+struct ElementsToGather : OpRewritePattern<GatherElementsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherElementsOp op, PatternRewriter &rewriter) const override {
+    const int64_t axis = op.getAxis();
+    Value index = findSharedIndex(op.getIndices(), axis);
+    if (!index)
+      return rewriter.notifyMatchFailure(op, "elements have indices of their own");
+    SmallVector<int64_t> sizes(op.getY().getType().getShape());
+    sizes[axis] = op.getX().getType().getDimSize(axis);
+    Expr x(rewriter, op.getLoc(), op.getX());
+    Expr part = slice(x, SmallVector<int64_t>(sizes.size(), 0), sizes);
+    rewriter.replaceOp(op, gather(part, x.with(index), axis).get());
+    return success();
+  }
+};
+
+struct ElementsToScatterAdd : OpRewritePattern<ScatterElementsAddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScatterElementsAddOp op, PatternRewriter &rewriter) const override {
+    const int64_t axis = op.getAxis();
+    Value index = findSharedIndex(op.getIndices(), axis);
+    SmallVector<int64_t> shape(op.getUpdates().getType().getShape()), none(shape.size(), 0), high;
+    if (!index)
+      return rewriter.notifyMatchFailure(op, "elements have indices of their own");
+    shape[axis] = op.getY().getType().getDimSize(axis);
+    for (auto [whole, part] : llvm::zip_equal(op.getY().getType().getShape(), shape))
+      high.push_back(whole - part);
+    Expr updates(rewriter, op.getLoc(), op.getUpdates());
+    Expr sum = scatterAdd(updates.with(index), updates, shape, axis);
+    rewriter.replaceOp(op, (shape == op.getY().getType().getShape() ? sum : pad(sum, none, high)).get());
+    return success();
+  }
+};
+
+struct ElementsToScatter : OpRewritePattern<ScatterElementsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScatterElementsOp op, PatternRewriter &rewriter) const override {
+    const int64_t axis = op.getAxis();
+    Value index = findSharedIndex(op.getIndices(), axis);
+    SmallVector<int64_t> shape(op.getUpdates().getType().getShape());
+    shape[axis] = op.getY().getType().getDimSize(axis);
+    if (!index || ArrayRef<int64_t>(shape) != op.getY().getType().getShape())
+      return rewriter.notifyMatchFailure(op, "elements have indices of their own");
+    rewriter.replaceOpWithNewOp<ScatterOp>(op, op.getType(), op.getKind(), op.getX(), index, op.getUpdates(), axis);
+    return success();
+  }
+};
 } // namespace
 
 void lowtide::nn::addMovementPatterns(RewritePatternSet &patterns) {
   patterns.add<MergeBroadcasts, DropUnitDimensions, BroadcastToReshape, ReshapeOfBroadcast, MergeIntoTranspose,
-               TransposeToReshape, GatherToSlice>(patterns.getContext());
+               TransposeToReshape, GatherToSlice, ElementsToGather, ElementsToScatterAdd, ElementsToScatter>(
+      patterns.getContext());
 }
 
 void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {

@@ -9,6 +9,7 @@
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
+#include "lowtide/Dialect/NN/Scatter.h"
 #include "lowtide/Interfaces/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -17,11 +18,14 @@ using namespace mlir;
 
 #include "lowtide/Dialect/NN/NNDialect.cpp.inc"
 #include "lowtide/Dialect/NN/NNEnums.cpp.inc"
+#include "lowtide/Dialect/NN/ScatterEnums.cpp.inc"
 
 #define GET_OP_CLASSES
 #include "lowtide/Dialect/NN/NNOps.cpp.inc"
 #define GET_OP_CLASSES
 #include "lowtide/Dialect/NN/Library.cpp.inc"
+#define GET_OP_CLASSES
+#include "lowtide/Dialect/NN/Scatter.cpp.inc"
 
 void lowtide::nn::NNDialect::initialize() {
   addOperations<
@@ -31,6 +35,10 @@ void lowtide::nn::NNDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "lowtide/Dialect/NN/Library.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lowtide/Dialect/NN/Scatter.cpp.inc"
       >();
   registerAttentionCall(getContext());
   registerStridedCalls(getContext());

@@ -154,6 +154,39 @@ def indexing():
           scatter_elements_add("outside", Tensor([2, -1, 3, 2], "i64"), wave(4), (3,), 0), scatter_elements_add("integers", Tensor([1, 1, 0], "i64"), counted(3), (2,), 0))  # fmt: skip
 
 
+def meetings():
+    """PyTorch's maximum, minimum and product of what is there and each update whose index is inside, one after the other."""
+    rules = {"max": torch.maximum, "min": torch.minimum, "mul": torch.mul, "set": lambda there, update: update}
+
+    def meet(op, name, kind, x, indices, updates, axis):
+        y, u, before = torch.from_numpy(x.wide.copy()), torch.from_numpy(updates.wide), (slice(None),) * axis
+        for place in numpy.ndindex(indices.array.shape):
+            if not 0 <= (at := int(indices.array[place])) < x.array.shape[axis]:
+                continue
+            to, source = (before + (at,), before + place) if op == "scatter" else (place[:axis] + (at,) + place[axis + 1 :], place)
+            y[to] = rules[kind](y[to], u[source])
+        y = Tensor(y.numpy(), x.dtype)
+        body = f"%y = nn.{op} {kind} %u into %x[%i] axis = {axis} : ({x.type}, {indices.type}, {updates.type}) -> {y.type}"
+        return case(name, {"x": x, "i": indices, "u": updates}, [y], body, None if kind == "mul" or y.dtype[0] in "iu" else 0.0)
+
+    rows, some = Tensor([3, 0, 3, 3, 1], "i64"), Tensor([[2, 0], [2, 2]], "i32")
+    nan = Tensor([[NAN, 1.0], [0.5, -1.0], [-2.0, INF]], "f32")
+    scatter = lambda name, *rest: meet("scatter", name, *rest)  # noqa: E731
+    write("scatter", "PyTorch's values (Inputs/tensors.py), one update after the other; an index outside changes nothing.",
+          *[scatter(f"rows_{k}", k, wave(5, 3), rows, wave(5, 3, low=-1.9), 0) for k in ("max", "min", "mul", "set")],
+          scatter("two_index_dims", "max", wave(3, 3, low=-9.0, high=-8.0), some, wave(2, 2, 3), 0), scatter("middle", "min", wave(2, 2, 2), Tensor([1, 1, 0], "i64"), wave(2, 3, 2), 1),
+          scatter("one", "mul", wave(1, 3), Tensor(0, "i64"), wave(3), 0), scatter("vector", "max", wave(4, low=-7.0, high=-6.0), rows, wave(5), 0), scatter("outside", "set", wave(4, 2), Tensor([0, -1, 4, 2], "i64"), wave(4, 2, low=3.0), 0),
+          scatter("integers", "min", counted(3), Tensor([1, 1, 0], "i64"), Tensor([2**40, 5, -7], "i64"), 0), scatter("unsigned", "max", Tensor([200, 3], "ui8"), Tensor([0, 1], "i64"), Tensor([100, 250], "ui8"), 0),
+          scatter("nothing_is_a_number", "max", wave(2, 2), Tensor([0, 1, 1], "i64"), nan, 0), scatter("brain", "max", wave(3, 2, dtype=BF16), Tensor([1, 0, 1, 1], "i64"), wave(4, 2, dtype=BF16), 0),
+          scatter("half", "set", wave(3, 2, dtype="f16"), Tensor([1, 0, 1, 1], "i64"), wave(4, 2, low=5.0, high=9.0, dtype="f16"), 0))  # fmt: skip
+    elements = lambda name, *rest: meet("scatter_elements", name, *rest)  # noqa: E731
+    write("scatter_elements", "PyTorch's values (Inputs/tensors.py), one update after the other; an index outside changes nothing.",
+          *[elements(f"last_{k}", k, wave(2, 5, low=-1.0, high=1.0), Tensor([[4, 4, 0], [1, 1, 1]], "i64"), wave(2, 3), 1) for k in ("max", "min", "mul", "set")],
+          elements("first", "max", wave(4, 2), Tensor([[0, 2], [0, 0], [3, 2]], "i32"), wave(3, 2), 0), elements("one", "min", wave(1, 3), Tensor([[1]], "i64"), wave(1, 1), 1),
+          elements("outside", "max", wave(3, low=-6.0, high=-5.0), Tensor([2, -1, 3, 2], "i64"), wave(4), 0), elements("integers", "mul", counted(2), Tensor([1, 1, 0], "i64"), counted(3), 0),
+          elements("brain", "min", wave(2, 3, dtype=BF16), Tensor([[2, 2, 0], [1, 1, 1]], "i64"), wave(2, 3, dtype=BF16), 1))  # fmt: skip
+
+
 def reductions():
     def reduce(name, op, function, x, *dims):
         y = Tensor(function(x.array if x.dtype == "i1" else x.wide, axis=dims), x.dtype)
@@ -200,5 +233,6 @@ if __name__ == "__main__":
     movement()
     slicing()
     indexing()
+    meetings()
     reductions()
     ordering()

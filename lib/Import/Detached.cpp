@@ -95,8 +95,9 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
   };
   std::vector<Insertion> insertions;
   StringMap<std::string> sources;
-  /// Results by the operation that they are part of.
+  /// Results by the operation that they are part of, and the other way around.
   StringMap<StringSet<>> partsOf;
+  StringMap<std::string> operationOf;
   for (int i = 0, e = graph.node_size(); i != e; ++i) {
     NodeProto &node = *graph.mutable_node(i);
     std::vector<std::string> operands = findProgramOperands(node);
@@ -104,6 +105,14 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
     if (note.empty())
       continue;
     StringSet<> &parts = partsOf[note];
+    for (const std::string &output : node.output())
+      operationOf[output] = note.ltrim('%').split(' ').first.str();
+    // What another operand of this operation became under a name of the exporter's is not what was detached.
+    StringSet<> inner = parts;
+    for (const std::string &input : node.input())
+      if (auto made = operationOf.find(input);
+          made != operationOf.end() && made->second != input && is_contained(operands, made->second))
+        inner.insert(input);
     SmallVector<StringRef> detached;
     for (const std::string &operand : operands)
       if (isDetachName(operand) && !produced.contains(operand) && !is_contained(detached, operand))
@@ -114,7 +123,7 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
         operand = int(find(node.input(), known->second) - node.input().begin());
       bool isFirst = parts.empty();
       if (operand < 0 || operand == node.input_size())
-        operand = detached.size() == 1 ? findOperand(node, operands, name, parts, signature, initializers) : -1;
+        operand = detached.size() == 1 ? findOperand(node, operands, name, inner, signature, initializers) : -1;
       if (operand < 0) {
         if (isFirst && !is_contained(unknown, name))
           unknown.push_back(name.str());
@@ -131,6 +140,8 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
     for (const std::string &output : node.output())
       parts.insert(output);
   }
+  // An operation that reads no more than the shape does not tell; another one may.
+  erase_if(unknown, [&](const std::string &name) { return sources.contains(name); });
   if (insertions.empty())
     return unknown;
   ::google::protobuf::RepeatedPtrField<NodeProto> nodes;

@@ -120,6 +120,11 @@ def moe_tiny(folder):
     record(folder, settled(d.Mixture()), drawn(48, x=(8,), y=(5, ())), spec, [dict(DYNAMO, file="model.onnx"), dict(SCRIPT, file="torchscript.onnx")])
 
 
+def graph_tiny(folder):
+    spec = dict(batch=8, steps=12, optimizer="sgd", options=dict(lr=0.1, momentum=0.9))
+    record(folder, settled(d.Graph()), drawn(48, x=(6, 5), edges=(6, (2, 14)), y=(3, ())), spec, [dict(DYNAMO, file="model.onnx")])
+
+
 def bag_tiny(folder):
     spec = dict(batch=8, steps=12, optimizer="sgd", options=dict(lr=0.1))
     files = [dict(SCRIPT, file="torchscript.onnx"), dict(DYNAMO, file="model.onnx")]
@@ -191,7 +196,7 @@ def ended_tiny(folder):
 
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
-    moe_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny, codes_tiny,
+    moe_tiny, graph_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny, codes_tiny,
     smooth_tiny, words_tiny, shift_tiny, capped_tiny, ended_tiny,
 )}  # fmt: skip
 

@@ -25,6 +25,7 @@ struct ShadowCell {
   uint64_t end = 0;                 ///< first byte behind the cell
   uint64_t value = 0;               ///< value number; 0 = undefined
   uint64_t bornAt = 0, lastUse = 0; ///< instruction indices, for liveness
+  uint64_t madeAt = 0;              ///< tick of RepeatRounds; 0: before the step
   StreamTime writer;
   std::vector<StreamTime> readers; ///< since the write; the latest per stream
 };

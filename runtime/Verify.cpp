@@ -9,6 +9,7 @@
 #include "runtime/CheckedMath.h"
 #include "runtime/VerifyEntry.h"
 
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -16,6 +17,7 @@ namespace lowtide::rt {
 namespace {
 
 constexpr uint64_t maxArenaBytes = uint64_t(1) << 46;
+constexpr uint32_t planFormatVersion = 1;
 constexpr int maxArenas = 64, maxEntries = 64, maxKernels = 1000000, maxRank = 16;
 constexpr size_t maxNameBytes = 4096;
 
@@ -56,13 +58,9 @@ Status checkKernels(const plan::Plan &plan) {
       return refuse("needs scratch, and the plan says threads_max = 0", where);
     if (!(Checked(kernel.scratch_bytes()) * Checked(plan.threads_max())).atMost(maxArenaBytes))
       return refuse("scratch is too large", where);
+    LOWTIDE_TRY(checkKernelTarget(plan, kernel).at(where));
   }
   return Status::ok();
-}
-
-bool isPersistent(const plan::Binding &binding) {
-  return binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE ||
-         binding.kind() == plan::Binding::CONSTANT;
 }
 
 Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
@@ -93,8 +91,12 @@ Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
     return refuse("claims bytes of the image that are not there");
   if (isPersistent(binding) && arena.kind() != plan::Arena::PARAMS && arena.kind() != plan::Arena::STATE)
     return refuse("outlives the step but lies in an arena that does not");
-  if (binding.kind() != plan::Binding::METRIC && binding.kind() != plan::Binding::OUTPUT && slice.value() == 0)
+  const bool isResult = binding.kind() == plan::Binding::METRIC || binding.kind() == plan::Binding::OUTPUT;
+  if (!isResult && slice.value() == 0)
     return refuse("is defined at the start of the step and has value number 0");
+  if (isResult && slice.value() != 0)
+    return refuse("is undefined until the step writes it and has value number " + std::to_string(slice.value()) +
+                  " at the start");
   if (binding.final_value() == 0)
     return refuse("has no final value number");
   bool written = binding.final_value() != slice.value();
@@ -105,11 +107,22 @@ Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
   return Status::ok();
 }
 
+/// Whether both start with the same number where neither starts with bytes of the image. NaN is the same as NaN.
+bool sameStart(const plan::Binding &a, const plan::Binding &b) {
+  const double x = a.initial_value(), y = b.initial_value();
+  return std::memcmp(&x, &y, sizeof x) == 0;
+}
+
 std::string bindingPlace(const plan::Entry &entry, const plan::Binding &binding) {
   return "entry '" + printable(entry.name()) + "', binding '" + printable(binding.name()) + "'";
 }
 
 } // namespace
+
+bool isPersistent(const plan::Binding &binding) {
+  return binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE ||
+         binding.kind() == plan::Binding::CONSTANT;
+}
 
 uint64_t elementBytes(plan::DType dtype) {
   switch (dtype) {
@@ -147,13 +160,18 @@ Status checkSlice(const plan::Plan &plan, const plan::Slice &slice) {
     return refuse("arena " + std::to_string(slice.arena()) + " does not exist");
   const plan::Arena &arena = plan.arenas(static_cast<int>(slice.arena()));
   if (!(Checked(slice.offset()) + slice.bytes()).atMost(arena.bytes()))
-    return refuse("bytes " + std::to_string(slice.offset()) + " + " + std::to_string(slice.bytes()) +
-                  " lie outside arena '" + printable(arena.name()) + "' of " + std::to_string(arena.bytes()) +
-                  " bytes");
+    // What a tool wrote as a negative number reads as one.
+    return refuse("bytes " + std::to_string(static_cast<int64_t>(slice.offset())) + " + " +
+                  std::to_string(static_cast<int64_t>(slice.bytes())) + " lie outside arena '" +
+                  printable(arena.name()) + "' of " + std::to_string(arena.bytes()) + " bytes");
   return Status::ok();
 }
 
 Status verifyPlan(const plan::Plan &plan, VerifyReport *report) {
+  if (plan.format_version() != planFormatVersion)
+    return {StatusCode::Unsupported, "plan format " + std::to_string(plan.format_version()) + "; this runtime reads " +
+                                         std::to_string(planFormatVersion) +
+                                         ": compile the model again or take the runtime of that release"};
   LOWTIDE_TRY(checkArenas(plan));
   LOWTIDE_TRY(checkKernels(plan));
   if (plan.threads_max() > 4096)
@@ -177,11 +195,10 @@ Status verifyPlan(const plan::Plan &plan, VerifyReport *report) {
         continue;
       auto [it, fresh] = persistent.try_emplace(binding.name(), &binding);
       const plan::Binding &other = *it->second;
-      bool same = fresh || (other.slice().arena() == binding.slice().arena() &&
-                            other.slice().offset() == binding.slice().offset() &&
-                            other.slice().bytes() == binding.slice().bytes() && other.dtype() == binding.dtype());
-      if (!same)
+      if (!fresh && (!sameRange(other.slice(), binding.slice()) || other.dtype() != binding.dtype()))
         return refuse("lies elsewhere in another entry", bindingPlace(entry, binding));
+      if (!fresh && (other.from_image() != binding.from_image() || !sameStart(other, binding)))
+        return refuse("starts with another value in another entry", bindingPlace(entry, binding));
     }
   }
   std::vector<const plan::Binding *> shared;
@@ -189,10 +206,14 @@ Status verifyPlan(const plan::Plan &plan, VerifyReport *report) {
     shared.push_back(binding);
 
   if (report)
-    report->entries.clear();
-  for (const plan::Entry &entry : plan.entries()) {
+    *report = {};
+  for (int i = 0; i < plan.entries_size(); ++i) {
     VerifyReport::EntryReport entryReport;
-    LOWTIDE_TRY(verifyEntry(plan, entry, shared, entryReport).at("entry '" + printable(entry.name()) + "'"));
+    VerifyReport::Place place{i, {}};
+    Status status = verifyEntry(plan, plan.entries(i), shared, entryReport, place.instruction);
+    if (report && !place.instruction.empty())
+      report->failure = place;
+    LOWTIDE_TRY(std::move(status).at("entry '" + printable(plan.entries(i).name()) + "'"));
     if (report)
       report->entries.push_back(entryReport);
   }

@@ -12,6 +12,7 @@
 #include "runtime/Status.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace lowtide::rt {
@@ -25,6 +26,13 @@ struct VerifyReport {
     uint64_t instructions = 0;
   };
   std::vector<EntryReport> entries; ///< parallel to Plan.entries
+  /// Where the proof failed, if it was at an instruction: index of the entry, and of the instruction there; inside a
+  /// repeat, of the repeat first and then of the instruction in its body.
+  struct Place {
+    int entry = 0;
+    std::vector<int> instruction;
+  };
+  std::optional<Place> failure;
 };
 
 /// Proves `plan`, or says what is wrong and where. `where` names entry and instruction.

@@ -9,10 +9,6 @@ namespace {
 
 Status refuse(std::string message) { return {StatusCode::VerifyFailed, std::move(message)}; }
 
-bool sameRange(const plan::Slice &a, const plan::Slice &b) {
-  return a.arena() == b.arena() && a.offset() == b.offset() && a.bytes() == b.bytes();
-}
-
 Status checkBytes(const plan::Slice &slice, uint64_t elements, uint64_t elementSize, const char *what, bool exact) {
   uint64_t need = elements * elementSize; // at most 2^43: CallShape
   if (exact ? slice.bytes() != need : slice.bytes() < need)

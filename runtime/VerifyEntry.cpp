@@ -6,8 +6,7 @@
 //  1. Bindings that are defined at the start put their value numbers down. Persistent bindings of other entries put
 //  down
 //     private numbers that nobody can name.
-//  2. A read must find its announced number in every byte; a write leaves its own. A (value, byte) pair is written
-//  once.
+//  2. A read must find its announced number in every byte; a write leaves its own. A (value, byte) pair has one writer.
 //  3. Streams: each has a vector clock; `record` publishes it, `wait` joins it. A read must happen after the write that
 //  it
 //     sees, a write after everybody who touched the bytes before. So every legal interleaving sees what the text says.
@@ -16,35 +15,69 @@
 // A `repeat` body without moving ranges is executed twice: its effect is to overwrite fixed bytes with fixed numbers,
 // so the second round shows what all further rounds see. With moving ranges every round is executed. What a repeat
 // carries must hold its starting number before the first round and its next number after each; between rounds it is
-// renumbered.
+// renumbered. A round may read what it made itself, what was made before the repeat, and what is carried to it; the
+// numbers that an earlier round left are stale.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/VerifyEntry.h"
 
 #include "runtime/CheckedMath.h"
+#include "runtime/RepeatRounds.h"
 #include "runtime/ShadowMemory.h"
+#include "runtime/ValueWriters.h"
 #include "runtime/Workspace.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace lowtide::rt {
 namespace {
 
 constexpr uint64_t maxInstructions = 10000000;
+/// Instructions that a step may execute, all rounds of all repeats counted: minutes, not years.
+constexpr uint64_t maxExecuted = 1000000000;
 constexpr uint32_t maxStreams = 64, maxEvents = 1000000;
 /// Private numbers of bindings that the entry does not list; plans may not use numbers from here on.
 constexpr uint64_t privateValues = uint64_t(1) << 63;
 
 Status refuse(std::string message) { return {StatusCode::VerifyFailed, std::move(message)}; }
 
-bool overlap(const plan::Slice &a, const plan::Slice &b) {
-  return a.arena() == b.arena() && a.bytes() && b.bytes() && a.offset() < b.offset() + b.bytes() &&
-         b.offset() < a.offset() + a.bytes();
+/// Instructions that are executed, the rounds of repeats counted. Protobuf's depth limit bounds the recursion.
+Checked countExecuted(const google::protobuf::RepeatedPtrField<plan::Instruction> &instructions) {
+  Checked count;
+  for (const plan::Instruction &instruction : instructions) {
+    count += 1;
+    if (instruction.has_repeat())
+      count += Checked::fromSigned(instruction.repeat().count()) * countExecuted(instruction.repeat().body());
+  }
+  return count;
 }
-bool sameRange(const plan::Slice &a, const plan::Slice &b) {
-  return a.arena() == b.arena() && a.offset() == b.offset() && a.bytes() == b.bytes();
+
+/// What an instruction is, in a word: "gemm", "copy", "kernel 'loop_3'".
+std::string describe(const plan::Plan &plan, const plan::Instruction &instruction) {
+  switch (instruction.kind_case()) {
+  case plan::Instruction::kLaunch: {
+    const uint32_t kernel = instruction.launch().kernel();
+    return kernel < static_cast<uint32_t>(plan.kernels_size())
+               ? "kernel '" + printable(plan.kernels(static_cast<int>(kernel)).symbol()) + "'"
+               : "a launch";
+  }
+  case plan::Instruction::kCall:
+    return printable(instruction.call().callee());
+  case plan::Instruction::kCopy:
+    return "a copy";
+  case plan::Instruction::kFill:
+    return "a fill";
+  case plan::Instruction::kRecord:
+    return "record";
+  case plan::Instruction::kWait:
+    return "wait";
+  case plan::Instruction::kRepeat:
+    return "a repeat";
+  case plan::Instruction::KIND_NOT_SET:
+    break;
+  }
+  return "nothing";
 }
 
 class EntryVerifier {
@@ -62,16 +95,14 @@ public:
   Status finish();
   uint64_t peakLiveBytes() const;
   uint64_t instructions() const { return index_; }
+  const std::vector<int> &failedAt() const { return failedAt_; }
 
 private:
-  using Slices = google::protobuf::RepeatedPtrField<plan::Slice>;
-
   Status step(const plan::Instruction &instruction, bool inRepeat, int depth);
   Status touch(const Slices &reads, const Slices &writes, const plan::Slice *scratch, bool inRepeat);
   Status read(const plan::Slice &slice);
   Status write(const plan::Slice &slice, bool inRepeat);
   Status claim(const plan::Slice &slice);
-  Status launch(const plan::Launch &launch, bool inRepeat);
   Status copy(const plan::Copy &copy, bool inRepeat);
   Status repeat(const plan::Repeat &repeat, int depth);
   Status renumber(const plan::Slice &slice, uint64_t from, uint64_t to);
@@ -104,10 +135,6 @@ private:
     uint64_t at, bytes;
     bool born;
   };
-  struct Range {
-    uint32_t arena;
-    uint64_t begin, end;
-  };
   struct Event {
     bool recorded = false;
     std::vector<uint64_t> clock;
@@ -118,7 +145,10 @@ private:
   std::vector<ShadowMemory> arenas_;
   std::vector<std::vector<uint64_t>> clocks_;
   std::vector<Event> events_;
-  std::unordered_map<uint64_t, std::vector<Range>> writers_;
+  ValueWriters writers_;
+  RepeatRounds rounds_;
+  const plan::Instruction *current_ = nullptr;
+  std::vector<int> failedAt_;
   std::vector<const plan::Binding *> untouchable_;
   std::vector<LiveChange> liveChanges_;
   uint64_t index_ = 0;
@@ -127,34 +157,41 @@ private:
 };
 
 Status EntryVerifier::start(std::span<const plan::Binding *const> persistent) {
-  auto define = [&](const plan::Binding &binding, uint64_t value) {
-    const plan::Slice &slice = binding.slice();
+  // The runtime fills each of these by itself: two of them in the same bytes would lose one another.
+  auto define = [&](const plan::Binding &binding, plan::Slice slice, uint64_t value) {
     bool clash = false;
     ShadowMemory &memory = arenas_[slice.arena()];
     memory.forEach(slice.offset(), slice.offset() + slice.bytes(),
-                   [&](uint64_t, const ShadowCell &cell) { clash |= cell.value != 0 && cell.value != value; });
+                   [&](uint64_t, const ShadowCell &cell) { clash |= cell.value != 0; });
     if (clash)
       return refuse("binding '" + printable(binding.name()) + "' shares bytes with another binding");
     ShadowCell cell;
     cell.value = value;
     memory.assign(slice.offset(), slice.offset() + slice.bytes(), cell);
-    if (slice.bytes())
-      writers_[value].push_back({slice.arena(), slice.offset(), slice.offset() + slice.bytes()});
+    slice.set_value(value);
+    writers_.add(slice, nullptr, false);
     return Status::ok();
   };
   std::vector<std::string_view> mine;
+  std::vector<uint64_t> numbers;
   for (const plan::Binding &binding : entry_.bindings()) {
-    mine.push_back(binding.name());
+    if (isPersistent(binding))
+      mine.push_back(binding.name());
     if (binding.slice().value() >= privateValues || binding.final_value() >= privateValues)
       return refuse("binding '" + printable(binding.name()) + "' uses a value number of 2^63 or more");
-    if (binding.slice().value() != 0)
-      LOWTIDE_TRY(define(binding, binding.slice().value()));
+    if (binding.slice().value() == 0)
+      continue;
+    LOWTIDE_TRY(define(binding, binding.slice(), binding.slice().value()));
+    numbers.push_back(binding.slice().value());
   }
+  std::sort(numbers.begin(), numbers.end());
+  if (auto twice = std::adjacent_find(numbers.begin(), numbers.end()); twice != numbers.end())
+    return refuse("two bindings start with value number " + std::to_string(*twice));
   std::sort(mine.begin(), mine.end());
   for (const plan::Binding *binding : persistent) {
     if (std::binary_search(mine.begin(), mine.end(), std::string_view(binding->name())))
       continue;
-    LOWTIDE_TRY(define(*binding, privateValues + untouchable_.size()));
+    LOWTIDE_TRY(define(*binding, binding->slice(), privateValues + untouchable_.size()));
     untouchable_.push_back(binding);
   }
   return Status::ok();
@@ -167,9 +204,10 @@ Status EntryVerifier::run(const google::protobuf::RepeatedPtrField<plan::Instruc
     if (++index_ > maxInstructions)
       return refuse("more than " + std::to_string(maxInstructions) + " instructions");
     if (Status status = step(instruction, inRepeat, depth); !status.isOk()) {
-      std::string place = "instruction " + std::to_string(i);
+      failedAt_.insert(failedAt_.begin(), i);
+      std::string place = "instruction " + std::to_string(i) + ", " + describe(plan_, instruction);
       if (!instruction.location().empty())
-        place += " (" + printable(instruction.location()) + ")";
+        place += " at " + printable(instruction.location());
       return std::move(status).at(place);
     }
   }
@@ -180,11 +218,15 @@ Status EntryVerifier::step(const plan::Instruction &instruction, bool inRepeat, 
   if (instruction.stream() >= clocks_.size())
     return refuse("stream " + std::to_string(instruction.stream()) + " of " + std::to_string(clocks_.size()));
   stream_ = instruction.stream();
+  current_ = &instruction;
+  rounds_.advance();
   ++clocks_[stream_][stream_];
   Slices none;
   switch (instruction.kind_case()) {
   case plan::Instruction::kLaunch:
-    return launch(instruction.launch(), inRepeat);
+    LOWTIDE_TRY(checkLaunch(plan_, instruction.launch()));
+    return touch(instruction.launch().reads(), instruction.launch().writes(), &instruction.launch().scratch(),
+                 inRepeat);
   case plan::Instruction::kCall: {
     const plan::Call &call = instruction.call();
     for (const Slices *operands : {&call.reads(), &call.writes()})
@@ -229,6 +271,9 @@ Status EntryVerifier::copy(const plan::Copy &copy, bool inRepeat) {
           to = Checked(copy.target_step()) * Checked(round_) + Checked(copy.target().offset());
   if (!from.get() || !to.get())
     return refuse("a range moves on beyond all bytes");
+  if (copy.target_step() && copy.target_step() < copy.target().bytes())
+    return refuse("its target moves on by " + std::to_string(copy.target_step()) + " bytes a round, less than the " +
+                  std::to_string(copy.target().bytes()) + " that a round writes");
   source[0].set_offset(*from.get());
   target[0].set_offset(*to.get());
   LOWTIDE_TRY(checkSlice(plan_, source[0]));
@@ -250,6 +295,7 @@ Status EntryVerifier::repeat(const plan::Repeat &repeat, int depth) {
   });
   uint64_t count = static_cast<uint64_t>(repeat.count()), rounds = moves ? count : std::min<uint64_t>(count, 2);
   uint64_t outer = round_;
+  rounds_.enter();
   for (const plan::Carry &carry : repeat.carries()) {
     LOWTIDE_TRY(checkSlice(plan_, carry.slice()));
     if (carry.next_value() == 0 || carry.next_value() >= privateValues || carry.slice().value() == 0 ||
@@ -259,7 +305,8 @@ Status EntryVerifier::repeat(const plan::Repeat &repeat, int depth) {
   }
   for (uint64_t round = 0; round < rounds; ++round) {
     round_ = round;
-    LOWTIDE_TRY(run(repeat.body(), true, depth + 1).at("repeat"));
+    rounds_.beginRound();
+    LOWTIDE_TRY(run(repeat.body(), true, depth + 1));
     // All are looked at before the first gets its old number again: ranges may not be told apart by it.
     for (const plan::Carry &carry : repeat.carries())
       LOWTIDE_TRY(renumber(carry.slice(), carry.next_value(), carry.next_value()).at("after a round"));
@@ -268,10 +315,12 @@ Status EntryVerifier::repeat(const plan::Repeat &repeat, int depth) {
         LOWTIDE_TRY(renumber(carry.slice(), carry.next_value(), carry.slice().value()).at("after a round"));
   }
   round_ = outer;
+  rounds_.leave();
   return Status::ok();
 }
 
-/// Bytes that hold value `from` hold value `to` from now on; whoever wrote and read them stays known.
+/// Bytes that hold value `from` hold value `to` from now on, made by the round that begins next; whoever wrote and read
+/// them stays known.
 Status EntryVerifier::renumber(const plan::Slice &slice, uint64_t from, uint64_t to) {
   Status status;
   arenas_[slice.arena()].forEach(slice.offset(), slice.offset() + slice.bytes(), [&](uint64_t begin, ShadowCell &cell) {
@@ -281,43 +330,18 @@ Status EntryVerifier::renumber(const plan::Slice &slice, uint64_t from, uint64_t
                  std::to_string(cell.end) + " of arena '" +
                  printable(plan_.arenas(static_cast<int>(slice.arena())).name()) + "' hold " +
                  (cell.value >= privateValues ? "a tensor of another entry" : "value " + std::to_string(cell.value)));
-    if (cell.value == from)
+    else if (status.isOk() && !rounds_.isCurrent(cell.madeAt))
+      status = refuse("carries value " + std::to_string(from) + ", which only an earlier round made");
+    if (cell.value == from && from != to) {
       cell.value = to;
+      cell.madeAt = rounds_.nextRound();
+    }
   });
   return status;
 }
 
-Status EntryVerifier::launch(const plan::Launch &launch, bool inRepeat) {
-  if (launch.kernel() >= static_cast<uint32_t>(plan_.kernels_size()))
-    return refuse("kernel " + std::to_string(launch.kernel()) + " does not exist");
-  const plan::Kernel &kernel = plan_.kernels(static_cast<int>(launch.kernel()));
-  if (static_cast<uint32_t>(launch.reads_size()) != kernel.reads() ||
-      static_cast<uint32_t>(launch.writes_size()) != kernel.writes())
-    return refuse("kernel '" + printable(kernel.symbol()) + "' takes " + std::to_string(kernel.reads()) + " + " +
-                  std::to_string(kernel.writes()) + " operands, the launch has " + std::to_string(launch.reads_size()) +
-                  " + " + std::to_string(launch.writes_size()));
-  if (launch.extent() < 0 || launch.grain() < 1)
-    return refuse("extent " + std::to_string(launch.extent()) + ", grain " + std::to_string(launch.grain()));
-  // Cannot wrap: checkKernels.
-  uint64_t scratch = kernel.scratch_bytes() * countScratchParts(launch.extent(), launch.grain(), plan_.threads_max());
-  if (launch.scratch().bytes() != scratch)
-    return refuse("scratch of " + std::to_string(launch.scratch().bytes()) + " bytes; kernel '" +
-                  printable(kernel.symbol()) + "' needs " + std::to_string(scratch));
-  return touch(launch.reads(), launch.writes(), &launch.scratch(), inRepeat);
-}
-
 Status EntryVerifier::touch(const Slices &reads, const Slices &writes, const plan::Slice *scratch, bool inRepeat) {
-  for (const plan::Slice &slice : reads)
-    LOWTIDE_TRY(checkSlice(plan_, slice));
-  for (int i = 0; i < writes.size(); ++i) {
-    LOWTIDE_TRY(checkSlice(plan_, writes[i]));
-    for (int j = 0; j < i; ++j)
-      if (overlap(writes[i], writes[j]))
-        return refuse("two of its results overlap");
-    for (const plan::Slice &slice : reads)
-      if (overlap(writes[i], slice) && !sameRange(writes[i], slice))
-        return refuse("a result overlaps an operand without being the same range");
-  }
+  LOWTIDE_TRY(checkAliases(plan_, reads, writes));
   if (scratch && scratch->bytes()) {
     LOWTIDE_TRY(checkSlice(plan_, *scratch));
     if (!transient(scratch->arena()))
@@ -357,6 +381,9 @@ Status EntryVerifier::read(const plan::Slice &slice) {
       status =
           refuse("reads value " + std::to_string(slice.value()) + ", but " + bytes + " hold " +
                  (cell.value >= privateValues ? "a tensor of another entry" : "value " + std::to_string(cell.value)));
+    else if (!rounds_.isCurrent(cell.madeAt))
+      status = refuse("reads value " + std::to_string(slice.value()) + " from " + bytes +
+                      ", which an earlier round of the repeat made and nothing carries to this one");
     else if (!happened(cell.writer))
       status = refuse("reads " + bytes + " without waiting for stream " + std::to_string(cell.writer.stream));
     cell.lastUse = index_;
@@ -397,20 +424,14 @@ Status EntryVerifier::claim(const plan::Slice &slice) {
 Status EntryVerifier::write(const plan::Slice &slice, bool inRepeat) {
   if (slice.value() == 0 || slice.value() >= privateValues)
     return refuse("writes value number " + std::to_string(slice.value()));
-  Status status;
   uint64_t end = slice.offset() + slice.bytes();
-  if (!inRepeat) {
-    std::vector<Range> &ranges = writers_[slice.value()];
-    for (const Range &range : ranges)
-      if (range.arena == slice.arena() && range.begin < end && slice.offset() < range.end)
-        return refuse("writes value " + std::to_string(slice.value()) + " a second time over the same bytes");
-    if (slice.bytes())
-      ranges.push_back({slice.arena(), slice.offset(), end});
-  }
+  if (!writers_.add(slice, current_, inRepeat))
+    return refuse("writes value " + std::to_string(slice.value()) + " a second time over the same bytes");
   LOWTIDE_TRY(claim(slice));
   ShadowCell cell;
   cell.value = slice.value();
   cell.bornAt = cell.lastUse = index_;
+  cell.madeAt = rounds_.now();
   cell.writer = {stream_, clocks_[stream_][stream_]};
   arenas_[slice.arena()].assign(slice.offset(), end, cell);
   return Status::ok();
@@ -484,15 +505,20 @@ uint64_t EntryVerifier::peakLiveBytes() const {
 } // namespace
 
 Status verifyEntry(const plan::Plan &plan, const plan::Entry &entry, std::span<const plan::Binding *const> persistent,
-                   VerifyReport::EntryReport &report) {
+                   VerifyReport::EntryReport &report, std::vector<int> &failedAt) {
   if (entry.streams() > maxStreams || entry.events() > maxEvents)
     return refuse(std::to_string(entry.streams()) + " streams, " + std::to_string(entry.events()) +
                   " events; at most 64 and 1000000 are accepted");
   if (entry.batch() < 0)
     return refuse("batch of " + std::to_string(entry.batch()) + " samples");
+  if (!countExecuted(entry.instructions()).atMost(maxExecuted))
+    return refuse("its repeats execute more than " + std::to_string(maxExecuted) + " instructions");
   EntryVerifier verifier(plan, entry);
   LOWTIDE_TRY(verifier.start(persistent));
-  LOWTIDE_TRY(verifier.run(entry.instructions(), false, 0));
+  if (Status status = verifier.run(entry.instructions(), false, 0); !status.isOk()) {
+    failedAt = verifier.failedAt();
+    return status;
+  }
   LOWTIDE_TRY(verifier.finish());
   report.peakLiveBytes = verifier.peakLiveBytes();
   report.instructions = verifier.instructions();

@@ -8,16 +8,39 @@
 
 namespace lowtide::rt {
 
+/// Whether a binding keeps its value from one step to the next.
+bool isPersistent(const plan::Binding &binding);
+
 /// Slice inside its arena, by checked arithmetic.
 Status checkSlice(const plan::Plan &plan, const plan::Slice &slice);
+
+using Slices = google::protobuf::RepeatedPtrField<plan::Slice>;
+
+inline bool overlap(const plan::Slice &a, const plan::Slice &b) {
+  return a.arena() == b.arena() && a.bytes() && b.bytes() && a.offset() < b.offset() + b.bytes() &&
+         b.offset() < a.offset() + a.bytes();
+}
+inline bool sameRange(const plan::Slice &a, const plan::Slice &b) {
+  return a.arena() == b.arena() && a.offset() == b.offset() && a.bytes() == b.bytes();
+}
+
+/// Operands and results of one instruction: slices in their arenas; no two results overlap, and a result overlaps an
+/// operand only as the very same range. O(n log n).
+Status checkAliases(const plan::Plan &plan, const Slices &reads, const Slices &writes);
+
+/// A launch against what its kernel states: number of operands and results, scratch.
+Status checkLaunch(const plan::Plan &plan, const plan::Launch &launch);
+
+/// A kernel of the plan's kind of target: threads of a block for a GPU, none for the CPU.
+Status checkKernelTarget(const plan::Plan &plan, const plan::Kernel &kernel);
 
 /// Attributes of a library call against the bytes of its operands: shapes, aliasing, workspace.
 Status checkCall(const plan::Call &call, std::string_view target);
 
 /// Proves one entry; `persistent` are the bindings of all entries that outlive a step: those that this entry does not
-/// list must come out untouched.
+/// list must come out untouched. Where it fails at an instruction, `failedAt` becomes the path to it (VerifyReport).
 Status verifyEntry(const plan::Plan &plan, const plan::Entry &entry, std::span<const plan::Binding *const> persistent,
-                   VerifyReport::EntryReport &report);
+                   VerifyReport::EntryReport &report, std::vector<int> &failedAt);
 
 } // namespace lowtide::rt
 

@@ -12,13 +12,31 @@
 using namespace mlir;
 using namespace lowtide;
 
+/// The op at a place of the exported plan.
+static Operation *findInstruction(plan::ModuleOp module, const rt::VerifyReport::Place &place) {
+  Operation *found = *std::next(module.getBlock().getOps<plan::ProgramOp>().begin(), place.entry);
+  for (int index : place.instruction)
+    found = &*std::next(
+        llvm::make_filter_range(found->getRegion(0).front(), [](Operation &op) { return plan::isInstruction(&op); })
+            .begin(),
+        index);
+  return found;
+}
+
+/// Proves the exported plan; what cannot be proved is an error at the instruction.
+static LogicalResult prove(plan::ModuleOp module, const plan::Plan &proto, rt::VerifyReport &report) {
+  rt::Status status = rt::verifyPlan(proto, &report);
+  if (status.isOk())
+    return success();
+  Operation *at = report.failure ? findInstruction(module, *report.failure) : module.getOperation();
+  return at->emitError("the plan cannot be proved: ") << status.str();
+}
+
 LogicalResult lowtide::provePlan(plan::ModuleOp module) {
   plan::Plan proto;
-  if (failed(exportPlan(module, proto)))
-    return failure();
   rt::VerifyReport report;
-  if (rt::Status status = rt::verifyPlan(proto, &report); !status.isOk())
-    return module.emitError("the plan cannot be proved: ") << status.str();
+  if (failed(exportPlan(module, proto)) || failed(prove(module, proto, report)))
+    return failure();
   for (auto [program, entry] : llvm::zip_equal(module.getBlock().getOps<plan::ProgramOp>(), report.entries))
     if (uint64_t(program.getPeakLiveBytes()) != entry.peakLiveBytes)
       return program.emitError("declares a peak of ")
@@ -37,7 +55,7 @@ FailureOr<SmallVector<uint64_t>> lowtide::countLiveBytes(plan::ModuleOp module) 
   for (plan::Entry &entry : *proto.mutable_entries())
     entry.set_peak_live_bytes(0);
   rt::VerifyReport report;
-  if (rt::Status status = rt::verifyPlan(proto, &report); !status.isOk())
-    return module.emitError("the plan cannot be proved: ") << status.str();
+  if (failed(prove(module, proto, report)))
+    return failure();
   return llvm::map_to_vector(report.entries, [](const auto &entry) { return entry.peakLiveBytes; });
 }

@@ -13,7 +13,6 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 
 // -----
 
-// expected-error@below {{the plan cannot be proved: entry 'train': instruction 2: reads value 1, but bytes 0–4 of arena 'transient' hold value 2}}
 plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   plan.arena @transient transient bytes 256 align 64
@@ -22,7 +21,8 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
     plan.binding metric "loss" tensor<f32> @io[0 + 4] : 0 -> 3
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
     plan.fill @transient[0 + 4] : 2 pattern 0 of 4
-    plan.copy @transient[0 + 4] : 1 to @io[0 + 4] : 3
+    // expected-error@below {{the plan cannot be proved: entry 'train': instruction 2, a copy at h.0.up: reads value 1, but bytes 0–4 of arena 'transient' hold value 2}}
+    plan.copy @transient[0 + 4] : 1 to @io[0 + 4] : 3 at "h.0.up"
   }
 }
 
@@ -57,5 +57,21 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
   // expected-error@below {{declares a peak of 0 live bytes; the verifier counts 64}}
   plan.program @train batch 4 peak 0 {
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+  }
+}
+
+// -----
+
+// A failure in a loop is reported at the instruction of its body.
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient bytes 256 align 64
+  plan.program @train batch 4 peak 0 {
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+    plan.repeat 3 {
+      plan.fill @transient[64 + 64] : 2 pattern 0 of 4
+      // expected-error@below {{instruction 1, a repeat: instruction 1, a copy: reads value 7 from undefined bytes 192–256 of arena 'transient'}}
+      plan.copy @transient[192 + 64] : 7 to @transient[128 + 64] : 3
+    }
   }
 }

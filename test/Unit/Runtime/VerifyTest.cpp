@@ -70,6 +70,8 @@ TEST(Verify, RefusesBadKernelsAndLaunches) {
   refused([](plan::Plan &p) { p.mutable_kernels(0)->clear_symbol(); }, "symbol");
   refused([](plan::Plan &p) { p.mutable_kernels(0)->set_reads(3); }, "takes 3 + 1");
   refused([](plan::Plan &p) { p.mutable_kernels(0)->set_writes(0); }, "takes 2 + 0");
+  refused([](plan::Plan &p) { subtract(p).mutable_reads()->RemoveLast(); },
+          "takes 2 + 1 operands, the launch has 1 + 1");
   refused([](plan::Plan &p) { p.mutable_kernels(1)->set_scratch_bytes(128); }, "scratch of 64");
   refused([](plan::Plan &p) { p.mutable_kernels(1)->set_scratch_bytes(uint64_t(1) << 62); }, "scratch is too large");
   refused([](plan::Plan &p) { p.set_threads_max(0); }, "threads_max");
@@ -86,6 +88,52 @@ TEST(Verify, RefusesBadKernelsAndLaunches) {
           "transient");
   refused([](plan::Plan &p) { train(p).mutable_instructions(2)->mutable_launch()->mutable_scratch()->set_offset(100); },
           "");
+}
+
+TEST(Verify, RefusesKernelsOfAnotherTarget) {
+  refused([](plan::Plan &p) { p.mutable_kernels(0)->set_threads_per_block(32); }, "is for a GPU, the plan for 'cpu");
+  refused([](plan::Plan &p) { p.set_target("cuda:sm_90"); }, "is for the CPU, the plan for 'cuda:sm_90'");
+  plan::Plan plan = regressionPlan();
+  for (uint32_t version : {0u, 2u, 99u}) {
+    plan.set_format_version(version);
+    EXPECT_EQ(verifyPlan(plan).code(), StatusCode::Unsupported);
+    EXPECT_NE(verifyPlan(plan).str().find("plan format " + std::to_string(version)), std::string::npos);
+  }
+}
+
+TEST(Verify, RefusesBindingsThatWouldLoseOneAnother) {
+  auto add = [](plan::Plan &p, const char *name, plan::Binding::Kind kind, plan::Slice where) {
+    for (plan::Entry &entry : *p.mutable_entries())
+      bind(entry, name, kind, plan::F32, {width, 1}, where, where.value());
+  };
+  // The runtime fills each of them by itself: the same number cannot be the same value.
+  refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(Params, 0, width * 4, 3)); },
+          "shares bytes with another binding");
+  refused([&](plan::Plan &p) { add(p, "slot", plan::Binding::STATE, slice(Params, 0, width * 4, 3)); },
+          "shares bytes with another binding");
+  refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(Io, 0, width * 4, 1)); },
+          "shares bytes with another binding");
+  refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(State, 0, width * 4, 4)); },
+          "shares bytes with another binding");
+  refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(Io, 768, width * 4, 3)); },
+          "two bindings start with value number 3");
+  refused([](plan::Plan &p) { train(p).mutable_bindings(3)->mutable_slice()->set_value(9); },
+          "is undefined until the step writes it");
+  // A metric that bears the name of a state does not make it the entry's own.
+  refused(
+      [](plan::Plan &p) {
+        plan::Entry &eval = *p.mutable_entries(2);
+        for (plan::Binding &binding : *eval.mutable_bindings())
+          if (binding.kind() == plan::Binding::METRIC)
+            binding.set_name("w.m");
+        plan::Fill *fill = eval.add_instructions()->mutable_fill();
+        *fill->mutable_target() = slice(State, 0, 32, 50);
+        fill->set_pattern_bytes(4);
+      },
+      "'w.m', which this entry does not list");
+  // Where it starts is one decision for all entries.
+  refused([](plan::Plan &p) { p.mutable_entries(2)->mutable_bindings(2)->set_from_image(false); },
+          "starts with another value in another entry");
 }
 
 TEST(Verify, RefusesBadSlices) {
@@ -191,6 +239,7 @@ TEST(Verify, RefusesBadStructure) {
 class Streams {
 public:
   Streams() {
+    plan_.set_format_version(1);
     addArena(plan_, "transient", plan::Arena::TRANSIENT, 256);
     addArena(plan_, "io", plan::Arena::IO, 64);
     plan_.add_entries();
@@ -272,6 +321,17 @@ TEST(VerifyValues, PartsOfAValueMayComeFromSeveralWriters) {
   EXPECT_FALSE(Streams().fill(0, 0, 1).copy(0, 8, 1, 64, 2).verify().isOk());
 }
 
+TEST(VerifyValues, ManyWritersOfOneValueTakeLinearTime) {
+  // All pairs compared would be 10^9 comparisons.
+  Streams parts;
+  constexpr uint64_t count = 50000;
+  parts.plan_.mutable_arenas(0)->set_bytes(16 * count);
+  for (uint64_t i = 0; i < count; ++i)
+    parts.fill(0, 16 * (i * 7919 % count), 1);
+  EXPECT_TRUE(parts.verify().isOk()) << parts.verify().str();
+  EXPECT_NE(parts.fill(0, 16, 1).verify().str().find("a second time"), std::string::npos);
+}
+
 TEST(VerifyValues, CopiesAndFillsAreFormed) {
   Streams overlapping;
   EXPECT_FALSE(overlapping.fill(0, 0, 1).copy(0, 0, 1, 8, 2).verify().isOk());
@@ -301,7 +361,8 @@ TEST(VerifyRepeat, TheSecondRoundMustSeeWhatTheFirstSaw) {
     *back->mutable_target() = slice(0, 0, 16, writeValue);
     return program.verify();
   };
-  EXPECT_TRUE(repeated(1, 1, 5).isOk()) << repeated(1, 1, 5).str();
+  // The next round's number says nothing of which round it is from: what is handed on must be carried.
+  EXPECT_NE(repeated(1, 1, 5).str().find("writes value 1 a second time"), std::string::npos) << repeated(1, 1, 5).str();
   EXPECT_FALSE(repeated(1, 3, 5).isOk());
   EXPECT_TRUE(repeated(1, 3, 1).isOk());
 }
@@ -379,6 +440,54 @@ TEST(VerifyRepeat, RangesMoveAndValuesAreCarried) {
   Loop alone;
   alone.last()->set_source_step(16);
   EXPECT_NE(alone.verify().str().find("outside a repeat"), std::string::npos) << alone.verify().str();
+}
+
+TEST(VerifyRepeat, NothingIsReadFromAnEarlierRound) {
+  // The cut's target moves on: from the second round on the body would read the first round's part.
+  for (uint64_t step : {16, 32}) {
+    Loop stale;
+    stale.cut->set_target_step(step);
+    stale.program.plan_.mutable_arenas(0)->set_bytes(512);
+    EXPECT_NE(stale.verify().str().find("an earlier round of the repeat made"), std::string::npos)
+        << stale.verify().str();
+  }
+  // Parts that would cover each other.
+  Loop covering;
+  covering.collect->set_target_step(8);
+  EXPECT_NE(covering.verify().str().find("less than the 16 that a round writes"), std::string::npos)
+      << covering.verify().str();
+  // The body's last instruction of a round before its first: it reads what the round before left.
+  Loop swapped;
+  swapped.repeat->mutable_body()->SwapElements(0, 3);
+  EXPECT_FALSE(swapped.verify().isOk());
+  // In the body of a body.
+  Loop nested;
+  plan::Instruction outer;
+  outer.mutable_repeat()->set_count(2);
+  *outer.mutable_repeat()->add_body() = *nested.instruction;
+  *nested.instruction = outer;
+  EXPECT_NE(nested.verify().str().find("before the first round"), std::string::npos) << nested.verify().str();
+}
+
+TEST(VerifyRepeat, StepsComeToAnEnd) {
+  auto endless = [](std::initializer_list<int64_t> counts) {
+    Streams program;
+    plan::Instruction inner;
+    *inner.mutable_fill()->mutable_target() = slice(0, 0, 16, 1);
+    inner.mutable_fill()->set_pattern_bytes(4);
+    for (int64_t count : counts) {
+      plan::Instruction outer;
+      outer.mutable_repeat()->set_count(count);
+      *outer.mutable_repeat()->add_body() = inner;
+      inner = outer;
+    }
+    *program.entry()->add_instructions() = inner;
+    return program.verify().str();
+  };
+  EXPECT_EQ(endless({1000000}), "");
+  EXPECT_NE(endless({INT64_MAX}).find("execute more than 1000000000 instructions"), std::string::npos);
+  EXPECT_NE(endless({100000, 100000}).find("execute more than"), std::string::npos);
+  EXPECT_NE(endless({INT64_MAX, INT64_MAX, 2}).find("execute more than"), std::string::npos);
 }
 
 TEST(VerifyRepeat, CarriedNumbersAreThoseOfTheBody) {

@@ -157,8 +157,15 @@ private:
         return WalkResult::skip();
       auto loss = dyn_cast<nn::SoftmaxCrossEntropyOp>(op);
       Operation *product = loss ? findProduct(loss.getLogits()) : nullptr;
-      if (!loss || (product && wholes.contains(product)))
+      if (!loss)
         return WalkResult::advance();
+      if (auto known = wholes.find(product); known != wholes.end()) {
+        // A loss that rows do not lead to, such as one of a slice.
+        if (!known->second.hasLoss)
+          reportWhole(product, product, bytesOf(product->getResult(0)), known->second.reason, known->second.where);
+        known->second.hasLoss = true;
+        return WalkResult::advance();
+      }
       const bool isFew =
           product && typeOf(product->getResult(0)).getDimSize(1) <= typeOf(product->getOperand(0)).getDimSize(1);
       const WholeReason reason = !product ? WholeReason::NoProduct

@@ -214,10 +214,9 @@ class Folder:
 
     def two_at_once(self):
         first = self.tools.start(*self.tools.go_on(self.path, steps=20_000_000)[:3])
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and not (self.path / ".lock").exists():
+        lock, deadline = self.path / ".lock", time.monotonic() + 60
+        while time.monotonic() < deadline and not (lock.exists() and lock.read_text().startswith(f"process {first.pid} ")):
             time.sleep(0.01)
-        time.sleep(0.02)
         code, said = self.tools.run(*self.dice.choice([self.tools.go_on(self.path), (f"--save={self.path}", "--steps=2", "--overwrite")]))
         first.send_signal(signal.SIGTERM)
         self.tools.end(first, killed=True)

@@ -19,7 +19,7 @@ struct DataArray {
     int64_t firstRow = 0;
     std::string file;
   };
-  std::vector<Part> parts; ///< of one type, and of one shape behind the first dimension
+  std::vector<Part> parts; ///< of one type and, but for the first dimension, of one shape
 
   plan::DType dtype() const { return parts[0].array.dtype; }
   /// The first counts the rows of all parts.

@@ -2,6 +2,7 @@
 
 #include "EvaluationRun.h"
 
+#include "Diagnosis.h"
 #include "Outputs.h"
 #include "Predict.h"
 #include "Profile.h"
@@ -71,11 +72,29 @@ Status EvaluationRun::evaluate() {
     if (expectation_)
       expectation_->check(i, *loss);
     progress_->report(report);
+    if (validation_->hasLoss() && !std::isfinite(*loss) && !expectation_ && validation_->countsLast())
+      return explain(i);
   }
   if (session_.allocations() != allocations)
     return {StatusCode::Internal, "memory was allocated while evaluating"};
   means_ = validation_->report();
   return Status::ok();
+}
+
+Status EvaluationRun::explain(int64_t batch) {
+  Diagnosis::Run run{session_, validation_->lossName()};
+  run.firstStep = std::max<int64_t>(batch - 1, 0);
+  run.prepare = [this](int64_t index) -> Expected<Epochs::Step> {
+    Expected<Validation::Window> now = validation_->prepare(index);
+    if (!now)
+      return now.takeStatus();
+    return Epochs::Step{now->entry, now->feeder, 0, now->first};
+  };
+  run.startAnew = run.goBack = weigh_;
+  run.secondsPerStep = summary_->medianSeconds();
+  const std::string cause = Diagnosis(std::move(run)).causeOf(batch);
+  return {StatusCode::NonFinite,
+          "the loss of batch " + std::to_string(batch + 1) + " is not finite" + (cause.empty() ? "" : ": " + cause)};
 }
 
 Status EvaluationRun::writeResults() {

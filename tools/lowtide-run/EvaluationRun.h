@@ -8,14 +8,17 @@
 #include "Summary.h"
 #include "Validation.h"
 
+#include <functional>
+
 namespace lowtide::run {
 
 /// --entry=eval, --predict: every row of --data once, from row 0 on, whatever step the weights are of.
 class EvaluationRun {
 public:
-  /// The session is bound, and holds the weights; `notes`: what is to be said of that.
-  EvaluationRun(const Options &options, rt::Session &session, std::vector<std::string> notes)
-      : options_(options), session_(session), notes_(std::move(notes)) {}
+  /// The session is bound, and holds the weights, which `weigh` puts there again; `notes`: what is to be said of that.
+  EvaluationRun(const Options &options, rt::Session &session, std::function<rt::Status()> weigh,
+                std::vector<std::string> notes)
+      : options_(options), session_(session), weigh_(std::move(weigh)), notes_(std::move(notes)) {}
   rt::Status run();
   /// The signal that ended it before the last row; 0: none did.
   int stoppedBy() const { return stoppedBy_; }
@@ -23,10 +26,13 @@ public:
 private:
   rt::Status open();
   rt::Status evaluate();
+  /// Why a batch's loss is not finite.
+  rt::Status explain(int64_t batch);
   rt::Status writeResults();
 
   const Options &options_;
   rt::Session &session_;
+  std::function<rt::Status()> weigh_;
   std::vector<std::string> notes_;
   const std::string entry_ = "eval";
   std::unique_ptr<Validation> validation_;

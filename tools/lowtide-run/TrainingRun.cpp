@@ -444,7 +444,13 @@ Status TrainingRun::run() {
   LOWTIDE_TRY(openFolder());
   LOWTIDE_TRY(resume());
   if (options_.entry == "eval") {
-    EvaluationRun evaluation(options_, *session_, std::move(notes_));
+    auto weigh = [this]() -> Status {
+      LOWTIDE_TRY(session_->restart(bind_));
+      if (isInitFile(options_.init))
+        LOWTIDE_TRY(loadInitialState(*session_, options_.init, notes_));
+      return resumedFrom_.empty() ? Status::ok() : loadCheckpoint(*session_, resumedFrom_, /*strict=*/true).status();
+    };
+    EvaluationRun evaluation(options_, *session_, weigh, std::move(notes_));
     Status status = evaluation.run();
     stoppedBy_ = evaluation.stoppedBy();
     return status;

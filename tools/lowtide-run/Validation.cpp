@@ -2,6 +2,8 @@
 
 #include "Validation.h"
 
+#include "runtime/MappedFile.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -108,6 +110,18 @@ Validation::Window Validation::window(int64_t index) const {
                        : rest_[static_cast<size_t>(index - whole)];
 }
 
+Expected<Validation::Window> Validation::prepare(int64_t index) const {
+  if (batches() && index >= batches())
+    return Status(StatusCode::Internal, "there is no batch " + std::to_string(index));
+  const Window now = window(index);
+  // No number of the training's: an evaluation is the same after any step.
+  LOWTIDE_TRY(session_.writeScalars(*now.entry, {.lr = 0, .step = 0, .seed = 0, .row = now.first}));
+  LOWTIDE_TRY(now.again ? now.feeder->feedAgain(now.first, now.rows) : now.feeder->feedRows(index, 0, now.first));
+  if (std::string path = MappedFile::firstNotWhole(); !path.empty())
+    return ioError("became shorter while it was read", path);
+  return now;
+}
+
 void Validation::begin() {
   lossSum_ = weightSum_ = seconds_ = 0;
   evaluated_ = 0;
@@ -117,10 +131,10 @@ void Validation::begin() {
 
 Expected<double> Validation::evaluate(int64_t index, bool wantsOutputs) {
   const auto start = std::chrono::steady_clock::now();
-  const Window now = window(index);
-  // No number of the training's: an evaluation is the same after any step.
-  LOWTIDE_TRY(session_.writeScalars(*now.entry, {.lr = 0, .step = 0, .seed = 0, .row = now.first}));
-  LOWTIDE_TRY(now.again ? now.feeder->feedAgain(now.first, now.rows) : now.feeder->feedRows(index, 0, now.first));
+  Expected<Window> prepared = prepare(index);
+  if (!prepared)
+    return prepared.takeStatus();
+  const Window now = *prepared;
   LOWTIDE_TRY(session_.step(*now.entry));
   LOWTIDE_TRY(session_.settle());
   double loss = NAN, weight = static_cast<double>(now.rows);
@@ -133,6 +147,7 @@ Expected<double> Validation::evaluate(int64_t index, bool wantsOutputs) {
     if (Expected<double> stated = session_.metric(*now.entry, weightName))
       weight = *stated * static_cast<double>(now.rows) / static_cast<double>(now.feeder->batch());
   }
+  countsLast_ = weight != 0;
   // A batch without a label that counts has no mean, and no part in one.
   if (weight != 0) {
     lossSum_ += loss * weight;

@@ -57,14 +57,19 @@ public:
   int64_t batch() const { return whole_->batch(); }
   int64_t leftOut() const { return leftOut_; }
   bool hasLoss() const { return !lossName_.empty(); }
+  const std::string &lossName() const { return lossName_; }
   const std::vector<Metric> &metrics() const { return metrics_; }
   Window window(int64_t index) const;
 
+  /// Fills batch arrays and scalars for a batch.
+  rt::Expected<Window> prepare(int64_t index) const;
   /// Forgets what was evaluated.
   void begin();
   /// Evaluates batch `index` and waits for it; returns its loss (NaN without one). `wantsOutputs`: the host sees them
   /// then.
   rt::Expected<double> evaluate(int64_t index, bool wantsOutputs = false);
+  /// Whether the batch that was evaluated last had anything that counts; its loss is no number otherwise.
+  bool countsLast() const { return countsLast_; }
   /// Of what was evaluated since `begin`.
   EvaluationReport report() const;
   /// All batches.
@@ -87,6 +92,7 @@ private:
 
   double lossSum_ = 0, weightSum_ = 0, seconds_ = 0;
   int64_t evaluated_ = 0;
+  bool countsLast_ = false;
 };
 
 } // namespace lowtide::run

@@ -25,9 +25,9 @@ void addAttentionFusion(mlir::RewritePatternSet &patterns);
 /// concat(f(slice 0 of x), f(slice 1 of x), …) → f(x) with one dimension more, where f is the same for all: what is
 /// left of a loop over samples or heads.
 void addPieceStacking(mlir::RewritePatternSet &patterns);
-/// What is computed of logits on the way to their loss, row by row or element by element → the same on rows and classes,
-/// whatever reshapes and transposes exporters put between; slices of rows → slices of what the product reads. Where the
-/// logits are large (see below), unless `always`.
+/// What is computed of logits on the way to their loss, row by row or element by element → the same on rows and
+/// classes, whatever reshapes and transposes exporters put between; slices of rows → slices of what the product reads.
+/// Where the logits are large (see below), unless `always`.
 void addHeadFlattening(mlir::RewritePatternSet &patterns, bool always);
 /// Cross-entropy of a product with a weight → nn.linear_cross_entropy, where nothing else is read of the logits but
 /// sums over the classes and, unless `always`, where they are at least 1 MiB and four times the weight.

@@ -86,8 +86,8 @@ TEST_P(RealFiles, FindsEachParameterOnce) {
     std::vector<std::string> hits;
     for (const std::string &name : names)
       for (const std::string &want : wanted)
-        // The recording module may wrap the one that was exported.
-        if (want == name || llvm::StringRef(want).ends_with("." + name))
+        // The recording module may wrap the one that was exported; a name that it has itself is that one.
+        if (want == name || (!wanted.count(name) && llvm::StringRef(want).ends_with("." + name)))
           hits.push_back(want);
     ASSERT_EQ(hits.size(), 1u) << info.name;
     EXPECT_TRUE(found.insert(hits[0]).second) << hits[0];

@@ -43,9 +43,10 @@ static void addModelFlags(CLI::App &app, Options &o) {
          "LOG_PROBABILITIES (log_target, reduction). A weight is a number, a list [0.5, 1] or an array. Names "
          "with spaces, commas or brackets are put into quotes")
       ->group("model");
-  addList(app, "--outputs", o.outputs,
-          "Outputs of the file that train and gradient compute too, by name, or all; eval has them unless none. "
-          "Without it a training step computes its loss and no other output")
+  app.add_option("--outputs", o.outputs,
+                 "Outputs of the file that train and gradient compute too, by name, or all; eval has them unless none. "
+                 "Without it a training step computes its loss and no other output")
+      ->delimiter(',')
       ->group("model");
   addList(app, "--params", o.params,
           "Trains only these: names and globs, with commas. --frozen and --params are applied in their order, and the "

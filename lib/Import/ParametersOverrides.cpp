@@ -32,13 +32,14 @@ private:
     return pattern.matches(info.name) || pattern.matches(info.tensor) ||
            llvm::any_of(info.tied, [&](const std::string &name) { return pattern.matches(name); });
   }
-  /// Whether a glob means it: what is trained anyway, and constants that somebody named. Statistics and numbers of the
-  /// graph's arithmetic are meant by their names only.
-  bool isMeantByGlob(size_t number) const {
+  /// Whether a glob means it: what is trained anyway, and constants that somebody named. Statistics are meant by their
+  /// names only, and numbers of the graph's arithmetic by a part of them: not by a glob of wildcards alone.
+  bool isMeantByGlob(size_t number, StringRef glob) const {
     const InitializerInfo &info = infos[number];
+    const bool saysName = glob.find_first_not_of("*?") != StringRef::npos;
     return stated[number] == InitializerRole::Parameter ||
-           (stated[number] == InitializerRole::Constant && isFloatType(info.dataType) && info.getNumElements() > 1 &&
-            !isInventedName(info.name));
+           (stated[number] == InitializerRole::Constant && isFloatType(info.dataType) &&
+            (saysName || info.getNumElements() > 1) && !isInventedName(info.name));
   }
   void set(InitializerInfo &info, InitializerRole role, const Twine &reason) {
     if (info.role == role)
@@ -104,7 +105,7 @@ LogicalResult Selector::applyItem(const ImportOptions::Selection &selection, con
   const NamePattern pattern = isName ? literal : NamePattern(item.text);
   bool found = false;
   for (auto [number, info] : llvm::enumerate(infos)) {
-    if (!matches(pattern, info) || (pattern.isGlob() && selection.trains && !isMeantByGlob(number)))
+    if (!matches(pattern, info) || (pattern.isGlob() && selection.trains && !isMeantByGlob(number, item.text)))
       continue;
     found = true;
     if (selection.trains && !isFloatType(info.dataType)) {

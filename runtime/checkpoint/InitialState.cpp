@@ -2,9 +2,10 @@
 
 #include "runtime/checkpoint/InitialState.h"
 
-#include "runtime/Element.h"
-#include "runtime/MappedFile.h"
+#include "runtime/Verify.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
+#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/data/Conversion.h"
 
 #include <map>
 #include <set>
@@ -12,16 +13,18 @@
 namespace lowtide::rt {
 namespace {
 
-bool isFloat(plan::DType dtype) {
-  return dtype == plan::F32 || dtype == plan::F64 || dtype == plan::F16 || dtype == plan::BF16;
-}
-
-/// The same numbers in another float type.
-HostArray convert(const HostArray &from, plan::DType to) {
-  const size_t width = elementBytes(from.dtype), wanted = elementBytes(to), count = from.bytes.size() / width;
-  auto bytes = std::make_shared<std::vector<uint8_t>>(count * wanted);
-  for (size_t i = 0; i < count; ++i)
-    storeElement(to, bytes->data() + i * wanted, loadElement(from.dtype, from.bytes.data() + i * width));
+/// The same numbers in another float type; one that is beyond the type's largest is an error.
+Expected<HostArray> convert(const HostArray &from, plan::DType to) {
+  Expected<Conversion> conversion = Conversion::create(from.dtype, to);
+  if (!conversion)
+    return conversion.takeStatus();
+  const uint64_t width = elementBytes(from.dtype);
+  const auto count = static_cast<int64_t>(from.bytes.size() / width);
+  auto bytes = std::make_shared<std::vector<uint8_t>>(static_cast<uint64_t>(count) * elementBytes(to));
+  if (int64_t done = conversion->convert(from.bytes.data(), bytes->data(), count); done < count)
+    return badInput("element " + std::to_string(done) + ", " +
+                    elementText(from.dtype, from.bytes.data() + static_cast<uint64_t>(done) * width) +
+                    ", is beyond the largest " + describe(to));
   HostArray made;
   made.dtype = to;
   made.dims = from.dims;
@@ -43,26 +46,19 @@ std::string listSome(const std::set<std::string> &names) {
 } // namespace
 
 Status loadInitialState(Session &session, const std::string &path, std::vector<std::string> &notes) {
-  Expected<MappedFile> mapped = MappedFile::open(path);
-  if (!mapped)
-    return mapped.takeStatus();
-  auto file = std::make_shared<MappedFile>(std::move(*mapped));
-  Expected<std::vector<NamedArray>> parsed = parseSafetensors(file->bytes(), file);
-  if (!parsed)
-    return parsed.takeStatus().at(path);
-  std::map<std::string, HostArray> arrays;
-  for (NamedArray &entry : *parsed)
-    arrays.emplace(entry.name, std::move(entry.array));
+  Expected<std::map<std::string, HostArray>> arrays = readSafetensors(path);
+  if (!arrays)
+    return arrays.takeStatus();
 
   struct Assignment {
     Tensor tensor;
     const plan::ParameterSource *source;
-    const HostArray *array;
+    HostArray array;
   };
   std::vector<Assignment> assignments;
   std::set<std::string> missing, kept, unused;
   size_t converted = 0;
-  for (const auto &[name, array] : arrays)
+  for (const auto &[name, array] : *arrays)
     unused.insert(name);
   for (const Tensor &tensor : session.persistent()) {
     const plan::Binding &binding = *tensor.binding;
@@ -75,7 +71,7 @@ Status loadInitialState(Session &session, const std::string &path, std::vector<s
     if (source)
       names.insert(names.end(), source->tied_names().begin(), source->tied_names().end());
     for (const std::string &name : names)
-      if (auto found = arrays.find(name); found != arrays.end()) {
+      if (auto found = arrays->find(name); found != arrays->end()) {
         unused.erase(name);
         array = array ? array : &found->second;
       }
@@ -89,8 +85,14 @@ Status loadInitialState(Session &session, const std::string &path, std::vector<s
       return badInput("tensor '" + printable(binding.name()) + "' is " + describe(array->dtype, array->dims) +
                           ", the artifact has " + describe(binding.dtype(), dims),
                       path);
-    converted += array->dtype != binding.dtype();
-    assignments.push_back({tensor, source, array});
+    assignments.push_back({tensor, source, *array});
+    if (array->dtype == binding.dtype())
+      continue;
+    Expected<HostArray> made = convert(*array, binding.dtype());
+    if (!made)
+      return badInput("tensor '" + printable(binding.name()) + "': " + made.status().str(), path);
+    assignments.back().array = std::move(*made);
+    ++converted;
   }
   if (!missing.empty())
     return badInput("has no " + listSome(missing) + "; it holds " +
@@ -98,11 +100,8 @@ Status loadInitialState(Session &session, const std::string &path, std::vector<s
                         ", and names must be those of the exported module",
                     path);
   LOWTIDE_TRY(session.download());
-  for (const Assignment &assignment : assignments) {
-    const plan::DType wanted = assignment.tensor.binding->dtype();
-    LOWTIDE_TRY(restore(assignment.array->dtype == wanted ? *assignment.array : convert(*assignment.array, wanted),
-                        assignment.tensor, assignment.source));
-  }
+  for (const Assignment &assignment : assignments)
+    LOWTIDE_TRY(restore(assignment.array, assignment.tensor, assignment.source));
   LOWTIDE_TRY(session.upload());
   if (converted)
     notes.push_back(path + ": " + std::to_string(converted) + " tensors were converted to the artifact's type");

@@ -5,6 +5,7 @@
 #include "runtime/CheckedMath.h"
 #include "runtime/Element.h"
 #include "runtime/Json.h"
+#include "runtime/MappedFile.h"
 #include "runtime/checkpoint/OutputFile.h"
 
 #include <algorithm>
@@ -119,6 +120,20 @@ Expected<std::vector<NamedArray>> parseSafetensors(std::span<const uint8_t> file
   }
   if (position != data.size())
     return badInput("bytes behind the last tensor");
+  return arrays;
+}
+
+Expected<std::map<std::string, HostArray>> readSafetensors(const std::string &path) {
+  Expected<MappedFile> mapped = MappedFile::open(path);
+  if (!mapped)
+    return mapped.takeStatus();
+  auto file = std::make_shared<MappedFile>(std::move(*mapped));
+  Expected<std::vector<NamedArray>> parsed = parseSafetensors(file->bytes(), file);
+  if (!parsed)
+    return parsed.takeStatus().at(path);
+  std::map<std::string, HostArray> arrays;
+  for (NamedArray &entry : *parsed)
+    arrays.emplace(entry.name, std::move(entry.array));
   return arrays;
 }
 

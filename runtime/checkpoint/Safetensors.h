@@ -32,6 +32,9 @@ struct SafetensorsEntry {
 Status writeSafetensors(const std::string &path, const std::vector<SafetensorsEntry> &entries,
                         const std::map<std::string, std::string> &metadata = {});
 
+/// Maps a file and parses it; the arrays keep it mapped. Errors name `path`.
+Expected<std::map<std::string, HostArray>> readSafetensors(const std::string &path);
+
 /// Parses a file in memory. Limits: header 100 MB, depth 64, a million tensors, rank 16.
 Expected<std::vector<NamedArray>> parseSafetensors(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
 

@@ -3,7 +3,6 @@
 #include "runtime/checkpoint/TensorFiles.h"
 
 #include "runtime/Element.h"
-#include "runtime/MappedFile.h"
 #include "runtime/checkpoint/Finite.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 
@@ -36,16 +35,10 @@ Expected<TensorFiles> TensorFiles::open(const std::string &checkpoint) {
   TensorFiles files;
   files.checkpoint_ = checkpoint;
   for (int i = 0; i < 2; ++i) {
-    const std::string path = checkpoint + "/" + checkpointFiles[i];
-    Expected<MappedFile> mapped = MappedFile::open(path);
-    if (!mapped)
-      return mapped.takeStatus();
-    auto file = std::make_shared<MappedFile>(std::move(*mapped));
-    Expected<std::vector<NamedArray>> parsed = parseSafetensors(file->bytes(), file);
-    if (!parsed)
-      return parsed.takeStatus().at(path);
-    for (NamedArray &entry : *parsed)
-      files.arrays_[i].emplace(entry.name, std::move(entry.array));
+    Expected<std::map<std::string, HostArray>> arrays = readSafetensors(checkpoint + "/" + checkpointFiles[i]);
+    if (!arrays)
+      return arrays.takeStatus();
+    files.arrays_[i] = std::move(*arrays);
   }
   return files;
 }

@@ -49,6 +49,12 @@ write(file, state, "F64", numpy.float64)
 losses, said = run(bare, f"--init={file}")
 assert losses == reference and "were converted to the artifact's type" in said, said
 first = next(iter(state))
+# What f32 cannot hold would be infinite from the start.
+large = state[first][1].astype(numpy.float64)
+large[1] = 1e300
+write(file, state | {first: (state[first][0], large)}, "F64", numpy.float64)
+said = run(bare, f"--init={file}", code=2)[1]
+assert f"tensor '{first}': element 1, 1e+300, is beyond the largest float32" in said, said
 write(file, {n: t for n, t in state.items() if n != first} | {"other": state[first]})
 said = run(bare, f"--init={file}", code=2)[1]
 assert f"has no '{first}'; it holds 'other'" in said, said

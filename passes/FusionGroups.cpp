@@ -185,7 +185,7 @@ SmallVector<unsigned> FusionGroups::consumersOf(unsigned node) {
   return consumers;
 }
 
-/// Groups that must come behind `node`, ascending: its readers, and updates of what it reads.
+/// Groups that must come after `node`, ascending: its readers, and updates of what it reads.
 SmallVector<unsigned> FusionGroups::successorsOf(unsigned node) {
   auto successors = graph->getSuccessors(node);
   return SmallVector<unsigned>(successors.begin(), successors.end());

@@ -67,7 +67,7 @@ private:
     bool fusable;         // may be joined with others at all
     bool generated;
     bool forward = false; // holds an op that the loss is made from
-    bool waited = false;  // holds an op that an update comes behind
+    bool waited = false;  // holds an op that an update comes after
   };
 
   void buildNodes();
@@ -105,7 +105,7 @@ private:
   /// For each reader of a value that the step updates: the ops that update it.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 1>> updatesBehind;
   std::vector<Node> nodes;
-  /// What comes behind what: readers, and updates of what is read.
+  /// What comes after what: readers, and updates of what is read.
   std::optional<solve::MergingGraph> graph;
 };
 

@@ -41,7 +41,7 @@ CLI::Validator config::choice(std::vector<std::string> values) {
 
 CLI::Option *config::addList(CLI::App &command, const std::string &flag, std::vector<std::string> &texts,
                              const std::string &help) {
-  // One text a time: what stands behind it is the next argument, and brackets in it are its own.
+  // One text a time: what stands after it is the next argument, and brackets in it are its own.
   return command.add_option(flag, texts, help)->expected(1)->take_all()->allow_extra_args(false);
 }
 

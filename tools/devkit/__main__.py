@@ -19,7 +19,7 @@ COMMANDS = {
     "parts": ("parts", "every model in micro-batches: the losses of the whole batch"),
     "sweep": ("sweep", "peak and time at many budgets, for models with or without weights"),
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
-    "peaks": ("peaks", "bytes of training steps beside PyTorch's: plain, under the smallest budget, and by hand"),
+    "peaks": ("peaks", "bytes of training steps next to PyTorch's: plain, under the smallest budget, and by hand"),
     "estimate": ("estimate", "what full-size models launch, move and hold on a GPU, from their plans"),
     "machine-code": ("machine_code", "what ptxas and the disassembler show of every model's kernels"),
     "libraries": ("libraries", "what cuDNN itself says of the calls of every model, without a GPU"),

@@ -1,4 +1,4 @@
-"""Bytes of training steps beside PyTorch's: without a budget, at the smallest, and what an expert reaches by hand."""
+"""Bytes of training steps next to PyTorch's: without a budget, at the smallest, and what an expert reaches by hand."""
 
 import argparse
 import json

@@ -24,7 +24,7 @@ struct StepReport {
   /// Behind this step: loss scale, finite steps since it last changed, steps without an update so far.
   std::optional<double> lossScale, growthTracker, skipped;
   double seconds = 0;
-  std::string checkpoint;                     ///< written behind this step, or empty
+  std::string checkpoint;                     ///< written after this step, or empty
   std::optional<EvaluationReport> evaluation; ///< made after this step
   bool isEvaluation = false;                  ///< a batch that was evaluated: there is no learning rate
 };

@@ -33,7 +33,7 @@ private:
   const Options &options_;
   std::vector<double> losses_, gradNorms_, seconds_;
   std::vector<std::pair<int64_t, EvaluationReport>> evaluations_; ///< and the step after which each was made
-  std::optional<double> skipped_;                                 ///< steps without an update, behind the last step
+  std::optional<double> skipped_;                                 ///< steps without an update, after the last step
 };
 
 } // namespace lowtide::run

@@ -92,7 +92,7 @@ static const char *const fitHelp = R"help(lowtide fit: what a step costs at whic
 
 Without a budget: the smallest and the largest peak, and a line for each budget
 between (--rows=N), with what it costs in time. --baselines puts published
-methods beside it, --bound what no plan can go below. With a budget or a card:
+methods next to it, --bound what no plan can go below. With a budget or a card:
 whether the step fits, the cheapest change that makes it fit (recomputation,
 micro-batches, precision, a smaller batch), and the largest batch that does. The
 other flags are those of lowtide compile; --json prints JSON; --help-all lists all.

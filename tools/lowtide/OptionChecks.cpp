@@ -100,7 +100,7 @@ static bool checkTable(const Options &options, const config::Config &config) {
     const bool isGiven = origin == "command line" || StringRef(origin).starts_with("LOWTIDE_");
     return !isGiven || fail(nameFlag(flag, origin) + " has no effect on " + where, note);
   };
-  if (!refuse("remat-strategy", "'lowtide fit'", "--baselines puts all strategies beside its plans"))
+  if (!refuse("remat-strategy", "'lowtide fit'", "--baselines puts all strategies next to its plans"))
     return false;
   if (!options.card.empty()) {
     std::vector<std::string> names;

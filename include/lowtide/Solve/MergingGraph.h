@@ -16,7 +16,7 @@ namespace lowtide::solve {
 /// A directed acyclic graph. Two nodes may join while no path leads from one to the other through a third.
 ///
 /// 1. A topological order is kept as labels with gaps; when nodes join, only those that depend on the earlier one move
-///    behind the union, or those that the later one depends on in front of it, whichever are fewer (Pearce and Kelly
+///    after the union, or those that the later one depends on in front of it, whichever are fewer (Pearce and Kelly
 ///    2006, Bender et al. 2009).
 /// 2. A longest path is the spine. Every node knows the first node of the spine that it leads to and the last one that
 ///    leads to it: long paths follow from two numbers, and short searches stop at the spine (Jagadish 1990).
@@ -79,9 +79,9 @@ private:
   /// Whether there is another edge to follow: then the side may have met one more node between `early` and `late`.
   bool collect(Side &side, uint32_t early, uint32_t late);
   void takeOut(uint32_t node);
-  /// Puts `nodes` behind `place`, in this order.
+  /// Puts `nodes` after `place`, in this order.
   void insertBehind(uint32_t place, std::span<const uint32_t> nodes);
-  /// Spreads labels around `place` so that `count` more fit behind it.
+  /// Spreads labels around `place` so that `count` more fit after it.
   void makeRoom(uint32_t place, uint64_t count);
   uint64_t labelBehind(uint32_t place) const;
 

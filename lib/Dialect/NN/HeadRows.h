@@ -12,7 +12,7 @@
 
 namespace lowtide::nn {
 
-/// Whether keeping the result of `product` whole takes clearly more bytes than a chunk of its rows beside the weight's
+/// Whether keeping the result of `product` whole takes clearly more bytes than a chunk of its rows next to the weight's
 /// gradient, as it is added up, and one term of it.
 bool isLargeHead(DotOp product);
 

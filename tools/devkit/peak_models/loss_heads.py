@@ -37,7 +37,7 @@ def capped(logits, labels):
 
 
 class Inside(nn.Module):
-    """The loss in the file; with `both`, the logits beside it."""
+    """The loss in the file; with `both`, the logits too."""
 
     def __init__(self, loss, both=False):
         super().__init__()

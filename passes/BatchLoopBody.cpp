@@ -64,7 +64,8 @@ Value BatchLoopBody::getFirstSample(Value row) {
 /// Whether all parts of `value` at `position` are the same, and a small one can be built.
 bool BatchLoopBody::isRepeated(Value value, BatchPosition position) {
   Operation *op = value.getDefiningOp();
-  if (!op || tracking.getKind(value) != Kind::Outside)
+  Kind kind = tracking.getKind(value);
+  if (!op || (kind != Kind::Outside && kind != Kind::Statistic))
     return false;
   if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
     auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
@@ -130,7 +131,8 @@ Value BatchLoopBody::buildRepeated(Value value, BatchPosition position) {
     } else if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
       from = nn::reshapePosition(reshape.getY().getType(), position, reshape.getX().getType(), tracking.getSamples());
     }
-    operand.set(from ? cut(operand.get(), *from) : capture(operand.get()));
+    Value computed = own.lookup(operand.get());
+    operand.set(from ? cut(operand.get(), *from) : computed ? computed : capture(operand.get()));
   }
   clone->getResult(0).setType(type);
   inner.insert(clone);
@@ -198,7 +200,9 @@ Value BatchLoopBody::getOperand(Operation *op, unsigned number) {
     Value whole = wholes.lookup(operand);
     return position ? cut(whole, *position) : capture(whole);
   }
-  if (Value computed = own.lookup(operand))
+  // What each part has for itself and repeats for every sample, made of a state.
+  bool isSpread = kind == Kind::Statistic && position && isRepeated(operand, *position);
+  if (Value computed = own.lookup(operand); computed && !isSpread)
     return computed;
   return position ? cut(operand, *position) : capture(operand);
 }
@@ -236,8 +240,18 @@ LogicalResult BatchLoopBody::compute(Operation *op) {
   if (tiles > 1 && llvm::any_of(op->getResults(), [&](Value v) { return tracking.getKind(v) == Kind::Sum; }))
     return computeTerms(op);
   Operation *clone = op->clone();
-  for (OpOperand &operand : clone->getOpOperands())
-    operand.set(getOperand(op, operand.getOperandNumber()));
+  for (OpOperand &operand : clone->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    std::optional<BatchPosition> position = tracking.getRequired(op)[number];
+    operand.set(getOperand(op, number));
+    if (position && tracking.getKind(op->getOperand(number)) == Kind::Statistic &&
+        operand.get().getType() == op->getOperand(number).getType()) {
+      clone->destroy();
+      InFlightDiagnostic error = op->emitError("rows of what each part of the batch has for itself cannot be cut out");
+      error.attachNote() << "leave out --micro-batches";
+      return error;
+    }
+  }
   for (auto [result, part] : llvm::zip_equal(op->getResults(), clone->getResults())) {
     BatchTracking::State state = tracking.get(result);
     if (state.kind == Kind::Rows)
@@ -273,9 +287,9 @@ void BatchLoopBody::collect(Value value) {
   rowsFor.push_back(value);
 }
 
-void BatchLoopBody::updateState(BlockArgument state, Value value) {
+void BatchLoopBody::updateState(BlockArgument state, Value value, bool isWanted) {
   handedOn[stateNumber[state]] = own.lookup(value);
-  carriedFor[stateNumber[state]] = value;
+  carriedFor[stateNumber[state]] = isWanted ? value : Value();
 }
 
 DenseMap<Value, Value> BatchLoopBody::finish(Location loc) {

@@ -27,7 +27,8 @@ public:
   void addUp(mlir::Value sum);
   /// The rows of all rounds are wanted outside.
   void collect(mlir::Value rows);
-  void updateState(mlir::BlockArgument state, mlir::Value value);
+  /// The next round sees `value` as `state`; `isWanted`: so does what comes after the loop.
+  void updateState(mlir::BlockArgument state, mlir::Value value, bool isWanted);
 
   /// Builds the loop; returns what stands for the added-up, collected and updated values behind it.
   llvm::DenseMap<mlir::Value, mlir::Value> finish(mlir::Location loc);

@@ -8,6 +8,7 @@
 #include "BatchLoopBody.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -29,6 +30,8 @@ private:
   LogicalResult findNeeded();
   LogicalResult noteState(Operation *op, OpOperand &use);
   DenseSet<Operation *> slice(ArrayRef<Value> values);
+  FailureOr<DenseSet<Operation *>> sliceWithStates(ArrayRef<Value> values,
+                                                   llvm::MapVector<BlockArgument, Value> &updates);
   void orderLoops();
   LogicalResult buildLoop(ArrayRef<Value> values);
   void placeOutside(ArrayRef<Value> captured);
@@ -114,6 +117,37 @@ DenseSet<Operation *> BatchLoops::slice(ArrayRef<Value> values) {
   return ops;
 }
 
+/// The ops that `values` need, and those that update the states which they read or are: each round of a loop starts
+/// from what the round before left, whether or not this loop is the one that hands it out.
+FailureOr<DenseSet<Operation *>> BatchLoops::sliceWithStates(ArrayRef<Value> values,
+                                                             llvm::MapVector<BlockArgument, Value> &updates) {
+  SmallVector<Value> wanted(values);
+  for (Value value : values)
+    if (auto state = stateOf.find(value); state != stateOf.end())
+      updates[state->second] = value;
+  while (true) {
+    DenseSet<Operation *> ops = slice(wanted);
+    size_t before = wanted.size();
+    for (Operation &op : block) {
+      if (!ops.contains(&op))
+        continue;
+      for (Value operand : op.getOperands()) {
+        if (wantsWhole(&op, operand) && !wholes.contains(operand)) {
+          InFlightDiagnostic error =
+              op.emitError("a state is updated for each part of the batch, and from a sum over all parts");
+          error.attachNote() << "leave out --micro-batches";
+          return error;
+        }
+        Value update = tracking.getUpdate(operand);
+        if (update && updates.insert({cast<BlockArgument>(operand), update}).second)
+          wanted.push_back(update);
+      }
+    }
+    if (wanted.size() == before)
+      return ops;
+  }
+}
+
 void BatchLoops::orderLoops() {
   for (Value value : llvm::reverse(needed)) {
     unsigned before = depth[value] + 1;
@@ -161,12 +195,14 @@ void BatchLoops::placeOutside(ArrayRef<Value> captured) {
 LogicalResult BatchLoops::buildLoop(ArrayRef<Value> values) {
   Operation *lastBefore = block.getTerminator()->getPrevNode();
   BatchLoopBody body(builder, tracking, parts, tiles, wholes);
-  for (Value value : values)
-    if (auto state = stateOf.find(value); state != stateOf.end())
-      body.carryState(state->second);
-  DenseSet<Operation *> ops = slice(values);
+  llvm::MapVector<BlockArgument, Value> updates;
+  FailureOr<DenseSet<Operation *>> ops = sliceWithStates(values, updates);
+  if (failed(ops))
+    return failure();
+  for (auto [state, update] : updates)
+    body.carryState(state);
   for (Operation &op : block) {
-    if (!ops.contains(&op))
+    if (!ops->contains(&op))
       continue;
     facts.repeatedOps += !computed.insert(&op).second;
     if (failed(body.compute(&op)))
@@ -178,8 +214,6 @@ LogicalResult BatchLoops::buildLoop(ArrayRef<Value> values) {
   for (Value value : values) {
     uint64_t bytes = getTensorBytes(value.getType()).value_or(0);
     Kind kind = tracking.getKind(value);
-    if (kind == Kind::Statistic)
-      body.updateState(stateOf[value], value);
     if (kind == Kind::Sum)
       ++facts.sums, facts.sumBytes += bytes;
     if (kind == Kind::Rows) {
@@ -187,6 +221,8 @@ LogicalResult BatchLoops::buildLoop(ArrayRef<Value> values) {
       body.collect(value);
     }
   }
+  for (auto [state, update] : updates)
+    body.updateState(state, update, llvm::is_contained(values, update));
   for (auto [value, whole] : body.finish(loc)) {
     wholes[value] = whole;
     value.replaceUsesWithIf(whole, [&](OpOperand &use) { return !tracking.isInside(use.getOwner()); });

@@ -1,6 +1,8 @@
 //===- BatchTracking.cpp - where a step counts samples ----------*- C++ -*-===//
 //
-// One walk in the order of the text.
+// 1. One walk in the order of the text.
+// 2. A state that follows the parts starts each of them from what the one before left, so whatever is made of it
+//    belongs to the part, too: such states are marked, and the walk is taken again until no further one is found.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,15 +14,46 @@ using namespace mlir;
 using namespace lowtide;
 
 FailureOr<BatchTracking> BatchTracking::compute(func::FuncOp step) {
-  BatchTracking tracking;
   if (!step.getBody().hasOneBlock())
     return step.emitError("is not one block of instructions");
-  if (failed(tracking.start(step)))
+  BatchTracking tracking;
+  while (true) {
+    if (failed(tracking.run(step)))
+      return failure();
+    BatchTracking next;
+    if (!tracking.findUpdates(step, next))
+      return tracking;
+    tracking = std::move(next);
+  }
+}
+
+LogicalResult BatchTracking::run(func::FuncOp step) {
+  for (auto [state, update] : updates)
+    states[state] = {Kind::Statistic, {}};
+  if (failed(start(step)))
     return failure();
   for (Operation &op : step.getBody().front().without_terminator())
-    if (failed(tracking.visit(&op)))
+    if (failed(visit(&op)))
       return failure();
-  return tracking;
+  return success();
+}
+
+/// Notes the states that follow the parts in `next`; returns whether there are more than this walk knew.
+bool BatchTracking::findUpdates(func::FuncOp step, BatchTracking &next) const {
+  auto bindingOf = [](Attribute binding) { return dyn_cast_or_null<BindingInterface>(binding); };
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (OpOperand &result : terminator->getOpOperands()) {
+    auto made = bindingOf(step.getResultAttr(result.getOperandNumber(), "train.binding"));
+    if (getKind(result.get()) != Kind::Statistic || !made || made.getBindingKind() != BindingKind::State)
+      continue;
+    for (BlockArgument argument : step.getArguments()) {
+      auto held = bindingOf(step.getArgAttr(argument.getArgNumber(), "train.binding"));
+      if (held && held.getBindingKind() == BindingKind::State && held.getName() == made.getName() &&
+          argument != result.get())
+        next.updates[argument] = result.get();
+    }
+  }
+  return next.updates.size() > updates.size();
 }
 
 LogicalResult BatchTracking::start(func::FuncOp step) {

@@ -69,3 +69,28 @@ func.func @forward(%x: tensor<3x4xf32> {train.binding = #train.batch<"x", dim = 
   %new = nn.mul %both, %half : tensor<3xf32>
   return %loss, %new : tensor<f32>, tensor<3xf32>
 }
+
+// -----
+
+// Whatever is made of a state that the parts update is made inside, too: `old · 0.9` before it meets the part's mean.
+// CHECK-LABEL: func.func @gradient
+// CHECK-SAME: %[[MEAN:[a-z0-9]+]]: tensor<3xf32> {train.binding = #train.state<"mean", from_file>}
+// CHECK-NOT: nn.mul %[[MEAN]]
+// CHECK: train.accumulate 2 slices({{.*}}) carries({{.*}}%[[OLD:[a-z0-9]+]] = %[[MEAN]]
+// CHECK: %[[KEPT:.*]] = nn.mul %[[OLD]]
+// CHECK: %[[NEW:.*]] = nn.add %[[KEPT]], %
+// CHECK: train.next carries({{.*}}%[[NEW]]
+func.func @forward(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">},
+    %s: tensor<3xf32> {train.binding = #train.param<"s">}, %b: tensor<3xf32> {train.binding = #train.param<"b">},
+    %m: tensor<3xf32> {train.binding = #train.state<"mean", from_file>})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<3xf32> {train.binding = #train.state<"mean", from_file>}) {
+  %y, %mean, %variance = nn.batch_norm %x, %s, %b epsilon = 1.0e-05 : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>)
+  %square = nn.mul %y, %x : tensor<4x3xf32>
+  %loss = nn.reduce_sum %square dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  %kept = nn.constant dense<0.9> : tensor<3xf32>
+  %tenth = nn.constant dense<0.1> : tensor<3xf32>
+  %old = nn.mul %m, %kept : tensor<3xf32>
+  %part = nn.mul %mean, %tenth : tensor<3xf32>
+  %new = nn.add %old, %part : tensor<3xf32>
+  return %loss, %new : tensor<f32>, tensor<3xf32>
+}

@@ -19,7 +19,7 @@ public:
     Outside,     ///< needs all samples at once, or none
     Rows,        ///< counts samples at a position: a part of the batch has part of it
     Sum,         ///< sum over the parts; each part has a term
-    Statistic,   ///< each part has its own
+    Statistic,   ///< each part has its own; of an argument: a state that each part updates
     FirstSample, ///< the scalar `row`
   };
   struct State {
@@ -46,17 +46,23 @@ public:
   /// Ops that take statistics over each part, in order.
   llvm::ArrayRef<mlir::Operation *> getStatistics() const { return statistics; }
 
+  /// The state that each part updates: what the step returns for it is a statistic. Null for any other value.
+  mlir::Value getUpdate(mlir::Value state) const { return updates.lookup(state); }
+
 private:
   friend class RowRegion; // the same of a product's rows
 
+  mlir::LogicalResult run(mlir::func::FuncOp step);
   mlir::LogicalResult start(mlir::func::FuncOp step);
   mlir::LogicalResult visit(mlir::Operation *op);
+  bool findUpdates(mlir::func::FuncOp step, BatchTracking &next) const;
 
   int64_t samples = 0;
   llvm::DenseMap<mlir::Value, State> states;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<std::optional<BatchPosition>>> required;
   llvm::DenseSet<mlir::Operation *> linear;
   llvm::SmallVector<mlir::Operation *> statistics;
+  llvm::DenseMap<mlir::Value, mlir::Value> updates;
 };
 
 } // namespace lowtide

@@ -24,8 +24,9 @@ Expr positive(Expr x) { return nn::greater(x, zero(x)); }
 /// exp(x) − 1 for x ≤ 0, 0 elsewhere.
 Expr negativeExpm1(Expr x) { return nn::expm1(nn::select(positive(x), zero(x), x)); }
 Expr clamp(Expr x, double low, double high) {
-  x = nn::select(nn::less(x, x.like(low)), x.like(low), x);
-  return nn::select(nn::greater(x, x.like(high)), x.like(high), x);
+  // An element on a limit has no cotangent, as in PyTorch's hardsigmoid and hardswish.
+  x = nn::select(nn::lessEqual(x, x.like(low)), x.like(low), x);
+  return nn::select(nn::greaterEqual(x, x.like(high)), x.like(high), x);
 }
 
 Expr relu(NodeView &, Expr x) { return isFloat(x) ? nn::relu(x) : nn::select(positive(x), x, zero(x)); }

@@ -3,7 +3,9 @@
 // Rules for operators that compute each element from the elements at the same place.
 //
 //===----------------------------------------------------------------------===//
+#include "lowtide/Import/Ties.h"
 #include "lowtide/Legalize/Broadcast.h"
+#include "lowtide/Legalize/Roots.h"
 #include "lowtide/Legalize/Rules.h"
 
 using namespace mlir;
@@ -43,11 +45,30 @@ template <Expr (*F)(Expr, Expr)> LogicalResult variadic(NodeView &n) {
   return success();
 }
 
+/// What the importer noted.
+Ties tiesOf(NodeView &n) { return Ties(n.attr(tiesAttrName, 0)); }
+
+/// The larger or the smaller of two. An element that equals a number by which the program clamps has no cotangent.
+template <Expr (*F)(Expr, Expr), Expr (*IsOut)(Expr, Expr)> LogicalResult extremum(NodeView &n) {
+  FailureOr<SmallVector<Expr>> list = unifiedOperands(n, 1);
+  if (failed(list))
+    return failure();
+  if (tiesOf(n) == Ties::None && list->size() == 2 && (*list)[0].elementType() == (*list)[1].elementType())
+    for (unsigned limit : {0u, 1u})
+      if (n.constant(limit)) {
+        Expr x = (*list)[1 - limit], bound = (*list)[limit];
+        n.set(0, nn::select(IsOut(x, bound), bound, x));
+        return success();
+      }
+  return variadic<F>(n);
+}
+
 Expr add(Expr a, Expr b) { return a + b; }
 Expr subtract(Expr a, Expr b) { return a - b; }
 Expr multiply(Expr a, Expr b) { return a * b; }
 Expr divide(Expr a, Expr b) { return a / b; }
 Expr negate(Expr a) { return -a; }
+Expr squareRoot(Expr a) { return rootOf(a, 2, nn::sqrt); }
 Expr reciprocal(Expr a) { return nn::reciprocal(a); }
 Expr maximumOf(Expr a, Expr b) { return nn::max(a, b); }
 Expr minimumOf(Expr a, Expr b) { return nn::min(a, b); }
@@ -98,13 +119,15 @@ LogicalResult power(NodeView &n) {
   if (exponent == 1.0)
     n.set(0, x);
   else if (exponent == 2.0)
-    n.set(0, x * x);
+    n.set(0, rootOf(x, 0.5, [](Expr base) { return base * base; }));
   else if (exponent == 3.0)
     n.set(0, x * x * x);
   else if (exponent == 0.5 && isFloat(x))
-    n.set(0, nn::sqrt(x));
+    n.set(0, rootOf(x, 2, nn::sqrt));
   else if (exponent == -1.0 && isFloat(x))
     n.set(0, 1.0 / x);
+  else if (isFloat(x) && exponent && *exponent > 0)
+    n.set(0, rootOf(x, 1 / *exponent, [&](Expr base) { return nn::pow(base, nn::cast(e, type)); }));
   else if (isFloat(x))
     n.set(0, nn::pow(x, nn::cast(e, type)));
   else {
@@ -114,7 +137,9 @@ LogicalResult power(NodeView &n) {
   return success();
 }
 
-/// Limits come as attributes up to version 6, then as operands. Elements on a limit keep their cotangent.
+/// Limits come as attributes up to version 6, then as operands. Elements on a limit have no cotangent where the limit
+/// is a number (`clamp`, `relu6`, `hardtanh`); a limit that is a tensor of the program takes half of it, as `maximum`
+/// does.
 LogicalResult clip(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
@@ -129,10 +154,12 @@ LogicalResult clip(NodeView &n) {
       return n.reject("limits must be scalars");
   low = limit("min", 1);
   high = limit("max", 2);
+  const bool isShared = tiesOf(n) == Ties::Shared;
+  auto isNumber = [&](StringRef name, unsigned i) { return n.hasAttr(name) || (!isShared && n.constant(i)); };
   if (low)
-    x = nn::select(nn::less(x, low), low, x);
+    x = isNumber("min", 1) ? nn::select(nn::lessEqual(x, low), low, x) : nn::max(x, low);
   if (high)
-    x = nn::select(nn::greater(x, high), high, x);
+    x = isNumber("max", 2) ? nn::select(nn::greaterEqual(x, high), high, x) : nn::min(x, high);
   n.set(0, x);
   return success();
 }
@@ -185,15 +212,15 @@ void lowtide::addElementwiseRules(RuleTable &t) {
   t.add("Pow", power);
   t.add("Sum", variadic<add>);
   t.add("Mean", mean);
-  t.add("Max", variadic<maximumOf>);
-  t.add("Min", variadic<minimumOf>);
+  t.add("Max", extremum<maximumOf, nn::lessEqual>);
+  t.add("Min", extremum<minimumOf, nn::greaterEqual>);
   t.add("Neg", unary<negate>);
   t.add("Abs", unary<nn::abs>);
   t.add("Sign", unary<nn::sign>);
   t.add("Reciprocal", unary<reciprocal>);
   t.add("Exp", unary<nn::exp>);
   t.add("Log", unary<nn::log>);
-  t.add("Sqrt", unary<nn::sqrt>);
+  t.add("Sqrt", unary<squareRoot>);
   t.add("Erf", unary<nn::erf>);
   t.add("Sin", unary<nn::sin>);
   t.add("Cos", unary<nn::cos>);

@@ -3,6 +3,7 @@
 // Rules for operators that combine elements along dimensions.
 //
 //===----------------------------------------------------------------------===//
+#include "lowtide/Import/Ties.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/Rules.h"
@@ -42,8 +43,7 @@ Expr inFloat(Expr x, Dims dims, Expr (*f)(Expr, Dims)) {
 }
 Expr l2(Expr x, Dims dims) {
   return inFloat(x, dims, [](Expr e, Dims d) {
-    // A row of zeros has the length 0 and, as in every framework, the derivative 0; that of the root alone is 0 · ∞.
-    Expr squares = sumSquare(e, d), isZero = nn::equal(squares, 0.0);
+    Expr squares = sumSquare(e, d), isZero = nn::equal(squares, 0.0); // rootOf, whatever the sum is made of
     return nn::select(isZero, squares, nn::sqrt(nn::select(isZero, squares.like(1.0), squares)));
   });
 }
@@ -61,6 +61,16 @@ Expr logSumExp(Expr x, Dims dims) {
   });
 }
 
+/// The largest (smallest) elements, each the first of its row's: it alone has the cotangent.
+Expr firstExtremum(Expr x, int64_t dim, bool largest) {
+  OpBuilder &b = x.getBuilder();
+  Type index = b.getI64Type();
+  Expr first = largest ? nn::argmax(x, dim, index) : nn::argmin(x, dim, index);
+  Expr position = nn::iota(b, x.getLoc(), RankedTensorType::get(x.shape(), index), dim);
+  Expr isFirst = nn::equal(position, nn::broadcastTo(unsqueeze(first, dim), x.shape()));
+  return nn::sum(nn::select(isFirst, x, x.like(0.0)), {dim});
+}
+
 template <Expr (*F)(Expr, Dims)> LogicalResult reduce(NodeView &n) {
   if (failed(n.need(1)))
     return failure();
@@ -75,6 +85,19 @@ template <Expr (*F)(Expr, Dims)> LogicalResult reduce(NodeView &n) {
   Expr y = F(x, dims);
   n.set(0, n.attr("keepdims", 1) ? keepDims(y, x.shape(), dims) : y);
   return success();
+}
+
+template <bool Largest> Expr sharedExtremum(Expr x, Dims dims) {
+  return extremum<Largest ? nn::maximum : nn::minimum>(x, dims);
+}
+template <bool Largest> Expr pickedExtremum(Expr x, Dims dims) {
+  return dims.size() == 1 && isFloat(x) ? firstExtremum(x, dims.front(), Largest) : sharedExtremum<Largest>(x, dims);
+}
+
+/// The largest (smallest) element along dimensions; equal ones share the cotangent, unless the program picks one.
+template <bool Largest> LogicalResult reduceExtremum(NodeView &n) {
+  return Ties(n.attr(tiesAttrName, 0)) == Ties::First ? reduce<pickedExtremum<Largest>>(n)
+                                                      : reduce<sharedExtremum<Largest>>(n);
 }
 
 template <bool Largest> LogicalResult argExtremum(NodeView &n) {
@@ -138,8 +161,8 @@ LogicalResult cumProd(NodeView &n) {
 void lowtide::addReductionRules(RuleTable &t) {
   t.add("ReduceSum", reduce<sumOf>);
   t.add("ReduceMean", reduce<meanOf>);
-  t.add("ReduceMax", reduce<extremum<nn::maximum>>);
-  t.add("ReduceMin", reduce<extremum<nn::minimum>>);
+  t.add("ReduceMax", reduceExtremum<true>);
+  t.add("ReduceMin", reduceExtremum<false>);
   t.add("ReduceProd", reduce<product>);
   t.add("ReduceL1", reduce<l1>);
   t.add("ReduceL2", reduce<l2>);

@@ -31,9 +31,9 @@ func.func @model(%x: tensor<4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.out
 
 // An absent limit limits nothing.
 // CHECK-LABEL: func.func @forward(
-// CHECK:         nn.compare gt %arg0
+// CHECK:         nn.compare ge %arg0
 // CHECK:         nn.select
-// CHECK-NOT:     nn.compare lt
+// CHECK-NOT:     nn.compare le
 func.func @model(%x: tensor<4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
   %n = onnx.none
   %high = onnx.constant dense<6.0> : tensor<f32>

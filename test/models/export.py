@@ -11,6 +11,7 @@ import numpy
 import torch
 
 import definitions as d
+from kinks import Kinks
 from recording import record
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -132,7 +133,7 @@ def bag_tiny(folder):
 
 
 def t5_tiny(folder):
-    files = [dict(DYNAMO, file="default.onnx"), dict(DYNAMO, file="model.onnx", optimize=False),
+    files = [dict(DYNAMO, file="default.onnx", partial="rows that no position reads are not in the file"), dict(DYNAMO, file="model.onnx", optimize=False),
              dict(SCRIPT, file="torchscript-folded.onnx", mode="eval", fold=True, opset=14)]  # fmt: skip
     record(folder, settled(d.T5()), text(96, 24, 48), dict(batch=8, steps=12, **ADAMW), files)
 
@@ -194,10 +195,16 @@ def ended_tiny(folder):
     record(folder, d.Ended(), head_text(), dict(batch=8, steps=8, loss=loss, **ADAMW), [dict(DYNAMO, file="model.onnx")])
 
 
+def kinks_tiny(folder):
+    spec = dict(batch=4, steps=2, optimizer="sgd", options=dict(lr=0.125))
+    files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="unoptimized.onnx", optimize=False)]
+    record(folder, Kinks(), {"x": numpy.ones((8, 1), numpy.float32)}, spec, files)
+
+
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
     moe_tiny, graph_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny, codes_tiny,
-    smooth_tiny, words_tiny, shift_tiny, capped_tiny, ended_tiny,
+    smooth_tiny, words_tiny, shift_tiny, capped_tiny, ended_tiny, kinks_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

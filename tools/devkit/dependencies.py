@@ -53,12 +53,22 @@ def locked(cache):
         yield
 
 
+def environment_folder(name):
+    """Where the private environment `name` is, or would be: another list of requirements, another folder."""
+    requirements = HERE / f"requirements-{name}.txt"
+    return cache_folder() / f"{name}-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
+
+
+def find_environment(name):
+    """Python interpreter of the private environment `name` if it is installed; None: it is not."""
+    folder = environment_folder(name)
+    return folder / "bin" / "python" if (folder / "complete").exists() else None
+
+
 def environment(name):
     """Python interpreter of the private environment `name`, made from requirements-<name>.txt when it is not there yet."""
     requirements = HERE / f"requirements-{name}.txt"
-    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]
-    cache = cache_folder()
-    folder = cache / f"{name}-{digest}"
+    cache, folder = cache_folder(), environment_folder(name)
     python = folder / "bin" / "python"
     if (folder / "complete").exists():
         return python

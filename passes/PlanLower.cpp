@@ -71,16 +71,42 @@ static DictionaryAttr getSourceFields(func::FuncOp entry, unsigned i, StringRef 
   return fields.getDictionary(entry.getContext());
 }
 
-/// A `plan.source` for every argument that comes from an initializer, once per name.
-static void writeSources(ArrayRef<func::FuncOp> entries, OpBuilder &builder) {
-  llvm::StringSet<> seen;
+/// A `plan.source` for every argument that comes from an initializer, once per name, and for what else the exporting
+/// module saves (lib/Import/StateDictionary.h).
+static void writeSources(ModuleOp module, ArrayRef<func::FuncOp> entries, OpBuilder &builder) {
+  llvm::StringSet<> seen, saved;
+  SmallVector<DictionaryAttr> values;
+  if (auto list = module->getAttrOfType<ArrayAttr>("onnx.saved"))
+    for (auto entry : list.getAsRange<DictionaryAttr>()) {
+      if (entry.contains("value"))
+        values.push_back(entry);
+      else if (auto name = entry.getAs<StringAttr>("name"))
+        saved.insert(name.getValue());
+    }
   for (func::FuncOp entry : entries)
     for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
       BindingFacts facts = *BindingFacts::get(entry.getArgAttr(i, train::bindingAttrName));
       DictionaryAttr fields = getSourceFields(entry, i, facts.name);
-      if (fields && seen.insert(facts.name.getValue()).second)
-        plan::SourceOp::create(builder, entry.getLoc(), facts.name.getValue(), fields);
+      if (!fields || !seen.insert(facts.name.getValue()).second)
+        continue;
+      if (saved.contains(facts.name.getValue())) {
+        NamedAttrList more(fields);
+        more.set("saved", builder.getUnitAttr());
+        fields = more.getDictionary(builder.getContext());
+      }
+      plan::SourceOp::create(builder, entry.getLoc(), facts.name.getValue(), fields);
     }
+  for (DictionaryAttr entry : values) {
+    auto name = entry.getAs<StringAttr>("name");
+    if (!name || !seen.insert(name.getValue()).second)
+      continue;
+    NamedAttrList fields;
+    fields.set("saved", builder.getUnitAttr());
+    fields.set("value", entry.get("value"));
+    if (Attribute updates = entry.get("updates"))
+      fields.set("updates_per_step", updates);
+    plan::SourceOp::create(builder, module.getLoc(), name.getValue(), fields.getDictionary(builder.getContext()));
+  }
 }
 
 namespace {
@@ -185,7 +211,7 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   for (func::FuncOp entry : entries)
     if (failed(addKernels(entry, kernels, builder, infos, declared)))
       return failure();
-  writeSources(entries, builder);
+  writeSources(getOperation(), entries, builder);
 
   auto mayOverwrite = [&](Operation *op, unsigned result, unsigned operand) {
     auto info = infos.find(op);

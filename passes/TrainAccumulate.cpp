@@ -80,6 +80,21 @@ struct TrainAccumulate : lowtide::impl::TrainAccumulateBase<TrainAccumulate> {
     return success();
   }
 
+  /// A counter of a state's updates goes on by one for each part.
+  void countParts() {
+    auto saved = getOperation()->getAttrOfType<ArrayAttr>("onnx.saved");
+    if (!saved)
+      return;
+    SmallVector<Attribute> entries;
+    for (auto entry : saved.getAsRange<DictionaryAttr>()) {
+      NamedAttrList fields(entry);
+      if (auto updates = entry.getAs<IntegerAttr>("updates"))
+        fields.set("updates", IntegerAttr::get(updates.getType(), updates.getInt() * int64_t(microBatches)));
+      entries.push_back(fields.getDictionary(&getContext()));
+    }
+    getOperation()->setAttr("onnx.saved", ArrayAttr::get(&getContext(), entries));
+  }
+
   void runOnOperation() override {
     if (microBatches < 1) {
       getOperation().emitError("--micro-batches=") << int64_t(microBatches) << " is not a positive number";
@@ -90,6 +105,7 @@ struct TrainAccumulate : lowtide::impl::TrainAccumulateBase<TrainAccumulate> {
     for (auto step : getOperation().getOps<func::FuncOp>())
       if (failed(accumulate(step)))
         return signalPassFailure();
+    countParts();
   }
 };
 

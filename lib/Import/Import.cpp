@@ -3,7 +3,9 @@
 
 #include "lowtide/Import/Import.h"
 
+#include "FixedInputs.h"
 #include "GraphImporter.h"
+#include "StateDictionary.h"
 #include "StepSignature.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
@@ -20,18 +22,20 @@ FailureOr<OwningOpRef<ModuleOp>> lowtide::importOnnx(OnnxFile &file, ArrayRef<In
   MLIRContext &context = file.getContext();
   context.loadDialect<onnx::ONNXDialect, func::FuncDialect>();
   DimBinding dims(file, options);
-  if (!dims.isValid())
+  if (!dims.isValid() || failed(checkFixedInputs(file, options)))
     return failure();
   if (std::vector<std::string> unbound = dims.findUnbound(); !unbound.empty()) {
     file.getReport().error(Failure::Usage, "the model has dimensions without a size",
                            "type: " + llvm::join(unbound, " "));
     return failure();
   }
-  FailureOr<OwningOpRef<ModuleOp>> module = GraphImporter(file, infos, dims).run();
+  FailureOr<OwningOpRef<ModuleOp>> module = GraphImporter(file, infos, dims, options).run();
   if (failed(module) || file.getReport().hasErrors())
     return failure();
   if (isStep(file.getModel()))
     annotateStep(file.getModel(), *(*module)->getBody()->getOps<func::FuncOp>().begin());
+  else if (ArrayAttr saved = listSavedConstants(file, infos); !saved.empty())
+    (**module)->setAttr(savedAttrName, saved);
   if (failed(verify(**module)))
     return failure();
   return module;

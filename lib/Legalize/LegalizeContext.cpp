@@ -213,6 +213,7 @@ void LegalizeContext::updateState(BlockArgument state, Value value) {
   for (StateUpdate &update : updates)
     if (update.state == state) {
       update.value = value;
+      ++update.count;
       return;
     }
   updates.push_back({state, value});

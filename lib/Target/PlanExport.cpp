@@ -85,6 +85,20 @@ void Exporter::slice(plan::SliceAttr from, plan::Slice *to) {
   to->set_value(from.getValue());
 }
 
+/// The bytes of all elements, little endian; a boolean takes one.
+static std::string denseBytes(DenseElementsAttr values) {
+  std::string bytes;
+  if (values.getElementType().isInteger(1)) {
+    for (bool value : values.getValues<bool>())
+      bytes.push_back(value ? 1 : 0);
+    return bytes;
+  }
+  ArrayRef<char> raw = values.getRawData();
+  for (int64_t i = 0, e = values.isSplat() ? values.getNumElements() : 1; i < e; ++i)
+    bytes.append(raw.begin(), raw.end());
+  return bytes;
+}
+
 void Exporter::source(plan::SourceOp op) {
   plan::ParameterSource &to = *proto.add_sources();
   DictionaryAttr fields = op.getFields();
@@ -129,6 +143,15 @@ void Exporter::source(plan::SourceOp op) {
   to.set_slice_axis(number("slice_axis"));
   to.set_slice_start(number("slice_start"));
   to.set_slice_size(number("slice_size"));
+  to.set_saved(fields.contains("saved"));
+  to.set_updates_per_step(number("updates_per_step"));
+  if (auto value = fields.getAs<DenseElementsAttr>("value")) {
+    to.set_value_dtype(getDType(value.getElementType()));
+    to.clear_original_dims();
+    for (int64_t dim : value.getType().getShape())
+      to.add_original_dims(dim);
+    *to.mutable_value() = denseBytes(value);
+  }
 }
 
 LogicalResult Exporter::binding(plan::BindingOp op, plan::Binding &to) {

@@ -57,6 +57,7 @@ private:
   FailureOr<plan::SliceAttr> slice(const plan::Slice &from);
   template <typename Repeated> FailureOr<ArrayAttr> slices(const Repeated &from);
   template <typename Message> LogicalResult optionalSlice(bool present, const Message &from, plan::SliceAttr &to);
+  DenseElementsAttr valueOf(const plan::ParameterSource &from);
   DictionaryAttr sourceFields(const plan::ParameterSource &from);
   LogicalResult binding(const plan::Binding &from);
   LogicalResult instruction(const plan::Instruction &from, int depth);
@@ -101,6 +102,29 @@ LogicalResult Importer::optionalSlice(bool present, const Message &from, plan::S
   return attr;
 }
 
+/// The values of an entry that no binding holds; null: it has none, or their bytes do not fit its shape.
+DenseElementsAttr Importer::valueOf(const plan::ParameterSource &from) {
+  Type element = getElementType(from.value_dtype(), builder.getContext());
+  SmallVector<int64_t> dims(from.original_dims().begin(), from.original_dims().end());
+  uint64_t count = element ? 1 : 0;
+  for (int64_t dim : dims)
+    if (dim < 0 || __builtin_mul_overflow(count, uint64_t(dim), &count))
+      return {};
+  if (!element || from.value().size() % getElementBytes(element) ||
+      from.value().size() / getElementBytes(element) != count)
+    return {};
+  auto type = RankedTensorType::get(dims, element);
+  if (element.isInteger(1)) {
+    SmallVector<bool> values;
+    for (char byte : from.value())
+      values.push_back(byte != 0);
+    return DenseElementsAttr::get(type, ArrayRef<bool>(values));
+  }
+  if (!count)
+    return DenseElementsAttr::get(type, ArrayRef<Attribute>());
+  return DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(from.value().data(), from.value().size()));
+}
+
 DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
   SmallVector<NamedAttribute> fields;
   auto text = [&](StringRef name, const std::string &value) {
@@ -116,7 +140,8 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
       fields.push_back(named(name, builder.getI64IntegerAttr(value)));
   };
   text("initializer", from.initializer());
-  list("original_dims", {from.original_dims().data(), size_t(from.original_dims_size())});
+  if (from.value_dtype() == plan::DTYPE_UNSPECIFIED)
+    list("original_dims", {from.original_dims().data(), size_t(from.original_dims_size())});
   list("permutation", {from.permutation().data(), size_t(from.permutation_size())});
   auto names = [&](StringRef name, const auto &values) {
     SmallVector<Attribute> list;
@@ -140,6 +165,11 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
   number("slice_start", from.slice_start());
   number("slice_size", from.slice_size());
   text("random_init", from.random_init());
+  if (from.saved())
+    fields.push_back(named("saved", builder.getUnitAttr()));
+  number("updates_per_step", from.updates_per_step());
+  if (Attribute value = valueOf(from))
+    fields.push_back(named("value", value));
   return builder.getDictionaryAttr(fields);
 }
 

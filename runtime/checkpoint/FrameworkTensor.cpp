@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <set>
+#include <span>
 
 namespace lowtide::rt {
 namespace {
@@ -21,11 +24,20 @@ bool isPermutation(const plan::ParameterSource *source, const plan::Binding &bin
   return true;
 }
 
+/// Shape before the permutation.
+std::vector<int64_t> unpermutedDims(const plan::Binding &binding, const plan::ParameterSource *source) {
+  std::vector<int64_t> dims(binding.dims().begin(), binding.dims().end());
+  if (isPermutation(source, binding))
+    for (int i = 0; i < binding.dims_size(); ++i)
+      dims[static_cast<size_t>(source->permutation(i))] = binding.dims(i);
+  return dims;
+}
+
 /// Calls `visit(original element, stored element)` in the order of the original layout.
 template <typename Visit>
 void forElements(const plan::Binding &binding, const plan::ParameterSource &source, Visit &&visit) {
   size_t rank = static_cast<size_t>(binding.dims_size());
-  std::vector<int64_t> dims = originalDims(binding, &source), storedStride(rank, 1), stride(rank), index(rank, 0);
+  std::vector<int64_t> dims = unpermutedDims(binding, &source), storedStride(rank, 1), stride(rank), index(rank, 0);
   for (size_t i = rank; i-- > 1;)
     storedStride[i - 1] = storedStride[i] * binding.dims(static_cast<int>(i));
   int64_t count = 1;
@@ -55,12 +67,57 @@ const plan::ParameterSource *findSource(const plan::Plan &plan, const std::strin
   return nullptr;
 }
 
+/// Elements of a shape; nothing where it has none.
+static std::optional<uint64_t> countElements(std::span<const int64_t> dims) {
+  uint64_t count = 1;
+  for (int64_t dim : dims)
+    if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count))
+      return std::nullopt;
+  return count;
+}
+
 std::vector<int64_t> originalDims(const plan::Binding &binding, const plan::ParameterSource *source) {
-  std::vector<int64_t> dims(binding.dims().begin(), binding.dims().end());
-  if (isPermutation(source, binding))
-    for (int i = 0; i < binding.dims_size(); ++i)
-      dims[static_cast<size_t>(source->permutation(i))] = binding.dims(i);
-  return dims;
+  std::vector<int64_t> dims = unpermutedDims(binding, source);
+  if (!source || isPermutation(source, binding) || source->slice_size() || !source->original_dims_size())
+    return dims;
+  std::vector<int64_t> stated(source->original_dims().begin(), source->original_dims().end());
+  return countElements(stated) == countElements(dims) ? stated : dims;
+}
+
+void addSavedEntries(const Session &session, int64_t steps, std::vector<SafetensorsEntry> &entries) {
+  std::set<std::string> names;
+  for (const SafetensorsEntry &entry : entries)
+    names.insert(entry.name);
+  for (const Tensor &tensor : session.persistent()) {
+    const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
+    const bool isConstant = tensor.binding->kind() == plan::Binding::CONSTANT;
+    if (!source || (isConstant && !source->saved()))
+      continue;
+    if (isConstant && names.insert(source->name()).second)
+      entries.push_back(frameworkEntry(source->name(), tensor, source));
+    for (const std::string &name : source->tied_names())
+      if (names.insert(name).second)
+        entries.push_back(frameworkEntry(name, tensor, source));
+  }
+  for (const plan::ParameterSource &source : session.plan().sources()) {
+    const std::vector<int64_t> dims(source.original_dims().begin(), source.original_dims().end());
+    std::optional<uint64_t> count = countElements(dims);
+    const uint64_t size = elementBytes(source.value_dtype());
+    if (!source.saved() || !size || !count || source.value().size() % size || source.value().size() / size != *count ||
+        !names.insert(source.name()).second)
+      continue;
+    std::string bytes = source.value();
+    if (source.updates_per_step() && source.value_dtype() == plan::I64 && *count == 1) {
+      int64_t value;
+      std::memcpy(&value, bytes.data(), sizeof value);
+      value = static_cast<int64_t>(static_cast<uint64_t>(value) +
+                                   static_cast<uint64_t>(steps) * static_cast<uint64_t>(source.updates_per_step()));
+      std::memcpy(bytes.data(), &value, sizeof value);
+    }
+    SafetensorsEntry entry{source.name(), source.value_dtype(), dims, bytes.size(), {}};
+    entry.write = [bytes](const SafetensorsEntry::Sink &sink) { return sink(bytes.data(), bytes.size()); };
+    entries.push_back(std::move(entry));
+  }
 }
 
 SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, const plan::ParameterSource *source) {
@@ -83,11 +140,14 @@ SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, c
   return entry;
 }
 
+bool fitsShape(const HostArray &array, const plan::Binding &binding, const plan::ParameterSource *source) {
+  return array.dims == originalDims(binding, source) || array.dims == unpermutedDims(binding, source);
+}
+
 Status restore(const HostArray &array, const Tensor &tensor, const plan::ParameterSource *source) {
-  std::vector<int64_t> dims = originalDims(*tensor.binding, source);
-  if (array.dtype != tensor.binding->dtype() || array.dims != dims)
+  if (array.dtype != tensor.binding->dtype() || !fitsShape(array, *tensor.binding, source))
     return badInput("is " + describe(array.dtype, array.dims) + " in the checkpoint, " +
-                        describe(tensor.binding->dtype(), dims) + " in the artifact",
+                        describe(tensor.binding->dtype(), originalDims(*tensor.binding, source)) + " in the artifact",
                     "tensor '" + printable(tensor.binding->name()) + "'");
   if (!isPermutation(source, *tensor.binding)) {
     std::memcpy(tensor.data, array.bytes.data(), array.bytes.size());

@@ -10,11 +10,19 @@ namespace lowtide::rt {
 /// The source of a parameter or buffer, or null if it has none (optimizer state).
 const plan::ParameterSource *findSource(const plan::Plan &plan, const std::string &name);
 
-/// Shape of a stored tensor before ParameterSource.permutation was applied. `source` may be null.
+/// Shape of a stored tensor in the exporting framework: before ParameterSource.permutation was applied, and without
+/// dimensions of one that an exporter added. `source` may be null.
 std::vector<int64_t> originalDims(const plan::Binding &binding, const plan::ParameterSource *source);
 
 /// An entry that writes `tensor` under `name` in its original layout.
 SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, const plan::ParameterSource *source);
+
+/// Adds what the exporting module's state dictionary holds besides parameters and states: constants, counters after
+/// `steps` steps, and the further names of tied parameters. Names that are there already are left out.
+void addSavedEntries(const Session &session, int64_t steps, std::vector<SafetensorsEntry> &entries);
+
+/// Whether `array` has the tensor's original shape, or the one that an exporter gave it.
+bool fitsShape(const HostArray &array, const plan::Binding &binding, const plan::ParameterSource *source);
 
 /// Copies an array in original layout into `tensor`; refuses another type or shape.
 Status restore(const HostArray &array, const Tensor &tensor, const plan::ParameterSource *source);

@@ -137,7 +137,7 @@ Expected<std::string> RunFolder::setAside(const std::string &name) {
 Status RunFolder::write(const Session &session, const RunState &state, const std::string &temporary) {
   if (::mkdir(temporary.c_str(), 0777) != 0)
     return ioError(std::string("cannot create: ") + std::strerror(errno), temporary);
-  LOWTIDE_TRY(writeTensorFiles(session, temporary));
+  LOWTIDE_TRY(writeTensorFiles(session, state.step, temporary));
   // The clock may have been set back; the order in which checkpoints were written is theirs all the same.
   int64_t written = nanosecondsNow();
   if (Expected<std::vector<ListedCheckpoint>> list = listCheckpoints(folder_); list && !list->empty())

@@ -20,12 +20,13 @@ int fileOf(const Session &session, const Tensor &tensor) {
 
 } // namespace
 
-Status writeTensorFiles(const Session &session, const std::string &checkpoint) {
+Status writeTensorFiles(const Session &session, int64_t steps, const std::string &checkpoint) {
   std::vector<SafetensorsEntry> entries[2];
   for (const Tensor &tensor : session.persistent())
     if (tensor.binding->kind() != plan::Binding::CONSTANT)
       entries[fileOf(session, tensor)].push_back(
           frameworkEntry(tensor.binding->name(), tensor, findSource(session.plan(), tensor.binding->name())));
+  addSavedEntries(session, steps, entries[0]);
   for (int i = 0; i < 2; ++i)
     LOWTIDE_TRY(writeSafetensors(checkpoint + "/" + checkpointFiles[i], entries[i], {{"format", "pt"}}));
   return Status::ok();
@@ -72,7 +73,7 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
     std::vector<int64_t> dims = originalDims(binding, findSource(session.plan(), binding.name()));
     const std::string both = name + " is " + describe(array->dtype, array->dims) + " there, " +
                              describe(binding.dtype(), dims) + " in the artifact: ";
-    if (array->dims != dims)
+    if (!fitsShape(*array, binding, findSource(session.plan(), binding.name())))
       return refuse(Unloadable::OtherModel, file, both + "it is of another model");
     if (array->dtype != binding.dtype())
       return refuse(Unloadable::OtherPrecision, file, both + "it is of another precision");
@@ -82,6 +83,11 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
                          NotFinite{binding.name(), binding.kind(), *at,
                                    loadElement(array->dtype, array->bytes.data() + *at * elementBytes(array->dtype))}
                              .str());
+  }
+  for (const plan::ParameterSource &source : session.plan().sources()) {
+    known[source.name()] = true;
+    for (const std::string &name : source.tied_names())
+      known[name] = true;
   }
   if (isOtherModel)
     for (const auto &[name, array] : arrays_[0])

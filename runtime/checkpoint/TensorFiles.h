@@ -11,8 +11,8 @@
 
 namespace lowtide::rt {
 
-/// Writes params.safetensors and optimizer.safetensors: what the host sees of the session now.
-Status writeTensorFiles(const Session &session, const std::string &checkpoint);
+/// Writes params.safetensors and optimizer.safetensors: what the host sees of the session now, after `steps` steps.
+Status writeTensorFiles(const Session &session, int64_t steps, const std::string &checkpoint);
 
 /// The two files, mapped; looked at before anything of a session is changed.
 class TensorFiles {

@@ -36,6 +36,11 @@ def nudged(module, seed):
 
 def run(module, spec, data, dtype=torch.float32, autocast=None, nudge=None, seed=None):
     """Losses, gradient norms, step-0 gradients and final parameters of one training run on a copy of `module`."""
+    return run_with_buffers(module, spec, data, dtype, autocast, nudge, seed)[:4]
+
+
+def run_with_buffers(module, spec, data, dtype=torch.float32, autocast=None, nudge=None, seed=None):
+    """The same, and the buffers that the run changed: running statistics, counters, whatever the program assigns."""
     m = copy.deepcopy(module).to(dtype).train()
     if nudge is not None:
         nudged(m, nudge)
@@ -57,7 +62,9 @@ def run(module, spec, data, dtype=torch.float32, autocast=None, nudge=None, seed
         losses.append(float(loss.detach().double()))
         scaler.step(optimizer)
         scaler.update()
-    return losses, norms, first, {n: p.detach() for n, p in m.named_parameters()}
+    saved, before = m.state_dict(), dict(module.named_buffers())
+    buffers = {n: b.detach() for n, b in m.named_buffers() if n in saved and not torch.equal(b.to(before[n].dtype), before[n])}
+    return losses, norms, first, {n: p.detach() for n, p in m.named_parameters()}, buffers
 
 
 def band(runs, truth, factor, relative):
@@ -126,11 +133,11 @@ def record(folder, module, data, spec, exports, stochastic=False):
         loss = {"f32_mean": runs.mean(0).tolist(), "f32_std": runs.std(0, ddof=1).tolist(), "seeds": 16}
         write(folder / "expected.json", {"loss": loss})
         return
-    truth, norms, grads, final = run(module, spec, data, torch.float64)
+    truth, norms, grads, final, states = run_with_buffers(module, spec, data, torch.float64)
     loss, runs = {"f64": truth}, {}
     for key, autocast in (("f32", None), ("bf16", torch.bfloat16), ("f16", torch.float16)):
         try:
-            runs[key] = [run(module, spec, data, autocast=autocast, nudge=n) for n in NUDGES]
+            runs[key] = [run_with_buffers(module, spec, data, autocast=autocast, nudge=n) for n in NUDGES]
         except RuntimeError:  # PyTorch's LSTM has no f16 on the CPU
             continue
         loss[key] = runs[key][0][0]
@@ -139,13 +146,34 @@ def record(folder, module, data, spec, exports, stochastic=False):
     norm = {"f64": norms, "f32": f32[0][1], "f32_tolerance": band([r[1] for r in f32], norms, 10, 1e-5)}
     error = {n: float((f32[0][2][n].double() - g).abs().max() / g.abs().max().clamp_min(1e-300)) for n, g in grads.items()}
     moved = {n: float(10 * max((r[3][n].double() - p).abs().max() for r in f32) + 2e-6 * p.abs().max()) for n, p in final.items()}
-    write(
-        folder / "expected.json",
-        {"loss": loss, "grad_norm": norm, "grad_step0_f32_error": error, "final_f32_tolerance": moved},
-    )
+    expected = {"loss": loss, "grad_norm": norm, "grad_step0_f32_error": error, "final_f32_tolerance": moved}
+    expected |= dictionary_of(module, spec)
+    if states:
+        expected["state_f32_tolerance"] = state_tolerances(states, [r[4] for r in f32])
+    write(folder / "expected.json", expected)
     arrays = {f"grad/{n}": v.float().numpy() for n, v in grads.items()} | {f"final/{n}": v.float().numpy() for n, v in final.items()}
+    arrays |= {f"state/{n}": as_recorded(v) for n, v in states.items()}
     numpy.savez_compressed(folder / "expected.npz", **arrays)
     print(f"{folder.name}: {truth[0]:.4f} -> {truth[-1]:.4f}, {count} parameters")
+
+
+def dictionary_of(module, spec):
+    """What `load_state_dict(strict=True)` asks for: names, element types, shapes. A file may hold a part of the module."""
+    listed = {n: [str(v.dtype).removeprefix("torch."), list(v.shape)] for n, v in module.state_dict().items()}
+    return {"state_dict": listed} | ({"state_dict_prefix": "body."} if "loss" in spec else {})
+
+
+def as_recorded(buffer):
+    """Numbers as they are saved: counters are whole."""
+    return (buffer.float() if buffer.is_floating_point() else buffer).numpy()
+
+
+def state_tolerances(states, runs):
+    """How far a run in f32 may leave what the program assigned; counters may not."""
+    return {
+        n: float(10 * max((r[n].double() - v).abs().max() for r in runs) + 2e-6 * v.abs().max()) if v.is_floating_point() else 0.0
+        for n, v in states.items()
+    }
 
 
 def write(path, value):

@@ -278,10 +278,10 @@ def rows_of(script, *arguments):
     return printed(script, BUILD / "bin", *arguments)
 
 
-def printed(script, *arguments):
-    """What a program of the `onnx` environment prints: JSON."""
+def printed(script, *arguments, environment="onnx"):
+    """What a program of a private environment prints: JSON."""
     run = subprocess.run(
-        [dependencies.environment("onnx"), "-B", TEST / script, *arguments],
+        [dependencies.environment(environment), "-B", TEST / script, *arguments],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
     )  # fmt: skip
     if run.returncode:
@@ -299,6 +299,9 @@ def behaviour_suite(suite, full):
     """Whole runs: same bytes, same bits on any number of threads, resume, dropout, --expect (test/EndToEnd)."""
     for row in rows_of("EndToEnd/behaviour.py", TEST / "models", *(["--full"] if full else [])):
         suite.add(f"behaviour {row['name']}", row["complaint"])
+    if dependencies.find_environment("oracles"):
+        for row in printed("EndToEnd/back_to_pytorch.py", BUILD / "bin", environment="oracles"):
+            suite.add(f"back to PyTorch {row['name']}", row["complaint"])
 
 
 def accidents_suite(suite, full):

@@ -32,7 +32,7 @@ USAGE = """tools/dev judge <folder>... [options] [flags for the compiler]
 Compile and train every .onnx in the folders; compare with expected.json and expected.npz beside it.
 With --precision=mixed-bf16 and the like the band recorded for that type holds, and besides: contractions take 16-bit
 operands and sums are f32 in the compiler's text, saved activations are at most 0.6 of f32's bytes, losses differ from f32's.
-Columns: worst |loss - recorded| / tolerance, worst gradient error / allowed, worst final-parameter error / allowed
+Columns: worst |loss - recorded| / tolerance, worst gradient error / allowed, worst error / allowed of final parameters and state
 (each holds at 1.00 or less), bytes planned and allocated, the training step's arena over the most bytes that are alive
 in it at once (the check holds it to 1.01).
 
@@ -298,6 +298,43 @@ def compare_tensors(record, work, verdict):
     complaints += [f"parameters: {c}" for c in more if not c.startswith("not in the record")]
     if verdict.final > 1:
         complaints.append(f"final {where}")
+    states = [] if record.moved_states(verdict.model) else compare_states(record, final, verdict)
+    return complaints + states + (compare_dictionary(record, final) if record.holds_dictionary(verdict.model) else [])
+
+
+def compare_dictionary(record, saved):
+    """Complaints if what was saved would not load with `load_state_dict(strict=True)` into the module that was exported."""
+    wanted = record.expected.get("state_dict")
+    if wanted is None:
+        return []
+    if prefix := record.expected.get("state_dict_prefix"):
+        saved = {prefix + name: value for name, value in saved.items()}
+    complaints = [f"state dictionary: {name} was not saved" for name in wanted if name not in saved]
+    complaints += [f"state dictionary: the module has no {name}" for name in saved if name not in wanted]
+    for name, (dtype, shape) in wanted.items():
+        if name in saved and [str(saved[name].dtype), list(saved[name].shape)] != [dtype, shape]:
+            complaints.append(f"state dictionary: {name} is {saved[name].dtype}{list(saved[name].shape)}, not {dtype}{shape}")
+    return complaints[:3]
+
+
+def compare_states(record, saved, verdict):
+    """Complaints about what the program changes besides parameters; older records hold none of it."""
+    from devkit import record as rules
+
+    complaints = []
+    for name, truth in rules.states_of(record.tensors).items():
+        ours = rules.find_state(saved, name)
+        if ours is None:
+            complaints.append(f"state: {name} was not saved")
+            continue
+        if ours.shape != truth.shape:
+            complaints.append(f"state: {name} has shape {ours.shape}, not {truth.shape}")
+            continue
+        allowed = record.expected.get("state_f32_tolerance", {}).get(name, 0.0)
+        off = float(abs(ours.astype("f8") - truth.astype("f8")).max(initial=0.0))
+        verdict.final = max(verdict.final, off / allowed if allowed else float("inf") if off else 0.0)
+        if not off <= allowed:
+            complaints.append(f"state {name}: off by {off:.2e}, allowed {allowed:.2e}")
     return complaints
 
 

@@ -3,8 +3,10 @@
     *.onnx         one graph, written by several exporters
     data.npz       rows; step i trains on rows (i mod (N / batch)) * batch ... of every array
     train.json     batch, steps, optimizer with its options, `loss` where the file ends at its logits
-    expected.json  losses per step with tolerances (f64 is the truth), error bounds for gradients and final parameters
-    expected.npz   grad/<parameter> at step 0 and final/<parameter> after the last step
+    expected.json  losses per step with tolerances (f64 is the truth), error bounds for gradients and final parameters; the entries
+                   of the module's state dictionary with types and shapes
+    expected.npz   grad/<parameter> at step 0, final/<parameter> after the last step, and state/<buffer> then, of those that
+                   the program changes: running statistics, counters
 
 test/models/export.py writes such folders.
 """
@@ -47,6 +49,16 @@ class Record:
     def stochastic(self):
         """True when the model draws random numbers, so that only mean and spread over seeds are recorded."""
         return "f32_mean" in self.expected["loss"]
+
+    def moved_states(self, model):
+        """Whether the file begins with other running statistics than the module: the old exporter runs it in training form first."""
+        files = [f for f in self.train.get("files", []) if f["file"] == model.name]
+        return any(f.get("exporter") == "torchscript" and f.get("mode") != "eval" for f in files)
+
+    def holds_dictionary(self, model):
+        """Whether the file tells the names of all that the module saves: the old exporter writes one name of a tie."""
+        files = [f for f in self.train.get("files", []) if f["file"] == model.name]
+        return any(f.get("exporter") == "dynamo" and not f.get("partial") for f in files)
 
     def compiler_flags(self, model, more=()):
         """Optimizer, added loss and the dimensions that the file leaves open; then `more`, which wins where both speak."""
@@ -101,6 +113,19 @@ class Record:
                 return loss["f64"], None
             raise ValueError(f"expected.json holds no {recorded} tolerance")
         return loss["f64"], loss[recorded + "_tolerance"]
+
+
+def states_of(tensors):
+    """What the record holds of buffers that the run changes, by name."""
+    return {name.removeprefix("state/"): value for name, value in tensors.items() if name.startswith("state/")}
+
+
+def find_state(saved, name):
+    """The saved tensor of that name; a file that holds a part of the module has a part of the name. None: there is none."""
+    if name in saved:
+        return saved[name]
+    found = [value for other, value in saved.items() if name.endswith("." + other) or other.endswith("." + name)]
+    return found[0] if len(found) == 1 else None
 
 
 def worst_loss(ours, truth, bounds):

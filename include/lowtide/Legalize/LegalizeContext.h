@@ -17,6 +17,7 @@ namespace lowtide {
 struct StateUpdate {
   mlir::BlockArgument state;
   mlir::Value value;
+  int64_t count = 1; ///< how many updates led to `value`
 };
 
 class LegalizeContext {
@@ -48,6 +49,7 @@ public:
   llvm::StringRef roleOf(mlir::Value value) const;
   /// The argument itself.
   mlir::BlockArgument argumentOf(mlir::Value value) const;
+  /// Counts as one more update of `state`.
   void updateState(mlir::BlockArgument state, mlir::Value value);
   /// The state with the updates so far: a layer that is called twice updates it twice.
   mlir::Value currentState(mlir::BlockArgument state) const;
@@ -60,6 +62,17 @@ public:
   LegalizeFailure report();
   bool failed() const { return !failures.empty(); }
 
+  struct FailedNode {
+    onnx::NodeOp node;
+    LegalizeFailure kind;
+    std::string reason;
+  };
+  llvm::ArrayRef<FailedNode> getFailures() const { return failures; }
+  /// Whether nothing that was collected contradicts the file.
+  bool isOnlyUnsupported() const {
+    return llvm::all_of(failures, [](const FailedNode &node) { return node.kind == LegalizeFailure::Unsupported; });
+  }
+
   /// The value of an nn value when it is a compile-time constant.
   static mlir::DenseElementsAttr constantOf(mlir::Value value);
 
@@ -69,11 +82,6 @@ private:
   /// Replaces ops from `first` on whose operands are all constants by their values; `results` follow.
   void foldFrom(mlir::Operation *before, llvm::MutableArrayRef<Meaning> results);
 
-  struct FailedNode {
-    onnx::NodeOp node;
-    LegalizeFailure kind;
-    std::string reason;
-  };
   llvm::DenseMap<mlir::Value, Meaning> values;
   /// Values of the graph whose stated shape is known to be wrong: what is stated of values made of them is no better.
   llvm::DenseSet<mlir::Value> misstated;

@@ -238,7 +238,9 @@ LogicalResult SourceOp::verify() {
                    isa<DenseI64ArrayAttr>(field.getValue()))
             .Cases({"tied_names", "use_nodes", "view_initializers", "folded_functions", "image_initializers"},
                    isa<ArrayAttr>(field.getValue()))
-            .Cases({"slice_axis", "slice_start", "slice_size"}, isa<IntegerAttr>(field.getValue()))
+            .Cases({"slice_axis", "slice_start", "slice_size", "updates_per_step"}, isa<IntegerAttr>(field.getValue()))
+            .Case("saved", isa<UnitAttr>(field.getValue()))
+            .Case("value", isa<DenseElementsAttr>(field.getValue()))
             .Default(false);
     if (!known)
       return emitOpError("field '") << name << "' is unknown or of wrong type";

@@ -10,6 +10,7 @@
 #include "ModulePaths.h"
 #include "NodeOrder.h"
 #include "OnnxLibrary.h"
+#include "Spelling.h"
 #include "StepSignature.h"
 #include "TensorData.h"
 #include "Unfold.h"
@@ -92,6 +93,7 @@ LogicalResult OnnxFile::loadText(StringRef text) {
 }
 
 LogicalResult OnnxFile::prepare() {
+  normalizeSpelling(*model);
   std::string producer = model->producer_name();
   if (!model->producer_version().empty())
     producer += (producer.empty() ? "" : " ") + model->producer_version();

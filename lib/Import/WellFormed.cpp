@@ -376,7 +376,8 @@ LogicalResult lowtide::checkWellFormed(const ModelProto &model, const ImportLimi
   for (const auto &opset : model.opset_import()) {
     StringRef domain = opset.domain() == "ai.onnx" ? StringRef("") : StringRef(opset.domain());
     if (!domains.insert(domain).second)
-      report.error(Failure::BadFile, "operator set " + quoteName(domain) + " is imported twice");
+      report.error(Failure::BadFile, "operator set " + quoteName(domain) + " is imported in two versions",
+                   "convert the models that were joined to one version first: onnx.version_converter");
     if (opset.version() < 1 || opset.version() > INT_MAX)
       report.error(Failure::BadFile,
                    "operator set " + quoteName(domain) + " is imported in version " + Twine(opset.version()));

@@ -106,7 +106,11 @@ const BadModel badModels[] = {
     {"FutureOpset", 3, "opset 999 is newer", [](ModelProto &m) { m.mutable_opset_import(0)->set_version(999); }},
     {"HugeOpset", 2, "is imported in version", [](ModelProto &m) { m.mutable_opset_import(0)->set_version(1L << 40); }},
     {"NoOpset", 2, "does not say which opset", [](ModelProto &m) { m.clear_opset_import(); }},
-    {"OpsetTwice", 2, "imported twice", [](ModelProto &m) { *m.add_opset_import() = m.opset_import(0); }},
+    {"OpsetTwice", 2, "imported in two versions",
+     [](ModelProto &m) {
+       *m.add_opset_import() = m.opset_import(0);
+       m.mutable_opset_import(1)->set_version(m.opset_import(0).version() - 1);
+     }},
     {"NoOutputs", 2, "no outputs", [](ModelProto &m) { m.mutable_graph()->clear_output(); }},
     {"DanglingOutput", 2, "is computed by no node",
      [](ModelProto &m) { m.mutable_graph()->mutable_output(0)->set_name("nowhere"); }},

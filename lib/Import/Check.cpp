@@ -104,8 +104,8 @@ static void reportInputs(OnnxFile &file, const ImportOptions &options, llvm::raw
   os << "\ninputs\n";
   Table inputs;
   for (const ValueInfoProto &input : graph.input())
-    if (!file.findInitializer(input.name()))
-      inputs.add({input.name(), describeType(input)});
+    if (auto fixed = options.fixed.find(input.name()); !file.findInitializer(input.name()))
+      inputs.add({input.name(), describeType(input), fixed == options.fixed.end() ? "" : "set to " + fixed->second});
   inputs.print(os);
   os << "outputs\n";
   Table outputs;

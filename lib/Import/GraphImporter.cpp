@@ -13,6 +13,7 @@
 #include "Attributes.h"
 #include "Detached.h"
 #include "Evidence.h"
+#include "FixedInputs.h"
 #include "PaddingRow.h"
 #include "TensorData.h"
 #include "WellFormed.h"
@@ -26,8 +27,9 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-GraphImporter::GraphImporter(OnnxFile &file, ArrayRef<InitializerInfo> infos, const DimBinding &dims)
-    : file(file), infos(infos), dims(dims), context(&file.getContext()), builder(context) {
+GraphImporter::GraphImporter(OnnxFile &file, ArrayRef<InitializerInfo> infos, const DimBinding &dims,
+                             const ImportOptions &options)
+    : file(file), infos(infos), dims(dims), options(options), context(&file.getContext()), builder(context) {
   for (auto [i, info] : llvm::enumerate(infos))
     for (const InitializerUse &use : info.uses)
       infoOfUse[{use.node, use.operand}] = i;
@@ -94,7 +96,8 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::run() {
   if (!function)
     return failure();
   none = onnx::NoneOp::create(builder, function.getLoc(), builder.getNoneType());
-  if (failed(importSmallInitializers()) || failed(importNodes(graph)) || failed(finishFunction(function)))
+  if (failed(importFixedInputs()) || failed(importSmallInitializers()) || failed(importNodes(graph)) ||
+      failed(finishFunction(function)))
     return failure();
   if (none.use_empty())
     none.getDefiningOp()->erase();
@@ -153,6 +156,8 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
                                           ", which is not supported");
       return {};
     }
+    if (options.fixed.count(input.name()))
+      continue;
     add(RankedTensorType::get(*dims.getInputShape(input), element), input.name(),
         builder.getNamedAttr("onnx.input", builder.getStringAttr(input.name())));
     inputNames.push_back(input.name());
@@ -222,6 +227,21 @@ func::FuncOp GraphImporter::createFunction(ModuleOp module) {
     if (infoValues[i] && !lookup(info.tensor))
       define(info.tensor, infoValues[i]);
   return function;
+}
+
+LogicalResult GraphImporter::importFixedInputs() {
+  for (const auto &input : file.getModel().graph().input()) {
+    auto fixed = options.fixed.find(input.name());
+    if (fixed == options.fixed.end() || file.findInitializer(input.name()))
+      continue;
+    Type element = convertElementType(input.type().tensor_type().elem_type(), context);
+    FailureOr<DenseElementsAttr> value =
+        buildFixedInput(file, input.name(), fixed->second, RankedTensorType::get(*dims.getInputShape(input), element));
+    if (failed(value))
+      return failure();
+    define(input.name(), onnx::ConstantOp::create(builder, locate(input.name()), *value));
+  }
+  return success();
 }
 
 LogicalResult GraphImporter::importSmallInitializers() {

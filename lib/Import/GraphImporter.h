@@ -14,7 +14,8 @@ namespace lowtide {
 /// Turns a checked model into a `func.func`. Knows no operator.
 class GraphImporter {
 public:
-  GraphImporter(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos, const DimBinding &dims);
+  GraphImporter(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos, const DimBinding &dims,
+                const ImportOptions &options);
 
   mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> run();
 
@@ -27,6 +28,7 @@ private:
   mlir::LogicalResult importConstant(const ::onnx::NodeProto &node);
   mlir::LogicalResult importSubgraph(const ::onnx::GraphProto &graph, mlir::Region &region);
   mlir::LogicalResult importLocalInitializers(const ::onnx::GraphProto &graph);
+  mlir::LogicalResult importFixedInputs();
   mlir::LogicalResult importSmallInitializers();
   void importView(size_t index);
   void noteUses(const InitializerInfo &info, llvm::SmallVectorImpl<mlir::NamedAttribute> &attrs);
@@ -47,6 +49,7 @@ private:
   OnnxFile &file;
   llvm::ArrayRef<InitializerInfo> infos;
   const DimBinding &dims;
+  const ImportOptions &options;
   mlir::MLIRContext *context;
   mlir::OpBuilder builder;
   llvm::SmallVector<Scope, 4> scopes;

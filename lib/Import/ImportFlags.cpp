@@ -69,3 +69,13 @@ std::string lowtide::parseRenameFlag(StringRef text, ImportOptions &options) {
     return "";
   });
 }
+
+std::string lowtide::parseSetFlag(StringRef text, ImportOptions &options) {
+  auto [name, value] = text.rsplit('=');
+  if (name.empty() || value.empty())
+    return "--set " + quoteName(text) + ": expected an input and its value, as in --set use_cache_branch=false";
+  auto [at, isNew] = options.fixed.try_emplace(name.str(), value.str());
+  if (!isNew && at->second != value)
+    return "--set: " + quoteName(name) + " is given twice, as " + at->second + " and as " + value.str();
+  return "";
+}

@@ -31,6 +31,8 @@ struct Flags {
                                      llvm::cl::cat(category)};
   llvm::cl::list<std::string> frozen{"frozen", llvm::cl::desc("Initializers not to train"),
                                      llvm::cl::value_desc("glob"), llvm::cl::cat(category)};
+  llvm::cl::list<std::string> fixed{"set", llvm::cl::desc("An input that is a constant, and its value"),
+                                    llvm::cl::value_desc("input=value"), llvm::cl::cat(category)};
   llvm::cl::list<std::string> renames{"rename", llvm::cl::desc("The framework's name of an initializer"),
                                       llvm::cl::value_desc("initializer=name"), llvm::cl::cat(category)};
 };
@@ -50,6 +52,8 @@ static ImportOptions readOptions(std::string &fault) {
     fault += parseShapeFlag(text, options);
   for (const std::string &text : flags().renames)
     fault += parseRenameFlag(text, options);
+  for (const std::string &text : flags().fixed)
+    fault += parseSetFlag(text, options);
   if (flags().batch)
     options.batch = flags().batch;
   // In the order of the command line.

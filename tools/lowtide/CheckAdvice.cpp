@@ -85,6 +85,8 @@ void Compilation::printAdvice(ArrayRef<std::string> unbound, const std::optional
   }
   for (const std::string &text : options.rename)
     add("--rename", text);
+  for (const std::string &text : options.set)
+    add("--set", text);
   for (const Options::Selection &selection : options.selections)
     add(selection.trains ? "--params" : "--frozen", selection.text);
   if (!options.loss.empty() || loss)

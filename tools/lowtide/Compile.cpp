@@ -69,6 +69,7 @@ ImportOptions Compilation::importOptions(int &code) const {
   read(options.dims, parseDimFlag);
   read(options.shapes, parseShapeFlag);
   read(options.rename, parseRenameFlag);
+  read(options.set, parseSetFlag);
   if (options.batch)
     result.batch = options.batch;
   if (samples) {

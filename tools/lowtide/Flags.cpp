@@ -48,6 +48,8 @@ static void addModelFlags(CLI::App &app, Options &o) {
                  "Without it a training step computes its loss and no other output")
       ->delimiter(',')
       ->group("model");
+  addList(app, "--set", o.set, "Makes inputs constants: INPUT=VALUE[,INPUT=VALUE], a number, true or false")
+      ->group("model");
   addList(app, "--params", o.params,
           "Trains only these: names and globs, with commas. --frozen and --params are applied in their order, and the "
           "last one that matches counts; +GLOB trains it besides what the file says")

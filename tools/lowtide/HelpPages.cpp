@@ -20,7 +20,7 @@ static const char *const programHelp = R"help(lowtide: compiles one training ste
 
 model      --dim NAME=V  --shape INPUT=8x64  --batch=N  --mode=train|eval|as-is
            --dropout=P  --loss="cross_entropy(logits, labels) + 0.3*mse(a, b)"
-           --outputs=NAME|all
+           --outputs=NAME|all  --set INPUT=VALUE
 parameters --params=GLOB  --frozen=GLOB  --rename=FILE_NAME=NAME
 optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
@@ -54,6 +54,7 @@ model      --dim NAME=V[,NAME=V]  --shape INPUT=8x64  --batch=N  --dropout=P
            smooth_l1, huber, bce, bce_with_logits, kl_div of (OUTPUT, TARGET),
            with PyTorch's options: (logits, labels, label_smoothing=0.1)
            --outputs=NAME|all: of the file, computed by training steps too
+           --set INPUT=VALUE: the input is a constant
 parameters --params=GLOB: only these  --frozen=GLOB: not these (in their order;
            the last that matches counts)  --rename=FILE_NAME=NAME
 optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=0.9,0.999

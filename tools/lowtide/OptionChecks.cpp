@@ -28,7 +28,7 @@ int lowtide::driver::stageNumber(StringRef name) {
 
 /// Flags by the last stage that they shape: its text, given with --from, has them behind it.
 static const std::vector<std::pair<std::string, std::vector<std::string>>> stageFlags = {
-    {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename"}},
+    {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename", "set"}},
     {"nn", {"mode", "dropout", "loss", "outputs"}},
     {"train", {"last-batch",  "entries",   "optimizer",  "convention",
                "lr",          "betas",     "eps",        "weight-decay",

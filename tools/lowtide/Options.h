@@ -48,7 +48,7 @@ struct Options {
   int64_t lastBatch = 0; // samples behind the last whole batch; 0: no entry for them
   std::string mode = "train";
   double dropout = -1; // negative: as the file says
-  std::vector<std::string> params, frozen, rename;
+  std::vector<std::string> params, frozen, rename, set;
   /// One --params or --frozen, as written.
   struct Selection {
     bool trains;

@@ -40,6 +40,8 @@ struct ImportOptions {
   /// Framework name by initializer name: `--rename val_9=h.0.qkv.weight`;
   /// `tensor@module=name` for one module's use.
   std::vector<std::pair<std::string, std::string>> renames;
+  /// Inputs that are constants, with the number that fills them: `--set use_cache_branch=false`.
+  std::map<std::string, std::string> fixed;
 };
 
 /// Says for every initializer what it is. Fails when the evidence is

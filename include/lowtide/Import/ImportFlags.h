@@ -1,7 +1,7 @@
 //===- ImportFlags.h - texts of import flags
 //----------------------------------------===//
 //
-// Parses the values of `--dim`, `--shape` and `--rename` into options.
+// Parses the values of `--dim`, `--shape`, `--rename` and `--set` into options.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,8 @@ std::string parseDimFlag(llvm::StringRef text, ImportOptions &options);
 std::string parseShapeFlag(llvm::StringRef text, ImportOptions &options);
 /// `val_9=h.0.qkv.weight`.
 std::string parseRenameFlag(llvm::StringRef text, ImportOptions &options);
+/// `use_cache_branch=false`.
+std::string parseSetFlag(llvm::StringRef text, ImportOptions &options);
 
 } // namespace lowtide
 

@@ -31,7 +31,7 @@ static StringRef parseTarget(StringRef line) {
 Signature::Signature(const ::onnx::GraphProto &graph) {
   StringRef text = findProp(graph.metadata_props(), "pkg.torch.export.ExportedProgram.graph_signature");
   present = !text.empty();
-  StringSet<> mutated;
+  StringMap<std::string> mutated;
   for (StringRef line : llvm::split(text, '\n')) {
     auto [placeholder, rest] = line.trim().split(": ");
     StringRef kind = rest.take_until([](char c) { return c == ' '; });
@@ -41,7 +41,7 @@ Signature::Signature(const ::onnx::GraphProto &graph) {
     if (target.empty())
       continue;
     if (kind == "BUFFER_MUTATION") {
-      mutated.insert(target);
+      mutated[target] = placeholder.str();
       continue;
     }
     SignatureEntry entry;
@@ -61,8 +61,10 @@ Signature::Signature(const ::onnx::GraphProto &graph) {
       entries.push_back(std::move(entry));
     }
   }
-  for (SignatureEntry &entry : entries)
+  for (SignatureEntry &entry : entries) {
     entry.mutated = mutated.contains(entry.target);
+    entry.assigned = mutated.lookup(entry.target);
+  }
 }
 
 const SignatureEntry *Signature::findTarget(StringRef name) const {

@@ -33,6 +33,13 @@ struct SignatureEntry {
   std::string target;
   /// The program assigns it (running statistics).
   bool mutated = false;
+  /// Of a buffer: `state_dict()` holds it.
+  bool persistent = true;
+  /// The program's name of the value that it assigns to the buffer; empty: none.
+  std::string assigned;
+
+  /// Whether the module's state dictionary has it.
+  bool isSaved() const { return kind == Parameter || (kind == Buffer && persistent); }
 };
 
 class Signature {

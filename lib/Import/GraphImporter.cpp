@@ -19,6 +19,8 @@
 #include "WellFormed.h"
 
 #include "lowtide/Dialect/ONNX/ONNX.h"
+#include "lowtide/Import/Notes.h"
+#include "lowtide/Import/Ties.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -416,6 +418,24 @@ LogicalResult GraphImporter::importLocalInitializers(const GraphProto &graph) {
   return success();
 }
 
+/// Values of the graph that the program assigns to buffers which the model takes as arguments. Counters of batch norms
+/// are kept with checkpoints (StateDictionary.cpp).
+SmallVector<std::pair<Value, StringRef>> GraphImporter::findAssigned() {
+  SmallVector<std::pair<Value, StringRef>> assigned;
+  Signature signature(file.getModel().graph());
+  for (const SignatureEntry &entry : signature.getEntries()) {
+    if (entry.assigned.empty() || leafOf(entry.target) == "num_batches_tracked")
+      continue;
+    auto info = llvm::find_if(infos, [&](const InitializerInfo &other) {
+      return other.name == entry.target && other.role == InitializerRole::State && !other.viewOf;
+    });
+    Value value = info == infos.end() ? Value() : lookup(entry.assigned);
+    if (value && infoValues[size_t(info - infos.begin())] && value != infoValues[size_t(info - infos.begin())])
+      assigned.push_back({value, info->name});
+  }
+  return assigned;
+}
+
 LogicalResult GraphImporter::finishFunction(func::FuncOp function) {
   SmallVector<Value> results;
   SmallVector<Type> types;
@@ -428,6 +448,12 @@ LogicalResult GraphImporter::finishFunction(func::FuncOp function) {
     types.push_back(value.getType());
     attributes.push_back(
         builder.getDictionaryAttr(builder.getNamedAttr("onnx.output", builder.getStringAttr(output.name()))));
+  }
+  for (auto [value, buffer] : findAssigned()) {
+    results.push_back(value);
+    types.push_back(value.getType());
+    attributes.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr(assignsAttrName, builder.getStringAttr(buffer))));
   }
   func::ReturnOp::create(builder, function.getLoc(), results);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));

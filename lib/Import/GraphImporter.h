@@ -33,6 +33,7 @@ private:
   void importView(size_t index);
   void noteUses(const InitializerInfo &info, llvm::SmallVectorImpl<mlir::NamedAttribute> &attrs);
   void noteViews(size_t index, llvm::SmallVectorImpl<mlir::NamedAttribute> &attrs);
+  llvm::SmallVector<std::pair<mlir::Value, llvm::StringRef>> findAssigned();
   mlir::LogicalResult finishFunction(mlir::func::FuncOp function);
 
   /// The value that operand `index` of `node` reads.

@@ -6,6 +6,8 @@
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Import/Notes.h"
+#include "lowtide/Legalize/CutOutputs.h"
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/LossOption.h"
 #include "lowtide/Legalize/Rules.h"
@@ -123,7 +125,9 @@ static void dropDead(LegalizeContext &context) {
   for (unsigned i = context.function.getNumArguments(); i-- > 0;) {
     BlockArgument argument = block.getArgument(i);
     auto binding = context.function.getArgAttr(i, train::bindingAttrName);
-    if (!argument.use_empty() || isa<train::BatchAttr, train::ScalarAttr>(binding))
+    const bool isUpdated =
+        llvm::any_of(context.getUpdates(), [&](const StateUpdate &update) { return update.state == argument; });
+    if (!argument.use_empty() || isUpdated || isa<train::BatchAttr, train::ScalarAttr>(binding))
       continue;
     if (auto param = dyn_cast<train::ParamAttr>(binding))
       emitRemark(argument.getLoc()) << "parameter '" << param.getName().getValue()
@@ -182,6 +186,26 @@ static bool isArgumentName(func::FuncOp model, StringRef wanted) {
   return false;
 }
 
+/// The program assigns `value` to `buffer` in every training step.
+static void assignBuffer(func::FuncOp model, LegalizeContext &context, StringAttr buffer, Value value) {
+  if (context.options.mode == TrainingMode::Eval)
+    return;
+  for (unsigned i = 0; i < model.getNumArguments(); ++i) {
+    auto name = model.getArgAttrOfType<StringAttr>(i, "onnx.parameter");
+    auto role = model.getArgAttrOfType<StringAttr>(i, "onnx.role");
+    if (!name || name != buffer || !role || role.getValue() != "state")
+      continue;
+    BlockArgument state = context.function.getArgument(i);
+    if (value && value.getType() == state.getType())
+      context.updateState(state, value);
+    else
+      emitWarning(state.getLoc()) << "buffer '" << buffer.getValue()
+                                  << "' is assigned by the program, and here it stays as it is: what it would become "
+                                     "cannot be compiled, or has another shape";
+    return;
+  }
+}
+
 /// Names each output of the model and adds the loss.
 static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, LegalizeFailure &kind) {
   auto terminator = cast<func::ReturnOp>(model.getBody().front().getTerminator());
@@ -189,6 +213,14 @@ static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, Le
   for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
     auto name = model.getResultAttrOfType<StringAttr>(i, "onnx.output");
     const Meaning &meaning = context.lookup(value);
+    if (auto buffer = model.getResultAttrOfType<StringAttr>(i, assignsAttrName)) {
+      assignBuffer(model, context, buffer, meaning.tensor);
+      continue;
+    }
+    if (!meaning.tensor && mayCut) {
+      warnAboutCutOutput(value, name ? name.getValue() : "", context);
+      continue;
+    }
     if (!meaning.tensor) {
       emitError(value.getLoc()) << "unsupported: graph output '" << (name ? name.getValue() : "") << "' is a sequence";
       kind = LegalizeFailure::Unsupported;
@@ -228,6 +260,27 @@ static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, Le
   return success();
 }
 
+/// Notes how often the step updates what the counters of the module's state dictionary follow.
+static void noteCounters(func::FuncOp model, LegalizeContext &context) {
+  auto module = model->getParentOfType<ModuleOp>();
+  auto saved = module ? module->getAttrOfType<ArrayAttr>("onnx.saved") : ArrayAttr();
+  if (!saved || context.getUpdates().empty())
+    return;
+  llvm::StringMap<int64_t> counts;
+  for (const StateUpdate &update : context.getUpdates())
+    counts[train::getBindingName(train::getArgBinding(context.function, update.state.getArgNumber())).getValue()] =
+        update.count;
+  Builder b(model.getContext());
+  SmallVector<Attribute> entries;
+  for (auto entry : saved.getAsRange<DictionaryAttr>()) {
+    NamedAttrList fields(entry);
+    if (auto follows = entry.getAs<StringAttr>("follows"); follows && counts.contains(follows.getValue()))
+      fields.set("updates", b.getI64IntegerAttr(counts[follows.getValue()]));
+    entries.push_back(fields.getDictionary(model.getContext()));
+  }
+  module->setAttr("onnx.saved", b.getArrayAttr(entries));
+}
+
 /// Says what the nodes of a model became.
 static void reportFigures(func::FuncOp model, func::FuncOp made) {
   size_t nodes = 0, ops = 0;
@@ -264,6 +317,7 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
     return mlir::failure();
   }
   kind = LegalizeFailure::None;
+  noteCounters(model, context);
   reportFigures(model, *forward);
   return forward;
 }

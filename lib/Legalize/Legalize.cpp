@@ -210,6 +210,7 @@ static void assignBuffer(func::FuncOp model, LegalizeContext &context, StringAtt
 static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, LegalizeFailure &kind) {
   auto terminator = cast<func::ReturnOp>(model.getBody().front().getTerminator());
   SmallVector<NamedOutput> outputs;
+  const bool mayCut = canCutOutputs(model, context);
   for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
     auto name = model.getResultAttrOfType<StringAttr>(i, "onnx.output");
     const Meaning &meaning = context.lookup(value);
@@ -306,12 +307,12 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
   for (auto [from, to] : llvm::zip(body.getArguments(), forward->getArguments()))
     context.bind(from, {to, {}});
   context.legalizeBlock(body);
-  if (context.failed()) {
+  bool isStep = model->hasAttr("onnx.step");
+  if (context.failed() && (isStep || !canCutOutputs(model, context))) {
     kind = context.report();
     forward->erase();
     return mlir::failure();
   }
-  bool isStep = model->hasAttr("onnx.step");
   if (mlir::failed(isStep ? addStepResults(model, context, kind) : addResults(model, context, kind))) {
     forward->erase();
     return mlir::failure();

@@ -350,6 +350,12 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
       attributes.push_back(builder.getNamedAttr(paddingRowAttrName, builder.getI64IntegerAttr(*row)));
   if (isDetach(node))
     attributes.push_back(builder.getNamedAttr(detachedAttrName, builder.getI64IntegerAttr(1)));
+  if (node.op_type() == "BatchNormalization")
+    if (std::string program = findProgramOperator(node); StringRef(program).contains("_native_batch_norm_legit"))
+      attributes.push_back(builder.getNamedAttr(
+          trainsAttrName, builder.getI64IntegerAttr(!StringRef(program).contains("_legit_no_training"))));
+  if (Ties ties = findTies(node); ties != Ties::AsOperator)
+    attributes.push_back(builder.getNamedAttr(tiesAttrName, builder.getI64IntegerAttr(int64_t(ties))));
   SmallVector<Type> types;
   SmallVector<StringRef> outputs(node.output().begin(), node.output().end());
   for (StringRef output : outputs)

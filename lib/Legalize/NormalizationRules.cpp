@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Import/Notes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"
@@ -152,6 +153,26 @@ bool isSplatOf(Expr x, double value) {
   return constant && constant.isSplat() && floatsOf(constant).front() == value;
 }
 
+/// Whether `node` is said to take the statistics of the batch: by the exporter's note, or by the file.
+bool saysTraining(onnx::NodeOp node) {
+  auto number = [&](StringRef name) {
+    auto attr = dyn_cast_or_null<IntegerAttr>(node.getNodeAttr(name));
+    return attr ? attr.getInt() : 0;
+  };
+  return number(trainsAttrName) != 0 || number("training_mode") != 0;
+}
+
+/// Whether the model says of some batch norms that they train: then those of which it says otherwise are frozen.
+bool isFrozenBesideOthers(NodeView &n) {
+  if (saysTraining(n.op))
+    return false;
+  auto model = n.op->getParentOfType<func::FuncOp>();
+  bool others = false;
+  if (model)
+    model.walk([&](onnx::NodeOp node) { others |= node.getOpType() == "BatchNormalization" && saysTraining(node); });
+  return others;
+}
+
 LogicalResult batchNorm(NodeView &n) {
   if (failed(n.need(5)))
     return failure();
@@ -167,7 +188,12 @@ LogicalResult batchNorm(NodeView &n) {
   TrainingMode mode = n.context.options.mode;
   bool trainable = n.context.roleOf(scale) == "parameter" || n.context.roleOf(bias) == "parameter" ||
                    (isSplatOf(scale, 1) && isSplatOf(bias, 0) && n.context.roleOf(n.in(3)) == "state");
-  bool trains = mode == TrainingMode::AsIs ? stated : mode == TrainingMode::Train && (stated || trainable);
+  const bool isFrozen = mode == TrainingMode::Train && isFrozenBesideOthers(n);
+  if (isFrozen)
+    emitRemark(n.getLoc()) << "batch norm '" << n.op.getNodeLabel()
+                           << "' keeps its running statistics, as the file says, which says of others that they train";
+  bool trains = mode == TrainingMode::AsIs ? stated || saysTraining(n.op)
+                                           : mode == TrainingMode::Train && !isFrozen && (stated || trainable);
   Type given = x.elementType();
   if (trains) {
     Expr wide = x.rank() > 1 ? x : nn::reshape(x, {x.dim(0), 1});
@@ -175,6 +201,13 @@ LogicalResult batchNorm(NodeView &n) {
     auto [y, mean, variance] = nn::batchNorm(wide, as(scale), as(bias), epsilon);
     // PyTorch keeps the unbiased variance; ONNX's definition of the training form keeps the biased one.
     double count = double(x.type().getNumElements()) / double(channels);
+    if (count == 1) {
+      InFlightDiagnostic warning =
+          emitWarning(n.getLoc()) << "batch norm '" << n.op.getNodeLabel()
+                                  << "' has one value for each channel: what it normalizes is zero, and nothing before "
+                                     "it is trained (PyTorch refuses to train so)";
+      warning.attachNote() << "use a batch of two or more, or keep its statistics: --mode=as-is, --mode=eval";
+    }
     updateStatistics(n, mean, variance, momentum, stated ? std::nullopt : std::optional<double>(count));
     n.set(0, nn::reshape(y, x.shape()));
     if (!stated)

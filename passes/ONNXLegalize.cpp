@@ -37,8 +37,8 @@ struct ONNXLegalize : lowtide::impl::ONNXLegalizeBase<ONNXLegalize> {
     }
     if (!dropout.empty()) {
       double ratio;
-      if (StringRef(dropout).getAsDouble(ratio) || !(ratio >= 0.0 && ratio < 1.0)) {
-        getOperation().emitError() << "--dropout: '" << dropout << "' is not a ratio in [0, 1)";
+      if (StringRef(dropout).getAsDouble(ratio) || !(ratio >= 0.0 && ratio <= 1.0)) {
+        getOperation().emitError() << "--dropout: '" << dropout << "' is not a ratio in [0, 1]";
         return failure();
       }
       result.dropout = ratio;

@@ -48,6 +48,56 @@ static NodeProto makeDetach(const std::string &name, const std::string &input, c
   return node;
 }
 
+static constexpr StringLiteral withoutGradientKey = "lowtide.without_gradient";
+
+bool lowtide::isWithoutGradient(const NodeProto &node) {
+  return any_of(node.metadata_props(), [](const auto &prop) { return prop.key() == withoutGradientKey; });
+}
+
+std::vector<std::string> lowtide::detachBlocks(GraphProto &graph) {
+  StringMap<std::string> blockOf; // by value
+  StringSet<> converting;
+  for (const NodeProto &node : graph.node()) {
+    std::string block = findProgramBlock(node).str();
+    if (block.empty())
+      continue;
+    if (StringRef(findProgramOperator(node)).starts_with("aten._to_copy"))
+      converting.insert(block);
+    for (const std::string &output : node.output())
+      blockOf[output] = block;
+  }
+  std::vector<std::string> unknown;
+  if (blockOf.empty())
+    return unknown;
+  StringMap<std::string> detached;
+  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  for (NodeProto &node : *graph.mutable_node()) {
+    std::string block = findProgramBlock(node).str();
+    for (std::string &input : *node.mutable_input()) {
+      auto made = blockOf.find(input);
+      if (made == blockOf.end() || made->second == block)
+        continue;
+      if (converting.contains(made->second)) {
+        if (!is_contained(unknown, input))
+          unknown.push_back(input);
+        continue;
+      }
+      auto [name, isNew] = detached.try_emplace(input, input + "@detach");
+      if (isNew)
+        *nodes.Add() = makeDetach(name->second, input, name->second, node);
+      input = name->second;
+    }
+    if (!block.empty() && !converting.contains(block)) {
+      auto &mark = *node.add_metadata_props();
+      mark.set_key(withoutGradientKey.str());
+      mark.set_value("1");
+    }
+    nodes.Add()->Swap(&node);
+  }
+  graph.mutable_node()->Swap(&nodes);
+  return unknown;
+}
+
 /// The operand of `node` that holds `detached`; -1: not known. `operands`: what its operation reads; `inner`: results
 /// of the same operation.
 static int findOperand(const NodeProto &node, ArrayRef<std::string> operands, StringRef detached,

@@ -18,6 +18,12 @@ inline constexpr llvm::StringLiteral detachedAttrName = "detached";
 /// Whether the exporter notes that `node` is the program's `detach`.
 bool isDetach(const ::onnx::NodeProto &node);
 
+/// Detaches what blocks of the program without gradients (`torch.no_grad`) give to the rest of it. Returns the results
+/// of blocks of which the file does not tell whether they are such, for they convert types as `autocast` does.
+std::vector<std::string> detachBlocks(::onnx::GraphProto &graph);
+/// Whether `detachBlocks` found `node` in a block without gradients.
+bool isWithoutGradient(const ::onnx::NodeProto &node);
+
 /// Puts back the `Identity` nodes of detached values that the exporter's optimizer removed: the operations that read
 /// them still name them. Returns the names of operations that read a detached value, but not which operand it is.
 std::vector<std::string> restoreDetached(::onnx::GraphProto &graph);

@@ -55,6 +55,7 @@ Signature::Signature(const ::onnx::GraphProto &graph) {
       continue;
     entry.placeholder = placeholder.str();
     entry.target = target.str();
+    entry.persistent = !rest.contains("persistent=False");
     if (byTarget.try_emplace(target, entries.size()).second) {
       byPlaceholder[placeholder] = entries.size();
       modules.insert(moduleOf(target));
@@ -225,6 +226,37 @@ std::optional<double> lowtide::findProgramSmoothing(const ::onnx::NodeProto &nod
   if (!operands || operands->size() < 6 || (*operands)[5].getAsDouble(smoothing))
     return std::nullopt;
   return smoothing;
+}
+
+double lowtide::findProgramAttentionDropout(const ::onnx::NodeProto &node) {
+  // `(%query, %key, %value, mask, dropout, is_causal)`
+  auto operands = findOperandsOf("aten.scaled_dot_product_attention.default", node);
+  double ratio = 0;
+  if (!operands || operands->size() < 5 || (*operands)[4].getAsDouble(ratio))
+    return 0;
+  return ratio;
+}
+
+bool lowtide::scalesGradientByFrequency(const ::onnx::NodeProto &node) {
+  // `(%weight, %indices, padding row, by frequency)`, `(%weight, %indices, %offsets, by frequency, …)`
+  for (StringRef name : {"aten.embedding.default", "aten.embedding_bag.padding_idx", "aten._embedding_bag.default",
+                         "aten._embedding_bag_forward_only.default"})
+    if (auto operands = findOperandsOf(name, node))
+      return operands->size() > 3 && (*operands)[3] == "True";
+  return false;
+}
+
+bool lowtide::isMeanOfScatter(const ::onnx::NodeProto &node) {
+  if (!StringRef(node.op_type()).starts_with("Scatter"))
+    return false;
+  auto operands = findOperandsOf("aten.scatter_reduce.two", node);
+  return operands && operands->size() > 4 && (*operands)[4] == "mean";
+}
+
+StringRef lowtide::findProgramBlock(const ::onnx::NodeProto &node) {
+  StringRef trace = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace");
+  size_t at = trace.find("File \"<eval_with_key>");
+  return at == StringRef::npos ? StringRef() : trace.drop_front(at + 6).take_until([](char c) { return c == '"'; });
 }
 
 std::string lowtide::findProgramOperator(const ::onnx::NodeProto &node) {

@@ -103,6 +103,16 @@ std::optional<int64_t> findProgramPaddingRow(const ::onnx::NodeProto &node);
 /// Sixth operand of the `aten.cross_entropy_loss` that the node was exported from: the part of each label that goes to
 /// all classes alike; nullopt: it has none, or nothing is known.
 std::optional<double> findProgramSmoothing(const ::onnx::NodeProto &node);
+/// Fifth operand of the `aten.scaled_dot_product_attention` that the node was exported from: the ratio of its dropout;
+/// 0: it has none, or nothing is known.
+double findProgramAttentionDropout(const ::onnx::NodeProto &node);
+/// Whether the node was exported from an embedding that divides gradients by how often a row is looked up.
+bool scalesGradientByFrequency(const ::onnx::NodeProto &node);
+/// Whether the node was exported from a scatter that takes means, and does not say so itself.
+bool isMeanOfScatter(const ::onnx::NodeProto &node);
+/// The block of the program that the exporter put in place of an operation with a mode (`torch.no_grad`, `autocast`):
+/// the name of its code, `<eval_with_key>.42`; empty: none.
+llvm::StringRef findProgramBlock(const ::onnx::NodeProto &node);
 /// `aten.linear.default`, from `namespace` or `class_hierarchy`; empty if
 /// unknown.
 std::string findProgramOperator(const ::onnx::NodeProto &node);

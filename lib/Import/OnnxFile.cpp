@@ -4,8 +4,10 @@
 #include "lowtide/Import/OnnxFile.h"
 
 #include "Detached.h"
+#include "Evidence.h"
 #include "ExternalData.h"
 #include "LabelSmoothing.h"
+#include "LostDropout.h"
 #include "LostSums.h"
 #include "ModulePaths.h"
 #include "NodeOrder.h"
@@ -145,9 +147,39 @@ void OnnxFile::indexInitializers() {
     initializers[tensor.name()] = &tensor;
 }
 
+/// What the program's operations mean beyond the operators that the exporter wrote, and what cannot be put back.
+void OnnxFile::reportLostMeanings() {
+  for (const ::onnx::NodeProto &node : model->graph().node()) {
+    if (scalesGradientByFrequency(node))
+      report->warningAt(nodeLabel(node),
+                        "the program divides gradients of this embedding by how often a row is looked up "
+                        "(scale_grad_by_freq), for which ONNX has no word: it is trained without that",
+                        "export with scale_grad_by_freq=False to train so everywhere");
+    if (isMeanOfScatter(node) && node.output_size())
+      report->errorAt(
+          Failure::Unsupported, nodeLabel(node),
+          "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote "
+          "an operator that does not",
+          "write sums and counts (scatter_add) and their quotient, and export again");
+  }
+}
+
 /// Puts back the parameters that the exporter evaluated into other tensors.
 void OnnxFile::unfold() {
   ModulePaths(model->graph()).annotate(*model->mutable_graph());
+  reportLostMeanings();
+  if (std::vector<std::string> lost = restoreAttentionDropout(*model->mutable_graph()); !lost.empty())
+    report->warningAt(lost.front(),
+                      "the program drops attention weights, and the file does not hold them: attention trains without "
+                      "dropout in " +
+                          Twine(llvm::join(lost, ", ")),
+                      "export with optimize=False and an opset_version below 23");
+  if (std::vector<std::string> unknown = detachBlocks(*model->mutable_graph()); !unknown.empty())
+    report->warningAt(unknown.front(),
+                      "the program computes " + Twine(llvm::join(unknown, ", ")) +
+                          " in a block of torch.autocast or torch.no_grad, and the file does not tell which: gradients "
+                          "flow through",
+                      "write .detach() where there are none, and export again");
   if (std::vector<std::string> unknown = restoreDetached(*model->mutable_graph()); !unknown.empty())
     report->warningAt(
         unknown.front(),

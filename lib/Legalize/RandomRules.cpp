@@ -61,6 +61,10 @@ LogicalResult dropout(NodeView &n) {
       return failure();
     active = *given != 0;
   }
+  // With a ratio and no word about its mode, as PyTorch writes the one inside attention: in training form like the
+  // rest.
+  if (!n.has(2) && n.has(1) && options.mode == TrainingMode::Train)
+    active = true;
   if (options.mode == TrainingMode::Eval)
     active = false;
   if (options.dropout)

@@ -8,13 +8,15 @@
 //
 //   (1 - s) · nll + s · R(-Σ_c w_c p_c / C)
 //
-// where R is the reduction; a mean divides by the sum of the labels' weights.
+// where R is the reduction; a mean divides by the sum of the labels' weights. Labels that are probabilities are mixed
+// with the uniform ones instead.
 //
 //===----------------------------------------------------------------------===//
 
 #include "LabelSmoothing.h"
 
 #include "Evidence.h"
+#include "TensorData.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -82,6 +84,31 @@ static void smooth(UnfoldingGraph &graph, NodeProto &loss, double smoothing) {
   graph.addNode("Sub", {kept, spread}, name);
 }
 
+/// Labels that are a probability for each class are smoothed themselves: (1 - s) · t + s / C.
+static void smoothProbabilities(UnfoldingGraph &graph, NodeProto &loss, double smoothing) {
+  const std::string labels = loss.input(1);
+  graph.setModule(findModulePath(loss).value_or(""));
+  auto add = [&](StringRef op, ArrayRef<std::string> inputs) { return graph.addNode(op, inputs); };
+  auto like = [&](const std::string &value) { return add("CastLike", {value, labels}); };
+  const std::string classes = add("Gather", {add("Shape", {labels}), graph.addIntegers({}, {1})});
+  const std::string kept = add("Mul", {labels, like(graph.addNumber(float(1 - smoothing)))});
+  const std::string spread = add("Div", {like(graph.addNumber(float(smoothing))), like(classes)});
+  loss.set_input(1, add("Add", {kept, spread}));
+}
+
+/// Values whose element type the file states to be a float.
+static StringSet<> findFloats(const GraphProto &graph) {
+  StringSet<> floats;
+  for (const auto *values : {&graph.input(), &graph.value_info()})
+    for (const auto &value : *values)
+      if (isFloatType(value.type().tensor_type().elem_type()))
+        floats.insert(value.name());
+  for (const TensorProto &tensor : graph.initializer())
+    if (isFloatType(tensor.data_type()))
+      floats.insert(tensor.name());
+  return floats;
+}
+
 /// Whether another node of the same operation of the program goes on with the loss: then the exporter has written it
 /// out.
 static bool isWrittenOut(const NodeProto &loss, const GraphProto &graph) {
@@ -101,10 +128,14 @@ std::vector<std::string> lowtide::restoreLabelSmoothing(GraphProto &proto) {
   if (losses.empty())
     return restored;
   auto readsNothing = [](const TensorProto &) -> std::optional<std::string> { return std::nullopt; };
+  const StringSet<> floats = findFloats(proto);
   UnfoldingGraph graph(proto, readsNothing);
   for (auto [loss, smoothing] : losses) {
     restored.push_back(loss->output(0));
-    smooth(graph, *loss, smoothing);
+    if (floats.contains(loss->input(1)))
+      smoothProbabilities(graph, *loss, smoothing);
+    else
+      smooth(graph, *loss, smoothing);
   }
   // New nodes stay at the end: in front of the file's own they would hold their results until the loss.
   return restored;

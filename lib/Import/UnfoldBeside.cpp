@@ -219,29 +219,36 @@ static void compute(UnfoldingGraph &graph, const TensorProto &image, StringRef v
   graph.addNode("Reshape", {result, graph.addIntegers({int64_t(dims.size())}, dims)}, value);
 }
 
-/// The second function of the first, neither with a number: the tensor is named after the one that came last.
-static bool unfoldChain(UnfoldingGraph &graph, const Evaluated &evaluated, const TensorProto &tensor,
-                        ArrayRef<StringRef> operations) {
-  std::vector<float> parameter = valuesOf(graph, tensor), values = valuesOf(graph, *evaluated.tensor);
-  const ElementFunction *first = findElementFunction(operations[0]), *second = findElementFunction(operations[1]);
-  if (!first || !second || values.empty() || parameter.size() != values.size() ||
-      operationName(evaluated.tensor->name()) != second->operation || first->beside == ElementFunction::Sum ||
-      second->beside == ElementFunction::Sum)
-    return false;
-  for (auto [x, y] : zip(parameter, values))
-    if (!isEvaluated(second->evaluate(first->evaluate(x, 0), 0), y))
-      return false;
-  compute(graph, *evaluated.tensor, evaluated.tensor->name(), tensor.name(), {{first, 0}, {second, 0}});
-  graph.remove(*evaluated.tensor);
-  return true;
-}
-
 /// Factors that programs write: 2, 1/8, 0.1, 1/√d.
 static bool isWritten(double factor) {
   for (double number : {factor, factor * factor, 1 / factor, 1 / (factor * factor)})
     if (std::abs(number) >= 0.5 && std::abs(number) < 4096 &&
         std::abs(number * 10 - std::round(number * 10)) < 1e-5 * std::abs(number))
       return true;
+  return false;
+}
+
+/// The second function of the first, which has no number: the tensor is named after the one that came last. `1 / p` is
+/// a reciprocal, and one times it.
+static bool unfoldChain(UnfoldingGraph &graph, const Evaluated &evaluated, const TensorProto &tensor,
+                        ArrayRef<StringRef> operations) {
+  std::vector<float> values = valuesOf(graph, *evaluated.tensor), between = valuesOf(graph, tensor);
+  const ElementFunction *first = findElementFunction(operations[0]);
+  if (!first || values.empty() || between.size() != values.size() ||
+      operationName(evaluated.tensor->name()) != operations[1] || first->beside == ElementFunction::Sum)
+    return false;
+  for (float &x : between)
+    x = float(first->evaluate(x, 0));
+  for (const ElementFunction &second : elementFunctions()) {
+    if (operations[1] != second.operation || second.beside == ElementFunction::Sum)
+      continue;
+    std::optional<double> number = matchFunction(second, between, values);
+    if (!number || (second.takesNumber() && !isWritten(*number)))
+      continue;
+    compute(graph, *evaluated.tensor, evaluated.tensor->name(), tensor.name(), {{first, 0}, {&second, *number}});
+    graph.remove(*evaluated.tensor);
+    return true;
+  }
   return false;
 }
 

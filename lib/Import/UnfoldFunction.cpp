@@ -50,6 +50,7 @@ struct Chain {
   bool isBounded = false;
   /// A number that changes the function was left out: the one that programs leave out is taken.
   bool hasNumbers = false;
+  bool isQuotient = false;
 };
 } // namespace
 
@@ -61,14 +62,19 @@ static std::optional<Chain> findChain(const Evaluated &evaluated) {
   Chain chain;
   StringRef lastName = evaluated.tensor->name();
   const ElementFunction *last = findFunction(lastName);
+  // `1 / x` is a reciprocal, and one times it; the number is lost.
+  const bool isQuotient = operationName(lastName) == "mul" && any_of(evaluated.foldedFrom, [](StringRef name) {
+                            return operationName(name) == "reciprocal";
+                          });
   chain.isBounded = isBounding(lastName) || any_of(evaluated.foldedFrom, isBounding);
-  if ((!last && !movesElements(lastName) && !isBounding(lastName)) || isGather(lastName))
+  if ((!last && !movesElements(lastName) && !isBounding(lastName) && !isQuotient) || isGather(lastName))
     return std::nullopt;
   // Numbered values are operands of an operation, such as axes and bounds, or steps within it.
-  unsigned numbered = 0, explained = movesElements(lastName);
+  unsigned numbered = 0, explained = movesElements(lastName) || isQuotient;
   // Each softplus in steps names its quotient, too: not another softplus.
   unsigned quotients = count_if(evaluated.foldedFrom, [](StringRef name) { return name.starts_with("self_scaled"); });
   chain.hasNumbers = quotients != 0;
+  chain.isQuotient = isQuotient;
   for (const std::string &name : evaluated.foldedFrom) {
     if (name == evaluated.parameters.front()->target || (chain.hasNumbers && isStepOfSoftplus(name)))
       continue;
@@ -166,7 +172,10 @@ static bool invert(UnfoldingGraph &graph, const TensorProto &tensor, const std::
     how += "; the bounds are not in the file, and are left out";
   if (chain.hasNumbers)
     how += ", with beta = 1, for the file does not tell it";
-  UnfoldedSource source{tensor.name(), std::move(how), {}, {}, isAssumed || chain.isBounded || chain.hasNumbers};
+  if (chain.isQuotient)
+    how += ", as one divided by it, for the file does not tell the number";
+  UnfoldedSource source{
+      tensor.name(), std::move(how), {}, {}, isAssumed || chain.isBounded || chain.hasNumbers || chain.isQuotient};
   SmallVector<StringRef> ops;
   for (const ElementFunction *function : chain.functions)
     ops.append(function->operators());

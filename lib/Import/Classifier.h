@@ -67,6 +67,11 @@ std::string findFoldFault(const OnnxFile &file, const TensorFacts &facts, const 
 /// Whether the tensors are parts of one parameter, of which none holds an element of another.
 bool areDisjointPieces(const OnnxFile &file, llvm::ArrayRef<const TensorFacts *> tensors, const Signature &signature);
 
+/// A parameter that lives in two tensors would be trained twice, apart. Where one is the other's transpose, or the same
+/// again, it becomes a view of it; otherwise the file is refused, unless the user gave one of them another name.
+llvm::LogicalResult checkClaims(OnnxFile &file, const Signature &signature, const ImportOptions &options,
+                                std::vector<InitializerInfo> &infos);
+
 /// Refuses a parameter that the file holds by itself and that the exporter joined with others as well.
 llvm::LogicalResult checkJoined(OnnxFile &file, const Signature &signature, llvm::ArrayRef<TensorFacts> facts,
                                 llvm::ArrayRef<InitializerInfo> infos);

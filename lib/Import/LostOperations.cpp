@@ -43,15 +43,7 @@ static bool isNeutral(const UnfoldingGraph &graph, const TensorProto &tensor) {
          StringRef(bytes).drop_front(sizeof(float)) == StringRef(bytes).drop_back(sizeof(float));
 }
 
-void lowtide::doubtLostOperations(UnfoldingGraph &graph, const GraphProto &proto, const Signature &signature) {
-  // A layer's own parameters do not leave their operator.
-  SmallVector<std::string> neutral;
-  for (const SignatureEntry &entry : signature.getEntries())
-    if (const TensorProto *tensor = entry.kind == SignatureEntry::Parameter ? graph.find(entry.target) : nullptr;
-        tensor && leafOf(entry.target) != "weight" && leafOf(entry.target) != "bias" && isNeutral(graph, *tensor))
-      neutral.push_back(entry.target);
-  if (neutral.empty())
-    return;
+std::vector<std::string> lowtide::findLostOperations(const GraphProto &proto, const Signature &signature) {
   ProgramNames names(proto, signature);
   StringMap<const NodeProto *> producers;
   for (const NodeProto &node : proto.node())
@@ -83,6 +75,19 @@ void lowtide::doubtLostOperations(UnfoldingGraph &graph, const GraphProto &proto
       if (StringRef own = nameOfResult(*node); !own.empty() && own != name && isArithmetic(name) &&
                                                names.isLost(name) && operationName(own) != operationName(name))
         insert(name);
+  return lost;
+}
+
+void lowtide::doubtLostOperations(UnfoldingGraph &graph, const GraphProto &proto, const Signature &signature) {
+  // A layer's own parameters do not leave their operator.
+  SmallVector<std::string> neutral;
+  for (const SignatureEntry &entry : signature.getEntries())
+    if (const TensorProto *tensor = entry.kind == SignatureEntry::Parameter ? graph.find(entry.target) : nullptr;
+        tensor && leafOf(entry.target) != "weight" && leafOf(entry.target) != "bias" && isNeutral(graph, *tensor))
+      neutral.push_back(entry.target);
+  if (neutral.empty())
+    return;
+  std::vector<std::string> lost = findLostOperations(proto, signature);
   if (lost.empty())
     return;
   graph.addDoubt(neutral.front(), false,

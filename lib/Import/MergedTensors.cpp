@@ -22,6 +22,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <limits>
 #include <map>
 
 using namespace llvm;
@@ -30,6 +31,9 @@ using ::onnx::NodeProto;
 
 /// Larger tensors are not compared.
 static constexpr uint64_t largestCompared = uint64_t(1) << 16;
+
+/// Elements of the largest tensors of which onnxruntime keeps one.
+static constexpr int64_t largestMergedByRuntime = 8;
 
 StringRef MergedTensors::copyName(const InitializerUse &use) const {
   const NodeProto &node = *use.node;
@@ -72,10 +76,11 @@ SmallVector<std::string> MergedTensors::modulesOf(ArrayRef<InitializerUse> uses)
   return found;
 }
 
-/// Whether a tensor that holds numbers by chance is in the file only once. What a cleaner evaluated behind the exporter
-/// may be in it as often as it was evaluated.
-bool MergedTensors::isDeduplicated(ArrayRef<TensorFacts> facts) const {
+/// Elements of the largest tensors that are in the file only once, whatever numbers they hold; 0: there are none. What
+/// a cleaner evaluated after the exporter may be in it as often as it was evaluated.
+int64_t MergedTensors::findLargestDeduplicated(ArrayRef<TensorFacts> facts) const {
   StringSet<> seen;
+  bool areAll = true;
   const bool isCurrent = isOfCurrentExporter(file.getModel().graph());
   for (const TensorFacts &fact : facts) {
     StringRef name = fact.tensor->name();
@@ -87,10 +92,13 @@ bool MergedTensors::isDeduplicated(ArrayRef<TensorFacts> facts) const {
     std::string key = file.tryReadInitializer(fact.tensor->name()).value_or("");
     for (int64_t dim : fact.tensor->dims())
       key += "," + std::to_string(dim);
-    if (!seen.insert(key).second)
-      return false;
+    if (seen.insert(key).second)
+      continue;
+    if (fact.getNumElements() <= largestMergedByRuntime)
+      return 0;
+    areAll = false;
   }
-  return true;
+  return areAll ? std::numeric_limits<int64_t>::max() : largestMergedByRuntime;
 }
 
 /// Whether some layer is applied twice: several operators of one kind read one matrix.
@@ -157,7 +165,7 @@ MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
       if (auto found = reads.find(name); found != reads.end())
         found->second.push_back(use);
     });
-  else if ((deduplicated = isDeduplicated(facts)))
+  else if ((largestDeduplicated = findLargestDeduplicated(facts)))
     repeatsLayers = hasRepeatedLayers(facts);
 }
 
@@ -196,7 +204,10 @@ static bool isSibling(StringRef a, StringRef b) { return a != b && withoutNumber
 bool MergedTensors::isMergedReader(const MergedTensor &own, StringRef home, StringRef module,
                                    const InitializerUse &use) const {
   const TensorFacts &fact = own.facts;
-  if (module == home || module.empty() || fact.getNumElements() < 2)
+  if (module == home || module.empty() || fact.getNumElements() > largestDeduplicated)
+    return false;
+  // A single number is a module's own where it bears the module's name.
+  if (fact.getNumElements() < 2 && (home.empty() || isInventedName(fact.tensor->name())))
     return false;
   if (isConstantValued(file, *fact.tensor).value_or(false))
     return true;
@@ -211,10 +222,11 @@ bool MergedTensors::isMergedReader(const MergedTensor &own, StringRef home, Stri
 /// Each reader of a constant vector but the first gets a tensor of its own.
 void MergedTensors::splitNodes(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
   const TensorFacts &fact = own.facts;
-  if (!isPyTorch || !deduplicated || repeatsLayers || isInventedName(own.name) || fact.tensor->dims_size() != 1 ||
-      fact.getNumElements() < 2 || !isConstantValued(file, *fact.tensor).value_or(false) ||
-      any_of(fact.uses,
-             [](const InitializerUse &use) { return findModulePath(*use.node) || !use.node->output_size(); }))
+  if (!isPyTorch || fact.getNumElements() > largestDeduplicated || repeatsLayers || isInventedName(own.name) ||
+      fact.tensor->dims_size() != 1 || fact.getNumElements() < 2 ||
+      !isConstantValued(file, *fact.tensor).value_or(false) || any_of(fact.uses, [](const InitializerUse &use) {
+        return findModulePath(*use.node) || !use.node->output_size();
+      }))
     return;
   for (const InitializerUse &use : drop_begin(fact.uses)) {
     MergedTensor other{own.name + "@" + use.node->output(0), {fact.tensor, {use}, false, {}}, {use}, "", true};
@@ -262,7 +274,7 @@ void MergedTensors::splitScopes(MergedTensor &own, SmallVectorImpl<MergedTensor>
 void MergedTensors::splitReaders(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
   StringRef name = own.facts.tensor->name();
   SmallVector<std::string> readers = modulesOf(own.facts.uses);
-  if (!deduplicated || readers.size() < 2)
+  if (own.facts.getNumElements() > largestDeduplicated || readers.size() < 2)
     return;
   bool isInvented = isInventedName(name);
   std::string home = isInvented ? readers.front() : moduleOf(name).str();

@@ -60,12 +60,14 @@ private:
                       const InitializerUse &use) const;
   void splitNodes(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
   void splitScopes(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
-  bool isDeduplicated(llvm::ArrayRef<TensorFacts> facts) const;
+  int64_t findLargestDeduplicated(llvm::ArrayRef<TensorFacts> facts) const;
   bool hasRepeatedLayers(llvm::ArrayRef<TensorFacts> facts) const;
 
   const OnnxFile &file;
   ModulePaths paths;
-  bool isPyTorch, isFromTensorFlow, deduplicated = false, repeatsLayers = false;
+  bool isPyTorch, isFromTensorFlow, repeatsLayers = false;
+  /// Tensors of up to so many elements are in the file once if they are equal.
+  int64_t largestDeduplicated = 0;
   /// Reads of copies, by the copies' names.
   llvm::StringMap<llvm::SmallVector<InitializerUse>> reads;
   llvm::StringMap<const ::onnx::NodeProto *> producers;

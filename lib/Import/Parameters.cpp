@@ -197,6 +197,10 @@ bool lowtide::isRunningStatistic(const InitializerUse &use) {
 
 bool lowtide::standsForWeight(const InitializerUse &use, const Signature &signature) {
   StringRef role = operandLeaf(*use.node, use.operand);
+  // A group norm is written as an instance norm of its groups with ones and zeros, and its own weight after it.
+  if (use.node->op_type() == "InstanceNormalization" && (role == "weight" || role == "bias") &&
+      StringRef(findProgramOperator(*use.node)).contains("group_norm"))
+    return true;
   std::vector<std::string> operands = findProgramOperands(*use.node);
   return use.node->op_type() == "BatchNormalization" && (role == "weight" || role == "bias") && !operands.empty() &&
          llvm::none_of(operands, [&](const std::string &operand) {

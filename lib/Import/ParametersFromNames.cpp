@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BufferNames.h"
 #include "ElementFunctions.h"
 #include "MergedTensors.h"
 #include "Products.h"
@@ -25,33 +26,6 @@ using namespace mlir;
 using namespace lowtide;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
-
-/// Names that frameworks and well-known programs give to float buffers, which no optimizer sees.
-static bool isBufferLeaf(StringRef leaf) {
-  static constexpr StringLiteral names[] = {
-      // rotary and other positions
-      "inv_freq", "original_inv_freq", "position_ids", "freqs", "freqs_cis", "freqs_cos", "freqs_sin", "cos_cached",
-      "sin_cached", "rope_cos", "rope_sin", "alibi", "slopes", "relative_position_index", "relative_coords_table",
-      "relative_coordinates_log", "rel_coords_log", "inv_timescales", "sinusoid_freq", "freq_inv", "bands", "periods",
-      "pos_embed_sin", "pos_embed_cos", "slope_rate", "query_decay", "key_decay", "diagonal_decay", "embed_scale",
-      // masks
-      "masked_bias", "causal_mask", "attn_mask", "mask", "weight_mask", "tril", "triu",
-      // numbers that describe data, images, sounds
-      "num_batches_tracked", "mean", "std", "pixel_mean", "pixel_std", "image_mean", "image_std", "imagenet_mean",
-      "imagenet_std", "latent_mean", "latent_std", "norm_mean", "norm_std", "std_bias", "std_scale", "pos_weight",
-      "class_weight", "class_weights", "anchors", "anchor_grid", "window", "hann_window", "mel_basis", "mel_filters",
-      "dct_mat", "blur_kernel",
-      // moving averages and power iterations
-      "ema", "running_mean", "running_var", "cluster_size", "embed_avg", "weight_u", "_u", "_v",
-      // biases that nothing trains, or a rule of its own
-      "final_logits_bias", "e_score_correction_bias", "empty_weight", "gradient_clipping",
-      // random features and schedules of diffusion
-      "projection_matrix", "normalizer", "alphas_cumprod", "alphas_cumprod_prev", "sqrt_alphas_cumprod",
-      "sqrt_one_minus_alphas_cumprod", "log_one_minus_alphas_cumprod", "sqrt_recip_alphas_cumprod",
-      "sqrt_recipm1_alphas_cumprod", "posterior_variance", "posterior_log_variance_clipped", "posterior_mean_coef1",
-      "posterior_mean_coef2"};
-  return llvm::is_contained(names, leaf);
-}
 
 /// `val_12`: a step within an operation, as PyTorch's current exporter numbers them; `_v_12`: what onnxsim evaluated;
 /// `scalar_tensor_default_1`, `full_2`: numbers of the program.
@@ -336,7 +310,7 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
     return info(InitializerRole::Constant, Certainty::Inferred, "is not of a float type");
   if (!facts.isUsed())
     return info(InitializerRole::Constant, Certainty::Inferred, "nothing reads it");
-  if (isBufferLeaf(leafOf(name)))
+  if (isBufferLeaf(leafOf(name)) || isPowerIteration(file, facts, name))
     return info(InitializerRole::Constant, Certainty::Assumed, "buffers go by this name");
   if (llvm::all_of(facts.uses, isSetting))
     return info(InitializerRole::Constant, Certainty::Inferred, "configures the operator that reads it");

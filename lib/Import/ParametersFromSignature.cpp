@@ -43,6 +43,7 @@ private:
   void findMissing();
   Entry findOwnClaim(const TensorFacts &fact) const;
   FailureOr<Entry> findOwner(const TensorFacts &fact, Entry own, const InitializerUse &use);
+  Entry findStateOfModule(Entry own, const InitializerUse &use) const;
   Entry findRenamed(const TensorFacts &fact, const InitializerUse &use) const;
   LogicalResult classify(const TensorFacts &fact);
   InitializerInfo describe(const TensorFacts &fact, Entry own, Entry owner, bool merged);
@@ -52,7 +53,6 @@ private:
   void reportFoldedBatchNorms();
   void reportDropped();
   void separatePieces();
-  LogicalResult checkClaims();
   /// Whether all elements are equal; nullopt where the data cannot be read.
   std::optional<bool> isUniform(const TensorFacts &fact);
   std::string findProgramName(const TensorFacts &fact, Entry own, const InitializerUse &use);
@@ -146,6 +146,19 @@ bool SignatureClassifier::isForeignNumber(const TensorFacts &fact, Entry own, co
   return !role.empty() && signature.hasModule(*module) && !signature.findTarget(*module + "." + role.str());
 }
 
+/// The running statistic of its module that `use` reads although its operation names none: a layer that is called again
+/// reads what the call before made of it. Null: it is the tensor's own, or none.
+SignatureClassifier::Entry SignatureClassifier::findStateOfModule(Entry own, const InitializerUse &use) const {
+  std::optional<std::string> module = findModulePath(*use.node);
+  if (!module || !isRunningStatistic(use))
+    return nullptr;
+  std::string role = operandLeaf(*use.node, use.operand).str();
+  Entry state = signature.findTarget(module->empty() ? role : *module + "." + role);
+  bool readsOwn = own && llvm::is_contained(findProgramOperands(*use.node), own->placeholder) &&
+                  own->kind == SignatureEntry::Buffer;
+  return state && state != own && isMissing.contains(state) && !readsOwn ? state : nullptr;
+}
+
 /// The entry that `use` of the tensor reads; null: none.
 FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const TensorFacts &fact, Entry own,
                                                                      const InitializerUse &use) {
@@ -153,6 +166,8 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
     return renamed;
   std::vector<std::string> operands = findProgramOperands(*use.node);
   std::optional<std::string> module = findModulePath(*use.node);
+  if (Entry state = findStateOfModule(own, use))
+    return state;
   SmallVector<Entry> candidates;
   bool ownIsThere = false;
   auto consider = [&](Entry entry) {
@@ -481,12 +496,20 @@ void SignatureClassifier::reportDropped() {
     if (!claimed.contains(entry) && entry->kind == SignatureEntry::Parameter &&
         !foldedNorms.contains(moduleOf(entry->target)))
       names.push_back(entry->target);
-  if (names.empty() || !isOptimized)
+  if (names.empty())
     return;
+  // A program that does not use a parameter loses no operation by that.
+  std::vector<std::string> lost = findLostOperations(file.getModel().graph(), signature);
+  if (!isOptimized && lost.empty())
+    return;
+  std::string operations =
+      lost.empty()
+          ? ""
+          : "; operations are gone that did nothing to the first values of what they read: " + llvm::join(lost, ", ");
   file.getReport().warningAt(names.front(),
                              "parameters of the program are not in the file, and cannot be trained, unless the "
                              "program does not use them: " +
-                                 llvm::join(names, ", "),
+                                 llvm::join(names, ", ") + operations,
                              "export with optimize=False");
 }
 
@@ -534,47 +557,6 @@ void SignatureClassifier::separatePieces() {
   }
 }
 
-static bool holdEqualData(const OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
-  std::optional<std::string> first = file.tryReadInitializer(a.tensor), second = file.tryReadInitializer(b.tensor);
-  return a.dataType == b.dataType && first && second && *first == *second;
-}
-
-/// A parameter that lives in two tensors would be trained twice, apart. Where
-/// one is the other's transpose, or the same again, it becomes a view of it.
-LogicalResult SignatureClassifier::checkClaims() {
-  llvm::StringMap<size_t> owners;
-  // Tensors in the parameter's own form first: the others are views of them.
-  for (bool transposed : {false, true})
-    for (auto [i, info] : llvm::enumerate(infos)) {
-      if (info.role != InitializerRole::Parameter || !signature.findTarget(info.name) ||
-          info.transposed.empty() == transposed)
-        continue;
-      auto [at, isNew] = owners.try_emplace(info.name, i);
-      if (isNew)
-        continue;
-      InitializerInfo &primary = infos[at->second];
-      if (!info.transposed.empty() && primary.transposed.empty() && info.sourceShape == primary.dims) {
-        info.viewOf = at->second;
-        info.reason += "; a view of " + primary.tensor;
-        continue;
-      }
-      // Evaluated anew for each call of a layer.
-      if (info.transposed == primary.transposed && info.dims == primary.dims && holdEqualData(file, info, primary)) {
-        info.viewOf = at->second;
-        info.transposed = llvm::to_vector(llvm::seq<int64_t>(0, info.dims.size()));
-        info.reason += "; the same as " + primary.tensor;
-        continue;
-      }
-      file.getReport().errorAt(
-          Failure::Unsupported, info.tensor,
-          "parameter " + quoteName(info.name) + " is in the file twice, as " + quoteName(primary.tensor) + " and as " +
-              quoteName(info.tensor) + ": trained as they stand, the two would part",
-          "export with optimize=False, or freeze one: --rename " + info.tensor + "=<name> --frozen <name>");
-      return failure();
-    }
-  return success();
-}
-
 LogicalResult SignatureClassifier::run() {
   findMissing();
   for (const ::onnx::NodeProto &node : file.getModel().graph().node())
@@ -590,7 +572,8 @@ LogicalResult SignatureClassifier::run() {
   if (failed(checkBlindUses()))
     return failure();
   separatePieces();
-  return success(succeeded(checkClaims()) && succeeded(checkJoined(file, signature, facts, infos)));
+  return success(succeeded(checkClaims(file, signature, options, infos)) &&
+                 succeeded(checkJoined(file, signature, facts, infos)));
 }
 
 LogicalResult lowtide::classifyBySignature(OnnxFile &file, const Signature &signature, ArrayRef<TensorFacts> facts,

@@ -151,6 +151,9 @@ void unfoldNormScales(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 /// Values of the program that the exporter merged because their parameters began equal.
 void unfoldMergedReaders(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 
+/// Sums, differences, products and quotients of the program that are gone, for they did nothing to the first values of
+/// what they read; their names in the program.
+std::vector<std::string> findLostOperations(const ::onnx::GraphProto &proto, const Signature &signature);
 /// Doubts files in which operations are gone that did nothing to the first values of parameters.
 void doubtLostOperations(UnfoldingGraph &graph, const ::onnx::GraphProto &proto, const Signature &signature);
 

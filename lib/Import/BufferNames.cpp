@@ -1,0 +1,44 @@
+//===- BufferNames.cpp - names of what no optimizer sees -------------------------===//
+
+#include "BufferNames.h"
+
+#include "onnx/onnx_pb.h"
+
+using namespace llvm;
+using namespace lowtide;
+
+bool lowtide::isBufferLeaf(StringRef leaf) {
+  static constexpr StringLiteral names[] = {
+      // rotary and other positions
+      "inv_freq", "original_inv_freq", "position_ids", "freqs", "freqs_cis", "freqs_cos", "freqs_sin", "cos_cached",
+      "sin_cached", "rope_cos", "rope_sin", "alibi", "slopes", "relative_position_index", "relative_coords_table",
+      "relative_coordinates_log", "rel_coords_log", "inv_timescales", "sinusoid_freq", "freq_inv", "bands", "periods",
+      "pos_embed_sin", "pos_embed_cos", "slope_rate", "query_decay", "key_decay", "diagonal_decay", "embed_scale",
+      // masks
+      "masked_bias", "causal_mask", "attn_mask", "mask", "weight_mask", "tril", "triu",
+      // numbers that describe data, images, sounds
+      "num_batches_tracked", "mean", "std", "pixel_mean", "pixel_std", "image_mean", "image_std", "imagenet_mean",
+      "imagenet_std", "latent_mean", "latent_std", "norm_mean", "norm_std", "std_bias", "std_scale", "pos_weight",
+      "class_weight", "class_weights", "anchors", "anchor_grid", "window", "hann_window", "mel_basis", "mel_filters",
+      "dct_mat", "blur_kernel",
+      // moving averages and power iterations
+      "ema", "running_mean", "running_var", "cluster_size", "embed_avg", "weight_u", "_u", "_v",
+      // biases that nothing trains, or a rule of its own
+      "final_logits_bias", "e_score_correction_bias", "empty_weight", "gradient_clipping",
+      // random features and schedules of diffusion
+      "projection_matrix", "normalizer", "alphas_cumprod", "alphas_cumprod_prev", "sqrt_alphas_cumprod",
+      "sqrt_one_minus_alphas_cumprod", "log_one_minus_alphas_cumprod", "sqrt_recip_alphas_cumprod",
+      "sqrt_recipm1_alphas_cumprod", "posterior_variance", "posterior_log_variance_clipped", "posterior_mean_coef1",
+      "posterior_mean_coef2"};
+  return llvm::is_contained(names, leaf);
+}
+
+bool lowtide::isPowerIteration(const OnnxFile &file, const TensorFacts &facts, StringRef name) {
+  const ::onnx::TensorProto &tensor = *facts.tensor;
+  StringRef stem = name.drop_back(std::min<size_t>(name.size(), 2));
+  if (tensor.dims_size() != 1 || stem.empty() || !(name.ends_with("_u") || name.ends_with("_v")) ||
+      any_of(facts.uses, [](const InitializerUse &use) { return use.node->op_type() == "Add"; }))
+    return false;
+  const ::onnx::TensorProto *other = file.findInitializer((stem + (name.ends_with("_u") ? "_v" : "_u")).str());
+  return (other && other->dims_size() == 1) || file.findInitializer((stem + "_orig").str());
+}

@@ -1,0 +1,54 @@
+//===- Claims.cpp - parameters that a file holds twice ---------------------------===//
+
+#include "Classifier.h"
+
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+static bool holdEqualData(const OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
+  std::optional<std::string> first = file.tryReadInitializer(a.tensor), second = file.tryReadInitializer(b.tensor);
+  return a.dataType == b.dataType && first && second && *first == *second;
+}
+
+/// Whether the user gave the tensor another name: then it is not what it was taken for.
+static bool isRenamed(const ImportOptions &options, const InitializerInfo &info) {
+  return llvm::any_of(options.renames,
+                      [&](const auto &rename) { return rename.first == info.tensor && rename.second != info.name; });
+}
+
+LogicalResult lowtide::checkClaims(OnnxFile &file, const Signature &signature, const ImportOptions &options,
+                                   std::vector<InitializerInfo> &infos) {
+  llvm::StringMap<size_t> owners;
+  // Tensors in the parameter's own form first: the others are views of them.
+  for (bool transposed : {false, true})
+    for (auto [i, info] : llvm::enumerate(infos)) {
+      if (info.role != InitializerRole::Parameter || !signature.findTarget(info.name) ||
+          info.transposed.empty() == transposed || isRenamed(options, info))
+        continue;
+      auto [at, isNew] = owners.try_emplace(info.name, i);
+      if (isNew)
+        continue;
+      InitializerInfo &primary = infos[at->second];
+      if (!info.transposed.empty() && primary.transposed.empty() && info.sourceShape == primary.dims) {
+        info.viewOf = at->second;
+        info.reason += "; a view of " + primary.tensor;
+        continue;
+      }
+      // Evaluated anew for each call of a layer.
+      if (info.transposed == primary.transposed && info.dims == primary.dims && holdEqualData(file, info, primary)) {
+        info.viewOf = at->second;
+        info.transposed = llvm::to_vector(llvm::seq<int64_t>(0, info.dims.size()));
+        info.reason += "; the same as " + primary.tensor;
+        continue;
+      }
+      file.getReport().errorAt(
+          Failure::Unsupported, info.tensor,
+          "parameter " + quoteName(info.name) + " is in the file twice, as " + quoteName(primary.tensor) + " and as " +
+              quoteName(info.tensor) + ": trained as they stand, the two would part",
+          "export with optimize=False, or freeze one: --rename " + info.tensor + "=<name> --frozen <name>");
+      return failure();
+    }
+  return success();
+}

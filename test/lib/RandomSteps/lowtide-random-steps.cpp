@@ -99,7 +99,7 @@ static std::vector<TrialOutcome> tryInChild(const std::vector<std::string> &text
   pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    alarm(seconds); // of many graphs each is tried alone then
+    alarm(seconds * static_cast<unsigned>(texts.size())); // together they may take as long as one after the other
     std::string packed;
     for (const TrialOutcome &outcome : tryGraphs(texts, options))
       packed += pack(outcome);

@@ -10,6 +10,7 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Signals.h"
+#include <csignal>
 #include <cstring>
 #include <string>
 #include <unistd.h>
@@ -41,6 +42,8 @@ static void promiseLastWords(int argc, char **argv) {
 int main(int argc, char **argv) {
   llvm::InitLLVM initialize(argc, argv);
   promiseLastWords(argc, argv);
+  // A file that may not grow is an error of the write, which names it.
+  std::signal(SIGXFSZ, SIG_IGN);
   Options options;
   if (std::optional<int> code = parseOptions(argc, argv, options))
     return *code;

@@ -77,6 +77,17 @@ def NNWiden : Pass<"nn-widen", "::mlir::ModuleOp"> {
 
 // --- train: one step ---
 
+def TrainWeighLoss : Pass<"train-weigh-loss", "::mlir::ModuleOp"> {
+  let summary = "state what the loss of an evaluation is a mean over (real-equal)";
+  let description = [{
+    Adds the metric `loss_weight` to a forward function whose samples do not meet, as BatchTracking shows: the sum over
+    samples that its loss is divided by (labels that count, or their weights), else the number of samples. Where samples
+    meet, a remark says where, and nothing is added.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [Option<"function", "function", "std::string", "\"eval\"", "The function; none of that name: nothing">];
+}
+
 def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
   let summary = "turn @forward into @gradient: loss and the gradient of every parameter (real-equal)";
   let description = [{

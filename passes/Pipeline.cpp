@@ -63,6 +63,7 @@ static void addScaleLoss(OpPassManager &passes, const TrainStageOptions &options
 }
 
 void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &options) {
+  passes.addPass(createTrainWeighLoss());
   bool train = llvm::is_contained(options.entries, "train"), gradient = llvm::is_contained(options.entries, "gradient");
   if (train || gradient) {
     TrainDifferentiateOptions differentiate;

@@ -1,9 +1,19 @@
-//===- WeighLoss.cpp - what the loss of an evaluation is a mean over ------===//
+//===- TrainWeighLoss.cpp - what the loss of an evaluation is a mean over -===//
+//
+// The loss over a data set is the mean of its batches' losses by their weights, and rows that fill no batch may be
+// evaluated in one that holds them several times: as long as no sample changes what another one computes.
+//
+//===----------------------------------------------------------------------===//
 
-#include "WeighLoss.h"
+#include "Passes.h"
 #include "lowtide/Analysis/BatchTracking.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAINWEIGHLOSS
+#include "Passes.h.inc"
+} // namespace lowtide
 
 using namespace mlir;
 using namespace lowtide;
@@ -20,7 +30,7 @@ static Value findDivisor(Value loss, const BatchTracking &tracking) {
   return isOfSums ? quotient->getOperand(1) : Value();
 }
 
-void lowtide::weighLoss(func::FuncOp step) {
+static void weighLoss(func::FuncOp step) {
   std::string reason;
   FailureOr<BatchTracking> tracking = [&] {
     // Samples that meet are no error of an evaluation: it is made of whole batches alone.
@@ -48,5 +58,17 @@ void lowtide::weighLoss(func::FuncOp step) {
   if (!weight || weight.getType() != type)
     weight = nn::ConstantOp::create(builder, step.getLoc(), type,
                                     DenseElementsAttr::get(type, APFloat(static_cast<float>(tracking->getSamples()))));
-  train::appendResult(step, weight, train::MetricAttr::get(step.getContext(), builder.getStringAttr(lossWeightName)));
+  train::appendResult(step, weight,
+                      train::MetricAttr::get(step.getContext(), builder.getStringAttr(train::lossWeightName)));
 }
+
+namespace {
+struct TrainWeighLoss : lowtide::impl::TrainWeighLossBase<TrainWeighLoss> {
+  using TrainWeighLossBase::TrainWeighLossBase;
+
+  void runOnOperation() override {
+    if (auto step = getOperation().lookupSymbol<func::FuncOp>(function))
+      weighLoss(step);
+  }
+};
+} // namespace

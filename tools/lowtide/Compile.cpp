@@ -12,7 +12,6 @@
 #include "StepNotes.h"
 #include "StepSummary.h"
 #include "StepUpdates.h"
-#include "WeighLoss.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -429,8 +428,6 @@ int Compilation::makeSteps(int64_t microBatches, StringRef precision) {
   stage.microBatches = microBatches;
   if (!precision.empty())
     stage.precision = precision == "f32" ? "" : precision.str();
-  if (auto eval = module->lookupSymbol<func::FuncOp>("eval"); eval && !holdsStep)
-    weighLoss(eval);
   return run(
       "train",
       [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },

@@ -17,6 +17,8 @@ inline constexpr llvm::StringLiteral groupAttrName = "train.group";
 /// Argument attribute of a parameter that the loss does not depend on: it gets
 /// no update.
 inline constexpr llvm::StringLiteral unreachedAttrName = "train.unreached";
+/// Metric of an evaluation: what its loss is a mean over.
+inline constexpr llvm::StringLiteral lossWeightName = "loss_weight";
 /// Module attributes for the artifact.
 inline constexpr llvm::StringLiteral optimizerAttrName = "train.optimizer";
 inline constexpr llvm::StringLiteral scheduleAttrName = "train.schedule";

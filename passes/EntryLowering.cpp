@@ -106,13 +106,6 @@ LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call)
   return success();
 }
 
-/// The values of `all` whose numbers are in `some`; nothing: all.
-static SmallVector<Value> take(const std::optional<SmallVector<unsigned>> &some, ValueRange all) {
-  if (!some)
-    return all;
-  return llvm::map_to_vector(*some, [&](unsigned number) { return all[number]; });
-}
-
 bool EntryLowering::mayWait(Operation *op) {
   return mayTakeMore() && op->getBlock() == &entry.getBody().front() && !op->hasAttr(recomputedAttrName);
 }
@@ -152,7 +145,6 @@ void EntryLowering::writeWaiting(llvm::function_ref<bool(StringRef)> isDue) {
     Location loc = builder.getFusedLoc(places);
     plan::LaunchOp::create(builder, loc, info.symbol, builder.getArrayAttr(reads), builder.getArrayAttr(writes),
                            info.extent, info.grain, plan::SliceAttr(), 0, getResponsiblePlace(loc), 0);
-    return std::pair(reads.size(), writes.size());
   };
   for (auto &[symbol, all] : bySymbol) {
     const size_t own = all.front().reads.size() + take(all.front().info->writes, all.front().op->getResults()).size();
@@ -167,11 +159,14 @@ void EntryLowering::writeWaiting(llvm::function_ref<bool(StringRef)> isDue) {
           launch(each, *each.info);
         continue;
       }
-      auto [reads, writes] = launch(some, *batch);
+      launch(some, *batch);
+      LaunchTypes types;
+      for (const Waiting &each : some) {
+        types.append(LaunchTypes(cast<nn::KernelOp>(each.op), *each.info));
+        types.reads.push_back(getSumsType(*each.info, builder));
+      }
       OpBuilder before(program);
-      if (!SymbolTable::lookupSymbolIn(module, batch->symbol))
-        plan::KernelOp::create(before, program.getLoc(), batch->symbol, reads, writes, 0, batch->description,
-                               batch->threads, batch->sharedBytes);
+      declared.add(*batch, types, before, program.getLoc());
     }
   }
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "KernelDeclarations.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StepStorage.h"
@@ -19,10 +20,10 @@ namespace lowtide {
 class EntryLowering {
 public:
   EntryLowering(mlir::func::FuncOp entry, const PlanLayout &layout, plan::ModuleOp module, codegen::KernelModule &code,
-                const llvm::DenseMap<mlir::Operation *, codegen::KernelInfo> &kernels, StepStorage storage,
-                bool weights)
-      : entry(entry), layout(layout), module(module), code(code), kernels(kernels), storage(std::move(storage)),
-        roles(entry, this->storage), weights(weights), builder(entry.getContext()) {}
+                const llvm::DenseMap<mlir::Operation *, codegen::KernelInfo> &kernels, KernelDeclarations &declared,
+                StepStorage storage, bool weights)
+      : entry(entry), layout(layout), module(module), code(code), kernels(kernels), declared(declared),
+        storage(std::move(storage)), roles(entry, this->storage), weights(weights), builder(entry.getContext()) {}
   mlir::LogicalResult run();
 
 private:
@@ -86,6 +87,7 @@ private:
   plan::ModuleOp module;
   codegen::KernelModule &code;
   const llvm::DenseMap<mlir::Operation *, codegen::KernelInfo> &kernels;
+  KernelDeclarations &declared;
   StepStorage storage;
   MemoryRoles roles;
   bool weights;

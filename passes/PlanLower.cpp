@@ -135,7 +135,7 @@ public:
 private:
   LogicalResult lower(codegen::KernelModule &kernels);
   LogicalResult addKernels(func::FuncOp entry, codegen::KernelModule &kernels, OpBuilder &builder,
-                           llvm::DenseMap<Operation *, codegen::KernelInfo> &infos, llvm::StringSet<> &declared);
+                           llvm::DenseMap<Operation *, codegen::KernelInfo> &infos, KernelDeclarations &declared);
 
   codegen::KernelModule *given = nullptr;
   PlanLowerSettings settings;
@@ -145,23 +145,21 @@ private:
 
 LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &kernels, OpBuilder &builder,
                                     llvm::DenseMap<Operation *, codegen::KernelInfo> &infos,
-                                    llvm::StringSet<> &declared) {
+                                    KernelDeclarations &declared) {
   auto result = entry.walk([&](nn::KernelOp kernel) {
     if (isLibraryCall(kernel))
       return WalkResult::advance();
     FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
     if (failed(info))
       return WalkResult::interrupt();
-    auto declare = [&](const codegen::KernelInfo &code, uint64_t sumsRead, uint64_t sumsWritten) {
-      const uint64_t reads = (code.reads ? code.reads->size() : kernel.getNumOperands()) + sumsRead;
-      const uint64_t writes = (code.writes ? code.writes->size() : kernel.getNumResults()) + sumsWritten;
-      if (declared.insert(code.symbol).second)
-        plan::KernelOp::create(builder, kernel.getLoc(), code.symbol, reads, writes, code.scratchBytes,
-                               code.description, code.threads, code.sharedBytes);
-    };
-    if (info->partial)
-      declare(*info->partial, /*sumsRead=*/0, /*sumsWritten=*/1);
-    declare(*info, /*sumsRead=*/info->partial ? 1 : 0, /*sumsWritten=*/0);
+    LaunchTypes types(kernel, *info);
+    if (info->partial) {
+      LaunchTypes first(kernel, *info->partial);
+      first.writes.push_back(getSumsType(*info, builder));
+      types.reads.push_back(getSumsType(*info, builder));
+      declared.add(*info->partial, first, builder, kernel.getLoc());
+    }
+    declared.add(*info, types, builder, kernel.getLoc());
     infos[kernel] = *info;
     return WalkResult::advance();
   });
@@ -207,7 +205,7 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   plan::ArenaOp::create(builder, module.getLoc(), "transient", plan::ArenaKind::Transient, 0, planAlignment, 0);
 
   llvm::DenseMap<Operation *, codegen::KernelInfo> infos;
-  llvm::StringSet<> declared;
+  KernelDeclarations declared;
   for (func::FuncOp entry : entries)
     if (failed(addKernels(entry, kernels, builder, infos, declared)))
       return failure();
@@ -222,7 +220,8 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   for (func::FuncOp entry : entries) {
     FailureOr<StepStorage> storage = StepStorage::compute(entry, mayOverwrite);
     if (failed(storage) ||
-        failed(EntryLowering(entry, *layout, module, kernels, infos, std::move(*storage), settings.weights).run()))
+        failed(EntryLowering(entry, *layout, module, kernels, infos, declared, std::move(*storage), settings.weights)
+                   .run()))
       return failure();
   }
   for (func::FuncOp entry : entries)

@@ -58,7 +58,7 @@ Status checkKernels(const plan::Plan &plan) {
       return refuse("needs scratch, and the plan says threads_max = 0", where);
     if (!(Checked(kernel.scratch_bytes()) * Checked(plan.threads_max())).atMost(maxArenaBytes))
       return refuse("scratch is too large", where);
-    LOWTIDE_TRY(checkKernelTarget(plan, kernel).at(where));
+    LOWTIDE_TRY(checkFootprints(plan, kernel).at(where));
   }
   return Status::ok();
 }

@@ -28,11 +28,12 @@ inline bool sameRange(const plan::Slice &a, const plan::Slice &b) {
 /// operand only as the very same range. O(n log n).
 Status checkAliases(const plan::Plan &plan, const Slices &reads, const Slices &writes);
 
-/// A launch against what its kernel states: number of operands and results, scratch.
+/// A launch against what its kernel states: number, sizes and alignment of operands and results, extent, grain,
+/// scratch.
 Status checkLaunch(const plan::Plan &plan, const plan::Launch &launch);
 
-/// A kernel of the plan's kind of target: threads of a block for a GPU, none for the CPU.
-Status checkKernelTarget(const plan::Plan &plan, const plan::Kernel &kernel);
+/// The part of checkLaunch's statement that needs no launch: footprints that make sense, for the plan's target.
+Status checkFootprints(const plan::Plan &plan, const plan::Kernel &kernel);
 
 /// Attributes of a library call against the bytes of its operands: shapes, aliasing, workspace.
 Status checkCall(const plan::Call &call, std::string_view target);

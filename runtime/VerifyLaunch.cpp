@@ -1,4 +1,9 @@
 //===- VerifyLaunch.cpp - launches against what their kernels state --------===//
+//
+// The verifier cannot look into machine code. A kernel states which bytes it touches (its footprint, made from the
+// description that its code is made from); every launch has to be one that it states.
+//
+//===----------------------------------------------------------------------===//
 
 #include "runtime/CheckedMath.h"
 #include "runtime/VerifyEntry.h"
@@ -11,19 +16,77 @@
 namespace lowtide::rt {
 namespace {
 
+/// What the addresses of a GPU kernel's arrays are multiples of: it may load 16 bytes at once.
+constexpr uint64_t gpuAlignment = 16;
 constexpr uint32_t warpThreads = 32, maxBlockThreads = 1024;
+
+using Tensors = google::protobuf::RepeatedPtrField<plan::Footprint::Tensor>;
 
 Status refuse(std::string message) { return {StatusCode::VerifyFailed, std::move(message)}; }
 
+Status checkTensors(const Tensors &tensors, uint32_t count, const char *what) {
+  if (static_cast<uint32_t>(tensors.size()) != count)
+    return refuse("its footprint has " + std::to_string(tensors.size()) + " " + what + ", the kernel " +
+                  std::to_string(count));
+  for (const plan::Footprint::Tensor &tensor : tensors) {
+    const uint64_t element = elementBytes(tensor.dtype());
+    if (!element || !(Checked(element) * Checked(tensor.elements())).get())
+      return refuse(std::string("its footprint has ") + what + " of no known size");
+  }
+  return Status::ok();
+}
+
+/// Whether slices of these sizes are what the footprint states.
+bool haveSizes(const Slices &slices, const Tensors &tensors) {
+  return std::equal(slices.begin(), slices.end(), tensors.begin(), tensors.end(),
+                    [](const plan::Slice &slice, const plan::Footprint::Tensor &tensor) {
+                      return slice.bytes() == elementBytes(tensor.dtype()) * tensor.elements();
+                    });
+}
+
+/// "512 + 64 bytes" of a launch's operands, or of a footprint's.
+std::string listBytes(const Slices &slices) {
+  std::string text;
+  for (const plan::Slice &slice : slices)
+    text += (text.empty() ? "" : " + ") + std::to_string(slice.bytes());
+  return text.empty() ? "0" : text;
+}
+std::string listBytes(const Tensors &tensors) {
+  std::string text;
+  for (const plan::Footprint::Tensor &tensor : tensors)
+    text += (text.empty() ? "" : " + ") + std::to_string(elementBytes(tensor.dtype()) * tensor.elements());
+  return text.empty() ? "0" : text;
+}
+
+Status checkAlignment(const plan::Plan &plan, const Slices &slices, const Tensors &tensors, bool isGpuKernel,
+                      const char *what) {
+  for (int i = 0; i < slices.size(); ++i) {
+    const uint64_t needed = isGpuKernel ? gpuAlignment : elementBytes(tensors[i].dtype());
+    if (slices[i].offset() % needed || plan.arenas(static_cast<int>(slices[i].arena())).alignment() < needed)
+      return refuse(std::string(what) + " " + std::to_string(i) + " at offset " + std::to_string(slices[i].offset()) +
+                    " does not lie at a multiple of " + std::to_string(needed) + " bytes");
+  }
+  return Status::ok();
+}
+
 } // namespace
 
-Status checkKernelTarget(const plan::Plan &plan, const plan::Kernel &kernel) {
+Status checkFootprints(const plan::Plan &plan, const plan::Kernel &kernel) {
   const uint32_t threads = kernel.threads_per_block();
   if (isGpu(plan.target()) != (threads != 0))
     return refuse((threads ? "is for a GPU" : "is for the CPU") + std::string(", the plan for '") +
                   printable(plan.target()) + "'");
   if (threads % warpThreads || threads > maxBlockThreads)
     return refuse(std::to_string(threads) + " threads in a block; it must be a multiple of 32, at most 1024");
+  if (kernel.footprints().empty())
+    return refuse("states no footprint, so no launch of it can be proved: compile the model again");
+  for (const plan::Footprint &footprint : kernel.footprints()) {
+    if (footprint.extent() < 0 || footprint.grain() < 1)
+      return refuse("its footprint has extent " + std::to_string(footprint.extent()) + ", grain " +
+                    std::to_string(footprint.grain()));
+    LOWTIDE_TRY(checkTensors(footprint.reads(), kernel.reads(), "operands"));
+    LOWTIDE_TRY(checkTensors(footprint.writes(), kernel.writes(), "results"));
+  }
   return Status::ok();
 }
 
@@ -37,8 +100,26 @@ Status checkLaunch(const plan::Plan &plan, const plan::Launch &launch) {
     return refuse(name + " takes " + std::to_string(kernel.reads()) + " + " + std::to_string(kernel.writes()) +
                   " operands, the launch has " + std::to_string(launch.reads_size()) + " + " +
                   std::to_string(launch.writes_size()));
+  for (const Slices *operands : {&launch.reads(), &launch.writes()})
+    for (const plan::Slice &slice : *operands)
+      LOWTIDE_TRY(checkSlice(plan, slice));
   if (launch.extent() < 0 || launch.grain() < 1)
     return refuse("extent " + std::to_string(launch.extent()) + ", grain " + std::to_string(launch.grain()));
+  auto found = std::find_if(kernel.footprints().begin(), kernel.footprints().end(), [&](const plan::Footprint &stated) {
+    return stated.extent() == launch.extent() && stated.grain() == launch.grain() &&
+           haveSizes(launch.reads(), stated.reads()) && haveSizes(launch.writes(), stated.writes());
+  });
+  if (found == kernel.footprints().end()) {
+    const plan::Footprint &stated = kernel.footprints(0);
+    return refuse(name + " states extent " + std::to_string(stated.extent()) + " by " + std::to_string(stated.grain()) +
+                  " over " + listBytes(stated.reads()) + " bytes to " + listBytes(stated.writes()) +
+                  "; the launch has extent " + std::to_string(launch.extent()) + " by " +
+                  std::to_string(launch.grain()) + " over " + listBytes(launch.reads()) + " bytes to " +
+                  listBytes(launch.writes()));
+  }
+  const bool isGpuKernel = kernel.threads_per_block() != 0;
+  LOWTIDE_TRY(checkAlignment(plan, launch.reads(), found->reads(), isGpuKernel, "operand"));
+  LOWTIDE_TRY(checkAlignment(plan, launch.writes(), found->writes(), isGpuKernel, "result"));
   // Cannot wrap: checkKernels.
   uint64_t scratch = kernel.scratch_bytes() * countScratchParts(launch.extent(), launch.grain(), plan.threads_max());
   if (launch.scratch().bytes() != scratch)

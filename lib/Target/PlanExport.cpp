@@ -65,6 +65,7 @@ private:
     for (auto attr : from.getAsRange<plan::SliceAttr>())
       slice(attr, to->Add());
   }
+  void footprint(plan::FootprintAttr from, plan::Footprint &to);
   void source(plan::SourceOp op);
   LogicalResult program(plan::ProgramOp op);
   LogicalResult binding(plan::BindingOp op, plan::Binding &to);
@@ -281,6 +282,20 @@ LogicalResult Exporter::program(plan::ProgramOp op) {
   return success();
 }
 
+void Exporter::footprint(plan::FootprintAttr from, plan::Footprint &to) {
+  to.set_extent(from.getExtent());
+  to.set_grain(from.getGrain());
+  auto tensors = [](ArrayAttr types, auto &list) {
+    for (Type type : types.getAsValueRange<TypeAttr>()) {
+      plan::Footprint::Tensor &tensor = *list.Add();
+      tensor.set_dtype(getDType(cast<RankedTensorType>(type).getElementType()));
+      tensor.set_elements(cast<RankedTensorType>(type).getNumElements());
+    }
+  };
+  tensors(from.getReads(), *to.mutable_reads());
+  tensors(from.getWrites(), *to.mutable_writes());
+}
+
 LogicalResult Exporter::run() {
   proto.set_format_version(module.getFormatVersion());
   proto.set_producer(module.getProducer().str());
@@ -306,6 +321,9 @@ LogicalResult Exporter::run() {
     kernel.set_description(op.getDescription().str());
     kernel.set_threads_per_block(op.getThreads());
     kernel.set_shared_bytes(op.getShared());
+    for (auto from :
+         op.getFootprints().value_or(ArrayAttr::get(module.getContext(), {})).getAsRange<plan::FootprintAttr>())
+      footprint(from, *kernel.add_footprints());
   }
   for (auto op : module.getBlock().getOps<plan::SourceOp>())
     source(op);

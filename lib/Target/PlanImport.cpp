@@ -58,6 +58,8 @@ private:
   template <typename Repeated> FailureOr<ArrayAttr> slices(const Repeated &from);
   template <typename Message> LogicalResult optionalSlice(bool present, const Message &from, plan::SliceAttr &to);
   DenseElementsAttr valueOf(const plan::ParameterSource &from);
+  /// Flat tensor types; null where an element type or a size is unknown.
+  template <typename Repeated> ArrayAttr tensors(const Repeated &from);
   DictionaryAttr sourceFields(const plan::ParameterSource &from);
   LogicalResult binding(const plan::Binding &from);
   LogicalResult instruction(const plan::Instruction &from, int depth);
@@ -171,6 +173,17 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
   if (Attribute value = valueOf(from))
     fields.push_back(named("value", value));
   return builder.getDictionaryAttr(fields);
+}
+
+template <typename Repeated> ArrayAttr Importer::tensors(const Repeated &from) {
+  SmallVector<Attribute> types;
+  for (const plan::Footprint::Tensor &tensor : from) {
+    Type element = getElementType(tensor.dtype(), builder.getContext());
+    if (!element || tensor.elements() > uint64_t(std::numeric_limits<int64_t>::max()))
+      return {};
+    types.push_back(TypeAttr::get(RankedTensorType::get({int64_t(tensor.elements())}, element)));
+  }
+  return builder.getArrayAttr(types);
 }
 
 LogicalResult Importer::binding(const plan::Binding &from) {
@@ -338,8 +351,20 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
       (void)refuse("a kernel has no symbol");
       return {};
     }
-    plan::KernelOp::create(builder, loc, kernel.symbol(), kernel.reads(), kernel.writes(), kernel.scratch_bytes(),
-                           kernel.description(), kernel.threads_per_block(), kernel.shared_bytes());
+    auto op = plan::KernelOp::create(builder, loc, kernel.symbol(), kernel.reads(), kernel.writes(),
+                                     kernel.scratch_bytes(), kernel.description(), kernel.threads_per_block(),
+                                     kernel.shared_bytes(), /*footprints=*/ArrayAttr());
+    SmallVector<Attribute> footprints;
+    for (const plan::Footprint &stated : kernel.footprints()) {
+      ArrayAttr reads = tensors(stated.reads()), writes = tensors(stated.writes());
+      if (!reads || !writes) {
+        (void)refuse("kernel '" + Twine(kernel.symbol()) + "' has a footprint of an unknown element type or size");
+        return {};
+      }
+      footprints.push_back(plan::FootprintAttr::get(op.getContext(), stated.extent(), stated.grain(), reads, writes));
+    }
+    if (!footprints.empty())
+      op.setFootprintsAttr(builder.getArrayAttr(footprints));
   }
   for (const plan::ParameterSource &source : proto.sources())
     plan::SourceOp::create(builder, loc, source.name(), sourceFields(source));

@@ -62,6 +62,20 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 
 // -----
 
+// The machine code of a kernel touches what its footprint says: no launch may name other extents or sizes.
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient bytes 256 align 64
+  plan.kernel @double reads 1 writes 1 footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>]>]
+  plan.program @train batch 4 peak 0 {
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+    // expected-error@below {{instruction 1, kernel 'double': kernel 'double' states extent 16 by 4 over 64 bytes to 64; the launch has extent 99999999 by 4 over 64 bytes to 64}}
+    plan.launch @double reads [@transient[0 + 64] : 1] writes [@transient[64 + 64] : 2] extent 99999999 grain 4
+  }
+}
+
+// -----
+
 // A failure in a loop is reported at the instruction of its body.
 plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
@@ -74,4 +88,13 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
       plan.copy @transient[192 + 64] : 7 to @transient[128 + 64] : 3
     }
   }
+}
+
+// -----
+
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  // expected-error@below {{has a footprint of 2 operands and 1 results; the kernel has 1 and 1}}
+  plan.kernel @double reads 1 writes 1
+      footprints [#plan.footprint<16 by 4 : [tensor<16xf32>, tensor<f32>] -> [tensor<16xf32>]>]
 }

@@ -59,6 +59,52 @@ void CarryAttr::print(AsmPrinter &printer) const {
   printer << " -> " << getNext() << '>';
 }
 
+//===----------------------------------------------------------------------===//
+// Footprints
+//===----------------------------------------------------------------------===//
+
+FootprintAttr FootprintAttr::get(int64_t extent, int64_t grain, TypeRange reads, TypeRange writes,
+                                 MLIRContext *context) {
+  auto flatten = [&](TypeRange types) {
+    return ArrayAttr::get(context, llvm::map_to_vector(types, [](Type type) -> Attribute {
+                            auto tensor = cast<RankedTensorType>(type);
+                            return TypeAttr::get(
+                                RankedTensorType::get({tensor.getNumElements()}, tensor.getElementType()));
+                          }));
+  };
+  return get(context, extent, grain, flatten(reads), flatten(writes));
+}
+
+void KernelOp::addFootprint(FootprintAttr footprint) {
+  SmallVector<Attribute> all;
+  if (std::optional<ArrayAttr> stated = getFootprints())
+    all.append(stated->begin(), stated->end());
+  if (llvm::is_contained(all, footprint))
+    return;
+  all.push_back(footprint);
+  setFootprintsAttr(ArrayAttr::get(getContext(), all));
+}
+
+LogicalResult KernelOp::verify() {
+  auto areFlat = [](ArrayAttr tensors) {
+    return llvm::all_of(tensors, [](Attribute attr) {
+      auto type = dyn_cast<TypeAttr>(attr);
+      auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+      return tensor && tensor.getRank() == 1 && tensor.hasStaticShape();
+    });
+  };
+  for (FootprintAttr footprint :
+       getFootprints().value_or(ArrayAttr::get(getContext(), {})).getAsRange<FootprintAttr>()) {
+    if (footprint.getReads().size() != uint64_t(getReads()) || footprint.getWrites().size() != uint64_t(getWrites()))
+      return emitOpError("has a footprint of ")
+             << footprint.getReads().size() << " operands and " << footprint.getWrites().size()
+             << " results; the kernel has " << getReads() << " and " << getWrites();
+    if (!areFlat(footprint.getReads()) || !areFlat(footprint.getWrites()))
+      return emitOpError("has a footprint of something else than static tensors of rank 1");
+  }
+  return success();
+}
+
 static ParseResult parseCarries(OpAsmParser &parser, ArrayAttr &carries) {
   if (failed(parser.parseOptionalKeyword("carries")))
     return success();

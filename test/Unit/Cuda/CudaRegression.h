@@ -20,6 +20,8 @@ inline plan::Plan cudaRegressionPlan() {
   for (int i = 0; i < 3; ++i) {
     plan.mutable_kernels(i)->set_threads_per_block(threads[i]);
     plan.mutable_kernels(i)->set_shared_bytes(shared[i]);
+    plan.mutable_kernels(i)->mutable_footprints(0)->set_extent(1);
+    plan.mutable_kernels(i)->mutable_footprints(0)->set_grain(1);
   }
   auto move = [](plan::Slice &slice) {
     if (slice.arena() == Io && slice.offset() == 580)

@@ -42,6 +42,22 @@ inline plan::Slice slice(uint32_t arena, uint64_t offset, uint64_t bytes, uint64
   return result;
 }
 
+/// States a launch of f32 tensors with so many elements.
+inline void addFootprint(plan::Kernel &kernel, int64_t extent, int64_t grain, const std::vector<uint64_t> &reads,
+                         const std::vector<uint64_t> &writes) {
+  plan::Footprint *footprint = kernel.add_footprints();
+  footprint->set_extent(extent);
+  footprint->set_grain(grain);
+  auto add = [](plan::Footprint::Tensor &tensor, uint64_t elements) {
+    tensor.set_dtype(plan::F32);
+    tensor.set_elements(elements);
+  };
+  for (uint64_t elements : reads)
+    add(*footprint->add_reads(), elements);
+  for (uint64_t elements : writes)
+    add(*footprint->add_writes(), elements);
+}
+
 inline void addArena(plan::Plan &plan, const char *name, plan::Arena::Kind kind, uint64_t bytes,
                      uint64_t imageBytes = 0) {
   plan::Arena *arena = plan.add_arenas();

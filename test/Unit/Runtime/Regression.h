@@ -54,16 +54,18 @@ inline plan::Plan regressionPlan() {
   addArena(plan, "state", plan::Arena::STATE, width * 4);
   addArena(plan, "transient", plan::Arena::TRANSIENT, 128 + 64);
   addArena(plan, "io", plan::Arena::IO, 1024);
-  auto kernel = [&](const char *symbol, uint32_t reads, uint32_t writes, uint64_t scratch) {
+  auto kernel = [&](const char *symbol, uint64_t scratch, int64_t extent, int64_t grain, std::vector<uint64_t> reads,
+                    std::vector<uint64_t> writes) {
     plan::Kernel *next = plan.add_kernels();
     next->set_symbol(symbol);
-    next->set_reads(reads);
-    next->set_writes(writes);
+    next->set_reads(static_cast<uint32_t>(reads.size()));
+    next->set_writes(static_cast<uint32_t>(writes.size()));
     next->set_scratch_bytes(scratch);
+    addFootprint(*next, extent, grain, reads, writes);
   };
-  kernel("subtract", 2, 1, 0);
-  kernel("mean_square", 1, 1, 64);
-  kernel("momentum", 4, 2, 0);
+  kernel("subtract", 0, samples, 4, {samples, samples}, {samples});
+  kernel("mean_square", 64, 1, 1, {samples}, {1});
+  kernel("momentum", 0, width, 2, {width, width, width, 1}, {width, width});
 
   for (const char *name : {"train", "gradient", "eval"}) {
     std::string kind = name;

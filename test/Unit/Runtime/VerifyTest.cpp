@@ -5,12 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/Verify.h"
-#include "Regression.h"
-
-#include <gtest/gtest.h>
-
-#include <functional>
+#include "VerifyRefusals.h"
 
 using namespace lowtide;
 using namespace lowtide::rt;
@@ -30,18 +25,6 @@ TEST(Verify, AcceptsWhatIsRight) {
   declared.mutable_entries(0)->set_peak_live_bytes(64 + 64);
   EXPECT_TRUE(verifyPlan(declared).isOk());
 }
-
-void refused(const std::function<void(plan::Plan &)> &change, const char *words) {
-  plan::Plan plan = regressionPlan();
-  change(plan);
-  Status status = verifyPlan(plan);
-  EXPECT_EQ(status.code(), StatusCode::VerifyFailed) << words;
-  EXPECT_NE(status.str().find(words), std::string::npos) << "got: " << status.str() << "\nwanted: " << words;
-}
-
-plan::Entry &train(plan::Plan &plan) { return *plan.mutable_entries(0); }
-plan::Launch &subtract(plan::Plan &plan) { return *train(plan).mutable_instructions(1)->mutable_launch(); }
-plan::Call &product(plan::Plan &plan) { return *train(plan).mutable_instructions(0)->mutable_call(); }
 
 TEST(Verify, RefusesBadArenas) {
   refused([](plan::Plan &p) { p.mutable_arenas(0)->clear_kind(); }, "kind");
@@ -64,41 +47,6 @@ TEST(Verify, RefusesBadArenas) {
           addArena(p, "more", plan::Arena::IO, 1);
       },
       "arenas");
-}
-
-TEST(Verify, RefusesBadKernelsAndLaunches) {
-  refused([](plan::Plan &p) { p.mutable_kernels(0)->clear_symbol(); }, "symbol");
-  refused([](plan::Plan &p) { p.mutable_kernels(0)->set_reads(3); }, "takes 3 + 1");
-  refused([](plan::Plan &p) { p.mutable_kernels(0)->set_writes(0); }, "takes 2 + 0");
-  refused([](plan::Plan &p) { subtract(p).mutable_reads()->RemoveLast(); },
-          "takes 2 + 1 operands, the launch has 1 + 1");
-  refused([](plan::Plan &p) { p.mutable_kernels(1)->set_scratch_bytes(128); }, "scratch of 64");
-  refused([](plan::Plan &p) { p.mutable_kernels(1)->set_scratch_bytes(uint64_t(1) << 62); }, "scratch is too large");
-  refused([](plan::Plan &p) { p.set_threads_max(0); }, "threads_max");
-  // Two tasks need two parts, or as many as threads may run.
-  refused([](plan::Plan &p) { train(p).mutable_instructions(2)->mutable_launch()->set_extent(2); },
-          "scratch of 64 bytes; kernel 'mean_square' needs 128");
-  refused([](plan::Plan &p) { p.set_threads_max(5000); }, "5000");
-  refused([](plan::Plan &p) { subtract(p).set_kernel(3); }, "kernel 3");
-  refused([](plan::Plan &p) { subtract(p).set_grain(0); }, "grain 0");
-  refused([](plan::Plan &p) { subtract(p).set_extent(-1); }, "extent -1");
-  refused([](plan::Plan &p) { train(p).mutable_instructions(2)->mutable_launch()->mutable_scratch()->set_offset(64); },
-          "workspace overlaps");
-  refused([](plan::Plan &p) { train(p).mutable_instructions(2)->mutable_launch()->mutable_scratch()->set_arena(Io); },
-          "transient");
-  refused([](plan::Plan &p) { train(p).mutable_instructions(2)->mutable_launch()->mutable_scratch()->set_offset(100); },
-          "");
-}
-
-TEST(Verify, RefusesKernelsOfAnotherTarget) {
-  refused([](plan::Plan &p) { p.mutable_kernels(0)->set_threads_per_block(32); }, "is for a GPU, the plan for 'cpu");
-  refused([](plan::Plan &p) { p.set_target("cuda:sm_90"); }, "is for the CPU, the plan for 'cuda:sm_90'");
-  plan::Plan plan = regressionPlan();
-  for (uint32_t version : {0u, 2u, 99u}) {
-    plan.set_format_version(version);
-    EXPECT_EQ(verifyPlan(plan).code(), StatusCode::Unsupported);
-    EXPECT_NE(verifyPlan(plan).str().find("plan format " + std::to_string(version)), std::string::npos);
-  }
 }
 
 TEST(Verify, RefusesBindingsThatWouldLoseOneAnother) {

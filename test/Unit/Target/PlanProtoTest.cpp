@@ -39,6 +39,8 @@ public:
       kernel.set_writes(below(3));
       kernel.set_scratch_bytes(below(100));
       kernel.set_description(text());
+      for (uint64_t j = 0, e = below(3); j < e; ++j)
+        footprint(kernel, j);
     }
     for (uint64_t i = 0, e = below(4); i < e; ++i)
       source(*plan.add_sources());
@@ -67,6 +69,20 @@ private:
     slice.set_offset(below(1000));
     slice.set_bytes(below(1000));
     slice.set_value(random() >> below(64));
+  }
+  /// Extents tell the footprints of a kernel apart: equal ones are stated once.
+  void footprint(plan::Kernel &kernel, uint64_t number) {
+    plan::Footprint &to = *kernel.add_footprints();
+    to.set_extent(number);
+    to.set_grain(1 + below(9));
+    auto fill = [&](plan::Footprint::Tensor &tensor) {
+      tensor.set_dtype(plan::DType(1 + below(13)));
+      tensor.set_elements(below(1000));
+    };
+    for (uint32_t i = 0; i < kernel.reads(); ++i)
+      fill(*to.add_reads());
+    for (uint32_t i = 0; i < kernel.writes(); ++i)
+      fill(*to.add_writes());
   }
   void source(plan::ParameterSource &source) {
     source.set_name(text());

@@ -35,7 +35,21 @@ def Plan_CarryAttr : AttrDef<Plan_Dialect, "Carry"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Plan_FootprintAttr : AttrDef<Plan_Dialect, "Footprint"> {
+  let mnemonic = "footprint";
+  let summary = "what a kernel reads and writes in a launch of one extent";
+  let description = [{
+    `extent by grain : [operands] -> [results]`: all elements of each, at a multiple of the element's size, and no other
+    byte. Tensors are flat, of rank 1.
+  }];
+  let parameters = (ins "int64_t":$extent, "int64_t":$grain, "::mlir::ArrayAttr":$reads, "::mlir::ArrayAttr":$writes);
+  let assemblyFormat = "`<` $extent `by` $grain `:` $reads `->` $writes `>`";
+  let builders = [AttrBuilderWithInferredContext<(ins "int64_t":$extent, "int64_t":$grain,
+      "::mlir::TypeRange":$reads, "::mlir::TypeRange":$writes, "::mlir::MLIRContext *":$context)>];
+}
+
 def Plan_CarryArray : TypedArrayAttrBase<Plan_CarryAttr, "carries">;
+def Plan_FootprintArray : TypedArrayAttrBase<Plan_FootprintAttr, "footprints">;
 def Plan_SliceArray : TypedArrayAttrBase<Plan_SliceAttr, "slices">;
 
 class Plan_Enum<string name, string text, list<I32EnumAttrCase> cases> : I32EnumAttr<name, text, cases> {

@@ -34,15 +34,21 @@ def Plan_KernelOp : Plan_Op<"kernel", [HasParent<"ModuleOp">, Symbol]> {
   let summary = "a generated kernel of the artifact's code section";
   let description = [{
     `scratch_bytes` are needed per executing thread. A kernel for CUDA has `threads` per block and `shared` bytes of shared
-    memory; its scratch is per launch.
+    memory; its scratch is per launch. `footprints` are the launches that it may serve.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$reads, I64Attr:$writes,
     DefaultValuedAttr<I64Attr, "0">:$scratch_bytes, DefaultValuedAttr<StrAttr, "\"\"">:$description,
-    DefaultValuedAttr<I64Attr, "0">:$threads, DefaultValuedAttr<I64Attr, "0">:$shared);
+    DefaultValuedAttr<I64Attr, "0">:$threads, DefaultValuedAttr<I64Attr, "0">:$shared,
+    OptionalAttr<Plan_FootprintArray>:$footprints);
   let assemblyFormat = [{
     $sym_name `reads` $reads `writes` $writes (`scratch` $scratch_bytes^)? (`threads` $threads^)? (`shared` $shared^)?
-    ($description^)? attr-dict
+    ($description^)? (`footprints` $footprints^)? attr-dict
   }];
+  let extraClassDeclaration = [{
+    /// States one more launch that the kernel may serve; one that it states already is not stated again.
+    void addFootprint(::lowtide::plan::FootprintAttr footprint);
+  }];
+  let hasVerifier = 1;
 }
 
 def Plan_SourceOp : Plan_Op<"source", [HasParent<"ModuleOp">]> {

@@ -72,7 +72,7 @@ Value DotOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
 }
 
 LogicalResult DotOp::differentiate(GradientBuilder &g) {
-  Expr a = g.operand(0), b = g.operand(1), dy = g.cotangent(0);
+  Expr a = g.wideOperand(0), b = g.wideOperand(1), dy = g.cotangent(0);
   bool ta = getTransposeA(), tb = getTransposeB();
   // y = op(a)·op(b): d op(a) = dy·op(b)ᵀ, d op(b) = op(a)ᵀ·dy; a transposed operand takes the transposed product.
   if (g.needs(0))

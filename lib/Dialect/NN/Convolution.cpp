@@ -156,7 +156,7 @@ Value ConvOp::emitElement(ElementBuilder &b, unsigned, ValueRange stored) {
 LogicalResult ConvOp::differentiate(GradientBuilder &g) {
   if (getChannelsLast())
     return emitOpError("has its channels last; gradients are taken channels first");
-  Expr x = g.operand(0), w = g.operand(1), dy = g.cotangent(0);
+  Expr x = g.wideOperand(0), w = g.wideOperand(1), dy = g.cotangent(0);
   Window window = getWindow(*this);
   if (g.needs(0))
     g.set(0, convInputGrad(dy, w, x.shape(), window, getGroups()));
@@ -192,7 +192,7 @@ Value ConvInputGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange store
 LogicalResult ConvInputGradOp::differentiate(GradientBuilder &g) {
   if (getChannelsLast())
     return emitOpError("has its channels last; gradients are taken channels first");
-  Expr dy = g.operand(0), w = g.operand(1), dx = g.cotangent(0);
+  Expr dy = g.wideOperand(0), w = g.wideOperand(1), dx = g.cotangent(0);
   Window window = getWindow(*this);
   if (g.needs(0))
     g.set(0, conv(dx, w, window, getGroups()));
@@ -224,7 +224,7 @@ Value ConvFilterGradOp::emitElement(ElementBuilder &b, unsigned, ValueRange stor
 LogicalResult ConvFilterGradOp::differentiate(GradientBuilder &g) {
   if (getChannelsLast())
     return emitOpError("has its channels last; gradients are taken channels first");
-  Expr x = g.operand(0), dy = g.operand(1), dw = g.cotangent(0);
+  Expr x = g.wideOperand(0), dy = g.wideOperand(1), dw = g.cotangent(0);
   Window window = getWindow(*this);
   if (g.needs(0))
     g.set(0, convInputGrad(dy, dw, x.shape(), window, getGroups()));

@@ -62,6 +62,9 @@ LogicalResult ReverseSweep::visit(Operation *op) {
 
 LogicalResult ReverseSweep::accumulate(Operation *op, unsigned operandNumber, Value contribution) {
   Value operand = op->getOperand(operandNumber);
+  // Computed in the type of a wider result, and rounded once.
+  if (Type element = getElementTypeOrSelf(operand.getType()); isFloat(contribution))
+    contribution = nn::cast(nn::Expr(builder, op->getLoc(), contribution), element).get();
   if (contribution.getType() != operand.getType())
     return op->emitOpError("derivative with respect to operand ")
            << operandNumber << " has type " << contribution.getType() << ", the operand " << operand.getType();

@@ -20,6 +20,8 @@ public:
       : builder(builder), op(op), cotangents(cotangents), needed(needed), gradients(op->getNumOperands()) {}
 
   nn::Expr operand(unsigned i) { return {builder, op->getLoc(), op->getOperand(i)}; }
+  /// Operand `i` in the type of the first cotangent: a product may be wider than what it is made of.
+  nn::Expr wideOperand(unsigned i) { return nn::cast(operand(i), cotangent(0).elementType()); }
   nn::Expr result(unsigned i) { return {builder, op->getLoc(), op->getResult(i)}; }
   /// Cotangent of result `i`; null if the loss does not depend on it.
   nn::Expr cotangent(unsigned i) { return cotangents[i] ? nn::Expr(builder, op->getLoc(), cotangents[i]) : nn::Expr(); }

@@ -33,7 +33,7 @@ func.func @forward(%w: tensor<4xf32> {train.binding = #train.param<"w">})
 
 // expected-error@below {{no parameter leads to the loss: nothing can be trained (1 parameters)}}
 func.func @forward(%w: tensor<4xf32> {train.binding = #train.param<"w">},
-                   %x: tensor<f32> {train.binding = #train.batch<"x">})
+                   %x: tensor<f32> {train.binding = #train.batch<"x", dim = -1>})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
   return %x : tensor<f32>
 }
@@ -62,4 +62,23 @@ func.func @forward(%w: tensor<4xf32> {train.binding = #train.param<"w">})
 func.func @forward(%w: tensor<4xf32> {train.binding = #train.param<"w">})
     -> (tensor<4xf32> {train.binding = #train.output<"y">}) {
   return %w : tensor<4xf32>
+}
+
+// -----
+
+// What a region captures leads to the loss as an operand does.
+
+func.func @forward(%x: tensor<8x3xf32> {train.binding = #train.batch<"x">}, %w: tensor<3xf32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %zero = nn.constant dense<0.0> : tensor<f32>
+  // expected-error@below {{'train.accumulate' has no derivative, but a parameter leads to it}}
+  // expected-note@below {{freeze the parameters that lead to it}}
+  %l = train.accumulate 4 slices(%xk = %x) carries(%s = %zero) : (tensor<8x3xf32>, tensor<f32>) -> (tensor<f32>) {
+    %b = nn.broadcast %w dims = [1] : tensor<3xf32> -> tensor<2x3xf32>
+    %m = nn.mul %xk, %b : tensor<2x3xf32>
+    %r = nn.reduce_sum %m dims = [0, 1] : tensor<2x3xf32> -> tensor<f32>
+    %n = nn.add %s, %r : tensor<f32>
+    train.next carries(%n : tensor<f32>)
+  }
+  return %l : tensor<f32>
 }

@@ -8,16 +8,26 @@
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 
+#include "mlir/Transforms/RegionUtils.h"
+
 using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::train;
 
 static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
 
+/// Whether what is inside `op` reads one of `values` without its operands.
+static bool capturesAny(Operation &op, const llvm::DenseSet<Value> &values) {
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op.getRegions(), captured);
+  return llvm::any_of(captured, [&](Value value) { return values.contains(value) && isFloat(value); });
+}
+
 ReverseSweep::ReverseSweep(Block &block, OpBuilder builder, ArrayRef<Value> leaves)
     : block(block), builder(builder), active(leaves.begin(), leaves.end()) {
   for (Operation &op : block)
-    if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
+    if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }) ||
+        capturesAny(op, active))
       for (Value result : op.getResults())
         if (isFloat(result))
           active.insert(result);
@@ -42,8 +52,11 @@ LogicalResult ReverseSweep::visit(Operation *op) {
   SmallVector<bool> needed;
   for (Value operand : op->getOperands())
     needed.push_back(isActive(operand) && isFloat(operand));
-  if (!llvm::any_of(arriving, [](Value value) { return static_cast<bool>(value); }) ||
-      !llvm::is_contained(needed, true))
+  if (!llvm::any_of(arriving, [](Value value) { return static_cast<bool>(value); }))
+    return success();
+  if (capturesAny(*op, active))
+    return refuse(op);
+  if (!llvm::is_contained(needed, true))
     return success();
 
   auto differentiable = dyn_cast<DifferentiableInterface>(op);

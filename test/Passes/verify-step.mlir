@@ -24,7 +24,7 @@ func.func @train(%w: tensor<f32> {train.binding = #train.output<"w">})
 // -----
 
 // expected-error@below {{@train: parameter 'w' has the type 'tensor<i64>', which cannot be trained}}
-func.func @train(%w: tensor<i64> {train.binding = #train.param<"w">}, %x: tensor<f32> {train.binding = #train.batch<"x">})
+func.func @train(%w: tensor<i64> {train.binding = #train.param<"w">}, %x: tensor<f32> {train.binding = #train.batch<"x", dim = -1>})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
   return %x : tensor<f32>
 }
@@ -64,7 +64,7 @@ func.func @train(%w: tensor<f32> {train.binding = #train.param<"w">})
 // -----
 
 // expected-error@below {{@train: result 1 updates 'w' of type 'tensor<2xf32>' with 'tensor<f32>'}}
-func.func @train(%w: tensor<2xf32> {train.binding = #train.param<"w">}, %x: tensor<f32> {train.binding = #train.batch<"x">})
+func.func @train(%w: tensor<2xf32> {train.binding = #train.param<"w">}, %x: tensor<f32> {train.binding = #train.batch<"x", dim = -1>})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<f32> {train.binding = #train.param<"w">}) {
   return %x, %x : tensor<f32>, tensor<f32>
 }
@@ -107,4 +107,14 @@ func.func @train(
 func.func @eval(%w: tensor<f32> {train.binding = #train.constant<"w">})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
   return %w : tensor<f32>
+}
+
+// -----
+
+// A number has no dimension of samples, and dim = 0 is what is not written.
+func.func @train(
+    // expected-error@below {{batch array "x": 'tensor<f32>' has no dimension 0 that counts samples; where none does, write #train.batch<"x", dim = -1>}}
+    %x: tensor<f32> {train.binding = #train.batch<"x">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  return %x : tensor<f32>
 }

@@ -7,6 +7,7 @@
 #include "lowtide/Dialect/Train/Train.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -25,6 +26,22 @@ void lowtide::train::TrainDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "lowtide/Dialect/Train/TrainAttrs.cpp.inc"
       >();
+}
+
+LogicalResult lowtide::train::TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned number,
+                                                                     NamedAttribute attribute) {
+  auto batch = dyn_cast<BatchAttr>(attribute.getValue());
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!batch || !function)
+    return success();
+  Type type = function.getArgumentTypes()[number];
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (batch.getDim() == -1 || (tensor && batch.getDim() >= 0 && batch.getDim() < tensor.getRank()))
+    return success();
+  Location loc = function.isExternal() ? op->getLoc() : function.getArgument(number).getLoc();
+  return emitError(loc, "batch array ") << batch.getName() << ": " << type << " has no dimension " << batch.getDim()
+                                        << " that counts samples; where none does, write #train.batch<"
+                                        << batch.getName() << ", dim = -1>";
 }
 
 Attribute lowtide::train::StateAttr::parse(AsmParser &parser, Type) {

@@ -15,6 +15,7 @@ def Train_Dialect : Dialect {
     state that is both argument and result is updated in place; the result's binding names the argument's.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasRegionArgAttrVerify = 1;
 }
 
 class Train_Binding<string name, string attrMnemonic, string text, dag extra = (ins)>
@@ -47,7 +48,7 @@ def Train_ConstantAttr : Train_Binding<"Constant", "constant", "a frozen tensor 
 def Train_BatchAttr : Train_Binding<"Batch", "batch", "user data, new in every step",
     (ins DefaultValuedParameter<"int64_t", "0">:$dim)> {
   let extraClassDeclaration = [{ int64_t getBatchDim() const { return getDim(); } }];
-  let description = [{`dim` counts samples; -1 when no dimension does.}];
+  let description = [{`dim` counts samples; -1 when no dimension does, as for a number: `#train.batch<"x", dim = -1>`.}];
   let assemblyFormat = "`<` $name (`,` `dim` `=` $dim^)? `>`";
 }
 def Train_ScalarAttr : Train_Binding<"Scalar", "scalar", "computed by the runtime before each step: lr, step, seed, row"> {

@@ -211,7 +211,11 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     entry.solved = &solved->get(entry.problem.getGraph());
     if (!entry.solved->front.isValid())
       return entry.step.emitError("its order is not valid: run train-order first");
-    largest = std::max(largest, entry.solved->front.getLargest().timeline.peakBytes);
+    // Results that are copies of others, or of arguments, are made after all instructions.
+    FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts.getTable(), statics);
+    if (failed(profile))
+      return failure();
+    largest = std::max({largest, entry.solved->front.getLargest().timeline.peakBytes, profile->getPeakBytes()});
   }
   const uint64_t bytes = size->resolve(statics.sum() + largest);
   if (bytes < statics.sum())
@@ -235,6 +239,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     if (failed(beyond))
       return failure();
     most = std::max(most, *beyond);
+    // Less than nothing cannot be asked of the instructions.
+    if (*beyond && !room.getUsableBytes())
+      return refuseBudget(entry, {room.transientBytes, statics, room.transientBytes + *beyond}, strategy,
+                          facts.getTable());
   }
   return most;
 }

@@ -98,11 +98,12 @@ const PackedPlan &PackedPlans::getSmallest() {
   const FittedSchedule &least = front.getSmallest();
   smallest = &get(least);
   // Another one, also with more bytes alive, may have a smaller arena.
-  const FittedSchedule *plan = front.find(std::min(smallest->arenaBytes - 1, getReach()));
+  auto findBelow = [&](uint64_t bytes) { return bytes ? front.find(std::min(bytes - 1, getReach())) : nullptr; };
+  const FittedSchedule *plan = findBelow(smallest->arenaBytes);
   while (plan && plan != &least) {
     if (get(*plan).arenaBytes < smallest->arenaBytes)
       smallest = &get(*plan);
-    plan = front.find(std::min(plan->timeline.peakBytes, smallest->arenaBytes) - 1);
+    plan = findBelow(std::min(plan->timeline.peakBytes, smallest->arenaBytes));
   }
   return *smallest;
 }

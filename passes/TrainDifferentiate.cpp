@@ -145,6 +145,8 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
     if (failed(
             sweep.run(*loss, [&](OpBuilder &builder) { return train::buildLossSeed(builder, step, *loss, *scale); })))
       return refuse("unsupported", failure());
+    if (scale->kind != train::LossScale::Kind::None)
+      step->setAttr(train::scaledAttrName, StringAttr::get(&getContext(), lossScale));
     addGradients(step, parameters, sweep);
     const size_t backwardOps = step.getBody().front().getOperations().size() - 1 - forwardOps;
     numForwardOps += forwardOps;

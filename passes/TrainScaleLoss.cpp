@@ -137,6 +137,8 @@ struct TrainScaleLoss : lowtide::impl::TrainScaleLossBase<TrainScaleLoss> {
         return refuse();
       updates = std::move(*found);
     }
+    if (!updates && failed(checkSeed(step, *scale)))
+      return signalPassFailure();
     GradientChain chain(step, *scale);
     if (chain.size() == 0)
       return;
@@ -150,6 +152,20 @@ struct TrainScaleLoss : lowtide::impl::TrainScaleLossBase<TrainScaleLoss> {
   }
 
 private:
+  /// What the gradients hold has to be what is taken out of them.
+  LogicalResult checkSeed(func::FuncOp step, const train::LossScale &scale) {
+    auto held = step->getAttrOfType<StringAttr>(train::scaledAttrName);
+    llvm::Expected<train::LossScale> seed = train::LossScale::parse(held ? held.getValue() : "none");
+    if (!seed)
+      return step.emitError("@") << step.getSymName() << ": " << llvm::toString(seed.takeError());
+    step->removeAttr(train::scaledAttrName);
+    if (*seed == scale)
+      return success();
+    return step.emitError("@") << step.getSymName() << " holds gradients of the loss times its scale '"
+                               << (held ? held.getValue() : "none") << "', not '" << lossScale
+                               << "': give train-differentiate the same loss-scale";
+  }
+
   void refuse() {
     getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "unsupported"));
     signalPassFailure();

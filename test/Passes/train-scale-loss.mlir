@@ -1,8 +1,16 @@
-// RUN: lowtide-opt %s --train-scale-loss="loss-scale=dynamic,init=1024,interval=50 clip-value=2 clip-norm=1" --train-optimize="optimizer=sgd" --verify-step | FileCheck %s
-// RUN: lowtide-opt %s --train-scale-loss="loss-scale=128" --train-optimize="optimizer=sgd keep-gradient=false" --verify-step | FileCheck %s --check-prefix=FIXED
-// RUN: lowtide-opt %s --train-scale-loss="clip-norm=1" --train-optimize="optimizer=sgd keep-gradient=false" --verify-step | FileCheck %s --check-prefix=CLIP
+// RUN: sed s/"\"dynamic\""/"\"dynamic,init=1024,interval=50\""/ %s | lowtide-opt --train-scale-loss="loss-scale=dynamic,init=1024,interval=50 clip-value=2 clip-norm=1" --train-optimize="optimizer=sgd" --verify-step | FileCheck %s
+// RUN: sed s/"\"dynamic\""/"\"128\""/ %s | lowtide-opt --train-scale-loss="loss-scale=128" --train-optimize="optimizer=sgd keep-gradient=false" --verify-step | FileCheck %s --check-prefix=FIXED
+// RUN: sed s/"\"dynamic\""/"\"none\""/ %s | lowtide-opt --train-scale-loss="clip-norm=1" --train-optimize="optimizer=sgd keep-gradient=false" --verify-step | FileCheck %s --check-prefix=CLIP
 // RUN: not lowtide-opt %s --train-scale-loss="loss-scale=dynamic,init=-1" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not lowtide-opt %s --train-scale-loss="loss-scale=dynamic,up=3" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// Gradients that hold another scale than is taken out of them would be wrong by a factor, without a word.
+// RUN: sed s/"\"dynamic\""/"\"twice\""/ %s | not lowtide-opt --train-scale-loss="loss-scale=dynamic" 2>&1 | FileCheck %s --check-prefix=MALFORMED
+// RUN: sed s/"\"dynamic\""/"\"none\""/ %s | not lowtide-opt --train-scale-loss="loss-scale=dynamic" 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not lowtide-opt %s --train-scale-loss="clip-norm=1" 2>&1 | FileCheck %s --check-prefix=LEFT
+// MALFORMED: error: @gradient: loss-scale:
+// OTHER: error: @gradient holds gradients of the loss times its scale 'none', not 'dynamic': give train-differentiate the same loss-scale
+// LEFT: error: @gradient holds gradients of the loss times its scale 'dynamic', not 'none'
 
 // NEGATIVE: error: loss-scale: the scale must be positive and finite in f32, found -1
 // UNKNOWN: error: loss-scale: no option 'up'; there are init, growth, backoff and interval
@@ -49,7 +57,8 @@ func.func @gradient(%x: tensor<4xf32> {train.binding = #train.batch<"x">},
     -> (tensor<f32> {train.binding = #train.metric<"loss">},
         tensor<4xf32> {train.binding = #train.output<"grad/w">},
         tensor<2x4xf32> {train.binding = #train.output<"grad/b">},
-        tensor<3xf32> {train.binding = #train.output<"grad/unused">}) {
+        tensor<3xf32> {train.binding = #train.output<"grad/unused">})
+    attributes {train.scaled = "dynamic"} {
   %zero = nn.constant dense<0.0> : tensor<3xf32>
   %p = nn.mul %x, %w : tensor<4xf32>
   %loss = nn.reduce_sum %p dims = [0] : tensor<4xf32> -> tensor<f32>

@@ -19,6 +19,9 @@ inline constexpr llvm::StringLiteral lossScaleName = "loss_scale", growthTracker
 /// Output of @gradient that says whether the step may be committed; @train does not show it.
 inline constexpr llvm::StringLiteral finiteName = "finite";
 
+/// Attribute of @gradient: the loss scale, as LossScale::parse reads it, that its gradients hold; absent: none.
+inline constexpr llvm::StringLiteral scaledAttrName = "train.scaled";
+
 /// `none`, a number, or `dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]`: the defaults are those of
 /// torch.amp.GradScaler.
 struct LossScale {
@@ -27,6 +30,8 @@ struct LossScale {
   double initial = 65536.0; ///< the scale itself when fixed
   double growth = 2.0, backoff = 0.5;
   int64_t interval = 2000;
+
+  bool operator==(const LossScale &) const = default;
 
   /// Errors say what was found and what is possible.
   static llvm::Expected<LossScale> parse(llvm::StringRef text);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "BudgetRefusal.h"
 #include "PlanLayout.h"
-#include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Support/StableSort.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -90,14 +90,6 @@ static std::optional<int64_t> getSamples(func::FuncOp step, Value value) {
   return type.getDimSize(facts->batchDim);
 }
 
-/// Samples of a step's batch; 0: nothing counts them.
-static int64_t countSamples(func::FuncOp step) {
-  for (BlockArgument arg : step.getArguments())
-    if (std::optional<int64_t> samples = getSamples(step, arg))
-      return *samples;
-  return 0;
-}
-
 /// Parts in which a step computes its batch, as train-accumulate writes them: rounds of a loop over arrays of the batch
 /// alone. Pieces of a loss head are cut from what the step computes.
 static int64_t countParts(func::FuncOp step) {
@@ -153,7 +145,7 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
                          uint64_t smallestBytes, uint64_t largestBytes) {
   error.attachNote() << "the smallest plan found needs " << formatExact(smallestBytes)
                      << "; without recomputation it is " << formatBytes(largestBytes);
-  const int64_t samples = countSamples(step);
+  const int64_t samples = train::countSamples(step);
   const Type half = findHalf(step);
   Diagnostic &note = error.attachNote();
   note << "what helps: ";

@@ -7,7 +7,7 @@
 #include "BatchLoops.h"
 #include "Passes.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Dialect/Train/Bindings.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -28,7 +28,7 @@ struct TrainAccumulate : lowtide::impl::TrainAccumulateBase<TrainAccumulate> {
     InFlightDiagnostic error = step.emitError("@")
                                << step.getSymName() << ": a batch of " << samples << " samples does not fall into "
                                << int64_t(microBatches) << " equal parts";
-    int64_t below = microBatches, above = microBatches;
+    int64_t below = std::min<int64_t>(samples, microBatches), above = microBatches;
     while (below > 1 && samples % below)
       --below;
     while (above < samples && samples % above)
@@ -37,7 +37,9 @@ struct TrainAccumulate : lowtide::impl::TrainAccumulateBase<TrainAccumulate> {
     Diagnostic &note = error.attachNote() << "--micro-batches=" << below;
     if (above != below)
       note << " or " << above;
-    note << " would divide it, or a batch of " << (samples / microBatches + 1) * microBatches;
+    note << " would divide it";
+    if (microBatches < samples)
+      note << ", or a batch of " << (samples / microBatches + 1) * microBatches;
     getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
     return error;
   }
@@ -56,15 +58,16 @@ struct TrainAccumulate : lowtide::impl::TrainAccumulateBase<TrainAccumulate> {
   }
 
   LogicalResult accumulate(func::FuncOp step) {
+    // First, since sizes of one are taken for samples where the batch is one.
+    const int64_t samples = train::countSamples(step);
+    if (samples && failed(checkParts(step, samples)))
+      return failure();
     FailureOr<BatchTracking> tracking = BatchTracking::compute(step);
     if (failed(tracking))
       return failure();
-    int64_t samples = tracking->getSamples();
     if (!samples)
       return step.emitError("@") << step.getSymName()
                                  << " has no batch array that counts samples: there is nothing to divide";
-    if (failed(checkParts(step, samples)))
-      return failure();
     warnAboutStatistics(step, *tracking);
     FailureOr<BatchLoopFacts> facts = buildBatchLoops(step, *tracking, microBatches);
     if (failed(facts))

@@ -45,3 +45,16 @@ func.func @train(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">})
   %limited = train.clip_value %x {limit = 1.0 : f64} : (tensor<4x3xf32>) -> tensor<4x3xf32>
   return %limited : tensor<4x3xf32>
 }
+
+// -----
+
+// A size of one is not taken for the batch.
+// expected-error @below {{@train: a batch of 1 samples does not fall into 2 equal parts}}
+// expected-note @below {{--micro-batches=1 would divide it}}
+func.func @train(%x: tensor<1x4xf32> {train.binding = #train.batch<"x">}, %w: tensor<1x4xf32> {train.binding = #train.param<"w">})
+    -> (tensor<1x4xf32> {train.binding = #train.metric<"loss">}) {
+  %lr = nn.constant dense<1.0> : tensor<f32>
+  %step = nn.constant dense<0> : tensor<i64>
+  %n = train.sgd %w gradient %x lr %lr step %step {lr_scale = 1.0, weight_decay = 0.0} : tensor<1x4xf32>, tensor<f32>, tensor<i64>
+  return %n : tensor<1x4xf32>
+}

@@ -266,10 +266,8 @@ static std::string join(ArrayRef<std::string> parts, StringRef separator) { retu
 
 int64_t lowtide::driver::countSamples(ModuleOp module) {
   for (auto step : module.getOps<func::FuncOp>())
-    for (BlockArgument argument : step.getArguments())
-      if (auto batch = step.getArgAttrOfType<train::BatchAttr>(argument.getArgNumber(), train::bindingAttrName);
-          batch && batch.getDim() >= 0)
-        return cast<RankedTensorType>(argument.getType()).getDimSize(batch.getDim());
+    if (int64_t samples = train::countSamples(step))
+      return samples;
   return 0;
 }
 

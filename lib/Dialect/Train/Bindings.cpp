@@ -29,6 +29,13 @@ Attribute train::getResultBinding(FunctionOpInterface step, unsigned result) {
   return step.getResultAttr(result, bindingAttrName);
 }
 
+int64_t train::countSamples(FunctionOpInterface step) {
+  for (unsigned i = 0; i < step.getNumArguments(); ++i)
+    if (auto batch = dyn_cast_or_null<BatchAttr>(getArgBinding(step, i)); batch && batch.getDim() >= 0)
+      return cast<RankedTensorType>(step.getArgumentTypes()[i]).getDimSize(batch.getDim());
+  return 0;
+}
+
 static DictionaryAttr nameBinding(Attribute binding) {
   MLIRContext *context = binding.getContext();
   return DictionaryAttr::get(context, NamedAttribute(StringAttr::get(context, bindingAttrName), binding));

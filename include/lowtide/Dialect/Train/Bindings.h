@@ -46,6 +46,9 @@ template <typename Binding> std::optional<unsigned> findResult(mlir::FunctionOpI
   return std::nullopt;
 }
 
+/// Samples of a step's batch: the size of the first batch array's dimension that counts them; 0: none does.
+int64_t countSamples(mlir::FunctionOpInterface step);
+
 /// Appends an argument; returns its value.
 mlir::Value appendArg(mlir::func::FuncOp step, mlir::Type type, mlir::Attribute binding, mlir::Location loc);
 /// The argument bound to that scalar, appended if there is none.

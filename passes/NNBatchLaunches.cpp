@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "CrossLaunches.h"
-#include "Passes.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -429,10 +429,10 @@ static LogicalResult crossStep(func::FuncOp step, StepFacts &facts, function_ref
 
 namespace {
 
-struct NNBatchLaunches : lowtide::impl::NNBatchLaunchesBase<NNBatchLaunches> {
-  using NNBatchLaunchesBase::NNBatchLaunchesBase;
+struct NNBatchLaunches : StepPass<lowtide::impl::NNBatchLaunchesBase<NNBatchLaunches>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     StepFacts facts(getOperation());
     auto update = [&] { return facts.update(target, cpu, threadsMax); };
     if (failed(update()))

@@ -7,7 +7,7 @@
 
 #include "FusionGroups.h"
 #include "LibraryCalls.h"
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
@@ -21,8 +21,8 @@ namespace lowtide {
 } // namespace lowtide
 
 namespace {
-struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
-  using NNClusterBase::NNClusterBase;
+struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
+  using StepPass::StepPass;
 
   static bool isConstant(Operation *op) { return op && op->hasTrait<OpTrait::ConstantLike>(); }
 
@@ -148,7 +148,7 @@ struct NNCluster : lowtide::impl::NNClusterBase<NNCluster> {
                                         << " kernels, " << calls << " library calls";
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     if (strategy != "fuse" && strategy != "none") {
       getOperation().emitError("unknown fusion strategy \"") << strategy << "\"; there are \"none\" and \"fuse\"";
       return signalPassFailure();

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LibraryCalls.h"
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -270,10 +270,10 @@ void LayoutProblem::rewrite() {
     op->erase();
 }
 
-struct NNConvLayout : lowtide::impl::NNConvLayoutBase<NNConvLayout> {
-  using NNConvLayoutBase::NNConvLayoutBase;
+struct NNConvLayout : StepPass<lowtide::impl::NNConvLayoutBase<NNConvLayout>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     if (layout == "nchw")
       return;
     if (layout != "auto" && layout != "nhwc") {

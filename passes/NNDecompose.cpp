@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "LibraryCalls.h"
-#include "Passes.h"
 #include "PickedLabels.h"
+#include "StepPass.h"
 #include "WholeSums.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -23,8 +23,8 @@ namespace lowtide {
 } // namespace lowtide
 
 namespace {
-struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
-  using NNDecomposeBase::NNDecomposeBase;
+struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
+  using StepPass::StepPass;
 
   /// Whether a library computes this instance, as it is or with its mask in the library's form.
   bool isLeft(Operation *op) {
@@ -90,7 +90,7 @@ struct NNDecompose : lowtide::impl::NNDecomposeBase<NNDecompose> {
     return success();
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     SmallVector<Operation *> worklist;
     getOperation()->walk([&](DecomposableInterface op) { worklist.push_back(op); });
     while (!worklist.empty()) {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/NN/Patterns.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -18,10 +18,10 @@ using namespace mlir;
 using namespace lowtide;
 
 namespace {
-struct NNFusePatterns : lowtide::impl::NNFusePatternsBase<NNFusePatterns> {
-  using NNFusePatternsBase::NNFusePatternsBase;
+struct NNFusePatterns : StepPass<lowtide::impl::NNFusePatternsBase<NNFusePatterns>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     RewritePatternSet patterns(&getContext());
     if (activations)
       nn::addActivationFusion(patterns);

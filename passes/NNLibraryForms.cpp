@@ -18,7 +18,7 @@
 
 #include "CheapProducers.h"
 #include "LibraryCalls.h"
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Target/LibraryQuery.h"
 
@@ -32,8 +32,8 @@ namespace lowtide {
 
 namespace {
 
-struct NNLibraryForms : lowtide::impl::NNLibraryFormsBase<NNLibraryForms> {
-  using NNLibraryFormsBase::NNLibraryFormsBase;
+struct NNLibraryForms : StepPass<lowtide::impl::NNLibraryFormsBase<NNLibraryForms>> {
+  using StepPass::StepPass;
 
   /// 1. Whether the call is taken; it may have got another result.
   bool settle(LibraryCallInterface call) {
@@ -63,7 +63,7 @@ struct NNLibraryForms : lowtide::impl::NNLibraryFormsBase<NNLibraryForms> {
     return false;
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     SmallVector<LibraryCallInterface> calls, taken;
     getOperation()->walk([&](LibraryCallInterface call) { calls.push_back(call); });
     for (LibraryCallInterface call : calls)

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 
 namespace lowtide {
@@ -35,10 +35,10 @@ static DenseElementsAttr convertElements(DenseElementsAttr dense, FloatType to) 
 }
 
 namespace {
-struct NNWiden : lowtide::impl::NNWidenBase<NNWiden> {
-  using NNWidenBase::NNWidenBase;
+struct NNWiden : lowtide::StepPass<lowtide::impl::NNWidenBase<NNWiden>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     FloatType source = parseFloat(&getContext(), from), target = parseFloat(&getContext(), to);
     if (!source || !target || source.getWidth() > target.getWidth()) {
       getOperation().emitError("cannot widen ") << from << " to " << to;

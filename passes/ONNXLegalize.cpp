@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Legalize/Legalize.h"
@@ -20,8 +20,8 @@ using namespace lowtide;
 
 namespace {
 
-struct ONNXLegalize : lowtide::impl::ONNXLegalizeBase<ONNXLegalize> {
-  using ONNXLegalizeBase::ONNXLegalizeBase;
+struct ONNXLegalize : StepPass<lowtide::impl::ONNXLegalizeBase<ONNXLegalize>> {
+  using StepPass::StepPass;
 
   /// Fails with a message when an option is not understood.
   FailureOr<LegalizeOptions> readOptions() {
@@ -55,7 +55,7 @@ struct ONNXLegalize : lowtide::impl::ONNXLegalizeBase<ONNXLegalize> {
     signalPassFailure();
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     auto source = getOperation().lookupSymbol<func::FuncOp>(model);
     if (!source) {
       getOperation().emitError() << "there is no function @" << model;

@@ -12,8 +12,8 @@
 #include "PlanLower.h"
 #include "EntryLowering.h"
 #include "LibraryCalls.h"
-#include "Passes.h"
 #include "PlanLayout.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -111,9 +111,9 @@ static void writeSources(ModuleOp module, ArrayRef<func::FuncOp> entries, OpBuil
 
 namespace {
 
-class PlanLower : public lowtide::impl::PlanLowerBase<PlanLower> {
+class PlanLower : public StepPass<lowtide::impl::PlanLowerBase<PlanLower>> {
 public:
-  using PlanLowerBase::PlanLowerBase;
+  using StepPass::StepPass;
   PlanLower(codegen::KernelModule &kernels, PlanLowerSettings settings)
       : given(&kernels), settings(std::move(settings)) {}
 
@@ -122,7 +122,7 @@ public:
     codegen::KernelModule::registerDialects(registry);
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     if (!given)
       settings = {target, "lowtide", "", threadsMax, /*weights=*/true};
     std::unique_ptr<codegen::KernelModule> own;

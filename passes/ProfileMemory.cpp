@@ -3,9 +3,9 @@
 // A remark for every step, from its memory profile.
 //
 //===----------------------------------------------------------------------===//
-#include "Passes.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
+#include "StepPass.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 
@@ -19,15 +19,15 @@ namespace lowtide {
 
 namespace {
 
-class ProfileMemory : public lowtide::impl::ProfileMemoryBase<ProfileMemory> {
+class ProfileMemory : public StepPass<lowtide::impl::ProfileMemoryBase<ProfileMemory>> {
 public:
-  using ProfileMemoryBase::ProfileMemoryBase;
+  using StepPass::StepPass;
 
   void getDependentDialects(DialectRegistry &registry) const override {
     codegen::KernelModule::registerDialects(registry);
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     auto &facts = getAnalysis<StepFacts>();
     FailureOr<PlanLayout> layout = PlanLayout::compute(steps);

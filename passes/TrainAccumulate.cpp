@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BatchLoops.h"
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 
@@ -19,8 +19,8 @@ namespace lowtide {
 
 namespace {
 
-struct TrainAccumulate : lowtide::impl::TrainAccumulateBase<TrainAccumulate> {
-  using TrainAccumulateBase::TrainAccumulateBase;
+struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumulate>> {
+  using StepPass::StepPass;
 
   LogicalResult checkParts(func::FuncOp step, int64_t samples) {
     if (samples % microBatches == 0)
@@ -98,7 +98,7 @@ struct TrainAccumulate : lowtide::impl::TrainAccumulateBase<TrainAccumulate> {
     getOperation()->setAttr("onnx.saved", ArrayAttr::get(&getContext(), entries));
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     if (microBatches < 1) {
       getOperation().emitError("--micro-batches=") << int64_t(microBatches) << " is not a positive number";
       return signalPassFailure();

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Autocast.h"
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "llvm/ADT/MapVector.h"
@@ -62,8 +62,8 @@ static StringRef describe(PrecisionPolicy policy) {
 }
 
 namespace {
-struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
-  using TrainAutocastBase::TrainAutocastBase;
+struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>> {
+  using StepPass::StepPass;
 
   /// An error of a flag, which has no place.
   InFlightDiagnostic refuse() { return emitError(UnknownLoc::get(&getContext())); }
@@ -160,7 +160,7 @@ struct TrainAutocast : lowtide::impl::TrainAutocastBase<TrainAutocast> {
     }
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     if (failed(readPrecision()) || failed(readOverrides())) {
       getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
       return signalPassFailure();

@@ -8,8 +8,8 @@
 
 #include "TrainChunkLossHead.h"
 #include "HeadChunks.h"
-#include "Passes.h"
 #include "RowChunks.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/RowRegion.h"
 #include "lowtide/Analysis/StepStorage.h"
@@ -28,10 +28,9 @@ namespace lowtide {
 
 namespace {
 
-struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLossHead> {
-  using TrainChunkLossHeadBase::TrainChunkLossHeadBase;
-  TrainChunkLossHead(const TrainChunkLossHeadOptions &options, bool wide)
-      : TrainChunkLossHeadBase(options), wide(wide) {}
+struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<TrainChunkLossHead>> {
+  using StepPass::StepPass;
+  TrainChunkLossHead(const TrainChunkLossHeadOptions &options, bool wide) : StepPass(options), wide(wide) {}
   bool wide = false;
 
   /// Ops that are computed together: a loss, a loss with its gradients, or both and what the cotangents are made of
@@ -218,7 +217,11 @@ struct TrainChunkLossHead : lowtide::impl::TrainChunkLossHeadBase<TrainChunkLoss
     chunk(head, count);
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
+    if (chunks < -1) {
+      getOperation().emitError("chunks=") << int64_t(chunks) << " is no number of chunks; 0 chooses, -1: one a tile";
+      return signalPassFailure();
+    }
     SmallVector<nn::LinearCrossEntropyOp> losses;
     getOperation()->walk([&](nn::LinearCrossEntropyOp op) { losses.push_back(op); });
     gradients.clear();

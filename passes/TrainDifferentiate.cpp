@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
@@ -49,8 +49,8 @@ SmallVector<StringRef> findWeightInputs(func::FuncOp step) {
   return names;
 }
 
-struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferentiate> {
-  using TrainDifferentiateBase::TrainDifferentiateBase;
+struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<TrainDifferentiate>> {
+  using StepPass::StepPass;
 
   FailureOr<Value> findLoss(func::FuncOp step) {
     std::optional<unsigned> number = train::findResult<train::MetricAttr>(step, "loss");
@@ -156,7 +156,7 @@ struct TrainDifferentiate : lowtide::impl::TrainDifferentiateBase<TrainDifferent
     return success();
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     auto step = getOperation().lookupSymbol<func::FuncOp>(function);
     if (!step || step.isExternal() || !step.getBody().hasOneBlock()) {
       getOperation().emitError("there is no function @") << function << " of one block to differentiate";

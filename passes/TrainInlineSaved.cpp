@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -373,10 +373,10 @@ std::pair<unsigned, unsigned> SavedValues::run() {
   return {numValues, numReaders};
 }
 
-struct TrainInlineSaved : lowtide::impl::TrainInlineSavedBase<TrainInlineSaved> {
-  using TrainInlineSavedBase::TrainInlineSavedBase;
+struct TrainInlineSaved : StepPass<lowtide::impl::TrainInlineSavedBase<TrainInlineSaved>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     if (!getOperation().getBody().hasOneBlock())
       return;
     runOnBlock(getOperation().getBody().front());

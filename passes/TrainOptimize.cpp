@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -123,8 +123,8 @@ private:
   Value finite;
 };
 
-struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
-  using TrainOptimizeBase::TrainOptimizeBase;
+struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>> {
+  using StepPass::StepPass;
 
   llvm::Error readOptions(train::TrainOptions &options) {
     std::pair<StringRef, StringRef> flags[] = {
@@ -208,7 +208,7 @@ struct TrainOptimize : lowtide::impl::TrainOptimizeBase<TrainOptimize> {
             step.setArgAttr(i, train::groupAttrName, StringAttr::get(&getContext(), group->text));
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     ModuleOp module = getOperation();
     train::TrainOptions options;
     if (llvm::Error error = readOptions(options)) {

@@ -5,9 +5,9 @@
 // instructions.
 //
 //===----------------------------------------------------------------------===//
-#include "Passes.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -25,15 +25,15 @@ namespace lowtide {
 
 namespace {
 
-class TrainOrder : public lowtide::impl::TrainOrderBase<TrainOrder> {
+class TrainOrder : public StepPass<lowtide::impl::TrainOrderBase<TrainOrder>> {
 public:
-  using TrainOrderBase::TrainOrderBase;
+  using StepPass::StepPass;
 
   void getDependentDialects(DialectRegistry &registry) const override {
     codegen::KernelModule::registerDialects(registry);
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     auto &facts = getAnalysis<StepFacts>();
     if (failed(facts.update(target, cpu, threadsMax)))
       return signalPassFailure();

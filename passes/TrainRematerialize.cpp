@@ -14,6 +14,7 @@
 #include "BudgetRefusal.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
+#include "StepPass.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
@@ -32,17 +33,17 @@ namespace lowtide {
 
 namespace {
 
-class TrainRematerialize : public lowtide::impl::TrainRematerializeBase<TrainRematerialize> {
+class TrainRematerialize : public StepPass<lowtide::impl::TrainRematerializeBase<TrainRematerialize>> {
 public:
-  using TrainRematerializeBase::TrainRematerializeBase;
+  using StepPass::StepPass;
   TrainRematerialize(const TrainRematerializeOptions &options, std::shared_ptr<solve::SolvedSteps> solved)
-      : TrainRematerializeBase(options), solved(std::move(solved)) {}
+      : StepPass(options), solved(std::move(solved)) {}
 
   void getDependentDialects(DialectRegistry &registry) const override {
     codegen::KernelModule::registerDialects(registry);
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     if (budget.empty())
       return;
     if (!solved)

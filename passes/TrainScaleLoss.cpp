@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "StepUpdates.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
@@ -119,10 +119,10 @@ private:
   SmallVector<Type> types;
 };
 
-struct TrainScaleLoss : lowtide::impl::TrainScaleLossBase<TrainScaleLoss> {
-  using TrainScaleLossBase::TrainScaleLossBase;
+struct TrainScaleLoss : StepPass<lowtide::impl::TrainScaleLossBase<TrainScaleLoss>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     llvm::Expected<train::LossScale> scale = train::LossScale::parse(lossScale);
     if (!scale) {
       getOperation().emitError(llvm::toString(scale.takeError()));

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/BatchTracking.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -63,10 +63,10 @@ static void weighLoss(func::FuncOp step) {
 }
 
 namespace {
-struct TrainWeighLoss : lowtide::impl::TrainWeighLossBase<TrainWeighLoss> {
-  using TrainWeighLossBase::TrainWeighLossBase;
+struct TrainWeighLoss : StepPass<lowtide::impl::TrainWeighLossBase<TrainWeighLoss>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     if (auto step = getOperation().lookupSymbol<func::FuncOp>(function))
       weighLoss(step);
   }

@@ -3,7 +3,7 @@
 // Adds up the arenas: what they hold is all that the runtime allocates.
 //
 //===----------------------------------------------------------------------===//
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Dialect/Plan/Plan.h"
@@ -18,10 +18,10 @@ namespace lowtide {
 
 namespace {
 
-class VerifyBudget : public lowtide::impl::VerifyBudgetBase<VerifyBudget> {
+class VerifyBudget : public StepPass<lowtide::impl::VerifyBudgetBase<VerifyBudget>> {
 public:
-  using VerifyBudgetBase::VerifyBudgetBase;
-  void runOnOperation() override {
+  using StepPass::StepPass;
+  void runOnSteps() override {
     auto budget = getOperation()->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
     if (!budget)
       return;

@@ -4,7 +4,7 @@
 // by themselves (Analysis/ValueEquivalence).
 //
 //===----------------------------------------------------------------------===//
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
 
 using namespace mlir;
@@ -17,10 +17,10 @@ namespace lowtide {
 
 namespace {
 
-class VerifyEquivalence : public lowtide::impl::VerifyEquivalenceBase<VerifyEquivalence> {
+class VerifyEquivalence : public StepPass<lowtide::impl::VerifyEquivalenceBase<VerifyEquivalence>> {
 public:
-  using VerifyEquivalenceBase::VerifyEquivalenceBase;
-  void runOnOperation() override {
+  using StepPass::StepPass;
+  void runOnSteps() override {
     auto find = [&](StringRef name) {
       auto step = getOperation().lookupSymbol<func::FuncOp>(name);
       if (!step)

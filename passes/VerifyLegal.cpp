@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
 
@@ -17,7 +17,7 @@ namespace lowtide {
 using namespace mlir;
 
 namespace {
-struct VerifyLegal : lowtide::impl::VerifyLegalBase<VerifyLegal> {
+struct VerifyLegal : lowtide::StepPass<lowtide::impl::VerifyLegalBase<VerifyLegal>> {
   /// False after an error.
   static bool isLegal(Operation *op) {
     Dialect *dialect = op->getDialect();
@@ -35,7 +35,7 @@ struct VerifyLegal : lowtide::impl::VerifyLegalBase<VerifyLegal> {
     return true;
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     constexpr unsigned mostErrors = 20;
     unsigned errors = 0;
     getOperation().walk([&](Operation *op) {

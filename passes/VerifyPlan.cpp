@@ -4,7 +4,7 @@
 // nothing with the passes that made the plan.
 //
 //===----------------------------------------------------------------------===//
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Target/PlanProof.h"
 
 using namespace mlir;
@@ -21,7 +21,7 @@ class VerifyPlan : public lowtide::impl::VerifyPlanBase<VerifyPlan> {
 public:
   void runOnOperation() override {
     for (auto module : getOperation().getOps<plan::ModuleOp>())
-      if (failed(provePlan(module)))
+      if (failed(checkTarget(module, module.getTarget())) || failed(provePlan(module)))
         return signalPassFailure();
   }
 };

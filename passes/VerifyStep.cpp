@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -113,7 +113,7 @@ private:
   bool trains = false;
 };
 
-struct VerifyStep : lowtide::impl::VerifyStepBase<VerifyStep> {
+struct VerifyStep : StepPass<lowtide::impl::VerifyStepBase<VerifyStep>> {
   /// A tensor that entry points share has one type and one kind.
   LogicalResult verifyShared(func::FuncOp step) {
     for (unsigned i = 0; i < step.getNumArguments(); ++i) {
@@ -133,7 +133,7 @@ struct VerifyStep : lowtide::impl::VerifyStepBase<VerifyStep> {
     return success();
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     shared.clear();
     bool ok = true;
     for (auto step : getOperation().getOps<func::FuncOp>())

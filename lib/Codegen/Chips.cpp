@@ -31,3 +31,10 @@ const Chip *codegen::findChip(llvm::StringRef name) {
   const auto *found = llvm::find_if(chips, [&](const Chip &chip) { return chip.name == name; });
   return found == std::end(chips) ? nullptr : found;
 }
+
+std::vector<std::string> codegen::listTargets() {
+  std::vector<std::string> targets = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "reference", "cuda", "cuda-emulated"};
+  for (const Chip &chip : chips)
+    targets.push_back(("cuda:" + chip.name).str());
+  return targets;
+}

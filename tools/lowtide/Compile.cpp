@@ -10,6 +10,7 @@
 #include "PassLog.h"
 #include "PlanLower.h"
 #include "StepNotes.h"
+#include "StepPass.h"
 #include "StepSummary.h"
 #include "StepUpdates.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
@@ -129,7 +130,7 @@ int Compilation::checkWeightFiles() {
 int Compilation::parse() {
   ParserConfig config(&context);
   module = parseSourceFile<ModuleOp>(options.input, config);
-  return module ? exitOk : exitBadInput;
+  return module && succeeded(checkStepShape(*module)) ? exitOk : exitBadInput;
 }
 
 LegalizeOptions Compilation::legalizeOptions(StringRef mode) const {
@@ -327,9 +328,7 @@ FitStageOptions Compilation::fitStageOptions() const {
 }
 
 int Compilation::checkTarget() const {
-  std::vector<std::string> targets = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "reference", "cuda", "cuda-emulated"};
-  for (const codegen::Chip &chip : codegen::listChips())
-    targets.push_back(("cuda:" + chip.name).str());
+  const std::vector<std::string> targets = codegen::listTargets();
   if (!llvm::is_contained(targets, options.target)) {
     const StringRef target = options.target;
     unsigned capability = 0;

@@ -7,6 +7,7 @@
 #include "Flags.h"
 #include "Choices.h"
 #include "NumberChecks.h"
+#include "lowtide/Pipeline.h"
 #include <CLI/CLI.hpp>
 
 using namespace lowtide;
@@ -132,7 +133,7 @@ static void addTargetFlags(CLI::App &app, Options &o) {
       ->check(choice({"auto", "nchw", "nhwc"}))
       ->group("target");
   app.add_option("--threads-max", o.threadsMax, "Threads for which scratch memory is planned")
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(1u, mostThreads))
       ->group("target");
 }
 

@@ -8,6 +8,9 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+#include <vector>
+
 namespace lowtide::codegen {
 
 struct Chip {
@@ -22,5 +25,9 @@ struct Chip {
 llvm::ArrayRef<Chip> listChips();
 /// Null: none of that name.
 const Chip *findChip(llvm::StringRef name);
+
+/// Everything that a step can be compiled for, by its full name and by the short ones: cpu, cpu:x86-64-v4, reference,
+/// cuda, cuda:sm_90, cuda-emulated.
+std::vector<std::string> listTargets();
 
 } // namespace lowtide::codegen

@@ -1,0 +1,45 @@
+//===- StepPass.h - passes on modules of steps ------------------*- C++ -*-===//
+//
+// Every function of a module is a step, or the model that steps are made of: one block that ends in a return. Legal IR
+// may hold others, which no pass has to think of.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Passes.h"
+
+namespace lowtide {
+
+/// Refuses a function without a body, of several blocks, or that ends in something else than a return; a module that
+/// holds one.
+mlir::LogicalResult checkStepShape(mlir::func::FuncOp function);
+mlir::LogicalResult checkStepShape(mlir::ModuleOp module);
+
+/// Refuses the name of a target that does not exist; empty: the pass is told none.
+mlir::LogicalResult checkTarget(mlir::Operation *op, llvm::StringRef target);
+
+/// Refuses numbers of threads that scratch is never planned for.
+mlir::LogicalResult checkThreadsMax(mlir::Operation *op, unsigned threadsMax);
+
+/// A pass, of the base that TableGen made for it, that runs on steps or modules of steps only.
+template <typename Base> class StepPass : public Base {
+public:
+  using Base::Base;
+
+  void runOnOperation() final {
+    if (failed(checkStepShape(this->getOperation())))
+      return this->signalPassFailure();
+    if constexpr (requires { this->target; })
+      if (failed(checkTarget(this->getOperation(), this->target)))
+        return this->signalPassFailure();
+    if constexpr (requires { this->threadsMax; })
+      if (failed(checkThreadsMax(this->getOperation(), this->threadsMax)))
+        return this->signalPassFailure();
+    runOnSteps();
+  }
+
+protected:
+  virtual void runOnSteps() = 0;
+};
+
+} // namespace lowtide

@@ -1,0 +1,40 @@
+// Functions that are no step are refused by every pass and by the driver: legal IR, and none of them may crash.
+// RUN: split-file %s %t
+// RUN: not lowtide-opt %t/declared.mlir --onnx-legalize 2>&1 | FileCheck %s --check-prefix=DECLARED
+// RUN: not lowtide compile %t/declared.mlir --from=onnx --emit=plan 2>&1 | FileCheck %s --check-prefix=DECLARED
+// DECLARED: error: @model has no body
+// RUN: not lowtide-opt %t/blocks.mlir --train-scale-loss=loss-scale=dynamic 2>&1 | FileCheck %s --check-prefix=BLOCKS
+// RUN: not lowtide-opt %t/blocks.mlir --train-order 2>&1 | FileCheck %s --check-prefix=BLOCKS
+// RUN: not lowtide-opt %t/blocks.mlir --plan-lower 2>&1 | FileCheck %s --check-prefix=BLOCKS
+// BLOCKS: error: @train is not one block
+// BLOCKS: note: a step is one block of operations that ends in a return
+
+// What a pass is told is checked as the driver's flags are.
+// RUN: not lowtide-opt %t/step.mlir --plan-lower=target=tpu 2>&1 | FileCheck %s --check-prefix=TARGET
+// TARGET: error: unknown target 'tpu'; there are cpu,
+// RUN: not lowtide-opt %t/step.mlir --train-rematerialize="budget=1MiB threads-max=0" 2>&1 | FileCheck %s --check-prefix=THREADS
+// THREADS: error: threads-max=0 is not between 1 and 1024
+// RUN: not lowtide-opt %t/step.mlir --train-chunk-loss-head=chunks=-7 2>&1 | FileCheck %s --check-prefix=CHUNKS
+// CHUNKS: error: chunks=-7 is no number of chunks
+
+// A step without instructions: its result is a copy, 64 bytes next to the argument's 64.
+// RUN: not lowtide-opt %t/step.mlir --train-rematerialize=budget=100 2>&1 | FileCheck %s --check-prefix=SMALL
+// SMALL: the smallest plan found needs 128 bytes
+// RUN: lowtide-opt %t/step.mlir --train-rematerialize=budget=128 --verify-budget -o /dev/null 2>&1
+// RUN: lowtide-opt %t/step.mlir --train-rematerialize=budget=100% --verify-budget 2>&1 | FileCheck %s --check-prefix=WHOLE
+// WHOLE: train.device_budget = 128
+
+//--- declared.mlir
+func.func private @model(tensor<4x3xf32>) -> tensor<4x3xf32>
+
+//--- blocks.mlir
+func.func @train(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  "cf.br"()[^bb1] : () -> ()
+^bb1:
+  return %x : tensor<4x3xf32>
+}
+
+//--- step.mlir
+func.func @train(%x: tensor<4xf32> {train.binding = #train.batch<"x">}) -> (tensor<4xf32> {train.binding = #train.output<"y">}) {
+  return %x : tensor<4xf32>
+}

@@ -46,8 +46,10 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
 
   void warnAboutStatistics(func::FuncOp step, const BatchTracking &tracking) {
     ArrayRef<Operation *> ops = tracking.getStatistics();
-    size_t forward = llvm::count_if(
-        ops, [&](Operation *op) { return tracking.getKind(op->getResult(1)) != BatchTracking::Kind::Sum; });
+    // Gradients are sums; what only converts statistics is no layer.
+    size_t forward = llvm::count_if(ops, [&](Operation *op) {
+      return op->getNumResults() > 1 && tracking.getKind(op->getResult(1)) != BatchTracking::Kind::Sum;
+    });
     if (!forward)
       return;
     step.emitWarning("@") << step.getSymName() << ": batch norm (" << forward << (forward == 1 ? " layer" : " layers")

@@ -128,11 +128,8 @@ LogicalResult groupNorm(NodeView &n) {
   return success();
 }
 
-/// Running statistics of `x` after this batch. `count`: elements per channel, when the variance kept is the unbiased
-/// one.
-void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum, std::optional<double> count) {
-  if (count && *count > 1)
-    variance = variance * (*count / (*count - 1.0));
+/// Running statistics after a batch of these.
+void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum) {
   for (auto [operand, batch] : {std::pair(3u, mean), std::pair(4u, variance)}) {
     Expr old = n.in(operand);
     bool isState = n.context.roleOf(old) == "state";
@@ -199,16 +196,15 @@ LogicalResult batchNorm(NodeView &n) {
     Expr wide = x.rank() > 1 ? x : nn::reshape(x, {x.dim(0), 1});
     auto as = [&](Expr e) { return nn::cast(e, given); };
     auto [y, mean, variance] = nn::batchNorm(wide, as(scale), as(bias), epsilon);
-    // PyTorch keeps the unbiased variance; ONNX's definition of the training form keeps the biased one.
-    double count = double(x.type().getNumElements()) / double(channels);
-    if (count == 1) {
+    if (x.type().getNumElements() == channels) {
       InFlightDiagnostic warning =
           emitWarning(n.getLoc()) << "batch norm '" << n.op.getNodeLabel()
                                   << "' has one value for each channel: what it normalizes is zero, and nothing before "
                                      "it is trained (PyTorch refuses to train so)";
       warning.attachNote() << "use a batch of two or more, or keep its statistics: --mode=as-is, --mode=eval";
     }
-    updateStatistics(n, mean, variance, momentum, stated ? std::nullopt : std::optional<double>(count));
+    // PyTorch keeps the unbiased variance; ONNX's definition of the training form keeps the biased one.
+    updateStatistics(n, mean, stated ? variance : nn::unbiasedVariance(variance, wide), momentum);
     n.set(0, nn::reshape(y, x.shape()));
     if (!stated)
       emitRemark(n.getLoc())

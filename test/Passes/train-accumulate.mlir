@@ -94,3 +94,22 @@ func.func @forward(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">},
   %new = nn.add %old, %part : tensor<3xf32>
   return %loss, %new : tensor<f32>, tensor<3xf32>
 }
+
+// -----
+
+// Each part counts its own elements.
+// CHECK-LABEL: func.func @gradient
+// CHECK: train.accumulate 2
+// CHECK: nn.unbiased_variance {{.*}} : (tensor<3xf32>, tensor<2x3xf32>)
+// CHECK: train.next
+func.func @forward(%x: tensor<4x3xf32> {train.binding = #train.batch<"x">},
+    %s: tensor<3xf32> {train.binding = #train.param<"s">}, %b: tensor<3xf32> {train.binding = #train.param<"b">},
+    %v: tensor<3xf32> {train.binding = #train.state<"variance", from_file>})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<3xf32> {train.binding = #train.state<"variance", from_file>}) {
+  %y, %mean, %variance = nn.batch_norm %x, %s, %b epsilon = 1.0e-05 : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>)
+  %square = nn.mul %y, %x : tensor<4x3xf32>
+  %loss = nn.reduce_sum %square dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  %unbiased = nn.unbiased_variance %variance, %x : (tensor<3xf32>, tensor<4x3xf32>) -> tensor<3xf32>
+  %new = nn.add %v, %unbiased : tensor<3xf32>
+  return %loss, %new : tensor<f32>, tensor<3xf32>
+}

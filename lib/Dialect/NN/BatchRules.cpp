@@ -334,6 +334,16 @@ LogicalResult nn::splitBatchNormGrad(Operation *op, BatchSplit &split) {
   return splitStatistics(op, split, 2, BatchSplit::Kind::Sum);
 }
 
+LogicalResult nn::splitUnbiasedVariance(Operation *op, BatchSplit &split) {
+  LabelTable table = closedTable(op);
+  table.operands[1][0] = 0;
+  table.summed = {0};
+  if (failed(follow(table, split)))
+    return failure();
+  split.results[0].kind = BatchSplit::Kind::Statistic;
+  return success();
+}
+
 //===-- losses, attention, products ---------------------------------------===//
 
 LogicalResult nn::splitCrossEntropy(Operation *op, BatchSplit &split) {

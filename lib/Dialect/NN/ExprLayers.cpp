@@ -96,6 +96,11 @@ std::array<Expr, 3> lowtide::nn::batchNorm(Expr x, Expr scale, Expr bias, double
   return {x.with(op.getY()), x.with(op.getMean()), x.with(op.getVariance())};
 }
 
+Expr lowtide::nn::unbiasedVariance(Expr variance, Expr x) {
+  return variance.with(
+      UnbiasedVarianceOp::create(x.getBuilder(), x.getLoc(), variance.type(), variance.get(), x.get()).getY());
+}
+
 std::array<Expr, 2> lowtide::nn::softmaxCrossEntropy(Expr logits, Expr labels, Expr weights,
                                                      std::optional<int64_t> ignoreIndex) {
   RankedTensorType perSample = withShape(logits, labels.shape());

@@ -219,6 +219,20 @@ Results BatchNormGradOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{dx, dScale, dBias};
 }
 
+LogicalResult UnbiasedVarianceOp::verify() {
+  auto x = getX().getType();
+  if (x.getRank() < 2)
+    return emitOpError("operand must have a channel dimension");
+  return verifyShape(*this, "variance", getVariance(), x.getShape().slice(1, 1), x.getElementType());
+}
+
+Results UnbiasedVarianceOp::decompose(OpBuilder &builder) {
+  Expr variance(builder, getLoc(), getVariance());
+  auto x = getX().getType();
+  double count = static_cast<double>(x.getNumElements()) / static_cast<double>(x.getDimSize(1));
+  return SmallVector<Value>{count > 1 ? variance * (count / (count - 1.0)) : variance};
+}
+
 LogicalResult BatchNormOp::differentiate(GradientBuilder &g) {
   Expr x = g.operand(0), average = g.result(1), variance = g.result(2), dx;
   auto dims = statisticsDims(x);

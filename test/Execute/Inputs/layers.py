@@ -158,6 +158,14 @@ def normalizations():
         y = made("f32", F.batch_norm(v, None, None, t64(scale), t64(bias), True, 0.1, 1e-2), v.mean(dims), v.var(dims, unbiased=False))
         return case(name, {"x": x, "g": scale, "b": bias}, y, f"%y0, %y1, %y2 = nn.batch_norm %x, %g, %b epsilon = 1.0e-2 : {types([x, scale, bias], y)}")
 
+    def unbiased_variance(name, *shape):
+        x = wave(*shape)
+        v, dims = t64(x), tuple(d for d in range(len(shape)) if d != 1)
+        variance = made("f32", v.var(dims, unbiased=False))[0]
+        y = made("f32", v.var(dims, unbiased=v.numel() > shape[1]))
+        return case(name, {"v": variance, "x": x}, y, f"%y = nn.unbiased_variance %v, %x : {types([variance, x], y)}")
+
+    write("unbiased_variance", NOTE, unbiased_variance("vectors", 5, 3), unbiased_variance("images", 2, 2, 3, 3), unbiased_variance("one", 1, 3))
     write("batch_norm", NOTE, batch_norm("vectors", 5, 3), batch_norm("lines", 2, 3, 5), batch_norm("images", 2, 2, 3, 3), batch_norm("one_channel", 3, 1, 2))
 
 

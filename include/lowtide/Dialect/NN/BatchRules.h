@@ -45,6 +45,7 @@ llvm::LogicalResult splitAlong(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitNormalization(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitBatchNorm(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitBatchNormGrad(mlir::Operation *op, BatchSplit &split);
+llvm::LogicalResult splitUnbiasedVariance(mlir::Operation *op, BatchSplit &split);
 llvm::LogicalResult splitCrossEntropy(mlir::Operation *op, BatchSplit &split);
 /// Samples are the rows of x; what has the shape of weight or bias is a sum.
 llvm::LogicalResult splitLossHead(mlir::Operation *op, BatchSplit &split);

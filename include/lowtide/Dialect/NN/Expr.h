@@ -199,6 +199,7 @@ Expr logSoftmax(Expr x, int64_t dim);
 std::array<Expr, 3> layerNorm(Expr x, Expr scale, Expr bias, int64_t axis, double epsilon);
 std::array<Expr, 2> rmsNorm(Expr x, Expr scale, int64_t axis, double epsilon);
 std::array<Expr, 3> batchNorm(Expr x, Expr scale, Expr bias, double epsilon);
+Expr unbiasedVariance(Expr variance, Expr x);
 std::array<Expr, 2> softmaxCrossEntropy(Expr logits, Expr labels, Expr weights = {},
                                         std::optional<int64_t> ignoreIndex = std::nullopt);
 /// Of the logits x · weightᵀ + bias (null: none), or x · weight + bias with `classLast`.

@@ -106,4 +106,22 @@ def NN_BatchNormGradOp : NN_Op<"batch_norm_grad", [DeclareOpInterfaceMethods<Dec
   let hasVerifier = 1;
 }
 
+def NN_UnbiasedVarianceOp : NN_Op<"unbiased_variance", [DeclareOpInterfaceMethods<DecomposableInterface>,
+    AllTypesMatch<["variance", "y"]>]> {
+  let summary = "variance · n / (n - 1), for the n elements that each channel (dimension 1) of x has";
+  let description = [{
+    What batch_norm says of x, as running statistics keep it. An op of its own so that a step on parts of a batch counts the
+    elements of each part. Of one element it is the variance itself.
+  }];
+  let split = "UnbiasedVariance";
+  let family = "Normalization";
+  let precision = "High";
+  let batch = "Couples";
+  let flops = [{ return ::lowtide::nn::countElements(getVariance().getType()); }];
+  let arguments = (ins NN_FloatTensor:$variance, NN_FloatTensor:$x);
+  let results = (outs NN_FloatTensor:$y);
+  let assemblyFormat = "$variance `,` $x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 #endif

@@ -319,6 +319,10 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
   }
   kind = LegalizeFailure::None;
   noteCounters(model, context);
+  if (options.dropout && *options.dropout != 0 && options.mode != TrainingMode::Eval && !context.getNumDropouts())
+    emitWarning(model.getLoc())
+        << "--dropout meets no dropout that draws: exporters leave it out of files in evaluation "
+           "form, and the rate changes nothing";
   reportFigures(model, *forward);
   return forward;
 }

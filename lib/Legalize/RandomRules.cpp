@@ -67,6 +67,8 @@ LogicalResult dropout(NodeView &n) {
     active = true;
   if (options.mode == TrainingMode::Eval)
     active = false;
+  if (active)
+    n.context.noteDropout();
   if (options.dropout)
     ratio = *options.dropout;
   if (!(ratio >= 0.0 && ratio <= 1.0))

@@ -134,6 +134,13 @@ template <int64_t Gates> LogicalResult recurrent(NodeView &n) {
     return n.reject("weights, recurrence and bias do not fit together");
   if (time < 1)
     return n.reject("there are no steps");
+  SmallVector<int64_t> state{directions, batch, hidden};
+  if (batchFirst)
+    std::swap(state[0], state[1]);
+  for (unsigned i : {5u, 6u})
+    if (n.has(i) && n.in(i).shape() != ArrayRef(state))
+      return n.reject("operand " + Twine(i) + ", an initial state, must have " + Twine(hidden) +
+                      " elements for each direction and sample; ONNX has no projections (proj_size)");
 
   SmallVector<StringRef> names;
   if (Gates == 4)

@@ -22,3 +22,14 @@ func.func @model(%a: tensor<2x3xf32> {onnx.input = "a"}, %b: tensor<4xf32> {onnx
   %0 = onnx.node "Add"(%a, %b) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<2x3xf32>, tensor<4xf32>) -> !onnx.value
   return %0 : !onnx.value
 }
+
+// -----
+
+// What PyTorch's exporter writes of a layer with projections.
+// CHECK: error: 'LSTM' (opset 20): operand 6, an initial state, must have 1 elements for each direction and sample; ONNX has no projections (proj_size)
+func.func @model(%x: tensor<2x3x1xf32> {onnx.input = "x"}, %w: tensor<1x4x1xf32> {onnx.input = "w"}, %r: tensor<1x4x1xf32> {onnx.input = "r"},
+    %h: tensor<1x3x1xf32> {onnx.input = "h"}, %c: tensor<1x3x2xf32> {onnx.input = "c"}) -> (!onnx.value {onnx.output = "y"}) {
+  %none = onnx.none
+  %0 = onnx.node "LSTM"(%x, %w, %r, %none, %none, %h, %c) {attrs = {hidden_size = 1 : i64}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<2x3x1xf32>, tensor<1x4x1xf32>, tensor<1x4x1xf32>, none, none, tensor<1x3x1xf32>, tensor<1x3x2xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}

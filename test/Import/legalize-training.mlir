@@ -3,6 +3,7 @@
 // RUN: lowtide-opt --onnx-legalize=mode=as-is --split-input-file %s | FileCheck %s --check-prefixes=CHECK,ASIS
 // RUN: lowtide-opt --onnx-legalize --split-input-file %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: lowtide-opt --onnx-legalize=dropout=0 --split-input-file %s 2>/dev/null | FileCheck %s --check-prefix=NODROP
+// RUN: lowtide-opt --onnx-legalize=dropout=0.5 --split-input-file %s 2>&1 >/dev/null | FileCheck %s --check-prefix=MEETS
 
 // Batch norm with trained scale that the exporter wrote in inference form is trained in training form.
 // CHECK-LABEL: func.func @forward(
@@ -37,4 +38,15 @@ func.func @model(%x: tensor<4x8xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.o
   %training = onnx.constant dense<true> : tensor<i1>
   %0:2 = onnx.node "Dropout"(%x, %ratio, %training) {attrs = {}, domain = "", outputs = ["y", ""], version = 20 : i64} : (tensor<4x8xf32>, tensor<f32>, tensor<i1>) -> (!onnx.value, !onnx.value)
   return %0#0 : !onnx.value
+}
+
+// -----
+
+// A rate that meets no dropout says so.
+// MEETS-COUNT-2: warning: --dropout meets no dropout that draws
+// MEETS-NOT: warning: --dropout
+// CHECK-LABEL: func.func @forward(
+func.func @model(%x: tensor<4x8xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Neg"(%x) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<4x8xf32>) -> !onnx.value
+  return %0 : !onnx.value
 }

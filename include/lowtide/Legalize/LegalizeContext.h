@@ -57,6 +57,10 @@ public:
   /// A number for the next random op: its position in the model.
   int64_t nextRandomId() { return numRandom++; }
 
+  /// Counts a dropout that draws, whatever its ratio.
+  void noteDropout() { ++numDropouts; }
+  int64_t getNumDropouts() const { return numDropouts; }
+
   void collect(onnx::NodeOp node, LegalizeFailure kind, std::string reason);
   /// Prints what was collected, grouped. Returns the first kind.
   LegalizeFailure report();
@@ -93,6 +97,7 @@ private:
   unsigned bodyDepth = 0;
   uint64_t bodyNodes = 0;
   int64_t numRandom = 0;
+  int64_t numDropouts = 0;
 };
 
 } // namespace lowtide

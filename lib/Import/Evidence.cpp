@@ -180,6 +180,20 @@ StringRef lowtide::findProgramNote(const ::onnx::NodeProto &node) {
   return findProp(node.metadata_props(), "pkg.torch.onnx.fx_node");
 }
 
+StringRef lowtide::findProgramResult(const ::onnx::NodeProto &node) {
+  StringRef note = findProgramNote(node);
+  return note.consume_front("%") ? note.take_until([](char c) { return c == ' ' || c == ':'; }) : StringRef();
+}
+
+std::optional<int64_t> lowtide::findProgramUsers(const ::onnx::NodeProto &node) {
+  // `%linear_1 : [num_users=3] = call_function…`
+  StringRef text = findProgramNote(node).split("](args").first.split("[num_users=").second;
+  int64_t users = 0;
+  if (text.consumeInteger(10, users))
+    return std::nullopt;
+  return users;
+}
+
 std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &node) {
   StringRef text = findProgramNote(node);
   std::vector<std::string> names;

@@ -94,6 +94,12 @@ bool isEvaluatedName(llvm::StringRef name);
 /// The node's original operation as text (`pkg.torch.onnx.fx_node`); empty if unknown.
 llvm::StringRef findProgramNote(const ::onnx::NodeProto &node);
 
+/// The program's own name of what the node's original operation gives (`linear_1`); empty: not known.
+llvm::StringRef findProgramResult(const ::onnx::NodeProto &node);
+/// How many operations of the program read the result of the one that the node was exported from, its outputs counted
+/// as one; nullopt: not known.
+std::optional<int64_t> findProgramUsers(const ::onnx::NodeProto &node);
+
 /// Names that the node's original operation reads (`p_h_0_ln1_weight` …), from
 /// `pkg.torch.onnx.fx_node`.
 std::vector<std::string> findProgramOperands(const ::onnx::NodeProto &node);

@@ -25,12 +25,6 @@ static bool isArithmetic(StringRef name) {
   return is_contained({"add", "sub", "rsub", "mul", "div"}, operationName(name));
 }
 
-/// The program's own name of what the operation of `node` gives; empty: not known.
-static StringRef nameOfResult(const NodeProto &node) {
-  StringRef note = findProgramNote(node);
-  return note.consume_front("%") ? note.take_until([](char c) { return c == ' ' || c == ':'; }) : StringRef();
-}
-
 /// Whether all elements are zero, or all are one.
 static bool isNeutral(const UnfoldingGraph &graph, const TensorProto &tensor) {
   constexpr size_t largest = size_t(1) << 18;
@@ -72,8 +66,8 @@ std::vector<std::string> lowtide::findLostOperations(const GraphProto &proto, co
         note(names.find(node, int(operand)), input);
   for (auto [output, name] : zip(proto.output(), signature.getOutputs()))
     if (const NodeProto *node = producers.lookup(output.name()))
-      if (StringRef own = nameOfResult(*node); !own.empty() && own != name && isArithmetic(name) &&
-                                               names.isLost(name) && operationName(own) != operationName(name))
+      if (StringRef own = findProgramResult(*node); !own.empty() && own != name && isArithmetic(name) &&
+                                                    names.isLost(name) && operationName(own) != operationName(name))
         insert(name);
   return lost;
 }
@@ -85,10 +79,33 @@ void lowtide::doubtLostOperations(UnfoldingGraph &graph, const GraphProto &proto
     if (const TensorProto *tensor = entry.kind == SignatureEntry::Parameter ? graph.find(entry.target) : nullptr;
         tensor && leafOf(entry.target) != "weight" && leafOf(entry.target) != "bias" && isNeutral(graph, *tensor))
       neutral.push_back(entry.target);
-  if (neutral.empty())
+  // A part of a parameter: the rest of it may have gone with the operations that read it.
+  SmallVector<std::string> parts;
+  std::string part;
+  for (const auto &value : proto.value_info()) {
+    std::vector<std::string> sources = findFoldedFrom(value);
+    if (!graph.find(value.name()) || (!takesPart(value.name()) && none_of(sources, takesPart)))
+      continue;
+    for (const std::string &name : sources)
+      if (const SignatureEntry *entry = signature.findTarget(name);
+          entry && entry->kind == SignatureEntry::Parameter && !graph.find(name) && !is_contained(parts, name)) {
+        parts.push_back(name);
+        part = part.empty() ? value.name() : part;
+      }
+  }
+  if (neutral.empty() && parts.empty())
     return;
   std::vector<std::string> lost = findLostOperations(proto, signature);
   if (lost.empty())
+    return;
+  if (!parts.empty())
+    graph.addDoubt(part, false,
+                   "the exporter took " + llvm::join(parts, ", ") +
+                       " apart and dropped operations that did nothing to the first values of what they read (" +
+                       llvm::join(lost, ", ") +
+                       " of the program): elements that they read are not in the file and not trained, and the file "
+                       "does not tell the shape of the whole");
+  if (neutral.empty())
     return;
   graph.addDoubt(neutral.front(), false,
                  "the exporter dropped operations that did nothing to the first values of what they read (" +

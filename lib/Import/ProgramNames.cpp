@@ -2,6 +2,7 @@
 
 #include "ProgramNames.h"
 
+#include "Detached.h"
 #include "TensorData.h"
 #include "Unfold.h"
 
@@ -30,11 +31,60 @@ ProgramNames::ProgramNames(const GraphProto &graph, const Signature &signature) 
     for (const std::string &operand : findProgramOperands(node))
       mentioned.insert(operand);
   }
+  countReaders(graph);
+}
+
+void ProgramNames::countReaders(const GraphProto &graph) {
+  StringSet<> outputs;
+  for (const std::string &name : signature.getOutputs())
+    outputs.insert(name);
+  for (const SignatureEntry &entry : signature.getEntries())
+    if (!entry.assigned.empty())
+      outputs.insert(entry.assigned);
+  for (const NodeProto &node : graph.node()) {
+    std::optional<int64_t> users = findProgramUsers(node);
+    StringRef name = findProgramResult(node);
+    // The result of the operation's last node; inner ones go by other names.
+    bool isOutput = outputs.contains(name);
+    if (users && node.output_size() == 1 && (node.output(0) == name || isOutput) && !isRewritten(node))
+      readers[node.output(0)] = {name.str(), *users - isOutput, {}, 0};
+  }
+  for (const NodeProto &node : graph.node()) {
+    const bool wasDetached = isDetach(node) && findProgramNote(node).empty();
+    std::vector<std::string> operands = findProgramOperands(node);
+    SmallVector<Readers *> unnamed;
+    for (const std::string &input : node.input())
+      if (auto at = readers.find(input); at == readers.end())
+        continue;
+      else if (wasDetached)
+        ++at->second.numDetached;
+      else if (is_contained(operands, at->second.name))
+        at->second.inFile.insert(findProgramResult(node));
+      else if (!is_contained(unnamed, &at->second))
+        unnamed.push_back(&at->second);
+    // What only copied the value, and was removed, read it.
+    if (unnamed.size() == 1)
+      for (const std::string &operand : operands)
+        if (isLost(operand) && movesElements(operand) && operationName(operand) != operationName(unnamed.front()->name))
+          unnamed.front()->inFile.insert(operand);
+  }
+}
+
+std::optional<int64_t> ProgramNames::countLostReaders(StringRef value) const {
+  auto at = readers.find(value);
+  if (at == readers.end())
+    return std::nullopt;
+  return at->second.inProgram - int64_t(at->second.inFile.size());
 }
 
 std::string ProgramNames::find(const NodeProto &node, int operand) const {
   std::vector<std::string> operands = findProgramOperands(node);
   StringRef value = node.input(operand);
+  if (isDetach(node) && findProgramNote(node).empty())
+    if (auto at = readers.find(value); at != readers.end()) {
+      int64_t left = at->second.inProgram - int64_t(at->second.inFile.size());
+      return left >= int64_t(at->second.numDetached) ? value.str() : left > 0 ? "" : (value + "@detach").str();
+    }
   if (isRewritten(node) || operands.empty())
     return "";
   if (const SignatureEntry *entry = signature.findTarget(value); entry && is_contained(operands, entry->placeholder))

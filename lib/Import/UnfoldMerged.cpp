@@ -30,13 +30,16 @@ using ::onnx::TensorProto;
 /// Nodes on the longest way from a merged parameter to where the program's values part: for layers of one kind, and for
 /// others, which only their equal values make suspect.
 static constexpr unsigned longestWay = 16, shortestWay = 2;
+/// The same for modules that are copies as a whole.
+static constexpr unsigned wholeWay = 4096;
 
 /// `add_12` comes behind `add_7` and `add`.
 static bool isEarlier(StringRef a, StringRef b) {
   auto number = [](StringRef name) {
     StringRef stem = operationName(name);
     int64_t value = -1;
-    name.drop_front(std::min(name.size(), stem.size() + 1)).getAsInteger(10, value);
+    StringRef plain = name.split('@').first;
+    plain.drop_front(std::min(plain.size(), stem.size() + 1)).getAsInteger(10, value);
     return std::pair(value, name);
   };
   return number(a) < number(b);
@@ -89,6 +92,7 @@ private:
   };
 
   std::vector<Entry> findVanished() const;
+  std::vector<Merger> findCopies(ArrayRef<Entry> vanished) const;
   std::vector<Merger> findMergers(ArrayRef<Entry> vanished) const;
   bool findCuts(const Merger &merger, std::vector<Cut> &cuts, std::set<int> &nodes) const;
   void separate(const Merger &merger, ArrayRef<Cut> cuts, const std::set<int> &nodes);
@@ -175,12 +179,50 @@ static bool areKin(Kinship kinship, StringRef a, StringRef b) {
   llvm_unreachable("no such kinship");
 }
 
+/// Modules that began as copies of others, with all that is in them: a teacher and its student.
+std::vector<Merger> MergedNodes::findCopies(ArrayRef<Entry> vanished) const {
+  // What is gone below each path, and all parameters below it, by the rest of their names.
+  std::map<StringRef, std::map<StringRef, Entry>> gone, all;
+  auto note = [](auto &below, Entry entry) {
+    for (StringRef path = moduleOf(entry->target); !path.empty(); path = moduleOf(path))
+      below[path][StringRef(entry->target).drop_front(path.size())] = entry;
+  };
+  for (Entry entry : vanished)
+    note(gone, entry);
+  for (const SignatureEntry &entry : signature.getEntries())
+    if (entry.kind == SignatureEntry::Parameter)
+      note(all, &entry);
+  auto isAlike = [](const std::map<StringRef, Entry> &a, const std::map<StringRef, Entry> &b) {
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [](auto &x, auto &y) { return x.first == y.first; });
+  };
+  std::vector<Merger> mergers;
+  for (const auto &[path, entries] : gone) {
+    if (entries.size() < 2 || !isAlike(entries, all.find(path)->second))
+      continue;
+    for (const auto &[other, owners] : all) {
+      if (gone.count(other) || !isAlike(entries, owners))
+        continue;
+      Merger merger;
+      merger.numInstances = 1;
+      merger.way = wholeWay;
+      for (const auto &[rest, entry] : entries)
+        merger.parameters.push_back({owners.find(rest)->second, {entry}});
+      mergers.push_back(std::move(merger));
+    }
+  }
+  // The largest copy first.
+  llvm::stable_sort(mergers,
+                    [](const Merger &a, const Merger &b) { return a.parameters.size() > b.parameters.size(); });
+  return mergers;
+}
+
 /// Who may have been merged with whom, the likeliest first: layers by kinship, then parameters of one module.
 std::vector<Merger> MergedNodes::findMergers(ArrayRef<Entry> vanished) const {
   MapVector<StringRef, std::map<StringRef, Entry>> modules;
   for (Entry entry : vanished)
     modules[moduleOf(entry->target)][leafOf(entry->target)] = entry;
-  std::vector<Merger> mergers;
+  std::vector<Merger> mergers = findCopies(vanished);
   auto hasVanished = [&](StringRef module) { return modules.count(module) != 0; };
   std::set<std::pair<Kinship, std::vector<StringRef>>> done;
   for (Kinship kinship : {Kinship::OneKind, Kinship::Siblings, Kinship::Namesakes})

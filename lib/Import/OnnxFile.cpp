@@ -7,6 +7,7 @@
 #include "Evidence.h"
 #include "ExternalData.h"
 #include "LabelSmoothing.h"
+#include "LostDraws.h"
 #include "LostDropout.h"
 #include "LostSums.h"
 #include "ModulePaths.h"
@@ -185,6 +186,20 @@ void OnnxFile::unfold() {
         unknown.front(),
         "the program detaches values, and the file does not tell which they are: gradients flow through " +
             Twine(llvm::join(unknown, ", ")),
+        "export with optimize=False");
+  LostDraws draws = restoreDraws(*model->mutable_graph());
+  if (!draws.restored.empty())
+    report->warningAt(draws.restored.front(),
+                      "the exporter merged what the program computes of several draws of dropout; they are drawn apart "
+                      "again: " +
+                          Twine(llvm::join(draws.restored, ", ")),
+                      "export with optimize=False");
+  if (!draws.unknown.empty())
+    report->warningAt(
+        draws.unknown.front(),
+        "the exporter merged what the program computes of dropped values, and the file does not tell whether "
+        "of several draws: one is made for " +
+            Twine(llvm::join(draws.unknown, ", ")),
         "export with optimize=False");
   if (std::vector<std::string> twins = splitDetached(*model->mutable_graph()); !twins.empty())
     report->warningAt(

@@ -28,6 +28,70 @@ static void setOperation(ModelProto &model, int index, const std::string &result
               operation + "](args = (" + operands + "), kwargs = {})");
 }
 
+/// Number of nodes `op` that the imported module has.
+static int count(const ModelProto &model, const std::string &op) {
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx");
+  std::string bytes = model.SerializeAsString();
+  EXPECT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size())))) << recording.messages;
+  const auto &nodes = file.getModel().graph().node();
+  return int(std::count_if(nodes.begin(), nodes.end(), [&](const auto &node) { return node.op_type() == op; }));
+}
+
+/// Two passes with dropout over the same values, of which the exporter kept one. `users`: how many operations read what
+/// is dropped.
+static ModelProto makeDraws(int users, const std::string &reader, bool isLayer = true) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,2] y) <float[2,2] "fc.weight" = {1, 2, 3, 4}, float ratio = {0.5}, bool on = {1}> {
+      first = Gemm<transB = 1>(x, "fc.weight")
+      tanh = Tanh(first)
+      getitem = Dropout(tanh, ratio, on)
+      linear = )" + std::string(isLayer ? R"(Gemm<transB = 1>(getitem, "fc.weight"))" : "Relu(getitem)") +
+                                R"(
+      y = Sub(linear, linear)
+    })");
+  setSignature(model, {"fc.weight"}, "x: USER_INPUT\n\n# outputs\nsub: USER_OUTPUT\n");
+  setOperation(model, 0, "first", 1, "linear.default", "%x, %p_fc_weight");
+  setOperation(model, 1, "tanh", users, "tanh.default", "%first,");
+  setOperation(model, 2, "native_dropout", 1, "native_dropout.default", "%tanh, 0.5, True");
+  setOperation(model, 3, "linear", 1, "linear.default", isLayer ? "%getitem, %p_fc_weight" : "%getitem,");
+  setOperation(model, 4, "sub", 1, "sub.Tensor", "%linear, %" + reader);
+  return model;
+}
+
+TEST(Recovery, DrawsAreMadeApart) {
+  // No program runs a layer twice on one value.
+  ModelProto twice = makeDraws(1, "linear_1");
+  EXPECT_THAT(importModel(twice).messages, HasSubstr("they are drawn apart again: linear_1"));
+  EXPECT_EQ(count(twice, "Dropout"), 2);
+  EXPECT_EQ(count(twice, "Gemm"), 3);
+  // Two operations read what is dropped, and the file has one.
+  EXPECT_EQ(count(makeDraws(2, "linear_1", false), "Dropout"), 2);
+  EXPECT_THAT(importModel(makeDraws(1, "linear_1", false)).messages, HasSubstr("whether of several draws"));
+}
+
+TEST(Recovery, OneDrawStaysOne) {
+  EXPECT_EQ(count(makeDraws(2, "linear"), "Dropout"), 1);
+  EXPECT_THAT(importModel(makeDraws(1, "linear")).messages, Not(HasSubstr("draws")));
+  // Two operations on one value: the program has more readers of it than the file.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x) => (float[2,2] y) <float[2,2] "fc.weight" = {1, 2, 3, 4}, float ratio = {0.5}, bool on = {1}> {
+      getitem = Dropout(x, ratio, on)
+      linear = Gemm<transB = 1>(getitem, "fc.weight")
+      softmax = Softmax(linear)
+      y = Mul(softmax, softmax)
+    })");
+  setSignature(model, {"fc.weight"}, "x: USER_INPUT\n\n# outputs\nmul: USER_OUTPUT\n");
+  setOperation(model, 0, "native_dropout", 1, "native_dropout.default", "%x, 0.5, True");
+  setOperation(model, 1, "linear", 2, "linear.default", "%getitem, %p_fc_weight");
+  setOperation(model, 2, "softmax", 1, "softmax.int", "%linear, -1");
+  setOperation(model, 3, "mul", 1, "mul.Tensor", "%softmax, %softmax_1");
+  EXPECT_THAT(importModel(model).messages, Not(HasSubstr("draws")));
+  EXPECT_EQ(count(model, "Dropout"), 1);
+}
+
 /// A student and its copy, which read the same; the copy is detached. `users`: of the student's result.
 static ModelProto makeCopy(int users) {
   ModelProto model = parseModel(R"(

@@ -1,0 +1,263 @@
+//===- LostDraws.cpp - random numbers that an exporter drew once instead of twice ===//
+//
+// To an optimizer, two `Dropout` nodes that read the same value are equal: it keeps one, and with it one of everything
+// that was computed of the two. Notes remain:
+//  1. Readers name the values that are gone: `sub(%linear_1, %linear_3)` reads one value of the file twice.
+//  2. Each operation says how many read its result. A value with fewer readers in the file than in the program was read
+//     by the other operation, too, so that the two part there and not before.
+//  3. Operations are numbered. Where numbers are missing, operations are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LostDraws.h"
+
+#include "ProgramNames.h"
+#include "Unfold.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <map>
+#include <set>
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+
+/// Whether each evaluation gives other numbers.
+static bool draws(const NodeProto &node) { return node.op_type() == "Dropout" && node.domain().empty(); }
+
+/// `linear_3` → 3, `linear` → 0.
+static int64_t numberOf(StringRef name) {
+  StringRef plain = name.split('@').first, stem = operationName(plain);
+  int64_t number = 0;
+  plain.drop_front(std::min(plain.size(), stem.size() + 1)).getAsInteger(10, number);
+  return number;
+}
+
+/// Values that are taken apart in one file at most.
+static constexpr size_t mostParted = 256;
+
+namespace {
+class MergedDraws {
+public:
+  explicit MergedDraws(GraphProto &graph) : graph(graph), signature(graph), names(graph, signature) {
+    for (auto [i, node] : enumerate(graph.node())) {
+      for (const std::string &output : node.output()) {
+        producers[output] = int(i);
+        note(output);
+      }
+      note(findProgramResult(node));
+      for (const std::string &operand : findProgramOperands(node))
+        note(operand);
+      for (auto [operand, input] : enumerate(node.input()))
+        readers[input].push_back({int(i), int(operand)});
+    }
+    for (const auto &value : graph.value_info())
+      for (const std::string &name : findFoldedFrom(value))
+        note(name);
+  }
+
+  LostDraws run();
+
+private:
+  /// A value that several of the program's became, with those that are gone, in the program's order.
+  struct Parted {
+    std::string value;
+    std::vector<std::pair<std::string, SmallVector<std::pair<int, int>>>> lost;
+  };
+
+  void note(StringRef name) {
+    if (!name.empty())
+      numbers[operationName(name)].insert(numberOf(name));
+  }
+  std::vector<Parted> findParted() const;
+  /// Nodes from what draws to the value, both included, that the program runs again; empty: it does not draw again.
+  std::set<int> findWay(const std::string &value) const;
+  bool isDrawnAgain(int node) const;
+  /// Where the program's values part, the second is not computed of this one.
+  bool isPartedBelow(StringRef value) const { return names.countLostReaders(value).value_or(0) > 0; }
+  void copyWay(const std::set<int> &way, size_t instance);
+  void finish();
+
+  GraphProto &graph;
+  Signature signature;
+  ProgramNames names;
+  StringMap<int> producers;
+  StringMap<SmallVector<std::pair<int, int>>> readers;
+  /// The numbers that the file mentions, by the operation.
+  StringMap<std::set<int64_t>> numbers;
+  /// Nodes that draw, or read what such nodes made and the program ran again.
+  std::set<int> random;
+  /// What values are called in the instances after the first.
+  std::map<std::pair<std::string, size_t>, std::string> renamed;
+  std::set<std::pair<int, size_t>> copied;
+  /// New nodes, by the node that they follow.
+  std::map<int, std::vector<NodeProto>> added;
+};
+} // namespace
+
+std::vector<MergedDraws::Parted> MergedDraws::findParted() const {
+  std::vector<Parted> found;
+  for (const NodeProto &node : graph.node())
+    for (const std::string &value : node.output()) {
+      std::map<std::pair<int64_t, std::string>, SmallVector<std::pair<int, int>>> byName;
+      for (auto [reader, operand] : readers.lookup(value)) {
+        std::string name = names.find(graph.node(reader), operand);
+        if (name != value && names.isLost(name) && operationName(name) == operationName(value))
+          byName[{numberOf(name), name}].push_back({reader, operand});
+      }
+      // Otherwise it is what an operation that did nothing left.
+      if (byName.empty() || names.countLostReaders(value).value_or(0) > 0)
+        continue;
+      Parted parted{value, {}};
+      for (auto &[key, reads] : byName)
+        parted.lost.push_back({key.second, std::move(reads)});
+      found.push_back(std::move(parted));
+    }
+  return found;
+}
+
+std::set<int> MergedDraws::findWay(const std::string &value) const {
+  std::set<int> way;
+  SmallVector<int> worklist{producers.lookup(value)};
+  while (!worklist.empty()) {
+    int node = worklist.pop_back_val();
+    if (!random.count(node) || !way.insert(node).second)
+      continue;
+    for (const std::string &input : graph.node(node).input())
+      if (auto producer = producers.find(input); producer != producers.end() && !isPartedBelow(input))
+        worklist.push_back(producer->second);
+  }
+  return way;
+}
+
+/// Whether the program runs `node`, which draws, more than once: another operation reads what it reads, or operations
+/// before it are missing among those that are numbered.
+bool MergedDraws::isDrawnAgain(int node) const {
+  SmallVector<int> worklist{node};
+  std::set<int> seen;
+  while (!worklist.empty()) {
+    int index = worklist.pop_back_val();
+    if (!seen.insert(index).second)
+      continue;
+    const NodeProto &at = graph.node(index);
+    StringRef result = findProgramResult(at), stem = operationName(result);
+    if (!result.empty() && !movesElements(result) && !is_contained({"add", "sub", "mul", "div", "rsub"}, stem))
+      if (auto known = numbers.find(stem); known != numbers.end())
+        for (int64_t number = numberOf(result) + 1; number < *known->second.rbegin(); ++number)
+          if (!known->second.count(number))
+            return true;
+    for (const std::string &input : at.input())
+      if (auto producer = producers.find(input); producer != producers.end()) {
+        if (names.countLostReaders(input).value_or(0) > 0)
+          return true;
+        worklist.push_back(producer->second);
+      }
+  }
+  return false;
+}
+
+void MergedDraws::copyWay(const std::set<int> &way, size_t instance) {
+  auto nameOf = [&](const std::string &value) -> std::string {
+    auto known = renamed.find({value, instance});
+    return known != renamed.end() ? known->second : value + "@draw" + std::to_string(instance + 2);
+  };
+  std::set<std::string> made;
+  for (int index : way)
+    for (const std::string &output : graph.node(index).output())
+      made.insert(output);
+  for (int index : way) {
+    if (!copied.insert({index, instance}).second)
+      continue;
+    NodeProto copy = graph.node(index);
+    for (std::string &input : *copy.mutable_input())
+      if (made.count(input))
+        input = nameOf(input);
+    for (std::string &output : *copy.mutable_output())
+      if (!output.empty())
+        output = nameOf(output);
+    copy.set_name(copy.name() + "@draw" + std::to_string(instance + 2));
+    added[index].push_back(std::move(copy));
+  }
+}
+
+void MergedDraws::finish() {
+  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  for (int i = 0, e = graph.node_size(); i != e; ++i) {
+    nodes.Add()->Swap(graph.mutable_node(i));
+    for (NodeProto &copy : added[i])
+      nodes.Add()->Swap(&copy);
+  }
+  graph.mutable_node()->Swap(&nodes);
+}
+
+LostDraws MergedDraws::run() {
+  // Nodes are in order.
+  for (auto [i, node] : enumerate(graph.node()))
+    if (draws(node) || any_of(node.input(), [&](const std::string &input) {
+          auto producer = producers.find(input);
+          return producer != producers.end() && random.count(producer->second) && !isPartedBelow(input);
+        }))
+      random.insert(int(i));
+  LostDraws result;
+  std::vector<Parted> all = findParted();
+  std::vector<std::set<int>> ways;
+  llvm::erase_if(all, [&](const Parted &parted) { return !random.count(producers[parted.value]); });
+  if (all.size() > mostParted) {
+    for (const Parted &parted : all)
+      result.unknown.push_back(parted.lost.front().first);
+    return result;
+  }
+  for (const Parted &parted : all)
+    ways.push_back(findWay(parted.value));
+  // Values of which as many are gone belong together; among others, nothing tells which is which.
+  auto isKnown = [&](size_t index) {
+    for (auto [other, way] : enumerate(ways))
+      if (all[other].lost.size() != all[index].lost.size() &&
+          any_of(way, [&](int node) { return ways[index].count(node) != 0; }))
+        return false;
+    // No program runs a layer twice on one value.
+    return any_of(ways[index],
+                  [&](int node) {
+                    return any_of(graph.node(node).input(), [&](const std::string &input) {
+                      const SignatureEntry *entry = signature.findTarget(input);
+                      return entry && entry->kind == SignatureEntry::Parameter;
+                    });
+                  }) ||
+           any_of(ways[index], [&](int node) {
+             return draws(graph.node(node)) &&
+                    (is_contained(graph.node(node).output(), all[index].value) || isDrawnAgain(node));
+           });
+  };
+  SmallVector<size_t> known;
+  for (auto [i, parted] : enumerate(all))
+    if (isKnown(i))
+      known.push_back(i);
+    else
+      for (const auto &lost : parted.lost)
+        result.unknown.push_back(lost.first);
+  for (size_t i : known)
+    for (auto [instance, lost] : enumerate(all[i].lost))
+      renamed[{all[i].value, instance}] = lost.first;
+  for (size_t i : known)
+    for (auto [instance, lost] : enumerate(all[i].lost)) {
+      copyWay(ways[i], instance);
+      result.restored.push_back(lost.first);
+    }
+  for (size_t i : known)
+    for (const auto &[name, reads] : all[i].lost)
+      for (auto [node, operand] : reads)
+        graph.mutable_node(node)->set_input(operand, name);
+  if (!known.empty())
+    finish();
+  return result;
+}
+
+LostDraws lowtide::restoreDraws(GraphProto &graph) {
+  if (none_of(graph.node(), draws))
+    return {};
+  return MergedDraws(graph).run();
+}

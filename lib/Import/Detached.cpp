@@ -16,6 +16,7 @@
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <map>
 #include <set>
@@ -54,6 +55,126 @@ bool lowtide::isWithoutGradient(const NodeProto &node) {
   return any_of(node.metadata_props(), [](const auto &prop) { return prop.key() == withoutGradientKey; });
 }
 
+namespace {
+/// Takes what a program computes outside a block without gradients from what it computes inside, where the exporter
+/// merged the two.
+class BlockTwins {
+public:
+  BlockTwins(GraphProto &graph, const StringMap<std::string> &blockOf)
+      : graph(graph), blockOf(blockOf), signature(graph), names(graph, signature) {
+    for (auto [i, node] : enumerate(graph.node())) {
+      for (const std::string &output : node.output())
+        producers[output] = int(i);
+      for (const std::string &operand : findProgramOperands(node))
+        mentioned.insert(operand);
+    }
+  }
+
+  void run();
+
+private:
+  std::string copyOf(const std::string &value);
+  void renameParameters(NodeProto &copy) const;
+
+  GraphProto &graph;
+  const StringMap<std::string> &blockOf;
+  Signature signature;
+  ProgramNames names;
+  StringMap<int> producers;
+  StringSet<> mentioned;
+  std::map<int, NodeProto> copies;
+};
+} // namespace
+
+/// A copy outside the block reads the parameters of another module, whose own operations are gone.
+void BlockTwins::renameParameters(NodeProto &copy) const {
+  for (const std::string &operand : findProgramOperands(copy)) {
+    const SignatureEntry *entry = signature.findPlaceholder(operand);
+    if (!entry || entry->kind != SignatureEntry::Parameter || is_contained(copy.input(), entry->target))
+      continue;
+    const SignatureEntry *other = nullptr;
+    size_t longest = 0;
+    for (const SignatureEntry &candidate : signature.getEntries()) {
+      if (candidate.kind != SignatureEntry::Parameter || mentioned.contains(candidate.placeholder))
+        continue;
+      StringRef a = candidate.target, b = entry->target;
+      size_t common = 0;
+      while (common < std::min(a.size(), b.size()) && a[a.size() - 1 - common] == b[b.size() - 1 - common])
+        ++common;
+      if (common > longest && leafOf(a) == leafOf(b)) {
+        longest = common;
+        other = &candidate;
+      }
+    }
+    if (!other)
+      continue;
+    for (auto &prop : *copy.mutable_metadata_props()) {
+      std::string &text = *prop.mutable_value();
+      if (prop.key() == "pkg.torch.onnx.name_scopes")
+        text = "['', '" + moduleOf(other->target).str() + "', 'op']";
+      for (size_t at = 0; (at = text.find("%" + operand, at)) != std::string::npos; ++at)
+        if (size_t end = at + 1 + operand.size(); end >= text.size() || (!isAlnum(text[end]) && text[end] != '_'))
+          text.replace(at + 1, operand.size(), other->placeholder);
+    }
+  }
+}
+
+/// The value that is computed outside as `value` is in the block.
+std::string BlockTwins::copyOf(const std::string &value) {
+  // Nodes are in order: what a node reads is copied before it.
+  std::set<int> needed;
+  SmallVector<int> worklist{producers.lookup(value)};
+  while (!worklist.empty()) {
+    int index = worklist.pop_back_val();
+    if (!needed.insert(index).second)
+      continue;
+    for (const std::string &input : graph.node(index).input())
+      if (blockOf.contains(input))
+        worklist.push_back(producers.lookup(input));
+  }
+  for (int index : needed) {
+    auto [at, isNew] = copies.try_emplace(index, graph.node(index));
+    if (!isNew)
+      continue;
+    NodeProto &copy = at->second;
+    copy.set_name(copy.name() + "@outside");
+    for (std::string &input : *copy.mutable_input())
+      if (blockOf.contains(input))
+        input += "@outside";
+    for (std::string &output : *copy.mutable_output())
+      if (!output.empty())
+        output += "@outside";
+    renameParameters(copy);
+    for (auto &prop : *copy.mutable_metadata_props())
+      if (prop.key() == "pkg.torch.onnx.stack_trace")
+        prop.clear_value();
+  }
+  return value + "@outside";
+}
+
+void BlockTwins::run() {
+  std::vector<std::pair<std::pair<int, int>, std::string>> reads;
+  for (auto [i, node] : enumerate(graph.node()))
+    for (auto [operand, input] : enumerate(node.input())) {
+      if (!blockOf.contains(input) || !findProgramBlock(node).empty())
+        continue;
+      std::string name = names.find(node, int(operand));
+      if (name != input && names.isLost(name) && operationName(name) == operationName(input))
+        reads.push_back({{int(i), int(operand)}, input});
+    }
+  for (auto &[read, value] : reads)
+    graph.mutable_node(read.first)->set_input(read.second, copyOf(value));
+  if (copies.empty())
+    return;
+  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  for (int i = 0, e = graph.node_size(); i != e; ++i) {
+    nodes.Add()->Swap(graph.mutable_node(i));
+    if (auto copy = copies.find(i); copy != copies.end())
+      nodes.Add()->Swap(&copy->second);
+  }
+  graph.mutable_node()->Swap(&nodes);
+}
+
 std::vector<std::string> lowtide::detachBlocks(GraphProto &graph) {
   StringMap<std::string> blockOf; // by value
   StringSet<> converting;
@@ -69,6 +190,11 @@ std::vector<std::string> lowtide::detachBlocks(GraphProto &graph) {
   std::vector<std::string> unknown;
   if (blockOf.empty())
     return unknown;
+  StringMap<std::string> quiet; // without those that convert
+  for (const auto &entry : blockOf)
+    if (!converting.contains(entry.second))
+      quiet[entry.first()] = entry.second;
+  BlockTwins(graph, quiet).run();
   StringMap<std::string> detached;
   ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
   for (NodeProto &node : *graph.mutable_node()) {
@@ -126,6 +252,58 @@ static int findOperand(const NodeProto &node, ArrayRef<std::string> operands, St
     found = int(i);
   }
   return found;
+}
+
+void lowtide::splitSteps(GraphProto &graph) {
+  StringMap<int> producers;
+  for (auto [i, node] : enumerate(graph.node()))
+    for (const std::string &output : node.output())
+      producers[output] = int(i);
+  std::map<int, std::vector<NodeProto>> added;
+  StringMap<std::string> stepOf; // by operation and value
+  auto isOwn = [](ArrayRef<std::string> operands, const NodeProto &step) {
+    // What the two operations read is the same, except that one of them detaches.
+    std::vector<std::string> own = findProgramOperands(step);
+    return own.size() == operands.size() && int(own.size()) == step.input_size() &&
+           all_of(zip(own, operands), [](auto pair) {
+             auto [a, b] = pair;
+             return a == b || isDetachName(a) || isDetachName(b);
+           });
+  };
+  for (NodeProto &node : *graph.mutable_node()) {
+    StringRef result = findProgramResult(node);
+    std::vector<std::string> operands = findProgramOperands(node);
+    if (result.empty() || none_of(operands, isDetachName))
+      continue;
+    for (std::string &input : *node.mutable_input()) {
+      auto producer = producers.find(input);
+      if (producer == producers.end())
+        continue;
+      const NodeProto &step = graph.node(producer->second);
+      StringRef other = findProgramResult(step);
+      if (other.empty() || other == result || is_contained(operands, other) || step.output_size() != 1 ||
+          !isOwn(operands, step))
+        continue;
+      auto [name, isNew] = stepOf.try_emplace((result + " " + input).str(), input + "@" + result.str());
+      if (isNew) {
+        NodeProto copy = step;
+        copy.set_name(step.name() + "@" + result.str());
+        copy.set_output(0, name->second);
+        *copy.mutable_metadata_props() = node.metadata_props();
+        added[producer->second].push_back(std::move(copy));
+      }
+      input = name->second;
+    }
+  }
+  if (added.empty())
+    return;
+  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  for (int i = 0, e = graph.node_size(); i != e; ++i) {
+    nodes.Add()->Swap(graph.mutable_node(i));
+    for (NodeProto &copy : added[i])
+      nodes.Add()->Swap(&copy);
+  }
+  graph.mutable_node()->Swap(&nodes);
 }
 
 std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
@@ -368,4 +546,26 @@ void DetachedTwins::finish() {
 
 std::vector<std::string> lowtide::splitDetached(GraphProto &graph) {
   return any_of(graph.node(), isDetach) ? DetachedTwins(graph).run() : std::vector<std::string>();
+}
+
+std::vector<std::string> lowtide::findDetachedTwins(const GraphProto &graph) {
+  StringSet<> detached;
+  for (const NodeProto &node : graph.node())
+    if (isDetach(node) && node.input_size() == 1)
+      detached.insert(node.input(0));
+  std::vector<std::string> twins;
+  if (detached.empty())
+    return twins;
+  Signature signature(graph);
+  ProgramNames names(graph, signature);
+  for (const NodeProto &node : graph.node())
+    for (auto [operand, input] : enumerate(node.input())) {
+      if (!detached.contains(input) || isDetach(node))
+        continue;
+      std::string name = names.find(node, int(operand));
+      if (name != input && names.isLost(name) && operationName(name) == operationName(input) &&
+          !is_contained(twins, name))
+        twins.push_back(std::move(name));
+    }
+  return twins;
 }

@@ -24,6 +24,11 @@ std::vector<std::string> detachBlocks(::onnx::GraphProto &graph);
 /// Whether `detachBlocks` found `node` in a block without gradients.
 bool isWithoutGradient(const ::onnx::NodeProto &node);
 
+/// A step within an operation that reads a detached value (the difference within `mse_loss(q, z.detach())`) is made of
+/// what the operation reads. Where the exporter merged it with an operation of the program (`q - z`), of which it is
+/// not detached, it gets a node of its own; before `restoreDetached`.
+void splitSteps(::onnx::GraphProto &graph);
+
 /// Puts back the `Identity` nodes of detached values that the exporter's optimizer removed: the operations that read
 /// them still name them. Returns the names of operations that read a detached value, but not which operand it is.
 std::vector<std::string> restoreDetached(::onnx::GraphProto &graph);
@@ -32,6 +37,10 @@ std::vector<std::string> restoreDetached(::onnx::GraphProto &graph);
 /// exporter's optimizer keeps one of the two. Takes them apart where the readers' notes name both; behind
 /// `restoreDetached`. Returns the names of those that came back.
 std::vector<std::string> splitDetached(::onnx::GraphProto &graph);
+
+/// What the program computes like a value that it detaches, and reads without that: names of values that were merged
+/// with the detached one, and of which the file does not tell what is detached in them.
+std::vector<std::string> findDetachedTwins(const ::onnx::GraphProto &graph);
 
 } // namespace lowtide
 

@@ -181,6 +181,7 @@ void OnnxFile::unfold() {
                           " in a block of torch.autocast or torch.no_grad, and the file does not tell which: gradients "
                           "flow through",
                       "write .detach() where there are none, and export again");
+  splitSteps(*model->mutable_graph());
   if (std::vector<std::string> unknown = restoreDetached(*model->mutable_graph()); !unknown.empty())
     report->warningAt(
         unknown.front(),
@@ -207,6 +208,13 @@ void OnnxFile::unfold() {
         "the program computes " + Twine(llvm::join(twins, ", ")) +
             " like values behind a detach that the exporter removed, and the two were merged: it is taken "
             "not to be detached there, and in a difference of two values, to detach the other",
+        "export with optimize=False");
+  if (std::vector<std::string> twins = findDetachedTwins(*model->mutable_graph()); !twins.empty())
+    report->warningAt(
+        twins.front(),
+        "the exporter merged what the program detaches with what it computes alike of other values, and the "
+        "file does not tell what is detached in " +
+            Twine(llvm::join(twins, ", ")),
         "export with optimize=False");
   if (std::vector<std::string> lost = restoreLostReductions(*model->mutable_graph()); !lost.empty())
     report->warningAt(

@@ -119,6 +119,29 @@ TEST(Recovery, ADetachedCopyIsALayerOfItsOwn) {
   EXPECT_EQ(classify(makeCopy(2)).find("teacher.weight"), nullptr);
 }
 
+TEST(Recovery, StepsOfALossAreNotTheProgramsDifference) {
+  // z + (q - z).detach() and mse_loss(q, z.detach()).
+  auto make = [](const std::string &loss) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] z, float[2,2] q) => (float[2,2] y) <float w = {1}> {
+        sub = Sub(q, z)
+        add = Add(z, sub)
+        val_1 = Mul(sub, sub)
+        y = Add(add, val_1)
+      })");
+    setSignature(model, {}, "z: USER_INPUT\nq: USER_INPUT\n\n# outputs\nadd_1: USER_OUTPUT\n");
+    setOperation(model, 0, "sub", 1, "sub.Tensor", "%q, %z");
+    setOperation(model, 1, "add", 1, "add.Tensor", "%z, %detach");
+    setOperation(model, 2, "mse_loss", 1, "mse_loss.default", loss);
+    setOperation(model, 3, "add_1", 1, "add.Tensor", "%add, %mse_loss");
+    return model;
+  };
+  EXPECT_EQ(count(make("%q, %detach_1"), "Sub"), 2);
+  EXPECT_EQ(count(make("%q, %z"), "Sub"), 1);
+  EXPECT_EQ(count(make("%z, %detach_1, %q"), "Sub"), 1);
+}
+
 TEST(Recovery, APartOfAParameterMayHaveLostTheRest) {
   auto make = [](const std::string &output) {
     ModelProto model = parseModel(R"(

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
+#include "LostAssignments.h"
 #include "TensorData.h"
 #include "Unfold.h"
 
@@ -51,6 +52,7 @@ private:
   InitializerInfo *findTie(Entry entry);
   void findTies();
   void reportFoldedBatchNorms();
+  void reportAssignments();
   void reportDropped();
   void separatePieces();
   /// Whether all elements are equal; nullopt where the data cannot be read.
@@ -471,8 +473,9 @@ void SignatureClassifier::reportFoldedBatchNorms() {
     if (claimed.contains(entry) || leafOf(entry->target) != "running_mean")
       continue;
     StringRef module = moduleOf(entry->target);
-    Entry weight = signature.findTarget((module + ".weight").str());
-    if (!weight || (isMissing.contains(weight) && !claimed.contains(weight)))
+    Entry weight = signature.findTarget((module.empty() ? "weight" : module + ".weight").str());
+    // Programs keep running means of their own, too, which they assign.
+    if (weight ? isMissing.contains(weight) && !claimed.contains(weight) : !entry->mutated)
       modules.push_back(module);
   }
   if (modules.empty())
@@ -485,6 +488,24 @@ void SignatureClassifier::reportFoldedBatchNorms() {
                                  " folded into the layers before and cannot be trained: " + llvm::join(modules, ", "),
                              "export with optimize=False: torch.onnx.export(…, "
                              "dynamo=True, optimize=False)");
+}
+
+/// Buffers that the program assigns and that training the file leaves as they are.
+void SignatureClassifier::reportAssignments() {
+  LostAssignments lost = findLostAssignments(file.getModel().graph(), signature);
+  llvm::erase_if(lost.withoutValue, [&](const std::string &name) { return foldedNorms.contains(moduleOf(name)); });
+  if (!lost.withoutValue.empty())
+    file.getReport().warningAt(lost.withoutValue.front(),
+                               "the program assigns buffers, and the exporter dropped what it assigns: they keep "
+                               "the values of the file: " +
+                                   llvm::join(lost.withoutValue, ", "),
+                               "let the program assign a buffer before it reads it, and export with optimize=False");
+  if (!lost.withoutBuffer.empty())
+    file.getReport().warningAt(lost.withoutBuffer.front(),
+                               "the program assigns buffers, and the exporter evaluated what reads them: the step "
+                               "computes with their first values for ever: " +
+                                   llvm::join(lost.withoutBuffer, ", "),
+                               "export with optimize=False");
 }
 
 /// Parameters that the optimizer dropped, for what they did has no effect as long as they hold their first values.
@@ -566,6 +587,7 @@ LogicalResult SignatureClassifier::run() {
     if (fact.isUsed() && failed(classify(fact)))
       return failure();
   reportFoldedBatchNorms();
+  reportAssignments();
   indexUses();
   findTies();
   reportDropped();

@@ -142,6 +142,25 @@ TEST(Recovery, StepsOfALossAreNotTheProgramsDifference) {
   EXPECT_EQ(count(make("%z, %detach_1, %q"), "Sub"), 1);
 }
 
+TEST(Recovery, AssignedBuffersWithoutTheirValueAreNamed) {
+  auto make = [](const std::string &value, const std::string &more = "") {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[2] y) <float[2] center = {1, 2}, float[2] w = {1, 2}> {
+        add = Add(x, center)
+        y = Mul(add, w)
+      })");
+    setSignature(model, {"w"},
+                 "b_center: BUFFER target='center' persistent=True\nx: USER_INPUT\n" + more + "\n# outputs\n" + value +
+                     ": BUFFER_MUTATION target='center'\nmul: USER_OUTPUT\n");
+    setOperation(model, 0, "add", 1, "add.Tensor", "%x, %b_center");
+    setOperation(model, 1, "mul", 1, "mul.Tensor", "%add, %p_w");
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(make("add_1"), HasSubstr("they keep the values of the file: center"));
+  EXPECT_THAT(make("add"), Not(HasSubstr("assigns buffers")));
+}
+
 TEST(Recovery, APartOfAParameterMayHaveLostTheRest) {
   auto make = [](const std::string &output) {
     ModelProto model = parseModel(R"(

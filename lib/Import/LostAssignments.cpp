@@ -1,0 +1,48 @@
+//===- LostAssignments.cpp - buffers whose new values an exporter drops -----------===//
+//
+// The program's signature lists what is assigned to buffers: `add: BUFFER_MUTATION target='center'`. The exporter does
+// not make these values outputs of the graph, so that its optimizer drops the nodes that nothing else reads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LostAssignments.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+
+LostAssignments lowtide::findLostAssignments(const GraphProto &graph, const Signature &signature) {
+  StringSet<> values, tensors, statistics, evaluated;
+  for (const auto &value : graph.value_info())
+    for (const std::string &name : findFoldedFrom(value))
+      evaluated.insert(name);
+  for (const auto &tensor : graph.initializer())
+    tensors.insert(tensor.name());
+  for (const NodeProto &node : graph.node()) {
+    for (const std::string &output : node.output())
+      values.insert(output);
+    if (node.op_type() != "BatchNormalization")
+      continue;
+    for (int operand : {3, 4})
+      if (operand < node.input_size())
+        statistics.insert(node.input(operand));
+    for (const std::string &name : findProgramOperands(node))
+      if (const SignatureEntry *entry = signature.findPlaceholder(name))
+        statistics.insert(entry->target);
+  }
+  LostAssignments lost;
+  for (const SignatureEntry &entry : signature.getEntries()) {
+    if (entry.assigned.empty() || leafOf(entry.target) == "num_batches_tracked" || statistics.contains(entry.target))
+      continue;
+    // Where nothing reads the buffer, the losses do not depend on it (StateDictionary.cpp says what is not saved).
+    if (evaluated.contains(entry.target) && !tensors.contains(entry.target))
+      lost.withoutBuffer.push_back(entry.target);
+    else if (tensors.contains(entry.target) && !values.contains(entry.assigned))
+      lost.withoutValue.push_back(entry.target);
+  }
+  return lost;
+}

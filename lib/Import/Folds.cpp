@@ -12,6 +12,8 @@
 #include "TensorData.h"
 #include "Unfold.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace lowtide;
 
@@ -51,6 +53,33 @@ static bool isScaledOperand(const TensorFacts &facts) {
          });
 }
 
+/// One of several results of an operation: the file does not say of which. Parts of a split are numbered one after the
+/// other, and programs read several of them. The values of a maximum come with indices, those of a normalization with
+/// statistics, which nobody reads.
+static bool isOneOfResults(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {
+  auto isResult = [](StringRef name) { return operationName(name) == "getitem"; };
+  if (!isResult(facts.tensor->name()) && llvm::none_of(facts.foldedFrom, isResult))
+    return false;
+  std::set<int64_t> numbers;
+  auto note = [&](StringRef name) {
+    int64_t number = 0;
+    name.drop_front(std::min(name.size(), operationName(name).size() + 1)).getAsInteger(10, number);
+    if (isResult(name))
+      numbers.insert(number);
+  };
+  for (const auto &value : file.getModel().graph().value_info()) {
+    std::vector<std::string> sources = findFoldedFrom(value);
+    const ::onnx::TensorProto *tensor = file.findInitializer(value.name());
+    if (!tensor || !isFloatType(tensor->data_type()) || llvm::none_of(sources, [&](const std::string &name) {
+          return signature.findTarget(name) && llvm::is_contained(facts.foldedFrom, name);
+        }))
+      continue;
+    note(value.name());
+    llvm::for_each(sources, note);
+  }
+  return numbers.size() < 2 || *numbers.rbegin() - *numbers.begin() + 1 != int64_t(numbers.size());
+}
+
 std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {
   // Arithmetic on positions is no arithmetic on the rows gathered there.
   if (isGathered(facts)) {
@@ -69,6 +98,11 @@ std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &fact
     for (const std::string &name : facts.foldedFrom)
       if (!signature.findTarget(name) && !movesElements(name))
         return "changed by '" + operationName(name).str() + "'";
+    if (isOneOfResults(file, facts, signature))
+      return "perhaps changed by an operation with several results";
+    if (isConversion(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isConversion))
+      if (facts.tensor->data_type() != ::onnx::TensorProto::FLOAT)
+        return "converted to " + elementTypeName(facts.tensor->data_type());
   }
   bool mayRepeat = isGathered(facts) || llvm::any_of(facts.foldedFrom, [](const std::string &name) {
                      return operationName(name) == "expand" || operationName(name) == "cat";
@@ -143,7 +177,7 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
   }
   // Without a note, the operation tells: a linear layer's weight is stored transposed.
   // What is looked up row by row was not: the exporter permuted dimensions into the order that they had.
-  bool transposed = facts.foldedFrom.size() == 1 && !isPiece(facts, signature) &&
+  bool transposed = facts.foldedFrom.size() == 1 && !isPiece(facts, signature) && !isConversion(facts.tensor->name()) &&
                     llvm::none_of(facts.uses, [](const InitializerUse &use) {
                       return use.operand == 0 && StringRef(use.node->op_type()).starts_with("Gather");
                     });

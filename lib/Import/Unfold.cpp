@@ -1,5 +1,6 @@
 //===- Unfold.cpp - parameters out of what an exporter evaluated -----------------===//
 //
+//  0. Conversions to another type.
 //  1. Tensors of which the exporter noted what they were evaluated from, each parameter of it gone from the file and
 //     evaluated into no other tensor.
 //  2. Without notes: operands of recurrent layers, whose form is fixed, and tables of relative positions; of
@@ -247,6 +248,11 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
       unfoldSingleBias(graph, *node);
   std::vector<Evaluated> beside;
   StringMap<Evaluated> evaluated = findEvaluated(graph, signature, beside);
+  const int32_t parameterType = findParameterType(graph, signature);
+  llvm::erase_if(beside, [&](const Evaluated &each) { return unfoldConversion(graph, each, parameterType); });
+  for (StringRef name : to_vector(evaluated.keys()))
+    if (unfoldConversion(graph, evaluated[name], parameterType))
+      evaluated.erase(name);
   splitMerged(graph, proto, signature, evaluated);
   int numNodes = proto.node_size();
   for (int i = 0; i != numNodes; ++i)

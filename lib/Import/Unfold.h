@@ -66,6 +66,9 @@ public:
   /// Takes `parts` out of `tensor`, whose data are `bytes`.
   void addParts(const ::onnx::TensorProto &tensor, llvm::StringRef bytes, llvm::ArrayRef<UnfoldedPart> parts,
                 llvm::StringRef how, bool isAssumed);
+  /// Takes `part` out of `tensor`, of which `converted` are the data as type `type`.
+  void addConverted(const ::onnx::TensorProto &tensor, const UnfoldedPart &part, int32_t type,
+                    llvm::StringRef converted, llvm::StringRef how, bool isAssumed);
   /// Adds the node that makes `tensor` of `value`, and of its own data where `map` is -1.
   void addMasked(const ::onnx::TensorProto &tensor, llvm::StringRef bytes, llvm::ArrayRef<int64_t> map,
                  const std::string &value);
@@ -129,6 +132,13 @@ bool unfoldBilinear(UnfoldingGraph &graph, const ::onnx::NodeProto &node, const 
 bool unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// The same for a number, without notes: its name tells the function.
 bool unfoldFunction(UnfoldingGraph &graph, const ::onnx::TensorProto &tensor);
+
+/// Whether an operation of the exported program converts to another type.
+bool isConversion(llvm::StringRef name);
+/// The type of most parameters that the file holds as they are.
+int32_t findParameterType(const UnfoldingGraph &graph, const Signature &signature);
+/// A parameter of type `type`, converted to another, perhaps transposed.
+bool unfoldConversion(UnfoldingGraph &graph, const Evaluated &evaluated, int32_t type);
 
 /// A function of parameters that the file holds as well; `moved`: evaluated tensors that only moved one's elements.
 bool unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::ArrayRef<const Evaluated *> moved);

@@ -187,6 +187,16 @@ void UnfoldingGraph::addParts(const TensorProto &tensor, StringRef bytes, ArrayR
   }
 }
 
+void UnfoldingGraph::addConverted(const TensorProto &tensor, const UnfoldedPart &part, int32_t type,
+                                  StringRef converted, StringRef how, bool isAssumed) {
+  size_t width = findElementType(type)->bytes;
+  std::string data = converted.str();
+  for (auto [i, element] : enumerate(part.map))
+    std::memcpy(&data[size_t(element) * width], converted.data() + i * width, width);
+  addInitializer(part.name, part.dims, type, std::move(data),
+                 {tensor.name(), (how + " " + tensor.name()).str(), encodeRuns(part.map), {}, isAssumed});
+}
+
 void UnfoldingGraph::noteImages(UnfoldedTensors &unfolded) const {
   StringSet<> owned;
   for (const auto &source : unfolded.sources)

@@ -161,6 +161,55 @@ TEST(Recovery, AssignedBuffersWithoutTheirValueAreNamed) {
   EXPECT_THAT(make("add"), Not(HasSubstr("assigns buffers")));
 }
 
+TEST(Recovery, ConvertedParametersAreTrainedInTheirOwnType) {
+  auto make = [](const std::string &type, const std::string &tensor, const std::string &from) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g ()" + type + R"([2,3] x) => ()" +
+                                  type + R"([2,2] y) <float[2] "b.weight" = {1, 2}, )" + type + "[3,2] " + tensor +
+                                  R"( = {1, 2, 3, 4, 5, 6}> {
+        y = MatMul(x, )" + tensor +
+                                  R"()
+      })");
+    setSignature(model, {"a.weight", "b.weight"});
+    setFoldedFrom(model, tensor, from);
+    setOrigin(model, 0, "a", "%x, %" + tensor);
+    return model;
+  };
+  Classified plain = classify(make("double", "_to_copy", "['a.weight']"));
+  ASSERT_NE(plain.find("a.weight"), nullptr) << plain.messages;
+  EXPECT_EQ(plain.find("a.weight")->dataType, 1);
+  EXPECT_THAT(plain.find("a.weight")->dims, testing::ElementsAre(3, 2));
+  EXPECT_THAT(plain.values["a.weight"], testing::ElementsAre(1, 2, 3, 4, 5, 6));
+  Classified transposed = classify(make("double", "t", "['a.weight', '_to_copy']"));
+  ASSERT_NE(transposed.find("a.weight"), nullptr) << transposed.messages;
+  EXPECT_THAT(transposed.find("a.weight")->dims, testing::ElementsAre(2, 3));
+  EXPECT_THAT(transposed.values["a.weight"], testing::ElementsAre(1, 3, 5, 2, 4, 6));
+  // Of the parameters' own type, it is no conversion.
+  Classified same = classify(make("float", "t", "['a.weight']"));
+  EXPECT_TRUE(same.unfolded.empty());
+}
+
+TEST(Recovery, OneOfSeveralResultsMayBeComputed) {
+  auto make = [](const std::string &from, const std::string &more) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y) <float[2,2] view_1 = {1, 2, 3, 4}, float[2,2] view_2 = {5, 6, 7, 8}> {
+        a = Mul(x, view_1)
+        y = Mul(a, view_2)
+      })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, "view_1", from);
+    if (!more.empty())
+      setFoldedFrom(model, "view_2", more);
+    return classify(model).messages;
+  };
+  EXPECT_THAT(make("['getitem', 'val_1', 'w']", ""), HasSubstr("perhaps changed by an operation with several results"));
+  EXPECT_THAT(make("['getitem', 'w']", "['getitem_2', 'w']"), HasSubstr("perhaps changed"));
+  // Parts of a split are numbered one after the other.
+  EXPECT_THAT(make("['getitem', 'w']", "['getitem_1', 'w']"), Not(HasSubstr("perhaps changed")));
+}
+
 TEST(Recovery, APartOfAParameterMayHaveLostTheRest) {
   auto make = [](const std::string &output) {
     ModelProto model = parseModel(R"(

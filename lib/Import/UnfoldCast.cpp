@@ -1,0 +1,129 @@
+//===- UnfoldCast.cpp - parameters that the program converts ----------------------===//
+//
+// `torch.autocast` and `weight.to(bfloat16)` convert a parameter wherever it is used, and the exporter evaluates the
+// conversion. Trained itself, the converted tensor would be rounded by every update, and small updates would vanish:
+// the parameter comes back in its own type, and a node converts it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorData.h"
+#include "Unfold.h"
+
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/APInt.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cstring>
+#include <map>
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::TensorProto;
+
+static const fltSemantics *findSemantics(int32_t type) {
+  switch (type) {
+  case TensorProto::FLOAT16:
+    return &APFloat::IEEEhalf();
+  case TensorProto::BFLOAT16:
+    return &APFloat::BFloat();
+  case TensorProto::FLOAT:
+    return &APFloat::IEEEsingle();
+  case TensorProto::DOUBLE:
+    return &APFloat::IEEEdouble();
+  default:
+    return nullptr;
+  }
+}
+
+bool lowtide::isConversion(StringRef name) {
+  StringRef operation = operationName(name);
+  return operation == "_to_copy" || operation == "to" || operation == "convert_element_type";
+}
+
+int32_t lowtide::findParameterType(const UnfoldingGraph &graph, const Signature &signature) {
+  std::map<int32_t, unsigned> counts;
+  for (const SignatureEntry &entry : signature.getEntries())
+    if (const TensorProto *tensor = entry.kind == SignatureEntry::Parameter ? graph.find(entry.target) : nullptr;
+        tensor && isFloatType(tensor->data_type()))
+      ++counts[tensor->data_type()];
+  int32_t type = TensorProto::FLOAT;
+  unsigned most = 0;
+  for (auto [candidate, count] : counts)
+    if (count > most) {
+      type = candidate;
+      most = count;
+    }
+  return type;
+}
+
+/// The elements of `bytes`, of type `from`, as type `to`; empty: one of them is no number of that type.
+static std::string convert(StringRef bytes, int32_t from, int32_t to) {
+  const fltSemantics &source = *findSemantics(from), &target = *findSemantics(to);
+  const size_t width = APFloat::getSizeInBits(source) / 8, wide = APFloat::getSizeInBits(target) / 8;
+  std::string result(bytes.size() / width * wide, '\0');
+  for (size_t i = 0, e = bytes.size() / width; i != e; ++i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i * width, width);
+    APFloat value(source, APInt(unsigned(8 * width), bits));
+    bool isRounded = false;
+    value.convert(target, APFloat::rmNearestTiesToEven, &isRounded);
+    if (isRounded)
+      return "";
+    bits = value.bitcastToAPInt().getZExtValue();
+    std::memcpy(&result[i * wide], &bits, wide);
+  }
+  return result;
+}
+
+bool lowtide::unfoldConversion(UnfoldingGraph &graph, const Evaluated &evaluated, int32_t type) {
+  const TensorProto &tensor = *evaluated.tensor;
+  const int32_t given = tensor.data_type();
+  if (evaluated.parameters.size() != 1 || given == type || !findSemantics(given) || !findSemantics(type))
+    return false;
+  const std::string &name = evaluated.parameters.front()->target;
+  // Conversions, and at most one transpose.
+  bool isTransposed = !isConversion(tensor.name()), converts = !isTransposed;
+  if (isTransposed && !is_contained({"t", "transpose", "permute", "numpy_t", "val"}, operationName(tensor.name())))
+    return false;
+  for (const std::string &source : evaluated.foldedFrom) {
+    converts |= isConversion(source);
+    if (source == name || isConversion(source))
+      continue;
+    if (isTransposed || !is_contained({"t", "transpose", "permute", "numpy_t"}, operationName(source)))
+      return false;
+    isTransposed = true;
+  }
+  if (!converts || (isTransposed && tensor.dims_size() != 2))
+    return false;
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  if (isTransposed)
+    std::swap(dims[0], dims[1]);
+  if (!graph.find(name)) {
+    std::string bytes = convert(graph.read(tensor).value_or(""), given, type);
+    if (bytes.empty())
+      return false;
+    UnfoldedPart part{name, dims, {}};
+    if (isTransposed)
+      for (int64_t column = 0; column != dims[1]; ++column)
+        for (int64_t row = 0; row != dims[0]; ++row)
+          part.map.push_back(row * dims[1] + column);
+    // What the conversion rounded away is lost.
+    const bool isNarrow = APFloat::getSizeInBits(*findSemantics(given)) < APFloat::getSizeInBits(*findSemantics(type));
+    graph.addConverted(tensor, part, type, bytes,
+                       "the exporter evaluated its conversion to " + std::string(findElementType(given)->name) + " as",
+                       isNarrow);
+  } else if (graph.find(name)->dims_size() != int(dims.size()) || graph.find(name)->data_type() != type ||
+             !std::equal(dims.begin(), dims.end(), graph.find(name)->dims().begin())) {
+    return false;
+  }
+  graph.setModule(moduleOf(name));
+  std::string value = name;
+  if (isTransposed) {
+    value = graph.addNode("Transpose", {value});
+    graph.setAttribute("perm", ArrayRef<int64_t>{1, 0});
+  }
+  graph.addNode("Cast", {value}, tensor.name());
+  graph.setAttribute("to", given);
+  graph.remove(tensor);
+  return true;
+}

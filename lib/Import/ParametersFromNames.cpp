@@ -8,6 +8,7 @@
 
 #include "BufferNames.h"
 #include "ElementFunctions.h"
+#include "FoldedNorms.h"
 #include "MergedTensors.h"
 #include "Products.h"
 #include "TableValues.h"
@@ -532,7 +533,28 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
                                unfold + ", or name them: --rename <initializer>=<name>");
 }
 
+static void reportFoldedNorms(OnnxFile &file) {
+  FoldedNorms folded = findFoldedNorms(file.getModel().graph());
+  constexpr StringLiteral remedy =
+      "clean a file that was exported in training form (training=TrainingMode.TRAINING, or "
+      "optimize=False), or train the file as the exporter wrote it";
+  if (!folded.certain.empty())
+    file.getReport().warningAt(
+        folded.certain.front(),
+        Twine(folded.certain.size()) +
+            (folded.certain.size() == 1 ? " batch normalization was" : " batch normalizations were") +
+            " folded into the layers before and cannot be trained: " + llvm::join(folded.certain, ", "),
+        remedy);
+  if (!folded.likely.empty())
+    file.getReport().warningAt(folded.likely.front(),
+                               "a cleaner evaluated the weights of convolutions, as it does where it folds a batch "
+                               "normalization into them: if the program has one there, it cannot be trained: " +
+                                   llvm::join(folded.likely, ", "),
+                               remedy);
+}
+
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
+  reportFoldedNorms(file);
   SmallVector<size_t> apart;
   MergedTensors merged(file, facts);
   Doubts doubts(file, merged);

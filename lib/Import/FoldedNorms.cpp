@@ -1,0 +1,65 @@
+//===- FoldedNorms.cpp - batch norms that cleaners folded away --------------------===//
+//
+// A batch norm in evaluation form scales and shifts what the layer before it gives: cleaners multiply its weight into
+// that layer's. The layer then gives what is called after the norm, or has weights that are called after the fold.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FoldedNorms.h"
+
+#include "Evidence.h"
+#include "Unfold.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+
+static bool isLayer(const NodeProto &node) {
+  return node.domain().empty() && is_contained({"Conv", "ConvTranspose", "Gemm", "MatMul"}, node.op_type());
+}
+
+/// onnx-simplifier's name of what it evaluated.
+static bool isNumbered(StringRef name) { return name.consume_front("_v_") && !name.empty() && all_of(name, isDigit); }
+
+/// What PyTorch's current exporter calls a batch norm's result.
+static bool isNormResult(StringRef name) {
+  StringRef operation = operationName(name);
+  return operation == "batch_norm" || operation.starts_with("_native_batch_norm");
+}
+
+FoldedNorms lowtide::findFoldedNorms(const GraphProto &graph) {
+  FoldedNorms found;
+  StringSet<> tensors;
+  for (const auto &tensor : graph.initializer())
+    tensors.insert(tensor.name());
+  // In its files, results are called after operators; `getitem` is one of several.
+  const bool isCurrent = isOfCurrentExporter(graph);
+  auto insert = [](std::vector<std::string> &list, StringRef name) {
+    if (!name.empty() && !is_contained(list, name))
+      list.push_back(name.str());
+  };
+  for (const NodeProto &node : graph.node()) {
+    if (!isLayer(node) || node.output_size() != 1 || node.input_size() < 2)
+      continue;
+    StringRef result = node.output(0), weight = node.input(1);
+    bool fusedByRule = any_of(node.metadata_props(), [](const auto &prop) {
+      return prop.key() == "pkg.onnxscript.rewriter.rule_name" && StringRef(prop.value()).contains("BatchNorm");
+    });
+    if (findEvaluatedOperator(result) == "BatchNormalization") {
+      std::string module = findScope(result).value_or("");
+      insert(found.certain, module.empty() ? result : StringRef(module));
+    } else if (fusedByRule || isNormResult(result) || weight.starts_with("ConvBnFusion_") ||
+               (isCurrent && operationName(result) == "getitem")) {
+      insert(found.certain, result);
+    } else if (StringRef(node.op_type()).starts_with("Conv") && tensors.contains(weight) && isNumbered(weight)) {
+      std::string module = findScope(node.name()).value_or("");
+      insert(found.likely, module.empty() ? result : StringRef(module));
+    }
+  }
+  return found;
+}

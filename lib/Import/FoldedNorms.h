@@ -1,0 +1,27 @@
+//===- FoldedNorms.h - batch norms that cleaners folded away ----------------------===//
+
+#ifndef LOWTIDE_LIB_IMPORT_FOLDEDNORMS_H
+#define LOWTIDE_LIB_IMPORT_FOLDEDNORMS_H
+
+#include "onnx/onnx_pb.h"
+
+#include <string>
+#include <vector>
+
+namespace lowtide {
+
+/// Batch norms that a cleaner folded into the layer before.
+struct FoldedNorms {
+  /// Their modules, or what is left of their names.
+  std::vector<std::string> certain;
+  /// Layers whose weights were evaluated, for which there is no other reason.
+  std::vector<std::string> likely;
+};
+
+/// Reads the names that onnxruntime, onnxslim, onnx-simplifier and onnxscript leave behind, in files without the
+/// program's signature.
+FoldedNorms findFoldedNorms(const ::onnx::GraphProto &graph);
+
+} // namespace lowtide
+
+#endif // LOWTIDE_LIB_IMPORT_FOLDEDNORMS_H

@@ -85,6 +85,7 @@ int64_t MergedTensors::findLargestDeduplicated(ArrayRef<TensorFacts> facts) cons
   for (const TensorFacts &fact : facts) {
     StringRef name = fact.tensor->name();
     if (!fact.isUsed() || !isFloatType(fact.tensor->data_type()) || fact.getNumElements() < 2 ||
+        file.findUnfolded(name) ||
         (isInventedName(name) ? !name.starts_with("onnx::") : isCurrent && !name.contains('.')) ||
         checkedBytes(fact.getNumElements(), fact.tensor->data_type()).value_or(largestCompared + 1) > largestCompared ||
         !file.isEmbedded(fact.tensor->name()))

@@ -15,6 +15,7 @@
 
 #include "Classifier.h"
 #include "ElementFunctions.h"
+#include "LostBiases.h"
 #include "TensorData.h"
 #include "TensorFlowNames.h"
 
@@ -241,6 +242,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     unfoldMergedReaders(graph, proto, signature);
     unfoldMergedImages(graph, proto, signature);
   } else {
+    restoreNamedBiases(graph, proto);
     unfoldMergedCopies(graph, proto);
   }
   if (isOfTensorFlow(proto))

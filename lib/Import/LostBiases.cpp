@@ -1,0 +1,92 @@
+//===- LostBiases.cpp - biases of zeros that a cleaner removed --------------------===//
+//
+// A linear layer on more than two dimensions is a product and a sum. onnxslim and onnx-simplifier drop the addition of
+// zeros, and with it the bias. onnxslim gives the product the name of the sum: `/b1/q/Add_output_0`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LostBiases.h"
+
+#include "TensorData.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+
+/// The weight of a linear layer that `node` multiplies with; null: it is no such product.
+static const TensorProto *findWeight(const UnfoldingGraph &graph, const NodeProto &node) {
+  const TensorProto *weight = node.op_type() == "MatMul" && node.domain().empty() && node.input_size() == 2
+                                  ? graph.find(node.input(1))
+                                  : nullptr;
+  return weight && weight->dims_size() == 2 && isFloatType(weight->data_type()) ? weight : nullptr;
+}
+
+/// Whether onnx-simplifier went through the file: it numbers what it evaluates, `_v_26`.
+static bool isSimplified(const GraphProto &graph) {
+  return any_of(graph.initializer(), [](const TensorProto &tensor) {
+    StringRef name = tensor.name();
+    return name.consume_front("_v_") && !name.empty() && all_of(name, isDigit);
+  });
+}
+
+void lowtide::restoreNamedBiases(UnfoldingGraph &graph, GraphProto &proto) {
+  for (int i = 0; i < proto.node_size(); ++i) {
+    const NodeProto &node = proto.node(i);
+    const TensorProto *weight = findWeight(graph, node);
+    if (!weight || findEvaluatedOperator(node.output(0)) != "Add")
+      continue;
+    std::optional<std::string> module = findScope(node.output(0));
+    if (!module || module->empty() || module != findScope(node.name()))
+      continue;
+    const std::string sum = node.output(0), product = sum + "@product", name = *module + ".bias";
+    const int64_t channels = weight->dims(1);
+    const TensorProto *bias = graph.find(name);
+    if (bias && (bias->dims_size() != 1 || bias->dims(0) != channels || bias->data_type() != weight->data_type()))
+      continue;
+    if (!bias)
+      graph.addInitializer(
+          name, {channels}, weight->data_type(),
+          std::string(size_t(*checkedBytes(channels, weight->data_type())), '\0'),
+          {sum, "a cleaner dropped it, for it is all zeros; its product is called after the sum", {}, {}, true});
+    proto.mutable_node(i)->set_output(0, product);
+    NodeProto add;
+    add.set_op_type("Add");
+    add.set_name("/" + join(split(StringRef(*module), '.'), "/") + "/Add");
+    add.add_input(product);
+    add.add_input(name);
+    add.add_output(sum);
+    graph.insertNode(i + 1, std::move(add));
+  }
+  if (!isSimplified(proto))
+    return;
+  StringMap<SmallVector<const NodeProto *>> readers;
+  for (const NodeProto &node : proto.node())
+    for (const std::string &input : node.input())
+      readers[input].push_back(&node);
+  const bool hasBiases = any_of(proto.node(), [](const NodeProto &node) {
+    return is_contained({"Gemm", "Conv"}, node.op_type()) && node.input_size() > 2;
+  });
+  SmallVector<std::string> bare;
+  for (const NodeProto &node : proto.node()) {
+    std::optional<std::string> module = findScope(node.name());
+    if (!findWeight(graph, node) || !module || module->empty())
+      continue;
+    const auto &next = readers[node.output(0)];
+    const bool isAdded = any_of(next, [&](const NodeProto *reader) {
+      return reader->op_type() == "Add" && findScope(reader->name()) == module;
+    });
+    if (!isAdded)
+      bare.push_back(*module);
+  }
+  if (hasBiases && !bare.empty())
+    graph.addDoubt(
+        bare.front(), false,
+        "linear layers have no bias in a file that onnx-simplifier cleaned, which drops biases of zeros: if the "
+        "program has them, they are not trained: " +
+            join(bare, ", "));
+}

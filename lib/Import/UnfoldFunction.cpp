@@ -91,7 +91,7 @@ static std::optional<Chain> findChain(const Evaluated &evaluated) {
       ++numbered;
     else if (movesElements(name))
       ++explained;
-    else if (!isBounding(name))
+    else if (!isBounding(name) && !(chain.isBounded && operationName(name) == "scalar_tensor_default")) // a bound
       return std::nullopt;
   }
   if (numbered > explained && !chain.isBounded)

@@ -225,3 +225,21 @@ TEST(Recovery, APartOfAParameterMayHaveLostTheRest) {
   EXPECT_THAT(make("add_1"), HasSubstr("took s apart and dropped operations"));
   EXPECT_THAT(make("mul"), Not(HasSubstr("apart")));
 }
+
+TEST(Recovery, BoundsAfterAFunctionAreLeftOut) {
+  // logit_scale.exp().clamp(max=100), as image-text models write it.
+  auto make = [](const std::string &from) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[2] y) <float clamp = {1}> {
+        y = Mul(x, clamp)
+      })");
+    setSignature(model, {"logit_scale"});
+    setFoldedFrom(model, "clamp", from);
+    return classify(model);
+  };
+  Classified bounded = make("['exp', 'logit_scale', 'scalar_tensor_default', 'val_18']");
+  EXPECT_THAT(bounded.values["logit_scale"], testing::ElementsAre(0)) << bounded.messages;
+  EXPECT_THAT(bounded.messages, HasSubstr("logit_scale"));
+  EXPECT_THAT(make("['exp', 'logit_scale', 'mul']").messages, HasSubstr("changed by 'clamp'"));
+}

@@ -19,7 +19,7 @@ struct LostDraws {
 };
 
 /// Takes apart what a program computes of several draws (two passes with dropout over the same samples) and an
-/// exporter's optimizer made one; after `restoreDetached`.
+/// exporter's optimizer made one; after `restoreDetached` and `unfoldInitializers`.
 LostDraws restoreDraws(::onnx::GraphProto &graph);
 
 } // namespace lowtide

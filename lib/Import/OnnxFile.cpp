@@ -188,33 +188,12 @@ void OnnxFile::unfold() {
         "the program detaches values, and the file does not tell which they are: gradients flow through " +
             Twine(llvm::join(unknown, ", ")),
         "export with optimize=False");
-  LostDraws draws = restoreDraws(*model->mutable_graph());
-  if (!draws.restored.empty())
-    report->warningAt(draws.restored.front(),
-                      "the exporter merged what the program computes of several draws of dropout; they are drawn apart "
-                      "again: " +
-                          Twine(llvm::join(draws.restored, ", ")),
-                      "export with optimize=False");
-  if (!draws.unknown.empty())
-    report->warningAt(
-        draws.unknown.front(),
-        "the exporter merged what the program computes of dropped values, and the file does not tell whether "
-        "of several draws: one is made for " +
-            Twine(llvm::join(draws.unknown, ", ")),
-        "export with optimize=False");
   if (std::vector<std::string> twins = splitDetached(*model->mutable_graph()); !twins.empty())
     report->warningAt(
         twins.front(),
         "the program computes " + Twine(llvm::join(twins, ", ")) +
             " like values behind a detach that the exporter removed, and the two were merged: it is taken "
             "not to be detached there, and in a difference of two values, to detach the other",
-        "export with optimize=False");
-  if (std::vector<std::string> twins = findDetachedTwins(*model->mutable_graph()); !twins.empty())
-    report->warningAt(
-        twins.front(),
-        "the exporter merged what the program detaches with what it computes alike of other values, and the "
-        "file does not tell what is detached in " +
-            Twine(llvm::join(twins, ", ")),
         "export with optimize=False");
   if (std::vector<std::string> lost = restoreLostReductions(*model->mutable_graph()); !lost.empty())
     report->warningAt(
@@ -231,6 +210,28 @@ void OnnxFile::unfold() {
                       "export with optimize=False to keep the program's own number");
   unfolded = unfoldInitializers(*model->mutable_graph(),
                                 [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); });
+  // Copies of modules, which are apart now, draw for themselves.
+  LostDraws draws = restoreDraws(*model->mutable_graph());
+  if (!draws.restored.empty())
+    report->warningAt(draws.restored.front(),
+                      "the exporter merged what the program computes of several draws of dropout; they are drawn apart "
+                      "again: " +
+                          Twine(llvm::join(draws.restored, ", ")),
+                      "export with optimize=False");
+  if (!draws.unknown.empty())
+    report->warningAt(
+        draws.unknown.front(),
+        "the exporter merged what the program computes of dropped values, and the file does not tell whether "
+        "of several draws: one is made for " +
+            Twine(llvm::join(draws.unknown, ", ")),
+        "export with optimize=False");
+  if (std::vector<std::string> twins = findDetachedTwins(*model->mutable_graph()); !twins.empty())
+    report->warningAt(
+        twins.front(),
+        "the exporter merged what the program detaches with what it computes alike of other values, and the "
+        "file does not tell what is detached in " +
+            Twine(llvm::join(twins, ", ")),
+        "export with optimize=False");
   if (std::vector<std::string> losses = restoreLabelSmoothing(*model->mutable_graph()); !losses.empty())
     report->warningAt(
         losses.front(),

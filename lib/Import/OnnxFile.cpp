@@ -13,6 +13,7 @@
 #include "ModulePaths.h"
 #include "NodeOrder.h"
 #include "OnnxLibrary.h"
+#include "RepeatedLayers.h"
 #include "Spelling.h"
 #include "StepSignature.h"
 #include "TensorData.h"
@@ -232,6 +233,13 @@ void OnnxFile::unfold() {
         "file does not tell what is detached in " +
             Twine(llvm::join(twins, ", ")),
         "export with optimize=False");
+  if (std::vector<std::string> again = findRepeatedLayers(model->graph()); !again.empty())
+    report->warningAt(
+        again.front(),
+        "the program runs layers again on the same values, and the exporter merged the two runs: gradients "
+        "flow through both, unless one is without gradients (torch.no_grad), which the file does not tell: " +
+            Twine(llvm::join(again, ", ")),
+        "write .detach() in place of torch.no_grad(), and export with optimize=False");
   if (std::vector<std::string> losses = restoreLabelSmoothing(*model->mutable_graph()); !losses.empty())
     report->warningAt(
         losses.front(),

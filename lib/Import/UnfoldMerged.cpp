@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Detached.h"
 #include "ElementFunctions.h"
 #include "ProgramNames.h"
 #include "TensorData.h"
@@ -96,6 +97,7 @@ private:
   std::vector<Merger> findMergers(ArrayRef<Entry> vanished) const;
   bool findCuts(const Merger &merger, std::vector<Cut> &cuts, std::set<int> &nodes) const;
   void separate(const Merger &merger, ArrayRef<Cut> cuts, const std::set<int> &nodes);
+  void doubtGradients(const Merger &merger, ArrayRef<Cut> cuts);
   bool separateTwins(int index);
   std::vector<Entry> findOthers(const std::string &tensor, Entry own) const;
   /// The parameter that the initializer is, or was evaluated from.
@@ -483,6 +485,19 @@ bool MergedNodes::separateTwins(int index) {
   return false;
 }
 
+/// A copy that is not detached may still be computed without gradients: nodes in such a block that were merged with
+/// others have no note of it.
+void MergedNodes::doubtGradients(const Merger &merger, ArrayRef<Cut> cuts) {
+  if (all_of(cuts, [&](const Cut &cut) { return isDetach(proto.node(cut.node)); }))
+    return;
+  const auto &[left, gone] = merger.parameters.front();
+  graph.addDoubt(
+      gone.front()->target, false,
+      moduleOf(gone.front()->target).str() + " and others began as copies of " + moduleOf(left->target).str() +
+          " and others, and the exporter merged the two: both are trained, for the file does not tell whether "
+          "the program computes one without gradients (torch.no_grad)");
+}
+
 /// Takes one group apart; false: there is none.
 bool MergedNodes::run() {
   for (int i = 0, e = proto.node_size(); i != e; ++i)
@@ -496,6 +511,8 @@ bool MergedNodes::run() {
     std::set<int> nodes;
     if (!findCuts(merger, cuts, nodes))
       continue;
+    if (merger.way == wholeWay)
+      doubtGradients(merger, cuts);
     separate(merger, cuts, nodes);
     return true;
   }

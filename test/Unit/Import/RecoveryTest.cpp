@@ -243,3 +243,27 @@ TEST(Recovery, BoundsAfterAFunctionAreLeftOut) {
   EXPECT_THAT(bounded.messages, HasSubstr("logit_scale"));
   EXPECT_THAT(make("['exp', 'logit_scale', 'mul']").messages, HasSubstr("changed by 'clamp'"));
 }
+
+TEST(Recovery, ALayerThatRunsTwiceIsNamed) {
+  // softmax(b(h)), and the same under torch.no_grad, which came second.
+  auto make = [](int users, const std::string &target) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y) <float[2,2] "b.weight" = {1, 2, 3, 4}> {
+        tanh = Tanh(x)
+        linear = Gemm<transB = 1>(tanh, "b.weight")
+        softmax = Softmax(linear)
+        y = Mul(softmax, softmax)
+      })");
+    setSignature(model, {"b.weight"}, "x: USER_INPUT\n\n# outputs\nmul: USER_OUTPUT\n");
+    setOperation(model, 0, "tanh", 2, "tanh.default", "%x,");
+    setOperation(model, 1, "linear", users, "linear.default", "%tanh, %p_b_weight");
+    setOperation(model, 2, "softmax", 1, "softmax.int", "%linear, -1");
+    setOperation(model, 3, "mul", 1, "mul.Tensor", "%softmax, %" + target);
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(make(1, "softmax_1"), HasSubstr("runs layers again on the same values"));
+  // The softmax alone is computed twice.
+  EXPECT_THAT(make(2, "softmax_1"), Not(HasSubstr("runs layers again")));
+  EXPECT_THAT(make(1, "softmax"), Not(HasSubstr("runs layers again")));
+}

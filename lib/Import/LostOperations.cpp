@@ -90,7 +90,7 @@ void lowtide::doubtLostOperations(UnfoldingGraph &graph, const GraphProto &proto
       if (const SignatureEntry *entry = signature.findTarget(name);
           entry && entry->kind == SignatureEntry::Parameter && !graph.find(name) && !is_contained(parts, name)) {
         parts.push_back(name);
-        part = part.empty() ? value.name() : part;
+        part = part.empty() || takesPart(value.name()) ? value.name() : part;
       }
   }
   if (neutral.empty() && parts.empty())

@@ -290,8 +290,9 @@ static LogicalResult reportDoubts(OnnxFile &file, ArrayRef<InitializerInfo> info
     if (isFrozen)
       continue;
     bool hasNotes = Signature(file.getModel().graph()).isPresent();
+    bool isHeld = llvm::any_of(infos, [&](const InitializerInfo &info) { return info.tensor == doubt.tensor; });
     std::string remedy = std::string("export with ") + (hasNotes ? "optimize=False" : "do_constant_folding=False") +
-                         ", or freeze it: --frozen " + doubt.tensor;
+                         (isHeld ? ", or freeze it: --frozen " + doubt.tensor : "");
     if (doubt.isFatal)
       file.getReport().errorAt(Failure::Unsupported, doubt.tensor, doubt.message, remedy);
     else

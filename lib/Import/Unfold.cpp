@@ -241,6 +241,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
   if (signature.isPresent()) {
     unfoldMergedReaders(graph, proto, signature);
     unfoldMergedImages(graph, proto, signature);
+    unfoldAverages(graph, proto, signature);
   } else {
     restoreNamedBiases(graph, proto);
     unfoldMergedCopies(graph, proto);

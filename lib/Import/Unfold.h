@@ -148,6 +148,9 @@ void unfoldBeside(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
                   llvm::ArrayRef<const ::onnx::TensorProto *> evaluated,
                   llvm::ArrayRef<const ::onnx::TensorProto *> parameters);
 
+/// Buffers that the program keeps as running averages.
+void unfoldAverages(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
+
 /// A part of a parameter that the file holds as well.
 bool unfoldPiece(UnfoldingGraph &graph, const Evaluated &evaluated);
 

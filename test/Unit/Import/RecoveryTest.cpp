@@ -267,3 +267,28 @@ TEST(Recovery, ALayerThatRunsTwiceIsNamed) {
   EXPECT_THAT(make(2, "softmax_1"), Not(HasSubstr("runs layers again")));
   EXPECT_THAT(make(1, "softmax"), Not(HasSubstr("runs layers again")));
 }
+
+TEST(Recovery, RunningAveragesComeBack) {
+  // avg = 0.9 · avg + 0.1 · x
+  auto make = [](const std::string &from, const std::string &rest) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2] x) => (float[2] y) <float[2] mul = {0.75, 1.5}, float[2] w = {1, 2}, float rest = {)" +
+                                  rest + R"(}> {
+        mul_1 = Mul(x, rest)
+        add = Add(mul, mul_1)
+        y = Mul(add, w)
+      })");
+    setSignature(model, {"w"},
+                 "b_avg: BUFFER target='avg' persistent=True\nx: USER_INPUT\n\n# outputs\nadd: "
+                 "BUFFER_MUTATION target='avg'\nmul_2: USER_OUTPUT\n");
+    setFoldedFrom(model, "mul", from);
+    return classify(model);
+  };
+  Classified average = make("['avg', 'val_2']", "0.25");
+  EXPECT_THAT(average.names(InitializerRole::State), testing::ElementsAre("avg")) << average.messages;
+  EXPECT_THAT(average.messages, HasSubstr("its factor is taken to be one minus 0.25"));
+  // A factor beyond one, or other arithmetic, tells nothing.
+  EXPECT_THAT(make("['avg', 'val_2']", "2").messages, HasSubstr("with their first values for ever: avg"));
+  EXPECT_THAT(make("['avg', 'exp', 'val_2']", "0.25").messages, HasSubstr("with their first values for ever: avg"));
+}

@@ -126,7 +126,7 @@ std::string BlockTwins::copyOf(const std::string &value) {
   SmallVector<int> worklist{producers.lookup(value)};
   while (!worklist.empty()) {
     int index = worklist.pop_back_val();
-    if (!needed.insert(index).second)
+    if (copies.count(index) || !needed.insert(index).second)
       continue;
     for (const std::string &input : graph.node(index).input())
       if (blockOf.contains(input))
@@ -185,7 +185,8 @@ std::vector<std::string> lowtide::detachBlocks(GraphProto &graph) {
     if (StringRef(findProgramOperator(node)).starts_with("aten._to_copy"))
       converting.insert(block);
     for (const std::string &output : node.output())
-      blockOf[output] = block;
+      if (!output.empty())
+        blockOf[output] = block;
   }
   std::vector<std::string> unknown;
   if (blockOf.empty())

@@ -77,7 +77,7 @@ static bool isOneOfResults(const OnnxFile &file, const TensorFacts &facts, const
     note(value.name());
     llvm::for_each(sources, note);
   }
-  return numbers.size() < 2 || *numbers.rbegin() - *numbers.begin() + 1 != int64_t(numbers.size());
+  return numbers.size() < 2 || *numbers.rbegin() - *numbers.begin() != int64_t(numbers.size()) - 1;
 }
 
 std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {

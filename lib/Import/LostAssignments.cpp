@@ -8,6 +8,7 @@
 #include "LostAssignments.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
@@ -45,4 +46,21 @@ LostAssignments lowtide::findLostAssignments(const GraphProto &graph, const Sign
       lost.withoutValue.push_back(entry.target);
   }
   return lost;
+}
+
+void lowtide::reportLostAssignments(OnnxFile &file, const Signature &signature, const StringSet<> &foldedNorms) {
+  LostAssignments lost = findLostAssignments(file.getModel().graph(), signature);
+  llvm::erase_if(lost.withoutValue, [&](const std::string &name) { return foldedNorms.contains(moduleOf(name)); });
+  if (!lost.withoutValue.empty())
+    file.getReport().warningAt(lost.withoutValue.front(),
+                               "the program assigns buffers, and the exporter dropped what it assigns: they keep "
+                               "the values of the file: " +
+                                   join(lost.withoutValue, ", "),
+                               "let the program assign a buffer before it reads it, and export with optimize=False");
+  if (!lost.withoutBuffer.empty())
+    file.getReport().warningAt(lost.withoutBuffer.front(),
+                               "the program assigns buffers, and the exporter evaluated what reads them: the step "
+                               "computes with their first values for ever: " +
+                                   join(lost.withoutBuffer, ", "),
+                               "export with optimize=False");
 }

@@ -5,6 +5,8 @@
 
 #include "Evidence.h"
 
+#include "lowtide/Import/OnnxFile.h"
+
 #include <string>
 #include <vector>
 
@@ -21,6 +23,9 @@ struct LostAssignments {
 /// Compares what the program's signature says of buffers with the graph. Running statistics of batch norms and their
 /// counters are kept by other rules.
 LostAssignments findLostAssignments(const ::onnx::GraphProto &graph, const Signature &signature);
+
+/// Warns about them; of batch norms in `foldedNorms` something else is said.
+void reportLostAssignments(OnnxFile &file, const Signature &signature, const llvm::StringSet<> &foldedNorms);
 
 } // namespace lowtide
 

@@ -5,7 +5,7 @@
 //  1. Readers name the values that are gone: `sub(%linear_1, %linear_3)` reads one value of the file twice.
 //  2. Each operation says how many read its result. A value with fewer readers in the file than in the program was read
 //     by the other operation, too, so that the two part there and not before.
-//  3. Operations are numbered. Where numbers are missing, operations are.
+//  3. A layer that ran twice ran on two values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,25 +39,19 @@ static int64_t numberOf(StringRef name) {
 
 /// Values that are taken apart in one file at most.
 static constexpr size_t mostParted = 256;
+/// Nodes that are added to one file at most.
+static constexpr size_t mostCopies = size_t(1) << 20;
 
 namespace {
 class MergedDraws {
 public:
   explicit MergedDraws(GraphProto &graph) : graph(graph), signature(graph), names(graph, signature) {
     for (auto [i, node] : enumerate(graph.node())) {
-      for (const std::string &output : node.output()) {
+      for (const std::string &output : node.output())
         producers[output] = int(i);
-        note(output);
-      }
-      note(findProgramResult(node));
-      for (const std::string &operand : findProgramOperands(node))
-        note(operand);
       for (auto [operand, input] : enumerate(node.input()))
         readers[input].push_back({int(i), int(operand)});
     }
-    for (const auto &value : graph.value_info())
-      for (const std::string &name : findFoldedFrom(value))
-        note(name);
   }
 
   LostDraws run();
@@ -69,10 +63,6 @@ private:
     std::vector<std::pair<std::string, SmallVector<std::pair<int, int>>>> lost;
   };
 
-  void note(StringRef name) {
-    if (!name.empty())
-      numbers[operationName(name)].insert(numberOf(name));
-  }
   std::vector<Parted> findParted() const;
   /// Nodes from what draws to the value, both included, that the program runs again; empty: it does not draw again.
   std::set<int> findWay(const std::string &value) const;
@@ -87,8 +77,6 @@ private:
   ProgramNames names;
   StringMap<int> producers;
   StringMap<SmallVector<std::pair<int, int>>> readers;
-  /// The numbers that the file mentions, by the operation.
-  StringMap<std::set<int64_t>> numbers;
   /// Nodes that draw, or read what such nodes made and the program ran again.
   std::set<int> random;
   /// What values are called in the instances after the first.
@@ -103,6 +91,8 @@ std::vector<MergedDraws::Parted> MergedDraws::findParted() const {
   std::vector<Parted> found;
   for (const NodeProto &node : graph.node())
     for (const std::string &value : node.output()) {
+      if (value.empty())
+        continue;
       std::map<std::pair<int64_t, std::string>, SmallVector<std::pair<int, int>>> byName;
       for (auto [reader, operand] : readers.lookup(value)) {
         std::string name = names.find(graph.node(reader), operand);
@@ -134,8 +124,8 @@ std::set<int> MergedDraws::findWay(const std::string &value) const {
   return way;
 }
 
-/// Whether the program runs `node`, which draws, more than once: another operation reads what it reads, or operations
-/// before it are missing among those that are numbered.
+/// Whether the program runs `node`, which draws, more than once: an operation that is gone read what it reads, or what
+/// that was made of.
 bool MergedDraws::isDrawnAgain(int node) const {
   SmallVector<int> worklist{node};
   std::set<int> seen;
@@ -144,12 +134,6 @@ bool MergedDraws::isDrawnAgain(int node) const {
     if (!seen.insert(index).second)
       continue;
     const NodeProto &at = graph.node(index);
-    StringRef result = findProgramResult(at), stem = operationName(result);
-    if (!result.empty() && !movesElements(result) && !is_contained({"add", "sub", "mul", "div", "rsub"}, stem))
-      if (auto known = numbers.find(stem); known != numbers.end())
-        for (int64_t number = numberOf(result) + 1; number < *known->second.rbegin(); ++number)
-          if (!known->second.count(number))
-            return true;
     for (const std::string &input : at.input())
       if (auto producer = producers.find(input); producer != producers.end()) {
         if (names.countLostReaders(input).value_or(0) > 0)
@@ -211,8 +195,16 @@ LostDraws MergedDraws::run() {
       result.unknown.push_back(parted.lost.front().first);
     return result;
   }
-  for (const Parted &parted : all)
+  size_t copies = 0;
+  for (const Parted &parted : all) {
     ways.push_back(findWay(parted.value));
+    copies += ways.back().size() * parted.lost.size();
+  }
+  if (copies > mostCopies) {
+    for (const Parted &parted : all)
+      result.unknown.push_back(parted.lost.front().first);
+    return result;
+  }
   // Values of which as many are gone belong together; among others, nothing tells which is which.
   auto isKnown = [&](size_t index) {
     for (auto [other, way] : enumerate(ways))

@@ -52,7 +52,6 @@ private:
   InitializerInfo *findTie(Entry entry);
   void findTies();
   void reportFoldedBatchNorms();
-  void reportAssignments();
   void reportDropped();
   void separatePieces();
   /// Whether all elements are equal; nullopt where the data cannot be read.
@@ -490,24 +489,6 @@ void SignatureClassifier::reportFoldedBatchNorms() {
                              "dynamo=True, optimize=False)");
 }
 
-/// Buffers that the program assigns and that training the file leaves as they are.
-void SignatureClassifier::reportAssignments() {
-  LostAssignments lost = findLostAssignments(file.getModel().graph(), signature);
-  llvm::erase_if(lost.withoutValue, [&](const std::string &name) { return foldedNorms.contains(moduleOf(name)); });
-  if (!lost.withoutValue.empty())
-    file.getReport().warningAt(lost.withoutValue.front(),
-                               "the program assigns buffers, and the exporter dropped what it assigns: they keep "
-                               "the values of the file: " +
-                                   llvm::join(lost.withoutValue, ", "),
-                               "let the program assign a buffer before it reads it, and export with optimize=False");
-  if (!lost.withoutBuffer.empty())
-    file.getReport().warningAt(lost.withoutBuffer.front(),
-                               "the program assigns buffers, and the exporter evaluated what reads them: the step "
-                               "computes with their first values for ever: " +
-                                   llvm::join(lost.withoutBuffer, ", "),
-                               "export with optimize=False");
-}
-
 /// Parameters that the optimizer dropped, for what they did has no effect as long as they hold their first values.
 void SignatureClassifier::reportDropped() {
   bool isOptimized = llvm::any_of(facts, [](const TensorFacts &fact) { return !fact.foldedFrom.empty(); }) ||
@@ -587,7 +568,7 @@ LogicalResult SignatureClassifier::run() {
     if (fact.isUsed() && failed(classify(fact)))
       return failure();
   reportFoldedBatchNorms();
-  reportAssignments();
+  reportLostAssignments(file, signature, foldedNorms);
   indexUses();
   findTies();
   reportDropped();

@@ -7,6 +7,8 @@
 //     by the other operation, too, so that the two part there and not before.
 //  3. A layer that ran twice ran on two values.
 //
+// The same holds for batch norms that run twice on one value: the second run updates the running statistics once more.
+//
 //===----------------------------------------------------------------------===//
 
 #include "LostDraws.h"
@@ -26,8 +28,15 @@ using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 
-/// Whether each evaluation gives other numbers.
-static bool draws(const NodeProto &node) { return node.op_type() == "Dropout" && node.domain().empty(); }
+/// Whether each evaluation gives other numbers, or updates a state: a batch norm in training form.
+static bool draws(const NodeProto &node) {
+  if (!node.domain().empty())
+    return false;
+  std::string program = findProgramOperator(node);
+  return node.op_type() == "Dropout" ||
+         (node.op_type() == "BatchNormalization" && StringRef(program).contains("_native_batch_norm_legit") &&
+          !StringRef(program).contains("_no_training"));
+}
 
 /// `linear_3` → 3, `linear` → 0.
 static int64_t numberOf(StringRef name) {
@@ -69,7 +78,8 @@ private:
   bool isDrawnAgain(int node) const;
   /// Where the program's values part, the second is not computed of this one.
   bool isPartedBelow(StringRef value) const { return names.countLostReaders(value).value_or(0) > 0; }
-  void copyWay(const std::set<int> &way, size_t instance);
+  int findRunBefore(StringRef name) const;
+  void copyWay(const std::set<int> &way, size_t instance, StringRef name);
   void finish();
 
   GraphProto &graph;
@@ -144,7 +154,19 @@ bool MergedDraws::isDrawnAgain(int node) const {
   return false;
 }
 
-void MergedDraws::copyWay(const std::set<int> &way, size_t instance) {
+/// The last node that the program ran before it made `name`, among those of its kind that made another value. Updates
+/// of a state keep their order.
+int MergedDraws::findRunBefore(StringRef name) const {
+  int last = -1;
+  for (const auto &producer : producers)
+    if (operationName(producer.first()) == operationName(name) && numberOf(producer.first()) < numberOf(name))
+      last = std::max(last, producer.second);
+  return last;
+}
+
+void MergedDraws::copyWay(const std::set<int> &way, size_t instance, StringRef name) {
+  const bool updates = any_of(way, [&](int index) { return graph.node(index).op_type() == "BatchNormalization"; });
+  const int before = updates ? findRunBefore(name) : -1;
   auto nameOf = [&](const std::string &value) -> std::string {
     auto known = renamed.find({value, instance});
     return known != renamed.end() ? known->second : value + "@draw" + std::to_string(instance + 2);
@@ -164,7 +186,7 @@ void MergedDraws::copyWay(const std::set<int> &way, size_t instance) {
       if (!output.empty())
         output = nameOf(output);
     copy.set_name(copy.name() + "@draw" + std::to_string(instance + 2));
-    added[index].push_back(std::move(copy));
+    added[std::max(index, before)].push_back(std::move(copy));
   }
 }
 
@@ -214,7 +236,7 @@ LostDraws MergedDraws::run() {
     // No program runs a layer twice on one value.
     return any_of(ways[index],
                   [&](int node) {
-                    return any_of(graph.node(node).input(), [&](const std::string &input) {
+                    return !draws(graph.node(node)) && any_of(graph.node(node).input(), [&](const std::string &input) {
                       const SignatureEntry *entry = signature.findTarget(input);
                       return entry && entry->kind == SignatureEntry::Parameter;
                     });
@@ -236,7 +258,7 @@ LostDraws MergedDraws::run() {
       renamed[{all[i].value, instance}] = lost.first;
   for (size_t i : known)
     for (auto [instance, lost] : enumerate(all[i].lost)) {
-      copyWay(ways[i], instance);
+      copyWay(ways[i], instance, lost.first);
       result.restored.push_back(lost.first);
     }
   for (size_t i : known)

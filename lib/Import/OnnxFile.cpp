@@ -214,16 +214,17 @@ void OnnxFile::unfold() {
   // Copies of modules, which are apart now, draw for themselves.
   LostDraws draws = restoreDraws(*model->mutable_graph());
   if (!draws.restored.empty())
-    report->warningAt(draws.restored.front(),
-                      "the exporter merged what the program computes of several draws of dropout; they are drawn apart "
-                      "again: " +
-                          Twine(llvm::join(draws.restored, ", ")),
-                      "export with optimize=False");
+    report->warningAt(
+        draws.restored.front(),
+        "the exporter merged what the program computes of several draws of dropout, or of several runs of a "
+        "batch norm; they are drawn apart again: " +
+            Twine(llvm::join(draws.restored, ", ")),
+        "export with optimize=False");
   if (!draws.unknown.empty())
     report->warningAt(
         draws.unknown.front(),
-        "the exporter merged what the program computes of dropped values, and the file does not tell whether "
-        "of several draws: one is made for " +
+        "the exporter merged what the program computes of dropped or normalized values, and the file does "
+        "not tell whether of several draws, or of several runs of a batch norm: one is made for " +
             Twine(llvm::join(draws.unknown, ", ")),
         "export with optimize=False");
   if (std::vector<std::string> twins = findDetachedTwins(*model->mutable_graph()); !twins.empty())

@@ -92,6 +92,31 @@ TEST(Recovery, OneDrawStaysOne) {
   EXPECT_EQ(count(model, "Dropout"), 1);
 }
 
+TEST(Recovery, ABatchNormThatRunsTwiceUpdatesTwice) {
+  auto make = [](const std::string &operation, const std::string &reader) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y)
+      <float[2] "n.weight" = {1, 2}, float[2] "n.bias" = {3, 4}, float[2] "n.running_mean" = {5, 6},
+       float[2] "n.running_var" = {7, 8}> {
+        getitem = BatchNormalization(x, "n.weight", "n.bias", "n.running_mean", "n.running_var")
+        y = Mul(getitem, getitem)
+      })");
+    setSignature(model, {"n.weight", "n.bias"},
+                 "b_n_running_mean: BUFFER target='n.running_mean' persistent=True\n"
+                 "b_n_running_var: BUFFER target='n.running_var' persistent=True\n"
+                 "x: USER_INPUT\n\n# outputs\nmul: USER_OUTPUT\n");
+    setOperation(model, 0, "norm", 3, operation,
+                 "%x, %p_n_weight, %p_n_bias, %b_n_running_mean, %b_n_running_var, True, 0.1, 1e-05");
+    setOperation(model, 1, "mul", 1, "mul.Tensor", "%getitem, %" + reader);
+    return model;
+  };
+  EXPECT_EQ(count(make("_native_batch_norm_legit_functional.default", "getitem_3"), "BatchNormalization"), 2);
+  EXPECT_EQ(count(make("_native_batch_norm_legit_functional.default", "getitem"), "BatchNormalization"), 1);
+  // A norm that keeps its statistics updates nothing.
+  EXPECT_EQ(count(make("_native_batch_norm_legit_no_training.default", "getitem_3"), "BatchNormalization"), 1);
+}
+
 /// A student and its copy, which read the same; the copy is detached. `users`: of the student's result.
 static ModelProto makeCopy(int users) {
   ModelProto model = parseModel(R"(

@@ -13,6 +13,7 @@
 #include "StepPass.h"
 #include "StepSummary.h"
 #include "StepUpdates.h"
+#include "VerifyModel.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -83,7 +84,7 @@ ImportOptions Compilation::importOptions(int &code) const {
 
 int Compilation::open(ImportOptions &import) {
   file = std::make_unique<OnnxFile>(context, options.input);
-  if (failed(file->load()))
+  if (failed(options.watchesModules ? loadWatched(*file, options.input) : file->load()))
     return file->getExitCode();
   int code;
   import = importOptions(code);
@@ -509,7 +510,7 @@ int Compilation::planAndWrite() {
   if (failed(writeArtifact(plan, kernels, reader, artifactOptions, options.output, &summary)))
     return file && file->getExitCode() ? file->getExitCode() : exitIo;
   options.log.info("artifact", options.output + ": written in " + watch.text());
-  if (options.verbosity >= 0) {
+  if (options.verbosity >= 0 && options.command == Command::Compile) {
     llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan "
                  << summary.planBytes << " bytes, params " << summary.paramsBytes << " bytes, code "
                  << summary.codeBytes << " bytes\n";

@@ -1,4 +1,4 @@
-//===- Flags.cpp - the flags of compile, check and fit ----------*- C++ -*-===//
+//===- Flags.cpp - the flags of compile, check, fit and verify --*- C++ -*-===//
 //
 // Name, variable, help and check of each; the configuration file has keys of the same names.
 //
@@ -221,4 +221,25 @@ void lowtide::driver::addFitFlags(CLI::App &fit, Options &options) {
          "Lines for which lp-rounding solves two linear programs, each of up to a minute; lines above them take "
          "the cheapest of its plans that fits; 0: none")
       ->check(CLI::Range(0, 1000));
+}
+
+void lowtide::driver::addVerifyFlags(CLI::App &verify, Options &options) {
+  verify
+      .add_option("--against", options.against,
+                  "What the training step of a model is compared with: a record.npz (docs/verify.md), or "
+                  "module.py:make, a function that returns module, loss and batch")
+      ->group("proof");
+  verify.add_option("--python", options.python, "The Python that runs module.py; it needs torch and numpy")
+      ->group("proof");
+  verify.add_option("--record", options.record, "Keeps the record that is made of module.py in this file")
+      ->group("proof");
+  verify.add_option("--proof-steps", options.proofSteps, "Losses in that record")
+      ->check(CLI::Range(1, 1000))
+      ->group("proof");
+  verify
+      .add_option("--tolerance", options.tolerance,
+                  "Largest difference of an entry, in units of the largest entry of its array")
+      ->check(positive())
+      ->group("proof");
+  verify.add_flag("--json", options.json, "The same facts as JSON on standard output")->group("proof");
 }

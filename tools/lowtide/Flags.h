@@ -1,4 +1,4 @@
-//===- Flags.h - the flags of compile, check and fit ------------*- C++ -*-===//
+//===- Flags.h - the flags of compile, check, fit and verify ----*- C++ -*-===//
 //
 // What the command line can set; the configuration file and LOWTIDE_* variables set the same.
 //
@@ -17,6 +17,8 @@ namespace lowtide::driver {
 void addModelCommandFlags(CLI::App &command, Options &options, std::string &logLevels);
 /// Those of `lowtide fit` alone.
 void addFitFlags(CLI::App &fit, Options &options);
+/// Those of `lowtide verify` alone.
+void addVerifyFlags(CLI::App &verify, Options &options);
 
 /// The short help: of the program, or of one of its commands. Null where a command has no page of its own.
 const char *findHelpPage(const std::string &command);

@@ -15,6 +15,7 @@ static const char *const programHelp = R"help(lowtide: compiles one training ste
   lowtide report gpt.tide -o gpt.html         waterline and address map
   lowtide explain gpt.tide 'h.0.*'            why a tensor is kept, recomputed, where it lies
   lowtide diff old.tide new.tide              what changed (--ir: two texts of a stage)
+  lowtide verify gpt.onnx --against=gpt.py:make   does it train as the module does
   lowtide verify gpt.tide                     prove the plan again
   lowtide doctor                              this machine, for a bug report
 
@@ -37,7 +38,7 @@ other      -o FILE  --config=FILE.json  --print-config  -v  -q  --log=plan=debug
            --help-all: every flag of a command, explained (lowtide compile --help-all)
 
 exit codes: 0 ok, 1 usage, 2 bad input file, 3 unsupported, 4 does not fit the
-budget, 5 verification failed, 6 device, 7 non-finite loss, 8 I/O, 9 losses
+budget, 5 verification failed, 6 device, 7 non-finite loss, 8 I/O, 9 numbers
 leave the recorded run, 70 internal
 )help";
 
@@ -101,10 +102,34 @@ other flags are those of lowtide compile; --json prints JSON; --help-all lists a
 exit codes: 0 it fits, 4 it does not, 1 usage, 2 bad file, 3 unsupported
 )help";
 
+static const char *const verifyHelp = R"help(lowtide verify: does a model's training step compute what PyTorch computes
+
+  lowtide verify net.onnx --against=net.py:make --optimizer=adamw --lr=1e-3
+  lowtide verify net.onnx --against=net.py:make --loss="cross_entropy(logits, y)"
+  lowtide verify net.onnx --against=record.npz      a record made elsewhere
+  lowtide verify step.tide                          prove an artifact's plan again
+
+net.py holds a function that returns module, loss and batch: a torch.nn.Module;
+None where it returns its loss, else a function of (output, *targets); arrays of
+one batch by the names of the file's inputs, or a tuple in their order. It runs
+in your Python (--python=PATH), which needs torch and numpy. --record=FILE.npz
+keeps what it computed; docs/verify.md says what is in it.
+
+Compares, in f64 and without dropout: the gradient of every parameter, buffers
+after one step, and the losses of ten (--proof-steps) on the same batch, within
+--tolerance=1e-5 of the largest entry. Prints them, the first module whose output
+differs, and what to type. The batch binds dimensions; the other flags are those
+of lowtide compile; --json prints JSON; --help-all lists all.
+
+exit codes: 0 everything agrees, 9 something differs, 1 usage, 2 bad file,
+3 unsupported, 5 an artifact's plan is not proved, 8 I/O
+)help";
+
 const char *lowtide::driver::findHelpPage(const std::string &command) {
   return command.empty()        ? programHelp
          : command == "compile" ? compileHelp
          : command == "check"   ? checkHelp
          : command == "fit"     ? fitHelp
+         : command == "verify"  ? verifyHelp
                                 : nullptr;
 }

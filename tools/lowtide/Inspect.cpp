@@ -58,6 +58,11 @@ int driver::drawReport(const Options &options) {
 }
 
 int driver::verifyArtifact(const Options &options) {
+  if (StringRef(options.input).ends_with(".onnx")) {
+    printError("'" + options.input + "' is a model: what should its training step be compared with?");
+    printNote("--against=module.py:make, or --against=record.npz; 'lowtide verify --help' says more");
+    return exitUsage;
+  }
   auto artifact = rt::Artifact::open(options.input);
   if (!artifact)
     return fail(artifact.status());

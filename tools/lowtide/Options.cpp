@@ -107,15 +107,17 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   CLI::App *report = command("report", "Draws an artifact's memory into one offline HTML file", Command::Report);
   CLI::App *explain = command("explain", "Says why tensors are kept, recomputed, and where they lie", Command::Explain);
   CLI::App *diff = command("diff", "Says what changed between two artifacts, or two texts of a stage", Command::Diff);
-  CLI::App *verify = command("verify", "Proves an artifact's plan again", Command::Verify);
+  CLI::App *verify = command(
+      "verify", "Compares a model's training step with PyTorch's, or proves an artifact's plan again", Command::Verify);
   command("doctor", "Describes this machine, for a bug report", Command::Doctor);
   CLI::App *fit =
       command("fit", "Says what the step costs at which budget; needs no weights and no device", Command::Fit);
-  for (CLI::App *sub : {compile, check, fit})
+  for (CLI::App *sub : {compile, check, fit, verify})
     addModelCommandFlags(*sub, options, logLevels);
   addFitFlags(*fit, options);
+  addVerifyFlags(*verify, options);
   check->add_flag("--json", options.json, "The same facts as JSON on standard output");
-  for (CLI::App *sub : {report, explain, verify})
+  for (CLI::App *sub : {report, explain})
     sub->add_option("artifact", options.input, ".tide file")->required();
   report->add_option("-o,--output", options.output, "Output file; - is standard output (the artifact's name, .html)");
   report
@@ -182,7 +184,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
                 << (card.getBytes() >> 20) << " MiB for a step\n";
     return exitOk;
   }
-  if (options.input.empty() && (compile->parsed() || check->parsed() || fit->parsed()))
+  if (options.input.empty() && (compile->parsed() || check->parsed() || fit->parsed() || verify->parsed()))
     return fail("which model? for example: lowtide " + app.get_subcommands()[0]->get_name() + " model.onnx");
   if (options.printConfig) {
     config.print(std::cout);

@@ -113,8 +113,17 @@ struct Options {
   std::string tensor;  // explain: a tensor (#12), layer or bound name, as a glob; empty: all decisions
   std::string other;   // diff: the second file
   bool diffIr = false; // diff: the files are IR, not artifacts
-  int verbosity = 0;   // -1 quiet, 1 verbose
-  config::Log log;     // what --log and LOWTIDE_LOG ask for
+
+  // verify, of a model
+  std::string against;            // record.npz or module.py:make; empty: an artifact's plan is proved
+  std::string python = "python3"; // runs module.py
+  std::string record;             // where the record of module.py is kept; empty: nowhere
+  int64_t proofSteps = 10;        // of that record
+  double tolerance = 1e-5;        // of an entry, in units of the largest entry of its array
+  bool watchesModules = false;    // what modules may return is an output, too
+
+  int verbosity = 0; // -1 quiet, 1 verbose
+  config::Log log;   // what --log and LOWTIDE_LOG ask for
 };
 
 /// Parses; prints help, configuration or usage errors itself and then returns the exit code to leave with.

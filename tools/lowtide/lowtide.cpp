@@ -7,6 +7,7 @@
 #include "Compile.h"
 #include "Inspect.h"
 #include "Options.h"
+#include "VerifyModel.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Signals.h"
@@ -61,7 +62,7 @@ int main(int argc, char **argv) {
   case Command::Diff:
     return showDifference(options);
   case Command::Verify:
-    return verifyArtifact(options);
+    return options.against.empty() ? verifyArtifact(options) : verifyModel(options);
   case Command::Doctor:
     return describeMachine();
   }

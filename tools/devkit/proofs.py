@@ -1,0 +1,147 @@
+"""`lowtide verify` of every model file of a folder, against the PyTorch module that it was exported from.
+
+The modules come from the scripts that wrote the folders: test/models/export.py, or a folder's own make.py. Nothing is
+exported: what the scripts hand to `record` is taken, and the record that `lowtide verify` compares with is made of it.
+"""
+
+import argparse
+import copy
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from devkit import dependencies
+from devkit.console import ROOT, Failure
+
+MODELS = ROOT / "test" / "models"
+
+
+class Captured(Exception):
+    """Ends a script behind the line that records."""
+
+
+def capture(function):
+    """What the script `function` hands to `record`: (module, data, spec)."""
+    made = []
+
+    def keep(*given, **named):
+        given = [g for g in given if not isinstance(g, (str, pathlib.Path))]
+        made.append(tuple(given[:3]))
+        raise Captured
+
+    import recording
+
+    recording.record = keep
+    try:
+        function(keep)
+    except Captured:
+        pass
+    return made[0]
+
+
+def of_model(folder):
+    import export
+    import torch
+
+    torch.manual_seed(0)
+
+    def run(keep):
+        export.record = keep
+        export.MAKERS[folder.name](folder)
+
+    return capture(run)
+
+
+def of_script(folder):
+    os.environ["LOWTIDE"] = str(ROOT)
+    sys.path.insert(0, str(folder.parent))
+
+    def run(keep):
+        if (folder.parent / "kit.py").exists():
+            import kit
+
+            kit.record = keep
+        spec = importlib.util.spec_from_file_location("make_" + folder.name.replace("-", "_"), folder / "make.py")
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+    return capture(run)
+
+
+def write_record(made, path, steps):
+    """The record of one module; returns the flags that its files need."""
+    import numpy
+    import torch
+
+    sys.path.insert(0, str(ROOT / "tools" / "lowtide"))
+    import verify_record as script
+
+    module, data, spec = made
+    module = copy.deepcopy(module).train()
+    feed = {name: torch.as_tensor(rows[: spec["batch"]]) for name, rows in data.items()}
+    script.load_function = lambda *_: lambda: (module, None, feed)
+    request = {"module": "make.py", "function": "make", "inputs": list(feed), "outputs": [], "loss": "", "optimizer": spec["optimizer"]}
+    request |= {"options": spec["options"], "clip_norm": 0, "clip_value": 0, "steps": steps}
+    torch.set_default_dtype(torch.float32)
+    arrays, losses = script.run(request, torch)
+    torch.set_default_dtype(torch.float32)
+    settings = json.dumps(script.settings_of(request, torch)).encode()
+    numpy.savez(path, **arrays, loss=numpy.array(losses), settings=numpy.frombuffer(settings, dtype=numpy.uint8))
+    loss = spec.get("loss")
+    labels = loss and loss.get("labels", loss.get("targets"))
+    return [f"--loss={loss['kind']}({loss.get('logits', loss.get('predictions'))}, {labels})"] if loss else []
+
+
+def verdict(binaries, model, record, flags):
+    """What `lowtide verify` says of one file: (state, words)."""
+    command = [binaries / "lowtide", "verify", model, f"--against={record}", "--json", "-q", *flags]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+    if done.returncode not in (0, 9):
+        complaint = next((line for line in done.stderr.splitlines() if line.startswith("error:")), done.stderr[-300:])
+        return "refused", f"exit {done.returncode}: {complaint}"
+    proof = json.loads(done.stdout)
+    bad = {kind: [r for r in proof[kind] if r["verdict"] not in ("agrees", "unused")] for kind in ("gradients", "buffers", "losses")}
+    words = [f"{kind}: " + ", ".join(f"{r['name']} {r['verdict']}" for r in rows[:4]) for kind, rows in bad.items() if rows]
+    if proof.get("first_output"):
+        words.append("first module: " + proof["first_output"])
+    starts = [r["name"] for r in proof["first_values"]]
+    if starts and not words:
+        return "agrees", f"from the module's values of {len(starts)} tensors"
+    return ("differs" if words else "agrees"), "; ".join(words)
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(prog="tools/dev proofs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=pathlib.Path, help="folders with model files, or folders of such folders")
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "bin", help="where lowtide is")
+    parser.add_argument("--steps", type=int, default=10, help="losses to compare")
+    parser.add_argument("--json", type=pathlib.Path, help="also write the rows to a file")
+    options = parser.parse_args(argv)
+    python = dependencies.environment("oracles")
+    if pathlib.Path(sys.prefix).resolve() != python.parents[1].resolve():
+        return subprocess.run([python, "-B", "-m", "devkit", "proofs", *argv], env=dict(os.environ)).returncode
+    sys.path.insert(0, str(MODELS))
+    folders = [f for given in options.folders for f in ([given] if (given / "train.json").exists() else sorted(p.parent for p in given.glob("*/train.json")))]
+    if not folders:
+        raise Failure("error: no folder with a train.json")
+    rows = []
+    for folder in map(pathlib.Path.resolve, folders):
+        with tempfile.TemporaryDirectory() as work:
+            record = pathlib.Path(work) / "record.npz"
+            try:
+                made = of_model(folder) if folder.parent == MODELS else of_script(folder)
+                flags = write_record(made, record, options.steps)
+            except Exception as error:  # a module that some library or version does not have
+                rows.append({"name": folder.name, "state": "skipped", "words": f"{type(error).__name__}: {error}"[:200]})
+                print(f"skipped  {folder.name}  {rows[-1]['words']}", flush=True)
+                continue
+            for model in sorted(folder.glob("*.onnx")):
+                state, words = verdict(options.bin, model, record, flags)
+                rows.append({"name": f"{folder.name}/{model.name}", "state": state, "words": words})
+                print(f"{state:<8} {folder.name}/{model.name}  {words}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return 0

@@ -302,6 +302,8 @@ def behaviour_suite(suite, full):
     if dependencies.find_environment("oracles"):
         for row in printed("EndToEnd/back_to_pytorch.py", BUILD / "bin", environment="oracles"):
             suite.add(f"back to PyTorch {row['name']}", row["complaint"])
+        for row in printed("EndToEnd/verify_modules.py", BUILD / "bin", environment="oracles"):
+            suite.add(f"verify {row['name']}", row["complaint"])
 
 
 def accidents_suite(suite, full):

@@ -27,43 +27,50 @@ static bool isInside(StringRef path, StringRef module) {
   return path == module || (path.starts_with(module) && path.drop_front(module.size()).starts_with("."));
 }
 
-std::vector<WatchedValue> lowtide::watchModules(::onnx::ModelProto &model) {
-  GraphProto &graph = *model.mutable_graph();
+std::vector<WatchedValue> lowtide::findModuleOutputs(const ::onnx::ModelProto &model) {
+  GraphProto graph = model.graph();
   ModulePaths(graph).annotate(graph);
   // By value: modules of its readers; the empty path is the module that is called.
   llvm::StringMap<std::vector<std::string>> readers;
-  llvm::StringSet<> outputs;
   for (const NodeProto &node : graph.node())
     for (const std::string &input : node.input())
       readers[input].push_back(findModulePath(node).value_or(""));
-  for (const ValueInfoProto &output : graph.output()) {
+  for (const ValueInfoProto &output : graph.output())
     readers[output.name()].push_back("");
-    outputs.insert(output.name());
-  }
   llvm::StringMap<const ValueInfoProto *> types;
   for (const ValueInfoProto &value : graph.value_info())
     types[value.name()] = &value;
-  std::vector<WatchedValue> watched;
+  std::vector<WatchedValue> found;
   for (const NodeProto &node : graph.node()) {
     std::optional<std::string> path = findModulePath(node);
     for (const std::string &output : node.output()) {
-      const ValueInfoProto *type = types.lookup(output);
-      if (!path || output.empty() || !mayBeFloat(node, type))
+      if (!path || output.empty() || !mayBeFloat(node, types.lookup(output)))
         continue;
       WatchedValue value{output, {}};
       for (StringRef module = *path; !module.empty(); module = moduleOf(module))
         if (llvm::any_of(readers[output], [&](const std::string &reader) { return !isInside(reader, module); }))
           value.modules.push_back(module.str());
-      if (value.modules.empty())
-        continue;
-      if (outputs.insert(output).second) {
-        ValueInfoProto &added = *graph.add_output();
-        if (type)
-          added = *type;
-        added.set_name(output);
-      }
-      watched.push_back(std::move(value));
+      if (!value.modules.empty())
+        found.push_back(std::move(value));
     }
   }
-  return watched;
+  return found;
+}
+
+void lowtide::addOutputs(::onnx::ModelProto &model, const std::vector<std::string> &names) {
+  GraphProto &graph = *model.mutable_graph();
+  llvm::StringSet<> outputs;
+  for (const ValueInfoProto &output : graph.output())
+    outputs.insert(output.name());
+  llvm::StringMap<ValueInfoProto> types;
+  for (const ValueInfoProto &value : graph.value_info())
+    types[value.name()] = value;
+  for (const std::string &name : names) {
+    if (!outputs.insert(name).second)
+      continue;
+    ValueInfoProto &added = *graph.add_output();
+    if (auto type = types.find(name); type != types.end())
+      added = type->second;
+    added.set_name(name);
+  }
 }

@@ -1,4 +1,4 @@
-"""`lowtide verify --against=module.py:make`: verify_modules.py <folder of binaries>; in the environment of `tools/dev setup --oracles`.
+"""`lowtide verify --against=module.py:make`, `--against=onnxruntime`: verify_modules.py <folder of binaries>; in the environment of `tools/dev setup --oracles`.
 
 Modules of test/models against their own files, a module that is another one, and functions that are no answer. Prints a list
 of {name, complaint}.
@@ -98,12 +98,20 @@ CASES = [
     ("logits-only/model.onnx", "number", (LOSS,), 2, "returned a int"),
     ("logits-only/model.onnx", "absent", (LOSS,), 2, "has no function 'absent'"),
     ("logits-only/model.onnx", "no_loss", (), 2, "the loss is a tensor of shape [8, 10]"),
+    ("logits-only/model.onnx", "onnxruntime", (f"--data={MODELS / 'logits-only' / 'data.npz'}", "--batch=4"), 0, "everything agrees: 8 values of 9 nodes"),
+    ("cnn-digits/dynamo.onnx", "onnxruntime", (f"--data={MODELS / 'cnn-digits' / 'data.npz'}",), 0, "everything agrees: "),
+    ("cnn-digits/model.onnx", "onnxruntime", (f"--data={MODELS / 'cnn-digits' / 'data.npz'}",), 0, "everything agrees: "),
+    ("gpt-tiny/default.onnx", "onnxruntime", (f"--data={MODELS / 'gpt-tiny' / 'data.npz'}",), 0, "everything agrees: "),
+    ("gpt-tiny/default.onnx", "onnxruntime", (f"--data={MODELS / 'gpt-tiny' / 'data.npz'}", "--tolerance=1e-12"), 9, "first node that differs: '"),
+    ("gpt-tiny/default.onnx", "onnxruntime", (), 1, "--against=onnxruntime needs a batch: --data=FILE.npz"),
+    ("gpt-tiny/default.onnx", "onnxruntime", (f"--data={MODELS / 'logits-only' / 'data.npz'}",), 2, "has no array 'tokens', which the model reads"),
     ("logits-only/model.onnx", "misnamed", (LOSS,), 2, "the batch has 'picture', which is no input of the model file"),
 ]
 
 
 def attempt(binaries, folder, model, function, flags, code, said):
-    command = [binaries / "lowtide", "verify", MODELS / model, f"--against={folder / 'made.py'}:{function}", f"--python={sys.executable}", *flags]
+    against = f"{folder / 'made.py'}:{function}" if function != "onnxruntime" else function
+    command = [binaries / "lowtide", "verify", MODELS / model, f"--against={against}", f"--python={sys.executable}", *flags]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != code or said not in done.stdout + done.stderr:
         return f"exit {done.returncode}, not {code}, or without '{said}': {(done.stdout + done.stderr)[-1500:]}"

@@ -84,7 +84,7 @@ ImportOptions Compilation::importOptions(int &code) const {
 
 int Compilation::open(ImportOptions &import) {
   file = std::make_unique<OnnxFile>(context, options.input);
-  if (failed(options.watchesModules ? loadWatched(*file, options.input) : file->load()))
+  if (failed(options.watched.empty() ? file->load() : loadWatched(*file, options)))
     return file->getExitCode();
   int code;
   import = importOptions(code);

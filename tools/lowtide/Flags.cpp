@@ -225,11 +225,17 @@ void lowtide::driver::addFitFlags(CLI::App &fit, Options &options) {
 
 void lowtide::driver::addVerifyFlags(CLI::App &verify, Options &options) {
   verify
-      .add_option("--against", options.against,
-                  "What the training step of a model is compared with: a record.npz (docs/verify.md), or "
-                  "module.py:make, a function that returns module, loss and batch")
+      .add_option(
+          "--against", options.against,
+          "What the training step of a model is compared with: a record.npz (docs/verify.md), or "
+          "module.py:make, a function that returns module, loss and batch; onnxruntime: forward values, node by node")
       ->group("proof");
-  verify.add_option("--python", options.python, "The Python that runs module.py; it needs torch and numpy")
+  verify.add_option("--data", options.data, "What ONNX Runtime computes: the first batch of an .npz file")
+      ->group("proof");
+  verify
+      .add_option(
+          "--python", options.python,
+          "The Python that runs module.py; it needs torch and numpy (for onnxruntime: onnx, onnxruntime, numpy)")
       ->group("proof");
   verify.add_option("--record", options.record, "Keeps the record that is made of module.py in this file")
       ->group("proof");

@@ -107,6 +107,7 @@ static const char *const verifyHelp = R"help(lowtide verify: does a model's trai
   lowtide verify net.onnx --against=net.py:make --optimizer=adamw --lr=1e-3
   lowtide verify net.onnx --against=net.py:make --loss="cross_entropy(logits, y)"
   lowtide verify net.onnx --against=record.npz      a record made elsewhere
+  lowtide verify net.onnx --against=onnxruntime --data=data.npz   every node
   lowtide verify step.tide                          prove an artifact's plan again
 
 net.py holds a function that returns module, loss and batch: a torch.nn.Module;

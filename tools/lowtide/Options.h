@@ -115,12 +115,13 @@ struct Options {
   bool diffIr = false; // diff: the files are IR, not artifacts
 
   // verify, of a model
-  std::string against;            // record.npz or module.py:make; empty: an artifact's plan is proved
-  std::string python = "python3"; // runs module.py
-  std::string record;             // where the record of module.py is kept; empty: nowhere
-  int64_t proofSteps = 10;        // of that record
-  double tolerance = 1e-5;        // of an entry, in units of the largest entry of its array
-  bool watchesModules = false;    // what modules may return is an output, too
+  std::string against;              // record.npz, module.py:make, onnxruntime; empty: an artifact's plan is proved
+  std::string python = "python3";   // runs module.py
+  std::string record;               // where the record of module.py is kept; empty: nowhere
+  int64_t proofSteps = 10;          // of that record
+  double tolerance = 1e-5;          // of an entry, in units of the largest entry of its array
+  std::string data;                 // a batch for ONNX Runtime
+  std::vector<std::string> watched; // values that become outputs of the model
 
   int verbosity = 0; // -1 quiet, 1 verbose
   config::Log log;   // what --log and LOWTIDE_LOG ask for

@@ -42,44 +42,6 @@ private:
   llvm::SmallString<128> folder;
 };
 
-/// Names of inputs and outputs; warnings come when the step is compiled.
-int readNames(const Options &options, FileNames &names) {
-  MLIRContext context(MLIRContext::Threading::DISABLED);
-  DiagnosticPrinter diagnostics(context, /*verbosity=*/-1, options.log);
-  OnnxFile file(context, options.input);
-  if (failed(file.load()))
-    return file.getExitCode();
-  for (const auto &input : file.getModel().graph().input())
-    names.inputs.push_back(input.name());
-  for (const auto &output : file.getModel().graph().output())
-    names.outputs.push_back(output.name());
-  return exitOk;
-}
-
-/// The step whose numbers a record holds: one batch, f64, no random numbers, one constant rate.
-Options proofOptions(const Options &options, const std::string &artifact) {
-  Options step = options;
-  step.emit = "artifact";
-  step.output = artifact;
-  step.from.clear();
-  step.target = "reference";
-  step.precision = "f64";
-  step.precisionOverrides.clear();
-  step.entries = {"train", "gradient"};
-  step.outputs.clear();
-  step.dropout = 0;
-  step.convention = "torch";
-  step.schedule = "constant";
-  step.groups.clear();
-  step.lossScale = "none";
-  step.microBatches = 1;
-  step.lastBatch = 0;
-  step.deviceBudget.clear();
-  step.rematStrategy = "fit";
-  step.weights = true;
-  return step;
-}
-
 void noteLeftOut(const Options &options) {
   std::vector<std::string> left;
   auto note = [&](bool isGiven, const char *flag) {
@@ -117,20 +79,6 @@ int applySettings(const verify::Record &record, bool isOwn, Options &step) {
   return exitOk;
 }
 
-/// The batch binds what the file leaves open.
-void bindShapes(const verify::Record &record, const FileNames &names, Options &step) {
-  for (const std::string &input : names.inputs) {
-    auto array = record.batch.arrays.find(input);
-    const bool isGiven =
-        llvm::any_of(step.shapes, [&](const std::string &text) { return StringRef(text).contains(input + "="); });
-    if (array == record.batch.arrays.end() || isGiven || array->second.dims().empty())
-      continue;
-    step.shapes.push_back(
-        input + "=" +
-        llvm::join(llvm::map_range(array->second.dims(), [](int64_t dim) { return std::to_string(dim); }), "x"));
-  }
-}
-
 std::string describeUpdates(const Options &step) {
   std::string text = step.optimizer + " lr=" + step.lr;
   for (const auto &[key, value] : step.optimizerOptions)
@@ -148,12 +96,64 @@ int report(const verify::ProofReport &proof, bool asJson) {
 
 } // namespace
 
+int driver::readNames(const Options &options, FileNames &names) {
+  // Warnings come when the step is compiled.
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  DiagnosticPrinter diagnostics(context, /*verbosity=*/-1, options.log);
+  OnnxFile file(context, options.input);
+  if (failed(file.load()))
+    return file.getExitCode();
+  for (const auto &input : file.getModel().graph().input())
+    names.inputs.push_back(input.name());
+  for (const auto &output : file.getModel().graph().output())
+    names.outputs.push_back(output.name());
+  return exitOk;
+}
+
+Options driver::proofOptions(const Options &options, const std::string &artifact) {
+  Options step = options;
+  step.emit = "artifact";
+  step.output = artifact;
+  step.from.clear();
+  step.target = "reference";
+  step.precision = "f64";
+  step.precisionOverrides.clear();
+  step.entries = {"train", "gradient"};
+  step.outputs.clear();
+  step.dropout = 0;
+  step.convention = "torch";
+  step.schedule = "constant";
+  step.groups.clear();
+  step.lossScale = "none";
+  step.microBatches = 1;
+  step.lastBatch = 0;
+  step.deviceBudget.clear();
+  step.rematStrategy = "fit";
+  step.weights = true;
+  return step;
+}
+
+void driver::bindShapes(const verify::Record &record, const FileNames &names, Options &step) {
+  for (const std::string &input : names.inputs) {
+    auto array = record.batch.arrays.find(input);
+    const bool isGiven =
+        llvm::any_of(step.shapes, [&](const std::string &text) { return StringRef(text).contains(input + "="); });
+    if (array == record.batch.arrays.end() || isGiven || array->second.dims().empty())
+      continue;
+    step.shapes.push_back(
+        input + "=" +
+        llvm::join(llvm::map_range(array->second.dims(), [](int64_t dim) { return std::to_string(dim); }), "x"));
+  }
+}
+
 int driver::verifyModel(const Options &options) {
   Scratch scratch;
   if (scratch.error) {
     printError("cannot make a folder for temporary files: " + scratch.error.message());
     return exitIo;
   }
+  if (options.against == "onnxruntime")
+    return verifyNodes(options, scratch.path("values"));
   FileNames names;
   if (int code = readNames(options, names))
     return code;

@@ -23,8 +23,21 @@ struct FileNames {
 /// printed.
 int makeRecord(const Options &options, const FileNames &names, const std::string &path);
 
-/// Loads a model whose modules' outputs are outputs of the model.
-llvm::LogicalResult loadWatched(OnnxFile &file, const std::string &path);
+/// Loads the model of which `options.watched` names values that become outputs.
+llvm::LogicalResult loadWatched(OnnxFile &file, const Options &options);
+
+/// Has the user's Python write what ONNX Runtime computes at every node of the model. Returns an exit code.
+int makeValues(const Options &options, const std::string &path);
+
+/// Compares every node's forward value with ONNX Runtime's; names the first that differs. Returns an exit code.
+int verifyNodes(const Options &options, const std::string &scratch);
+
+/// The forward pass that a record's numbers are of: f64, no random numbers. Shapes are the batch's.
+Options proofOptions(const Options &options, const std::string &artifact);
+/// The batch binds what the file leaves open.
+void bindShapes(const verify::Record &record, const FileNames &names, Options &step);
+/// Names of inputs and outputs. Returns an exit code.
+int readNames(const Options &options, FileNames &names);
 
 /// Outputs of modules in the step that `step` describes next to those of the record, in the record's order. Nothing:
 /// the record has none, or the step cannot be compiled with them.

@@ -24,9 +24,9 @@ static ::onnx::ModelProto readModel(const std::string &path) {
   return model;
 }
 
-LogicalResult driver::loadWatched(OnnxFile &file, const std::string &path) {
-  ::onnx::ModelProto model = readModel(path);
-  watchModules(model);
+LogicalResult driver::loadWatched(OnnxFile &file, const Options &options) {
+  ::onnx::ModelProto model = readModel(options.input);
+  addOutputs(model, options.watched);
   const std::string bytes = model.SerializeAsString();
   return file.loadBytes(ArrayRef<char>(bytes.data(), bytes.size()));
 }
@@ -34,12 +34,12 @@ LogicalResult driver::loadWatched(OnnxFile &file, const std::string &path) {
 std::optional<std::vector<verify::Row>> driver::compareModules(const Options &step, const verify::Record &record) {
   if (record.outputs.empty())
     return std::nullopt;
-  ::onnx::ModelProto model = readModel(step.input);
-  const std::vector<WatchedValue> values = watchModules(model);
+  const std::vector<WatchedValue> values = findModuleOutputs(readModel(step.input));
   if (values.empty())
     return verify::compareOutputs({}, record, step.tolerance);
   Options watched = step;
-  watched.watchesModules = true;
+  for (const WatchedValue &value : values)
+    watched.watched.push_back(value.name);
   watched.outputs = {"all"};
   watched.entries = {"gradient"};
   watched.output += ".modules";
@@ -49,7 +49,7 @@ std::optional<std::vector<verify::Row>> driver::compareModules(const Options &st
   auto session = rt::Session::load(watched.output);
   if (!session)
     return std::nullopt;
-  auto outputs = verify::runOutputs(**session, record);
+  auto outputs = verify::runOutputs(**session, record, "gradient");
   if (!outputs)
     return std::nullopt;
   std::map<std::string, std::vector<const verify::Array *>> modules;

@@ -6,7 +6,7 @@
 
 #include "Diagnostics.h"
 #include "VerifyModel.h"
-#include "VerifyRecordScript.h"
+#include "VerifyScripts.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -64,6 +64,31 @@ static bool writeFile(const std::string &path, llvm::StringRef text) {
   return true;
 }
 
+/// Runs a script of ours with the user's Python. It says what is wrong, and leaves with an exit code of ours.
+static int runScript(const Options &options, llvm::StringRef program, json::Object request) {
+  llvm::ErrorOr<std::string> python = llvm::sys::findProgramByName(options.python);
+  if (!python) {
+    printError("--python=" + options.python + ": " + python.getError().message());
+    printNote("name the Python that has torch: --python=path/to/python");
+    return exitUsage;
+  }
+  llvm::SmallString<128> script;
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile("lowtide-verify", "py", script)) {
+    printError("cannot make a temporary file: " + error.message());
+    return exitIo;
+  }
+  llvm::scope_exit remove([&] { llvm::sys::fs::remove(script); });
+  if (!writeFile(script.str().str(), program))
+    return exitIo;
+  std::string text, fault;
+  llvm::raw_string_ostream(text) << json::Value(std::move(request));
+  const int code = llvm::sys::ExecuteAndWait(*python, {*python, "-B", script, text}, std::nullopt, {}, 0, 0, &fault);
+  if (code >= 0)
+    return code;
+  printError("--python=" + options.python + ": " + (fault.empty() ? "it was stopped" : fault));
+  return exitDevice;
+}
+
 int lowtide::driver::makeRecord(const Options &options, const FileNames &names, const std::string &path) {
   auto [module, function] = llvm::StringRef(options.against).rsplit(':');
   if (!module.ends_with(".py") || function.empty()) {
@@ -75,31 +100,20 @@ int lowtide::driver::makeRecord(const Options &options, const FileNames &names, 
     printError("cannot read '" + module + "': no such file");
     return exitIo;
   }
-  llvm::ErrorOr<std::string> python = llvm::sys::findProgramByName(options.python);
-  if (!python) {
-    printError("--python=" + options.python + ": " + python.getError().message());
-    printNote("name the Python that has torch: --python=path/to/python");
+  if (options.verbosity >= 0)
+    printNote("running " + options.against + " in f64 for " + llvm::Twine(options.proofSteps) + " steps");
+  return runScript(options, recordScript, request(options, names, module, function, path));
+}
+
+int lowtide::driver::makeValues(const Options &options, const std::string &path) {
+  if (options.data.empty()) {
+    printError("--against=onnxruntime needs a batch: --data=FILE.npz");
+    printNote("an array for each input of the model, by name; 'lowtide check' prints them");
     return exitUsage;
   }
-  llvm::SmallString<128> script;
-  if (std::error_code error = llvm::sys::fs::createTemporaryFile("lowtide-record", "py", script)) {
-    printError("cannot make a temporary file: " + error.message());
-    return exitIo;
-  }
-  llvm::scope_exit remove([&] { llvm::sys::fs::remove(script); });
-  if (!writeFile(script.str().str(), recordScript))
-    return exitIo;
-  std::string text;
-  llvm::raw_string_ostream(text) << json::Value(request(options, names, module, function, path));
-  if (options.verbosity >= 0)
-    printNote("running " + options.against + " in f64 for " + llvm::Twine(options.proofSteps) + " steps (" + *python +
-              ")");
-  std::string fault;
-  const int code = llvm::sys::ExecuteAndWait(*python, {*python, "-B", script, text}, std::nullopt, {}, 0, 0, &fault);
-  if (code < 0) {
-    printError("--python=" + options.python + ": " + (fault.empty() ? "it was stopped" : fault));
-    return exitDevice;
-  }
-  // The script says what is wrong, and leaves with an exit code of ours; Python itself leaves with 1.
-  return code;
+  return runScript(options, nodesScript,
+                   json::Object{{"model", options.input},
+                                {"data", options.data},
+                                {"batch", options.batch ? options.batch : 8},
+                                {"record", path}});
 }

@@ -75,7 +75,7 @@ public:
       : session_(session), record_(record), options_(options) {}
 
   Expected<Comparison> run();
-  Expected<Arrays> runOutputs();
+  Expected<Arrays> runOutputs(const std::string &entry);
 
 private:
   /// Parameters and buffers as the framework has them, after `steps` steps.
@@ -318,12 +318,14 @@ Expected<Comparison> Proof::run() {
   return std::move(result_);
 }
 
-Expected<Arrays> Proof::runOutputs() {
+Expected<Arrays> Proof::runOutputs(const std::string &entry) {
   LOWTIDE_TRY(session_.bind({}));
   LOWTIDE_TRY(start());
-  LOWTIDE_TRY(runGradient());
+  LOWTIDE_TRY(feed(entry, 0));
+  LOWTIDE_TRY(session_.step(entry));
+  LOWTIDE_TRY(session_.download(entry));
   Arrays outputs;
-  for (const Tensor &tensor : session_.tensors("gradient", plan::Binding::OUTPUT)) {
+  for (const Tensor &tensor : session_.tensors(entry, plan::Binding::OUTPUT)) {
     std::string name = tensor.binding->name();
     if (name.rfind("grad/", 0) == 0)
       continue;
@@ -376,8 +378,8 @@ Expected<Comparison> verify::compare(Session &session, const Record &record, con
   return Proof(session, record, options).run();
 }
 
-Expected<Arrays> verify::runOutputs(Session &session, const Record &record) {
-  return Proof(session, record, {}).runOutputs();
+Expected<Arrays> verify::runOutputs(Session &session, const Record &record, const std::string &entry) {
+  return Proof(session, record, {}).runOutputs(entry);
 }
 
 std::vector<Row> verify::compareOutputs(const std::map<std::string, std::vector<const Array *>> &ours,

@@ -55,9 +55,9 @@ struct ComparisonOptions {
 /// bound here. Starts from the record's values where they are there. Fails where the step cannot be run on the batch.
 rt::Expected<Comparison> compare(rt::Session &session, const Record &record, const ComparisonOptions &options = {});
 
-/// What the entry `gradient` returns on the record's batch besides loss and gradients, by name. Binds the session, and
-/// starts as `compare` does.
-rt::Expected<Arrays> runOutputs(rt::Session &session, const Record &record);
+/// What an entry returns on the record's batch besides its loss and gradients, by name. Binds the session, and starts
+/// as `compare` does.
+rt::Expected<Arrays> runOutputs(rt::Session &session, const Record &record, const std::string &entry);
 
 /// Outputs of modules: `ours` holds for each module the values that it may return (name → candidates, which may be
 /// none). The rows keep the record's order; a module without candidates of its size is `Missing`, which is no fault.

@@ -136,7 +136,7 @@ Array verify::widen(const HostArray &array) {
   return result;
 }
 
-Expected<Record> Record::open(const std::string &path) {
+Expected<Record> Record::openOutputs(const std::string &path) {
   Expected<MappedFile> mapped = MappedFile::open(path);
   if (!mapped)
     return mapped.takeStatus();
@@ -149,6 +149,14 @@ Expected<Record> Record::open(const std::string &path) {
   for (NamedArray &entry : *arrays)
     if (Status status = readArray(entry, path, record); !status.isOk())
       return std::move(status).at(path + ": array '" + printable(entry.name) + "'");
+  return record;
+}
+
+Expected<Record> Record::open(const std::string &path) {
+  Expected<Record> opened = openOutputs(path);
+  if (!opened)
+    return opened.takeStatus();
+  Record &record = *opened;
   if (record.losses.empty())
     return badInput("has no array 'loss': the loss before each step", path);
   if (record.batch.arrays.empty())
@@ -159,5 +167,5 @@ Expected<Record> Record::open(const std::string &path) {
     if (auto parameter = record.parameters.find(name);
         parameter != record.parameters.end() && parameter->second.dims != gradient.dims)
       return badInput("gradient/" + printable(name) + " and parameter/" + printable(name) + " differ in shape", path);
-  return record;
+  return opened;
 }

@@ -33,6 +33,8 @@ struct Record {
   /// Reads and checks a file. Fails with BadInput where an array is missing, misnamed or not of numbers, and with the
   /// reader's status where the file is no archive of arrays.
   static rt::Expected<Record> open(const std::string &path);
+  /// The same of a file that holds a batch and outputs of it, and no training run.
+  static rt::Expected<Record> openOutputs(const std::string &path);
 
   rt::Dataset batch;          ///< arrays of one batch by name, each as a step reads it
   Arrays parameters;          ///< before the first step; may be empty: those of the model file

@@ -19,10 +19,12 @@ struct WatchedValue {
   std::vector<std::string> modules;
 };
 
-/// Makes outputs of the model of all values that leave a module, as far as exporters say where a node came from
-/// (`pkg.torch.onnx.name_scopes`, or names of PyTorch's old exporter). Outputs that it has already are among the
-/// result. Empty: the file names no module.
-std::vector<WatchedValue> watchModules(::onnx::ModelProto &model);
+/// All values that leave a module, in the order of their nodes, as far as exporters say where a node came from
+/// (`pkg.torch.onnx.name_scopes`, or names of PyTorch's old exporter). Empty: the file names no module.
+std::vector<WatchedValue> findModuleOutputs(const ::onnx::ModelProto &model);
+
+/// Makes values outputs of the model; those that are outputs already stay as they are.
+void addOutputs(::onnx::ModelProto &model, const std::vector<std::string> &names);
 
 } // namespace lowtide
 

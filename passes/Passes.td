@@ -203,6 +203,22 @@ def TrainAccumulate : Pass<"train-accumulate", "::mlir::ModuleOp"> {
   ];
 }
 
+def TrainSparseUpdates : Pass<"train-sparse-updates", "::mlir::ModuleOp"> {
+  let summary = "update tables in the rows that a batch names (exact; lazy rules are asked for)";
+  let description = [{
+    The gradient of a large table that rows are looked up in is made, and used, as one row for each place of the batch:
+    duplicates are added up first, in the order in which the whole gradient would add them. Where an optimizer leaves rows
+    without a gradient as they are (SGD and Adagrad, without weight decay), not a bit changes. `lazy` does the same to the
+    others, which is another algorithm: momentum and the moments of Adam decay in the steps that name their row
+    (PyTorch's SparseAdam). Where the gradient stays whole, a remark says why.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [
+    Option<"rules", "rules", "std::string", "\"exact\"", "off, exact or lazy">,
+  ];
+  let statistics = [Statistic<"numTables", "tables", "Tables that are updated in rows">];
+}
+
 def VerifyStep : Pass<"verify-step", "::mlir::ModuleOp"> {
   let summary = "check the bindings of every entry point (exact)";
   let description = [{

@@ -62,6 +62,12 @@ static void addScaleLoss(OpPassManager &passes, const TrainStageOptions &options
   passes.addPass(createTrainScaleLoss(scale));
 }
 
+static void addSparseUpdates(OpPassManager &passes, const TrainStageOptions &options) {
+  TrainSparseUpdatesOptions rows;
+  rows.rules = options.sparseUpdates;
+  passes.addPass(createTrainSparseUpdates(rows));
+}
+
 void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &options) {
   passes.addPass(createTrainWeighLoss());
   bool train = llvm::is_contained(options.entries, "train"), gradient = llvm::is_contained(options.entries, "gradient");
@@ -91,6 +97,8 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
     passes.addPass(createTrainOptimize(optimize));
   }
   addAccumulate(passes, options.microBatches);
+  if (train)
+    addSparseUpdates(passes, options);
   passes.addPass(createVerifyStep());
 }
 

@@ -27,10 +27,11 @@ struct GraphStageOptions {
 struct TrainStageOptions {
   std::string optimizer = "adamw", convention = "torch", lr = "0.001";
   std::string schedule = "constant", warmupSteps = "0", totalSteps = "0", minLr = "0";
-  std::string settings;           ///< `weight_decay=0.1;betas=0.9,0.95`
-  std::string groups;             ///< rules separated by `;`
-  std::string precision;          ///< mixed-bf16, mixed-f16, bf16 or f16; empty: types stay as they are
-  std::string precisionOverrides; ///< rules separated by `;`
+  std::string settings;                ///< `weight_decay=0.1;betas=0.9,0.95`
+  std::string groups;                  ///< rules separated by `;`
+  std::string sparseUpdates = "exact"; ///< tables in the rows that a batch names: exact, lazy or off
+  std::string precision;               ///< mixed-bf16, mixed-f16, bf16 or f16; empty: types stay as they are
+  std::string precisionOverrides;      ///< rules separated by `;`
   std::string lossScale = "none";
   double clipNorm = 0.0, clipValue = 0.0; ///< 0: gradients are not limited
   std::vector<std::string> entries = {"train", "eval"};

@@ -66,3 +66,25 @@ func.func @onnx(%w0: tensor<4xf32> {test.value = dense<[1.5, -2.0, 0.75, 3.0]> :
       {lr_scale = 1.0, beta1 = 0.9, beta2 = 0.95, eps = 0.01, weight_decay = 0.1, onnx_convention} : tensor<4xf32>, tensor<f32>, tensor<i64>
   return %w3, %s03, %s13 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+func.func @rows(%w0: tensor<4xf32> {test.value = dense<[1.5, -2.0, 0.75, 3.0]> : tensor<4xf32>},
+    %g0: tensor<4xf32> {test.value = dense<[30.0, -20.0, 0.5, 40.0]> : tensor<4xf32>},
+    %g1: tensor<4xf32> {test.value = dense<[-10.0, -25.0, 8.0, 35.0]> : tensor<4xf32>},
+    %g2: tensor<4xf32> {test.value = dense<[5.0, 15.0, -12.0, -45.0]> : tensor<4xf32>},
+    %lr: tensor<f32> {test.value = dense<0.25> : tensor<f32>})
+    -> (tensor<4xf32> {test.value = dense<[1.076572060585022, -1.419597864151001, 0.48738622665405273, 2.4851205348968506]> : tensor<4xf32>},
+        tensor<4xf32> {test.value = dense<[3.240000009536743, -3.560000419616699, -1.055999994277954, 1.7199993133544922]> : tensor<4xf32>},
+        tensor<4xf32> {test.value = dense<[46.61249923706055, 58.98749923706055, 10.25128173828125, 231.63751220703125]> : tensor<4xf32>}) {
+  %s00 = nn.constant dense<0.0> : tensor<4xf32>
+  %s10 = nn.constant dense<0.0> : tensor<4xf32>
+  %t0 = nn.constant dense<0> : tensor<i64>
+  %w1, %s01, %s11 = train.adam %w0 gradient %g0 lr %lr step %t0 state %s00, %s10
+      {lr_scale = 1.0, beta1 = 0.8, beta2 = 0.95, eps = 0.1, weight_decay = 0.0, rows} : tensor<4xf32>, tensor<f32>, tensor<i64>
+  %t1 = nn.constant dense<1> : tensor<i64>
+  %w2, %s02, %s12 = train.adam %w1 gradient %g1 lr %lr step %t1 state %s01, %s11
+      {lr_scale = 1.0, beta1 = 0.8, beta2 = 0.95, eps = 0.1, weight_decay = 0.0, rows} : tensor<4xf32>, tensor<f32>, tensor<i64>
+  %t2 = nn.constant dense<2> : tensor<i64>
+  %w3, %s03, %s13 = train.adam %w2 gradient %g2 lr %lr step %t2 state %s02, %s12
+      {lr_scale = 1.0, beta1 = 0.8, beta2 = 0.95, eps = 0.1, weight_decay = 0.0, rows} : tensor<4xf32>, tensor<f32>, tensor<i64>
+  return %w3, %s03, %s13 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

@@ -42,7 +42,11 @@ static Json describe(const CLI::Option &option) {
   schema["description"] = option.get_description();
   const bool isList = config::isList(option);
   if (option.get_items_expected_max() == 0) {
-    schema["type"] = "boolean";
+    std::vector<std::string> words = choicesOf(option);
+    if (words.empty())
+      schema["type"] = "boolean";
+    else
+      schema["enum"] = words;
     return schema;
   }
   if (!option.get_default_str().empty() && !isList)

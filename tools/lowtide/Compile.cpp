@@ -292,6 +292,7 @@ static TrainStageOptions trainStage(const Options &options) {
     settings.push_back(key + "=" + value);
   stage.settings = join(settings, ";");
   stage.groups = join(options.groups, ";");
+  stage.sparseUpdates = options.sparseUpdates;
   stage.entries = options.entries;
   if (options.precision != "f32" && options.precision != "f64")
     stage.precision = options.precision;

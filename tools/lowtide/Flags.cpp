@@ -82,6 +82,12 @@ static void addTrainingFlags(CLI::App &app, Options &o) {
       ->group("optimizer");
   addList(app, "--group", o.groups, "Parameter group: PATTERN[,PATTERN]:lr=X,weight_decay=Y; may repeat")
       ->group("optimizer");
+  app.add_flag(
+         "--sparse-updates{lazy}", o.sparseUpdates,
+         "Tables in the rows that a batch names: exact (where no bit changes: sgd and adagrad without weight decay), "
+         "lazy (also momentum, adam and adamw: state of other rows waits, as in PyTorch's SparseAdam), off")
+      ->check(choice({"exact", "lazy", "off"}))
+      ->group("optimizer");
   app.add_option("--schedule", o.schedule, "Learning-rate schedule")
       ->check(choice({"constant", "linear", "cosine"}))
       ->group("schedule");

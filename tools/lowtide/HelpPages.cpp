@@ -25,6 +25,7 @@ model      --dim NAME=V  --shape INPUT=8x64  --batch=N  --mode=train|eval|as-is
 parameters --params=GLOB  --frozen=GLOB  --rename=FILE_NAME=NAME
 optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
+           --sparse-updates=exact|lazy|off
 gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
@@ -60,7 +61,7 @@ parameters --params=GLOB: only these  --frozen=GLOB: not these (in their order;
            the last that matches counts)  --rename=FILE_NAME=NAME
 optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=0.9,0.999
            --eps=  --weight-decay=  --momentum=  --nesterov
-           --group='bias,*norm*:weight_decay=0'
+           --group='bias,*norm*:weight_decay=0'  --sparse-updates=lazy|off
 gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64

@@ -30,12 +30,32 @@ int lowtide::driver::stageNumber(StringRef name) {
 static const std::vector<std::pair<std::string, std::vector<std::string>>> stageFlags = {
     {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename", "set"}},
     {"nn", {"mode", "dropout", "loss", "outputs"}},
-    {"train", {"last-batch",  "entries",   "optimizer",  "convention",
-               "lr",          "betas",     "eps",        "weight-decay",
-               "momentum",    "dampening", "lr-decay",   "initial-accumulator-value",
-               "nesterov",    "group",     "schedule",   "warmup-steps",
-               "total-steps", "min-lr",    "precision",  "precision-override",
-               "loss-scale",  "clip-norm", "clip-value", "micro-batches"}},
+    {"train",
+     {"last-batch",
+      "entries",
+      "optimizer",
+      "convention",
+      "lr",
+      "betas",
+      "eps",
+      "weight-decay",
+      "momentum",
+      "dampening",
+      "lr-decay",
+      "initial-accumulator-value",
+      "nesterov",
+      "group",
+      "schedule",
+      "warmup-steps",
+      "total-steps",
+      "min-lr",
+      "precision",
+      "precision-override",
+      "loss-scale",
+      "clip-norm",
+      "clip-value",
+      "micro-batches",
+      "sparse-updates"}},
     {"fitted", {"loss-head-chunks", "conv-layout", "device-budget", "remat-strategy", "bound"}}};
 
 static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
@@ -50,7 +70,7 @@ static const std::vector<std::string> forwardFlags = {"mode", "dropout", "loss",
 static const std::vector<std::string> updateFlags = {"optimizer", "convention",   "betas",
                                                      "eps",       "weight-decay", "momentum",
                                                      "dampening", "lr-decay",     "initial-accumulator-value",
-                                                     "nesterov",  "group"};
+                                                     "nesterov",  "group",        "sparse-updates"};
 /// Flags that say at which rate.
 static const std::vector<std::string> rateFlags = {"lr", "schedule", "warmup-steps", "total-steps", "min-lr"};
 

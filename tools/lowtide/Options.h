@@ -64,6 +64,7 @@ struct Options {
   std::string lr = "0.001";
   std::map<std::string, std::string> optimizerOptions; // betas, eps, weight_decay, momentum, nesterov
   std::vector<std::string> groups;
+  std::string sparseUpdates = "exact"; // exact, lazy or off
   std::string schedule = "constant";
   std::string warmupSteps = "0", totalSteps = "0", minLr = "0";
   // flags of the forward pass, of updates and of the rate that were given → how a message names them: "eps" → "--eps",

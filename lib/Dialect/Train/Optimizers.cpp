@@ -64,6 +64,22 @@ Operation *train::buildUpdate(OpBuilder &builder, Location loc, const OptimizerI
   return builder.create(state);
 }
 
+UpdateOperands train::getUpdateOperands(OptimizerInterface update) {
+  OperandRange operands = update->getOperands();
+  return {operands[0], operands[1], operands[2], operands[3], SmallVector<Value>(operands.drop_front(firstState))};
+}
+
+Operation *train::buildRowUpdate(OpBuilder &builder, OptimizerInterface update, const UpdateOperands &rows) {
+  OperationState state(update.getLoc(), update->getName());
+  state.addOperands({rows.param, rows.grad, rows.lr, rows.step});
+  state.addOperands(rows.state);
+  state.addAttributes(update->getAttrs());
+  state.addAttribute("rows", builder.getUnitAttr());
+  state.addTypes(rows.param.getType());
+  state.addTypes(SmallVector<Type>(rows.state.size(), getStateType(rows.param.getType())));
+  return builder.create(state);
+}
+
 // --- records ---
 
 // train.adamw %w gradient %g lr %lr step %t state %m, %v {…} : tensor<4xf32>,

@@ -44,6 +44,17 @@ def torch_updates(kind, options):
     return [param.detach().numpy()] + [state[slot].numpy() for slot in SLOTS[kind]]
 
 
+def sparse_updates(kind, options):
+    """SparseAdam, every row of whose table has a gradient."""
+    param = torch.nn.Parameter(torch.tensor(PARAM)[:, None])
+    optimizer = torch.optim.SparseAdam([param], lr=LR, betas=(options["beta1"], options["beta2"]), eps=options["eps"])
+    for grad in GRADS:
+        param.grad = torch.tensor(grad)[:, None].to_sparse(1)
+        optimizer.step()
+    state = optimizer.state[param]
+    return [param.detach()[:, 0].numpy()] + [state[slot][:, 0].numpy() for slot in SLOTS[kind]]
+
+
 def onnx_updates(kind, options):
     attributes = {
         "adagrad": dict(decay_factor="lr_decay", epsilon="eps", norm_coefficient="weight_decay"),
@@ -81,11 +92,13 @@ def dense(values):
 
 def function(name, kind, given, convention="torch", tolerances=()):
     options = {**DEFAULTS[kind], **given}
-    expected = (torch_updates if convention == "torch" else onnx_updates)(kind, options)
+    expected = {"torch": torch_updates, "onnx": onnx_updates, "rows": sparse_updates}[convention](kind, options)
     start = options.get("initial_accumulator_value", 0.0)
     attributes = ", ".join(f"{k} = {number(v)}" for k, v in {"lr_scale": 1.0, **options}.items())
     if convention == "onnx":
         attributes += ", onnx_convention"
+    if convention == "rows":
+        attributes += ", rows"
     values = ["w"] + [f"s{i}" for i in range(len(SLOTS[kind]))]
     lines = [f"func.func @{name}(%w0: tensor<4xf32> {{test.value = {dense(PARAM)}}},"]
     for i, grad in enumerate(GRADS):
@@ -128,7 +141,8 @@ write("adam", function("plain", "adam", {}),
                # there g (15: 0.48e-6, of which 0.6 counts), g − m (35: 1.9e-6, of which 0.4), their product (14: 0.48e-6), the
                # result (0.03e-6), and 0.4 of the step before, m = −20: 0.4 · (0.6 · 0.95 + 0.4 · 0.48 + 0.24 + 0.95) e-6. Together 2.4e-6.
                tolerances=(None, 2.4e-6, None)),
-      function("onnx", "adam", dict(beta2=0.95, eps=1e-2, weight_decay=0.1), "onnx"))
+      function("onnx", "adam", dict(beta2=0.95, eps=1e-2, weight_decay=0.1), "onnx"),
+      function("rows", "adam", dict(beta1=0.8, beta2=0.95, eps=1e-1), "rows"))
 write("adamw", function("plain", "adamw", {}),
       function("options", "adamw", dict(beta2=0.95, eps=1e-3, weight_decay=0.1, lr_scale=0.5)),
       function("onnx", "adamw", dict(beta2=0.95, eps=1e-2, weight_decay=0.1), "onnx"))

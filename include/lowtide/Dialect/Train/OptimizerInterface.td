@@ -15,6 +15,8 @@ def OptimizerInterface : OpInterface<"OptimizerInterface"> {
       "::llvm::ArrayRef<::lowtide::train::StateSlot>", "getSlots", (ins)>,
     StaticInterfaceMethod<"Numbers that the user may set, in attribute order.",
       "::llvm::ArrayRef<::lowtide::train::OptimizerOption>", "getOptions", (ins)>,
+    InterfaceMethod<"What this update does to rows of its parameter whose gradient is zero.",
+      "::lowtide::train::RowRule", "getRowRule", (ins)>,
     InterfaceMethod<"The value of an option on this update; it is declared by the record.",
       "double", "getOption", (ins "::llvm::StringRef":$name), [{}],
       [{ return ::llvm::cast<::mlir::FloatAttr>($_op->getAttr(name)).getValueAsDouble(); }]>,

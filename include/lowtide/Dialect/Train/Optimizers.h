@@ -39,11 +39,18 @@ struct UpdateOperands {
   llvm::SmallVector<mlir::Value> state; ///< one per slot, of the state's type
 };
 
+/// The operands of an update, by what they are.
+UpdateOperands getUpdateOperands(OptimizerInterface update);
+
 /// Builds `train.<name>`. `options` holds a value for every option of the
 /// optimizer. Results: new parameter, new state.
 mlir::Operation *buildUpdate(mlir::OpBuilder &builder, mlir::Location loc, const OptimizerInfo &optimizer,
                              const UpdateOperands &operands, const std::map<std::string, double> &options,
                              bool onnxConvention);
+
+/// Builds the same update of some rows alone: `rows` holds them, one after the other along dimension 0, instead of the
+/// whole tensors. Results: the new rows of the parameter and of its state.
+mlir::Operation *buildRowUpdate(mlir::OpBuilder &builder, OptimizerInterface update, const UpdateOperands &rows);
 
 // Called by the records.
 

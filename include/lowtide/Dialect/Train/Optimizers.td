@@ -28,6 +28,7 @@ class Option<string optionName, string text, string torchDefault, string onnxDef
 //   lr, t                 nn::Expr, f64 scalars: learning rate of this parameter, number of this update (from 0)
 //   <option>              double
 //   onnx                  bool: ONNX's convention instead of PyTorch's
+//   rows                  bool: the tensors are rows of a larger parameter, those alone that have a gradient
 //   spread(e)             an f64 scalar rounded to the parameter's element type and repeated over its shape
 // Scalars are f64, as they are in PyTorch, where Python computes them; tensors are in the parameter's element type, but
 // for a parameter of 16 bits gradient, state and arithmetic are f32, and the new parameter is rounded once. The order of
@@ -35,21 +36,25 @@ class Option<string optionName, string text, string torchDefault, string onnxDef
 class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, string onnxName>
     : Op<Train_Dialect, opName, [Pure, DeclareOpInterfaceMethods<FactsInterface>,
         DeclareOpInterfaceMethods<DecomposableInterface>,
-        DeclareOpInterfaceMethods<OptimizerInterface, ["getSlots", "getOptions"]>]> {
+        DeclareOpInterfaceMethods<OptimizerInterface, ["getSlots", "getOptions", "getRowRule"]>]> {
   list<Option> options = !listconcat(
       [Option<"lr_scale", "factor on the learning rate, set by a parameter group", "1.0">], ownOptions);
   code body = "";
   // Floating-point operations per element of the parameter.
   int flopsPerElement = 4;
+  // RowRule (Train.h), an expression over the options: what becomes of rows whose gradient is zero.
+  string rowRule = "weight_decay != 0.0 ? RowRule::Whole : RowRule::Lazy";
 
   let arguments = !con((ins AnyTensor:$param, AnyTensor:$grad, AnyTensor:$lr, AnyTensor:$step,
                         Variadic<AnyTensor>:$state),
                        !dag(ins, !foreach(o, options, F64Attr), !foreach(o, options, o.name)),
-                       (ins UnitAttr:$onnx_convention));
+                       (ins UnitAttr:$onnx_convention, UnitAttr:$rows));
   let results = (outs AnyTensor:$new_param, Variadic<AnyTensor>:$new_state);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 
+  string readOptions = !interleave(!foreach(o, options,
+      "[[maybe_unused]] const double " # o.name # " = getOption(\"" # o.name # "\");"), "\n") # "\n";
   let extraClassDefinition = [{
     const ::lowtide::OpFacts &$cppClass::getFacts() {
       static const ::lowtide::OpFacts facts{::lowtide::OpFamily::Optimizer, ::lowtide::PrecisionPolicy::High,
@@ -67,6 +72,9 @@ class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, 
           "{\"" # o.name # "\", " # o.torch # ", " # o.onnx # ", \"" # o.meaning # "\"}"), ", ") # [{};
       return options;
     }
+    ::lowtide::train::RowRule $cppClass::getRowRule() {
+  }] # readOptions # "return " # rowRule # [{;
+    }
     ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &result) {
       return ::lowtide::train::parseOptimizer(parser, result, getSlots().size());
     }
@@ -81,11 +89,9 @@ class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, 
       Expr param = nn::cast(Expr(builder, getLoc(), getParam()), wide), grad(builder, getLoc(), getGrad());
       [[maybe_unused]] Expr lr = ::lowtide::train::effectiveLearningRate(builder, getOperation());
       [[maybe_unused]] Expr t = ::lowtide::train::updateNumber(builder, getOperation());
-      [[maybe_unused]] const bool onnx = getOnnxConvention();
+      [[maybe_unused]] const bool onnx = getOnnxConvention(), rows = getRows();
       [[maybe_unused]] auto spread = [&](Expr scalar) { return ::lowtide::train::spreadScalar(scalar, param.type()); };
-  }] # !interleave(!foreach(o, options,
-        "[[maybe_unused]] const double " # o.name # " = getOption(\"" # o.name # "\");"), "\n")
-     # !interleave(!foreach(i, !range(!size(slots)),
+  }] # readOptions # !interleave(!foreach(i, !range(!size(slots)),
         "Expr " # slots[i].name # "(builder, getLoc(), getState()[" # i # "]);"), "\n") # body # [{
       return ::llvm::SmallVector<::mlir::Value>{nn::cast(param, stored)}] # !interleave(!foreach(s, slots, ", " # s.name), "") # [{};
     }
@@ -99,12 +105,13 @@ defvar decayIntoGradient = "if (weight_decay != 0.0) grad = grad + param * weigh
 
 def Train_SGDOp : Train_Optimizer<"sgd", [], [L2Option], ""> {
   let summary = "param −= lr · grad";
+  let rowRule = "weight_decay != 0.0 ? RowRule::Whole : RowRule::Exact";
   let flopsPerElement = 2;
   let body = !strconcat(decayIntoGradient, [{ param = param - grad * spread(lr); }]);
 }
 
 // PyTorch starts the buffer as the first gradient, ONNX with beta_adjusted = 1 at step 0: both are a buffer of zeros
-// whose first gradient is not dampened.
+// whose first gradient is not dampened. Rows alone: a row's buffer decays in the steps in which it has a gradient.
 def Train_MomentumOp : Train_Optimizer<"momentum", [Slot<"momentum_buffer">],
     [Option<"momentum", "decay of the buffer", "0.9">, Option<"dampening", "part of the gradient kept out of the buffer", "0.0">,
      Option<"nesterov", "1: step along grad + momentum · buffer", "0.0">, L2Option],
@@ -126,6 +133,8 @@ def Train_AdagradOp : Train_Optimizer<"adagrad", [Slot<"sum", "0.0", "initial_ac
      Option<"initial_accumulator_value", "first value of the sum of squares", "0.0">,
      Option<"eps", "added to the root of the sum", "1e-10", "1e-6">, L2Option],
     "ai.onnx.preview.training.Adagrad"> {
+  // Without eps, a row that never had a gradient becomes 0 / 0.
+  let rowRule = "weight_decay != 0.0 ? RowRule::Whole : eps > 1e-37 ? RowRule::Exact : RowRule::Lazy";
   let summary = "Adagrad: steps shrink with the root of the sum of squared gradients";
   let flopsPerElement = 12;
   let body = !strconcat(decayIntoGradient, [{
@@ -136,20 +145,27 @@ def Train_AdagradOp : Train_Optimizer<"adagrad", [Slot<"sum", "0.0", "initial_ac
 }
 
 // PyTorch: ε is added after the second moment's bias correction. ONNX: before it (the ε-hat form), and no correction at
-// all in update 0 (docs/rationale/differentiation.md, "Optimizers").
+// all in update 0 (docs/rationale/differentiation.md, "Optimizers"). Rows alone: moments decay in the steps in which
+// their row has a gradient, while the correction counts all steps; PyTorch's form is that of its SparseAdam, which adds
+// ε before the correction.
 defvar adamMoments = [{
     if (onnx) {
       exp_avg = exp_avg * beta1 + grad * (1.0 - beta1);
+    } else if (rows) {
+      exp_avg = exp_avg + (grad - exp_avg) * (1.0 - beta1);
     } else { // torch.lerp, which takes the form that is exact at the nearer end.
       const double weight = 1.0 - beta1;
       exp_avg = weight < 0.5 ? exp_avg + (grad - exp_avg) * weight : grad - (grad - exp_avg) * (1.0 - weight);
     }
-    exp_avg_sq = exp_avg_sq * beta2 + grad * (1.0 - beta2) * grad;
+    exp_avg_sq = rows && !onnx ? exp_avg_sq + (grad * grad - exp_avg_sq) * (1.0 - beta2)
+                               : exp_avg_sq * beta2 + grad * (1.0 - beta2) * grad;
     Expr n = onnx ? t : t + 1.0;
     Expr correction1 = 1.0 - nn::pow(t.like(beta1), n), correction2 = 1.0 - nn::pow(t.like(beta2), n);
     if (onnx) {
       Expr rate = select(greater(t, 0.0), lr * nn::sqrt(correction2) / correction1, lr);
       param = param - exp_avg * spread(rate) / (nn::sqrt(exp_avg_sq) + eps);
+    } else if (rows) {
+      param = param - exp_avg / (nn::sqrt(exp_avg_sq) + eps) * spread(lr * nn::sqrt(correction2) / correction1);
     } else {
       Expr denominator = nn::sqrt(exp_avg_sq) / spread(nn::sqrt(correction2)) + eps;
       param = param - exp_avg * spread(lr / correction1) / denominator;

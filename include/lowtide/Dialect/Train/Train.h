@@ -40,6 +40,13 @@ struct OptimizerOption {
   llvm::StringLiteral meaning;
 };
 
+/// What an update does to rows of its parameter whose gradient is zero.
+enum class RowRule : uint8_t {
+  Exact, ///< nothing: updating the other rows alone is the same update
+  Lazy,  ///< their state changes: updating the other rows alone is another algorithm, which the record states
+  Whole, ///< the rows themselves decay: there is no update of the other rows alone
+};
+
 } // namespace lowtide::train
 
 #include "lowtide/Dialect/Train/OptimizerInterface.h.inc"

@@ -63,6 +63,21 @@ def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect"];
 }
 
+def NNSplitSums : Pass<"nn-split-sums", "::mlir::func::FuncOp"> {
+  let summary = "compute stacked parts of a wide sum one after the other (real-equal)";
+  let description = [{
+    A stack of parameters whose entries are computed with alike, such as the experts of a mixture, and added up: what lies
+    between is written once for each entry (at most 16 parts), and the parts' sums are added in order. A plan then may hold
+    one at a time; with and without a budget it is the same sum. Only where something between has at least `min-bytes`, and
+    where nothing else reads it.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [
+    Option<"minBytes", "min-bytes", "int64_t", "1048576", "Bytes of the widest value from which on a sum is split">,
+  ];
+  let statistics = [Statistic<"numSplit", "split", "Stacks of parameters that are taken apart">];
+}
+
 def NNWiden : Pass<"nn-widen", "::mlir::ModuleOp"> {
   let summary = "compute everything in a wider float type (approximate)";
   let description = [{

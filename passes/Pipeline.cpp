@@ -39,6 +39,8 @@ void lowtide::buildGraphStage(OpPassManager &passes, const GraphStageOptions &op
   patterns.lossHeadAlways = options.lossHeadAlways;
   passes.addNestedPass<func::FuncOp>(createNNFusePatterns(patterns));
   addCleanUp(passes);
+  passes.addNestedPass<func::FuncOp>(createNNSplitSums());
+  addCleanUp(passes);
   passes.addPass(createVerifyLegal());
 }
 

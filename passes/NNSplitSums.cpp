@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Expr.h"
@@ -190,10 +190,10 @@ void Stack::split() {
 }
 
 namespace {
-struct NNSplitSums : lowtide::impl::NNSplitSumsBase<NNSplitSums> {
-  using NNSplitSumsBase::NNSplitSumsBase;
+struct NNSplitSums : StepPass<lowtide::impl::NNSplitSumsBase<NNSplitSums>> {
+  using StepPass::StepPass;
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     func::FuncOp step = getOperation();
     for (BlockArgument argument : step.getArguments()) {
       auto type = dyn_cast<RankedTensorType>(argument.getType());

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Passes.h"
+#include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Scatter.h"
@@ -217,8 +217,8 @@ void SparseUpdate::rewrite() {
 }
 
 namespace {
-struct TrainSparseUpdates : lowtide::impl::TrainSparseUpdatesBase<TrainSparseUpdates> {
-  using TrainSparseUpdatesBase::TrainSparseUpdatesBase;
+struct TrainSparseUpdates : StepPass<lowtide::impl::TrainSparseUpdatesBase<TrainSparseUpdates>> {
+  using StepPass::StepPass;
 
   void visit(func::FuncOp step, train::OptimizerInterface op) {
     SparseUpdate update(op, rules == "lazy");
@@ -239,7 +239,7 @@ struct TrainSparseUpdates : lowtide::impl::TrainSparseUpdatesBase<TrainSparseUpd
     ++numTables;
   }
 
-  void runOnOperation() override {
+  void runOnSteps() override {
     if (!llvm::is_contained({"off", "exact", "lazy"}, StringRef(rules))) {
       getOperation().emitError("--sparse-updates: '") << rules << "' is none of off, exact, lazy";
       getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));

@@ -225,8 +225,11 @@ Row Proof::judgeGradient(const std::string &name, const Array *truth, const Arra
   const bool isIdle = (!truth || !(truth->largest() > floor)) && (!ours || !(ours->largest() > floor));
   if (truth && ours)
     return compareArrays(name, *truth, *ours, options_.tolerance, floor, true, truth);
+  const bool isKnown = !pairNames({name}, {constants_.begin(), constants_.end()}).empty() ||
+                       !pairNames({name}, namesOf(atStart_)).empty();
   if (isIdle) {
     row.verdict = Verdict::Unused;
+    row.detail = ours || isKnown ? "" : absentText;
     return row;
   }
   if (ours) {
@@ -234,9 +237,7 @@ Row Proof::judgeGradient(const std::string &name, const Array *truth, const Arra
     row.detail = record_.parameters.count(name) ? "the record has no gradient of it" : "the record has none";
     return row;
   }
-  const auto names = pairNames({name}, {constants_.begin(), constants_.end()});
-  const auto known = pairNames({name}, namesOf(atStart_));
-  row.verdict = !names.empty() || !known.empty() ? Verdict::NotTrained : Verdict::Missing;
+  row.verdict = isKnown ? Verdict::NotTrained : Verdict::Missing;
   row.detail = row.verdict == Verdict::NotTrained ? "a constant of the step" : "no tensor of the file is known by it";
   return row;
 }
@@ -294,7 +295,7 @@ void Proof::judgeBuffers(const Arrays &before, const Arrays &after) {
     row.largest = truth.largest();
     row.difference = nothing;
     row.verdict = changes && !isCounter ? Verdict::Missing : Verdict::Unused;
-    row.detail = changes && !isCounter ? "the record's step changes it" : "not in the file";
+    row.detail = changes && !isCounter ? "the record's step changes it" : absentText;
     result_.buffers.push_back(std::move(row));
   }
 }

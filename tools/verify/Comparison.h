@@ -36,6 +36,9 @@ struct Row {
   std::string detail;    ///< half a sentence; may be empty
 };
 
+/// The detail of what the file does not hold, where it need not.
+inline constexpr const char *absentText = "not in the file";
+
 struct Comparison {
   std::vector<Row> gradients; ///< of step 0, one for each parameter of either side
   std::vector<Row> starts;    ///< parameters and buffers whose values before the first step are others

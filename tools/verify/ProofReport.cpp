@@ -149,6 +149,15 @@ std::vector<std::string> verify::adviseOn(const ProofReport &report) {
   if (!missing.empty() || !lost.empty())
     advice.push_back("export again so that " + (missing.empty() ? lost : missing) +
                      " stays in the file: torch.onnx.export(..., dynamo=True, optimize=False)");
+  std::string absent;
+  for (const std::vector<Row> *rows : {&comparison.gradients, &comparison.buffers})
+    for (const Row &row : *rows)
+      if (row.verdict == Verdict::Unused && row.detail == absentText && !row.name.ends_with("num_batches_tracked"))
+        absent += (absent.empty() ? "'" : ", '") + rt::printable(row.name) + "'";
+  if (!absent.empty() && countBad(comparison.losses))
+    advice.push_back("the file does not hold " + absent +
+                     ": if the module reads it without a gradient, export again with "
+                     "optimize=False");
   const bool differs = std::any_of(comparison.gradients.begin(), comparison.gradients.end(),
                                    [](const Row &row) { return row.verdict == Verdict::Differs; });
   const bool forward = !isGood(comparison.losses.front().verdict);

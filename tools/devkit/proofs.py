@@ -23,7 +23,7 @@ MODELS = ROOT / "test" / "models"
 
 
 class Captured(Exception):
-    """Ends a script behind the line that records."""
+    """Ends a script after the line that records."""
 
 
 def capture(function):

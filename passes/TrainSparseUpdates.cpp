@@ -228,13 +228,15 @@ struct TrainSparseUpdates : StepPass<lowtide::impl::TrainSparseUpdatesBase<Train
     if (auto argument = dyn_cast<BlockArgument>(update.getTable()))
       if (auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, argument.getArgNumber())))
         name = binding.getName().getValue().str();
-    InFlightDiagnostic remark = step.emitRemark("@") << step.getSymName() << ": " << name;
     if (!obstacle.empty()) {
-      remark << " keeps its gradient of " << formatBytes(update.getGradientBytes()) << " whole: " << obstacle;
+      // Who asks for lazy rules is told where there are none.
+      InFlightDiagnostic said = rules == "lazy" ? step.emitWarning("@") : step.emitRemark("@");
+      said << step.getSymName() << ": " << name << " keeps its gradient of " << formatBytes(update.getGradientBytes())
+           << " whole: " << obstacle;
       return;
     }
-    remark << " is updated in the " << update.countPlaces() << " of " << update.countRows()
-           << " rows that a batch names";
+    step.emitRemark("@") << step.getSymName() << ": " << name << " is updated in the " << update.countPlaces() << " of "
+                         << update.countRows() << " rows that a batch names";
     update.rewrite();
     ++numTables;
   }

@@ -84,7 +84,7 @@ static void addTrainingFlags(CLI::App &app, Options &o) {
       ->group("optimizer");
   app.add_flag(
          "--sparse-updates{lazy}", o.sparseUpdates,
-         "Tables in the rows that a batch names: exact (where no bit changes: sgd and adagrad without weight decay), "
+         "Tables without weight decay in the rows that a batch names: exact (where no bit changes: sgd and adagrad), "
          "lazy (also momentum, adam and adamw: state of other rows waits, as in PyTorch's SparseAdam), off")
       ->check(choice({"exact", "lazy", "off"}))
       ->group("optimizer");

@@ -312,9 +312,12 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
   Signature signature(graph);
   if (!signature.isPresent())
     return unknown;
-  StringSet<> produced, initializers;
+  StringSet<> produced, initializers, integers;
   for (const auto &tensor : graph.initializer())
     initializers.insert(tensor.name());
+  for (const auto &value : graph.value_info())
+    if (int32_t type = value.type().tensor_type().elem_type(); type != 0 && !isFloatType(type))
+      integers.insert(value.name());
   for (const NodeProto &node : graph.node())
     for (const std::string &output : node.output())
       produced.insert(output);
@@ -336,12 +339,15 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
     StringSet<> &parts = partsOf[note];
     for (const std::string &output : node.output())
       operationOf[output] = note.ltrim('%').split(' ').first.str();
-    // What another operand of this operation became under a name of the exporter's is not what was detached.
+    // What another operand of this operation became under a name of the exporter's is not what was detached, nor are
+    // the sizes of a shape.
     StringSet<> inner = parts;
-    for (const std::string &input : node.input())
-      if (auto made = operationOf.find(input);
-          made != operationOf.end() && made->second != input && is_contained(operands, made->second))
+    for (const std::string &input : node.input()) {
+      auto made = operationOf.find(input);
+      bool isPart = made != operationOf.end() && made->second != input && is_contained(operands, made->second);
+      if (isPart || (integers.contains(input) && !is_contained(operands, input)))
         inner.insert(input);
+    }
     SmallVector<StringRef> detached;
     for (const std::string &operand : operands)
       if (isDetachName(operand) && !produced.contains(operand) && !is_contained(detached, operand))

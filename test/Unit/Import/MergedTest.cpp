@@ -147,6 +147,40 @@ TEST(Merged, WhatWasComputedOfADetachedValueToo) {
   EXPECT_EQ(importModel(make("mse_loss")).messages, "");
 }
 
+TEST(Merged, SizesOfADetachedValueAreNotWhatIsDetached) {
+  // new_zeros(z.detach(), …) reads a shape that another operation computed first.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[2,3] y) <float[3] u = {1, 2, 3}, int64[2] val_1> {
+      z = Mul(x, u)
+      val_1 = Shape(x)
+      new_zeros = ConstantOfShape(val_1)
+      add = Add(z, new_zeros)
+      new_zeros_1 = ConstantOfShape(val_1)
+      scale = Add(new_zeros_1, z)
+      y = Mul(add, scale)
+    })");
+  setSignature(model, {"u"});
+  setOrigin(model, 0, "", "%x, %p_u");
+  for (int i : {1, 2})
+    setOrigin(model, i, "", "%x, [2, 3]");
+  setOrigin(model, 3, "", "%z, %new_zeros");
+  setOrigin(model, 4, "", "%detach, [2, 3]");
+  setOrigin(model, 5, "", "%new_zeros_1, %detach");
+  setNote(model, 5, "pkg.torch.onnx.class_hierarchy", "['aten.add.Tensor']");
+  setOrigin(model, 6, "", "%add, %scale");
+  const std::string bytes = model.SerializeAsString();
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx", {});
+  ASSERT_TRUE(mlir::succeeded(file.loadBytes({bytes.data(), bytes.size()})));
+  auto module = importOnnx(file, ImportOptions());
+  ASSERT_TRUE(mlir::succeeded(module)) << recording.messages;
+  std::string text;
+  llvm::raw_string_ostream(text) << **module;
+  EXPECT_THAT(text, HasSubstr("%0 = onnx.node \"Mul\""));
+  EXPECT_THAT(text, HasSubstr("onnx.node \"Identity\"(%0) {attrs = {detached = 1 : i64}"));
+}
+
 namespace {
 /// `gate * x + other * x` where one tensor of 0.5 is both, and was evaluated from `parameter`.
 ModelProto makeMergedFunctions(const std::string &other, std::vector<std::string> parameters) {

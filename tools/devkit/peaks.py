@@ -1,6 +1,7 @@
 """Bytes of training steps next to PyTorch's: without a budget, at the smallest, and what an expert reaches by hand."""
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -22,53 +23,95 @@ Aims: without a budget never above eager, at the smallest within 1.2 of the hand
 
 options:
   --bin=FOLDER      use these binaries; nothing is built
+  --limit=SECONDS   how long one `lowtide fit` may take (600)
   --markdown=FILE   also write the table
 """
 
 MIB = 1 << 20
 WITHIN = 1.2
+HEADER = ("row", "case", "PyTorch eager MiB", "ours without a budget", "ours at the smallest", "by hand", "misses")
 
 
-def measure(row, case, folder, binaries):
-    """(PyTorch's bytes, the figures of the step's table)."""
+@dataclasses.dataclass
+class Line:
+    """One case's bytes; `largest` and `smallest` are None where the plan was not there within `limit` seconds."""
+
+    row: str
+    case: str
+    eager: int
+    hand: int | None
+    largest: int | None
+    smallest: int | None
+    limit: float = 0
+    by_hand: str = ""
+
+    def misses(self):
+        """The aims that are missed, in words."""
+        if self.largest is None:
+            return [f"no plan within {self.limit:.0f} s"]
+        missed = [] if self.largest <= self.eager else [f"{self.largest / self.eager:.2f} times eager"]
+        if self.hand and self.smallest > WITHIN * self.hand:
+            missed.append(f"{self.smallest / self.hand:.2f} times the hand figure")
+        return missed
+
+    def cells(self):
+        figures = (self.eager, self.largest, self.smallest, self.hand)
+        return [self.row, self.case, *("-" if f is None else f"{f / MIB:.1f}" for f in figures), ", ".join(self.misses())]
+
+
+def table(lines):
+    """The lines as Markdown, and how each hand figure came about."""
+    rows = [HEADER, ["---"] * len(HEADER), *(line.cells() for line in lines)]
+    text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    notes = {}
+    for line in lines:
+        if line.hand:
+            notes.setdefault((line.row, line.by_hand), []).append(line.case)
+    said = "\n".join(f"- {row} ({', '.join(cases)}): {by_hand}" for (row, by_hand), cases in notes.items())
+    return text + ("\n\nBy hand, with each parameter updated as soon as its gradient is there:\n\n" + said if said else "")
+
+
+def ask_oracles(subject, *command):
+    """The JSON that ends what a Python command prints in the environment that has PyTorch."""
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "tools"), PYTHONDONTWRITEBYTECODE="1")
-    command = [dependencies.environment("oracles"), "-m", "devkit.peak_models", row, case["name"], folder]
-    run = subprocess.run(list(map(str, command)), env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    python = [str(dependencies.environment("oracles")), *map(str, command)]
+    run = subprocess.run(python, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if run.returncode != 0:
-        raise Failure(f"{case['name']}: {run.stderr.strip().splitlines()[-1]}")
-    theirs = json.loads(run.stdout.splitlines()[-1])
-    flags = [f"--dim=batch={case['batch']}", "--entries=train", *case["flags"]]
-    command = [binaries / "lowtide", "fit", pathlib.Path(folder) / "model.onnx", "--json", "--rows=2", "-q", *flags]
-    run = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if run.returncode != 0:
-        raise Failure(f"{case['name']}: {run.stderr.strip().splitlines()[0]}")
-    return theirs, training_step(run.stdout)
-
-
-def list_cases(row):
-    """What there is, asked in the environment that has PyTorch."""
-    code = (
-        "import importlib, json, sys\n"
-        f"cases = importlib.import_module('devkit.peak_models.{row}').CASES\n"
-        "print(json.dumps([{'name': c.name, 'flags': list(c.flags), 'batch': len(next(iter(c.feeds().values())))} for c in cases]))"
-    )
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "tools"), PYTHONDONTWRITEBYTECODE="1")
-    run = subprocess.run(
-        [str(dependencies.environment("oracles")), "-c", code], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
-    if run.returncode != 0:
-        raise Failure(f"{row}: {run.stderr.strip().splitlines()[-1]}")
+        raise Failure(f"{subject}: {run.stderr.strip().splitlines()[-1]}")
     return json.loads(run.stdout.splitlines()[-1])
 
 
-def mib(count):
-    return "-" if count is None else f"{count / MIB:.1f}"
+def list_cases(row):
+    facts = "{'name': c.name, 'flags': list(c.flags), 'batch': len(next(iter(c.feeds().values()))), 'by_hand': c.by_hand}"
+    module = f"importlib.import_module('devkit.peak_models.{row}')"
+    return ask_oracles(row, "-c", f"import importlib, json; print(json.dumps([{facts} for c in {module}.CASES]))")
+
+
+def plan(case, model, binaries, limit):
+    """(bytes without a budget, bytes at the smallest); None for both where that takes longer than `limit` seconds."""
+    command = [binaries / "lowtide", "fit", model, "--json", "--rows=2", "-q", f"--dim=batch={case['batch']}", "--entries=train", *case["flags"]]
+    try:
+        run = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None, None
+    if run.returncode != 0:
+        raise Failure(f"{case['name']}: {run.stderr.strip().splitlines()[0]}")
+    figures = training_step(run.stdout)
+    return figures["largest_bytes"], figures["smallest_bytes"]
+
+
+def measure(title, row, case, binaries, limit):
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = ask_oracles(case["name"], "-m", "devkit.peak_models", row, case["name"], folder)
+        largest, smallest = plan(case, pathlib.Path(folder) / "model.onnx", binaries, limit)
+    return Line(title, case["name"], theirs["eager"], theirs["hand"], largest, smallest, limit, case["by_hand"])
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="tools/dev peaks", usage=USAGE, add_help=False)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--bin", type=pathlib.Path)
+    parser.add_argument("--limit", type=float, default=600)
     parser.add_argument("--markdown", type=pathlib.Path)
     if {"-h", "--help"} & set(arguments):
         print(USAGE, end="")
@@ -76,28 +119,19 @@ def main(arguments):
     options = parser.parse_args(arguments)
     if not options.bin:
         build(["lowtide"])
-    binaries = options.bin or BUILD / "bin"
-    lines = [["row", "case", "PyTorch eager MiB", "ours without a budget", "ours at the smallest", "by hand", "misses"]]
-    missed = found = 0
+    lines = []
     for title, row in ROWS.items():
         for case in list_cases(row):
             if options.names and not {title, row, case["name"]} & set(options.names):
                 continue
-            found += 1
             say(f"{title}: {case['name']}")
-            with tempfile.TemporaryDirectory() as folder:
-                theirs, ours = measure(row, case, folder, binaries)
-            largest, smallest = ours["largest_bytes"], ours["smallest_bytes"]
-            misses = [] if largest <= theirs["eager"] else ["above eager"]
-            if theirs["hand"] and smallest > WITHIN * theirs["hand"]:
-                misses.append(f"{smallest / theirs['hand']:.2f} times the hand figure")
-            missed += bool(misses)
-            lines.append([title, case["name"], *map(mib, (theirs["eager"], largest, smallest, theirs["hand"])), ", ".join(misses)])
-    if not found:
+            lines.append(measure(title, row, case, options.bin or BUILD / "bin", options.limit))
+    if not lines:
         raise Failure(f"no row or case is called {', '.join(options.names)}; rows: {', '.join(ROWS)}")
-    text = "\n".join("| " + " | ".join(line) + " |" for line in [lines[0], ["---"] * len(lines[0]), *lines[1:]])
+    text = table(lines)
     print(text)
     if options.markdown:
         options.markdown.write_text(text + "\n")
-    print(f"{found} cases, {missed} miss an aim")
+    missed = sum(bool(line.misses()) for line in lines)
+    print(f"{len(lines)} cases, {missed} miss an aim")
     return 1 if missed else 0

@@ -22,13 +22,22 @@ class Case:
     outputs: tuple = ("loss",)
     #: what `lowtide` is told besides the batch
     flags: tuple = ()
-    #: (module, feeds) → one whole step in as few bytes as an expert needs; updates are its own affair. None: not known.
+    #: (module, feeds) → the loss, computed in as few bytes as an expert needs; None: not known
     hand: typing.Callable | None = None
     #: torch.optim's name
     optimizer: str = "AdamW"
-    #: in words: what `hand` does
+    #: in words: what `hand` does besides updating each parameter as soon as its gradient is there
     by_hand: str = ""
 
 
 #: Row of the table → module of this folder.
-ROWS = {"loss on logits": "loss_heads"}
+ROWS = {
+    "loss on logits": "loss_heads",
+    "embedding table": "tables",
+    "graph attention": "graph_attention",
+    "LSTM": "lstm",
+    "mixture of experts": "experts",
+    "diffusion U-Net": "diffusion",
+    "small GPT": "adapters",
+    "frozen backbone": "frozen_backbone",
+}

@@ -29,9 +29,13 @@ def export(case, path):
     )  # fmt: skip
 
 
+def trained(module):
+    return [p for p in module.parameters() if p.requires_grad]
+
+
 def eager(case):
     module, feeds = case.file().train(), case.feeds()
-    optimizer = getattr(torch.optim, case.optimizer)(module.parameters(), lr=1e-3)
+    optimizer = getattr(torch.optim, case.optimizer)(trained(module), lr=1e-3)
 
     def step(_):
         optimizer.zero_grad(set_to_none=True)
@@ -65,7 +69,7 @@ class OneByOne:
 
 def hand(case):
     module, feeds = case.file().train(), case.feeds()
-    optimizer = OneByOne(getattr(torch.optim, case.optimizer), module.parameters())
+    optimizer = OneByOne(getattr(torch.optim, case.optimizer), trained(module))
 
     def step(_):
         case.hand(module, feeds).backward()

@@ -97,7 +97,7 @@ def returned(module, feeds):
     return out[0] if isinstance(out, tuple) else out
 
 
-HAND = "32 rows of logits at a time, forward and backward together; each parameter updated as soon as its gradient is there"
+HAND = "32 rows of logits at a time, forward and backward together"
 
 
 def inner(module):

@@ -170,6 +170,15 @@ bool isFrozenBesideOthers(NodeView &n) {
   return others;
 }
 
+/// Whether running variances are those of PyTorch's operation, unbiased: it wrote the model, whatever form its exporter
+/// chose. ONNX's own definition of the training form keeps the biased one.
+bool keepsUnbiasedVariance(NodeView &n, bool stated) {
+  auto model = n.op->getParentOfType<func::FuncOp>();
+  auto producer = model ? model->getAttrOfType<StringAttr>("onnx.producer") : StringAttr();
+  return !stated ||
+         (n.context.options.mode != TrainingMode::AsIs && producer && producer.getValue().starts_with("pytorch"));
+}
+
 LogicalResult batchNorm(NodeView &n) {
   if (failed(n.need(5)))
     return failure();
@@ -203,8 +212,8 @@ LogicalResult batchNorm(NodeView &n) {
                                      "it is trained (PyTorch refuses to train so)";
       warning.attachNote() << "use a batch of two or more, or keep its statistics: --mode=as-is, --mode=eval";
     }
-    // PyTorch keeps the unbiased variance; ONNX's definition of the training form keeps the biased one.
-    updateStatistics(n, mean, stated ? variance : nn::unbiasedVariance(variance, wide), momentum);
+    updateStatistics(n, mean, keepsUnbiasedVariance(n, stated) ? nn::unbiasedVariance(variance, wide) : variance,
+                     momentum);
     n.set(0, nn::reshape(y, x.shape()));
     if (!stated)
       emitRemark(n.getLoc())

@@ -1,6 +1,6 @@
 //===- NNWiden.cpp - computes in a wider float type -------------*- C++ -*-===//
 //
-// Replaces one float element type by another throughout a module.
+// Replaces float element types by another throughout a module.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,19 +39,26 @@ struct NNWiden : lowtide::StepPass<lowtide::impl::NNWidenBase<NNWiden>> {
   using StepPass::StepPass;
 
   void runOnSteps() override {
-    FloatType source = parseFloat(&getContext(), from), target = parseFloat(&getContext(), to);
-    if (!source || !target || source.getWidth() > target.getWidth()) {
-      getOperation().emitError("cannot widen ") << from << " to " << to;
-      return signalPassFailure();
+    FloatType target = parseFloat(&getContext(), to);
+    // All at once: an update's operands have one type between them, before and after.
+    llvm::SmallPtrSet<Type, 4> sources;
+    for (StringRef name :
+         from.empty() ? SmallVector<StringRef>{"f32"} : SmallVector<StringRef>(from.begin(), from.end())) {
+      FloatType source = parseFloat(&getContext(), name);
+      if (!source || !target || source.getWidth() > target.getWidth()) {
+        getOperation().emitError("cannot widen ") << name << " to " << to;
+        return signalPassFailure();
+      }
+      sources.insert(source);
     }
     AttrTypeReplacer replacer;
-    replacer.addReplacement([=](RankedTensorType type) -> std::optional<Type> {
-      if (type.getElementType() != source)
+    replacer.addReplacement([&](RankedTensorType type) -> std::optional<Type> {
+      if (!sources.contains(type.getElementType()))
         return std::nullopt;
       return RankedTensorType::get(type.getShape(), target, type.getEncoding());
     });
-    replacer.addReplacement([=](DenseElementsAttr dense) -> std::optional<std::pair<Attribute, WalkResult>> {
-      if (dense.getElementType() != source)
+    replacer.addReplacement([&](DenseElementsAttr dense) -> std::optional<std::pair<Attribute, WalkResult>> {
+      if (!sources.contains(dense.getElementType()))
         return std::nullopt;
       return std::make_pair(convertElements(dense, target), WalkResult::skip());
     });

@@ -81,11 +81,12 @@ def NNSplitSums : Pass<"nn-split-sums", "::mlir::func::FuncOp"> {
 def NNWiden : Pass<"nn-widen", "::mlir::ModuleOp"> {
   let summary = "compute everything in a wider float type (approximate)";
   let description = [{
-    Turns every f32 tensor of the module (f16 and bf16 with `from`) into `to`. For checks in f64: the result is nearer to
-    the exact value than what was asked, and differs from it by f32's rounding. Constants keep their f32 values.
+    Turns every tensor of the module whose element type is one of `from` into `to`. For checks in f64, where all floats
+    become f64: the result is nearer to the exact value than what was asked, and differs from it by the rounding of f32,
+    or of 16 bits where the model has them. Constants keep their values.
   }];
   let options = [
-    Option<"from", "from", "std::string", "\"f32\"", "Element type to replace: f32, f16 or bf16">,
+    ListOption<"from", "from", "std::string", "Element types to replace: f32 (the default), f16 and bf16">,
     Option<"to", "to", "std::string", "\"f64\"", "Element type to compute in: f32 or f64">,
   ];
 }

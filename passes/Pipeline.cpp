@@ -127,6 +127,7 @@ void lowtide::addLossHeads(OpPassManager &passes, const FitStageOptions &options
 void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &options) {
   if (!options.widen.empty()) {
     NNWidenOptions widen;
+    widen.from = {"f16", "bf16", "f32"};
     widen.to = options.widen;
     passes.addPass(createNNWiden(widen));
   }

@@ -25,7 +25,7 @@ enum class StatusCode : int {
   Device = 6,       ///< the machine or a library failed
   NonFinite = 7,    ///< the loss, or what was trained, is not finite
   Io = 8,           ///< reading or writing a file failed
-  LossMismatch = 9, ///< the losses left the recorded run
+  LossMismatch = 9, ///< losses left the recorded run, or a step differs from its module
   Internal = 70     ///< a broken promise of our own
 };
 

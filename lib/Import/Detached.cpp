@@ -11,6 +11,7 @@
 #include "Detached.h"
 
 #include "Evidence.h"
+#include "NodeOrder.h"
 #include "ProgramNames.h"
 #include "TensorData.h"
 #include "Unfold.h"
@@ -296,15 +297,7 @@ void lowtide::splitSteps(GraphProto &graph) {
       input = name->second;
     }
   }
-  if (added.empty())
-    return;
-  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
-  for (int i = 0, e = graph.node_size(); i != e; ++i) {
-    nodes.Add()->Swap(graph.mutable_node(i));
-    for (NodeProto &copy : added[i])
-      nodes.Add()->Swap(&copy);
-  }
-  graph.mutable_node()->Swap(&nodes);
+  insertAfter(graph, std::move(added));
 }
 
 std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
@@ -541,15 +534,7 @@ void DetachedTwins::separate(int index, std::vector<std::string> &split) {
   }
 }
 
-void DetachedTwins::finish() {
-  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
-  for (int i = 0, e = graph.node_size(); i != e; ++i) {
-    nodes.Add()->Swap(graph.mutable_node(i));
-    for (NodeProto &copy : added[i])
-      nodes.Add()->Swap(&copy);
-  }
-  graph.mutable_node()->Swap(&nodes);
-}
+void DetachedTwins::finish() { insertAfter(graph, std::move(added)); }
 
 std::vector<std::string> lowtide::splitDetached(GraphProto &graph) {
   return any_of(graph.node(), isDetach) ? DetachedTwins(graph).run() : std::vector<std::string>();

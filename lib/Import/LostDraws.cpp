@@ -13,6 +13,7 @@
 
 #include "LostDraws.h"
 
+#include "NodeOrder.h"
 #include "ProgramNames.h"
 #include "Unfold.h"
 
@@ -190,15 +191,7 @@ void MergedDraws::copyWay(const std::set<int> &way, size_t instance, StringRef n
   }
 }
 
-void MergedDraws::finish() {
-  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
-  for (int i = 0, e = graph.node_size(); i != e; ++i) {
-    nodes.Add()->Swap(graph.mutable_node(i));
-    for (NodeProto &copy : added[i])
-      nodes.Add()->Swap(&copy);
-  }
-  graph.mutable_node()->Swap(&nodes);
-}
+void MergedDraws::finish() { insertAfter(graph, std::move(added)); }
 
 LostDraws MergedDraws::run() {
   // Nodes are in order.

@@ -1,4 +1,4 @@
-//===- NodeOrder.cpp - nodes behind what they read --------------------------------===//
+//===- NodeOrder.cpp - nodes after what they read ---------------------------------===//
 
 #include "NodeOrder.h"
 
@@ -98,4 +98,16 @@ bool lowtide::sortNodes(GraphProto &graph, unsigned depth) {
         moved |= sortNodes(*attribute.mutable_graphs(i), depth - 1);
     }
   return moved;
+}
+
+void lowtide::insertAfter(GraphProto &graph, std::map<int, std::vector<NodeProto>> added) {
+  if (added.empty())
+    return;
+  ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  for (int i = 0, e = graph.node_size(); i != e; ++i) {
+    nodes.Add()->Swap(graph.mutable_node(i));
+    for (NodeProto &copy : added[i])
+      nodes.Add()->Swap(&copy);
+  }
+  graph.mutable_node()->Swap(&nodes);
 }

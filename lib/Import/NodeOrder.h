@@ -1,9 +1,12 @@
-//===- NodeOrder.h - nodes behind what they read ----------------------------------===//
+//===- NodeOrder.h - nodes after what they read ----------------------------------===//
 
 #ifndef LOWTIDE_LIB_IMPORT_NODEORDER_H
 #define LOWTIDE_LIB_IMPORT_NODEORDER_H
 
 #include "onnx/onnx_pb.h"
+
+#include <map>
+#include <vector>
 
 namespace lowtide {
 
@@ -12,6 +15,9 @@ namespace lowtide {
 ///
 /// The specification asks for this order (IR.md, "Graphs"), and the tools that convert models to f16 do not keep it.
 bool sortNodes(::onnx::GraphProto &graph, unsigned depth);
+
+/// Puts nodes into `graph`: `added[i]` right after its node number i, in their order.
+void insertAfter(::onnx::GraphProto &graph, std::map<int, std::vector<::onnx::NodeProto>> added);
 
 } // namespace lowtide
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OnnxGraph.h"
+#include "ElementBytes.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
@@ -23,28 +24,12 @@ void lowtide::describeValue(StringRef name, RankedTensorType type, ::onnx::Value
     tensor->mutable_shape()->add_dim()->set_dim_value(extent);
 }
 
-/// The bytes of all elements, little endian; a boolean takes one.
-static std::string elementBytes(DenseElementsAttr values) {
-  std::string bytes;
-  if (values.getElementType().isInteger(1)) {
-    for (bool value : values.getValues<bool>())
-      bytes.push_back(value ? 1 : 0);
-    return bytes;
-  }
-  ArrayRef<char> raw = values.getRawData();
-  if (!values.isSplat())
-    return std::string(raw.begin(), raw.end());
-  for (int64_t i = 0; i < values.getNumElements(); ++i)
-    bytes.append(raw.begin(), raw.end());
-  return bytes;
-}
-
 static void fillTensor(DenseElementsAttr values, StringRef name, ::onnx::TensorProto &tensor) {
   tensor.set_name(name.str());
   tensor.set_data_type(static_cast<int32_t>(getOnnxDataType(values.getElementType())));
   for (int64_t extent : values.getType().getShape())
     tensor.add_dims(extent);
-  tensor.set_raw_data(elementBytes(values));
+  tensor.set_raw_data(getElementBytes(values));
 }
 
 static void fillAttribute(NamedAttribute attribute, AttributeProto &proto) {

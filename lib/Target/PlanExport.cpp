@@ -3,6 +3,7 @@
 // One message per op, in the order of the text.
 //
 //===----------------------------------------------------------------------===//
+#include "ElementBytes.h"
 #include "lowtide/Target/PlanProto.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -86,20 +87,6 @@ void Exporter::slice(plan::SliceAttr from, plan::Slice *to) {
   to->set_value(from.getValue());
 }
 
-/// The bytes of all elements, little endian; a boolean takes one.
-static std::string denseBytes(DenseElementsAttr values) {
-  std::string bytes;
-  if (values.getElementType().isInteger(1)) {
-    for (bool value : values.getValues<bool>())
-      bytes.push_back(value ? 1 : 0);
-    return bytes;
-  }
-  ArrayRef<char> raw = values.getRawData();
-  for (int64_t i = 0, e = values.isSplat() ? values.getNumElements() : 1; i < e; ++i)
-    bytes.append(raw.begin(), raw.end());
-  return bytes;
-}
-
 void Exporter::source(plan::SourceOp op) {
   plan::ParameterSource &to = *proto.add_sources();
   DictionaryAttr fields = op.getFields();
@@ -151,7 +138,7 @@ void Exporter::source(plan::SourceOp op) {
     to.clear_original_dims();
     for (int64_t dim : value.getType().getShape())
       to.add_original_dims(dim);
-    *to.mutable_value() = denseBytes(value);
+    *to.mutable_value() = getElementBytes(value);
   }
 }
 

@@ -98,6 +98,7 @@ static void addTrainingFlags(CLI::App &app, Options &o) {
 
 static void addTargetFlags(CLI::App &app, Options &o) {
   app.add_option("--micro-batches", o.microBatches, "Computes a step in so many equal parts of the batch")
+      ->check(positive())
       ->check(CLI::Range(int64_t(1), int64_t(1) << 30))
       ->group("memory");
   app.add_option("--loss-head-chunks", o.lossHeadChunks,

@@ -18,7 +18,7 @@ struct FoldedNorms {
   std::vector<std::string> likely;
 };
 
-/// Reads the names that onnxruntime, onnxslim, onnx-simplifier and onnxscript leave behind, in files without the
+/// Reads the names that onnxruntime, onnxslim, onnx-simplifier and onnxscript leave, in files without the
 /// program's signature.
 FoldedNorms findFoldedNorms(const ::onnx::GraphProto &graph);
 

@@ -55,7 +55,7 @@ static bool isScaledOperand(const TensorFacts &facts) {
 
 /// One of several results of an operation: the file does not say of which. Parts of a split are numbered one after the
 /// other, and programs read several of them. The values of a maximum come with indices, those of a normalization with
-/// statistics, which nobody reads.
+/// statistics, which nothing reads.
 static bool isOneOfResults(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {
   auto isResult = [](StringRef name) { return operationName(name) == "getitem"; };
   if (!isResult(facts.tensor->name()) && llvm::none_of(facts.foldedFrom, isResult))

@@ -68,7 +68,8 @@ private:
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
   FailureOr<uint64_t> fitModule(uint64_t reserve);
   /// Makes the plan of an entry; bytes by which what was made goes beyond the budget.
-  FailureOr<uint64_t> fitEntry(PosedEntry &entry, solve::PackedPlan packed, const BudgetRoom &room, FactsTable &facts);
+  FailureOr<uint64_t> fitEntry(PosedEntry &entry, const MemoryProfile &unfitted, solve::PackedPlan packed,
+                               const BudgetRoom &room, FactsTable &facts);
   /// The plan of the pass's strategy in so many bytes of arena; nothing if it has none.
   std::optional<solve::PackedPlan> findPlan(PosedEntry &entry, uint64_t transientBytes);
   /// The schedule of a published strategy for so many bytes of arena; nothing if it has none.
@@ -153,15 +154,12 @@ std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry,
   }
 }
 
-FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, solve::PackedPlan packed, const BudgetRoom &room,
-                                                 FactsTable &facts) {
+FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const MemoryProfile &unfitted,
+                                                 solve::PackedPlan packed, const BudgetRoom &room, FactsTable &facts) {
   const solve::FittedSchedule &chosen = packed.plan, &before = entry.solved->front.getLargest();
-  // What a report draws beside the fitted step.
-  FailureOr<MemoryProfile> unfitted = MemoryProfile::compute(entry.step, facts, room.statics);
-  if (failed(unfitted))
-    return failure();
-  if (chosen.timeline.peakBytes < unfitted->getPeakBytes())
-    entry.step->setAttr(beforeBudgetAttrName, unfitted->sampleLive(&getContext()));
+  // What a report draws next to the fitted step.
+  if (chosen.timeline.peakBytes < unfitted.getPeakBytes())
+    entry.step->setAttr(beforeBudgetAttrName, unfitted.sampleLive(&getContext()));
   entry.apply(chosen, facts);
   // The exact count, once more, on what was made.
   FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts, room.statics);
@@ -176,7 +174,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, solve::Packe
   {
     InFlightDiagnostic remark = entry.step.emitRemark("@")
                                 << entry.step.getSymName() << ": " << compareFigures(before, chosen);
-    if (uint64_t saved = unfitted->getSavedBytes())
+    if (uint64_t saved = unfitted.getSavedBytes())
       remark << "; saved activations " << formatBytes(saved) << " → " << formatBytes(profile->getSavedBytes());
     noteLoops(remark, entry.problem, before, chosen);
   }
@@ -202,6 +200,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   const StaticBytes statics = layout->getStaticBytes();
   uint64_t largest = 0;
   std::vector<PosedEntry> entries;
+  std::vector<MemoryProfile> unfitted;
   for (func::FuncOp step : steps) {
     FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
     if (failed(problem))
@@ -217,6 +216,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     if (failed(profile))
       return failure();
     largest = std::max({largest, entry.solved->front.getLargest().timeline.peakBytes, profile->getPeakBytes()});
+    unfitted.push_back(std::move(*profile));
   }
   const uint64_t bytes = size->resolve(statics.sum() + largest);
   if (bytes < statics.sum())
@@ -235,8 +235,8 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   if (refused)
     return refuseBudget(*refused, room, strategy, facts.getTable());
   uint64_t most = 0;
-  for (auto [entry, plan] : llvm::zip_equal(entries, plans)) {
-    FailureOr<uint64_t> beyond = fitEntry(entry, std::move(plan), room, facts.getTable());
+  for (auto [entry, profile, plan] : llvm::zip_equal(entries, unfitted, plans)) {
+    FailureOr<uint64_t> beyond = fitEntry(entry, profile, std::move(plan), room, facts.getTable());
     if (failed(beyond))
       return failure();
     most = std::max(most, *beyond);

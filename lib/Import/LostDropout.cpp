@@ -32,7 +32,10 @@ static std::string addScalar(GraphProto &graph, std::string name, int32_t type, 
 
 std::vector<std::string> lowtide::restoreAttentionDropout(GraphProto &graph) {
   // Nodes of one attention share its note.
-  StringSet<> restored;
+  StringSet<> restored, kept;
+  for (const NodeProto &node : graph.node())
+    if (node.op_type() == "Dropout")
+      kept.insert(findProgramNote(node));
   StringMap<std::string> lost, dropped;
   ::google::protobuf::RepeatedPtrField<NodeProto> nodes;
   for (NodeProto &node : *graph.mutable_node()) {
@@ -49,19 +52,17 @@ std::vector<std::string> lowtide::restoreAttentionDropout(GraphProto &graph) {
         node.add_input(addScalar(graph, node.output(0) + "@ratio", TensorProto::FLOAT, ratio));
       node.add_input(addScalar(graph, node.output(0) + "@trains", TensorProto::BOOL, 1));
     }
-    NodeProto &kept = *nodes.Add();
-    kept.Swap(&node);
+    NodeProto &moved = *nodes.Add();
+    moved.Swap(&node);
     if (ratio <= 0)
       continue;
     if (isDropout || restored.contains(note)) {
       restored.insert(note);
       lost.erase(note);
-    } else if (isSoftmax && none_of(graph.node(), [&](const NodeProto &other) {
-                 return other.op_type() == "Dropout" && findProgramNote(other) == note;
-               })) {
+    } else if (isSoftmax && !kept.contains(note)) {
       restored.insert(note);
       lost.erase(note);
-      const std::string weights = kept.output(0), result = weights + "@dropout";
+      const std::string weights = moved.output(0), result = weights + "@dropout";
       dropped[weights] = result;
       NodeProto &dropout = *nodes.Add();
       dropout.set_op_type("Dropout");
@@ -70,9 +71,9 @@ std::vector<std::string> lowtide::restoreAttentionDropout(GraphProto &graph) {
       dropout.add_input(addScalar(graph, result + "@ratio", TensorProto::FLOAT, ratio));
       dropout.add_input(addScalar(graph, result + "@trains", TensorProto::BOOL, 1));
       dropout.add_output(result);
-      *dropout.mutable_metadata_props() = kept.metadata_props();
+      *dropout.mutable_metadata_props() = moved.metadata_props();
     } else {
-      lost[note] = kept.output(0);
+      lost[note] = moved.output(0);
     }
   }
   graph.mutable_node()->Swap(&nodes);

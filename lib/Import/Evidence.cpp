@@ -55,7 +55,8 @@ Signature::Signature(const ::onnx::GraphProto &graph) {
       continue;
     entry.placeholder = placeholder.str();
     entry.target = target.str();
-    entry.persistent = !rest.contains("persistent=False");
+    // The last field of a buffer, after the target.
+    entry.persistent = !rest.ends_with(" persistent=False");
     if (byTarget.try_emplace(target, entries.size()).second) {
       byPlaceholder[placeholder] = entries.size();
       modules.insert(moduleOf(target));

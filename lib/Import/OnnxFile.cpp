@@ -3,17 +3,11 @@
 
 #include "lowtide/Import/OnnxFile.h"
 
-#include "Detached.h"
-#include "Evidence.h"
 #include "ExternalData.h"
-#include "LabelSmoothing.h"
-#include "LostDraws.h"
-#include "LostDropout.h"
-#include "LostSums.h"
 #include "ModulePaths.h"
 #include "NodeOrder.h"
 #include "OnnxLibrary.h"
-#include "RepeatedLayers.h"
+#include "Recoveries.h"
 #include "Spelling.h"
 #include "StepSignature.h"
 #include "TensorData.h"
@@ -149,107 +143,15 @@ void OnnxFile::indexInitializers() {
     initializers[tensor.name()] = &tensor;
 }
 
-/// What the program's operations mean beyond the operators that the exporter wrote, and what cannot be put back.
-void OnnxFile::reportLostMeanings() {
-  for (const ::onnx::NodeProto &node : model->graph().node()) {
-    if (scalesGradientByFrequency(node))
-      report->warningAt(nodeLabel(node),
-                        "the program divides gradients of this embedding by how often a row is looked up "
-                        "(scale_grad_by_freq), for which ONNX has no word: it is trained without that",
-                        "export with scale_grad_by_freq=False to train so everywhere");
-    if (isMeanOfScatter(node) && node.output_size())
-      report->errorAt(
-          Failure::Unsupported, nodeLabel(node),
-          "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote "
-          "an operator that does not",
-          "write sums and counts (scatter_add) and their quotient, and export again");
-  }
-}
-
-/// Puts back the parameters that the exporter evaluated into other tensors.
+/// Puts back what the exporter lost, and the parameters that it evaluated into other tensors.
 void OnnxFile::unfold() {
-  ModulePaths(model->graph()).annotate(*model->mutable_graph());
-  reportLostMeanings();
-  if (std::vector<std::string> lost = restoreAttentionDropout(*model->mutable_graph()); !lost.empty())
-    report->warningAt(lost.front(),
-                      "the program drops attention weights, and the file does not hold them: attention trains without "
-                      "dropout in " +
-                          Twine(llvm::join(lost, ", ")),
-                      "export with optimize=False and an opset_version below 23");
-  if (std::vector<std::string> unknown = detachBlocks(*model->mutable_graph()); !unknown.empty())
-    report->warningAt(unknown.front(),
-                      "the program computes " + Twine(llvm::join(unknown, ", ")) +
-                          " in a block of torch.autocast or torch.no_grad, and the file does not tell which: gradients "
-                          "flow through",
-                      "write .detach() where there are none, and export again");
-  splitSteps(*model->mutable_graph());
-  if (std::vector<std::string> unknown = restoreDetached(*model->mutable_graph()); !unknown.empty())
-    report->warningAt(
-        unknown.front(),
-        "the program detaches values, and the file does not tell which they are: gradients flow through " +
-            Twine(llvm::join(unknown, ", ")),
-        "export with optimize=False");
-  if (std::vector<std::string> twins = splitDetached(*model->mutable_graph()); !twins.empty())
-    report->warningAt(
-        twins.front(),
-        "the program computes " + Twine(llvm::join(twins, ", ")) +
-            " like values behind a detach that the exporter removed, and the two were merged: it is taken "
-            "not to be detached there, and in a difference of two values, to detach the other",
-        "export with optimize=False");
-  if (std::vector<std::string> lost = restoreLostReductions(*model->mutable_graph()); !lost.empty())
-    report->warningAt(
-        lost.front(),
-        "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are "
-        "reduced over all dimensions again: " +
-            Twine(llvm::join(lost, ", ")),
-        "export with optimize=False to keep the program's own reduction");
-  if (std::vector<std::string> sums = restoreLostSums(*model->mutable_graph()); !sums.empty())
-    report->warningAt(sums.front(),
-                      "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need "
-                      "it at zero; 1e-8 is added again: " +
-                          Twine(llvm::join(sums, ", ")),
-                      "export with optimize=False to keep the program's own number");
-  unfolded = unfoldInitializers(*model->mutable_graph(),
-                                [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); });
-  // Copies of modules, which are apart now, draw for themselves.
-  LostDraws draws = restoreDraws(*model->mutable_graph());
-  if (!draws.restored.empty())
-    report->warningAt(
-        draws.restored.front(),
-        "the exporter merged what the program computes of several draws of dropout, or of several runs of a "
-        "batch norm; they are drawn apart again: " +
-            Twine(llvm::join(draws.restored, ", ")),
-        "export with optimize=False");
-  if (!draws.unknown.empty())
-    report->warningAt(
-        draws.unknown.front(),
-        "the exporter merged what the program computes of dropped or normalized values, and the file does "
-        "not tell whether of several draws, or of several runs of a batch norm: one is made for " +
-            Twine(llvm::join(draws.unknown, ", ")),
-        "export with optimize=False");
-  if (std::vector<std::string> twins = findDetachedTwins(*model->mutable_graph()); !twins.empty())
-    report->warningAt(
-        twins.front(),
-        "the exporter merged what the program detaches with what it computes alike of other values, and the "
-        "file does not tell what is detached in " +
-            Twine(llvm::join(twins, ", ")),
-        "export with optimize=False");
-  if (std::vector<std::string> again = findRepeatedLayers(model->graph()); !again.empty())
-    report->warningAt(
-        again.front(),
-        "the program runs layers again on the same values, and the exporter merged the two runs: gradients "
-        "flow through both, unless one is without gradients (torch.no_grad), which the file does not tell: " +
-            Twine(llvm::join(again, ", ")),
-        "write .detach() in place of torch.no_grad(), and export with optimize=False");
-  if (std::vector<std::string> losses = restoreLabelSmoothing(*model->mutable_graph()); !losses.empty())
-    report->warningAt(
-        losses.front(),
-        "the exporter left the program's label smoothing out of cross-entropies, and the file alone gives "
-        "other losses; it is put back: " +
-            Twine(llvm::join(losses, ", ")),
-        "export with label_smoothing=0 to train without it");
+  ::onnx::GraphProto &graph = *model->mutable_graph();
+  ModulePaths(graph).annotate(graph);
+  restoreOperations(graph, *report);
+  unfolded = unfoldInitializers(graph, [&](const TensorProto &tensor) { return tryReadInitializer(tensor.name()); });
+  restoreAfterParameters(graph, *report);
   // What was put in front may read a parameter's copy, or a loss.
-  sortNodes(*model->mutable_graph(), /*depth=*/0);
+  sortNodes(graph, /*depth=*/0);
   indexInitializers();
 }
 

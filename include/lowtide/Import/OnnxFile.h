@@ -92,7 +92,6 @@ private:
   void lowerInputs();
   void indexInitializers();
   void unfold();
-  void reportLostMeanings();
   /// `sink` null: external data are looked for, and not read.
   llvm::LogicalResult streamTensor(const ::onnx::TensorProto &tensor, Report &report,
                                    llvm::function_ref<void(llvm::ArrayRef<char>)> sink) const;

@@ -1,0 +1,124 @@
+//===- Recoveries.cpp - what exporters lost, in order ----------------------------===//
+//
+// Two ordered tables: what puts something back, or finds what cannot be, and what is said of the names that it returns.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Recoveries.h"
+
+#include "Detached.h"
+#include "Evidence.h"
+#include "LabelSmoothing.h"
+#include "LostDraws.h"
+#include "LostDropout.h"
+#include "LostSums.h"
+#include "RepeatedLayers.h"
+#include "WellFormed.h"
+
+#include "onnx/onnx_pb.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace lowtide;
+using ::onnx::GraphProto;
+
+using Names = std::vector<std::string>;
+
+namespace {
+struct Recovery {
+  Names (*apply)(GraphProto &graph);
+  /// Of the names, in the place of {0}.
+  const char *words;
+  const char *remedy;
+};
+} // namespace
+
+static const Recovery operations[] = {
+    {restoreAttentionDropout,
+     "the program drops attention weights, and the file does not hold them: attention trains without dropout in {0}",
+     "export with optimize=False and an opset_version below 23"},
+    {detachBlocks,
+     "the program computes {0} in a block of torch.autocast or torch.no_grad, and the file does not tell which: "
+     "gradients flow through",
+     "write .detach() where there are none, and export again"},
+    {[](GraphProto &graph) {
+       splitSteps(graph);
+       return restoreDetached(graph);
+     },
+     "the program detaches values, and the file does not tell which they are: gradients flow through {0}",
+     "export with optimize=False"},
+    {splitDetached,
+     "the program computes {0} like values behind a detach that the exporter removed, and the two were merged: it is "
+     "taken not to be detached there, and in a difference of two values, to detach the other",
+     "export with optimize=False"},
+    {restoreLostReductions,
+     "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are reduced over "
+     "all dimensions again: {0}",
+     "export with optimize=False to keep the program's own reduction"},
+    {restoreLostSums,
+     "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need it at zero; 1e-8 "
+     "is added again: {0}",
+     "export with optimize=False to keep the program's own number"},
+};
+
+static const Recovery afterParameters[] = {
+    {[](GraphProto &graph) { return findDetachedTwins(graph); },
+     "the exporter merged what the program detaches with what it computes alike of other values, and the file does not "
+     "tell what is detached in {0}",
+     "export with optimize=False"},
+    {[](GraphProto &graph) { return findRepeatedLayers(graph); },
+     "the program runs layers again on the same values, and the exporter merged the two runs: gradients flow through "
+     "both, unless one is without gradients (torch.no_grad), which the file does not tell: {0}",
+     "write .detach() in place of torch.no_grad(), and export with optimize=False"},
+    {restoreLabelSmoothing,
+     "the exporter left the program's label smoothing out of cross-entropies, and the file alone gives other losses; "
+     "it is put back: {0}",
+     "export with label_smoothing=0 to train without it"},
+};
+
+static void warn(const Names &names, const char *words, const char *remedy, Report &report) {
+  if (!names.empty())
+    report.warningAt(names.front(), llvm::formatv(words, llvm::join(names, ", ")).str(), remedy);
+}
+
+static void apply(llvm::ArrayRef<Recovery> rules, GraphProto &graph, Report &report) {
+  for (const Recovery &rule : rules)
+    warn(rule.apply(graph), rule.words, rule.remedy, report);
+}
+
+/// What the program's operations mean beyond the operators that the exporter wrote, and what cannot be put back.
+static void reportLostMeanings(const GraphProto &graph, Report &report) {
+  for (const ::onnx::NodeProto &node : graph.node()) {
+    if (scalesGradientByFrequency(node))
+      report.warningAt(nodeLabel(node),
+                       "the program divides gradients of this embedding by how often a row is looked up "
+                       "(scale_grad_by_freq), for which ONNX has no word: it is trained without that",
+                       "export with scale_grad_by_freq=False to train so everywhere");
+    if (isMeanOfScatter(node) && node.output_size())
+      report.errorAt(
+          Failure::Unsupported, nodeLabel(node),
+          "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote "
+          "an operator that does not",
+          "write sums and counts (scatter_add) and their quotient, and export again");
+  }
+}
+
+void lowtide::restoreOperations(GraphProto &graph, Report &report) {
+  reportLostMeanings(graph, report);
+  apply(operations, graph, report);
+}
+
+void lowtide::restoreAfterParameters(GraphProto &graph, Report &report) {
+  // Copies of modules, which are apart now, draw for themselves.
+  const LostDraws draws = restoreDraws(graph);
+  warn(draws.restored,
+       "the exporter merged what the program computes of several draws of dropout, or of several runs of a batch norm; "
+       "they are drawn apart again: {0}",
+       "export with optimize=False", report);
+  warn(draws.unknown,
+       "the exporter merged what the program computes of dropped or normalized values, and the file does not tell "
+       "whether of several draws, or of several runs of a batch norm: one is made for {0}",
+       "export with optimize=False", report);
+  apply(afterParameters, graph, report);
+}

@@ -6,7 +6,6 @@
 
 #include "Autocast.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Interfaces/BindingInterface.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -313,9 +312,9 @@ void Autocast::visit(Operation *op) {
   }
   // What the model itself computes in 16 bits stays as it is written.
   if (llvm::any_of(op->getResults(), [&](Value result) { return isNarrow(result); })) {
-    for (Value parameter : narrowedParameters)
-      if (llvm::is_contained(op->getOperands(), parameter))
-        op->replaceUsesOfWith(parameter, getWide(parameter));
+    for (Value argument : narrowedArguments)
+      if (llvm::is_contained(op->getOperands(), argument))
+        op->replaceUsesOfWith(argument, getWide(argument));
     return;
   }
   for (Value operand : op->getOperands())
@@ -374,13 +373,34 @@ void Autocast::store(OpResult value) {
     replaceUses(value, getNarrow(value));
 }
 
-void Autocast::narrowParameters() {
+/// By the ops' records alone: another batch, or another entry with the same layers, has the same answer.
+bool Autocast::isOnlyRounded(Value value) const {
+  return !value.use_empty() && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (getOperandPolicy(use) == PrecisionPolicy::Low)
+      return true;
+    return passesOn(user) && llvm::all_of(user->getResults(), [&](Value result) { return isOnlyRounded(result); });
+  });
+}
+
+SmallVector<BindingInterface> Autocast::findRoundedConstants() const {
+  SmallVector<BindingInterface> found;
+  for (BlockArgument argument : block.getArguments()) {
+    BindingInterface binding = getBinding(step, argument.getArgNumber());
+    if (binding && binding.getBindingKind() == BindingKind::Constant && isWide(argument) && isOnlyRounded(argument))
+      found.push_back(binding);
+  }
+  return found;
+}
+
+void Autocast::narrowArguments(const llvm::DenseSet<Attribute> &stored) {
   llvm::DenseSet<Attribute> bindings;
   for (BlockArgument argument : block.getArguments()) {
     BindingInterface binding = getBinding(step, argument.getArgNumber());
-    if (binding && binding.getBindingKind() == BindingKind::Param && isWide(argument)) {
+    const bool isParameter = binding && pure && binding.getBindingKind() == BindingKind::Param;
+    if (binding && (isParameter || stored.contains(binding)) && isWide(argument)) {
       argument.setType(withElement(argument, narrow));
-      narrowedParameters.push_back(argument);
+      narrowedArguments.push_back(argument);
       bindings.insert(binding);
     }
   }
@@ -394,13 +414,12 @@ void Autocast::narrowParameters() {
   step.setFunctionType(FunctionType::get(step.getContext(), inputs, results));
 }
 
-void Autocast::run() {
+void Autocast::run(const llvm::DenseSet<Attribute> &stored) {
   findForward();
   findActivations();
   savedBytesBefore = countSavedBytes();
   findDemands();
-  if (pure)
-    narrowParameters();
+  narrowArguments(stored);
   SmallVector<Operation *> ops = llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
   for (Operation *op : ops)
     visit(op);

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -35,7 +36,13 @@ public:
   Autocast(mlir::func::FuncOp step, mlir::FloatType narrow, bool pure,
            std::function<PrecisionOverride(mlir::Operation *)> overrideOf);
 
-  void run();
+  /// Bindings of f32 constants that `run` would only ever read rounded, whatever the sizes of the step: operands of
+  /// contractions, directly or through movements. Before `run`.
+  llvm::SmallVector<BindingInterface> findRoundedConstants() const;
+
+  /// `stored`: constants that are bound in 16 bits, as parameters of a pure step are. The values that the step computes
+  /// with are the same: each is rounded when it is bound, not once in every step.
+  void run(const llvm::DenseSet<mlir::Attribute> &stored = {});
 
   unsigned numNarrowed = 0, numWidened = 0;
   /// Values that the backward pass makes again of what is kept in 16 bits.
@@ -64,7 +71,8 @@ private:
   /// Whether all that comes of `value` is kept in f32 anyway: gradients, losses, updates.
   bool endsWide(mlir::Value value);
 
-  void narrowParameters();
+  bool isOnlyRounded(mlir::Value value) const;
+  void narrowArguments(const llvm::DenseSet<mlir::Attribute> &stored);
   void visit(mlir::Operation *op);
   void visitContraction(mlir::Operation *op);
   void visitMovement(mlir::Operation *op);
@@ -94,8 +102,8 @@ private:
 
   /// Ops that the loss and other outputs need.
   llvm::DenseSet<mlir::Operation *> forward;
-  /// Parameters that were f32 in the model.
-  llvm::SmallVector<mlir::Value> narrowedParameters;
+  /// Parameters and constants that were f32 in the model and are bound in 16 bits.
+  llvm::SmallVector<mlir::Value> narrowedArguments;
   /// Values that some op wants in 16 bits, directly or through movements.
   llvm::DenseSet<mlir::Value> demanded;
   /// Values computed from data; values that are one number for many elements.

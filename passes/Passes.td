@@ -136,7 +136,8 @@ def TrainAutocast : Pass<"train-autocast", "::mlir::ModuleOp"> {
   let description = [{
     Contractions take 16-bit operands and add up in f32; every other op computes in f32; what is stored between kernels
     and until the backward pass is rounded once, to nearest even. Parameters, gradients and state stay f32 (`mixed-…`), or
-    parameters are 16-bit too, gradients and optimizer state f32 (`bf16`, `f16`). Works on any function: forward, with its
+    parameters are 16-bit too, gradients and optimizer state f32 (`bf16`, `f16`); frozen weights that every step only reads
+    rounded are then bound in 16 bits as well, or as `frozen-weights` says. Works on any function: forward, with its
     backward pass, or an imported training step. docs/numerics.md has the error model, docs/rationale/precision.md the
     reasons.
   }];
@@ -145,6 +146,8 @@ def TrainAutocast : Pass<"train-autocast", "::mlir::ModuleOp"> {
     Option<"precision", "precision", "std::string", "\"mixed-bf16\"", "mixed-bf16, mixed-f16, bf16 or f16">,
     Option<"overrides", "override", "std::string", "\"\"",
            "Layers by name, separated by ';': *.ln*,head=f32;*.mlp.*=bf16">,
+    Option<"frozenWeights", "frozen-weights", "std::string", "\"\"",
+           "Type of frozen weights that are only read rounded: f32, or the precision's 16-bit type; empty: as parameters">,
   ];
   let statistics = [
     Statistic<"numNarrowed", "narrowed", "Values rounded to 16 bits">,

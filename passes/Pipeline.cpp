@@ -50,6 +50,7 @@ static void addAutocast(OpPassManager &passes, const TrainStageOptions &options)
   TrainAutocastOptions autocast;
   autocast.precision = options.precision;
   autocast.overrides = options.precisionOverrides;
+  autocast.frozenWeights = options.frozenWeights;
   passes.addPass(createTrainAutocast(autocast));
   addCleanUp(passes);
 }

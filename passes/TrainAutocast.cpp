@@ -7,6 +7,7 @@
 #include "Autocast.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -78,7 +79,18 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
       narrow = b.getF16Type();
     else
       return refuse() << "precision: '" << precision << "' is none of mixed-bf16, mixed-f16, bf16, f16";
+    narrowName = name.str();
     return success();
+  }
+
+  /// Whether frozen weights are bound in 16 bits; empty is what parameters are.
+  LogicalResult readFrozenWeights() {
+    if (frozenWeights.empty() || frozenWeights == "f32" || frozenWeights == narrowName) {
+      narrowsFrozen = frozenWeights.empty() ? pure : frozenWeights == narrowName;
+      return success();
+    }
+    return refuse() << "frozen-weights: '" << frozenWeights << "' is neither f32 nor " << narrowName
+                    << ", in which a step of precision " << precision << " reads weights";
   }
 
   LogicalResult readOverrides() {
@@ -86,7 +98,6 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
       if (text.trim().empty())
         continue;
       auto [patterns, type] = text.rsplit('=');
-      StringRef narrowName = isa<BFloat16Type>(narrow) ? "bf16" : "f16";
       OverrideRule rule;
       rule.layers.text = text.str();
       if (type == "f32")
@@ -160,18 +171,34 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
     }
   }
 
+  /// Frozen weights that every step which binds them only reads rounded: one binding has one type in all of them.
+  llvm::DenseSet<Attribute> findRoundedConstants() {
+    llvm::DenseSet<Attribute> found, readWide;
+    for (func::FuncOp step : findSteps()) {
+      Autocast cast(step, narrow, pure, [&](Operation *op) { return findOverride(op); });
+      llvm::DenseSet<Attribute> rounded;
+      for (BindingInterface binding : cast.findRoundedConstants())
+        rounded.insert(binding);
+      for (unsigned i = 0; i < step.getNumArguments(); ++i)
+        if (Attribute binding = step.getArgAttr(i, train::bindingAttrName); binding && !step.getArgument(i).use_empty())
+          (rounded.contains(binding) ? found : readWide).insert(binding);
+    }
+    for (Attribute binding : readWide)
+      found.erase(binding);
+    return found;
+  }
+
   void runOnSteps() override {
-    if (failed(readPrecision()) || failed(readOverrides())) {
+    if (failed(readPrecision()) || failed(readFrozenWeights()) || failed(readOverrides())) {
       getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
       return signalPassFailure();
     }
-    for (auto step : getOperation().getOps<func::FuncOp>()) {
-      if (step.isExternal() || !step.getBody().hasOneBlock())
-        continue;
+    const llvm::DenseSet<Attribute> stored = narrowsFrozen ? findRoundedConstants() : llvm::DenseSet<Attribute>();
+    for (func::FuncOp step : findSteps()) {
       llvm::MapVector<std::pair<StringRef, int>, TableRow> table;
       collect(step, table);
       Autocast cast(step, narrow, pure, [&](Operation *op) { return findOverride(op); });
-      cast.run();
+      cast.run(stored);
       numNarrowed += cast.numNarrowed;
       numWidened += cast.numWidened;
       numRemade += cast.numRemade;
@@ -186,8 +213,14 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
         }
   }
 
+  SmallVector<func::FuncOp> findSteps() {
+    return llvm::filter_to_vector(getOperation().getOps<func::FuncOp>(),
+                                  [](func::FuncOp step) { return !step.isExternal() && step.getBody().hasOneBlock(); });
+  }
+
   FloatType narrow;
-  bool pure = false;
+  std::string narrowName;
+  bool pure = false, narrowsFrozen = false;
   std::vector<OverrideRule> rules;
   llvm::DenseMap<Location, PrecisionOverride> overrideOf;
 };

@@ -32,6 +32,7 @@ struct TrainStageOptions {
   std::string sparseUpdates = "exact"; ///< tables in the rows that a batch names: exact, lazy or off
   std::string precision;               ///< mixed-bf16, mixed-f16, bf16 or f16; empty: types stay as they are
   std::string precisionOverrides;      ///< rules separated by `;`
+  std::string frozenWeights;           ///< f32, or the precision's 16-bit type; empty: as parameters
   std::string lossScale = "none";
   double clipNorm = 0.0, clipValue = 0.0; ///< 0: gradients are not limited
   std::vector<std::string> entries = {"train", "eval"};

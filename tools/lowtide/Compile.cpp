@@ -297,6 +297,7 @@ static TrainStageOptions trainStage(const Options &options) {
   if (options.precision != "f32" && options.precision != "f64")
     stage.precision = options.precision;
   stage.precisionOverrides = join(options.precisionOverrides, ";");
+  stage.frozenWeights = options.frozenWeights == "auto" ? "" : options.frozenWeights;
   stage.lossScale = options.lossScale;
   stage.clipNorm = options.clipNorm;
   stage.clipValue = options.clipValue;

@@ -123,6 +123,12 @@ static void addTargetFlags(CLI::App &app, Options &o) {
   addList(app, "--precision-override", o.precisionOverrides,
           "Layers by name that differ: PATTERN[,PATTERN]=f32, or =bf16 (f16); may repeat")
       ->group("target");
+  app.add_option(
+         "--frozen-weights", o.frozenWeights,
+         "Type of weights that are not trained and that products read: f32, or --precision's bf16 or f16; auto: "
+         "the type of the trained ones")
+      ->check(choice({"auto", "f32", "bf16", "f16"}))
+      ->group("target");
   app.add_option("--loss-scale", o.lossScale,
                  "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]")
       ->group("optimizer");

@@ -29,7 +29,7 @@ optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
 gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
-           --precision-override='*.ln*=f32'
+           --precision-override='*.ln*=f32'  --frozen-weights=auto|f32|bf16|f16
 target     --target=cpu|cuda|cuda-emulated|reference  --entries=train,eval
 memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
            --loss-head-chunks=auto|off|N
@@ -65,7 +65,7 @@ optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=0.9,0.999
 gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
-           --precision-override='*.ln*=f32'
+           --precision-override='*.ln*=f32'  --frozen-weights=auto|f32|bf16|f16
 memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
 target     --target=cpu|cuda:sm_90|cuda-emulated|reference  --entries=train,eval
 stages     --emit=onnx|nn|train|fitted|plan|kernels|ptx|artifact|onnx-model

@@ -51,6 +51,7 @@ static const std::vector<std::pair<std::string, std::vector<std::string>>> stage
       "min-lr",
       "precision",
       "precision-override",
+      "frozen-weights",
       "loss-scale",
       "clip-norm",
       "clip-value",
@@ -144,9 +145,20 @@ static bool checkTable(const Options &options, const config::Config &config) {
   return true;
 }
 
+/// Of frozen weights: in the type that products read, or in f32 and rounded by every step.
+static bool checkFrozenWeights(const Options &options) {
+  llvm::StringRef frozen = options.frozenWeights, read = options.precision;
+  read.consume_front("mixed-");
+  if (frozen == "auto" || frozen == read || (frozen == "f32" && read != "f64"))
+    return true;
+  return fail("--frozen-weights=" + frozen + " has no effect: with --precision=" + options.precision +
+                  " products read weights in " + read,
+              frozen == "f32" ? "leave it out" : "take --precision=mixed-" + frozen + " or --precision=" + frozen);
+}
+
 static bool checkPrecision(const Options &options) {
   if (options.precisionOverrides.empty() || (options.precision != "f32" && options.precision != "f64"))
-    return true;
+    return checkFrozenWeights(options);
   return fail("--precision-override needs --precision=mixed-bf16 or mixed-f16 (or bf16, f16)",
               "with --precision=" + options.precision + " all layers compute in " + options.precision);
 }

@@ -78,6 +78,7 @@ struct Options {
   std::string target = "cpu";
   std::string precision = "f32";
   std::vector<std::string> precisionOverrides; // PATTERN,PATTERN=TYPE
+  std::string frozenWeights = "auto";          // auto, f32, bf16 or f16
   std::string lossScale = "none";
   double clipNorm = 0, clipValue = 0; // 0: not limited
   std::vector<std::string> entries = {"train", "eval"};

@@ -118,6 +118,7 @@ Options driver::proofOptions(const Options &options, const std::string &artifact
   step.target = "reference";
   step.precision = "f64";
   step.precisionOverrides.clear();
+  step.frozenWeights = "auto";
   step.entries = {"train", "gradient"};
   step.outputs.clear();
   step.dropout = 0;

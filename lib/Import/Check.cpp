@@ -184,3 +184,16 @@ int lowtide::reportModel(OnnxFile &file, const ImportOptions &options, ArrayRef<
     return code;
   return refused.empty() ? 0 : static_cast<int>(Failure::Unsupported);
 }
+
+void lowtide::printAdvice(const CheckAdvice &advice, llvm::raw_ostream &os) {
+  os << "\n";
+  if (!advice.unbound.empty())
+    os << "missing: sizes of dimensions; those below are examples\n";
+  if (advice.lacksLoss)
+    os << "missing: a loss, for none of the outputs is the only scalar float one; the one below is a guess"
+       << (advice.loss.empty() ? ", and none was found" : "") << "\n";
+  os << "to train: " << advice.compile << "\n          " << advice.run << "\n";
+  if (!advice.data.empty())
+    os << "data.npz holds arrays with these names, N samples each: " << advice.data
+       << " (--data=synthetic trains on random numbers)\n";
+}

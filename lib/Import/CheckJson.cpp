@@ -54,8 +54,23 @@ static json::Object toJson(const InitializerInfo &info) {
   return object;
 }
 
+/// "--dim batch=8" → what to type; sizes are examples.
+static json::Object toJson(const CheckAdvice &advice) {
+  json::Array dims;
+  for (const std::string &flag : advice.unbound)
+    dims.push_back(json::fixUTF8(flag));
+  json::Object missing{{"dimensions", std::move(dims)}};
+  if (advice.lacksLoss)
+    missing["loss"] =
+        json::Object{{"suggestion", advice.loss.empty() ? json::Value(nullptr) : json::fixUTF8(advice.loss)}};
+  return json::Object{{"missing", std::move(missing)},
+                      {"compile", json::fixUTF8(advice.compile)},
+                      {"run", json::fixUTF8(advice.run)},
+                      {"data", json::fixUTF8(advice.data)}};
+}
+
 int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, ArrayRef<RefusedNodes> refused,
-                               llvm::raw_ostream &os) {
+                               const CheckAdvice *advice, llvm::raw_ostream &os) {
   json::Array inputs, outputs, unbound, initializers, operators;
   for (const auto &input : file.getModel().graph().input())
     if (!file.findInitializer(input.name()))
@@ -92,6 +107,8 @@ int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, Arr
                       {"unbound_dimensions", std::move(unbound)},
                       {"initializers", std::move(initializers)},
                       {"operators", std::move(operators)}};
+  if (advice)
+    report["to_train"] = toJson(*advice);
   os << llvm::formatv("{0:2}", json::Value(std::move(report))) << "\n";
   if (int code = file.getExitCode())
     return code;

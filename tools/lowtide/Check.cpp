@@ -80,7 +80,10 @@ int Compilation::check() {
       printError("'" + nodes.name + "' at " + llvm::join(nodes.places, ", ") + ": " + nodes.reason);
   llvm::erase_if(refusals, isMalformed);
   std::vector<RefusedNodes> refused = group(refusals);
-  int code = (options.json ? reportModelAsJson : reportModel)(*file, import, refused, llvm::outs());
+  const std::optional<CheckAdvice> advice =
+      isJudged && fits ? std::optional(advise(unbound, missingLoss, data)) : std::nullopt;
+  int code = options.json ? reportModelAsJson(*file, import, refused, advice ? &*advice : nullptr, llvm::outs())
+                          : reportModel(*file, import, refused, llvm::outs());
   llvm::outs().flush();
   if (!unbound.empty() && isJudged)
     printNote("operators are judged with " + llvm::join(unbound, " ") +
@@ -93,9 +96,10 @@ int Compilation::check() {
     return failed;
   if (!options.json && unbound.empty())
     reportCost();
-  if (!options.json && fits)
-    printAdvice(unbound, missingLoss, data);
-  return exitOk;
+  if (!options.json && advice)
+    printAdvice(*advice, llvm::outs());
+  llvm::outs().flush();
+  return options.strict ? refuseGuesses(*initializersOrFailure) : exitOk;
 }
 
 int Compilation::checkDerivatives() {

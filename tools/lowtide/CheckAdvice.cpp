@@ -64,9 +64,8 @@ std::optional<std::string> Compilation::findMissingLoss(func::FuncOp model, func
   return std::string();
 }
 
-void Compilation::printAdvice(ArrayRef<std::string> unbound, const std::optional<std::string> &loss,
-                              StringRef data) const {
-  llvm::raw_ostream &os = llvm::outs();
+CheckAdvice Compilation::advise(ArrayRef<std::string> unbound, const std::optional<std::string> &loss,
+                                StringRef data) const {
   const std::string stem = StringRef(options.input).rsplit('/').second.empty()
                                ? options.input
                                : StringRef(options.input).rsplit('/').second.str();
@@ -91,15 +90,33 @@ void Compilation::printAdvice(ArrayRef<std::string> unbound, const std::optional
     add(selection.trains ? "--params" : "--frozen", selection.text);
   if (!options.loss.empty() || loss)
     add("--loss", loss ? *loss : options.loss);
-  os << "\n";
-  if (!unbound.empty())
-    os << "missing: sizes of dimensions; those below are examples\n";
-  if (loss)
-    os << "missing: a loss, for none of the outputs is the only scalar float one; the one below is a guess"
-       << (loss->empty() ? ", and none was found" : "") << "\n";
-  os << "to train: " << line << "\n"
-     << "          lowtide-run " << quoteForShell(artifact) << " --data=data.npz --steps=100\n";
-  if (!data.empty())
-    os << "data.npz holds arrays with these names, N samples each: " << data
-       << " (--data=synthetic trains on random numbers)\n";
+  return {unbound,
+          loss.has_value(),
+          loss.value_or(""),
+          line,
+          "lowtide-run " + quoteForShell(artifact) + " --data=data.npz --steps=100",
+          data.str()};
+}
+
+int Compilation::refuseGuesses(ArrayRef<InitializerInfo> infos) const {
+  SmallVector<std::string> guessed;
+  for (const InitializerInfo &info : infos)
+    if (info.certainty == Certainty::Assumed)
+      guessed.push_back("'" + info.name + "'");
+  const unsigned numWarnings = diagnostics.countWarnings();
+  if (guessed.empty() && !numWarnings)
+    return exitOk;
+  constexpr size_t mostNamed = 8;
+  if (!guessed.empty()) {
+    std::string names = llvm::join(ArrayRef(guessed).take_front(mostNamed), ", ");
+    if (guessed.size() > mostNamed)
+      names += " and " + std::to_string(guessed.size() - mostNamed) + " more";
+    printError("--strict: the file does not say what " + names + (guessed.size() == 1 ? " is" : " are") +
+               "; their roles are assumed");
+    printNote("say it with --params=GLOB and --frozen=GLOB, or export with names that tell (docs/import.md)");
+  }
+  if (numWarnings)
+    printError("--strict: the file differs from its program, or may, in what the " + llvm::Twine(numWarnings) +
+               (numWarnings == 1 ? " warning says" : " warnings say"));
+  return exitUnsupported;
 }

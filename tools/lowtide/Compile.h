@@ -8,6 +8,7 @@
 #include "Diagnostics.h"
 #include "Options.h"
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Import/Check.h"
 #include "lowtide/Import/Import.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
@@ -111,9 +112,12 @@ private:
   std::optional<std::string> findMissingLoss(mlir::func::FuncOp model, mlir::func::FuncOp &forward);
   /// "labels [N] i64, x [N,8] f32": the arrays that a function reads.
   static std::string describeData(mlir::func::FuncOp forward);
-  /// What is missing and what to type: dimensions with an example (`unbound`), a loss, the data.
-  void printAdvice(llvm::ArrayRef<std::string> unbound, const std::optional<std::string> &loss,
-                   llvm::StringRef data) const;
+  /// What is missing and what to type: dimensions with an example (`unbound`), a loss as `findMissingLoss` has it, the
+  /// data.
+  CheckAdvice advise(llvm::ArrayRef<std::string> unbound, const std::optional<std::string> &loss,
+                     llvm::StringRef data) const;
+  /// Of `check --strict`: an error where the file leaves something open.
+  int refuseGuesses(llvm::ArrayRef<InitializerInfo> infos) const;
   /// What the options say about legalization; `mode` as --mode has it.
   LegalizeOptions legalizeOptions(llvm::StringRef mode) const;
   /// Prints the module to the output.

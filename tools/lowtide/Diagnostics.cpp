@@ -79,7 +79,7 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
     break;
   case DiagnosticSeverity::Warning:
     // What is found again when a model is imported again was said.
-    if (verbosity < 0 || !warnings.insert(textOf(diagnostic)).second)
+    if (!warnings.insert(textOf(diagnostic)).second || verbosity < 0)
       return;
     line(diagnostic, "warning", raw_ostream::YELLOW);
     break;

@@ -26,6 +26,8 @@ public:
   void enter(std::string area) { this->area = std::move(area); }
   /// What is located at the whole model has no place: its graph's name says nothing.
   void setModel(mlir::Location loc) { model = describeLocation(loc); }
+  /// Different warnings so far, printed or not.
+  unsigned countWarnings() const { return warnings.size(); }
 
 private:
   void print(mlir::Diagnostic &diagnostic);

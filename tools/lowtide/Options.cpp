@@ -117,6 +117,8 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   addFitFlags(*fit, options);
   addVerifyFlags(*verify, options);
   check->add_flag("--json", options.json, "The same facts as JSON on standard output");
+  check->add_flag("--strict", options.strict,
+                  "Refuses (exit 3) a file that leaves something open: a role that is assumed, or any warning");
   for (CLI::App *sub : {report, explain})
     sub->add_option("artifact", options.input, ".tide file")->required();
   report->add_option("-o,--output", options.output, "Output file; - is standard output (the artifact's name, .html)");

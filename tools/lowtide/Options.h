@@ -110,6 +110,7 @@ struct Options {
   std::string from;
   bool printConfig = false, printSchema = false;
   bool json = false;
+  bool strict = false; // of `lowtide check`: a guess is an error
   std::string format;  // of a report; empty: by the output's extension
   std::string run;     // what a run recorded, for a report
   std::string tensor;  // explain: a tensor (#12), layer or bound name, as a glob; empty: all decisions

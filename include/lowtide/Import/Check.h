@@ -24,15 +24,29 @@ struct RefusedNodes {
   std::vector<std::string> places;
 };
 
+/// The end of the report: two command lines that work.
+struct CheckAdvice {
+  /// Flags for dimensions without a size; their sizes are examples.
+  std::vector<std::string> unbound;
+  /// Whether the file has no loss; one that may be meant, empty where none was found.
+  bool lacksLoss = false;
+  std::string loss;
+  std::string compile, run;
+  /// "labels [N] i64, x [N,8] f32"; empty where the model reads no data.
+  std::string data;
+};
+
+void printAdvice(const CheckAdvice &advice, llvm::raw_ostream &os);
+
 /// Prints the report about loaded `file` to `os`. Returns the exit code: 0, 2
 /// when the evidence about parameters is contradictory, 3 when nodes are
 /// refused.
 int reportModel(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
                 llvm::raw_ostream &os);
 
-/// The same facts as one JSON object.
+/// The same facts as one JSON object, and the advice where there is one.
 int reportModelAsJson(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
-                      llvm::raw_ostream &os);
+                      const CheckAdvice *advice, llvm::raw_ostream &os);
 
 } // namespace lowtide
 

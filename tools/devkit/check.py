@@ -300,7 +300,8 @@ def behaviour_suite(suite, full):
     for row in rows_of("EndToEnd/behaviour.py", TEST / "models", *(["--full"] if full else [])):
         suite.add(f"behaviour {row['name']}", row["complaint"])
     if dependencies.find_environment("oracles"):
-        for row in printed("EndToEnd/back_to_pytorch.py", BUILD / "bin", environment="oracles"):
+        more = ["--full", *model_folders()[1:]] if full else []
+        for row in printed("EndToEnd/back_to_pytorch.py", BUILD / "bin", *more, environment="oracles"):
             suite.add(f"back to PyTorch {row['name']}", row["complaint"])
         for row in printed("EndToEnd/verify_modules.py", BUILD / "bin", environment="oracles"):
             suite.add(f"verify {row['name']}", row["complaint"])

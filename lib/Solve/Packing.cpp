@@ -82,9 +82,8 @@ public:
     degrees = countDegrees(buffers);
   }
 
-  /// Places in `order` and keeps the result if it is the best so far. Returns
-  /// the arena's size.
-  uint64_t place(const std::vector<uint32_t> &order, Fit fit, const char *method);
+  /// Places in `order` and keeps the result if it is the best so far; gives up where it cannot be.
+  void place(const std::vector<uint32_t> &order, Fit fit, const char *method);
   /// Places in order of time, from a list of free ranges.
   void placeByTime();
   /// Looks for a packing of a height, the full moments first; false if it was not found.
@@ -145,13 +144,13 @@ private:
   std::vector<uint32_t> met;
 };
 
-uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *method) {
+void Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *method) {
+  // Who stands below the first gap that nothing surpasses is mostly few.
+  constexpr size_t atOnce = 64;
   standing.clear();
   uint64_t arena = 0;
   for (uint32_t i : order) {
     const uint64_t size = buffers[i].bytes;
-    const size_t count = standing.listMeeting(i, met);
-    work += standing.size() + 6 * count + 1;
     uint64_t end = 0, chosen = UINT64_MAX, chosenGap = UINT64_MAX;
     auto consider = [&](uint64_t from, uint64_t to) {
       if (to < from + size)
@@ -161,20 +160,25 @@ uint64_t Packer::place(const std::vector<uint32_t> &order, Fit fit, const char *
       else if (chosen == UINT64_MAX || (fit == Fit::Best && to - from < chosenGap))
         chosen = from, chosenGap = to - from;
     };
-    for (size_t k = 0; k < count; ++k) {
-      const uint64_t from = offsets[met[k]], to = from + buffers[met[k]].bytes;
-      if (from > end)
-        consider(end, fromTop[i] ? std::min(from, best.boundBytes) : from);
-      end = std::max(end, to);
+    auto isSettled = [&] { return !fromTop[i] && chosen != UINT64_MAX && (fit == Fit::Lowest || chosenGap == size); };
+    for (size_t first = 0; first < standing.size() && !isSettled(); first += atOnce) {
+      const size_t count = standing.listMeeting(i, met, first, atOnce);
+      for (size_t k = 0; k < count; ++k) {
+        const uint64_t from = offsets[met[k]], to = from + buffers[met[k]].bytes;
+        if (from > end)
+          consider(end, fromTop[i] ? std::min(from, best.boundBytes) : from);
+        end = std::max(end, to);
+      }
     }
     if (fromTop[i])
       consider(end, best.boundBytes);
     offsets[i] = chosen == UINT64_MAX ? end : chosen;
-    standing.insert(i, offsets[i]);
     arena = std::max(arena, offsets[i] + size);
+    if (arena >= best.arenaBytes)
+      return;
+    standing.insert(i, offsets[i]);
   }
   keep(arena, method);
-  return arena;
 }
 
 void Packer::placeByTime() {

@@ -37,14 +37,15 @@ public:
     order.erase(order.begin() + at);
   }
 
-  /// Those who meet `buffer`, in order, as `found[0]`, `found[1]`, …; how many. `found` grows as needed.
-  size_t listMeeting(uint32_t buffer, std::vector<uint32_t> &found) const {
+  /// Of the `most` from the `first` on those who meet `buffer`, in order, as `found[0]`, `found[1]`, …; how many.
+  /// `found` grows as needed.
+  size_t listMeeting(uint32_t buffer, std::vector<uint32_t> &found, size_t first = 0, size_t most = SIZE_MAX) const {
     if (found.size() < order.size())
       found.resize(order.size());
     const uint32_t begin = buffers[buffer].begin, end = buffers[buffer].end;
     size_t count = 0;
-    // Without a branch that nobody could predict.
-    for (uint32_t other : order) {
+    // Without a branch that cannot be predicted.
+    for (uint32_t other : std::span(order).subspan(first, std::min(most, order.size() - first))) {
       found[count] = other;
       count += unsigned(buffers[other].begin < end) & unsigned(begin < buffers[other].end);
     }

@@ -224,8 +224,8 @@ FailureOr<KernelCode> KernelModule::link() {
     code.cubin = std::move(*cubin);
     return code;
   }
-  FailureOr<std::vector<char>> object =
-      options.isGpu() ? compileEmulated(getGpuModule(*module), options) : compileToSharedObject(*module, options);
+  FailureOr<std::vector<char>> object = options.isGpu() ? compileEmulated(getGpuModule(*module), options)
+                                                        : compileToSharedObject(*module, options, code.numKept);
   if (failed(object))
     return failure();
   code.object = std::move(*object);

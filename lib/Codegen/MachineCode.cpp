@@ -1,12 +1,14 @@
 //===- MachineCode.cpp - from MLIR to an ELF shared object ------*- C++ -*-===//
 //
 // MLIR's lowering passes, LLVM's O3 without fast-math and without contraction,
-// an object in memory, and the linker.
+// an object in memory, and the linker. Kernels of a CPU are compiled one by one,
+// so that those of earlier compiles need not be compiled again.
 //
 //===----------------------------------------------------------------------===//
 
 #include "MachineCode.h"
 #include "ExternalTool.h"
+#include "KernelCache.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -15,12 +17,17 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
@@ -126,6 +133,13 @@ struct KernelDiagnostics : llvm::DiagnosticHandler {
 };
 } // namespace
 
+static OptimizeOptions getCpuOptions(const CodegenOptions &options) {
+  // Threads of a GPU are scalar code that is called once a thread: compiling it takes longer than running it.
+  const bool isQuick = options.isReference() || options.isEmulated();
+  return {/*vectorize=*/!isQuick, /*quick=*/isQuick, /*plain=*/options.isPlain,
+          /*vectorBits=*/options.cpu == "x86-64-v4" ? 512u : 0u};
+}
+
 void codegen::optimize(ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {
   module.getContext().setDiagnosticHandler(std::make_unique<KernelDiagnostics>(errors));
   module.setTargetTriple(machine.getTargetTriple());
@@ -167,8 +181,8 @@ LogicalResult codegen::emit(ModuleOp errors, llvm::Module &module, llvm::TargetM
   return failure(module.getContext().getDiagHandlerPtr()->HasErrors);
 }
 
-/// Links one object file.
-static FailureOr<std::vector<char>> linkObject(ModuleOp module, StringRef object) {
+/// Links an object file, or all of an archive.
+static FailureOr<std::vector<char>> linkObjects(ModuleOp module, StringRef file) {
   auto linker = llvm::sys::findProgramByName("ld.lld-22");
   if (!linker)
     linker = llvm::sys::findProgramByName("ld.lld");
@@ -180,11 +194,119 @@ static FailureOr<std::vector<char>> linkObject(ModuleOp module, StringRef object
   // Fixed names and no build id: equal kernels give equal bytes.
   return runTool(module, "cannot link kernels", *linker,
                  {"-shared", "--build-id=none", "-z", "noexecstack", "--hash-style=gnu", "--soname=kernels.so",
-                  "--strip-debug", "-o", "%output", "%input"},
-                 object);
+                  "--strip-debug", "--whole-archive", "-o", "%output", "%input"},
+                 file);
 }
 
-FailureOr<std::vector<char>> codegen::compileToSharedObject(ModuleOp module, const CodegenOptions &options) {
+/// What a kernel and its body are called in an object of their own.
+static constexpr StringLiteral kernelName = "kernel", bodyName = "kernel.0";
+
+/// The function `entry` and all that it uses, in a module of its own, under names that do not depend on other kernels.
+static OwningOpRef<ModuleOp> isolate(const SymbolTable &symbols, func::FuncOp entry) {
+  OwningOpRef<ModuleOp> own = ModuleOp::create(entry.getLoc());
+  llvm::SetVector<Operation *> used;
+  used.insert(entry);
+  for (unsigned i = 0; i < used.size(); ++i)
+    if (auto uses = SymbolTable::getSymbolUses(used[i]))
+      for (const SymbolTable::SymbolUse &use : *uses)
+        if (Operation *definition = symbols.lookup(use.getSymbolRef().getRootReference()))
+          used.insert(definition);
+  OpBuilder builder = OpBuilder::atBlockEnd(own->getBody());
+  for (Operation *definition : used)
+    builder.clone(*definition);
+  SymbolTable names(*own);
+  unsigned count = 0;
+  for (Operation &definition : llvm::make_early_inc_range(*own->getBody())) {
+    auto function = dyn_cast<FunctionOpInterface>(definition);
+    if (function && function.isExternal())
+      continue; // of a library
+    const std::string name = count ? (kernelName + "." + Twine(count - 1)).str() : kernelName.str();
+    (void)names.rename(&definition, name);
+    ++count;
+  }
+  return own;
+}
+
+/// The object file of an isolated kernel, lowered in place.
+static FailureOr<std::unique_ptr<llvm::MemoryBuffer>> compileObject(ModuleOp kernel, llvm::TargetMachine &machine,
+                                                                    const CodegenOptions &options) {
+  expandMath(kernel, /*useLibm=*/false);
+  expandNarrowFloats(kernel);
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translate(kernel, context, /*indexBits=*/0);
+  if (!code)
+    return failure();
+  optimize(kernel, *code, machine, getCpuOptions(options));
+  SmallVector<char, 0> object;
+  if (failed(emit(kernel, *code, machine, llvm::CodeGenFileType::ObjectFile, object)))
+    return failure();
+  return llvm::MemoryBuffer::getMemBufferCopy(StringRef(object.data(), object.size()));
+}
+
+/// The object with the symbols that the plan knows.
+static FailureOr<std::unique_ptr<llvm::MemoryBuffer>> nameObject(ModuleOp errors, llvm::MemoryBufferRef object,
+                                                                 StringRef symbol) {
+  auto fail = [&](llvm::Error error) -> LogicalResult {
+    return errors.emitError("cannot name kernel ") << symbol << ": " << llvm::toString(std::move(error));
+  };
+  auto binary = llvm::object::ObjectFile::createObjectFile(object);
+  if (!binary)
+    return fail(binary.takeError());
+  llvm::objcopy::ConfigManager config;
+  config.Common.SymbolsToRename[kernelName] = symbol;
+  const std::string body = (symbol + ".body").str();
+  config.Common.SymbolsToRename[bodyName] = body;
+  SmallVector<char, 0> named;
+  llvm::raw_svector_ostream stream(named);
+  if (llvm::Error error = llvm::objcopy::executeObjcopyOnBinary(config, **binary, stream))
+    return fail(std::move(error));
+  return llvm::MemoryBuffer::getMemBufferCopy(StringRef(named.data(), named.size()), symbol);
+}
+
+/// As compileToSharedObject does it, kernel by kernel.
+static FailureOr<std::vector<char>> compileEach(ModuleOp module, const CodegenOptions &options, unsigned &numKept) {
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module, options);
+  if (!machine)
+    return failure();
+  KernelCache cache(options.cacheFolder);
+  const SymbolTable symbols(module);
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects;
+  std::vector<llvm::NewArchiveMember> members;
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    if (!entry.isPublic())
+      continue;
+    OwningOpRef<ModuleOp> kernel = isolate(symbols, entry);
+    std::string text = options.cpu + "\n";
+    llvm::raw_string_ostream(text) << *kernel;
+    const std::string key = KernelCache::getKey(text);
+    std::unique_ptr<llvm::MemoryBuffer> object = cache.find(key);
+    numKept += object != nullptr;
+    if (!object) {
+      auto compiled = compileObject(*kernel, *machine, options);
+      if (failed(compiled))
+        return failure();
+      object = std::move(*compiled);
+      cache.keep(key, llvm::ArrayRef(object->getBufferStart(), object->getBufferSize()));
+    }
+    auto named = nameObject(module, object->getMemBufferRef(), entry.getName());
+    if (failed(named))
+      return failure();
+    objects.push_back(std::move(*named));
+    members.emplace_back(objects.back()->getMemBufferRef());
+  }
+  auto archive =
+      llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
+                                 /*Deterministic=*/true, /*Thin=*/false);
+  if (!archive)
+    return module.emitError("cannot collect kernels: ") << llvm::toString(archive.takeError());
+  return linkObjects(module, (*archive)->getBuffer());
+}
+
+FailureOr<std::vector<char>> codegen::compileToSharedObject(ModuleOp module, const CodegenOptions &options,
+                                                            unsigned &numKept) {
+  // Code that LLVM hardly looks at is made faster than it is found.
+  if (!options.isReference() && !options.isPlain)
+    return compileEach(module, options, numKept);
   expandMath(module, /*useLibm=*/options.isReference());
   expandNarrowFloats(module);
   llvm::LLVMContext context;
@@ -199,13 +321,9 @@ FailureOr<std::vector<char>> codegen::emitSharedObject(ModuleOp errors, llvm::Mo
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(errors, options);
   if (!machine)
     return failure();
-  // Threads of a GPU are scalar code that is called once a thread: compiling it takes longer than running it.
-  const bool isQuick = options.isReference() || options.isEmulated();
-  optimize(errors, module, *machine,
-           {/*vectorize=*/!isQuick, /*quick=*/isQuick, /*plain=*/options.isPlain,
-            /*vectorBits=*/options.cpu == "x86-64-v4" ? 512u : 0u});
+  optimize(errors, module, *machine, getCpuOptions(options));
   SmallVector<char, 0> object;
   if (failed(emit(errors, module, *machine, llvm::CodeGenFileType::ObjectFile, object)))
     return failure();
-  return linkObject(errors, StringRef(object.data(), object.size()));
+  return linkObjects(errors, StringRef(object.data(), object.size()));
 }

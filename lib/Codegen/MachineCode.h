@@ -23,8 +23,9 @@ void registerTranslations(mlir::DialectRegistry &registry);
 
 /// Lowers `module` in place and returns the bytes of a shared object that
 /// exports its public functions. Emits an error when LLVM lacks the CPU or the
-/// linker cannot be run.
-mlir::FailureOr<std::vector<char>> compileToSharedObject(mlir::ModuleOp module, const CodegenOptions &options);
+/// linker cannot be run. Adds to `numKept` the kernels that `options.cacheFolder` had.
+mlir::FailureOr<std::vector<char>> compileToSharedObject(mlir::ModuleOp module, const CodegenOptions &options,
+                                                         unsigned &numKept);
 
 /// Lowers a module of functions of scalar code in place and translates it; `index` has `indexBits` bits, 0: those of a
 /// pointer. Null after an error.

@@ -142,6 +142,6 @@ LogicalResult lowtide::writeArtifact(plan::ModuleOp module, codegen::KernelModul
   if (!options.meta.empty() && failed(output.check((*writer)->add("meta", options.meta))))
     return failure();
   if (summary)
-    *summary = {plan.size(), paramsBytes, codeBytes};
+    *summary = {plan.size(), paramsBytes, codeBytes, code.numKept};
   return output.check((*writer)->finish());
 }

@@ -481,7 +481,9 @@ int Compilation::planAndWrite() {
   auto buildLaunches = [&](OpPassManager &passes) { buildLaunchStage(passes, fitStageOptions()); };
   if (int code = run("fitted", buildLaunches, exitInternal))
     return code;
-  codegen::KernelModule kernels(&context, codegen::CodegenOptions::get(machineOf(target)));
+  codegen::CodegenOptions codegenOptions = codegen::CodegenOptions::get(machineOf(target));
+  codegenOptions.cacheFolder = codegen::findKernelCache(options.kernelCache);
+  codegen::KernelModule kernels(&context, codegenOptions);
   report::Notes notes = noteSteps(*module);
   PlanLowerSettings settings;
   settings.target = target;
@@ -511,7 +513,8 @@ int Compilation::planAndWrite() {
   const config::Stopwatch watch;
   if (failed(writeArtifact(plan, kernels, reader, artifactOptions, options.output, &summary)))
     return file && file->getExitCode() ? file->getExitCode() : exitIo;
-  options.log.info("artifact", options.output + ": written in " + watch.text());
+  options.log.info("artifact", options.output + ": written in " + watch.text() + ", code of " +
+                                   std::to_string(summary.keptKernels) + " kernels kept from earlier compiles");
   if (options.verbosity >= 0 && options.command == Command::Compile) {
     llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan "
                  << summary.planBytes << " bytes, params " << summary.paramsBytes << " bytes, code "

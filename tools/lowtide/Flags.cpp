@@ -145,6 +145,11 @@ static void addTargetFlags(CLI::App &app, Options &o) {
                  "faster), nchw, nhwc")
       ->check(choice({"auto", "nchw", "nhwc"}))
       ->group("target");
+  app.add_option(
+         "--kernel-cache", o.kernelCache,
+         "Folder that keeps machine code of the CPU's kernels from compile to compile; off; auto: lowtide/kernels "
+         "in $XDG_CACHE_HOME or ~/.cache, at most 512 MiB")
+      ->group("target");
   app.add_option("--threads-max", o.threadsMax, "Threads for which scratch memory is planned")
       ->check(CLI::Range(1u, mostThreads))
       ->group("target");

@@ -83,7 +83,8 @@ struct Options {
   double clipNorm = 0, clipValue = 0; // 0: not limited
   std::vector<std::string> entries = {"train", "eval"};
   bool fuse = true;
-  std::string convLayout = "auto"; // auto, nchw, nhwc
+  std::string convLayout = "auto";  // auto, nchw, nhwc
+  std::string kernelCache = "auto"; // auto, off or a folder
   int64_t threadsMax = 64;
 
   // memory

@@ -27,6 +27,8 @@ struct CodegenOptions {
   std::string chip = "";
   /// Machine code as it comes, without optimization: for tests of plans, which make much code and run it seldom.
   bool isPlain = false;
+  /// Where objects of a CPU's kernels are kept from compile to compile; empty: nowhere.
+  std::string cacheFolder = "";
 
   bool isReference() const { return cpu == "reference"; }
   bool isGpu() const { return !chip.empty(); }
@@ -36,6 +38,10 @@ struct CodegenOptions {
   static CodegenOptions get(llvm::StringRef machine);
 };
 
+/// The folder of objects that `flag` means: itself; "off", none; "auto", `lowtide/kernels` in the user's folder for
+/// caches ($XDG_CACHE_HOME, ~/.cache), none where there is no such folder.
+std::string findKernelCache(llvm::StringRef flag);
+
 /// The code of an artifact. For the CPU and for emulation `object`; for a GPU `ptx` and, where ptxas was found,
 /// `cubin`.
 struct KernelCode {
@@ -43,6 +49,8 @@ struct KernelCode {
   std::vector<char> object;
   std::string ptx;
   std::vector<char> cubin;
+  /// Kernels whose code an earlier compile has kept.
+  unsigned numKept = 0;
 };
 
 /// How to launch a kernel. On the CPU `void symbol(void *const *args, int64_t begin,

@@ -23,6 +23,7 @@ struct ArtifactOptions {
 /// What went into a file.
 struct ArtifactSummary {
   uint64_t planBytes = 0, paramsBytes = 0, codeBytes = 0;
+  unsigned keptKernels = 0; ///< whose code an earlier compile has kept
 };
 
 /// Writes `module` (placed by `plan-place`), the code of `kernels` and the initial bytes of every binding `from_image`,

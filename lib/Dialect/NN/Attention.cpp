@@ -77,12 +77,36 @@ Expr AttentionScores::scores() const {
   return s;
 }
 
+Expr AttentionScores::shareOfHiddenRows() const {
+  Expr m = wide(q.with(mask));
+  SmallVector<int64_t> shape(m.shape());
+  shape[3] = columns;
+  if (causal) {
+    shape[2] = rows;
+    auto type = RankedTensorType::get({rows, columns}, m.getBuilder().getI32Type());
+    Expr visible = lessEqual(iota(m.getBuilder(), m.getLoc(), type, 1), iota(m.getBuilder(), m.getLoc(), type, 0));
+    m = broadcastTo(m, shape);
+    m = select(broadcastTo(visible, shape), m, m.like(-std::numeric_limits<double>::infinity()));
+  } else {
+    m = broadcastTo(m, shape);
+  }
+  // Beyond this, the logarithm of a count of columns is below half a unit in the last place.
+  const double absorbing = isa<Float64Type>(wideType) ? -1e17 : -1e8;
+  Expr highest = maximum(m, 3), spread = unreduce(highest, m.type(), 3);
+  Expr count = sum(select(equal(m, spread), m.like(1.0), m.like(0.0)), 3);
+  Expr share = select(less(highest, absorbing), reciprocal(count), highest.like(1.0));
+  shape[3] = 1;
+  return reshape(share, shape);
+}
+
 AttentionScores::Cotangents AttentionScores::differentiate(Expr o, Expr lse, Expr dO, Expr dLse,
                                                            std::array<bool, 3> needs) const {
   Cotangents result;
   Expr s = scores();
   auto spread = [&](Expr e) { return unreduce(e, s.type(), 3); };
   Expr p = exp(s - spread(lse)), &dS = result.scores;
+  if (dO && mask)
+    dO = narrow(wide(dO) * broadcastTo(shareOfHiddenRows(), dO.shape()));
   // o = p v with rows of p summing to 1: d s = p · (d p - Σ d p · p), and Σ d p · p = Σ d o · o.
   if (dO) {
     if (needs[2])

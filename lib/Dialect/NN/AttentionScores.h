@@ -37,6 +37,11 @@ struct AttentionScores {
   /// scale · q kᵀ + mask: [B, H, T, S], wide.
   Expr scores() const;
 
+  /// [B or 1, H or 1, T or 1, 1], wide: one over the number of columns where the mask hides all columns of a row by a
+  /// huge number, and 1 elsewhere. Such a number takes up both the scores and log Σ exp: softmax gives all columns
+  /// alike, and exp(s - lse) is 1 for each of them.
+  Expr shareOfHiddenRows() const;
+
   /// Cotangents, given those of o and lse (each may be null, not both); null where `needs` is false.
   struct Cotangents {
     Expr q, k, v, scores;

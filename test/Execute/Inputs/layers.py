@@ -197,6 +197,9 @@ def losses():
         said = ("" if mask is None else " mask %m") + f" scale = {scale}" + (" causal" if causal else "")
         return case(name, operands, y, f"%y0, %y1 = nn.attention %q, %k, %v{said} : {types(operands.values(), y)}")
 
+    # Padding as programs hide it: a number that takes up every score, so that a row of nothing else sees all alike.
+    HIDDEN = float(numpy.finfo(numpy.float32).min)
+
     def attention_grad(name, q, k, v, mask=None, scale=0.5, causal=False):
         shared = q[1] // k[1]
         a, b, c = wave(*q), wave(*k, low=-1.5), wave(*v, low=-1.0)
@@ -215,7 +218,8 @@ def losses():
         return case(name, operands, results, f"%y0, %y1, %y2 = nn.attention_grad %q, %k, %v, %o, %lse, %d{said} : {types(operands.values(), results)}")
 
     write("attention_grad", NOTE, attention_grad("plain", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 3)), attention_grad("causal", (2, 1, 4, 2), (2, 1, 4, 2), (2, 1, 4, 2), causal=True),
-          attention_grad("shared_heads", (1, 4, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2)), attention_grad("mask", (1, 2, 3, 2), (1, 2, 4, 2), (1, 2, 4, 2), wave(1, 1, 3, 4)))  # fmt: skip
+          attention_grad("shared_heads", (1, 4, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2)), attention_grad("mask", (1, 2, 3, 2), (1, 2, 4, 2), (1, 2, 4, 2), wave(1, 1, 3, 4)),
+          attention_grad("hidden", (2, 2, 2, 2), (2, 2, 3, 2), (2, 2, 3, 2), Tensor(numpy.array([0, HIDDEN, 0] + [HIDDEN] * 3).reshape(2, 1, 1, 3), "f32")))  # fmt: skip
 
     write("attention", NOTE, attention("plain", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 3)), attention("causal", (2, 1, 4, 2), (2, 1, 4, 2), (2, 1, 4, 2), causal=True),
           attention("shared_heads", (1, 4, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2)), attention("mask", (1, 2, 3, 2), (1, 2, 4, 2), (1, 2, 4, 2), wave(1, 1, 3, 4)),

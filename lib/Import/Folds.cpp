@@ -80,15 +80,27 @@ static bool isOneOfResults(const OnnxFile &file, const TensorFacts &facts, const
   return numbers.size() < 2 || *numbers.rbegin() - *numbers.begin() != int64_t(numbers.size()) - 1;
 }
 
+/// Whether arithmetic may have put an offset before the positions at which rows were looked up: it is nowhere in the
+/// file.
+static bool isOffset(const TensorFacts &facts) {
+  return llvm::any_of(facts.foldedFrom, [](const std::string &name) {
+    return llvm::is_contained(ArrayRef<StringRef>{"add", "sub", "mul", "rsub"}, operationName(name));
+  });
+}
+
 std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature) {
   // Arithmetic on positions is no arithmetic on the rows gathered there.
   if (isGathered(facts)) {
     if (!movesElements(facts.tensor->name()))
       return "changed by '" + operationName(facts.tensor->name()).str() + "'";
-    bool computes = llvm::any_of(
-        facts.foldedFrom, [&](const std::string &name) { return !signature.findTarget(name) && !movesElements(name); });
+    // Rows are looked up in order, at positions that were computed, or at those of a buffer.
+    bool computes = llvm::any_of(facts.foldedFrom, [&](const std::string &name) {
+      return !signature.findTarget(name) && (!movesElements(name) || operationName(name) == "index");
+    });
     if (computes && facts.getNumElements() > 1 && isConstantValued(file, *facts.tensor).value_or(false))
       return "has one value everywhere, so that it cannot be seen which of its rows are one";
+    if (isOffset(facts) && facts.tensor->dims_size() > 1)
+      return "looked up at positions that were computed, so that it cannot be seen which of its rows these are";
   } else if (isScaledOperand(facts)) {
     return "perhaps scaled by the operation that reads it";
   } else {
@@ -104,9 +116,8 @@ std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &fact
       if (facts.tensor->data_type() != ::onnx::TensorProto::FLOAT)
         return "converted to " + elementTypeName(facts.tensor->data_type());
   }
-  bool mayRepeat = isGathered(facts) || llvm::any_of(facts.foldedFrom, [](const std::string &name) {
-                     return operationName(name) == "expand" || operationName(name) == "cat";
-                   });
+  auto repeats = [](StringRef name) { return operationName(name) == "expand" || operationName(name) == "cat"; };
+  bool mayRepeat = isGathered(facts) || repeats(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, repeats);
   bool expands = isGather(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, isGather);
   if (mayRepeat && expands && !isGathered(facts) && facts.getNumElements() > 1 &&
       isConstantValued(file, *facts.tensor).value_or(false))
@@ -167,11 +178,7 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
     bool ascending = llvm::any_of(facts.foldedFrom, [](const std::string &name) {
       return operationName(name) == "arange" || leafOf(name) == "position_ids";
     });
-    // Arithmetic may have put an offset before them, which is nowhere in the file.
-    bool moved = llvm::any_of(facts.foldedFrom, [&](const std::string &name) {
-      return llvm::is_contained(ArrayRef<StringRef>{"add", "sub", "mul", "rsub"}, operationName(name));
-    });
-    if (ascending && !moved)
+    if (ascending && !isOffset(facts))
       info.sourceRows = {0, shape[0]};
     return;
   }

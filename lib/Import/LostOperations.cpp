@@ -48,6 +48,11 @@ std::vector<std::string> lowtide::findLostOperations(const GraphProto &proto, co
     for (auto [operand, input] : enumerate(node.input()))
       if (!input.empty() && names.find(node, int(operand)) == input)
         readByName.insert(input);
+  // Whole numbers are made of no parameter.
+  StringSet<> whole;
+  for (const auto &value : proto.value_info())
+    if (const auto &type = value.type().tensor_type(); value.type().has_tensor_type() && !isFloatType(type.elem_type()))
+      whole.insert(value.name());
   std::vector<std::string> lost;
   auto insert = [&](StringRef name) {
     if (!is_contained(lost, name))
@@ -57,7 +62,7 @@ std::vector<std::string> lowtide::findLostOperations(const GraphProto &proto, co
     // What is called alike was computed twice, and merged; parts of an operation have no names of their own.
     if (isArithmetic(name) && names.isLost(name) &&
         (operationName(name) != operationName(value) || !readByName.contains(value)) && operationName(value) != "val" &&
-        producers.contains(value))
+        producers.contains(value) && !whole.contains(value))
       insert(name);
   };
   for (const NodeProto &node : proto.node())

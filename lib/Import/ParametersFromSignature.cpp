@@ -18,6 +18,7 @@
 #include "Classifier.h"
 #include "LostAssignments.h"
 #include "TensorData.h"
+#include "TiedTables.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -427,15 +428,28 @@ InitializerInfo *SignatureClassifier::findTie(Entry entry) {
     for (size_t i : index->lookup(module))
       if (leafOf(infos[i].name) == leafOf(entry->target))
         fitting.push_back(i);
+    // Of several children, the one whose weight goes by another name, too: `head.decoder`, and neither `head.dense` nor
+    // `head.norm`.
+    if (fitting.size() > 1)
+      llvm::erase_if(fitting, [&](size_t i) {
+        std::string weight = (moduleOf(infos[i].name) + ".weight").str();
+        return llvm::none_of(infos, [&](const InitializerInfo &info) { return llvm::is_contained(info.tied, weight); });
+      });
     if (!fitting.empty())
       return fitting.size() == 1 ? &infos[fitting.front()] : nullptr;
   }
-  return nullptr;
+  return findTiedTable(signature, *entry, infos);
 }
 
 /// Names of the signature that no use claims are other names of tensors.
 void SignatureClassifier::findTies() {
-  for (Entry entry : missing) {
+  // Ties of biases are found by those of weights, and a table that nothing calls by its other names.
+  SmallVector<Entry> entries(missing);
+  auto rankOf = [&](Entry entry) {
+    return leafOf(entry->target) != "weight" ? 1 : readIn.contains(moduleOf(entry->target)) ? 0 : 2;
+  };
+  llvm::stable_sort(entries, [&](Entry a, Entry b) { return rankOf(a) < rankOf(b); });
+  for (Entry entry : entries) {
     if (claimed.contains(entry) || entry->kind != SignatureEntry::Parameter ||
         foldedNorms.contains(moduleOf(entry->target)))
       continue;

@@ -131,3 +131,19 @@ StringRef lowtide::orderRows(ArrayRef<int64_t> dims, std::vector<int64_t> &rows,
       row = llvm::lower_bound(ascending, best[size_t(row)]) - ascending.begin();
   return table;
 }
+
+std::vector<int64_t> lowtide::numberPairs(int64_t side, StringRef name, int64_t &numRows) {
+  std::vector<int64_t> rows;
+  if (!name.ends_with("relative_position_bias_table"))
+    return rows;
+  for (const Rule &rule : rulesFor(side, side, 0)) {
+    if (!name.ends_with(rule.table))
+      continue;
+    for (int64_t query = 0; query != side; ++query)
+      for (int64_t key = 0; key != side; ++key)
+        rows.push_back(rule.number(query, key));
+    numRows = *std::max_element(rows.begin(), rows.end()) + 1;
+    break;
+  }
+  return rows;
+}

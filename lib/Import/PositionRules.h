@@ -18,6 +18,10 @@ namespace lowtide {
 llvm::StringRef orderRows(llvm::ArrayRef<int64_t> dims, std::vector<int64_t> &rows, int64_t numRows,
                           llvm::StringRef name);
 
+/// The rows of a table of relative positions called `name` that the side × side pairs (query, key) read by the rule of
+/// the models that call theirs so, and their number in `numRows`; empty: no rule has that name.
+std::vector<int64_t> numberPairs(int64_t side, llvm::StringRef name, int64_t &numRows);
+
 } // namespace lowtide
 
 #endif // LOWTIDE_LIB_IMPORT_POSITIONRULES_H

@@ -168,6 +168,38 @@ static void splitMerged(UnfoldingGraph &graph, GraphProto &proto, const Signatur
   }
 }
 
+/// A table that was read several times at the same positions, as relative positions are in each layer, is evaluated
+/// once; the others, in pairs with that one's name, become copies of it.
+static std::vector<std::pair<std::string, std::string>>
+joinRepeated(const UnfoldingGraph &graph, std::vector<Evaluated> &beside, StringMap<Evaluated> &evaluated) {
+  std::vector<std::pair<std::string, std::string>> copies;
+  StringMap<SmallVector<const Evaluated *>> groups;
+  for (const Evaluated &each : beside)
+    if (each.parameters.size() == 1 && !graph.find(each.parameters.front()->target) &&
+        (isGather(each.tensor->name()) || any_of(each.foldedFrom, isGather)))
+      groups[each.parameters.front()->target].push_back(&each);
+  StringSet<> joined;
+  for (const auto &group : groups) {
+    const Evaluated &first = *group.second.front();
+    std::string bytes = graph.read(*first.tensor).value_or("");
+    auto isSame = [&](const Evaluated *other) {
+      return operationName(other->tensor->name()) == operationName(first.tensor->name()) &&
+             ArrayRef(other->tensor->dims().data(), size_t(other->tensor->dims_size())) ==
+                 ArrayRef(first.tensor->dims().data(), size_t(first.tensor->dims_size())) &&
+             graph.read(*other->tensor) == bytes;
+    };
+    if (group.second.size() < 2 || bytes.empty() || !all_of(group.second, isSame))
+      continue;
+    for (const Evaluated *each : group.second)
+      joined.insert(each->tensor->name());
+    for (const Evaluated *other : ArrayRef(group.second).drop_front())
+      copies.emplace_back(other->tensor->name(), first.tensor->name());
+    evaluated[first.tensor->name()] = first;
+  }
+  llvm::erase_if(beside, [&](const Evaluated &each) { return joined.contains(each.tensor->name()); });
+  return copies;
+}
+
 /// `/encoder/rnn/LSTM_1` is its module's second layer; operators of one layer are not numbered.
 static int64_t layerOfNode(const NodeProto &node) {
   StringRef number = StringRef(node.name()).rsplit('/').second;
@@ -256,6 +288,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
   for (StringRef name : to_vector(evaluated.keys()))
     if (unfoldConversion(graph, evaluated[name], parameterType))
       evaluated.erase(name);
+  const auto copies = joinRepeated(graph, beside, evaluated);
   splitMerged(graph, proto, signature, evaluated);
   int numNodes = proto.node_size();
   for (int i = 0; i != numNodes; ++i)
@@ -272,7 +305,13 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
   for (const TensorProto *tensor : map_to_vector(proto.initializer(), [](const TensorProto &t) { return &t; }))
     if (auto found = evaluated.find(tensor->name()); found != evaluated.end() && !graph.isRemoved(tensor->name()))
       unfoldFunction(graph, found->second) || unfoldShifted(graph, found->second) ||
-          unfoldWeightNorm(graph, found->second) || unfoldGathered(graph, found->second);
+          unfoldWeightNorm(graph, found->second) || unfoldQueryBiases(graph, proto, signature, found->second) ||
+          unfoldGathered(graph, found->second);
+  for (const auto &[copy, original] : copies)
+    if (const TensorProto *tensor = graph.find(copy); graph.isRemoved(original)) {
+      graph.addNode("Identity", {original}, copy);
+      graph.remove(*tensor);
+    }
   // Transposed matrices are views (ParametersFromSignature.cpp, ParametersFromNames.cpp).
   StringMap<std::vector<std::string>> notes;
   for (const auto &value : proto.value_info())

@@ -128,6 +128,9 @@ bool unfoldWeightNorm(UnfoldingGraph &graph, const Evaluated &evaluated);
 bool unfoldWeightNorm(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand);
 /// The weight of a bilinear layer.
 bool unfoldBilinear(UnfoldingGraph &graph, const ::onnx::NodeProto &node, const Evaluated &evaluated);
+/// Biases of queries and values that were joined around zeros.
+bool unfoldQueryBiases(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature,
+                       const Evaluated &evaluated);
 /// One function of one variable that can be inverted.
 bool unfoldFunction(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// The same for a number, without notes: its name tells the function.

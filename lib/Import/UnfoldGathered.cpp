@@ -146,6 +146,12 @@ static bool mayGather(const Evaluated &evaluated) {
          (isGather(evaluated.tensor->name()) || any_of(evaluated.foldedFrom, isGather));
 }
 
+/// Whether `rows` are `times` times the same.
+static bool isRepeated(ArrayRef<int64_t> rows, int64_t times) {
+  size_t part = rows.size() / size_t(times);
+  return rows.drop_front(part) == rows.drop_back(part);
+}
+
 /// Makes `tensor` of parameter `name`, whose rows `found` says.
 static void replace(UnfoldingGraph &graph, const TensorProto &tensor, StringRef bytes, const Gathering &gathering,
                     const std::string &name, StringRef module, bool isAssumed) {
@@ -186,6 +192,77 @@ static void replace(UnfoldingGraph &graph, const TensorProto &tensor, StringRef 
   graph.remove(tensor);
 }
 
+/// The size of the batch, where the file fixes it: the first dimension of all inputs; 0: it has none.
+static int64_t findBatch(const ::onnx::GraphProto &graph) {
+  int64_t batch = 0;
+  for (const auto &input : graph.input()) {
+    const auto &shape = input.type().tensor_type().shape();
+    if (!shape.dim_size() || (batch && shape.dim(0).dim_value() != batch))
+      return 0;
+    batch = shape.dim(0).dim_value();
+  }
+  return batch;
+}
+
+/// A table of relative positions of one window, of one column for each head: the heads are in front of the pairs.
+static std::optional<Gathering> asTable(ArrayRef<int64_t> dims, StringRef name) {
+  while (!dims.empty() && dims.front() == 1)
+    dims = dims.drop_front();
+  if (dims.size() != 3 || dims[1] != dims[2])
+    return std::nullopt;
+  Gathering result;
+  result.rows = numberPairs(dims[1], name, result.numRows);
+  if (result.rows.empty())
+    return std::nullopt;
+  result.width = dims[0];
+  return result;
+}
+
+/// One number everywhere: values do not tell which elements are the same one of the parameter. A token is repeated for
+/// each sample, and a table of relative positions is read by a rule that its name tells.
+static bool unfoldUniform(UnfoldingGraph &graph, const Evaluated &evaluated, StringRef bytes) {
+  const TensorProto &tensor = *evaluated.tensor;
+  const std::string &name = evaluated.parameters.front()->target;
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  std::optional<Gathering> found;
+  if (!dims.empty() && dims.front() > 1 && dims.front() == findBatch(graph.getGraph()) &&
+      operationName(tensor.name()) == "expand") {
+    found.emplace();
+    found->rows.assign(size_t(dims.front()), 0);
+    found->numRows = 1;
+  } else if (any_of(evaluated.foldedFrom, [](StringRef from) { return operationName(from) == "index"; })) {
+    found = asTable(dims, name);
+  }
+  if (!found)
+    return false; // Folds.cpp says so
+  size_t first = size_t(llvm::find_if(dims, [](int64_t dim) { return dim != 1; }) - dims.begin());
+  for (size_t axis = first; axis != dims.size(); ++axis) {
+    // A token's repetitions are its first dimension, a table's pairs the two behind the heads.
+    bool isPosition = found->numRows == 1 ? axis == 0 : axis != first;
+    if (dims[axis] != 1 || isPosition)
+      (isPosition ? found->positionAxes : found->featureAxes).push_back(int64_t(axis));
+  }
+  if (found->numRows == 1)
+    found->width = int64_t(bytes.size() / findElementType(tensor.data_type())->bytes) / dims.front();
+  replace(graph, tensor, bytes, *found, name, moduleOf(name), true);
+  return true;
+}
+
+/// Puts the rows in the order of a known rule, also where all pairs are repeated for each sample.
+static void orderPairs(ArrayRef<int64_t> dims, Gathering &gathering, StringRef name) {
+  std::vector<int64_t> &rows = gathering.rows;
+  size_t pairs = rows.size();
+  for (; dims.size() > 2 && isRepeated(ArrayRef(rows).take_front(pairs), dims.front()); dims = dims.drop_front())
+    pairs /= size_t(dims.front());
+  std::vector<int64_t> ordered(rows.begin(), rows.begin() + pairs), numbers(size_t(gathering.numRows), -1);
+  orderRows(dims, ordered, gathering.numRows, name);
+  for (size_t i = 0; i != pairs; ++i)
+    if (rows[i] >= 0)
+      numbers[size_t(rows[i])] = ordered[i];
+  for (int64_t &row : rows)
+    row = row < 0 ? row : numbers[size_t(row)];
+}
+
 bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) {
   const TensorProto &tensor = *evaluated.tensor;
   if (evaluated.parameters.size() != 1 || !mayGather(evaluated))
@@ -200,9 +277,9 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
     return false;
   // One number everywhere may be one entry of the parameter, repeated, or many that began equal.
   if (found->numRows == 1 && found->width == 1)
-    return false;
+    return unfoldUniform(graph, evaluated, *bytes);
   const std::string &name = evaluated.parameters.front()->target;
-  orderRows(dimsOf(tensor, found->positionAxes), found->rows, found->numRows, name);
+  orderPairs(dimsOf(tensor, found->positionAxes), *found, name);
   replace(graph, tensor, *bytes, *found, name, moduleOf(name), false);
   return true;
 }

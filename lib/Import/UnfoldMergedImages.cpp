@@ -211,6 +211,8 @@ void MergedImages::separate(const TensorProto &tensor) {
   const std::vector<std::string> &sources = evaluated[tensor.name()];
   bool isImage = tensor.name() != own->target && !movesElements(tensor.name());
   StringRef operation = operationName(tensor.name());
+  // Two tokens that began equal, each repeated for every sample.
+  bool isRepeated = tensor.name() != own->target && isGather(operation);
   MapVector<StringRef, SmallVector<Read>> lost, parameters;
   std::vector<std::string> kept; // names live here
   kept.reserve(reads[tensor.name()].size());
@@ -222,7 +224,7 @@ void MergedImages::separate(const TensorProto &tensor) {
     if (Entry entry = signature.findPlaceholder(name)) {
       if (isImage && !graph.find(entry->target) && !present.contains(entry->target))
         parameters[kept.back()].push_back(read);
-    } else if (names.isLost(name) && !movesElements(name)) {
+    } else if (names.isLost(name) && (isRepeated ? operationName(name) == operation : !movesElements(name))) {
       lost[kept.back()].push_back(read);
     }
   }
@@ -234,9 +236,9 @@ void MergedImages::separate(const TensorProto &tensor) {
     byOperation[operationName(name)].push_back(name);
   for (auto &[stem, all] : byOperation)
     llvm::sort(all, [](StringRef a, StringRef b) { return std::pair(a.size(), a) < std::pair(b.size(), b); });
-  std::vector<Entry> gone = isImage ? findGone(own) : std::vector<Entry>();
+  std::vector<Entry> gone = isImage || isRepeated ? findGone(own) : std::vector<Entry>();
   std::vector<std::string> instances{tensor.name()};
-  if (auto alike = byOperation.find(operation); isImage && alike != byOperation.end()) {
+  if (auto alike = byOperation.find(operation); (isImage || isRepeated) && alike != byOperation.end()) {
     // None is gone: the program computes it more than once.
     if (gone.size() == alike->second.size())
       for (auto [name, entry] : zip(alike->second, gone)) {

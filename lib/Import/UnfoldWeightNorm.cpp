@@ -60,17 +60,19 @@ static bool isNormalized(const Evaluated &evaluated) {
   return divides && measures && multiplies;
 }
 
-/// The f32 lengths of the rows of `bytes`; empty if one has none.
-static std::string lengthsOf(StringRef bytes, int64_t rows) {
-  size_t width = bytes.size() / sizeof(float) / size_t(rows);
+/// The f32 lengths of `bytes`, one for each entry of dimension `axis`; empty if one has none.
+static std::string lengthsOf(StringRef bytes, ArrayRef<int64_t> dims, size_t axis) {
+  size_t inner = 1, number = size_t(dims[axis]);
+  for (int64_t dim : dims.drop_front(axis + 1))
+    inner *= size_t(dim);
+  std::vector<double> squares(number, 0);
+  for (size_t i = 0; i != bytes.size() / sizeof(float); ++i) {
+    float value;
+    std::memcpy(&value, bytes.data() + i * sizeof(float), sizeof(value));
+    squares[i / inner % number] += double(value) * double(value);
+  }
   std::string lengths;
-  for (int64_t row = 0; row != rows; ++row) {
-    double square = 0;
-    for (size_t i = 0; i != width; ++i) {
-      float value;
-      std::memcpy(&value, bytes.data() + (size_t(row) * width + i) * sizeof(float), sizeof(value));
-      square += double(value) * double(value);
-    }
+  for (double square : squares) {
     float root = float(std::sqrt(square));
     if (!(root > 0) || !std::isfinite(root))
       return ""; // of a weight of zeros, the direction is lost as well
@@ -90,6 +92,12 @@ static std::string transpose(StringRef bytes, size_t rows) {
   return result;
 }
 
+/// The dimension whose entries have a length each: the first one unless the program says otherwise, which no file
+/// tells. wav2vec 2.0 and its relatives do so in the convolution that gives positions: one length for each tap.
+static size_t findAxis(StringRef direction, size_t rank) {
+  return rank == 3 && moduleOf(direction).contains("pos_conv_embed") ? 2 : 0;
+}
+
 /// Makes `tensor`, or its transpose, of its length and its direction.
 static bool takeApart(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &length,
                       const std::string &direction, bool transposed = false) {
@@ -99,17 +107,17 @@ static bool takeApart(UnfoldingGraph &graph, const TensorProto &tensor, const st
     bytes = transpose(*bytes, size_t(dims[0]));
     std::swap(dims[0], dims[1]);
   }
-  int64_t rows = dims[0];
-  std::string lengths = bytes ? lengthsOf(*bytes, rows) : "";
+  const size_t own = findAxis(direction, dims.size());
+  std::string lengths = bytes ? lengthsOf(*bytes, dims, own) : "";
   if (lengths.empty())
     return false;
-  single[0] = rows;
-  for (size_t axis = 1; axis != dims.size(); ++axis)
-    axes.push_back(int64_t(axis));
+  single[own] = dims[own];
+  for (size_t axis = 0; axis != dims.size(); ++axis)
+    if (axis != own)
+      axes.push_back(int64_t(axis));
   // Written back as a weight: the length and the direction of both are one.
-  std::string how =
-      "length or direction of " + tensor.name() +
-      "; one length for each entry of dimension 0 is assumed, and the direction's own length taken as the weight's";
+  std::string how = "length or direction of " + tensor.name() + "; one length for each entry of dimension " +
+                    std::to_string(own) + " is assumed, and the direction's own length taken as the weight's";
   graph.setModule(moduleOf(direction));
   graph.addInitializer(length, single, tensor.data_type(), std::move(lengths),
                        {tensor.name(), how, {}, {"weight norm"}, true});

@@ -125,8 +125,11 @@ std::vector<Entry> MergedNodes::findVanished() const {
   for (const NodeProto &node : proto.node())
     if (std::optional<std::string> module = findModulePath(node); module && !module->empty())
       for (const std::string &operand : findProgramOperands(node))
-        if (Entry entry = signature.findPlaceholder(operand); entry && moduleOf(entry->target) != *module)
+        if (Entry entry = signature.findPlaceholder(operand); entry && moduleOf(entry->target) != *module) {
           tied.insert((*module + "." + leafOf(entry->target)).str());
+          // `head.decoder.weight` is read as a table: then `head.bias` is `head.decoder.bias`.
+          tied.insert((moduleOf(moduleOf(entry->target)) + ".bias").str());
+        }
   for (const NodeProto &node : proto.node())
     for (auto [operand, input] : enumerate(node.input()))
       if (std::optional<std::string> module = evaluated.contains(input) ? findModulePath(node) : std::nullopt)
@@ -181,6 +184,15 @@ static bool areKin(Kinship kinship, StringRef a, StringRef b) {
   llvm_unreachable("no such kinship");
 }
 
+/// Whether two paths of modules differ in one part only.
+static bool differOnce(StringRef a, StringRef b) {
+  SmallVector<StringRef> first, second;
+  a.split(first, '.');
+  b.split(second, '.');
+  return first.size() == second.size() &&
+         count_if(zip(first, second), [](auto pair) { return std::get<0>(pair) != std::get<1>(pair); }) == 1;
+}
+
 /// Modules that began as copies of others, with all that is in them: a teacher and its student.
 std::vector<Merger> MergedNodes::findCopies(ArrayRef<Entry> vanished) const {
   // What is gone below each path, and all parameters below it, by the rest of their names.
@@ -204,6 +216,10 @@ std::vector<Merger> MergedNodes::findCopies(ArrayRef<Entry> vanished) const {
       continue;
     for (const auto &[other, owners] : all) {
       if (gone.count(other) || !isAlike(entries, owners))
+        continue;
+      // A weight and a bias are in layers of any kind; the place must be alike, too.
+      bool isLayer = all_of(entries, [](const auto &entry) { return entry.first.count('.') == 1; });
+      if (isLayer && !differOnce(path, other))
         continue;
       Merger merger;
       merger.numInstances = 1;

@@ -22,8 +22,8 @@ using ::onnx::TensorProto;
 /// Whether a tensor of this name may be what was made of a scale or a bias.
 static bool isFormOfScale(StringRef name) {
   StringRef op = findEvaluatedOperator(name);
-  return name.starts_with("onnx::Mul_") || name.starts_with("onnx::Add_") || op == "Add" || op == "Unsqueeze" ||
-         op == "Reshape";
+  return name.starts_with("onnx::Mul_") || name.starts_with("onnx::Add_") ||
+         name.starts_with("onnx::LayerNormalization_") || op == "Add" || op == "Unsqueeze" || op == "Reshape";
 }
 
 /// Whether `node` normalizes, and reads its scale as `operand`.
@@ -102,7 +102,8 @@ bool NormScales::fits(Reader &reader, bool isVector) const {
   std::string module = graph.getPaths().findOfValue(source).value_or(findModulePath(node).value_or(""));
   bool adds = node.op_type() == "Add";
   reader.name = module + (adds ? ".bias" : ".weight");
-  if (isVector && isNorm(node, reader.operand) && findEvaluatedOperator(source) == "Add")
+  if (isVector && isNorm(node, reader.operand) &&
+      (findEvaluatedOperator(source) == "Add" || source.starts_with("onnx::LayerNormalization_")))
     return !module.empty() && !graph.find(reader.name) && !taken.contains(reader.name);
   return !module.empty() && (node.op_type() == "Mul" || (adds && !isVector)) && node.input_size() == 2 &&
          !graph.find(reader.name) && !producers.contains(reader.name) && !taken.contains(reader.name) &&

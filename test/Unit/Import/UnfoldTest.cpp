@@ -208,6 +208,22 @@ TEST(Unfold, BiasesAroundZerosAreTakenApart) {
   EXPECT_THAT(result.unfolded, IsEmpty());
 }
 
+TEST(Unfold, ScalesOfLayerNormsAreKeptWithoutOne) {
+  // Nemotron's 1 + w, named after the operator that reads it.
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[3,2] x) => (float[3,2] y) <float[2] s = {1.5, 0.75}, float[2] b = {1, 2}> {
+      y = LayerNormalization(x, s, b)
+    })");
+  model.set_producer_name("pytorch");
+  model.mutable_graph()->mutable_node(0)->set_name("/norm/LayerNormalization");
+  renameValue(model, "s", "onnx::LayerNormalization_7");
+  renameValue(model, "b", "norm.bias");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("norm.weight", "norm.bias"));
+  EXPECT_THAT(result.values["norm.weight"], ElementsAre(0.5, -0.25)) << result.messages;
+}
+
 TEST(Unfold, RowsAtComputedPositionsAreNotKnown) {
   std::vector<float> values = {1, 2, 3, 4, 5, 6};
   Classified result =

@@ -2,7 +2,7 @@
 //
 // Sources: Raffel et al., T5 (buckets, logarithmic beyond half of them); Liu et al., Swin (offsets within a window);
 // Bao et al., BEiT (the same with a class token in front, which has three rows of its own); Shaw et al. (clipped
-// distance).
+// distance); Li et al., MViTv2 (distances along each side of an image, from keys to queries).
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +21,8 @@ namespace {
 struct Rule {
   StringRef table;
   std::function<int64_t(int64_t query, int64_t key)> number;
+  /// Another rule numbers the same pairs alike, the other way round: only the table's name tells.
+  bool needsName = false;
 };
 } // namespace
 
@@ -74,6 +76,15 @@ static std::vector<Rule> rulesFor(int64_t queries, int64_t keys, int64_t numRows
         }
       }
   }
+  // Distances along one side of an image, in steps of the finer grid.
+  for (StringRef table : {"rel_pos_h", "rel_pos_w"})
+    rules.push_back({table,
+                     [=](int64_t query, int64_t key) {
+                       int64_t ofQuery = std::max<int64_t>(keys / queries, 1),
+                               ofKey = std::max<int64_t>(queries / keys, 1);
+                       return query * ofQuery - key * ofKey + (keys - 1) * ofKey;
+                     },
+                     true});
   if (numRows % 2 == 1)
     rules.push_back({"relative_positions", [=](int64_t query, int64_t key) {
                        return std::clamp(key - query, -(numRows / 2), numRows / 2) + numRows / 2;
@@ -109,7 +120,7 @@ StringRef lowtide::orderRows(ArrayRef<int64_t> dims, std::vector<int64_t> &rows,
   std::vector<int64_t> best, ascending;
   for (const Rule &rule : rulesFor(dims[0], dims[1], numRows)) {
     std::vector<int64_t> numbers = follow(rule, dims[0], dims[1], rows, numRows);
-    if (numbers.empty())
+    if (numbers.empty() || (rule.needsName && !name.ends_with(rule.table)))
       continue;
     // Of several rules the one whose models call their table so, or else one that reads every row of its table.
     bool isNamed = name.ends_with(rule.table);

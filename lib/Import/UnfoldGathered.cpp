@@ -248,19 +248,21 @@ static bool unfoldUniform(UnfoldingGraph &graph, const Evaluated &evaluated, Str
   return true;
 }
 
-/// Puts the rows in the order of a known rule, also where all pairs are repeated for each sample.
-static void orderPairs(ArrayRef<int64_t> dims, Gathering &gathering, StringRef name) {
+/// Puts the rows in the order of a known rule, also where all pairs are repeated for each sample. Returns whether the
+/// order is a guess: distances are counted from queries to keys here and the other way there.
+static bool orderPairs(ArrayRef<int64_t> dims, Gathering &gathering, StringRef name) {
   std::vector<int64_t> &rows = gathering.rows;
   size_t pairs = rows.size();
   for (; dims.size() > 2 && isRepeated(ArrayRef(rows).take_front(pairs), dims.front()); dims = dims.drop_front())
     pairs /= size_t(dims.front());
   std::vector<int64_t> ordered(rows.begin(), rows.begin() + pairs), numbers(size_t(gathering.numRows), -1);
-  orderRows(dims, ordered, gathering.numRows, name);
+  StringRef table = orderRows(dims, ordered, gathering.numRows, name);
   for (size_t i = 0; i != pairs; ++i)
     if (rows[i] >= 0)
       numbers[size_t(rows[i])] = ordered[i];
   for (int64_t &row : rows)
     row = row < 0 ? row : numbers[size_t(row)];
+  return table == "relative_positions" && !name.ends_with(table);
 }
 
 bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) {
@@ -279,8 +281,8 @@ bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) 
   if (found->numRows == 1 && found->width == 1)
     return unfoldUniform(graph, evaluated, *bytes);
   const std::string &name = evaluated.parameters.front()->target;
-  orderPairs(dimsOf(tensor, found->positionAxes), *found, name);
-  replace(graph, tensor, *bytes, *found, name, moduleOf(name), false);
+  bool isGuess = orderPairs(dimsOf(tensor, found->positionAxes), *found, name);
+  replace(graph, tensor, *bytes, *found, name, moduleOf(name), isGuess);
   return true;
 }
 

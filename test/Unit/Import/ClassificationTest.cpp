@@ -297,46 +297,6 @@ TEST(Classification, PartsOfValuesAreNoPartsOfParameters) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("a.bias", "b.bias")) << result.messages;
 }
 
-TEST(Classification, ABiasIsTiedWhereTheWeightIs) {
-  // RoBERTa's head: `head.bias` is the bias of its decoder, whose weight is the embedding, and neither of `head.dense`.
-  ModelProto model = parseModel(R"(
-    <ir_version: 10, opset_import: ["" : 20]>
-    g (int64[2] t) => (float[2,2] y)
-      <float[2,2] "head.decoder.weight" = {1, 2, 3, 4}, float[2,2] "head.dense.weight" = {5, 6, 7, 8},
-       float[2] "head.dense.bias" = {1, 2}, float[2] "head.decoder.bias" = {3, 4}> {
-      e = Gather("head.decoder.weight", t)
-      h = Gemm <transB = 1> (e, "head.dense.weight", "head.dense.bias")
-      y = Gemm <transB = 1> (h, "head.decoder.weight", "head.decoder.bias")
-    })");
-  setSignature(model, {"words.weight", "head.bias", "head.dense.weight", "head.dense.bias", "head.decoder.weight",
-                       "head.decoder.bias"});
-  setOrigin(model, 0, "words", "%p_head_decoder_weight, %t");
-  setOrigin(model, 1, "head.dense", "%e, %p_head_dense_weight, %p_head_dense_bias");
-  setOrigin(model, 2, "head.decoder", "%h, %p_head_decoder_weight, %p_head_decoder_bias");
-  Classified result = classify(model);
-  ASSERT_TRUE(result.find("head.bias")) << result.messages;
-  EXPECT_THAT(result.find("head.bias")->tied, ElementsAre("head.bias", "head.decoder.bias"));
-  EXPECT_EQ(result.messages, "");
-}
-
-TEST(Classification, ATableThatNothingCallsIsTied) {
-  // T5's `shared`, which its encoder and its decoder have under names of their own.
-  for (std::string name : {"shared.weight", "pooler.weight"}) {
-    ModelProto model = parseModel(R"(
-      <ir_version: 10, opset_import: ["" : 20]>
-      g (int64[2] t) => (float[2,2] y) <float[2,2] "decoder.embed.weight" = {1, 2, 3, 4}> {
-        a = Gather("decoder.embed.weight", t)
-        b = Gather("decoder.embed.weight", t)
-        y = Add(a, b)
-      })");
-    setSignature(model, {name, "encoder.embed.weight", "decoder.embed.weight"});
-    setOrigin(model, 0, "encoder.embed", "%p_decoder_embed_weight, %t");
-    setOrigin(model, 1, "decoder.embed", "%p_decoder_embed_weight, %t");
-    Classified result = classify(model);
-    EXPECT_EQ(result.find(name) != nullptr, name == "shared.weight") << result.messages;
-  }
-}
-
 TEST(Classification, TransposedTieWithoutNotesIsAView) {
   ModelProto model = parseModel(R"(
     <ir_version: 8, opset_import: ["" : 17]>

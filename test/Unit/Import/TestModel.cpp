@@ -144,3 +144,18 @@ void lowtide::test::setFoldedFrom(::onnx::ModelProto &model, const std::string &
   value->set_name(tensor);
   setProp(value, "pkg.onnxscript.optimizer.folded_from", list);
 }
+
+::onnx::ModelProto test::makeEvaluated(const std::string &name, const std::string &dims,
+                                       const std::vector<float> &values, const std::string &parameter,
+                                       const std::string &sources) {
+  std::string list;
+  for (float value : values)
+    list += (list.empty() ? "" : ", ") + std::to_string(value);
+  ::onnx::ModelProto model =
+      parseModel("<ir_version: 10, opset_import: [\"\" : 20]> g (float[" + dims + "] x) => (float[" + dims +
+                 "] y) <float[" + dims + "] " + name + " = {" + list + "}> { y = Add(x, " + name + ") }");
+  setSignature(model, {parameter});
+  setFoldedFrom(model, name, sources);
+  setOrigin(model, 0, "");
+  return model;
+}

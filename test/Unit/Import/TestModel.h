@@ -73,6 +73,10 @@ void setSignature(::onnx::ModelProto &model, std::vector<std::string> parameters
 /// What `tensor` was evaluated from, as a Python list.
 void setFoldedFrom(::onnx::ModelProto &model, const std::string &tensor, const std::string &list);
 
+/// `add(x, tensor)` where tensor `name` has these dimensions and values and was evaluated from `sources`.
+::onnx::ModelProto makeEvaluated(const std::string &name, const std::string &dims, const std::vector<float> &values,
+                                 const std::string &parameter, const std::string &sources);
+
 } // namespace lowtide::test
 
 #endif // LOWTIDE_TEST_UNIT_IMPORT_TESTMODEL_H

@@ -1,0 +1,209 @@
+//===- RepeatedTest.cpp - what models of libraries repeat and join ----------------===//
+//
+// Tokens for each sample, tables of positions in several layers, biases around zeros, names of one parameter: kinds
+// that sweeps found.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Repeated, RelativePositionsAreOrderedForEachSample) {
+  // Swin's window of 2 × 2 cells, the same pairs for two samples.
+  const int rows[] = {4, 3, 1, 0, 5, 4, 2, 1, 7, 6, 4, 3, 8, 7, 5, 4};
+  std::vector<float> values;
+  for (int sample = 0; sample != 2; ++sample)
+    for (int row : rows)
+      values.push_back(float(row) / 4);
+  Classified result = classify(makeEvaluated("expand", "2,1,4,4", values, "relative_position_bias_table",
+                                             "['index', 'relative_position_bias_table', 'permute']"));
+  EXPECT_THAT(result.values["relative_position_bias_table"], ElementsAre(0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2));
+}
+
+TEST(Repeated, DistancesAreCountedTheWayThatTheNameTells) {
+  // Three queries and keys: q - k + 2 in MViT and SAM, k - q + 2 in others.
+  std::vector<float> values;
+  for (int query = 0; query != 3; ++query)
+    for (int key = 0; key != 3; ++key)
+      values.push_back(float(query - key + 2) + 0.5f);
+  Classified result =
+      classify(makeEvaluated("index", "3,3,1", values, "attn.rel_pos_h", "['attn.rel_pos_h', 'val_2']"));
+  EXPECT_THAT(result.values["attn.rel_pos_h"], ElementsAre(0.5, 1.5, 2.5, 3.5, 4.5));
+  EXPECT_EQ(result.messages, "");
+  result = classify(makeEvaluated("index", "3,3,1", values, "attn.table", "['attn.table', 'val_2']"));
+  EXPECT_THAT(result.values["attn.table"], ElementsAre(4.5, 3.5, 2.5, 1.5, 0.5));
+  EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: attn.table"));
+}
+
+TEST(Repeated, ATokenOfOneNumberIsRepeatedForEachSample) {
+  Classified result =
+      classify(makeEvaluated("expand", "3,1,2", {0, 0, 0, 0, 0, 0}, "cls_token", "['cls_token', 'val_2']"));
+  ASSERT_TRUE(result.find("cls_token")) << result.messages;
+  EXPECT_THAT(result.values["cls_token"], ElementsAre(0, 0));
+  EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them: cls_token"));
+  // Along another dimension nothing tells how often.
+  result = classify(makeEvaluated("expand", "1,3,2", {0, 0, 0, 0, 0, 0}, "cls_token", "['cls_token', 'val_2']"));
+  EXPECT_THAT(result.unfolded, IsEmpty());
+  EXPECT_THAT(result.messages, HasSubstr("it cannot be seen which of its elements are one"));
+}
+
+TEST(Repeated, ATableOfOneNumberIsReadByTheRuleOfItsName) {
+  const std::string from = "['index', 'clone', 'permute', 'table', 'val_3']";
+  for (const std::string name : {"relative_position_bias_table", "other"}) {
+    std::string sources = from;
+    sources.replace(sources.find("table"), 5, name);
+    Classified result = classify(makeEvaluated("unsqueeze", "1,2,4,4", std::vector<float>(32, 0), name, sources));
+    if (name == "other") {
+      EXPECT_THAT(result.unfolded, IsEmpty());
+      EXPECT_THAT(result.messages, HasSubstr("it cannot be seen which of its rows are one"));
+      continue;
+    }
+    ASSERT_TRUE(result.find(name)) << result.messages;
+    EXPECT_THAT(result.find(name)->dims, ElementsAre(9, 2));
+    // Both heads read the same row for a pair: 4, 3, 1, 0 for the first cell's.
+    llvm::ArrayRef<int64_t> runs = result.unfolded[name].runs;
+    EXPECT_THAT(runs.take_front(6), ElementsAre(8, -2, 2, 2, -2, 2));
+    EXPECT_THAT(result.messages, HasSubstr("the file does not tell everything about them"));
+  }
+}
+
+TEST(Repeated, ATableReadInSeveralLayersIsOne) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x) => (float[3,2] y)
+      <float[3,2] index_1 = {1, 2, 1, 2, 3, 4}, float[3,2] index_2 = {1, 2, 1, 2, 3, 4}> {
+      h = Add(x, index_1)
+      y = Add(h, index_2)
+    })");
+  setSignature(model, {"table"});
+  for (const char *name : {"index_1", "index_2"})
+    setFoldedFrom(model, name, "['table', 'val_2']");
+  setOrigin(model, 0, "");
+  setOrigin(model, 1, "");
+  Classified result = classify(model);
+  EXPECT_EQ(result.exitCode, 0) << result.messages;
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("table"));
+  EXPECT_THAT(result.values["table"], ElementsAre(1, 2, 3, 4));
+}
+
+TEST(Repeated, TokensRepeatedForEachSampleMayHaveBegunEqual) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,1,2] x) => (float[3,3,2] y) <float[3,1,2] expand = {0, 0, 0, 0, 0, 0}> {
+      y = Concat<axis = 1>(expand, expand, x)
+    })");
+  setSignature(model, {"cls_token", "distillation_token"});
+  setFoldedFrom(model, "expand", "['cls_token']");
+  setOrigin(model, 0, "", "[%expand, %expand_1, %x], 1");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("cls_token", "distillation_token"));
+  EXPECT_THAT(result.values["distillation_token"], ElementsAre(0, 0));
+}
+
+TEST(Repeated, PositionsOfSpeechHaveALengthForEachTap) {
+  const std::string name = "pos_conv_embed.conv.parametrizations.weight.original";
+  ModelProto model = makeEvaluated("mul", "2,1,2", {3, 5, 4, 12}, name + "0",
+                                   "['div', '" + name + "0', '" + name + "1', 'linalg_vector_norm']");
+  model.mutable_graph()->clear_metadata_props();
+  setSignature(model, {name + "0", name + "1"});
+  Classified result = classify(model);
+  EXPECT_THAT(result.values[name + "0"], ElementsAre(5, 13)) << result.messages;
+  EXPECT_THAT(result.find(name + "0")->dims, ElementsAre(1, 1, 2));
+}
+
+TEST(Repeated, BiasesAroundZerosAreTakenApart) {
+  // Two blocks, whose biases are fresh, read one tensor.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[6] x) => (float[6] y) <float[6] cat = {0, 0, 0, 0, 0, 0}> {
+      h = Add(x, cat)
+      y = Add(h, cat)
+    })");
+  setSignature(model, {"a.q_bias", "a.v_bias", "b.q_bias", "b.v_bias"});
+  setFoldedFrom(model, "cat", "['a.k_bias', 'a.q_bias', 'a.v_bias']");
+  setOrigin(model, 0, "a");
+  setOrigin(model, 1, "b");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter),
+              testing::UnorderedElementsAre("a.q_bias", "a.v_bias", "b.q_bias", "b.v_bias"));
+  ASSERT_TRUE(result.find("b.v_bias")) << result.messages;
+  EXPECT_THAT(result.find("b.v_bias")->dims, ElementsAre(2));
+  EXPECT_EQ(importModel(model).exitCode, 0);
+
+  // Of which a middle part is no zero, nothing is known.
+  result = classify(makeEvaluated("cat", "3", {1, 2, 3}, "q_bias", "['a.k_bias', 'a.q_bias', 'a.v_bias']"));
+  EXPECT_THAT(result.unfolded, IsEmpty());
+}
+
+TEST(Repeated, ScalesOfLayerNormsAreKeptWithoutOne) {
+  // Nemotron's 1 + w, named after the operator that reads it.
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[3,2] x) => (float[3,2] y) <float[2] s = {1.5, 0.75}, float[2] b = {1, 2}> {
+      y = LayerNormalization(x, s, b)
+    })");
+  model.set_producer_name("pytorch");
+  model.mutable_graph()->mutable_node(0)->set_name("/norm/LayerNormalization");
+  renameValue(model, "s", "onnx::LayerNormalization_7");
+  renameValue(model, "b", "norm.bias");
+  Classified result = classify(model);
+  EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("norm.weight", "norm.bias"));
+  EXPECT_THAT(result.values["norm.weight"], ElementsAre(0.5, -0.25)) << result.messages;
+}
+
+TEST(Repeated, RowsAtComputedPositionsAreNotKnown) {
+  std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  Classified result =
+      classify(makeEvaluated("embedding", "3,2", values, "wpe.weight", "['add_1', 'arange', 'wpe.weight']"));
+  EXPECT_THAT(result.messages, HasSubstr("it cannot be seen which of its rows these are"));
+}
+
+TEST(Repeated, ABiasIsTiedWhereTheWeightIs) {
+  // RoBERTa's head: `head.bias` is the bias of its decoder, whose weight is the embedding, and neither of `head.dense`.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (int64[2] t) => (float[2,2] y)
+      <float[2,2] "head.decoder.weight" = {1, 2, 3, 4}, float[2,2] "head.dense.weight" = {5, 6, 7, 8},
+       float[2] "head.dense.bias" = {1, 2}, float[2] "head.decoder.bias" = {3, 4}> {
+      e = Gather("head.decoder.weight", t)
+      h = Gemm <transB = 1> (e, "head.dense.weight", "head.dense.bias")
+      y = Gemm <transB = 1> (h, "head.decoder.weight", "head.decoder.bias")
+    })");
+  setSignature(model, {"words.weight", "head.bias", "head.dense.weight", "head.dense.bias", "head.decoder.weight",
+                       "head.decoder.bias"});
+  setOrigin(model, 0, "words", "%p_head_decoder_weight, %t");
+  setOrigin(model, 1, "head.dense", "%e, %p_head_dense_weight, %p_head_dense_bias");
+  setOrigin(model, 2, "head.decoder", "%h, %p_head_decoder_weight, %p_head_decoder_bias");
+  Classified result = classify(model);
+  ASSERT_TRUE(result.find("head.bias")) << result.messages;
+  EXPECT_THAT(result.find("head.bias")->tied, ElementsAre("head.bias", "head.decoder.bias"));
+  EXPECT_EQ(result.messages, "");
+}
+
+TEST(Repeated, ATableThatNothingCallsIsTied) {
+  // T5's `shared`, which its encoder and its decoder have under names of their own.
+  for (std::string name : {"shared.weight", "pooler.weight"}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (int64[2] t) => (float[2,2] y) <float[2,2] "decoder.embed.weight" = {1, 2, 3, 4}> {
+        a = Gather("decoder.embed.weight", t)
+        b = Gather("decoder.embed.weight", t)
+        y = Add(a, b)
+      })");
+    setSignature(model, {name, "encoder.embed.weight", "decoder.embed.weight"});
+    setOrigin(model, 0, "encoder.embed", "%p_decoder_embed_weight, %t");
+    setOrigin(model, 1, "decoder.embed", "%p_decoder_embed_weight, %t");
+    Classified result = classify(model);
+    EXPECT_EQ(result.find(name) != nullptr, name == "shared.weight") << result.messages;
+  }
+}

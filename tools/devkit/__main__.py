@@ -14,6 +14,7 @@ COMMANDS = {
     "check": ("check", "set up, build, run a sample of every suite (--full: all); the last line is 'N passed, N failed'"),
     "judge": ("judge", "train the model files of folders and compare with their recorded runs"),
     "proofs": ("proofs", "`lowtide verify` of every model file of folders, against the modules that they were exported from"),
+    "zoo": ("zoo", "`lowtide verify` of models of torchvision, timm and transformers, as several exporters and cleaners write them"),
     "same": ("same", "the artifacts of two builds, byte by byte, for every model of folders"),
     "graphs": ("graphs", "random training graphs: at any budget the same bits"),
     "exact": ("exact", "every model at many budgets: the same losses, parameters and state, bit for bit"),

@@ -9,6 +9,7 @@ It all lies in one cache folder outside the checkout, so that every checkout sha
         cuda/           ptxas and libdevice, where no CUDA toolkit is installed
         disassembler-<hash>/  nvdisasm, which tests of machine code read it with
         oracles-<hash>/ Python environment of the peers that some tests compare with: torch, onnx, onnxruntime
+        zoo-<hash>/     torchvision, timm, transformers, onnxslim and onnxsim on top of the oracles (tools/dev zoo)
 
 The Debian packages are installed by tools/dev itself, before Python is there.
 """
@@ -65,19 +66,25 @@ def find_environment(name):
     return folder / "bin" / "python" if (folder / "complete").exists() else None
 
 
-def environment(name):
-    """Python interpreter of the private environment `name`, made from requirements-<name>.txt when it is not there yet."""
+def environment(name, base=None):
+    """Python interpreter of the private environment `name`, made from requirements-<name>.txt when it is not there yet.
+
+    It sees the packages of the environment `base`, too.
+    """
     requirements = HERE / f"requirements-{name}.txt"
     cache, folder = cache_folder(), environment_folder(name)
     python = folder / "bin" / "python"
     if (folder / "complete").exists():
         return python
+    packages = environment(base).parent.parent.glob("lib/python3*/site-packages") if base else ()
     with locked(cache):
         if (folder / "complete").exists():
             return python
         say(f"setup: Python environment '{name}' ({folder})")
         shutil.rmtree(folder, ignore_errors=True)
         venv.create(folder, with_pip=True, symlinks=True)
+        for found in packages:
+            (next(folder.glob("lib/python3*/site-packages")) / "base.pth").write_text(f"{found}\n")
         log = cache / f"{name}.log"
         log.unlink(missing_ok=True)
         run_logged([python, "-m", "pip", "install", "--disable-pip-version-check", "-r", requirements], log)

@@ -147,14 +147,20 @@ def verdict(binaries, model, record, flags):
         complaint = next((line for line in done.stderr.splitlines() if line.startswith("error:")), done.stderr[-300:])
         return "refused", f"exit {done.returncode}: {complaint}"
     proof = json.loads(done.stdout)
+    words = words_of(proof)
+    starts = [r["name"] for r in proof["first_values"]]
+    if starts and not words:
+        return "agrees", f"from the module's values of {len(starts)} tensors"
+    return ("differs" if words else "agrees"), words
+
+
+def words_of(proof):
+    """What differs in a proof, in words; '': nothing."""
     bad = {kind: [r for r in proof[kind] if r["verdict"] not in ("agrees", "unused")] for kind in ("gradients", "buffers", "losses")}
     words = [f"{kind}: " + ", ".join(f"{r['name']} {r['verdict']}" for r in rows[:4]) for kind, rows in bad.items() if rows]
     if proof.get("first_output"):
         words.append("first module: " + proof["first_output"])
-    starts = [r["name"] for r in proof["first_values"]]
-    if starts and not words:
-        return "agrees", f"from the module's values of {len(starts)} tensors"
-    return ("differs" if words else "agrees"), "; ".join(words)
+    return "; ".join(words)
 
 
 def main(argv):

@@ -1,0 +1,207 @@
+"""`lowtide verify` of many models of torchvision, timm and transformers, as several exporters and cleaners write them."""
+
+import argparse
+import collections
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+from devkit import dependencies
+from devkit.build import BUILD, build
+from devkit.console import ROOT, Failure
+from devkit.proofs import words_of
+
+USAGE = """tools/dev zoo [options]
+
+Each model is small, with random weights; nothing is downloaded but the libraries (tools/devkit/requirements-zoo.txt). PyTorch
+computes gradients, buffers and losses of three steps in f64 with dropout off; `lowtide verify` compares each file with them:
+
+  train    the TorchScript exporter, in training form, with the loss
+  eval     the TorchScript exporter, in inference form, to the logits; the loss is added by --loss
+  dynamo   the current exporter, with the loss
+  plain    the same with optimize=False (not among the default three)
+
+  holds            everything agrees
+  warns            something differs, and the import warned
+  refused          an error in words, and its exit code
+  silently wrong   something differs, and nothing was said
+  crash            a signal, an internal error, or no end within the limit
+  export failed    the exporter or cleaner wrote no file; counted apart
+
+options:
+  --only=GLOB         cases by name, library or family: 'timm/*', 'transformers/bert', encoder; may be repeated
+  --exports=LIST      train,eval,dynamo (the first three)
+  --cleaners          also every file as onnxslim and onnxsim write it
+  --fresh             weights as the libraries draw them: exporters merge their zeros and ones (default: vectors are moved off them)
+  --limit=N           no more than N cases
+  --sample=N          every Nth case
+  --json=FILE         keeps a row for each file; cases that it holds already are not run again
+  --retry=STATE       runs cases of the JSON again that have a file of this state, or of any but "holds" (others); may be repeated
+  --keep=FOLDER       keeps files and records
+  --bin=FOLDER        use these binaries; nothing is built
+  --seconds=N         how long one `lowtide verify` may take (120)
+  --list              print the cases
+"""
+STATES = ("holds", "warns", "refused", "silently wrong", "crash", "export failed")
+EXPORTS = ("train", "eval", "dynamo", "plain")
+CLEANERS = ("onnxslim", "onnxsim")
+REFUSALS = range(1, 9)
+
+
+def environment():
+    """Python with the libraries: those of the oracles, and further ones in an environment of its own."""
+    return dependencies.environment("zoo", base="oracles")
+
+
+def variables():
+    return dict(os.environ, PYTHONPATH=str(ROOT / "tools"), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
+
+
+def list_cases(python):
+    """(name, family) of every case."""
+    code = "import json, devkit.zoo_models as z; print(json.dumps([(c.name, c.family) for c in z.all_cases()]))"
+    run = subprocess.run([str(python), "-c", code], env=variables(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if run.returncode != 0:
+        raise Failure(f"error: {run.stderr.strip().splitlines()[-1]}")
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def judge(binaries, folder, file, seconds):
+    """(state, words, warnings) of one file."""
+    flags = ["--loss=cross_entropy(logits, labels)"] if file.startswith("eval") else []
+    command = [binaries / "lowtide", "verify", folder / file, f"--against={folder / 'record.npz'}", "--json", *flags]
+    try:
+        done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return "crash", f"no end within {seconds} s", []
+    warnings = re.findall(r"^warning: (.*)", done.stderr, re.M)
+    if done.returncode in (0, 9) and done.stdout:
+        words = words_of(json.loads(done.stdout))
+        # First values that the file has otherwise: statistics that an exporter moved, or rounding of what was evaluated.
+        return ("holds" if not words else "warns" if warnings else "silently wrong"), words, warnings
+    complaint = next((line for line in done.stderr.splitlines() if line.startswith("error:")), done.stderr[-300:])
+    return ("refused" if done.returncode in REFUSALS else "crash"), f"exit {done.returncode}: {complaint}", warnings
+
+
+class Maker:
+    """A process that holds the libraries and writes the files of one case after another."""
+
+    def __init__(self, python):
+        self.command, self.process = [str(python), "-m", "devkit.zoo_models"], None
+
+    def make(self, **request):
+        """(a line for each file, what went wrong otherwise)."""
+        if self.process is None or self.process.poll() is not None:
+            self.process = subprocess.Popen(self.command, env=variables(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        lines = []
+        for text in self.process.stdout:
+            if text.startswith("{"):
+                line = json.loads(text)
+                if line["state"] == "done":
+                    return lines, ""
+                lines.append(line)
+        return lines, "the process that writes files ended"
+
+
+def run_case(maker, options, name, family, folder):
+    """The rows of one case."""
+    cleaners = CLEANERS if options.cleaners else ()
+    wanted = [f"{how}{after}.onnx" for how in options.exports for after in ("", *(f"-{c}" for c in cleaners))]
+    lines, words = maker.make(name=name, folder=str(folder), exports=options.exports, cleaners=cleaners, fresh=options.fresh)
+    written = {line["file"]: line for line in lines}
+    record = written.get("record.npz", {"state": "export failed", "words": words or "no record"})
+    rows = []
+    for file in wanted:
+        start = time.monotonic()
+        # What a cleaner would read was not written: the export is counted once.
+        line = record if record["state"] != "written" else written.get(file)
+        if line is None:
+            continue
+        state, said, warnings = (line["state"], line["words"], []) if line["state"] != "written" else judge(options.bin, folder, file, options.seconds)
+        seconds = round(time.monotonic() - start, 1)
+        rows.append({"name": name, "family": family, "file": file, "state": state, "words": said, "warnings": warnings, "seconds": seconds})
+        print(f"{state:<14} {name}/{file}  {seconds} s  {(said or '; '.join(warnings))[:240]}", flush=True)
+    return rows
+
+
+def table(rows):
+    """Counts by family and file, as Markdown."""
+    files = list(dict.fromkeys(row["file"].removesuffix(".onnx") for row in rows))
+    lines = []
+    for title, key in (("library", lambda r: r["name"].split("/")[0]), ("family", lambda r: r["name"].split("/")[0] + " " + r["family"]), ("export", lambda r: r["file"].removesuffix(".onnx"))):
+        counts = collections.defaultdict(collections.Counter)
+        models = collections.defaultdict(set)
+        for row in rows:
+            counts[key(row)][row["state"]] += 1
+            models[key(row)].add(row["name"])
+        lines += ["", f"| {title} | models | files | " + " | ".join(STATES) + " |", "| --- " * (len(STATES) + 3) + "|"]
+        order = sorted(counts) if title != "export" else files
+        lines += [f"| {k} | {len(models[k])} | {sum(counts[k].values())} | " + " | ".join(str(counts[k][s] or "") for s in STATES) + " |" for k in order]
+    return "\n".join(lines[1:])
+
+
+def selected(cases, options):
+    chosen = [(n, f) for n, f in cases if not options.only or any(g in (n.split("/")[0], f) or fnmatch.fnmatch(n, g) or fnmatch.fnmatch(n.split("/")[1], g) for g in options.only)]
+    chosen = chosen[:: options.sample]
+    return chosen[: options.limit] if options.limit else chosen
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(prog="tools/dev zoo", usage=USAGE, add_help=False)
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--exports", type=lambda text: text.split(","), default=list(EXPORTS[:3]))
+    for flag in ("--cleaners", "--fresh", "--list"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--sample", type=int, default=1)
+    parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--retry", action="append", default=[])
+    for flag in ("--json", "--keep", "--bin"):
+        parser.add_argument(flag, type=pathlib.Path)
+    if {"-h", "--help"} & set(argv):
+        print(USAGE, end="")
+        return 0
+    try:
+        return sweep(parser.parse_args(argv))
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+
+
+def sweep(options):
+    if unknown := set(options.exports) - set(EXPORTS):
+        raise Failure(f"error: no export '{sorted(unknown)[0]}'; there are {', '.join(EXPORTS)}")
+    python = environment()
+    cases = selected(list_cases(python), options)
+    if options.list:
+        print("\n".join(f"{name}  {family}" for name, family in cases))
+        return 0
+    if not options.bin:
+        build(["lowtide"])
+        options.bin = BUILD / "bin"
+    rows = json.loads(options.json.read_text()) if options.json and options.json.exists() else []
+    again = {row["name"] for row in rows if row["state"] in options.retry or ("others" in options.retry and row["state"] != "holds")}
+    rows = [row for row in rows if row["name"] not in again]
+    done = {row["name"] for row in rows}
+    maker = Maker(python)
+    for name, family in cases:
+        if name in done:
+            continue
+        with tempfile.TemporaryDirectory(prefix="lowtide-zoo-") as scratch:
+            folder = options.keep / name.replace("/", "-") if options.keep else pathlib.Path(scratch)
+            folder.mkdir(parents=True, exist_ok=True)
+            rows += run_case(maker, options, name, family, folder)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    print("\n" + table(rows))
+    counts = collections.Counter(row["state"] for row in rows)
+    print(f"\n{len({row['name'] for row in rows})} models, {len(rows)} files: " + ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]))
+    return 1 if counts["silently wrong"] or counts["crash"] else 0

@@ -1,0 +1,31 @@
+"""Models of libraries for `tools/dev zoo`, small and with random weights: nothing is downloaded.
+
+Each module has `CASES`, a list of `Case`. They need the environment of requirements-zoo.txt.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+# One module for each library; the names of its cases begin with it.
+LIBRARIES = ("torchvision", "timm", "transformers")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A module, what it reads, and its loss."""
+
+    name: str
+    # Models that share one implementation; rows of the table.
+    family: str
+    build: Callable[[], object]
+    # Arrays by name, in the order of the module's arguments; the last one holds the targets of the loss.
+    feeds: Callable[[], dict]
+    # (module, *inputs) -> logits, of which the loss is the cross-entropy; of three dimensions the last one is classes.
+    call: Callable
+
+
+def all_cases():
+    """Every case of the libraries, in order of their tables."""
+    import importlib
+
+    return [case for library in LIBRARIES for case in importlib.import_module(f"{__name__}.of_{library}").CASES]

@@ -1,0 +1,180 @@
+"""Files of cases, and the records that `lowtide verify` compares them with.
+
+Reads a line of JSON for each case: {"name", "folder", "exports", "cleaners", "fresh"}. Prints one for each file:
+{"file", "state", "words"}; `state` is written or export failed, and done after the last. The libraries are loaded once. Each
+case and each export runs in a process of its own: exporters change modules, end the interpreter and take minutes.
+"""
+
+import contextlib
+import copy
+import io
+import json
+import os
+import pathlib
+import signal
+import sys
+import warnings
+
+from devkit.zoo_models import all_cases
+
+EXPORT_SECONDS, CLEAN_SECONDS, STEPS = 120, 60, 3
+OPTIMIZER = dict(optimizer="sgd", options=dict(lr=0.001, momentum=0.9))
+
+
+def settle(module, torch):
+    """Moves vectors and numbers off their first values, as in a model that has trained: zeros and ones hide what is lost."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.dim() < 2:
+                parameter.add_(0.02 * torch.randn(parameter.shape))
+
+
+def keep_all_layers(module):
+    """Sets the rates at which layers are left out: such draws cannot be compared."""
+    for part in module.modules():
+        if type(part).__name__.endswith("DropPath"):
+            part.drop_prob = 0.0
+        elif type(part).__name__ == "StochasticDepth":
+            part.p = 0.0
+
+
+def shell_of(case, body, torch, with_loss):
+    """The module that is exported: inputs in their order, then targets, to the loss; without loss, to what it reads."""
+
+    class Shell(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = body
+
+        def forward(self, a, b=None, c=None):
+            given = [value for value in (a, b, c) if value is not None]
+            if not with_loss:
+                return case.call(self.body, *given)
+            logits = case.call(self.body, *given[:-1])
+            if logits.dim() == 3:  # tokens: PyTorch has the classes in front of them
+                logits = logits.transpose(1, 2)
+            return torch.nn.functional.cross_entropy(logits, given[-1])
+
+    return Shell()
+
+
+def write_record(case, body, feeds, path, torch):
+    """What PyTorch computes of the case in f64."""
+    import numpy
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lowtide"))
+    import verify_record as script
+
+    module = shell_of(case, copy.deepcopy(body), torch, with_loss=True).train()
+    script.load_function = lambda *_: lambda: (module, None, tuple(feeds.values()))
+    request = {"module": "zoo.py", "function": "make", "inputs": list(feeds), "outputs": [], "loss": "", "clip_norm": 0, "clip_value": 0, "steps": STEPS} | OPTIMIZER
+    arrays, losses = script.run(request, torch)
+    torch.set_default_dtype(torch.float32)
+    arrays = {name: value for name, value in arrays.items() if not name.startswith("output/")}
+    settings = json.dumps(script.settings_of(request, torch)).encode()
+    numpy.savez(path, **arrays, loss=numpy.array(losses), settings=numpy.frombuffer(settings, dtype=numpy.uint8))
+
+
+def export(case, body, feeds, path, how, torch):
+    """One file. train: the TorchScript exporter in training form with its loss; eval: in inference form to the logits; dynamo, plain: the current exporter with its loss, optimized or not."""
+    feeds = {name: torch.as_tensor(value) for name, value in feeds.items()}
+    outputs = ["logits" if how == "eval" else "loss"]
+    if how == "eval":
+        feeds = dict(list(feeds.items())[:-1])
+    module = shell_of(case, body, torch, with_loss=how != "eval").train(how != "eval")
+    shared = dict(input_names=list(feeds), output_names=outputs)
+    if how in ("dynamo", "plain"):
+        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=True, optimize=how == "dynamo", external_data=False, verbose=False, **shared)
+    else:
+        mode = torch.onnx.TrainingMode.EVAL if how == "eval" else torch.onnx.TrainingMode.TRAINING
+        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=False, training=mode, opset_version=17, **shared)
+
+
+def clean(path, cleaned, cleaner):
+    import onnx
+
+    model = onnx.load(path)
+    if cleaner == "onnxslim":
+        import onnxslim
+
+        onnx.save(onnxslim.slim(model), cleaned)
+    else:
+        import onnxsim
+
+        simplified, holds = onnxsim.simplify(model)
+        if not holds:
+            raise ValueError("onnxsim's own check fails")
+        onnx.save(simplified, cleaned)
+
+
+def apart(function, seconds):
+    """'' or what went wrong in words; `function` runs in a process of its own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        signal.alarm(seconds)
+        words, sink = "", os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, 1)
+        os.dup2(sink, 2)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                function()
+        except BaseException as error:  # whatever libraries raise
+            words = f"{type(error).__name__}: {error}"
+        os.write(writing, words.encode()[:20000])
+        os._exit(1 if words else 0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        words = pipe.read().decode(errors="replace")
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return f"no file within {seconds} s" if os.WTERMSIG(status) == signal.SIGALRM else f"the process ended by signal {os.WTERMSIG(status)}"
+    return words
+
+
+def say(file, words):
+    print(json.dumps({"file": file, "state": "export failed" if words else "written", "words": " ".join(words.split())[:400]}), flush=True)
+
+
+def make_files(case, folder, exports, cleaners, fresh, torch):
+    folder, feeds = pathlib.Path(folder), case.feeds()
+    torch.manual_seed(0)
+    body = case.build().train()
+    keep_all_layers(body)
+    if not fresh:
+        settle(body, torch)
+    failed = apart(lambda: write_record(case, body, feeds, folder / "record.npz", torch), EXPORT_SECONDS)
+    say("record.npz", failed)
+    for how in exports if not failed else ():
+        path = folder / f"{how}.onnx"
+        words = apart(lambda: export(case, body, feeds, path, how, torch), EXPORT_SECONDS)
+        say(path.name, words)
+        for cleaner in cleaners if not words else ():
+            cleaned = folder / f"{how}-{cleaner}.onnx"
+            say(cleaned.name, apart(lambda: clean(path, cleaned, cleaner), CLEAN_SECONDS))
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    import onnxscript  # noqa: F401  the processes of the cases find it loaded
+    import torch
+
+    torch.set_num_threads(1)
+    cases = {case.name: case for case in all_cases()}
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            try:
+                make_files(cases[request.pop("name")], **request, torch=torch)
+            except Exception as error:  # the library cannot make the module
+                say("record.npz", f"{type(error).__name__}: {error}")
+            sys.stdout.flush()
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(json.dumps({"file": "", "state": "done", "words": ""}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -257,6 +257,15 @@ static bool orderPairs(ArrayRef<int64_t> dims, Gathering &gathering, StringRef n
     pairs /= size_t(dims.front());
   std::vector<int64_t> ordered(rows.begin(), rows.begin() + pairs), numbers(size_t(gathering.numRows), -1);
   StringRef table = orderRows(dims, ordered, gathering.numRows, name);
+  // Pairs in one dimension are told by the name of their table only.
+  if (int64_t side = dims.size() == 1 ? int64_t(std::sqrt(double(dims[0]))) : 0; side && side * side == dims[0]) {
+    std::vector<int64_t> square(ordered);
+    table = orderRows({side, side}, square, gathering.numRows, name);
+    if (!table.empty() && name.ends_with(table))
+      ordered = std::move(square);
+    else
+      table = "";
+  }
   for (size_t i = 0; i != pairs; ++i)
     if (rows[i] >= 0)
       numbers[size_t(rows[i])] = ordered[i];

@@ -27,6 +27,11 @@ TEST(Repeated, RelativePositionsAreOrderedForEachSample) {
   Classified result = classify(makeEvaluated("expand", "2,1,4,4", values, "relative_position_bias_table",
                                              "['index', 'relative_position_bias_table', 'permute']"));
   EXPECT_THAT(result.values["relative_position_bias_table"], ElementsAre(0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2));
+
+  // All pairs in one dimension, as the lookup itself gives them.
+  result = classify(makeEvaluated("index", "16,1", std::vector<float>(values.begin(), values.begin() + 16),
+                                  "relative_position_bias_table", "['relative_position_bias_table', 'view']"));
+  EXPECT_THAT(result.values["relative_position_bias_table"], ElementsAre(0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2));
 }
 
 TEST(Repeated, DistancesAreCountedTheWayThatTheNameTells) {

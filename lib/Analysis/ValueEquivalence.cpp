@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
+#include <set>
 
 using namespace mlir;
 using namespace lowtide;
@@ -21,6 +22,8 @@ namespace {
 /// Numbers values of one function.
 class Numbering {
 public:
+  explicit Numbering(std::vector<ValueNode> &nodes) : nodes(nodes) {}
+
   ValueNumber get(Value value) const { return numbers.lookup(value); }
   void set(Value value, ValueNumber number) { numbers[value] = number; }
   void run(Block &block);
@@ -45,8 +48,15 @@ private:
     key.append(bytes, bytes + sizeof(number));
   }
   void number(Operation &op);
-  void numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key);
+  void numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key, DictionaryAttr attributes);
+  ValueNode &record(Operation &op, DictionaryAttr attributes) {
+    ValueNode &node = nodes.emplace_back(ValueNode{op.getName(), attributes, op.getLoc(), {}, {}, {}});
+    for (Value operand : op.getOperands())
+      node.operands.push_back(get(operand));
+    return node;
+  }
 
+  std::vector<ValueNode> &nodes;
   llvm::DenseMap<Value, ValueNumber> numbers;
   llvm::DenseMap<const void *, ValueNumber> texts;
 };
@@ -70,20 +80,27 @@ void Numbering::number(Operation &op) {
     set(op.getResult(0), get(op.getOperand(0)));
     return;
   }
-  NamedAttrList attributes(op.getAttrDictionary());
-  attributes.erase(recomputedAttrName);
+  NamedAttrList kept(op.getAttrDictionary());
+  kept.erase(recomputedAttrName);
+  DictionaryAttr attributes = kept.getDictionary(op.getContext());
   SmallVector<uint8_t> key;
   append(key, hash(llvm::arrayRefFromStringRef(op.getName().getStringRef())));
-  append(key, hashText(Attribute(attributes.getDictionary(op.getContext()))));
+  append(key, hashText(Attribute(attributes)));
   for (Value operand : op.getOperands())
     append(key, get(operand));
   if (isa<RepeatInterface>(op))
-    numberLoop(op, key);
+    numberLoop(op, key, attributes);
+  ValueNode &node = record(op, attributes);
+  if (isa<RepeatInterface>(op))
+    for (Value handedOn : op.getRegion(0).front().getTerminator()->getOperands())
+      node.operands.push_back(get(handedOn));
   for (OpResult result : op.getResults()) {
     SmallVector<uint8_t> own(key);
     append(own, hashText(result.getType()));
     append(own, {result.getResultNumber(), 0});
     set(result, hash(own));
+    node.results.push_back(get(result));
+    node.types.push_back(result.getType());
   }
 }
 
@@ -93,12 +110,15 @@ void Numbering::run(Block &block) {
       number(op);
 }
 
-void Numbering::numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key) {
+void Numbering::numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key, DictionaryAttr attributes) {
   Block &body = op.getRegion(0).front();
+  ValueNode &start = record(op, attributes);
   for (BlockArgument argument : body.getArguments()) {
     SmallVector<uint8_t> own(key.begin(), key.end());
     append(own, {argument.getArgNumber(), 1});
     set(argument, hash(own));
+    start.results.push_back(get(argument));
+    start.types.push_back(argument.getType());
   }
   run(body);
   for (Value handedOn : body.getTerminator()->getOperands())
@@ -106,22 +126,122 @@ void Numbering::numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key) {
 }
 
 StepFingerprint lowtide::fingerprintStep(func::FuncOp step) {
-  Numbering numbering;
+  StepFingerprint fingerprint;
+  Numbering numbering(fingerprint.nodes);
   Builder b(step.getContext());
   auto label = [&](Attribute binding, unsigned position) {
     return binding ? binding : Attribute(b.getI64IntegerAttr(position));
   };
   for (BlockArgument arg : step.getArguments()) {
     unsigned i = arg.getArgNumber();
-    numbering.set(arg, numbering.hashText(label(step.getArgAttr(i, "train.binding"), i)));
+    Attribute symbol = label(step.getArgAttr(i, "train.binding"), i);
+    numbering.set(arg, numbering.hashText(symbol));
+    fingerprint.arguments.emplace_back(numbering.get(arg), symbol);
   }
   Block &block = step.getBody().front();
   numbering.run(block);
-  StepFingerprint fingerprint;
   for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
     fingerprint.results.push_back(
         {label(step.getResultAttr(i, "train.binding"), i), numbering.get(value), value.getLoc()});
   return fingerprint;
+}
+
+/// An attribute as part of a sentence: a long one is cut.
+static std::string quote(Attribute attribute) {
+  if (!attribute)
+    return "absent";
+  std::string text;
+  llvm::raw_string_ostream(text) << attribute;
+  constexpr size_t width = 80;
+  return text.size() <= width ? text : text.substr(0, width) + "…";
+}
+
+namespace {
+
+/// Value graphs of two sides, to find where they part.
+class Difference {
+public:
+  Difference(const StepFingerprint &before, const StepFingerprint &after) : sides{&before, &after} {}
+
+  /// Notes below an error that a result has another value: `numbers` are the two.
+  void explain(InFlightDiagnostic &error, ValueNumber before, ValueNumber after) const;
+
+private:
+  using Key = std::pair<uint64_t, uint64_t>;
+  static Key key(ValueNumber number) { return {number.low, number.high}; }
+  /// The first operation that `result` needs and whose results the other side does not have; null: none.
+  const ValueNode *findFirst(unsigned side, ValueNumber result) const;
+  /// "nn.exp", "the argument #train.batch<"x">".
+  std::string describe(unsigned side, ValueNumber number) const;
+  /// In what two operations of one name differ.
+  std::string compare(const ValueNode &before, const ValueNode &after) const;
+
+  const StepFingerprint *sides[2];
+};
+
+} // namespace
+
+const ValueNode *Difference::findFirst(unsigned side, ValueNumber result) const {
+  std::set<Key> wanted{key(result)}, known;
+  for (const ValueNode &node : sides[1 - side]->nodes)
+    for (ValueNumber number : node.results)
+      known.insert(key(number));
+  const ValueNode *first = nullptr;
+  for (const ValueNode &node : llvm::reverse(sides[side]->nodes)) {
+    if (llvm::none_of(node.results, [&](ValueNumber number) { return wanted.count(key(number)); }))
+      continue;
+    for (ValueNumber operand : node.operands)
+      wanted.insert(key(operand));
+    if (llvm::any_of(node.results, [&](ValueNumber number) { return !known.count(key(number)); }))
+      first = &node;
+  }
+  return first;
+}
+
+std::string Difference::describe(unsigned side, ValueNumber number) const {
+  for (const auto &[argument, symbol] : sides[side]->arguments)
+    if (argument == number)
+      return "the argument " + quote(symbol);
+  for (const ValueNode &node : sides[side]->nodes)
+    if (llvm::is_contained(node.results, number))
+      return node.name.getStringRef().str();
+  return "another value";
+}
+
+std::string Difference::compare(const ValueNode &before, const ValueNode &after) const {
+  if (before.name != after.name)
+    return (before.name.getStringRef() + " and " + after.name.getStringRef() + " are other operations").str();
+  for (const ValueNode *node : {&before, &after})
+    for (NamedAttribute attribute : node->attributes)
+      if (Attribute first = before.attributes.get(attribute.getName()),
+          second = after.attributes.get(attribute.getName());
+          first != second)
+        return "attribute " + attribute.getName().str() + ": " + quote(first) + ", then " + quote(second);
+  if (before.operands.size() != after.operands.size())
+    return std::to_string(before.operands.size()) + " operands, then " + std::to_string(after.operands.size());
+  for (auto [i, first, second] : llvm::enumerate(before.operands, after.operands))
+    if (!(first == second))
+      return "operand " + std::to_string(i) + ": " + describe(0, first) + ", then " + describe(1, second);
+  return before.types != after.types ? "their types differ" : "they are other results of one operation";
+}
+
+void Difference::explain(InFlightDiagnostic &error, ValueNumber before, ValueNumber after) const {
+  const ValueNode *first = findFirst(0, before), *second = findFirst(1, after);
+  if (!first && !second) {
+    error.attachNote() << "both sides compute the same values; what is returned as one was returned as another: "
+                       << describe(0, before) << ", then " << describe(1, after);
+    return;
+  }
+  auto note = [&](const ValueNode *node, StringRef when) {
+    if (node)
+      error.attachNote(node->loc) << "the first operation that differs, " << when << ": " << node->name;
+    else
+      error.attachNote() << "every operation " << when << " is on the other side, too";
+  };
+  note(first, "before");
+  note(second, "after");
+  if (first && second)
+    error.attachNote() << "they differ: " << compare(*first, *second);
 }
 
 LogicalResult lowtide::compareFingerprints(const StepFingerprint &before, const StepFingerprint &after,
@@ -134,8 +254,11 @@ LogicalResult lowtide::compareFingerprints(const StepFingerprint &before, const 
     auto it = find.find(result.binding);
     if (it != find.end() && it->second->number == result.number)
       continue;
-    outcome = emitError(result.loc) << what << " changed the value of " << result.binding << " in @"
-                                    << step.getSymName() << ", which it must not";
+    InFlightDiagnostic error = emitError(result.loc) << what << " changed the value of " << result.binding << " in @"
+                                                     << step.getSymName() << ", which it must not";
+    if (it != find.end())
+      Difference(before, after).explain(error, it->second->number, result.number);
+    outcome = error;
   }
   if (before.results.size() != after.results.size())
     return step.emitError() << what << " changed the number of results from " << before.results.size() << " to "

@@ -19,6 +19,15 @@ struct ValueNumber {
   bool operator==(const ValueNumber &other) const { return low == other.low && high == other.high; }
 };
 
+/// An operation of a value graph, for messages: it may be gone when it is spoken of.
+struct ValueNode {
+  mlir::OperationName name;
+  mlir::DictionaryAttr attributes;
+  mlir::Location loc;
+  llvm::SmallVector<ValueNumber, 2> operands, results;
+  llvm::SmallVector<mlir::Type, 1> types;
+};
+
 /// Value graphs of a step's results, by what they are bound to.
 struct StepFingerprint {
   struct Result {
@@ -28,6 +37,11 @@ struct StepFingerprint {
     mlir::Location loc;
   };
   std::vector<Result> results;
+  /// In the order of execution. A loop is there twice: as it starts, with the numbers of what its rounds see, and as it
+  /// ends.
+  std::vector<ValueNode> nodes;
+  /// What numbers of arguments stand for.
+  std::vector<std::pair<ValueNumber, mlir::Attribute>> arguments;
 };
 
 /// Numbers the results of `step`. Kernels are transparent: what counts is what they compute. Arguments are symbols:
@@ -35,7 +49,8 @@ struct StepFingerprint {
 StepFingerprint fingerprintStep(mlir::func::FuncOp step);
 
 /// Succeeds if both have results of the same bindings with the same numbers; otherwise emits an error at each result
-/// that differs, naming `what` as the culprit.
+/// that differs, naming `what` as the culprit, and notes at the first operation on either side whose value the other
+/// side does not compute, and in what the two differ.
 llvm::LogicalResult compareFingerprints(const StepFingerprint &before, const StepFingerprint &after,
                                         mlir::func::FuncOp step, llvm::StringRef what);
 

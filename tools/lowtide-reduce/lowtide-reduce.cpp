@@ -1,9 +1,10 @@
 //===- lowtide-reduce.cpp - shrinks IR that shows a bug ---------*- C++ -*-===//
 //
-// MLIR's reducer with our dialects and passes.
+// MLIR's reducer with our dialects and passes, and one that shrinks what is inside a function.
 //
 //===----------------------------------------------------------------------===//
 
+#include "ShrinkFunctions.h"
 #include "lowtide/InitAll.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
@@ -13,6 +14,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   lowtide::registerAllDialects(registry);
   lowtide::registerAllPasses();
+  lowtide::registerShrinkFunctions();
   mlir::MLIRContext context(registry);
   return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
 }

@@ -356,6 +356,8 @@ LogicalResult EntryLowering::run() {
   builder.setInsertionPointToEnd(&module.getBlock());
   program = plan::ProgramOp::create(builder, entry.getLoc(), entry.getSymName(), batch, 0, 1, 0);
   builder.createBlock(&program.getBody());
+  if (Attribute before = entry->getAttr(beforeBudgetAttrName))
+    program->setAttr(beforeBudgetAttrName, before);
 
   // Arguments have the first storages and start with values 1, 2, ….
   current.assign(storage.getStorages().size(), 0);

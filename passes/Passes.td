@@ -171,8 +171,8 @@ def TrainScaleLoss : Pass<"train-scale-loss", "::mlir::ModuleOp"> {
   let options = [
     Option<"lossScale", "loss-scale", "std::string", "\"none\"",
            "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]">,
-    Option<"clipNorm", "clip-norm", "double", "0.0", "Largest global norm of the gradients; 0: not limited">,
-    Option<"clipValue", "clip-value", "double", "0.0", "Largest size of an element of a gradient; 0: not limited">,
+    Option<"clipNorm", "clip-norm", "std::string", "\"0\"", "Largest global norm of the gradients; 0: not limited">,
+    Option<"clipValue", "clip-value", "std::string", "\"0\"", "Largest size of an element of a gradient; 0: not limited">,
   ];
 }
 
@@ -263,7 +263,10 @@ def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
     Logits that stay whole are reported with their reason: more than 64 MiB as a warning.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">];
+  let options = [
+    Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">,
+    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "For a GPU tiles have four times as many rows">,
+  ];
   let statistics = [
     Statistic<"numMerged", "merged", "Losses that are computed with their gradients">,
     Statistic<"numChunked", "chunked", "Loops made">,
@@ -446,11 +449,13 @@ def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
   let description = [{
     Input: functions @train, @eval, @gradient (any of them) of `nn.kernel` ops, library calls and views, with bindings on
     arguments and results; textual order is execution order. Output: one `plan.module` with a program per function.
-    Parameters, state and input/output have addresses; transient values are buffers, which `plan-place` places.
+    Parameters, state and input/output have addresses; transient values are buffers, which `plan-place` places. Next to it
+    a module `@kernels` holds the kernels' functions, from which their machine code is made.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
     Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
+    Option<"weights", "weights", "bool", "true", "parameters start from the model file; without, nothing has an image">,
   ];
 }
 

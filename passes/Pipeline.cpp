@@ -7,12 +7,12 @@
 #include "lowtide/Pipeline.h"
 #include "Passes.h"
 #include "PlanLower.h"
-#include "TrainChunkLossHead.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
+#include <charconv>
 
 using namespace mlir;
 using namespace lowtide;
@@ -55,13 +55,19 @@ static void addAutocast(OpPassManager &passes, const TrainStageOptions &options)
   addCleanUp(passes);
 }
 
+/// A number as text that reads back as the same number.
+static std::string formatNumber(double number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
+}
+
 static void addScaleLoss(OpPassManager &passes, const TrainStageOptions &options) {
   if (options.lossScale == "none" && options.clipNorm == 0.0 && options.clipValue == 0.0)
     return;
   TrainScaleLossOptions scale;
   scale.lossScale = options.lossScale;
-  scale.clipNorm = options.clipNorm;
-  scale.clipValue = options.clipValue;
+  scale.clipNorm = formatNumber(options.clipNorm);
+  scale.clipValue = formatNumber(options.clipValue);
   passes.addPass(createTrainScaleLoss(scale));
 }
 
@@ -121,8 +127,8 @@ void lowtide::addLossHeads(OpPassManager &passes, const FitStageOptions &options
     return;
   TrainChunkLossHeadOptions head;
   head.chunks = options.lossHeadChunks;
-  passes.addNestedPass<func::FuncOp>(isForGpu(options) ? createWideChunkLossHead(head)
-                                                       : createTrainChunkLossHead(head));
+  head.target = options.target;
+  passes.addNestedPass<func::FuncOp>(createTrainChunkLossHead(head));
 }
 
 void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &options) {
@@ -191,11 +197,25 @@ void lowtide::buildLaunchStage(OpPassManager &passes, const FitStageOptions &opt
   passes.addPass(createNNBatchLaunches(batches));
 }
 
+void lowtide::buildProofStage(OpPassManager &passes) {
+  passes.addPass(createVerifyBudget());
+  passes.addPass(createVerifyPlan());
+}
+
+void lowtide::buildPlanStage(OpPassManager &passes, const PlanStageOptions &options) {
+  PlanLowerOptions lower;
+  lower.target = options.target;
+  lower.threadsMax = options.threadsMax;
+  lower.weights = options.weights;
+  passes.addPass(createPlanLower(lower));
+  passes.addPass(createPlanPlace());
+  buildProofStage(passes);
+}
+
 void lowtide::buildPlanStage(OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings) {
   passes.addPass(createPlanLower(kernels, settings));
   passes.addPass(createPlanPlace());
-  passes.addPass(createVerifyBudget());
-  passes.addPass(createVerifyPlan());
+  buildProofStage(passes);
 }
 
 void lowtide::registerStagePipelines() {

@@ -16,6 +16,7 @@
 #include "StepPass.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Target/LibraryQuery.h"
@@ -123,13 +124,18 @@ public:
   }
 
   void runOnSteps() override {
-    if (!given)
-      settings = {target, "lowtide", "", threadsMax, /*weights=*/true};
-    std::unique_ptr<codegen::KernelModule> own;
-    if (!given)
-      own = std::make_unique<codegen::KernelModule>(&getContext(), codegen::CodegenOptions{});
-    if (failed(lower(given ? *given : *own)))
-      signalPassFailure();
+    if (given)
+      return failed(lower(*given)) ? signalPassFailure() : void();
+    settings = {codegen::getFullTarget(target), "lowtide", threadsMax, weights};
+    codegen::KernelModule own(&getContext(), codegen::CodegenOptions::get(codegen::getMachine(settings.target)));
+    if (failed(lower(own)))
+      return signalPassFailure();
+    // The plan's text is all that an artifact is made of.
+    if (!own.getNumKernels())
+      return;
+    ModuleOp functions = own.release().release();
+    functions.setSymName(kernelsModuleName);
+    getOperation().push_back(functions);
   }
 
 private:
@@ -194,8 +200,9 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
 
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
+  auto digest = getOperation()->getAttrOfType<StringAttr>(modelDigestAttrName);
   auto module = plan::ModuleOp::create(builder, getOperation().getLoc(), 1, settings.producer, settings.target,
-                                       settings.threadsMax, settings.modelDigest,
+                                       settings.threadsMax, digest ? digest.getValue() : "",
                                        getOperation()->getAttrOfType<DictionaryAttr>(train::scheduleAttrName),
                                        getOperation()->getAttrOfType<DictionaryAttr>(train::optimizerAttrName));
   builder.createBlock(&module.getBody());

@@ -1,6 +1,6 @@
 //===- PlanLower.h - from steps to plans ------------------------*- C++ -*-===//
 //
-// The pass `plan-lower` for pipelines that need the kernels' machine code too.
+// The pass `plan-lower` for programs that collect the kernels of many plans.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,13 +15,16 @@ struct PlanLowerSettings {
   /// "cpu:x86-64-v3", "reference".
   std::string target = "cpu:x86-64-v3";
   std::string producer = "lowtide";
-  /// SHA-256 of the model file, hexadecimal.
-  std::string modelDigest;
   /// Scratch of kernels is planned for this many threads.
   unsigned threadsMax = 8;
   /// Whether the artifact will hold what starts from the model file; else nothing has an image.
   bool weights = true;
 };
+
+/// On a module: SHA-256 of the model file that it was made of, hexadecimal.
+inline constexpr llvm::StringLiteral modelDigestAttrName = "onnx.model_digest";
+/// The module next to a plan that holds the functions of its kernels.
+inline constexpr llvm::StringLiteral kernelsModuleName = "kernels";
 
 /// `plan-lower` that adds its kernels to `kernels`, which must outlive the pass.
 std::unique_ptr<mlir::Pass> createPlanLower(codegen::KernelModule &kernels, PlanLowerSettings settings);

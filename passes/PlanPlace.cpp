@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
 #include "PlanLayout.h"
+#include "StepPass.h"
 #include "lowtide/Solve/Packing.h"
 #include "lowtide/Target/PlanProof.h"
 
@@ -39,6 +40,8 @@ class PlanPlace : public lowtide::impl::PlanPlaceBase<PlanPlace> {
 public:
   using PlanPlaceBase::PlanPlaceBase;
   void runOnOperation() override {
+    if (!noteMissingPlan(getOperation(), getArgument()))
+      return;
     for (auto module : getOperation().getOps<plan::ModuleOp>()) {
       for (auto program : module.getBlock().getOps<plan::ProgramOp>())
         if (failed(place(module, program)))

@@ -2,6 +2,8 @@
 
 #include "StepPass.h"
 #include "lowtide/Codegen/Chips.h"
+#include "lowtide/Dialect/ONNX/ONNX.h"
+#include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Pipeline.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -23,6 +25,37 @@ LogicalResult lowtide::checkStepShape(func::FuncOp function) {
 LogicalResult lowtide::checkStepShape(ModuleOp module) {
   return success(
       llvm::all_of(module.getOps<func::FuncOp>(), [](func::FuncOp step) { return succeeded(checkStepShape(step)); }));
+}
+
+/// Whether a function is a model as the importer writes it.
+static bool isImported(func::FuncOp function) {
+  return llvm::any_of(function.getBody().front(), [](Operation &op) { return isa<onnx::NodeOp>(op); });
+}
+
+void lowtide::noteOtherStage(Operation *op, StringRef pass) {
+  // These are for that stage, or say themselves what they find.
+  if (pass == "onnx-legalize" || pass == "verify-legal" || pass == "verify-budget")
+    return;
+  SmallVector<func::FuncOp> steps;
+  if (auto module = dyn_cast<ModuleOp>(op))
+    llvm::append_range(steps, module.getOps<func::FuncOp>());
+  else if (auto step = dyn_cast<func::FuncOp>(op))
+    steps.push_back(step);
+  if (steps.empty() && llvm::hasSingleElement(cast<ModuleOp>(op).getOps<plan::ModuleOp>())) {
+    op->emitRemark() << pass << " finds nothing to do: the module holds a plan, and no step";
+    return;
+  }
+  for (func::FuncOp step : steps)
+    if (isImported(step))
+      step.emitRemark() << pass << " finds nothing to do: @" << step.getSymName()
+                        << " is a model as it was imported; onnx-legalize makes a step of it";
+}
+
+bool lowtide::noteMissingPlan(ModuleOp module, StringRef pass) {
+  if (!module.getOps<plan::ModuleOp>().empty())
+    return true;
+  module.emitRemark() << pass << " finds nothing to do: the module holds no plan; plan-lower makes one";
+  return false;
 }
 
 LogicalResult lowtide::checkTarget(Operation *op, StringRef target) {

@@ -21,6 +21,12 @@ mlir::LogicalResult checkTarget(mlir::Operation *op, llvm::StringRef target);
 /// Refuses numbers of threads that scratch is never planned for.
 mlir::LogicalResult checkThreadsMax(mlir::Operation *op, unsigned threadsMax);
 
+/// Says where a pass finds nothing to do because its input is of another stage: a plan has no steps, a model that is
+/// not legalized has no operation that it knows.
+void noteOtherStage(mlir::Operation *op, llvm::StringRef pass);
+/// The same of a pass on plans where there is none; false then.
+bool noteMissingPlan(mlir::ModuleOp module, llvm::StringRef pass);
+
 /// A pass, of the base that TableGen made for it, that runs on steps or modules of steps only.
 template <typename Base> class StepPass : public Base {
 public:
@@ -35,6 +41,7 @@ public:
     if constexpr (requires { this->threadsMax; })
       if (failed(checkThreadsMax(this->getOperation(), this->threadsMax)))
         return this->signalPassFailure();
+    noteOtherStage(this->getOperation(), this->getArgument());
     runOnSteps();
   }
 

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TrainChunkLossHead.h"
 #include "HeadChunks.h"
 #include "RowChunks.h"
 #include "StepPass.h"
@@ -30,8 +29,9 @@ namespace {
 
 struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<TrainChunkLossHead>> {
   using StepPass::StepPass;
-  TrainChunkLossHead(const TrainChunkLossHeadOptions &options, bool wide) : StepPass(options), wide(wide) {}
-  bool wide = false;
+  /// On a GPU tiles have four times as many rows: there a tile's sum of the size of the weight takes longer to read and
+  /// write than a product of so few rows takes to compute.
+  bool isWide() const { return StringRef(target).starts_with("cuda"); }
 
   /// Ops that are computed together: a loss, a loss with its gradients, or both and what the cotangents are made of
   /// between them, row by row. The largest is the last.
@@ -193,7 +193,7 @@ struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<Train
     const uint64_t classes = weight.getNumElements() / x.getDimSize(1);
     const uint64_t logitsBytes = rows * classes * ((loss.getElementTypeBitWidth() + 7) / 8);
     const HeadShape shape{rows, x.getDimSize(1), logitsBytes, getTensorBytes(weight).value_or(0)};
-    const int64_t tile = chooseTile(shape, wide), count = chooseChunks(shape, tile, chunks);
+    const int64_t tile = chooseTile(shape, isWide()), count = chooseChunks(shape, tile, chunks);
     if (auto gradient = dyn_cast<nn::LinearCrossEntropyGradOp>(op))
       gradient.setTile(tile == rows ? 0 : tile);
     const bool isOther = chunks > 0 && count != chunks,
@@ -231,7 +231,7 @@ struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<Train
       visit(join(loss));
     for (Operation *gradient : gradients)
       visit({gradient});
-    FailureOr<unsigned> loops = chunkRows(getOperation(), chunks, wide);
+    FailureOr<unsigned> loops = chunkRows(getOperation(), chunks, isWide());
     if (failed(loops))
       return signalPassFailure();
     numChunked += *loops;
@@ -239,7 +239,3 @@ struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<Train
 };
 
 } // namespace
-
-std::unique_ptr<Pass> lowtide::createWideChunkLossHead(const TrainChunkLossHeadOptions &options) {
-  return std::make_unique<TrainChunkLossHead>(options, /*wide=*/true);
-}

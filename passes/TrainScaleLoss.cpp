@@ -128,6 +128,8 @@ struct TrainScaleLoss : StepPass<lowtide::impl::TrainScaleLossBase<TrainScaleLos
       getOperation().emitError(llvm::toString(scale.takeError()));
       return signalPassFailure();
     }
+    if (failed(readLimit("clip-norm", clipNorm, norm)) || failed(readLimit("clip-value", clipValue, value)))
+      return signalPassFailure();
     auto step = getOperation().lookupSymbol<func::FuncOp>("gradient");
     std::optional<StepUpdates> updates;
     if (!step) {
@@ -144,7 +146,7 @@ struct TrainScaleLoss : StepPass<lowtide::impl::TrainScaleLossBase<TrainScaleLos
       return;
     if (scale->kind != train::LossScale::Kind::None)
       chain.unscale();
-    chain.clip(clipValue, clipNorm);
+    chain.clip(value, norm);
     chain.finish();
     if (updates && failed(updates->rebuild()))
       return refuse();
@@ -152,6 +154,13 @@ struct TrainScaleLoss : StepPass<lowtide::impl::TrainScaleLossBase<TrainScaleLos
   }
 
 private:
+  /// Reads a limit, which is a finite number of at least 0; options are texts, since those keep every digit.
+  LogicalResult readLimit(StringRef option, StringRef text, double &limit) {
+    if (!text.getAsDouble(limit) && std::isfinite(limit) && limit >= 0.0)
+      return success();
+    return getOperation().emitError() << option << "='" << text << "' is no number of at least 0";
+  }
+
   /// What the gradients hold has to be what is taken out of them.
   LogicalResult checkSeed(func::FuncOp step, const train::LossScale &scale) {
     auto held = step->getAttrOfType<StringAttr>(train::scaledAttrName);
@@ -180,10 +189,12 @@ private:
                     .str();
     else if (scale.kind == train::LossScale::Kind::Fixed)
       remark << ", loss scale " << llvm::formatv("{0}", scale.initial).str();
-    if (clipValue > 0.0)
-      remark << ", elements within " << llvm::formatv("{0}", double(clipValue)).str();
-    if (clipNorm > 0.0)
-      remark << ", norm within " << llvm::formatv("{0}", double(clipNorm)).str();
+    if (value > 0.0)
+      remark << ", elements within " << llvm::formatv("{0}", value).str();
+    if (norm > 0.0)
+      remark << ", norm within " << llvm::formatv("{0}", norm).str();
   }
+
+  double norm = 0.0, value = 0.0;
 };
 } // namespace

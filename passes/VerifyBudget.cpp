@@ -22,6 +22,8 @@ class VerifyBudget : public StepPass<lowtide::impl::VerifyBudgetBase<VerifyBudge
 public:
   using StepPass::StepPass;
   void runOnSteps() override {
+    if (!noteMissingPlan(getOperation(), getArgument()))
+      return;
     auto budget = getOperation()->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
     if (!budget)
       return;

@@ -20,6 +20,8 @@ namespace {
 class VerifyPlan : public lowtide::impl::VerifyPlanBase<VerifyPlan> {
 public:
   void runOnOperation() override {
+    if (!noteMissingPlan(getOperation(), getArgument()))
+      return;
     for (auto module : getOperation().getOps<plan::ModuleOp>())
       if (failed(checkTarget(module, module.getTarget())) || failed(provePlan(module)))
         return signalPassFailure();

@@ -72,8 +72,19 @@ void addLossHeads(mlir::OpPassManager &passes, const FitStageOptions &options);
 /// fitted → fitted: on a GPU, small kernels share launches. Elsewhere, and where nothing is fused, no pass.
 void buildLaunchStage(mlir::OpPassManager &passes, const FitStageOptions &options);
 
-/// fitted → plan: addresses for every byte, proved; the kernels' code is added to `kernels`.
+/// What a plan is made for.
+struct PlanStageOptions {
+  std::string target = "cpu:x86-64-v3"; ///< its full name
+  unsigned threadsMax = 8;              ///< threads that scratch is planned for
+  bool weights = true;                  ///< parameters start from the model file
+};
+
+/// fitted → plan: addresses for every byte, proved; the kernels' functions are next to it.
+void buildPlanStage(mlir::OpPassManager &passes, const PlanStageOptions &options);
+/// The same with the kernels of several plans in `kernels`.
 void buildPlanStage(mlir::OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings);
+/// plan → plan: what a plan from elsewhere must prove.
+void buildProofStage(mlir::OpPassManager &passes);
 
 /// Registers the stages as pipelines of lowtide-opt: `graph-stage`, `train-stage`, `fit-stage`.
 void registerStagePipelines();

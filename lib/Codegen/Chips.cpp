@@ -32,6 +32,14 @@ const Chip *codegen::findChip(llvm::StringRef name) {
   return found == std::end(chips) ? nullptr : found;
 }
 
+std::string codegen::getFullTarget(llvm::StringRef target) {
+  return target == "cpu" ? "cpu:x86-64-v3" : target == "cuda" ? "cuda:sm_90" : target.str();
+}
+
+std::string codegen::getMachine(llvm::StringRef target) {
+  return (target.contains(':') ? target.split(':').second : target).str();
+}
+
 std::vector<std::string> codegen::listTargets() {
   std::vector<std::string> targets = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "reference", "cuda", "cuda-emulated"};
   for (const Chip &chip : chips)

@@ -42,6 +42,9 @@ KernelModule::KernelModule(MLIRContext *context, CodegenOptions options) : optio
     addGpuModule(*module);
 }
 
+KernelModule::KernelModule(OwningOpRef<ModuleOp> functions, size_t numKernels, CodegenOptions options)
+    : options(std::move(options)), module(std::move(functions)), numGiven(numKernels) {}
+
 CodegenOptions CodegenOptions::get(StringRef machine) {
   CodegenOptions options;
   if (machine == "cuda-emulated")

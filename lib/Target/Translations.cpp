@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Target/Translations.h"
+#include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Target/PlanProto.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -48,7 +49,10 @@ void lowtide::registerPlanTranslations() {
         auto module = dyn_cast<ModuleOp>(op);
         return module ? exportPlanBytes(module, os) : op->emitError("expected a module");
       },
-      [](DialectRegistry &registry) { registry.insert<plan::PlanDialect, func::FuncDialect>(); });
+      [](DialectRegistry &registry) {
+        registry.insert<plan::PlanDialect, func::FuncDialect>();
+        codegen::KernelModule::registerDialects(registry); // the kernels next to the plan
+      });
   static TranslateToMLIRRegistration fromBytes(
       "import-plan", "protobuf to plan dialect",
       [](llvm::SourceMgr &sources, MLIRContext *context) { return importPlanBytes(sources, context); },

@@ -10,6 +10,7 @@
 // CHECK: plan.launch @cross
 // CHECK: plan.program @gradient
 // CHECK-NOT: @cross
+// CHECK: module @kernels
 
 func.func @train(%dy: tensor<2048x96xf32> {train.binding = #train.batch<"dy">})
     -> (tensor<96xf32> {train.binding = #train.output<"g">}, tensor<2048x96xf32> {train.binding = #train.output<"dx">}) {

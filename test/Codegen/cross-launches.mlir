@@ -11,6 +11,7 @@
 // CHECK: plan.launch @[[TOTALS]] reads [@params[0 + 384] : 1, @transient[[SUMS]] + 12288] : [[PARTS]]] writes [@params[0 + 384]
 // CHECK: plan.program @eval
 // CHECK-NOT: @cross
+// CHECK: module @kernels
 
 // PTX: .visible .entry cross_
 // PTX-NOT: .local

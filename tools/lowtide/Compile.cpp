@@ -1,6 +1,7 @@
 //===- Compile.cpp - from a model to an artifact ----------------*- C++ -*-===//
 //
-// One direction: onnx → nn → train → fitted → plan → artifact. Each stage can be the first and the last.
+// One direction: onnx → nn → train → fitted → plan → artifact. Each stage can be the first and the last. The stages up
+// to `fitted` are here, what becomes of a fitted step in WriteArtifact.cpp, texts in StageText.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -8,10 +9,6 @@
 #include "Choices.h"
 #include "OptionChecks.h"
 #include "PassLog.h"
-#include "PlanLower.h"
-#include "StepNotes.h"
-#include "StepPass.h"
-#include "StepSummary.h"
 #include "StepUpdates.h"
 #include "VerifyModel.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
@@ -23,19 +20,13 @@
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Solve/LinearProgram.h"
-#include "lowtide/Target/Artifact.h"
-#include "lowtide/Target/PlanProto.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
-#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SHA256.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include <cstdlib>
 
 using namespace mlir;
@@ -111,6 +102,8 @@ int Compilation::import() {
   if (failed(imported))
     return file->getExitCode();
   module = std::move(*imported);
+  if (options.command == Command::Compile || options.command == Command::Verify)
+    noteDigest();
   diagnostics.setModel(module->getLoc());
   options.log.info("import", options.input + ": " + std::to_string(initializers.size()) + " initializers, read in " +
                                  watch.text());
@@ -126,12 +119,6 @@ int Compilation::checkWeightFiles() {
       if (failed(file->checkInitializer(initializer)))
         return file->getExitCode();
   return exitOk;
-}
-
-int Compilation::parse() {
-  ParserConfig config(&context);
-  module = parseSourceFile<ModuleOp>(options.input, config);
-  return module && succeeded(checkStepShape(*module)) ? exitOk : exitBadInput;
 }
 
 LegalizeOptions Compilation::legalizeOptions(StringRef mode) const {
@@ -233,8 +220,10 @@ int Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &)> b
     printNote("this is a defect of the compiler: the step would not compute what the model says");
     return exitVerification;
   }
-  if (passed)
+  if (passed) {
+    pipeline.push_back(describePipeline(passes));
     return exitOk;
+  }
   if (!isExplained)
     printError("a pass failed without saying why; rerun with lowtide-opt on the stage before");
   // A pass that knows whose mistake it is leaves the kind behind.
@@ -243,25 +232,7 @@ int Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &)> b
       .Case("usage", exitUsage)
       .Case("unsupported", exitUnsupported)
       .Case("malformed", exitBadInput)
-      .Default(code);
-}
-
-int Compilation::print() {
-  std::error_code error;
-  llvm::ToolOutputFile out(options.output.empty() ? "-" : options.output, error, llvm::sys::fs::OF_Text);
-  if (error) {
-    printError("cannot write '" + options.output + "': " + error.message());
-    return exitIo;
-  }
-  module->print(out.os());
-  out.os().flush();
-  if (out.os().has_error()) {
-    printError("cannot write '" + options.output + "': " + out.os().error().message());
-    out.os().clear_error();
-    return exitIo;
-  }
-  out.keep();
-  return exitOk;
+      .Default(code == exitInternal && isText() ? int(exitBadInput) : code); // whoever wrote the text may be wrong
 }
 
 static std::string join(ArrayRef<std::string> parts, StringRef separator) { return llvm::join(parts, separator); }
@@ -271,11 +242,6 @@ int64_t lowtide::driver::countSamples(ModuleOp module) {
     if (int64_t samples = train::countSamples(step))
       return samples;
   return 0;
-}
-
-/// "cpu" → "cpu:x86-64-v3": the instruction set is part of the target's name.
-static std::string fullTarget(const std::string &target) {
-  return target == "cpu" ? "cpu:x86-64-v3" : target == "cuda" ? "cuda:sm_90" : target;
 }
 
 static TrainStageOptions trainStage(const Options &options) {
@@ -302,13 +268,8 @@ static TrainStageOptions trainStage(const Options &options) {
   stage.clipNorm = options.clipNorm;
   stage.clipValue = options.clipValue;
   stage.microBatches = options.microBatches;
-  stage.target = options.target == "reference" ? "" : fullTarget(options.target);
+  stage.target = options.target == "reference" ? "" : codegen::getFullTarget(options.target);
   return stage;
-}
-
-/// The instruction set in a target's full name.
-static std::string machineOf(const std::string &target) {
-  return StringRef(target).contains(':') ? target.substr(target.find(':') + 1) : target;
 }
 
 FitStageOptions Compilation::fitStageOptions() const {
@@ -317,8 +278,8 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.fuse = options.fuse && !reference;
   stage.library = !reference;
   stage.widen = options.precision == "f64" ? "f64" : "";
-  stage.target = fullTarget(options.target);
-  stage.cpu = machineOf(stage.target);
+  stage.target = codegen::getFullTarget(options.target);
+  stage.cpu = codegen::getMachine(stage.target);
   stage.threadsMax = static_cast<unsigned>(options.threadsMax);
   stage.budget = options.deviceBudget;
   stage.strategy = options.rematStrategy;
@@ -372,6 +333,8 @@ int Compilation::lowerTo(int last, const std::string &budget) {
   const int first = stageNumber(options.from);
   if (int code = first < 0 ? import() : parse())
     return code;
+  if (int code = first < 0 ? exitOk : checkWeightsKnown())
+    return code;
   if (first < stageNumber("nn") && last >= stageNumber("nn"))
     if (int code = makeGraph())
       return code;
@@ -407,11 +370,14 @@ int Compilation::compile() {
     printNote("for example -o step.onnx");
     return exitUsage;
   }
-  if (int code = lowerTo(last, options.deviceBudget))
-    return code;
-  if (last > stageNumber("fitted"))
-    return planAndWrite();
-  return asModel ? writeModel() : print();
+  int code = lowerTo(last, options.deviceBudget);
+  if (!code && last > stageNumber("fitted"))
+    code = planAndWrite();
+  else if (!code)
+    code = asModel ? writeModel() : print();
+  if (!code && options.dumpPassPipeline)
+    llvm::errs() << "builtin.module(" << join(pipeline, ",") << ")\n";
+  return code;
 }
 
 int Compilation::makeGraph() {
@@ -436,8 +402,8 @@ int Compilation::makeSteps(int64_t microBatches, StringRef precision) {
 
 int Compilation::addLastBatch() {
   int64_t whole = countSamples(*module);
-  if (!file || holdsStep || !options.shapes.empty() || options.lastBatch >= whole) {
-    printError(options.lastBatch >= whole && file
+  if (isText() || holdsStep || !options.shapes.empty() || options.lastBatch >= whole) {
+    printError(options.lastBatch >= whole && !isText()
                    ? "--last-batch=" + llvm::Twine(options.lastBatch) + " is not below the batch of " +
                          llvm::Twine(whole) + " samples"
                    : llvm::Twine("--last-batch needs an ONNX model whose batch is a symbol"));
@@ -464,64 +430,6 @@ int Compilation::addLastBatch() {
       return exitInternal;
   module = std::move(steps);
   samples = 0;
-  return exitOk;
-}
-
-/// SHA-256 of a file, hexadecimal; empty if it cannot be read.
-static std::string digestOf(const std::string &path) {
-  auto bytes = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!bytes)
-    return "";
-  auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef((*bytes)->getBuffer()));
-  return llvm::toHex(hash, /*LowerCase=*/true);
-}
-
-int Compilation::planAndWrite() {
-  const std::string target = fullTarget(options.target);
-  auto buildLaunches = [&](OpPassManager &passes) { buildLaunchStage(passes, fitStageOptions()); };
-  if (int code = run("fitted", buildLaunches, exitInternal))
-    return code;
-  codegen::CodegenOptions codegenOptions = codegen::CodegenOptions::get(machineOf(target));
-  codegenOptions.cacheFolder = codegen::findKernelCache(options.kernelCache);
-  codegen::KernelModule kernels(&context, codegenOptions);
-  report::Notes notes = noteSteps(*module);
-  PlanLowerSettings settings;
-  settings.target = target;
-  settings.threadsMax = static_cast<unsigned>(options.threadsMax);
-  settings.weights = options.weights;
-  if (file)
-    settings.modelDigest = digestOf(options.input);
-  if (int code =
-          run("plan", [&](OpPassManager &passes) { buildPlanStage(passes, kernels, settings); }, exitVerification))
-    return code;
-  if (options.emit == "plan")
-    return print();
-  if (options.emit != "artifact")
-    return printKernels(kernels);
-  if (!file && options.weights) {
-    printError("an artifact needs the weights of the ONNX file, which --from=" + options.from + " does not have");
-    printNote("compile the .onnx file, take --no-weights, or stop at --emit=plan");
-    return exitUsage;
-  }
-  auto plan = *module->getOps<plan::ModuleOp>().begin();
-  notePrograms(*module, notes);
-  const ArtifactOptions artifactOptions{report::writeNotes(notes)};
-  ArtifactSummary summary;
-  auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
-    return file->readInitializer(name, sink);
-  };
-  const config::Stopwatch watch;
-  if (failed(writeArtifact(plan, kernels, reader, artifactOptions, options.output, &summary)))
-    return file && file->getExitCode() ? file->getExitCode() : exitIo;
-  options.log.info("artifact", options.output + ": written in " + watch.text() + ", code of " +
-                                   std::to_string(summary.keptKernels) + " kernels kept from earlier compiles");
-  if (options.verbosity >= 0 && options.command == Command::Compile) {
-    llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan "
-                 << summary.planBytes << " bytes, params " << summary.paramsBytes << " bytes, code "
-                 << summary.codeBytes << " bytes\n";
-    if (plan::Plan proto; succeeded(exportPlan(plan, proto)))
-      printStepSummary(report::buildReport(proto, artifactOptions.meta, options.output), llvm::errs());
-  }
   return exitOk;
 }
 

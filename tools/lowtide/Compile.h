@@ -47,6 +47,16 @@ private:
   int checkWeightFiles();
   /// Reads a stage's text instead.
   int parse();
+  /// Whether the input is a stage's text.
+  bool isText() const;
+  /// Writes the model's digest on the module: texts of all stages say of which file they were made.
+  void noteDigest();
+  /// Whether the file of --weights-from is the one that the text was made of.
+  int checkWeightsFile() const;
+  /// Whether an artifact that is made of text has a file that its weights come from, or needs none.
+  int checkWeightsKnown() const;
+  /// Opens the file of --weights-from.
+  int openWeights();
   /// onnx → nn: @forward, and @eval if that entry is wanted.
   int legalize();
   /// Of the outputs of the file, an entry computes those that the options name; one that trains no others.
@@ -59,10 +69,14 @@ private:
   int addLastBatch();
   /// Runs a pipeline that was built for a phase, which is the log's `area`; a failure of it means `code`.
   int run(llvm::StringRef area, llvm::function_ref<void(mlir::OpPassManager &)> build, int code);
-  /// fitted → plan, and the artifact unless --emit=plan.
+  /// fitted → plan; a plan that was given is proved.
+  int makePlan();
+  /// The same, and the artifact unless --emit=plan.
   int planAndWrite();
   /// Prints the kernels, or their PTX (--emit=kernels, --emit=ptx).
-  int printKernels(codegen::KernelModule &kernels);
+  int printKernels(codegen::KernelModule &kernels, llvm::StringRef target);
+  /// The passes of a manager as lowtide-opt takes them, with commas.
+  static std::string describePipeline(mlir::OpPassManager &passes);
   int checkTarget() const;
   /// A whole step from a file keeps its forward pass and its updates: flags that would make others are refused. The
   /// former before the step is legalized, for which parameters count.
@@ -127,6 +141,12 @@ private:
   const Options &options;
   mlir::MLIRContext context;
   DiagnosticPrinter diagnostics;
+  /// The text that was read; null for a model.
+  std::shared_ptr<llvm::SourceMgr> sources;
+  /// The passes that have made what stands now, as `describePipeline` says them.
+  std::vector<std::string> pipeline;
+  /// SHA-256 of the model file, once it was asked for.
+  std::string digest;
   std::unique_ptr<OnnxFile> file;
   std::vector<InitializerInfo> initializers;
   mlir::OwningOpRef<mlir::ModuleOp> module;

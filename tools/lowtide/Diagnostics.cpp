@@ -29,23 +29,33 @@ static void printLine(StringRef severity, raw_ostream::Colors paint, bool color,
   out << message << "\n";
 }
 
-std::string lowtide::driver::describeLocation(Location loc) {
+FileLineColLoc lowtide::driver::findPosition(Location loc) {
+  return TypeSwitch<LocationAttr, FileLineColLoc>(loc)
+      .Case<FileLineColLoc>([](FileLineColLoc file) { return file; })
+      .Case<NameLoc>([](NameLoc name) { return findPosition(name.getChildLoc()); })
+      .Case<CallSiteLoc>([](CallSiteLoc call) { return findPosition(call.getCallee()); })
+      .Case<FusedLoc>([](FusedLoc fused) {
+        for (Location part : fused.getLocations())
+          if (FileLineColLoc found = findPosition(part))
+            return found;
+        return FileLineColLoc();
+      })
+      .Default([](LocationAttr) { return FileLineColLoc(); });
+}
+
+std::string lowtide::driver::describeLayer(Location loc) {
   return TypeSwitch<LocationAttr, std::string>(loc)
       .Case<NameLoc>([](NameLoc name) {
-        std::string child = describeLocation(name.getChildLoc());
+        std::string child = describeLayer(name.getChildLoc());
         return child.empty() ? name.getName().str() : child;
-      })
-      .Case<FileLineColLoc>([](FileLineColLoc file) {
-        return (file.getFilename().getValue() + ":" + llvm::Twine(file.getLine()) + ":" + llvm::Twine(file.getColumn()))
-            .str();
       })
       .Case<FusedLoc>([](FusedLoc fused) {
         for (Location part : fused.getLocations())
-          if (std::string text = describeLocation(part); !text.empty())
+          if (std::string text = describeLayer(part); !text.empty())
             return text;
         return std::string();
       })
-      .Case<CallSiteLoc>([](CallSiteLoc call) { return describeLocation(call.getCallee()); })
+      .Case<CallSiteLoc>([](CallSiteLoc call) { return describeLayer(call.getCallee()); })
       .Default([](LocationAttr) { return std::string(); });
 }
 
@@ -63,13 +73,37 @@ DiagnosticPrinter::~DiagnosticPrinter() {
     printError(llvm::Twine(numErrors - maxErrors) + " further errors are not shown");
 }
 
+void DiagnosticPrinter::printPlace(Diagnostic &diagnostic) const {
+  FileLineColLoc position = findPosition(diagnostic.getLocation());
+  if (!position || !source || position.getFilename() != source->getBufferIdentifier() || position.getLine() == 0)
+    return;
+  StringRef rest = source->getBuffer();
+  for (unsigned i = 1; i < position.getLine(); ++i)
+    rest = rest.split('\n').second;
+  StringRef line = rest.split('\n').first.rtrim();
+  // Of a long line (constants, lists of arguments), what is around the column.
+  constexpr size_t width = 110;
+  const size_t column = std::min<size_t>(position.getColumn() ? position.getColumn() - 1 : 0, line.size());
+  const size_t begin = column > width - 20 ? column - 40 : 0;
+  std::string mark;
+  for (char c : line.slice(begin, column))
+    mark += c == '\t' ? '\t' : ' ';
+  llvm::errs() << line.substr(begin, width) << "\n" << mark << "^\n";
+}
+
 void DiagnosticPrinter::print(Diagnostic &diagnostic) {
   auto textOf = [&](Diagnostic &d) {
-    std::string place = describeLocation(d.getLocation());
+    std::string place = describeLayer(d.getLocation());
     return d.str() + (place.empty() || place == model ? "" : " (at '" + place + "')");
   };
   auto line = [&](Diagnostic &d, StringRef severity, raw_ostream::Colors paint) {
+    FileLineColLoc position = findPosition(d.getLocation());
+    if (position)
+      llvm::errs() << position.getFilename().getValue() << ":" << position.getLine() << ":" << position.getColumn()
+                   << ": ";
     printLine(severity, paint, color, textOf(d));
+    if (position)
+      printPlace(d);
   };
   switch (diagnostic.getSeverity()) {
   case DiagnosticSeverity::Error:

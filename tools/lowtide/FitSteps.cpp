@@ -20,6 +20,7 @@ struct Attempt {
   OwningOpRef<ModuleOp> module;
   int code = 0;
   std::vector<Diagnostic> said = {};
+  std::vector<std::string> pipeline = {};
 };
 
 } // namespace
@@ -74,8 +75,10 @@ int Compilation::fitSteps(FitStageOptions stage) {
   const std::vector<HeadParts> further = stage.budget.empty() ? std::vector<HeadParts>() : listFurtherParts(stage);
   if (further.empty())
     return runFitStage(stage);
+  const std::vector<std::string> before = pipeline;
   auto attempt = [&](OwningOpRef<ModuleOp> candidate) {
     Attempt made;
+    pipeline = before;
     ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
       made.said.push_back(std::move(diagnostic));
       return success();
@@ -83,6 +86,7 @@ int Compilation::fitSteps(FitStageOptions stage) {
     module = std::move(candidate);
     made.code = runFitStage(stage);
     made.module = std::move(module);
+    made.pipeline = std::move(pipeline);
     return made;
   };
   OwningOpRef<ModuleOp> given = module->clone();
@@ -104,6 +108,7 @@ int Compilation::fitSteps(FitStageOptions stage) {
     }
   }
   module = std::move(best.module);
+  pipeline = std::move(best.pipeline);
   for (Diagnostic &diagnostic : best.said)
     context.getDiagEngine().emit(std::move(diagnostic));
   return best.code;

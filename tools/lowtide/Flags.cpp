@@ -175,7 +175,20 @@ static void addOutputFlags(CLI::App &app, Options &o, std::string &levels) {
       ->check(choice({"onnx", "nn", "train", "fitted", "plan", "kernels", "ptx", "artifact", "onnx-model"}))
       ->group("stages");
   app.add_option("--from", o.from, "First stage: the input is that stage's text")
-      ->check(choice({"onnx", "nn", "train", "fitted"}))
+      ->check(choice({"onnx", "nn", "train", "fitted", "plan"}))
+      ->group("stages");
+  app.add_option(
+         "--emit-locations", o.emitLocations,
+         "on: a stage's text says of every operation which layer it belongs to, and --from reads that back; off: "
+         "shorter lines")
+      ->check(choice({"on", "off"}))
+      ->group("stages");
+  app.add_option("--weights-from", o.weightsFrom,
+                 "With --from: the ONNX file that the text was made of, whose weights go into the artifact")
+      ->group("stages");
+  app.add_flag("--dump-pass-pipeline", o.dumpPassPipeline,
+               "Prints on standard error which passes have made what was asked for, as lowtide-opt "
+               "--pass-pipeline=… takes them")
       ->group("stages");
   app.add_option("--onnx-stage", o.onnxStage, "--emit=onnx-model: the stage that is written as a model")
       ->check(choice({"nn", "train", "fitted"}))

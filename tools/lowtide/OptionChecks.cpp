@@ -57,7 +57,8 @@ static const std::vector<std::pair<std::string, std::vector<std::string>>> stage
       "clip-value",
       "micro-batches",
       "sparse-updates"}},
-    {"fitted", {"loss-head-chunks", "conv-layout", "device-budget", "remat-strategy", "bound"}}};
+    {"fitted", {"loss-head-chunks", "conv-layout", "device-budget", "remat-strategy", "bound"}},
+    {"plan", {"target", "fuse", "threads-max", "weights"}}};
 
 static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
   printError(message);
@@ -92,6 +93,19 @@ static bool checkStages(const Options &options, const config::Config &config) {
       return fail(nameFlag(flag, origin) + " applies before --from=" + options.from + ": it shapes the stage " + stage,
                   "leave it out, or compile the .onnx file, which goes through all stages");
     }
+  return true;
+}
+
+static bool checkText(const Options &options, const config::Config &config) {
+  if (!options.weightsFrom.empty() && options.from.empty())
+    return fail("--weights-from goes with --from: a model brings its own weights", "leave it out");
+  if (!options.weightsFrom.empty() && options.emit != "artifact")
+    return fail("--weights-from has no effect on --emit=" + options.emit, "leave it out");
+  if (!options.weightsFrom.empty() && !options.weights)
+    return fail("--weights-from and --no-weights contradict each other", "leave out one of them");
+  if (options.dumpPassPipeline && options.lastBatch)
+    return fail("--dump-pass-pipeline is of one run of the passes; --last-batch compiles the model twice",
+                "leave out --last-batch");
   return true;
 }
 
@@ -165,8 +179,8 @@ static bool checkPrecision(const Options &options) {
 
 bool lowtide::driver::checkTogether(const Options &options, const config::Config &config) {
   const bool hasStages = options.command == Command::Compile || options.command == Command::Fit;
-  return (!hasStages || checkStages(options, config)) && checkTable(options, config) && checkBudget(options, config) &&
-         checkPrecision(options);
+  return (!hasStages || (checkStages(options, config) && checkText(options, config))) && checkTable(options, config) &&
+         checkBudget(options, config) && checkPrecision(options);
 }
 
 void lowtide::driver::noteFitQuestion(Options &options, const config::Config &config) {

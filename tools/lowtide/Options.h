@@ -109,6 +109,9 @@ struct Options {
   bool onnxWeights = true;
   bool weights = true; // the artifact holds the model's weights
   std::string from;
+  std::string emitLocations = "on"; // on or off
+  std::string weightsFrom;          // with --from: the model whose weights the artifact holds
+  bool dumpPassPipeline = false;
   bool printConfig = false, printSchema = false;
   bool json = false;
   bool strict = false; // of `lowtide check`: a guess is an error

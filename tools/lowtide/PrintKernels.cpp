@@ -13,11 +13,11 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::driver;
 
-int Compilation::printKernels(codegen::KernelModule &kernels) {
+int Compilation::printKernels(codegen::KernelModule &kernels, StringRef target) {
   std::string ptx;
   if (options.emit == "ptx") {
-    if (!StringRef(options.target).starts_with("cuda") || options.target == "cuda-emulated") {
-      printError("--emit=ptx needs a GPU to write for, and the target is " + options.target);
+    if (!target.starts_with("cuda") || target == "cuda-emulated") {
+      printError("--emit=ptx needs a GPU to write for, and the target is " + target);
       printNote("for example --target=cuda:sm_90; --emit=kernels prints the kernels of every target");
       return exitUsage;
     }

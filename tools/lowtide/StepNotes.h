@@ -1,6 +1,6 @@
 //===- StepNotes.h - what reports are told of fitted steps -----*- C++ -*-===//
 //
-// Budget, recomputations and the memory before: what a plan does not say.
+// Budget, recomputations and the memory before: attributes of a plan that its format has no field for.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -10,9 +10,8 @@
 
 namespace lowtide::driver {
 
-/// The notes of a module's fitted steps, for the artifact's `meta` section: budget and memory before it.
-report::Notes noteSteps(mlir::ModuleOp module);
-/// Adds which instructions of the plan in `module` compute again, and what its values are.
-void notePrograms(mlir::ModuleOp module, report::Notes &notes);
+/// The notes of a module's programs, for the artifact's `meta` section: budget and memory before it, which instructions
+/// compute again, and what values are.
+report::Notes noteProgram(mlir::ModuleOp module);
 
 } // namespace lowtide::driver

@@ -30,4 +30,9 @@ const Chip *findChip(llvm::StringRef name);
 /// cuda, cuda:sm_90, cuda-emulated.
 std::vector<std::string> listTargets();
 
+/// The full name of a target: "cpu" → "cpu:x86-64-v3", "cuda" → "cuda:sm_90".
+std::string getFullTarget(llvm::StringRef target);
+/// The instruction set in a target's full name: "cuda:sm_90" → "sm_90".
+std::string getMachine(llvm::StringRef target);
+
 } // namespace lowtide::codegen

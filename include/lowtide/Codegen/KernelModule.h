@@ -84,6 +84,8 @@ struct GpuForm;
 class KernelModule {
 public:
   KernelModule(mlir::MLIRContext *context, CodegenOptions options);
+  /// Kernels that `release` gave away, `numKernels` of them; none can be added.
+  KernelModule(mlir::OwningOpRef<mlir::ModuleOp> functions, size_t numKernels, CodegenOptions options);
   /// The dialects that generated code is made of; a pass that makes kernels
   /// depends on them.
   static void registerDialects(mlir::DialectRegistry &registry);
@@ -104,7 +106,9 @@ public:
   void print(llvm::raw_ostream &os);
   /// The functions as `add` has written them, before lowering.
   mlir::ModuleOp getModule() { return *module; }
-  size_t getNumKernels() const { return symbols.size(); }
+  /// Gives these functions away; nothing can be added or linked after that.
+  mlir::OwningOpRef<mlir::ModuleOp> release() { return std::move(module); }
+  size_t getNumKernels() const { return numGiven + symbols.size(); }
 
 private:
   mlir::FailureOr<KernelInfo> addGpu(nn::KernelOp kernel);
@@ -124,6 +128,7 @@ private:
 
   CodegenOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  size_t numGiven = 0;
   /// Symbol by text of the function.
   std::map<TextNumber, std::string> symbols;
 };

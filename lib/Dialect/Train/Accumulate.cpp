@@ -70,8 +70,10 @@ ParseResult AccumulateOp::parse(OpAsmParser &parser, OperationState &result) {
       return success();
     return parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, [&]() -> ParseResult {
       ++size;
-      return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
-                     parser.parseOperand(operands.emplace_back()));
+      OpAsmParser::Argument &argument = arguments.emplace_back();
+      return failure(parser.parseArgument(argument) || parser.parseEqual() ||
+                     parser.parseOperand(operands.emplace_back()) ||
+                     parser.parseOptionalLocationSpecifier(argument.sourceLoc));
     });
   };
   FunctionType type;
@@ -101,7 +103,9 @@ void AccumulateOp::print(OpAsmPrinter &p) {
       return;
     p << ' ' << keyword << '(';
     llvm::interleaveComma(llvm::enumerate(operands), p, [&](auto entry) {
-      p << getBlock()->getArgument(first + entry.index()) << " = " << entry.value();
+      BlockArgument argument = getBlock()->getArgument(first + entry.index());
+      p << argument << " = " << entry.value();
+      p.printOptionalLocationSpecifier(argument.getLoc());
     });
     p << ')';
   };

@@ -1,0 +1,17 @@
+// What a pass finds nothing to do in says so: the input is of another stage.
+// RUN: lowtide compile %S/../EndToEnd/Inputs/two-layers.onnx --dim batch=4 --emit=onnx -q -o %t.onnx.mlir
+// RUN: lowtide compile %S/../EndToEnd/Inputs/two-layers.onnx --dim batch=4 --emit=plan -q -o %t.plan.mlir
+// RUN: lowtide-opt %t.onnx.mlir --pass-pipeline="builtin.module(func.func(nn-fuse-patterns,nn-decompose),train-rematerialize,plan-place,verify-budget,verify-plan)" -o %t.same.mlir 2>&1 | FileCheck %s
+// CHECK: remark: {{.*}}nn-fuse-patterns finds nothing to do: @model is a model as it was imported; onnx-legalize makes a step of it
+// CHECK: remark: {{.*}}nn-decompose finds nothing to do: @model
+// CHECK: remark: {{.*}}train-rematerialize finds nothing to do: @model
+// CHECK: remark: {{.*}}plan-place finds nothing to do: the module holds no plan; plan-lower makes one
+// CHECK: remark: {{.*}}verify-budget finds nothing to do: the module holds no plan
+// CHECK: remark: {{.*}}verify-plan finds nothing to do: the module holds no plan
+// RUN: lowtide-opt %t.plan.mlir --train-autocast --train-order --nn-batch-launches --profile-memory -o %t.same.mlir 2>&1 | FileCheck %s --check-prefix=PLAN
+// PLAN: remark: {{.*}}train-autocast finds nothing to do: the module holds a plan, and no step
+// PLAN: remark: {{.*}}train-order finds nothing to do: the module holds a plan, and no step
+// PLAN: remark: {{.*}}nn-batch-launches finds nothing to do: the module holds a plan, and no step
+// PLAN: remark: {{.*}}profile-memory finds nothing to do: the module holds a plan, and no step
+// RUN: lowtide-opt %t.plan.mlir --plan-place --verify-budget --verify-plan -o %t.same.mlir 2>&1 | FileCheck %s --check-prefix=HERE --allow-empty
+// HERE-NOT: finds nothing to do

@@ -273,6 +273,18 @@ def parts_suite(suite, full):
             suite.add(f"parts {row['name']}", row["complaint"])
 
 
+def roundtrip_suite(suite, full):
+    """Artifacts made of the text of every stage are the directly compiled ones, byte by byte (devkit/roundtrip.py)."""
+    fitted = ["--precision=mixed-bf16", "--micro-batches=2", "--device-budget=80%"]
+    variants = [("cpu", [], "mlp-digits/model.onnx|gpt-tiny/model.onnx"), ("cuda-emulated", ["--target=cuda-emulated"], "mlp-digits/model.onnx"),
+                ("fitted", fitted, "gpt-tiny/model.onnx")]  # fmt: skip
+    for name, flags, sample in variants:
+        for folder in model_folders(full):
+            # A model whose batch is a number has no parts, and some cannot be so small: those are refused, and say so.
+            for row in command_rows("roundtrip", folder, *flags, *([] if full else [f"--only={sample}"])):
+                suite.add(f"roundtrip {name} {row['name']}", row["complaint"])
+
+
 def rows_of(script, *arguments):
     """What a test program finds with our binaries."""
     return printed(script, BUILD / "bin", *arguments)
@@ -370,6 +382,7 @@ SUITES = {
     "emulated": emulated_suite,
     "precision": precision_suite,
     "parts": parts_suite,
+    "roundtrip": roundtrip_suite,
     "plans": plans_suite,
     "exact": exact_suite,
     "fuzz": fuzz_suite,

@@ -110,7 +110,7 @@ def produced(page, binaries):
         if page in PRINTED:
             with tempfile.TemporaryDirectory(prefix="lowtide-docs-") as folder:
                 return Shell(folder, binaries).output(PRINTED[page])
-        return reference.PAGES[page](LLVM) if page in reference.PAGES else filled((ROOT / page).read_text(), binaries)
+        return reference.PAGES[page](LLVM, binaries) if page in reference.PAGES else filled((ROOT / page).read_text(), binaries)
     except Failure as failure:
         raise Failure(f"{page}: {failure}") from None
 

@@ -1,6 +1,6 @@
 """docs/reference: pages written from the TableGen records and the runtime's headers, so that they cannot be out of date.
 
-`PAGES` maps a page to the function that writes it; `tools/dev docs` and the contract tests call them.
+`PAGES` maps a page to the function that writes it from LLVM's tools and ours; `tools/dev docs` and the contract tests call them.
 """
 
 import json
@@ -9,6 +9,7 @@ import subprocess
 import textwrap
 
 from devkit.console import ROOT, Failure
+from devkit.examples import Examples, syntaxes
 
 HEAD = "# {title}\n\nWritten by `tools/dev docs` from {source}.\n\n{text}\n"
 DIALECTS = ROOT / "include" / "lowtide" / "Dialect"
@@ -61,7 +62,32 @@ def arguments(record):
     return ", ".join(f"`{n.rstrip('_')}`" for n in names)
 
 
-def nn_page(llvm):
+class Sections:
+    """What is said of each op: its description, its assembly format, and an example as the tools print it."""
+
+    def __init__(self, llvm, binaries, *files):
+        self.formats, self.examples = {}, Examples(binaries)
+        for file in files:
+            self.formats |= syntaxes(llvm, file)
+
+    def write(self, dialect, op):
+        name = f"{dialect}.{op['opName']}"
+        text = paragraph(op["description"])
+        syntax = self.formats[name] or "(its parser is C++)"
+        return f"**`{name}`** ({arguments(op)}){': ' + text if text else ''}\n\n{self.block(dialect, op['opName'], syntax)}\n"
+
+    def block(self, dialect, name, syntax):
+        return f"```mlir\n// {syntax}\n{self.examples.find(dialect, name)}\n```"
+
+
+SHOWN = """
+Below each table: the ops with their operands and attributes, the assembly format (`$x`: an operand or attribute), and an
+example as `lowtide-opt` prints it. Where numbers stand below it, the test that it comes from computes them (`test/Execute`).
+"""
+
+
+def nn_page(llvm, binaries):
+    sections = Sections(llvm, binaries, *(DIALECTS / "NN" / name for name in ("NNOps.td", "Library.td", "Scatter.td")))
     found = records(llvm, DIALECTS / "NN" / "NNOps.td")
     ops = of_class(found, "Op")
     library = records(llvm, DIALECTS / "NN" / "Library.td")
@@ -72,7 +98,7 @@ Columns: what the op computes; whether gradients flow through it; the precision 
 16-bit, *Low*: may run in 16 bits, *Follow*: as its operands); how it treats the batch dimension (*Pointwise*: sample by
 sample, *Contract*: reduces over it, *Movement*: as its attributes say, *Couples*: samples see each other); the ONNX operators
 that become it directly.
-"""]  # fmt: skip
+""" + SHOWN]  # fmt: skip
     groups = {}
     for op in ops:
         groups.setdefault(op["!locs"][-1].rsplit("/", 1)[-1].split(".td")[0], []).append(op)
@@ -84,9 +110,7 @@ that become it directly.
             onnx = ", ".join(f"`{n}`" for n in (op.get("onnx") or "").split(",") if n)
             out.append(f"| `nn.{op['opName']}` | {cell(op['summary'])} | {'yes' if differentiable({**library, **meetings, **found}, op) else ''} | {' | '.join(facts)} | {onnx} |")
         out.append("")
-        for op in groups[family]:
-            if paragraph(op["description"]):
-                out.append(f"**`nn.{op['opName']}`** ({arguments(op)}): {paragraph(op['description'])}\n")
+        out += [sections.write("nn", op) for op in groups[family]]
     return HEAD.format(title="The nn dialect", source="`include/lowtide/Dialect/NN/*.td`", text="\n".join(out).rstrip())
 
 
@@ -94,14 +118,15 @@ def attributes(found, prefix):
     return [f"| `#{prefix}.{r['mnemonic']}` | {cell(r['summary'])} |" for r in of_class(found, "AttrDef") if r["cppNamespace"] == f"::lowtide::{prefix}"]
 
 
-def train_page(llvm):
+def train_page(llvm, binaries):
+    sections = Sections(llvm, binaries, DIALECTS / "Train" / "TrainOps.td")
     found = records(llvm, DIALECTS / "Train" / "TrainOps.td")
     ops = of_class(found, "Op")
     optimizers = [o for o in ops if "Train_Optimizer" in o["!superclasses"]]
     out = [paragraph(found["Train_Dialect"]["description"]), "\n## Bindings\n\n| attribute | a tensor of the step that is |\n| --- | --- |", *attributes(found, "train"), ""]
     others = [o for o in ops if o not in optimizers]
     if others:
-        out += op_sections("train", others)
+        out += op_sections("train", others, sections)
     out.append("## Optimizers\n\n`--optimizer=<name>`; every option is a flag (`--weight-decay=0.1`) and may be set per group (`--group='bias:weight_decay=0'`).\n")
     for op in optimizers:
         body = op["extraClassDefinition"]
@@ -109,24 +134,26 @@ def train_page(llvm):
         slots = re.findall(r'\{"(\w+)", ([\d.e-]+), "(\w*)"\}', "".join(re.findall(r"slots\{(.*?)\};", body, re.S)))
         onnx = "".join(re.findall(r'"(ai\.onnx\.[\w.]+)"', body)[:1])
         out += [f"### `train.{op['opName']}`\n", f"{cell(op['summary'])}.\n"]
+        out += [sections.block("train", op["opName"], sections.formats[f"train.{op['opName']}"] or "(its parser is C++)") + "\n"]
         out.append("State per parameter: " + (", ".join(f"`{n}` (starts as {f'`{o}`' if o else v})" for n, v, o in slots) or "none") + "." + (f" ONNX: `{onnx}`." if onnx else "") + "\n")
         out += ["| option | meaning | default (PyTorch) | default (ONNX) |\n| --- | --- | --- | --- |"]
         out += [f"| `{o['name']}` | {cell(o['meaning'])} | {o['torch']} | {o['onnx']} |" for o in (found[d["def"]] for d in op["options"])] + [""]
     return HEAD.format(title="The train dialect", source="`include/lowtide/Dialect/Train/*.td`", text="\n".join(out).rstrip())
 
 
-def op_sections(dialect, ops):
+def op_sections(dialect, ops, sections):
     out = ["## Ops\n\n| op | what it is |\n| --- | --- |"]
     out += [f"| `{dialect}.{o['opName']}` | {cell(o['summary'])} |" for o in ops] + [""]
-    return out + [f"**`{dialect}.{o['opName']}`** ({arguments(o)}): {paragraph(o['description'])}\n" for o in ops if paragraph(o["description"])]
+    return [*out, *(sections.write(dialect, op) for op in ops)]
 
 
 def dialect_page(title, folder, file):
-    def page(llvm):
+    def page(llvm, binaries):
+        sections = Sections(llvm, binaries, DIALECTS / folder / file)
         found = records(llvm, DIALECTS / folder / file)
         ops = of_class(found, "Op")
         said = next(r for r in (found[n] for n in found["!instanceof"]["Dialect"]) if r["name"] == title and r["cppNamespace"].startswith("::lowtide"))
-        text = "\n".join([paragraph(said["description"] or said["summary"]) + "\n", *op_sections(title, ops)])
+        text = "\n".join([paragraph(said["description"] or said["summary"]) + "\n", *op_sections(title, ops, sections)])
         return HEAD.format(title=f"The {title} dialect", source=f"`include/lowtide/Dialect/{folder}/*.td`", text=text.rstrip())
 
     return page
@@ -135,7 +162,7 @@ def dialect_page(title, folder, file):
 # --- passes, exit codes ---
 
 
-def passes_page(llvm):
+def passes_page(llvm, binaries):
     found = records(llvm, ROOT / "passes" / "Passes.td")
     passes = of_class(found, "PassBase")
     out = ["In pipeline order: the page reads as the life of a step. `lowtide-opt --<pass>='option=value'` runs one alone. The class "
@@ -150,12 +177,10 @@ def passes_page(llvm):
                 default = cell(option["defaultValue"]).replace("\\\"", '"')
                 out.append(f"| `{option['argument']}` | {f'`{default}`' if default else ''} | {cell(option['description'])} |")
             out.append("")
-        if record["statistics"]:
-            out.append("Statistics: " + "; ".join(f"`{s['name']}`: {cell(s['description'])}" for s in (found[s["def"]] for s in record["statistics"])) + ".\n")
     return HEAD.format(title="Passes", source="`passes/Passes.td`", text="\n".join(out).rstrip())
 
 
-def exit_codes_page(llvm):
+def exit_codes_page(llvm, binaries):
     text = (ROOT / "runtime" / "Status.h").read_text()
     body = re.search(r"enum class StatusCode : int \{(.*?)\};", text, re.S)[1]
     rows = re.findall(r"^  (\w+) = (\d+),?(?:\s*///< (.*))?$", body, re.M)

@@ -56,6 +56,18 @@ CodegenOptions CodegenOptions::get(StringRef machine) {
   return options;
 }
 
+/// Refuses a tensor of no elements, and one of more than a kernel's indices count: products of its extents would wrap.
+static LogicalResult verifyExtents(Operation *op, Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t elements = 1;
+  for (int64_t extent : tensor.getShape())
+    if (extent <= 0)
+      return op->emitError("cannot generate code: ") << type << " has no elements";
+    else if (__builtin_mul_overflow(elements, extent, &elements))
+      return op->emitError("cannot generate code: ") << type << " has more elements than 2^63 - 1";
+  return success();
+}
+
 static LogicalResult verifyBody(nn::KernelOp kernel) {
   for (Type type : llvm::concat<const Type>(kernel.getOperandTypes(), kernel.getResultTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -63,7 +75,13 @@ static LogicalResult verifyBody(nn::KernelOp kernel) {
       return kernel.emitError("kernel operands and results must be tensors of "
                               "static shape, found ")
              << type;
+    if (failed(verifyExtents(kernel, type)))
+      return failure();
   }
+  for (Operation &op : kernel.getBlock()->without_terminator())
+    for (Type type : op.getResultTypes())
+      if (isa<RankedTensorType>(type) && failed(verifyExtents(&op, type)))
+        return failure();
   for (Operation &op : kernel.getBlock()->without_terminator())
     if (!isa<ElementInterface>(op))
       return op.emitError("cannot generate code: ") << op.getName()

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LibraryCalls.h"
+#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/StepStorage.h"
@@ -274,12 +275,10 @@ struct NNConvLayout : StepPass<lowtide::impl::NNConvLayoutBase<NNConvLayout>> {
   using StepPass::StepPass;
 
   void runOnSteps() override {
+    if (failed(checkChoice(getOperation(), "layout", layout, convLayouts)))
+      return signalPassFailure();
     if (layout == "nchw")
       return;
-    if (layout != "auto" && layout != "nhwc") {
-      getOperation().emitError("unknown layout \"") << layout << "\"; there are \"auto\", \"nchw\" and \"nhwc\"";
-      return signalPassFailure();
-    }
     SmallVector<Block *> blocks;
     getOperation()->walk([&](Block *block) { blocks.push_back(block); });
     unsigned calls = 0, transposes = 0, following = 0;

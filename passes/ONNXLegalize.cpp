@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
@@ -26,15 +27,13 @@ struct ONNXLegalize : StepPass<lowtide::impl::ONNXLegalizeBase<ONNXLegalize>> {
   /// Fails with a message when an option is not understood.
   FailureOr<LegalizeOptions> readOptions() {
     LegalizeOptions result;
+    if (failed(checkChoice(getOperation(), "mode", mode, trainingModes)))
+      return failure();
     auto parsed = llvm::StringSwitch<std::optional<TrainingMode>>(mode)
                       .Case("train", TrainingMode::Train)
                       .Case("eval", TrainingMode::Eval)
                       .Case("as-is", TrainingMode::AsIs)
                       .Default(std::nullopt);
-    if (!parsed) {
-      getOperation().emitError() << "--mode: '" << mode << "' is not train, eval or as-is";
-      return failure();
-    }
     if (!dropout.empty()) {
       double ratio;
       if (StringRef(dropout).getAsDouble(ratio) || !(ratio >= 0.0 && ratio <= 1.0)) {

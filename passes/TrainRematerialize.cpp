@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "TrainRematerialize.h"
 #include "BudgetRefusal.h"
+#include "OptionChoices.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "StepPass.h"
@@ -187,9 +188,8 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   llvm::Expected<ByteSize> size = parseByteSize(budget);
   if (!size)
     return getOperation().emitError("device budget: ") << llvm::toString(size.takeError());
-  if (strategy != "fit" && !solve::parseMethod(strategy.getValue()))
-    return getOperation().emitError("unknown strategy '")
-           << strategy << "'; there are fit, none, sqrt, greedy-xla, min-cut and lp-rounding";
+  if (failed(checkChoice(getOperation(), "strategy", strategy, rematStrategies)))
+    return failure();
   if ((strategy == "lp-rounding" || bound) && !solve::hasLinearSolver())
     return getOperation().emitError("there is no solver for linear programs; 'tools/dev setup' brings HiGHS");
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());

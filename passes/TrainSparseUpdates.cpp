@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
@@ -242,8 +243,7 @@ struct TrainSparseUpdates : StepPass<lowtide::impl::TrainSparseUpdatesBase<Train
   }
 
   void runOnSteps() override {
-    if (!llvm::is_contained({"off", "exact", "lazy"}, StringRef(rules))) {
-      getOperation().emitError("--sparse-updates: '") << rules << "' is none of off, exact, lazy";
+    if (failed(checkChoice(getOperation(), "rules", rules, sparseUpdateRules))) {
       getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
       return signalPassFailure();
     }

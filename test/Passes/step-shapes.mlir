@@ -17,6 +17,16 @@
 // RUN: not lowtide-opt %t/step.mlir --train-chunk-loss-head=chunks=-7 2>&1 | FileCheck %s --check-prefix=CHUNKS
 // CHUNKS: error: chunks=-7 is no number of chunks
 
+// The same words as the driver's flags take.
+// RUN: not lowtide-opt %t/step.mlir --nn-conv-layout=layout=nhcw 2>&1 | FileCheck %s --check-prefix=LAYOUT
+// LAYOUT: error: layout: 'nhcw' is none of auto, nchw, nhwc
+// RUN: not lowtide compile %t/step.mlir --from=train --conv-layout=nhcw --emit=plan 2>&1 | FileCheck %s --check-prefix=FLAG
+// FLAG: error: --conv-layout: {{.*}}auto, nchw, nhwc
+// RUN: not lowtide-opt %t/step.mlir --train-sparse-updates=rules=eager 2>&1 | FileCheck %s --check-prefix=RULES
+// RULES: error: rules: 'eager' is none of exact, lazy, off
+// RUN: not lowtide-opt %t/step.mlir --train-scale-loss=clip-norm=-1 2>&1 | FileCheck %s --check-prefix=LIMIT
+// LIMIT: error: clip-norm='-1' is no number of at least 0
+
 // A step without instructions: its result is a copy, 64 bytes next to the argument's 64.
 // RUN: not lowtide-opt %t/step.mlir --train-rematerialize=budget=100 2>&1 | FileCheck %s --check-prefix=SMALL
 // SMALL: the smallest plan found needs 128 bytes

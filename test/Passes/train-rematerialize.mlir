@@ -27,7 +27,7 @@
 
 // BOUND: remark: @train: recomputes +{{[0-9.]+}} %; no plan for this kernel graph in this order at 4.06 KiB recomputes less than +{{[0-9.]+}} %
 // ROUND: remark: @train: peak 3.00 KiB → 2.00 KiB (1 values recomputed
-// STRATEGY: error: unknown strategy 'knapsack'; there are fit, none, sqrt, greedy-xla, min-cut and lp-rounding
+// STRATEGY: error: strategy: 'knapsack' is none of fit, none, sqrt, greedy-xla, min-cut, lp-rounding
 
 // LARGE-NOT: train.remat
 // LARGE-NOT: train.recomputed

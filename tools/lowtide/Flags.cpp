@@ -7,6 +7,7 @@
 #include "Flags.h"
 #include "Choices.h"
 #include "NumberChecks.h"
+#include "OptionChoices.h"
 #include "lowtide/Pipeline.h"
 #include <CLI/CLI.hpp>
 
@@ -17,6 +18,9 @@ using config::choice;
 using config::nonNegative;
 using config::positive;
 using config::rate;
+
+/// Words that a pass declares.
+static std::vector<std::string> list(llvm::ArrayRef<llvm::StringLiteral> words) { return {words.begin(), words.end()}; }
 
 static void addModelFlags(CLI::App &app, Options &o) {
   addList(app, "--dim", o.dims,
@@ -31,7 +35,7 @@ static void addModelFlags(CLI::App &app, Options &o) {
       ->check(positive())
       ->group("model");
   app.add_option("--mode", o.mode, "train: batch norm and dropout in training form; as-is: as the file says")
-      ->check(choice({"train", "eval", "as-is"}))
+      ->check(choice(list(trainingModes)))
       ->group("model");
   app.add_option("--dropout", o.dropout, "Overrides every dropout rate")->check(rate())->group("model");
   app.add_option(
@@ -86,7 +90,7 @@ static void addTrainingFlags(CLI::App &app, Options &o) {
          "--sparse-updates{lazy}", o.sparseUpdates,
          "Tables without weight decay in the rows that a batch names: exact (where no bit changes: sgd and adagrad), "
          "lazy (also momentum, adam and adamw: state of other rows waits, as in PyTorch's SparseAdam), off")
-      ->check(choice({"exact", "lazy", "off"}))
+      ->check(choice(list(sparseUpdateRules)))
       ->group("optimizer");
   app.add_option("--schedule", o.schedule, "Learning-rate schedule")
       ->check(choice({"constant", "linear", "cosine"}))
@@ -143,7 +147,7 @@ static void addTargetFlags(CLI::App &app, Options &o) {
   app.add_option("--conv-layout", o.convLayout,
                  "How a GPU stores what convolutions read and write: auto (channels last where that is estimated to be "
                  "faster), nchw, nhwc")
-      ->check(choice({"auto", "nchw", "nhwc"}))
+      ->check(choice(list(convLayouts)))
       ->group("target");
   app.add_option(
          "--kernel-cache", o.kernelCache,
@@ -161,7 +165,7 @@ static void addMemoryFlags(CLI::App &app, Options &o) {
       ->group("memory");
   app.add_option("--remat-strategy", o.rematStrategy,
                  "How recomputations are chosen: fit; the others are published methods, to compare")
-      ->check(choice({"fit", "none", "sqrt", "greedy-xla", "min-cut", "lp-rounding"}))
+      ->check(choice(list(rematStrategies)))
       ->group("memory");
   app.add_flag(
          "--bound", [&o](int64_t) { o.bound = true, o.verbosity = std::max(o.verbosity, 1); },

@@ -34,10 +34,8 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   auto parseCapture = [&]() -> ParseResult {
-    OpAsmParser::Argument &argument = arguments.emplace_back();
-    return failure(parser.parseArgument(argument) || parser.parseEqual() ||
-                   parser.parseOperand(operands.emplace_back()) ||
-                   parser.parseOptionalLocationSpecifier(argument.sourceLoc));
+    return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+                   parser.parseOperand(operands.emplace_back()));
   };
   FunctionType type;
   SMLoc operandsLoc;
@@ -57,8 +55,8 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 void KernelOp::print(OpAsmPrinter &p) {
   p << ' ' << getEmitterAttr() << " (";
   llvm::interleaveComma(llvm::zip(getBlock()->getArguments(), getOperands()), p, [&](auto capture) {
-    p << std::get<0>(capture) << " = " << std::get<1>(capture);
-    p.printOptionalLocationSpecifier(std::get<0>(capture).getLoc());
+    p.printRegionArgument(std::get<0>(capture), {}, /*omitType=*/true);
+    p << " = " << std::get<1>(capture);
   });
   p << ')';
   p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"emitter"});

@@ -70,10 +70,8 @@ ParseResult AccumulateOp::parse(OpAsmParser &parser, OperationState &result) {
       return success();
     return parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, [&]() -> ParseResult {
       ++size;
-      OpAsmParser::Argument &argument = arguments.emplace_back();
-      return failure(parser.parseArgument(argument) || parser.parseEqual() ||
-                     parser.parseOperand(operands.emplace_back()) ||
-                     parser.parseOptionalLocationSpecifier(argument.sourceLoc));
+      return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+                     parser.parseOperand(operands.emplace_back()));
     });
   };
   FunctionType type;
@@ -103,9 +101,8 @@ void AccumulateOp::print(OpAsmPrinter &p) {
       return;
     p << ' ' << keyword << '(';
     llvm::interleaveComma(llvm::enumerate(operands), p, [&](auto entry) {
-      BlockArgument argument = getBlock()->getArgument(first + entry.index());
-      p << argument << " = " << entry.value();
-      p.printOptionalLocationSpecifier(argument.getLoc());
+      p.printRegionArgument(getBlock()->getArgument(first + entry.index()), {}, /*omitType=*/true);
+      p << " = " << entry.value();
     });
     p << ')';
   };

@@ -39,8 +39,8 @@ static const std::map<std::string, std::string, std::less<>> &getDocs() {
     StringRef rest = StringRef(text).split("\n### `").second;
     while (!rest.empty()) {
       auto [section, next] = rest.split("\n### `");
-      auto [name, behind] = section.split('`');
-      found[name.str()] = keepWanted(behind.split('\n').second);
+      auto [name, body] = section.split('`');
+      found[name.str()] = keepWanted(body.split('\n').second);
       rest = next;
     }
     return found;
@@ -75,9 +75,9 @@ std::string lowtide::addOpDocs(StringRef message) {
   // `"nn.exp"`, a line, and what MLIR says of this one.
   if (llvm::json::Object *contents = result ? result->getObject("contents") : nullptr)
     if (auto value = contents->getString("value"); value && value->starts_with("\"")) {
-      auto [name, behind] = value->drop_front().split('"');
+      auto [name, after] = value->drop_front().split('"');
       if (StringRef doc = findOpDoc(name); !doc.empty()) {
-        (*contents)["value"] = ("\"" + name + "\"\n\n" + doc + behind).str();
+        (*contents)["value"] = ("\"" + name + "\"\n\n" + doc + after).str();
         isChanged = true;
       }
     }

@@ -108,7 +108,7 @@ private:
     return found;
   }
 
-  /// An operation less: one that nobody reads, or one whose results become an operand, or zeros.
+  /// An operation less: one without readers, or one whose results become an operand, or zeros.
   bool dropOperation(func::FuncOp function) const {
     return forEach(function, [&](Operation *op, unsigned number) {
       if (op->use_empty())

@@ -38,7 +38,7 @@ def judge(model, record, options, work, verdict):
     narrow = options.precision.removeprefix("mixed-")
     flags = record.compiler_flags(model, options.compile_flags)
     shown = work / "step.mlir"
-    status, said = call([options.bin / "lowtide", "compile", model, "--emit=train", "-v", "-o", shown, *flags], work / "emit.log")
+    status, said = call([options.bin / "lowtide", "compile", model, "--emit=train", "--emit-locations=off", "-v", "-o", shown, *flags], work / "emit.log")
     if status != 0:
         return [f"--emit=train: exit {status}: {first_error(said)}"]
     text = shown.read_text()

@@ -104,6 +104,7 @@ private:
   Status write(const plan::Slice &slice, bool inRepeat);
   Status claim(const plan::Slice &slice);
   Status copy(const plan::Copy &copy, bool inRepeat);
+  std::optional<uint64_t> moved(const plan::Slice &slice, int64_t step) const;
   Status repeat(const plan::Repeat &repeat, int depth);
   Status renumber(const plan::Slice &slice, uint64_t from, uint64_t to);
   Status record(uint32_t event, bool inRepeat);
@@ -258,6 +259,20 @@ Status EntryVerifier::step(const plan::Instruction &instruction, bool inRepeat, 
   return refuse("is of no known kind");
 }
 
+static uint64_t magnitude(int64_t step) {
+  return step < 0 ? -static_cast<uint64_t>(step) : static_cast<uint64_t>(step);
+}
+
+/// Where a range that moves by `step` bytes a round begins in this round; nothing if that is not below 2^63.
+std::optional<uint64_t> EntryVerifier::moved(const plan::Slice &slice, int64_t step) const {
+  const std::optional<uint64_t> distance = (Checked(magnitude(step)) * Checked(round_)).get();
+  if (!distance || slice.offset() >> 63)
+    return std::nullopt;
+  if (step >= 0)
+    return (Checked(*distance) + Checked(slice.offset())).get();
+  return *distance <= slice.offset() ? std::optional(slice.offset() - *distance) : std::nullopt;
+}
+
 Status EntryVerifier::copy(const plan::Copy &copy, bool inRepeat) {
   if (copy.source().bytes() != copy.target().bytes())
     return refuse("copies " + std::to_string(copy.source().bytes()) + " bytes to " +
@@ -267,15 +282,16 @@ Status EntryVerifier::copy(const plan::Copy &copy, bool inRepeat) {
   Slices source, target;
   *source.Add() = copy.source();
   *target.Add() = copy.target();
-  Checked from = Checked(copy.source_step()) * Checked(round_) + Checked(copy.source().offset()),
-          to = Checked(copy.target_step()) * Checked(round_) + Checked(copy.target().offset());
-  if (!from.get() || !to.get())
+  std::optional<uint64_t> from = moved(copy.source(), copy.source_step()),
+                          to = moved(copy.target(), copy.target_step());
+  if (!from || !to)
     return refuse("a range moves on beyond all bytes");
-  if (copy.target_step() && copy.target_step() < copy.target().bytes())
-    return refuse("its target moves on by " + std::to_string(copy.target_step()) + " bytes a round, less than the " +
+  const uint64_t step = magnitude(copy.target_step());
+  if (step && step < copy.target().bytes())
+    return refuse("its target moves on by " + std::to_string(step) + " bytes a round, less than the " +
                   std::to_string(copy.target().bytes()) + " that a round writes");
-  source[0].set_offset(*from.get());
-  target[0].set_offset(*to.get());
+  source[0].set_offset(*from);
+  target[0].set_offset(*to);
   LOWTIDE_TRY(checkSlice(plan_, source[0]));
   LOWTIDE_TRY(checkSlice(plan_, target[0]));
   if (overlap(source[0], target[0]))

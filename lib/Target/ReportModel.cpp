@@ -146,8 +146,12 @@ void EntryReader::read(const plan::Instruction &instruction) {
     label = "copy";
     *reads.Add() = instruction.copy().source();
     *writes.Add() = instruction.copy().target();
-    if (uint64_t step = instruction.copy().target_step())
-      writes[0].set_bytes(step * uint64_t(rounds));
+    if (int64_t step = instruction.copy().target_step()) {
+      const uint64_t whole = uint64_t(std::abs(step)) * uint64_t(rounds);
+      if (step < 0) // from the end
+        writes[0].set_offset(writes[0].offset() + writes[0].bytes() - whole);
+      writes[0].set_bytes(whole);
+    }
     seconds = costs.getSeconds(/*isLibrary=*/false, 0, sumBytes(reads, writes));
     touch(reads, writes, nullptr, label, place);
     if (instruction.copy().target_step() && !entry.tensors.empty() &&

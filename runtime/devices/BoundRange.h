@@ -14,10 +14,11 @@
 
 namespace lowtide::rt {
 
-/// A copy or a fill; the steps are bytes per round of the repeat around it.
+/// A copy or a fill; the steps are bytes per round of the repeat around it, negative where a range moves back.
 template <typename Address> struct BoundRange {
   Address source{}, target{};
-  uint64_t bytes = 0, sourceStep = 0, targetStep = 0, pattern = 0;
+  uint64_t bytes = 0, pattern = 0;
+  int64_t sourceStep = 0, targetStep = 0;
   uint32_t patternBytes = 1;
 
   template <typename AddressOf> void bind(const plan::Copy &copy, AddressOf &&addressOf) {

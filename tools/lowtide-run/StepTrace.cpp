@@ -72,7 +72,7 @@ void StepTrace::addTypes(const google::protobuf::RepeatedPtrField<plan::Instruct
   }
 }
 
-std::optional<StepTrace::Found> StepTrace::look(const plan::Slice &slice, uint64_t moved) const {
+std::optional<StepTrace::Found> StepTrace::look(const plan::Slice &slice, int64_t moved) const {
   const uint8_t *data = session_.at(slice) + moved;
   auto known = types_.find(keyOf(slice));
   const plan::DType type = known == types_.end() ? plan::F32 : known->second;
@@ -85,7 +85,7 @@ std::optional<StepTrace::Found> StepTrace::look(const plan::Slice &slice, uint64
 
 std::optional<StepTrace::Found> StepTrace::look(const plan::Instruction &instruction, uint64_t round) const {
   if (instruction.has_copy())
-    return look(instruction.copy().target(), round * instruction.copy().target_step());
+    return look(instruction.copy().target(), static_cast<int64_t>(round) * instruction.copy().target_step());
   if (instruction.has_fill())
     return look(instruction.fill().target(), 0);
   std::optional<Found> found;

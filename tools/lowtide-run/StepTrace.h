@@ -37,7 +37,7 @@ private:
   static Key keyOf(const plan::Slice &slice) { return {slice.arena(), slice.offset(), slice.value()}; }
   void addTypes(const google::protobuf::RepeatedPtrField<plan::Instruction> &instructions);
   std::optional<Found> look(const plan::Instruction &instruction, uint64_t round) const;
-  std::optional<Found> look(const plan::Slice &slice, uint64_t moved) const;
+  std::optional<Found> look(const plan::Slice &slice, int64_t moved) const;
 
   rt::Session &session_;
   const plan::Entry &entry_;

@@ -160,8 +160,8 @@ void Program::execute(Instruction &instruction, ThreadPool &pool, uint64_t round
   case Instruction::Kind::Fill: {
     const BoundRange<uint8_t *> &range = instruction.range;
     int64_t tasks = static_cast<int64_t>((range.bytes + copyGrain - 1) / copyGrain);
-    uint8_t *target = range.target + range.targetStep * round;
-    const uint8_t *source = range.source + range.sourceStep * round;
+    uint8_t *target = range.target + range.targetStep * static_cast<int64_t>(round);
+    const uint8_t *source = range.source + range.sourceStep * static_cast<int64_t>(round);
     pool.run(tasks, [&](int64_t task, unsigned) {
       uint64_t begin = static_cast<uint64_t>(task) * copyGrain, bytes = std::min(copyGrain, range.bytes - begin);
       if (instruction.kind == Instruction::Kind::Copy)

@@ -187,7 +187,9 @@ Status Program::enqueue(const Instruction &instruction, uint64_t round, CUstream
   bool isEvent = instruction.kind == Instruction::Kind::Record || instruction.kind == Instruction::Kind::Wait;
   NamedRange named(!place.empty() || isEvent ? place.c_str() : times_[instruction.time].what.c_str());
   const BoundRange<CUdeviceptr> &range = instruction.range;
-  CUdeviceptr target = range.target + range.targetStep * round, source = range.source + range.sourceStep * round;
+  // Steps back wrap around, and so do addresses.
+  CUdeviceptr target = range.target + static_cast<uint64_t>(range.targetStep) * round,
+              source = range.source + static_cast<uint64_t>(range.sourceStep) * round;
   switch (instruction.kind) {
   case Instruction::Kind::Launch: {
     size_t bytes = instruction.arguments.size() * sizeof(CUdeviceptr);

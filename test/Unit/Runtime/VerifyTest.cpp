@@ -372,7 +372,7 @@ TEST(VerifyRepeat, RangesMoveAndValuesAreCarried) {
   outside.collect->set_target_step(100);
   EXPECT_NE(outside.verify().str().find("lie outside arena"), std::string::npos) << outside.verify().str();
   Loop wraps;
-  wraps.cut->set_source_step(uint64_t(1) << 63);
+  wraps.cut->set_source_step(std::numeric_limits<int64_t>::min());
   EXPECT_NE(wraps.verify().str().find("beyond all bytes"), std::string::npos) << wraps.verify().str();
   Loop hole;
   hole.repeat->set_count(2);
@@ -390,9 +390,26 @@ TEST(VerifyRepeat, RangesMoveAndValuesAreCarried) {
   EXPECT_NE(alone.verify().str().find("outside a repeat"), std::string::npos) << alone.verify().str();
 }
 
+TEST(VerifyRepeat, RangesMoveBack) {
+  auto turn = [](Loop &loop, uint64_t from) {
+    loop.cut->mutable_source()->set_offset(from);
+    loop.cut->set_source_step(-16);
+    loop.collect->mutable_target()->set_offset(160);
+    loop.collect->set_target_step(-16);
+  };
+  Loop back;
+  turn(back, 32);
+  EXPECT_TRUE(back.verify().isOk()) << back.verify().str();
+
+  // The last round must not begin before the arena does.
+  Loop before;
+  turn(before, 16);
+  EXPECT_NE(before.verify().str().find("beyond all bytes"), std::string::npos) << before.verify().str();
+}
+
 TEST(VerifyRepeat, NothingIsReadFromAnEarlierRound) {
   // The cut's target moves on: from the second round on the body would read the first round's part.
-  for (uint64_t step : {16, 32}) {
+  for (int64_t step : {16, 32}) {
     Loop stale;
     stale.cut->set_target_step(step);
     stale.program.plan_.mutable_arenas(0)->set_bytes(512);

@@ -149,8 +149,8 @@ private:
     case 2:
       slice(*to.mutable_copy()->mutable_source());
       slice(*to.mutable_copy()->mutable_target());
-      to.mutable_copy()->set_source_step(below(3) * 64);
-      to.mutable_copy()->set_target_step(below(3) * 64);
+      to.mutable_copy()->set_source_step(int64_t(below(5)) * 64 - 128);
+      to.mutable_copy()->set_target_step(int64_t(below(5)) * 64 - 128);
       break;
     case 3:
       slice(*to.mutable_fill()->mutable_target());

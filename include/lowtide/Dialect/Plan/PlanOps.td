@@ -132,7 +132,7 @@ def Plan_CallOp : Plan_Instruction<"call", (ins StrAttr:$callee, DictionaryAttr:
 def Plan_CopyOp : Plan_Instruction<"copy", (ins Plan_SliceAttr:$source, Plan_SliceAttr:$target,
     DefaultValuedAttr<I64Attr, "0">:$source_step, DefaultValuedAttr<I64Attr, "0">:$target_step)> {
   let summary = "copies bytes";
-  let description = [{Directly in a repeat, a range may move on by `step` bytes from round to round.}];
+  let description = [{Directly in a repeat, a range may move on by `step` bytes from round to round, or back.}];
   let assemblyFormat = !strconcat("custom<Slice>($source) (`step` $source_step^)? `to` custom<Slice>($target) "
     "(`step` $target_step^)?", instructionTail);
 }

@@ -91,11 +91,15 @@ static std::optional<int64_t> getSamples(func::FuncOp step, Value value) {
 }
 
 /// Parts in which a step computes its batch, as train-accumulate writes them: rounds of a loop over arrays of the batch
-/// alone. Pieces of a loss head are cut from what the step computes.
+/// alone. Pieces of a loss head are cut from what the step computes, and a recurrent layer walks over another
+/// dimension.
 static int64_t countParts(func::FuncOp step) {
   for (auto loop : step.getOps<RepeatInterface>()) {
     auto sliced = loop->getOperands().take_front(loop.getNumSliced());
-    if (!sliced.empty() && llvm::all_of(sliced, [&](Value value) { return getSamples(step, value).has_value(); }))
+    auto isBatch = [&](Value value) {
+      return getSamples(step, value) == cast<RankedTensorType>(value.getType()).getDimSize(0);
+    };
+    if (!sliced.empty() && llvm::all_of(sliced, isBatch))
       return loop.getRounds();
   }
   return 1;

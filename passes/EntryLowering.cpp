@@ -37,6 +37,11 @@ static plan::SliceAttr getPart(plan::SliceAttr whole, uint64_t offset, uint64_t 
                               whole.getValue());
 }
 
+/// Where the part of a round begins that moves by `step` bytes through `parts` of them: back from the last if negative.
+static uint64_t getOffset(int64_t step, uint64_t round, uint64_t parts) {
+  return step < 0 ? (parts - 1 - round) * uint64_t(-step) : round * uint64_t(step);
+}
+
 plan::SliceAttr EntryLowering::getSlice(unsigned index, uint64_t value) {
   const Storage &place = storage.getStorages()[index];
   if (auto part = shown.find(index); part != shown.end())
@@ -221,11 +226,14 @@ void EntryLowering::writeCopies(unsigned before) {
       plan::SliceAttr target =
           round && copy.targetStep ? getSlice(copy.target, wholes.lookup(copy.target)) : write(copy.target);
       // The first round's part of the range that moves on, or this round's.
-      const uint64_t passed = round.value_or(0);
+      auto getMoving = [&](plan::SliceAttr whole, int64_t step) {
+        const uint64_t bytes = std::abs(step), parts = whole.getBytes() / bytes;
+        return getPart(whole, getOffset(step, round.value_or(0), parts), bytes);
+      };
       if (copy.sourceStep)
-        source = getPart(source, passed * copy.sourceStep, copy.sourceStep);
+        source = getMoving(source, copy.sourceStep);
       if (copy.targetStep)
-        target = getPart(target, passed * copy.targetStep, copy.targetStep);
+        target = getMoving(target, copy.targetStep);
       plan::CopyOp::create(builder, copy.value.getLoc(), source, target, round ? 0 : copy.sourceStep,
                            round ? 0 : copy.targetStep, 0, getResponsiblePlace(copy.value.getLoc()), 0);
     }
@@ -297,12 +305,12 @@ LogicalResult EntryLowering::unroll(const StorageLoop &loop) {
   for (round = 0; *round < rounds; ++*round) {
     for (const StorageCopy &copy : storage.getCopies(loop.head + 1))
       if (copy.sourceStep && canShowPart(copy, loop)) {
-        shown[copy.target] = {copy.source, *round * copy.sourceStep};
+        shown[copy.target] = {copy.source, getOffset(copy.sourceStep, *round, rounds)};
         current[copy.target] = current[copy.source];
       }
     for (const StorageCopy &copy : storage.getCopies(loop.end))
       if (copy.targetStep && canShowRow(copy, loop)) {
-        shown[copy.source] = {copy.target, *round * copy.targetStep};
+        shown[copy.source] = {copy.target, getOffset(copy.targetStep, *round, rounds)};
         numberOf[copy.value] = wholes[copy.target];
       }
     for (auto [i, place] : llvm::enumerate(storage.getStorages()))

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Interfaces/RepeatSyntax.h"
 #include "lowtide/Support/StableSort.h"
 
 using namespace mlir;
@@ -238,13 +239,14 @@ LogicalResult StepStorage::placeLoop(unsigned number, MayOverwrite mayOverwrite)
   Block &body = loop.op->getRegion(0).front();
   Operation *next = body.getTerminator();
   const unsigned sliced = repeat.getNumSliced(), carried = repeat.getNumCarried();
+  const int64_t sign = isReversed(loop.op) ? -1 : 1;
   for (unsigned i = 0; i < sliced; ++i) {
     BlockArgument part = body.getArgument(i);
     uint64_t bytes = *getTensorBytes(part.getType());
     unsigned target = create(Storage::Kind::Transient, bytes, -1, part);
-    copies.push_back({~0u, getRoot(loop.op->getOperand(i)), target, loop.head + 1, -1, bytes, 0});
+    copies.push_back({~0u, getRoot(loop.op->getOperand(i)), target, loop.head + 1, -1, sign * int64_t(bytes), 0});
   }
-  SmallVector<StorageCopy> handedOn;
+  SmallVector<StorageCopy> saved, handedOn;
   for (unsigned i = 0; i < carried; ++i) {
     BlockArgument handed = body.getArgument(sliced + i);
     Value first = getRoot(loop.op->getOperand(sliced + i)), last = getRoot(next->getOperand(i));
@@ -257,9 +259,13 @@ LogicalResult StepStorage::placeLoop(unsigned number, MayOverwrite mayOverwrite)
     if (last == handed)
       continue;
     if (isa<BlockArgument>(last) && last.getParentBlock() == &body &&
-        cast<BlockArgument>(last).getArgNumber() >= sliced)
-      return next->emitError("hands on as carried value ")
-             << i << " another one of this round as it is: the two would exchange bytes";
+        cast<BlockArgument>(last).getArgNumber() >= sliced) {
+      // Another one of this round as it is, whose bytes may be written before these.
+      unsigned between = create(Storage::Kind::Transient, *getTensorBytes(last.getType()), -1, {});
+      saved.push_back({~0u, last, between, loop.end, -1});
+      handedOn.push_back({between, last, target, loop.end, -1});
+      continue;
+    }
     int lastRead = lastUse.contains(handed) ? lastUse[handed] : -1;
     if (isa<OpResult>(last) && last.getParentBlock() == &body && !isAssigned(last) &&
         (lastRead < getIndex(last) ||
@@ -274,8 +280,9 @@ LogicalResult StepStorage::placeLoop(unsigned number, MayOverwrite mayOverwrite)
   for (unsigned i = carried; i < next->getNumOperands(); ++i) {
     Value rows = next->getOperand(i);
     copies.push_back({~0u, getRoot(rows), storageOf.lookup(loop.op->getResult(i)), loop.end, -1, 0,
-                      *getTensorBytes(rows.getType())});
+                      sign * int64_t(*getTensorBytes(rows.getType()))});
   }
+  llvm::append_range(copies, saved);
   llvm::append_range(copies, handedOn);
   return success();
 }
@@ -300,6 +307,10 @@ void StepStorage::findLifetimes() {
   }
   for (const StorageCopy &copy : copies)
     storages[copy.target].begin = std::min(storages[copy.target].begin, copy.before);
+  // What only copies write and read is there for them.
+  for (Storage &storage : storages)
+    if (storage.values.empty() && !storage.kept && storage.kind == Storage::Kind::Transient)
+      storage.end = storage.begin + 1;
   // What a loop hands from round to round or collects is needed to its end; as an instruction, so is what it reads.
   for (const StorageLoop &loop : loops) {
     auto needToEnd = [&](Value value) {

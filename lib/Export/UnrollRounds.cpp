@@ -7,6 +7,7 @@
 #include "UnrollRounds.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Interfaces/RepeatSyntax.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -25,7 +26,7 @@ static void unroll(RepeatInterface loop) {
     for (unsigned i = 0; i < sliced; ++i) {
       auto part = cast<RankedTensorType>(body.getArgument(i).getType());
       SmallVector<int64_t> starts(part.getRank(), 0);
-      starts[0] = round * part.getDimSize(0);
+      starts[0] = (isReversed(loop) ? loop.getRounds() - 1 - round : round) * part.getDimSize(0);
       mapping.map(body.getArgument(i),
                   nn::slice(Expr(builder, loop.getLoc(), loop->getOperand(i)), starts, part.getShape()).get());
     }
@@ -40,8 +41,11 @@ static void unroll(RepeatInterface loop) {
         rows[i - carried].push_back(Expr(builder, loop.getLoc(), made));
     }
   }
-  for (ArrayRef<Expr> parts : rows)
+  for (SmallVector<Expr> &parts : rows) {
+    if (isReversed(loop))
+      std::reverse(parts.begin(), parts.end());
     handed.push_back(nn::concat(parts, 0));
+  }
   loop->replaceAllUsesWith(handed);
   loop->erase();
 }

@@ -126,9 +126,11 @@ void OnnxGraphWriter::writeNode(onnx::NodeOp op, ::onnx::GraphProto &graph) {
   proto.set_domain(op.getDomain().str());
   for (Value input : op.getInputs())
     proto.add_input(isa<NoneType>(input.getType()) ? std::string() : names[input]);
+  // ONNX Runtime takes a loop's outputs as they are numbered: those that nothing reads have names, too.
+  const bool namesAll = !op.getBodies().empty();
   for (auto [i, result] : llvm::enumerate(op.getResults())) {
     std::string &name = names[result];
-    if (name.empty() && (i == 0 || !result.use_empty())) {
+    if (name.empty() && (i == 0 || namesAll || !result.use_empty())) {
       name = i == 0 ? label : uniqueName(label + ":" + Twine(i));
       if (auto type = dyn_cast<RankedTensorType>(result.getType()))
         describeValue(name, type, *graph.add_value_info());

@@ -137,3 +137,24 @@ func.func @train(%w: tensor<2xf32> {train.binding = #train.param<"w">},
   }
   return %sum, %y : tensor<2xf32>, tensor<4x2xf32>
 }
+
+// -----
+
+// A reversed loop begins at the end of what it slices and lays down, and moves back.
+// CHECK: plan.program @train batch 4
+// CHECK: plan.repeat 2 {
+// CHECK-NEXT: plan.copy @io[{{16|48}} + 16] : 1 step -16 to @[[PART:.*]][0 + 16] : [[PARTV:[0-9]+]]
+// CHECK-NEXT: plan.launch @{{.*}} reads [@[[PART]][0 + 16] : [[PARTV]]] writes [@[[ROWS:.*]][0 + 16] : [[ROWSV:[0-9]+]]]
+// CHECK-NEXT: plan.copy @[[ROWS]][0 + 16] : [[ROWSV]] to @{{.*}}[16 + 16] : {{[0-9]+}} step -16
+// CHECK-NEXT: }
+func.func @train(%x: tensor<4x2xf32> {train.binding = #train.batch<"x">})
+    -> (tensor<4x2xf32> {train.binding = #train.output<"y">}) {
+  %y = train.accumulate 2 reversed slices(%part = %x) : (tensor<4x2xf32>) -> tensor<4x2xf32> {
+    %rows = nn.kernel "loop" (%a = %part) : (tensor<2x2xf32>) -> (tensor<2x2xf32>) {
+      %s = nn.exp %a : tensor<2x2xf32>
+      nn.yield %s : tensor<2x2xf32>
+    }
+    train.next rows(%rows : tensor<2x2xf32>)
+  }
+  return %y : tensor<4x2xf32>
+}

@@ -52,8 +52,9 @@ struct StorageCopy {
   /// copy that belongs to a loop).
   int result;
   /// In a loop's body: bytes by which source and target move on from round to
-  /// round. The moving range is as large as the other side.
-  uint64_t sourceStep = 0, targetStep = 0;
+  /// round, negative where they move back from the end. The moving range is as
+  /// large as the other side.
+  int64_t sourceStep = 0, targetStep = 0;
 };
 
 /// A loop of a step, by the indices of its head and its terminator.

@@ -11,6 +11,7 @@
 #include "GuardedArrays.h"
 #include "Passes.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Interfaces/RepeatSyntax.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/devices/FakeCuda/BlockRunner.h"
@@ -268,7 +269,8 @@ static LogicalResult runLoop(RepeatInterface loop, DenseMap<Value, Buffer> &buff
     for (unsigned i = 0; i < sliced; ++i) {
       const Buffer &whole = buffers[loop->getOperand(i)];
       size_t bytes = whole.size() / loop.getRounds();
-      Buffer part(whole.begin() + round * bytes, whole.begin() + (round + 1) * bytes);
+      const int64_t at = isReversed(loop) ? loop.getRounds() - 1 - round : round;
+      Buffer part(whole.begin() + at * bytes, whole.begin() + (at + 1) * bytes);
       buffers[body.getArgument(i)] = std::move(part);
     }
     if (failed(runBlock(body)))
@@ -277,7 +279,7 @@ static LogicalResult runLoop(RepeatInterface loop, DenseMap<Value, Buffer> &buff
     for (Value value : next->getOperands().take_front(carried))
       handedOn.push_back(buffers[value]);
     for (auto [i, value] : llvm::enumerate(next->getOperands().drop_front(carried)))
-      rows[i].insert(rows[i].end(), buffers[value].begin(), buffers[value].end());
+      rows[i].insert(isReversed(loop) ? rows[i].begin() : rows[i].end(), buffers[value].begin(), buffers[value].end());
     for (auto [i, buffer] : llvm::enumerate(handedOn))
       buffers[body.getArgument(sliced + i)] = std::move(buffer);
   }

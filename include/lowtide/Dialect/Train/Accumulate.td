@@ -1,4 +1,4 @@
-// train: the loop over parts of a batch.
+// train: the loop over parts of a batch, or over the steps of a sequence.
 #ifndef LOWTIDE_TRAIN_ACCUMULATE
 #define LOWTIDE_TRAIN_ACCUMULATE
 
@@ -8,11 +8,12 @@ include "lowtide/Interfaces/OpInterfaces.td"
 
 def Train_AccumulateOp : Op<Train_Dialect, "accumulate", [RecursiveMemoryEffects, SingleBlock, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<FactsInterface>, DeclareOpInterfaceMethods<RepeatInterface>]> {
-  let summary = "runs its body once for each part of a batch, adding up on the way";
+  let summary = "runs its body once for each part of a batch or step of a sequence, adding up on the way";
   let description = [{
     Round k of `rounds` sees part k of dimension 0 of every sliced tensor. A carried tensor holds its first value in the
     first round, and in each further round what `train.next` carried on. Results: what the last round carries on, then the
     rows of all rounds behind one another. Parameters and whatever else is the same in every round are read from outside.
+    A `reversed` loop sees the last part first, and its rows lie where their parts do.
 
     ```mlir
     %loss, %dw, %y = train.accumulate 4 slices(%xk = %x) carries(%sum = %zero, %dwk = %zeros)
@@ -22,14 +23,14 @@ def Train_AccumulateOp : Op<Train_Dialect, "accumulate", [RecursiveMemoryEffects
     }
     ```
   }];
-  let arguments = (ins I64Attr:$rounds, Variadic<AnyType>:$sliced, Variadic<AnyType>:$carried);
+  let arguments = (ins I64Attr:$rounds, UnitAttr:$reversed, Variadic<AnyType>:$sliced, Variadic<AnyType>:$carried);
   let results = (outs Variadic<AnyType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;
   let builders = [
     // The body gets one block with its arguments, and no terminator; `rows`: types of one round's.
     OpBuilder<(ins "int64_t":$rounds, "::mlir::ValueRange":$sliced, "::mlir::ValueRange":$carried,
-                   "::mlir::TypeRange":$rows)>,
+                   "::mlir::TypeRange":$rows, CArg<"bool", "false">:$reversed)>,
   ];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

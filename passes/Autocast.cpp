@@ -320,6 +320,18 @@ void Autocast::visit(Operation *op) {
   for (Value operand : op->getOperands())
     if (isNarrow(operand))
       op->replaceUsesOfWith(operand, getWide(operand));
+  for (Region &region : op->getRegions())
+    visitBody(region.front());
+}
+
+void Autocast::visitBody(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+    for (Region &region : op.getRegions())
+      visitBody(region.front());
+    for (OpOperand &operand : op.getOpOperands())
+      if (getFloat(operand.get()) && getOperandPolicy(operand) == PrecisionPolicy::Low)
+        operand.set(getNarrow(operand.get()));
+  }
 }
 
 //===-- storage -----------------------------------------------------------===//

@@ -76,6 +76,8 @@ private:
   void visit(mlir::Operation *op);
   void visitContraction(mlir::Operation *op);
   void visitMovement(mlir::Operation *op);
+  /// Products in the rounds of an op with a body get 16-bit operands; what rounds hand on stays f32.
+  void visitBody(mlir::Block &body);
   void store(mlir::OpResult value);
   bool followsNarrow(mlir::OpResult value) const;
   void replaceUses(mlir::Value value, mlir::Value narrowed);

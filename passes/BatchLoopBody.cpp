@@ -7,6 +7,7 @@
 #include "BatchLoopBody.h"
 #include "lowtide/Dialect/NN/BatchRules.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Scan.h"
 #include "lowtide/Dialect/Train/Train.h"
 
 using namespace mlir;
@@ -258,6 +259,8 @@ LogicalResult BatchLoopBody::compute(Operation *op) {
       part.setType(partOf(result.getType(), state.position));
     own[result] = part;
   }
+  if (auto scan = dyn_cast<nn::ScanOp>(clone))
+    scan.takeSamples(tracking.getRequired(op), tracking.getSamples(), parts);
   inner.insert(clone);
   return success();
 }

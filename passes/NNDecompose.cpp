@@ -1,7 +1,7 @@
 //===- NNDecompose.cpp - compound ops become primitives ---------*- C++ -*-===//
 //
 // Replaces every op that states a decomposition by it, until only primitives
-// and library calls are left.
+// and library calls are left. Scans become loops of the step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +11,8 @@
 #include "WholeSums.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/LowerScans.h"
+#include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Target/LibraryQuery.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -25,6 +27,8 @@ namespace lowtide {
 namespace {
 struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
   using StepPass::StepPass;
+
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<train::TrainDialect>(); }
 
   /// Whether a library computes this instance, as it is or with its mask in the library's form.
   bool isLeft(Operation *op) {
@@ -91,6 +95,7 @@ struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
   }
 
   void runOnSteps() override {
+    train::lowerScans(getOperation());
     SmallVector<Operation *> worklist;
     getOperation()->walk([&](DecomposableInterface op) { worklist.push_back(op); });
     while (!worklist.empty()) {

@@ -14,11 +14,13 @@
 #include "UnrollRounds.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Dialect/ONNX/ONNX.h"
+#include "lowtide/Dialect/Train/LowerScans.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Interfaces/RepeatSyntax.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -145,6 +147,14 @@ private:
     return success();
   }
 
+  /// A tensor with its dimension 0 in the opposite order.
+  static Value backwards(FormBuilder &form, Value x) {
+    ArrayRef<int64_t> shape = tensorType(x).getShape();
+    SmallVector<int64_t> starts(shape.size(), 0), ends(shape), steps(shape.size(), 1);
+    starts[0] = shape[0] - 1, ends[0] = -shape[0] - 1, steps[0] = -1;
+    return form.slice(x, starts, ends, steps, shape);
+  }
+
   /// Rounds as a `Loop`. Slices are taken apart before it, so that a round's parts have the round's number along a
   /// dimension of their own; rows are what its body yields besides what it carries.
   LogicalResult writeLoop(RepeatInterface loop) {
@@ -162,6 +172,7 @@ private:
     SmallVector<Value> slices;
     for (unsigned i = 0; i < sliced; ++i)
       slices.push_back(form.reshape(form.in(i), withRounds(body.getArgument(i).getType()).getShape()));
+    Value last = isReversed(loop) ? form.scalarInt(builder.getI64Type(), rounds - 1) : Value();
     SmallVector<Value> inputs{form.scalarInt(builder.getI64Type(), rounds),
                               onnx::NoneOp::create(builder, loop.getLoc(), builder.getNoneType())};
     auto number = RankedTensorType::get({}, builder.getI64Type()),
@@ -181,9 +192,11 @@ private:
       OpBuilder::InsertionGuard guard(builder);
       SmallVector<Location> places(given.size(), loop.getLoc());
       Block *round = builder.createBlock(&node.getBodies()[0], {}, given, places);
+      Value part = round->getArgument(0);
+      if (last)
+        part = form.node("Sub", {last, part}, number);
       for (unsigned i = 0; i < sliced; ++i)
-        bind(body.getArgument(i),
-             form.node("Gather", {slices[i], round->getArgument(0)}, body.getArgument(i).getType()));
+        bind(body.getArgument(i), form.node("Gather", {slices[i], part}, body.getArgument(i).getType()));
       for (unsigned i = 0; i < carried; ++i)
         bind(body.getArgument(sliced + i), round->getArgument(2 + i));
       if (failed(writeBlock(body)))
@@ -196,9 +209,12 @@ private:
       }
       onnx::YieldOp::create(builder, loop.getLoc(), yielded);
     }
-    for (auto [i, result] : llvm::enumerate(loop->getResults()))
-      form.set(i, i < carried ? node.getResult(i)
-                              : form.reshape(node.getResult(i), cast<RankedTensorType>(result.getType()).getShape()));
+    for (auto [i, result] : llvm::enumerate(loop->getResults())) {
+      Value made = node.getResult(i);
+      if (i >= carried && last) // the first round's rows are the last ones
+        made = backwards(form, made);
+      form.set(i, i < carried ? made : form.reshape(made, cast<RankedTensorType>(result.getType()).getShape()));
+    }
     return finish(form);
   }
 
@@ -310,6 +326,7 @@ FailureOr<func::FuncOp> lowtide::exportStep(func::FuncOp step, StringRef name, c
     if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
       return step.emitError("unsupported: a step with a value of type ") << type << " cannot be written as ONNX";
   OwningOpRef<func::FuncOp> copy = step.clone();
+  train::lowerScans(*copy);
   unrollRounds(*copy, options.maxUnrolledRounds);
   if (options.bf16AsCastPairs)
     castAroundBf16(*copy);

@@ -26,7 +26,7 @@ class Coverage(unittest.TestCase):
     def test_every_op_is_executed(self):
         """test/Execute/<op>.mlir runs the op on the CPU and on the reference target and states what must come out."""
         have = {f.stem.removeprefix("train-") for f in files() if f.parts[:2] == ("test", "Execute") and f.suffix == ".mlir"}
-        wanted = [op["opName"] for file in ("NN/NNOps.td", "NN/Library.td", "NN/Scatter.td", "Train/TrainOps.td") for op in ops(file)[1]]
+        wanted = [op["opName"] for file in ("NN/NNOps.td", "NN/Library.td", "NN/Scatter.td", "NN/Scan.td", "Train/TrainOps.td") for op in ops(file)[1]]
         self.assertEqual([f"test/Execute/{name}.mlir" for name in wanted if name not in have], [])
 
     def test_executed_examples_state_values(self):
@@ -37,7 +37,7 @@ class Coverage(unittest.TestCase):
     def test_every_derivative_is_checked(self):
         """test/Gradient/GradientTest.cpp holds a case `<op>` or `<op>_…` for every op that gradients flow through."""
         cases = set(re.findall(r'[{(]"(\w+)",', text(ROOT / "test" / "Gradient" / "GradientTest.cpp")))
-        every = [ops(file) for file in ("NN/NNOps.td", "NN/Scatter.td")]
+        every = [ops(file) for file in ("NN/NNOps.td", "NN/Scatter.td", "NN/Scan.td")]
         wanted = [op["opName"] for found, all_ops in every for op in all_ops if reference.differentiable(found, op)]
         self.assertEqual([name for name in wanted if name not in cases and not any(c.startswith(name + "_") for c in cases)], [])
 

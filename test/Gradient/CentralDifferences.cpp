@@ -8,6 +8,9 @@
 #include "lowtide/Dialect/NN/ConstantFold.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Scan.h"
+#include "lowtide/Dialect/Train/Differentiate.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -33,10 +36,49 @@ nn::Expr Workbench::indices(ArrayRef<int64_t> shape, ArrayRef<int64_t> values) {
   return nn::constant(builder, builder.getUnknownLoc(), DenseElementsAttr::get(type, values));
 }
 
+/// The rounds of a scan, one after the other; what stands for its results.
+static SmallVector<Value> writeRounds(nn::ScanOp scan) {
+  OpBuilder builder(scan.getContext());
+  builder.setInsertionPointAfter(scan);
+  auto at = [&](Value value) { return nn::Expr(builder, scan.getLoc(), value); };
+  nn::NextOp next = scan.getNext();
+  const unsigned sliced = scan.getNumSliced(), carried = scan.getNumCarried();
+  const int64_t rounds = scan.getRounds();
+  SmallVector<Value> handed(scan.getCarried());
+  SmallVector<SmallVector<nn::Expr>> rows(next.getRows().size(), SmallVector<nn::Expr>(rounds));
+  for (int64_t k = 0; k < rounds; ++k) {
+    const int64_t part = scan.getReversed() ? rounds - 1 - k : k;
+    IRMapping mapping;
+    for (auto [argument, whole] : llvm::zip(scan.getBlock()->getArguments(), scan.getSliced())) {
+      auto type = cast<RankedTensorType>(argument.getType());
+      SmallVector<int64_t> starts(type.getRank(), 0);
+      starts[0] = part * type.getDimSize(0);
+      mapping.map(argument, nn::slice(at(whole), starts, type.getShape()).get());
+    }
+    mapping.map(scan.getBlock()->getArguments().slice(sliced, carried), handed);
+    mapping.map(scan.getBlock()->getArguments().drop_front(sliced + carried), scan.getCaptured());
+    for (Operation &op : scan.getBlock()->without_terminator())
+      builder.clone(op, mapping);
+    for (auto [to, value] : llvm::zip_equal(handed, next.getCarried()))
+      to = mapping.lookup(value);
+    for (auto [to, value] : llvm::zip_equal(rows, next.getRows()))
+      to[part] = at(mapping.lookup(value));
+  }
+  for (SmallVector<nn::Expr> &parts : rows)
+    handed.push_back(nn::concat(parts, 0));
+  return handed;
+}
+
 Attribute Workbench::attribute(Value value) {
   if (Attribute found = known.lookup(value))
     return found;
   Operation *op = value.getDefiningOp();
+  if (auto scan = dyn_cast<nn::ScanOp>(op)) {
+    SmallVector<Value> &written = rounds[op];
+    if (written.empty())
+      written = writeRounds(scan);
+    return known[value] = attribute(written[cast<OpResult>(value).getResultNumber()]);
+  }
   SmallVector<Attribute> operands;
   for (Value operand : op->getOperands())
     operands.push_back(attribute(operand));
@@ -96,6 +138,19 @@ double Workbench::worstError(nn::Expr y, ArrayRef<nn::Expr> inputs, std::string 
   for (Value operand : op->getOperands())
     needed.push_back(llvm::any_of(inputs, [&](nn::Expr e) { return e.get() == operand; }));
   GradientBuilder gradient(builder, op, cotangents, needed);
+  gradient.sweepBlock = [this](Block &inner, ArrayRef<Value> leaves,
+                               ArrayRef<std::pair<Value, Value>> seeds) -> FailureOr<llvm::DenseMap<Value, Value>> {
+    OpBuilder end(&context);
+    end.setInsertionPointToEnd(&inner);
+    train::ReverseSweep sweep(inner, end, leaves);
+    if (failed(sweep.run(seeds)))
+      return failure();
+    llvm::DenseMap<Value, Value> found;
+    for (Value leaf : leaves)
+      if (Value cotangent = sweep.getCotangent(leaf))
+        found[leaf] = cotangent;
+    return found;
+  };
   if (form ? !form(gradient) : failed(differentiable.differentiate(gradient))) {
     error = "differentiate failed";
     return 0;

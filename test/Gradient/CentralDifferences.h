@@ -55,6 +55,8 @@ private:
 
   std::mt19937 random;
   llvm::DenseMap<mlir::Value, mlir::Attribute> known;
+  /// Scans written out: what stands for their results.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> rounds;
 };
 
 } // namespace lowtide::test

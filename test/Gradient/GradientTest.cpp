@@ -7,6 +7,7 @@
 #include "CentralDifferences.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/Scan.h"
 #include "lowtide/Dialect/NN/Scatter.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -14,6 +15,11 @@
 using namespace lowtide;
 using namespace lowtide::test;
 using namespace lowtide::nn;
+using mlir::OpBuilder;
+using mlir::SmallVector;
+using mlir::Type;
+using mlir::Value;
+using mlir::ValueRange;
 
 namespace {
 
@@ -348,12 +354,52 @@ TEST(GradientAsOne, IsDeclinedWhereTheMaskNeedsOne) {
   EXPECT_EQ(error, "differentiate failed");
 }
 
+/// A recurrent step on [B, I] slices with a state [B, H] and weights [H, I], [H, H], [H]: its state is a row, or the
+/// sum of state and row is, or no row is.
+Case scan(const char *name, bool reversed, int kind) {
+  auto build = [=](Workbench &bench, auto in) {
+    Expr x = in[0], h = in[1];
+    const Shape state(h.shape()), step(x.shape().drop_front());
+    Shape row{1};
+    row.append(state.begin(), state.end());
+    SmallVector<Type> rows;
+    if (kind < 2)
+      rows.push_back(h.type().clone(row));
+    auto loop = ScanOp::create(bench.builder, x.getLoc(), x.dim(0), reversed, ValueRange(x.get()), ValueRange(h.get()),
+                               ValueRange{in[2].get(), in[3].get(), in[4].get()}, rows);
+    OpBuilder inside = OpBuilder::atBlockEnd(loop.getBlock());
+    auto given = [&](unsigned i) { return Expr(inside, x.getLoc(), loop.getBlock()->getArgument(i)); };
+    Expr before = given(1), bias = broadcast(given(4), state, {1});
+    // A factor that is no sum over the samples is added up from round to round.
+    Expr sum = dot(reshape(given(0), step), given(2), false, true) + dot(before, given(3)) + bias;
+    Expr next = tanh(sum) + bias * before;
+    SmallVector<Value> made;
+    if (kind < 2)
+      made.push_back(reshape(kind ? next + before : next, row));
+    NextOp::create(inside, x.getLoc(), ValueRange(next.get()), made);
+    return Expr(bench.builder, x.getLoc(), loop->getResult(0));
+  };
+  return {name,
+          {{{3, 2, 3}, {2, 4}, {4, 3}, {4, 4}, {4}},
+           {{2, 1, 1}, {1, 2}, {2, 1}, {2, 2}, {2}},
+           {{1, 2, 1}, {2, 1}, {1, 1}, {1, 1}, {1}}},
+          build,
+          {-0.6, 0.6}};
+}
+
+const Case scans[] = {
+    scan("scan", false, 0),           scan("scan_reversed", true, 0),
+    scan("scan_other_row", false, 1), scan("scan_other_row_reversed", true, 1),
+    scan("scan_no_row", false, 2),
+};
+
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Elementwise, Gradient, testing::ValuesIn(elementwise), nameOf);
 INSTANTIATE_TEST_SUITE_P(Movement, Gradient, testing::ValuesIn(movement), nameOf);
 INSTANTIATE_TEST_SUITE_P(Reductions, Gradient, testing::ValuesIn(reductions), nameOf);
 INSTANTIATE_TEST_SUITE_P(Contractions, Gradient, testing::ValuesIn(contractions), nameOf);
 INSTANTIATE_TEST_SUITE_P(Pooling, Gradient, testing::ValuesIn(poolings), nameOf);
+INSTANTIATE_TEST_SUITE_P(Scans, Gradient, testing::ValuesIn(scans), nameOf);
 INSTANTIATE_TEST_SUITE_P(Composites, Gradient, testing::ValuesIn(composites), nameOf);
 
 } // namespace

@@ -54,7 +54,7 @@ def differentiable(found, record):
 # --- dialects ---
 
 FAMILIES = ("Elementwise", "Math", "Activation", "Binary", "Movement", "Slicing", "Indexing", "Scatter", "Reduction", "Ordering", "Contraction", "Convolution", "Pooling",
-            "Normalization", "Loss", "Random", "Kernel")  # fmt: skip
+            "Normalization", "Loss", "Random", "Scan", "Kernel")  # fmt: skip
 
 
 def arguments(record):
@@ -92,7 +92,8 @@ def nn_page(llvm, binaries):
     ops = of_class(found, "Op")
     library = records(llvm, DIALECTS / "NN" / "Library.td")
     meetings = records(llvm, DIALECTS / "NN" / "Scatter.td")
-    ops += of_class(library, "Op") + of_class(meetings, "Op")
+    scans = records(llvm, DIALECTS / "NN" / "Scan.td")
+    ops += of_class(library, "Op") + of_class(meetings, "Op") + of_class(scans, "Op")
     out = [paragraph(found["NN_Dialect"]["description"]), """
 Columns: what the op computes; whether gradients flow through it; the precision that it wants (*High*: f32 where the rest is
 16-bit, *Low*: may run in 16 bits, *Follow*: as its operands); how it treats the batch dimension (*Pointwise*: sample by
@@ -108,7 +109,7 @@ that become it directly.
         for op in groups[family]:
             facts = [op.get(k) or "" for k in ("precision", "batch")]
             onnx = ", ".join(f"`{n}`" for n in (op.get("onnx") or "").split(",") if n)
-            out.append(f"| `nn.{op['opName']}` | {cell(op['summary'])} | {'yes' if differentiable({**library, **meetings, **found}, op) else ''} | {' | '.join(facts)} | {onnx} |")
+            out.append(f"| `nn.{op['opName']}` | {cell(op['summary'])} | {'yes' if differentiable({**library, **meetings, **scans, **found}, op) else ''} | {' | '.join(facts)} | {onnx} |")
         out.append("")
         out += [sections.write("nn", op) for op in groups[family]]
     return HEAD.format(title="The nn dialect", source="`include/lowtide/Dialect/NN/*.td`", text="\n".join(out).rstrip())

@@ -9,6 +9,7 @@
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
+#include "lowtide/Dialect/NN/Scan.h"
 #include "lowtide/Dialect/NN/Scatter.h"
 #include "lowtide/Interfaces/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,6 +27,8 @@ using namespace mlir;
 #include "lowtide/Dialect/NN/Library.cpp.inc"
 #define GET_OP_CLASSES
 #include "lowtide/Dialect/NN/Scatter.cpp.inc"
+#define GET_OP_CLASSES
+#include "lowtide/Dialect/NN/Scan.cpp.inc"
 
 void lowtide::nn::NNDialect::initialize() {
   addOperations<
@@ -39,6 +42,10 @@ void lowtide::nn::NNDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "lowtide/Dialect/NN/Scatter.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lowtide/Dialect/NN/Scan.cpp.inc"
       >();
   registerAttentionCall(getContext());
   registerStridedCalls(getContext());

@@ -34,15 +34,49 @@ ReverseSweep::ReverseSweep(Block &block, OpBuilder builder, ArrayRef<Value> leav
 }
 
 LogicalResult ReverseSweep::run(Value target, llvm::function_ref<Value(OpBuilder &)> seed) {
+  SmallVector<Operation *> forward = listForward();
+  cotangents[target] = seed(builder);
+  return sweep(forward);
+}
+
+LogicalResult ReverseSweep::run(ArrayRef<std::pair<Value, Value>> seeds) {
+  SmallVector<Operation *> forward = listForward();
+  for (auto [value, seed] : seeds) {
+    Value &sum = cotangents[value];
+    sum = sum ? Value(nn::Expr(builder, seed.getLoc(), sum) + nn::Expr(builder, seed.getLoc(), seed)) : seed;
+  }
+  return sweep(forward);
+}
+
+SmallVector<Operation *> ReverseSweep::listForward() {
   SmallVector<Operation *> forward;
   for (Operation &op : block)
     if (!op.hasTrait<OpTrait::IsTerminator>())
       forward.push_back(&op);
-  cotangents[target] = seed(builder);
+  return forward;
+}
+
+LogicalResult ReverseSweep::sweep(ArrayRef<Operation *> forward) {
   for (Operation *op : llvm::reverse(forward))
     if (failed(visit(op)))
       return failure();
   return success();
+}
+
+/// The same within an op's block.
+FailureOr<llvm::DenseMap<Value, Value>> ReverseSweep::sweepBlock(Block &inner, ArrayRef<Value> leaves,
+                                                                 ArrayRef<std::pair<Value, Value>> seeds) const {
+  OpBuilder end(builder.getContext()); // the block need not be part of anything yet
+  end.setInsertionPointToEnd(&inner);
+  ReverseSweep sweep(inner, end, leaves);
+  sweep.setSpecialForm(specialForm);
+  if (failed(sweep.run(seeds)))
+    return failure();
+  llvm::DenseMap<Value, Value> found;
+  for (Value leaf : leaves)
+    if (Value cotangent = sweep.getCotangent(leaf))
+      found[leaf] = cotangent;
+  return found;
 }
 
 LogicalResult ReverseSweep::visit(Operation *op) {
@@ -63,6 +97,9 @@ LogicalResult ReverseSweep::visit(Operation *op) {
   if (!differentiable)
     return refuse(op);
   GradientBuilder gradient(builder, op, arriving, needed);
+  gradient.sweepBlock = [this](Block &inner, ArrayRef<Value> leaves, ArrayRef<std::pair<Value, Value>> seeds) {
+    return sweepBlock(inner, leaves, seeds);
+  };
   bool isSpecial = specialForm && specialForm(gradient);
   if (!isSpecial && failed(differentiable.differentiate(gradient)))
     return refuse(op);

@@ -93,3 +93,35 @@ func.func @cotangent(%q: tensor<1x2x4x8xf32>, %lse: tensor<1x2x4xf32>, %d: tenso
   %0:3 = nn.attention_grad %q, %q, %q, %q, %lse, %d scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4x4xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
   return
 }
+
+// -----
+
+func.func @scan_uneven(%x: tensor<5x2xf32>) {
+  // expected-error @+1 {{operand 0 of type 'tensor<5x2xf32>' has no dimension 0 that 2 rounds share evenly}}
+  %y = nn.scan 2 slices(%a = %x) : (tensor<5x2xf32>) -> tensor<4x2xf32> {
+    nn.next rows(%a : tensor<2x2xf32>)
+  }
+  return
+}
+
+// -----
+
+func.func @scan_state(%x: tensor<4x2xf32>, %h: tensor<2xf32>) {
+  %last = nn.scan 2 slices(%a = %x) carries(%s = %h) : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<2xf32> {
+    // expected-error @+1 {{carries on 'tensor<2x2xf32>' where the loop started with 'tensor<2xf32>'}}
+    nn.next carries(%a : tensor<2x2xf32>)
+  }
+  return
+}
+
+// -----
+
+func.func @scan_outside(%x: tensor<4x2xf32>, %h: tensor<2x2xf32>) {
+  // expected-note @+1 {{required by region isolation constraints}}
+  %y = nn.scan 2 slices(%a = %x) : (tensor<4x2xf32>) -> tensor<4x2xf32> {
+    // expected-error @+1 {{using value defined outside the region}}
+    %b = nn.add %a, %h : tensor<2x2xf32>
+    nn.next rows(%b : tensor<2x2xf32>)
+  }
+  return
+}

@@ -7,9 +7,16 @@
 
 #include "lowtide/Dialect/NN/Expr.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
+#include <functional>
 
 namespace lowtide {
+
+/// Differentiates a block, for ops that have one: builds, at its end, the cotangents of `leaves` that come of `seeds`,
+/// values of the block with their cotangents. Leaves that no seed depends on are left out. Fails with a diagnostic.
+using BlockSweep = std::function<mlir::FailureOr<llvm::DenseMap<mlir::Value, mlir::Value>>(
+    mlir::Block &block, llvm::ArrayRef<mlir::Value> leaves, llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> seeds)>;
 
 /// Built by the differentiation pass for each op on the path from loss to parameters.
 class GradientBuilder {
@@ -28,6 +35,8 @@ public:
   /// Whether operand `i` leads to a parameter.
   bool needs(unsigned i) const { return needed[i]; }
   void set(unsigned i, nn::Expr gradient) { gradients[i] = gradient; }
+  /// How the block of a region is differentiated; empty where the op has none.
+  BlockSweep sweepBlock;
   /// The cotangent of operand `i` as set by the rule; null means zero.
   mlir::Value get(unsigned i) const { return gradients[i].get(); }
 

@@ -40,8 +40,15 @@ public:
   /// Sweeps back from `target`, whose cotangent `seed` builds (of its type). Fails with a diagnostic at an op without a
   /// derivative, which says how the target depends on it.
   llvm::LogicalResult run(mlir::Value target, llvm::function_ref<mlir::Value(mlir::OpBuilder &)> seed);
+  /// The same from several values, each with its cotangent; those of one value are added up.
+  llvm::LogicalResult run(llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> seeds);
 
 private:
+  llvm::SmallVector<mlir::Operation *> listForward();
+  llvm::LogicalResult sweep(llvm::ArrayRef<mlir::Operation *> forward);
+  mlir::FailureOr<llvm::DenseMap<mlir::Value, mlir::Value>>
+  sweepBlock(mlir::Block &inner, llvm::ArrayRef<mlir::Value> leaves,
+             llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> seeds) const;
   llvm::LogicalResult visit(mlir::Operation *op);
   llvm::LogicalResult accumulate(mlir::Operation *op, unsigned operandNumber, mlir::Value contribution);
   llvm::LogicalResult refuse(mlir::Operation *op);

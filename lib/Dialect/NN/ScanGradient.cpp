@@ -1,0 +1,346 @@
+//===- ScanGradient.cpp - the derivative of a loop over steps -------------===//
+//
+// A scan that walks the other way. Its round computes the step again, from its slices and from the state that the step
+// started with, and goes back through it: it is handed the cotangents of the state after the step and hands on those
+// before it.
+//
+//   1. States before each step are rows: either the forward scan's own rows moved by one step, or rows that it gets.
+//   2. The cotangent of a slice is a row.
+//   3. The cotangent of what every round reads is a sum over the rounds. Where a round's term is a product, or a
+//      reduction of what is laid in rows anyway, the sum is made of the rows of all rounds at once; any other is
+//      carried.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowtide/Dialect/NN/GradientBuilder.h"
+#include "lowtide/Dialect/NN/Scan.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace lowtide;
+using namespace lowtide::nn;
+
+static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static SmallVector<int64_t> withFirst(int64_t first, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> all{first};
+  llvm::append_range(all, shape);
+  return all;
+}
+
+namespace {
+class ScanGradient {
+public:
+  ScanGradient(ScanOp scan, GradientBuilder &g)
+      : scan(scan), g(g), builder(g.builder), loc(scan.getLoc()), rounds(scan.getRounds()), next(scan.getNext()),
+        sliced(scan.getNumSliced()), carried(scan.getNumCarried()), inner(builder.getContext()) {}
+
+  LogicalResult run();
+
+private:
+  /// A sum over all rounds, once their rows are there.
+  using Total = std::function<Expr()>;
+
+  void findActive();
+  void keepStates();
+  Value findState(unsigned i);
+  void writeStep();
+  unsigned collect(Value root);
+  std::function<Expr()> stack(Value value);
+  bool isKept(Value value);
+  Total sumUp(Value term);
+  Total sumOfProducts(DotOp dot);
+  Total carrySum(Value term);
+  void finish(ArrayRef<Value> carriedOn);
+
+  Expr at(OpBuilder &where, Value value) { return Expr(where, loc, value); }
+  BlockArgument argument(unsigned i) { return scan.getBlock()->getArgument(i); }
+  bool isActive(unsigned i) { return active.contains(argument(i)); }
+  BlockArgument addSlice(Value whole) {
+    slices.push_back(whole);
+    return body->insertArgument(unsigned(slices.size()) - 1, partOf(whole), loc);
+  }
+  BlockArgument addCarry(Value first) {
+    carries.push_back(first);
+    return body->insertArgument(unsigned(slices.size() + carries.size()) - 1, first.getType(), loc);
+  }
+  RankedTensorType partOf(Value whole) {
+    SmallVector<int64_t> shape(typeOf(whole).getShape());
+    shape[0] /= rounds;
+    return typeOf(whole).clone(shape);
+  }
+
+  ScanOp scan;
+  GradientBuilder &g;
+  OpBuilder &builder;
+  Location loc;
+  const int64_t rounds;
+  NextOp next;
+  const unsigned sliced, carried;
+
+  /// Values of the forward body that lead to a parameter.
+  llvm::DenseSet<Value> active;
+  /// Per state, its values before all steps; null where no step reads it.
+  SmallVector<Value> states;
+
+  Region region;
+  Block *body = &region.emplaceBlock();
+  OpBuilder inner;
+  IRMapping mapping;
+  SmallVector<Value> slices, carries, reads;
+  llvm::MapVector<Value, unsigned> rowOf;
+  SmallVector<Value> rows, sums;
+  ScanOp backward;
+};
+} // namespace
+
+void ScanGradient::findActive() {
+  for (unsigned i = 0; i < scan->getNumOperands(); ++i)
+    if (g.needs(i))
+      active.insert(argument(i));
+  for (bool changes = true; changes;) {
+    for (Operation &op : scan.getBlock()->without_terminator())
+      if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
+        for (Value result : op.getResults())
+          if (isFloat(result))
+            active.insert(result);
+    changes = false;
+    for (unsigned i = 0; i < carried; ++i)
+      changes |= active.contains(next.getCarried()[i]) && active.insert(argument(sliced + i)).second;
+  }
+}
+
+/// Rows of the forward scan that hold what state `i` is after each step, moved by one step; null if there are none.
+Value ScanGradient::findState(unsigned i) {
+  Value first = scan.getCarried()[i];
+  const SmallVector<int64_t> row = withFirst(1, typeOf(first).getShape());
+  for (auto [j, made] : llvm::enumerate(next.getRows())) {
+    auto shown = made.getDefiningOp<ReshapeOp>();
+    if (!shown || shown.getX() != next.getCarried()[i] || typeOf(made).getShape() != ArrayRef(row))
+      continue;
+    Expr start = reshape(at(builder, first), row);
+    if (rounds == 1)
+      return start;
+    Expr all = at(builder, scan->getResult(carried + j));
+    SmallVector<int64_t> starts(row.size(), 0), sizes(all.shape());
+    starts[0] = scan.getReversed() ? 1 : 0;
+    sizes[0] = rounds - 1;
+    Expr others = slice(all, starts, sizes);
+    return scan.getReversed() ? concat({others, start}, 0) : concat({start, others}, 0);
+  }
+  return {};
+}
+
+/// Finds what each state is before each step; the forward scan is replaced by one that lays down what is missing.
+void ScanGradient::keepStates() {
+  states.resize(carried);
+  SmallVector<unsigned> missing;
+  SmallVector<Type> rowTypes(next.getRows().getTypes());
+  for (unsigned i = 0; i < carried; ++i)
+    if (!argument(sliced + i).use_empty() && !(states[i] = findState(i))) {
+      missing.push_back(i);
+      RankedTensorType type = typeOf(argument(sliced + i));
+      rowTypes.push_back(type.clone(withFirst(1, type.getShape())));
+    }
+  if (missing.empty())
+    return;
+  OpBuilder before(scan);
+  auto longer = ScanOp::create(before, loc, rounds, scan.getReversed(), scan.getSliced(), scan.getCarried(),
+                               scan.getCaptured(), rowTypes);
+  IRMapping clones;
+  clones.map(scan.getBlock()->getArguments(), longer.getBlock()->getArguments());
+  OpBuilder inside = OpBuilder::atBlockEnd(longer.getBlock());
+  for (Operation &op : scan.getBlock()->without_terminator())
+    inside.clone(op, clones);
+  auto cloned = [&](Value value) { return clones.lookup(value); };
+  SmallVector<Value> kept = llvm::map_to_vector(next.getRows(), cloned);
+  for (unsigned i : missing) {
+    Expr state = at(inside, longer.getBlock()->getArgument(sliced + i));
+    kept.push_back(reshape(state, withFirst(1, state.shape())));
+  }
+  NextOp::create(inside, next.getLoc(), llvm::map_to_vector(next.getCarried(), cloned), kept);
+  scan->replaceAllUsesWith(longer->getResults().take_front(scan->getNumResults()));
+  for (auto [j, i] : llvm::enumerate(missing))
+    states[i] = longer->getResult(scan->getNumResults() + j);
+}
+
+/// The step again, on its slices and the state before it.
+void ScanGradient::writeStep() {
+  inner.setInsertionPointToEnd(body);
+  for (unsigned i = 0; i < sliced; ++i)
+    mapping.map(argument(i), addSlice(scan.getSliced()[i]));
+  for (unsigned i = 0; i < carried; ++i)
+    if (states[i])
+      mapping.map(argument(sliced + i),
+                  reshape(at(inner, addSlice(states[i])), typeOf(argument(sliced + i)).getShape()).get());
+  for (auto [i, value] : llvm::enumerate(scan.getCaptured())) {
+    reads.push_back(value);
+    mapping.map(argument(sliced + carried + i), body->addArgument(value.getType(), loc));
+  }
+  for (Operation &op : scan.getBlock()->without_terminator())
+    inner.clone(op, mapping);
+}
+
+/// What is read through views.
+static Value throughViews(Value value) {
+  while (auto view = value.getDefiningOp<ReshapeOp>())
+    value = view.getX();
+  return value;
+}
+
+/// Whether the values of all rounds lie somewhere, or will.
+bool ScanGradient::isKept(Value value) {
+  Value root = throughViews(value);
+  auto given = dyn_cast<BlockArgument>(root);
+  return rowOf.contains(root) || (given && given.getArgNumber() < slices.size());
+}
+
+unsigned ScanGradient::collect(Value root) {
+  auto [entry, isNew] = rowOf.insert({root, unsigned(rows.size())});
+  if (isNew)
+    rows.push_back(reshape(at(inner, root), withFirst(1, typeOf(root).getShape())));
+  return entry->second;
+}
+
+/// The values of all rounds one after another along a new dimension 0.
+std::function<Expr()> ScanGradient::stack(Value value) {
+  Value root = throughViews(value);
+  const SmallVector<int64_t> shape = withFirst(rounds, typeOf(value).getShape());
+  if (auto given = dyn_cast<BlockArgument>(root); given && given.getArgNumber() < slices.size()) {
+    Value whole = slices[given.getArgNumber()];
+    return [=, this] { return reshape(at(builder, whole), shape); };
+  }
+  const unsigned row = collect(root);
+  return [=, this] { return reshape(at(builder, backward->getResult(unsigned(carries.size()) + row)), shape); };
+}
+
+/// Σ aᵀ·b over the rounds is one product over what all rounds sum over.
+ScanGradient::Total ScanGradient::sumOfProducts(DotOp dot) {
+  if (typeOf(dot.getY()).getRank() != 2)
+    return {};
+  auto summedFirst = [this](Value operand, bool isFirst) -> Total {
+    std::function<Expr()> all = stack(operand);
+    return [=] {
+      Expr x = isFirst ? all() : transpose(all(), {0, 2, 1});
+      return reshape(x, {x.dim(0) * x.dim(1), x.dim(2)});
+    };
+  };
+  Total a = summedFirst(dot.getA(), dot.getTransposeA()), b = summedFirst(dot.getB(), !dot.getTransposeB());
+  return [=] { return nn::dot(a(), b(), true, false); };
+}
+
+/// The sum of `term` over all rounds from their rows; null where that is not what they are for.
+ScanGradient::Total ScanGradient::sumUp(Value term) {
+  Operation *op = term.getDefiningOp();
+  if (!op)
+    return {};
+  if (auto dot = dyn_cast<DotOp>(op))
+    return sumOfProducts(dot);
+  if (auto add = dyn_cast<AddOp>(op)) {
+    Total a = sumUp(add.getA()), b = a ? sumUp(add.getB_()) : Total();
+    return b ? Total([=] { return a() + b(); }) : Total();
+  }
+  if (auto reduce = dyn_cast<ReduceSumOp>(op); reduce && isKept(reduce.getX())) {
+    std::function<Expr()> all = stack(reduce.getX());
+    SmallVector<int64_t> dims{0};
+    for (int64_t dim : reduce.getDims())
+      dims.push_back(dim + 1);
+    return [=] { return sum(all(), dims); };
+  }
+  auto view = [&](Value x, auto form) -> Total {
+    Total total = sumUp(x);
+    return total ? Total([=] { return form(total()); }) : Total();
+  };
+  if (auto shown = dyn_cast<ReshapeOp>(op))
+    return view(shown.getX(), [shape = llvm::to_vector(typeOf(term).getShape())](Expr x) { return reshape(x, shape); });
+  if (auto turned = dyn_cast<TransposeOp>(op))
+    return view(turned.getX(),
+                [order = llvm::to_vector(turned.getPermutation())](Expr x) { return transpose(x, order); });
+  return {};
+}
+
+/// The sum of `term`, handed from round to round.
+ScanGradient::Total ScanGradient::carrySum(Value term) {
+  // Adding up is more exact than what is added up.
+  Expr added = at(inner, term);
+  if (added.elementType().getIntOrFloatBitWidth() < 32)
+    added = cast(added, inner.getF32Type());
+  const unsigned number = carries.size();
+  BlockArgument sum = addCarry(splat(builder, loc, added.type(), 0.0));
+  sums.push_back(at(inner, sum) + added);
+  return [=, this] { return at(builder, backward->getResult(number)); };
+}
+
+void ScanGradient::finish(ArrayRef<Value> carriedOn) {
+  SmallVector<Value> handedOn(carriedOn);
+  llvm::append_range(handedOn, sums);
+  NextOp::create(inner, loc, handedOn, rows);
+  backward =
+      ScanOp::create(builder, loc, rounds, !scan.getReversed(), slices, carries, reads, TypeRange(ValueRange(rows)));
+  backward.getBody().takeBody(region);
+}
+
+LogicalResult ScanGradient::run() {
+  findActive();
+  keepStates();
+  writeStep();
+
+  SmallVector<std::pair<Value, Value>> seeds;
+  SmallVector<unsigned> carriedFor;
+  auto mapped = [&](Value value) { return mapping.lookup(value); };
+  // Slices first: they are the first arguments.
+  for (auto [j, made] : llvm::enumerate(next.getRows()))
+    if (Expr dy = g.cotangent(carried + j); dy && active.contains(made))
+      seeds.push_back({mapped(made), addSlice(dy)});
+  for (unsigned i = 0; i < carried; ++i) {
+    if (!isActive(sliced + i))
+      continue;
+    Expr last = g.cotangent(i);
+    if (!last)
+      last = splat(builder, loc, typeOf(argument(sliced + i)), 0.0);
+    carriedFor.push_back(i);
+    BlockArgument after = addCarry(last);
+    // A state that no step reads is another step's state as it is, or nothing.
+    if (Value handed = mapping.lookupOrNull(next.getCarried()[i]))
+      seeds.push_back({handed, after});
+  }
+  SmallVector<Value> leaves;
+  for (unsigned i = 0; i < scan->getNumOperands(); ++i)
+    if (Value leaf = mapping.lookupOrNull(argument(i)); leaf && isActive(i))
+      leaves.push_back(leaf);
+  FailureOr<llvm::DenseMap<Value, Value>> found = g.sweepBlock(*body, leaves, seeds);
+  if (failed(found))
+    return failure();
+  inner.setInsertionPointToEnd(body);
+  auto cotangent = [&](unsigned i) { return found->lookup(mapping.lookupOrNull(argument(i))); };
+
+  SmallVector<Value> handedOn;
+  for (unsigned i : carriedFor) {
+    Value before = states[i] ? cotangent(sliced + i) : Value();
+    handedOn.push_back(before ? before : splat(inner, loc, typeOf(argument(sliced + i)), 0.0).get());
+  }
+  SmallVector<std::pair<unsigned, Total>> results;
+  for (unsigned i = 0; i < sliced; ++i)
+    if (Value term = isActive(i) ? cotangent(i) : Value()) {
+      std::function<Expr()> all = stack(term);
+      ArrayRef<int64_t> shape = typeOf(scan->getOperand(i)).getShape();
+      results.push_back({i, [=] { return reshape(all(), shape); }});
+    }
+  for (auto [number, i] : llvm::enumerate(carriedFor))
+    if (g.needs(sliced + i))
+      results.push_back({sliced + i, [=, this, number = number] { return at(builder, backward->getResult(number)); }});
+  for (unsigned i = sliced + carried; i < scan->getNumOperands(); ++i)
+    if (Value term = isActive(i) ? cotangent(i) : Value()) {
+      Total total = sumUp(term);
+      results.push_back({i, total ? total : carrySum(term)});
+    }
+  finish(handedOn);
+  for (auto &[i, total] : results)
+    g.set(i, total());
+  return success();
+}
+
+LogicalResult ScanOp::differentiate(GradientBuilder &g) { return ScanGradient(*this, g).run(); }

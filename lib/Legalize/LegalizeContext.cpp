@@ -234,6 +234,19 @@ StringRef LegalizeContext::roleOf(Value value) const {
   return role ? role.getValue() : "";
 }
 
+void LegalizeContext::rewind(const Mark &to) {
+  failures.resize(to.failures);
+  updates = to.updates;
+  numRandom = to.numRandom;
+  numDropouts = to.numDropouts;
+}
+
+bool LegalizeContext::isAt(const Mark &mark) const {
+  auto isSame = [](const StateUpdate &a, const StateUpdate &b) { return a.value == b.value && a.count == b.count; };
+  return failures.size() == mark.failures && numRandom == mark.numRandom && numDropouts == mark.numDropouts &&
+         llvm::equal(updates, mark.updates, isSame);
+}
+
 void LegalizeContext::collect(onnx::NodeOp node, LegalizeFailure kind, std::string reason) {
   failures.push_back({node, kind, std::move(reason)});
 }

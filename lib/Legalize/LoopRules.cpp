@@ -1,9 +1,11 @@
-//===- LoopRules.cpp - loops of known length, unrolled --------------------===//
+//===- LoopRules.cpp - loops of known length ------------------------------===//
 //
-// Rules for Loop and Scan. The body is legalized once for each iteration; conditions and counts must be known when
-// compiling.
+// Rules for Loop and Scan. The body of a Scan is legalized once and becomes that of a scan. Where that cannot be (it
+// draws, updates statistics, or needs the elements of a state when compiling), and for a Loop, the body is legalized
+// once for each iteration; conditions and counts must be known when compiling.
 //
 //===----------------------------------------------------------------------===//
+#include "lowtide/Dialect/NN/Scan.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/LegalizeContext.h"
@@ -136,6 +138,150 @@ LogicalResult loop(NodeView &n) {
   return success();
 }
 
+/// A Scan with its axes counted from the front.
+struct ScanView {
+  int64_t numScanned, numStates, count = -1;
+  Shape inputAxes, inputTurned, outputAxes, outputTurned;
+};
+
+/// Writes the body as that of a scan.
+class ScanWriter {
+public:
+  ScanWriter(Unroller &unroller, const ScanView &view) : n(unroller.n), unroller(unroller), view(view) {}
+
+  /// False, and nothing is changed, where the body cannot be written once.
+  bool run();
+
+private:
+  bool writeBody();
+  bool writeOutputs(ArrayRef<Meaning> outputs);
+  void captureFromOutside();
+
+  NodeView &n;
+  Unroller &unroller;
+  const ScanView &view;
+  /// All rounds go the way of the first operand; what goes the other way is turned before or after them.
+  bool isReversed() const { return view.inputTurned.front() != 0; }
+  Expr turn(Expr x, int64_t turned) const { return (turned != 0) == isReversed() ? x : nn::reverse(x, {0}); }
+
+  Region region;
+  Block *body = &region.emplaceBlock();
+  SmallVector<Value> slices, states, reads, handedOn, rows;
+};
+
+/// The order of dimensions with `axis` first.
+static Shape axisFirst(int64_t axis, int64_t rank) {
+  Shape order{axis};
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != axis)
+      order.push_back(i);
+  return order;
+}
+
+bool ScanWriter::writeOutputs(ArrayRef<Meaning> outputs) {
+  if (llvm::any_of(outputs, [](const Meaning &output) { return !output.tensor; }))
+    return false;
+  for (int64_t j = 0; j < view.numStates; ++j) {
+    if (outputs[j].tensor.getType() != states[j].getType())
+      return false;
+    handedOn.push_back(outputs[j].tensor);
+  }
+  for (const Meaning &output : outputs.drop_front(view.numStates))
+    rows.push_back(unsqueeze(n.wrap(output.tensor), 0));
+  return true;
+}
+
+/// Constants are the body's own; anything else from outside is read by every round.
+void ScanWriter::captureFromOutside() {
+  DenseMap<Value, Value> inside;
+  n.builder.setInsertionPointToStart(body);
+  auto getInside = [&](Value value) {
+    Value &known = inside[value];
+    if (known)
+      return known;
+    if (Operation *op = value.getDefiningOp(); op && op->hasTrait<OpTrait::ConstantLike>())
+      return known = n.builder.clone(*op)->getResult(0);
+    reads.push_back(value);
+    return known = body->addArgument(value.getType(), value.getLoc());
+  };
+  auto isOutside = [&](Value value) { return !region.isAncestor(value.getParentRegion()); };
+  SmallVector<OpOperand *> captured;
+  region.walk([&](Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (isOutside(operand.get()))
+        captured.push_back(&operand);
+  });
+  for (OpOperand *operand : captured)
+    operand->set(getInside(operand->get()));
+  for (SmallVector<Value> *list : {&handedOn, &rows})
+    for (Value &value : *list)
+      if (isOutside(value))
+        value = getInside(value);
+}
+
+bool ScanWriter::writeBody() {
+  OpBuilder::InsertionGuard guard(n.builder);
+  SmallVector<Meaning> inputs;
+  for (Value slice : slices) {
+    SmallVector<int64_t> part(cast<RankedTensorType>(slice.getType()).getShape());
+    part[0] = 1;
+    body->addArgument(cast<RankedTensorType>(slice.getType()).clone(part), n.getLoc());
+  }
+  for (Value state : states)
+    inputs.push_back({body->addArgument(state.getType(), n.getLoc()), {}});
+  n.builder.setInsertionPointToEnd(body);
+  for (BlockArgument part : body->getArguments().take_front(slices.size())) {
+    Expr x = n.wrap(part);
+    inputs.push_back({nn::reshape(x, x.shape().drop_front()).get(), {}});
+  }
+  const LegalizeContext::Mark before = n.context.mark();
+  SmallVector<Meaning> outputs = unroller.run(inputs);
+  const bool isOne = n.context.isAt(before) && !outputs.empty() && writeOutputs(outputs);
+  if (!isOne)
+    n.context.rewind(before);
+  else
+    captureFromOutside();
+  return isOne;
+}
+
+bool ScanWriter::run() {
+  Operation *last = n.builder.getInsertionBlock()->empty() ? nullptr : &n.builder.getInsertionBlock()->back();
+  for (int64_t j = 0; j < view.numStates; ++j)
+    if (Value state = n.meaning(j).tensor)
+      states.push_back(state);
+    else
+      return false;
+  for (int64_t j = 0; j < view.numScanned; ++j) {
+    Expr x = n.in(view.numStates + j);
+    slices.push_back(turn(nn::transpose(x, axisFirst(view.inputAxes[j], x.rank())), view.inputTurned[j]));
+  }
+  if (!writeBody()) {
+    Block *block = n.builder.getInsertionBlock();
+    while (!block->empty() && &block->back() != last)
+      block->back().erase();
+    return false;
+  }
+  auto scan = nn::ScanOp::create(n.builder, n.getLoc(), view.count, isReversed(), slices, states, reads,
+                                 TypeRange(ValueRange(rows)));
+  scan.getBody().takeBody(region);
+  OpBuilder inside = OpBuilder::atBlockEnd(scan.getBlock());
+  nn::NextOp::create(inside, n.getLoc(), handedOn, rows);
+  for (auto [j, result] : llvm::enumerate(scan->getResults().take_front(states.size())))
+    if (j < n.results.size())
+      n.results[j] = {result, {}};
+  for (auto [j, result] : llvm::enumerate(scan->getResults().drop_front(states.size()))) {
+    if (!n.wants(view.numStates + j))
+      continue;
+    Expr all = turn(n.wrap(result), view.outputTurned[j]);
+    const Shape first = axisFirst(view.outputAxes[j], all.rank());
+    Shape order(first.size());
+    for (auto [from, to] : llvm::enumerate(first))
+      order[to] = int64_t(from);
+    n.set(view.numStates + j, nn::transpose(all, order));
+  }
+  return true;
+}
+
 LogicalResult scan(NodeView &n) {
   int64_t numScanned = n.attr("num_scan_inputs", 0), numStates = int64_t(n.size()) - numScanned;
   if (numScanned < 1 || numStates < 0 || failed(n.need(n.size())))
@@ -144,14 +290,15 @@ LogicalResult scan(NodeView &n) {
   if (failed(unroller.open(n.size(), numStates)))
     return failure();
   size_t numPieces = unroller.yield.getValues().size() - numStates;
-  Shape inputAxes = n.attrInts("scan_input_axes", Shape(numScanned, 0));
-  Shape inputTurned = n.attrInts("scan_input_directions", Shape(numScanned, 0));
-  Shape outputAxes = n.attrInts("scan_output_axes", Shape(numPieces, 0));
-  Shape outputTurned = n.attrInts("scan_output_directions", Shape(numPieces, 0));
+  ScanView view{numScanned, numStates};
+  auto &[numInputs, numCarried, count, inputAxes, inputTurned, outputAxes, outputTurned] = view;
+  inputAxes = n.attrInts("scan_input_axes", Shape(numScanned, 0));
+  inputTurned = n.attrInts("scan_input_directions", Shape(numScanned, 0));
+  outputAxes = n.attrInts("scan_output_axes", Shape(numPieces, 0));
+  outputTurned = n.attrInts("scan_output_directions", Shape(numPieces, 0));
   if (int64_t(inputAxes.size()) != numScanned || int64_t(inputTurned.size()) != numScanned ||
       outputAxes.size() != numPieces || outputTurned.size() != numPieces)
     return n.reject("axes and directions do not fit the operands and results");
-  int64_t count = -1;
   for (int64_t j = 0; j < numScanned; ++j) {
     FailureOr<int64_t> axis = n.axis(inputAxes[j], n.in(numStates + j).rank());
     if (failed(axis))
@@ -162,6 +309,8 @@ LogicalResult scan(NodeView &n) {
       return n.reject("the scanned operands differ in length");
     count = extent;
   }
+  if (count > 0 && ScanWriter(unroller, view).run())
+    return success();
   if (failed(unroller.checkCount(count)))
     return failure();
   SmallVector<Meaning> states;

@@ -1,9 +1,10 @@
-//===- RecurrentRules.cpp - LSTM, GRU and RNN, unrolled -------------------===//
+//===- RecurrentRules.cpp - LSTM, GRU and RNN as scans --------------------===//
 //
-// Lengths are static, so that a recurrent layer is its steps, one after the other. The products with the input are one
-// product for all steps.
+// A recurrent layer is a scan for each direction, whose round is one step. The products with the input are one product
+// for all steps, before it.
 //
 //===----------------------------------------------------------------------===//
+#include "lowtide/Dialect/NN/Scan.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
 #include "lowtide/Legalize/Rules.h"
@@ -38,10 +39,10 @@ struct Direction {
   Expr inputs;
   Expr recurrent, recurrentBias, peepholes; // [gates · H, H], [gates · H], [3 · H]
   Expr h, c;                                // [B, H]; c of an LSTM only
-  Expr lengths;                             // [B] or null
+  Expr runs;                                // [T, B]: whether a sequence has that step; null: all have
   SmallVector<Function> functions;
   double clip;
-  SmallVector<Expr> outputs; // by time, [B, H]
+  Expr outputs; // [T, B, H]
 
   Expr limit(Expr x) {
     if (clip <= 0.0)
@@ -83,27 +84,53 @@ struct Direction {
 
   Expr rnn(Expr x) { return functions[0](limit(x + recurrence(h, 0, 1))); }
 
+  /// Next h and c from a step's products with the input.
+  std::pair<Expr, Expr> step(Expr x) {
+    if (gates == 4)
+      return lstm(x, n.attr("input_forget", 0));
+    return {gates == 3 ? gru(x, n.attr("linear_before_reset", 0)) : rnn(x), Expr()};
+  }
+
+  /// Writes the scan; the members become what they are after it.
   void run() {
-    outputs.resize(time);
-    bool couples = n.attr("input_forget", 0), resetsLate = n.attr("linear_before_reset", 0);
-    for (int64_t i = 0; i < time; ++i) {
-      int64_t t = backwards ? time - 1 - i : i;
-      Expr x = nn::reshape(sliceDim(inputs, 0, t, 1), {batch, gates * hidden}), nextC = c, nextH;
-      if (gates == 4)
-        std::tie(nextH, nextC) = lstm(x, couples);
-      else
-        nextH = gates == 3 ? gru(x, resetsLate) : rnn(x);
-      outputs[t] = nextH;
-      if (lengths) { // a sequence that has ended, or not begun, keeps its state
-        Expr runs = nn::broadcast(nn::greater(lengths, double(t)), {batch, hidden}, {0});
-        outputs[t] = nn::select(runs, nextH, nextH.like(0.0));
-        nextH = nn::select(runs, nextH, h);
-        if (nextC)
-          nextC = nn::select(runs, nextC, c);
-      }
-      h = nextH;
-      c = nextC;
+    SmallVector<Value> slices{inputs}, states{h}, reads;
+    if (runs)
+      slices.push_back(runs);
+    if (c)
+      states.push_back(c);
+    // The same in every step.
+    const SmallVector<Expr *> weights = llvm::to_vector(llvm::make_filter_range(
+        ArrayRef<Expr *>{&recurrent, &recurrentBias, &peepholes}, [](Expr *weight) { return bool(*weight); }));
+    for (Expr *weight : weights)
+      reads.push_back(*weight);
+    const Shape row{1, batch, hidden};
+    auto scan = nn::ScanOp::create(n.builder, n.getLoc(), time, backwards, slices, states, reads,
+                                   TypeRange(Type(h.type().clone(row))));
+    OpBuilder inside = OpBuilder::atBlockEnd(scan.getBlock());
+    auto arguments = scan.getBlock()->getArguments();
+    auto at = [&](OpBuilder &builder, Value value) { return Expr(builder, n.getLoc(), value); };
+    for (auto [weight, argument] : llvm::zip_equal(weights, arguments.take_back(reads.size())))
+      *weight = at(inside, argument);
+    h = at(inside, arguments[slices.size()]);
+    if (c)
+      c = at(inside, arguments[slices.size() + 1]);
+    auto [nextH, nextC] = step(nn::reshape(at(inside, arguments[0]), {batch, gates * hidden}));
+    Expr output = nextH;
+    if (runs) { // a sequence that has ended, or not begun, keeps its state
+      Expr isRunning = nn::broadcast(nn::reshape(at(inside, arguments[1]), {batch}), {batch, hidden}, {0});
+      output = nn::select(isRunning, nextH, nextH.like(0.0));
+      nextH = nn::select(isRunning, nextH, h);
+      if (nextC)
+        nextC = nn::select(isRunning, nextC, c);
     }
+    SmallVector<Value> handedOn{nextH};
+    if (nextC)
+      handedOn.push_back(nextC);
+    nn::NextOp::create(inside, n.getLoc(), handedOn, ValueRange(nn::reshape(output, row).get()));
+    h = at(n.builder, scan->getResult(0));
+    if (c)
+      c = at(n.builder, scan->getResult(1));
+    outputs = at(n.builder, scan->getResults().back());
   }
 };
 
@@ -167,8 +194,12 @@ template <int64_t Gates> LogicalResult recurrent(NodeView &n) {
   if (std::optional<Shape> known = n.constantInts(4);
       known && llvm::all_of(*known, [&](int64_t l) { return l == time; }))
     lengths = {};
-  SmallVector<SmallVector<Expr>> byTime(time);
-  SmallVector<Expr> lastH, lastC;
+  Expr runs;
+  if (lengths) {
+    Expr steps = nn::iota(n.builder, n.getLoc(), lengths.type().clone({time, batch}), 0);
+    runs = nn::greater(nn::broadcast(lengths, {time, batch}, {1}), steps);
+  }
+  SmallVector<Expr> outputs, lastH, lastC;
   for (int64_t d = 0; d < directions; ++d) {
     auto part = [&](Expr e) {
       Shape shape(e.shape().drop_front());
@@ -197,7 +228,7 @@ template <int64_t Gates> LogicalResult recurrent(NodeView &n) {
                   Gates == 4 && n.has(7) ? part(n.in(7)) : Expr(),
                   start(5),
                   Gates == 4 ? start(6) : Expr(),
-                  lengths,
+                  runs,
                   {},
                   n.attrFloat("clip", 0.0),
                   {}};
@@ -208,17 +239,13 @@ template <int64_t Gates> LogicalResult recurrent(NodeView &n) {
       run.functions.push_back(function);
     }
     run.run();
-    for (int64_t t = 0; t < time; ++t)
-      byTime[t].push_back(run.outputs[t]);
+    outputs.push_back(run.outputs);
     lastH.push_back(run.h);
     if (run.c)
       lastC.push_back(run.c);
   }
   // [T, D, B, H] and [D, B, H]; with the batch in front [B, T, D, H] and [B, D, H].
-  SmallVector<Expr> steps;
-  for (SmallVector<Expr> &both : byTime)
-    steps.push_back(stack(both, 0));
-  Expr y = stack(steps, 0), h = stack(lastH, 0);
+  Expr y = stack(outputs, 1), h = stack(lastH, 0);
   n.set(0, batchFirst ? nn::transpose(y, {2, 0, 1, 3}) : y);
   n.set(1, batchFirst ? nn::transpose(h, {1, 0, 2}) : h);
   if (Gates == 4) {

@@ -61,6 +61,17 @@ public:
   void noteDropout() { ++numDropouts; }
   int64_t getNumDropouts() const { return numDropouts; }
 
+  /// What legalizing a block for a try changes other than the ops that it makes, and how to go back to it.
+  struct Mark {
+    size_t failures;
+    llvm::SmallVector<StateUpdate> updates;
+    int64_t numRandom, numDropouts;
+  };
+  Mark mark() const { return {failures.size(), updates, numRandom, numDropouts}; }
+  void rewind(const Mark &to);
+  /// Whether nothing has been refused, drawn or updated since.
+  bool isAt(const Mark &mark) const;
+
   void collect(onnx::NodeOp node, LegalizeFailure kind, std::string reason);
   /// Prints what was collected, grouped. Returns the first kind.
   LegalizeFailure report();

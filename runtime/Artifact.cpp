@@ -4,6 +4,7 @@
 
 #include "runtime/ArtifactFormat.h"
 #include "runtime/CheckedMath.h"
+#include "runtime/KernelStatements.h"
 #include "runtime/Sha256.h"
 #include "runtime/Verify.h"
 
@@ -144,7 +145,7 @@ Status Artifact::load(std::span<const uint8_t> bytes) {
                     "section 'params'");
   if (plan_.kernels_size() && code_.empty() && cubin_.empty() && ptx_.empty())
     return badInput("the plan has kernels and there is no machine code", "section 'code'");
-  return Status::ok();
+  return checkStatements(plan_, code_, ptx_).at("section 'code'");
 }
 
 const plan::Entry *Artifact::entry(std::string_view name) const {

@@ -269,7 +269,8 @@ FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
   return addGpuForm(kernel, form);
 }
 
-FailureOr<std::vector<char>> codegen::compileEmulated(gpu::GPUModuleOp kernels, const CodegenOptions &options) {
+FailureOr<std::vector<char>> codegen::compileEmulated(gpu::GPUModuleOp kernels, const CodegenOptions &options,
+                                                      StringRef statements) {
   llvm::LLVMContext context;
   auto code = std::make_unique<llvm::Module>("kernels", context);
   ModuleOp errors = kernels->getParentOfType<ModuleOp>();
@@ -283,5 +284,5 @@ FailureOr<std::vector<char>> codegen::compileEmulated(gpu::GPUModuleOp kernels, 
     if (!part || llvm::Linker::linkModules(*code, std::move(part)))
       return failure();
   }
-  return emitSharedObject(errors, *code, options);
+  return emitSharedObject(errors, *code, options, statements);
 }

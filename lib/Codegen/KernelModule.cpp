@@ -229,7 +229,7 @@ FailureOr<KernelInfo> KernelModule::add(nn::KernelOp kernel) {
   return trial.info;
 }
 
-FailureOr<KernelCode> KernelModule::link() {
+FailureOr<KernelCode> KernelModule::link(StringRef statements) {
   if (failed(verify(*module)))
     return failure();
   KernelCode code;
@@ -242,11 +242,14 @@ FailureOr<KernelCode> KernelModule::link() {
     if (failed(cubin))
       return failure();
     code.ptx = std::move(*ptx);
+    for (StringRef line : llvm::split(statements.rtrim('\n'), '\n'))
+      code.ptx += ("// lowtide kernel " + line + "\n").str();
     code.cubin = std::move(*cubin);
     return code;
   }
-  FailureOr<std::vector<char>> object = options.isGpu() ? compileEmulated(getGpuModule(*module), options)
-                                                        : compileToSharedObject(*module, options, code.numKept);
+  FailureOr<std::vector<char>> object = options.isGpu()
+                                            ? compileEmulated(getGpuModule(*module), options, statements)
+                                            : compileToSharedObject(*module, options, statements, code.numKept);
   if (failed(object))
     return failure();
   code.object = std::move(*object);

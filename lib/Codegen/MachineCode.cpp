@@ -33,6 +33,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -198,6 +199,18 @@ static FailureOr<std::vector<char>> linkObjects(ModuleOp module, StringRef file)
                  file);
 }
 
+/// Adds a section of the object that holds the text.
+static void addStatements(llvm::Module &module, StringRef statements) {
+  if (statements.empty())
+    return;
+  llvm::Constant *text = llvm::ConstantDataArray::getString(module.getContext(), statements, /*AddNull=*/false);
+  auto *stated = new llvm::GlobalVariable(module, text->getType(), /*isConstant=*/true,
+                                          llvm::GlobalValue::PrivateLinkage, text, "statements");
+  stated->setSection(".lowtide.kernels");
+  stated->setAlignment(llvm::Align(1));
+  llvm::appendToUsed(module, {stated});
+}
+
 /// What a kernel and its body are called in an object of their own.
 static constexpr StringLiteral kernelName = "kernel", bodyName = "kernel.0";
 
@@ -264,7 +277,8 @@ static FailureOr<std::unique_ptr<llvm::MemoryBuffer>> nameObject(ModuleOp errors
 }
 
 /// As compileToSharedObject does it, kernel by kernel.
-static FailureOr<std::vector<char>> compileEach(ModuleOp module, const CodegenOptions &options, unsigned &numKept) {
+static FailureOr<std::vector<char>> compileEach(ModuleOp module, const CodegenOptions &options, StringRef statements,
+                                                unsigned &numKept) {
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module, options);
   if (!machine)
     return failure();
@@ -294,6 +308,15 @@ static FailureOr<std::vector<char>> compileEach(ModuleOp module, const CodegenOp
     objects.push_back(std::move(*named));
     members.emplace_back(objects.back()->getMemBufferRef());
   }
+  llvm::LLVMContext context;
+  llvm::Module stated("statements", context);
+  addStatements(stated, statements);
+  SmallVector<char, 0> object;
+  stated.setTargetTriple(machine->getTargetTriple());
+  stated.setDataLayout(machine->createDataLayout());
+  if (failed(emit(module, stated, *machine, llvm::CodeGenFileType::ObjectFile, object)))
+    return failure();
+  members.emplace_back(llvm::MemoryBufferRef(StringRef(object.data(), object.size()), "statements"));
   auto archive =
       llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
                                  /*Deterministic=*/true, /*Thin=*/false);
@@ -303,25 +326,26 @@ static FailureOr<std::vector<char>> compileEach(ModuleOp module, const CodegenOp
 }
 
 FailureOr<std::vector<char>> codegen::compileToSharedObject(ModuleOp module, const CodegenOptions &options,
-                                                            unsigned &numKept) {
+                                                            StringRef statements, unsigned &numKept) {
   // Code that LLVM hardly looks at is made faster than it is found.
   if (!options.isReference() && !options.isPlain)
-    return compileEach(module, options, numKept);
+    return compileEach(module, options, statements, numKept);
   expandMath(module, /*useLibm=*/options.isReference());
   expandNarrowFloats(module);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translate(module, context, /*indexBits=*/0);
   if (!code)
     return failure();
-  return emitSharedObject(module, *code, options);
+  return emitSharedObject(module, *code, options, statements);
 }
 
 FailureOr<std::vector<char>> codegen::emitSharedObject(ModuleOp errors, llvm::Module &module,
-                                                       const CodegenOptions &options) {
+                                                       const CodegenOptions &options, StringRef statements) {
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(errors, options);
   if (!machine)
     return failure();
   optimize(errors, module, *machine, getCpuOptions(options));
+  addStatements(module, statements);
   SmallVector<char, 0> object;
   if (failed(emit(errors, module, *machine, llvm::CodeGenFileType::ObjectFile, object)))
     return failure();

@@ -25,7 +25,7 @@ void registerTranslations(mlir::DialectRegistry &registry);
 /// exports its public functions. Emits an error when LLVM lacks the CPU or the
 /// linker cannot be run. Adds to `numKept` the kernels that `options.cacheFolder` had.
 mlir::FailureOr<std::vector<char>> compileToSharedObject(mlir::ModuleOp module, const CodegenOptions &options,
-                                                         unsigned &numKept);
+                                                         llvm::StringRef statements, unsigned &numKept);
 
 /// Lowers a module of functions of scalar code in place and translates it; `index` has `indexBits` bits, 0: those of a
 /// pointer. Null after an error.
@@ -43,11 +43,12 @@ void optimize(mlir::ModuleOp errors, llvm::Module &module, llvm::TargetMachine &
 mlir::LogicalResult emit(mlir::ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine,
                          llvm::CodeGenFileType type, llvm::SmallVectorImpl<char> &bytes);
 /// The kernels of a GPU as functions of the host, one call per thread; otherwise as above.
-mlir::FailureOr<std::vector<char>> compileEmulated(mlir::gpu::GPUModuleOp kernels, const CodegenOptions &options);
+mlir::FailureOr<std::vector<char>> compileEmulated(mlir::gpu::GPUModuleOp kernels, const CodegenOptions &options,
+                                                   llvm::StringRef statements);
 
-/// Optimizes `module` for the host's CPU and links it.
+/// Optimizes `module` for the host's CPU and links it, with `statements` in a section of their own.
 mlir::FailureOr<std::vector<char>> emitSharedObject(mlir::ModuleOp errors, llvm::Module &module,
-                                                    const CodegenOptions &options);
+                                                    const CodegenOptions &options, llvm::StringRef statements);
 
 /// Rewrites f32 math functions into polynomials that vectorize
 /// (docs/rationale/kernels.md, "Functions"); `useLibm` leaves them as calls and

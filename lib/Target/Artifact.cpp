@@ -7,6 +7,7 @@
 #include "WeightConversion.h"
 #include "lowtide/Target/PlanProto.h"
 #include "runtime/ArtifactWriter.h"
+#include "runtime/KernelStatements.h"
 
 #include <map>
 
@@ -114,7 +115,7 @@ LogicalResult lowtide::writeArtifact(plan::ModuleOp module, codegen::KernelModul
   std::string plan = serializePlan(proto);
   codegen::KernelCode code;
   if (kernels.getNumKernels()) {
-    FailureOr<codegen::KernelCode> linked = kernels.link();
+    FailureOr<codegen::KernelCode> linked = kernels.link(rt::stateKernels(proto));
     if (failed(linked))
       return failure();
     code = std::move(*linked);

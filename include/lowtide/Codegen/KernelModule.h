@@ -100,8 +100,9 @@ public:
   /// tells of: it reads what each of them reads, the totals last, one after the other, and writes what each writes.
   /// Fails, silently, where it cannot.
   mlir::FailureOr<KernelInfo> addTotals(nn::KernelOp kernel, const KernelInfo &one, unsigned count);
-  /// Compiles everything added so far. `add` must not be called afterwards.
-  mlir::FailureOr<KernelCode> link();
+  /// Compiles everything added so far. `add` must not be called afterwards. `statements`: what the code is to say of
+  /// its kernels (runtime/KernelStatements.h), in lines.
+  mlir::FailureOr<KernelCode> link(llvm::StringRef statements = {});
   /// The kernels before lowering, as text.
   void print(llvm::raw_ostream &os);
   /// The functions as `add` has written them, before lowering.

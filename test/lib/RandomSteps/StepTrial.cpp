@@ -23,6 +23,7 @@
 #include "lowtide/Target/PlanProto.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "runtime/KernelStatements.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -48,6 +49,8 @@ public:
   void plan();
   /// Runs what was planned, if nothing went wrong; `code` is that of the kernels.
   void run(const FailureOr<std::vector<char>> &code);
+  /// What its plans state of kernels, in lines.
+  std::string stateKernels() const;
 
   TrialOutcome outcome;
 
@@ -277,6 +280,13 @@ bool Trial::chooseBudgets(std::vector<std::pair<std::string, uint64_t>> &budgets
   return true;
 }
 
+std::string Trial::stateKernels() const {
+  std::string lines;
+  for (const Plan &plan : plans)
+    lines += rt::stateKernels(plan.proto);
+  return lines;
+}
+
 bool Trial::runPlans(const std::vector<char> &code) {
   for (const auto &[i, plan] : llvm::enumerate(plans)) {
     RunOptions run;
@@ -323,8 +333,10 @@ bool Trial::compareReference() {
       !runPasses(*module, [&](OpPassManager &passes) { buildPlanStage(passes, reference, lower); }))
     return fail("compile", "reference: " + said);
   plan::Plan proto;
-  FailureOr<codegen::KernelCode> code = reference.link();
-  if (failed(code) || failed(exportPlan(*module->getOps<plan::ModuleOp>().begin(), proto)))
+  if (failed(exportPlan(*module->getOps<plan::ModuleOp>().begin(), proto)))
+    return fail("compile", "reference: " + said);
+  FailureOr<codegen::KernelCode> code = reference.link(rt::stateKernels(proto));
+  if (failed(code))
     return fail("compile", "reference: " + said);
   RunOptions run;
   run.steps = 1;
@@ -374,7 +386,10 @@ std::vector<TrialOutcome> lowtide::test::tryGraphs(const std::vector<std::string
     trials.emplace_back(text, options, kernels).plan();
   FailureOr<std::vector<char>> code = std::vector<char>();
   if (kernels.getNumKernels()) {
-    FailureOr<codegen::KernelCode> linked = kernels.link();
+    std::string statements;
+    for (const Trial &trial : trials)
+      statements += trial.stateKernels();
+    FailureOr<codegen::KernelCode> linked = kernels.link(statements);
     if (failed(linked))
       code = failure();
     else

@@ -1,0 +1,36 @@
+//===- KernelStatements.h - what machine code says of itself ---------------===//
+//
+// The verifier proves launches against the footprints of a plan, and believes the footprints. So the code carries them
+// too, written when it was generated: one line for each launch that a kernel may serve. A plan that states anything
+// else of a kernel is not the plan of this code.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_RUNTIME_KERNELSTATEMENTS_H
+#define LOWTIDE_RUNTIME_KERNELSTATEMENTS_H
+
+#include "plan.pb.h"
+#include "runtime/Status.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace lowtide::rt {
+
+/// Section of an ELF object that holds the lines; in PTX each stands in a comment behind `ptxStatementMark`.
+inline constexpr char statementSection[] = ".lowtide.kernels";
+inline constexpr char ptxStatementMark[] = "// lowtide kernel ";
+
+/// "loop_3: 64 by 16, 64×4 64×4 to 64×4 bytes, scratch 0, threads 0, shared 0": extent and grain, then elements and
+/// their size of each operand and result.
+std::string stateKernel(const plan::Kernel &kernel, const plan::Footprint &footprint);
+/// One line for each footprint of each kernel of the plan.
+std::string stateKernels(const plan::Plan &plan);
+
+/// Whether the code states all that the plan does. `object`: an ELF shared object; where it is empty, `ptx` is looked
+/// at.
+Status checkStatements(const plan::Plan &plan, std::span<const uint8_t> object, std::span<const uint8_t> ptx);
+
+} // namespace lowtide::rt
+
+#endif // LOWTIDE_RUNTIME_KERNELSTATEMENTS_H

@@ -16,7 +16,7 @@ import threading
 import time
 import unittest
 
-from devkit import dependencies, fuzz
+from devkit import dependencies, fuzz, mutants
 from devkit.build import BUILD, build
 from devkit.console import ROOT, Failure, collection, run_logged, say
 
@@ -362,7 +362,11 @@ def conformance_suite(suite, full):
 
 
 def fuzz_suite(suite, full):
-    """Hostile bytes for everything that parses (test/Fuzz), under sanitizers."""
+    """Hostile bytes for everything that parses, under sanitizers; structured mutants of plans and of IR (test/Fuzz)."""
+    for kind in mutants.PROGRAMS:
+        findings, table = mutants.run(kind, mutants.FULL[kind] if full else mutants.SAMPLE, jobs=os.cpu_count())
+        say("\n".join(table))
+        suite.add(f"fuzz mutants {kind}", "\n".join(findings))
     for program in fuzz.build_targets():
         suite.add(f"fuzz {program.name}", fuzz.fuzz(program, 1_000_000 if full else 20_000, 0 if full else 20))
 

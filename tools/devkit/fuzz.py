@@ -1,7 +1,8 @@
 """Feed the parsers with hostile bytes under address and undefined-behaviour sanitizers (libFuzzer).
 
 Targets live in test/Fuzz; each reads a kind of file that may come from strangers. Seeds are made from the project's own
-models and artifacts; what was learned stays in build-fuzz/corpus and is used the next time.
+models and artifacts; what was learned stays in build-fuzz/corpus and is used the next time. `tools/dev fuzz plan` and `tools/dev
+fuzz opt` make structured mutants instead (devkit/mutants.py).
 """
 
 import argparse
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-from devkit import dependencies
+from devkit import dependencies, mutants
 from devkit.console import ROOT, Failure, run_logged, say
 
 BUILD = ROOT / "build-fuzz"
@@ -62,8 +63,10 @@ def fuzz(program, runs, seconds):
 
 
 def main(argv):
+    if argv and argv[0] in mutants.PROGRAMS:
+        return mutants.main(argv)
     parser = argparse.ArgumentParser(prog="tools/dev fuzz", description=__doc__.splitlines()[0])
-    parser.add_argument("targets", nargs="*", help="fuzz-plan, fuzz-artifact …; all when none is named")
+    parser.add_argument("targets", nargs="*", help="fuzz-plan, fuzz-artifact …; all when none is named; or plan, opt: see `tools/dev fuzz plan --help`")
     parser.add_argument("--runs", type=int, default=1_000_000, help="executions per target (1,000,000)")
     parser.add_argument("--seconds", type=int, default=0, help="stop a target after this time")
     options = parser.parse_args(argv)

@@ -6,6 +6,7 @@
 
 #include "StepPass.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace lowtide {
 #define GEN_PASS_DEF_NNWIDEN
@@ -42,8 +43,9 @@ struct NNWiden : lowtide::StepPass<lowtide::impl::NNWidenBase<NNWiden>> {
     FloatType target = parseFloat(&getContext(), to);
     // All at once: an update's operands have one type between them, before and after.
     llvm::SmallPtrSet<Type, 4> sources;
-    for (StringRef name :
-         from.empty() ? SmallVector<StringRef>{"f32"} : SmallVector<StringRef>(from.begin(), from.end())) {
+    const SmallVector<StringRef> widened =
+        from.empty() ? SmallVector<StringRef>{"f32"} : SmallVector<StringRef>(from.begin(), from.end());
+    for (StringRef name : widened) {
       FloatType source = parseFloat(&getContext(), name);
       if (!source || !target || source.getWidth() > target.getWidth()) {
         getOperation().emitError("cannot widen ") << name << " to " << to;
@@ -65,6 +67,10 @@ struct NNWiden : lowtide::StepPass<lowtide::impl::NNWidenBase<NNWiden>> {
     replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
+    if (failed(lowtide::checkTypesAgree(getOperation(),
+                                        "widening " + llvm::join(widened, " and ") + " to " + to +
+                                            " leaves types that do not agree: name all types of the step in from")))
+      signalPassFailure();
   }
 };
 } // namespace

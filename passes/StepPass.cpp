@@ -5,6 +5,7 @@
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Pipeline.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -63,6 +64,12 @@ LogicalResult lowtide::checkTarget(Operation *op, StringRef target) {
   if (target.empty() || llvm::is_contained(targets, target))
     return success();
   return op->emitError("unknown target '") << target << "'; there are " << llvm::join(targets, ", ");
+}
+
+LogicalResult lowtide::checkTypesAgree(Operation *op, const Twine &advice) {
+  if (succeeded(verify(op)))
+    return success();
+  return op->emitError(advice);
 }
 
 LogicalResult lowtide::checkThreadsMax(Operation *op, unsigned threadsMax) {

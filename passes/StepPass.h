@@ -26,6 +26,8 @@ mlir::LogicalResult checkThreadsMax(mlir::Operation *op, unsigned threadsMax);
 void noteOtherStage(mlir::Operation *op, llvm::StringRef pass);
 /// The same of a pass on plans where there is none; false then.
 bool noteMissingPlan(mlir::ModuleOp module, llvm::StringRef pass);
+/// Refuses what a change of types has left that its verifiers do not take; `advice` says what the pass is for.
+mlir::LogicalResult checkTypesAgree(mlir::Operation *op, const llvm::Twine &advice);
 
 /// A pass, of the base that TableGen made for it, that runs on steps or modules of steps only.
 template <typename Base> class StepPass : public Base {

@@ -130,6 +130,26 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
     return entry->second;
   }
 
+  /// Refuses what is not a step: its values have no number of elements.
+  LogicalResult checkValues(func::FuncOp step) {
+    auto check = [&](Value value) {
+      auto tensor = dyn_cast<RankedTensorType>(value.getType());
+      if (tensor && tensor.hasStaticShape())
+        return success();
+      return LogicalResult(emitError(value.getLoc())
+                           << "@" << step.getSymName() << " holds a " << value.getType()
+                           << "; train-autocast takes steps, whose values are tensors of static shape");
+    };
+    for (BlockArgument argument : step.getArguments())
+      if (failed(check(argument)))
+        return failure();
+    for (Operation &op : step.getBody().front())
+      for (Value result : op.getResults())
+        if (failed(check(result)))
+          return failure();
+    return success();
+  }
+
   void collect(func::FuncOp step, llvm::MapVector<std::pair<StringRef, int>, TableRow> &table) {
     for (Operation &op : step.getBody().front().without_terminator()) {
       auto facts = dyn_cast<FactsInterface>(op);
@@ -193,6 +213,9 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
       getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
       return signalPassFailure();
     }
+    for (func::FuncOp step : findSteps())
+      if (failed(checkValues(step)))
+        return signalPassFailure();
     const llvm::DenseSet<Attribute> stored = narrowsFrozen ? findRoundedConstants() : llvm::DenseSet<Attribute>();
     for (func::FuncOp step : findSteps()) {
       llvm::MapVector<std::pair<StringRef, int>, TableRow> table;
@@ -202,6 +225,10 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
       numNarrowed += cast.numNarrowed;
       numWidened += cast.numWidened;
       numRemade += cast.numRemade;
+      if (failed(checkTypesAgree(step,
+                                 "cannot be cast to " + precision +
+                                     ": train-autocast takes a step before its kernels and library calls are formed")))
+        return signalPassFailure();
       report(step, cast, table);
     }
     for (const OverrideRule &rule : rules)

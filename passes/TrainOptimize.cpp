@@ -221,6 +221,10 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
       module.emitError("there is no function @gradient to add updates to");
       return signalPassFailure();
     }
+    if (auto made = module.lookupSymbol("train")) {
+      made->emitError("there is a @train already: updates are added once");
+      return signalPassFailure();
+    }
     func::FuncOp step = keepGradient ? gradient.clone() : gradient;
     if (keepGradient) {
       module.push_back(step);

@@ -41,6 +41,17 @@ public:
 
   size_t size() const { return values.size(); }
 
+  /// Refuses what is called a gradient and holds no real numbers.
+  LogicalResult check() {
+    for (auto [number, type] : llvm::zip_equal(numbers, types)) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !tensor.hasStaticShape() || !isa<FloatType>(tensor.getElementType()))
+        return step.emitError("result ") << number << " of @" << step.getSymName() << " is called a gradient and is "
+                                         << type << "; gradients are float tensors of static shape";
+    }
+    return success();
+  }
+
   void unscale() {
     bool isDynamic = scale.kind == train::LossScale::Kind::Dynamic;
     Value factor = isDynamic ? train::appendLossScale(step, scale)
@@ -144,6 +155,8 @@ struct TrainScaleLoss : StepPass<lowtide::impl::TrainScaleLossBase<TrainScaleLos
     GradientChain chain(step, *scale);
     if (chain.size() == 0)
       return;
+    if (failed(chain.check()))
+      return signalPassFailure();
     if (scale->kind != train::LossScale::Kind::None)
       chain.unscale();
     chain.clip(value, norm);

@@ -299,6 +299,15 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
   LegalizeFailure ignored;
   LegalizeFailure &kind = failure ? *failure : ignored;
   kind = LegalizeFailure::Malformed;
+  for (BlockArgument input : model.getArguments()) {
+    auto tensor = dyn_cast<ShapedType>(input.getType());
+    const bool isStatic = !tensor || tensor.hasStaticShape();
+    if (isStatic && getElementTypeOrSelf(input.getType()).isIntOrFloat())
+      continue;
+    emitError(input.getLoc()) << "input " << input.getArgNumber() << " of @" << model.getSymName() << " is "
+                              << input.getType() << "; inputs are of known sizes, of integers or floats";
+    return mlir::failure();
+  }
   FailureOr<func::FuncOp> forward = declareForward(model, options);
   if (mlir::failed(forward))
     return mlir::failure();

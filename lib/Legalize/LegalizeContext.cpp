@@ -11,6 +11,7 @@
 #include "lowtide/Legalize/FunctionBodies.h"
 #include "lowtide/Legalize/Rules.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -87,6 +88,21 @@ void LegalizeContext::judgeByName(onnx::NodeOp node) {
     collect(node, LegalizeFailure::Unsupported, noRule);
 }
 
+/// What is wrong with an operation from `op` on, in its verifier's words.
+static std::optional<std::string> findFault(Operation *op) {
+  std::optional<std::string> fault;
+  for (; op && !fault; op = op->getNextNode()) {
+    ScopedDiagnosticHandler quiet(op->getContext(), [&](Diagnostic &diagnostic) {
+      if (!fault)
+        fault = diagnostic.str();
+      return success();
+    });
+    if (succeeded(verify(op)))
+      fault.reset();
+  }
+  return fault;
+}
+
 void LegalizeContext::legalizeNode(onnx::NodeOp node) {
   // What depends on a node that has been refused is not worth a second message.
   for (unsigned i = 0; i < node.getInputs().size(); ++i)
@@ -119,6 +135,11 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
       collect(node, LegalizeFailure::Malformed, "its operands do not fit together");
     return;
   }
+  // Rules ask what they need to know; what types mean to each other the made operations know best.
+  if (std::optional<std::string> fault = findFault(last             ? last->getNextNode()
+                                                   : block->empty() ? nullptr
+                                                                    : &block->front()))
+    return collect(node, LegalizeFailure::Malformed, "its operands do not fit together: " + *fault);
   foldFrom(last, view.results);
   for (auto [i, meaning] : llvm::enumerate(view.results)) {
     if (!meaning && !node.getResult(i).use_empty() && failures.size() == known)

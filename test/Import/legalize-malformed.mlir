@@ -33,3 +33,27 @@ func.func @model(%x: tensor<2x3x1xf32> {onnx.input = "x"}, %w: tensor<1x4x1xf32>
   %0 = onnx.node "LSTM"(%x, %w, %r, %none, %none, %h, %c) {attrs = {hidden_size = 1 : i64}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<2x3x1xf32>, tensor<1x4x1xf32>, tensor<1x4x1xf32>, none, none, tensor<1x3x1xf32>, tensor<1x3x2xf32>) -> !onnx.value
   return %0 : !onnx.value
 }
+
+// -----
+
+// CHECK: error: 'Gemm' (opset 20): its operands do not fit together: 'nn.dot' op operands must have the same element type
+func.func @model(%a: tensor<2x3xf32> {onnx.input = "a"}, %b: tensor<3x2xf64> {onnx.input = "b"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Gemm"(%a, %b) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<2x3xf32>, tensor<3x2xf64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+// CHECK: error: input 0 of @model is 'tensor<4xindex>'; inputs are of known sizes, of integers or floats
+func.func @model(%a: tensor<4xindex> {onnx.input = "a"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Relu"(%a) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<4xindex>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+// CHECK: error: input 0 of @model is 'tensor<?xf32>'; inputs are of known sizes, of integers or floats
+func.func @model(%a: tensor<?xf32> {onnx.input = "a"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Relu"(%a) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<?xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}

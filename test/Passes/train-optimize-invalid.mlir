@@ -8,7 +8,9 @@
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias:rate=1" 2>&1 | FileCheck %s --check-prefix=GROUPOPTION
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=[bias:lr=1" 2>&1 | FileCheck %s --check-prefix=GLOB
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=gamma:weight_decay=0" 2>&1 | FileCheck %s --check-prefix=EMPTY
+// RUN: not lowtide-opt %s --train-optimize --train-optimize 2>&1 | FileCheck %s --check-prefix=TWICE
 
+// TWICE: error: there is a @train already: updates are added once
 // UNKNOWN: error: optimizer: 'lion' is none of {{.*}}momentum, sgd
 // OPTION: error: --betas is of adam, adamw; it has no effect on --optimizer=sgd, which takes --weight-decay, and with --momentum --momentum, --dampening, --nesterov, --weight-decay
 // RANGE: error: --momentum: momentum must lie in [0, 1), found 1.50

@@ -41,3 +41,11 @@ func.func @train(%w: tensor<4xf32> {train.binding = #train.param<"w">},
   %g = nn.mul %w, %w : tensor<4xf32>
   return %g, %g : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// CHECK: error: result 0 of @gradient is called a gradient and is 'tensor<4xi32>'; gradients are float tensors of static shape
+func.func @gradient(%w: tensor<4xi32> {train.binding = #train.param<"w">})
+    -> (tensor<4xi32> {train.binding = #train.output<"grad/w">}) attributes {train.scaled = "dynamic"} {
+  return %w : tensor<4xi32>
+}

@@ -44,9 +44,16 @@ Expected<std::unique_ptr<Session>> Session::create(std::unique_ptr<Artifact> art
 Status Session::bind(const BindOptions &options) {
   if (bound_)
     return {StatusCode::Usage, "the session is bound already"};
-  LOWTIDE_TRY(device_->bind(options));
-  bound_ = true;
-  return initialize(options);
+  Status status = device_->bind(options);
+  if (status.isOk())
+    status = initialize(options);
+  bound_ = status.isOk();
+  if (bound_)
+    return status;
+  // What a part of it took is given back, so that another try begins with nothing.
+  if (Expected<std::unique_ptr<Device>> fresh = createDevice(*artifact_))
+    device_ = std::move(*fresh);
+  return status;
 }
 
 Status Session::restart(const BindOptions &options) {

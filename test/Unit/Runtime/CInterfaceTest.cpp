@@ -1,0 +1,195 @@
+// Every call of the C interface in every state of a session, with arguments that nobody should give it.
+#include "Regression.h"
+#include "lowtide-rt/lowtide.h"
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <limits>
+#include <malloc.h>
+
+using namespace lowtide;
+using namespace lowtide::rt;
+using namespace lowtide::rt::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string artifactOf(const char *name, const plan::Plan &plan = regressionPlan()) {
+  return writeRegression(testing::TempDir() + name, plan);
+}
+
+/// The regression without weights: binding it asks for random ones.
+std::string artifactWithoutWeights() {
+  plan::Plan plan = regressionPlan();
+  for (plan::Entry &entry : *plan.mutable_entries())
+    for (plan::Binding &binding : *entry.mutable_bindings())
+      binding.set_from_image(false);
+  return artifactOf("c-no-weights.tide", plan);
+}
+
+/// Takes a status apart: success, or a documented code with words.
+lowtide_code take(lowtide_status *status, const std::string &call) {
+  const lowtide_code code = lowtide_status_code(status);
+  if (status) {
+    EXPECT_GE(code, LOWTIDE_USAGE) << call;
+    EXPECT_LE(code, LOWTIDE_LOSS_MISMATCH) << call << ": " << lowtide_status_message(status);
+    EXPECT_STRNE(lowtide_status_message(status), "") << call;
+    EXPECT_NE(lowtide_status_where(status), nullptr) << call;
+  }
+  lowtide_status_free(status);
+  return code;
+}
+
+/// Calls everything but load, bind and free with all kinds of arguments; `bound`: whether calls may succeed at all.
+void callEverything(lowtide_session *session, bool bound) {
+  const std::string longName(1 << 20, 'a'), file = testing::TempDir() + "a-file";
+  writeText(file, "no folder");
+  const char *names[] = {nullptr, "", "absent", "train", "eval", "train\n", "\xff\xfe\x80", longName.c_str()};
+  const int64_t numbers[] = {0, 1, -1, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  const char *folders[] = {nullptr, "", "/dev/null", "/proc/none", file.c_str(), longName.c_str(), "/dev/null/\xff"};
+  auto expectOnly = [&](lowtide_code code, bool mayBeGood, const char *call) {
+    if (!mayBeGood)
+      EXPECT_NE(code, LOWTIDE_OK) << call;
+  };
+  lowtide_tensor tensor{};
+  (void)lowtide_session_planned_bytes(session), (void)lowtide_session_allocated_bytes(session);
+  for (size_t index : {size_t(0), size_t(2), size_t(3), SIZE_MAX})
+    EXPECT_EQ(lowtide_session_entry_name(session, index) != nullptr, index < lowtide_session_entry_count(session));
+  for (const char *entry : names) {
+    const bool isEntry = session && entry && (!std::strcmp(entry, "train") || !std::strcmp(entry, "eval"));
+    EXPECT_EQ(lowtide_session_tensor_count(session, entry) != 0, isEntry);
+    for (size_t index : {size_t(0), size_t(5), size_t(6), size_t(1) << 32, SIZE_MAX})
+      expectOnly(take(lowtide_session_tensor_at(session, entry, index, &tensor), "tensor_at"), bound && isEntry,
+                 "tensor_at");
+    expectOnly(take(lowtide_session_tensor_at(session, entry, 0, nullptr), "tensor_at"), false, "tensor_at");
+    for (const char *name : names)
+      expectOnly(take(lowtide_session_tensor(session, entry, name, &tensor), "tensor"), false, "tensor");
+    expectOnly(take(lowtide_session_tensor(session, entry, "w", nullptr), "tensor"), false, "tensor");
+    for (int64_t number : numbers)
+      for (double rate : {0.0, -1.0, std::nan(""), HUGE_VAL, 1e-300})
+        expectOnly(take(lowtide_session_write_scalars(session, entry, rate, number, number, number), "write_scalars"),
+                   bound && isEntry, "write_scalars");
+    if (bound && isEntry)
+      EXPECT_EQ(take(lowtide_session_write_scalars(session, entry, 0.01, 0, 0, 0), "write_scalars"), LOWTIDE_OK);
+    expectOnly(take(lowtide_session_step(session, entry), "step"), bound && isEntry, "step");
+    expectOnly(take(lowtide_session_download(session, entry), "download"), session && (isEntry || !entry || !*entry),
+               "download");
+  }
+  expectOnly(take(lowtide_session_upload(session), "upload"), session != nullptr, "upload");
+  for (int64_t number : numbers) {
+    (void)lowtide_session_learning_rate(session, number);
+    for (const char *folder : folders) {
+      expectOnly(take(lowtide_session_save(session, folder, number, number), "save"), false, folder ? folder : "save");
+      int64_t step = 0, seed = 0;
+      expectOnly(take(lowtide_session_resume(session, folder, &step, &seed), "resume"), false, "resume");
+      expectOnly(take(lowtide_session_resume(session, folder, nullptr, &seed), "resume"), false, "resume");
+      expectOnly(take(lowtide_session_resume(session, folder, &step, nullptr), "resume"), false, "resume");
+    }
+  }
+}
+
+lowtide_session *load(const std::string &path) {
+  lowtide_session *session = nullptr;
+  EXPECT_EQ(take(lowtide_session_load(path.c_str(), &session), "load"), LOWTIDE_OK);
+  return session;
+}
+
+TEST(CInterfaceStates, NoSession) {
+  callEverything(nullptr, false);
+  EXPECT_EQ(take(lowtide_session_bind(nullptr, nullptr), "bind"), LOWTIDE_USAGE);
+  lowtide_session_free(nullptr);
+  lowtide_status_free(nullptr);
+  EXPECT_STREQ(lowtide_status_message(nullptr), "");
+  EXPECT_STREQ(lowtide_status_where(nullptr), "");
+}
+
+TEST(CInterfaceStates, LoadsNothingThatIsNoArtifact) {
+  const std::string longName(1 << 20, 'a'), file = testing::TempDir() + "a-file";
+  writeText(file, "no artifact");
+  lowtide_session *session = nullptr;
+  for (const char *path : {(const char *)nullptr, "", "/", "/dev/null", "/dev/zero", "/proc/self/mem", "\xff",
+                           file.c_str(), longName.c_str()})
+    EXPECT_NE(take(lowtide_session_load(path, &session), path ? path : "NULL"), LOWTIDE_OK);
+  EXPECT_EQ(session, nullptr);
+  EXPECT_EQ(take(lowtide_session_load(artifactOf("c.tide").c_str(), nullptr), "load"), LOWTIDE_USAGE);
+}
+
+TEST(CInterfaceStates, LoadedAndNotBound) {
+  lowtide_session *session = load(artifactOf("c.tide"));
+  callEverything(session, false);
+  EXPECT_EQ(lowtide_session_allocated_bytes(session), 0u);
+  lowtide_session_free(session);
+}
+
+TEST(CInterfaceStates, AfterABindThatFailed) {
+  lowtide_session *session = load(artifactWithoutWeights());
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(take(lowtide_session_bind(session, nullptr), "bind"), LOWTIDE_BAD_INPUT);
+  EXPECT_EQ(lowtide_session_allocated_bytes(session), 0u) << "what it took is given back";
+  callEverything(session, false);
+  // With what was missing it goes on.
+  lowtide_bind_options options = {};
+  options.random_init = 1;
+  EXPECT_EQ(take(lowtide_session_bind(session, &options), "bind"), LOWTIDE_OK);
+  EXPECT_EQ(lowtide_session_allocated_bytes(session), lowtide_session_planned_bytes(session));
+  callEverything(session, true);
+  lowtide_session_free(session);
+}
+
+TEST(CInterfaceStates, Bound) {
+  lowtide_session *session = load(artifactOf("c.tide"));
+  lowtide_bind_options options = {UINT32_MAX, -1, 0, UINT64_MAX, UINT32_MAX};
+  ASSERT_EQ(take(lowtide_session_bind(session, &options), "bind"), LOWTIDE_OK);
+  EXPECT_EQ(take(lowtide_session_bind(session, &options), "bind"), LOWTIDE_USAGE);
+  callEverything(session, true);
+  const std::string folder = testing::TempDir() + "c-states";
+  fs::remove_all(folder);
+  int64_t step = 0, seed = 0;
+  EXPECT_EQ(take(lowtide_session_save(session, folder.c_str(), 3, -7), "save"), LOWTIDE_OK);
+  EXPECT_EQ(take(lowtide_session_resume(session, folder.c_str(), &step, &seed), "resume"), LOWTIDE_OK);
+  EXPECT_EQ(step, 3);
+  EXPECT_EQ(seed, -7);
+  callEverything(session, true);
+  lowtide_session_free(session);
+}
+
+size_t count(const char *folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST(CInterfaceStates, AThousandCyclesStayFlat) {
+#if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && __has_feature(address_sanitizer))
+  const bool counts = false; // freed memory is kept for a while; leaks are found at the end
+#else
+  const bool counts = true;
+#endif
+  const std::string path = artifactOf("c.tide"), folder = testing::TempDir() + "c-cycles";
+  fs::remove_all(folder);
+  size_t files = 0, bytes = 0;
+  for (int cycle = 0; cycle < 1000; ++cycle) {
+    lowtide_session *session = load(path);
+    lowtide_bind_options options = {};
+    options.threads = 2;
+    ASSERT_EQ(take(lowtide_session_bind(session, &options), "bind"), LOWTIDE_OK);
+    ASSERT_EQ(take(lowtide_session_write_scalars(session, "train", 0.01, cycle, 0, 0), "scalars"), LOWTIDE_OK);
+    ASSERT_EQ(take(lowtide_session_step(session, "train"), "step"), LOWTIDE_OK);
+    EXPECT_NE(take(lowtide_session_step(session, "absent"), "step"), LOWTIDE_OK);
+    if (cycle % 100 == 0) {
+      int64_t step = 0, seed = 0;
+      ASSERT_EQ(take(lowtide_session_save(session, folder.c_str(), cycle, 0), "save"), LOWTIDE_OK);
+      ASSERT_EQ(take(lowtide_session_resume(session, folder.c_str(), &step, &seed), "resume"), LOWTIDE_OK);
+    }
+    lowtide_session_free(session);
+    if (cycle == 199)
+      files = count("/proc/self/fd"), bytes = mallinfo2().uordblks;
+  }
+  EXPECT_EQ(count("/proc/self/fd"), files);
+  EXPECT_EQ(count("/proc/self/task"), 1u);
+  if (counts)
+    EXPECT_LT(mallinfo2().uordblks, bytes + 65536);
+}
+
+} // namespace

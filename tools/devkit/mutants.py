@@ -35,7 +35,7 @@ STEPS = {
     "experts": (MODELS / "moe-tiny" / "torchscript.onnx", "--batch=4"),
 }
 TESTS = BUILD / "test" / "lib"
-PROGRAMS = {"plan": "lowtide-plan-mutants"}
+PROGRAMS = {"plan": "lowtide-plan-mutants", "opt": "lowtide-opt-mutants"}
 # Mutants of a check: seconds; and in full.
 SAMPLE, FULL = 5000, {"plan": 1_000_000, "opt": 200_000}
 
@@ -56,7 +56,36 @@ def plan_seeds(binaries, scratch):
     return files
 
 
-SEEDS = {"plan": plan_seeds}
+# Modules of every dialect: what text tests are about, and the stages of the models.
+TEXTS = ("Passes", "Dialect", "Import", "Codegen", "Execute", "Export")
+STAGES = ("onnx", "nn", "train", "fitted", "plan")
+EMITTED = ("momentum", "parts", "scaled", "convolutions", "statistics", "tables", "tables-emulated", "experts")
+
+
+def write_passes(path):
+    """The passes of passes/Passes.td and the ones of MLIR that stages use, each with its options and their types."""
+    lines = []
+    for text in re.split(r"^def ", (ROOT / "passes" / "Passes.td").read_text(), flags=re.M)[1:]:
+        name = re.search(r': Pass<"([^"]+)", "::mlir::(\w+::)?(\w+)"', text)
+        options = re.findall(r'Option<"[^"]+",\s*"([^"]+)",\s*"([^"]+)"', text)
+        if name:
+            lines.append(" ".join([name[1], "func.func" if name[3] == "FuncOp" else "builtin.module", *(f"{option}={kind}" for option, kind in options)]))
+    path.write_text("\n".join([*lines, *(f"{name} builtin.module" for name in ("canonicalize", "cse", "symbol-dce", "inline"))]) + "\n")
+
+
+def opt_seeds(binaries, scratch):
+    """Modules and the list of passes."""
+    write_passes(scratch / "passes.txt")
+    files = [path for room in TEXTS for path in sorted((ROOT / "test" / room).rglob("*.mlir"))]
+    for name in EMITTED:
+        model, *flags = STEPS[name]
+        for stage in STAGES:
+            files.append(scratch / f"{name}-{stage}.mlir")
+            lowtide(binaries / "lowtide", "compile", model, "-q", f"--emit={stage}", "-o", files[-1], *flags)
+    return [*files, f"--passes={scratch / 'passes.txt'}"]
+
+
+SEEDS = {"plan": plan_seeds, "opt": opt_seeds}
 
 
 def run(kind, count, first=0, jobs=1, binaries=BUILD / "bin", programs=TESTS):

@@ -9,24 +9,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Watch.h"
 #include "Trial.h"
 
-#include <chrono>
 #include <cinttypes>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <thread>
-#include <unistd.h>
 
 using namespace lowtide::fuzz;
 
 namespace {
-
-constexpr auto mostSeconds = std::chrono::seconds(10);
 
 struct Options {
   std::vector<std::string> artifacts;
@@ -67,10 +59,7 @@ void say(uint64_t seed, const Trial &trial, const Board &board, const std::strin
 /// Does seeds [first, end) and ends the process.
 [[noreturn]] void work(Trial &trial, Board &board, uint64_t first, uint64_t end, const std::string &write) {
   // A plan may ask for as much memory as it likes.
-  const rlimit limit = {uint64_t(3) << 30, uint64_t(3) << 30};
-  ::setrlimit(RLIMIT_AS, &limit);
-  const rlimit noCore = {0, 0};
-  ::setrlimit(RLIMIT_CORE, &noCore);
+  limitMemory(uint64_t(3) << 30);
   for (uint64_t seed = first; seed < end; ++seed) {
     board.seed = seed;
     TrialResult result = trial.run(seed, board);
@@ -88,28 +77,6 @@ void say(uint64_t seed, const Trial &trial, const Board &board, const std::strin
   }
   std::fflush(stdout);
   ::_exit(0);
-}
-
-/// Waits for the child; what ended it, or nothing.
-std::string await(pid_t child, const Board &board) {
-  auto last = std::chrono::steady_clock::now();
-  uint64_t seen = board.done;
-  for (int status = 0;;) {
-    const pid_t ended = ::waitpid(child, &status, WNOHANG);
-    if (ended == child) {
-      if (WIFSIGNALED(status))
-        return strsignal(WTERMSIG(status));
-      return WEXITSTATUS(status) ? "exit " + std::to_string(WEXITSTATUS(status)) : "";
-    }
-    if (board.done != seen)
-      seen = board.done, last = std::chrono::steady_clock::now();
-    if (std::chrono::steady_clock::now() - last > mostSeconds) {
-      ::kill(child, SIGKILL);
-      ::waitpid(child, &status, 0);
-      return "no end within 10 s";
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
 }
 
 void printTable(const Board &board) {
@@ -155,10 +122,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "error: %s\n", status.str().c_str());
     return 1;
   }
-  void *shared = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED)
-    return 1;
-  Board &board = *new (shared) Board{};
+  Board &board = shareBoard<Board>();
   uint64_t defects = 0;
   for (uint64_t next = options.seed, end = options.seed + options.count; next < end;) {
     std::fflush(stdout);
@@ -167,7 +131,7 @@ int main(int argc, char **argv) {
       return 1;
     if (child == 0)
       work(trial, board, next, end, options.write);
-    const std::string cause = await(child, board);
+    const std::string cause = awaitChild(child, board.done);
     if (cause.empty())
       break;
     ++board.counts[board.kind][Defect];

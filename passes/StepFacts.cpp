@@ -143,7 +143,17 @@ static SmallVector<std::shared_ptr<RerunForm>, 1> buildRerunForms(nn::KernelOp k
 
 static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, codegen::KernelModule &kernels,
                                     InstructionFacts &facts) {
-  FailureOr<codegen::KernelInfo> info = kernels.query(kernel);
+  bool isSaid = false;
+  FailureOr<codegen::KernelInfo> info = failure();
+  {
+    ScopedDiagnosticHandler watch(kernel.getContext(), [&](Diagnostic &diagnostic) {
+      isSaid |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+      return failure(); // others print it
+    });
+    info = kernels.query(kernel);
+  }
+  if (failed(info) && !isSaid)
+    return kernel.emitError("no code is generated for a '") << kernel.getEmitter() << "' kernel of this form";
   if (failed(info))
     return failure();
   if (__builtin_mul_overflow(info->scratchBytes, countScratchParts(info->extent, info->grain, threadsMax),

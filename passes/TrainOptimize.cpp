@@ -225,6 +225,16 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
       made->emitError("there is a @train already: updates are added once");
       return signalPassFailure();
     }
+    for (unsigned i = 0; i < gradient.getNumResults(); ++i) {
+      auto output = dyn_cast_or_null<train::OutputAttr>(train::getResultBinding(gradient, i));
+      auto tensor = dyn_cast<RankedTensorType>(gradient.getResultTypes()[i]);
+      if (!output || !output.getName().getValue().starts_with("grad/") ||
+          (tensor && tensor.hasStaticShape() && isa<FloatType>(tensor.getElementType())))
+        continue;
+      gradient.emitError("result ") << i << " of @gradient is called a gradient and is " << gradient.getResultTypes()[i]
+                                    << "; gradients are float tensors of static shape";
+      return signalPassFailure();
+    }
     func::FuncOp step = keepGradient ? gradient.clone() : gradient;
     if (keepGradient) {
       module.push_back(step);

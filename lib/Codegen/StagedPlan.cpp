@@ -50,7 +50,8 @@ FailureOr<StagedDomain> StagedDomain::get(nn::KernelOp kernel) {
       return failure();
     }
   }
-  if (domain.reduced.empty())
+  // Rows of no elements have no stages.
+  if (domain.reduced.empty() || llvm::is_contained(domain.extents, 0))
     return failure();
   int64_t kept = 1, rank = domain.extents.size();
   for (int64_t d = 0; d < rank; ++d)

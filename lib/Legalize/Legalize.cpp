@@ -300,12 +300,16 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
   LegalizeFailure &kind = failure ? *failure : ignored;
   kind = LegalizeFailure::Malformed;
   for (BlockArgument input : model.getArguments()) {
-    auto tensor = dyn_cast<ShapedType>(input.getType());
-    const bool isStatic = !tensor || tensor.hasStaticShape();
-    if (isStatic && getElementTypeOrSelf(input.getType()).isIntOrFloat())
+    auto tensor = dyn_cast<RankedTensorType>(input.getType());
+    if (tensor && tensor.hasStaticShape() && tensor.getElementType().isIntOrFloat())
       continue;
     emitError(input.getLoc()) << "input " << input.getArgNumber() << " of @" << model.getSymName() << " is "
-                              << input.getType() << "; inputs are of known sizes, of integers or floats";
+                              << input.getType() << "; inputs are tensors of known sizes, of integers or floats";
+    return mlir::failure();
+  }
+  if (Operation *made = SymbolTable::lookupSymbolIn(model->getParentOp(), options.entry); made && made != model) {
+    made->emitError("there is a @") << options.entry << " already: a model is legalized once under a name";
+    kind = LegalizeFailure::Usage;
     return mlir::failure();
   }
   FailureOr<func::FuncOp> forward = declareForward(model, options);

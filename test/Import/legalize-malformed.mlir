@@ -44,7 +44,7 @@ func.func @model(%a: tensor<2x3xf32> {onnx.input = "a"}, %b: tensor<3x2xf64> {on
 
 // -----
 
-// CHECK: error: input 0 of @model is 'tensor<4xindex>'; inputs are of known sizes, of integers or floats
+// CHECK: error: input 0 of @model is 'tensor<4xindex>'; inputs are tensors of known sizes, of integers or floats
 func.func @model(%a: tensor<4xindex> {onnx.input = "a"}) -> (!onnx.value {onnx.output = "y"}) {
   %0 = onnx.node "Relu"(%a) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<4xindex>) -> !onnx.value
   return %0 : !onnx.value
@@ -52,8 +52,16 @@ func.func @model(%a: tensor<4xindex> {onnx.input = "a"}) -> (!onnx.value {onnx.o
 
 // -----
 
-// CHECK: error: input 0 of @model is 'tensor<?xf32>'; inputs are of known sizes, of integers or floats
+// CHECK: error: input 0 of @model is 'tensor<?xf32>'; inputs are tensors of known sizes, of integers or floats
 func.func @model(%a: tensor<?xf32> {onnx.input = "a"}) -> (!onnx.value {onnx.output = "y"}) {
   %0 = onnx.node "Relu"(%a) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<?xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+// CHECK: error: input 0 of @model is 'f32'; inputs are tensors of known sizes, of integers or floats
+func.func @model(%a: f32 {onnx.input = "a"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Relu"(%a) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (f32) -> !onnx.value
   return %0 : !onnx.value
 }

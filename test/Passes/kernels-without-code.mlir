@@ -1,0 +1,22 @@
+// RUN: not lowtide-opt %s --split-input-file --train-order 2>&1 | FileCheck %s
+// RUN: not lowtide-opt %s --split-input-file --nn-batch-launches 2>&1 | FileCheck %s --check-prefixes=CHECK,GPU
+
+// CHECK: error: cannot generate code: nn.reduce_sum takes no elements together, of 'tensor<4x0xf32>'
+func.func @train(%x: tensor<4x0xf32> {train.binding = #train.batch<"x">}) -> (tensor<4xf32> {train.binding = #train.output<"sums">}) {
+  %0 = nn.kernel "row" (%a = %x) : (tensor<4x0xf32>) -> (tensor<4xf32>) {
+    %s = nn.reduce_sum %a dims = [1] : tensor<4x0xf32> -> tensor<4xf32>
+    nn.yield %s : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// GPU: error: no code is generated for a 'cross' kernel of this form
+func.func @train(%y: tensor<4x8xf32> {train.binding = #train.batch<"y">}) -> (tensor<4x8xf32> {train.binding = #train.output<"same">}) {
+  %0 = nn.kernel "cross" (%a = %y) : (tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+    %s = nn.relu %a : tensor<4x8xf32>
+    nn.yield %s : tensor<4x8xf32>
+  }
+  return %0 : tensor<4x8xf32>
+}

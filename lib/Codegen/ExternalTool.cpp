@@ -27,8 +27,13 @@ FailureOr<std::vector<char>> codegen::runTool(Operation *errors, StringRef what,
   std::error_code error;
   {
     llvm::raw_fd_ostream file(inputPath, error);
-    if (!error)
+    if (!error) {
       file << input;
+      file.close();
+      // A stream that is left with an error ends the program.
+      error = file.error();
+      file.clear_error();
+    }
   }
   SmallVector<StringRef> command{program};
   for (StringRef argument : arguments)
@@ -44,7 +49,8 @@ FailureOr<std::vector<char>> codegen::runTool(Operation *errors, StringRef what,
   if (log)
     *log = printed;
   if (error) {
-    errors->emitError() << what << ": cannot write " << inputPath << ": " << error.message();
+    errors->emitError() << what << ": cannot write " << inputPath << ": " << error.message()
+                        << "; TMPDIR names the folder for such files";
   } else if (!ran) {
     errors->emitError() << what << ": " << (printed.empty() ? message : printed);
   } else if (auto file = llvm::MemoryBuffer::getFile(outputPath)) {

@@ -54,7 +54,7 @@ static bool writeFile(const std::string &path, llvm::StringRef text) {
   std::error_code error;
   llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_None);
   if (!error)
-    file.os() << text;
+    file.os() << text, file.os().flush();
   if (error || file.os().has_error()) {
     printError("cannot write '" + path + "'" + (error ? ": " + error.message() : ""));
     file.os().clear_error();

@@ -32,6 +32,8 @@ void awaitChange(std::atomic<uint32_t> &value, uint32_t old) {
 Expected<std::unique_ptr<ThreadPool>> ThreadPool::create(unsigned threads) {
   std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
   try {
+    // A thread that runs must not be lost because the list of threads cannot grow.
+    pool->workers_.reserve(threads);
     for (unsigned thread = 1; thread < threads; ++thread)
       pool->workers_.emplace_back([raw = pool.get(), thread] { raw->loop(thread); });
   } catch (const std::system_error &error) {

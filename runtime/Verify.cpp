@@ -37,9 +37,9 @@ Status checkArenas(const plan::Plan &plan) {
     if (!isPowerOfTwo(arena.alignment()) || arena.alignment() > (uint64_t(1) << 21))
       return refuse("alignment " + std::to_string(arena.alignment()) + " is not a power of two up to 2 MiB", where);
     if (arena.bytes() > maxArenaBytes)
-      return refuse(std::to_string(arena.bytes()) + " bytes; at most 2^46 are accepted", where);
+      return refuse(showSize(arena.bytes()) + " bytes; at most 2^46 are accepted", where);
     if (arena.image_bytes() > arena.bytes() || (arena.image_bytes() && arena.kind() != plan::Arena::PARAMS))
-      return refuse("image of " + std::to_string(arena.image_bytes()) + " bytes does not fit", where);
+      return refuse("image of " + showSize(arena.image_bytes()) + " bytes does not fit", where);
     sum += arena.bytes();
   }
   if (!sum.atMost(maxArenaBytes))
@@ -78,11 +78,10 @@ Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
     return refuse("its dimensions are negative or their product is too large");
   const plan::Slice &slice = binding.slice();
   if (slice.bytes() != *bytes)
-    return refuse("its slice has " + std::to_string(slice.bytes()) + " bytes, its shape needs " +
-                  std::to_string(*bytes));
+    return refuse("its slice has " + showSize(slice.bytes()) + " bytes, its shape needs " + std::to_string(*bytes));
   LOWTIDE_TRY(checkSlice(plan, slice));
   if (slice.offset() % element)
-    return refuse("offset " + std::to_string(slice.offset()) + " is not a multiple of the element size");
+    return refuse("offset " + showSize(slice.offset()) + " is not a multiple of the element size");
   if (binding.batch_dim() < -1 || binding.batch_dim() >= binding.dims_size())
     return refuse("batch dimension " + std::to_string(binding.batch_dim()) + " is out of range");
   const plan::Arena &arena = plan.arenas(static_cast<int>(slice.arena()));
@@ -160,9 +159,7 @@ Status checkSlice(const plan::Plan &plan, const plan::Slice &slice) {
     return refuse("arena " + std::to_string(slice.arena()) + " does not exist");
   const plan::Arena &arena = plan.arenas(static_cast<int>(slice.arena()));
   if (!(Checked(slice.offset()) + slice.bytes()).atMost(arena.bytes()))
-    // What a tool wrote as a negative number reads as one.
-    return refuse("bytes " + std::to_string(static_cast<int64_t>(slice.offset())) + " + " +
-                  std::to_string(static_cast<int64_t>(slice.bytes())) + " lie outside arena '" +
+    return refuse("bytes " + showSize(slice.offset()) + " + " + showSize(slice.bytes()) + " lie outside arena '" +
                   printable(arena.name()) + "' of " + std::to_string(arena.bytes()) + " bytes");
   return Status::ok();
 }

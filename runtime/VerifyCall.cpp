@@ -12,7 +12,7 @@ Status refuse(std::string message) { return {StatusCode::VerifyFailed, std::move
 Status checkBytes(const plan::Slice &slice, uint64_t elements, uint64_t elementSize, const char *what, bool exact) {
   uint64_t need = elements * elementSize; // at most 2^43: CallShape
   if (exact ? slice.bytes() != need : slice.bytes() < need)
-    return refuse(std::string(what) + " has " + std::to_string(slice.bytes()) + " bytes, its shape needs " +
+    return refuse(std::string(what) + " has " + showSize(slice.bytes()) + " bytes, its shape needs " +
                   std::to_string(need));
   if (slice.offset() % elementSize)
     return refuse(std::string(what) + " is not aligned to its elements");
@@ -139,7 +139,7 @@ Status checkCall(const plan::Call &call, std::string_view target) {
   if (!workspace)
     return workspace.takeStatus();
   if (call.workspace().bytes() < *workspace)
-    return refuse("workspace of " + std::to_string(call.workspace().bytes()) + " bytes; it needs " +
+    return refuse("workspace of " + showSize(call.workspace().bytes()) + " bytes; it needs " +
                   std::to_string(*workspace));
   return Status::ok();
 }

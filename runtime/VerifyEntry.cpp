@@ -275,8 +275,7 @@ std::optional<uint64_t> EntryVerifier::moved(const plan::Slice &slice, int64_t s
 
 Status EntryVerifier::copy(const plan::Copy &copy, bool inRepeat) {
   if (copy.source().bytes() != copy.target().bytes())
-    return refuse("copies " + std::to_string(copy.source().bytes()) + " bytes to " +
-                  std::to_string(copy.target().bytes()));
+    return refuse("copies " + showSize(copy.source().bytes()) + " bytes to " + showSize(copy.target().bytes()));
   if (!inRepeat && (copy.source_step() || copy.target_step()))
     return refuse("a range moves on from round to round outside a repeat");
   Slices source, target;
@@ -288,8 +287,8 @@ Status EntryVerifier::copy(const plan::Copy &copy, bool inRepeat) {
     return refuse("a range moves on beyond all bytes");
   const uint64_t step = magnitude(copy.target_step());
   if (step && step < copy.target().bytes())
-    return refuse("its target moves on by " + std::to_string(step) + " bytes a round, less than the " +
-                  std::to_string(copy.target().bytes()) + " that a round writes");
+    return refuse("its target moves on by " + showSize(step) + " bytes a round, less than the " +
+                  showSize(copy.target().bytes()) + " that a round writes");
   source[0].set_offset(*from);
   target[0].set_offset(*to);
   LOWTIDE_TRY(checkSlice(plan_, source[0]));
@@ -539,7 +538,7 @@ Status verifyEntry(const plan::Plan &plan, const plan::Entry &entry, std::span<c
   report.peakLiveBytes = verifier.peakLiveBytes();
   report.instructions = verifier.instructions();
   if (entry.peak_live_bytes() && entry.peak_live_bytes() != report.peakLiveBytes)
-    return refuse("declares a peak of " + std::to_string(entry.peak_live_bytes()) + " live bytes; it is " +
+    return refuse("declares a peak of " + showSize(entry.peak_live_bytes()) + " live bytes; it is " +
                   std::to_string(report.peakLiveBytes));
   return Status::ok();
 }

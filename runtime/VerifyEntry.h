@@ -11,6 +11,9 @@ namespace lowtide::rt {
 /// Whether a binding keeps its value from one step to the next.
 bool isPersistent(const plan::Binding &binding);
 
+/// A size as messages show it: what a tool wrote as a negative number reads as one.
+inline std::string showSize(uint64_t size) { return std::to_string(static_cast<int64_t>(size)); }
+
 /// Slice inside its arena, by checked arithmetic.
 Status checkSlice(const plan::Plan &plan, const plan::Slice &slice);
 

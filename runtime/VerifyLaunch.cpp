@@ -48,7 +48,7 @@ bool haveSizes(const Slices &slices, const Tensors &tensors) {
 std::string listBytes(const Slices &slices) {
   std::string text;
   for (const plan::Slice &slice : slices)
-    text += (text.empty() ? "" : " + ") + std::to_string(slice.bytes());
+    text += (text.empty() ? "" : " + ") + showSize(slice.bytes());
   return text.empty() ? "0" : text;
 }
 std::string listBytes(const Tensors &tensors) {
@@ -63,7 +63,7 @@ Status checkAlignment(const plan::Plan &plan, const Slices &slices, const Tensor
   for (int i = 0; i < slices.size(); ++i) {
     const uint64_t needed = isGpuKernel ? gpuAlignment : elementBytes(tensors[i].dtype());
     if (slices[i].offset() % needed || plan.arenas(static_cast<int>(slices[i].arena())).alignment() < needed)
-      return refuse(std::string(what) + " " + std::to_string(i) + " at offset " + std::to_string(slices[i].offset()) +
+      return refuse(std::string(what) + " " + std::to_string(i) + " at offset " + showSize(slices[i].offset()) +
                     " does not lie at a multiple of " + std::to_string(needed) + " bytes");
   }
   return Status::ok();
@@ -123,7 +123,7 @@ Status checkLaunch(const plan::Plan &plan, const plan::Launch &launch) {
   // Cannot wrap: checkKernels.
   uint64_t scratch = kernel.scratch_bytes() * countScratchParts(launch.extent(), launch.grain(), plan.threads_max());
   if (launch.scratch().bytes() != scratch)
-    return refuse("scratch of " + std::to_string(launch.scratch().bytes()) + " bytes; " + name + " needs " +
+    return refuse("scratch of " + showSize(launch.scratch().bytes()) + " bytes; " + name + " needs " +
                   std::to_string(scratch));
   return Status::ok();
 }

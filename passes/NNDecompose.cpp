@@ -28,7 +28,12 @@ namespace {
 struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
   using StepPass::StepPass;
 
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<train::TrainDialect>(); }
+  /// Scans become loops of the train dialect; a module of train ops alone has not brought the ops that they are written
+  /// out in.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    StepPass::getDependentDialects(registry);
+    registry.insert<nn::NNDialect, train::TrainDialect>();
+  }
 
   /// Whether a library computes this instance, as it is or with its mask in the library's form.
   bool isLeft(Operation *op) {
@@ -112,6 +117,8 @@ struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
       mergeWholeReductions(getOperation());
       pickByComparison(getOperation());
     }
+    if (failed(lowtide::checkTypesAgree(getOperation(), "cannot be decomposed: values of a step have static shapes")))
+      signalPassFailure();
   }
 };
 } // namespace

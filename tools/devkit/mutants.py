@@ -116,10 +116,11 @@ def add_up(tables):
     """Tables of the same rows as one; the first line of each is its head."""
     sums = {}
     for line in (line for table in tables for line in table[1:]):
-        name, numbers = re.fullmatch(r"(.*?)((?:\s+\d+)+)", line).groups()
-        old = sums.get(name, [])
-        sums[name] = [a + b for a, b in zip(old or [0] * 99, map(int, numbers.split()))]
-    return [tables[0][0], *(f"{name:<26}" + "".join(f" {number:>10}" for number in numbers) for name, numbers in sums.items())]
+        name, numbers = re.fullmatch(r"(.*?)((?:\s+\d+(?: runs| refused)?)+)", line).groups()
+        texts = re.findall(r"(\d+)((?: runs| refused)?)", numbers)
+        old = sums.get(name, [(0, "")] * len(texts))
+        sums[name] = [(before + int(number), unit) for (before, _), (number, unit) in zip(old, texts)]
+    return [tables[0][0], *(f"{name:<26}" + "".join(f" {number:>10}{unit}" for number, unit in row) for name, row in sums.items())]
 
 
 def main(argv):

@@ -1,3 +1,4 @@
+// Plans whose kernels are not those of the machine code next to them.
 #include "runtime/KernelStatements.h"
 #include "Regression.h"
 #include "runtime/Session.h"

@@ -228,12 +228,23 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
     for (unsigned i = 0; i < gradient.getNumResults(); ++i) {
       auto output = dyn_cast_or_null<train::OutputAttr>(train::getResultBinding(gradient, i));
       auto tensor = dyn_cast<RankedTensorType>(gradient.getResultTypes()[i]);
-      if (!output || !output.getName().getValue().starts_with("grad/") ||
-          (tensor && tensor.hasStaticShape() && isa<FloatType>(tensor.getElementType())))
+      if (!output || !output.getName().getValue().starts_with("grad/"))
         continue;
-      gradient.emitError("result ") << i << " of @gradient is called a gradient and is " << gradient.getResultTypes()[i]
-                                    << "; gradients are float tensors of static shape";
-      return signalPassFailure();
+      if (!tensor || !tensor.hasStaticShape() || !isa<FloatType>(tensor.getElementType())) {
+        gradient.emitError("result ") << i << " of @gradient is called a gradient and is "
+                                      << gradient.getResultTypes()[i]
+                                      << "; gradients are float tensors of static shape";
+        return signalPassFailure();
+      }
+      std::optional<unsigned> parameter =
+          train::findArg<train::ParamAttr>(gradient, output.getName().getValue().drop_front(strlen("grad/")));
+      auto type = parameter ? dyn_cast<RankedTensorType>(gradient.getArgumentTypes()[*parameter]) : tensor;
+      if (!type || type.getShape() != tensor.getShape()) {
+        gradient.emitError("result ") << i << " of @gradient is " << tensor
+                                      << ", the parameter that it is the gradient of "
+                                      << gradient.getArgumentTypes()[*parameter];
+        return signalPassFailure();
+      }
     }
     func::FuncOp step = keepGradient ? gradient.clone() : gradient;
     if (keepGradient) {

@@ -59,12 +59,13 @@ template <typename Take> void forEachLine(std::string_view text, Take &&take) {
 
 } // namespace
 
+/// In ASCII: ptxas and the driver read no other comments.
 std::string stateKernel(const plan::Kernel &kernel, const plan::Footprint &footprint) {
   std::string line =
       kernel.symbol() + ": " + std::to_string(footprint.extent()) + " by " + std::to_string(footprint.grain()) + ",";
   auto add = [&](const google::protobuf::RepeatedPtrField<plan::Footprint::Tensor> &tensors) {
     for (const plan::Footprint::Tensor &tensor : tensors)
-      line += " " + std::to_string(tensor.elements()) + "×" + std::to_string(elementBytes(tensor.dtype()));
+      line += " " + std::to_string(tensor.elements()) + "x" + std::to_string(elementBytes(tensor.dtype()));
   };
   add(footprint.reads());
   line += " to";

@@ -17,11 +17,11 @@
 
 namespace lowtide::rt {
 
-/// Section of an ELF object that holds the lines; in PTX each stands in a comment behind `ptxStatementMark`.
+/// Section of an ELF object that holds the lines; in PTX each stands in a comment after `ptxStatementMark`.
 inline constexpr char statementSection[] = ".lowtide.kernels";
 inline constexpr char ptxStatementMark[] = "// lowtide kernel ";
 
-/// "loop_3: 64 by 16, 64×4 64×4 to 64×4 bytes, scratch 0, threads 0, shared 0": extent and grain, then elements and
+/// "loop_3: 64 by 16, 64x4 64x4 to 64x4 bytes, scratch 0, threads 0, shared 0": extent and grain, then elements and
 /// their size of each operand and result.
 std::string stateKernel(const plan::Kernel &kernel, const plan::Footprint &footprint);
 /// One line for each footprint of each kernel of the plan.

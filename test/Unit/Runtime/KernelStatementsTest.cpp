@@ -58,8 +58,8 @@ TEST(KernelStatements, AKernelMayServeSeveralLaunchesAllOfThemStated) {
   addFootprint(*plan.mutable_kernels(0), 32, 4, {32, 32}, {32});
   EXPECT_NE(load(plan).find("subtract: 32 by 4"), std::string::npos);
   const std::string ptx =
-      "// lowtide kernel subtract: 32 by 4, 32×4 32×4 to 32×4 bytes, scratch 0, threads 0, shared 0\n"
-      "// lowtide kernel subtract: 16 by 4, 16×4 16×4 to 16×4 bytes, scratch 0, threads 0, shared 0\n";
+      "// lowtide kernel subtract: 32 by 4, 32x4 32x4 to 32x4 bytes, scratch 0, threads 0, shared 0\n"
+      "// lowtide kernel subtract: 16 by 4, 16x4 16x4 to 16x4 bytes, scratch 0, threads 0, shared 0\n";
   std::span<const uint8_t> text(reinterpret_cast<const uint8_t *>(ptx.data()), ptx.size());
   plan.mutable_kernels()->DeleteSubrange(1, 2);
   EXPECT_TRUE(checkStatements(plan, {}, text).isOk());

@@ -237,7 +237,7 @@ static bool unfoldUniform(UnfoldingGraph &graph, const Evaluated &evaluated, Str
     return false; // Folds.cpp says so
   size_t first = size_t(llvm::find_if(dims, [](int64_t dim) { return dim != 1; }) - dims.begin());
   for (size_t axis = first; axis != dims.size(); ++axis) {
-    // A token's repetitions are its first dimension, a table's pairs the two behind the heads.
+    // A token's repetitions are its first dimension, a table's pairs the two after the heads.
     bool isPosition = found->numRows == 1 ? axis == 0 : axis != first;
     if (dims[axis] != 1 || isPosition)
       (isPosition ? found->positionAxes : found->featureAxes).push_back(int64_t(axis));

@@ -29,7 +29,7 @@ def evenly(least, most, count):
 
 
 def judge(what, code, said, more=()):
-    """Raises when a program ended in a way that nobody documented, or without a word."""
+    """Raises when a program ended in a way that is not documented, or without a word."""
     if code == LOADER[0] and LOADER[1] in said:
         return
     if code == 0 or (code in DOCUMENTED | set(more) and ("error:" in said or "stopped by" in said)):

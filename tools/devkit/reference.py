@@ -87,7 +87,7 @@ example as `lowtide-opt` prints it. Where numbers stand below it, the test that 
 
 
 def nn_page(llvm, binaries):
-    sections = Sections(llvm, binaries, *(DIALECTS / "NN" / name for name in ("NNOps.td", "Library.td", "Scatter.td")))
+    sections = Sections(llvm, binaries, *(DIALECTS / "NN" / name for name in ("NNOps.td", "Library.td", "Scatter.td", "Scan.td")))
     found = records(llvm, DIALECTS / "NN" / "NNOps.td")
     ops = of_class(found, "Op")
     library = records(llvm, DIALECTS / "NN" / "Library.td")

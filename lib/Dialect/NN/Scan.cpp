@@ -49,7 +49,7 @@ LogicalResult ScanOp::verifyRegions() {
 //===-- canonical form ----------------------------------------------------===//
 
 namespace {
-/// Rows that nobody reads, states that only they need, operands that no round reads.
+/// Rows that are not read, states that only they need, operands that no round reads.
 struct DropUnused : OpRewritePattern<ScanOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -1,7 +1,7 @@
 //===- GuardedRun.h - a plan, executed so that nothing goes unseen ---------===//
 //
 // The instrument that says whether a proof was worth something. It shares no code with the verifier. Every instruction
-// is given copies of its operands, each between two pages that nobody may touch, and results full of a pattern; then
+// is given copies of its operands, each between two pages that cannot be touched, and results full of a pattern; then
 // its results go back to where they belong. Each byte of every arena knows which write it comes from.
 //
 // Seen are: a byte outside the operands (a signal, or a pattern that has changed); a read of bytes that nothing has

@@ -195,7 +195,7 @@ TrialResult Trial::execute(Base &base, const plan::Plan &plan, std::span<const u
           if (gaps[arena][i] && hosts[arena][i] != gapPattern &&
               plan.arenas(int(arena)).kind() != plan::Arena::TRANSIENT)
             return defect("byte " + std::to_string(i) + " of arena " + std::to_string(arena) +
-                          ", which belongs to nobody, was written");
+                          ", which no value has, was written");
     for (const plan::Binding &binding : entry.bindings()) {
       if (binding.kind() == plan::Binding::BATCH || binding.kind() == plan::Binding::SCALAR)
         continue;

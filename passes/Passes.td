@@ -280,6 +280,7 @@ def NNDecompose : Pass<"nn-decompose", "::mlir::func::FuncOp"> {
   let description = [{
     Asks DecomposableInterface until nothing is left that decomposes. Ops that a library of the target computes as they
     are stay (`lowtide-bench --libraries`); those that it would compute with other types or a mask decline with a remark.
+    Scans become loops, `train.accumulate`, whose bodies are decomposed in turn.
   }];
   let options = [
     Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">,

@@ -316,6 +316,13 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
   if (mlir::failed(forward))
     return mlir::failure();
   LegalizeContext context(*forward, options);
+  auto refuseFlag = [&] {
+    kind = LegalizeFailure::Usage;
+    forward->erase();
+    return mlir::failure();
+  };
+  if (mlir::failed(context.readFrozenNorms()))
+    return refuseFlag();
   Block &body = model.getBody().front();
   for (auto [from, to] : llvm::zip(body.getArguments(), forward->getArguments()))
     context.bind(from, {to, {}});
@@ -330,6 +337,8 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
     forward->erase();
     return mlir::failure();
   }
+  if (mlir::failed(context.checkFrozenNorms()))
+    return refuseFlag();
   kind = LegalizeFailure::None;
   noteCounters(model, context);
   if (options.dropout && *options.dropout != 0 && options.mode != TrainingMode::Eval && !context.getNumDropouts())

@@ -255,6 +255,32 @@ StringRef LegalizeContext::roleOf(Value value) const {
   return role ? role.getValue() : "";
 }
 
+LogicalResult LegalizeContext::readFrozenNorms() {
+  if (options.frozenNorms.empty())
+    return success();
+  if (llvm::Error error = train::parsePatterns(options.frozenNorms, frozenNorms))
+    return emitError(UnknownLoc::get(builder.getContext())) << "--freeze-norm: " << llvm::toString(std::move(error));
+  metNorms.resize(frozenNorms.size());
+  return success();
+}
+
+bool LegalizeContext::isFrozenNorm(ArrayRef<std::string> names) {
+  bool isFrozen = false;
+  for (auto [pattern, isMet] : llvm::zip_equal(frozenNorms, metNorms))
+    if (llvm::any_of(names, [&](StringRef name) { return train::matchesLayer(pattern, name); }))
+      isMet = isFrozen = true;
+  return isFrozen;
+}
+
+LogicalResult LegalizeContext::checkFrozenNorms() const {
+  LogicalResult result = success();
+  for (auto [pattern, isMet] : llvm::zip_equal(frozenNorms, metNorms))
+    if (!isMet)
+      result = emitError(UnknownLoc::get(builder.getContext()))
+               << "--freeze-norm: " << train::describeUnmatched(pattern) << " among the batch norms";
+  return result;
+}
+
 void LegalizeContext::rewind(const Mark &to) {
   failures.resize(to.failures);
   updates = to.updates;

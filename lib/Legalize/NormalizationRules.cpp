@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Import/Notes.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/LegalizeContext.h"
@@ -172,6 +173,16 @@ bool isFrozenBesideOthers(NodeView &n) {
   return others;
 }
 
+/// Whether the user freezes this batch norm, by the path of its module or the node's own name.
+bool isFrozenByName(NodeView &n) {
+  std::vector<std::string> names{n.op.getNodeLabel().str()};
+  for (unsigned i = 1; i < 5; ++i)
+    if (BlockArgument argument = n.context.argumentOf(n.in(i)))
+      if (Attribute binding = train::getArgBinding(n.context.function, argument.getArgNumber()))
+        names.push_back(train::getBindingName(binding).getValue().rsplit('.').first.str());
+  return n.context.isFrozenNorm(names);
+}
+
 /// Whether running variances are those of PyTorch's operation, unbiased: it wrote the model, whatever form its exporter
 /// chose. ONNX's own definition of the training form keeps the biased one.
 bool keepsUnbiasedVariance(NodeView &n, bool stated) {
@@ -212,6 +223,8 @@ LogicalResult batchNorm(NodeView &n) {
                            << "' keeps its running statistics, as the file says, which says of others that they train";
   bool trains = mode == TrainingMode::AsIs ? stated || saysTraining(n.op)
                                            : mode == TrainingMode::Train && !isFrozen && (stated || trainable);
+  if (isFrozenByName(n))
+    trains = false;
   Type given = x.elementType();
   if (trains) {
     Expr wide = x.rank() > 1 ? x : nn::reshape(x, {x.dim(0), 1});

@@ -55,6 +55,12 @@ def norms():
     return made(definitions.CNN), None, rows("cnn-digits", 8)
 
 
+def one_norm_frozen():
+    module, loss, batch = norms()
+    module.b1.eval()
+    return module, loss, batch
+
+
 def tied():
     torch.manual_seed(0)
     return definitions.GPT(2, 48, 4, 96, 32), None, rows("gpt-tiny", 4)
@@ -91,6 +97,9 @@ CASES = [
     ("logits-only/torchscript.onnx", "logits_by_name", (LOSS, "--clip-norm=0.1"), 0, "everything agrees: 6 gradients, 10 losses"),
     ("logits-only/model.onnx", "other", (LOSS,), 9, "first module whose output differs: '1'"),
     ("cnn-digits/dynamo.onnx", "norms", ("--optimizer=sgd", "--lr=0.05", "--momentum=0.9", "--nesterov"), 0, "everything agrees: 8 gradients, 6 buffers"),
+    ("cnn-digits/dynamo.onnx", "one_norm_frozen", ("--optimizer=sgd", "--lr=0.05", "--freeze-norm=b1"), 0, "everything agrees: 8 gradients"),
+    ("cnn-digits/dynamo.onnx", "one_norm_frozen", ("--optimizer=sgd", "--lr=0.05"), 9, "first module whose output differs: 'b1'"),
+    ("cnn-digits/dynamo.onnx", "norms", ("--freeze-norm=b3",), 1, "--freeze-norm: pattern 'b3' matches nothing among the batch norms"),
     ("cnn-digits/dynamo-folded.onnx", "norms", ("--optimizer=sgd",), 9, "b1.running_mean  "),
     ("gpt-tiny/default.onnx", "tied", ("--proof-steps=3",), 0, "everything agrees"),
     ("gpt-dropout/torchscript.onnx", "dropout", ("--proof-steps=2",), 0, "everything agrees"),

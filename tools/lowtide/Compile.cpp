@@ -126,6 +126,7 @@ LegalizeOptions Compilation::legalizeOptions(StringRef mode) const {
   result.mode = mode == "as-is" ? TrainingMode::AsIs : mode == "eval" ? TrainingMode::Eval : TrainingMode::Train;
   if (options.dropout >= 0)
     result.dropout = options.dropout;
+  result.frozenNorms = llvm::join(options.freezeNorms, ",");
   result.loss = options.loss;
   return result;
 }

@@ -38,6 +38,10 @@ static void addModelFlags(CLI::App &app, Options &o) {
       ->check(choice(list(trainingModes)))
       ->group("model");
   app.add_option("--dropout", o.dropout, "Overrides every dropout rate")->check(rate())->group("model");
+  addList(app, "--freeze-norm", o.freezeNorms,
+          "Batch norms that keep their running statistics, as module.eval() has it: names and globs of layers, with "
+          "commas. Their scale and bias are trained unless --frozen names them")
+      ->group("model");
   app.add_option(
          "--loss", o.loss,
          "Adds a loss: \"cross_entropy(LOGITS, LABELS, label_smoothing=0.1) + 0.3*mse(OUTPUT, TARGET)\", or names "

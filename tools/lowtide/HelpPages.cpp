@@ -21,7 +21,7 @@ static const char *const programHelp = R"help(lowtide: compiles one training ste
 
 model      --dim NAME=V  --shape INPUT=8x64  --batch=N  --mode=train|eval|as-is
            --dropout=P  --loss="cross_entropy(logits, labels) + 0.3*mse(a, b)"
-           --outputs=NAME|all  --set INPUT=VALUE
+           --outputs=NAME|all  --set INPUT=VALUE  --freeze-norm=GLOB
 parameters --params=GLOB  --frozen=GLOB  --rename=FILE_NAME=NAME
 optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0

@@ -29,7 +29,7 @@ int lowtide::driver::stageNumber(StringRef name) {
 /// Flags by the last stage that they shape: its text, given with --from, has them behind it.
 static const std::vector<std::pair<std::string, std::vector<std::string>>> stageFlags = {
     {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename", "set"}},
-    {"nn", {"mode", "dropout", "loss", "outputs"}},
+    {"nn", {"mode", "dropout", "freeze-norm", "loss", "outputs"}},
     {"train",
      {"last-batch",
       "entries",
@@ -67,7 +67,7 @@ static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
 }
 
 /// Flags that say what the forward pass is, and of which parameters.
-static const std::vector<std::string> forwardFlags = {"mode", "dropout", "loss", "params", "frozen"};
+static const std::vector<std::string> forwardFlags = {"mode", "dropout", "freeze-norm", "loss", "params", "frozen"};
 /// Flags that say how parameters are updated.
 static const std::vector<std::string> updateFlags = {"optimizer", "convention",   "betas",
                                                      "eps",       "weight-decay", "momentum",

@@ -47,7 +47,8 @@ struct Options {
   int64_t batch = 0;
   int64_t lastBatch = 0; // samples behind the last whole batch; 0: no entry for them
   std::string mode = "train";
-  double dropout = -1; // negative: as the file says
+  double dropout = -1;                  // negative: as the file says
+  std::vector<std::string> freezeNorms; // names and globs of batch norms
   std::vector<std::string> params, frozen, rename, set;
   /// One --params or --frozen, as written.
   struct Selection {

@@ -36,6 +36,8 @@ struct LegalizeOptions {
   TrainingMode mode = TrainingMode::Train;
   /// Overrides the ratio of every dropout; 0 removes them.
   std::optional<double> dropout;
+  /// Batch norms that keep their running statistics while others train: names and globs of layers, with commas.
+  std::string frozenNorms;
   /// `cross_entropy(logits, labels, label_smoothing=0.1) + 0.3*mse(output, target)` (LossText.h), or the name of an
   /// output that is the loss; empty: the file's own.
   std::string loss;

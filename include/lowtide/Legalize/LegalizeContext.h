@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Legalize/NodeView.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -61,6 +62,13 @@ public:
   void noteDropout() { ++numDropouts; }
   int64_t getNumDropouts() const { return numDropouts; }
 
+  /// Reads `options.frozenNorms`; emits an error where it is no list of patterns.
+  mlir::LogicalResult readFrozenNorms();
+  /// Whether one of them means a layer that goes by these names.
+  bool isFrozenNorm(llvm::ArrayRef<std::string> names);
+  /// Emits an error for each of them that meant no batch norm.
+  mlir::LogicalResult checkFrozenNorms() const;
+
   /// What legalizing a block for a try changes other than the ops that it makes, and how to go back to it.
   struct Mark {
     size_t failures;
@@ -109,6 +117,8 @@ private:
   uint64_t bodyNodes = 0;
   int64_t numRandom = 0;
   int64_t numDropouts = 0;
+  std::vector<NamePattern> frozenNorms;
+  llvm::SmallVector<bool> metNorms;
 };
 
 } // namespace lowtide

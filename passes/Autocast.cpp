@@ -386,20 +386,27 @@ void Autocast::store(OpResult value) {
 }
 
 /// By the ops' records alone: another batch, or another entry with the same layers, has the same answer.
-bool Autocast::isOnlyRounded(Value value) const {
-  return !value.use_empty() && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+bool Autocast::isOnlyRounded(Value value, llvm::DenseMap<Value, bool> &known) const {
+  // Movements may meet again: each value is looked at once.
+  if (auto it = known.find(value); it != known.end())
+    return it->second;
+  const bool isRounded = !value.use_empty() && llvm::all_of(value.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
     if (getOperandPolicy(use) == PrecisionPolicy::Low)
       return true;
-    return passesOn(user) && llvm::all_of(user->getResults(), [&](Value result) { return isOnlyRounded(result); });
+    return passesOn(user) &&
+           llvm::all_of(user->getResults(), [&](Value result) { return isOnlyRounded(result, known); });
   });
+  return known[value] = isRounded;
 }
 
 SmallVector<BindingInterface> Autocast::findRoundedConstants() const {
   SmallVector<BindingInterface> found;
+  llvm::DenseMap<Value, bool> known;
   for (BlockArgument argument : block.getArguments()) {
     BindingInterface binding = getBinding(step, argument.getArgNumber());
-    if (binding && binding.getBindingKind() == BindingKind::Constant && isWide(argument) && isOnlyRounded(argument))
+    if (binding && binding.getBindingKind() == BindingKind::Constant && isWide(argument) &&
+        isOnlyRounded(argument, known))
       found.push_back(binding);
   }
   return found;

@@ -71,7 +71,7 @@ private:
   /// Whether all that comes of `value` is kept in f32 anyway: gradients, losses, updates.
   bool endsWide(mlir::Value value);
 
-  bool isOnlyRounded(mlir::Value value) const;
+  bool isOnlyRounded(mlir::Value value, llvm::DenseMap<mlir::Value, bool> &known) const;
   void narrowArguments(const llvm::DenseSet<mlir::Attribute> &stored);
   void visit(mlir::Operation *op);
   void visitContraction(mlir::Operation *op);

@@ -49,7 +49,7 @@ static const Recovery operations[] = {
      "the program detaches values, and the file does not tell which they are: gradients flow through {0}",
      "export with optimize=False"},
     {splitDetached,
-     "the program computes {0} like values behind a detach that the exporter removed, and the two were merged: it is "
+     "the program computes {0} like values after a detach that the exporter removed, and the two were merged: it is "
      "taken not to be detached there, and in a difference of two values, to detach the other",
      "export with optimize=False"},
     {restoreLostReductions,

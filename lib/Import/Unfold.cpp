@@ -4,7 +4,7 @@
 //  1. Tensors of which the exporter noted what they were evaluated from, each parameter of it gone from the file and
 //     evaluated into no other tensor.
 //  2. Without notes: operands of recurrent layers, whose form is fixed, and tables of relative positions; of
-//  TensorFlow's layers, the zeros beside their one bias.
+//  TensorFlow's layers, the zeros next to their one bias.
 //  3. Functions of parameters that the file holds as well, with notes or without, and readers that were merged with
 //  their operands.
 //  4. A bias of zeros is dropped by the exporter's optimizer; the layer's operation still names it.
@@ -56,9 +56,9 @@ bool lowtide::isGather(StringRef name) {
 }
 
 /// Evaluated tensors with a parameter among their sources, by name; those that cannot be taken apart are left out.
-/// `beside` gets those of which a parameter is in the file in another form.
+/// `images` gets those of which a parameter is in the file in another form.
 static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Signature &signature,
-                                          std::vector<Evaluated> &beside) {
+                                          std::vector<Evaluated> &images) {
   StringMap<Evaluated> found;
   StringMap<unsigned> readers;
   StringSet<> outputs;
@@ -81,28 +81,28 @@ static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Sig
   for (StringRef name : to_vector(found.keys()))
     if (any_of(found[name].parameters,
                [&](const SignatureEntry *entry) { return readers[entry->target] > 1 || graph.find(entry->target); })) {
-      beside.push_back(std::move(found[name]));
+      images.push_back(std::move(found[name]));
       found.erase(name);
     }
   return found;
 }
 
 /// Functions of parameters that the file holds as well.
-static void unfoldAllBeside(UnfoldingGraph &graph, ArrayRef<Evaluated> beside) {
+static void unfoldAllBeside(UnfoldingGraph &graph, ArrayRef<Evaluated> images) {
   SmallVector<const Evaluated *> moved;
-  for (const Evaluated &evaluated : beside)
+  for (const Evaluated &evaluated : images)
     if (movesElements(evaluated.tensor->name()) && all_of(evaluated.foldedFrom, [&](const std::string &name) {
           return name == evaluated.parameters.front()->target || (movesElements(name) && !isGather(name));
         }))
       moved.push_back(&evaluated);
   llvm::erase_if(moved, [&](const Evaluated *evaluated) { return unfoldPiece(graph, *evaluated); });
   // Two functions of a parameter that is gone: the first that can be inverted gives it back.
-  for (const Evaluated &evaluated : beside)
+  for (const Evaluated &evaluated : images)
     if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()) &&
         none_of(evaluated.parameters, [&](const SignatureEntry *entry) { return graph.find(entry->target); }) &&
         none_of(moved, [&](const Evaluated *other) { return other->parameters == evaluated.parameters; }))
       unfoldFunction(graph, evaluated);
-  for (const Evaluated &evaluated : beside)
+  for (const Evaluated &evaluated : images)
     if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()))
       unfoldBeside(graph, evaluated, moved);
 }
@@ -171,10 +171,10 @@ static void splitMerged(UnfoldingGraph &graph, GraphProto &proto, const Signatur
 /// A table that was read several times at the same positions, as relative positions are in each layer, is evaluated
 /// once; the others, in pairs with that one's name, become copies of it.
 static std::vector<std::pair<std::string, std::string>>
-joinRepeated(const UnfoldingGraph &graph, std::vector<Evaluated> &beside, StringMap<Evaluated> &evaluated) {
+joinRepeated(const UnfoldingGraph &graph, std::vector<Evaluated> &images, StringMap<Evaluated> &evaluated) {
   std::vector<std::pair<std::string, std::string>> copies;
   StringMap<SmallVector<const Evaluated *>> groups;
-  for (const Evaluated &each : beside)
+  for (const Evaluated &each : images)
     if (each.parameters.size() == 1 && !graph.find(each.parameters.front()->target) &&
         (isGather(each.tensor->name()) || any_of(each.foldedFrom, isGather)))
       groups[each.parameters.front()->target].push_back(&each);
@@ -196,7 +196,7 @@ joinRepeated(const UnfoldingGraph &graph, std::vector<Evaluated> &beside, String
       copies.emplace_back(other->tensor->name(), first.tensor->name());
     evaluated[first.tensor->name()] = first;
   }
-  llvm::erase_if(beside, [&](const Evaluated &each) { return joined.contains(each.tensor->name()); });
+  llvm::erase_if(images, [&](const Evaluated &each) { return joined.contains(each.tensor->name()); });
   return copies;
 }
 
@@ -281,14 +281,14 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
   if (isOfTensorFlow(proto))
     for (const NodeProto *node : map_to_vector(proto.node(), [](const NodeProto &n) { return &n; }))
       unfoldSingleBias(graph, *node);
-  std::vector<Evaluated> beside;
-  StringMap<Evaluated> evaluated = findEvaluated(graph, signature, beside);
+  std::vector<Evaluated> images;
+  StringMap<Evaluated> evaluated = findEvaluated(graph, signature, images);
   const int32_t parameterType = findParameterType(graph, signature);
-  llvm::erase_if(beside, [&](const Evaluated &each) { return unfoldConversion(graph, each, parameterType); });
+  llvm::erase_if(images, [&](const Evaluated &each) { return unfoldConversion(graph, each, parameterType); });
   for (StringRef name : to_vector(evaluated.keys()))
     if (unfoldConversion(graph, evaluated[name], parameterType))
       evaluated.erase(name);
-  const auto copies = joinRepeated(graph, beside, evaluated);
+  const auto copies = joinRepeated(graph, images, evaluated);
   splitMerged(graph, proto, signature, evaluated);
   int numNodes = proto.node_size();
   for (int i = 0; i != numNodes; ++i)
@@ -332,7 +332,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     });
     return gone;
   });
-  unfoldAllBeside(graph, beside);
+  unfoldAllBeside(graph, images);
   if (signature.isPresent()) {
     restoreBiases(graph, proto, signature);
     doubtLostOperations(graph, proto, signature);

@@ -12,6 +12,7 @@
 #include "lowtide/Legalize/Rules.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -265,7 +266,11 @@ LogicalResult LegalizeContext::readFrozenNorms() {
 }
 
 bool LegalizeContext::isFrozenNorm(ArrayRef<std::string> names) {
+  if (frozenNorms.empty())
+    return false;
   bool isFrozen = false;
+  if (!llvm::is_contained(normNames, names.back()))
+    normNames.push_back(names.back());
   for (auto [pattern, isMet] : llvm::zip_equal(frozenNorms, metNorms))
     if (llvm::any_of(names, [&](StringRef name) { return train::matchesLayer(pattern, name); }))
       isMet = isFrozen = true;
@@ -275,9 +280,12 @@ bool LegalizeContext::isFrozenNorm(ArrayRef<std::string> names) {
 LogicalResult LegalizeContext::checkFrozenNorms() const {
   LogicalResult result = success();
   for (auto [pattern, isMet] : llvm::zip_equal(frozenNorms, metNorms))
-    if (!isMet)
-      result = emitError(UnknownLoc::get(builder.getContext()))
-               << "--freeze-norm: " << train::describeUnmatched(pattern) << " among the batch norms";
+    if (!isMet) {
+      InFlightDiagnostic error = emitError(UnknownLoc::get(builder.getContext()))
+                                 << "--freeze-norm: " << train::describeUnmatched(pattern) << " among the batch norms";
+      error.attachNote() << (normNames.empty() ? "the model has none" : "the model has " + llvm::join(normNames, ", "));
+      result = failure();
+    }
   return result;
 }
 

@@ -99,7 +99,7 @@ CASES = [
     ("cnn-digits/dynamo.onnx", "norms", ("--optimizer=sgd", "--lr=0.05", "--momentum=0.9", "--nesterov"), 0, "everything agrees: 8 gradients, 6 buffers"),
     ("cnn-digits/dynamo.onnx", "one_norm_frozen", ("--optimizer=sgd", "--lr=0.05", "--freeze-norm=b1"), 0, "everything agrees: 8 gradients"),
     ("cnn-digits/dynamo.onnx", "one_norm_frozen", ("--optimizer=sgd", "--lr=0.05"), 9, "first module whose output differs: 'b1'"),
-    ("cnn-digits/dynamo.onnx", "norms", ("--freeze-norm=b3",), 1, "--freeze-norm: pattern 'b3' matches nothing among the batch norms"),
+    ("cnn-digits/dynamo.onnx", "norms", ("--freeze-norm=b3",), 1, "--freeze-norm: pattern 'b3' matches nothing among the batch norms\nnote: the model has b1, b2"),
     ("cnn-digits/dynamo-folded.onnx", "norms", ("--optimizer=sgd",), 9, "b1.running_mean  "),
     ("gpt-tiny/default.onnx", "tied", ("--proof-steps=3",), 0, "everything agrees"),
     ("gpt-dropout/torchscript.onnx", "dropout", ("--proof-steps=2",), 0, "everything agrees"),

@@ -66,7 +66,7 @@ public:
   mlir::LogicalResult readFrozenNorms();
   /// Whether one of them means a layer that goes by these names.
   bool isFrozenNorm(llvm::ArrayRef<std::string> names);
-  /// Emits an error for each of them that meant no batch norm.
+  /// Emits an error for each of them that meant no batch norm, with the names that there are.
   mlir::LogicalResult checkFrozenNorms() const;
 
   /// What legalizing a block for a try changes other than the ops that it makes, and how to go back to it.
@@ -119,6 +119,8 @@ private:
   int64_t numDropouts = 0;
   std::vector<NamePattern> frozenNorms;
   llvm::SmallVector<bool> metNorms;
+  /// The batch norms of the model, by a name that means them.
+  llvm::SmallVector<std::string> normNames;
 };
 
 } // namespace lowtide

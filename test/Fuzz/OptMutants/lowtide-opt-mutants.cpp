@@ -43,7 +43,7 @@ enum Outcome : unsigned {
 };
 enum Phase : unsigned { Reading, Changing, Verifying, Running, Checking, phases };
 const char *phaseNames[phases] = {"in the parser", "while it is changed", "in a verifier", "in a pass",
-                                  "in a verifier behind a pass"};
+                                  "in a verifier after a pass"};
 
 /// What parent and child share.
 struct Board {

@@ -53,7 +53,7 @@ class GuardedRun {
 public:
   struct Manner {
     uint8_t pattern;   ///< of everything undefined
-    bool atEnd;        ///< operands end at a guard; otherwise they start behind one
+    bool atEnd;        ///< operands end at a guard; otherwise they start after one
     bool tasksForward; ///< the order of tasks, or blocks
   };
 

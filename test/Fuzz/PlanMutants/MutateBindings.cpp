@@ -148,7 +148,7 @@ bool changeEntry(plan::Plan &plan, Dice &dice) {
     entry.mutable_bindings()->Swap(other.mutable_bindings());
     return &entry != &other;
   case 3: {
-    // What one entry does comes behind what another does.
+    // What one entry does comes after what another does.
     const plan::Entry copy = other;
     entry.mutable_instructions()->MergeFrom(copy.instructions());
     return true;

@@ -142,7 +142,7 @@ TEST(Merged, WhatWasComputedOfADetachedValueToo) {
   };
   Outcome two = importModel(make("mse_loss_1"));
   EXPECT_EQ(two.exitCode, 0) << two.messages;
-  EXPECT_THAT(two.messages, HasSubstr("the program computes mse_loss_1 like values behind a detach"));
+  EXPECT_THAT(two.messages, HasSubstr("the program computes mse_loss_1 like values after a detach"));
   // By the same name, it is the same value.
   EXPECT_EQ(importModel(make("mse_loss")).messages, "");
 }

@@ -51,9 +51,15 @@ Expected<std::vector<std::string>> expand(const std::string &pattern) {
 
 /// Tokens without a header: what the name says they are.
 plan::DType rawTokens(const std::string &path) {
-  if (endsIn(path, ".bin") || endsIn(path, ".u16"))
-    return plan::U16;
-  return endsIn(path, ".u32") ? plan::U32 : plan::DTYPE_UNSPECIFIED;
+  static constexpr struct {
+    const char *end;
+    plan::DType dtype;
+  } table[] = {{".bin", plan::U16}, {".u8", plan::U8},   {".u16", plan::U16}, {".u32", plan::U32}, {".u64", plan::U64},
+               {".i8", plan::I8},   {".i16", plan::I16}, {".i32", plan::I32}, {".i64", plan::I64}};
+  for (const auto &row : table)
+    if (endsIn(path, row.end))
+      return row.dtype;
+  return plan::DTYPE_UNSPECIFIED;
 }
 
 class Reader {
@@ -123,7 +129,7 @@ Status Reader::addFile(const std::string &name, const std::string &path) {
       : starts("\0\0", 2)
           ? parseIdx(bytes, file)
           : Expected<HostArray>(badInput("is none of .npy, .npz, idx and token shard (raw tokens end in "
-                                         ".bin or .u16: uint16, or in .u32: uint32)"));
+                                         ".bin or .u16: uint16, or in .u8, .u32, .u64, .i8, .i16, .i32, .i64)"));
   if (!array)
     return array.takeStatus().at(path);
   if (isShard && name.empty()) {
@@ -168,6 +174,14 @@ Status readScales(const std::string &text, Dataset &dataset) {
 
 Expected<Dataset> Dataset::open(const std::string &spec, const std::string &scales) {
   Reader reader;
+  // A command may hold commas.
+  if (const std::string prefix = "pipe:"; spec.starts_with(prefix)) {
+    if (spec.find_first_not_of(' ', prefix.size()) == std::string::npos)
+      return Status(StatusCode::Usage, "--data=pipe: names no program; write --data='pipe:python3 batches.py'");
+    reader.dataset.stream = std::make_shared<BatchStream>(spec.substr(prefix.size()));
+    LOWTIDE_TRY(readScales(scales, reader.dataset));
+    return std::move(reader.dataset);
+  }
   Expected<std::vector<std::string>> items = split(spec, "--data");
   if (!items)
     return items.takeStatus();

@@ -2,6 +2,7 @@
 #ifndef LOWTIDE_RUNTIME_DATA_DATASET_H
 #define LOWTIDE_RUNTIME_DATA_DATASET_H
 
+#include "runtime/data/BatchStream.h"
 #include "runtime/data/Conversion.h"
 #include "runtime/data/HostArray.h"
 
@@ -29,17 +30,18 @@ struct DataArray {
   const Part &partOf(int64_t row) const;
 };
 
-/// Named arrays, token shards, or numbers made up on the spot.
+/// Named arrays, token shards, numbers made up on the spot, or what a program writes.
 struct Dataset {
   std::map<std::string, DataArray> arrays;
   std::vector<DataArray::Part> shards; ///< of tokens, in order
   std::optional<uint64_t> synthetic;   ///< seed
+  std::shared_ptr<BatchStream> stream; ///< batches of a program; null: there is none
   std::map<std::string, Scale> scales; ///< by array
 
-  /// `spec`: comma-separated files, `name=file`, or `synthetic[:seed]`; `*`, `?` and `[…]` in a path name all files
-  /// that match, sorted. By content: .npz (all its arrays), .npy and idx (named by `name=`, else by the file), token
-  /// shards. An array that several files have is one array: its rows follow one another in the order of the files.
-  /// `scales`: comma-separated `array:factor`.
+  /// `spec`: `pipe:COMMAND` (BatchStream.h), or comma-separated files, `name=file`, or `synthetic[:seed]`; `*`, `?` and
+  /// `[…]` in a path name all files that match, sorted. By content: .npz (all its arrays), .npy and idx (named by
+  /// `name=`, else by the file), token shards. An array that several files have is one array: its rows follow one
+  /// another in the order of the files. `scales`: comma-separated `array:factor`.
   ///
   /// Values stay where they are in the files, which are mapped; compressed ones are inflated, if memory is free for
   /// them.

@@ -6,6 +6,7 @@
 #include "runtime/Verify.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace lowtide::rt {
 
@@ -58,7 +59,11 @@ Expected<Feeder> Feeder::create(const Dataset &dataset, const Session &session, 
                                            printable(entryName) + "' reads");
   if (dataset.synthetic) {
     for (const Tensor &tensor : tensors)
-      feeder.columns_.push_back({.tensor = tensor, .array = {}, .conversion = {}});
+      feeder.addColumn({.tensor = tensor, .array = {}, .conversion = {}});
+    return feeder;
+  }
+  if (dataset.stream) {
+    LOWTIDE_TRY(feeder.addStream(dataset, tensors, notes));
     return feeder;
   }
   if (!dataset.shards.empty())
@@ -69,6 +74,28 @@ Expected<Feeder> Feeder::create(const Dataset &dataset, const Session &session, 
     return badInput("the data have " + std::to_string(feeder.rows_) + " samples, a batch takes " +
                     std::to_string(feeder.batch_));
   return feeder;
+}
+
+void Feeder::addColumn(Column column) {
+  constexpr uint64_t alignment = 64;
+  column.offset = batchBytes_;
+  batchBytes_ += (column.tensor.bytes() + alignment - 1) / alignment * alignment;
+  columns_.push_back(std::move(column));
+}
+
+Status Feeder::addStream(const Dataset &dataset, const std::vector<Tensor> &tensors, std::vector<std::string> &notes) {
+  stream_ = dataset.stream;
+  std::string arrays;
+  for (const Tensor &tensor : tensors) {
+    const std::string &name = tensor.binding->name();
+    Column column{.tensor = tensor, .array = {}, .conversion = {}};
+    if (auto asked = dataset.scales.find(name); asked != dataset.scales.end())
+      column.scale = asked->second;
+    arrays += (arrays.empty() ? "" : ", then ") + ("'" + printable(name) + "' ") + bindingText(*tensor.binding);
+    addColumn(std::move(column));
+  }
+  notes.push_back("a batch of the program is " + (arrays.empty() ? "nothing" : arrays));
+  return Status::ok();
 }
 
 Status Feeder::addArrays(const Dataset &dataset, const std::vector<Tensor> &tensors, std::vector<std::string> &notes) {
@@ -129,7 +156,7 @@ Status Feeder::addArray(const Tensor &tensor, const DataArray &array, const Data
                       ": rows of different samples would be paired");
     rows_ = dims[0];
   }
-  columns_.push_back(std::move(column));
+  addColumn(std::move(column));
   return Status::ok();
 }
 
@@ -163,7 +190,7 @@ Status Feeder::addShards(const std::vector<Tensor> &tensors, const std::vector<D
     if (!conversion)
       return conversion.takeStatus();
     column.conversion = *conversion;
-    columns_.push_back(std::move(column));
+    addColumn(std::move(column));
   }
   return Status::ok();
 }
@@ -175,22 +202,49 @@ int64_t Feeder::sourceRow(int64_t epoch, int64_t row) const {
                                        counterRandom(*shuffle_, static_cast<uint64_t>(epoch))));
 }
 
-Status Feeder::feedRows(int64_t step, int64_t epoch, int64_t first) const {
+Status Feeder::feedRows(int64_t step, int64_t epoch, int64_t first, uint8_t *slot, Share share) const {
+  if (stream_)
+    return share.part == 0 ? copyStream(step, slot) : Status::ok();
   for (const Column &column : columns_) {
-    if (synthetic_) {
-      synthesize(column, step);
-    } else if (column.samples == 0) {
-      LOWTIDE_TRY(copyRows(column, 0, 1, column.tensor.data));
-    } else if (!shuffle_) {
-      LOWTIDE_TRY(copy(column, first, column.samples, column.tensor.data));
-    } else {
-      const uint64_t rowBytes = column.tensor.bytes() / static_cast<uint64_t>(column.samples);
-      for (int64_t sample = 0; sample < column.samples; ++sample)
-        LOWTIDE_TRY(copy(column, sourceRow(epoch, first + sample), 1,
-                         column.tensor.data + static_cast<uint64_t>(sample) * rowBytes));
+    uint8_t *to = target(column, slot);
+    if (synthetic_ || column.samples == 0) { // one piece
+      if (share.part != 0)
+        continue;
+      if (synthetic_)
+        synthesize(column, step, to);
+      else
+        LOWTIDE_TRY(copyRows(column, 0, 1, to));
+      continue;
     }
+    const int64_t begin = column.samples * share.part / share.parts;
+    const int64_t end = column.samples * (share.part + 1) / share.parts;
+    const uint64_t rowBytes = column.tensor.bytes() / static_cast<uint64_t>(column.samples);
+    if (!shuffle_) {
+      LOWTIDE_TRY(copy(column, first + begin, end - begin, to + static_cast<uint64_t>(begin) * rowBytes));
+      continue;
+    }
+    for (int64_t sample = begin; sample < end; ++sample)
+      LOWTIDE_TRY(copy(column, sourceRow(epoch, first + sample), 1, to + static_cast<uint64_t>(sample) * rowBytes));
   }
   return Status::ok();
+}
+
+Status Feeder::copyStream(int64_t step, uint8_t *slot) const {
+  LOWTIDE_TRY(stream_->seek(step, columns_.size()));
+  for (const Column &column : columns_) {
+    const plan::Binding &binding = *column.tensor.binding;
+    const BatchStream::Wanted wanted{binding.name(), binding.dtype(),
+                                     std::span(binding.dims().data(), static_cast<size_t>(binding.dims_size())),
+                                     column.scale};
+    LOWTIDE_TRY(stream_->read(wanted, target(column, slot)));
+  }
+  return Status::ok();
+}
+
+void Feeder::deliver(const uint8_t *slot) const {
+  for (const Column &column : columns_)
+    if (column.tensor.bytes())
+      std::memcpy(column.tensor.data, slot + column.offset, column.tensor.bytes());
 }
 
 Status Feeder::feedAgain(int64_t first, int64_t count) const {

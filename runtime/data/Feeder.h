@@ -3,11 +3,17 @@
 #define LOWTIDE_RUNTIME_DATA_FEEDER_H
 
 #include "runtime/Session.h"
+#include "runtime/data/BatchStream.h"
 #include "runtime/data/Dataset.h"
 
 namespace lowtide::rt {
 
-/// Writes the BATCH bindings of one entry from a data set.
+/// A share of a batch, for threads that write one together: samples part · n / parts up to the next share's.
+struct Share {
+  unsigned part = 0, parts = 1;
+};
+
+/// Writes the BATCH bindings of one entry from a data set, or a slot of memory from which `deliver` copies them.
 ///
 /// Step i takes rows (i mod (N / batch)) · batch … of every array; with shuffling, these positions of a permutation of
 /// the rows that depends on seed and epoch alone. Rows beyond the last whole batch are left out, unless
@@ -29,18 +35,23 @@ public:
     int64_t perEpoch = synthetic_ ? 0 : rows_ / batch_;
     return feedRows(step, perEpoch ? step / perEpoch : 0, perEpoch ? step % perEpoch * batch_ : 0);
   }
-  /// Writes the batch that begins at row `first` of an epoch; `step` only matters for synthetic data.
-  Status feedRows(int64_t step, int64_t epoch, int64_t first) const;
+  /// Writes the batch that begins at row `first` of an epoch; `step` only matters for synthetic data and for a program,
+  /// whose batches come in order. `slot`: `batchBytes` bytes of memory; null: the bindings themselves.
+  Status feedRows(int64_t step, int64_t epoch, int64_t first, uint8_t *slot = nullptr, Share share = {}) const;
+  /// Copies a batch from its slot into the bindings.
+  void deliver(const uint8_t *slot) const;
+  /// Bytes of a slot.
+  uint64_t batchBytes() const { return batchBytes_; }
   /// Writes a batch that holds the `count` rows from row `first` on, in order and unshuffled, again and again until it
   /// is full.
   Status feedAgain(int64_t first, int64_t count) const;
 
   /// The row of the data that stands at position `row` of an epoch.
   int64_t sourceRow(int64_t epoch, int64_t row) const;
-  /// Samples in the data; 0 for synthetic data and where no array counts samples.
+  /// Samples in the data; 0 for synthetic data, programs, and where no array counts samples.
   int64_t rows() const { return isEndless() ? 0 : rows_; }
   int64_t batch() const { return batch_; }
-  /// Batches until the data repeat; 0 for synthetic data.
+  /// Batches until the data repeat; 0 for synthetic data and programs.
   int64_t stepsPerEpoch() const { return isEndless() ? 0 : rows_ / batch_; }
 
 private:
@@ -51,14 +62,22 @@ private:
     int64_t rowElements = 0; ///< of one sample
     int64_t samples = 0;     ///< per batch; 0: the array is the same in every step
     int64_t shift = 0;       ///< tokens: 1 for the targets
+    uint64_t offset = 0;     ///< in a slot
+    Scale scale;             ///< of a program's array, whose type is known when it comes
   };
 
-  bool isEndless() const { return synthetic_ || rows_ == INT64_MAX; }
+  bool isEndless() const { return synthetic_ || stream_ || rows_ == INT64_MAX; }
+  void addColumn(Column column);
+  Status addStream(const Dataset &dataset, const std::vector<Tensor> &tensors, std::vector<std::string> &notes);
+  Status copyStream(int64_t step, uint8_t *slot) const;
+  uint8_t *target(const Column &column, uint8_t *slot) const {
+    return slot ? slot + column.offset : column.tensor.data;
+  }
   Status addArrays(const Dataset &dataset, const std::vector<Tensor> &tensors, std::vector<std::string> &notes);
   Status addArray(const Tensor &tensor, const DataArray &array, const Dataset &dataset,
                   std::vector<std::string> &notes);
   Status addShards(const std::vector<Tensor> &tensors, const std::vector<DataArray::Part> &shards);
-  void synthesize(const Column &column, int64_t step) const;
+  void synthesize(const Column &column, int64_t step, uint8_t *to) const;
   Status copyTokens(const Column &column, int64_t row, uint8_t *to) const;
   Status copyRows(const Column &column, int64_t row, int64_t rows, uint8_t *to) const;
   /// Rows `row` … of a column, one sample's elements each; tokens or array.
@@ -69,6 +88,8 @@ private:
   int64_t rows_ = INT64_MAX, batch_ = 1;
   std::optional<uint64_t> shuffle_;
   std::optional<uint64_t> synthetic_;
+  std::shared_ptr<BatchStream> stream_;
+  uint64_t batchBytes_ = 0;
 };
 
 /// Position `index` of a pseudorandom permutation of [0, count) that depends on `seed` alone.

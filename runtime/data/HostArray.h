@@ -26,6 +26,20 @@ struct HostArray {
 /// "float32[1792, 64]", for messages.
 std::string describe(plan::DType dtype, std::span<const int64_t> dims);
 
+/// What stands before the values of a `.npy` file.
+struct NpyHeader {
+  plan::DType dtype = plan::DTYPE_UNSPECIFIED;
+  std::vector<int64_t> dims;
+  size_t size = 0;    ///< of the header itself, bytes: the values follow
+  uint64_t bytes = 0; ///< of the values
+};
+/// Bytes that say how long a `.npy` header is, whatever its version.
+constexpr size_t npyPrefix = 12;
+/// Size of a header, in bytes, by its first `npyPrefix` bytes.
+Expected<size_t> npyHeaderSize(std::span<const uint8_t> prefix);
+/// Parses a header; what follows it is not looked at.
+Expected<NpyHeader> parseNpyHeader(std::span<const uint8_t> file);
+
 /// Parses a `.npy` file in memory: versions 1 to 3, little endian, C order; limits: header 64 KiB, rank 16.
 Expected<HostArray> parseNpy(std::span<const uint8_t> file, std::shared_ptr<const void> owner);
 

@@ -106,24 +106,33 @@ std::string describe(plan::DType dtype, std::span<const int64_t> dims) {
   return text + "]";
 }
 
-Expected<HostArray> parseNpy(std::span<const uint8_t> file, std::shared_ptr<const void> owner) {
-  if (file.size() < 10 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0)
+Expected<size_t> npyHeaderSize(std::span<const uint8_t> prefix) {
+  if (prefix.size() < 10 || std::memcmp(prefix.data(), "\x93NUMPY", 6) != 0)
     return badInput("not a .npy array: it does not start with \\x93NUMPY");
-  unsigned version = file[6];
+  unsigned version = prefix[6];
   size_t lengthBytes = version == 1 ? 2 : 4;
   if (version < 1 || version > 3)
     return badInput(".npy version " + std::to_string(version) + "; 1 to 3 are known");
-  if (file.size() < 8 + lengthBytes)
+  if (prefix.size() < 8 + lengthBytes)
     return badInput("truncated inside the .npy header");
   size_t length = 0;
   for (size_t i = lengthBytes; i-- > 0;)
-    length = length << 8 | file[8 + i];
-  size_t start = 8 + lengthBytes;
-  if (length > maxHeader || length > file.size() - start)
+    length = length << 8 | prefix[8 + i];
+  if (length > maxHeader)
+    return badInput(".npy header of " + std::to_string(length) + " bytes is too long or truncated");
+  return 8 + lengthBytes + length;
+}
+
+Expected<NpyHeader> parseNpyHeader(std::span<const uint8_t> file) {
+  Expected<size_t> size = npyHeaderSize(file);
+  if (!size)
+    return size.takeStatus();
+  const size_t start = file[6] == 1 ? 10 : 12, length = *size - start;
+  if (*size > file.size())
     return badInput(".npy header of " + std::to_string(length) + " bytes is too long or truncated");
 
   HeaderScanner scanner({reinterpret_cast<const char *>(file.data()) + start, length});
-  HostArray array;
+  NpyHeader header;
   std::string key, descr;
   bool seenDescr = false, seenOrder = false, seenShape = false, fortran = false;
   bool good = scanner.eat('{');
@@ -134,27 +143,41 @@ Expected<HostArray> parseNpy(std::span<const uint8_t> file, std::shared_ptr<cons
     else if (good && key == "fortran_order" && !seenOrder)
       seenOrder = true, fortran = scanner.word("True"), good = fortran || scanner.word("False");
     else if (good && key == "shape" && !seenShape)
-      seenShape = true, good = scanner.tuple(array.dims);
+      seenShape = true, good = scanner.tuple(header.dims);
     else
       good = false;
     (void)scanner.eat(',');
   }
   if (!good || !seenDescr || !seenOrder || !seenShape || !scanner.atEnd())
     return badInput("the .npy header is not {'descr': …, 'fortran_order': …, 'shape': …}");
-  if (array.dims.size() > maxRank)
-    return badInput("rank " + std::to_string(array.dims.size()) + "; at most 16 is accepted");
-  array.dtype = dtypeFromDescr(descr);
-  if (array.dtype == plan::DTYPE_UNSPECIFIED)
+  if (header.dims.size() > maxRank)
+    return badInput("rank " + std::to_string(header.dims.size()) + "; at most 16 is accepted");
+  header.dtype = dtypeFromDescr(descr);
+  if (header.dtype == plan::DTYPE_UNSPECIFIED)
     return badInput("element type '" + printable(descr) + "'; little-endian numbers and booleans are accepted");
-  if (fortran && array.dims.size() > 1)
+  if (fortran && header.dims.size() > 1)
     return badInput("the array is stored by columns: save it with numpy.ascontiguousarray");
-  Checked bytes = elementBytes(array.dtype);
-  for (int64_t dim : array.dims)
+  Checked bytes = elementBytes(header.dtype);
+  for (int64_t dim : header.dims)
     bytes *= Checked::fromSigned(dim);
-  if (!bytes.atMost(file.size() - start - length))
-    return badInput("truncated: " + describe(array.dtype, array.dims) + " needs more bytes than the " +
-                    std::to_string(file.size() - start - length) + " that follow the header");
-  array.bytes = file.subspan(start + length, *bytes.get());
+  if (!bytes.get())
+    return badInput(describe(header.dtype, header.dims) + " has more bytes than a machine can hold");
+  header.size = *size;
+  header.bytes = *bytes.get();
+  return header;
+}
+
+Expected<HostArray> parseNpy(std::span<const uint8_t> file, std::shared_ptr<const void> owner) {
+  Expected<NpyHeader> header = parseNpyHeader(file);
+  if (!header)
+    return header.takeStatus();
+  if (header->bytes > file.size() - header->size)
+    return badInput("truncated: " + describe(header->dtype, header->dims) + " needs more bytes than the " +
+                    std::to_string(file.size() - header->size) + " that follow the header");
+  HostArray array;
+  array.dtype = header->dtype;
+  array.dims = std::move(header->dims);
+  array.bytes = file.subspan(header->size, header->bytes);
   array.owner = std::move(owner);
   return array;
 }

@@ -59,6 +59,8 @@ Expected<std::unique_ptr<Validation>> Validation::create(Dataset dataset, Sessio
   if (!parsed)
     return parsed.takeStatus();
   made->metrics_ = std::move(*parsed);
+  if (made->dataset_.stream)
+    return Status(StatusCode::Usage, "an evaluation counts rows, and a program (pipe:) writes batches: give files");
   Expected<Feeder> feeder = Feeder::create(made->dataset_, session, entry, std::nullopt, notes,
                                            made->hasWeight_ ? Feeder::Least::OneRow : Feeder::Least::OneBatch);
   if (!feeder)

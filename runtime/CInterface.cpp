@@ -6,7 +6,9 @@
 #include "runtime/Session.h"
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/checkpoint/RunFolder.h"
+#include "runtime/data/BatchesAhead.h"
 
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -15,9 +17,66 @@ using namespace lowtide::rt;
 struct lowtide_status {
   Status status;
 };
+
+namespace {
+
+/// Batches that the caller's function writes while steps run.
+class CallerFeeding {
+public:
+  CallerFeeding(const Session &session, std::string entry, lowtide_fill fill, void *context)
+      : entry_(std::move(entry)), tensors_(session.tensors(entry_, lowtide::plan::Binding::BATCH)), fill_(fill),
+        context_(context) {
+    constexpr uint64_t alignment = 64;
+    for (const Tensor &tensor : tensors_) {
+      offsets_.push_back(bytes_);
+      bytes_ += (tensor.bytes() + alignment - 1) / alignment * alignment;
+    }
+  }
+
+  Status start(int64_t firstStep) {
+    BatchesAhead::Options options;
+    options.slotBytes = bytes_, options.first = firstStep;
+    auto made = BatchesAhead::create([this](int64_t step, uint8_t *slot, Share) { return write(step, slot); }, options);
+    if (!made)
+      return made.takeStatus();
+    ahead_ = std::move(*made);
+    return Status::ok();
+  }
+
+  const std::string &entry() const { return entry_; }
+  double secondsWaited() const { return ahead_->secondsWaited(); }
+
+  /// Brings the batch of the next step to where the step reads it.
+  Status take() {
+    ahead_->await();
+    Expected<const uint8_t *> slot = ahead_->current();
+    if (!slot)
+      return slot.takeStatus();
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      if (tensors_[i].bytes())
+        std::memcpy(tensors_[i].data, *slot + offsets_[i], tensors_[i].bytes());
+    ahead_->release();
+    return Status::ok();
+  }
+
+private:
+  Status write(int64_t step, uint8_t *slot) const;
+
+  std::string entry_;
+  std::vector<Tensor> tensors_;
+  std::vector<uint64_t> offsets_; ///< of each array in a slot
+  uint64_t bytes_ = 0;
+  lowtide_fill fill_;
+  void *context_;
+  std::unique_ptr<BatchesAhead> ahead_; ///< ends before what its thread reads
+};
+
+} // namespace
+
 struct lowtide_session {
   std::unique_ptr<Session> session;
   std::string run = {}; ///< name of the run that it has resumed
+  std::unique_ptr<CallerFeeding> feeding = nullptr;
 };
 
 namespace {
@@ -47,6 +106,18 @@ void view(const Tensor &tensor, lowtide_tensor *to) {
   to->dims = binding.dims().data();
   to->data = tensor.data;
   to->bytes = tensor.bytes();
+}
+
+Status CallerFeeding::write(int64_t step, uint8_t *slot) const {
+  std::vector<lowtide_tensor> arrays(tensors_.size());
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    view(tensors_[i], &arrays[i]);
+    arrays[i].data = slot + offsets_[i];
+  }
+  if (int code = fill_(context_, step, arrays.data(), arrays.size()))
+    return badInput("the caller's function has no batch for step " + std::to_string(step) + " (it returned " +
+                    std::to_string(code) + ")");
+  return Status::ok();
 }
 
 } // namespace
@@ -148,6 +219,8 @@ lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry
   return guarded([&]() -> Status {
     if (!session || !entry)
       return missing("session or entry");
+    if (session->feeding && session->feeding->entry() == entry)
+      LOWTIDE_TRY(session->feeding->take());
     LOWTIDE_TRY(session->session->step(entry));
     return session->session->settle();
   });
@@ -161,6 +234,32 @@ lowtide_status *lowtide_session_download(lowtide_session *session, const char *e
 }
 lowtide_status *lowtide_session_upload(lowtide_session *session) {
   return guarded([&]() -> Status { return session ? session->session->upload() : missing("session"); });
+}
+
+lowtide_status *lowtide_session_feed(lowtide_session *session, const char *entry, int64_t first_step, lowtide_fill fill,
+                                     void *context) {
+  return guarded([&]() -> Status {
+    if (!session)
+      return missing("session");
+    session->feeding.reset();
+    if (!fill)
+      return Status::ok();
+    if (!entry)
+      return missing("entry");
+    if (!session->session->artifact().entry(entry))
+      return {StatusCode::Usage, "there is no entry '" + printable(entry) + "'"};
+    if (!session->session->isBound())
+      return {StatusCode::Usage, "the session is not bound: its arrays have no place yet"};
+    if (first_step < 0)
+      return {StatusCode::Usage, "the first step is " + std::to_string(first_step) + "; steps count from 0"};
+    auto feeding = std::make_unique<CallerFeeding>(*session->session, entry, fill, context);
+    LOWTIDE_TRY(feeding->start(first_step));
+    session->feeding = std::move(feeding);
+    return Status::ok();
+  });
+}
+double lowtide_session_data_seconds(const lowtide_session *session) {
+  return session && session->feeding ? session->feeding->secondsWaited() : 0;
 }
 
 uint64_t lowtide_session_planned_bytes(const lowtide_session *session) {

@@ -118,6 +118,18 @@ lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry
 lowtide_status *lowtide_session_download(lowtide_session *session, const char *entry);
 lowtide_status *lowtide_session_upload(lowtide_session *session);
 
+/* Batches ahead: `fill` writes the batch arrays of step `step` while the step before it runs. It is called on a thread
+   of the session's own, for one step after the other from `first_step` (at least 0) on; `arrays` are views of memory of
+   the host in which the values belong, in the order of the entry, and hold until `fill` returns. From now on
+   lowtide_session_step waits for the batch of its step, and takes it. `fill` returns 0, or another number where there
+   is no batch: the step that would need it fails with LOWTIDE_BAD_INPUT. A NULL `fill` ends the thread, as
+   lowtide_session_free and a second call do, once `fill` has returned. */
+typedef int (*lowtide_fill)(void *context, int64_t step, const lowtide_tensor *arrays, size_t count);
+lowtide_status *lowtide_session_feed(lowtide_session *session, const char *entry, int64_t first_step, lowtide_fill fill,
+                                     void *context);
+/* Seconds that steps have waited for their batches since lowtide_session_feed; 0 without it. */
+double lowtide_session_data_seconds(const lowtide_session *session);
+
 /* Bytes of all arenas: in the plan, and as the allocator counted them. */
 uint64_t lowtide_session_planned_bytes(const lowtide_session *session);
 uint64_t lowtide_session_allocated_bytes(const lowtide_session *session);

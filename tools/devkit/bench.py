@@ -177,9 +177,13 @@ def main(argv):
         from devkit import growth
 
         return growth.main(argv[1:])
+    if argv[:1] == ["feeding"]:
+        from devkit import feeding
+
+        return feeding.main(argv[1:])
     parser = argparse.ArgumentParser(prog="tools/dev bench", description="Step time and memory beside PyTorch's, written to docs/measurements.")
-    parser.add_argument("target", choices=["cpu", "resident", "compile"],
-                        help="resident: memory of whole processes; compile: growth of the compiler; each has its --help")  # fmt: skip
+    parser.add_argument("target", choices=["cpu", "resident", "compile", "feeding"],
+                        help="resident: memory of whole processes; compile: growth of the compiler; feeding: batches ahead; each has its --help")  # fmt: skip
     parser.add_argument("models", nargs="*", help="folder names; all when none is named")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=100, help="steps of ours per round")

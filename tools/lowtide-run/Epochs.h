@@ -4,6 +4,7 @@
 
 #include "runtime/data/Feeder.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -29,6 +30,8 @@ public:
   /// Samples in the data; 0: they have no end.
   int64_t rows() const { return whole_->rows(); }
   bool hasLast() const { return last_.has_value(); }
+  /// Bytes of a slot that holds any batch.
+  uint64_t batchBytes() const { return std::max(whole_->batchBytes(), last_ ? last_->batchBytes() : 0); }
 
 private:
   std::string entry_, lastEntry_;

@@ -20,7 +20,8 @@ const char *const shortHelp = R"(lowtide-run: execute a compiled training step
   lowtide-run step.tide --data=synthetic --steps=20 --threads=1 --profile
 
 Run
-  --data=SPEC            .npz, .npy, idx, token shards, name=file, synthetic[:seed]; several with commas
+  --data=SPEC            .npz, .npy, idx, token shards, name=file, synthetic[:seed]; several with commas;
+                         'pipe:COMMAND': batches that a program writes
   --steps=N              steps to train; default: once through the data
   --entry=NAME           train (default), eval, gradient
   --threads=N            default: all cores; the results do not depend on it
@@ -50,6 +51,8 @@ Exit: 0 ok, 1 usage, 2 bad input, 5 plan not proved, 6 device, 7 loss not finite
 
 const char *const longHelp = R"(
 All further flags
+  --feeders=N              threads that prepare the next batch while a step runs (default 1; 0: batches are read between
+                           steps); the batches do not depend on it
   --scale=ARRAY:FACTOR     multiply a batch array: x:1/255; several with commas
   --eval-metrics=LIST      accuracy, top5 (any number), perplexity, mse, mae; with arrays where several fit:
                            accuracy(logits, labels, ignore_index=0, shift=1)
@@ -98,6 +101,7 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--seed", options.seed);
   app.add_option("--shuffle", options.shuffle);
   app.add_option("--threads", options.threads);
+  app.add_option("--feeders", options.feeders)->check(CLI::Range(0, 64));
   app.add_option("--schedule", options.schedule);
   app.add_option("--device", options.device)->check([](const std::string &text) {
     const bool isKind = text == "cpu" || text == "cuda" || text == "cuda-emulated";

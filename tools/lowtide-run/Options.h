@@ -27,6 +27,7 @@ struct Options {
   std::optional<int64_t> seed;
   std::optional<uint64_t> shuffle;
   unsigned threads = 0;
+  unsigned feeders = 1;
   uint64_t schedule = 0;
   std::string device;
 

@@ -135,11 +135,17 @@ void Progress::show(const StepReport &step) {
   }
   if (step.evaluation)
     norm += "  " + step.evaluation->text("eval_");
-  std::snprintf(text, sizeof text, "%s %lld/%lld  loss %.4f%s  %s %s/s  %.*f ms  peak %s/%s",
+  std::string data;
+  if (step.dataSeconds) {
+    char number[48];
+    std::snprintf(number, sizeof number, " (data %.2f)", *step.dataSeconds * 1e3);
+    data = number;
+  }
+  std::snprintf(text, sizeof text, "%s %lld/%lld  loss %.4f%s  %s %s/s  %.*f ms%s  peak %s/%s",
                 step.isEvaluation ? "batch" : "step", static_cast<long long>(step.step),
                 static_cast<long long>(step.lastStep), withoutNanSign(step.loss), norm.c_str(), rate.c_str(), itemName_,
-                step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3, bytesText(session_.allocatedBytes()).c_str(),
-                bytesText(session_.plannedBytes()).c_str());
+                step.seconds < 0.1 ? 2 : 0, step.seconds * 1e3, data.c_str(),
+                bytesText(session_.allocatedBytes()).c_str(), bytesText(session_.plannedBytes()).c_str());
   if (terminal_) {
     std::fprintf(stderr, "\r%s\x1b[K", text);
     open_ = true;
@@ -179,6 +185,8 @@ Status Progress::logJsonl(const StepReport &step) {
                {"peak_bytes", session_.allocatedBytes()},
                {"finite", std::isfinite(step.loss)},
                {"ckpt", step.checkpoint.empty() ? Json(nullptr) : Json(step.checkpoint)}};
+  if (step.dataSeconds)
+    line["data_ms"] = *step.dataSeconds * 1e3;
   if (step.lossScale)
     line["loss_scale"] = *step.lossScale;
   if (step.growthTracker)
@@ -199,6 +207,8 @@ Status Progress::logBoard(const StepReport &step) {
   if (step.evaluation)
     LOWTIDE_TRY(logMeans(step.step, *step.evaluation));
   LOWTIDE_TRY(board_->scalar("step_ms", step.step, step.seconds * 1e3));
+  if (step.dataSeconds)
+    LOWTIDE_TRY(board_->scalar("data_ms", step.step, *step.dataSeconds * 1e3));
   if (step.skipped)
     LOWTIDE_TRY(board_->scalar("skipped_steps", step.step, *step.skipped));
   if (step.gradNorm)

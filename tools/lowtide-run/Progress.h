@@ -24,6 +24,8 @@ struct StepReport {
   /// Behind this step: loss scale, finite steps since it last changed, steps without an update so far.
   std::optional<double> lossScale, growthTracker, skipped;
   double seconds = 0;
+  /// Of these, spent on waiting for the batch; nullopt: the step reads none.
+  std::optional<double> dataSeconds;
   std::string checkpoint;                     ///< written after this step, or empty
   std::optional<EvaluationReport> evaluation; ///< made after this step
   bool isEvaluation = false;                  ///< a batch that was evaluated: there is no learning rate

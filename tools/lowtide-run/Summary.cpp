@@ -25,6 +25,8 @@ static Json numbers(const std::vector<double> &values) {
 void Summary::add(const StepReport &step) {
   losses_.push_back(step.loss);
   seconds_.push_back(step.seconds);
+  if (step.dataSeconds)
+    dataSeconds_ = dataSeconds_.value_or(0) + *step.dataSeconds;
   if (step.gradNorm)
     gradNorms_.push_back(*step.gradNorm);
   skipped_ = step.skipped;
@@ -68,6 +70,8 @@ Status Summary::write(const Expectation *expectation) const {
                {"min_step_ms", seconds_.empty() ? 0 : *std::min_element(seconds_.begin(), seconds_.end()) * 1e3},
                {"losses", numbers(losses_)},
                {"grad_norms", numbers(gradNorms_)}};
+  if (dataSeconds_)
+    json["data_ms"] = *dataSeconds_ * 1e3;
   if (skipped_)
     json["skipped_steps"] = static_cast<int64_t>(*skipped_);
   if (!evaluations_.empty()) {
@@ -96,8 +100,14 @@ std::string Summary::text() const {
   bool exact = session_.plannedBytes() == session_.allocatedBytes();
   std::string skipped =
       skipped_ && *skipped_ > 0 ? ", " + std::to_string(static_cast<int64_t>(*skipped_)) + " skipped" : "";
-  std::snprintf(text, sizeof text, "%zu steps%s, median %.2f ms; planned %llu bytes %s allocated %llu bytes",
-                losses_.size(), skipped.c_str(), medianSeconds() * 1e3,
+  std::string data;
+  if (dataSeconds_) {
+    char number[64];
+    std::snprintf(number, sizeof number, ", waited %.1f ms for data", *dataSeconds_ * 1e3);
+    data = number;
+  }
+  std::snprintf(text, sizeof text, "%zu steps%s, median %.2f ms%s; planned %llu bytes %s allocated %llu bytes",
+                losses_.size(), skipped.c_str(), medianSeconds() * 1e3, data.c_str(),
                 static_cast<unsigned long long>(session_.plannedBytes()), exact ? "=" : "≠",
                 static_cast<unsigned long long>(session_.allocatedBytes()));
   return text;

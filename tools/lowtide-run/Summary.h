@@ -32,6 +32,7 @@ private:
   const rt::Session &session_;
   const Options &options_;
   std::vector<double> losses_, gradNorms_, seconds_;
+  std::optional<double> dataSeconds_;                             ///< spent on waiting for batches, in all steps
   std::vector<std::pair<int64_t, EvaluationReport>> evaluations_; ///< and the step after which each was made
   std::optional<double> skipped_;                                 ///< steps without an update, after the last step
 };

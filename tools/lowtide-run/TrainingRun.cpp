@@ -194,6 +194,8 @@ Status TrainingRun::openData() {
     if (std::string path = MappedFile::firstNotWhole(); !path.empty())
       return ioError("became shorter while it was read", path);
   }
+  if (dataset_.stream && !options_.dumpGradients.empty())
+    return {StatusCode::Usage, "--dump-gradients reads the first batch twice, which a program writes once: give files"};
   if (!options_.dumpGradients.empty())
     LOWTIDE_TRY(dumpGradients());
   Expected<Epochs> made = Epochs::create(dataset_, *session_, options_.entry, state_.shuffleSeed, notes_);
@@ -321,36 +323,80 @@ Status TrainingRun::finishOldest() {
   return Status::ok();
 }
 
-Expected<Epochs::Step> TrainingRun::prepareStep(int64_t step) {
-  Epochs::Step now = epochs_->at(step);
+Status TrainingRun::writeScalars(int64_t step, const Epochs::Step &at) {
   StepScalars scalars = session_->scalarsOf(options_.entry, step, state_.seed);
   if (epochs_->hasLast())
-    scalars.row = now.epoch * epochs_->rows() + now.firstRow;
-  LOWTIDE_TRY(session_->writeScalars(*now.entry, scalars));
+    scalars.row = at.epoch * epochs_->rows() + at.firstRow;
+  return session_->writeScalars(*at.entry, scalars);
+}
+
+Status TrainingRun::feed(int64_t step, uint8_t *slot, Share share) const {
+  const Epochs::Step at = epochs_->at(step);
   if (readsBatch_)
-    LOWTIDE_TRY(now.feeder->feedRows(step, now.epoch, now.firstRow));
+    LOWTIDE_TRY(at.feeder->feedRows(step, at.epoch, at.firstRow, slot, share));
   if (std::string path = MappedFile::firstNotWhole(); !path.empty())
     return ioError("became shorter while the run was reading it: the run ends after step " + std::to_string(step),
                    path);
+  return Status::ok();
+}
+
+Expected<Epochs::Step> TrainingRun::prepareStep(int64_t step) {
+  const Epochs::Step now = epochs_->at(step);
+  LOWTIDE_TRY(writeScalars(step, now));
+  LOWTIDE_TRY(feed(step));
   return now;
 }
 
-Status TrainingRun::beginStep(int64_t step) {
+void TrainingRun::feedAhead() {
+  if (!readsBatch_ || options_.feeders == 0 || firstStep_ == lastStep_)
+    return;
+  BatchesAhead::Options options;
+  options.slotBytes = epochs_->batchBytes();
+  options.threads = dataset_.stream ? 1 : options_.feeders; // a program writes one batch after the other
+  options.first = firstStep_, options.end = lastStep_;
+  if (dataset_.stream)
+    options.interrupt = [stream = dataset_.stream] { stream->interrupt(); };
+  auto fill = [this](int64_t step, uint8_t *slot, Share share) { return feed(step, slot, share); };
+  auto made = BatchesAhead::create(fill, std::move(options));
+  if (!made) {
+    progress_->line("note", "batches are read between steps: " + made.status().message());
+    return;
+  }
+  ahead_ = std::move(*made);
+  log_.info("data", std::to_string(options_.feeders) + " threads prepare batches in two slots, " +
+                        bytesText(ahead_->bytes()) + " of the host's memory");
+}
+
+Expected<bool> TrainingRun::beginStep(int64_t step) {
   StepReport report;
   report.step = step + 1, report.lastStep = lastStep_;
   auto start = Clock::now();
+  if (ahead_ && !ahead_->await([] { return stopSignal() != 0; }))
+    return false;
   if (undo_)
     LOWTIDE_TRY(undo_->keep());
-  Expected<Epochs::Step> now = prepareStep(step);
-  if (!now)
-    return now.takeStatus();
+  const Epochs::Step now = epochs_->at(step);
+  LOWTIDE_TRY(writeScalars(step, now));
+  if (ahead_) {
+    Expected<const uint8_t *> slot = ahead_->current();
+    if (!slot)
+      return slot.takeStatus();
+    now.feeder->deliver(*slot);
+    ahead_->release();
+    report.dataSeconds = ahead_->secondsWaited() - dataSeconds_;
+    dataSeconds_ = ahead_->secondsWaited();
+  } else if (readsBatch_) {
+    auto reading = Clock::now();
+    LOWTIDE_TRY(feed(step));
+    report.dataSeconds = std::chrono::duration<double>(Clock::now() - reading).count();
+  }
   if (log_.shows(config::LogLevel::Debug, "data"))
-    log_.debug("data", "step " + std::to_string(step + 1) + ": epoch " + std::to_string(now->epoch) + ", from row " +
-                           std::to_string(now->firstRow));
-  LOWTIDE_TRY(session_->step(*now->entry));
+    log_.debug("data", "step " + std::to_string(step + 1) + ": epoch " + std::to_string(now.epoch) + ", from row " +
+                           std::to_string(now.firstRow));
+  LOWTIDE_TRY(session_->step(*now.entry));
   report.lr = session_->scalarsOf(options_.entry, step, state_.seed).lr;
-  underWay_.push_back({std::move(report), now->entry, start});
-  return Status::ok();
+  underWay_.push_back({std::move(report), now.entry, start});
+  return true;
 }
 
 Status TrainingRun::stepThrough() {
@@ -360,7 +406,11 @@ Status TrainingRun::stepThrough() {
       progress_->line("note", "stopped after step " + std::to_string(step) + ": " + evaluation_->overText());
       break;
     }
-    LOWTIDE_TRY(beginStep(step));
+    Expected<bool> began = beginStep(step);
+    if (!began)
+      return began.takeStatus();
+    if (!*began)
+      break;
     const bool isEvaluated = evaluation_ && evaluation_->isDue(step + 1, lastStep_);
     const bool drains = isDue(step + 1) || isEvaluated || stopSignal() || step + 1 == lastStep_;
     // A checkpoint holds a step that is done, and nothing of the next.
@@ -377,8 +427,10 @@ Status TrainingRun::stepThrough() {
 Status TrainingRun::runSteps() {
   session_->device().measure(*entry_, !options_.profile.empty());
   uint64_t allocations = session_->allocations();
+  feedAhead();
   finished_ = Clock::now();
   Status broken = stepThrough();
+  ahead_.reset();
   while (!underWay_.empty())
     if (Status status = finishOldest(); !status.isOk()) {
       broken = broken.isOk() ? std::move(status) : std::move(broken);

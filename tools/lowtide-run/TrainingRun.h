@@ -13,6 +13,7 @@
 #include "runtime/Session.h"
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/checkpoint/RunFolder.h"
+#include "runtime/data/BatchesAhead.h"
 
 #include <deque>
 
@@ -63,9 +64,16 @@ private:
 
   rt::Status runSteps();
   rt::Status stepThrough();
-  rt::Status beginStep(int64_t step);
+  /// Starts the threads that prepare batches, if there are batches and the machine gives threads.
+  void feedAhead();
+  /// False: a signal came while the batch was waited for, and nothing was begun.
+  rt::Expected<bool> beginStep(int64_t step);
   /// Fills the batch arrays and scalars of a step.
   rt::Expected<Epochs::Step> prepareStep(int64_t step);
+  /// Writes the numbers of a step.
+  rt::Status writeScalars(int64_t step, const Epochs::Step &at);
+  /// Writes the batch of a step, or a share of it: into a slot, or (null) where the step reads it.
+  rt::Status feed(int64_t step, uint8_t *slot = nullptr, rt::Share share = {}) const;
   /// Waits for the oldest step under way, and says how it went.
   rt::Status finishOldest();
   /// Saves the steps that are done. A failure ends no run: `isLast` makes it the run's verdict.
@@ -95,6 +103,7 @@ private:
   rt::RunState state_;
   rt::Dataset dataset_;
   std::optional<Epochs> epochs_;
+  std::unique_ptr<rt::BatchesAhead> ahead_;        ///< null: batches are read between steps
   std::unique_ptr<TrainingEvaluation> evaluation_; ///< null: --eval-data was not given
   std::optional<Expectation> expectation_;
   std::unique_ptr<Progress> progress_;
@@ -105,6 +114,7 @@ private:
   int64_t undone_ = 0;       ///< steps that were
 
   int64_t firstStep_ = 0, lastStep_ = 0;
+  double dataSeconds_ = 0; ///< that `ahead_` had waited after the last step
   /// Steps of the run when it was saved last; -1: it was not.
   int64_t savedStep_ = -1;
   bool ends_ = false; ///< before its last step: it is not finite

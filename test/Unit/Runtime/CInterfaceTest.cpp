@@ -79,6 +79,15 @@ void callEverything(lowtide_session *session, bool bound) {
                "download");
   }
   expectOnly(take(lowtide_session_upload(session), "upload"), session != nullptr, "upload");
+  EXPECT_EQ(lowtide_session_data_seconds(session), 0);
+  auto noBatch = [](void *, int64_t, const lowtide_tensor *, size_t) { return 1; };
+  for (const char *entry : names)
+    for (int64_t first : numbers) {
+      const bool isGood = bound && first >= 0 && entry && (!std::strcmp(entry, "train") || !std::strcmp(entry, "eval"));
+      expectOnly(take(lowtide_session_feed(session, entry, first, noBatch, nullptr), "feed"), isGood, "feed");
+      expectOnly(take(lowtide_session_feed(session, entry, first, nullptr, nullptr), "feed"), session != nullptr,
+                 "feed");
+    }
   for (int64_t number : numbers) {
     (void)lowtide_session_learning_rate(session, number);
     for (const char *folder : folders) {
@@ -95,6 +104,44 @@ lowtide_session *load(const std::string &path) {
   lowtide_session *session = nullptr;
   EXPECT_EQ(take(lowtide_session_load(path.c_str(), &session), "load"), LOWTIDE_OK);
   return session;
+}
+
+/// Counts the batches that it was asked for; from the fourth on there are none.
+struct Source {
+  int64_t asked = 0;
+  static int fill(void *context, int64_t step, const lowtide_tensor *arrays, size_t count) {
+    Source &self = *static_cast<Source *>(context);
+    EXPECT_EQ(step, 10 + self.asked++);
+    EXPECT_EQ(count, 2u);
+    for (size_t i = 0; i < count; ++i)
+      for (uint64_t at = 0; at < arrays[i].bytes / 4; ++at)
+        static_cast<float *>(arrays[i].data)[at] = static_cast<float>(step + static_cast<int64_t>(i));
+    return step < 13 ? 0 : 42;
+  }
+};
+
+TEST(CInterface, StepsTakeBatchesOfACallersFunction) {
+  lowtide_session *session = load(artifactOf("c-feed.tide"));
+  ASSERT_EQ(take(lowtide_session_bind(session, nullptr), "bind"), LOWTIDE_OK);
+  lowtide_tensor x{}, y{};
+  ASSERT_EQ(take(lowtide_session_tensor(session, "train", "x", &x), "tensor"), LOWTIDE_OK);
+  ASSERT_EQ(take(lowtide_session_tensor(session, "train", "y", &y), "tensor"), LOWTIDE_OK);
+  Source source;
+  ASSERT_EQ(take(lowtide_session_feed(session, "train", 10, Source::fill, &source), "feed"), LOWTIDE_OK);
+  for (int64_t step = 10; step < 13; ++step) {
+    ASSERT_EQ(take(lowtide_session_write_scalars(session, "train", 0.01, step, 0, 0), "write_scalars"), LOWTIDE_OK);
+    ASSERT_EQ(take(lowtide_session_step(session, "train"), "step"), LOWTIDE_OK);
+    EXPECT_EQ(static_cast<const float *>(x.data)[x.bytes / 4 - 1], static_cast<float>(step));
+    EXPECT_EQ(*static_cast<const float *>(y.data), static_cast<float>(step + 1));
+  }
+  lowtide_status *status = lowtide_session_step(session, "train");
+  EXPECT_EQ(lowtide_status_code(status), LOWTIDE_BAD_INPUT);
+  EXPECT_STREQ(lowtide_status_message(status), "the caller's function has no batch for step 13 (it returned 42)");
+  lowtide_status_free(status);
+  EXPECT_GE(lowtide_session_data_seconds(session), 0);
+  ASSERT_EQ(take(lowtide_session_feed(session, "train", 0, nullptr, nullptr), "feed"), LOWTIDE_OK);
+  EXPECT_EQ(take(lowtide_session_step(session, "train"), "step"), LOWTIDE_OK) << "on what the caller wrote, as before";
+  lowtide_session_free(session);
 }
 
 TEST(CInterfaceStates, NoSession) {

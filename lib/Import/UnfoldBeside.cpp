@@ -252,9 +252,50 @@ static bool unfoldChain(UnfoldingGraph &graph, const Evaluated &evaluated, const
   return false;
 }
 
+/// A layer that read zeros, as a recurrence does in its first step: each row is its bias, zeros where it has none, and
+/// what is multiplied with zeros has no gradient there.
+static bool unfoldLayerOfZeros(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<StringRef> operations,
+                               ArrayRef<const Evaluated *> moved) {
+  const TensorProto &tensor = *evaluated.tensor;
+  const std::string rows = graph.read(tensor).value_or("");
+  const bool isZero = all_of(rows, [](char byte) { return byte == 0; });
+  const bool readsZeros = any_of(evaluated.foldedFrom, [](const std::string &name) {
+    return is_contained({"zeros", "new_zeros", "zeros_like", "full", "new_full"}, operationName(name));
+  });
+  if (rows.empty() || tensor.dims_size() == 0 || !readsZeros || none_of(operations, [](StringRef operation) {
+        return is_contained({"linear", "addmm", "matmul", "mm"}, operation);
+      }))
+    return false;
+  const int64_t channels = tensor.dims(tensor.dims_size() - 1);
+  const TensorProto *bias = nullptr;
+  for (const SignatureEntry *entry : evaluated.parameters) {
+    const TensorProto *found = findElements(graph, *entry, moved);
+    const std::vector<float> values = found ? valuesOf(graph, *found) : std::vector<float>();
+    const bool isBias = found && found->dims_size() == 1 && found->dims(0) == channels;
+    if (isBias && !bias)
+      bias = found;
+    else if (isBias || all_of(values, [](float x) { return x == 0; }))
+      // Which of two it is, or whether its product is zero for its own sake, the values do not tell. A bias that is
+      // gone was zero, and other steps lack it, too.
+      return false;
+  }
+  const std::string row = bias ? graph.read(*bias).value_or("") : rows.substr(0, rows.size() * size_t(isZero));
+  if (row.empty() || rows.size() % row.size() || (bias && bias->data_type() != tensor.data_type()))
+    return false;
+  for (size_t at = 0; at != rows.size(); at += row.size())
+    if (StringRef(rows).substr(at, row.size()) != row)
+      return false;
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  graph.setModule(moduleOf(evaluated.parameters.front()->target));
+  graph.addNode("Expand", {bias ? bias->name() : graph.addNumber(0), graph.addIntegers({int64_t(dims.size())}, dims)},
+                tensor.name());
+  graph.remove(tensor);
+  return true;
+}
+
 bool lowtide::unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<const Evaluated *> moved) {
   SmallVector<StringRef> operations = findOperations(evaluated);
-  if (unfoldPenalty(graph, evaluated, operations, moved))
+  if (unfoldPenalty(graph, evaluated, operations, moved) || unfoldLayerOfZeros(graph, evaluated, operations, moved))
     return true;
   const TensorProto *tensor =
       evaluated.parameters.size() == 1 ? findElements(graph, *evaluated.parameters.front(), moved) : nullptr;

@@ -106,3 +106,36 @@ TEST(Beside, ChainsBesideTheirParameterAreComputed) {
   EXPECT_EQ(result.messages, "");
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
 }
+
+TEST(Beside, LayersThatReadZerosAreTheirBias) {
+  // The first step of a recurrence: zeros · hh + b, for two samples.
+  auto make = [](const std::string &rows, const std::string &hh, const std::string &bias, const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y)
+      <float[2,2] hh = {)" + hh + "}" +
+                                  (bias.empty() ? "" : ", float[2] bias = {" + bias + "}") +
+                                  ", float[1,2,2] linear_1 = {" + rows + R"(}> {
+        a = Add(x, linear_1)
+        b = MatMul(a, hh)
+        y = )" + (bias.empty() ? "Identity(b)" : "Add(b, bias)") +
+                                  R"(
+      })");
+    setSignature(model, {"hh", "bias"});
+    setFoldedFrom(model, "linear_1", "[" + sources + "]");
+    return classify(model);
+  };
+  const std::string both = "'bias', 'getitem', 'hh', 'val_2', 'zeros'";
+  Classified result = make("3, 4, 3, 4", "1, 2, 0, 4", "3, 4", both);
+  EXPECT_EQ(result.messages, "");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("hh", "bias"));
+  // Without a bias there are zeros alone.
+  result = make("0, 0, 0, 0", "1, 2, 0, 4", "", "'hh', 'val_2', 'zeros'");
+  EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("hh")) << result.messages;
+  // Other rows, a product that is zero for its own sake, an input that is no zeros, or a bias that is gone are none.
+  for (const Classified &other :
+       {make("3, 4, 3, 5", "1, 2, 0, 4", "3, 4", both), make("3, 4, 3, 4", "0, 0, 0, 0", "3, 4", both),
+        make("3, 4, 3, 4", "1, 2, 0, 4", "3, 4", "'bias', 'getitem', 'hh', 'val_2'"),
+        make("0, 0, 0, 0", "1, 2, 0, 4", "", both)})
+    EXPECT_THAT(other.messages, HasSubstr("is in the file twice"));
+}

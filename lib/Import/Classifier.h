@@ -54,7 +54,8 @@ bool isInventedName(llvm::StringRef name);
 /// For all other files: names and the operators that read.
 void classifyByName(OnnxFile &file, llvm::ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos);
 
-/// A tied matrix that the exporter transposed for one of its readers would be trained twice, apart: makes it a view.
+/// A tied matrix that the exporter transposed for one of its readers, or that a cleaner wrote out again, would be trained
+/// twice, apart: makes it a view.
 void findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &infos);
 
 /// Fills in how `info`, which holds (part of) parameter `target` in another

@@ -7,7 +7,7 @@
 
 #include "FoldedNorms.h"
 
-#include "Evidence.h"
+#include "LostNotes.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -17,6 +17,7 @@
 using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
+using ::onnx::ModelProto;
 using ::onnx::NodeProto;
 
 static bool isLayer(const NodeProto &node) {
@@ -32,13 +33,15 @@ static bool isNormResult(StringRef name) {
   return operation == "batch_norm" || operation.starts_with("_native_batch_norm");
 }
 
-FoldedNorms lowtide::findFoldedNorms(const GraphProto &graph) {
+FoldedNorms lowtide::findFoldedNorms(const ModelProto &model) {
+  const GraphProto &graph = model.graph();
   FoldedNorms found;
   StringSet<> tensors;
   for (const auto &tensor : graph.initializer())
     tensors.insert(tensor.name());
-  // In its files, results are called after operators; `getitem` is one of several.
-  const bool isCurrent = isOfCurrentExporter(graph);
+  // In files of the current exporter, results are called after operators, and `getitem` is one of several. Dropout
+  // gives such a value as well, which only onnxruntime does not call so when it takes dropout away.
+  const bool isCurrent = isOfCurrentExporter(graph), isOfRuntime = findCleaner(model) == "onnxruntime";
   auto insert = [](std::vector<std::string> &list, StringRef name) {
     if (!name.empty() && !is_contained(list, name))
       list.push_back(name.str());
@@ -54,7 +57,8 @@ FoldedNorms lowtide::findFoldedNorms(const GraphProto &graph) {
       std::string module = findScope(result).value_or("");
       insert(found.certain, module.empty() ? result : StringRef(module));
     } else if (fusedByRule || isNormResult(result) || weight.starts_with("ConvBnFusion_") ||
-               (isCurrent && operationName(result) == "getitem")) {
+               (isCurrent && operationName(result) == "getitem" &&
+                (isOfRuntime || StringRef(node.op_type()).starts_with("Conv")))) {
       insert(found.certain, result);
     } else if (StringRef(node.op_type()).starts_with("Conv") && tensors.contains(weight) && isNumbered(weight)) {
       std::string module = findScope(node.name()).value_or("");

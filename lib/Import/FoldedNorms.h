@@ -20,7 +20,7 @@ struct FoldedNorms {
 
 /// Reads the names that onnxruntime, onnxslim, onnx-simplifier and onnxscript leave, in files without the
 /// program's signature.
-FoldedNorms findFoldedNorms(const ::onnx::GraphProto &graph);
+FoldedNorms findFoldedNorms(const ::onnx::ModelProto &model);
 
 } // namespace lowtide
 

@@ -1,7 +1,9 @@
 //===- LostBiases.cpp - biases of zeros that a cleaner removed --------------------===//
 //
 // A linear layer on more than two dimensions is a product and a sum. onnxslim and onnx-simplifier drop the addition of
-// zeros, and with it the bias. onnxslim gives the product the name of the sum: `/b1/q/Add_output_0`.
+// zeros, and with it the bias. onnxslim gives the product the name of the sum: `/b1/q/Add_output_0`. PyTorch's current
+// exporter drops biases of zeros itself; where a cleaner removed its notes, the node's new name is left: `node_Gemm_7`
+// gives `addmm`, which has three operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,12 +13,31 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
+
+int64_t lowtide::outputChannels(const UnfoldingGraph &graph, const NodeProto &node) {
+  const TensorProto *weight = node.input_size() > 1 ? graph.find(node.input(1)) : nullptr;
+  if (!weight || weight->dims_size() < 2)
+    return 0;
+  auto attribute = [&](StringRef name, int64_t otherwise) {
+    for (const auto &attribute : node.attribute())
+      if (attribute.name() == name)
+        return attribute.i();
+    return otherwise;
+  };
+  return StringSwitch<int64_t>(node.op_type())
+      .Case("Conv", weight->dims(0))
+      .Case("ConvTranspose", weight->dims(1) * attribute("group", 1))
+      .Case("Gemm", weight->dims(attribute("transB", 0) ? 0 : 1))
+      .Default(0);
+}
 
 /// The weight of a linear layer that `node` multiplies with; null: it is no such product.
 static const TensorProto *findWeight(const UnfoldingGraph &graph, const NodeProto &node) {
@@ -32,6 +53,48 @@ static bool isSimplified(const GraphProto &graph) {
     StringRef name = tensor.name();
     return name.consume_front("_v_") && !name.empty() && all_of(name, isDigit);
   });
+}
+
+/// Whether a rule of the current exporter's optimizer wrote the layer anew without its bias.
+static bool isRewrittenWithoutBias(const NodeProto &node) {
+  StringRef name = node.name(), number = name.rsplit('_').second;
+  if (!is_contained({"Gemm", "Conv", "ConvTranspose"}, node.op_type()) || node.output_size() != 1 ||
+      node.input_size() < 2 || (node.input_size() > 2 && !node.input(2).empty()) || number.empty() ||
+      !all_of(number, isDigit) || name.drop_back(number.size()) != "node_" + node.op_type() + "_")
+    return false;
+  return StringSwitch<bool>(operationName(node.output(0)))
+      .Cases({"addmm", "linear", "convolution", "conv1d", "conv2d", "conv3d"}, true)
+      .Cases({"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}, true)
+      .Default(false);
+}
+
+/// What the layer's bias is called: as its weight tells, or else as its result.
+static std::string findRewrittenBias(const NodeProto &node) {
+  StringRef weight = node.input(1);
+  return weight.contains('.') && weight.consume_back("weight") ? (weight + "bias").str() : node.output(0) + ".bias";
+}
+
+void lowtide::restoreRewrittenBiases(UnfoldingGraph &graph, GraphProto &proto) {
+  StringSet<> restored; // a layer may be called again
+  for (NodeProto &node : *proto.mutable_node()) {
+    if (!isRewrittenWithoutBias(node))
+      continue;
+    const int64_t channels = outputChannels(graph, node);
+    const std::string name = findRewrittenBias(node);
+    if (!channels || (graph.find(name) && !restored.contains(name)))
+      continue;
+    const int32_t type = graph.find(node.input(1))->data_type();
+    if (restored.insert(name).second)
+      graph.addInitializer(name, {channels}, type, std::string(size_t(*checkedBytes(channels, type)), '\0'),
+                           {node.output(0),
+                            "the exporter dropped it, for it is all zeros; the name of its layer's node tells",
+                            {},
+                            {},
+                            true});
+    while (node.input_size() < 3)
+      node.add_input();
+    node.set_input(2, name);
+  }
 }
 
 void lowtide::restoreNamedBiases(UnfoldingGraph &graph, GraphProto &proto) {

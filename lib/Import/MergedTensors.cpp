@@ -120,7 +120,8 @@ bool MergedTensors::hasRepeatedLayers(ArrayRef<TensorFacts> facts) const {
 }
 
 MergedTensors::MergedTensors(const OnnxFile &file, ArrayRef<TensorFacts> facts)
-    : file(file), paths(file.getModel().graph()), isPyTorch(file.getModel().producer_name() == "pytorch"),
+    : file(file), paths(file.getModel().graph()),
+      isPyTorch(file.getModel().producer_name() == "pytorch" || isOfCurrentExporter(file.getModel().graph())),
       isFromTensorFlow(isOfTensorFlow(file.getModel().graph())) {
   const ::onnx::GraphProto &graph = file.getModel().graph();
   for (const auto &output : graph.output())
@@ -220,17 +221,33 @@ bool MergedTensors::isMergedReader(const MergedTensor &own, StringRef home, Stri
          });
 }
 
+/// What the program calls the weight or bias that `use` reads, by the layer's other one; empty: it has no name either.
+std::string MergedTensors::findNamedTwin(const InitializerUse &use) const {
+  const StringRef leaf = operandLeaf(*use.node, use.operand);
+  const int other = use.operand == 1 ? 2 : 1;
+  if ((leaf != "weight" && leaf != "bias") || other >= use.node->input_size())
+    return "";
+  const StringRef twin = use.node->input(other), expected = leaf == "weight" ? "bias" : "weight";
+  auto found = readers.find(twin);
+  if (leafOf(twin) != expected || isInventedName(twin) || found == readers.end() || found->second.size() != 1)
+    return "";
+  std::string name = (moduleOf(twin) + "." + leaf).str();
+  return moduleOf(twin).empty() || names.contains(name) ? "" : name;
+}
+
 /// Each reader of a constant vector but the first gets a tensor of its own.
 void MergedTensors::splitNodes(MergedTensor &own, SmallVectorImpl<MergedTensor> &parts) const {
   const TensorFacts &fact = own.facts;
   if (!isPyTorch || fact.getNumElements() > largestDeduplicated || repeatsLayers || isInventedName(own.name) ||
-      fact.tensor->dims_size() != 1 || fact.getNumElements() < 2 ||
+      count_if(fact.tensor->dims(), [](int64_t dim) { return dim != 1; }) != 1 || fact.getNumElements() < 2 ||
       !isConstantValued(file, *fact.tensor).value_or(false) || any_of(fact.uses, [](const InitializerUse &use) {
         return findModulePath(*use.node) || !use.node->output_size();
       }))
     return;
   for (const InitializerUse &use : drop_begin(fact.uses)) {
-    MergedTensor other{own.name + "@" + use.node->output(0), {fact.tensor, {use}, false, {}}, {use}, "", true};
+    const std::string named = findNamedTwin(use);
+    MergedTensor other{
+        named.empty() ? own.name + "@" + use.node->output(0) : named, {fact.tensor, {use}, false, {}}, {use}, "", true};
     other.reason = "read by an operator of its own; merged with " + own.name + " by the exporter";
     parts.push_back(std::move(other));
   }

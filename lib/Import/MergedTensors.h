@@ -58,6 +58,7 @@ private:
   void splitReaders(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
   bool isMergedReader(const MergedTensor &own, llvm::StringRef home, llvm::StringRef module,
                       const InitializerUse &use) const;
+  std::string findNamedTwin(const InitializerUse &use) const;
   void splitNodes(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
   void splitScopes(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
   int64_t findLargestDeduplicated(llvm::ArrayRef<TensorFacts> facts) const;

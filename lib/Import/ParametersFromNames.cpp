@@ -9,6 +9,7 @@
 #include "BufferNames.h"
 #include "ElementFunctions.h"
 #include "FoldedNorms.h"
+#include "LostNotes.h"
 #include "MergedTensors.h"
 #include "Products.h"
 #include "TableValues.h"
@@ -32,6 +33,9 @@ using ::onnx::TensorProto;
 /// `scalar_tensor_default_1`, `full_2`: numbers of the program.
 static bool isNumberedValue(StringRef name) {
   unsigned number;
+  // What onnxslim fuses: `val_12_weight`.
+  if (StringRef stem = name; (stem.consume_back("_weight") || stem.consume_back("_bias")) && isNameOfValue(name))
+    return true;
   if ((name.consume_front("val_") || name.consume_front("_v_")) && !name.getAsInteger(10, number))
     return true;
   return llvm::StringSwitch<bool>(operationName(name))
@@ -534,7 +538,7 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
 }
 
 static void reportFoldedNorms(OnnxFile &file) {
-  FoldedNorms folded = findFoldedNorms(file.getModel().graph());
+  FoldedNorms folded = findFoldedNorms(file.getModel());
   constexpr StringLiteral remedy =
       "clean a file that was exported in training form (training=TrainingMode.TRAINING, or "
       "optimize=False), or train the file as the exporter wrote it";
@@ -555,6 +559,7 @@ static void reportFoldedNorms(OnnxFile &file) {
 
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   reportFoldedNorms(file);
+  reportRemovedDropout(file);
   SmallVector<size_t> apart;
   MergedTensors merged(file, facts);
   Doubts doubts(file, merged);
@@ -588,4 +593,5 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
   llvm::erase_if(apart, [&](size_t i) { return infos[i].viewOf.has_value(); });
   doubts.report(llvm::map_to_vector(apart, [&](size_t i) { return infos[i].name; }),
                 apart.empty() ? StringRef() : StringRef(infos[apart.front()].tensor));
+  reportLostNotes(file, infos);
 }

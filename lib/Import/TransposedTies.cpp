@@ -24,6 +24,12 @@ static bool isTransposeOf(OnnxFile &file, const InitializerInfo &a, const Initia
   return true;
 }
 
+/// Whether two matrices hold the same, element by element.
+static bool areEqual(OnnxFile &file, const InitializerInfo &a, const InitializerInfo &b) {
+  std::optional<std::string> left = file.tryReadInitializer(a.tensor);
+  return left && a.dims == b.dims && left == file.tryReadInitializer(b.tensor);
+}
+
 /// A number that a matrix shares with its transpose.
 static uint64_t sumOfElements(OnnxFile &file, const InitializerInfo &info) {
   std::string bytes = file.tryReadInitializer(info.tensor).value_or("");
@@ -50,6 +56,23 @@ void lowtide::findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &i
       at->second = sumOfElements(file, infos[i]);
     return at->second;
   };
+  // A cleaner that transposes a transposed matrix again leaves the tie's own numbers.
+  for (auto [i, folded] : llvm::enumerate(infos)) {
+    if (!isMatrix(folded) || !isInventedName(folded.tensor) || !folded.transposed.empty())
+      continue;
+    for (size_t j : byShape[{folded.dims[0], folded.dims[1]}]) {
+      const InitializerInfo &whole = infos[j];
+      if (whole.viewOf || isInventedName(whole.tensor) || !whole.transposed.empty() ||
+          whole.dataType != folded.dataType || sumOf(i) != sumOf(j) ||
+          isConstantValued(file, *file.findInitializer(whole.tensor)).value_or(true) || !areEqual(file, folded, whole))
+        continue;
+      folded.viewOf = j;
+      folded.transposed = {0, 1};
+      folded.certainty = Certainty::Inferred;
+      folded.reason = "the same as " + whole.name + ", value for value";
+      break;
+    }
+  }
   for (auto [i, folded] : llvm::enumerate(infos)) {
     if (!isMatrix(folded) || folded.viewOf)
       continue;

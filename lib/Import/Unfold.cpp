@@ -209,24 +209,6 @@ static int64_t layerOfNode(const NodeProto &node) {
   return layer;
 }
 
-/// Number of channels that the layer `node` gives; 0: not a layer with a bias, or not known.
-static int64_t outputChannels(const UnfoldingGraph &graph, const NodeProto &node) {
-  const TensorProto *weight = node.input_size() > 1 ? graph.find(node.input(1)) : nullptr;
-  if (!weight || weight->dims_size() < 2)
-    return 0;
-  auto attribute = [&](StringRef name, int64_t otherwise) {
-    for (const auto &attribute : node.attribute())
-      if (attribute.name() == name)
-        return attribute.i();
-    return otherwise;
-  };
-  return StringSwitch<int64_t>(node.op_type())
-      .Case("Conv", weight->dims(0))
-      .Case("ConvTranspose", weight->dims(1) * attribute("group", 1))
-      .Case("Gemm", weight->dims(attribute("transB", 0) ? 0 : 1))
-      .Default(0);
-}
-
 /// The bias that the operation of `node` reads and that neither the file nor any evaluated tensor holds.
 static const SignatureEntry *findDroppedBias(const UnfoldingGraph &graph, const Signature &signature,
                                              const StringSet<> &evaluatedFrom, const NodeProto &node) {
@@ -276,6 +258,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     unfoldAverages(graph, proto, signature);
   } else {
     restoreNamedBiases(graph, proto);
+    restoreRewrittenBiases(graph, proto);
     unfoldMergedCopies(graph, proto);
   }
   if (isOfTensorFlow(proto))

@@ -1,0 +1,163 @@
+//===- LostNotes.cpp - files of PyTorch's current exporter without its notes ------===//
+//
+// Cleaners (onnxslim, onnx-simplifier, onnxruntime, ONNX's version converter) drop the metadata of nodes and graphs,
+// and with them the list of the program's parameters and buffers, its modules, and all that is detached or assigned.
+// Initializers that kept their names tell a part of it. The rest cannot be told, and is said.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LostNotes.h"
+
+#include "ElementFunctions.h"
+#include "Unfold.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
+using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::ModelProto;
+using ::onnx::NodeProto;
+
+static constexpr StringLiteral remedy = "compile the exporter's own file: the cleaner is not needed";
+
+/// Whether the node is called after the one value that it gives: `node_linear_3` gives `linear_3`.
+static bool namesItsValue(const NodeProto &node) {
+  StringRef name = node.name();
+  return name.consume_front("node_") && !name.empty() && !isUpper(name[0]) && node.output_size() == 1 &&
+         node.output(0) == name;
+}
+
+/// Whether the node gives a value that was one of several results of an operation (`getitem_4`), and is no part of such
+/// an operation (`node_native_dropout__1`): a cleaner took the operation away and left its result's name.
+static bool tookResultName(const NodeProto &node) {
+  if (node.output_size() != 1 || operationName(node.output(0)) != "getitem" || StringRef(node.name()).contains("__"))
+    return false;
+  StringRef name = node.name();
+  return !name.consume_front("node_") || (!name.empty() && !isUpper(name[0]));
+}
+
+std::string lowtide::findCleaner(const ModelProto &model) {
+  const GraphProto &graph = model.graph();
+  if (Signature(graph).isPresent() || none_of(graph.node(), namesItsValue))
+    return "";
+  if (any_of(model.metadata_props(), [](const auto &prop) { return StringRef(prop.key()).starts_with("onnxsim."); }))
+    return "onnx-simplifier";
+  if (model.producer_name() == "onnx.utils.extract_model")
+    return "onnx.utils.extract_model";
+  if (any_of(model.opset_import(), [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; }))
+    return "onnxruntime";
+  if (any_of(graph.node(), [](const NodeProto &node) {
+        return tookResultName(node) || (node.output_size() && StringRef(node.output(0)).ends_with("_gemm_out"));
+      }))
+    return "onnxslim";
+  return "a cleaner (onnxslim, ONNX's version converter …)";
+}
+
+bool lowtide::isNameOfValue(StringRef name) {
+  if (name.contains('.'))
+    return false;
+  if (StringRef stem = name; stem.consume_back("_weight") || stem.consume_back("_bias"))
+    return StringSwitch<bool>(operationName(stem)).Cases({"val", "matmul", "getitem"}, true).Default(false);
+  StringRef operation = operationName(name);
+  if (movesElements(name) || isElementOperation(operation))
+    return true;
+  return StringSwitch<bool>(operation)
+      .Cases({"linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "outer", "where", "masked_fill",
+              "linalg_vector_norm", "norm", "_weight_norm", "_weight_norm_interface"},
+             true)
+      .Cases({"sum", "mean", "amax", "softmax", "_softmax", "flip", "roll", "cumsum", "pad", "constant_pad_nd",
+              "repeat_interleave", "layer_norm", "mul", "add"},
+             true)
+      .Default(operation.starts_with("upsample_") || operation.starts_with("_upsample_"));
+}
+
+/// `getitem_4 (node_linear_1)`: a value, and who gives it.
+static std::string withNode(StringRef value, StringRef node) { return (value + " (" + node + ")").str(); }
+
+std::vector<std::string> lowtide::findRemovedDropout(const ModelProto &model) {
+  const GraphProto &graph = model.graph();
+  std::vector<std::string> found;
+  StringSet<> known;
+  for (const NodeProto &node : graph.node())
+    for (const std::string &output : node.output())
+      known.insert(output);
+  for (const auto &tensor : graph.initializer())
+    known.insert(tensor.name());
+  auto isDropout = [](StringRef value) { return findEvaluatedOperator(value) == "Dropout"; };
+  auto moduleOfValue = [](StringRef value) {
+    std::string module = findScope(value).value_or("");
+    return module.empty() ? value.str() : module;
+  };
+  const std::string cleaner = findCleaner(model);
+  for (const NodeProto &node : graph.node()) {
+    if (node.op_type() == "Dropout" || node.output_size() != 1)
+      continue;
+    if (isDropout(node.output(0)))
+      found.push_back(moduleOfValue(node.output(0)));
+    // A convolution that gives such a value has a batch norm in it, and so has what onnxruntime fused.
+    else if (!cleaner.empty() && cleaner != "onnxruntime" && tookResultName(node) &&
+             !StringRef(node.op_type()).starts_with("Conv"))
+      found.push_back(withNode(node.output(0), node.name()));
+  }
+  // onnxruntime lets those that read it read what was dropped, and leaves the value's type in its list.
+  for (const auto &value : graph.value_info())
+    if (!known.contains(value.name()) &&
+        (isDropout(value.name()) || (!cleaner.empty() && operationName(value.name()) == "getitem")))
+      found.push_back(moduleOfValue(value.name()));
+  return found;
+}
+
+void lowtide::reportRemovedDropout(OnnxFile &file) {
+  if (std::vector<std::string> removed = findRemovedDropout(file.getModel()); !removed.empty())
+    file.getReport().warningAt(StringRef(removed.front()).split(' ').first,
+                               "a cleaner removed operations that change nothing outside of training, as dropout does; "
+                               "the file holds names of their results only, and is trained without them: " +
+                                   join(removed, ", "),
+                               remedy);
+}
+
+void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
+  const std::string cleaner = findCleaner(file.getModel());
+  if (cleaner.empty())
+    return;
+  const bool areNodesNoted =
+      any_of(file.getModel().graph().node(), [](const NodeProto &node) { return !findProgramNote(node).empty(); });
+  file.getReport().warningAt(
+      "",
+      Twine("PyTorch's exporter wrote this file, and ") + cleaner + " removed " +
+          (areNodesNoted ? "its list of parameters and buffers: what the program assigns to buffers, and which tensors "
+                           "it does not train, is not known"
+                         : "its notes: what the program detaches, assigns to buffers, drops within attention or does "
+                           "not train is not known, and not done"),
+      remedy);
+  SmallVector<std::string> unnamed, shared;
+  for (const InitializerInfo &info : infos) {
+    if (info.role != InitializerRole::Parameter || info.viewOf || StringRef(info.reason).starts_with("--"))
+      continue;
+    SmallVector<StringRef> readers;
+    for (const InitializerUse &use : info.uses)
+      readers.push_back(use.node->name().empty() && use.node->output_size() ? StringRef(use.node->output(0))
+                                                                            : StringRef(use.node->name()));
+    if (info.name == info.tensor && isNameOfValue(info.name))
+      unnamed.push_back(withNode(info.name, join(readers, ", ")));
+    else if (readers.size() > 1 && !file.findUnfolded(info.tensor) && info.getNumElements() > 0 &&
+             isConstantValued(file, *file.findInitializer(info.tensor)).value_or(false))
+      shared.push_back(withNode(info.name, join(readers, ", ")));
+  }
+  if (!unnamed.empty())
+    file.getReport().warningAt(StringRef(unnamed.front()).split(' ').first,
+                               "tensors are trained under names that the program does not have, for the exporter "
+                               "evaluated them from parameters, and nothing tells from which: " +
+                                   join(unnamed, ", "),
+                               remedy);
+  if (!shared.empty())
+    file.getReport().warningAt(StringRef(shared.front()).split(' ').first,
+                               "several operations read one tensor, all of whose numbers are equal: perhaps "
+                               "parameters that began equal were merged; they are trained as one: " +
+                                   join(shared, ", "),
+                               remedy);
+}

@@ -145,6 +145,20 @@ static void reportInitializers(ArrayRef<InitializerInfo> infos, llvm::raw_ostrea
   table.print(os);
 }
 
+/// What the warnings say, with how certain each is.
+static void reportFindings(ArrayRef<Finding> findings, llvm::raw_ostream &os) {
+  if (findings.empty())
+    return;
+  os << "\nfindings: " << findings.size() << (findings.size() == 1 ? " difference" : " differences")
+     << " between the file and its program, or what may be one\n";
+  Table table;
+  table.add({"certainty", "where", "what"});
+  for (const Finding &finding : findings)
+    table.add({stringifyCertainty(finding.certainty).str(), finding.where.empty() ? "the file" : finding.where,
+               finding.message});
+  table.print(os);
+}
+
 static void reportOperators(OnnxFile &file, ArrayRef<RefusedNodes> refused, llvm::raw_ostream &os) {
   Table table;
   llvm::StringSet<> kinds;
@@ -179,6 +193,7 @@ int lowtide::reportModel(OnnxFile &file, const ImportOptions &options, ArrayRef<
   FailureOr<std::vector<InitializerInfo>> infos = classifyInitializers(file, options);
   if (succeeded(infos))
     reportInitializers(*infos, os);
+  reportFindings(file.getReport().getFindings(), os);
   reportOperators(file, refused, os);
   if (int code = file.getExitCode())
     return code;

@@ -84,6 +84,12 @@ int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, Arr
     for (const InitializerInfo &info : *infos)
       if (!info.viewOf)
         initializers.push_back(toJson(info));
+  json::Array findings;
+  for (const Finding &finding : file.getReport().getFindings())
+    findings.push_back(json::Object{{"certainty", stringifyCertainty(finding.certainty)},
+                                    {"where", json::fixUTF8(finding.where)},
+                                    {"message", json::fixUTF8(finding.message)},
+                                    {"remedy", json::fixUTF8(finding.remedy)}});
   for (const OperatorGroup &group : groupOperators(file.getModel())) {
     json::Array reasons;
     for (const RefusedNodes &nodes : refused)
@@ -106,6 +112,7 @@ int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, Arr
                       {"outputs", std::move(outputs)},
                       {"unbound_dimensions", std::move(unbound)},
                       {"initializers", std::move(initializers)},
+                      {"findings", std::move(findings)},
                       {"operators", std::move(operators)}};
   if (advice)
     report["to_train"] = toJson(*advice);

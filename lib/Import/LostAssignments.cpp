@@ -52,13 +52,13 @@ void lowtide::reportLostAssignments(OnnxFile &file, const Signature &signature, 
   LostAssignments lost = findLostAssignments(file.getModel().graph(), signature);
   llvm::erase_if(lost.withoutValue, [&](const std::string &name) { return foldedNorms.contains(moduleOf(name)); });
   if (!lost.withoutValue.empty())
-    file.getReport().warningAt(lost.withoutValue.front(),
+    file.getReport().warningAt(lost.withoutValue.front(), Certainty::Stated,
                                "the program assigns buffers, and the exporter dropped what it assigns: they keep "
                                "the values of the file: " +
                                    join(lost.withoutValue, ", "),
                                "let the program assign a buffer before it reads it, and export with optimize=False");
   if (!lost.withoutBuffer.empty())
-    file.getReport().warningAt(lost.withoutBuffer.front(),
+    file.getReport().warningAt(lost.withoutBuffer.front(), Certainty::Stated,
                                "the program assigns buffers, and the exporter evaluated what reads them: the step "
                                "computes with their first values for ever: " +
                                    join(lost.withoutBuffer, ", "),

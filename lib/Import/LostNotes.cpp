@@ -113,7 +113,7 @@ std::vector<std::string> lowtide::findRemovedDropout(const ModelProto &model) {
 
 void lowtide::reportRemovedDropout(OnnxFile &file) {
   if (std::vector<std::string> removed = findRemovedDropout(file.getModel()); !removed.empty())
-    file.getReport().warningAt(StringRef(removed.front()).split(' ').first,
+    file.getReport().warningAt(StringRef(removed.front()).split(' ').first, Certainty::Inferred,
                                "a cleaner removed operations that change nothing outside of training, as dropout does; "
                                "the file holds names of their results only, and is trained without them: " +
                                    join(removed, ", "),
@@ -127,7 +127,7 @@ void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
   const bool areNodesNoted =
       any_of(file.getModel().graph().node(), [](const NodeProto &node) { return !findProgramNote(node).empty(); });
   file.getReport().warningAt(
-      "",
+      "", Certainty::Inferred,
       Twine("PyTorch's exporter wrote this file, and ") + cleaner + " removed " +
           (areNodesNoted ? "its list of parameters and buffers: what the program assigns to buffers, and which tensors "
                            "it does not train, is not known"
@@ -149,13 +149,13 @@ void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
       shared.push_back(withNode(info.name, join(readers, ", ")));
   }
   if (!unnamed.empty())
-    file.getReport().warningAt(StringRef(unnamed.front()).split(' ').first,
+    file.getReport().warningAt(StringRef(unnamed.front()).split(' ').first, Certainty::Inferred,
                                "tensors are trained under names that the program does not have, for the exporter "
                                "evaluated them from parameters, and nothing tells from which: " +
                                    join(unnamed, ", "),
                                remedy);
   if (!shared.empty())
-    file.getReport().warningAt(StringRef(shared.front()).split(' ').first,
+    file.getReport().warningAt(StringRef(shared.front()).split(' ').first, Certainty::Assumed,
                                "several operations read one tensor, all of whose numbers are equal: perhaps "
                                "parameters that began equal were merged; they are trained as one: " +
                                    join(shared, ", "),

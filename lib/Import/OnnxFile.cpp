@@ -102,7 +102,8 @@ LogicalResult OnnxFile::prepare() {
                  .str();
 
   if (model->has_graph() && sortNodes(*model->mutable_graph(), limits.subgraphDepth))
-    report->warningAt(model->graph().name(), "nodes were listed before what they read; they are put in order");
+    report->warningAt(model->graph().name(), Certainty::Stated,
+                      "nodes were listed before what they read; they are put in order");
   if (failed(checkFunctions(*model, limits, *report)) || failed(checkWellFormed(*model, limits, *report)))
     return failure();
   if (failed(normalizeStep(*model, *report)) || (isStep(*model) && failed(checkWellFormed(*model, limits, *report))))

@@ -257,9 +257,10 @@ static void freezeSinusoids(OnnxFile &file, std::vector<InitializerInfo> &infos)
     frozen.push_back(info.name);
   }
   if (!frozen.empty())
-    file.getReport().warningAt(
-        frozen.front(), "parameters of the program hold sinusoids and are not trained: " + llvm::join(frozen, ", "),
-        "train them all the same: --params=+" + frozen.front());
+    file.getReport().warningAt(frozen.front(), Certainty::Assumed,
+                               "parameters of the program hold sinusoids and are not trained: " +
+                                   llvm::join(frozen, ", "),
+                               "train them all the same: --params=+" + frozen.front());
 }
 
 /// What was taken apart by an assumption is said.
@@ -272,7 +273,7 @@ static void reportAssumed(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
     names += (names.empty() ? "" : ", ") + info.name;
   }
   if (!names.empty())
-    file.getReport().warningAt(where,
+    file.getReport().warningAt(where, Certainty::Assumed,
                                "parameters were taken out of what the exporter evaluated, and the file does not tell "
                                "everything about them: " +
                                    names,
@@ -296,7 +297,7 @@ static LogicalResult reportDoubts(OnnxFile &file, ArrayRef<InitializerInfo> info
     if (doubt.isFatal)
       file.getReport().errorAt(Failure::Unsupported, doubt.tensor, doubt.message, remedy);
     else
-      file.getReport().warningAt(doubt.tensor, doubt.message, remedy);
+      file.getReport().warningAt(doubt.tensor, Certainty::Assumed, doubt.message, remedy);
     isFatal |= doubt.isFatal;
   }
   return failure(isFatal);

@@ -452,7 +452,7 @@ private:
   using Names = SmallVector<std::string>;
   void warn(const Names &names, const Twine &message, const Twine &remedy) const {
     if (!names.empty())
-      file.getReport().warningAt(names.front(), message + ": " + llvm::join(names, ", "), remedy);
+      file.getReport().warningAt(names.front(), Certainty::Assumed, message + ": " + llvm::join(names, ", "), remedy);
   }
 
   OnnxFile &file;
@@ -499,7 +499,7 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
                    : "export with training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False";
   if (!apart.empty())
     file.getReport().warningAt(
-        first,
+        first, Certainty::Assumed,
         "layers that began with equal weights were merged by the exporter; they are trained apart: " +
             llvm::join(apart, ", "),
         "tie what the program ties: --rename <its name>=<name of the other>; " +
@@ -525,13 +525,13 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
            " initializers were evaluated by the exporter, perhaps from parameters; they are not trained",
        unfold + (isTensorFlow ? "" : ", or train what is a parameter in another order: --params=+<initializer>"));
   if (!convolutions.empty())
-    file.getReport().warningAt(folded,
+    file.getReport().warningAt(folded, Certainty::Assumed,
                                "batch normalization (or what else was computed from the weights) was folded into "
                                "convolutions and cannot be trained: " +
                                    llvm::join(convolutions, ", "),
                                unfoldTraining);
   else if (!folded.empty())
-    file.getReport().warningAt(folded,
+    file.getReport().warningAt(folded, Certainty::Assumed,
                                "initializer " + quoteName(folded) +
                                    " and perhaps others were folded by the exporter; their names are guessed",
                                unfold + ", or name them: --rename <initializer>=<name>");
@@ -544,13 +544,13 @@ static void reportFoldedNorms(OnnxFile &file) {
       "optimize=False), or train the file as the exporter wrote it";
   if (!folded.certain.empty())
     file.getReport().warningAt(
-        folded.certain.front(),
+        folded.certain.front(), Certainty::Inferred,
         Twine(folded.certain.size()) +
             (folded.certain.size() == 1 ? " batch normalization was" : " batch normalizations were") +
             " folded into the layers before and cannot be trained: " + llvm::join(folded.certain, ", "),
         remedy);
   if (!folded.likely.empty())
-    file.getReport().warningAt(folded.likely.front(),
+    file.getReport().warningAt(folded.likely.front(), Certainty::Assumed,
                                "a cleaner evaluated the weights of convolutions, as it does where it folds a batch "
                                "normalization into them: if the program has one there, it cannot be trained: " +
                                    llvm::join(folded.likely, ", "),

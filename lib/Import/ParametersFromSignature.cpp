@@ -290,7 +290,7 @@ InitializerInfo SignatureClassifier::describe(const TensorFacts &fact, Entry own
   if (!fault.empty()) {
     info.certainty = Certainty::Assumed;
     info.reason += ", " + fault;
-    file.getReport().warningAt(fact.tensor->name(),
+    file.getReport().warningAt(fact.tensor->name(), Certainty::Stated,
                                "initializer " + quoteName(fact.tensor->name()) + " was folded from parameter " +
                                    quoteName(owner->target) + " and " + fault +
                                    ": training it is not training the parameter",
@@ -310,7 +310,7 @@ InitializerInfo SignatureClassifier::describeUnclaimed(const TensorFacts &fact) 
     std::string names = llvm::join(sources, ", ");
     if (findFoldFault(file, fact, signature).empty())
       return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Inferred, "the exporter joined " + names);
-    file.getReport().warningAt(name,
+    file.getReport().warningAt(name, Certainty::Stated,
                                "initializer " + quoteName(name) + " was folded from several parameters (" + names +
                                    "): training it is not training them",
                                "export with optimize=False, or freeze it: --frozen " + name);
@@ -495,7 +495,7 @@ void SignatureClassifier::reportFoldedBatchNorms() {
     return;
   for (StringRef module : modules)
     foldedNorms.insert(module);
-  file.getReport().warningAt(modules.front(),
+  file.getReport().warningAt(modules.front(), Certainty::Inferred,
                              Twine(modules.size()) +
                                  (modules.size() == 1 ? " batch normalization was" : " batch normalizations were") +
                                  " folded into the layers before and cannot be trained: " + llvm::join(modules, ", "),
@@ -522,7 +522,7 @@ void SignatureClassifier::reportDropped() {
       lost.empty()
           ? ""
           : "; operations are gone that did nothing to the first values of what they read: " + llvm::join(lost, ", ");
-  file.getReport().warningAt(names.front(),
+  file.getReport().warningAt(names.front(), Certainty::Stated,
                              "parameters of the program are not in the file, and cannot be trained, unless the "
                              "program does not use them: " +
                                  llvm::join(names, ", ") + operations,

@@ -28,6 +28,8 @@ using Names = std::vector<std::string>;
 namespace {
 struct Recovery {
   Names (*apply)(GraphProto &graph);
+  /// Of the fact that something is gone, and of what is put in its place.
+  Certainty certainty;
   /// Of the names, in the place of {0}.
   const char *words;
   const char *remedy;
@@ -35,10 +37,10 @@ struct Recovery {
 } // namespace
 
 static const Recovery operations[] = {
-    {restoreAttentionDropout,
+    {restoreAttentionDropout, Certainty::Stated,
      "the program drops attention weights, and the file does not hold them: attention trains without dropout in {0}",
      "export with optimize=False and an opset_version below 23"},
-    {detachBlocks,
+    {detachBlocks, Certainty::Assumed,
      "the program computes {0} in a block of torch.autocast or torch.no_grad, and the file does not tell which: "
      "gradients flow through",
      "write .detach() where there are none, and export again"},
@@ -46,52 +48,53 @@ static const Recovery operations[] = {
        splitSteps(graph);
        return restoreDetached(graph);
      },
+     Certainty::Assumed,
      "the program detaches values, and the file does not tell which they are: gradients flow through {0}",
      "export with optimize=False"},
-    {splitDetached,
+    {splitDetached, Certainty::Assumed,
      "the program computes {0} like values after a detach that the exporter removed, and the two were merged: it is "
      "taken not to be detached there, and in a difference of two values, to detach the other",
      "export with optimize=False"},
-    {restoreLostReductions,
+    {restoreLostReductions, Certainty::Inferred,
      "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are reduced over "
      "all dimensions again: {0}",
      "export with optimize=False to keep the program's own reduction"},
-    {restoreLostSums,
+    {restoreLostSums, Certainty::Assumed,
      "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need it at zero; 1e-8 "
      "is added again: {0}",
      "export with optimize=False to keep the program's own number"},
 };
 
 static const Recovery afterParameters[] = {
-    {[](GraphProto &graph) { return findDetachedTwins(graph); },
+    {[](GraphProto &graph) { return findDetachedTwins(graph); }, Certainty::Assumed,
      "the exporter merged what the program detaches with what it computes alike of other values, and the file does not "
      "tell what is detached in {0}",
      "export with optimize=False"},
-    {[](GraphProto &graph) { return findRepeatedLayers(graph); },
+    {[](GraphProto &graph) { return findRepeatedLayers(graph); }, Certainty::Assumed,
      "the program runs layers again on the same values, and the exporter merged the two runs: gradients flow through "
      "both, unless one is without gradients (torch.no_grad), which the file does not tell: {0}",
      "write .detach() in place of torch.no_grad(), and export with optimize=False"},
-    {restoreLabelSmoothing,
+    {restoreLabelSmoothing, Certainty::Stated,
      "the exporter left the program's label smoothing out of cross-entropies, and the file alone gives other losses; "
      "it is put back: {0}",
      "export with label_smoothing=0 to train without it"},
 };
 
-static void warn(const Names &names, const char *words, const char *remedy, Report &report) {
+static void warn(const Names &names, Certainty certainty, const char *words, const char *remedy, Report &report) {
   if (!names.empty())
-    report.warningAt(names.front(), llvm::formatv(words, llvm::join(names, ", ")).str(), remedy);
+    report.warningAt(names.front(), certainty, llvm::formatv(words, llvm::join(names, ", ")).str(), remedy);
 }
 
 static void apply(llvm::ArrayRef<Recovery> rules, GraphProto &graph, Report &report) {
   for (const Recovery &rule : rules)
-    warn(rule.apply(graph), rule.words, rule.remedy, report);
+    warn(rule.apply(graph), rule.certainty, rule.words, rule.remedy, report);
 }
 
 /// What the program's operations mean beyond the operators that the exporter wrote, and what cannot be put back.
 static void reportLostMeanings(const GraphProto &graph, Report &report) {
   for (const ::onnx::NodeProto &node : graph.node()) {
     if (scalesGradientByFrequency(node))
-      report.warningAt(nodeLabel(node),
+      report.warningAt(nodeLabel(node), Certainty::Stated,
                        "the program divides gradients of this embedding by how often a row is looked up "
                        "(scale_grad_by_freq), for which ONNX has no word: it is trained without that",
                        "export with scale_grad_by_freq=False to train so everywhere");
@@ -112,11 +115,11 @@ void lowtide::restoreOperations(GraphProto &graph, Report &report) {
 void lowtide::restoreAfterParameters(GraphProto &graph, Report &report) {
   // Copies of modules, which are apart now, draw for themselves.
   const LostDraws draws = restoreDraws(graph);
-  warn(draws.restored,
+  warn(draws.restored, Certainty::Inferred,
        "the exporter merged what the program computes of several draws of dropout, or of several runs of a batch norm; "
        "they are drawn apart again: {0}",
        "export with optimize=False", report);
-  warn(draws.unknown,
+  warn(draws.unknown, Certainty::Assumed,
        "the exporter merged what the program computes of dropped or normalized values, and the file does not tell "
        "whether of several draws, or of several runs of a batch norm: one is made for {0}",
        "export with optimize=False", report);

@@ -51,7 +51,12 @@ void Report::errorAt(Failure kind, StringRef where, const Twine &message, const 
 
 void Report::error(Failure kind, const Twine &message, const Twine &remedy) { errorAt(kind, "", message, remedy); }
 
-void Report::warningAt(StringRef where, const Twine &message, const Twine &remedy) {
+void Report::warningAt(StringRef where, Certainty certainty, const Twine &message, const Twine &remedy) {
+  Finding finding{where.str(), message.str(), remedy.str(), certainty};
+  if (!llvm::any_of(findings, [&](const Finding &other) {
+        return other.where == finding.where && other.message == finding.message;
+      }))
+    findings.push_back(std::move(finding));
   InFlightDiagnostic diag = mlir::emitWarning(locate(where)) << message.str();
   if (std::string note = remedy.str(); !note.empty())
     diag.attachNote() << note;

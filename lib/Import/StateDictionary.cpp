@@ -99,7 +99,7 @@ ArrayAttr lowtide::listSavedConstants(OnnxFile &file, ArrayRef<InitializerInfo> 
       if (entry.isSaved() && !saved.add(entry.target) && entry.kind == SignatureEntry::Buffer)
         lost.push_back(entry.target);
     if (!lost.empty())
-      file.getReport().warningAt(lost.front(),
+      file.getReport().warningAt(lost.front(), Certainty::Stated,
                                  "buffers of the program are not in the file, and checkpoints will lack them: " +
                                      llvm::join(lost, ", "),
                                  "load checkpoints into the module with strict=False");

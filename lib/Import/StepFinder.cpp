@@ -112,11 +112,12 @@ LogicalResult StepFinder::joinAlgorithm() {
   if (model.training_info_size() == 0)
     return success();
   if (model.training_info_size() > 1)
-    report.warningAt(graph.name(),
+    report.warningAt(graph.name(), Certainty::Stated,
                      "the model has " + Twine(model.training_info_size()) + " training steps; the first one is taken");
   const TrainingInfoProto &info = model.training_info(0);
   if (info.initialization().node_size())
-    report.warningAt(graph.name(), "training starts from the values in the file: its initialization is not run",
+    report.warningAt(graph.name(), Certainty::Stated,
+                     "training starts from the values in the file: its initialization is not run",
                      "lowtide-run --init=random:SEED draws fresh ones");
   llvm::StringSet<> inference;
   for (const TensorProto &tensor : graph.initializer())

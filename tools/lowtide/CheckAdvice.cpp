@@ -104,6 +104,8 @@ int Compilation::refuseGuesses(ArrayRef<InitializerInfo> infos) const {
     if (info.certainty == Certainty::Assumed)
       guessed.push_back("'" + info.name + "'");
   const unsigned numWarnings = diagnostics.countWarnings();
+  const auto numGuesses = llvm::count_if(
+      file->getReport().getFindings(), [](const Finding &finding) { return finding.certainty == Certainty::Assumed; });
   if (guessed.empty() && !numWarnings)
     return exitOk;
   constexpr size_t mostNamed = 8;
@@ -117,6 +119,7 @@ int Compilation::refuseGuesses(ArrayRef<InitializerInfo> infos) const {
   }
   if (numWarnings)
     printError("--strict: the file differs from its program, or may, in what the " + llvm::Twine(numWarnings) +
-               (numWarnings == 1 ? " warning says" : " warnings say"));
+               (numWarnings == 1 ? " warning says" : " warnings say") +
+               "; guesses among them: " + llvm::Twine(numGuesses));
   return exitUnsupported;
 }

@@ -9,6 +9,8 @@
 #ifndef LOWTIDE_IMPORT_REPORT_H
 #define LOWTIDE_IMPORT_REPORT_H
 
+#include "lowtide/Import/Initializers.h"
+
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/Twine.h"
 
@@ -16,6 +18,15 @@ namespace lowtide {
 
 /// Exit codes of the commands that concern a model file.
 enum class Failure { None = 0, Usage = 1, BadFile = 2, Unsupported = 3, IO = 8 };
+
+/// What a warning about a file says.
+struct Finding {
+  /// A node, a tensor or a graph; empty: the file.
+  std::string where;
+  std::string message, remedy;
+  /// Whether the file states it, whether it follows from what the file holds, or whether it is a guess.
+  Certainty certainty;
+};
 
 class Report {
 public:
@@ -26,7 +37,10 @@ public:
   void error(Failure kind, const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// An error at `where`, the name of a node, a tensor or a graph.
   void errorAt(Failure kind, llvm::StringRef where, const llvm::Twine &message, const llvm::Twine &remedy = "");
-  void warningAt(llvm::StringRef where, const llvm::Twine &message, const llvm::Twine &remedy = "");
+  void warningAt(llvm::StringRef where, Certainty certainty, const llvm::Twine &message,
+                 const llvm::Twine &remedy = "");
+  /// All that was warned about, each once.
+  llvm::ArrayRef<Finding> getFindings() const { return findings; }
 
   /// From now on errors are counted and not printed.
   void mute() { muted = true; }
@@ -45,6 +59,7 @@ private:
   unsigned numErrors = 0;
   Failure first = Failure::None;
   bool muted = false;
+  std::vector<Finding> findings;
 };
 
 /// `name` fit to be printed: quoted, control characters escaped, cut after 128

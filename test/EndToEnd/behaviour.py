@@ -1,7 +1,7 @@
 """What must hold of whole runs: behaviour.py <folder of binaries> <folder of models> [--full]; needs numpy.
 
 Same file, same bytes; same step, same bits, whatever the number of threads; a run that is stopped and resumed is the run
-that was not; loss scaling is GradScaler's; random numbers are fresh by seed and gone with --dropout=0; a run that leaves its record is told so.
+that was not; loss scaling is GradScaler's; random numbers are fresh by seed gone with --dropout=0, and spread as PyTorch's; a run that leaves its record is told so.
 Prints a list of {name, complaint}.
 """
 
@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import dropout_statistics  # noqa: E402
 import loss_head  # noqa: E402
 import scaling  # noqa: E402
 from devkit.record import Record  # noqa: E402
@@ -177,6 +178,12 @@ def random_numbers(record, model, work):
     return "" if a == b else "with --dropout=0 the seed still matters"
 
 
+def dropout_over_seeds(record, model, work):
+    compiled(record, model, work / "drop.tide")
+    losses = dropout_statistics.first_losses(call, BIN / "lowtide-run", work / "drop.tide", record.folder / "data.npz", work)
+    return dropout_statistics.compare(losses) or dropout_statistics.compare_masks(dropout_statistics.masks(call, BIN, work))
+
+
 def expectation(record, model, work):
     expect, data = f"--expect={record.folder / 'expected.json'}", f"--data={record.folder / 'data.npz'}"
     good = compiled(record, model, work / "good.tide")
@@ -217,6 +224,7 @@ def rehearse(models, full):
     yield masked_pieces, models / "mlp-digits" / "model.onnx"
     yield expectation, models / "mlp-digits" / "model.onnx"
     yield random_numbers, models / "gpt-dropout" / "model.onnx"
+    yield dropout_over_seeds, models / "gpt-dropout" / "model.onnx"
     for check in (loss_scaling, loss_scaling_in_parts, clipping):
         yield check, models / "mlp-digits" / "model.onnx"
 

@@ -54,8 +54,8 @@ bool isInventedName(llvm::StringRef name);
 /// For all other files: names and the operators that read.
 void classifyByName(OnnxFile &file, llvm::ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos);
 
-/// A tied matrix that the exporter transposed for one of its readers, or that a cleaner wrote out again, would be trained
-/// twice, apart: makes it a view.
+/// A tied matrix that the exporter transposed for one of its readers, or that a cleaner wrote out again, would be
+/// trained twice, apart: makes it a view.
 void findTransposedTies(OnnxFile &file, std::vector<InitializerInfo> &infos);
 
 /// Fills in how `info`, which holds (part of) parameter `target` in another
@@ -64,6 +64,10 @@ void describeFold(const TensorFacts &facts, const Signature &signature, Initiali
 /// Why training a folded tensor would differ from training the parameter; empty
 /// if it does not.
 std::string findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature);
+
+/// Warns about tables of which the exporter evaluated the rows at positions that a buffer of the program holds: they
+/// are taken to be the first ones.
+void reportTakenRows(OnnxFile &file, llvm::ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos);
 
 /// Whether the tensors are parts of one parameter, of which none holds an element of another.
 bool areDisjointPieces(const OnnxFile &file, llvm::ArrayRef<const TensorFacts *> tensors, const Signature &signature);

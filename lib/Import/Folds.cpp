@@ -12,6 +12,8 @@
 #include "TensorData.h"
 #include "Unfold.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <set>
 
 using namespace mlir;
@@ -203,6 +205,26 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
       kept.push_back(dim);
   if (kept.size() <= 1 && dims.size() > 1)
     info.sourceShape = kept.empty() ? SmallVector<int64_t>{1} : kept;
+}
+
+void lowtide::reportTakenRows(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
+  llvm::StringSet<> atBuffers;
+  for (const TensorFacts &fact : facts)
+    if (llvm::any_of(fact.foldedFrom, [](const std::string &name) { return leafOf(name) == "position_ids"; }))
+      atBuffers.insert(fact.tensor->name());
+  SmallVector<StringRef> names;
+  for (InitializerInfo &info : infos)
+    if (info.role == InitializerRole::Parameter && info.sourceRows && atBuffers.contains(info.tensor)) {
+      info.certainty = Certainty::Assumed;
+      info.reason += ", at positions that a buffer of the program held; they are taken to begin at 0";
+      names.push_back(info.name);
+    }
+  if (!names.empty())
+    file.getReport().warningAt(names.front(), Certainty::Assumed,
+                               "tables were evaluated at positions that a buffer of the program held, which the file "
+                               "does not: their rows are taken to be the first ones, and saved as those: " +
+                                   llvm::join(names, ", "),
+                               "export with optimize=False");
 }
 
 /// Whether matrix `part`, or its transpose, is at the start or at the end of matrix `whole` along either dimension.

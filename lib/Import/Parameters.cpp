@@ -315,6 +315,8 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
     return failure();
   if (!isStep(file.getModel()))
     freezeSinusoids(file, infos);
+  if (signature.isPresent())
+    reportTakenRows(file, facts, infos);
   if (failed(applyOverrides(file, options, infos)))
     return failure();
   makeNamesUnique(infos);

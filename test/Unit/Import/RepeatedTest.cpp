@@ -166,6 +166,22 @@ TEST(Repeated, ScalesOfLayerNormsAreKeptWithoutOne) {
   EXPECT_THAT(result.values["norm.weight"], ElementsAre(0.5, -0.25)) << result.messages;
 }
 
+TEST(Repeated, RowsAtPositionsOfABufferAreTaken) {
+  // Nystromformer's buffer begins at 2, BERT's at 0: evaluated, they look the same.
+  const std::string file = "3,2";
+  std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  for (std::string positions : {"wpe.position_ids", "arange"}) {
+    Classified result = classify(
+        makeEvaluated("embedding", file, values, "wpe.weight", "['" + positions + "', 'slice_1', 'wpe.weight']"));
+    ASSERT_TRUE(result.find("wpe.weight")) << result.messages;
+    const bool isTaken = positions != "arange";
+    EXPECT_EQ(result.find("wpe.weight")->certainty == Certainty::Assumed, isTaken);
+    EXPECT_EQ(result.messages.find("taken to be the first ones, and saved as those: wpe.weight") != std::string::npos,
+              isTaken)
+        << result.messages;
+  }
+}
+
 TEST(Repeated, RowsAtComputedPositionsAreNotKnown) {
   std::vector<float> values = {1, 2, 3, 4, 5, 6};
   Classified result =

@@ -46,7 +46,7 @@ std::string lowtide::findCleaner(const ModelProto &model) {
     return "";
   if (any_of(model.metadata_props(), [](const auto &prop) { return StringRef(prop.key()).starts_with("onnxsim."); }))
     return "onnx-simplifier";
-  if (model.producer_name() == "onnx.utils.extract_model")
+  if (StringRef(model.producer_version()).contains("onnx.utils.extract_model"))
     return "onnx.utils.extract_model";
   if (any_of(model.opset_import(), [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; }))
     return "onnxruntime";

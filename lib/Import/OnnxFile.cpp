@@ -3,6 +3,7 @@
 
 #include "lowtide/Import/OnnxFile.h"
 
+#include "Evidence.h"
 #include "ExternalData.h"
 #include "ModulePaths.h"
 #include "NodeOrder.h"
@@ -90,6 +91,19 @@ LogicalResult OnnxFile::loadText(StringRef text) {
   return prepare();
 }
 
+/// `onnx.utils.extract_model` signs with its own name what it cuts out of a file. Where values still go by the names of
+/// PyTorch's exporters, PyTorch is the producer: what it means by an operator (running variances) does not change.
+static void restoreProducer(ModelProto &model) {
+  const std::string extractor = "onnx.utils.extract_model";
+  if (model.producer_name() != extractor ||
+      (!isOfCurrentExporter(model.graph()) && llvm::none_of(model.graph().node(), [](const ::onnx::NodeProto &node) {
+        return node.output_size() && findEvaluatedOperator(node.output(0)) == node.op_type();
+      })))
+    return;
+  model.set_producer_name("pytorch");
+  model.set_producer_version("by " + extractor);
+}
+
 LogicalResult OnnxFile::prepare() {
   normalizeSpelling(*model);
   std::string producer = model->producer_name();
@@ -108,6 +122,7 @@ LogicalResult OnnxFile::prepare() {
     return failure();
   if (failed(normalizeStep(*model, *report)) || (isStep(*model) && failed(checkWellFormed(*model, limits, *report))))
     return failure();
+  restoreProducer(*model);
   if (failed(inlineFunctions()) || failed(upgrade()))
     return failure();
   liftConstants();

@@ -317,3 +317,23 @@ TEST(Recovery, RunningAveragesComeBack) {
   EXPECT_THAT(make("['avg', 'val_2']", "2").messages, HasSubstr("with their first values for ever: avg"));
   EXPECT_THAT(make("['avg', 'exp', 'val_2']", "0.25").messages, HasSubstr("with their first values for ever: avg"));
 }
+
+TEST(Recovery, ExtractedFilesAreTheirExporters) {
+  // PyTorch's running variance is unbiased; what was cut out of its file is, too.
+  for (std::string layer : {"/bn/BatchNormalization", "normalize"}) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, producer_name: "onnx.utils.extract_model", opset_import: ["" : 17]>
+      g (float[4,2] x) => (float[4,2] y)
+        <float[2] w = {1, 2}, float[2] b = {3, 4}, float[2] m = {0, 1}, float[2] v = {1, 3}> {
+        h, nm, nv = BatchNormalization <training_mode = 1> (x, w, b, m, v)
+        y = Relu(h)
+      })");
+    model.mutable_graph()->mutable_node(0)->set_name(layer);
+    renameValue(model, "h", layer + "_output_0");
+    RecordingContext recording;
+    OnnxFile file(recording.context, "model.onnx");
+    const std::string bytes = model.SerializeAsString();
+    ASSERT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
+    EXPECT_EQ(file.getModel().producer_name(), layer == "normalize" ? "onnx.utils.extract_model" : "pytorch");
+  }
+}

@@ -37,7 +37,9 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
 options:
   --only=GLOB         cases by name, library or family: 'timm/*', 'transformers/bert', encoder; may be repeated
   --exports=LIST      train,eval,dynamo (the first three)
-  --cleaners          also every file as onnxslim and onnxsim write it
+  --cleaners[=LIST]   also every file as cleaners write it: onnxslim,onnxsim unless listed; there are also onnxruntime (basic
+                      optimizations), onnxscript (its optimizer), extract (onnx.utils.extract_model of the whole), convert
+                      (ONNX's version converter, to the next version)
   --fresh             weights as the libraries draw them: exporters merge their zeros and ones (default: vectors are moved off them)
   --limit=N           no more than N cases
   --sample=N          every Nth case
@@ -50,7 +52,7 @@ options:
 """
 STATES = ("holds", "warns", "refused", "silently wrong", "crash", "export failed")
 EXPORTS = ("train", "eval", "dynamo", "plain")
-CLEANERS = ("onnxslim", "onnxsim")
+CLEANERS = ("onnxslim", "onnxsim", "onnxruntime", "onnxscript", "extract", "convert")
 REFUSALS = range(1, 9)
 
 
@@ -113,9 +115,8 @@ class Maker:
 
 def run_case(maker, options, name, family, folder):
     """The rows of one case."""
-    cleaners = CLEANERS if options.cleaners else ()
-    wanted = [f"{how}{after}.onnx" for how in options.exports for after in ("", *(f"-{c}" for c in cleaners))]
-    lines, words = maker.make(name=name, folder=str(folder), exports=options.exports, cleaners=cleaners, fresh=options.fresh)
+    wanted = [f"{how}{after}.onnx" for how in options.exports for after in ("", *(f"-{c}" for c in options.cleaners))]
+    lines, words = maker.make(name=name, folder=str(folder), exports=options.exports, cleaners=options.cleaners, fresh=options.fresh)
     written = {line["file"]: line for line in lines}
     record = written.get("record.npz", {"state": "export failed", "words": words or "no record"})
     rows = []
@@ -158,7 +159,8 @@ def main(argv):
     parser = argparse.ArgumentParser(prog="tools/dev zoo", usage=USAGE, add_help=False)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--exports", type=lambda text: text.split(","), default=list(EXPORTS[:3]))
-    for flag in ("--cleaners", "--fresh", "--list"):
+    parser.add_argument("--cleaners", nargs="?", type=lambda text: text.split(","), const=list(CLEANERS[:2]), default=[])
+    for flag in ("--fresh", "--list"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--sample", type=int, default=1)
@@ -179,6 +181,8 @@ def main(argv):
 def sweep(options):
     if unknown := set(options.exports) - set(EXPORTS):
         raise Failure(f"error: no export '{sorted(unknown)[0]}'; there are {', '.join(EXPORTS)}")
+    if unknown := set(options.cleaners) - set(CLEANERS):
+        raise Failure(f"error: no cleaner '{sorted(unknown)[0]}'; there are {', '.join(CLEANERS)}")
     python = environment()
     cases = selected(list_cases(python), options)
     if options.list:

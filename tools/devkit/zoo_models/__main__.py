@@ -90,21 +90,74 @@ def export(case, body, feeds, path, how, torch):
         torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=False, training=mode, opset_version=17, **shared)
 
 
+def optimize_as_runtime(model, path, cleaned):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath, options.intra_op_num_threads, options.log_severity_level = str(cleaned), 1, 4
+    onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def extract(model, path, cleaned):
+    import onnx.utils
+
+    onnx.utils.extract_model(str(path), str(cleaned), [i.name for i in model.graph.input], [o.name for o in model.graph.output])
+
+
+def simplify(model, path, cleaned):
+    import onnx
+    import onnxsim
+
+    simplified, holds = onnxsim.simplify(model)
+    if not holds:
+        raise ValueError("onnxsim's own check fails")
+    onnx.save(simplified, cleaned)
+
+
+def save_of(function):
+    """A cleaner that gives the model back."""
+
+    def run(model, path, cleaned):
+        import onnx
+
+        onnx.save(function(model), cleaned)
+
+    return run
+
+
+def slim(model):
+    import onnxslim
+
+    return onnxslim.slim(model)
+
+
+def optimize(model):
+    import onnxscript.optimizer
+
+    return onnxscript.optimizer.optimize(model)
+
+
+def convert(model):
+    import onnx.version_converter
+
+    return onnx.version_converter.convert_version(model, 1 + next(s.version for s in model.opset_import if not s.domain))
+
+
+CLEANERS = {
+    "onnxslim": save_of(slim),
+    "onnxsim": simplify,
+    "onnxruntime": optimize_as_runtime,
+    "onnxscript": save_of(optimize),
+    "extract": extract,
+    "convert": save_of(convert),
+}
+
+
 def clean(path, cleaned, cleaner):
     import onnx
 
-    model = onnx.load(path)
-    if cleaner == "onnxslim":
-        import onnxslim
-
-        onnx.save(onnxslim.slim(model), cleaned)
-    else:
-        import onnxsim
-
-        simplified, holds = onnxsim.simplify(model)
-        if not holds:
-            raise ValueError("onnxsim's own check fails")
-        onnx.save(simplified, cleaned)
+    CLEANERS[cleaner](onnx.load(path), path, cleaned)
 
 
 def apart(function, seconds):

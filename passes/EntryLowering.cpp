@@ -15,6 +15,7 @@
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Adapters.h"
 #include "lowtide/Target/LibraryQuery.h"
 #include "lowtide/Target/PlanProof.h"
 #include "lowtide/Target/PlanProto.h"
@@ -335,21 +336,22 @@ LogicalResult EntryLowering::unroll(const StorageLoop &loop) {
 }
 
 void EntryLowering::writeBindings() {
-  auto create = [&](const BindingFacts &facts, Type type, plan::SliceAttr slice, uint64_t last, StringRef group) {
-    bool image = facts.fromFile && facts.isPersistent() && weights;
+  auto create = [&](const BindingFacts &facts, Type type, plan::SliceAttr slice, uint64_t last, StringRef group,
+                    bool isDrawn) {
+    bool image = facts.fromFile && facts.isPersistent() && weights && !isDrawn;
     plan::BindingOp::create(builder, entry.getLoc(), facts.kind, facts.name.getValue(), cast<RankedTensorType>(type),
                             slice, last, APFloat(image ? 0.0 : facts.initial), image, facts.batchDim, group);
   };
   for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
     auto group = entry.getArgAttrOfType<StringAttr>(i, train::groupAttrName);
     create(getArgFacts(i), entry.getArgumentTypes()[i], getSlice(i, i + 1), current[i],
-           group ? group.getValue() : StringRef());
+           group ? group.getValue() : StringRef(), entry.getArgAttr(i, train::initAttrName) != nullptr);
   }
   for (unsigned i = 0; i < entry.getNumResults(); ++i) {
     BindingFacts facts = getResultFacts(i);
     unsigned index = storage.getResultStorage(i);
     if (!facts.isPersistent())
-      create(facts, entry.getResultTypes()[i], getSlice(index, 0), current[index], "");
+      create(facts, entry.getResultTypes()[i], getSlice(index, 0), current[index], "", /*isDrawn=*/false);
   }
 }
 

@@ -43,6 +43,26 @@ def VerifyLegal : Pass<"verify-legal", "::mlir::ModuleOp"> {
   }];
 }
 
+def TrainAdapt : Pass<"train-adapt", "::mlir::ModuleOp"> {
+  let summary = "add low-rank pairs to products with frozen weights (real-equal as long as a pair is zero; asked for)";
+  let description = [{
+    Every layer that a rule names gets two parameters, A of `r` rows and B of `r` columns: wherever a product reads its
+    weight, scale · B(A(dropout(input))) is added to the result. The weight itself stays a constant, so that nothing is
+    kept for its gradient. Weights are found through transposes, reshapes, slices and joins; the pair's factors go the
+    same way. Convolutions get a convolution of `r` filters and one of single points, tables rows of `r` numbers and a
+    product. Names, shapes and first values are PEFT's (LoRA). The attribute `train.adapters` lists the pairs.
+
+    All functions of the module get the same pairs, @forward alone the dropout.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [
+    Option<"rules", "rules", "std::string", "\"\"",
+           "Layers by name, separated by ';': *.q_proj,*.v_proj:r=16,alpha=32,dropout=0.05,rslora">,
+    Option<"dropout", "dropout", "std::string", "\"\"", "Dropout of all pairs; empty: as the rules say">,
+  ];
+  let statistics = [Statistic<"numPairs", "pairs", "Layers that got a pair">];
+}
+
 def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
   let summary = "recognise activations, normalizations, attention and losses that exporters write out (real-equal)";
   let description = [{

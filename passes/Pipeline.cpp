@@ -34,6 +34,14 @@ static void addAccumulate(OpPassManager &passes, int64_t microBatches) {
 
 void lowtide::buildGraphStage(OpPassManager &passes, const GraphStageOptions &options) {
   addCleanUp(passes);
+  if (!options.adapters.empty()) {
+    // Before products become parts of larger ops.
+    TrainAdaptOptions adapt;
+    adapt.rules = options.adapters;
+    adapt.dropout = options.adapterDropout;
+    passes.addPass(createTrainAdapt(adapt));
+    addCleanUp(passes);
+  }
   NNFusePatternsOptions patterns;
   patterns.lossHead = options.lossHead;
   patterns.lossHeadAlways = options.lossHeadAlways;

@@ -18,6 +18,7 @@
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Adapters.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Target/LibraryQuery.h"
 #include "lowtide/Target/PlanProof.h"
@@ -33,12 +34,15 @@ namespace lowtide {
 #include "Passes.h.inc"
 } // namespace lowtide
 
-/// The fields of `plan.source` for argument `i`, from what the importer noted; null if it comes from no initializer.
+/// The fields of `plan.source` for argument `i`, from what the importer noted; null if no file holds it, and nothing
+/// says how it starts.
 static DictionaryAttr getSourceFields(func::FuncOp entry, unsigned i, StringRef name) {
+  Builder b(entry.getContext());
+  if (auto init = entry.getArgAttrOfType<StringAttr>(i, train::initAttrName))
+    return b.getDictionaryAttr(b.getNamedAttr("random_init", init));
   auto initializer = entry.getArgAttrOfType<StringAttr>(i, "onnx.initializer");
   if (!initializer)
     return {};
-  Builder b(entry.getContext());
   NamedAttrList fields;
   fields.set("initializer", initializer);
   ArrayRef<int64_t> stored = cast<RankedTensorType>(entry.getArgumentTypes()[i]).getShape();
@@ -72,8 +76,8 @@ static DictionaryAttr getSourceFields(func::FuncOp entry, unsigned i, StringRef 
   return fields.getDictionary(entry.getContext());
 }
 
-/// A `plan.source` for every argument that comes from an initializer, once per name, and for what else the exporting
-/// module saves (lib/Import/StateDictionary.h).
+/// A `plan.source` for every argument that comes from an initializer or starts from random numbers, once per name, and
+/// for what else the exporting module saves (lib/Import/StateDictionary.h).
 static void writeSources(ModuleOp module, ArrayRef<func::FuncOp> entries, OpBuilder &builder) {
   llvm::StringSet<> seen, saved;
   SmallVector<DictionaryAttr> values;
@@ -204,7 +208,8 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   auto module = plan::ModuleOp::create(builder, getOperation().getLoc(), 1, settings.producer, settings.target,
                                        settings.threadsMax, digest ? digest.getValue() : "",
                                        getOperation()->getAttrOfType<DictionaryAttr>(train::scheduleAttrName),
-                                       getOperation()->getAttrOfType<DictionaryAttr>(train::optimizerAttrName));
+                                       getOperation()->getAttrOfType<DictionaryAttr>(train::optimizerAttrName),
+                                       getOperation()->getAttrOfType<ArrayAttr>(train::adaptersAttrName));
   builder.createBlock(&module.getBody());
   for (const PlanLayout::Arena &arena : layout->getArenas())
     plan::ArenaOp::create(builder, module.getLoc(), arena.name, arena.kind, arena.bytes, planAlignment,

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Autocast.h"
+#include "LayerNames.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
@@ -35,20 +36,6 @@ struct TableRow {
   PrecisionOverride told = PrecisionOverride::None;
 };
 } // namespace
-
-/// Module path and node name of an op, with dots between the parts: `h.0.ln1`, `h.0.ln1.Add`.
-static SmallVector<std::string> getLayerNames(Location loc) {
-  SmallVector<std::string> names;
-  loc->walk([&](Location part) {
-    if (auto name = dyn_cast<NameLoc>(part)) {
-      std::string text = name.getName().getValue().ltrim('/').str();
-      llvm::replace(text, '/', '.');
-      names.push_back(std::move(text));
-    }
-    return WalkResult::advance();
-  });
-  return names;
-}
 
 static StringRef describe(PrecisionPolicy policy) {
   switch (policy) {

@@ -24,6 +24,13 @@ static double uniform(uint64_t seed, uint64_t counter) {
   return (static_cast<double>(counterRandom(seed, counter) >> 11) + 0.5) * 0x1p-53;
 }
 
+bool startsRandomly(const plan::Plan &plan, const plan::Binding &binding) {
+  for (const plan::ParameterSource &source : plan.sources())
+    if (source.name() == binding.name())
+      return !source.random_init().empty() && source.initializer().empty();
+  return false;
+}
+
 Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, uint64_t seed, uint8_t *data) {
   std::string rule = "normal:0.02";
   for (const plan::ParameterSource &source : plan.sources())

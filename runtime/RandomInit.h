@@ -12,6 +12,9 @@ namespace lowtide::rt {
 /// Uniform 64-bit numbers by counter: a hash of (seed, counter), the same on every machine and in any order.
 uint64_t counterRandom(uint64_t seed, uint64_t counter);
 
+/// Whether the plan says from which random numbers a parameter starts: it is in no file of the model.
+bool startsRandomly(const plan::Plan &plan, const plan::Binding &binding);
+
 /// Fills a parameter as ParameterSource.random_init says ("zeros", "ones", "normal:<std>", "uniform:<bound>"; absent:
 /// normal with 0.02). Element i depends on seed, name and i alone.
 Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, uint64_t seed, uint8_t *data);

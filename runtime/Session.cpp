@@ -76,7 +76,7 @@ Status Session::initialize(const BindOptions &options) {
     const plan::Binding &binding = *tensor.binding;
     const bool isParam = binding.kind() == plan::Binding::PARAM, isConstant = binding.kind() == plan::Binding::CONSTANT;
     if ((isParam && options.randomInitAll) || ((isParam || isConstant) && !binding.from_image())) {
-      if (!options.randomInit)
+      if (!options.randomInit && !startsRandomly(plan, binding))
         return badInput(std::string("the artifact has no ") +
                         (isParam ? "weights for parameter '" : "values for constant '") + printable(binding.name()) +
                         "': start from --init=random:<seed> or from a checkpoint (--resume)");

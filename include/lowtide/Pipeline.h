@@ -21,6 +21,8 @@ struct PlanLowerSettings;
 struct GraphStageOptions {
   bool lossHead = true;        ///< cross-entropy of a linear layer as one op, where its logits are large
   bool lossHeadAlways = false; ///< the same, however small they are
+  std::string adapters;        ///< rules of low-rank pairs (passes/Passes.td, train-adapt); empty: none
+  std::string adapterDropout;  ///< of all pairs; empty: as the rules say
 };
 
 /// What the train stage adds; the texts are those of the flags (passes/Passes.td, train-optimize).

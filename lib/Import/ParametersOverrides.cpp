@@ -19,7 +19,8 @@ public:
       stated.push_back(info.role);
   }
 
-  LogicalResult apply(ArrayRef<ImportOptions::Selection> selections);
+  /// `frozenBy`: why nothing else is trained; may be empty.
+  LogicalResult apply(ArrayRef<ImportOptions::Selection> selections, StringRef frozenBy);
 
 private:
   LogicalResult applyRule(const ImportOptions::Selection &selection, StringRef text);
@@ -63,13 +64,14 @@ private:
 
 } // namespace
 
-LogicalResult Selector::apply(ArrayRef<ImportOptions::Selection> selections) {
-  if (selections.empty())
-    return success();
-  if (selections.front().trains && !StringRef(selections.front().text).starts_with("+"))
+LogicalResult Selector::apply(ArrayRef<ImportOptions::Selection> selections, StringRef frozenBy) {
+  if (frozenBy.empty() && !selections.empty() && selections.front().trains &&
+      !StringRef(selections.front().text).starts_with("+"))
+    frozenBy = "--params trains others only";
+  if (!frozenBy.empty())
     for (InitializerInfo &info : infos)
       if (info.role == InitializerRole::Parameter)
-        set(info, InitializerRole::Constant, "--params trains others only");
+        set(info, InitializerRole::Constant, frozenBy);
   for (const ImportOptions::Selection &selection : selections) {
     StringRef text = selection.text;
     if (selection.trains)
@@ -159,5 +161,5 @@ LogicalResult lowtide::applyOverrides(OnnxFile &file, const ImportOptions &optio
     if (twin != infos.end())
       join(infos, size_t(info - infos.begin()), size_t(twin - infos.begin()));
   }
-  return Selector(file, infos).apply(options.selections);
+  return Selector(file, infos).apply(options.selections, options.frozenBy);
 }

@@ -68,6 +68,7 @@ private:
   }
   void footprint(plan::FootprintAttr from, plan::Footprint &to);
   void source(plan::SourceOp op);
+  LogicalResult adapter(DictionaryAttr fields);
   LogicalResult program(plan::ProgramOp op);
   LogicalResult binding(plan::BindingOp op, plan::Binding &to);
   LogicalResult instruction(Operation *op, plan::Instruction &to);
@@ -140,6 +141,33 @@ void Exporter::source(plan::SourceOp op) {
       to.add_original_dims(dim);
     *to.mutable_value() = getElementBytes(value);
   }
+}
+
+LogicalResult Exporter::adapter(DictionaryAttr fields) {
+  plan::Adapter &to = *proto.add_adapters();
+  auto text = [&](StringRef name) {
+    auto attr = fields.getAs<StringAttr>(name);
+    return attr ? attr.str() : std::string();
+  };
+  auto real = [&](StringRef name) {
+    auto attr = fields.getAs<FloatAttr>(name);
+    return attr ? attr.getValueAsDouble() : 0.0;
+  };
+  plan::Adapter::Kind kind;
+  if (!plan::Adapter::Kind_Parse(StringRef(text("kind")).upper(), &kind))
+    return module.emitError("adapter of '") << text("module") << "': kind '" << text("kind") << "' is unknown";
+  to.set_module(text("module"));
+  to.set_kind(kind);
+  to.set_weight(text("weight"));
+  to.set_a(text("a"));
+  to.set_b(text("b"));
+  to.set_alpha(real("alpha"));
+  to.set_dropout(real("dropout"));
+  to.set_rslora(fields.contains("rslora"));
+  to.set_shares_weight(fields.contains("shares_weight"));
+  if (auto dim = fields.getAs<IntegerAttr>("input_dim"))
+    to.set_input_dim(dim.getInt());
+  return success();
 }
 
 LogicalResult Exporter::binding(plan::BindingOp op, plan::Binding &to) {
@@ -351,6 +379,10 @@ LogicalResult Exporter::run() {
         return module.emitError("optimizer option '") << option.getName() << "' is not a number";
     }
   }
+  if (std::optional<ArrayAttr> adapters = module.getAdapters())
+    for (auto fields : adapters->getAsRange<DictionaryAttr>())
+      if (failed(adapter(fields)))
+        return failure();
   for (auto op : module.getBlock().getOps<plan::ProgramOp>())
     if (failed(program(op)))
       return failure();

@@ -334,9 +334,26 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
         options.push_back(named(name, builder.getF64FloatAttr(value)));
     optimizer = builder.getDictionaryAttr(options);
   }
-  OwningOpRef<plan::ModuleOp> module =
-      plan::ModuleOp::create(builder, loc, proto.format_version(), proto.producer(), proto.target(),
-                             proto.threads_max(), proto.model_digest(), schedule, optimizer);
+  SmallVector<Attribute> adapters;
+  for (const plan::Adapter &from : proto.adapters()) {
+    SmallVector<NamedAttribute> fields{
+        named("module", builder.getStringAttr(from.module())),
+        named("kind", builder.getStringAttr(StringRef(plan::Adapter::Kind_Name(from.kind())).lower())),
+        named("weight", builder.getStringAttr(from.weight())),
+        named("a", builder.getStringAttr(from.a())),
+        named("b", builder.getStringAttr(from.b())),
+        named("alpha", builder.getF64FloatAttr(from.alpha())),
+        named("dropout", builder.getF64FloatAttr(from.dropout())),
+        named("input_dim", builder.getI64IntegerAttr(from.input_dim()))};
+    if (from.rslora())
+      fields.push_back(named("rslora", builder.getUnitAttr()));
+    if (from.shares_weight())
+      fields.push_back(named("shares_weight", builder.getUnitAttr()));
+    adapters.push_back(builder.getDictionaryAttr(fields));
+  }
+  OwningOpRef<plan::ModuleOp> module = plan::ModuleOp::create(
+      builder, loc, proto.format_version(), proto.producer(), proto.target(), proto.threads_max(), proto.model_digest(),
+      schedule, optimizer, adapters.empty() ? ArrayAttr() : builder.getArrayAttr(adapters));
   builder.createBlock(&module->getBody());
   for (const plan::Arena &arena : proto.arenas()) {
     std::optional<plan::ArenaKind> kind = plan::symbolizeArenaKind(arena.kind());

@@ -110,7 +110,7 @@ int Compilation::checkDerivatives() {
   if (!forward || llvm::none_of(llvm::seq(forward.getNumResults()), isLoss))
     return exitOk;
   module->lookupSymbol<func::FuncOp>("model").erase();
-  if (int code = run("nn", [](OpPassManager &passes) { buildGraphStage(passes, {}); }, exitBadInput))
+  if (int code = run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, graphStageOptions()); }, exitBadInput))
     return code;
   TrainStageOptions stage;
   stage.entries = {"gradient"};

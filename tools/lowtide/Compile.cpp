@@ -70,6 +70,8 @@ ImportOptions Compilation::importOptions(int &code) const {
   }
   for (const Options::Selection &selection : options.selections)
     result.selections.push_back({selection.trains, selection.text});
+  if (!options.lora.empty())
+    result.frozenBy = "--lora trains low-rank pairs instead";
   return result;
 }
 
@@ -292,6 +294,16 @@ FitStageOptions Compilation::fitStageOptions() const {
   return stage;
 }
 
+GraphStageOptions Compilation::graphStageOptions() const {
+  GraphStageOptions stage;
+  stage.adapters = join(options.lora, ";");
+  if (options.mode == "eval")
+    stage.adapterDropout = "0";
+  else if (options.dropout >= 0)
+    stage.adapterDropout = std::to_string(options.dropout);
+  return stage;
+}
+
 int Compilation::checkTarget() const {
   const std::vector<std::string> targets = codegen::listTargets();
   if (!llvm::is_contained(targets, options.target)) {
@@ -384,7 +396,7 @@ int Compilation::compile() {
 int Compilation::makeGraph() {
   if (int code = legalize())
     return code;
-  GraphStageOptions stage;
+  GraphStageOptions stage = graphStageOptions();
   stage.lossHead = options.lossHeadChunks != "off";
   stage.lossHeadAlways = stage.lossHead && options.lossHeadChunks != "auto";
   return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, stage); }, exitBadInput);
@@ -461,7 +473,8 @@ void Compilation::reportCost() {
     build(passes);
     return failed(passes.run(*module));
   };
-  if (import() || legalize() || failsQuietly([](OpPassManager &passes) { buildGraphStage(passes, {}); }))
+  if (import() || legalize() ||
+      failsQuietly([&](OpPassManager &passes) { buildGraphStage(passes, graphStageOptions()); }))
     return;
   llvm::outs() << "\narithmetic of one step: ";
   if (holdsStep) {

@@ -99,6 +99,7 @@ private:
   std::vector<HeadParts> listFurtherParts(FitStageOptions stage);
   int runFitStage(const FitStageOptions &stage);
   FitStageOptions fitStageOptions() const;
+  GraphStageOptions graphStageOptions() const;
   /// The same step in another batch (0: as given), in parts, in another precision (empty: as given): a way to fit.
   struct Variation {
     int64_t batch = 0, parts = 1;

@@ -64,6 +64,11 @@ static void addModelFlags(CLI::App &app, Options &o) {
           "last one that matches counts; +GLOB trains it besides what the file says")
       ->group("parameters");
   addList(app, "--frozen", o.frozen, "Keeps these as they are: names and globs, with commas")->group("parameters");
+  addList(app, "--lora", o.lora,
+          "Trains low-rank pairs instead of weights: LAYER[,LAYER]:r=16[,alpha=32][,dropout=0.05][,rslora], names and "
+          "globs of layers; several rules with ; or by repeating, the first that matches counts. Everything else is "
+          "frozen but what --params names. Without alpha it is r, a scale of 1")
+      ->group("parameters");
   addList(app, "--rename", o.rename, "Parameter names: NAME_IN_FILE=NAME")->group("parameters");
 }
 

@@ -28,7 +28,7 @@ int lowtide::driver::stageNumber(StringRef name) {
 
 /// Flags by the last stage that they shape: its text, given with --from, has them behind it.
 static const std::vector<std::pair<std::string, std::vector<std::string>>> stageFlags = {
-    {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename", "set"}},
+    {"onnx", {"dim", "shape", "batch", "params", "frozen", "lora", "rename", "set"}},
     {"nn", {"mode", "dropout", "freeze-norm", "loss", "outputs"}},
     {"train",
      {"last-batch",
@@ -67,7 +67,8 @@ static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
 }
 
 /// Flags that say what the forward pass is, and of which parameters.
-static const std::vector<std::string> forwardFlags = {"mode", "dropout", "freeze-norm", "loss", "params", "frozen"};
+static const std::vector<std::string> forwardFlags = {"mode",   "dropout", "freeze-norm", "loss",
+                                                      "params", "frozen",  "lora"};
 /// Flags that say how parameters are updated.
 static const std::vector<std::string> updateFlags = {"optimizer", "convention",   "betas",
                                                      "eps",       "weight-decay", "momentum",
@@ -177,10 +178,19 @@ static bool checkPrecision(const Options &options) {
               "with --precision=" + options.precision + " all layers compute in " + options.precision);
 }
 
+static bool checkAdapters(const Options &options, const config::Config &config) {
+  const std::string origin = config.findOrigin("lora");
+  if (options.command != Command::Verify || origin.empty())
+    return true;
+  return fail(nameFlag("lora", origin) +
+                  " has no effect on 'lowtide verify', which compares the model's own parameters",
+              "leave it out");
+}
+
 bool lowtide::driver::checkTogether(const Options &options, const config::Config &config) {
   const bool hasStages = options.command == Command::Compile || options.command == Command::Fit;
   return (!hasStages || (checkStages(options, config) && checkText(options, config))) && checkTable(options, config) &&
-         checkBudget(options, config) && checkPrecision(options);
+         checkBudget(options, config) && checkPrecision(options) && checkAdapters(options, config);
 }
 
 void lowtide::driver::noteFitQuestion(Options &options, const config::Config &config) {

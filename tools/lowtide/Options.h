@@ -56,6 +56,7 @@ struct Options {
     std::string text;
   };
   std::vector<Selection> selections; // the same in order: a later one wins
+  std::vector<std::string> lora;     // LAYER[,LAYER]:r=16,alpha=32
   std::string loss;
   std::vector<std::string> outputs; // of the file, that train computes too; all, none: not in eval either
 

@@ -37,6 +37,8 @@ struct ImportOptions {
     std::string text;
   };
   std::vector<Selection> selections;
+  /// Why nothing is trained but what `selections` name; empty: what the file says is.
+  std::string frozenBy;
   /// Framework name by initializer name: `--rename val_9=h.0.qkv.weight`;
   /// `tensor@module=name` for one module's use.
   std::vector<std::pair<std::string, std::string>> renames;

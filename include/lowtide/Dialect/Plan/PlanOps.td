@@ -11,7 +11,8 @@ class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemo
 def Plan_ModuleOp : Plan_Op<"module", [IsolatedFromAbove, SymbolTable, NoTerminator, SingleBlock]> {
   let summary = "everything that an artifact does: arenas, kernels, sources, programs";
   let arguments = (ins I64Attr:$format_version, StrAttr:$producer, StrAttr:$target, I64Attr:$threads_max,
-    StrAttr:$model_digest, OptionalAttr<DictionaryAttr>:$schedule, OptionalAttr<DictionaryAttr>:$optimizer);
+    StrAttr:$model_digest, OptionalAttr<DictionaryAttr>:$schedule, OptionalAttr<DictionaryAttr>:$optimizer,
+    OptionalAttr<DictArrayAttr>:$adapters);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;

@@ -1,0 +1,357 @@
+//===- TrainAdapt.cpp - low-rank pairs for frozen weights ------*- C++ -*-===//
+//
+// Which layers get a pair, and what the artifact says about them. How a product takes one:
+// lib/Dialect/NN/WeightReads.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LayerNames.h"
+#include "StepPass.h"
+#include "lowtide/Analysis/BatchTracking.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/NN/WeightReads.h"
+#include "lowtide/Dialect/Train/Adapters.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include <charconv>
+#include <cmath>
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAINADAPT
+#include "Passes.h.inc"
+} // namespace lowtide
+
+using namespace mlir;
+using namespace lowtide;
+using train::AdapterRule;
+
+/// Layers that a message names at most.
+static constexpr size_t shownLayers = 8;
+
+namespace {
+/// A layer of a step: a name of a weight, and the reads that are this layer's.
+struct Layer {
+  std::string name, parameter;
+  BlockArgument weight;
+  SmallVector<nn::WeightRead> reads;
+  bool sharesWeight = false; ///< something else reads it, too
+  std::string otherwise;     ///< no reads: what reads it instead
+};
+
+struct Pair {
+  Value a, b;
+};
+} // namespace
+
+/// "h.0.ln1, h.0.ln2 and 3 more".
+static std::string listLayers(ArrayRef<std::string> names) {
+  std::string text = llvm::join(names.take_front(shownLayers), ", ");
+  return names.size() > shownLayers ? text + " and " + std::to_string(names.size() - shownLayers) + " more" : text;
+}
+
+static std::string shapeText(RankedTensorType type) {
+  return llvm::join(llvm::map_range(type.getShape(), [](int64_t size) { return std::to_string(size); }), "×");
+}
+
+/// A number as text that reads back as the same number.
+static std::string numberText(double number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
+}
+
+static bool belongsTo(const nn::WeightRead &read, StringRef layer) {
+  return llvm::any_of(getLayerNames(read.product->getLoc()), [&](StringRef name) {
+    return name == layer || (name.starts_with(layer) && name[layer.size()] == '.');
+  });
+}
+
+/// Of a weight that goes by several names, the reads of each; where nothing tells them apart, each layer has all.
+static void divideReads(MutableArrayRef<Layer> layers, ArrayRef<nn::WeightRead> reads) {
+  bool isTold = false;
+  for (Layer &layer : layers) {
+    for (const nn::WeightRead &read : reads)
+      if (layers.size() > 1 && belongsTo(read, layer.name))
+        layer.reads.push_back(read);
+    isTold |= !layer.reads.empty();
+  }
+  for (Layer &layer : layers) {
+    if (!isTold)
+      layer.reads.assign(reads.begin(), reads.end());
+    layer.sharesWeight |= layer.reads.size() < reads.size();
+  }
+}
+
+/// All layers of a step with a float weight, in the order of its arguments.
+static std::vector<Layer> findLayers(func::FuncOp step) {
+  std::vector<Layer> layers;
+  for (BlockArgument argument : step.getArguments()) {
+    const unsigned number = argument.getArgNumber();
+    Attribute binding = train::getArgBinding(step, number);
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!isa_and_nonnull<train::ParamAttr, train::ConstantAttr>(binding) || !type || !type.hasStaticShape() ||
+        !isa<FloatType>(type.getElementType()))
+      continue;
+    nn::WeightReads reads = nn::findWeightReads(argument);
+    SmallVector<std::string> names = {train::getBindingName(binding).str()};
+    if (auto tied = step.getArgAttrOfType<ArrayAttr>(number, "onnx.tied"))
+      for (auto name : tied.getAsRange<StringAttr>())
+        if (!llvm::is_contained(names, name.getValue()))
+          names.push_back(name.str());
+    const size_t first = layers.size();
+    for (const std::string &name : names) {
+      Layer layer;
+      layer.name = train::getLayerOf(name).str();
+      layer.parameter = name;
+      layer.weight = argument;
+      layer.sharesWeight = !reads.others.empty();
+      if (!reads.others.empty())
+        layer.otherwise = reads.others.front()->getName().getStringRef().str();
+      layers.push_back(std::move(layer));
+    }
+    divideReads(MutableArrayRef(layers).drop_front(first), reads.products);
+  }
+  return layers;
+}
+
+namespace {
+/// Inputs of pairs with numbers of them set to zero.
+class Dropout {
+public:
+  Dropout(func::FuncOp step, double override) : step(step), override(override) {}
+
+  /// Before anything is added to the step.
+  void prepare() {
+    ScopedDiagnosticHandler silent(step.getContext(), [](Diagnostic &) { return success(); });
+    if (FailureOr<BatchTracking> found = BatchTracking::compute(step); succeeded(found))
+      tracking = std::move(*found);
+    nextDraw = nn::getNextDraw(step.getBody().front());
+  }
+
+  /// `source`: what `input` is, or is a cast of.
+  nn::Expr drop(nn::Expr input, Value source, double ratio) {
+    if (override >= 0.0)
+      ratio = override;
+    if (ratio <= 0.0)
+      return input;
+    if (ratio >= 1.0)
+      return input.like(0.0);
+    Builder b(step.getContext());
+    auto scalar = [&](StringRef name) {
+      return input.with(train::getOrAppendScalar(step, name, RankedTensorType::get({}, b.getI64Type())));
+    };
+    // Each sample draws the same numbers wherever the batch is split.
+    SmallVector<int64_t> shape(input.shape());
+    int64_t batchDim = -1;
+    if (tracking && tracking->getKind(source) == BatchTracking::Kind::Rows) {
+      const BatchPosition position = tracking->get(source).position;
+      SmallVector<int64_t> parts = {tracking->getSamples()};
+      if (position.outer != 1)
+        parts.insert(parts.begin(), position.outer);
+      if (position.inner != 1)
+        parts.push_back(position.inner);
+      shape.erase(shape.begin() + position.dim);
+      shape.insert(shape.begin() + position.dim, parts.begin(), parts.end());
+      batchDim = position.dim + (position.outer != 1);
+    }
+    Type drawn = input.elementType();
+    nn::Expr numbers = nn::randomUniform(RankedTensorType::get(shape, drawn), scalar("seed"), scalar("step"),
+                                         scalar("row"), nextDraw++, batchDim);
+    nn::Expr keep = nn::greaterEqual(nn::reshape(numbers, input.shape()), ratio);
+    return nn::select(keep, input * (1.0 / (1.0 - ratio)), input.like(0.0));
+  }
+
+private:
+  func::FuncOp step;
+  double override;
+  std::optional<BatchTracking> tracking;
+  int64_t nextDraw = 0;
+};
+
+struct TrainAdapt : StepPass<lowtide::impl::TrainAdaptBase<TrainAdapt>> {
+  using StepPass::StepPass;
+
+  void runOnSteps() override {
+    if (failed(run())) {
+      getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+      signalPassFailure();
+    }
+  }
+
+private:
+  /// An error of a flag, which has no place.
+  InFlightDiagnostic refuse() { return emitError(UnknownLoc::get(&getContext())); }
+
+  LogicalResult run() {
+    llvm::Expected<std::vector<AdapterRule>> parsed = train::parseAdapterRules(rules);
+    if (!parsed)
+      return refuse() << llvm::toString(parsed.takeError());
+    adapterRules = std::move(*parsed);
+    StringRef text = dropout;
+    double override = -1.0;
+    if (!text.empty() && (text.getAsDouble(override) || override < 0.0 || override > 1.0))
+      return refuse() << "dropout is a number from 0 to 1, found '" << text << "'";
+    for (func::FuncOp step : getOperation().getOps<func::FuncOp>())
+      if (failed(adapt(step, step.getSymName() == "forward" ? override : 0.0)))
+        return failure();
+    if (failed(checkPatterns()))
+      return failure();
+    SmallVector<Attribute> facts = llvm::map_to_vector(adapters, [](auto &entry) -> Attribute { return entry.second; });
+    getOperation()->setAttr(train::adaptersAttrName, ArrayAttr::get(&getContext(), facts));
+    return success();
+  }
+
+  LogicalResult adapt(func::FuncOp step, double override) {
+    std::vector<Layer> layers = findLayers(step);
+    Dropout dropout(step, override);
+    dropout.prepare();
+    // What products read now: pairs put sums in the place of some of it.
+    llvm::DenseMap<Operation *, Value> sources;
+    for (const Layer &layer : layers)
+      for (const nn::WeightRead &read : layer.reads)
+        if (read.kind != nn::WeightKind::Table)
+          sources[read.product] = read.product->getOperand(1 - read.path.back()->getOperandNumber());
+    size_t pairs = 0;
+    int64_t added = 0, held = 0;
+    for (BlockArgument argument : step.getArguments())
+      if (isa_and_nonnull<train::ParamAttr, train::ConstantAttr>(train::getArgBinding(step, argument.getArgNumber())))
+        held += cast<RankedTensorType>(argument.getType()).getNumElements();
+    for (Layer &layer : layers) {
+      const AdapterRule *rule = findRule(layer);
+      if (!rule || layer.reads.empty())
+        continue;
+      if (failed(check(step, layer, *rule)))
+        return failure();
+      Pair pair = addParameters(step, layer, *rule);
+      OpBuilder builder(&getContext());
+      for (const nn::WeightRead &read : layer.reads) {
+        nn::addPair(builder, read, pair.a, pair.b, rule->getScale(),
+                    [&](nn::Expr input) { return dropout.drop(input, sources.lookup(read.product), rule->dropout); });
+      }
+      ++pairs;
+      for (Value factor : {pair.a, pair.b})
+        added += cast<RankedTensorType>(factor.getType()).getNumElements();
+    }
+    numPairs += pairs;
+    if (pairs)
+      step.emitRemark("@") << step.getSymName() << ": " << pairs << " low-rank pairs of " << added
+                           << " numbers, beside " << held << " of the model";
+    return success();
+  }
+
+  /// The first rule that means the layer; notes which patterns do.
+  const AdapterRule *findRule(const Layer &layer) {
+    const AdapterRule *first = nullptr;
+    if (!layer.reads.empty() && !llvm::is_contained(products, layer.name))
+      products.push_back(layer.name);
+    for (const AdapterRule &rule : adapterRules)
+      for (auto [i, pattern] : llvm::enumerate(rule.patterns)) {
+        if (!pattern.matches(layer.name) && !pattern.matches(layer.parameter))
+          continue;
+        std::string &other = met[{&rule, i}];
+        if (layer.reads.empty())
+          other = other.empty() ? layer.name + " is read by " + layer.otherwise : other;
+        else
+          taken.insert({&rule, i}), first = first ? first : &rule;
+      }
+    return first;
+  }
+
+  LogicalResult check(func::FuncOp step, const Layer &layer, const AdapterRule &rule) {
+    auto weight = cast<RankedTensorType>(layer.weight.getType());
+    if (isa<train::ParamAttr>(train::getArgBinding(step, layer.weight.getArgNumber()))) {
+      InFlightDiagnostic error = refuse()
+                                 << "lora: '" << layer.parameter << "' is trained itself, and would get a pair, too";
+      error.attachNote() << "leave it out of --params, or out of --lora";
+      return error;
+    }
+    for (const nn::WeightRead &read : layer.reads) {
+      if (std::string reason = nn::refusePair(read); !reason.empty())
+        return refuse() << "lora: '" << layer.name << "' " << reason;
+      const int64_t most = nn::getLargestRank(read, weight);
+      if (rule.rank > most) {
+        InFlightDiagnostic error = refuse() << "lora: r=" << rule.rank << " is more than '" << layer.name
+                                            << "' has room for: its weight is " << shapeText(weight) << ", of rank "
+                                            << most << " at most";
+        error.attachNote() << "give it a smaller rank by a rule in front: --lora='" << layer.name << ":r=" << most
+                           << ";" << rule.text << "'";
+        return error;
+      }
+      const nn::WeightRead &first = layer.reads.front();
+      if (read.kind != first.kind || read.inputDim != first.inputDim)
+        return refuse() << "lora: '" << layer.name << "' is read in two ways, by "
+                        << first.product->getName().getStringRef() << " and by "
+                        << read.product->getName().getStringRef() << ": no one pair fits both";
+    }
+    return success();
+  }
+
+  Pair addParameters(func::FuncOp step, const Layer &layer, const AdapterRule &rule) {
+    Builder b(&getContext());
+    const nn::WeightRead &read = layer.reads.front();
+    auto weight = cast<RankedTensorType>(layer.weight.getType());
+    Type element = weight.getElementType().isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
+    const nn::PairShapes shapes = nn::getPairShapes(read, weight, rule.rank);
+    const bool isTable = read.kind == nn::WeightKind::Table;
+    // PEFT's: of a table B is drawn, else A, as PyTorch draws the weight of a linear layer.
+    const int64_t fan = RankedTensorType::get(shapes.a, element).getNumElements() / rule.rank;
+    const std::string drawn = isTable ? "normal:1" : "uniform:" + numberText(1.0 / std::sqrt(double(fan)));
+    auto add = [&](StringRef suffix, ArrayRef<int64_t> shape, StringRef init) {
+      StringAttr name = b.getStringAttr(layer.name + suffix);
+      Value value = train::appendArg(step, RankedTensorType::get(shape, element),
+                                     train::ParamAttr::get(&getContext(), name), NameLoc::get(name));
+      step.setArgAttr(step.getNumArguments() - 1, train::initAttrName, b.getStringAttr(init));
+      return std::pair(value, name);
+    };
+    auto [a, nameA] = add(isTable ? ".lora_embedding_A" : ".lora_A.weight", shapes.a, isTable ? "zeros" : drawn);
+    auto [c, nameB] = add(isTable ? ".lora_embedding_B" : ".lora_B.weight", shapes.b, isTable ? drawn : "zeros");
+    StringRef kind = isTable ? "embedding" : read.kind == nn::WeightKind::Filter ? "convolution" : "linear";
+    NamedAttrList facts;
+    facts.set("module", b.getStringAttr(layer.name));
+    facts.set("kind", b.getStringAttr(kind));
+    facts.set("weight", train::getBindingName(train::getArgBinding(step, layer.weight.getArgNumber())));
+    facts.set("a", nameA);
+    facts.set("b", nameB);
+    facts.set("alpha", b.getF64FloatAttr(rule.alpha));
+    facts.set("dropout", b.getF64FloatAttr(rule.dropout));
+    facts.set("input_dim", b.getI64IntegerAttr(read.inputDim));
+    if (rule.isRankStabilized)
+      facts.set("rslora", b.getUnitAttr());
+    if (layer.sharesWeight)
+      facts.set("shares_weight", b.getUnitAttr());
+    adapters.insert({nameA, facts.getDictionary(&getContext())});
+    return {a, c};
+  }
+
+  /// A pattern that no product answers to is a mistake.
+  LogicalResult checkPatterns() {
+    for (const AdapterRule &rule : adapterRules)
+      for (auto [i, pattern] : llvm::enumerate(rule.patterns)) {
+        if (taken.contains({&rule, i}))
+          continue;
+        auto other = met.find({&rule, i});
+        SmallVector<StringRef> known(products.begin(), products.end());
+        InFlightDiagnostic error = refuse() << "lora: '" << pattern.getText() << "' ";
+        if (other != met.end())
+          error << "matches no product: " << other->second;
+        else if (!pattern.getFault().empty())
+          error << "is no layer, and no glob: " << pattern.getFault();
+        else
+          error << "matches no layer" << suggestName(pattern.getText(), known);
+        error.attachNote() << (products.empty() ? "no product reads a weight of the model"
+                                                : "layers with a product: " + listLayers(products));
+        return error;
+      }
+    return success();
+  }
+
+  using PatternKey = std::pair<const AdapterRule *, size_t>;
+  std::vector<AdapterRule> adapterRules;
+  /// By the name of A: an entry has the same pairs as another one.
+  llvm::MapVector<Attribute, DictionaryAttr> adapters;
+  llvm::DenseSet<PatternKey> taken;
+  /// Patterns that mean a layer without a product, and what reads it.
+  llvm::DenseMap<PatternKey, std::string> met;
+  std::vector<std::string> products;
+};
+} // namespace

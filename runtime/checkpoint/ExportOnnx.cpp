@@ -11,6 +11,7 @@
 #include "runtime/Element.h"
 #include "runtime/MappedFile.h"
 #include "runtime/Sha256.h"
+#include "runtime/checkpoint/Adapters.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 #include "runtime/checkpoint/OnnxWire.h"
 #include "runtime/checkpoint/OutputFile.h"
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace lowtide::rt {
 namespace {
@@ -326,7 +328,12 @@ Status Writer::finish() {
 } // namespace
 
 Status exportOnnx(const Session &session, const std::string &model, const std::string &target,
-                  std::vector<std::string> &notes) {
+                  std::vector<std::string> &notes, bool mergesAdapters) {
+  if (session.plan().adapters_size() && !mergesAdapters)
+    return {StatusCode::Usage,
+            "the model file has no place for the low-rank pairs that were trained: --merge-lora adds them to their "
+            "weights there; --save writes them as PEFT's files",
+            target};
   Expected<MappedFile> mapped = MappedFile::open(model);
   if (!mapped)
     return mapped.takeStatus();
@@ -337,13 +344,30 @@ Status exportOnnx(const Session &session, const std::string &model, const std::s
     return badInput("is not the model that the artifact was compiled from: its SHA-256 differs", model);
   Writer writer(model, target, bytes);
   LOWTIDE_TRY(writer.findPlaces());
+  std::vector<MergedWeight> merged;
+  if (mergesAdapters) {
+    Expected<std::vector<MergedWeight>> made = mergeAdapters(session);
+    if (!made)
+      return made.takeStatus();
+    merged = std::move(*made);
+  }
+  std::set<std::string> changed;
+  for (const MergedWeight &weight : merged)
+    if (const plan::ParameterSource *source = findSource(session.plan(), weight.binding->name()))
+      changed.insert(source->initializer());
   // By initializer; the tensor that goes by its name comes first.
   std::map<std::string, std::vector<const Tensor *>> sharers;
   std::vector<std::pair<const Tensor *, const plan::ParameterSource *>> folded;
-  const std::vector<Tensor> persistent = session.persistent();
-  for (const Tensor &tensor : persistent) {
+  std::vector<Tensor> persistent = session.persistent();
+  for (Tensor &tensor : persistent) {
     const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
-    if (tensor.binding->kind() == plan::Binding::CONSTANT || !source || source->initializer().empty())
+    for (MergedWeight &weight : merged)
+      if (weight.binding->name() == tensor.binding->name())
+        tensor = weight.tensor();
+    // What a merged weight shares its initializer with, keeps its values.
+    const bool isKept =
+        tensor.binding->kind() == plan::Binding::CONSTANT && source && !changed.count(source->initializer());
+    if (isKept || !source || source->initializer().empty())
       continue;
     if (source->image_initializers_size())
       return {StatusCode::Unsupported,

@@ -14,9 +14,12 @@ namespace lowtide::rt {
 /// files (then `target` must be in another directory). Parameters that the exporter had merged into one initializer and
 /// that training has driven apart get initializers of their own; nothing else in the file changes.
 ///
+/// With `mergesAdapters`, weights that have a low-rank pair are written with it added; without, a session that has
+/// pairs is refused, for the file has no place for them.
+///
 /// Refuses a model other than the one that was compiled, and initializers that are missing or of another size.
 Status exportOnnx(const Session &session, const std::string &model, const std::string &target,
-                  std::vector<std::string> &notes);
+                  std::vector<std::string> &notes, bool mergesAdapters = false);
 
 } // namespace lowtide::rt
 

@@ -3,6 +3,7 @@
 #include "runtime/checkpoint/InitialState.h"
 
 #include "runtime/Verify.h"
+#include "runtime/checkpoint/Adapters.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/data/Conversion.h"
@@ -43,9 +44,7 @@ std::string listSome(const std::set<std::string> &names) {
   return text + (names.size() > shown ? " and " + std::to_string(names.size() - shown) + " more" : "");
 }
 
-} // namespace
-
-Status loadInitialState(Session &session, const std::string &path, std::vector<std::string> &notes) {
+Status load(Session &session, const std::string &path, bool isAdapter, std::vector<std::string> &notes) {
   Expected<std::map<std::string, HostArray>> arrays = readSafetensors(path);
   if (!arrays)
     return arrays.takeStatus();
@@ -56,7 +55,10 @@ Status loadInitialState(Session &session, const std::string &path, std::vector<s
     HostArray array;
   };
   std::vector<Assignment> assignments;
-  std::set<std::string> missing, kept, unused;
+  std::set<std::string> missing, kept, unused, pairs;
+  for (const plan::Adapter &adapter : session.plan().adapters())
+    pairs.insert({adapter.a(), adapter.b()});
+  const std::string prefix = isAdapter ? adapterPrefix : "";
   size_t converted = 0;
   for (const auto &[name, array] : *arrays)
     unused.insert(name);
@@ -71,12 +73,16 @@ Status loadInitialState(Session &session, const std::string &path, std::vector<s
     if (source)
       names.insert(names.end(), source->tied_names().begin(), source->tied_names().end());
     for (const std::string &name : names)
-      if (auto found = arrays->find(name); found != arrays->end()) {
-        unused.erase(name);
+      if (auto found = arrays->find(prefix + name); found != arrays->end()) {
+        unused.erase(found->first);
         array = array ? array : &found->second;
       }
     if (!array) {
-      (isParameter ? missing : kept).insert(binding.name());
+      // Of the model itself PEFT saves what is trained; of pairs a framework's own file holds nothing.
+      if (isAdapter ? pairs.count(binding.name()) : isParameter && !pairs.count(binding.name()))
+        missing.insert(binding.name());
+      else if (isAdapter ? isParameter : !isParameter)
+        kept.insert(binding.name());
       continue;
     }
     const std::vector<int64_t> dims = originalDims(binding, source);
@@ -96,8 +102,16 @@ Status loadInitialState(Session &session, const std::string &path, std::vector<s
   }
   if (!missing.empty())
     return badInput("has no " + listSome(missing) + "; it holds " +
-                        (unused.empty() ? "nothing else" : listSome(unused)) +
-                        ", and names must be those of the exported module",
+                        (unused.empty() ? "nothing else" : listSome(unused)) + ", and names must be those of " +
+                        (isAdapter ? "the layers that --lora named" : "the exported module"),
+                    path);
+  std::set<std::string> homeless;
+  for (const std::string &name : unused)
+    if (isAdapter && name.find(".lora_") != std::string::npos)
+      homeless.insert(name);
+  if (!homeless.empty())
+    return badInput("holds pairs that the artifact has no place for: " + listSome(homeless) +
+                        "; compile with --lora for these layers, too",
                     path);
   LOWTIDE_TRY(session.download());
   for (const Assignment &assignment : assignments)
@@ -110,6 +124,16 @@ Status loadInitialState(Session &session, const std::string &path, std::vector<s
   if (!unused.empty())
     notes.push_back(path + ": the step does not read " + listSome(unused));
   return Status::ok();
+}
+
+} // namespace
+
+Status loadInitialState(Session &session, const std::string &path, std::vector<std::string> &notes) {
+  return load(session, path, /*isAdapter=*/false, notes);
+}
+
+Status loadAdapterTensors(Session &session, const std::string &path, std::vector<std::string> &notes) {
+  return load(session, path, /*isAdapter=*/true, notes);
 }
 
 } // namespace lowtide::rt

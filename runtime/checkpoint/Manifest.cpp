@@ -7,8 +7,11 @@
 #include "runtime/Sha256.h"
 #include "runtime/checkpoint/OutputFile.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <sys/stat.h>
+#include <vector>
 
 namespace lowtide::rt {
 
@@ -25,6 +28,16 @@ Expected<MappedFile> openPart(const std::string &path, Unloadable &why) {
     why = file.status().code() == StatusCode::Io && !isLost ? Unloadable::Unreadable : Unloadable::Damaged;
   }
   return file;
+}
+
+/// All that a manifest may list.
+std::vector<const char *> listFiles() {
+  std::vector<const char *> names(std::begin(checkpointFiles), std::end(checkpointFiles));
+  names.insert(names.end(), std::begin(adapterFiles), std::end(adapterFiles));
+  return names;
+}
+bool isOptional(const char *name) {
+  return std::find(std::begin(adapterFiles), std::end(adapterFiles), std::string_view(name)) != std::end(adapterFiles);
 }
 
 /// The SHA-256 that a manifest states of a file; empty if it states none.
@@ -65,8 +78,10 @@ std::optional<Refusal> checkManifest(const std::string &checkpoint) {
         {StatusCode::Unsupported,
          "checkpoint format " + (*json)["format"].dump() + "; this runtime reads " + std::to_string(checkpointFormat),
          path}};
-  for (const char *name : checkpointFiles) {
+  for (const char *name : listFiles()) {
     std::string stated = statedDigest(*json, name);
+    if (stated.empty() && isOptional(name))
+      continue;
     if (stated.empty())
       return Refusal{Unloadable::Damaged, badInput(std::string("states no digest of ") + name, path)};
     Expected<MappedFile> file = openPart(checkpoint + "/" + name, why);
@@ -84,7 +99,10 @@ std::optional<Refusal> checkManifest(const std::string &checkpoint) {
 
 Status writeManifest(const std::string &checkpoint) {
   Json files = Json::object();
-  for (const char *name : checkpointFiles) {
+  for (const char *name : listFiles()) {
+    struct stat info;
+    if (isOptional(name) && ::lstat((checkpoint + "/" + name).c_str(), &info) != 0 && errno == ENOENT)
+      continue;
     Expected<MappedFile> file = MappedFile::open(checkpoint + "/" + name);
     if (!file)
       return file.takeStatus();

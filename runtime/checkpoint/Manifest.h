@@ -1,6 +1,6 @@
 //===- Manifest.h - whether a checkpoint is what was written ---------------===//
 //
-// MANIFEST.json: format, and size and SHA-256 of the other three files.
+// MANIFEST.json: format, and size and SHA-256 of the other files.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_CHECKPOINT_MANIFEST_H
@@ -17,6 +17,9 @@ inline constexpr int checkpointFormat = 1;
 inline constexpr const char *manifestName = "MANIFEST.json";
 /// What a manifest lists: parameters and buffers, optimizer state, state of the run.
 inline constexpr const char *checkpointFiles[] = {"params.safetensors", "optimizer.safetensors", "state.json"};
+
+/// What it lists besides where low-rank pairs are trained: PEFT's files (Adapters.h).
+inline constexpr const char *adapterFiles[] = {"adapter_model.safetensors", "adapter_config.json"};
 
 /// Why a checkpoint was not loaded.
 enum class Unloadable {
@@ -36,7 +39,7 @@ struct Refusal {
 
 /// Whether the files are those that were written; nothing: they are.
 std::optional<Refusal> checkManifest(const std::string &checkpoint);
-/// Writes it for the three files, which are there.
+/// Writes it for the files, which are there.
 Status writeManifest(const std::string &checkpoint);
 /// Whether two manifests state the same bytes of parameters, buffers and optimizer state.
 bool statesSameTensors(const std::string &checkpoint, const std::string &other);

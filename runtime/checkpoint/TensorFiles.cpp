@@ -3,6 +3,7 @@
 #include "runtime/checkpoint/TensorFiles.h"
 
 #include "runtime/Element.h"
+#include "runtime/checkpoint/Adapters.h"
 #include "runtime/checkpoint/Finite.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 
@@ -26,7 +27,12 @@ Status writeTensorFiles(const Session &session, int64_t steps, const std::string
     if (tensor.binding->kind() != plan::Binding::CONSTANT)
       entries[fileOf(session, tensor)].push_back(
           frameworkEntry(tensor.binding->name(), tensor, findSource(session.plan(), tensor.binding->name())));
-  addSavedEntries(session, steps, entries[0]);
+  // Beside pairs the model is what it was, and may be large: a checkpoint holds what is trained, and PEFT's files.
+  const bool hasPairs = session.plan().adapters_size() != 0;
+  if (hasPairs)
+    LOWTIDE_TRY(writeAdapter(session, checkpoint));
+  else
+    addSavedEntries(session, steps, entries[0]);
   for (int i = 0; i < 2; ++i)
     LOWTIDE_TRY(writeSafetensors(checkpoint + "/" + checkpointFiles[i], entries[i], {{"format", "pt"}}));
   return Status::ok();

@@ -62,4 +62,4 @@ write(file, state | {first: ([1, *state[first][0]], state[first][1])})
 said = run(bare, f"--init={file}", code=2)[1]
 assert f"tensor '{first}' is float32[1," in said, said
 said = run(bare, "--init=state.pt", code=1)[1]
-assert "--init=state.pt: random:<seed> or a .safetensors file is expected" in said, said
+assert "--init=state.pt: random:<seed>, a .safetensors file or a folder with PEFT's adapter is expected" in said, said

@@ -37,7 +37,7 @@ Compare
 Keep
   --save=DIR             checkpoint at the end, and every --checkpoint-every=N steps; with --steps=0 of the start
   --resume=DIR           continue from the checkpoint that DIR/latest names, or the last sound one
-  --init=FILE.safetensors|random:SEED  start from a PyTorch state_dict, or from random numbers
+  --init=FILE.safetensors|FOLDER|random:SEED  start from a PyTorch state_dict, PEFT's adapter, or random numbers
   --export=FILE --model=FILE   write trained weights back into the ONNX file
 
 Watch
@@ -59,6 +59,7 @@ All further flags
   --keep-best=loss         name the checkpoint with the best evaluation in --save=DIR/best; or a metric, with :max or :min
   --patience=N             end the run after N evaluations without a better one
   --predict=FILE           write the outputs of every row of --data: .npz or .safetensors
+  --merge-lora             with --export: adds the low-rank pairs (lowtide compile --lora) to the weights in the file
   --expect-key=KEY         recorded precision whose band holds: f32 (default), bf16, f16
   --expect-tolerance=RULE  band (default): the file's tolerance; f64: 1e-6 relative, or a tenth of the f32 tolerance
                            where that is larger
@@ -125,6 +126,7 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--init", options.init);
   app.add_option("--export", options.exportModel);
   app.add_option("--model", options.model);
+  app.add_flag("--merge-lora", options.mergeLora);
   app.add_option("--log-jsonl", options.logJsonl);
   app.add_option("--tensorboard", options.tensorboard);
   app.add_option("--summary", options.summary);
@@ -189,6 +191,8 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
     return usage("--keep-best needs --save=DIR and a run that trains");
   if (options.exportModel.empty() != options.model.empty())
     return usage("--export=FILE and --model=FILE (the ONNX file that was compiled) go together");
+  if (options.mergeLora && options.exportModel.empty())
+    return usage("--merge-lora goes with --export=FILE, into whose weights it adds the trained pairs");
   return std::nullopt;
 }
 

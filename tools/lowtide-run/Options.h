@@ -36,7 +36,7 @@ struct Options {
   std::string save, resume, init, exportModel, model;
   int64_t checkpointEvery = 0;
   unsigned keep = 0;
-  bool resumeStrict = false, overwrite = false;
+  bool resumeStrict = false, overwrite = false, mergeLora = false;
   OnNonFinite onNonFinite = OnNonFinite::Stop;
 
   std::string logJsonl, tensorboard, summary, profile;

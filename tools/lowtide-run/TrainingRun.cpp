@@ -9,6 +9,7 @@
 
 #include "runtime/Element.h"
 #include "runtime/MappedFile.h"
+#include "runtime/checkpoint/Adapters.h"
 #include "runtime/checkpoint/ExportOnnx.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 #include "runtime/checkpoint/InitialState.h"
@@ -30,7 +31,7 @@ bool isInitFile(const std::string &text) {
 }
 
 Status readInit(const std::string &text, BindOptions &bind) {
-  if (text.empty())
+  if (text.empty() || isAdapterPath(text))
     return Status::ok();
   if (isInitFile(text)) {
     bind.randomInit = true; // the artifact may lack what the file brings
@@ -39,7 +40,8 @@ Status readInit(const std::string &text, BindOptions &bind) {
   const std::string prefix = "random:";
   const char *first = text.data() + prefix.size(), *last = text.data() + text.size();
   if (text.rfind(prefix, 0) != 0 || std::from_chars(first, last, bind.randomSeed).ptr != last || first == last)
-    return {StatusCode::Usage, "--init=" + printable(text) + ": random:<seed> or a .safetensors file is expected"};
+    return {StatusCode::Usage, "--init=" + printable(text) +
+                                   ": random:<seed>, a .safetensors file or a folder with PEFT's adapter is expected"};
   bind.randomInit = bind.randomInitAll = true;
   return Status::ok();
 }
@@ -124,13 +126,16 @@ Status TrainingRun::bind() {
   bind.threads = options_.threads;
   bind.poison = options_.poison;
   bind.schedule = options_.schedule;
+  bind.randomSeed = static_cast<uint64_t>(options_.seed.value_or(0)); // of what the plan lets begin so
   LOWTIDE_TRY(readInit(options_.init, bind));
   // A checkpoint brings the weights that the artifact may lack.
   if (!options_.resume.empty() && !bind.randomInit)
     bind.randomInit = true;
   const config::Stopwatch binding;
   LOWTIDE_TRY(session_->bind(bind));
-  if (isInitFile(options_.init))
+  if (isAdapterPath(options_.init))
+    LOWTIDE_TRY(loadAdapter(*session_, options_.init, notes_));
+  else if (isInitFile(options_.init))
     LOWTIDE_TRY(loadInitialState(*session_, options_.init, notes_));
   log_.info("runtime", "bound " + bytesText(session_->allocatedBytes()) + " for " +
                            std::to_string(session_->threads()) + " threads in " + binding.text());
@@ -471,7 +476,7 @@ Status TrainingRun::writeResults() {
   };
   if (!options_.exportModel.empty() && verdict_.isOk()) {
     std::vector<std::string> exportNotes;
-    then(exportOnnx(*session_, options_.model, options_.exportModel, exportNotes));
+    then(exportOnnx(*session_, options_.model, options_.exportModel, exportNotes, options_.mergeLora));
     for (const std::string &note : exportNotes)
       progress_->line("note", note);
   }

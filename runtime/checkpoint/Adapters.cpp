@@ -1,0 +1,300 @@
+//===- Adapters.cpp - low-rank pairs in PEFT's files, and merged -----------===//
+
+#include "runtime/checkpoint/Adapters.h"
+
+#include "runtime/Element.h"
+#include "runtime/Json.h"
+#include "runtime/MappedFile.h"
+#include "runtime/Verify.h"
+#include "runtime/checkpoint/FrameworkTensor.h"
+#include "runtime/checkpoint/InitialState.h"
+#include "runtime/checkpoint/OutputFile.h"
+#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/data/Conversion.h"
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace lowtide::rt {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Dims = std::vector<int64_t>;
+
+/// A pair and its weight in a session.
+struct Pair {
+  const plan::Adapter *facts = nullptr;
+  Tensor weight, a, b;
+  int64_t rank() const { return a.binding->dims(0); }
+};
+
+Dims dimsOf(const plan::Binding &binding) { return {binding.dims().begin(), binding.dims().end()}; }
+
+/// Shapes that a pair of this rank has for such a weight; empty: no weight of this kind.
+std::pair<Dims, Dims> pairDims(const plan::Adapter &adapter, const Dims &weight, int64_t rank) {
+  if (adapter.kind() == plan::Adapter::CONVOLUTION) {
+    if (weight.size() < 3)
+      return {};
+    Dims a = weight, b(weight.size(), 1);
+    a[0] = rank, b[0] = weight[0], b[1] = rank;
+    return {a, b};
+  }
+  const int64_t in = adapter.input_dim();
+  if (weight.size() != 2 || in < 0 || in > 1)
+    return {};
+  return {{rank, weight[static_cast<size_t>(in)]}, {weight[static_cast<size_t>(1 - in)], rank}};
+}
+
+/// The pairs of a session; refuses a plan whose bindings do not fit what it says of them.
+Expected<std::vector<Pair>> findPairs(const Session &session) {
+  std::map<std::string, Tensor> tensors;
+  for (const Tensor &tensor : session.persistent())
+    tensors[tensor.binding->name()] = tensor;
+  std::vector<Pair> pairs;
+  for (const plan::Adapter &facts : session.plan().adapters()) {
+    auto bad = [&](const std::string &what) {
+      return badInput("the plan's adapter of '" + printable(facts.module()) + "' " + what);
+    };
+    Pair pair{&facts, {}, {}, {}};
+    for (auto [name, tensor] :
+         {std::pair(&facts.weight(), &pair.weight), std::pair(&facts.a(), &pair.a), std::pair(&facts.b(), &pair.b)}) {
+      auto found = tensors.find(*name);
+      if (found == tensors.end() || !isFloat(found->second.binding->dtype()))
+        return bad("names '" + printable(*name) + "', which is no float tensor of the artifact");
+      *tensor = found->second;
+    }
+    const int64_t rank = pair.a.binding->dims_size() ? pair.rank() : 0;
+    auto [a, b] = pairDims(facts, dimsOf(*pair.weight.binding), rank);
+    if (rank < 1 || a.empty() || dimsOf(*pair.a.binding) != a || dimsOf(*pair.b.binding) != b)
+      return bad("does not fit its weight " + describe(pair.weight.binding->dtype(), dimsOf(*pair.weight.binding)));
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+/// The module of a parameter: all of its name but the last part.
+std::string moduleOf(const std::string &name) {
+  const size_t end = name.find_last_of("./");
+  return end == std::string::npos ? name : name.substr(0, end);
+}
+
+/// Whether PEFT applies what is said of `target` to the module `name`.
+bool isTarget(const std::string &name, const std::string &target) {
+  return name == target || (name.size() > target.size() + 1 && name.ends_with("." + target));
+}
+
+/// A whole number as one.
+Json numberJson(double value) {
+  const bool isWhole = value == std::floor(value) && std::fabs(value) < 1e15;
+  return isWhole ? Json(static_cast<int64_t>(value)) : Json(value);
+}
+
+/// Names as a list, or as an expression for exactly these where a list would mean other modules, too.
+Json targetsJson(const std::vector<Pair> &pairs, const plan::Plan &plan) {
+  std::set<std::string> names, others;
+  for (const Pair &pair : pairs)
+    names.insert(pair.facts->module());
+  for (const plan::ParameterSource &source : plan.sources())
+    for (int i = -1; i < source.tied_names_size(); ++i)
+      if (std::string module = moduleOf(i < 0 ? source.name() : source.tied_names(i)); !names.count(module))
+        others.insert(module);
+  bool isExact = true;
+  for (const std::string &name : names)
+    for (const std::string &other : others)
+      isExact &= !isTarget(other, name);
+  if (isExact)
+    return names;
+  std::string expression;
+  for (const std::string &name : names) {
+    expression += expression.empty() ? "" : "|";
+    for (char c : name)
+      expression += (std::string(".[](){}*+?^$|\\").find(c) == std::string::npos ? "" : "\\") + std::string(1, c);
+  }
+  return expression;
+}
+
+/// Whether the exporting framework keeps the weight as [inputs, outputs].
+bool isFanInFanOut(const Pair &pair, const plan::Plan &plan) {
+  if (pair.facts->kind() != plan::Adapter::LINEAR)
+    return false;
+  const plan::ParameterSource *source = findSource(plan, pair.facts->weight());
+  const auto in = static_cast<int>(pair.facts->input_dim());
+  return (source && source->permutation_size() == 2 ? source->permutation(in) : in) == 0;
+}
+
+Json configJson(const std::vector<Pair> &pairs, const std::set<std::string> &saved, const plan::Plan &plan) {
+  const Pair &first = pairs.front();
+  Json ranks = Json::object(), alphas = Json::object();
+  double dropout = 0;
+  bool isTurned = true;
+  for (const Pair &pair : pairs) {
+    if (pair.rank() != first.rank())
+      ranks[pair.facts->module()] = pair.rank();
+    if (pair.facts->alpha() != first.facts->alpha())
+      alphas[pair.facts->module()] = numberJson(pair.facts->alpha());
+    dropout = std::max(dropout, pair.facts->dropout());
+    isTurned &= pair.facts->kind() != plan::Adapter::LINEAR || isFanInFanOut(pair, plan);
+  }
+  Json config = {{"peft_type", "LORA"}, {"base_model_name_or_path", nullptr}, {"task_type", nullptr}};
+  config["r"] = first.rank();
+  config["lora_alpha"] = numberJson(first.facts->alpha());
+  config["lora_dropout"] = dropout;
+  config["use_rslora"] = first.facts->rslora();
+  config["use_dora"] = false;
+  config["bias"] = "none";
+  config["init_lora_weights"] = true;
+  config["inference_mode"] = true;
+  config["fan_in_fan_out"] = isTurned;
+  config["target_modules"] = targetsJson(pairs, plan);
+  config["rank_pattern"] = ranks;
+  config["alpha_pattern"] = alphas;
+  config["modules_to_save"] = saved.empty() ? Json(nullptr) : Json(saved);
+  return config;
+}
+
+/// What a configuration says of one module: its own number, or the one of all.
+double patternNumber(const nlohmann::json &config, const char *pattern, const char *all, const std::string &module,
+                     double otherwise) {
+  if (auto found = config.find(pattern); found != config.end() && found->is_object())
+    for (const auto &[target, value] : found->items())
+      if (value.is_number() && isTarget(module, target))
+        return value.get<double>();
+  auto found = config.find(all);
+  return found != config.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+/// Whether pairs that were trained under a configuration mean the same in this session.
+Status checkConfig(const std::vector<Pair> &pairs, const nlohmann::json &config, const std::string &path) {
+  auto isSet = [&](const char *key) {
+    auto found = config.find(key);
+    return found != config.end() && found->is_boolean() && found->get<bool>();
+  };
+  auto type = config.find("peft_type");
+  if (type == config.end() || !type->is_string() || type->get<std::string>() != "LORA")
+    return badInput("is of no LoRA adapter: peft_type is " + (type == config.end() ? "missing" : type->dump()), path);
+  if (isSet("use_dora"))
+    return Status(StatusCode::Unsupported, "is of a DoRA adapter, whose magnitudes the step does not have", path);
+  for (const Pair &pair : pairs) {
+    const std::string &module = pair.facts->module();
+    plan::Adapter theirs = *pair.facts;
+    theirs.set_alpha(patternNumber(config, "alpha_pattern", "lora_alpha", module, pair.facts->alpha()));
+    theirs.set_rslora(isSet("use_rslora"));
+    const double scale = adapterScale(theirs, pair.rank()), ours = adapterScale(*pair.facts, pair.rank());
+    if (std::fabs(scale - ours) > 1e-9 * std::fabs(ours)) {
+      const std::string alpha = numberJson(theirs.alpha()).dump();
+      return badInput("multiplies the pair of '" + printable(module) + "' by " + numberJson(scale).dump() +
+                          ", the artifact by " + numberJson(ours).dump() + ": compile with --lora='…:r=" +
+                          std::to_string(pair.rank()) + ",alpha=" + alpha + (theirs.rslora() ? ",rslora'" : "'"),
+                      path);
+    }
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+double adapterScale(const plan::Adapter &adapter, int64_t rank) {
+  const auto size = static_cast<double>(rank);
+  return adapter.alpha() / (adapter.rslora() ? std::sqrt(size) : size);
+}
+
+Status writeAdapter(const Session &session, const std::string &folder) {
+  Expected<std::vector<Pair>> pairs = findPairs(session);
+  if (!pairs)
+    return pairs.takeStatus();
+  if (pairs->empty())
+    return {StatusCode::Internal, "no pair is trained", folder};
+  const plan::Plan &plan = session.plan();
+  std::set<std::string> ofPairs, saved;
+  std::vector<SafetensorsEntry> entries;
+  for (const Pair &pair : *pairs)
+    for (const Tensor *tensor : {&pair.a, &pair.b}) {
+      const std::string &name = tensor->binding->name();
+      entries.push_back(frameworkEntry(adapterPrefix + name, *tensor, findSource(plan, name)));
+      ofPairs.insert(name);
+    }
+  const std::vector<Tensor> persistent = session.persistent();
+  for (const Tensor &tensor : persistent)
+    if (tensor.binding->kind() == plan::Binding::PARAM && !ofPairs.count(tensor.binding->name()))
+      saved.insert(moduleOf(tensor.binding->name()));
+  // PEFT saves such modules whole.
+  for (const Tensor &tensor : persistent) {
+    const std::string &name = tensor.binding->name();
+    const plan::ParameterSource *source = findSource(plan, name);
+    const bool isSaved = tensor.binding->kind() == plan::Binding::PARAM || (source && source->saved());
+    if (isSaved && !ofPairs.count(name) && saved.count(moduleOf(name)))
+      entries.push_back(frameworkEntry(adapterPrefix + name, tensor, source));
+  }
+  LOWTIDE_TRY(writeSafetensors(folder + "/" + adapterFiles[0], entries, {{"format", "pt"}}));
+  return writeFile(folder + "/" + adapterFiles[1], configJson(*pairs, saved, plan).dump(2) + "\n");
+}
+
+bool isAdapterPath(const std::string &path) {
+  std::error_code error;
+  return fs::is_directory(path, error) || fs::path(path).filename() == adapterFiles[0];
+}
+
+Status loadAdapter(Session &session, const std::string &path, std::vector<std::string> &notes) {
+  std::error_code error;
+  const bool isFolder = fs::is_directory(path, error);
+  const fs::path folder = isFolder ? fs::path(path) : fs::path(path).parent_path();
+  const std::string config = (folder / adapterFiles[1]).string();
+  Expected<std::vector<Pair>> pairs = findPairs(session);
+  if (!pairs)
+    return pairs.takeStatus();
+  if (pairs->empty())
+    return {StatusCode::Usage, "the artifact has no low-rank pairs to load into: compile with --lora", path};
+  if (isFolder || fs::exists(config, error)) {
+    Expected<MappedFile> file = MappedFile::open(config);
+    if (!file)
+      return file.takeStatus();
+    Expected<nlohmann::json> json = parseJson(file->text());
+    if (!json)
+      return json.takeStatus().at(config);
+    LOWTIDE_TRY(checkConfig(*pairs, *json, config));
+  }
+  return loadAdapterTensors(session, isFolder ? (folder / adapterFiles[0]).string() : path, notes);
+}
+
+Expected<std::vector<MergedWeight>> mergeAdapters(const Session &session) {
+  Expected<std::vector<Pair>> pairs = findPairs(session);
+  if (!pairs)
+    return pairs.takeStatus();
+  std::vector<MergedWeight> merged;
+  for (const Pair &pair : *pairs) {
+    if (pair.facts->shares_weight())
+      return Status(StatusCode::Unsupported, "the pair of '" + printable(pair.facts->module()) +
+                                                 "' cannot be merged: something reads the weight '" +
+                                                 printable(pair.facts->weight()) +
+                                                 "' without it, and would read the merged one. Use --save, and PEFT");
+    const plan::Binding &binding = *pair.weight.binding;
+    MergedWeight result{&binding, {pair.weight.data, pair.weight.data + pair.weight.bytes()}};
+    const plan::DType dtype = binding.dtype(), pairType = pair.a.binding->dtype(), otherType = pair.b.binding->dtype();
+    const uint64_t element = elementBytes(dtype), ofA = elementBytes(pairType), ofB = elementBytes(otherType);
+    const auto rank = static_cast<uint64_t>(pair.rank()), outs = static_cast<uint64_t>(pair.b.binding->dims(0));
+    const uint64_t ins = pair.a.bytes() / ofA / rank;
+    // Where an input and an output meet in the stored weight.
+    const bool isInFirst = pair.facts->kind() != plan::Adapter::CONVOLUTION && pair.facts->input_dim() == 0;
+    const double scale = adapterScale(*pair.facts, pair.rank());
+    std::vector<double> row(ins);
+    for (uint64_t out = 0; out < outs; ++out) {
+      std::fill(row.begin(), row.end(), 0.0);
+      for (uint64_t r = 0; r < rank; ++r) {
+        const double factor = loadElement(otherType, pair.b.data + (out * rank + r) * ofB);
+        for (uint64_t in = 0; in < ins; ++in)
+          row[in] += factor * loadElement(pairType, pair.a.data + (r * ins + in) * ofA);
+      }
+      for (uint64_t in = 0; in < ins; ++in) {
+        uint8_t *at = result.bytes.data() + (isInFirst ? in * outs + out : out * ins + in) * element;
+        storeElement(dtype, at, loadElement(dtype, at) + scale * row[in]);
+      }
+    }
+    merged.push_back(std::move(result));
+  }
+  return merged;
+}
+
+} // namespace lowtide::rt

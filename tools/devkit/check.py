@@ -317,6 +317,9 @@ def behaviour_suite(suite, full):
             suite.add(f"back to PyTorch {row['name']}", row["complaint"])
         for row in printed("EndToEnd/verify_modules.py", BUILD / "bin", environment="oracles"):
             suite.add(f"verify {row['name']}", row["complaint"])
+    if full:
+        for row in printed("EndToEnd/peft_files.py", BUILD / "bin", environment="peft"):
+            suite.add(f"PEFT {row['name']}", row["complaint"])
 
 
 def accidents_suite(suite, full):

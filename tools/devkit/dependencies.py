@@ -10,6 +10,7 @@ It all lies in one cache folder outside the checkout, so that every checkout sha
         disassembler-<hash>/  nvdisasm, which tests of machine code read it with
         oracles-<hash>/ Python environment of the peers that some tests compare with: torch, onnx, onnxruntime
         zoo-<hash>/     torchvision, timm, transformers, onnxslim and onnxsim on top of the oracles (tools/dev zoo)
+        peft-<hash>/    PEFT on top of the zoo, whose adapters ours are compared with
 
 The Debian packages are installed by tools/dev itself, before Python is there.
 """
@@ -32,6 +33,8 @@ from devkit.console import Failure, run_logged, say
 
 HERE = pathlib.Path(__file__).resolve().parent
 ONNX_VERSION = "1.23.2"
+# Environments that see the packages of another one.
+BASES = {"zoo": "oracles", "peft": "zoo"}
 # Raise the number when the build options below change: installed copies are then rebuilt.
 ONNX_RECIPE = "1"
 HIGHS_VERSION = "1.15.1"
@@ -66,25 +69,33 @@ def find_environment(name):
     return folder / "bin" / "python" if (folder / "complete").exists() else None
 
 
-def environment(name, base=None):
+def visible_packages(name):
+    """Folders of packages that environments above `name` are to see: its own, and those that it sees itself."""
+    for found in environment(name).parent.parent.glob("lib/python3*/site-packages"):
+        yield found
+        listed = found / "base.pth"
+        yield from map(pathlib.Path, listed.read_text().split()) if listed.exists() else ()
+
+
+def environment(name):
     """Python interpreter of the private environment `name`, made from requirements-<name>.txt when it is not there yet.
 
-    It sees the packages of the environment `base`, too.
+    It sees the packages of BASES[name], too.
     """
     requirements = HERE / f"requirements-{name}.txt"
     cache, folder = cache_folder(), environment_folder(name)
     python = folder / "bin" / "python"
     if (folder / "complete").exists():
         return python
-    packages = environment(base).parent.parent.glob("lib/python3*/site-packages") if base else ()
+    packages = list(visible_packages(BASES[name])) if name in BASES else []
     with locked(cache):
         if (folder / "complete").exists():
             return python
         say(f"setup: Python environment '{name}' ({folder})")
         shutil.rmtree(folder, ignore_errors=True)
         venv.create(folder, with_pip=True, symlinks=True)
-        for found in packages:
-            (next(folder.glob("lib/python3*/site-packages")) / "base.pth").write_text(f"{found}\n")
+        if packages:
+            (next(folder.glob("lib/python3*/site-packages")) / "base.pth").write_text("".join(f"{found}\n" for found in packages))
         log = cache / f"{name}.log"
         log.unlink(missing_ok=True)
         run_logged([python, "-m", "pip", "install", "--disable-pip-version-check", "-r", requirements], log)

@@ -232,7 +232,7 @@ def dump_gradients(model, record, options, work):
     artifact, dump = work / "gradient.tide", work / "gradients.safetensors"
     steps = {
         "compile": [options.bin / "lowtide", "compile", model, "-o", artifact, "--entries=gradient", *record.compiler_flags(model, flags)],
-        "run": [options.bin / "lowtide-run", artifact, "--entry=gradient", "--steps=1", f"--data={record.folder / 'data.npz'}", f"--dump-gradients={dump}"],
+        "run": [options.bin / "lowtide-run", artifact, "--entry=gradient", "--steps=1", f"--data={record.folder / 'data.npz'}", f"--dump-gradients={dump}", *record.run_flags()],
     }  # fmt: skip
     for what, command in steps.items():
         status, said = call(command, work / f"gradient-{what}.log")
@@ -249,7 +249,7 @@ def train(record, options, artifact, work, verdict):
     runs = []
     for seed in range(rules.SEEDS if record.stochastic else 1):
         log = work / f"run{seed}.jsonl"
-        command = [options.bin / "lowtide-run", artifact, f"--data={record.folder / 'data.npz'}", f"--steps={record.steps}"]
+        command = [options.bin / "lowtide-run", artifact, f"--data={record.folder / 'data.npz'}", f"--steps={record.steps}", *record.run_flags()]
         command += [f"--log-jsonl={log}", f"--save={work / 'saved'}", "--overwrite"]  # of another seed
         command += [] if options.gradients_apart else [f"--dump-gradients={work / 'gradients.safetensors'}"]
         command += [f"--seed={seed}"] if record.stochastic else []

@@ -2,7 +2,8 @@
 
     *.onnx         one graph, written by several exporters
     data.npz       rows; step i trains on rows (i mod (N / batch)) * batch ... of every array
-    train.json     batch, steps, optimizer with its options, `loss` where the file ends at its logits
+    train.json     batch, steps, optimizer with its options, `loss` where the file ends at its logits; `flags` for the compiler,
+                   `init`: what lowtide-run starts from
     expected.json  losses per step with tolerances (f64 is the truth), error bounds for gradients and final parameters; the entries
                    of the module's state dictionary with types and shapes
     expected.npz   grad/<parameter> at step 0, final/<parameter> after the last step, and state/<buffer> then, of those that
@@ -80,7 +81,11 @@ class Record:
         if loss:
             labels = loss.get("labels", loss.get("targets"))
             flags.append(f"--loss={loss['kind']}({loss.get('logits', loss.get('predictions'))}, {labels})")
-        return flags + self.dimension_flags(model)
+        return flags + self.train.get("flags", []) + self.dimension_flags(model)
+
+    def run_flags(self):
+        """What the run starts from, where that is not in the file."""
+        return [f"--init={self.folder / self.train['init']}"] if "init" in self.train else []
 
     def dimension_flags(self, model):
         """Symbolic dimensions by name, anonymous ones by the shape of their input."""

@@ -58,7 +58,7 @@ REFUSALS = range(1, 9)
 
 def environment():
     """Python with the libraries: those of the oracles, and further ones in an environment of its own."""
-    return dependencies.environment("zoo", base="oracles")
+    return dependencies.environment("zoo")
 
 
 def variables():

@@ -28,8 +28,8 @@ int lowtide::driver::stageNumber(StringRef name) {
 
 /// Flags by the last stage that they shape: its text, given with --from, has them behind it.
 static const std::vector<std::pair<std::string, std::vector<std::string>>> stageFlags = {
-    {"onnx", {"dim", "shape", "batch", "params", "frozen", "lora", "rename", "set"}},
-    {"nn", {"mode", "dropout", "freeze-norm", "loss", "outputs"}},
+    {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename", "set"}},
+    {"nn", {"mode", "dropout", "freeze-norm", "lora", "loss", "outputs"}},
     {"train",
      {"last-batch",
       "entries",
@@ -180,6 +180,10 @@ static bool checkPrecision(const Options &options) {
 
 static bool checkAdapters(const Options &options, const config::Config &config) {
   const std::string origin = config.findOrigin("lora");
+  if (options.command == Command::Compile && options.emit == "onnx-model" && options.onnxWeights && !origin.empty())
+    return fail(nameFlag("lora", origin) + " trains pairs whose first values are drawn when a run begins, and "
+                                           "--emit=onnx-model writes all first values",
+                "--no-onnx-weights writes the step without any");
   if (options.command != Command::Verify || origin.empty())
     return true;
   return fail(nameFlag("lora", origin) +

@@ -320,6 +320,9 @@ def behaviour_suite(suite, full):
     if full:
         for row in printed("EndToEnd/peft_files.py", BUILD / "bin", environment="peft"):
             suite.add(f"PEFT {row['name']}", row["complaint"])
+        if (large := collection() / "structure" / "llama-1b.onnx").exists():
+            for row in rows_of("EndToEnd/adapter_bytes.py", large):
+                suite.add(f"behaviour {row['name']}", row["complaint"])
 
 
 def accidents_suite(suite, full):

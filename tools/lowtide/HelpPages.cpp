@@ -22,7 +22,8 @@ static const char *const programHelp = R"help(lowtide: compiles one training ste
 model      --dim NAME=V  --shape INPUT=8x64  --batch=N  --mode=train|eval|as-is
            --dropout=P  --loss="cross_entropy(logits, labels) + 0.3*mse(a, b)"
            --outputs=NAME|all  --set INPUT=VALUE  --freeze-norm=GLOB
-parameters --params=GLOB  --frozen=GLOB  --rename=FILE_NAME=NAME
+parameters --params=GLOB  --frozen=GLOB  --lora='*.q_proj:r=16,alpha=32'
+           --rename=FILE_NAME=NAME
 optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
            --sparse-updates=exact|lazy|off
@@ -48,7 +49,7 @@ static const char *const compileHelp = R"help(lowtide compile: from a model to o
   lowtide compile gpt.onnx -o gpt.tide --dim batch=8 --optimizer=adamw --lr=3e-4
   lowtide compile net.onnx -o net.tide --batch=32 --loss="cross_entropy(logits, labels)"
   lowtide compile gpt.onnx -o gpt.tide --batch=8 --device-budget=60%
-  lowtide compile lora.onnx -o lora.tide --batch=8 --params='*lora_*'
+  lowtide compile gpt.onnx -o gpt.tide --batch=8 --lora='*.q_proj,*.v_proj:r=16'
   lowtide compile gpt.onnx --batch=8 --emit=train -o -
 
 model      --dim NAME=V[,NAME=V]  --shape INPUT=8x64  --batch=N  --dropout=P
@@ -59,6 +60,7 @@ model      --dim NAME=V[,NAME=V]  --shape INPUT=8x64  --batch=N  --dropout=P
            --set INPUT=VALUE: the input is a constant
 parameters --params=GLOB: only these  --frozen=GLOB: not these (in their order;
            the last that matches counts)  --rename=FILE_NAME=NAME
+           --lora='*.q_proj,*.v_proj:r=16,alpha=32,dropout=0.05': low-rank pairs
 optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=0.9,0.999
            --eps=  --weight-decay=  --momentum=  --nesterov
            --group='bias,*norm*:weight_decay=0'  --sparse-updates=lazy|off

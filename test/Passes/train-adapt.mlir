@@ -95,10 +95,16 @@
 // CHECK: %[[COL:.*]] = nn.gather %[[WA]][%{{.*}}] axis = 1 {untrained_row = 0 : i64} : (tensor<3x10xf32>, tensor<2x3xi64>) -> tensor<3x2x3xf32>
 // CHECK: nn.dot %{{.*}}, %[[WB]] {transpose_a, transpose_b} : (tensor<3x6xf32>, tensor<6x3xf32>) -> tensor<6x6xf32>
 
-// An evaluation draws nothing.
+// An evaluation draws nothing. A layer that is called twice has one pair.
 // CHECK-LABEL: func.func @eval
-// CHECK-SAME: train.param<"fc.lora_A.weight">
+// CHECK-SAME: %[[EA:[a-z0-9]+]]: tensor<2x6xf32> {train.binding = #train.param<"fc.lora_A.weight">
+// CHECK-SAME: %[[EB:[a-z0-9]+]]: tensor<8x2xf32> {train.binding = #train.param<"fc.lora_B.weight">
+// CHECK-NOT: train.param
 // CHECK-NOT: nn.random_uniform
+// CHECK: nn.dot %[[ROWS:.*]], %[[EA]] {transpose_b} : (tensor<6x6xf32>, tensor<2x6xf32>) -> tensor<6x2xf32>
+// CHECK: nn.dot %{{.*}}, %[[EB]] {transpose_b} : (tensor<6x2xf32>, tensor<8x2xf32>) -> tensor<6x8xf32>
+// CHECK: nn.dot %[[EA]], %[[ROWS]] {transpose_b} : (tensor<2x6xf32>, tensor<6x6xf32>) -> tensor<2x6xf32>
+// CHECK: nn.dot %[[EB]], %{{.*}} : (tensor<8x2xf32>, tensor<2x6xf32>) -> tensor<8x6xf32>
 // CHECK: return
 
 // STILL-LABEL: func.func @forward
@@ -148,8 +154,9 @@ func.func @forward(%x: tensor<2x3x6xf32> {train.binding = #train.batch<"x">},
 }
 
 func.func @eval(%x: tensor<2x3x6xf32> {train.binding = #train.batch<"x">}, %fc: tensor<8x6xf32> {train.binding = #train.constant<"fc.weight">})
-    -> tensor<6x8xf32> {
+    -> (tensor<6x8xf32>, tensor<8x6xf32>) {
   %rows = nn.reshape %x : tensor<2x3x6xf32> -> tensor<6x6xf32>
   %0 = nn.dot %rows, %fc {transpose_b} : (tensor<6x6xf32>, tensor<8x6xf32>) -> tensor<6x8xf32>
-  return %0 : tensor<6x8xf32>
+  %1 = nn.dot %fc, %rows {transpose_b} : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  return %0, %1 : tensor<6x8xf32>, tensor<8x6xf32>
 }

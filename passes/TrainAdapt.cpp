@@ -78,6 +78,10 @@ static void divideReads(MutableArrayRef<Layer> layers, ArrayRef<nn::WeightRead> 
   for (Layer &layer : layers) {
     if (!isTold)
       layer.reads.assign(reads.begin(), reads.end());
+    // A module that looks rows up is a table; that its weight multiplies elsewhere is no part of it.
+    auto isTable = [](const nn::WeightRead &read) { return read.kind == nn::WeightKind::Table; };
+    if ((isTold || layers.size() == 1) && llvm::any_of(layer.reads, isTable))
+      llvm::erase_if(layer.reads, [&](const nn::WeightRead &read) { return !isTable(read); });
     layer.sharesWeight |= layer.reads.size() < reads.size();
   }
 }

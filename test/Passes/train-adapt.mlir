@@ -38,7 +38,7 @@
 // CHECK-SAME: {a = "fc.lora_A.weight", alpha = 4.000000e+00 : f64, b = "fc.lora_B.weight", dropout = 5.000000e-01 : f64, input_dim = 1 : i64, kind = "linear", module = "fc", weight = "fc.weight"}
 // CHECK-SAME: {a = "turned.lora_A.weight", {{.*}}input_dim = 0 : i64, kind = "linear", module = "turned", shares_weight, weight = "turned.weight"}
 // CHECK-SAME: {a = "patch.lora_A.weight", alpha = 2.000000e+00 : f64, {{.*}}kind = "convolution"
-// CHECK-SAME: {a = "words.lora_embedding_A", {{.*}}b = "words.lora_embedding_B", {{.*}}kind = "embedding"
+// CHECK-SAME: {a = "words.lora_embedding_A", {{.*}}b = "words.lora_embedding_B", {{.*}}kind = "embedding", module = "words", shares_weight
 
 // What nobody names stays as it is, and so do the weights: constants.
 // CHECK-LABEL: func.func @forward
@@ -94,6 +94,9 @@
 // CHECK: nn.conv %{{.*}}, %[[PB]] strides = [1, 1] pads = [0, 0], [0, 0] dilations = [1, 1] groups = 1
 // CHECK: %[[COL:.*]] = nn.gather %[[WA]][%{{.*}}] axis = 1 {untrained_row = 0 : i64} : (tensor<3x10xf32>, tensor<2x3xi64>) -> tensor<3x2x3xf32>
 // CHECK: nn.dot %{{.*}}, %[[WB]] {transpose_a, transpose_b} : (tensor<3x6xf32>, tensor<6x3xf32>) -> tensor<6x6xf32>
+// The table's product is another layer's, of which there is none here.
+// CHECK: %[[LOGITS:.*]] = nn.dot %{{.*}} -> tensor<6x10xf32>
+// CHECK: return {{.*}}, %[[LOGITS]] :
 
 // An evaluation draws nothing. A layer that is called twice has one pair.
 // CHECK-LABEL: func.func @eval
@@ -133,7 +136,7 @@ func.func @forward(%x: tensor<2x3x6xf32> {train.binding = #train.batch<"x">},
     %seed: tensor<i64> {train.binding = #train.scalar<"seed">}, %step: tensor<i64> {train.binding = #train.scalar<"step">},
     %row: tensor<i64> {train.binding = #train.scalar<"row">})
     -> (tensor<6x6xf32>, tensor<4x6xf32>, tensor<6x12xf32>, tensor<2x5x2x2xf32>, tensor<6x6xf32>, tensor<6x2xf32>,
-        tensor<8x6xf32>, tensor<2x3x3x3xf32>, tensor<6x6xf32>) {
+        tensor<8x6xf32>, tensor<2x3x3x3xf32>, tensor<6x6xf32>, tensor<6x10xf32>) {
   %u = nn.random_uniform %seed, %step, %row op = 6 batch_dim = 0 : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<2x3x6xf32>
   %in = nn.add %x, %u : tensor<2x3x6xf32>
   %rows = nn.reshape %in : tensor<2x3x6xf32> -> tensor<6x6xf32>
@@ -147,10 +150,11 @@ func.func @forward(%x: tensor<2x3x6xf32> {train.binding = #train.batch<"x">},
   %6 = nn.reshape %5 : tensor<2x3x6xf32> -> tensor<6x6xf32>
   %7 = nn.dot %6, %head {transpose_b} : (tensor<6x6xf32>, tensor<2x6xf32>) -> tensor<6x2xf32>
   %penalty = nn.mul %turned, %turned : tensor<8x6xf32>
+  %tied = nn.dot %6, %words {transpose_b} : (tensor<6x6xf32>, tensor<10x6xf32>) -> tensor<6x10xf32>
   %8 = nn.conv %image, %depth strides = [1, 1] pads = [0, 0], [0, 0] dilations = [1, 1] groups = 3 : (tensor<2x3x4x4xf32>, tensor<3x1x2x2xf32>) -> tensor<2x3x3x3xf32>
   %scale = nn.broadcast %norm dims = [1] : tensor<6xf32> -> tensor<6x6xf32>
   %9 = nn.mul %rows, %scale : tensor<6x6xf32>
-  return %1, %2, %3, %4, %6, %7, %penalty, %8, %9 : tensor<6x6xf32>, tensor<4x6xf32>, tensor<6x12xf32>, tensor<2x5x2x2xf32>, tensor<6x6xf32>, tensor<6x2xf32>, tensor<8x6xf32>, tensor<2x3x3x3xf32>, tensor<6x6xf32>
+  return %1, %2, %3, %4, %6, %7, %penalty, %8, %9, %tied : tensor<6x6xf32>, tensor<4x6xf32>, tensor<6x12xf32>, tensor<2x5x2x2xf32>, tensor<6x6xf32>, tensor<6x2xf32>, tensor<8x6xf32>, tensor<2x3x3x3xf32>, tensor<6x6xf32>, tensor<6x10xf32>
 }
 
 func.func @eval(%x: tensor<2x3x6xf32> {train.binding = #train.batch<"x">}, %fc: tensor<8x6xf32> {train.binding = #train.constant<"fc.weight">})

@@ -239,7 +239,7 @@ private:
     numPairs += pairs;
     if (pairs)
       step.emitRemark("@") << step.getSymName() << ": " << pairs << " low-rank pairs of " << added
-                           << " numbers, beside " << held << " of the model";
+                           << " numbers for a model of " << held;
     return success();
   }
 

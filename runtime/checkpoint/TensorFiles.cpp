@@ -27,7 +27,7 @@ Status writeTensorFiles(const Session &session, int64_t steps, const std::string
     if (tensor.binding->kind() != plan::Binding::CONSTANT)
       entries[fileOf(session, tensor)].push_back(
           frameworkEntry(tensor.binding->name(), tensor, findSource(session.plan(), tensor.binding->name())));
-  // Beside pairs the model is what it was, and may be large: a checkpoint holds what is trained, and PEFT's files.
+  // With pairs the model stays what it was, and may be large: a checkpoint holds what is trained, and PEFT's files.
   const bool hasPairs = session.plan().adapters_size() != 0;
   if (hasPairs)
     LOWTIDE_TRY(writeAdapter(session, checkpoint));

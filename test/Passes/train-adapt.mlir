@@ -40,7 +40,7 @@
 // CHECK-SAME: {a = "patch.lora_A.weight", alpha = 2.000000e+00 : f64, {{.*}}kind = "convolution"
 // CHECK-SAME: {a = "words.lora_embedding_A", {{.*}}b = "words.lora_embedding_B", {{.*}}kind = "embedding", module = "words", shares_weight
 
-// What nobody names stays as it is, and so do the weights: constants.
+// What no rule names stays as it is, and so do the weights: constants.
 // CHECK-LABEL: func.func @forward
 // CHECK-SAME: %[[FC:[a-z0-9]+]]: tensor<8x6xf32> {train.binding = #train.constant<"fc.weight">}
 // CHECK-SAME: tensor<i64> {train.binding = #train.scalar<"seed">}

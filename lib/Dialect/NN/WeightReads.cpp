@@ -42,7 +42,7 @@ static std::optional<Sources> followReshape(ArrayRef<int64_t> from, const Source
   return result;
 }
 
-/// The dimensions behind an op that moves elements; nothing where it does anything else.
+/// The dimensions after an op that moves elements; nothing where it does anything else.
 static std::optional<Sources> followMove(OpOperand &use, const Sources &sources) {
   Operation *op = use.getOwner();
   if (auto transpose = dyn_cast<TransposeOp>(op)) {
@@ -164,12 +164,12 @@ static SmallVector<int64_t> listOfSide(ArrayRef<int64_t> list, ArrayRef<bool> is
   return result;
 }
 
-/// Which factor each dimension behind a move belongs to.
-static SmallVector<bool> sidesBehind(const Sources &sources, int64_t inputDim) {
+/// Which factor each dimension after a move belongs to.
+static SmallVector<bool> sidesOf(const Sources &sources, int64_t inputDim) {
   return llvm::map_to_vector(sources, [&](int64_t source) { return source != inputDim; });
 }
 
-static void move(OpOperand &use, SmallVector<bool> behind, Factors &f) {
+static void move(OpOperand &use, SmallVector<bool> sides, Factors &f) {
   Operation *op = use.getOwner();
   const int64_t rank = f.right.dim(0);
   if (auto transpose = dyn_cast<TransposeOp>(op)) {
@@ -188,8 +188,8 @@ static void move(OpOperand &use, SmallVector<bool> behind, Factors &f) {
     }
   } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
     ArrayRef<int64_t> shape = reshape.getY().getType().getShape();
-    f.left = nn::reshape(f.left, listOfSide(shape, behind, true, rank));
-    f.right = nn::reshape(f.right, listOfSide(shape, behind, false, rank));
+    f.left = nn::reshape(f.left, listOfSide(shape, sides, true, rank));
+    f.right = nn::reshape(f.right, listOfSide(shape, sides, false, rank));
   } else if (auto slice = dyn_cast<SliceOp>(op)) {
     ArrayRef<int64_t> shape = slice.getY().getType().getShape();
     for (bool left : {true, false}) {
@@ -208,19 +208,19 @@ static void move(OpOperand &use, SmallVector<bool> behind, Factors &f) {
     side = nn::pad(side, listOfSide(low, f.isLeft, f.isLeft[dim], 0), listOfSide(high, f.isLeft, f.isLeft[dim], 0));
   }
   // A cast: the factors stay in their own type.
-  f.isLeft = std::move(behind);
+  f.isLeft = std::move(sides);
 }
 
 /// Input and pair of a read of a matrix; the result has the product's shape.
 static Expr multiply(const WeightRead &read, Expr input, Expr a, Expr b, double scale) {
   Sources sources = {0, 1};
   Factors f;
-  f.isLeft = sidesBehind(sources, read.inputDim);
+  f.isLeft = sidesOf(sources, read.inputDim);
   f.left = b;
   f.right = a;
   for (OpOperand *use : ArrayRef(read.path).drop_back()) {
     sources = *followMove(*use, sources);
-    move(*use, sidesBehind(sources, read.inputDim), f);
+    move(*use, sidesOf(sources, read.inputDim), f);
   }
   auto dot = cast<DotOp>(read.product);
   // Scaled where there are the fewest elements.
@@ -257,7 +257,7 @@ void nn::addPair(OpBuilder &builder, const WeightRead &read, Value a, Value b, d
   builder.setInsertionPointAfter(product);
   auto wrap = [&](Value value) { return Expr(builder, product->getLoc(), value); };
   Expr pairA = wrap(a), pairB = wrap(b), result = wrap(product->getResult(0)), delta;
-  // PEFT keeps pairs in f32 beside weights of 16 bits, and computes in their type.
+  // PEFT keeps pairs in f32 where weights have 16 bits, and computes in their type.
   Type type = pairA.elementType();
   if (read.kind == WeightKind::Table) {
     delta = lookUp(cast<GatherOp>(product), pairA, pairB, scale);

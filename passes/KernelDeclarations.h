@@ -19,10 +19,14 @@ llvm::SmallVector<mlir::Value> take(const std::optional<llvm::SmallVector<unsign
 /// Types of the operands and results that one launch takes, in their order.
 struct LaunchTypes {
   llvm::SmallVector<mlir::Type> reads, writes;
+  /// A result and an operand that it may take the place of, and so on: numbers in `writes` and `reads`.
+  llvm::SmallVector<int64_t> inPlace;
 
   LaunchTypes() = default;
-  /// Of `info`'s launch for `kernel`, without the partial sums that two launches hand on.
-  LaunchTypes(nn::KernelOp kernel, const codegen::KernelInfo &info);
+  /// Of `info`'s launch for `kernel`, without the partial sums that two launches hand on. `inPlace`: of the kernel, for
+  /// each of its results the operands.
+  LaunchTypes(nn::KernelOp kernel, const codegen::KernelInfo &info, llvm::ArrayRef<llvm::SmallVector<int, 4>> inPlace);
+  LaunchTypes(nn::KernelOp kernel, const codegen::KernelInfo &info) : LaunchTypes(kernel, info, info.inPlace) {}
 
   void append(const LaunchTypes &other);
 };

@@ -164,7 +164,7 @@ LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &k
       return WalkResult::interrupt();
     LaunchTypes types(kernel, *info);
     if (info->partial) {
-      LaunchTypes first(kernel, *info->partial);
+      LaunchTypes first(kernel, *info->partial, info->inPlace);
       first.writes.push_back(getSumsType(*info, builder));
       types.reads.push_back(getSumsType(*info, builder));
       declared.add(*info->partial, first, builder, kernel.getLoc());

@@ -289,7 +289,8 @@ Expected<ConvShape> readConv(const plan::Call &call) {
   else if (call.callee() == "conv_filter_grad")
     shape.kind = ConvShape::Kind::FilterGrad;
   else
-    return refuse("'" + printable(call.callee()) + "' is not a convolution");
+    return refuse("no library has a call '" + printable(call.callee()) +
+                  "'; there are gemm, conv, conv_input_grad, conv_filter_grad, attention, attention_grad");
   Attributes attributes(call);
   std::vector<int64_t> input, filter, output, strides, padsBegin, padsEnd, dilations;
   LOWTIDE_TRY(attributes.dtypes(shape.dtype, shape.resultDtype));

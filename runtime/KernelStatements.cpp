@@ -60,7 +60,7 @@ template <typename Take> void forEachLine(std::string_view text, Take &&take) {
 } // namespace
 
 /// In ASCII: ptxas and the driver read no other comments.
-std::string stateKernel(const plan::Kernel &kernel, const plan::Footprint &footprint) {
+std::string stateKernel(const plan::Plan &plan, const plan::Kernel &kernel, const plan::Footprint &footprint) {
   std::string line =
       kernel.symbol() + ": " + std::to_string(footprint.extent()) + " by " + std::to_string(footprint.grain()) + ",";
   auto add = [&](const google::protobuf::RepeatedPtrField<plan::Footprint::Tensor> &tensors) {
@@ -70,15 +70,22 @@ std::string stateKernel(const plan::Kernel &kernel, const plan::Footprint &footp
   add(footprint.reads());
   line += " to";
   add(footprint.writes());
-  return line + " bytes, scratch " + std::to_string(kernel.scratch_bytes()) + ", threads " +
-         std::to_string(kernel.threads_per_block()) + ", shared " + std::to_string(kernel.shared_bytes());
+  line += " bytes";
+  const char *separator = ", in place ";
+  for (const plan::Footprint::InPlace &pair : footprint.in_place()) {
+    line += separator + std::to_string(pair.result()) + " on " + std::to_string(pair.operand());
+    separator = " ";
+  }
+  return line + ", scratch " + std::to_string(kernel.scratch_bytes()) + ", threads " +
+         std::to_string(kernel.threads_per_block()) + ", shared " + std::to_string(kernel.shared_bytes()) + ", for " +
+         plan.target();
 }
 
 std::string stateKernels(const plan::Plan &plan) {
   std::string lines;
   for (const plan::Kernel &kernel : plan.kernels())
     for (const plan::Footprint &footprint : kernel.footprints())
-      lines += stateKernel(kernel, footprint) + "\n";
+      lines += stateKernel(plan, kernel, footprint) + "\n";
   return lines;
 }
 
@@ -94,7 +101,7 @@ Status checkStatements(const plan::Plan &plan, std::span<const uint8_t> object, 
     });
   for (const plan::Kernel &kernel : plan.kernels())
     for (const plan::Footprint &footprint : kernel.footprints()) {
-      const std::string line = stateKernel(kernel, footprint);
+      const std::string line = stateKernel(plan, kernel, footprint);
       if (stated.count(line))
         continue;
       std::string_view instead;

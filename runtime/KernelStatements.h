@@ -21,9 +21,10 @@ namespace lowtide::rt {
 inline constexpr char statementSection[] = ".lowtide.kernels";
 inline constexpr char ptxStatementMark[] = "// lowtide kernel ";
 
-/// "loop_3: 64 by 16, 64x4 64x4 to 64x4 bytes, scratch 0, threads 0, shared 0": extent and grain, then elements and
-/// their size of each operand and result.
-std::string stateKernel(const plan::Kernel &kernel, const plan::Footprint &footprint);
+/// "loop_3: 64 by 16, 64x4 64x4 to 64x4 bytes, in place 0 on 1, scratch 0, threads 0, shared 0, for cpu:x86-64-v3":
+/// extent and grain, then elements and their size of each operand and result, then the results that may take an
+/// operand's place.
+std::string stateKernel(const plan::Plan &plan, const plan::Kernel &kernel, const plan::Footprint &footprint);
 /// One line for each footprint of each kernel of the plan.
 std::string stateKernels(const plan::Plan &plan);
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace lowtide::rt {
@@ -69,6 +70,32 @@ Status checkAlignment(const plan::Plan &plan, const Slices &slices, const Tensor
   return Status::ok();
 }
 
+/// A kernel may read an operand at any time: a result lies where one does only if the footprint says so.
+Status checkInPlace(const plan::Launch &launch, const plan::Footprint &stated) {
+  using Place = std::tuple<uint32_t, uint64_t, int>; // arena, offset, number of the result
+  std::vector<Place> results;
+  for (int i = 0; i < launch.writes_size(); ++i)
+    if (launch.writes(i).bytes())
+      results.emplace_back(launch.writes(i).arena(), launch.writes(i).offset(), i);
+  std::sort(results.begin(), results.end());
+  std::vector<std::pair<uint32_t, uint32_t>> allowed;
+  for (const plan::Footprint::InPlace &pair : stated.in_place())
+    allowed.emplace_back(pair.result(), pair.operand());
+  std::sort(allowed.begin(), allowed.end());
+  for (int i = 0; i < launch.reads_size(); ++i) {
+    const plan::Slice &slice = launch.reads(i);
+    // Results that overlap are refused elsewhere: one begins here.
+    auto it = std::lower_bound(results.begin(), results.end(), Place(slice.arena(), slice.offset(), 0));
+    if (it == results.end() || !sameRange(launch.writes(std::get<2>(*it)), slice))
+      continue;
+    const std::pair pair(static_cast<uint32_t>(std::get<2>(*it)), static_cast<uint32_t>(i));
+    if (!std::binary_search(allowed.begin(), allowed.end(), pair))
+      return refuse("result " + std::to_string(pair.first) + " lies where operand " + std::to_string(i) +
+                    " does, which its kernel may read after that");
+  }
+  return Status::ok();
+}
+
 } // namespace
 
 Status checkFootprints(const plan::Plan &plan, const plan::Kernel &kernel) {
@@ -86,6 +113,10 @@ Status checkFootprints(const plan::Plan &plan, const plan::Kernel &kernel) {
                     std::to_string(footprint.grain()));
     LOWTIDE_TRY(checkTensors(footprint.reads(), kernel.reads(), "operands"));
     LOWTIDE_TRY(checkTensors(footprint.writes(), kernel.writes(), "results"));
+    for (const plan::Footprint::InPlace &pair : footprint.in_place())
+      if (pair.result() >= kernel.writes() || pair.operand() >= kernel.reads())
+        return refuse("its footprint has result " + std::to_string(pair.result()) + " in place of operand " +
+                      std::to_string(pair.operand()) + "; there is no such pair");
   }
   return Status::ok();
 }
@@ -120,6 +151,7 @@ Status checkLaunch(const plan::Plan &plan, const plan::Launch &launch) {
   const bool isGpuKernel = kernel.threads_per_block() != 0;
   LOWTIDE_TRY(checkAlignment(plan, launch.reads(), found->reads(), isGpuKernel, "operand"));
   LOWTIDE_TRY(checkAlignment(plan, launch.writes(), found->writes(), isGpuKernel, "result"));
+  LOWTIDE_TRY(checkInPlace(launch, *found));
   // Cannot wrap: checkKernels.
   uint64_t scratch = kernel.scratch_bytes() * countScratchParts(launch.extent(), launch.grain(), plan.threads_max());
   if (launch.scratch().bytes() != scratch)

@@ -309,6 +309,11 @@ void Exporter::footprint(plan::FootprintAttr from, plan::Footprint &to) {
   };
   tensors(from.getReads(), *to.mutable_reads());
   tensors(from.getWrites(), *to.mutable_writes());
+  for (ArrayRef<int64_t> pairs = from.getInPlace(); pairs.size() > 1; pairs = pairs.drop_front(2)) {
+    plan::Footprint::InPlace &pair = *to.add_in_place();
+    pair.set_result(pairs[0]);
+    pair.set_operand(pairs[1]);
+  }
 }
 
 LogicalResult Exporter::run() {

@@ -378,7 +378,11 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
         (void)refuse("kernel '" + Twine(kernel.symbol()) + "' has a footprint of an unknown element type or size");
         return {};
       }
-      footprints.push_back(plan::FootprintAttr::get(op.getContext(), stated.extent(), stated.grain(), reads, writes));
+      SmallVector<int64_t> inPlace;
+      for (const plan::Footprint::InPlace &pair : stated.in_place())
+        llvm::append_values(inPlace, pair.result(), pair.operand());
+      footprints.push_back(
+          plan::FootprintAttr::get(op.getContext(), stated.extent(), stated.grain(), reads, writes, inPlace));
     }
     if (!footprints.empty())
       op.setFootprintsAttr(builder.getArrayAttr(footprints));

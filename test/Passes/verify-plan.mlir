@@ -98,3 +98,29 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
   plan.kernel @double reads 1 writes 1
       footprints [#plan.footprint<16 by 4 : [tensor<16xf32>, tensor<f32>] -> [tensor<16xf32>]>]
 }
+
+// -----
+
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  // expected-error@below {{has a footprint in place of operand 1, which it does not have}}
+  plan.kernel @double reads 1 writes 1
+      footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>] in_place 0 on 0, 0 on 1>]
+}
+
+// -----
+
+// A kernel may read an operand after it has written a result: the result lies there only if the footprint says so.
+plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+    model_digest = ""} {
+  plan.arena @transient transient bytes 256 align 64
+  plan.kernel @double reads 1 writes 1
+      footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>] in_place 0 on 0>]
+  plan.kernel @turn reads 1 writes 1 footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>]>]
+  plan.program @train batch 4 peak 64 {
+    plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+    plan.launch @double reads [@transient[0 + 64] : 1] writes [@transient[0 + 64] : 2] extent 16 grain 4
+    // expected-error@below {{instruction 2, kernel 'turn': result 0 lies where operand 0 does, which its kernel may read after that}}
+    plan.launch @turn reads [@transient[0 + 64] : 2] writes [@transient[0 + 64] : 3] extent 16 grain 4
+  }
+}

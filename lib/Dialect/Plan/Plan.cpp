@@ -63,8 +63,20 @@ void CarryAttr::print(AsmPrinter &printer) const {
 // Footprints
 //===----------------------------------------------------------------------===//
 
+static ParseResult parseInPlace(AsmParser &parser, SmallVector<int64_t> &pairs) {
+  return parser.parseCommaSeparatedList([&] {
+    return failure(parser.parseInteger(pairs.emplace_back()) || parser.parseKeyword("on") ||
+                   parser.parseInteger(pairs.emplace_back()));
+  });
+}
+
+static void printInPlace(AsmPrinter &printer, ArrayRef<int64_t> pairs) {
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    printer << (i ? ", " : "") << pairs[i] << " on " << pairs[i + 1];
+}
+
 FootprintAttr FootprintAttr::get(int64_t extent, int64_t grain, TypeRange reads, TypeRange writes,
-                                 MLIRContext *context) {
+                                 ArrayRef<int64_t> inPlace, MLIRContext *context) {
   auto flatten = [&](TypeRange types) {
     return ArrayAttr::get(context, llvm::map_to_vector(types, [](Type type) -> Attribute {
                             auto tensor = cast<RankedTensorType>(type);
@@ -72,7 +84,7 @@ FootprintAttr FootprintAttr::get(int64_t extent, int64_t grain, TypeRange reads,
                                 RankedTensorType::get({tensor.getNumElements()}, tensor.getElementType()));
                           }));
   };
-  return get(context, extent, grain, flatten(reads), flatten(writes));
+  return get(context, extent, grain, flatten(reads), flatten(writes), inPlace);
 }
 
 void KernelOp::addFootprint(FootprintAttr footprint) {
@@ -101,6 +113,10 @@ LogicalResult KernelOp::verify() {
              << " results; the kernel has " << getReads() << " and " << getWrites();
     if (!areFlat(footprint.getReads()) || !areFlat(footprint.getWrites()))
       return emitOpError("has a footprint of something else than static tensors of rank 1");
+    for (auto [i, number] : llvm::enumerate(footprint.getInPlace()))
+      if (number < 0 || number >= (i % 2 ? getReads() : getWrites()))
+        return emitOpError("has a footprint in place of ")
+               << (i % 2 ? "operand " : "result ") << number << ", which it does not have";
   }
   return success();
 }

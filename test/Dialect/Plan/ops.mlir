@@ -11,9 +11,9 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "c
   plan.arena @transient transient bytes 4096 align 64
   plan.arena @io io bytes 128 align 64
   // CHECK: plan.kernel @k0 reads 2 writes 1 scratch 64 "adds"
-  // CHECK-SAME: footprints [#plan.footprint<8 by 2 : [tensor<8xf32>, tensor<1xf32>] -> [tensor<8xf32>]>]
+  // CHECK-SAME: footprints [#plan.footprint<8 by 2 : [tensor<8xf32>, tensor<1xf32>] -> [tensor<8xf32>] in_place 0 on 0>]
   plan.kernel @k0 reads 2 writes 1 scratch 64 "adds"
-      footprints [#plan.footprint<8 by 2 : [tensor<8xf32>, tensor<1xf32>] -> [tensor<8xf32>]>]
+      footprints [#plan.footprint<8 by 2 : [tensor<8xf32>, tensor<1xf32>] -> [tensor<8xf32>] in_place 0 on 0>]
   // CHECK: plan.source "w" {initializer = "onnx::w", permutation = array<i64: 1, 0>}
   plan.source "w" {initializer = "onnx::w", permutation = array<i64: 1, 0>}
   // CHECK: plan.program @train batch 8 peak 512

@@ -121,6 +121,36 @@ bool relocateValue(plan::Plan &plan, Dice &dice) {
   return true;
 }
 
+/// A result lies where an operand of its instruction does, in an arena's new bytes, so that nothing else is there.
+bool overlayResult(plan::Plan &plan, Dice &dice) {
+  std::vector<std::pair<plan::Slice, plan::Slice>> pairs;
+  plan::Entry &entry = anyEntry(plan, dice);
+  for (Instructions *list : listsOf(entry))
+    for (const plan::Instruction &instruction : *list) {
+      const bool isLaunch = instruction.has_launch();
+      if (!isLaunch && !instruction.has_call())
+        continue;
+      for (const plan::Slice &read : isLaunch ? instruction.launch().reads() : instruction.call().reads())
+        for (const plan::Slice &write : isLaunch ? instruction.launch().writes() : instruction.call().writes())
+          if (read.bytes() == write.bytes() && read.value() != write.value())
+            pairs.emplace_back(read, write);
+    }
+  if (pairs.empty())
+    return false;
+  const auto [read, write] = dice.pick(pairs);
+  if (static_cast<int>(write.arena()) >= plan.arenas_size())
+    return false;
+  plan::Arena &arena = *plan.mutable_arenas(static_cast<int>(write.arena()));
+  const uint64_t place = (arena.bytes() + 63) / 64 * 64;
+  arena.set_bytes(place + write.bytes());
+  for (plan::Slice *slice : slicesOf(entry))
+    if (slice->value() == read.value() || slice->value() == write.value())
+      slice->set_arena(write.arena()), slice->set_offset(place);
+  // What is alive at once has changed.
+  entry.set_peak_live_bytes(0);
+  return true;
+}
+
 bool changeValue(plan::Plan &plan, Dice &dice) {
   plan::Entry &entry = anyEntry(plan, dice);
   std::vector<plan::Slice *> slices = slicesOf(entry);

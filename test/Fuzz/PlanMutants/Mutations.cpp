@@ -19,6 +19,7 @@ constexpr Mutation all[] = {
     {"exchange slices", exchangeSlices},
     {"change a slice's arena", changeArenaOfSlice},
     {"relocate a value", relocateValue},
+    {"overlay a result", overlayResult},
     {"change a value number", changeValue},
     {"renumber a value", renumberValue},
     {"exchange kernels", exchangeKernels},

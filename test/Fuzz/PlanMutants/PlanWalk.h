@@ -38,6 +38,7 @@ bool shiftSlice(plan::Plan &plan, Dice &dice);
 bool exchangeSlices(plan::Plan &plan, Dice &dice);
 bool changeArenaOfSlice(plan::Plan &plan, Dice &dice);
 bool relocateValue(plan::Plan &plan, Dice &dice);
+bool overlayResult(plan::Plan &plan, Dice &dice);
 bool changeValue(plan::Plan &plan, Dice &dice);
 bool renumberValue(plan::Plan &plan, Dice &dice);
 bool exchangeKernels(plan::Plan &plan, Dice &dice);

@@ -20,9 +20,10 @@ float number(uint32_t word) {
 
 // What the compiler would state of them (runtime/KernelStatements.h).
 __attribute__((section(".lowtide.kernels"), used)) static const char statements[] =
-    "subtract: 1 by 1, 16x4 16x4 to 16x4 bytes, scratch 0, threads 32, shared 0\n"
-    "mean_square: 1 by 1, 16x4 to 1x4 bytes, scratch 64, threads 64, shared 64\n"
-    "momentum: 1 by 1, 8x4 8x4 8x4 1x4 to 8x4 8x4 bytes, scratch 0, threads 32, shared 0\n";
+    "subtract: 1 by 1, 16x4 16x4 to 16x4 bytes, scratch 0, threads 32, shared 0, for cuda-emulated\n"
+    "mean_square: 1 by 1, 16x4 to 1x4 bytes, scratch 64, threads 64, shared 64, for cuda-emulated\n"
+    "momentum: 1 by 1, 8x4 8x4 8x4 1x4 to 8x4 8x4 bytes, in place 0 on 0 1 on 2, scratch 0, threads 32, shared 0, for "
+    "cuda-emulated\n";
 
 extern "C" {
 

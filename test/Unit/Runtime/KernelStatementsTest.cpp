@@ -33,6 +33,23 @@ TEST(KernelStatements, ExchangedSymbolsAreRefused) {
   EXPECT_NE(said.find("the machine code 'momentum: 8 by 2, 8"), std::string::npos) << said;
 }
 
+TEST(KernelStatements, CodeForAnotherChipIsRefused) {
+  // Of a plan for more processors, code with instructions that some of them lack.
+  plan::Plan plan = regressionPlan();
+  plan.set_target("cpu:x86-64-v4");
+  ASSERT_TRUE(verifyPlan(plan).isOk());
+  const std::string said = load(plan);
+  EXPECT_NE(said.find("shared 0, for cpu:x86-64-v4', the machine code"), std::string::npos) << said;
+  EXPECT_NE(said.find("shared 0, for cpu:x86-64-v3'"), std::string::npos) << said;
+}
+
+TEST(KernelStatements, APlaceThatTheCodeDoesNotTakeIsRefused) {
+  plan::Plan plan = regressionPlan();
+  addInPlace(*plan.mutable_kernels(0), 0, 0);
+  ASSERT_TRUE(verifyPlan(plan).isOk());
+  EXPECT_NE(load(plan).find("to 16x4 bytes, in place 0 on 0, scratch 0"), std::string::npos) << load(plan);
+}
+
 TEST(KernelStatements, AFootprintThatTheCodeHasNotIsRefused) {
   // Every launch is of the extent that the kernel states; its code would write beyond the result.
   plan::Plan plan = regressionPlan();
@@ -57,9 +74,10 @@ TEST(KernelStatements, AKernelMayServeSeveralLaunchesAllOfThemStated) {
   plan::Plan plan = regressionPlan();
   addFootprint(*plan.mutable_kernels(0), 32, 4, {32, 32}, {32});
   EXPECT_NE(load(plan).find("subtract: 32 by 4"), std::string::npos);
-  const std::string ptx =
-      "// lowtide kernel subtract: 32 by 4, 32x4 32x4 to 32x4 bytes, scratch 0, threads 0, shared 0\n"
-      "// lowtide kernel subtract: 16 by 4, 16x4 16x4 to 16x4 bytes, scratch 0, threads 0, shared 0\n";
+  const std::string ptx = "// lowtide kernel subtract: 32 by 4, 32x4 32x4 to 32x4 bytes, scratch 0, threads 0, shared "
+                          "0, for cpu:x86-64-v3\n"
+                          "// lowtide kernel subtract: 16 by 4, 16x4 16x4 to 16x4 bytes, scratch 0, threads 0, shared "
+                          "0, for cpu:x86-64-v3\n";
   std::span<const uint8_t> text(reinterpret_cast<const uint8_t *>(ptx.data()), ptx.size());
   plan.mutable_kernels()->DeleteSubrange(1, 2);
   EXPECT_TRUE(checkStatements(plan, {}, text).isOk());

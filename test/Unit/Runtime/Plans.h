@@ -58,6 +58,13 @@ inline void addFootprint(plan::Kernel &kernel, int64_t extent, int64_t grain, co
     add(*footprint->add_writes(), elements);
 }
 
+/// Of the last footprint: `result` may take the place of `operand`.
+inline void addInPlace(plan::Kernel &kernel, uint32_t result, uint32_t operand) {
+  plan::Footprint::InPlace *pair = kernel.mutable_footprints(kernel.footprints_size() - 1)->add_in_place();
+  pair->set_result(result);
+  pair->set_operand(operand);
+}
+
 inline void addArena(plan::Plan &plan, const char *name, plan::Arena::Kind kind, uint64_t bytes,
                      uint64_t imageBytes = 0) {
   plan::Arena *arena = plan.add_arenas();

@@ -3,9 +3,9 @@
 
 // What the compiler would state of them (runtime/KernelStatements.h).
 __attribute__((section(".lowtide.kernels"), used)) static const char statements[] =
-    "subtract: 16 by 4, 16x4 16x4 to 16x4 bytes, scratch 0, threads 0, shared 0\n"
-    "mean_square: 1 by 1, 16x4 to 1x4 bytes, scratch 64, threads 0, shared 0\n"
-    "momentum: 8 by 2, 8x4 8x4 8x4 1x4 to 8x4 8x4 bytes, scratch 0, threads 0, shared 0\n";
+    "subtract: 16 by 4, 16x4 16x4 to 16x4 bytes, scratch 0, threads 0, shared 0, for cpu:x86-64-v3\n"
+    "mean_square: 1 by 1, 16x4 to 1x4 bytes, scratch 64, threads 0, shared 0, for cpu:x86-64-v3\n"
+    "momentum: 8 by 2, 8x4 8x4 8x4 1x4 to 8x4 8x4 bytes, in place 0 on 0 1 on 2, scratch 0, threads 0, shared 0, for cpu:x86-64-v3\n";
 
 // reads: prediction [n], y [n]; writes: difference [n]; iteration space: n
 void subtract(void *const *args, int64_t begin, int64_t end) {

@@ -66,6 +66,8 @@ inline plan::Plan regressionPlan() {
   kernel("subtract", 0, samples, 4, {samples, samples}, {samples});
   kernel("mean_square", 64, 1, 1, {samples}, {1});
   kernel("momentum", 0, width, 2, {width, width, width, 1}, {width, width});
+  addInPlace(*plan.mutable_kernels(2), 0, 0);
+  addInPlace(*plan.mutable_kernels(2), 1, 2);
 
   for (const char *name : {"train", "gradient", "eval"}) {
     std::string kind = name;

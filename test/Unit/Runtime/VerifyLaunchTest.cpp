@@ -77,6 +77,39 @@ TEST(Verify, HoldsLaunchesToTheFootprintsOfTheirKernels) {
   EXPECT_TRUE(verifyPlan(both).isOk()) << verifyPlan(both).str();
 }
 
+TEST(Verify, ResultsTakeThePlaceOfOperandsThatAreReadBefore) {
+  // The difference where the prediction was: whoever reads the prediction late would read differences.
+  auto overlay = [](plan::Plan &plan) {
+    for (plan::Entry &entry : *plan.mutable_entries()) {
+      entry.mutable_instructions(1)->mutable_launch()->mutable_writes(0)->set_offset(0);
+      entry.mutable_instructions(2)->mutable_launch()->mutable_reads(0)->set_offset(0);
+      if (entry.instructions_size() > 3)
+        entry.mutable_instructions(3)->mutable_call()->mutable_reads(1)->set_offset(0);
+    }
+    train(plan).mutable_instructions(3)->mutable_call()->mutable_writes(0)->set_offset(64);
+    train(plan).mutable_instructions(4)->mutable_launch()->mutable_reads(1)->set_offset(64);
+  };
+  refused([&](plan::Plan &p) { overlay(p); },
+          "result 0 lies where operand 0 does, which its kernel may read after that");
+  // A kernel that reads each element before it writes there may.
+  plan::Plan plan = regressionPlan();
+  overlay(plan);
+  addInPlace(*plan.mutable_kernels(0), 0, 0);
+  EXPECT_TRUE(verifyPlan(plan).isOk()) << verifyPlan(plan).str();
+  // The other operand is not what was stated.
+  plan.mutable_kernels(0)->mutable_footprints(0)->mutable_in_place(0)->set_operand(1);
+  EXPECT_NE(verifyPlan(plan).str().find("result 0 lies where operand 0 does"), std::string::npos);
+  // Every operand of that range has to be one that may be written over.
+  refused(
+      [](plan::Plan &p) {
+        *train(p).mutable_instructions(4)->mutable_launch()->mutable_reads(1) =
+            train(p).instructions(4).launch().reads(0);
+      },
+      "result 0 lies where operand 1 does");
+  refused([](plan::Plan &p) { addInPlace(*p.mutable_kernels(0), 0, 2); }, "result 0 in place of operand 2");
+  refused([](plan::Plan &p) { addInPlace(*p.mutable_kernels(0), 1, 0); }, "result 1 in place of operand 0");
+}
+
 TEST(Verify, RefusesKernelsOfAnotherTarget) {
   refused([](plan::Plan &p) { p.mutable_kernels(0)->set_threads_per_block(32); }, "is for a GPU, the plan for 'cpu");
   refused([](plan::Plan &p) { p.set_target("cuda:sm_90"); }, "is for the CPU, the plan for 'cuda:sm_90'");

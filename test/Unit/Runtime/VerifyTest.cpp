@@ -63,6 +63,12 @@ TEST(Verify, RefusesBindingsThatWouldLoseOneAnother) {
           "shares bytes with another binding");
   refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(State, 0, width * 4, 4)); },
           "shares bytes with another binding");
+  refused(
+      [](plan::Plan &p) {
+        for (plan::Entry &entry : *p.mutable_entries())
+          bind(entry, "rate", plan::Binding::SCALAR, plan::F32, {}, slice(Params, 0, 4, 60), 60);
+      },
+      "shares bytes with another binding");
   refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(Io, 768, width * 4, 3)); },
           "two bindings start with value number 3");
   refused([](plan::Plan &p) { train(p).mutable_bindings(3)->mutable_slice()->set_value(9); },
@@ -96,7 +102,7 @@ TEST(Verify, RefusesBadSlices) {
   refused([](plan::Plan &p) { subtract(p).mutable_writes(0)->set_value(uint64_t(1) << 63); }, "value number");
   refused([](plan::Plan &p) { subtract(p).mutable_writes(0)->set_offset(32); }, "without being the same range");
   refused([](plan::Plan &p) { subtract(p).mutable_writes(0)->set_offset(68); }, "");
-  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_offset(64); }, "undefined");
+  refused([](plan::Plan &p) { subtract(p).mutable_reads(0)->set_offset(128); }, "undefined");
 }
 
 TEST(Verify, RefusesBadBindings) {
@@ -141,7 +147,7 @@ TEST(Verify, RefusesBadBindings) {
 }
 
 TEST(Verify, RefusesBadCalls) {
-  refused([](plan::Plan &p) { product(p).set_callee("fft"); }, "fft");
+  refused([](plan::Plan &p) { product(p).set_callee("fft"); }, "no library has a call 'fft'; there are gemm");
   refused([](plan::Plan &p) { product(p).mutable_attributes(0)->set_i(17); }, "");
   refused([](plan::Plan &p) { product(p).mutable_attributes(2)->set_i(9); }, "A has");
   refused([](plan::Plan &p) { product(p).mutable_reads()->RemoveLast(); }, "takes 2 operands");

@@ -83,6 +83,11 @@ private:
       fill(*to.add_reads());
     for (uint32_t i = 0; i < kernel.writes(); ++i)
       fill(*to.add_writes());
+    for (uint64_t i = 0, e = kernel.reads() && kernel.writes() ? below(3) : 0; i < e; ++i) {
+      plan::Footprint::InPlace &pair = *to.add_in_place();
+      pair.set_result(uint32_t(below(kernel.writes())));
+      pair.set_operand(uint32_t(below(kernel.reads())));
+    }
   }
   void source(plan::ParameterSource &source) {
     source.set_name(text());

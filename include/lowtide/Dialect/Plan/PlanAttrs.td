@@ -40,12 +40,14 @@ def Plan_FootprintAttr : AttrDef<Plan_Dialect, "Footprint"> {
   let summary = "what a kernel reads and writes in a launch of one extent";
   let description = [{
     `extent by grain : [operands] -> [results]`: all elements of each, at a multiple of the element's size, and no other
-    byte. Tensors are flat, of rank 1.
+    byte. Tensors are flat, of rank 1. `in_place 0 on 1`: result 0 may lie where operand 1 does; others may not.
   }];
-  let parameters = (ins "int64_t":$extent, "int64_t":$grain, "::mlir::ArrayAttr":$reads, "::mlir::ArrayAttr":$writes);
-  let assemblyFormat = "`<` $extent `by` $grain `:` $reads `->` $writes `>`";
+  let parameters = (ins "int64_t":$extent, "int64_t":$grain, "::mlir::ArrayAttr":$reads, "::mlir::ArrayAttr":$writes,
+      OptionalArrayRefParameter<"int64_t", "a result, an operand, and so on">:$inPlace);
+  let assemblyFormat = "`<` $extent `by` $grain `:` $reads `->` $writes (`in_place` custom<InPlace>($inPlace)^)? `>`";
   let builders = [AttrBuilderWithInferredContext<(ins "int64_t":$extent, "int64_t":$grain,
-      "::mlir::TypeRange":$reads, "::mlir::TypeRange":$writes, "::mlir::MLIRContext *":$context)>];
+      "::mlir::TypeRange":$reads, "::mlir::TypeRange":$writes, "::llvm::ArrayRef<int64_t>":$inPlace,
+      "::mlir::MLIRContext *":$context)>];
 }
 
 def Plan_CarryArray : TypedArrayAttrBase<Plan_CarryAttr, "carries">;

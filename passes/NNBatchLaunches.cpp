@@ -16,6 +16,7 @@
 #include "StepFacts.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/MemoryProfile.h"
+#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -401,12 +402,13 @@ static FailureOr<Batched> batchStep(func::FuncOp step, const FactsTable &facts) 
 
 /// Lets sums over columns go along with rows, as long as no byte more is needed (without a budget: few more).
 static LogicalResult crossStep(func::FuncOp step, StepFacts &facts, function_ref<LogicalResult()> update,
-                               StringRef cpu) {
+                               StringRef target) {
   FailureOr<uint64_t> before = packStep(step, facts.getTable(), {});
   if (failed(before))
     return failure();
   OwningOpRef<func::FuncOp> original = step.clone();
-  codegen::KernelModule kernels(step.getContext(), codegen::CodegenOptions::get(cpu));
+  codegen::KernelModule kernels(step.getContext(),
+                                codegen::CodegenOptions::get(codegen::getMachine(codegen::getFullTarget(target))));
   for (unsigned reach : kReaches) {
     auto forget = [&](Operation *op) { facts.getTable().erase(op); };
     if (!crossLaunches(step, kernels, reach, forget))
@@ -434,11 +436,11 @@ struct NNBatchLaunches : StepPass<lowtide::impl::NNBatchLaunchesBase<NNBatchLaun
 
   void runOnSteps() override {
     StepFacts facts(getOperation());
-    auto update = [&] { return facts.update(target, cpu, threadsMax); };
+    auto update = [&] { return facts.update(target, threadsMax); };
     if (failed(update()))
       return signalPassFailure();
     for (auto step : getOperation().getOps<func::FuncOp>()) {
-      if (failed(crossStep(step, facts, update, cpu)))
+      if (failed(crossStep(step, facts, update, target)))
         return signalPassFailure();
       FailureOr<Batched> batched = batchStep(step, facts.getTable());
       if (failed(batched))

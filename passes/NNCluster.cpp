@@ -7,6 +7,7 @@
 
 #include "FusionGroups.h"
 #include "LibraryCalls.h"
+#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "mlir/IR/IRMapping.h"
@@ -149,10 +150,8 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
   }
 
   void runOnSteps() override {
-    if (strategy != "fuse" && strategy != "none") {
-      getOperation().emitError("unknown fusion strategy \"") << strategy << "\"; there are \"none\" and \"fuse\"";
+    if (failed(checkChoice(getOperation(), "strategy", strategy, fusionStrategies)))
       return signalPassFailure();
-    }
     for (Block &block : getOperation().getFunctionBody())
       runOnBlock(block);
     report();

@@ -15,6 +15,8 @@ namespace lowtide {
 inline constexpr llvm::StringLiteral trainingModes[] = {"train", "eval", "as-is"};
 inline constexpr llvm::StringLiteral sparseUpdateRules[] = {"exact", "lazy", "off"};
 inline constexpr llvm::StringLiteral convLayouts[] = {"auto", "nchw", "nhwc"};
+inline constexpr llvm::StringLiteral narrowPrecisions[] = {"mixed-bf16", "mixed-f16", "bf16", "f16"};
+inline constexpr llvm::StringLiteral fusionStrategies[] = {"none", "fuse"};
 inline constexpr llvm::StringLiteral rematStrategies[] = {"fit",        "none",    "sqrt",
                                                           "greedy-xla", "min-cut", "lp-rounding"};
 

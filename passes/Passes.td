@@ -93,7 +93,7 @@ def NNSplitSums : Pass<"nn-split-sums", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
-    Option<"minBytes", "min-bytes", "int64_t", "1048576", "Bytes of the widest value from which on a sum is split">,
+    Option<"minBytes", "min-bytes", "uint64_t", "1048576", "Bytes of the widest value from which on a sum is split">,
   ];
   let statistics = [Statistic<"numSplit", "split", "Stacks of parameters that are taken apart">];
 }
@@ -393,7 +393,6 @@ def TrainOrder : Pass<"train-order", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
-    Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "instruction set of generated kernels">,
     Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
   ];
   let statistics = [Statistic<"numReordered", "reordered", "Steps that got another order">];
@@ -413,7 +412,6 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
     Option<"strategy", "strategy", "std::string", "\"fit\"", "How recomputations are chosen: fit, or by a baseline: none, sqrt, greedy-xla, min-cut, lp-rounding">,
     Option<"bound", "bound", "bool", "false", "Say how much any plan recomputes at least, by linear programming">,
     Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
-    Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "instruction set of generated kernels">,
     Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
   ];
   let statistics = [Statistic<"numRecomputed", "recomputed", "Instructions that run again">];
@@ -424,7 +422,6 @@ def ProfileMemory : Pass<"profile-memory", "::mlir::ModuleOp"> {
   let summary = "say what is alive at the peak of every step, and of which layer (changes nothing)";
   let options = [
     Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
-    Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "instruction set of generated kernels">,
     Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
   ];
 }
@@ -453,7 +450,6 @@ def NNBatchLaunches : Pass<"nn-batch-launches", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cuda:sm_90\"", "what the kernels run on">,
-    Option<"cpu", "cpu", "std::string", "\"sm_90\"", "instruction set of generated kernels">,
     Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
   ];
   let statistics = [

@@ -175,13 +175,11 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     passes.addNestedPass<func::FuncOp>(createTrainInlineSaved());
   TrainOrderOptions order;
   order.target = options.target;
-  order.cpu = options.cpu;
   order.threadsMax = options.threadsMax;
   passes.addPass(createTrainOrder(order));
   if (!options.budget.empty()) {
     TrainRematerializeOptions fit;
     fit.target = options.target;
-    fit.cpu = options.cpu;
     fit.threadsMax = options.threadsMax;
     fit.budget = options.budget;
     fit.strategy = options.strategy;
@@ -190,7 +188,6 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   }
   ProfileMemoryOptions profile;
   profile.target = options.target;
-  profile.cpu = options.cpu;
   profile.threadsMax = options.threadsMax;
   passes.addPass(createProfileMemory(profile));
 }
@@ -200,7 +197,6 @@ void lowtide::buildLaunchStage(OpPassManager &passes, const FitStageOptions &opt
     return;
   NNBatchLaunchesOptions batches;
   batches.target = options.target;
-  batches.cpu = options.cpu;
   batches.threadsMax = options.threadsMax;
   passes.addPass(createNNBatchLaunches(batches));
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "StepFacts.h"
 #include "LibraryCalls.h"
+#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Target/LibraryQuery.h"
@@ -203,8 +204,9 @@ LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned th
   return success();
 }
 
-LogicalResult StepFacts::update(StringRef target, StringRef cpu, unsigned threadsMax) {
-  codegen::KernelModule kernels(module->getContext(), codegen::CodegenOptions::get(cpu));
+LogicalResult StepFacts::update(StringRef target, unsigned threadsMax) {
+  codegen::KernelModule kernels(module->getContext(),
+                                codegen::CodegenOptions::get(codegen::getMachine(codegen::getFullTarget(target))));
   for (Region &region : module->getRegions())
     for (func::FuncOp step : region.getOps<func::FuncOp>())
       if (failed(updateBlock(step.getBody().front(), target, threadsMax, kernels)))

@@ -20,9 +20,9 @@ class StepFacts {
 public:
   explicit StepFacts(mlir::Operation *module) : module(module) {}
 
-  /// Looks at every instruction that is not known yet; `cpu` names the instruction set of the target's kernels. Fails,
-  /// with a diagnostic, where code generation does, or on an op that is neither kernel nor library call.
-  mlir::LogicalResult update(llvm::StringRef target, llvm::StringRef cpu, unsigned threadsMax);
+  /// Looks at every instruction that is not known yet. Fails, with a diagnostic, where code generation does, or on an
+  /// op that is neither kernel nor library call.
+  mlir::LogicalResult update(llvm::StringRef target, unsigned threadsMax);
   FactsTable &getTable() { return table; }
   /// Forgets all instructions: they are about to go.
   void clear() { table.clear(); }

@@ -6,6 +6,7 @@
 
 #include "Autocast.h"
 #include "LayerNames.h"
+#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
@@ -57,15 +58,12 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   InFlightDiagnostic refuse() { return emitError(UnknownLoc::get(&getContext())); }
 
   LogicalResult readPrecision() {
+    if (failed(checkChoice(getOperation(), "precision", precision, narrowPrecisions)))
+      return failure();
     StringRef name = precision;
     pure = !name.consume_front("mixed-");
     Builder b(&getContext());
-    if (name == "bf16")
-      narrow = b.getBF16Type();
-    else if (name == "f16")
-      narrow = b.getF16Type();
-    else
-      return refuse() << "precision: '" << precision << "' is none of mixed-bf16, mixed-f16, bf16, f16";
+    narrow = name == "bf16" ? FloatType(b.getBF16Type()) : FloatType(b.getF16Type());
     narrowName = name.str();
     return success();
   }

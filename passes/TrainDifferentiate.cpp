@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
@@ -157,6 +158,8 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
   }
 
   void runOnSteps() override {
+    if (!precision.empty() && failed(checkChoice(getOperation(), "precision", precision, narrowPrecisions)))
+      return signalPassFailure();
     auto step = getOperation().lookupSymbol<func::FuncOp>(function);
     if (!step || step.isExternal() || !step.getBody().hasOneBlock()) {
       getOperation().emitError("there is no function @") << function << " of one block to differentiate";

@@ -45,6 +45,8 @@ public:
   }
 
   void runOnSteps() override {
+    if (failed(checkChoice(getOperation(), "strategy", strategy, rematStrategies)))
+      return signalPassFailure();
     if (budget.empty())
       return;
     if (!solved)
@@ -188,14 +190,12 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   llvm::Expected<ByteSize> size = parseByteSize(budget);
   if (!size)
     return getOperation().emitError("device budget: ") << llvm::toString(size.takeError());
-  if (failed(checkChoice(getOperation(), "strategy", strategy, rematStrategies)))
-    return failure();
   if ((strategy == "lp-rounding" || bound) && !solve::hasLinearSolver())
     return getOperation().emitError("there is no solver for linear programs; 'tools/dev setup' brings HiGHS");
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   auto &facts = getAnalysis<StepFacts>();
-  if (failed(layout) || failed(facts.update(target, cpu, threadsMax)))
+  if (failed(layout) || failed(facts.update(target, threadsMax)))
     return failure();
   const StaticBytes statics = layout->getStaticBytes();
   uint64_t largest = 0;

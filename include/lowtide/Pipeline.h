@@ -51,7 +51,7 @@ struct FitStageOptions {
   bool library = true;    ///< contractions and convolutions by vendor libraries
   std::string widen = ""; ///< "f64": compute everything in f64
   /// What the step runs on, and the instruction set of its kernels.
-  std::string target = "cpu:x86-64-v3", cpu = "x86-64-v3";
+  std::string target = "cpu:x86-64-v3";
   unsigned threadsMax = 8;         ///< threads that scratch is planned for
   std::string budget = "";         ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
   std::string strategy = "fit";    ///< how recomputations are chosen

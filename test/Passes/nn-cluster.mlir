@@ -3,7 +3,7 @@
 // RUN: lowtide-opt %s --nn-cluster -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not lowtide-opt %s --nn-cluster=strategy=some 2>&1 | FileCheck %s --check-prefix=BAD
 
-// BAD: unknown fusion strategy "some"; there are "none" and "fuse"
+// BAD: error: strategy: 'some' is none of none, fuse
 
 // CHECK-LABEL: @softmax
 // CHECK: nn.kernel "row" (%{{.*}} = %arg0)

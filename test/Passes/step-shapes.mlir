@@ -22,6 +22,13 @@
 // LAYOUT: error: layout: 'nhcw' is none of auto, nchw, nhwc
 // RUN: not lowtide compile %t/step.mlir --from=train --conv-layout=nhcw --emit=plan 2>&1 | FileCheck %s --check-prefix=FLAG
 // FLAG: error: --conv-layout: {{.*}}auto, nchw, nhwc
+// RUN: not lowtide-opt %t/step.mlir --train-rematerialize=strategy=best 2>&1 | FileCheck %s --check-prefix=STRATEGY
+// STRATEGY: error: strategy: 'best' is none of fit, none, sqrt, greedy-xla, min-cut, lp-rounding
+// RUN: not lowtide-opt %t/step.mlir --train-differentiate=precision=f8 2>&1 | FileCheck %s --check-prefix=PRECISION
+// RUN: not lowtide-opt %t/step.mlir --train-autocast=precision=f8 2>&1 | FileCheck %s --check-prefix=PRECISION
+// PRECISION: error: precision: 'f8' is none of mixed-bf16, mixed-f16, bf16, f16
+// RUN: not lowtide-opt %t/step.mlir --nn-split-sums=min-bytes=-5 2>&1 | FileCheck %s --check-prefix=BYTES
+// BYTES: '-5' value invalid
 // RUN: not lowtide-opt %t/step.mlir --train-sparse-updates=rules=eager 2>&1 | FileCheck %s --check-prefix=RULES
 // RULES: error: rules: 'eager' is none of exact, lazy, off
 // RUN: not lowtide-opt %t/step.mlir --train-scale-loss=clip-norm=-1 2>&1 | FileCheck %s --check-prefix=LIMIT

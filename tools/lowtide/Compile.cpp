@@ -282,7 +282,6 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.library = !reference;
   stage.widen = options.precision == "f64" ? "f64" : "";
   stage.target = codegen::getFullTarget(options.target);
-  stage.cpu = codegen::getMachine(stage.target);
   stage.threadsMax = static_cast<unsigned>(options.threadsMax);
   stage.budget = options.deviceBudget;
   stage.strategy = options.rematStrategy;

@@ -49,7 +49,7 @@ Compilation::Needs Compilation::findNeeds(const Variation &variation) {
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   StepFacts facts(*module);
-  if (failed(layout) || failed(facts.update(stage.target, stage.cpu, stage.threadsMax)))
+  if (failed(layout) || failed(facts.update(stage.target, stage.threadsMax)))
     return needs;
   for (func::FuncOp step : steps) {
     FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));

@@ -344,7 +344,7 @@ int Compilation::fit() {
   // Entries in their order; all of them have the same ones.
   auto pose = [&](llvm::function_ref<void(unsigned, StringRef, const solve::StepGraph &)> take) {
     StepFacts facts(*module);
-    if (failed(facts.update(stage.target, stage.cpu, stage.threadsMax)))
+    if (failed(facts.update(stage.target, stage.threadsMax)))
       return exitInternal;
     const bool isAlone = llvm::hasSingleElement(module->getOps<func::FuncOp>());
     unsigned number = 0;

@@ -128,10 +128,13 @@ static void addTargetFlags(CLI::App &app, Options &o) {
          "cpu[:x86-64-v3|:x86-64-v4], cuda[:sm_90], and cuda: with sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, sm_100, "
          "sm_103, sm_110, sm_120, sm_121; cuda-emulated, reference")
       ->group("target");
+  std::vector<std::string> precisions = list(narrowPrecisions);
+  precisions.insert(precisions.begin(), "f32");
+  precisions.push_back("f64");
   app.add_option("--precision", o.precision,
                  "f32; mixed-bf16, mixed-f16: 16-bit activations, f32 parameters; bf16, f16: parameters too; f64 with "
                  "--target=reference")
-      ->check(choice({"f32", "mixed-bf16", "mixed-f16", "bf16", "f16", "f64"}))
+      ->check(choice(precisions))
       ->group("target");
   addList(app, "--precision-override", o.precisionOverrides,
           "Layers by name that differ: PATTERN[,PATTERN]=f32, or =bf16 (f16); may repeat")

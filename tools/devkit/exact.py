@@ -5,13 +5,10 @@ byte that is saved must be equal, and the runtime may allocate no more than was 
 can meet is refused. A model with a loss head is also trained with its logits in several numbers of chunks.
 """
 
-import argparse
 import re
-import sys
 
-from devkit.console import Failure
 from devkit.judge import call, first_error
-from devkit.trials import Broken, over_models, parse_folders
+from devkit.trials import Broken, run_trials
 
 
 def ladder(figures, count):
@@ -71,17 +68,11 @@ def trial(bench, options):
     return compare_chunks(bench, options, steps), f"{note}, loss head in {', '.join(map(str, options.chunks))} chunks"
 
 
-def main(argv):
-    parser = argparse.ArgumentParser(
-        prog="tools/dev exact", allow_abbrev=False, usage="%(prog)s <folder>... [options] [flags for the compiler]",
-        description=__doc__.replace("\n", " "),
-    )  # fmt: skip
+def add_flags(parser):
     parser.add_argument("--budgets", type=int, default=10, help="budgets per model (10)")
     parser.add_argument("--steps", type=int, default=20, help="steps of each run (20)")
     parser.add_argument("--chunks", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2, 4], help="chunks of a loss head (1,2,4)")
-    try:
-        options = parse_folders(parser, argv)
-        return 1 if over_models(options, lambda bench: trial(bench, options)) else 0
-    except Failure as failure:
-        print(failure, file=sys.stderr)
-        return 1
+
+
+def main(argv):
+    return run_trials("exact", __doc__, argv, trial, add_flags)

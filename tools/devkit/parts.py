@@ -6,11 +6,7 @@ with --f64-steps=0.
 Batch norm keeps to the statistics of each part: such models only have to say so.
 """
 
-import argparse
-import sys
-
-from devkit.console import Failure
-from devkit.trials import over_models, parse_folders
+from devkit.trials import run_trials
 
 F64_RELATIVE = 1e-12
 # Where no tolerance is recorded, only mean and spread over seeds, say: the same seed draws the same numbers, and few steps keep
@@ -74,17 +70,11 @@ def trial(bench, options):
     return complaint, f"of its tolerance: {precision} {single:.3f}, f64 {f64:.3f}"
 
 
-def main(argv):
-    parser = argparse.ArgumentParser(
-        prog="tools/dev parts", allow_abbrev=False, usage="%(prog)s <folder>... [options] [flags for the compiler]",
-        description=__doc__.replace("\n", " "),
-    )  # fmt: skip
+def add_flags(parser):
     parser.add_argument("--micro-batches", type=lambda text: [int(n) for n in text.split(",")], default=[2, 4], help="numbers of parts (2,4)")
     parser.add_argument("--steps", type=int, default=0, help="steps that are compared, but in f64 (all that were recorded)")
     parser.add_argument("--f64-steps", type=int, default=3, help="steps that are compared in f64 (3); 0: none")
-    try:
-        options = parse_folders(parser, argv)
-        return 1 if over_models(options, lambda bench: trial(bench, options)) else 0
-    except Failure as failure:
-        print(failure, file=sys.stderr)
-        return 1
+
+
+def main(argv):
+    return run_trials("parts", __doc__, argv, trial, add_flags)

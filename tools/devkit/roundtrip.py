@@ -3,14 +3,11 @@
 Names of layers and the digest of the model are among those bytes. Other flags go to the compiler: --target=cuda-emulated, say.
 """
 
-import argparse
 import hashlib
 import re
-import sys
 
-from devkit.console import Failure
 from devkit.judge import call, first_error
-from devkit.trials import Broken, over_models, parse_folders
+from devkit.trials import Broken, run_trials
 
 STAGES = ("onnx", "nn", "train", "fitted", "plan")
 # Exit codes that refuse a model or what is asked of it: usage, unsupported, budget.
@@ -73,13 +70,4 @@ def trial(bench, options):
 
 
 def main(argv):
-    parser = argparse.ArgumentParser(
-        prog="tools/dev roundtrip", allow_abbrev=False, usage="%(prog)s <folder>... [options] [flags for the compiler]",
-        description=__doc__.replace("\n", " "),
-    )  # fmt: skip
-    try:
-        options = parse_folders(parser, argv)
-        return 1 if over_models(options, lambda bench: trial(bench, options)) else 0
-    except Failure as failure:
-        print(failure, file=sys.stderr)
-        return 1
+    return run_trials("roundtrip", __doc__, argv, trial)

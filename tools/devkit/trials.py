@@ -1,10 +1,12 @@
 """Compile, run, and keep what came out: what the commands that compare two runs of a model share."""
 
+import argparse
 import concurrent.futures
 import hashlib
 import json
 import os
 import pathlib
+import sys
 import tempfile
 
 from devkit.console import Failure
@@ -70,6 +72,21 @@ class Bench:
             digest.update(path.relative_to(saved).as_posix().encode())
             digest.update(path.read_bytes())
         return Trained(*read_run(log), digest.hexdigest())
+
+
+def run_trials(name, description, argv, trial, add_flags=lambda parser: None):
+    """A command of tools/dev over model folders; its exit code. `trial(bench, options)`: see over_models."""
+    parser = argparse.ArgumentParser(
+        prog=f"tools/dev {name}", allow_abbrev=False, usage="%(prog)s <folder>... [options] [flags for the compiler]",
+        description=description.replace("\n", " "),
+    )  # fmt: skip
+    add_flags(parser)
+    try:
+        options = parse_folders(parser, argv)
+        return 1 if over_models(options, lambda bench: trial(bench, options)) else 0
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
 
 
 def parse_folders(parser, argv):

@@ -33,7 +33,8 @@ inline void limitMemory(uint64_t bytes) {
 }
 
 /// Waits for a child that counts `done` up; what ended it, or nothing. Ten seconds of work without a step is an end,
-/// measured by the processor: a busy machine is no hang. So is a minute of nothing.
+/// measured by the processor: a busy machine is no hang. So are ten minutes of nothing, as those who wait for each
+/// other do: on a machine with much else to do a minute is soon gone.
 inline std::string awaitChild(pid_t child, const std::atomic<uint64_t> &done) {
   clockid_t clock{};
   ::clock_getcpuclockid(child, &clock);
@@ -53,7 +54,7 @@ inline std::string awaitChild(pid_t child, const std::atomic<uint64_t> &done) {
     }
     if (done != seen)
       seen = done, last = now(), workedThen = worked();
-    if (worked() - workedThen > 10 || now() - last > std::chrono::seconds(60)) {
+    if (worked() - workedThen > 10 || now() - last > std::chrono::minutes(10)) {
       ::kill(child, SIGKILL);
       ::waitpid(child, &status, 0);
       return "no end within 10 s";

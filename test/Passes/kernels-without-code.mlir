@@ -20,3 +20,15 @@ func.func @train(%y: tensor<4x8xf32> {train.binding = #train.batch<"y">}) -> (te
   }
   return %0 : tensor<4x8xf32>
 }
+
+// -----
+
+// As many elements as wrap to none.
+// CHECK: error: cannot generate code: 'tensor<4294967296x4294967296xf32>' has more elements than 2^63 - 1
+func.func @train(%x: tensor<f32> {train.binding = #train.param<"x">}) -> (tensor<f32> {train.binding = #train.output<"same">}) {
+  %0 = nn.kernel "loop" (%a = %x) : (tensor<f32>) -> (tensor<4294967296x4294967296xf32>) {
+    %b = nn.broadcast %a dims = [] : tensor<f32> -> tensor<4294967296x4294967296xf32>
+    nn.yield %b : tensor<4294967296x4294967296xf32>
+  }
+  return %x : tensor<f32>
+}

@@ -21,7 +21,7 @@ import time
 from accidents import DOCUMENTED, INPUTS, SIGNALS, Lost, Tools, is_sound, sound_ones
 
 # Before a program's first line the dynamic loader speaks, and ends with this.
-LOADER = (127, "error while loading shared libraries")
+LOADER = 127
 
 
 def evenly(least, most, count):
@@ -30,7 +30,7 @@ def evenly(least, most, count):
 
 def judge(what, code, said, more=()):
     """Raises when a program ended in a way that is not documented, or without a word."""
-    if code == LOADER[0] and LOADER[1] in said:
+    if code == LOADER and said.strip():
         return
     if code == 0 or (code in DOCUMENTED | set(more) and ("error:" in said or "stopped by" in said)):
         return
@@ -56,6 +56,16 @@ def run_limited(line, limits, env=None):
     return done.returncode, done.stderr
 
 
+def least(line, env=None):
+    """KiB of address space from which on a program's libraries are loaded."""
+    low, high = 0, 4 << 20
+    while high - low > 1:
+        middle = (low + high) // 2
+        ended = run_limited(line, [(resource.RLIMIT_AS, middle << 10)], env)
+        low, high = (low, middle) if ended and ended[0] >= 0 and ended[0] != LOADER else (middle, high)
+    return high
+
+
 class Folders:
     """Copies of a folder of checkpoints, one for each case."""
 
@@ -75,7 +85,7 @@ class Folders:
         # glibc's loader itself dies in the last pages before it would say that a library does not fit.
         if ended and ended[0] == -signal.SIGSEGV and kind == resource.RLIMIT_AS:
             above = run_limited(line, [(kind, value + (16 << 10))])
-            ended = above if above and above[0] == LOADER[0] else ended
+            ended = above if above and above[0] == LOADER else ended
         if ended:
             judge(name, *ended)
         for checkpoint, files in before.items():
@@ -134,6 +144,12 @@ def cases(folders, steps, moments):
         yield f"run in {value >> 10} KiB of address space", lambda name, v=value: folders.limited(name, space, v)
     for value in evenly(128 << 20, 1800 << 20, max(steps // 4, 4)):
         yield f"compile in {value >> 20} MiB of address space", lambda name, v=value: folders.compiled(name, space, v)
+    # Most is missed where the libraries have just been loaded.
+    binaries = folders.tools.binaries
+    run, compilation = least([binaries / "lowtide-run", "--help"]), least([binaries / "lowtide", "--help"])
+    for kib in evenly(0, 48 << 10, max(steps // 4, 4)):
+        yield f"run in {run} + {kib} KiB", lambda name, v=(run + kib) << 10: folders.limited(name, space, v)
+        yield f"compile in {compilation} + {kib} KiB", lambda name, v=(compilation + kib) << 10: folders.compiled(name, space, v)
     for value in range(3, 30, 1 if steps > 50 else 5):
         yield f"run with {value} open files", lambda name, v=value: folders.limited(name, files, v)
         yield f"compile with {value} open files", lambda name, v=value: folders.compiled(name, files, v)

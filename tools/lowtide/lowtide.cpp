@@ -8,6 +8,7 @@
 #include "Inspect.h"
 #include "Options.h"
 #include "VerifyModel.h"
+#include "runtime/LeastRoom.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Signals.h"
@@ -39,6 +40,13 @@ static void promiseLastWords(int argc, char **argv) {
     leave();
   });
 }
+
+/// What the initialization of LLVM and MLIR takes, and a little more.
+static void checkRoom(int, char **, char **) {
+  lowtide::rt::needRoom(size_t(32) << 20);
+  llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { lowtide::rt::endWithoutMemory(); });
+}
+LOWTIDE_BEFORE_EVERYTHING(checkRoom);
 
 int main(int argc, char **argv) {
   llvm::InitLLVM initialize(argc, argv);

@@ -359,15 +359,32 @@ LogicalResult Exporter::run() {
     };
     auto kindAttr = schedule->getAs<StringAttr>("kind");
     StringRef kind = kindAttr ? kindAttr.getValue() : "constant";
-    if (kind != "constant" && kind != "linear" && kind != "cosine")
+    std::string name = kind.upper();
+    llvm::replace(name, '-', '_');
+    plan::Schedule::Kind value;
+    if (!plan::Schedule::Kind_Parse(name, &value))
       return module.emitError("schedule '") << kind << "' is unknown";
-    to.set_kind(kind == "linear"   ? plan::Schedule::LINEAR
-                : kind == "cosine" ? plan::Schedule::COSINE
-                                   : plan::Schedule::CONSTANT);
+    to.set_kind(value);
     to.set_lr(real("lr"));
     to.set_warmup_steps(integer("warmup_steps"));
     to.set_total_steps(integer("total_steps"));
     to.set_min_lr(real("min_lr"));
+    to.set_power(real("power"));
+    to.set_gamma(real("gamma"));
+    to.set_step_size(integer("step_size"));
+    if (auto milestones = schedule->getAs<DenseI64ArrayAttr>("milestones"))
+      to.mutable_milestones()->Assign(milestones.asArrayRef().begin(), milestones.asArrayRef().end());
+    to.set_timescale(integer("timescale"));
+    to.set_pct_start(real("pct_start"));
+    to.set_div_factor(real("div_factor"));
+    to.set_final_div_factor(real("final_div_factor"));
+    auto curve = schedule->getAs<StringAttr>("curve");
+    to.set_curve(curve && curve == "linear"   ? plan::Schedule::LINEAR_CURVE
+                 : curve && curve == "1-sqrt" ? plan::Schedule::ONE_MINUS_SQRT_CURVE
+                                              : plan::Schedule::COSINE_CURVE);
+    to.set_restart_steps(integer("restart_steps"));
+    to.set_restart_mult(integer("restart_mult"));
+    to.set_decay_steps(integer("decay_steps"));
   }
   if (std::optional<DictionaryAttr> optimizer = module.getOptimizer()) {
     plan::Optimizer &to = *proto.mutable_optimizer();

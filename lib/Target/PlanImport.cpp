@@ -316,14 +316,38 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
   DictionaryAttr schedule, optimizer;
   if (proto.has_schedule()) {
     const plan::Schedule &from = proto.schedule();
-    StringRef kind = from.kind() == plan::Schedule::LINEAR   ? "linear"
-                     : from.kind() == plan::Schedule::COSINE ? "cosine"
-                                                             : "constant";
-    schedule = builder.getDictionaryAttr({named("kind", builder.getStringAttr(kind)),
-                                          named("lr", builder.getF64FloatAttr(from.lr())),
-                                          named("warmup_steps", builder.getI64IntegerAttr(from.warmup_steps())),
-                                          named("total_steps", builder.getI64IntegerAttr(from.total_steps())),
-                                          named("min_lr", builder.getF64FloatAttr(from.min_lr()))});
+    std::string kind = StringRef(plan::Schedule::Kind_Name(from.kind())).lower();
+    llvm::replace(kind, '_', '-');
+    SmallVector<NamedAttribute> fields{named("kind", builder.getStringAttr(kind)),
+                                       named("lr", builder.getF64FloatAttr(from.lr())),
+                                       named("warmup_steps", builder.getI64IntegerAttr(from.warmup_steps())),
+                                       named("total_steps", builder.getI64IntegerAttr(from.total_steps())),
+                                       named("min_lr", builder.getF64FloatAttr(from.min_lr()))};
+    const std::pair<StringRef, double> reals[] = {{"power", from.power()},
+                                                  {"gamma", from.gamma()},
+                                                  {"pct_start", from.pct_start()},
+                                                  {"div_factor", from.div_factor()},
+                                                  {"final_div_factor", from.final_div_factor()}};
+    for (auto [name, value] : reals)
+      if (value != 0.0)
+        fields.push_back(named(name, builder.getF64FloatAttr(value)));
+    const std::pair<StringRef, int64_t> counts[] = {{"step_size", from.step_size()},
+                                                    {"timescale", from.timescale()},
+                                                    {"restart_steps", from.restart_steps()},
+                                                    {"restart_mult", from.restart_mult()},
+                                                    {"decay_steps", from.decay_steps()}};
+    for (auto [name, value] : counts)
+      if (value != 0)
+        fields.push_back(named(name, builder.getI64IntegerAttr(value)));
+    if (from.milestones_size() != 0)
+      fields.push_back(named("milestones",
+                             builder.getDenseI64ArrayAttr({from.milestones().data(), size_t(from.milestones_size())})));
+    if (from.kind() == plan::Schedule::ONE_CYCLE || from.kind() == plan::Schedule::WSD)
+      fields.push_back(
+          named("curve", builder.getStringAttr(from.curve() == plan::Schedule::LINEAR_CURVE           ? "linear"
+                                               : from.curve() == plan::Schedule::ONE_MINUS_SQRT_CURVE ? "1-sqrt"
+                                                                                                      : "cosine")));
+    schedule = builder.getDictionaryAttr(fields);
   }
   if (proto.has_optimizer()) {
     SmallVector<NamedAttribute> options{named("kind", builder.getStringAttr(proto.optimizer().kind()))};

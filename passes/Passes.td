@@ -207,13 +207,17 @@ def TrainOptimize : Pass<"train-optimize", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "sgd, momentum, adagrad, adam or adamw">,
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "Update rule: a record of the train dialect">,
     Option<"convention", "convention", "std::string", "\"torch\"", "Arithmetic and defaults of torch or onnx">,
     Option<"lr", "lr", "std::string", "\"0.001\"", "Learning rate">,
-    Option<"schedule", "schedule", "std::string", "\"constant\"", "constant, linear or cosine">,
+    Option<"schedule", "schedule", "std::string", "\"constant\"", "Learning-rate schedule">,
     Option<"warmupSteps", "warmup-steps", "std::string", "\"0\"", "Steps of linear warm-up">,
     Option<"totalSteps", "total-steps", "std::string", "\"0\"", "Step at which a decaying schedule ends">,
     Option<"minLr", "min-lr", "std::string", "\"0\"", "Learning rate at the end of a decaying schedule">,
+    Option<"scheduleSettings", "schedule-options", "std::string", "\"\"",
+           "What else the schedule has, separated by ';': step_size=30;gamma=0.1">,
+    Option<"fallback", "fallback", "std::string", "\"\"",
+           "Optimizer of what the first one does not take, with its options: adamw:lr=3e-4,weight_decay=0.01">,
     Option<"settings", "options", "std::string", "\"\"",
            "Options of the optimizer, separated by ';': weight_decay=0.1;betas=0.9,0.95;nesterov">,
     Option<"groups", "group", "std::string", "\"\"",

@@ -108,6 +108,8 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
     optimize.warmupSteps = options.warmupSteps;
     optimize.totalSteps = options.totalSteps;
     optimize.minLr = options.minLr;
+    optimize.scheduleSettings = options.scheduleSettings;
+    optimize.fallback = options.fallback;
     optimize.settings = options.settings;
     optimize.groups = options.groups;
     optimize.keepGradient = gradient;

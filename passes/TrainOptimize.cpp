@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HiddenMatrices.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
@@ -14,6 +15,7 @@
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -47,8 +49,9 @@ namespace {
 class UpdateWriter {
 public:
   UpdateWriter(func::FuncOp step, const train::TrainOptions &options)
-      : step(step), growth(step), context(step.getContext()), options(options),
-        optimizer(*train::findOptimizer(context, options.optimizer)) {
+      : step(step), growth(step), context(step.getContext()), options(options) {
+    if (!options.fallback.empty())
+      hiddenMatrices = findHiddenMatrices(step);
     std::optional<unsigned> loss = train::findResult<train::MetricAttr>(step, "loss");
     bool isDouble = loss && getElementTypeOrSelf(step.getFunctionType().getResult(*loss)).isF64();
     Builder b(context);
@@ -65,11 +68,19 @@ public:
   }
 
   /// Adds the update of argument `number`, whose gradient is result `gradient`.
-  void add(unsigned number, Value gradient) {
+  LogicalResult add(unsigned number, Value gradient) {
     BlockArgument param = step.getArgument(number);
     auto binding = cast<train::ParamAttr>(train::getArgBinding(step, number));
     const train::GroupRule *group = options.findGroup(binding.getName());
-    std::map<std::string, double> values = options.resolve(context, group);
+    const bool isHiddenMatrix = !hiddenMatrices.empty() && hiddenMatrices[number];
+    const train::OptimizerInfo optimizer =
+        *train::findOptimizer(context, options.chooseOptimizer(group, isHiddenMatrix));
+    const std::map<std::string, double> values = options.resolve(context, optimizer.name, group);
+    if (!optimizer.traits.fallback.empty() && cast<RankedTensorType>(param.getType()).getRank() != 2)
+      return emitError(param.getLoc()) << "group: " << optimizer.name << " updates matrices, and '"
+                                       << binding.getName().getValue() << "' is " << param.getType()
+                                       << "; give its group optimizer=" << optimizer.traits.fallback;
+    ++counts[optimizer.name];
 
     OpBuilder builder(context);
     setInsertionPoint(builder, param, gradient);
@@ -77,15 +88,18 @@ public:
     RankedTensorType wide = train::getStateType(param.getType());
     if (gradient.getType() != wide)
       gradient = nn::cast(nn::Expr(builder, param.getLoc(), gradient), wide.getElementType());
-    train::UpdateOperands operands{param, gradient, lr, stepNumber, {}};
+    train::UpdateOperands operands{param, gradient, lr, stepNumber, {}, {}};
+    if (optimizer.traits.readsPermutation)
+      operands.permutation = step.getArgAttrOfType<DenseI64ArrayAttr>(number, "onnx.transposed");
+    const train::ParamShape shape = train::getParamShape(wide, operands.permutation);
     SmallVector<Attribute> stateBindings;
-    for (const train::StateSlot &slot : optimizer.slots) {
+    for (const train::StateSlot &slot : optimizer.listSlots(values, shape)) {
       auto name = builder.getStringAttr(binding.getName().getValue() + "." + slot.name);
-      double initial = slot.initialOption.empty() ? slot.initial : values[slot.initialOption.str()];
-      stateBindings.push_back(train::StateAttr::get(context, name,
-                                                    initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(initial),
-                                                    /*fromFile=*/false));
-      operands.state.push_back(growth.appendArg(wide, stateBindings.back(), param.getLoc()));
+      stateBindings.push_back(train::StateAttr::get(
+          context, name, slot.initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(slot.initial),
+          /*fromFile=*/false));
+      operands.state.push_back(
+          growth.appendArg(train::getSlotType(slot, shape, wide), stateBindings.back(), param.getLoc()));
     }
     Operation *update =
         train::buildUpdate(builder, param.getLoc(), optimizer, operands, values, options.convention == "onnx");
@@ -95,6 +109,18 @@ public:
     growth.appendResult(commit(update->getResult(0), param), binding);
     for (auto [i, state] : llvm::enumerate(stateBindings))
       growth.appendResult(commit(update->getResult(i + 1), operands.state[i]), state);
+    return success();
+  }
+
+  /// "12 updates by muon, 9 by adamw".
+  std::string describeUpdates() const {
+    if (counts.empty())
+      return "0 updates by " + options.optimizer;
+    std::string text;
+    for (const auto &[name, count] : counts)
+      text +=
+          (text.empty() ? "" : ", ") + std::to_string(count) + (text.empty() ? " updates by " : " by ") + name.str();
+    return text;
   }
 
   /// Gives the step the arguments and results of all updates.
@@ -117,7 +143,10 @@ private:
   train::SignatureGrowth growth;
   MLIRContext *context;
   const train::TrainOptions &options;
-  train::OptimizerInfo optimizer;
+  /// By argument; empty: the optimizer takes every parameter.
+  llvm::BitVector hiddenMatrices;
+  /// Optimizer -> parameters.
+  llvm::MapVector<StringRef, unsigned> counts;
   Value lr, stepNumber;
   /// Whether the step may be committed; null: always.
   Value finite;
@@ -133,10 +162,14 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
     for (auto [flag, value] : flags)
       if (llvm::Error error = options.set(flag, value))
         return error;
-    for (StringRef setting : llvm::split(StringRef(settings), ';'))
-      if (!setting.empty())
-        if (llvm::Error error = options.set(setting.split('=').first, setting.split('=').second))
-          return error;
+    for (StringRef text : {StringRef(settings), StringRef(scheduleSettings)})
+      for (StringRef setting : llvm::split(text, ';'))
+        if (!setting.empty())
+          if (llvm::Error error = options.set(setting.split('=').first, setting.split('=').second))
+            return error;
+    if (!fallback.empty())
+      if (llvm::Error error = options.set("fallback", fallback))
+        return error;
     if (!groups.empty())
       if (llvm::Error error = options.set("group", groups))
         return error;
@@ -167,7 +200,7 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
         step.emitWarning("group '") << rule.text << "' has no parameter: earlier groups took them";
   }
 
-  void addUpdates(func::FuncOp step, const train::TrainOptions &options) {
+  LogicalResult addUpdates(func::FuncOp step, const train::TrainOptions &options) {
     unsigned arguments = step.getNumArguments();
     UpdateWriter writer(step, options);
     llvm::StringMap<Value> outputs;
@@ -180,7 +213,10 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
       if (!binding || step.getArgAttr(number, train::unreachedAttrName))
         continue;
       if (Value gradient = outputs.lookup(("grad/" + binding.getName().getValue()).str())) {
-        writer.add(number, gradient);
+        if (failed(writer.add(number, gradient))) {
+          getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+          return failure();
+        }
         ++updates;
       }
     }
@@ -195,8 +231,9 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
     for (unsigned number = arguments; number < step.getNumArguments(); ++number)
       if (isa_and_nonnull<train::StateAttr>(train::getArgBinding(step, number)))
         stateBytes += getTensorBytes(step.getArgument(number).getType()).value_or(0);
-    step.emitRemark("@") << step.getSymName() << ": " << updates << " updates by " << optimizer << ", which keep "
+    step.emitRemark("@") << step.getSymName() << ": " << writer.describeUpdates() << ", which keep "
                          << formatBytes(stateBytes);
+    return success();
   }
 
   /// Every entry point knows a parameter's group: the layout of the arenas is theirs together.
@@ -261,7 +298,8 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
       return signalPassFailure();
     }
     nameGroups(options);
-    addUpdates(step, options);
+    if (failed(addUpdates(step, options)))
+      return signalPassFailure();
     module->setAttr(train::optimizerAttrName, options.getOptimizerAttr(&getContext()));
     module->setAttr(train::scheduleAttrName, options.getScheduleAttr(&getContext()));
   }

@@ -150,8 +150,10 @@ std::string SparseUpdate::findObstacle() {
         return "it is read elsewhere, too";
   StringRef name = update->getName().stripDialect();
   const train::RowRule rule = update.getRowRule();
-  if (rule == train::RowRule::Whole)
-    return "weight decay changes every row";
+  if (rule == train::RowRule::Whole) {
+    const bool decays = update->hasAttr("weight_decay") && update.getOption("weight_decay") != 0.0;
+    return decays ? "weight decay changes every row" : (name + " has no update of rows alone").str();
+  }
   if (rule == train::RowRule::Lazy && !isLazy)
     return (name + " changes every row; --sparse-updates=lazy updates those alone that a batch names").str();
   const uint64_t rows = countRows(), places = countPlaces();
@@ -203,8 +205,8 @@ void SparseUpdate::rewrite() {
   Expr first = nn::select(isInside, found, found.like(-1.0));
 
   auto pick = [&](Value tensor) { return nn::gather(Expr(b, loc, tensor), at, 0).get(); };
-  train::UpdateOperands named{pick(whole.param), nn::gather(sumRows(b, first), first, 0).get(), whole.lr, whole.step,
-                              llvm::map_to_vector(whole.state, pick)};
+  train::UpdateOperands named{pick(whole.param), nn::gather(sumRows(b, first), first, 0).get(), whole.lr,
+                              whole.step,        llvm::map_to_vector(whole.state, pick),        {}};
   Operation *updated = train::buildRowUpdate(b, update, named);
   SmallVector<Value> tensors{whole.param};
   llvm::append_range(tensors, whole.state);

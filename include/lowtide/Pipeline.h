@@ -29,6 +29,8 @@ struct GraphStageOptions {
 struct TrainStageOptions {
   std::string optimizer = "adamw", convention = "torch", lr = "0.001";
   std::string schedule = "constant", warmupSteps = "0", totalSteps = "0", minLr = "0";
+  std::string scheduleSettings;        ///< `step_size=30;gamma=0.1`
+  std::string fallback;                ///< `adamw:lr=3e-4`
   std::string settings;                ///< `weight_decay=0.1;betas=0.9,0.95`
   std::string groups;                  ///< rules separated by `;`
   std::string sparseUpdates = "exact"; ///< tables in the rows that a batch names: exact, lazy or off

@@ -17,7 +17,9 @@ static LogicalResult writeUpdates(NodeView &node, StringRef optimizer, std::map<
                                   double decayAfter = 0.0) {
   MLIRContext *context = node.builder.getContext();
   std::optional<train::OptimizerInfo> info = train::findOptimizer(context, optimizer);
-  unsigned lists = 2 + info->slots.size();
+  // PyTorch's switches are off, and all slots have the shape of their parameter.
+  const size_t slots = info->listSlots({}, {}).size();
+  unsigned lists = 2 + slots;
   if (node.size() < 2 + lists || (node.size() - 2) % lists != 0)
     return node.reject("it takes the rate, the step and " + Twine(lists) + " lists of equal length, but has " +
                        Twine(node.size()) + " operands");
@@ -33,7 +35,7 @@ static LogicalResult writeUpdates(NodeView &node, StringRef optimizer, std::map<
   unsigned count = (node.size() - 2) / lists;
   for (unsigned i = 0; i < count; ++i) {
     auto operand = [&](unsigned list) { return node.in(2 + list * count + i); };
-    train::UpdateOperands operands{operand(0), operand(1), rate, step, {}};
+    train::UpdateOperands operands{operand(0), operand(1), rate, step, {}, {}};
     for (unsigned slot = 2; slot < lists; ++slot)
       operands.state.push_back(operand(slot));
     for (Value value : llvm::concat<Value>(SmallVector<Value>{operands.grad}, operands.state))
@@ -44,7 +46,7 @@ static LogicalResult writeUpdates(NodeView &node, StringRef optimizer, std::map<
     if (decayAfter != 0.0)
       updated = updated * (1.0 - decayAfter);
     node.set(i, updated);
-    for (unsigned slot = 0; slot < info->slots.size(); ++slot)
+    for (unsigned slot = 0; slot < slots; ++slot)
       if ((slot + 1) * count + i < node.numResults())
         node.set((slot + 1) * count + i, update->getResult(1 + slot));
   }

@@ -23,6 +23,30 @@ func.func @plain(%w0: tensor<4xf32> {test.value = dense<[1.5, -2.0, 0.75, 3.0]> 
   return %w3, %s03, %s13 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
+func.func @amsgrad(%w0: tensor<4xf32> {test.value = dense<[1.5, -2.0, 0.75, 3.0]> : tensor<4xf32>},
+    %g0: tensor<4xf32> {test.value = dense<[30.0, -20.0, 0.5, 40.0]> : tensor<4xf32>},
+    %g1: tensor<4xf32> {test.value = dense<[-10.0, -25.0, 8.0, 35.0]> : tensor<4xf32>},
+    %g2: tensor<4xf32> {test.value = dense<[5.0, 15.0, -12.0, -45.0]> : tensor<4xf32>},
+    %lr: tensor<f32> {test.value = dense<0.25> : tensor<f32>})
+    -> (tensor<4xf32> {test.value = dense<[1.9478915929794312, -2.6047286987304688, 1.1432743072509766, 3.5399465560913086]> : tensor<4xf32>},
+        tensor<4xf32> {test.value = dense<[-1.9836151599884033, 2.3085508346557617, 0.4665226638317108, -1.8014646768569946]> : tensor<4xf32>},
+        tensor<4xf32> {test.value = dense<[1.0158542394638062, 1.237005352973938, 0.20940956473350525, 4.830702304840088]> : tensor<4xf32>},
+        tensor<4xf32> {test.value = dense<[1.0158542394638062, 1.237005352973938, 0.20940956473350525, 4.830702304840088]> : tensor<4xf32>}) {
+  %s00 = nn.constant dense<0.0> : tensor<4xf32>
+  %s10 = nn.constant dense<0.0> : tensor<4xf32>
+  %s20 = nn.constant dense<0.0> : tensor<4xf32>
+  %t0 = nn.constant dense<0> : tensor<i64>
+  %w1, %s01, %s11, %s21 = train.adam %w0 gradient %g0 lr %lr step %t0 state %s00, %s10, %s20
+      {lr_scale = 1.0, beta1 = 0.9, beta2 = 0.999, eps = 1.0e-08, weight_decay = 0.1, amsgrad = 1.0, maximize = 1.0} : tensor<4xf32>, tensor<f32>, tensor<i64>
+  %t1 = nn.constant dense<1> : tensor<i64>
+  %w2, %s02, %s12, %s22 = train.adam %w1 gradient %g1 lr %lr step %t1 state %s01, %s11, %s21
+      {lr_scale = 1.0, beta1 = 0.9, beta2 = 0.999, eps = 1.0e-08, weight_decay = 0.1, amsgrad = 1.0, maximize = 1.0} : tensor<4xf32>, tensor<f32>, tensor<i64>
+  %t2 = nn.constant dense<2> : tensor<i64>
+  %w3, %s03, %s13, %s23 = train.adam %w2 gradient %g2 lr %lr step %t2 state %s02, %s12, %s22
+      {lr_scale = 1.0, beta1 = 0.9, beta2 = 0.999, eps = 1.0e-08, weight_decay = 0.1, amsgrad = 1.0, maximize = 1.0} : tensor<4xf32>, tensor<f32>, tensor<i64>
+  return %w3, %s03, %s13, %s23 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
 func.func @decay(%w0: tensor<4xf32> {test.value = dense<[1.5, -2.0, 0.75, 3.0]> : tensor<4xf32>},
     %g0: tensor<4xf32> {test.value = dense<[30.0, -20.0, 0.5, 40.0]> : tensor<4xf32>},
     %g1: tensor<4xf32> {test.value = dense<[-10.0, -25.0, 8.0, 35.0]> : tensor<4xf32>},

@@ -315,6 +315,8 @@ def behaviour_suite(suite, full):
         more = ["--full", *model_folders()[1:]] if full else []
         for row in printed("EndToEnd/back_to_pytorch.py", BUILD / "bin", *more, environment="oracles"):
             suite.add(f"back to PyTorch {row['name']}", row["complaint"])
+        for row in printed("EndToEnd/torch_optimizers.py", BUILD / "bin", *(["--full"] if full else []), environment="oracles"):
+            suite.add(f"torch.optim {row['name']}", row["complaint"])
         for row in printed("EndToEnd/verify_modules.py", BUILD / "bin", environment="oracles"):
             suite.add(f"verify {row['name']}", row["complaint"])
     if full:

@@ -132,14 +132,23 @@ def train_page(llvm, binaries):
     for op in optimizers:
         body = op["extraClassDefinition"]
         # Template arguments leave no field behind; the definitions that they make are read instead.
-        slots = re.findall(r'\{"(\w+)", ([\d.e-]+), "(\w*)"\}', "".join(re.findall(r"slots\{(.*?)\};", body, re.S)))
+        slots = re.findall(r'if \((.*?)\) found\.push_back\(\{"(\w+)", ([\w.]+), ::lowtide::train::SlotShape::(\w+)\}', body)
         onnx = "".join(re.findall(r'"(ai\.onnx\.[\w.]+)"', body)[:1])
         out += [f"### `train.{op['opName']}`\n", f"{cell(op['summary'])}.\n"]
         out += [sections.block("train", op["opName"], sections.formats[f"train.{op['opName']}"] or "(its parser is C++)") + "\n"]
-        out.append("State per parameter: " + (", ".join(f"`{n}` (starts as {f'`{o}`' if o else v})" for n, v, o in slots) or "none") + "." + (f" ONNX: `{onnx}`." if onnx else "") + "\n")
+        out.append("State per parameter: " + (", ".join(describe_slot(*slot) for slot in slots) or "none") + "." + (f" ONNX: `{onnx}`." if onnx else "") + "\n")
         out += ["| option | meaning | default (PyTorch) | default (ONNX) |\n| --- | --- | --- | --- |"]
         out += [f"| `{o['name']}` | {cell(o['meaning'])} | {o['torch']} | {o['onnx']} |" for o in (found[d["def"]] for d in op["options"])] + [""]
     return HEAD.format(title="The train dialect", source="`include/lowtide/Dialect/Train/*.td`", text="\n".join(out).rstrip())
+
+
+SLOT_SHAPES = {"Param": "", "Scalar": ", one number", "Rows": ", one number a row", "Columns": ", one number a column"}
+
+
+def describe_slot(condition, name, initial, shape):
+    """A slot's name, what it starts as (a number or an option), its shape, and when there is one."""
+    start = initial if initial[0].isdigit() else f"`{initial}`"
+    return f"`{name}` (starts as {start}{SLOT_SHAPES[shape]}{'' if condition == 'true' else f', where `{condition}`'})"
 
 
 def op_sections(dialect, ops, sections):

@@ -256,10 +256,15 @@ static TrainStageOptions trainStage(const Options &options) {
   stage.warmupSteps = options.warmupSteps;
   stage.totalSteps = options.totalSteps;
   stage.minLr = options.minLr;
-  SmallVector<std::string> settings;
-  for (const auto &[key, value] : options.optimizerOptions)
-    settings.push_back(key + "=" + value);
-  stage.settings = join(settings, ";");
+  auto joinSettings = [](const std::map<std::string, std::string> &values) {
+    SmallVector<std::string> settings;
+    for (const auto &[key, value] : values)
+      settings.push_back(key + "=" + value);
+    return join(settings, ";");
+  };
+  stage.settings = joinSettings(options.optimizerOptions);
+  stage.scheduleSettings = joinSettings(options.scheduleOptions);
+  stage.fallback = options.fallback;
   stage.groups = join(options.groups, ";");
   stage.sparseUpdates = options.sparseUpdates;
   stage.entries = options.entries;

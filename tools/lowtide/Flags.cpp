@@ -7,6 +7,7 @@
 #include "Flags.h"
 #include "Choices.h"
 #include "NumberChecks.h"
+#include "OptimizerFlags.h"
 #include "OptionChoices.h"
 #include "lowtide/Pipeline.h"
 #include <CLI/CLI.hpp>
@@ -73,27 +74,34 @@ static void addModelFlags(CLI::App &app, Options &o) {
 }
 
 static void addTrainingFlags(CLI::App &app, Options &o) {
-  auto optimizerOption = [&](const char *flag, const char *key, const char *text) {
-    app.add_option_function<std::string>(
-           flag, [&o, key](const std::string &value) { o.optimizerOptions[key] = value; }, text)
-        ->group("optimizer");
+  auto addValues = [&](llvm::ArrayRef<ValueFlag> rows, std::map<std::string, std::string> &values, const char *group) {
+    for (const ValueFlag &row : rows) {
+      std::string key = row.flag;
+      std::replace(key.begin(), key.end(), '-', '_');
+      CLI::Option *option = row.isSwitch
+                                ? app.add_flag_callback(
+                                      std::string("--") + row.flag, [&values, key] { values[key] = "1"; }, row.text)
+                                : app.add_option_function<std::string>(
+                                      std::string("--") + row.flag,
+                                      [&values, key](const std::string &value) { values[key] = value; }, row.text);
+      option->group(group);
+    }
   };
-  app.add_option("--optimizer", o.optimizer, "Update rule: sgd, momentum, adagrad, adam, adamw")->group("optimizer");
+  app.add_option("--optimizer", o.optimizer,
+                 "Update rule: sgd, momentum, adagrad, adam, adamw, rmsprop, nadam, radam, adamax, adadelta, asgd, "
+                 "rprop, lion, "
+                 "lamb, adafactor, muon")
+      ->group("optimizer");
+  app.add_option(
+         "--fallback", o.fallback,
+         "muon: optimizer of all but hidden matrices, with its options (adamw): adamw:lr=3e-4,weight_decay=0.01")
+      ->group("optimizer");
   app.add_option("--convention", o.convention, "Whose formula: PyTorch's, or ONNX's ai.onnx.preview.training")
       ->check(choice({"torch", "onnx"}))
       ->group("optimizer");
   app.add_option("--lr", o.lr, "Learning rate")->group("optimizer");
-  optimizerOption("--betas", "betas", "Adam's two decay rates (0.9,0.999)");
-  optimizerOption("--eps", "eps", "Added to the denominator (adam, adamw: 1e-8; adagrad: 1e-10)");
-  optimizerOption("--weight-decay", "weight_decay", "adamw: decoupled (0.01); others: L2 in the gradient (0)");
-  optimizerOption("--momentum", "momentum", "sgd: momentum factor (0)");
-  optimizerOption("--dampening", "dampening", "sgd: part of the gradient kept out of the momentum buffer (0)");
-  optimizerOption("--lr-decay", "lr_decay", "adagrad: learning rate / (1 + step * lr_decay) (0)");
-  optimizerOption("--initial-accumulator-value", "initial_accumulator_value", "adagrad: first sum of squares (0)");
-  app.add_flag_callback(
-         "--nesterov", [&o] { o.optimizerOptions["nesterov"] = "1"; }, "sgd: Nesterov momentum")
-      ->group("optimizer");
-  addList(app, "--group", o.groups, "Parameter group: PATTERN[,PATTERN]:lr=X,weight_decay=Y; may repeat")
+  addValues(optimizerFlags, o.optimizerOptions, "optimizer");
+  addList(app, "--group", o.groups, "Parameter group: PATTERN[,PATTERN]:lr=X,weight_decay=Y,optimizer=NAME; may repeat")
       ->group("optimizer");
   app.add_flag(
          "--sparse-updates{lazy}", o.sparseUpdates,
@@ -102,11 +110,13 @@ static void addTrainingFlags(CLI::App &app, Options &o) {
       ->check(choice(list(sparseUpdateRules)))
       ->group("optimizer");
   app.add_option("--schedule", o.schedule, "Learning-rate schedule")
-      ->check(choice({"constant", "linear", "cosine"}))
+      ->check(choice({"constant", "linear", "cosine", "polynomial", "step", "multistep", "exponential", "inverse-sqrt",
+                      "one-cycle", "cosine-restarts", "wsd"}))
       ->group("schedule");
   app.add_option("--warmup-steps", o.warmupSteps, "Steps of linear warm-up")->group("schedule");
-  app.add_option("--total-steps", o.totalSteps, "Step from which the schedule stays at --min-lr")->group("schedule");
-  app.add_option("--min-lr", o.minLr, "Where linear and cosine end")->group("schedule");
+  app.add_option("--total-steps", o.totalSteps, "Step at which a decay ends")->group("schedule");
+  app.add_option("--min-lr", o.minLr, "Where a decay ends")->group("schedule");
+  addValues(scheduleFlags, o.scheduleOptions, "schedule");
 }
 
 static void addTargetFlags(CLI::App &app, Options &o) {

@@ -24,11 +24,11 @@ model      --dim NAME=V  --shape INPUT=8x64  --batch=N  --mode=train|eval|as-is
            --outputs=NAME|all  --set INPUT=VALUE  --freeze-norm=GLOB
 parameters --params=GLOB  --frozen=GLOB  --lora='*.q_proj:r=16,alpha=32'
            --rename=FILE_NAME=NAME
-optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=  --eps=
+optimizer  --optimizer=sgd|adamw|rmsprop|lion|adafactor|muon|…  --lr=  --betas=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
            --sparse-updates=exact|lazy|off
 gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
-schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
+schedule   --schedule=constant|linear|cosine|one-cycle|wsd|…  --warmup-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
            --precision-override='*.ln*=f32'  --frozen-weights=auto|f32|bf16|f16
 target     --target=cpu|cuda|cuda-emulated|reference  --entries=train,eval
@@ -61,11 +61,14 @@ model      --dim NAME=V[,NAME=V]  --shape INPUT=8x64  --batch=N  --dropout=P
 parameters --params=GLOB: only these  --frozen=GLOB: not these (in their order;
            the last that matches counts)  --rename=FILE_NAME=NAME
            --lora='*.q_proj,*.v_proj:r=16,alpha=32,dropout=0.05': low-rank pairs
-optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw  --lr=  --betas=0.9,0.999
+optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw|rmsprop|nadam|radam|adamax|
+           adadelta|asgd|rprop|lion|lamb|adafactor|muon  --lr=  --betas=0.9,0.999
+           --amsgrad  --maximize  --fallback=adamw:lr=3e-4 (muon)
            --eps=  --weight-decay=  --momentum=  --nesterov
            --group='bias,*norm*:weight_decay=0'  --sparse-updates=lazy|off
 gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
-schedule   --schedule=constant|linear|cosine  --warmup-steps=  --total-steps=
+schedule   --schedule=constant|linear|cosine|polynomial|step|multistep|exponential|
+           inverse-sqrt|one-cycle|cosine-restarts|wsd  --warmup-steps=  --total-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
            --precision-override='*.ln*=f32'  --frozen-weights=auto|f32|bf16|f16
 memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K

@@ -8,6 +8,7 @@
 #include "Cards.h"
 #include "Choices.h"
 #include "Diagnostics.h"
+#include "OptimizerFlags.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -26,37 +27,23 @@ int lowtide::driver::stageNumber(StringRef name) {
       .Default(-1);
 }
 
+/// `flags` and those of a table.
+template <size_t count>
+static std::vector<std::string> with(std::vector<std::string> flags, const ValueFlag (&rows)[count]) {
+  for (const ValueFlag &row : rows)
+    flags.push_back(row.flag);
+  return flags;
+}
+
 /// Flags by the last stage that they shape: its text, given with --from, has them behind it.
 static const std::vector<std::pair<std::string, std::vector<std::string>>> stageFlags = {
     {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename", "set"}},
     {"nn", {"mode", "dropout", "freeze-norm", "lora", "loss", "outputs"}},
-    {"train",
-     {"last-batch",
-      "entries",
-      "optimizer",
-      "convention",
-      "lr",
-      "betas",
-      "eps",
-      "weight-decay",
-      "momentum",
-      "dampening",
-      "lr-decay",
-      "initial-accumulator-value",
-      "nesterov",
-      "group",
-      "schedule",
-      "warmup-steps",
-      "total-steps",
-      "min-lr",
-      "precision",
-      "precision-override",
-      "frozen-weights",
-      "loss-scale",
-      "clip-norm",
-      "clip-value",
-      "micro-batches",
-      "sparse-updates"}},
+    {"train", with(with({"last-batch", "entries", "optimizer", "fallback", "convention", "lr", "group", "schedule",
+                         "warmup-steps", "total-steps", "min-lr", "precision", "precision-override", "frozen-weights",
+                         "loss-scale", "clip-norm", "clip-value", "micro-batches", "sparse-updates"},
+                        optimizerFlags),
+                   scheduleFlags)},
     {"fitted", {"loss-head-chunks", "conv-layout", "device-budget", "remat-strategy", "bound"}},
     {"plan", {"target", "fuse", "threads-max", "weights"}}};
 
@@ -70,12 +57,11 @@ static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
 static const std::vector<std::string> forwardFlags = {"mode",   "dropout", "freeze-norm", "loss",
                                                       "params", "frozen",  "lora"};
 /// Flags that say how parameters are updated.
-static const std::vector<std::string> updateFlags = {"optimizer", "convention",   "betas",
-                                                     "eps",       "weight-decay", "momentum",
-                                                     "dampening", "lr-decay",     "initial-accumulator-value",
-                                                     "nesterov",  "group",        "sparse-updates"};
+static const std::vector<std::string> updateFlags =
+    with({"optimizer", "fallback", "convention", "group", "sparse-updates"}, optimizerFlags);
 /// Flags that say at which rate.
-static const std::vector<std::string> rateFlags = {"lr", "schedule", "warmup-steps", "total-steps", "min-lr"};
+static const std::vector<std::string> rateFlags =
+    with({"lr", "schedule", "warmup-steps", "total-steps", "min-lr"}, scheduleFlags);
 
 /// "--eps", "--eps (LOWTIDE_EPS)".
 static std::string nameFlag(const std::string &flag, const std::string &origin) {

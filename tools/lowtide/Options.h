@@ -64,7 +64,9 @@ struct Options {
   std::string optimizer = "adamw";
   std::string convention = "torch";
   std::string lr = "0.001";
-  std::map<std::string, std::string> optimizerOptions; // betas, eps, weight_decay, momentum, nesterov
+  std::map<std::string, std::string> optimizerOptions; // betas, eps, weight_decay, …: OptimizerFlags.h
+  std::map<std::string, std::string> scheduleOptions;  // power, step_size, …
+  std::string fallback;
   std::vector<std::string> groups;
   std::string sparseUpdates = "exact"; // exact, lazy or off
   std::string schedule = "constant";

@@ -31,6 +31,9 @@ llvm::Error Compilation::setStepSettings(DictionaryAttr settings) {
     if (options.rateFlags.count(flag))
       if (llvm::Error error = result.set(key, value))
         return error;
+  for (const auto &[key, value] : options.scheduleOptions)
+    if (llvm::Error error = result.set(key, value))
+      return error;
   if (llvm::Error error = result.finish(&context))
     return error;
   if (settings.get("optimizer.kind"))

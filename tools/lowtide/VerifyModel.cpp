@@ -124,6 +124,8 @@ Options driver::proofOptions(const Options &options, const std::string &artifact
   step.dropout = 0;
   step.convention = "torch";
   step.schedule = "constant";
+  step.scheduleOptions.clear();
+  step.warmupSteps = step.totalSteps = step.minLr = "0";
   step.groups.clear();
   step.lossScale = "none";
   step.microBatches = 1;

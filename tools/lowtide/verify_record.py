@@ -147,17 +147,30 @@ def without_dropout(module, torch):
             part.p = 0.0
 
 
+OPTIMIZERS = {
+    "sgd": "SGD", "momentum": "SGD", "adagrad": "Adagrad", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop", "nadam": "NAdam",
+    "radam": "RAdam", "adamax": "Adamax", "adadelta": "Adadelta", "asgd": "ASGD", "rprop": "Rprop", "adafactor": "Adafactor",
+}  # fmt: skip
+
+
 def make_optimizer(request, module, torch):
-    kinds = {"sgd": torch.optim.SGD, "momentum": torch.optim.SGD, "adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
-    options = dict(request["options"])
-    if request["optimizer"] == "momentum":
+    kind, options = request["optimizer"], dict(request["options"])
+    if kind == "momentum":
         options.setdefault("momentum", 0.9)
-    if request["optimizer"] not in kinds:
-        raise Fault(USAGE, f"--optimizer={request['optimizer']}: PyTorch has no such update rule")
+    if kind not in OPTIMIZERS:
+        raise Fault(USAGE, f"--optimizer={kind}: PyTorch has no such update rule of all parameters")
+    for name in ("nesterov", "amsgrad", "maximize", "centered", "decoupled_weight_decay"):
+        if name in options:
+            options[name] = bool(options[name])
+    if kind == "adafactor":
+        eps1 = options.pop("eps1", -1)
+        options["eps"] = (None if eps1 < 0 else eps1, options.pop("eps2", 1e-3))
+        if "clip_threshold" in options:
+            options["d"] = options.pop("clip_threshold")
     try:
-        return kinds[request["optimizer"]](module.parameters(), **options)
+        return getattr(torch.optim, OPTIMIZERS[kind])(module.parameters(), **options)
     except (TypeError, ValueError) as error:
-        raise Fault(USAGE, f"--optimizer={request['optimizer']}: {error}") from None
+        raise Fault(USAGE, f"--optimizer={kind}: {error}") from None
 
 
 def first_tensor(value, torch):

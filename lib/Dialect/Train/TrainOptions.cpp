@@ -5,36 +5,40 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Dialect/Train/TrainOptions.h"
+#include "OptionParsing.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::train;
 
-template <typename... Args> static llvm::Error refuse(const char *format, Args &&...args) {
-  return llvm::createStringError(llvm::formatv(format, std::forward<Args>(args)...).str());
+namespace {
+/// A flag that sets several options of an optimizer, as PyTorch's tuples do.
+struct ListFlag {
+  StringRef name;
+  std::vector<StringRef> options;
+  StringRef example, count;
+};
+} // namespace
+
+static const std::vector<ListFlag> &listListFlags() {
+  static const std::vector<ListFlag> flags{
+      {"betas", {"beta1", "beta2"}, "0.9,0.999", "two"},
+      {"etas", {"etaminus", "etaplus"}, "0.5,1.2", "two"},
+      {"step_sizes", {"step_size_min", "step_size_max"}, "1e-6,50", "two"},
+      {"ns_coefficients", {"ns_a", "ns_b", "ns_c"}, "3.4445,-4.775,2.0315", "three"}};
+  return flags;
 }
 
-static llvm::Error parseNumber(StringRef flag, StringRef text, double &value) {
-  if (text.trim().getAsDouble(value) || !std::isfinite(value))
-    return refuse("{0}: '{1}' is not a finite number", flag, text);
-  return llvm::Error::success();
-}
+/// Muon's factors on the learning rate, in the order of their numbers.
+static constexpr llvm::StringLiteral adjustments[] = {"original", "match_rms_adamw", "spectral_unclamped"};
 
-static llvm::Error parseCount(StringRef flag, StringRef text, int64_t &value) {
-  if (text.trim().getAsInteger(10, value) || value < 0)
-    return refuse("{0}: '{1}' is not a number of steps", flag, text);
-  return llvm::Error::success();
-}
-
-static llvm::Error parseChoice(StringRef flag, StringRef text, ArrayRef<StringRef> choices, std::string &value) {
-  if (!llvm::is_contained(choices, text))
-    return refuse("{0}: '{1}' is none of {2}{3}", flag, text, llvm::join(choices, ", "), suggestName(text, choices));
-  value = text.str();
-  return llvm::Error::success();
+static std::string dashed(StringRef name) {
+  std::string flag = name.str();
+  llvm::replace(flag, '_', '-');
+  return flag;
 }
 
 llvm::Error train::parsePatterns(StringRef text, std::vector<NamePattern> &patterns) {
@@ -43,6 +47,27 @@ llvm::Error train::parsePatterns(StringRef text, std::vector<NamePattern> &patte
     return refuse("{0} in '{1}' (column {2})", fault->message, text, countColumns(text, fault->column));
   for (const NameItem &item : items)
     patterns.emplace_back(item.text, item.isQuoted);
+  return llvm::Error::success();
+}
+
+// option=value,option=value
+static llvm::Error parseOptions(StringRef flag, StringRef text, StringRef options, std::string *optimizer,
+                                std::map<std::string, double> &values) {
+  for (StringRef assignment : llvm::split(options, ',')) {
+    auto [name, value] = assignment.split('=');
+    if (name.trim().empty() || value.trim().empty())
+      return refuse("{0}: '{1}' in '{2}' is not of the form option=value", flag, assignment, text);
+    std::string option = name.trim().str();
+    llvm::replace(option, '-', '_');
+    if (option == "optimizer" && optimizer) {
+      *optimizer = value.trim().str();
+      continue;
+    }
+    if (values.count(option))
+      return refuse("{0}: '{1}' is given twice in '{2}'", flag, option, text);
+    if (llvm::Error error = parseNumber((flag + ": " + option).str(), value, values[option]))
+      return error;
+  }
   return llvm::Error::success();
 }
 
@@ -56,18 +81,7 @@ static llvm::Error parseGroup(StringRef text, GroupRule &rule) {
   rule.text = text.str();
   if (llvm::Error error = parsePatterns(patterns, rule.patterns))
     return refuse("group: {0}", llvm::toString(std::move(error)));
-  for (StringRef assignment : llvm::split(options, ',')) {
-    auto [name, value] = assignment.split('=');
-    if (name.trim().empty() || value.trim().empty())
-      return refuse("group: '{0}' in '{1}' is not of the form option=value", assignment, text);
-    std::string option = name.trim().str();
-    llvm::replace(option, '-', '_');
-    if (rule.options.count(option))
-      return refuse("group: '{0}' is given twice in '{1}'", option, text);
-    if (llvm::Error error = parseNumber("group: " + option, value, rule.options[option]))
-      return error;
-  }
-  return llvm::Error::success();
+  return parseOptions("group", text, options, &rule.optimizer, rule.options);
 }
 
 bool train::matchesLayer(const NamePattern &pattern, StringRef name) {
@@ -95,24 +109,35 @@ llvm::Error TrainOptions::set(StringRef flag, StringRef value) {
   }
   if (name == "convention")
     return parseChoice(name, value, {"torch", "onnx"}, convention);
-  if (name == "schedule")
-    return parseChoice(name, value, {"constant", "linear", "cosine"}, schedule.kind);
-  if (name == "lr")
-    return parseNumber(name, value, schedule.lr);
-  if (name == "min_lr")
-    return parseNumber(name, value, schedule.minLr);
-  if (name == "warmup_steps")
-    return parseCount(name, value, schedule.warmupSteps);
-  if (name == "total_steps")
-    return parseCount(name, value, schedule.totalSteps);
-  if (name == "betas") {
+  if (ScheduleOptions::hasFlag(name))
+    return schedule.set(name, value);
+  if (name == "fallback") {
+    auto [other, settings] = value.split(':');
+    fallback = other.trim().str();
+    return settings.empty() ? llvm::Error::success()
+                            : parseOptions("fallback", value, settings, nullptr, fallbackOptions);
+  }
+  for (const ListFlag &list : listListFlags()) {
+    if (list.name != name)
+      continue;
     SmallVector<StringRef> numbers;
     value.split(numbers, ',');
-    if (numbers.size() != 2)
-      return refuse("--betas takes two numbers, as in --betas=0.9,0.999; '{0}' has {1}", value, numbers.size());
-    if (llvm::Error error = parseNumber("--betas", numbers[0], options["beta1"]))
+    std::string text = "--" + dashed(name);
+    if (numbers.size() != list.options.size())
+      return refuse("{0} takes {1} numbers, as in {0}={2}; '{3}' has {4}", text, list.count, list.example, value,
+                    numbers.size());
+    for (auto [option, number] : llvm::zip_equal(list.options, numbers))
+      if (llvm::Error error = parseNumber(text, number, options[option.str()]))
+        return error;
+    return llvm::Error::success();
+  }
+  if (name == "adjust_lr_fn") {
+    SmallVector<StringRef> choices(std::begin(adjustments), std::end(adjustments));
+    std::string choice;
+    if (llvm::Error error = parseChoice("--adjust-lr-fn", value, choices, choice))
       return error;
-    return parseNumber("--betas", numbers[1], options["beta2"]);
+    options[name] = static_cast<double>(llvm::find(choices, choice) - choices.begin());
+    return llvm::Error::success();
   }
   if (name == "group") {
     for (StringRef text : llvm::split(value, ';'))
@@ -125,13 +150,10 @@ llvm::Error TrainOptions::set(StringRef flag, StringRef value) {
 
 /// The flag that sets an option; empty for what only groups set.
 static std::string flagOf(StringRef option) {
-  if (option == "beta1" || option == "beta2")
-    return "--betas";
-  if (option == "lr_scale")
-    return "";
-  std::string flag = "--" + option.str();
-  llvm::replace(flag, '_', '-');
-  return flag;
+  for (const ListFlag &list : listListFlags())
+    if (llvm::is_contained(list.options, option))
+      return "--" + dashed(list.name);
+  return option == "lr_scale" ? "" : "--" + dashed(option);
 }
 
 /// Flags that set what an optimizer has, each once.
@@ -151,30 +173,69 @@ static std::string listGroupOptions(const OptimizerInfo &info) {
   return llvm::join(names, ", ");
 }
 
-static llvm::Error checkOptions(MLIRContext *context, const OptimizerInfo &info, StringRef asked, bool isGroup,
-                                const std::map<std::string, double> &options) {
+/// `asked`: as the user wrote the optimizer. `other`: the one that takes the parameters that `info` does not; null:
+/// none.
+static llvm::Error checkOptions(MLIRContext *context, const OptimizerInfo &info, const OptimizerInfo *other,
+                                StringRef asked, StringRef where, const std::map<std::string, double> &options) {
+  const bool isFlag = where.empty();
   for (const auto &[name, value] : options) {
-    if (!info.findOption(name)) {
-      std::string known = isGroup ? listGroupOptions(info) : listFlags(info);
+    const OptimizerOption *option = info.findOption(name);
+    if (!option && other)
+      option = other->findOption(name);
+    if (!option) {
+      std::string known = isFlag ? listFlags(info) : listGroupOptions(info);
       // PyTorch's SGD is two updates here.
-      if (!isGroup && info.name == "sgd")
+      if (isFlag && info.name == "sgd")
         known += ", and with --momentum " + listFlags(*findOptimizer(context, "momentum"));
-      if (isGroup)
-        return refuse("group: {0} has no option '{1}'; it has {2}", asked, name, known);
+      if (!isFlag)
+        return refuse("{0}: {1} has no option '{2}'; it has {3}", where, asked, name, known);
       SmallVector<std::string> having;
-      for (StringRef other : listOptimizers(context))
-        if (findOptimizer(context, other)->findOption(name))
-          having.push_back(other == "momentum" ? "sgd with --momentum" : other.str());
+      for (StringRef candidate : listOptimizers(context))
+        if (findOptimizer(context, candidate)->findOption(name))
+          having.push_back(candidate == "momentum" ? "sgd with --momentum" : candidate.str());
       const std::string whose = having.empty() ? "" : " is of " + llvm::join(having, ", ") + "; it";
       return refuse("{0}{1} has no effect on --optimizer={2}, which takes {3}", flagOf(name), whose, asked, known);
     }
-    const std::string flag = isGroup ? "group: " + name : flagOf(name);
-    bool isDecay = StringRef(name).starts_with("beta") || name == "momentum";
-    if (isDecay && (value < 0.0 || value >= 1.0))
-      return refuse("{0}: {1} must lie in [0, 1), found {2}", flag, name, value);
-    if (value < 0.0)
-      return refuse("{0}: {1} must not be negative, found {2}", flag, name, value);
+    if (!option->isValid(value))
+      return refuse("{0}: {1} {2}, found {3}", isFlag ? flagOf(name) : where.str() + ": " + name, name, option->rule,
+                    value);
   }
+  return llvm::Error::success();
+}
+
+/// What ONNX's convention has no formula for.
+static llvm::Error checkConvention(MLIRContext *context, const OptimizerInfo &info,
+                                   const std::map<std::string, double> &values) {
+  if (!info.traits.isInOnnx) {
+    SmallVector<StringRef> known = listOptimizers(context);
+    llvm::erase_if(known, [&](StringRef name) { return !findOptimizer(context, name)->traits.isInOnnx; });
+    return refuse(
+        "--convention=onnx: ONNX has no optimizer {0}; with PyTorch's convention it is there, and ONNX's has {1}",
+        info.name, llvm::join(known, ", "));
+  }
+  for (const OptimizerOption &option : info.options)
+    if (option.isSwitch && values.at(option.name.str()) != 0.0)
+      return refuse("{0} is PyTorch's: ONNX's formula of {1} has none; leave out --convention=onnx",
+                    flagOf(option.name), info.name);
+  return llvm::Error::success();
+}
+
+/// "none of adagrad, …; did you mean 'adamw'?"
+static llvm::Error refuseName(MLIRContext *context, StringRef flag, StringRef name) {
+  SmallVector<StringRef> known = listOptimizers(context);
+  return refuse("{0}: '{1}' is none of {2}{3}", flag, name, llvm::join(known, ", "), suggestName(name, known));
+}
+
+/// A learning rate of its own becomes a part of the scheduled one.
+static llvm::Error scaleRate(StringRef where, double base, std::map<std::string, double> &options) {
+  auto lr = options.find("lr");
+  if (lr == options.end())
+    return llvm::Error::success();
+  if (base == 0.0 && lr->second != 0.0)
+    return refuse("{0}: lr={1} is a part of --lr, which is 0: give --lr a rate and other groups lr=0", where,
+                  lr->second);
+  options["lr_scale"] = base == 0.0 ? 1.0 : lr->second / base;
+  options.erase("lr");
   return llvm::Error::success();
 }
 
@@ -202,55 +263,86 @@ llvm::Error TrainOptions::finish(MLIRContext *context) {
         options.erase(name);
     }
   }
-  std::optional<OptimizerInfo> info = findOptimizer(context, optimizer);
-  if (!info) {
-    SmallVector<StringRef> known = listOptimizers(context);
-    return refuse("optimizer: '{0}' is none of {1}{2}", optimizer, llvm::join(known, ", "),
-                  suggestName(optimizer, known));
-  }
+  std::optional<OptimizerInfo> info = findOptimizer(context, optimizer), other;
+  if (!info)
+    return refuseName(context, "optimizer", optimizer);
   if (optimizer == "sgd" && options.count("nesterov"))
     if (llvm::Error error = checkNesterov(options))
       return error;
-  if (llvm::Error error = checkOptions(context, *info, asked, /*isGroup=*/false, options))
-    return error;
-  if (optimizer == "momentum")
-    if (llvm::Error error = checkNesterov(resolve(context, nullptr)))
-      return error;
-  if (schedule.lr < 0.0)
-    return refuse("lr must not be negative, found {0}", schedule.lr);
-  if (schedule.minLr < 0.0 || schedule.minLr > schedule.lr)
-    return refuse("min_lr must lie between 0 and lr = {0}, found {1}", schedule.lr, schedule.minLr);
-  if (schedule.kind != "constant" && schedule.totalSteps <= schedule.warmupSteps)
-    return refuse("schedule {0} decays until total_steps, which must exceed "
-                  "warmup_steps = {1}, found {2}",
-                  schedule.kind, schedule.warmupSteps, schedule.totalSteps);
-  for (GroupRule &rule : groups) {
-    if (auto lr = rule.options.find("lr"); lr != rule.options.end()) {
-      if (schedule.lr == 0.0 && lr->second != 0.0)
-        return refuse("group: lr={0} is a part of --lr, which is 0: give --lr a rate and other groups lr=0",
-                      lr->second);
-      rule.options["lr_scale"] = schedule.lr == 0.0 ? 1.0 : lr->second / schedule.lr;
-      rule.options.erase("lr");
-    }
-    if (llvm::Error error = checkOptions(context, *info, asked, /*isGroup=*/true, rule.options))
-      return error;
-    if (optimizer == "momentum")
-      if (llvm::Error error = checkNesterov(resolve(context, &rule)))
-        return error;
+  if (!fallback.empty() && info->traits.fallback.empty())
+    return refuse("--fallback has no effect on --optimizer={0}, which updates every parameter itself", asked);
+  if (fallback.empty())
+    fallback = info->traits.fallback.str();
+  if (!fallback.empty()) {
+    other = findOptimizer(context, fallback);
+    if (!other)
+      return refuseName(context, "fallback", fallback);
+    if (!other->traits.fallback.empty())
+      return refuse("fallback: {0} does not update every parameter, either; as in --fallback=adamw", fallback);
   }
+  if (llvm::Error error = checkOptions(context, *info, other ? &*other : nullptr, asked, "", options))
+    return error;
+  if (llvm::Error error = schedule.finish())
+    return error;
+  if (llvm::Error error = scaleRate("fallback", schedule.lr, fallbackOptions))
+    return error;
+  if (other)
+    if (llvm::Error error = checkOptions(context, *other, nullptr, fallback, "fallback", fallbackOptions))
+      return error;
+  if (optimizer == "momentum")
+    if (llvm::Error error = checkNesterov(resolve(context, optimizer, nullptr)))
+      return error;
+  if (convention == "onnx")
+    if (llvm::Error error = checkConvention(context, *info, resolve(context, optimizer, nullptr)))
+      return error;
+  for (GroupRule &rule : groups)
+    if (llvm::Error error = checkGroup(context, rule, asked))
+      return error;
   return llvm::Error::success();
 }
 
-std::map<std::string, double> TrainOptions::resolve(MLIRContext *context, const GroupRule *rule) const {
+llvm::Error TrainOptions::checkGroup(MLIRContext *context, GroupRule &rule, StringRef asked) {
+  if (llvm::Error error = scaleRate("group", schedule.lr, rule.options))
+    return error;
+  const bool isOther = !rule.optimizer.empty() && rule.optimizer != optimizer && rule.optimizer != asked;
+  std::optional<OptimizerInfo> info = findOptimizer(context, isOther ? rule.optimizer : optimizer), other;
+  if (!info)
+    return refuseName(context, "group: optimizer", rule.optimizer);
+  if (rule.optimizer.empty() && !fallback.empty())
+    other = findOptimizer(context, fallback);
+  if (!rule.optimizer.empty())
+    rule.optimizer = info->name.str();
+  if (llvm::Error error =
+          checkOptions(context, *info, other ? &*other : nullptr, isOther ? info->name : asked, "group", rule.options))
+    return error;
+  const std::map<std::string, double> values = resolve(context, info->name, &rule);
+  if (info->name == "momentum")
+    if (llvm::Error error = checkNesterov(values))
+      return error;
+  return convention == "onnx" ? checkConvention(context, *info, values) : llvm::Error::success();
+}
+
+StringRef TrainOptions::chooseOptimizer(const GroupRule *rule, bool isHiddenMatrix) const {
+  if (rule && !rule->optimizer.empty())
+    return rule->optimizer;
+  return fallback.empty() || isHiddenMatrix ? optimizer : fallback;
+}
+
+std::map<std::string, double> TrainOptions::resolve(MLIRContext *context, StringRef name, const GroupRule *rule) const {
   std::map<std::string, double> resolved;
-  const std::optional<OptimizerInfo> info = findOptimizer(context, optimizer);
+  const std::optional<OptimizerInfo> info = findOptimizer(context, name);
   for (const OptimizerOption &option : info->options)
     resolved[option.name.str()] = convention == "onnx" ? option.onnxDefault : option.torchDefault;
-  for (const auto &[name, value] : options)
-    resolved[name] = value;
+  auto apply = [&](const std::map<std::string, double> &values) {
+    for (const auto &[option, value] : values)
+      if (auto found = resolved.find(option); found != resolved.end())
+        found->second = value;
+  };
+  apply(options);
+  if (name == fallback)
+    apply(fallbackOptions);
   if (rule)
-    for (const auto &[name, value] : rule->options)
-      resolved[name] = value;
+    apply(rule->options);
   return resolved;
 }
 
@@ -264,19 +356,18 @@ DictionaryAttr TrainOptions::getOptimizerAttr(MLIRContext *context) const {
   NamedAttrList attributes;
   attributes.set("kind", b.getStringAttr(optimizer));
   attributes.set("convention", b.getStringAttr(convention));
-  for (const auto &[name, value] : resolve(context, nullptr))
-    if (name != "lr_scale")
-      attributes.set(name, b.getF64FloatAttr(value));
-  return attributes.getDictionary(context);
-}
-
-DictionaryAttr TrainOptions::getScheduleAttr(MLIRContext *context) const {
-  Builder b(context);
-  NamedAttrList attributes;
-  attributes.set("kind", b.getStringAttr(schedule.kind));
-  attributes.set("lr", b.getF64FloatAttr(schedule.lr));
-  attributes.set("warmup_steps", b.getI64IntegerAttr(schedule.warmupSteps));
-  attributes.set("total_steps", b.getI64IntegerAttr(schedule.totalSteps));
-  attributes.set("min_lr", b.getF64FloatAttr(schedule.minLr));
+  auto add = [&](StringRef owner, StringRef prefix) {
+    const std::map<std::string, double> values = resolve(context, owner, nullptr);
+    const std::optional<OptimizerInfo> info = findOptimizer(context, owner);
+    for (const OptimizerOption &option : info->options) {
+      const double value = values.at(option.name.str());
+      const bool isDefault = option.isSwitch ? value == 0.0 : option.name == "lr_scale" && value == 1.0;
+      if (!isDefault)
+        attributes.set((prefix + option.name).str(), b.getF64FloatAttr(value));
+    }
+  };
+  add(optimizer, "");
+  if (!fallback.empty())
+    add(fallback, fallback + ".");
   return attributes.getDictionary(context);
 }

@@ -11,15 +11,20 @@ def OptimizerInterface : OpInterface<"OptimizerInterface"> {
   }];
   let cppNamespace = "::lowtide::train";
   let methods = [
-    StaticInterfaceMethod<"State tensors kept per parameter, in operand order.",
-      "::llvm::ArrayRef<::lowtide::train::StateSlot>", "getSlots", (ins)>,
+    StaticInterfaceMethod<"State tensors kept for a parameter under these options, in operand order; an option that is not there has its default.",
+      "::llvm::SmallVector<::lowtide::train::StateSlot>", "listSlots",
+      (ins "const ::std::map<::std::string, double> &":$options, "const ::lowtide::train::ParamShape &":$shape)>,
     StaticInterfaceMethod<"Numbers that the user may set, in attribute order.",
       "::llvm::ArrayRef<::lowtide::train::OptimizerOption>", "getOptions", (ins)>,
+    StaticInterfaceMethod<"What it is apart from its arithmetic.",
+      "::lowtide::train::OptimizerTraits", "getTraits", (ins)>,
     InterfaceMethod<"What this update does to rows of its parameter whose gradient is zero.",
       "::lowtide::train::RowRule", "getRowRule", (ins)>,
-    InterfaceMethod<"The value of an option on this update; it is declared by the record.",
-      "double", "getOption", (ins "::llvm::StringRef":$name), [{}],
-      [{ return ::llvm::cast<::mlir::FloatAttr>($_op->getAttr(name)).getValueAsDouble(); }]>,
+    InterfaceMethod<"The value of an option on this update; it is declared by the record. A switch that is off may be absent.",
+      "double", "getOption", (ins "::llvm::StringRef":$name), [{}], [{
+        auto value = ::llvm::cast_if_present<::mlir::FloatAttr>($_op->getAttr(name));
+        return value ? value.getValueAsDouble() : 0.0;
+      }]>,
   ];
 }
 

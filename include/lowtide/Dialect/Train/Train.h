@@ -16,19 +16,28 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <map>
+#include <string>
 
 namespace lowtide::train {
 
 /// Name of the argument and result attribute that holds a binding.
 inline constexpr llvm::StringLiteral bindingAttrName = "train.binding";
 
-/// A tensor of the parameter's shape that an optimizer keeps per parameter.
-/// `initialOption`, when set, names the option that holds the initial value
-/// instead of `initial`.
+/// What a tensor of state has one element for. Row and column are the last and the last but one dimension of the
+/// parameter in the exporting framework.
+enum class SlotShape : uint8_t {
+  Param,   ///< every element of the parameter
+  Scalar,  ///< the parameter: rank 0
+  Rows,    ///< every row: the extent of the last dimension is 1
+  Columns, ///< every column: the extent of the last but one dimension is 1
+};
+
+/// A tensor that an optimizer keeps per parameter.
 struct StateSlot {
   llvm::StringLiteral name;
   double initial;
-  llvm::StringLiteral initialOption;
+  SlotShape shape;
 };
 
 /// A number that the user may set, with its default under PyTorch's and under
@@ -38,6 +47,25 @@ struct OptimizerOption {
   double torchDefault;
   double onnxDefault;
   llvm::StringLiteral meaning;
+  bool (*isValid)(double value);
+  llvm::StringLiteral rule; ///< "must not be negative"
+  bool isSwitch;            ///< 0 or 1, PyTorch's alone
+};
+
+/// Extents of a parameter. It is stored as transpose(framework's, permutation); empty: as the framework has it.
+struct ParamShape {
+  llvm::ArrayRef<int64_t> dims, permutation;
+
+  int64_t getRank() const { return static_cast<int64_t>(dims.size()); }
+  /// The stored dimension that is the framework's last (1), last but one (2), ….
+  int64_t findDim(int64_t fromBack) const;
+};
+
+/// What an optimizer is apart from its arithmetic.
+struct OptimizerTraits {
+  bool isInOnnx;                ///< ONNX's convention has a formula for it
+  bool readsPermutation;        ///< updates say how a parameter lies beside the framework's
+  llvm::StringLiteral fallback; ///< optimizer of all that is no hidden matrix; empty: this one takes all
 };
 
 /// What an update does to rows of its parameter whose gradient is zero.

@@ -6,6 +6,8 @@ include "lowtide/Dialect/Train/TrainAttrs.td"
 include "lowtide/Dialect/Train/Accumulate.td"
 include "lowtide/Dialect/Train/LossScaling.td"
 include "lowtide/Dialect/Train/Optimizers.td"
+include "lowtide/Dialect/Train/ElementwiseOptimizers.td"
+include "lowtide/Dialect/Train/TensorOptimizers.td"
 include "lowtide/Dialect/Train/Remat.td"
 
 #endif

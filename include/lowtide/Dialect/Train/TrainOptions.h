@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Dialect/Train/ScheduleOptions.h"
 #include "lowtide/Support/NameList.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/Error.h"
@@ -15,22 +16,13 @@
 
 namespace lowtide::train {
 
-/// Learning rate over time; the runtime computes it before each step
-/// (runtime/plan.proto, Schedule).
-struct ScheduleOptions {
-  std::string kind = "constant"; ///< constant, linear, cosine
-  double lr = 1e-3;
-  int64_t warmupSteps = 0; ///< lr · (step + 1) / warmupSteps until then
-  int64_t totalSteps = 0;  ///< linear, cosine: minLr from this step on
-  double minLr = 0.0;
-};
-
 /// `pattern,pattern:option=value,option=value`: parameters whose name matches
-/// get their own options.
+/// get their own options; `optimizer=NAME` is one of them.
 struct GroupRule {
   std::string text; ///< as written: the group's name
   std::vector<NamePattern> patterns;
   std::map<std::string, double> options; ///< options of the optimizer; lr is turned into lr_scale
+  std::string optimizer;                 ///< of these parameters; empty: as for all
 
   /// A pattern with a dot or an asterisk is a glob over the whole name; one
   /// without is a glob over each component
@@ -46,15 +38,19 @@ bool matchesLayer(const NamePattern &pattern, llvm::StringRef name);
 std::string describeUnmatched(const NamePattern &pattern);
 
 struct TrainOptions {
-  std::string optimizer = "adamw";       ///< sgd, momentum, adagrad, adam, adamw
+  std::string optimizer = "adamw";       ///< name of a record (Optimizers.td)
   std::string convention = "torch";      ///< or "onnx"
   std::map<std::string, double> options; ///< as set by the user; the rest are the optimizer's defaults
+  /// Optimizer of what `optimizer` leaves to another one (Muon: all but hidden matrices), and what differs there; empty
+  /// name: as the record has it.
+  std::string fallback;
+  std::map<std::string, double> fallbackOptions;
   ScheduleOptions schedule;
   std::vector<GroupRule> groups; ///< the first that matches wins
 
-  /// Sets one flag from its text: optimizer, convention, lr, betas (two
-  /// numbers), schedule, warmup_steps, total_steps, min_lr, group (several,
-  /// separated by ';'), or any option of an optimizer; `-` may stand for `_`.
+  /// Sets one flag from its text: optimizer, fallback (`adamw:lr=1e-4`),
+  /// convention, what ScheduleOptions has, lists such as betas (two numbers),
+  /// group (several, separated by ';'), or any option of an optimizer; `-` may stand for `_`.
   /// An empty value means 1 (`--nesterov`). Errors say what was found and what
   /// is possible.
   llvm::Error set(llvm::StringRef flag, llvm::StringRef value);
@@ -63,15 +59,20 @@ struct TrainOptions {
   /// `momentum`. The train dialect must be loaded.
   llvm::Error finish(mlir::MLIRContext *context);
 
-  /// Values of all options for a parameter; `rule` is null outside all groups.
-  /// After finish().
-  std::map<std::string, double> resolve(mlir::MLIRContext *context, const GroupRule *rule) const;
+  /// The optimizer of a parameter; `rule` is null outside all groups. After finish().
+  llvm::StringRef chooseOptimizer(const GroupRule *rule, bool isHiddenMatrix) const;
+  /// Values of all options of an optimizer for a parameter. After finish().
+  std::map<std::string, double> resolve(mlir::MLIRContext *context, llvm::StringRef optimizer,
+                                        const GroupRule *rule) const;
   /// Null if none matches.
   const GroupRule *findGroup(llvm::StringRef parameter) const;
 
   /// The module attributes `train.optimizer` and `train.schedule`.
   mlir::DictionaryAttr getOptimizerAttr(mlir::MLIRContext *context) const;
-  mlir::DictionaryAttr getScheduleAttr(mlir::MLIRContext *context) const;
+  mlir::DictionaryAttr getScheduleAttr(mlir::MLIRContext *context) const { return schedule.getAttr(context); }
+
+private:
+  llvm::Error checkGroup(mlir::MLIRContext *context, GroupRule &rule, llvm::StringRef asked);
 };
 
 } // namespace lowtide::train

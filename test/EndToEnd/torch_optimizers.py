@@ -1,4 +1,4 @@
-"""Every optimizer and schedule beside torch.optim: torch_optimizers.py <folder of binaries> [--full]; in the environment of `tools/dev
+"""Every optimizer and schedule against torch.optim: torch_optimizers.py <folder of binaries> [--full]; in the environment of `tools/dev
 setup --oracles`.
 
 A step whose gradients are given (the loss is Σ w·g over three tensors) makes 20 updates, with groups, decay, a schedule, clipping
@@ -117,7 +117,7 @@ class Torch:
         return found
 
     def take(self, params, slots, steps):
-        """State of a checkpoint, by load_state_dict of every optimizer; then `steps` updates lie behind."""
+        """State of a checkpoint, by load_state_dict of every optimizer; `steps` updates have been made."""
         for name, param in self.params.items():
             param.data.copy_(params[name])
             own = {slot.split(".", 1)[1]: value for slot, value in slots.items() if slot.startswith(name + ".")}
@@ -187,7 +187,7 @@ def seal(folder):
 
 
 def compare(binaries, kind, precision, *more, crosses=True):
-    """20 updates beside PyTorch's; then state goes over at half of them, both ways."""
+    """20 updates against PyTorch's; then state goes over at half of them, both ways."""
     dtype = {"f32": torch.float32, "f64": torch.float64}[precision]
     band = BANDS[precision]
     if kind == "muon":

@@ -45,7 +45,7 @@ struct UpdateOperands {
   mlir::Value param, grad;              ///< grad: of the state's type
   mlir::Value lr, step;                 ///< scalars (rank 0): float, i64
   llvm::SmallVector<mlir::Value> state; ///< one per slot, of the slot's type
-  /// How the parameter lies beside the framework's (ParamShape); null: as it.
+  /// The order of the framework's dimensions (ParamShape); null: as stored.
   mlir::DenseI64ArrayAttr permutation;
 };
 

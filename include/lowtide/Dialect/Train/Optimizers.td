@@ -57,7 +57,7 @@ class Switch<string optionName, string text> : Option<optionName, text, "0.0", "
 //   <option>              double
 //   onnx                  bool: ONNX's convention instead of PyTorch's
 //   rows                  bool: the tensors are rows of a larger parameter, those alone that have a gradient
-//   shape                 ParamShape (Train.h): the parameter's, and how it lies beside the exporting framework's
+//   shape                 ParamShape (Train.h): the parameter's, and its order of the exporting framework's dimensions
 //   spread(e)             an f64 scalar rounded to the parameter's element type and repeated over its shape
 // A slot that does not exist under these options is a null Expr. Scalars are f64, as they are in PyTorch, where Python
 // computes them; tensors are in the parameter's element type, but for a parameter of 16 bits gradient, state and
@@ -83,7 +83,7 @@ class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, 
   bit isInOnnx = !ne(onnxName, "");
   // The optimizer of parameters that are no hidden matrices; "": this one takes all of them.
   string fallback = "";
-  // Whether the body asks how the parameter lies beside the exporting framework's.
+  // Whether the body asks for the order of the exporting framework's dimensions.
   bit readsPermutation = 0;
 
   let arguments = !con((ins AnyTensor:$param, AnyTensor:$grad, AnyTensor:$lr, AnyTensor:$step,

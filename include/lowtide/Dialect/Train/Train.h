@@ -64,7 +64,7 @@ struct ParamShape {
 /// What an optimizer is apart from its arithmetic.
 struct OptimizerTraits {
   bool isInOnnx;                ///< ONNX's convention has a formula for it
-  bool readsPermutation;        ///< updates say how a parameter lies beside the framework's
+  bool readsPermutation;        ///< updates say the order of the framework's dimensions
   llvm::StringLiteral fallback; ///< optimizer of all that is no hidden matrix; empty: this one takes all
 };
 

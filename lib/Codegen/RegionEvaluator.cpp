@@ -29,6 +29,14 @@ public:
     return cast(element, nn::computeType(op, element.getType()));
   }
 
+  Value table(DenseElementsAttr values, ValueRange index) override {
+    if (values.isSplat())
+      return ElementBuilder::table(values, index);
+    KernelFunction &function = evaluator.function;
+    return function.load(evaluator.tableOf(values), values.getElementType(),
+                         function.linearize(index, values.getType().getShape()));
+  }
+
   SmallVector<Value> loop(ArrayRef<int64_t> extents, ValueRange initial,
                           function_ref<SmallVector<Value>(ElementBuilder &, ValueRange, ValueRange)> body) override {
     SmallVector<Value> index;
@@ -166,6 +174,13 @@ Value RegionEvaluator::compute(Value tensor, ValueRange index) {
   OperandPuller puller(*this, op);
   Value value = cast<ElementInterface>(op).emitElement(puller, cast<OpResult>(tensor).getResultNumber(), index);
   return puller.cast(value, nn::scalarType(tensor));
+}
+
+Value RegionEvaluator::tableOf(DenseElementsAttr values) {
+  Value &pointer = tables[values];
+  if (!pointer)
+    pointer = function.global(values);
+  return pointer;
 }
 
 void RegionEvaluator::withOperands(Operation *op, function_ref<void(ElementBuilder &)> body) {

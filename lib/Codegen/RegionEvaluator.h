@@ -36,6 +36,9 @@ public:
   /// Calls `body` with a builder whose operands are those of `op`.
   void withOperands(mlir::Operation *op, llvm::function_ref<void(ElementBuilder &)> body);
 
+  /// Where the kernel's read-only copy of a table lies.
+  mlir::Value tableOf(mlir::DenseElementsAttr values);
+
   /// Whether two indices are equal whenever they are executed, as far as their structure tells.
   bool isSameIndex(mlir::ValueRange a, mlir::ValueRange b);
 
@@ -70,6 +73,7 @@ private:
 
   using Key = std::vector<uintptr_t>;
   llvm::DenseMap<mlir::Value, Source> sources;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> tables;
   llvm::SmallVector<std::map<Key, mlir::Value>> scopes;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
   std::map<Key, unsigned> expressions;

@@ -11,6 +11,7 @@
 #include "lowtide/Dialect/NN/RecordSupport.h"
 #include "lowtide/Dialect/NN/Scan.h"
 #include "lowtide/Dialect/NN/Scatter.h"
+#include "lowtide/Dialect/NN/Storage.h"
 #include "lowtide/Interfaces/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -20,6 +21,7 @@ using namespace mlir;
 #include "lowtide/Dialect/NN/NNDialect.cpp.inc"
 #include "lowtide/Dialect/NN/NNEnums.cpp.inc"
 #include "lowtide/Dialect/NN/ScatterEnums.cpp.inc"
+#include "lowtide/Dialect/NN/StorageEnums.cpp.inc"
 
 #define GET_OP_CLASSES
 #include "lowtide/Dialect/NN/NNOps.cpp.inc"
@@ -27,6 +29,8 @@ using namespace mlir;
 #include "lowtide/Dialect/NN/Library.cpp.inc"
 #define GET_OP_CLASSES
 #include "lowtide/Dialect/NN/Scatter.cpp.inc"
+#define GET_OP_CLASSES
+#include "lowtide/Dialect/NN/Storage.cpp.inc"
 #define GET_OP_CLASSES
 #include "lowtide/Dialect/NN/Scan.cpp.inc"
 
@@ -42,6 +46,10 @@ void lowtide::nn::NNDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "lowtide/Dialect/NN/Scatter.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lowtide/Dialect/NN/Storage.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

@@ -1,0 +1,36 @@
+//===- Storage.h - numbers in fewer bits ------------------------*- C++ -*-===//
+//
+// The ops of Storage.td and the functions that build them. Few files need them, so NN.h leaves them out.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/ScalarBuilder.h"
+
+#include "lowtide/Dialect/NN/StorageEnums.h.inc"
+
+#define GET_OP_CLASSES
+#include "lowtide/Dialect/NN/Storage.h.inc"
+
+namespace lowtide::nn {
+
+/// nn.regroup; identity when nothing changes.
+Expr regroup(Expr x, llvm::ArrayRef<int64_t> shape);
+/// bf16, held in `type`; `draw`: i32 numbers from [0, 2^16).
+Expr stochasticHalf(Expr x, Expr draw, mlir::Type type);
+/// ui8 of floats, and back to `type`.
+Expr toCode(CodeMap map, Expr x);
+Expr fromCode(CodeMap map, Expr code, mlir::Type type);
+
+/// The 256 numbers that the codes of a map stand for.
+llvm::ArrayRef<float> getCodeNumbers(CodeMap map);
+
+// Called by the records.
+
+mlir::Value emitStochasticHalf(ScalarBuilder &b, mlir::Value x, mlir::Value draw);
+mlir::Value emitCode(ElementBuilder &b, CodeMap map, mlir::Value x);
+mlir::Value emitCodeNumber(ElementBuilder &b, CodeMap map, mlir::Value code);
+
+} // namespace lowtide::nn

@@ -7,6 +7,7 @@
 #include "BudgetRefusal.h"
 #include "PlanLayout.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/Layouts.h"
 #include "lowtide/Support/StableSort.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -143,10 +144,27 @@ static bool hasWideParameters(func::FuncOp step) {
   return 2 * wideBytes > bytes;
 }
 
+/// Bytes that optimizer state in f32 would save in 8 bits.
+static uint64_t countCodeSavings(func::FuncOp step) {
+  const train::CodecInfo *codec = train::findCodec(step.getContext(), "int8", train::CodecUse::Moments);
+  uint64_t saved = 0;
+  for (BlockArgument arg : step.getArguments()) {
+    auto state = dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, arg.getArgNumber()));
+    auto type = cast<RankedTensorType>(arg.getType());
+    if (!codec || !state || !type.getElementType().isF32() || !codec->takes(type.getNumElements()))
+      continue;
+    std::optional<unsigned> parameter =
+        train::findArg<train::ParamAttr>(step, state.getName().getValue().rsplit('.').first);
+    if (parameter && cast<RankedTensorType>(step.getArgument(*parameter).getType()).getShape() == type.getShape())
+      saved += getTensorBytes(type).value_or(0) - codec->countBytes(type.getNumElements());
+  }
+  return saved;
+}
+
 /// Says which budget would do, and what would let a smaller one do. `isTransient`: activations stand in the way, not
 /// what is there all the time.
 static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const StaticBytes &statics, bool isTransient,
-                         uint64_t smallestBytes, uint64_t largestBytes) {
+                         uint64_t smallestBytes, uint64_t largestBytes, uint64_t budgetBytes) {
   error.attachNote() << "the smallest plan found needs " << formatExact(smallestBytes)
                      << "; without recomputation it is " << formatBytes(largestBytes);
   const int64_t samples = train::countSamples(step);
@@ -164,6 +182,9 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   if (statics.state)
     note << "an optimizer with less than " << formatBytes(statics.state) << " of state (--optimizer=sgd has none), ";
   note << "a larger budget";
+  if (uint64_t saved = countCodeSavings(step); saved && smallestBytes - saved <= budgetBytes)
+    error.attachNote() << "with --moments=int8 it fits: " << formatBytes(smallestBytes - saved)
+                       << " (optimizer state in 8 bits, which is lossy)";
 }
 
 LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entries, uint64_t budgetBytes,
@@ -191,7 +212,7 @@ LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entri
   const PosedEntry &most = *llvm::max_element(
       entries, [](const PosedEntry &a, const PosedEntry &b) { return a.getSmallestBytes() < b.getSmallestBytes(); });
   noteRemedies(error, most.step, statics, /*isTransient=*/false, statics.sum() + most.getSmallestBytes(),
-               statics.sum() + largest);
+               statics.sum() + largest, budgetBytes);
   return failure();
 }
 
@@ -216,6 +237,6 @@ LogicalResult lowtide::refuseBudget(PosedEntry &entry, const BudgetRoom &room, S
   entry.apply(smallest.plan, facts);
   if (FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts, room.statics); succeeded(profile))
     error.attachNote() << "the smallest plan found has at its peak " << describePeak(*profile);
-  noteRemedies(error, entry.step, room.statics, /*isTransient=*/true, smallestBytes, largestBytes);
+  noteRemedies(error, entry.step, room.statics, /*isTransient=*/true, smallestBytes, largestBytes, room.sum());
   return failure();
 }

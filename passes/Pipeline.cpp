@@ -85,6 +85,18 @@ static void addSparseUpdates(OpPassManager &passes, const TrainStageOptions &opt
   passes.addPass(createTrainSparseUpdates(rows));
 }
 
+static void addStateLayouts(OpPassManager &passes, const TrainStageOptions &options) {
+  const llvm::StringRef groups = options.groups;
+  if (options.moments == "f32" && options.master == "f32" && !groups.contains("moments=") &&
+      !groups.contains("master="))
+    return;
+  TrainStateLayoutsOptions layouts;
+  layouts.moments = options.moments;
+  layouts.master = options.master;
+  layouts.groups = options.groups;
+  passes.addPass(createTrainStateLayouts(layouts));
+}
+
 void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &options) {
   passes.addPass(createTrainWeighLoss());
   bool train = llvm::is_contained(options.entries, "train"), gradient = llvm::is_contained(options.entries, "gradient");
@@ -114,6 +126,7 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
     optimize.groups = options.groups;
     optimize.keepGradient = gradient;
     passes.addPass(createTrainOptimize(optimize));
+    addStateLayouts(passes, options);
   }
   addAccumulate(passes, options.microBatches);
   if (train)

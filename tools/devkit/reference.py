@@ -54,7 +54,7 @@ def differentiable(found, record):
 # --- dialects ---
 
 FAMILIES = ("Elementwise", "Math", "Activation", "Binary", "Movement", "Slicing", "Indexing", "Scatter", "Reduction", "Ordering", "Contraction", "Convolution", "Pooling",
-            "Normalization", "Loss", "Random", "Scan", "Kernel")  # fmt: skip
+            "Normalization", "Loss", "Random", "Scan", "Storage", "Kernel")  # fmt: skip
 
 
 def arguments(record):
@@ -87,13 +87,14 @@ example as `lowtide-opt` prints it. Where numbers stand below it, the test that 
 
 
 def nn_page(llvm, binaries):
-    sections = Sections(llvm, binaries, *(DIALECTS / "NN" / name for name in ("NNOps.td", "Library.td", "Scatter.td", "Scan.td")))
+    sections = Sections(llvm, binaries, *(DIALECTS / "NN" / name for name in ("NNOps.td", "Library.td", "Scatter.td", "Scan.td", "Storage.td")))
     found = records(llvm, DIALECTS / "NN" / "NNOps.td")
     ops = of_class(found, "Op")
     library = records(llvm, DIALECTS / "NN" / "Library.td")
     meetings = records(llvm, DIALECTS / "NN" / "Scatter.td")
     scans = records(llvm, DIALECTS / "NN" / "Scan.td")
-    ops += of_class(library, "Op") + of_class(meetings, "Op") + of_class(scans, "Op")
+    storage = records(llvm, DIALECTS / "NN" / "Storage.td")
+    ops += of_class(library, "Op") + of_class(meetings, "Op") + of_class(scans, "Op") + of_class(storage, "Op")
     out = [paragraph(found["NN_Dialect"]["description"]), """
 Columns: what the op computes; whether gradients flow through it; the precision that it wants (*High*: f32 where the rest is
 16-bit, *Low*: may run in 16 bits, *Follow*: as its operands); how it treats the batch dimension (*Pointwise*: sample by
@@ -109,7 +110,7 @@ that become it directly.
         for op in groups[family]:
             facts = [op.get(k) or "" for k in ("precision", "batch")]
             onnx = ", ".join(f"`{n}`" for n in (op.get("onnx") or "").split(",") if n)
-            out.append(f"| `nn.{op['opName']}` | {cell(op['summary'])} | {'yes' if differentiable({**library, **meetings, **scans, **found}, op) else ''} | {' | '.join(facts)} | {onnx} |")
+            out.append(f"| `nn.{op['opName']}` | {cell(op['summary'])} | {'yes' if differentiable({**library, **meetings, **scans, **storage, **found}, op) else ''} | {' | '.join(facts)} | {onnx} |")
         out.append("")
         out += [sections.write("nn", op) for op in groups[family]]
     return HEAD.format(title="The nn dialect", source="`include/lowtide/Dialect/NN/*.td`", text="\n".join(out).rstrip())
@@ -120,7 +121,7 @@ def attributes(found, prefix):
 
 
 def train_page(llvm, binaries):
-    sections = Sections(llvm, binaries, DIALECTS / "Train" / "TrainOps.td")
+    sections = Sections(llvm, binaries, DIALECTS / "Train" / "TrainOps.td", DIALECTS / "Train" / "Layouts.td")
     found = records(llvm, DIALECTS / "Train" / "TrainOps.td")
     ops = of_class(found, "Op")
     optimizers = [o for o in ops if "Train_Optimizer" in o["!superclasses"]]
@@ -139,6 +140,8 @@ def train_page(llvm, binaries):
         out.append("State per parameter: " + (", ".join(describe_slot(*slot) for slot in slots) or "none") + "." + (f" ONNX: `{onnx}`." if onnx else "") + "\n")
         out += ["| option | meaning | default (PyTorch) | default (ONNX) |\n| --- | --- | --- | --- |"]
         out += [f"| `{o['name']}` | {cell(o['meaning'])} | {o['torch']} | {o['onnx']} |" for o in (found[d["def"]] for d in op["options"])] + [""]
+    out.append("## Codecs\n\nHow state is stored (`--moments=`, `--master=`; [numerics](../numerics.md), \"State in fewer bits\").\n")
+    out += [sections.write("train", op) for op in of_class(records(llvm, DIALECTS / "Train" / "Layouts.td"), "Op")]
     return HEAD.format(title="The train dialect", source="`include/lowtide/Dialect/Train/*.td`", text="\n".join(out).rstrip())
 
 

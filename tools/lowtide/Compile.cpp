@@ -267,6 +267,8 @@ static TrainStageOptions trainStage(const Options &options) {
   stage.fallback = options.fallback;
   stage.groups = join(options.groups, ";");
   stage.sparseUpdates = options.sparseUpdates;
+  stage.moments = options.moments;
+  stage.master = options.master;
   stage.entries = options.entries;
   if (options.precision != "f32" && options.precision != "f64")
     stage.precision = options.precision;

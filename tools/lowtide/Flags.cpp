@@ -109,6 +109,17 @@ static void addTrainingFlags(CLI::App &app, Options &o) {
          "lazy (also momentum, adam and adamw: state of other rows waits, as in PyTorch's SparseAdam), off")
       ->check(choice(list(sparseUpdateRules)))
       ->group("optimizer");
+  app.add_option("--moments", o.moments,
+                 "How optimizer state is stored: f32; bf16 (rounded); int8, fp8 (a byte for an element and a scale for "
+                 "256; lossy). Updates compute in f32")
+      ->check(choice({"f32", "bf16", "int8", "fp8"}))
+      ->group("optimizer");
+  app.add_option(
+         "--master", o.master,
+         "How parameters are stored: f32 (as --precision has them), sr (bf16, rounded up or down by chance; with "
+         "--precision=bf16)")
+      ->check(choice({"f32", "sr"}))
+      ->group("optimizer");
   app.add_option("--schedule", o.schedule, "Learning-rate schedule")
       ->check(choice({"constant", "linear", "cosine", "polynomial", "step", "multistep", "exponential", "inverse-sqrt",
                       "one-cycle", "cosine-restarts", "wsd"}))

@@ -39,9 +39,11 @@ static std::vector<std::string> with(std::vector<std::string> flags, const Value
 static const std::vector<std::pair<std::string, std::vector<std::string>>> stageFlags = {
     {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename", "set"}},
     {"nn", {"mode", "dropout", "freeze-norm", "lora", "loss", "outputs"}},
-    {"train", with(with({"last-batch", "entries", "optimizer", "fallback", "convention", "lr", "group", "schedule",
-                         "warmup-steps", "total-steps", "min-lr", "precision", "precision-override", "frozen-weights",
-                         "loss-scale", "clip-norm", "clip-value", "micro-batches", "sparse-updates"},
+    {"train", with(with({"last-batch", "entries",    "optimizer",          "fallback",       "convention",
+                         "lr",         "group",      "schedule",           "warmup-steps",   "total-steps",
+                         "min-lr",     "precision",  "precision-override", "frozen-weights", "loss-scale",
+                         "clip-norm",  "clip-value", "micro-batches",      "sparse-updates", "moments",
+                         "master"},
                         optimizerFlags),
                    scheduleFlags)},
     {"fitted", {"loss-head-chunks", "conv-layout", "device-budget", "remat-strategy", "bound"}},
@@ -58,7 +60,7 @@ static const std::vector<std::string> forwardFlags = {"mode",   "dropout", "free
                                                       "params", "frozen",  "lora"};
 /// Flags that say how parameters are updated.
 static const std::vector<std::string> updateFlags =
-    with({"optimizer", "fallback", "convention", "group", "sparse-updates"}, optimizerFlags);
+    with({"optimizer", "fallback", "convention", "group", "sparse-updates", "moments", "master"}, optimizerFlags);
 /// Flags that say at which rate.
 static const std::vector<std::string> rateFlags =
     with({"lr", "schedule", "warmup-steps", "total-steps", "min-lr"}, scheduleFlags);
@@ -177,10 +179,18 @@ static bool checkAdapters(const Options &options, const config::Config &config) 
               "leave it out");
 }
 
+/// Codecs store f32.
+static bool checkMoments(const Options &options) {
+  if (options.moments == "f32" || options.precision != "f64")
+    return true;
+  return fail("--moments=" + options.moments + " has no effect on --precision=f64, whose state is f64", "leave it out");
+}
+
 bool lowtide::driver::checkTogether(const Options &options, const config::Config &config) {
   const bool hasStages = options.command == Command::Compile || options.command == Command::Fit;
   return (!hasStages || (checkStages(options, config) && checkText(options, config))) && checkTable(options, config) &&
-         checkBudget(options, config) && checkPrecision(options) && checkAdapters(options, config);
+         checkBudget(options, config) && checkPrecision(options) && checkMoments(options) &&
+         checkAdapters(options, config);
 }
 
 void lowtide::driver::noteFitQuestion(Options &options, const config::Config &config) {

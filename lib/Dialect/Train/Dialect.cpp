@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowtide/Dialect/Train/Layouts.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -21,6 +22,10 @@ void lowtide::train::TrainDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "lowtide/Dialect/Train/TrainOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lowtide/Dialect/Train/Layouts.cpp.inc"
       >();
   addAttributes<
 #define GET_ATTRDEF_LIST

@@ -129,6 +129,10 @@ static std::map<std::string, double> readOptions(ArrayRef<NamedAttribute> attrib
   return options;
 }
 
+SmallVector<StateSlot> train::listSlots(OptimizerInterface update) {
+  return update.listSlots(readOptions(update->getAttrs()), getParamShape(update.getOperation()));
+}
+
 ParamShape train::getParamShape(RankedTensorType param, Attribute permutation) {
   auto order = dyn_cast_if_present<DenseI64ArrayAttr>(permutation);
   bool isOne = order && isPermutationVector(order.asArrayRef()) && order.size() == param.getRank();
@@ -206,7 +210,7 @@ LogicalResult train::verifyOptimizer(OptimizerInterface op) {
     if (double value = op.getOption(option.name); !op->hasAttr("onnx_convention") && !option.isValid(value))
       return op->emitOpError("option ") << option.name << " " << option.rule << ", found " << value;
   const RankedTensorType wide = getStateType(param);
-  const SmallVector<StateSlot> slots = op.listSlots(readOptions(op->getAttrs()), shape);
+  const SmallVector<StateSlot> slots = listSlots(op);
   if (op->getNumOperands() != firstState + slots.size() || op->getNumResults() != 1 + slots.size())
     return op->emitOpError("keeps ") << slots.size() << " state tensors, but has " << op->getNumOperands() - firstState
                                      << " as operands and " << op->getNumResults() - 1 << " as results";

@@ -52,7 +52,7 @@ llvm::Error train::parsePatterns(StringRef text, std::vector<NamePattern> &patte
 
 // option=value,option=value
 static llvm::Error parseOptions(StringRef flag, StringRef text, StringRef options, std::string *optimizer,
-                                std::map<std::string, double> &values) {
+                                std::map<std::string, std::string> *layouts, std::map<std::string, double> &values) {
   for (StringRef assignment : llvm::split(options, ',')) {
     auto [name, value] = assignment.split('=');
     if (name.trim().empty() || value.trim().empty())
@@ -61,6 +61,11 @@ static llvm::Error parseOptions(StringRef flag, StringRef text, StringRef option
     llvm::replace(option, '-', '_');
     if (option == "optimizer" && optimizer) {
       *optimizer = value.trim().str();
+      continue;
+    }
+    if (layouts && (option == "moments" || option == "master")) {
+      if (!layouts->try_emplace(option, value.trim().str()).second)
+        return refuse("{0}: '{1}' is given twice in '{2}'", flag, option, text);
       continue;
     }
     if (values.count(option))
@@ -81,7 +86,7 @@ static llvm::Error parseGroup(StringRef text, GroupRule &rule) {
   rule.text = text.str();
   if (llvm::Error error = parsePatterns(patterns, rule.patterns))
     return refuse("group: {0}", llvm::toString(std::move(error)));
-  return parseOptions("group", text, options, &rule.optimizer, rule.options);
+  return parseOptions("group", text, options, &rule.optimizer, &rule.layouts, rule.options);
 }
 
 bool train::matchesLayer(const NamePattern &pattern, StringRef name) {
@@ -115,7 +120,7 @@ llvm::Error TrainOptions::set(StringRef flag, StringRef value) {
     auto [other, settings] = value.split(':');
     fallback = other.trim().str();
     return settings.empty() ? llvm::Error::success()
-                            : parseOptions("fallback", value, settings, nullptr, fallbackOptions);
+                            : parseOptions("fallback", value, settings, nullptr, nullptr, fallbackOptions);
   }
   for (const ListFlag &list : listListFlags()) {
     if (list.name != name)

@@ -23,7 +23,7 @@ defvar decayEitherWay = [{
 }];
 
 def Train_RMSpropOp : Train_WholeOptimizer<"rmsprop",
-    [Slot<"square_avg">, Slot<"momentum_buffer", "0.0", "momentum > 0.0">, Slot<"grad_avg", "0.0", "centered != 0.0">],
+    [NonNegativeSlot<"square_avg">, Slot<"momentum_buffer", "0.0", "momentum > 0.0">, Slot<"grad_avg", "0.0", "centered != 0.0">],
     [Option<"alpha", "decay of the average of squares", "0.99", "0.99", UpToOne>, EpsOption,
      Option<"momentum", "decay of the buffer; 0: there is none", "0.0">, L2Option,
      Switch<"centered", "1: divides by the root of the variance, not of the mean square">]> {
@@ -48,7 +48,7 @@ def Train_RMSpropOp : Train_WholeOptimizer<"rmsprop",
 
 // PyTorch's mu_product is a scalar per parameter, of the default float type: here of the state's.
 def Train_NAdamOp : Train_WholeOptimizer<"nadam",
-    [Slot<"mu_product", "1.0", "true", "Scalar">, Slot<"exp_avg">, Slot<"exp_avg_sq">],
+    [Slot<"mu_product", "1.0", "true", "Scalar">, Slot<"exp_avg">, NonNegativeSlot<"exp_avg_sq">],
     [Beta1Option, Beta2Option, EpsOption, L2Option,
      Option<"momentum_decay", "how fast the momentum's warm-up ends", "4e-3">, DecoupledSwitch]> {
   let summary = "Adam with Nesterov momentum, which warms up";
@@ -70,7 +70,7 @@ def Train_NAdamOp : Train_WholeOptimizer<"nadam",
   }]);
 }
 
-def Train_RAdamOp : Train_WholeOptimizer<"radam", [Slot<"exp_avg">, Slot<"exp_avg_sq">],
+def Train_RAdamOp : Train_WholeOptimizer<"radam", [Slot<"exp_avg">, NonNegativeSlot<"exp_avg_sq">],
     [Beta1Option, Beta2Option, EpsOption, L2Option, DecoupledSwitch]> {
   let summary = "rectified Adam: steps along the momentum until the second moment has a variance";
   let flopsPerElement = 20;
@@ -88,7 +88,7 @@ def Train_RAdamOp : Train_WholeOptimizer<"radam", [Slot<"exp_avg">, Slot<"exp_av
   }]);
 }
 
-def Train_AdamaxOp : Train_WholeOptimizer<"adamax", [Slot<"exp_avg">, Slot<"exp_inf">],
+def Train_AdamaxOp : Train_WholeOptimizer<"adamax", [Slot<"exp_avg">, NonNegativeSlot<"exp_inf">],
     [Beta1Option, Option<"beta2", "decay of the largest gradient", "0.999", "0.999", BelowOne>, EpsOption, L2Option]> {
   let summary = "Adam by the infinity norm: steps divided by a decaying largest gradient";
   let flopsPerElement = 11;
@@ -100,7 +100,7 @@ def Train_AdamaxOp : Train_WholeOptimizer<"adamax", [Slot<"exp_avg">, Slot<"exp_
   }]);
 }
 
-def Train_AdadeltaOp : Train_WholeOptimizer<"adadelta", [Slot<"square_avg">, Slot<"acc_delta">],
+def Train_AdadeltaOp : Train_WholeOptimizer<"adadelta", [NonNegativeSlot<"square_avg">, NonNegativeSlot<"acc_delta">],
     [Option<"rho", "decay of both averages", "0.9", "0.9", UpToOne>,
      Option<"eps", "added to both averages", "1e-6">, L2Option]> {
   let summary = "Adadelta: steps of the size of the steps so far (PyTorch's lr is 1)";

@@ -49,6 +49,9 @@ struct UpdateOperands {
   mlir::DenseI64ArrayAttr permutation;
 };
 
+/// The state of an update, by its options and its parameter.
+llvm::SmallVector<StateSlot> listSlots(OptimizerInterface update);
+
 /// The operands of an update, by what they are.
 UpdateOperands getUpdateOperands(OptimizerInterface update);
 

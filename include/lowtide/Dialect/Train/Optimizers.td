@@ -15,6 +15,12 @@ class Slot<string slotName, string initialValue = "0.0", string exists = "true",
   string initial = initialValue;
   string condition = exists;
   string shape = shapeOf;
+  bit nonNegative = 0;
+}
+// State that is never below zero, such as a mean of squares: codes of 8 bits need no sign.
+class NonNegativeSlot<string slotName, string initialValue = "0.0", string exists = "true", string shapeOf = "Param">
+    : Slot<slotName, initialValue, exists, shapeOf> {
+  let nonNegative = 1;
 }
 
 // What an option may be: a C++ expression over `value`, and how an error says it.
@@ -117,7 +123,7 @@ class Train_Optimizer<string opName, list<Slot> slots, list<Option> ownOptions, 
   }] # readValues # [{
       ::llvm::SmallVector<::lowtide::train::StateSlot> found;
   }] # !interleave(!foreach(s, slots, "if (" # s.condition # ") found.push_back({\"" # s.name # "\", " # s.initial #
-      ", ::lowtide::train::SlotShape::" # s.shape # "});"), "\n") # [{
+      ", ::lowtide::train::SlotShape::" # s.shape # ", " # !if(s.nonNegative, "true", "false") # "});"), "\n") # [{
       return found;
     }
     ::llvm::ArrayRef<::lowtide::train::OptimizerOption> $cppClass::getOptions() {
@@ -190,7 +196,7 @@ def Train_MomentumOp : Train_Optimizer<"momentum", [Slot<"momentum_buffer">],
 
 // --- adaptive ---
 
-def Train_AdagradOp : Train_Optimizer<"adagrad", [Slot<"sum", "initial_accumulator_value">],
+def Train_AdagradOp : Train_Optimizer<"adagrad", [NonNegativeSlot<"sum", "initial_accumulator_value">],
     [Option<"lr_decay", "lr / (1 + step · lr_decay)", "0.0">,
      Option<"initial_accumulator_value", "first value of the sum of squares", "0.0">,
      Option<"eps", "added to the root of the sum", "1e-10", "1e-6">, L2Option],
@@ -235,7 +241,7 @@ defvar adamMoments = [{
     }
 }];
 
-defvar adamSlots = [Slot<"exp_avg">, Slot<"exp_avg_sq">, Slot<"max_exp_avg_sq", "0.0", "amsgrad != 0.0">];
+defvar adamSlots = [Slot<"exp_avg">, NonNegativeSlot<"exp_avg_sq">, NonNegativeSlot<"max_exp_avg_sq", "0.0", "amsgrad != 0.0">];
 // PyTorch's SparseAdam has no amsgrad.
 defvar adamRowRule = "amsgrad != 0.0 ? RowRule::Whole : RowRule::Lazy";
 

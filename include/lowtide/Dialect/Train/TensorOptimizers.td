@@ -6,7 +6,7 @@ include "lowtide/Dialect/Train/ElementwiseOptimizers.td"
 
 // As pytorch-optimizer 4.1 computes it: the first moment's bias correction is part of the rate, the second moment has none,
 // and the norm of the parameter counts as 10 at most. A norm is 0 for a tensor of zeros alone: the trust ratio is 1 then.
-def Train_LambOp : Train_WholeOptimizer<"lamb", [Slot<"exp_avg">, Slot<"exp_avg_sq">],
+def Train_LambOp : Train_WholeOptimizer<"lamb", [Slot<"exp_avg">, NonNegativeSlot<"exp_avg_sq">],
     [Beta1Option, Beta2Option, Option<"eps", "added to both denominators", "1e-6">,
      Option<"weight_decay", "coefficient of the parameter added to its step", "0.0">,
      Switch<"decoupled_weight_decay", "1: the parameter decays by lr · weight_decay before its norm is taken">]> {
@@ -31,8 +31,8 @@ def Train_LambOp : Train_WholeOptimizer<"lamb", [Slot<"exp_avg">, Slot<"exp_avg_
 // Row and column are the last and the last but one dimension of the tensor in the exporting framework; a slot lies as its
 // parameter does. PyTorch's eps[0] is None by default: the epsilon of the element type, which is the state's here.
 def Train_AdafactorOp : Train_WholeOptimizer<"adafactor",
-    [Slot<"row_var", "0.0", "shape.getRank() > 1", "Rows">, Slot<"col_var", "0.0", "shape.getRank() > 1", "Columns">,
-     Slot<"variance", "0.0", "shape.getRank() <= 1">],
+    [NonNegativeSlot<"row_var", "0.0", "shape.getRank() > 1", "Rows">, NonNegativeSlot<"col_var", "0.0", "shape.getRank() > 1", "Columns">,
+     NonNegativeSlot<"variance", "0.0", "shape.getRank() <= 1">],
     [Option<"beta2_decay", "power of the step that the averages' weight falls with", "-0.8", "-0.8", NonPositive>,
      Option<"eps1", "smallest variance's root; -1: the epsilon of the element type", "-1.0", "-1.0", AnyNumber>,
      Option<"eps2", "smallest root mean square of the parameter", "1e-3">,

@@ -38,6 +38,7 @@ struct StateSlot {
   llvm::StringLiteral name;
   double initial;
   SlotShape shape;
+  bool isNonNegative; ///< no number is below zero
 };
 
 /// A number that the user may set, with its default under PyTorch's and under

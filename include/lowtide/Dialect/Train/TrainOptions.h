@@ -23,6 +23,8 @@ struct GroupRule {
   std::vector<NamePattern> patterns;
   std::map<std::string, double> options; ///< options of the optimizer; lr is turned into lr_scale
   std::string optimizer;                 ///< of these parameters; empty: as for all
+  /// `moments`, `master`: codecs of what is stored (passes/TrainStateLayouts.cpp).
+  std::map<std::string, std::string> layouts;
 
   /// A pattern with a dot or an asterisk is a glob over the whole name; one
   /// without is a glob over each component

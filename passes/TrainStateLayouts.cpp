@@ -1,0 +1,417 @@
+//===- TrainStateLayouts.cpp - how optimizer state is stored ----*- C++ -*-===//
+//
+// Each update reads and writes f32. What stays between steps may be stored otherwise:
+//
+//   1. A parameter's group says which codec its state has; eligible is a tensor as a whole, whatever is done to the
+//      step later.
+//   2. The arguments become what is stored; updates read what decoders make of it, and encoders make what they return.
+//   3. Codecs with blocks see tensors as rows of a block each. An update that treats every element alone is made in
+//   this
+//      shape, so that it, both codecs and the scales become one kernel.
+//   4. A step that is not committed keeps what was stored, not what it would be encoded to again.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepPass.h"
+#include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/Layouts.h"
+#include "lowtide/Dialect/Train/Optimizers.h"
+#include "lowtide/Dialect/Train/TrainOptions.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAINSTATELAYOUTS
+#include "Passes.h.inc"
+} // namespace lowtide
+
+using namespace mlir;
+using namespace lowtide;
+using train::CodecInfo;
+
+static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Whether the update computes each element of each result from elements at the same place, and from scalars.
+static bool isElementwise(train::OptimizerInterface update) {
+  Block scratch;
+  OpBuilder builder(update.getContext());
+  builder.setInsertionPointToEnd(&scratch);
+  const bool isWritten = succeeded(cast<DecomposableInterface>(*update).decompose(builder));
+  const bool isAlone = isWritten && llvm::all_of(scratch, [](Operation &op) {
+                         if (op.hasTrait<OpTrait::Elementwise>() || op.hasTrait<OpTrait::ConstantLike>())
+                           return true;
+                         auto broadcast = dyn_cast<nn::BroadcastOp>(op);
+                         return broadcast && broadcast.getX().getType().getNumElements() == 1;
+                       });
+  while (!scratch.empty())
+    scratch.back().erase();
+  return isAlone;
+}
+
+static Value viewAs(OpBuilder &builder, Value value, ArrayRef<int64_t> shape) {
+  return nn::regroup(nn::Expr(builder, value.getLoc(), value), shape);
+}
+
+namespace {
+/// What becomes of the tensors that one codec was asked for.
+struct Tally {
+  unsigned stored = 0, kept = 0;
+  uint64_t before = 0, after = 0;
+};
+
+/// The update of one parameter, and how its state is stored.
+class StateLayout {
+public:
+  StateLayout(func::FuncOp step, train::SignatureGrowth &growth, train::OptimizerInterface update)
+      : step(step), growth(growth), update(update), whole(train::getUpdateOperands(update)),
+        shape(getType(whole.param).getShape()) {}
+
+  /// The parameter of the step that is updated; null where there is none.
+  BlockArgument findParameter();
+  /// Rounds the new parameter by chance, as `codec` does.
+  void storeParameter(const CodecInfo &codec, const train::Draws &draws);
+  train::OptimizerInterface getUpdate() const { return update; }
+  /// Stores state by `codec` where that takes it.
+  void store(const CodecInfo &codec, Tally &tally);
+
+private:
+  /// State that the step keeps for this update alone, and where it is returned.
+  struct Kept {
+    unsigned slot;
+    BlockArgument argument;
+    train::StateAttr binding;
+    unsigned result;
+    train::CommitOp commit;
+    bool nonNegative;
+  };
+  SmallVector<Kept> findKept();
+
+  func::FuncOp step;
+  train::SignatureGrowth &growth;
+  train::OptimizerInterface update;
+  train::UpdateOperands whole;
+  SmallVector<int64_t> shape;
+};
+} // namespace
+
+BlockArgument StateLayout::findParameter() {
+  auto argument = dyn_cast<BlockArgument>(whole.param);
+  return argument && isa_and_nonnull<train::ParamAttr>(train::getArgBinding(step, argument.getArgNumber()))
+             ? argument
+             : BlockArgument();
+}
+
+void StateLayout::storeParameter(const CodecInfo &codec, const train::Draws &draws) {
+  OpBuilder builder(update);
+  Value wide = train::buildDecode(builder, update.getLoc(), codec, whole.param, /*nonNegative=*/false);
+  Operation *updated = builder.clone(*update);
+  updated->setOperand(0, wide);
+  updated->getResult(0).setType(wide.getType());
+  SmallVector<Value> results(updated->getResults());
+  results.front() =
+      train::buildEncode(builder, update.getLoc(), codec, updated->getResult(0), /*nonNegative=*/false, draws).front();
+  update->replaceAllUsesWith(results);
+  update->erase();
+  update = cast<train::OptimizerInterface>(updated);
+  whole = train::getUpdateOperands(update);
+}
+
+SmallVector<StateLayout::Kept> StateLayout::findKept() {
+  SmallVector<Kept> found;
+  Operation *terminator = step.getBody().front().getTerminator();
+  const SmallVector<train::StateSlot> slots = train::listSlots(update);
+  for (auto [slot, state] : llvm::enumerate(whole.state)) {
+    auto argument = dyn_cast<BlockArgument>(state);
+    auto binding = argument ? dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, argument.getArgNumber()))
+                            : train::StateAttr();
+    std::optional<unsigned> result =
+        binding ? train::findResult<train::StateAttr>(step, binding.getName()) : std::nullopt;
+    if (!result || getType(argument).getShape() != ArrayRef(shape) || !getType(argument).getElementType().isF32())
+      continue;
+    Value returned = terminator->getOperand(*result), updated = update->getResult(slot + 1);
+    auto commit = returned.getDefiningOp<train::CommitOp>();
+    const bool isReturned =
+        commit ? commit.getUpdated() == updated && commit.getOld() == argument : returned == updated;
+    const bool isOwn = updated.hasOneUse() && llvm::all_of(argument.getUsers(), [&](Operation *user) {
+                         return user == update || user == commit;
+                       });
+    if (isReturned && isOwn)
+      found.push_back({static_cast<unsigned>(slot), argument, binding, *result, commit, slots[slot].isNonNegative});
+  }
+  return found;
+}
+
+void StateLayout::store(const CodecInfo &codec, Tally &tally) {
+  const int64_t elements = getType(whole.param).getNumElements();
+  SmallVector<Kept> states = findKept();
+  if (!codec.takes(elements)) {
+    tally.kept += states.size();
+    return;
+  }
+  if (states.empty())
+    return;
+  SmallVector<int64_t> rows = shape;
+  if (codec.block)
+    rows = {elements / codec.block, codec.block};
+  const ArrayRef<int64_t> seen = codec.block && isElementwise(update) ? ArrayRef(rows) : ArrayRef(shape);
+
+  MLIRContext *context = step.getContext();
+  Location loc = update.getLoc();
+  OpBuilder builder(update);
+  auto encodedAs = [&](const train::StoredPart &part) {
+    return RankedTensorType::get(part.ofBlock ? ArrayRef(rows).take_front() : ArrayRef(shape), part.element(builder));
+  };
+  struct Stored {
+    SmallVector<Value> arguments;
+    SmallVector<Attribute> bindings;
+  };
+  SmallVector<Stored> stored(states.size());
+  SmallVector<Value> operands(update->getOperands());
+  for (auto [kept, made] : llvm::zip_equal(states, stored)) {
+    tally.before += getTensorBytes(kept.argument.getType()).value_or(0);
+    ++tally.stored;
+    SmallVector<Value> parts;
+    for (const train::StoredPart &part : codec.parts) {
+      const double initial = part.initial(kept.binding.getInitialValue(), kept.nonNegative);
+      auto name = StringAttr::get(context, kept.binding.getName().getValue() + part.suffix);
+      made.bindings.push_back(train::StateAttr::get(
+          context, name, initial == 0.0 ? FloatAttr() : builder.getF64FloatAttr(initial), /*fromFile=*/false));
+      if (made.arguments.empty()) {
+        kept.argument.setType(encodedAs(part));
+        step.setArgAttr(kept.argument.getArgNumber(), train::bindingAttrName, made.bindings.back());
+        made.arguments.push_back(kept.argument);
+      } else {
+        made.arguments.push_back(growth.appendArg(encodedAs(part), made.bindings.back(), loc));
+      }
+      Value argument = made.arguments.back();
+      tally.after += getTensorBytes(argument.getType()).value_or(0);
+      parts.push_back(part.ofBlock ? argument : viewAs(builder, argument, rows));
+    }
+    const auto number = static_cast<size_t>(llvm::find(update->getOperands(), kept.argument) - update->operand_begin());
+    operands[number] = train::buildDecode(builder, loc, codec, parts, kept.nonNegative);
+  }
+  for (Value &operand : operands)
+    if (getType(operand).getNumElements() == elements && getType(operand).getRank())
+      operand = viewAs(builder, operand, seen);
+  Operation *updated = builder.clone(*update);
+  updated->setOperands(operands);
+  SmallVector<Value> results;
+  for (OpResult result : updated->getResults()) {
+    const RankedTensorType was = getType(result);
+    if (was.getShape() == ArrayRef(shape))
+      result.setType(was.clone(seen));
+    results.push_back(result);
+  }
+
+  auto commit = [&](train::CommitOp as, Value value, Value old) {
+    OpBuilder at(as);
+    Value kept = train::CommitOp::create(at, as.getLoc(), value.getType(), as.getFinite(), value,
+                                         viewAs(at, old, getType(value).getShape()));
+    return viewAs(at, kept, getType(old).getShape());
+  };
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (auto [kept, made] : llvm::zip_equal(states, stored)) {
+    Value wide = viewAs(builder, updated->getResult(kept.slot + 1), rows);
+    SmallVector<Value> encoded = train::buildEncode(builder, loc, codec, wide, kept.nonNegative);
+    for (auto [i, part] : llvm::enumerate(codec.parts)) {
+      Value value = encoded[i];
+      // In the shape of the codec, as the rest of the kernel.
+      if (kept.commit)
+        value = commit(kept.commit, value, made.arguments[i]);
+      else if (!part.ofBlock)
+        value = viewAs(builder, value, shape);
+      if (i == 0) {
+        terminator->setOperand(kept.result, value);
+        step.setResultAttr(kept.result, train::bindingAttrName, made.bindings[i]);
+      } else {
+        growth.appendResult(value, made.bindings[i]);
+      }
+    }
+    if (kept.commit)
+      kept.commit->erase();
+  }
+  Value parameter = update->getResult(0);
+  auto whenFinite = parameter.hasOneUse() ? dyn_cast<train::CommitOp>(*parameter.user_begin()) : train::CommitOp();
+  if (whenFinite && whenFinite.getUpdated() == parameter) {
+    whenFinite.getResult().replaceAllUsesWith(commit(whenFinite, results.front(), whenFinite.getOld()));
+    whenFinite.erase();
+  }
+  for (auto [result, value] : llvm::zip_equal(update->getResults(), results))
+    if (!result.use_empty())
+      result.replaceAllUsesWith(viewAs(builder, value, getType(result).getShape()));
+  update->erase();
+}
+
+namespace {
+struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainStateLayouts>> {
+  using StepPass::StepPass;
+
+  /// An error of a flag, which has no place.
+  LogicalResult refuse(const Twine &message) {
+    emitError(UnknownLoc::get(&getContext())) << message;
+    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+    return failure();
+  }
+
+  /// The codec that `word` names; null: f32.
+  FailureOr<const CodecInfo *> findCodec(StringRef flag, StringRef word, train::CodecUse use) {
+    if (word == "f32")
+      return nullptr;
+    if (const CodecInfo *codec = train::findCodec(&getContext(), word, use))
+      return codec;
+    SmallVector<StringRef> known = {"f32"};
+    llvm::append_range(known, train::listCodecs(&getContext(), use));
+    return refuse(Twine(flag) + ": '" + word + "' is none of " + llvm::join(known, ", ") + suggestName(word, known));
+  }
+
+  LogicalResult readOptions() {
+    if (llvm::Error error = groups.empty() ? llvm::Error::success() : options.set("group", groups))
+      return refuse(llvm::toString(std::move(error)));
+    for (auto [flag, word, use] :
+         {std::tuple<StringRef, StringRef, train::CodecUse>{"moments", moments, train::CodecUse::Moments},
+          {"master", master, train::CodecUse::Master}}) {
+      std::map<const train::GroupRule *, const CodecInfo *> &wanted = wantedOf[use];
+      FailureOr<const CodecInfo *> found = findCodec(flag, word, use);
+      if (failed(found))
+        return failure();
+      wanted[nullptr] = *found;
+      for (const train::GroupRule &rule : options.groups) {
+        auto given = rule.layouts.find(flag.str());
+        found = given == rule.layouts.end() ? wanted[nullptr] : findCodec("group: " + flag.str(), given->second, use);
+        if (failed(found))
+          return failure();
+        wanted[&rule] = *found;
+      }
+    }
+    return success();
+  }
+
+  /// One remark for what is stored: bytes before and after, and what stays f32.
+  void report(func::FuncOp step, const llvm::MapVector<const CodecInfo *, Tally> &tallies) {
+    for (const auto &[codec, tally] : tallies) {
+      if (tally.stored + tally.kept == 0) {
+        step.emitWarning("moments in ") << codec->name << " have no effect: the updates keep no state";
+        continue;
+      }
+      if (tally.stored == 0) {
+        step.emitWarning("moments in ") << codec->name << ": no state is stored so: " << describeRule(*codec);
+        continue;
+      }
+      InFlightDiagnostic remark = step.emitRemark("@")
+                                  << step.getSymName() << ": " << tally.stored << " tensors of state in "
+                                  << codec->meaning << " (" << train::describe(codec->exactness)
+                                  << "): " << formatBytes(tally.before) << " → " << formatBytes(tally.after);
+      if (tally.kept)
+        remark << "; " << tally.kept << " stay f32: " << describeRule(*codec);
+    }
+  }
+
+  /// What the step keeps for each trained number, by part.
+  static void reportBytes(func::FuncOp step) {
+    uint64_t elements = 0, parameters = 0, state = 0;
+    for (BlockArgument argument : step.getArguments()) {
+      Attribute binding = train::getArgBinding(step, argument.getArgNumber());
+      const uint64_t bytes = getTensorBytes(argument.getType()).value_or(0);
+      if (isa_and_nonnull<train::ParamAttr>(binding)) {
+        elements += static_cast<uint64_t>(getType(argument).getNumElements());
+        parameters += bytes;
+      } else if (isa_and_nonnull<train::StateAttr>(binding)) {
+        state += bytes;
+      }
+    }
+    auto share = [&](uint64_t bytes) {
+      return llvm::formatv("{0:F2}", elements ? double(bytes) / double(elements) : 0.0).str();
+    };
+    step.emitRemark("@") << step.getSymName() << ": " << share(parameters + state)
+                         << " bytes a parameter: " << share(parameters) << " for itself, " << share(state)
+                         << " of state";
+  }
+
+  static std::string describeRule(const CodecInfo &codec) {
+    if (codec.block == 0)
+      return "only the state of f32 parameters is";
+    return llvm::formatv("only tensors of at least {0} elements in whole blocks of {1} are", codec.smallest,
+                         codec.block)
+        .str();
+  }
+
+  /// Rounds parameters by chance; `updates` become the ones that do.
+  LogicalResult storeParameters(func::FuncOp step, train::SignatureGrowth &growth,
+                                SmallVectorImpl<train::OptimizerInterface> &updates) {
+    const auto &wanted = wantedOf[train::CodecUse::Master];
+    if (llvm::none_of(wanted, [](const auto &each) { return each.second; }))
+      return success();
+    auto scalar = RankedTensorType::get({}, IntegerType::get(&getContext(), 64));
+    train::Draws draws{train::getOrAppendScalar(step, "seed", scalar), train::getOrAppendScalar(step, "step", scalar)};
+    unsigned rounded = 0;
+    for (train::OptimizerInterface &update : updates) {
+      StateLayout layout(step, growth, update);
+      BlockArgument parameter = layout.findParameter();
+      const CodecInfo *codec = parameter ? wanted.at(findGroup(step, parameter)) : nullptr;
+      if (!codec)
+        continue;
+      if (!getType(parameter).getElementType().isBF16())
+        return refuse("master: " + codec->name + " rounds parameters of bf16, and " + nameOf(step, parameter) + " is " +
+                      llvm::formatv("{0}", getType(parameter).getElementType()).str() +
+                      "; with --precision=bf16 all are, and --group='" + nameOf(step, parameter) +
+                      ":master=f32' leaves one out");
+      // Draws of dropout are numbered from 0.
+      draws.stream = (int64_t(1) << 31) + parameter.getArgNumber();
+      layout.storeParameter(*codec, draws);
+      update = layout.getUpdate();
+      ++rounded;
+    }
+    step.emitRemark("@") << step.getSymName() << ": " << rounded << " parameters are rounded by chance";
+    return success();
+  }
+
+  static StringRef nameOf(func::FuncOp step, BlockArgument parameter) {
+    return train::getBindingName(train::getArgBinding(step, parameter.getArgNumber())).getValue();
+  }
+  const train::GroupRule *findGroup(func::FuncOp step, BlockArgument parameter) const {
+    return options.findGroup(train::getBindingName(train::getArgBinding(step, parameter.getArgNumber())));
+  }
+
+  LogicalResult visit(func::FuncOp step) {
+    auto updates = llvm::to_vector(step.getBody().getOps<train::OptimizerInterface>());
+    if (updates.empty())
+      return success();
+    llvm::MapVector<const CodecInfo *, Tally> tallies;
+    train::SignatureGrowth growth(step);
+    // Groups name parameters, which updates do not read as they are once they are decoded.
+    SmallVector<const CodecInfo *> chosen;
+    for (train::OptimizerInterface update : updates) {
+      BlockArgument parameter = StateLayout(step, growth, update).findParameter();
+      chosen.push_back(parameter ? wantedOf[train::CodecUse::Moments].at(findGroup(step, parameter)) : nullptr);
+    }
+    if (failed(storeParameters(step, growth, updates)))
+      return failure();
+    for (auto [update, codec] : llvm::zip_equal(updates, chosen))
+      if (codec)
+        StateLayout(step, growth, update).store(*codec, tallies[codec]);
+    growth.finish();
+    // What is stored has other types than what was.
+    step.setType(FunctionType::get(&getContext(), step.getBody().front().getArgumentTypes(),
+                                   step.getBody().front().getTerminator()->getOperandTypes()));
+    report(step, tallies);
+    reportBytes(step);
+    return success();
+  }
+
+  void runOnSteps() override {
+    if (failed(readOptions()))
+      return signalPassFailure();
+    for (auto step : getOperation().getOps<func::FuncOp>())
+      if (failed(visit(step)))
+        return signalPassFailure();
+  }
+
+  train::TrainOptions options;
+  /// By group; null: outside all groups.
+  std::map<train::CodecUse, std::map<const train::GroupRule *, const CodecInfo *>> wantedOf;
+};
+} // namespace

@@ -1,0 +1,79 @@
+// Optimizer state in fewer bits: arguments are what is stored, updates read and write f32 between two codecs.
+// RUN: lowtide-opt %s --train-state-layouts=moments=bf16 2>/dev/null | FileCheck %s --check-prefix=BF16
+// RUN: lowtide-opt %s --train-state-layouts=moments=int8 2>/dev/null | FileCheck %s --check-prefix=INT8
+// RUN: lowtide-opt %s --train-state-layouts=moments=int8 -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
+// RUN: lowtide-opt %s --train-state-layouts='moments=fp8 groups=w*:moments=f32;*:moments=bf16' 2>/dev/null | FileCheck %s --check-prefix=GROUPS
+// RUN: lowtide-opt %s --train-state-layouts | FileCheck %s --check-prefix=NONE
+// RUN: lowtide-opt %s --train-state-layouts='master=sr groups=w,b:master=f32' 2>/dev/null | FileCheck %s --check-prefix=CHANCE
+// RUN: not lowtide-opt %s --train-state-layouts=moments=int4 2>&1 | FileCheck %s --check-prefix=WORD
+// RUN: not lowtide-opt %s --train-state-layouts='groups=w*:moments=sr' 2>&1 | FileCheck %s --check-prefix=GROUP-WORD
+// RUN: not lowtide-opt %s --train-state-layouts='master=sr groups=half:master=f32;*:lr_scale=1' 2>&1 | FileCheck %s --check-prefix=WIDE
+
+// Rounding to bf16 stands alone; what a skipped step keeps is what was stored.
+// BF16-LABEL: func.func @train(
+// BF16-SAME: %[[M:arg7]]: tensor<64x80xbf16> {train.binding = #train.state<"w.exp_avg">}
+// BF16: %[[READ:.*]] = train.decode_bf16 %[[M]] : (tensor<64x80xbf16>) -> tensor<64x80xf32>
+// BF16: %{{.*}}, %[[NEW:.*]]:2 = train.adamw {{.*}} state %[[READ]], {{.*}} : tensor<64x80xf32>
+// BF16: %[[STORED:.*]] = train.encode_bf16 %[[NEW]]#0 : (tensor<64x80xf32>) -> tensor<64x80xbf16>
+// BF16: %[[KEPT:.*]] = train.commit %[[STORED]] or %[[M]] if
+// BF16: return {{.*}}%[[KEPT]]
+
+// Blocks: the update is made in their shape, a scale per block is a tensor of its own; `b` has too few elements.
+// INT8-LABEL: func.func @train(
+// INT8-SAME: tensor<64x80xui8> {train.binding = #train.state<"w.exp_avg", initial = 1.270000e+02>}
+// INT8-SAME: tensor<64x80xui8> {train.binding = #train.state<"w.exp_avg_sq">}
+// INT8-SAME: tensor<80xf32> {train.binding = #train.state<"b.exp_avg">}
+// INT8-SAME: tensor<20xf32> {train.binding = #train.state<"w.exp_avg.scale", initial = 9.9999999999999998E-13>}
+// INT8: train.decode_int8 %{{.*}}, %{{.*}} : (tensor<20x256xui8>, tensor<20xf32>) -> tensor<20x256xf32>
+// INT8: train.decode_int8 %{{.*}}, %{{.*}} {non_negative}
+// INT8: %{{.*}}, %[[NEW:.*]]:2 = train.adamw {{.*}} : tensor<20x256xf32>
+// INT8: train.encode_int8 %[[NEW]]#0 : (tensor<20x256xf32>) -> (tensor<20x256xui8>, tensor<20xf32>)
+// INT8: train.encode_int8 %[[NEW]]#1 {non_negative}
+// INT8-COUNT-4: train.commit
+// INT8: train.adamw {{.*}} : tensor<80xf32>
+
+// SAID: remark: @train: 2 tensors of state in 8-bit codes of a dynamic map and an f32 scale per 256 elements (lossy): 40.00 KiB → 10.16 KiB; 2 stay f32: only tensors of at least 4096 elements in whole blocks of 256 are
+
+// GROUPS-LABEL: func.func @train(
+// GROUPS-SAME: tensor<64x80xf32> {train.binding = #train.state<"w.exp_avg">}
+// GROUPS-SAME: tensor<80xbf16> {train.binding = #train.state<"b.exp_avg">}
+
+// NONE-NOT: train.decode
+// NONE-NOT: train.encode
+
+// CHANCE-LABEL: func.func @half(
+// CHANCE-SAME: %[[SEED:arg[0-9]+]]: tensor<i64> {train.binding = #train.scalar<"seed">}
+// CHANCE: %[[READ:.*]] = train.decode_sr %arg0 : (tensor<8xbf16>) -> tensor<8xf32>
+// CHANCE: %[[NEW:.*]], %[[M:.*]] = train.momentum %[[READ]] {{.*}} : tensor<8xf32>
+// CHANCE: %[[P:.*]] = train.encode_sr %[[NEW]], %[[SEED]], %arg3 {stream = 2147483648 : i64} : (tensor<8xf32>, tensor<i64>, tensor<i64>) -> tensor<8xbf16>
+// CHANCE: return %[[P]], %[[M]]
+
+// WORD: error: moments: 'int4' is none of f32, bf16, fp8, int8
+// GROUP-WORD: error: group: moments: 'sr' is none of f32, bf16, fp8, int8
+// WIDE: error: master: sr rounds parameters of bf16, and w is f32; with --precision=bf16 all are, and --group='w:master=f32' leaves one out
+
+func.func @train(%w: tensor<64x80xf32> {train.binding = #train.param<"w">}, %b: tensor<80xf32> {train.binding = #train.param<"b">},
+    %gw: tensor<64x80xf32> {train.binding = #train.batch<"gw", dim = -1>}, %gb: tensor<80xf32> {train.binding = #train.batch<"gb", dim = -1>},
+    %finite: tensor<i1> {train.binding = #train.batch<"finite", dim = -1>}, %lr: tensor<f32> {train.binding = #train.scalar<"lr">},
+    %step: tensor<i64> {train.binding = #train.scalar<"step">},
+    %wm: tensor<64x80xf32> {train.binding = #train.state<"w.exp_avg">}, %wv: tensor<64x80xf32> {train.binding = #train.state<"w.exp_avg_sq">},
+    %bm: tensor<80xf32> {train.binding = #train.state<"b.exp_avg">}, %bv: tensor<80xf32> {train.binding = #train.state<"b.exp_avg_sq">})
+    -> (tensor<64x80xf32> {train.binding = #train.param<"w">}, tensor<64x80xf32> {train.binding = #train.state<"w.exp_avg">},
+        tensor<64x80xf32> {train.binding = #train.state<"w.exp_avg_sq">}, tensor<80xf32> {train.binding = #train.param<"b">},
+        tensor<80xf32> {train.binding = #train.state<"b.exp_avg">}, tensor<80xf32> {train.binding = #train.state<"b.exp_avg_sq">}) {
+  %w1, %wm1, %wv1 = train.adamw %w gradient %gw lr %lr step %step state %wm, %wv {beta1 = 0.9, beta2 = 0.999, eps = 1.0e-8, lr_scale = 1.0, weight_decay = 0.01} : tensor<64x80xf32>, tensor<f32>, tensor<i64>
+  %w2 = train.commit %w1 or %w if %finite : (tensor<i1>, tensor<64x80xf32>, tensor<64x80xf32>) -> tensor<64x80xf32>
+  %wm2 = train.commit %wm1 or %wm if %finite : (tensor<i1>, tensor<64x80xf32>, tensor<64x80xf32>) -> tensor<64x80xf32>
+  %wv2 = train.commit %wv1 or %wv if %finite : (tensor<i1>, tensor<64x80xf32>, tensor<64x80xf32>) -> tensor<64x80xf32>
+  %b1, %bm1, %bv1 = train.adamw %b gradient %gb lr %lr step %step state %bm, %bv {beta1 = 0.9, beta2 = 0.999, eps = 1.0e-8, lr_scale = 1.0, weight_decay = 0.01} : tensor<80xf32>, tensor<f32>, tensor<i64>
+  return %w2, %wm2, %wv2, %b1, %bm1, %bv1 : tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<80xf32>, tensor<80xf32>, tensor<80xf32>
+}
+
+// A parameter of 16 bits: its state is f32.
+func.func @half(%half: tensor<8xbf16> {train.binding = #train.param<"half">}, %g: tensor<8xf32> {train.binding = #train.batch<"g", dim = -1>},
+    %lr: tensor<f32> {train.binding = #train.scalar<"lr">}, %step: tensor<i64> {train.binding = #train.scalar<"step">},
+    %m: tensor<8xf32> {train.binding = #train.state<"half.momentum_buffer">})
+    -> (tensor<8xbf16> {train.binding = #train.param<"half">}, tensor<8xf32> {train.binding = #train.state<"half.momentum_buffer">}) {
+  %p, %m1 = train.momentum %half gradient %g lr %lr step %step state %m {dampening = 0.0, lr_scale = 1.0, momentum = 0.9, nesterov = 0.0, weight_decay = 0.0} : tensor<8xbf16>, tensor<f32>, tensor<i64>
+  return %p, %m1 : tensor<8xbf16>, tensor<8xf32>
+}

@@ -20,6 +20,7 @@ SCALED = ("--precision=mixed-f16", "--loss-scale=dynamic", "--optimizer=adamw")
 MODELS = {
     **{model: (model, "--dim=batch=8") for model in ("mlp-digits", "cnn-digits", "gpt-tiny", "bag-tiny")},
     **{f"{model}, scaled": (model, "--dim=batch=8", *SCALED) for model in ("gpt-tiny", "unet-mini")},
+    "gpt-tiny, state in 8 bits": ("gpt-tiny", "--dim=batch=8", "--moments=int8"),
     "cnn-digits, channels last": ("cnn-digits", "--dim=batch=64", *CHANNELS_LAST),
     "unet-mini, channels last": ("unet-mini", "--dim=batch=32", *CHANNELS_LAST),
 }

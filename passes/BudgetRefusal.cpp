@@ -183,8 +183,8 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
     note << "an optimizer with less than " << formatBytes(statics.state) << " of state (--optimizer=sgd has none), ";
   note << "a larger budget";
   if (uint64_t saved = countCodeSavings(step); saved && smallestBytes - saved <= budgetBytes)
-    error.attachNote() << "with --moments=int8 it fits: " << formatBytes(smallestBytes - saved)
-                       << " (optimizer state in 8 bits, which is lossy)";
+    error.attachNote() << "with --moments=int8 it may fit: optimizer state takes " << formatBytes(saved)
+                       << " less, which leaves about " << formatBytes(smallestBytes - saved) << " (lossy)";
 }
 
 LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entries, uint64_t budgetBytes,

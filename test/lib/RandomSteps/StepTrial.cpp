@@ -211,7 +211,6 @@ bool Trial::fitCopy(OwningOpRef<ModuleOp> &module, const std::string &budget, in
       return buildFitStage(passes, stage);
     TrainRematerializeOptions options;
     options.target = stage.target;
-    options.cpu = stage.cpu;
     options.threadsMax = stage.threadsMax;
     options.budget = stage.budget;
     options.strategy = stage.strategy;
@@ -321,7 +320,7 @@ bool Trial::compareReference() {
   FitStageOptions stage;
   stage.fuse = stage.library = false;
   stage.widen = "f64";
-  stage.target = stage.cpu = "reference";
+  stage.target = "reference";
   stage.lossHeadChunks = 1;
   codegen::CodegenOptions codegenOptions;
   codegenOptions.cpu = "reference";

@@ -379,7 +379,7 @@ def distinct():
 
 # Flags.
 for _name, _flag, _word in (
-    ("a learning rate that is no number", "--lr=fast", "fast"), ("an unknown optimizer", "--optimizer=lion", "lion"), ("half of betas", "--betas=0.9", "betas"),
+    ("a learning rate that is no number", "--lr=fast", "fast"), ("an unknown optimizer", "--optimizer=sofia", "sofia"), ("half of betas", "--betas=0.9", "betas"),
     ("an option of another optimizer", "--momentum=0.9", "momentum"), ("a group with an unknown option", "--group=w:speed=1", "speed"),
     ("a schedule without an end", "--schedule=cosine", "total_steps"), ("an unknown flag", "--optimzer=sgd", "--optimizer"),
     ("a limit that is no number", "--clip-norm=nan", "a number of at least 0, not 'nan'"), ("a negative limit", "--clip-value=-1", "not '-1'"),

@@ -13,8 +13,9 @@ import time
 
 what, code, log, command = sys.argv[1].split(","), int(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4:]
 log.unlink(missing_ok=True)
-ignore = (lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if "nohup" in what else None
-run = subprocess.Popen([*command, f"--log-jsonl={log}"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=ignore)
+# The check itself may have been started by nohup.
+hangup = signal.SIG_IGN if "nohup" in what else signal.SIG_DFL
+run = subprocess.Popen([*command, f"--log-jsonl={log}"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup))
 deadline = time.monotonic() + 60
 while run.poll() is None and time.monotonic() < deadline and (not log.exists() or log.read_bytes().count(b"\n") < 6):
     time.sleep(0.01)

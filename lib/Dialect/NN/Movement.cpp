@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ReshapedElement.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
 #include "lowtide/Dialect/NN/RecordSupport.h"
@@ -96,18 +97,22 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-Value ReshapeOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
+Value nn::emitReshapedElement(ElementBuilder &b, RankedTensorType from, RankedTensorType to, ValueRange index) {
   Value linear = b.index(0);
-  for (auto [i, extent] : llvm::zip(index, getY().getType().getShape()))
+  for (auto [i, extent] : llvm::zip(index, to.getShape()))
     linear = b.add(b.mul(linear, b.index(extent)), i);
-  SmallVector<Value> source(getX().getType().getRank());
-  for (int64_t i = getX().getType().getRank() - 1; i >= 0; --i) {
-    Value extent = b.index(getX().getType().getDimSize(i));
+  SmallVector<Value> source(from.getRank());
+  for (int64_t i = from.getRank() - 1; i >= 0; --i) {
+    Value extent = b.index(from.getDimSize(i));
     source[i] = i == 0 ? linear : b.rem(linear, extent, /*isUnsigned=*/true);
     if (i > 0)
       linear = b.div(linear, extent, /*isUnsigned=*/true);
   }
   return b.operand(0, source);
+}
+
+Value ReshapeOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
+  return emitReshapedElement(b, getX().getType(), getY().getType(), index);
 }
 
 LogicalResult ReshapeOp::differentiate(GradientBuilder &g) {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Dialect/NN/Storage.h"
+#include "ReshapedElement.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <algorithm>
 #include <array>
@@ -42,17 +43,7 @@ LogicalResult RegroupOp::verify() {
 }
 
 Value RegroupOp::emitElement(ElementBuilder &b, unsigned, ValueRange index) {
-  Value linear = b.index(0);
-  for (auto [i, extent] : llvm::zip(index, getY().getType().getShape()))
-    linear = b.add(b.mul(linear, b.index(extent)), i);
-  SmallVector<Value> source(getX().getType().getRank());
-  for (int64_t i = getX().getType().getRank() - 1; i >= 0; --i) {
-    Value extent = b.index(getX().getType().getDimSize(i));
-    source[i] = i == 0 ? linear : b.rem(linear, extent, /*isUnsigned=*/true);
-    if (i > 0)
-      linear = b.div(linear, extent, /*isUnsigned=*/true);
-  }
-  return b.operand(0, source);
+  return emitReshapedElement(b, getX().getType(), getY().getType(), index);
 }
 
 //===-- 16 bits -----------------------------------------------------------===//

@@ -18,13 +18,6 @@ double AdapterRule::getScale() const {
   return alpha / (isRankStabilized ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank));
 }
 
-int AdapterRule::findPattern(StringRef layer, StringRef parameter) const {
-  for (auto [i, pattern] : llvm::enumerate(patterns))
-    if (pattern.matches(layer) || pattern.matches(parameter))
-      return static_cast<int>(i);
-  return -1;
-}
-
 static llvm::Error readOption(StringRef text, AdapterRule &rule, llvm::StringSet<> &given) {
   static constexpr StringRef known[] = {"r", "alpha", "dropout", "rslora"};
   auto [name, value] = text.split('=');

@@ -29,8 +29,6 @@ struct AdapterRule {
 
   /// What B · A is multiplied with: alpha / rank, or alpha / √rank.
   double getScale() const;
-  /// The first pattern that means a layer or its parameter; -1: none does.
-  int findPattern(llvm::StringRef layer, llvm::StringRef parameter) const;
 };
 
 /// Rules separated by `;`. Errors say what was found and what is possible.

@@ -2,7 +2,7 @@
 
 For every model folder: the median step, and what it waited for its batch, with batches read between steps and with one,
 two and four threads that prepare them. Then a program writes a batch in twice the time of a step: a step should wait for
-what its source takes longer than itself, and the table has the wait that the run reports beside that difference.
+what its source takes longer than itself, and the table has the wait that the run reports next to that difference.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def table(rows):
 
 
 def main(argv):
-    parser = argparse.ArgumentParser(prog="tools/dev bench feeding", description="Steps beside the threads that prepare their batches, and beside a slow source.")
+    parser = argparse.ArgumentParser(prog="tools/dev bench feeding", description="Steps next to the threads that prepare their batches, and after a slow source.")
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--slow-steps", type=int, default=100)

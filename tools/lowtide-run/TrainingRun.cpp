@@ -361,6 +361,7 @@ void TrainingRun::feedAhead() {
   options.first = firstStep_, options.end = lastStep_;
   if (dataset_.stream)
     options.interrupt = [stream = dataset_.stream] { stream->interrupt(); };
+  const unsigned threads = options.threads;
   auto fill = [this](int64_t step, uint8_t *slot, Share share) { return feed(step, slot, share); };
   auto made = BatchesAhead::create(fill, std::move(options));
   if (!made) {
@@ -368,8 +369,8 @@ void TrainingRun::feedAhead() {
     return;
   }
   ahead_ = std::move(*made);
-  log_.info("data", std::to_string(options_.feeders) + " threads prepare batches in two slots, " +
-                        bytesText(ahead_->bytes()) + " of the host's memory");
+  log_.info("data", std::to_string(threads) + (threads == 1 ? " thread prepares" : " threads prepare") +
+                        " batches in two slots, " + bytesText(ahead_->bytes()) + " of the host's memory");
 }
 
 Expected<bool> TrainingRun::beginStep(int64_t step) {

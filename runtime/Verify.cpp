@@ -30,10 +30,16 @@ Status checkArenas(const plan::Plan &plan) {
     return refuse(std::to_string(plan.arenas_size()) + " arenas; at most " + std::to_string(maxArenas) +
                   " are accepted");
   Checked sum;
+  std::set<std::string> names;
+  std::set<int> kinds;
   for (const plan::Arena &arena : plan.arenas()) {
     std::string where = "arena '" + printable(arena.name()) + "'";
+    if (!names.insert(arena.name()).second)
+      return refuse("has the name of another arena", where);
     if (arena.kind() < plan::Arena::PARAMS || arena.kind() > plan::Arena::IO)
       return refuse("has no known kind", where);
+    if (!kinds.insert(arena.kind()).second && arena.kind() != plan::Arena::TRANSIENT)
+      return refuse("is of a kind of which a plan has one arena: " + plan::Arena::Kind_Name(arena.kind()), where);
     if (!isPowerOfTwo(arena.alignment()) || arena.alignment() > (uint64_t(1) << 21))
       return refuse("alignment " + std::to_string(arena.alignment()) + " is not a power of two up to 2 MiB", where);
     if (arena.bytes() > maxArenaBytes)
@@ -63,6 +69,19 @@ Status checkKernels(const plan::Plan &plan) {
   return Status::ok();
 }
 
+/// Whether the arena is of a kind that holds such a binding (plan.proto says what each kind is for).
+Status checkHome(const plan::Binding &binding, const plan::Arena &arena) {
+  const bool isForParams = arena.kind() == plan::Arena::PARAMS;
+  const bool isForState = arena.kind() == plan::Arena::STATE;
+  if (isPersistent(binding) && !isForParams && !isForState)
+    return refuse("outlives the step but lies in an arena that does not");
+  if (!isPersistent(binding) && (isForParams || isForState))
+    return refuse("ends with the step but lies in arena '" + printable(arena.name()) + "', which outlives it");
+  if (binding.kind() == plan::Binding::PARAM && isForState)
+    return refuse("is a parameter but lies in arena '" + printable(arena.name()) + "', which holds optimizer state");
+  return Status::ok();
+}
+
 Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
   if (binding.name().empty() || binding.name().size() > maxNameBytes)
     return refuse("has no proper name");
@@ -88,8 +107,7 @@ Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
   if (binding.from_image() &&
       (!isPersistent(binding) || !(Checked(slice.offset()) + slice.bytes()).atMost(arena.image_bytes())))
     return refuse("claims bytes of the image that are not there");
-  if (isPersistent(binding) && arena.kind() != plan::Arena::PARAMS && arena.kind() != plan::Arena::STATE)
-    return refuse("outlives the step but lies in an arena that does not");
+  LOWTIDE_TRY(checkHome(binding, arena));
   const bool isResult = binding.kind() == plan::Binding::METRIC || binding.kind() == plan::Binding::OUTPUT;
   if (!isResult && slice.value() == 0)
     return refuse("is defined at the start of the step and has value number 0");

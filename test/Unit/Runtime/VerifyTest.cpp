@@ -56,19 +56,19 @@ TEST(Verify, RefusesBindingsThatWouldLoseOneAnother) {
   };
   // The runtime fills each of them by itself: the same number cannot be the same value.
   refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(Params, 0, width * 4, 3)); },
-          "shares bytes with another binding");
+          "binding 'x2': ends with the step but lies in arena 'params', which outlives it");
   refused([&](plan::Plan &p) { add(p, "slot", plan::Binding::STATE, slice(Params, 0, width * 4, 3)); },
           "shares bytes with another binding");
   refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(Io, 0, width * 4, 1)); },
           "shares bytes with another binding");
   refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(State, 0, width * 4, 4)); },
-          "shares bytes with another binding");
+          "binding 'x2': ends with the step but lies in arena 'state', which outlives it");
   refused(
       [](plan::Plan &p) {
         for (plan::Entry &entry : *p.mutable_entries())
           bind(entry, "rate", plan::Binding::SCALAR, plan::F32, {}, slice(Params, 0, 4, 60), 60);
       },
-      "shares bytes with another binding");
+      "binding 'rate': ends with the step but lies in arena 'params'");
   refused([&](plan::Plan &p) { add(p, "x2", plan::Binding::BATCH, slice(Io, 768, width * 4, 3)); },
           "two bindings start with value number 3");
   refused([](plan::Plan &p) { train(p).mutable_bindings(3)->mutable_slice()->set_value(9); },
@@ -88,6 +88,22 @@ TEST(Verify, RefusesBindingsThatWouldLoseOneAnother) {
   // Where it starts is one decision for all entries.
   refused([](plan::Plan &p) { p.mutable_entries(2)->mutable_bindings(2)->set_from_image(false); },
           "starts with another value in another entry");
+}
+
+TEST(Verify, RefusesArenasOfOtherUse) {
+  refused([](plan::Plan &p) { p.mutable_arenas(State)->set_kind(plan::Arena::PARAMS); },
+          "arena 'state': is of a kind of which a plan has one arena: PARAMS");
+  refused([](plan::Plan &p) { p.mutable_arenas(State)->set_name("params"); }, "has the name of another arena");
+  refused(
+      [](plan::Plan &p) {
+        p.mutable_arenas(Params)->set_kind(plan::Arena::STATE);
+        p.mutable_arenas(Params)->set_image_bytes(0);
+        p.mutable_arenas(State)->set_kind(plan::Arena::PARAMS);
+        for (plan::Entry &entry : *p.mutable_entries())
+          for (plan::Binding &binding : *entry.mutable_bindings())
+            binding.set_from_image(false);
+      },
+      "is a parameter but lies in arena 'params', which holds optimizer state");
 }
 
 TEST(Verify, RefusesBadSlices) {

@@ -273,13 +273,17 @@ SmallVector<Value> ReductionSet::combineByGroups(Value group, int64_t groups, Va
 }
 
 SmallVector<Value> ReductionSet::getArrays(Value pointer, int64_t count) {
+  // Wide elements first: all are aligned, and no byte lies between two arrays, which nothing would write.
   SmallVector<Value> arrays;
-  uint64_t offset = 0;
-  for (Type type : types) {
+  for (auto [i, type] : llvm::enumerate(types)) {
+    const uint64_t width = elementBytes(type);
+    uint64_t offset = 0;
+    for (auto [j, other] : llvm::enumerate(types))
+      if (elementBytes(other) > width || (elementBytes(other) == width && j < i))
+        offset += count * elementBytes(other);
     arrays.push_back(LLVM::GEPOp::create(function.builder, function.loc, pointer.getType(),
                                          function.builder.getI8Type(), pointer,
                                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)}));
-    offset += llvm::alignTo(count * elementBytes(type), 64);
   }
   return arrays;
 }
@@ -287,6 +291,6 @@ SmallVector<Value> ReductionSet::getArrays(Value pointer, int64_t count) {
 uint64_t ReductionSet::getArrayBytes(int64_t count) const {
   uint64_t bytes = 0;
   for (Type type : types)
-    bytes += llvm::alignTo(count * elementBytes(type), 64);
+    bytes += count * elementBytes(type);
   return bytes;
 }

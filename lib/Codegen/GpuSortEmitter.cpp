@@ -23,7 +23,7 @@ using namespace lowtide::codegen;
 static constexpr int64_t kThreads = 128, kFewPlaces = 256, kManyPlaces = int64_t(1) << 16;
 
 /// Bytes of one sorted array.
-static uint64_t getArrayBytes(const SearchShape &shape) { return llvm::alignTo(shape.count * 4, 64); }
+static uint64_t getArrayBytes(const SearchShape &shape) { return shape.count * 4; }
 
 uint64_t codegen::getSortedBytes(ScatterInterface op) {
   SearchShape shape(op);

@@ -501,7 +501,7 @@ uint64_t codegen::getPartialBytes(nn::KernelOp kernel, const StagedDomain &domai
   uint64_t bytes = 0;
   for (ReductionInterface op : plan.traversals.front()) {
     Type type = accumulatorType(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
-    bytes += llvm::alignTo(numParts * kept * elementBytes(type), 64);
+    bytes += numParts * kept * elementBytes(type);
   }
   return bytes <= kMaxPartialBytes ? bytes : 0;
 }

@@ -84,7 +84,7 @@ public:
   /// What totals start from, and a total with one more element; one per op.
   llvm::SmallVector<mlir::Value> initials();
   llvm::SmallVector<mlir::Value> combine(mlir::ValueRange accumulators, mlir::ValueRange elements);
-  /// Arrays of accumulators, `count` each, one behind the other at `pointer`; and their bytes.
+  /// Arrays of accumulators, `count` each, at `pointer`, without a byte between them; and their bytes.
   llvm::SmallVector<mlir::Value> getArrays(mlir::Value pointer, int64_t count);
   uint64_t getArrayBytes(int64_t count) const;
   llvm::SmallVector<mlir::Value> loadAll(mlir::ValueRange arrays, mlir::Value offset);

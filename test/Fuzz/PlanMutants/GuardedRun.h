@@ -65,6 +65,8 @@ public:
   std::string run(const plan::Entry &entry);
   /// Of every result that was written, in order: what two runs are compared by.
   const std::vector<uint64_t> &results() const { return results_; }
+  /// Of result `number`: which instruction wrote it, in words.
+  std::string describeResult(size_t number) const;
   const std::vector<std::vector<uint8_t>> &arenas() const { return arenas_; }
   /// Which bytes are defined.
   bool isDefined(uint32_t arena, uint64_t byte) const { return tags_[arena][byte] != 0; }
@@ -102,6 +104,7 @@ private:
   std::vector<Write> writes_;
   std::vector<Round> rounds_;
   std::vector<uint64_t> results_;
+  std::vector<std::pair<const plan::Instruction *, int>> writers_; ///< of each result: instruction, number within it
   GuardedMemory &memory_;
   Manner manner_;
   uint64_t time_ = 0;

@@ -51,8 +51,11 @@ void fillBatch(Session &session, const std::string &entry) {
 template <typename Visit>
 void forEachRange(const google::protobuf::RepeatedPtrField<plan::Instruction> &instructions, uint64_t rounds,
                   Visit &&visit) {
-  auto moving = [&](plan::Slice slice, uint64_t step) {
-    slice.set_bytes(slice.bytes() + step * (rounds - 1));
+  // In reversed rounds ranges move back.
+  auto moving = [&](plan::Slice slice, int64_t step) {
+    const uint64_t way = (step < 0 ? -static_cast<uint64_t>(step) : static_cast<uint64_t>(step)) * (rounds - 1);
+    slice.set_offset(slice.offset() - (step < 0 ? way : 0));
+    slice.set_bytes(slice.bytes() + way);
     visit(slice);
   };
   for (const plan::Instruction &instruction : instructions) {
@@ -171,7 +174,8 @@ TrialResult Trial::execute(Base &base, const plan::Plan &plan, std::span<const u
       return defect("the other way round: " + said);
     if (first.results() != second.results()) {
       auto [a, b] = std::mismatch(first.results().begin(), first.results().end(), second.results().begin());
-      return defect("entry '" + entry.name() + "': result " + std::to_string(a - first.results().begin()) +
+      return defect("entry '" + entry.name() + "': " +
+                    first.describeResult(static_cast<size_t>(a - first.results().begin())) +
                     " depends on bytes that nothing wrote, or on the order of tasks");
     }
 
@@ -220,6 +224,8 @@ Status Trial::rehearse() {
     base->plan().SerializeToString(&text);
     uint64_t signature = 0;
     TrialResult result = execute(*base, base->plan(), base->withPlan(text), signature, phase);
+    if (result.outcome == NotRun)
+      return Status(StatusCode::Unsupported, "has too many instructions or bytes to be executed here", base->name());
     if (result.outcome != OtherValues)
       return Status(StatusCode::Usage, "cannot be executed as it is: " + result.said, base->name());
     signatures_.push_back(signature);

@@ -5,7 +5,7 @@
 // Mutant number s is made from one of the artifacts by the dice of seed s. Each is refused in words, or executed on
 // guarded memory, where every byte lies in its slice and holds the value that is asked for. A child does the work, so
 // that a signal, or ten seconds without an answer, is a finding with a seed and not the end. With --write, and one
-// mutant, its artifact is kept.
+// mutant, its artifact is kept. With --count=0 the artifacts themselves are executed like that, and nothing else.
 //
 //===----------------------------------------------------------------------===//
 

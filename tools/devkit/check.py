@@ -372,7 +372,14 @@ def conformance_suite(suite, full):
 
 
 def fuzz_suite(suite, full):
-    """Hostile bytes for everything that parses, under sanitizers; structured mutants of plans and of IR (test/Fuzz)."""
+    """Hostile bytes for everything that parses, under sanitizers; structured mutants of plans and of IR; unchanged plans on
+    guarded memory (test/Fuzz).
+    """
+    sample = "--only=llama-tiny/model.onnx|cnn-digits/model.onnx|bag-tiny/constants.onnx"
+    for target in ("cpu", "cuda-emulated"):
+        for folder in model_folders(full):
+            for row in command_rows("footprints", folder, f"--target={target}", *([] if full else [sample])):
+                suite.add(f"footprints {target} {row['name']}", row["complaint"])
     for kind in mutants.PROGRAMS:
         findings, table = mutants.run(kind, mutants.FULL[kind] if full else mutants.SAMPLE, jobs=os.cpu_count())
         say("\n".join(table))

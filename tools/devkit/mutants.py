@@ -18,7 +18,7 @@ from devkit.console import ROOT, Failure, say
 MODELS = ROOT / "test" / "models"
 INPUTS = ROOT / "test" / "EndToEnd" / "Inputs"
 EMULATED = "--target=cuda-emulated"
-# What the plans of all kinds of steps hold between them: products, convolutions, statistics, tables, draws, rounds, scales.
+# What the plans of all kinds of steps hold between them: products, convolutions, statistics, tables, draws, rounds both ways, scales.
 STEPS = {
     "momentum": (INPUTS / "two-layers.onnx", "--batch=4", "--optimizer=momentum"),
     "scaled": (INPUTS / "two-layers.onnx", "--batch=4", "--optimizer=adamw", "--precision=mixed-f16", "--loss-scale=dynamic"),
@@ -32,6 +32,7 @@ STEPS = {
     "statistics-parts": (MODELS / "resnet-tiny" / "torchscript.onnx", "--batch=4", "--micro-batches=2"),
     "tables": (MODELS / "bag-tiny" / "constants.onnx", "--batch=4"),
     "tables-emulated": (MODELS / "bag-tiny" / "constants.onnx", "--batch=4", EMULATED),
+    "recurrent": (MODELS / "rnn-tiny" / "torchscript.onnx", "--batch=2"),
     "experts": (MODELS / "moe-tiny" / "torchscript.onnx", "--batch=4"),
 }
 TESTS = BUILD / "test" / "lib"

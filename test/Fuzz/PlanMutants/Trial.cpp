@@ -174,8 +174,8 @@ TrialResult Trial::execute(Base &base, const plan::Plan &plan, std::span<const u
       return defect("the other way round: " + said);
     if (first.results() != second.results()) {
       auto [a, b] = std::mismatch(first.results().begin(), first.results().end(), second.results().begin());
-      return defect("entry '" + entry.name() + "': " +
-                    first.describeResult(static_cast<size_t>(a - first.results().begin())) +
+      return defect("entry '" + entry.name() +
+                    "': " + first.describeResult(static_cast<size_t>(a - first.results().begin())) +
                     " depends on bytes that nothing wrote, or on the order of tasks");
     }
 

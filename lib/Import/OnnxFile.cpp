@@ -8,6 +8,7 @@
 #include "ModulePaths.h"
 #include "NodeOrder.h"
 #include "OnnxLibrary.h"
+#include "PackedTensors.h"
 #include "Recoveries.h"
 #include "Spelling.h"
 #include "StepSignature.h"
@@ -115,6 +116,9 @@ LogicalResult OnnxFile::prepare() {
               (producer.empty() ? std::string() : ", producer " + producer))
                  .str();
 
+  // The operator set that has such tensors.
+  if (getOpset() >= 21)
+    unpackInitializers(*model->mutable_graph());
   if (model->has_graph() && sortNodes(*model->mutable_graph(), limits.subgraphDepth))
     report->warningAt(model->graph().name(), Certainty::Stated,
                       "nodes were listed before what they read; they are put in order");

@@ -328,7 +328,10 @@ FailureOr<std::vector<InitializerInfo>> lowtide::classifyInitializers(OnnxFile &
       info.reason = source->how;
     }
     info.images = file.findImages(info.tensor);
-    int64_t limit = isFloatType(info.dataType) ? file.getLimits().constantFloats : file.getLimits().constantIntegers;
+    // Integers of one or two bytes are codes of quantized weights, and no shapes.
+    const bool isData =
+        isFloatType(info.dataType) || (info.dataType != TensorProto::BOOL && findElementType(info.dataType)->bytes < 4);
+    int64_t limit = isData ? file.getLimits().constantFloats : file.getLimits().constantIntegers;
     // Shapes must be known to legalization, wherever the file keeps them; unreadable ones become arguments.
     info.inIR = info.role == InitializerRole::Constant && info.getNumElements() <= limit &&
                 (file.isEmbedded(info.tensor) || file.tryReadInitializer(info.tensor));

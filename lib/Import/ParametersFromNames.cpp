@@ -72,6 +72,8 @@ static bool isSetting(const InitializerUse &use) {
       .Cases({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, use.operand == 2) // weights of classes
       .Case("Range", true)
       .Cases({"QuantizeLinear", "DequantizeLinear"}, use.operand > 0)
+      // Scales and zero points; a bias is trained.
+      .Cases({"MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"}, use.operand == 2 || use.operand == 3)
       .Cases({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}, true)
       .Case("Pow", use.operand == 1)
       .Default(false);

@@ -205,26 +205,4 @@ void lowtide::addContribRules(RuleTable &t) {
                          "Sampling", "WhisperBeamSearch"})
     t.addRefusal(("com.microsoft." + name).str(),
                  "it generates from past keys and values; export the model for training, without a cache");
-  for (StringRef name : {"MatMulNBits",
-                         "MatMulBnb4",
-                         "MatMulFpQ4",
-                         "QAttention",
-                         "QGemm",
-                         "QLinearAdd",
-                         "QLinearMul",
-                         "QLinearConcat",
-                         "QLinearAveragePool",
-                         "QLinearGlobalAveragePool",
-                         "QLinearSigmoid",
-                         "QLinearSoftmax",
-                         "QLinearLeakyRelu",
-                         "QEmbedLayerNormalization",
-                         "DynamicQuantizeMatMul",
-                         "DynamicQuantizeLSTM",
-                         "MatMulIntegerToFloat",
-                         "QuantizeLinear",
-                         "DequantizeLinear",
-                         "GatherBlockQuantized"})
-    t.addRefusal(("com.microsoft." + name).str(),
-                 "quantized operators are not trained; export the model before quantization");
 }

@@ -43,9 +43,6 @@ LogicalResult ifRule(NodeView &n) {
 void lowtide::addControlRules(RuleTable &t) { t.add("If", ifRule); }
 
 void lowtide::addRefusals(RuleTable &t) {
-  for (StringRef name : {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv",
-                         "MatMulInteger", "ConvInteger"})
-    t.addRefusal(name, "quantized operators are not trained; export the model before quantization");
   for (StringRef name :
        {"StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringConcat", "StringSplit", "LabelEncoder"})
     t.addRefusal(name, "strings are not tensors here");

@@ -383,6 +383,7 @@ const RuleTable &RuleTable::get() {
     addSpectralRules(t);
     addRegionRules(t);
     addDeformableRules(t);
+    addQuantizedRules(t);
     addRefusals(t);
     return t;
   }();

@@ -8,6 +8,7 @@ Prints case -> [state, reason].
 
 import argparse
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -16,10 +17,14 @@ import numpy
 import onnx
 import onnxruntime
 from node_tests import attempt
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 OPSET, MICROSOFT = 17, "com.microsoft"
-FLOAT, INT32, INT64 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64
+FLOAT, INT32, INT64, UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8
+# kind of codes -> (type, the first one, and how many there are)
+CODES = {"int4": (TensorProto.INT4, -8, 16), "uint4": (TensorProto.UINT4, 0, 16), "uint8": (UINT8, 0, 256)}
+# The operator set that has types of 4 bits.
+CODES_OPSET = 21
 # Sums are taken in another order than onnxruntime's, and its activations are polynomials.
 TOLERANCE = (2e-4, 2e-5)
 
@@ -30,6 +35,15 @@ def normal(*shape):
 
 def ids(limit, *shape):
     return ("ids", shape, limit)
+
+
+def positive(*shape):
+    return ("positive", shape)
+
+
+def codes(kind, *shape):
+    """An initializer of integers of `kind`, of which bytes hold several."""
+    return ("codes", shape, kind)
 
 
 def fixed(values, dtype="int32"):
@@ -90,6 +104,21 @@ CASES = {
     "mha_mask": ("MultiHeadAttention", MICROSOFT, {"num_heads": N}, [*MHA, None, fixed([[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]])], 1),
     "mha_scores": ("MultiHeadAttention", MICROSOFT, {"num_heads": N, "scale": 0.2}, [*MHA, None, None, normal(1, N, T, 6)], 1),
     "mha_causal": ("MultiHeadAttention", MICROSOFT, {"num_heads": N, "unidirectional": 1}, [normal(B, T, H)] * 3, 1),
+    "matmul_4_bits": ("MatMulNBits", MICROSOFT, {"K": 64, "N": 12, "bits": 4, "block_size": 32}, [normal(3, 64), codes("uint8", 12, 2, 16), positive(24)], 1),
+    "matmul_4_bits_zero": ("MatMulNBits", MICROSOFT, {"K": 96, "N": 12, "bits": 4, "block_size": 32}, [normal(2, 3, 96), codes("uint8", 12, 3, 16), positive(36), codes("uint8", 24)], 1),
+    "matmul_4_bits_cut": ("MatMulNBits", MICROSOFT, {"K": 80, "N": 12, "bits": 4, "block_size": 32}, [normal(3, 80), codes("uint8", 12, 3, 16), positive(36)], 1),
+    "matmul_4_bits_float": ("MatMulNBits", MICROSOFT, {"K": 64, "N": 12, "bits": 4, "block_size": 16}, [normal(3, 64), codes("uint8", 12, 4, 8), positive(48), normal(48)], 1),
+    "matmul_4_bits_bias": ("MatMulNBits", MICROSOFT, {"K": 64, "N": 12, "bits": 4, "block_size": 32}, [normal(3, 64), codes("uint8", 12, 2, 16), positive(24), None, None, normal(12)], 1),
+    "matmul_2_bits": ("MatMulNBits", MICROSOFT, {"K": 64, "N": 12, "bits": 2, "block_size": 32}, [normal(3, 64), codes("uint8", 12, 2, 8), positive(24)], 1),
+    "matmul_8_bits": ("MatMulNBits", MICROSOFT, {"K": 64, "N": 12, "bits": 8, "block_size": 32}, [normal(3, 64), codes("uint8", 12, 2, 32), positive(24)], 1),
+    "matmul_nf4": ("MatMulBnb4", MICROSOFT, {"K": 64, "N": 12, "block_size": 64, "quant_type": 1}, [normal(3, 64), codes("uint8", 384), positive(12)], 1),
+    "matmul_fp4": ("MatMulBnb4", MICROSOFT, {"K": 64, "N": 12, "block_size": 32, "quant_type": 0}, [normal(3, 64), codes("uint8", 384), positive(24)], 1),
+    "table_4_bits": ("GatherBlockQuantized", MICROSOFT, {"block_size": 16}, [codes("int4", 9, 32), ids(9, B, T), positive(9, 2)], 1),
+    "table_4_bits_zero": ("GatherBlockQuantized", MICROSOFT, {"block_size": 16}, [codes("uint4", 9, 32), ids(9, B, T), positive(9, 2), codes("uint4", 9, 2)], 1),
+    "table_bytes": ("GatherBlockQuantized", MICROSOFT, {"block_size": 16, "bits": 4}, [codes("uint8", 9, 16), ids(9, B, T), positive(9, 2)], 1),
+    "weights_int4": ("DequantizeLinear", "", {"axis": 0, "block_size": 16}, [codes("int4", 64, 6), positive(4, 6)], 1),
+    "weights_uint4_zero": ("DequantizeLinear", "", {"axis": 1, "block_size": 32}, [codes("uint4", 6, 64), positive(6, 2), codes("uint4", 6, 2)], 1),
+    "weights_int4_odd": ("DequantizeLinear", "", {"axis": 1}, [codes("int4", 5, 3), positive(3), codes("int4", 3)], 1),
     "mha_cross": ("MultiHeadAttention", MICROSOFT, {"num_heads": N}, [normal(B, T, H), normal(B, N, 6, 8), normal(B, N, 6, 8)], 1),
 }  # fmt: skip
 
@@ -149,6 +178,10 @@ DEFINED = {
 TYPES = {"float32": FLOAT, "int32": INT32, "int64": INT64}
 
 
+def is_packed(operands):
+    return any(operand and operand[0] == "codes" for operand in operands)
+
+
 def arrays_of(operands, name):
     random = numpy.random.default_rng(sum(map(ord, name)))
     arrays = {}
@@ -156,7 +189,11 @@ def arrays_of(operands, name):
         if operand is None:
             continue
         kind, *rest = operand
-        if kind == "normal":
+        if kind == "codes":
+            continue
+        if kind == "positive":
+            arrays[f"x{i}"] = (random.random(rest[0]) * 0.02 + 0.005).astype("float32")
+        elif kind == "normal":
             arrays[f"x{i}"] = random.standard_normal(rest[0]).astype("float32")
         elif kind == "ids":
             arrays[f"x{i}"] = random.integers(0, rest[1], rest[0]).astype("int32")
@@ -174,7 +211,16 @@ def build(op, domain, attributes, operands, results, arrays, opset):
     listed = [*outputs, "mask_index"] if op == "EmbedLayerNormalization" else outputs
     node = helper.make_node(op, names, listed, name=op, domain=domain, **attributes)
     info = [helper.make_tensor_value_info(n, FLOAT, None) for n in outputs if n]
-    graph = helper.make_graph([node], "contrib", inputs, info)
+    random, held = numpy.random.default_rng(7), []
+    for i, operand in enumerate(operands):
+        if operand and operand[0] == "codes":
+            kind, first, count = CODES[operand[2]]
+            held.append(helper.make_tensor(f"x{i}", kind, operand[1], random.integers(first, first + count, math.prod(operand[1]))))
+    # Scales of such weights are the file's, too.
+    if held:
+        held += [numpy_helper.from_array(a, n) for n, a in arrays.items() if operands[int(n[1:])][0] == "positive"]
+        inputs = [i for i in inputs if i.name not in {t.name for t in held}]
+    graph = helper.make_graph([node], "contrib", inputs, info, held)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)], ir_version=10)
 
 
@@ -190,7 +236,7 @@ def define(text, model):
 def judge(binaries, name):
     if name in CASES:
         op, domain, attributes, operands, results = CASES[name]
-        definition, opset = "", OPSET
+        definition, opset = "", CODES_OPSET if is_packed(operands) else OPSET
     else:
         op, attributes, operands, results, definition = DEFINED[name]
         domain, opset = MICROSOFT, 21
@@ -198,6 +244,10 @@ def judge(binaries, name):
     model = build(op, domain, attributes, operands, results, arrays, opset)
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 4, 1
+    if is_packed(operands):
+        # Its optimizer would round activations to integers.
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        arrays = {n: a for n, a in arrays.items() if n in {i.name for i in model.graph.input}}
     oracle = define(definition, model) if definition else model
     session = onnxruntime.InferenceSession(oracle.SerializeToString(), options, providers=["CPUExecutionProvider"])
     outputs = dict(zip([o.name for o in session.get_outputs()], session.run(None, arrays)))

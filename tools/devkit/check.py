@@ -317,6 +317,8 @@ def behaviour_suite(suite, full):
             suite.add(f"back to PyTorch {row['name']}", row["complaint"])
         for row in printed("EndToEnd/torch_optimizers.py", BUILD / "bin", *(["--full"] if full else []), environment="oracles"):
             suite.add(f"torch.optim {row['name']}", row["complaint"])
+        for row in printed("EndToEnd/quantized_weights.py", BUILD / "bin", *(["--full"] if full else []), environment="oracles"):
+            suite.add(f"quantized {row['name']}", row["complaint"])
         for row in printed("EndToEnd/verify_modules.py", BUILD / "bin", environment="oracles"):
             suite.add(f"verify {row['name']}", row["complaint"])
     if full:

@@ -62,6 +62,7 @@ void addContribAttentionRules(RuleTable &table);
 void addSpectralRules(RuleTable &table);
 void addRegionRules(RuleTable &table);
 void addDeformableRules(RuleTable &table);
+void addQuantizedRules(RuleTable &table);
 void addRefusals(RuleTable &table);
 
 } // namespace lowtide

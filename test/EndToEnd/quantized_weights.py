@@ -1,0 +1,155 @@
+"""Training beside weights in few bits, next to PyTorch: quantized_weights.py <folder of binaries> [--full]; in the environment
+of `tools/dev setup --oracles`.
+
+The files are what onnxruntime's quantizer makes of a small network, and ONNX's own DequantizeLinear. The weights stay as they
+are, in their bits; biases and the head are trained as PyTorch trains them beside the numbers that onnxruntime unpacks. Prints a
+list of {name, complaint}.
+"""
+
+import json
+import logging
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+# onnxruntime has a module that is called like one of this folder.
+sys.path.remove(str(pathlib.Path(__file__).resolve().parent))
+import numpy  # noqa: E402
+import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
+import torch  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnxruntime.quantization import QuantFormat  # noqa: E402
+from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer  # noqa: E402
+
+WIDE, HIDDEN, CLASSES, BATCH, STEPS = 256, 64, 10, 8, 10
+LOSS = "--loss=cross_entropy(logits, labels)"
+
+
+def network():
+    """x · W + b → relu → · V, with V too small for blocks of 32."""
+    random = numpy.random.default_rng(3)
+    weights = {
+        "fc.weight": random.standard_normal((WIDE, HIDDEN)) * 0.1, "fc.bias": random.standard_normal(HIDDEN) * 0.1,
+        "head.weight": random.standard_normal((HIDDEN, CLASSES)) * 0.1,
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("MatMul", ["x", "fc.weight"], ["product"], name="fc"), helper.make_node("Add", ["product", "fc.bias"], ["sum"]),
+        helper.make_node("Relu", ["sum"], ["hidden"]), helper.make_node("MatMul", ["hidden", "head.weight"], ["logits"], name="head"),
+    ]  # fmt: skip
+    graph = helper.make_graph(
+        nodes, "network", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", WIDE])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", CLASSES])],
+        [numpy_helper.from_array(value.astype(numpy.float32), name) for name, value in weights.items()],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def quantized(bits, symmetric, how):
+    logging.getLogger("onnxruntime.quantization.matmul_nbits_quantizer").setLevel(logging.ERROR)
+    config = DefaultWeightOnlyQuantConfig(block_size=32, is_symmetric=symmetric, bits=bits, quant_format=how)
+    quantizer = MatMulNBitsQuantizer(network(), algo_config=config, nodes_to_exclude=["head"])
+    quantizer.process()
+    return quantizer.model.model
+
+
+def whole_numbers():
+    """The first weight as int8 with one scale for each of its columns."""
+    model = network()
+    weight = numpy_helper.to_array(model.graph.initializer[0])
+    scale = (abs(weight).max(0) / 127).astype(numpy.float32)
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(numpy.rint(weight / scale).astype(numpy.int8), "fc.weight"))
+    model.graph.initializer.append(numpy_helper.from_array(scale, "fc.scale"))
+    model.graph.node[0].input[1] = "unpacked"
+    model.graph.node.insert(0, helper.make_node("DequantizeLinear", ["fc.weight", "fc.scale"], ["unpacked"], axis=1))
+    return model
+
+
+# name -> (model, bytes of the codes of the first weight)
+FILES = {
+    "MatMulNBits 4": (lambda: quantized(4, True, QuantFormat.QOperator), WIDE * HIDDEN // 2),
+    "MatMulNBits 4 zero points": (lambda: quantized(4, False, QuantFormat.QOperator), WIDE * HIDDEN // 2),
+    "MatMulNBits 8": (lambda: quantized(8, True, QuantFormat.QOperator), WIDE * HIDDEN),
+    "DequantizeLinear int4": (lambda: quantized(4, True, QuantFormat.QDQ), WIDE * HIDDEN // 2),
+    "DequantizeLinear uint4 zero points": (lambda: quantized(4, False, QuantFormat.QDQ), WIDE * HIDDEN // 2),
+    "DequantizeLinear int8": (whole_numbers, WIDE * HIDDEN),
+}
+
+
+def unpack(model):
+    """The first weight as onnxruntime reads it: what the product makes of unit vectors."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    shown = onnx.ModelProto.FromString(model.SerializeToString())
+    product = next(node for node in shown.graph.node if node.op_type in ("MatMul", "MatMulNBits"))
+    shown.graph.output.append(helper.make_tensor_value_info(product.output[0], TensorProto.FLOAT, None))
+    session = onnxruntime.InferenceSession(shown.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run([product.output[0]], {"x": numpy.eye(WIDE, dtype=numpy.float32)})[0]
+
+
+def train_with_pytorch(model, data):
+    held = {tensor.name: numpy_helper.to_array(tensor).copy() for tensor in model.graph.initializer if tensor.name in ("fc.bias", "head.weight")}
+    weight = torch.from_numpy(unpack(model))
+    bias, head = (torch.nn.Parameter(torch.from_numpy(held[name])) for name in ("fc.bias", "head.weight"))
+    optimizer, losses = torch.optim.AdamW([bias, head], lr=1e-2), []
+    for x, labels in data:
+        loss = torch.nn.functional.cross_entropy(torch.relu(x @ weight + bias) @ head, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def train(binaries, model, data, target, folder):
+    onnx.save(model, folder / "model.onnx")
+    arrays = {"x": torch.cat([x for x, _ in data]).numpy(), "labels": torch.cat([labels for _, labels in data]).numpy()}
+    numpy.savez(folder / "data.npz", **arrays)
+    artifact, plan = folder / "model.tide", folder / "plan.mlir"
+    flags = [f"--batch={BATCH}", LOSS, "--optimizer=adamw", "--lr=0.01", f"--target={target}", "--entries=train", "-q"]
+    for command in (
+        ["lowtide", "compile", folder / "model.onnx", "-o", artifact, *flags],
+        ["lowtide", "compile", folder / "model.onnx", "-o", plan, "--emit=plan", "--emit-locations=off", *flags],
+        ["lowtide-run", artifact, f"--data={folder / 'data.npz'}", f"--steps={STEPS}", f"--log-jsonl={folder / 'log.jsonl'}", "-q"],
+    ):
+        run = subprocess.run([binaries / command[0], *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if run.returncode:
+            raise RuntimeError(run.stderr.strip()[-500:])
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if "loss" in line], plan.read_text()
+
+
+def judge(binaries, name, target, folder):
+    make, size = FILES[name]
+    model, random = make(), torch.Generator().manual_seed(5)
+    data = [(torch.randn(BATCH, WIDE, generator=random), torch.randint(CLASSES, (BATCH,), generator=random)) for _ in range(STEPS)]
+    wanted = train_with_pytorch(model, data)
+    losses, plan = train(binaries, model, data, target, folder)
+    worst = max(abs(a - b) for a, b in zip(losses, wanted, strict=True))
+    if worst > 2e-5:
+        return f"a loss differs by {worst:.1e}: {losses} for {wanted}"
+    if wanted[-1] == wanted[0]:
+        return "nothing was trained"
+    held = [line for line in plan.splitlines() if "plan.binding constant" in line and f"+ {size}]" in line]
+    return "" if held else f"no constant of {size} bytes is in the plan: the weight is not held in its bits"
+
+
+def main():
+    binaries, full = pathlib.Path(sys.argv[1]).resolve(), "--full" in sys.argv
+    torch.set_num_threads(1)
+    rows = []
+    for name in FILES:
+        for target in ("cpu", "reference", "cuda-emulated") if full else ("cpu",):
+            with tempfile.TemporaryDirectory() as scratch:
+                try:
+                    complaint = judge(binaries, name, target, pathlib.Path(scratch))
+                except (RuntimeError, ValueError, OSError) as error:
+                    complaint = f"{type(error).__name__}: {error}"
+            rows.append({"name": f"{name} on {target}", "complaint": complaint})
+    json.dump(rows, sys.stdout, indent=0)
+
+
+if __name__ == "__main__":
+    main()

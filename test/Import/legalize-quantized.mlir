@@ -1,0 +1,36 @@
+// RUN: lowtide-opt --onnx-legalize %s | FileCheck %s
+// RUN: not lowtide-opt --onnx-legalize --split-input-file %S/Inputs/quantized.mlir 2>&1 | FileCheck %s --check-prefix=REFUSED
+
+// Codes become numbers where they are read: the difference to the zero point is one of integers, the scale of a column, or of a
+// block, is spread over what it scales.
+// CHECK-LABEL: func.func @forward
+// CHECK-DAG: %[[SCALES:.*]] = nn.broadcast %arg2 dims = [1] : tensor<3xf32> -> tensor<6x3xf32>
+// CHECK-DAG: %[[ZEROS:.*]] = nn.broadcast %arg3 dims = [1] : tensor<3xi8> -> tensor<6x3xi8>
+// CHECK: %[[CODES:.*]] = nn.cast %arg1 : tensor<6x3xi8> -> tensor<6x3xi32>
+// CHECK: %[[WIDE:.*]] = nn.cast %[[ZEROS]] : tensor<6x3xi8> -> tensor<6x3xi32>
+// CHECK: %[[DIFFERENCE:.*]] = nn.sub %[[CODES]], %[[WIDE]] : tensor<6x3xi32>
+// CHECK: %[[NUMBERS:.*]] = nn.cast %[[DIFFERENCE]] : tensor<6x3xi32> -> tensor<6x3xf32>
+// CHECK: nn.mul %[[NUMBERS]], %[[SCALES]] : tensor<6x3xf32>
+// A last block may be cut.
+// CHECK: %[[SPREAD:.*]] = nn.broadcast %arg5 dims = [0, 2] : tensor<2x3xf32> -> tensor<2x4x3xf32>
+// CHECK: %[[JOINED:.*]] = nn.reshape %[[SPREAD]] : tensor<2x4x3xf32> -> tensor<8x3xf32>
+// CHECK: %[[CUT:.*]] = nn.slice %[[JOINED]]{{.*}} -> tensor<6x3xf32>
+// CHECK: %[[FLOATS:.*]] = nn.cast %arg4 : tensor<6x3xui8> -> tensor<6x3xf32>
+// CHECK: nn.mul %[[FLOATS]], %[[CUT]] : tensor<6x3xf32>
+func.func @model(%x: tensor<2x6xf32> {onnx.input = "x"}, %w: tensor<6x3xi8> {onnx.initializer = "w", onnx.role = "constant", onnx.parameter = "w"},
+    %s: tensor<3xf32> {onnx.initializer = "s", onnx.role = "constant", onnx.parameter = "s"}, %z: tensor<3xi8> {onnx.initializer = "z", onnx.role = "constant", onnx.parameter = "z"},
+    %b: tensor<6x3xui8> {onnx.initializer = "b", onnx.role = "constant", onnx.parameter = "b"}, %t: tensor<2x3xf32> {onnx.initializer = "t", onnx.role = "constant", onnx.parameter = "t"})
+    -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "DequantizeLinear"(%w, %s, %z) {attrs = {axis = 1 : i64}, domain = "", outputs = ["a"], version = 21 : i64} : (tensor<6x3xi8>, tensor<3xf32>, tensor<3xi8>) -> !onnx.value
+  %1 = onnx.node "DequantizeLinear"(%b, %t) {attrs = {axis = 0 : i64, block_size = 4 : i64}, domain = "", outputs = ["c"], version = 21 : i64} : (tensor<6x3xui8>, tensor<2x3xf32>) -> !onnx.value
+  %2 = onnx.node "MatMul"(%x, %0) {attrs = {}, domain = "", outputs = ["p"], version = 13 : i64} : (tensor<2x6xf32>, !onnx.value) -> !onnx.value
+  %3 = onnx.node "MatMul"(%x, %1) {attrs = {}, domain = "", outputs = ["q"], version = 13 : i64} : (tensor<2x6xf32>, !onnx.value) -> !onnx.value
+  %4 = onnx.node "Add"(%2, %3) {attrs = {}, domain = "", outputs = ["y"], version = 14 : i64} : (!onnx.value, !onnx.value) -> !onnx.value
+  return %4 : !onnx.value
+}
+
+// REFUSED: error: unsupported: 'QuantizeLinear' (opset 21): what it quantizes while the step runs has no derivative; keep weights alone in few bits (DequantizeLinear, MatMulNBits), or export the model before quantization
+// REFUSED: error: {{.*}}there is not one scale for every index of axis 1
+// REFUSED: error: {{.*}}there is not one scale for every block of 4 elements of axis 0
+// REFUSED: error: {{.*}}weights and scales are not those of 8 × 64 codes in blocks of 32
+// REFUSED: error: {{.*}}codes of 3 bits

@@ -157,7 +157,7 @@ LogicalResult PlanLower::addKernels(func::FuncOp entry, codegen::KernelModule &k
                                     llvm::DenseMap<Operation *, codegen::KernelInfo> &infos,
                                     KernelDeclarations &declared) {
   auto result = entry.walk([&](nn::KernelOp kernel) {
-    if (isLibraryCall(kernel))
+    if (isLibraryCall(kernel) || kernel.isEmpty())
       return WalkResult::advance();
     FailureOr<codegen::KernelInfo> info = kernels.add(kernel);
     if (failed(info))

@@ -179,7 +179,9 @@ LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned th
       continue;
     }
     InstructionFacts facts;
-    if (auto kernel = dyn_cast<nn::KernelOp>(op); kernel && !isLibraryCall(&op)) {
+    if (auto kernel = dyn_cast<nn::KernelOp>(op); kernel && kernel.isEmpty()) {
+      // It is no instruction.
+    } else if (kernel && !isLibraryCall(&op)) {
       if (failed(addKernelFacts(kernel, threadsMax, kernels, facts)))
         return failure();
       // What a launch has taken along is formed behind every decision to compute again.

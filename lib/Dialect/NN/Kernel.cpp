@@ -19,6 +19,13 @@ uint64_t nn::countFlops(Region &region) {
 
 YieldOp KernelOp::getYield() { return cast<YieldOp>(getBlock()->getTerminator()); }
 
+bool KernelOp::isEmpty() {
+  return getNumResults() && llvm::all_of(getResultTypes(), [](Type type) {
+           auto tensor = dyn_cast<RankedTensorType>(type);
+           return tensor && llvm::is_contained(tensor.getShape(), 0);
+         });
+}
+
 void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef emitter, ValueRange operands,
                      TypeRange results) {
   state.addAttribute("emitter", builder.getStringAttr(emitter));

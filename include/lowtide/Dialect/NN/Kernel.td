@@ -36,6 +36,8 @@ def NN_KernelOp : NN_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
     YieldOp getYield();
+    /// Whether no result has an element: there is nothing to compute.
+    bool isEmpty();
   }];
 }
 

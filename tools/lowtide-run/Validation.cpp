@@ -53,7 +53,8 @@ Expected<std::unique_ptr<Validation>> Validation::create(Dataset dataset, Sessio
     if (made->lossName_.empty() && tensor.binding->name() != weightName)
       made->lossName_ = tensor.binding->name();
   }
-  if (session.tensor(entry, "loss"))
+  // An output of that name may be losses of samples.
+  if (session.metric(entry, "loss"))
     made->lossName_ = "loss";
   Expected<std::vector<Metric>> parsed = Metric::parse(metrics, session, entry);
   if (!parsed)

@@ -33,7 +33,7 @@ namespace {
 /// A layer of a step: a name of a weight, and the reads that are this layer's.
 struct Layer {
   std::string name, parameter;
-  BlockArgument weight;
+  Value weight; ///< an argument, or what is unpacked from codes of few bits
   SmallVector<nn::WeightRead> reads;
   bool sharesWeight = false; ///< something else reads it, too
   std::string otherwise;     ///< no reads: what reads it instead
@@ -86,6 +86,72 @@ static void divideReads(MutableArrayRef<Layer> layers, ArrayRef<nn::WeightRead> 
   }
 }
 
+/// The argument that holds the codes of a weight which is computed from constants alone; null: it is no such weight.
+static BlockArgument findCodes(func::FuncOp step, Value weight) {
+  BlockArgument codes;
+  llvm::SetVector<Value> open;
+  open.insert(weight);
+  for (size_t i = 0; i < open.size(); ++i) {
+    Value value = open[i];
+    if (Operation *op = value.getDefiningOp()) {
+      open.insert_range(op->getOperands());
+      continue;
+    }
+    auto argument = cast<BlockArgument>(value);
+    if (!isa_and_nonnull<train::ConstantAttr>(train::getArgBinding(step, argument.getArgNumber())))
+      return {};
+    // Beside the codes there may be zero points, which are fewer.
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (isa<IntegerType>(type.getElementType()) &&
+        (!codes || cast<RankedTensorType>(codes.getType()).getNumElements() < type.getNumElements()))
+      codes = argument;
+  }
+  return codes;
+}
+
+/// The layer of a weight of few bits, by its first product: the module, or the node without what onnxruntime's
+/// quantizer
+/// (`fc_Q4`, `fc_matmul_Q4`) and exporters (`q_proj/MatMul`) add to a module's name.
+static std::string getLayerOfProduct(const nn::WeightRead &read) {
+  SmallVector<std::string> names = getLayerNames(read.product->getLoc());
+  StringRef name = names.empty() ? StringRef() : StringRef(names.front());
+  StringRef stem = name.rtrim("0123456789");
+  if (stem.size() < name.size() && stem.consume_back("_Q")) {
+    stem.consume_back("_matmul");
+    name = stem;
+  }
+  auto [module, leaf] = name.rsplit('.');
+  const bool isOperator = llvm::is_contained({"MatMul", "MatMulNBits", "MatMulBnb4", "Gemm"}, leaf);
+  return (isOperator ? module : name).str();
+}
+
+/// Adds the layers whose matrices are unpacked from codes of few bits, in the order of their products.
+static void addUnpackedLayers(func::FuncOp step, std::vector<Layer> &layers) {
+  llvm::SetVector<Value> weights;
+  step.walk([&](nn::DotOp dot) {
+    for (Value operand : dot->getOperands())
+      for (Value moved : nn::findMoved(operand))
+        if (!isa<BlockArgument>(moved))
+          // Blocks may have a dimension of their own until they are joined.
+          weights.insert(cast<RankedTensorType>(moved.getType()).getRank() == 2 ? moved : operand);
+  });
+  for (Value weight : weights) {
+    BlockArgument codes = findCodes(step, weight);
+    if (!codes || cast<RankedTensorType>(weight.getType()).getRank() != 2)
+      continue;
+    nn::WeightReads reads = nn::findWeightReads(weight);
+    if (reads.products.empty())
+      continue;
+    Layer layer;
+    layer.parameter = train::getBindingName(train::getArgBinding(step, codes.getArgNumber())).str();
+    layer.name = getLayerOfProduct(reads.products.front());
+    layer.weight = weight;
+    layer.reads = std::move(reads.products);
+    layer.sharesWeight = !reads.others.empty();
+    layers.push_back(std::move(layer));
+  }
+}
+
 /// All layers of a step with a float weight, in the order of its arguments.
 static std::vector<Layer> findLayers(func::FuncOp step) {
   std::vector<Layer> layers;
@@ -115,6 +181,7 @@ static std::vector<Layer> findLayers(func::FuncOp step) {
     }
     divideReads(MutableArrayRef(layers).drop_front(first), reads.products);
   }
+  addUnpackedLayers(step, layers);
   return layers;
 }
 
@@ -263,7 +330,8 @@ private:
 
   LogicalResult check(func::FuncOp step, const Layer &layer, const AdapterRule &rule) {
     auto weight = cast<RankedTensorType>(layer.weight.getType());
-    if (isa<train::ParamAttr>(train::getArgBinding(step, layer.weight.getArgNumber()))) {
+    auto argument = dyn_cast<BlockArgument>(layer.weight);
+    if (argument && isa<train::ParamAttr>(train::getArgBinding(step, argument.getArgNumber()))) {
       InFlightDiagnostic error = refuse()
                                  << "lora: '" << layer.parameter << "' is trained itself, and would get a pair, too";
       error.attachNote() << "leave it out of --params, or out of --lora";
@@ -313,7 +381,9 @@ private:
     NamedAttrList facts;
     facts.set("module", b.getStringAttr(layer.name));
     facts.set("kind", b.getStringAttr(kind));
-    facts.set("weight", train::getBindingName(train::getArgBinding(step, layer.weight.getArgNumber())));
+    auto argument = dyn_cast<BlockArgument>(layer.weight);
+    facts.set("weight", argument ? train::getBindingName(train::getArgBinding(step, argument.getArgNumber()))
+                                 : b.getStringAttr(""));
     facts.set("a", nameA);
     facts.set("b", nameB);
     facts.set("alpha", b.getF64FloatAttr(rule.alpha));

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Dims = std::vector<int64_t>;
 
-/// A pair and its weight in a session.
+/// A pair and its weight in a session; a weight of few bits is no tensor.
 struct Pair {
   const plan::Adapter *facts = nullptr;
   Tensor weight, a, b;
@@ -61,12 +61,21 @@ Expected<std::vector<Pair>> findPairs(const Session &session) {
     Pair pair{&facts, {}, {}, {}};
     for (auto [name, tensor] :
          {std::pair(&facts.weight(), &pair.weight), std::pair(&facts.a(), &pair.a), std::pair(&facts.b(), &pair.b)}) {
+      if (name == &facts.weight() && name->empty())
+        continue;
       auto found = tensors.find(*name);
       if (found == tensors.end() || !isFloat(found->second.binding->dtype()))
         return bad("names '" + printable(*name) + "', which is no float tensor of the artifact");
       *tensor = found->second;
     }
     const int64_t rank = pair.a.binding->dims_size() ? pair.rank() : 0;
+    if (facts.weight().empty()) {
+      const Dims a = dimsOf(*pair.a.binding), b = dimsOf(*pair.b.binding);
+      if (facts.kind() != plan::Adapter::LINEAR || rank < 1 || a.size() != 2 || b.size() != 2 || b[1] != rank)
+        return bad("is no pair of matrices of one rank");
+      pairs.push_back(pair);
+      continue;
+    }
     auto [a, b] = pairDims(facts, dimsOf(*pair.weight.binding), rank);
     if (rank < 1 || a.empty() || dimsOf(*pair.a.binding) != a || dimsOf(*pair.b.binding) != b)
       return bad("does not fit its weight " + describe(pair.weight.binding->dtype(), dimsOf(*pair.weight.binding)));
@@ -265,6 +274,10 @@ Expected<std::vector<MergedWeight>> mergeAdapters(const Session &session) {
     return pairs.takeStatus();
   std::vector<MergedWeight> merged;
   for (const Pair &pair : *pairs) {
+    if (pair.facts->weight().empty())
+      return Status(StatusCode::Unsupported, "the pair of '" + printable(pair.facts->module()) +
+                                                 "' cannot be merged: its weight is held in few bits, which the sum "
+                                                 "would not fit. Use --save, and PEFT");
     if (pair.facts->shares_weight())
       return Status(StatusCode::Unsupported, "the pair of '" + printable(pair.facts->module()) +
                                                  "' cannot be merged: something reads the weight '" +

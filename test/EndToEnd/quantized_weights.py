@@ -2,10 +2,11 @@
 of `tools/dev setup --oracles`.
 
 The files are what onnxruntime's quantizer makes of a small network, and ONNX's own DequantizeLinear. The weights stay as they
-are, in their bits; biases and the head are trained as PyTorch trains them beside the numbers that onnxruntime unpacks. Prints a
-list of {name, complaint}.
+are, in their bits; biases and the head, or a low-rank pair, are trained as PyTorch trains them beside the numbers that onnxruntime
+unpacks. Prints a list of {name, complaint}.
 """
 
+import itertools
 import json
 import logging
 import pathlib
@@ -18,12 +19,14 @@ sys.path.remove(str(pathlib.Path(__file__).resolve().parent))
 import numpy  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
+import safetensors.torch  # noqa: E402
 import torch  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnxruntime.quantization import QuantFormat  # noqa: E402
 from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer  # noqa: E402
 
 WIDE, HIDDEN, CLASSES, BATCH, STEPS = 256, 64, 10, 8, 10
+RANK, ALPHA = 4, 8
 LOSS = "--loss=cross_entropy(logits, labels)"
 
 
@@ -89,13 +92,23 @@ def unpack(model):
     return session.run([product.output[0]], {"x": numpy.eye(WIDE, dtype=numpy.float32)})[0]
 
 
-def train_with_pytorch(model, data):
+def first_pair():
+    random = torch.Generator().manual_seed(9)
+    return torch.randn(RANK, WIDE, generator=random) * 0.1, torch.randn(HIDDEN, RANK, generator=random) * 0.1
+
+
+def train_with_pytorch(model, data, adapted):
     held = {tensor.name: numpy_helper.to_array(tensor).copy() for tensor in model.graph.initializer if tensor.name in ("fc.bias", "head.weight")}
     weight = torch.from_numpy(unpack(model))
-    bias, head = (torch.nn.Parameter(torch.from_numpy(held[name])) for name in ("fc.bias", "head.weight"))
-    optimizer, losses = torch.optim.AdamW([bias, head], lr=1e-2), []
+    bias, head = (torch.from_numpy(held[name]) for name in ("fc.bias", "head.weight"))
+    a, b = first_pair()
+    trained = [a, b] if adapted else [bias, head]
+    for tensor in trained:
+        tensor.requires_grad_()
+    optimizer, losses = torch.optim.AdamW(trained, lr=1e-2), []
     for x, labels in data:
-        loss = torch.nn.functional.cross_entropy(torch.relu(x @ weight + bias) @ head, labels)
+        product = x @ weight + (x @ a.T @ b.T * (ALPHA / RANK) if adapted else 0)
+        loss = torch.nn.functional.cross_entropy(torch.relu(product + bias) @ head, labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -103,16 +116,23 @@ def train_with_pytorch(model, data):
     return losses
 
 
-def train(binaries, model, data, target, folder):
+def train(binaries, model, data, target, adapted, folder):
     onnx.save(model, folder / "model.onnx")
     arrays = {"x": torch.cat([x for x, _ in data]).numpy(), "labels": torch.cat([labels for _, labels in data]).numpy()}
     numpy.savez(folder / "data.npz", **arrays)
     artifact, plan = folder / "model.tide", folder / "plan.mlir"
     flags = [f"--batch={BATCH}", LOSS, "--optimizer=adamw", "--lr=0.01", f"--target={target}", "--entries=train", "-q"]
+    start = []
+    if adapted:
+        a, b = first_pair()
+        names = ("base_model.model.fc.lora_A.weight", "base_model.model.fc.lora_B.weight")
+        safetensors.torch.save_file(dict(zip(names, (a, b))), folder / "adapter_model.safetensors")
+        flags.append(f"--lora=fc:r={RANK},alpha={ALPHA}")
+        start.append(f"--init={folder / 'adapter_model.safetensors'}")
     for command in (
         ["lowtide", "compile", folder / "model.onnx", "-o", artifact, *flags],
         ["lowtide", "compile", folder / "model.onnx", "-o", plan, "--emit=plan", "--emit-locations=off", *flags],
-        ["lowtide-run", artifact, f"--data={folder / 'data.npz'}", f"--steps={STEPS}", f"--log-jsonl={folder / 'log.jsonl'}", "-q"],
+        ["lowtide-run", artifact, f"--data={folder / 'data.npz'}", f"--steps={STEPS}", f"--log-jsonl={folder / 'log.jsonl'}", "-q", *start],
     ):
         run = subprocess.run([binaries / command[0], *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if run.returncode:
@@ -121,12 +141,12 @@ def train(binaries, model, data, target, folder):
     return [line["loss"] for line in lines if "loss" in line], plan.read_text()
 
 
-def judge(binaries, name, target, folder):
+def judge(binaries, name, target, adapted, folder):
     make, size = FILES[name]
     model, random = make(), torch.Generator().manual_seed(5)
     data = [(torch.randn(BATCH, WIDE, generator=random), torch.randint(CLASSES, (BATCH,), generator=random)) for _ in range(STEPS)]
-    wanted = train_with_pytorch(model, data)
-    losses, plan = train(binaries, model, data, target, folder)
+    wanted = train_with_pytorch(model, data, adapted)
+    losses, plan = train(binaries, model, data, target, adapted, folder)
     worst = max(abs(a - b) for a, b in zip(losses, wanted, strict=True))
     if worst > 2e-5:
         return f"a loss differs by {worst:.1e}: {losses} for {wanted}"
@@ -139,15 +159,14 @@ def judge(binaries, name, target, folder):
 def main():
     binaries, full = pathlib.Path(sys.argv[1]).resolve(), "--full" in sys.argv
     torch.set_num_threads(1)
-    rows = []
-    for name in FILES:
-        for target in ("cpu", "reference", "cuda-emulated") if full else ("cpu",):
-            with tempfile.TemporaryDirectory() as scratch:
-                try:
-                    complaint = judge(binaries, name, target, pathlib.Path(scratch))
-                except (RuntimeError, ValueError, OSError) as error:
-                    complaint = f"{type(error).__name__}: {error}"
-            rows.append({"name": f"{name} on {target}", "complaint": complaint})
+    rows, targets = [], ("cpu", "reference", "cuda-emulated") if full else ("cpu",)
+    for name, target, adapted in itertools.product(FILES, targets, (False, True)):
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                complaint = judge(binaries, name, target, adapted, pathlib.Path(scratch))
+            except (RuntimeError, ValueError, OSError) as error:
+                complaint = f"{type(error).__name__}: {error}"
+        rows.append({"name": f"{name}{' with a pair' if adapted else ''} on {target}", "complaint": complaint})
     json.dump(rows, sys.stdout, indent=0)
 
 

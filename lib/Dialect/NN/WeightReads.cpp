@@ -112,6 +112,19 @@ WeightReads nn::findWeightReads(Value weight) {
   return reads;
 }
 
+SmallVector<Value> nn::findMoved(Value operand) {
+  SmallVector<Value> found, open = {operand};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (isa_and_nonnull<TransposeOp, ReshapeOp, SliceOp, ConcatOp, CastOp>(op))
+      open.append(op->operand_begin(), op->operand_end());
+    else if (!llvm::is_contained(found, value))
+      found.push_back(value);
+  }
+  return found;
+}
+
 PairShapes nn::getPairShapes(const WeightRead &read, RankedTensorType weight, int64_t rank) {
   ArrayRef<int64_t> shape = weight.getShape();
   PairShapes result;

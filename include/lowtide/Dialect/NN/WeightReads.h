@@ -37,6 +37,9 @@ struct WeightReads {
 /// Follows a weight through ops that move its elements.
 WeightReads findWeightReads(mlir::Value weight);
 
+/// What a product's operand was moved out of: the values before ops that move elements, arguments among them.
+llvm::SmallVector<mlir::Value> findMoved(mlir::Value operand);
+
 /// Shapes of a pair of rank `rank` for such a read, in PyTorch's order. Matrix: [rank, in] and [out, rank]; Filter:
 /// [rank, in, k…] and [out, rank, 1…]; Table: [rank, rows] and [width, rank].
 struct PairShapes {

@@ -1,0 +1,23 @@
+// RUN: lowtide-opt --train-adapt="rules=fc:r=2" %s | FileCheck %s
+
+// A weight that is unpacked from codes of few bits gets a pair by the name of its node, without what quantizers add to it; its
+// binding is not named, for nothing could be merged into it.
+// CHECK: train.adapters = [{a = "fc.lora_A.weight", {{.*}}module = "fc", weight = ""}]
+// CHECK-LABEL: func.func @forward
+// CHECK-SAME: tensor<2x6xf32> {train.binding = #train.param<"fc.lora_A.weight">
+// CHECK-SAME: tensor<4x2xf32> {train.binding = #train.param<"fc.lora_B.weight">
+// CHECK: %[[W:.*]] = nn.mul %{{.*}} : tensor<4x6xf32>
+// CHECK: %[[Y:.*]] = nn.dot %arg0, %[[W]] {transpose_b}
+// CHECK: %[[THIN:.*]] = nn.dot %arg0, %{{.*}} {transpose_b} : (tensor<3x6xf32>, tensor<2x6xf32>) -> tensor<3x2xf32>
+// CHECK: %[[WIDE:.*]] = nn.dot %{{.*}}, %{{.*}} {transpose_b} : (tensor<3x2xf32>, tensor<4x2xf32>) -> tensor<3x4xf32>
+// CHECK: nn.add %[[Y]], %[[WIDE]]
+func.func @forward(%x: tensor<3x6xf32> {train.binding = #train.batch<"x">},
+    %codes: tensor<4x6xi8> {train.binding = #train.constant<"fc.weight_Q8">},
+    %scales: tensor<4xf32> {train.binding = #train.constant<"fc.scales">}) -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  %numbers = nn.cast %codes : tensor<4x6xi8> -> tensor<4x6xf32>
+  %spread = nn.broadcast %scales dims = [0] : tensor<4xf32> -> tensor<4x6xf32>
+  %w = nn.mul %numbers, %spread : tensor<4x6xf32>
+  %y = nn.dot %x, %w {transpose_b} : (tensor<3x6xf32>, tensor<4x6xf32>) -> tensor<3x4xf32> loc("fc_Q8")
+  %loss = nn.reduce_sum %y dims = [0, 1] : tensor<3x4xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}

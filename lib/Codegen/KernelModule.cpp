@@ -29,6 +29,7 @@ void KernelModule::registerDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect, LLVM::LLVMDialect,
                   math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
   registerTranslations(registry);
+  registerKernelTrials(registry);
 }
 
 KernelModule::KernelModule(MLIRContext *context, CodegenOptions options) : options(std::move(options)) {
@@ -37,6 +38,7 @@ KernelModule::KernelModule(MLIRContext *context, CodegenOptions options) : optio
   context->appendDialectRegistry(registry);
   context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
                        LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
+  trials = getKernelTrials(*context);
   module = ModuleOp::create(UnknownLoc::get(context));
   if (this->options.isGpu())
     addGpuModule(*module);
@@ -170,10 +172,53 @@ struct KernelModule::CpuTrial {
   TextNumber text;
 };
 
+struct KernelTrials::Table {
+  std::mutex mutex;
+  std::map<KernelModule::TextNumber, KernelModule::CpuTrial> known;
+};
+
+KernelTrials::KernelTrials() : table(std::make_unique<Table>()) {}
+KernelTrials::~KernelTrials() = default;
+
+namespace {
+
+/// The place for them in a context: the dialect that kernels are of.
+class TrialsInterface : public DialectInterface::Base<TrialsInterface> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TrialsInterface)
+  TrialsInterface(Dialect *dialect) : Base(dialect) {}
+
+  std::shared_ptr<KernelTrials> trials = std::make_shared<KernelTrials>();
+};
+
+} // namespace
+
+/// Null where the context has none.
+static TrialsInterface *findTrials(MLIRContext &context) {
+  Dialect *dialect = context.getLoadedDialect<nn::NNDialect>();
+  return dialect ? dialect->getRegisteredInterface<TrialsInterface>() : nullptr;
+}
+
+void codegen::registerKernelTrials(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *, nn::NNDialect *dialect) {
+    if (!dialect->getRegisteredInterface<TrialsInterface>())
+      dialect->addInterfaces<TrialsInterface>();
+  });
+}
+
+void codegen::shareKernelTrials(MLIRContext &context, std::shared_ptr<KernelTrials> trials) {
+  if (TrialsInterface *own = findTrials(context))
+    own->trials = std::move(trials);
+}
+
+std::shared_ptr<KernelTrials> codegen::getKernelTrials(MLIRContext &context) {
+  TrialsInterface *own = findTrials(context);
+  return own ? own->trials : std::make_shared<KernelTrials>();
+}
+
 KernelModule::CpuTrial KernelModule::tryCpu(nn::KernelOp kernel) {
   // Trials depend on the kernel's text alone, and many steps and budgets share kernels.
-  static std::mutex mutex;
-  static std::map<TextNumber, CpuTrial> known;
+  auto &[mutex, known] = *trials->table;
   TextNumber key = numberText([&](llvm::raw_ostream &os) {
     os << kernel.getEmitter() << " " << kernel.getBlock()->getArgumentTypes() << "\n";
     AsmState names(kernel, OpPrintingFlags().useLocalScope().printGenericOpForm());

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Codegen/KernelTrials.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/raw_ostream.h"
@@ -93,8 +94,8 @@ public:
   /// Generates the kernel (or finds an equal one). The op is not changed. Emits
   /// an error at the op if one of its body's ops has no element description.
   mlir::FailureOr<KernelInfo> add(nn::KernelOp kernel);
-  /// What `add` would say of the kernel, its symbol aside, without code for it. On the CPU known kernels of earlier
-  /// modules are remembered: a step that is planned under many budgets is looked at once.
+  /// What `add` would say of the kernel, its symbol aside, without code for it. On the CPU kernels of earlier modules
+  /// are known, if the context's KernelTrials have seen them.
   mlir::FailureOr<KernelInfo> query(nn::KernelOp kernel);
   /// One launch for the second kernels of `count` kernels whose second kernels have the code of `kernel`'s, which `one`
   /// tells of: it reads what each of them reads, the totals last, one after the other, and writes what each writes.
@@ -121,6 +122,7 @@ private:
   mlir::FailureOr<KernelInfo> addGpuTotals(nn::KernelOp kernel);
   /// A hash of text, wide enough that no two texts share one.
   using TextNumber = std::pair<uint64_t, uint64_t>;
+  friend class KernelTrials;
   struct CpuTrial;
   CpuTrial tryCpu(nn::KernelOp kernel);
   /// The symbol of a kernel whose function has this text, and whether it is new.
@@ -129,6 +131,7 @@ private:
 
   CodegenOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::shared_ptr<KernelTrials> trials;
   size_t numGiven = 0;
   /// Symbol by text of the function.
   std::map<TextNumber, std::string> symbols;

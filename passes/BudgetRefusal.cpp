@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "BudgetRefusal.h"
 #include "PlanLayout.h"
+#include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Layouts.h"
 #include "lowtide/Support/StableSort.h"
@@ -107,13 +108,14 @@ static int64_t countParts(func::FuncOp step) {
 }
 
 /// Names the smallest number of parts that divides the batch and is more than it has now, if there is one.
-static void suggestParts(Diagnostic &note, int64_t samples, int64_t parts) {
+static void suggestParts(Diagnostic &note, int64_t samples, int64_t parts, std::vector<std::string> &advice) {
   int64_t more = parts + 1;
   while (more < samples && samples % more)
     ++more;
   if (more > samples)
     return;
-  note << "the batch of " << samples << " in " << (parts > 1 ? "more " : "") << "parts (--micro-batches=" << more
+  advice.push_back("--micro-batches=" + std::to_string(more));
+  note << "the batch of " << samples << " in " << (parts > 1 ? "more " : "") << "parts (" << advice.back()
        << (more < samples ? " or more" : "") << "), ";
 }
 
@@ -162,29 +164,40 @@ static uint64_t countCodeSavings(func::FuncOp step) {
 }
 
 /// Says which budget would do, and what would let a smaller one do. `isTransient`: activations stand in the way, not
-/// what is there all the time.
+/// what is there all the time. Leaves the same as figures on the module.
 static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const StaticBytes &statics, bool isTransient,
-                         uint64_t smallestBytes, uint64_t largestBytes, uint64_t budgetBytes) {
-  error.attachNote() << "the smallest plan found needs " << formatExact(smallestBytes)
-                     << "; without recomputation it is " << formatBytes(largestBytes);
+                         RefusedBudget refused) {
+  error.attachNote() << "the smallest plan found needs " << formatExact(refused.smallestBytes)
+                     << "; without recomputation it is " << formatBytes(refused.largestBytes);
+  std::vector<std::string> &advice = refused.advice;
   const int64_t samples = train::countSamples(step);
   const Type half = findHalf(step);
   Diagnostic &note = error.attachNote();
   note << "what helps: ";
   if (isTransient)
-    suggestParts(note, samples, countParts(step));
-  if (isTransient && !half)
-    note << "activations in 16 bits (--precision=mixed-bf16), ";
-  else if (hasWideParameters(step))
-    note << "parameters in 16 bits (--precision=" << (half && half.isF16() ? "f16" : "bf16") << "), ";
+    suggestParts(note, samples, countParts(step), advice);
+  if (isTransient && !half) {
+    advice.push_back("--precision=mixed-bf16");
+    note << "activations in 16 bits (" << advice.back() << "), ";
+  } else if (hasWideParameters(step)) {
+    advice.push_back(half && half.isF16() ? "--precision=f16" : "--precision=bf16");
+    note << "parameters in 16 bits (" << advice.back() << "), ";
+  }
   if (samples > 1)
     note << "a smaller batch, ";
-  if (statics.state)
-    note << "an optimizer with less than " << formatBytes(statics.state) << " of state (--optimizer=sgd has none), ";
+  if (statics.state) {
+    advice.push_back("--optimizer=sgd");
+    note << "an optimizer with less than " << formatBytes(statics.state) << " of state (" << advice.back()
+         << " has none), ";
+  }
+  advice.push_back("--device-budget=" + std::to_string(refused.smallestBytes));
   note << "a larger budget";
-  if (uint64_t saved = countCodeSavings(step); saved && smallestBytes - saved <= budgetBytes)
-    error.attachNote() << "with --moments=int8 it may fit: optimizer state takes " << formatBytes(saved)
-                       << " less, which leaves about " << formatBytes(smallestBytes - saved) << " (lossy)";
+  if (uint64_t saved = countCodeSavings(step); saved && refused.smallestBytes - saved <= refused.budgetBytes) {
+    advice.push_back("--moments=int8");
+    error.attachNote() << "with " << advice.back() << " it may fit: optimizer state takes " << formatBytes(saved)
+                       << " less, which leaves about " << formatBytes(refused.smallestBytes - saved) << " (lossy)";
+  }
+  setRefusedBudget(step->getParentOfType<ModuleOp>(), refused);
 }
 
 LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entries, uint64_t budgetBytes,
@@ -211,8 +224,8 @@ LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entri
     note << (number ? ", " : " ") << tensor.first << " of " << formatBytes(tensor.second);
   const PosedEntry &most = *llvm::max_element(
       entries, [](const PosedEntry &a, const PosedEntry &b) { return a.getSmallestBytes() < b.getSmallestBytes(); });
-  noteRemedies(error, most.step, statics, /*isTransient=*/false, statics.sum() + most.getSmallestBytes(),
-               statics.sum() + largest, budgetBytes);
+  noteRemedies(error, most.step, statics, /*isTransient=*/false,
+               {budgetBytes, statics.sum() + most.getSmallestBytes(), statics.sum() + least, statics.sum() + largest});
   return failure();
 }
 
@@ -237,6 +250,6 @@ LogicalResult lowtide::refuseBudget(PosedEntry &entry, const BudgetRoom &room, S
   entry.apply(smallest.plan, facts);
   if (FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts, room.statics); succeeded(profile))
     error.attachNote() << "the smallest plan found has at its peak " << describePeak(*profile);
-  noteRemedies(error, entry.step, room.statics, /*isTransient=*/true, smallestBytes, largestBytes, room.sum());
+  noteRemedies(error, entry.step, room.statics, /*isTransient=*/true, {room.sum(), smallestBytes, least, largestBytes});
   return failure();
 }

@@ -7,9 +7,9 @@
 
 #include "FusionGroups.h"
 #include "LibraryCalls.h"
-#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 

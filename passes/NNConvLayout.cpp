@@ -11,13 +11,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "LibraryCalls.h"
-#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/OrderRules.h"
 #include "lowtide/Solve/FlowNetwork.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "lowtide/Target/LibraryQuery.h"
 #include "llvm/Support/FormatVariadic.h"
 

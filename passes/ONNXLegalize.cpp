@@ -4,11 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Legalize/Legalize.h"
+#include "lowtide/Support/Failure.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace lowtide {
@@ -49,8 +50,8 @@ struct ONNXLegalize : StepPass<lowtide::impl::ONNXLegalizeBase<ONNXLegalize>> {
     return result;
   }
 
-  void fail(StringRef kind) {
-    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), kind));
+  void fail(FailureKind kind) {
+    setFailure(getOperation(), kind);
     signalPassFailure();
   }
 
@@ -58,16 +59,14 @@ struct ONNXLegalize : StepPass<lowtide::impl::ONNXLegalizeBase<ONNXLegalize>> {
     auto source = getOperation().lookupSymbol<func::FuncOp>(model);
     if (!source) {
       getOperation().emitError() << "there is no function @" << model;
-      return fail("usage");
+      return fail(FailureKind::Usage);
     }
     FailureOr<LegalizeOptions> options = readOptions();
     if (failed(options))
-      return fail("usage");
-    LegalizeFailure kind;
+      return fail(FailureKind::Usage);
+    FailureKind kind;
     if (failed(legalizeModel(source, *options, &kind)))
-      return fail(kind == LegalizeFailure::Unsupported ? "unsupported"
-                  : kind == LegalizeFailure::Usage     ? "usage"
-                                                       : "malformed");
+      return fail(kind);
     if (!keepModel)
       source.erase();
   }

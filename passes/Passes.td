@@ -19,7 +19,7 @@ def ONNXLegalize : Pass<"onnx-legalize", "::mlir::ModuleOp"> {
     results get the bindings of a step; the loss is found or added. In `train` mode dropout and batch norm take their
     training form, and running statistics become updates of state.
     Everything that cannot be legalized is reported together; the module then carries `lowtide.failure`
-    ("unsupported", "malformed" or "usage"), from which the driver takes its exit code.
+    ("unsupported", "bad-input" or "usage"), from which the driver takes its exit code.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect", "::mlir::func::FuncDialect"];
   let options = [

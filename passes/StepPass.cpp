@@ -4,7 +4,7 @@
 #include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Dialect/Plan/Plan.h"
-#include "lowtide/Pipeline.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 

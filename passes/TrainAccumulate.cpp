@@ -8,6 +8,7 @@
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Support/Failure.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -40,7 +41,7 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
     note << " would divide it";
     if (microBatches < samples)
       note << ", or a batch of " << (samples / microBatches + 1) * microBatches;
-    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+    setFailure(getOperation(), FailureKind::Usage);
     return error;
   }
 

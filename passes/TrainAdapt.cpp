@@ -12,6 +12,7 @@
 #include "lowtide/Dialect/NN/WeightReads.h"
 #include "lowtide/Dialect/Train/Adapters.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Support/Failure.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <charconv>
@@ -244,7 +245,7 @@ struct TrainAdapt : StepPass<lowtide::impl::TrainAdaptBase<TrainAdapt>> {
 
   void runOnSteps() override {
     if (failed(run())) {
-      getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+      setFailure(getOperation(), FailureKind::Usage);
       signalPassFailure();
     }
   }

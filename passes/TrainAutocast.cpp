@@ -6,11 +6,12 @@
 
 #include "Autocast.h"
 #include "LayerNames.h"
-#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
+#include "lowtide/Support/Failure.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -195,7 +196,7 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
 
   void runOnSteps() override {
     if (failed(readPrecision()) || failed(readFrozenWeights()) || failed(readOverrides())) {
-      getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+      setFailure(getOperation(), FailureKind::Usage);
       return signalPassFailure();
     }
     for (func::FuncOp step : findSteps())
@@ -220,7 +221,7 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
       for (auto [matched, pattern] : llvm::zip_equal(rule.matched, rule.layers.patterns))
         if (!matched) {
           refuse() << "precision-override: " << train::describeUnmatched(pattern) << " among the layers";
-          getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+          setFailure(getOperation(), FailureKind::Usage);
           return signalPassFailure();
         }
   }

@@ -7,7 +7,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/GradientBuilder.h"
@@ -17,6 +16,8 @@
 #include "lowtide/Dialect/Train/Differentiate.h"
 #include "lowtide/Dialect/Train/LossScaling.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Support/Failure.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "lowtide/Target/LibraryQuery.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -96,8 +97,8 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
   }
 
   /// Leaves the kind of failure on the module, from which the driver takes its exit code.
-  LogicalResult refuse(StringRef kind, LogicalResult result) {
-    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), kind));
+  LogicalResult refuse(FailureKind kind, LogicalResult result) {
+    setFailure(getOperation(), kind);
     return result;
   }
 
@@ -137,15 +138,15 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
               << " is one): export with export_params=True, so that the file holds them";
       else
         error << "--params=<pattern> trains initializers, --frozen=<pattern> keeps them";
-      return refuse("usage", std::move(error));
+      return refuse(FailureKind::Usage, std::move(error));
     }
     size_t forwardOps = step.getBody().front().getOperations().size() - 1;
     llvm::Expected<train::LossScale> scale = train::LossScale::parse(lossScale);
     if (!scale)
-      return refuse("usage", step.emitError(llvm::toString(scale.takeError())));
+      return refuse(FailureKind::Usage, step.emitError(llvm::toString(scale.takeError())));
     if (failed(
             sweep.run(*loss, [&](OpBuilder &builder) { return train::buildLossSeed(builder, step, *loss, *scale); })))
-      return refuse("unsupported", failure());
+      return refuse(FailureKind::Unsupported, failure());
     if (scale->kind != train::LossScale::Kind::None)
       step->setAttr(train::scaledAttrName, StringAttr::get(&getContext(), lossScale));
     addGradients(step, parameters, sweep);

@@ -15,6 +15,7 @@
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Support/Failure.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -214,7 +215,7 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
         continue;
       if (Value gradient = outputs.lookup(("grad/" + binding.getName().getValue()).str())) {
         if (failed(writer.add(number, gradient))) {
-          getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+          setFailure(getOperation(), FailureKind::Usage);
           return failure();
         }
         ++updates;
@@ -250,7 +251,7 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
     train::TrainOptions options;
     if (llvm::Error error = readOptions(options)) {
       emitError(UnknownLoc::get(&getContext())) << llvm::toString(std::move(error)); // a flag has no place
-      module->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+      setFailure(module, FailureKind::Usage);
       return signalPassFailure();
     }
     auto gradient = module.lookupSymbol<func::FuncOp>("gradient");
@@ -294,7 +295,7 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
     }
     step.setSymName("train");
     if (failed(checkGroups(step, options))) {
-      module->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+      setFailure(module, FailureKind::Usage);
       return signalPassFailure();
     }
     nameGroups(options);

@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 #include "TrainRematerialize.h"
 #include "BudgetRefusal.h"
-#include "OptionChoices.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "StepPass.h"
@@ -22,6 +21,8 @@
 #include "lowtide/Solve/Comparison.h"
 #include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/RecomputationBound.h"
+#include "lowtide/Support/Failure.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -55,7 +56,7 @@ public:
       OwningOpRef<ModuleOp> given = getOperation().clone();
       FailureOr<uint64_t> beyond = fitModule(reserve);
       if (failed(beyond)) {
-        getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "budget"));
+        setFailure(getOperation(), FailureKind::Budget);
         signalPassFailure();
       }
       if (failed(beyond) || !*beyond)

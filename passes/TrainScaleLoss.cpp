@@ -11,6 +11,7 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/LossScaling.h"
+#include "lowtide/Support/Failure.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace lowtide {
@@ -189,7 +190,7 @@ private:
   }
 
   void refuse() {
-    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "unsupported"));
+    setFailure(getOperation(), FailureKind::Unsupported);
     signalPassFailure();
   }
 

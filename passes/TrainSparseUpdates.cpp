@@ -10,13 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OptionChoices.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Scatter.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
+#include "lowtide/Support/Failure.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -246,7 +247,7 @@ struct TrainSparseUpdates : StepPass<lowtide::impl::TrainSparseUpdatesBase<Train
 
   void runOnSteps() override {
     if (failed(checkChoice(getOperation(), "rules", rules, sparseUpdateRules))) {
-      getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+      setFailure(getOperation(), FailureKind::Usage);
       return signalPassFailure();
     }
     if (rules == "off")

@@ -21,6 +21,7 @@
 #include "lowtide/Dialect/Train/Layouts.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
+#include "lowtide/Support/Failure.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -253,7 +254,7 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
   /// An error of a flag, which has no place.
   LogicalResult refuse(const Twine &message) {
     emitError(UnknownLoc::get(&getContext())) << message;
-    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+    setFailure(getOperation(), FailureKind::Usage);
     return failure();
   }
 

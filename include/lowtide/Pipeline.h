@@ -47,9 +47,6 @@ struct TrainStageOptions {
 };
 
 /// How the fitted stage cuts the step into kernels and library calls.
-/// The most threads that scratch memory is planned for.
-inline constexpr unsigned mostThreads = 1024;
-
 struct FitStageOptions {
   bool fuse = true;       ///< several ops in a kernel
   bool library = true;    ///< contractions and convolutions by vendor libraries

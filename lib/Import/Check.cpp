@@ -186,8 +186,8 @@ static void reportOperators(OnnxFile &file, ArrayRef<RefusedNodes> refused, llvm
   table.print(os);
 }
 
-int lowtide::reportModel(OnnxFile &file, const ImportOptions &options, ArrayRef<RefusedNodes> refused,
-                         llvm::raw_ostream &os) {
+FailureKind lowtide::reportModel(OnnxFile &file, const ImportOptions &options, ArrayRef<RefusedNodes> refused,
+                                 llvm::raw_ostream &os) {
   os << file.getHeadline() << "\n";
   reportInputs(file, options, os);
   FailureOr<std::vector<InitializerInfo>> infos = classifyInitializers(file, options);
@@ -195,9 +195,9 @@ int lowtide::reportModel(OnnxFile &file, const ImportOptions &options, ArrayRef<
     reportInitializers(*infos, os);
   reportFindings(file.getReport().getFindings(), os);
   reportOperators(file, refused, os);
-  if (int code = file.getExitCode())
-    return code;
-  return refused.empty() ? 0 : static_cast<int>(Failure::Unsupported);
+  if (file.getFailure() != FailureKind::None)
+    return file.getFailure();
+  return refused.empty() ? FailureKind::None : FailureKind::Unsupported;
 }
 
 void lowtide::printAdvice(const CheckAdvice &advice, llvm::raw_ostream &os) {

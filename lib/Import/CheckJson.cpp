@@ -69,8 +69,8 @@ static json::Object toJson(const CheckAdvice &advice) {
                       {"data", json::fixUTF8(advice.data)}};
 }
 
-int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, ArrayRef<RefusedNodes> refused,
-                               const CheckAdvice *advice, llvm::raw_ostream &os) {
+FailureKind lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, ArrayRef<RefusedNodes> refused,
+                                       const CheckAdvice *advice, llvm::raw_ostream &os) {
   json::Array inputs, outputs, unbound, initializers, operators;
   for (const auto &input : file.getModel().graph().input())
     if (!file.findInitializer(input.name()))
@@ -117,7 +117,7 @@ int lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, Arr
   if (advice)
     report["to_train"] = toJson(*advice);
   os << llvm::formatv("{0:2}", json::Value(std::move(report))) << "\n";
-  if (int code = file.getExitCode())
-    return code;
-  return refused.empty() ? 0 : static_cast<int>(Failure::Unsupported);
+  if (file.getFailure() != FailureKind::None)
+    return file.getFailure();
+  return refused.empty() ? FailureKind::None : FailureKind::Unsupported;
 }

@@ -44,7 +44,7 @@ LogicalResult lowtide::checkClaims(OnnxFile &file, const Signature &signature, c
         continue;
       }
       file.getReport().errorAt(
-          Failure::Unsupported, info.tensor,
+          FailureKind::Unsupported, info.tensor,
           "parameter " + quoteName(info.name) + " is in the file twice, as " + quoteName(primary.tensor) + " and as " +
               quoteName(info.tensor) + ": trained as they stand, the two would part",
           "export with optimize=False, or freeze one: --rename " + info.tensor + "=<name> --frozen <name>");

@@ -150,7 +150,7 @@ std::optional<int64_t> DimBinding::findSize(StringRef name) const {
 }
 
 void DimBinding::usageError(const Twine &message, const Twine &remedy) {
-  file.getReport().error(Failure::Usage, message, remedy);
+  file.getReport().error(FailureKind::Usage, message, remedy);
   valid = false;
 }
 

@@ -50,7 +50,7 @@ std::optional<ExternalRange> lowtide::parseExternalRange(const ::onnx::TensorPro
   bool good = true, hasLocation = false;
   SmallVector<StringRef> seen;
   auto fail = [&](const Twine &message) {
-    report.errorAt(Failure::BadFile, tensor.name(),
+    report.errorAt(FailureKind::BadInput, tensor.name(),
                    "external data of tensor " + quoteName(tensor.name()) + ": " + message);
     good = false;
   };
@@ -116,7 +116,7 @@ static int openBeneath(int folder, const std::string &location) {
 /// Opens the file of `range` and sees that it holds `bytes` bytes there. The caller closes the descriptor.
 static FailureOr<int> openExternal(StringRef modelPath, StringRef tensor, const ExternalRange &range, uint64_t bytes,
                                    Report &report) {
-  auto fail = [&](Failure kind, const Twine &message, const Twine &remedy = "") {
+  auto fail = [&](FailureKind kind, const Twine &message, const Twine &remedy = "") {
     report.errorAt(kind, tensor, "external data of tensor " + quoteName(tensor) + ": " + message, remedy);
     return failure();
   };
@@ -125,38 +125,38 @@ static FailureOr<int> openExternal(StringRef modelPath, StringRef tensor, const 
     folderPath = ".";
   int folder = open(folderPath.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0)
-    return fail(Failure::IO, "cannot open the model's folder: " + Twine(std::strerror(errno)));
+    return fail(FailureKind::Io, "cannot open the model's folder: " + Twine(std::strerror(errno)));
   scope_exit closeFolder([&] { close(folder); });
 
   int fd = openBeneath(folder, range.location);
   if (fd < 0) {
     std::string file = quoteName(range.location);
     if (errno == ENOENT)
-      return fail(Failure::IO, "file " + file + " is not beside the model",
+      return fail(FailureKind::Io, "file " + file + " is not beside the model",
                   "put it into the model's folder, or compile with --no-weights and start with random ones: "
                   "--init=random:<seed> of lowtide-run");
     if (errno == ELOOP || errno == EXDEV)
-      return fail(Failure::BadFile, "file " + file + " is reached through a link; links are not followed");
-    return fail(Failure::IO, "cannot open file " + file + ": " + std::strerror(errno));
+      return fail(FailureKind::BadInput, "file " + file + " is reached through a link; links are not followed");
+    return fail(FailureKind::Io, "cannot open file " + file + ": " + std::strerror(errno));
   }
   scope_exit closeFile([&] { close(fd); });
 
   struct stat status;
   if (fstat(fd, &status) != 0)
-    return fail(Failure::IO, "cannot examine " + quoteName(range.location) + ": " + std::strerror(errno));
+    return fail(FailureKind::Io, "cannot examine " + quoteName(range.location) + ": " + std::strerror(errno));
   if (!S_ISREG(status.st_mode))
-    return fail(Failure::BadFile, quoteName(range.location) + " is not a plain file");
+    return fail(FailureKind::BadInput, quoteName(range.location) + " is not a plain file");
   if (status.st_nlink != 1)
-    return fail(Failure::BadFile, quoteName(range.location) + " has " + Twine(status.st_nlink) +
-                                      " hard links; a file with more than one may lie anywhere");
+    return fail(FailureKind::BadInput, quoteName(range.location) + " has " + Twine(status.st_nlink) +
+                                           " hard links; a file with more than one may lie anywhere");
   uint64_t length = range.length.value_or(bytes);
   if (length != bytes)
-    return fail(Failure::BadFile, Twine(length) + " bytes are stated where the shape needs " + Twine(bytes));
+    return fail(FailureKind::BadInput, Twine(length) + " bytes are stated where the shape needs " + Twine(bytes));
   uint64_t size = status.st_size;
   if (range.offset > size || bytes > size - range.offset)
-    return fail(Failure::BadFile, "bytes " + Twine(range.offset) + " to " + Twine(range.offset) + "+" + Twine(bytes) +
-                                      " are past the end of " + quoteName(range.location) + ", which has " +
-                                      Twine(size) + " bytes");
+    return fail(FailureKind::BadInput, "bytes " + Twine(range.offset) + " to " + Twine(range.offset) + "+" +
+                                           Twine(bytes) + " are past the end of " + quoteName(range.location) +
+                                           ", which has " + Twine(size) + " bytes");
   closeFile.release();
   return fd;
 }
@@ -182,7 +182,7 @@ LogicalResult lowtide::streamExternal(StringRef modelPath, StringRef tensor, con
     if (got < 0 && errno == EINTR)
       continue;
     if (got <= 0) {
-      report.errorAt(Failure::IO, tensor,
+      report.errorAt(FailureKind::Io, tensor,
                      "external data of tensor " + quoteName(tensor) + ": reading " + quoteName(range.location) + ": " +
                          (got ? std::strerror(errno) : "the file became shorter"));
       return failure();

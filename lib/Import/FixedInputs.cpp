@@ -22,7 +22,7 @@ LogicalResult lowtide::checkFixedInputs(OnnxFile &file, const ImportOptions &opt
       names.push_back(input.name());
   for (const auto &[name, text] : options.fixed)
     if (!llvm::is_contained(names, name)) {
-      file.getReport().error(Failure::Usage, "--set: the model has no input " + quoteName(name),
+      file.getReport().error(FailureKind::Usage, "--set: the model has no input " + quoteName(name),
                              "inputs: " + llvm::join(names, ", "));
       return failure();
     }
@@ -35,7 +35,7 @@ FailureOr<DenseElementsAttr> lowtide::buildFixedInput(OnnxFile &file, StringRef 
   auto refuse = [&](StringRef expected) {
     std::string held;
     llvm::raw_string_ostream(held) << element;
-    file.getReport().error(Failure::Usage, "--set " + input + "=" + text + ": the input holds " + held,
+    file.getReport().error(FailureKind::Usage, "--set " + input + "=" + text + ": the input holds " + held,
                            "type " + expected + ", as in --set " + input + "=" +
                                (element.isInteger(1) ? "false" : "1"));
     return failure();

@@ -280,7 +280,7 @@ LogicalResult lowtide::checkJoined(OnnxFile &file, const Signature &signature, A
       auto owner = owners.find(source);
       if (owner == owners.end() || owner->second == fact.tensor->name())
         continue;
-      file.getReport().errorAt(Failure::Unsupported, fact.tensor->name(),
+      file.getReport().errorAt(FailureKind::Unsupported, fact.tensor->name(),
                                "parameter " + quoteName(source) + " is in the file twice, as " +
                                    quoteName(owner->second) + " and in " + quoteName(fact.tensor->name()) +
                                    ", where it was joined with others: trained as they stand, the two would part",

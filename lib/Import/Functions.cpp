@@ -25,7 +25,7 @@ public:
   FunctionChecker(const ModelProto &model, Report &report) : report(report) {
     for (const FunctionProto &function : model.functions())
       if (!functions.try_emplace(key(function.domain(), function.name(), function.overload()), &function).second)
-        report.errorAt(Failure::BadFile, function.name(),
+        report.errorAt(FailureKind::BadInput, function.name(),
                        "function " + quoteName(function.name()) + " is defined twice");
   }
 
@@ -58,7 +58,7 @@ public:
 private:
   void checkCall(const NodeProto &node, const FunctionProto &callee) {
     if (node.input_size() > callee.input_size() || node.output_size() > callee.output_size())
-      report.errorAt(Failure::BadFile, nodeLabel(node),
+      report.errorAt(FailureKind::BadInput, nodeLabel(node),
                      describeNode(node) + " has " + Twine(node.input_size()) + " inputs and " +
                          Twine(node.output_size()) + " outputs, its function has " + Twine(callee.input_size()) +
                          " and " + Twine(callee.output_size()));
@@ -86,7 +86,7 @@ private:
     }
     if (!active.insert(&function).second) {
       if (reportedCycles.insert(&function).second)
-        report.errorAt(Failure::BadFile, function.name(),
+        report.errorAt(FailureKind::BadInput, function.name(),
                        "function " + quoteName(function.name()) + " calls itself, directly or through others");
       return 0;
     }
@@ -98,7 +98,7 @@ private:
 
   void tooDeep(StringRef name) {
     if (!reportedDepth)
-      report.errorAt(Failure::BadFile, name, "functions and graphs are nested deeper than " + Twine(maxDepth));
+      report.errorAt(FailureKind::BadInput, name, "functions and graphs are nested deeper than " + Twine(maxDepth));
     reportedDepth = true;
   }
 
@@ -118,7 +118,7 @@ LogicalResult lowtide::checkFunctions(const ModelProto &model, const ImportLimit
     return success();
   unsigned before = report.getNumErrors();
   if (uint64_t(model.functions_size()) > limits.functions) {
-    report.error(Failure::BadFile,
+    report.error(FailureKind::BadInput,
                  "the model has " + Twine(model.functions_size()) + " functions, limit " + Twine(limits.functions));
     return failure();
   }
@@ -131,7 +131,7 @@ LogicalResult lowtide::checkFunctions(const ModelProto &model, const ImportLimit
   uint64_t bound =
       std::min(limits.nodes, std::max(limits.expansionFloor, SaturatingMultiply(written, limits.expansionFactor)));
   if (expanded > bound)
-    report.error(Failure::BadFile, "inlining the model's functions makes " + Twine(expanded) + " nodes of " +
-                                       Twine(written) + ", limit " + Twine(bound));
+    report.error(FailureKind::BadInput, "inlining the model's functions makes " + Twine(expanded) + " nodes of " +
+                                            Twine(written) + ", limit " + Twine(bound));
   return success(report.getNumErrors() == before);
 }

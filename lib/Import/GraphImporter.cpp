@@ -38,7 +38,7 @@ GraphImporter::GraphImporter(OnnxFile &file, ArrayRef<InitializerInfo> infos, co
 }
 
 LogicalResult GraphImporter::unsupported(StringRef where, const Twine &message) {
-  file.getReport().errorAt(Failure::Unsupported, where, message);
+  file.getReport().errorAt(FailureKind::Unsupported, where, message);
   return failure();
 }
 
@@ -307,7 +307,7 @@ static DenseElementsAttr convertConstant(const AttributeProto &attribute, Builde
 
 LogicalResult GraphImporter::importConstant(const NodeProto &node) {
   if (node.attribute_size() != 1 || node.output_size() != 1 || node.output(0).empty()) {
-    file.getReport().errorAt(Failure::BadFile, nodeLabel(node),
+    file.getReport().errorAt(FailureKind::BadInput, nodeLabel(node),
                              describeNode(node) + " must have one attribute and one output");
     return failure();
   }

@@ -25,7 +25,7 @@ FailureOr<OwningOpRef<ModuleOp>> lowtide::importOnnx(OnnxFile &file, ArrayRef<In
   if (!dims.isValid() || failed(checkFixedInputs(file, options)))
     return failure();
   if (std::vector<std::string> unbound = dims.findUnbound(); !unbound.empty()) {
-    file.getReport().error(Failure::Usage, "the model has dimensions without a size",
+    file.getReport().error(FailureKind::Usage, "the model has dimensions without a size",
                            "type: " + llvm::join(unbound, " "));
     return failure();
   }

@@ -38,7 +38,7 @@ OnnxFile::OnnxFile(MLIRContext &context, StringRef path, ImportLimits limits)
 
 OnnxFile::~OnnxFile() = default;
 
-int OnnxFile::getExitCode() const { return static_cast<int>(report->getFirst()); }
+FailureKind OnnxFile::getFailure() const { return report->getFirst(); }
 
 static int64_t standardOpset(const ModelProto &model) {
   for (const auto &opset : model.opset_import())
@@ -53,7 +53,7 @@ LogicalResult OnnxFile::load() {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
   if (!buffer) {
-    report->error(Failure::IO, "cannot read the model: " + buffer.getError().message());
+    report->error(FailureKind::Io, "cannot read the model: " + buffer.getError().message());
     return failure();
   }
   return loadBytes(ArrayRef<char>((*buffer)->getBufferStart(), (*buffer)->getBufferSize()));
@@ -61,13 +61,14 @@ LogicalResult OnnxFile::load() {
 
 LogicalResult OnnxFile::loadBytes(ArrayRef<char> bytes) {
   if (bytes.size() > limits.fileBytes) {
-    report->error(Failure::BadFile, "the file has " + Twine(bytes.size()) + " bytes, limit " + Twine(limits.fileBytes),
+    report->error(FailureKind::BadInput,
+                  "the file has " + Twine(bytes.size()) + " bytes, limit " + Twine(limits.fileBytes),
                   "store the weights as external data: onnx.save(model, path, "
                   "save_as_external_data=True)");
     return failure();
   }
   if (bytes.empty()) {
-    report->error(Failure::BadFile, "the file is empty");
+    report->error(FailureKind::BadInput, "the file is empty");
     return failure();
   }
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
@@ -76,9 +77,9 @@ LogicalResult OnnxFile::loadBytes(ArrayRef<char> bytes) {
   // protobuf's limit guards the parse itself.
   coded.SetRecursionLimit(3 * limits.subgraphDepth + 10);
   if (!model->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
-    report->error(Failure::BadFile, "the file is no ONNX model: it is damaged, "
-                                    "truncated, or nested deeper than " +
-                                        Twine(limits.subgraphDepth) + " graphs");
+    report->error(FailureKind::BadInput, "the file is no ONNX model: it is damaged, "
+                                         "truncated, or nested deeper than " +
+                                             Twine(limits.subgraphDepth) + " graphs");
     return failure();
   }
   return prepare();
@@ -86,7 +87,7 @@ LogicalResult OnnxFile::loadBytes(ArrayRef<char> bytes) {
 
 LogicalResult OnnxFile::loadText(StringRef text) {
   if (std::string error = parseModelText(text.str(), *model); !error.empty()) {
-    report->error(Failure::BadFile, "the text is no ONNX model: " + error);
+    report->error(FailureKind::BadInput, "the text is no ONNX model: " + error);
     return failure();
   }
   return prepare();
@@ -179,11 +180,12 @@ LogicalResult OnnxFile::inlineFunctions() {
   if (model->functions_size() == 0)
     return success();
   if (std::string error = inlineLocalFunctions(*model); !error.empty()) {
-    report->error(Failure::BadFile, "the model's functions cannot be inlined: " + StringRef(error).take_front(500));
+    report->error(FailureKind::BadInput,
+                  "the model's functions cannot be inlined: " + StringRef(error).take_front(500));
     return failure();
   }
   if (model->functions_size()) {
-    report->errorAt(Failure::Unsupported, model->functions(0).name(),
+    report->errorAt(FailureKind::Unsupported, model->functions(0).name(),
                     "function " + quoteName(model->functions(0).name()) +
                         " uses operator sets that differ from the model's and "
                         "cannot be inlined");
@@ -266,14 +268,14 @@ LogicalResult OnnxFile::upgrade() {
     return success();
   ModelProto original = *model;
   if (std::string error = convertOpset(*model, oldestNativeOpset); !error.empty()) {
-    report->error(Failure::Unsupported,
+    report->error(FailureKind::Unsupported,
                   "opset " + Twine(opset) + " is older than " + Twine(oldestNativeOpset) +
                       ", and ONNX's converter cannot upgrade this model: " + StringRef(error).take_front(500),
                   "export it again with opset_version=20");
     return failure();
   }
   if (std::string input = findChangedInput(original, *model); !input.empty()) {
-    report->errorAt(Failure::Unsupported, input,
+    report->errorAt(FailureKind::Unsupported, input,
                     "opset " + Twine(opset) + " is older than " + Twine(oldestNativeOpset) +
                         ", and ONNX's converter changes the shape of input " + quoteName(input) +
                         " when it upgrades this model",
@@ -302,7 +304,7 @@ bool OnnxFile::isEmbedded(StringRef name) const {
 LogicalResult OnnxFile::readInitializer(StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
   if (const TensorProto *tensor = findInitializer(name))
     return streamTensor(*tensor, *report, sink);
-  report->errorAt(Failure::BadFile, name, "the model has no initializer " + quoteName(name));
+  report->errorAt(FailureKind::BadInput, name, "the model has no initializer " + quoteName(name));
   return failure();
 }
 

@@ -295,7 +295,7 @@ static LogicalResult reportDoubts(OnnxFile &file, ArrayRef<InitializerInfo> info
     std::string remedy = std::string("export with ") + (hasNotes ? "optimize=False" : "do_constant_folding=False") +
                          (isHeld ? ", or freeze it: --frozen " + doubt.tensor : "");
     if (doubt.isFatal)
-      file.getReport().errorAt(Failure::Unsupported, doubt.tensor, doubt.message, remedy);
+      file.getReport().errorAt(FailureKind::Unsupported, doubt.tensor, doubt.message, remedy);
     else
       file.getReport().warningAt(doubt.tensor, Certainty::Assumed, doubt.message, remedy);
     isFatal |= doubt.isFatal;

@@ -251,7 +251,7 @@ FailureOr<SignatureClassifier::Entry> SignatureClassifier::findOwner(const Tenso
   std::string names;
   for (Entry entry : candidates)
     names += (names.empty() ? "" : ", ") + entry->target;
-  file.getReport().errorAt(Failure::Unsupported, fact.tensor->name(),
+  file.getReport().errorAt(FailureKind::Unsupported, fact.tensor->name(),
                            "initializer " + quoteName(fact.tensor->name()) + " is read in module " +
                                quoteName(module.value_or("?")) + " and could be any of " + names +
                                " there: the exporter merged tensors of equal value",
@@ -360,7 +360,7 @@ LogicalResult SignatureClassifier::checkMergedParts(const TensorFacts &fact, Ent
       names.insert(std::move(name));
   if (names.size() < 2 || llvm::none_of(names, takesPart))
     return success();
-  file.getReport().errorAt(Failure::Unsupported, fact.tensor->name(),
+  file.getReport().errorAt(FailureKind::Unsupported, fact.tensor->name(),
                            "initializer " + quoteName(fact.tensor->name()) + " stands for " + llvm::join(names, ", ") +
                                " of the program, parts of parameters that began equal and that the exporter merged: "
                                "trained as it stands, they would stay equal",
@@ -539,7 +539,7 @@ LogicalResult SignatureClassifier::checkBlindUses() {
           leafOf(entry->target) != leafOf(own->target) || foldedNorms.contains(moduleOf(entry->target)))
         continue;
       file.getReport().errorAt(
-          Failure::Unsupported, fact->tensor->name(),
+          FailureKind::Unsupported, fact->tensor->name(),
           "initializer " + quoteName(fact->tensor->name()) +
               " was merged with others by the exporter, and a node that reads it does not say where it "
               "came from: parameter " +

@@ -26,7 +26,7 @@ private:
   LogicalResult applyRule(const ImportOptions::Selection &selection, StringRef text);
   LogicalResult applyItem(const ImportOptions::Selection &selection, const NameItem &item);
   LogicalResult fail(const Twine &message, const Twine &remedy = "") {
-    file.getReport().error(Failure::Usage, message, remedy);
+    file.getReport().error(FailureKind::Usage, message, remedy);
     return failure();
   }
   static bool matches(const NamePattern &pattern, const InitializerInfo &info) {
@@ -111,7 +111,7 @@ LogicalResult Selector::applyItem(const ImportOptions::Selection &selection, con
       continue;
     found = true;
     if (selection.trains && !isFloatType(info.dataType)) {
-      file.getReport().errorAt(Failure::Usage, info.tensor,
+      file.getReport().errorAt(FailureKind::Usage, info.tensor,
                                flag + ": " + quoteName(info.name) + " has type " + elementTypeName(info.dataType) +
                                    " and cannot be trained");
       return failure();
@@ -150,7 +150,7 @@ LogicalResult lowtide::applyOverrides(OnnxFile &file, const ImportOptions &optio
       return info.tensor == from || info.name == from;
     });
     if (info == infos.end()) {
-      file.getReport().error(Failure::Usage, "--rename: the model has no initializer " + quoteName(from),
+      file.getReport().error(FailureKind::Usage, "--rename: the model has no initializer " + quoteName(from),
                              "lowtide check lists them");
       return failure();
     }

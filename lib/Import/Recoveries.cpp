@@ -100,7 +100,7 @@ static void reportLostMeanings(const GraphProto &graph, Report &report) {
                        "export with scale_grad_by_freq=False to train so everywhere");
     if (isMeanOfScatter(node) && node.output_size())
       report.errorAt(
-          Failure::Unsupported, nodeLabel(node),
+          FailureKind::Unsupported, nodeLabel(node),
           "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote "
           "an operator that does not",
           "write sums and counts (scatter_add) and their quotient, and export again");

@@ -36,20 +36,20 @@ Location Report::locate(StringRef where) {
   return NameLoc::get(StringAttr::get(&context, where.empty() ? StringRef(path) : where.take_front(256)));
 }
 
-void Report::errorAt(Failure kind, StringRef where, const Twine &message, const Twine &remedy) {
-  if (first == Failure::None)
+void Report::errorAt(FailureKind kind, StringRef where, const Twine &message, const Twine &remedy) {
+  if (first == FailureKind::None)
     first = kind;
   if (++numErrors > maxErrors || muted)
     return;
   // A flag has no place in the file.
-  const bool isFlag = kind == Failure::Usage && where.empty();
+  const bool isFlag = kind == FailureKind::Usage && where.empty();
   InFlightDiagnostic diag = mlir::emitError(isFlag ? Location(UnknownLoc::get(&context)) : locate(where))
                             << message.str();
   if (std::string note = remedy.str(); !note.empty())
     diag.attachNote() << note;
 }
 
-void Report::error(Failure kind, const Twine &message, const Twine &remedy) { errorAt(kind, "", message, remedy); }
+void Report::error(FailureKind kind, const Twine &message, const Twine &remedy) { errorAt(kind, "", message, remedy); }
 
 void Report::warningAt(StringRef where, Certainty certainty, const Twine &message, const Twine &remedy) {
   Finding finding{where.str(), message.str(), remedy.str(), certainty};

@@ -135,7 +135,7 @@ LogicalResult StepFinder::joinAlgorithm() {
     *graph.add_output() = output;
   for (const auto &binding : info.update_binding()) {
     if (!findTensor(graph, binding.key())) {
-      report.errorAt(Failure::BadFile, binding.key(),
+      report.errorAt(FailureKind::BadInput, binding.key(),
                      "update_binding names " + quoteName(binding.key()) + ", which is no initializer");
       return failure();
     }
@@ -227,7 +227,7 @@ LogicalResult StepFinder::bindLoss() {
     return success();
   }
   if (scalarOutputs.size() != 1) {
-    report.errorAt(Failure::BadFile, graph.name(),
+    report.errorAt(FailureKind::BadInput, graph.name(),
                    "the training step has " + Twine(scalarOutputs.size()) + " scalar outputs, so its loss is not known",
                    "call one of them 'loss'");
     return failure();

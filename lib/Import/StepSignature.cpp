@@ -63,7 +63,7 @@ static LogicalResult checkInput(const ValueInfoProto &input, const StepBinding &
                                 Report &report) {
   static constexpr llvm::StringLiteral kinds[] = {"param", "state", "constant", "batch", "scalar"};
   auto refuse = [&](const Twine &message) {
-    report.errorAt(Failure::BadFile, input.name(), "input " + quoteName(input.name()) + message);
+    report.errorAt(FailureKind::BadInput, input.name(), "input " + quoteName(input.name()) + message);
     return failure();
   };
   if (!llvm::is_contained(kinds, StringRef(binding.kind)))

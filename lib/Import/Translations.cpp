@@ -107,7 +107,7 @@ static LogicalResult describeModel(llvm::SourceMgr &sources, llvm::raw_ostream &
   StringRef bytes = buffer->getBuffer();
   if (failed(file.loadBytes(ArrayRef<char>(bytes.data(), bytes.size()))))
     return failure();
-  return success(reportModel(file, options, {}, os) == 0);
+  return success(reportModel(file, options, {}, os) == FailureKind::None);
 }
 
 void lowtide::registerImportTranslations() {

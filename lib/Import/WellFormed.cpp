@@ -62,28 +62,29 @@ uint64_t lowtide::countNodes(const GraphProto &graph, uint64_t stop) {
 LogicalResult lowtide::checkTensor(const TensorProto &tensor, StringRef where, const ImportLimits &limits,
                                    Report &report) {
   std::string what = "tensor " + quoteName(tensor.name());
-  auto fail = [&](Failure kind, const Twine &message) {
+  auto fail = [&](FailureKind kind, const Twine &message) {
     report.errorAt(kind, where, what + message);
     return failure();
   };
   const ElementType *type = findElementType(tensor.data_type());
   if (!type)
-    return fail(Failure::BadFile, " has element type " + Twine(tensor.data_type()) + ", which ONNX does not define");
+    return fail(FailureKind::BadInput,
+                " has element type " + Twine(tensor.data_type()) + ", which ONNX does not define");
   if (!type->bytes)
-    return fail(Failure::Unsupported, Twine(" has element type ") + type->name + ", which is not supported");
+    return fail(FailureKind::Unsupported, Twine(" has element type ") + type->name + ", which is not supported");
   if (unsigned(tensor.dims_size()) > limits.rank)
-    return fail(Failure::BadFile, " has rank " + Twine(tensor.dims_size()) + ", limit " + Twine(limits.rank));
+    return fail(FailureKind::BadInput, " has rank " + Twine(tensor.dims_size()) + ", limit " + Twine(limits.rank));
   for (int64_t dim : tensor.dims())
     if (dim < 0)
-      return fail(Failure::BadFile, " has a dimension of " + Twine(dim));
+      return fail(FailureKind::BadInput, " has a dimension of " + Twine(dim));
   if (tensor.has_segment())
-    return fail(Failure::Unsupported, " is split into segments, which is not supported");
+    return fail(FailureKind::Unsupported, " is split into segments, which is not supported");
   if (std::string mismatch = findSizeMismatch(tensor); !mismatch.empty())
-    return fail(Failure::BadFile, " has " + mismatch);
+    return fail(FailureKind::BadInput, " has " + mismatch);
   if (tensor.data_location() == TensorProto::EXTERNAL)
     return success(parseExternalRange(tensor, report).has_value());
   if (tensor.external_data_size())
-    return fail(Failure::BadFile, " names external data but holds its data itself");
+    return fail(FailureKind::BadInput, " names external data but holds its data itself");
   return success();
 }
 
@@ -104,7 +105,7 @@ private:
 
   static StringRef normalize(StringRef domain) { return domain == "ai.onnx" ? "" : domain; }
   void error(StringRef where, const Twine &message, const Twine &note = "") {
-    report.errorAt(Failure::BadFile, where, message, note);
+    report.errorAt(FailureKind::BadInput, where, message, note);
   }
   bool isVisible(StringRef name) const {
     return any_of(scopes, [&](const Scope &scope) { return scope.contains(name); });
@@ -178,7 +179,7 @@ void GraphChecker::checkGraph(const GraphProto &graph, unsigned depth) {
     return error(graph.name(), "graphs are nested deeper than " + Twine(limits.subgraphDepth));
   scopes.emplace_back();
   if (graph.sparse_initializer_size())
-    report.errorAt(Failure::Unsupported, graph.sparse_initializer(0).values().name(),
+    report.errorAt(FailureKind::Unsupported, graph.sparse_initializer(0).values().name(),
                    "sparse initializers are not supported", "store the tensor densely");
   StringSet<> initialized;
   for (const TensorProto &tensor : graph.initializer()) {
@@ -198,7 +199,7 @@ void GraphChecker::checkGraph(const GraphProto &graph, unsigned depth) {
       define(input.name(), nullptr, "input");
     checkValueType(input, "input");
     if (depth == 0 && !input.type().has_tensor_type())
-      report.errorAt(Failure::Unsupported, input.name(), "input " + quoteName(input.name()) + " is not a tensor");
+      report.errorAt(FailureKind::Unsupported, input.name(), "input " + quoteName(input.name()) + " is not a tensor");
   }
   for (const auto &value : graph.value_info())
     checkValueType(value, "value");
@@ -239,7 +240,7 @@ void GraphChecker::checkNode(const NodeProto &node, const GraphProto &graph, uns
   } else {
     schema = ::onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, node.domain());
     if (!schema && normalize(node.domain()).empty() && !isRuntimeExtension(node.op_type()))
-      report.errorAt(Failure::Unsupported, nodeLabel(node),
+      report.errorAt(FailureKind::Unsupported, nodeLabel(node),
                      describeNode(node) + " is no operator of opset " + Twine(opset->second));
   }
   if (schema) {
@@ -347,7 +348,7 @@ void GraphChecker::checkAttributeValue(const NodeProto &node, const AttributePro
     break;
   case AttributeProto::SPARSE_TENSOR:
   case AttributeProto::SPARSE_TENSORS:
-    report.errorAt(Failure::Unsupported, nodeLabel(node),
+    report.errorAt(FailureKind::Unsupported, nodeLabel(node),
                    describeNode(node) + ": attribute " + quoteName(attribute.name()) +
                        " is a sparse tensor, which is not supported");
     break;
@@ -362,24 +363,24 @@ LogicalResult lowtide::checkWellFormed(const ModelProto &model, const ImportLimi
   unsigned before = report.getNumErrors();
   int64_t newestIR = ::onnx::Version::IR_VERSION;
   if (model.ir_version() < 1)
-    report.error(Failure::BadFile, "the file states no IR version: it is no ONNX model, or an empty one");
+    report.error(FailureKind::BadInput, "the file states no IR version: it is no ONNX model, or an empty one");
   else if (model.ir_version() > newestIR)
-    report.error(Failure::Unsupported,
+    report.error(FailureKind::Unsupported,
                  "IR version " + Twine(model.ir_version()) + " is newer than the newest that is supported, " +
                      Twine(newestIR),
                  "export the model with an older opset_version, or convert it "
                  "with onnx.version_converter");
   if (!model.has_graph())
-    report.error(Failure::BadFile, "the model has no graph");
+    report.error(FailureKind::BadInput, "the model has no graph");
   StringSet<> domains;
   bool standard = false;
   for (const auto &opset : model.opset_import()) {
     StringRef domain = opset.domain() == "ai.onnx" ? StringRef("") : StringRef(opset.domain());
     if (!domains.insert(domain).second)
-      report.error(Failure::BadFile, "operator set " + quoteName(domain) + " is imported in two versions",
+      report.error(FailureKind::BadInput, "operator set " + quoteName(domain) + " is imported in two versions",
                    "convert the models that were joined to one version first: onnx.version_converter");
     if (opset.version() < 1 || opset.version() > INT_MAX)
-      report.error(Failure::BadFile,
+      report.error(FailureKind::BadInput,
                    "operator set " + quoteName(domain) + " is imported in version " + Twine(opset.version()));
     if (!domain.empty())
       continue;
@@ -387,7 +388,7 @@ LogicalResult lowtide::checkWellFormed(const ModelProto &model, const ImportLimi
     const auto &known = ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
     auto range = known.find("");
     if (range != known.end() && opset.version() > range->second.second)
-      report.error(Failure::Unsupported,
+      report.error(FailureKind::Unsupported,
                    "opset " + Twine(opset.version()) + " is newer than the newest that is supported, " +
                        Twine(range->second.second),
                    "export with opset_version=" + Twine(range->second.second) + " or older");
@@ -396,12 +397,12 @@ LogicalResult lowtide::checkWellFormed(const ModelProto &model, const ImportLimi
                          return node.domain().empty() || node.domain() == "ai.onnx";
                        });
   if (!standard && needsStandard && model.has_graph() && model.ir_version() >= 3)
-    report.error(Failure::BadFile, "the model does not say which opset it uses");
+    report.error(FailureKind::BadInput, "the model does not say which opset it uses");
   if (report.getNumErrors() != before)
     return failure();
 
   if (countNodes(model.graph(), limits.nodes) > limits.nodes) {
-    report.error(Failure::BadFile, "the model has more than " + Twine(limits.nodes) + " nodes");
+    report.error(FailureKind::BadInput, "the model has more than " + Twine(limits.nodes) + " nodes");
     return failure();
   }
   GraphChecker(model, limits, report).checkGraph(model.graph(), 0);

@@ -137,7 +137,7 @@ static void dropDead(LegalizeContext &context) {
 }
 
 /// The results of a training step have their bindings from the file. One that updates a state has its argument's.
-static LogicalResult addStepResults(func::FuncOp model, LegalizeContext &context, LegalizeFailure &kind) {
+static LogicalResult addStepResults(func::FuncOp model, LegalizeContext &context, FailureKind &kind) {
   func::FuncOp step = context.function;
   llvm::DenseMap<StringAttr, Attribute> updated;
   for (unsigned i = 0; i < step.getNumArguments(); ++i)
@@ -159,7 +159,7 @@ static LogicalResult addStepResults(func::FuncOp model, LegalizeContext &context
     if (!value || !binding) {
       emitError(output.getLoc()) << "output '" << name.getValue() << "' "
                                  << (value ? "updates a tensor that is no input of the step" : "is a sequence");
-      kind = LegalizeFailure::Malformed;
+      kind = FailureKind::BadInput;
       return failure();
     }
     values.push_back(value);
@@ -207,7 +207,7 @@ static void assignBuffer(func::FuncOp model, LegalizeContext &context, StringAtt
 }
 
 /// Names each output of the model and adds the loss.
-static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, LegalizeFailure &kind) {
+static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, FailureKind &kind) {
   auto terminator = cast<func::ReturnOp>(model.getBody().front().getTerminator());
   SmallVector<NamedOutput> outputs;
   const bool mayCut = canCutOutputs(model, context);
@@ -224,13 +224,13 @@ static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, Le
     }
     if (!meaning.tensor) {
       emitError(value.getLoc()) << "unsupported: graph output '" << (name ? name.getValue() : "") << "' is a sequence";
-      kind = LegalizeFailure::Unsupported;
+      kind = FailureKind::Unsupported;
       return failure();
     }
     outputs.push_back({name ? name.getValue().str() : "output" + std::to_string(i), meaning.tensor, false});
   }
   if (failed(findLoss(context, outputs))) {
-    kind = LegalizeFailure::Usage;
+    kind = FailureKind::Usage;
     return failure();
   }
 
@@ -295,10 +295,10 @@ static void reportFigures(func::FuncOp model, func::FuncOp made) {
 }
 
 FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const LegalizeOptions &options,
-                                               LegalizeFailure *failure) {
-  LegalizeFailure ignored;
-  LegalizeFailure &kind = failure ? *failure : ignored;
-  kind = LegalizeFailure::Malformed;
+                                               FailureKind *failure) {
+  FailureKind ignored;
+  FailureKind &kind = failure ? *failure : ignored;
+  kind = FailureKind::BadInput;
   for (BlockArgument input : model.getArguments()) {
     auto tensor = dyn_cast<RankedTensorType>(input.getType());
     if (tensor && tensor.hasStaticShape() && tensor.getElementType().isIntOrFloat())
@@ -309,7 +309,7 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
   }
   if (Operation *made = SymbolTable::lookupSymbolIn(model->getParentOp(), options.entry); made && made != model) {
     made->emitError("there is a @") << options.entry << " already: a model is legalized once under a name";
-    kind = LegalizeFailure::Usage;
+    kind = FailureKind::Usage;
     return mlir::failure();
   }
   FailureOr<func::FuncOp> forward = declareForward(model, options);
@@ -317,7 +317,7 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
     return mlir::failure();
   LegalizeContext context(*forward, options);
   auto refuseFlag = [&] {
-    kind = LegalizeFailure::Usage;
+    kind = FailureKind::Usage;
     forward->erase();
     return mlir::failure();
   };
@@ -339,7 +339,7 @@ FailureOr<func::FuncOp> lowtide::legalizeModel(func::FuncOp model, const Legaliz
   }
   if (mlir::failed(context.checkFrozenNorms()))
     return refuseFlag();
-  kind = LegalizeFailure::None;
+  kind = FailureKind::None;
   noteCounters(model, context);
   if (options.dropout && *options.dropout != 0 && options.mode != TrainingMode::Eval && !context.getNumDropouts())
     emitWarning(model.getLoc())

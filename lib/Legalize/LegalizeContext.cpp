@@ -84,9 +84,9 @@ void LegalizeContext::judgeByName(onnx::NodeOp node) {
     return;
   StringRef domain = node.getDomain(), op = node.getOpType();
   if (std::optional<std::string> reason = RuleTable::get().findRefusal(domain, op))
-    collect(node, LegalizeFailure::Unsupported, *reason);
+    collect(node, FailureKind::Unsupported, *reason);
   else if (!RuleTable::get().find(domain, op) && !hasFunctionBody(domain, op, node.getVersion()))
-    collect(node, LegalizeFailure::Unsupported, noRule);
+    collect(node, FailureKind::Unsupported, noRule);
 }
 
 /// What is wrong with an operation from `op` on, in its verifier's words.
@@ -114,10 +114,10 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
   Operation *last = block->empty() ? nullptr : &block->back();
   size_t known = failures.size();
   if (std::optional<std::string> reason = RuleTable::get().findRefusal(node.getDomain(), node.getOpType()))
-    return collect(node, LegalizeFailure::Unsupported, *reason);
+    return collect(node, FailureKind::Unsupported, *reason);
   Rule rule = RuleTable::get().find(node.getDomain(), node.getOpType());
   LogicalResult status = rule ? rule(view) : failure();
-  bool isRefused = !rule || (failures.size() > known && failures.back().kind == LegalizeFailure::Unsupported);
+  bool isRefused = !rule || (failures.size() > known && failures.back().kind == FailureKind::Unsupported);
   if (mlir::failed(status) && isRefused) {
     // What the rules do not take, the standard may define by what they take.
     std::vector<FailedNode> refused(failures.begin() + known, failures.end());
@@ -128,23 +128,23 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
       failures.resize(known);
       llvm::append_range(failures, refused);
     } else if (mlir::failed(status) && failures.size() == known) {
-      return collect(node, LegalizeFailure::Unsupported, noRule);
+      return collect(node, FailureKind::Unsupported, noRule);
     }
   }
   if (mlir::failed(status)) {
     if (failures.size() == known)
-      collect(node, LegalizeFailure::Malformed, "its operands do not fit together");
+      collect(node, FailureKind::BadInput, "its operands do not fit together");
     return;
   }
   // Rules ask what they need to know; what types mean to each other the made operations know best.
   if (std::optional<std::string> fault = findFault(last             ? last->getNextNode()
                                                    : block->empty() ? nullptr
                                                                     : &block->front()))
-    return collect(node, LegalizeFailure::Malformed, "its operands do not fit together: " + *fault);
+    return collect(node, FailureKind::BadInput, "its operands do not fit together: " + *fault);
   foldFrom(last, view.results);
   for (auto [i, meaning] : llvm::enumerate(view.results)) {
     if (!meaning && !node.getResult(i).use_empty() && failures.size() == known)
-      return collect(node, LegalizeFailure::Unsupported, ("its result " + Twine(i) + " is not computed").str());
+      return collect(node, FailureKind::Unsupported, ("its result " + Twine(i) + " is not computed").str());
     if (!meaning)
       continue;
     // A shape that the file states is a promise: one that does not hold makes the file unreliable as a whole.
@@ -164,7 +164,7 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
       std::string text;
       llvm::raw_string_ostream(text) << "its result " << i << " is stated to be " << stated << " and is "
                                      << meaning.tensor.getType();
-      return collect(node, LegalizeFailure::Malformed, text);
+      return collect(node, FailureKind::BadInput, text);
     }
     bind(node.getResult(i), std::move(meaning));
   }
@@ -180,7 +180,7 @@ FailureOr<SmallVector<Meaning>> LegalizeContext::legalizeBody(onnx::NodeOp node,
     return mlir::failure();
   bodyNodes += block.getOperations().size();
   if (bodyDepth == maxDepth || bodyNodes > maxNodes) {
-    collect(node, LegalizeFailure::Unsupported,
+    collect(node, FailureKind::Unsupported,
             bodyDepth == maxDepth ? "the functions that define it are nested deeper than " + std::to_string(maxDepth)
                                   : "the functions that define operators of this model make more than " +
                                         std::to_string(maxNodes) + " nodes");
@@ -302,20 +302,20 @@ bool LegalizeContext::isAt(const Mark &mark) const {
          llvm::equal(updates, mark.updates, isSame);
 }
 
-void LegalizeContext::collect(onnx::NodeOp node, LegalizeFailure kind, std::string reason) {
+void LegalizeContext::collect(onnx::NodeOp node, FailureKind kind, std::string reason) {
   failures.push_back({node, kind, std::move(reason)});
 }
 
-LegalizeFailure LegalizeContext::report() {
+FailureKind LegalizeContext::report() {
   if (options.refusals) {
     for (FailedNode &failure : failures) {
       auto name = dyn_cast<NameLoc>(failure.node.getLoc());
       options.refusals->push_back({failure.node.getDomain().str(), failure.node.getOpType().str(),
                                    static_cast<int64_t>(failure.node.getVersion()), failure.reason,
                                    name ? name.getName().str() : failure.node.getNodeLabel().str(),
-                                   failure.kind == LegalizeFailure::Malformed});
+                                   failure.kind == FailureKind::BadInput});
     }
-    return failures.empty() ? LegalizeFailure::None : failures.front().kind;
+    return failures.empty() ? FailureKind::None : failures.front().kind;
   }
   constexpr unsigned maxNamed = 8;
   llvm::MapVector<std::pair<StringRef, StringRef>, SmallVector<FailedNode *>> groups;
@@ -323,7 +323,7 @@ LegalizeFailure LegalizeContext::report() {
     groups[{failure.node.getOpType(), failure.reason}].push_back(&failure);
   for (auto &[key, nodes] : groups) {
     onnx::NodeOp first = nodes.front()->node;
-    bool unsupported = nodes.front()->kind == LegalizeFailure::Unsupported;
+    bool unsupported = nodes.front()->kind == FailureKind::Unsupported;
     std::string domain = first.getDomain().empty() ? "" : (first.getDomain() + ".").str();
     InFlightDiagnostic diag = emitError(first.getLoc());
     diag << (unsupported ? "unsupported: " : "") << "'" << domain << key.first << "' (opset " << first.getVersion()
@@ -335,5 +335,5 @@ LegalizeFailure LegalizeContext::report() {
     if (nodes.size() > maxNamed)
       diag.attachNote(first.getLoc()) << "and " << nodes.size() - maxNamed << " more";
   }
-  return failures.empty() ? LegalizeFailure::None : failures.front().kind;
+  return failures.empty() ? FailureKind::None : failures.front().kind;
 }

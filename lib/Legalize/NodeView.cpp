@@ -149,12 +149,12 @@ void NodeView::setSequence(unsigned i, ArrayRef<Value> values) {
 }
 
 LogicalResult NodeView::refuse(const Twine &reason) {
-  context.collect(op, LegalizeFailure::Unsupported, reason.str());
+  context.collect(op, FailureKind::Unsupported, reason.str());
   return failure();
 }
 
 LogicalResult NodeView::reject(const Twine &reason) {
-  context.collect(op, LegalizeFailure::Malformed, reason.str());
+  context.collect(op, FailureKind::BadInput, reason.str());
   return failure();
 }
 

@@ -39,6 +39,26 @@ class Layering(unittest.TestCase):
     def test_interfaces_know_no_dialect(self):
         self.refuse((p, n) for p, n in includes(*rooms_of("Interfaces")) if n.startswith(("lowtide/Dialect/", "lowtide/Analysis/")))
 
+    def test_passes_see_no_compiler(self):
+        """The library runs passes; nothing that it is made of knows it."""
+        rooms = [f"lib/{f.parts[1]}" for f in sources("lib") if len(f.parts) > 2 and f.parts[1] != "Compiler"]
+        self.refuse((p, n) for p, n in includes("passes", *sorted(set(rooms))) if n.startswith("lowtide/Compiler/"))
+
+    def test_tools_see_no_pass(self):
+        """Headers that passes share among themselves are on no tool's path, and lowtide compiles by the library alone."""
+        private = {f.name for f in sources("passes", suffixes=(".h",))}
+        self.assertIn("Passes.h", private)
+        self.refuse((p, n) for p, n in includes("tools") if n in private)
+        shown = ("lowtide/Compiler/", "lowtide/Support/", "lowtide/Target/Report.h", "lowtide/Solve/Difference.h",
+                 "lowtide/Codegen/Toolkit.h", "lowtide/Analysis/ByteSize.h")  # fmt: skip
+        self.refuse((p, n) for p, n in includes("tools/lowtide") if n.startswith(("mlir/", "onnx/")) or (n.startswith("lowtide/") and not n.startswith(shown)))
+
+    def test_compiler_prints_nothing(self):
+        """What the library has to say goes to its listener or into its result."""
+        out = re.compile(r"llvm::(outs|errs)\(\)|\bstd::(cout|cerr|clog)\b|\bf?printf\(|\bexit[A-Z]\w+")
+        found = [f"{p}: {m[0]}" for p in sources(*rooms_of("Compiler")) for m in out.finditer(text(p))]
+        self.assertEqual(found, [])
+
     def test_passes_see_no_runtime(self):
         self.refuse((p, n) for p, n in includes("passes") if n.startswith(("runtime/", "lowtide-rt/")))
 

@@ -5,15 +5,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Diagnostics.h"
-#include "mlir/IR/BuiltinAttributes.h"
-#include "mlir/IR/Location.h"
-#include "mlir/IR/MLIRContext.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 
-using namespace mlir;
+using namespace lowtide;
 using namespace lowtide::driver;
+using llvm::raw_ostream;
+using llvm::StringRef;
 
 static constexpr unsigned maxErrors = 100;
 
@@ -29,61 +28,21 @@ static void printLine(StringRef severity, raw_ostream::Colors paint, bool color,
   out << message << "\n";
 }
 
-FileLineColLoc lowtide::driver::findPosition(Location loc) {
-  return TypeSwitch<LocationAttr, FileLineColLoc>(loc)
-      .Case<FileLineColLoc>([](FileLineColLoc file) { return file; })
-      .Case<NameLoc>([](NameLoc name) { return findPosition(name.getChildLoc()); })
-      .Case<CallSiteLoc>([](CallSiteLoc call) { return findPosition(call.getCallee()); })
-      .Case<FusedLoc>([](FusedLoc fused) {
-        for (Location part : fused.getLocations())
-          if (FileLineColLoc found = findPosition(part))
-            return found;
-        return FileLineColLoc();
-      })
-      .Default([](LocationAttr) { return FileLineColLoc(); });
-}
-
-std::string lowtide::driver::describeLayer(Location loc) {
-  return TypeSwitch<LocationAttr, std::string>(loc)
-      .Case<NameLoc>([](NameLoc name) {
-        std::string child = describeLayer(name.getChildLoc());
-        return child.empty() ? name.getName().str() : child;
-      })
-      .Case<FusedLoc>([](FusedLoc fused) {
-        for (Location part : fused.getLocations())
-          if (std::string text = describeLayer(part); !text.empty())
-            return text;
-        return std::string();
-      })
-      .Case<CallSiteLoc>([](CallSiteLoc call) { return describeLayer(call.getCallee()); })
-      .Default([](LocationAttr) { return std::string(); });
-}
-
-DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, int verbosity, const config::Log &log)
-    : context(context), verbosity(verbosity), log(log), color(useColor()) {
-  handler = context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
-    print(diagnostic);
-    return success();
-  });
-}
+DiagnosticPrinter::DiagnosticPrinter(int verbosity, const config::Log &log)
+    : verbosity(verbosity), lines(log), color(useColor()) {}
 
 DiagnosticPrinter::~DiagnosticPrinter() {
-  context.getDiagEngine().eraseHandler(handler);
   if (numErrors > maxErrors)
     printError(llvm::Twine(numErrors - maxErrors) + " further errors are not shown");
 }
 
-void DiagnosticPrinter::printPlace(Diagnostic &diagnostic) const {
-  FileLineColLoc position = findPosition(diagnostic.getLocation());
-  if (!position || !source || position.getFilename() != source->getBufferIdentifier() || position.getLine() == 0)
+void DiagnosticPrinter::printPlace(const Message &message) const {
+  if (!message.sourceLine)
     return;
-  StringRef rest = source->getBuffer();
-  for (unsigned i = 1; i < position.getLine(); ++i)
-    rest = rest.split('\n').second;
-  StringRef line = rest.split('\n').first.rtrim();
+  const StringRef line = *message.sourceLine;
   // Of a long line (constants, lists of arguments), what is around the column.
   constexpr size_t width = 110;
-  const size_t column = std::min<size_t>(position.getColumn() ? position.getColumn() - 1 : 0, line.size());
+  const size_t column = std::min<size_t>(message.column ? message.column - 1 : 0, line.size());
   const size_t begin = column > width - 20 ? column - 40 : 0;
   std::string mark;
   for (char c : line.slice(begin, column))
@@ -91,49 +50,63 @@ void DiagnosticPrinter::printPlace(Diagnostic &diagnostic) const {
   llvm::errs() << line.substr(begin, width) << "\n" << mark << "^\n";
 }
 
-void DiagnosticPrinter::print(Diagnostic &diagnostic) {
-  auto textOf = [&](Diagnostic &d) {
-    std::string place = describeLayer(d.getLocation());
-    return d.str() + (place.empty() || place == model ? "" : " (at '" + place + "')");
-  };
-  auto line = [&](Diagnostic &d, StringRef severity, raw_ostream::Colors paint) {
-    FileLineColLoc position = findPosition(d.getLocation());
-    if (position)
-      llvm::errs() << position.getFilename().getValue() << ":" << position.getLine() << ":" << position.getColumn()
-                   << ": ";
-    printLine(severity, paint, color, textOf(d));
-    if (position)
-      printPlace(d);
-  };
-  switch (diagnostic.getSeverity()) {
-  case DiagnosticSeverity::Error:
-    if (++numErrors > maxErrors)
-      return;
-    line(diagnostic, "error", raw_ostream::RED);
-    break;
-  case DiagnosticSeverity::Warning:
-    // What is found again when a model is imported again was said.
-    if (!warnings.insert(textOf(diagnostic)).second || verbosity < 0)
-      return;
-    line(diagnostic, "warning", raw_ostream::YELLOW);
-    break;
-  case DiagnosticSeverity::Remark:
-    if (log.shows(config::LogLevel::Info, area)) {
-      log.info(area, textOf(diagnostic));
-      for (Diagnostic &note : diagnostic.getNotes())
-        log.info(area, "note: " + textOf(note));
+static std::string textOf(const Message &message) {
+  return message.text + (message.layer.empty() ? "" : " (at '" + message.layer + "')");
+}
+
+void DiagnosticPrinter::print(const Message &message) const {
+  static constexpr std::pair<const char *, raw_ostream::Colors> severities[] = {{"error", raw_ostream::RED},
+                                                                                {"warning", raw_ostream::YELLOW},
+                                                                                {"remark", raw_ostream::BLUE},
+                                                                                {"note", raw_ostream::CYAN}};
+  auto [severity, paint] = severities[size_t(message.severity)];
+  const bool isPlaced = !message.file.empty();
+  if (isPlaced)
+    llvm::errs() << message.file << ":" << message.line << ":" << message.column << ": ";
+  printLine(severity, paint, color, textOf(message));
+  if (isPlaced)
+    printPlace(message);
+}
+
+void DiagnosticPrinter::hear(const Message &message) {
+  if (message.severity == Severity::Error && ++numErrors > maxErrors)
+    return;
+  if (message.severity == Severity::Warning && verbosity < 0)
+    return;
+  if (message.severity == Severity::Remark) {
+    if (lines.shows(config::LogLevel::Info, message.area)) {
+      lines.info(message.area, textOf(message));
+      for (const Message &note : message.notes)
+        lines.info(message.area, "note: " + textOf(note));
       return;
     }
     if (verbosity <= 0)
       return;
-    line(diagnostic, "remark", raw_ostream::BLUE);
-    break;
-  case DiagnosticSeverity::Note:
-    line(diagnostic, "note", raw_ostream::CYAN);
-    break;
   }
-  for (Diagnostic &note : diagnostic.getNotes())
-    line(note, "note", raw_ostream::CYAN);
+  print(message);
+  for (const Message &note : message.notes)
+    print(note);
+}
+
+bool DiagnosticPrinter::wantsLog(LogLevel level, const std::string &area) {
+  return lines.shows(level == LogLevel::Debug ? config::LogLevel::Debug : config::LogLevel::Info, area);
+}
+
+void DiagnosticPrinter::log(LogLevel level, const std::string &area, const std::string &text) {
+  level == LogLevel::Debug ? lines.debug(area, text) : lines.info(area, text);
+}
+
+void DiagnosticPrinter::progress(const std::string &text, bool isNews) {
+  const bool isTerminal = llvm::errs().is_displayed();
+  if (verbosity < 0 || (!isTerminal && !isNews && Clock::now() - shown < std::chrono::seconds(2)))
+    return;
+  shown = Clock::now();
+  llvm::errs() << (isTerminal ? "\r\033[K" : "") << text << (isTerminal && !isNews ? "" : "\n");
+}
+
+void DiagnosticPrinter::endProgress() {
+  if (llvm::errs().is_displayed() && verbosity >= 0)
+    llvm::errs() << "\r\033[K";
 }
 
 void lowtide::driver::printError(const llvm::Twine &message) {

@@ -8,8 +8,7 @@
 #include "Choices.h"
 #include "NumberChecks.h"
 #include "OptimizerFlags.h"
-#include "OptionChoices.h"
-#include "lowtide/Pipeline.h"
+#include "lowtide/Support/OptionChoices.h"
 #include <CLI/CLI.hpp>
 
 using namespace lowtide;

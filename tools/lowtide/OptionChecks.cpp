@@ -10,22 +10,10 @@
 #include "Diagnostics.h"
 #include "OptimizerFlags.h"
 #include "lowtide/Analysis/ByteSize.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace lowtide;
 using namespace lowtide::driver;
 using llvm::StringRef;
-
-int lowtide::driver::stageNumber(StringRef name) {
-  return llvm::StringSwitch<int>(name)
-      .Case("onnx", 0)
-      .Case("nn", 1)
-      .Case("train", 2)
-      .Case("fitted", 3)
-      .Case("plan", 4)
-      .Cases({"artifact", "kernels", "ptx"}, 5)
-      .Default(-1);
-}
 
 /// `flags` and those of a table.
 template <size_t count>
@@ -77,7 +65,7 @@ static bool checkStages(const Options &options, const config::Config &config) {
       // A model is written of one entry, whatever stage it comes from; f64 is made of a finished step.
       const bool isLater = (flag == "entries" && options.emit == "onnx-model") ||
                            (flag == "precision" && options.precision == "f64" && options.from != "fitted");
-      if (origin.empty() || isLater || stageNumber(options.from) < stageNumber(stage))
+      if (origin.empty() || isLater || getStageNumber(options.from) < getStageNumber(stage))
         continue;
       return fail(nameFlag(flag, origin) + " applies before --from=" + options.from + ": it shapes the stage " + stage,
                   "leave it out, or compile the .onnx file, which goes through all stages");

@@ -11,9 +11,6 @@
 
 namespace lowtide::driver {
 
-/// The stages in order, as --emit and --from name them; -1: none.
-int stageNumber(llvm::StringRef name);
-
 /// Whether every option that was given, wherever, can have an effect; prints an error if not.
 bool checkTogether(const Options &options, const config::Config &config);
 

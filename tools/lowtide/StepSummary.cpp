@@ -5,33 +5,31 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepSummary.h"
-#include "ByteUnit.h"
+#include "lowtide/Support/ByteUnit.h"
 
 using namespace lowtide;
 using namespace lowtide::driver;
 
-void lowtide::driver::printStepSummary(const report::Report &report, llvm::raw_ostream &os) {
-  const report::Entry *entry = report::findMainEntry(report);
+void lowtide::driver::printStepSummary(const Figures &figures, llvm::raw_ostream &os) {
+  const EntryFigures *entry = figures.findMainEntry();
   if (!entry)
     return;
-  const ByteUnit unit = ByteUnit::get(report.getBytes());
-  os << "@" << entry->name << " takes " << unit.text(report.getBytes());
-  if (report.deviceBudget)
-    os << " of a budget of " << unit.text(report.deviceBudget);
-  os << ": parameters " << unit.number(report.statics.parameters) << ", optimizer state "
-     << unit.number(report.statics.state) << ", batch " << unit.number(report.statics.batch);
+  const ByteUnit unit = ByteUnit::get(figures.bytes);
+  os << "@" << entry->name << " takes " << unit.text(figures.bytes);
+  if (figures.budgetBytes)
+    os << " of a budget of " << unit.text(figures.budgetBytes);
+  os << ": parameters " << unit.number(figures.parameterBytes) << ", optimizer state "
+     << unit.number(figures.stateBytes) << ", batch " << unit.number(figures.batchBytes);
   uint64_t alive = 0;
-  if (entry->peakAt < entry->live.size())
-    for (unsigned c = 0; c < numTransientComponents; ++c)
-      if (uint64_t bytes = entry->live[entry->peakAt][c]) {
-        alive += bytes;
-        os << ", " << getName(MemoryComponent(c)) << " " << unit.number(bytes);
-      }
+  for (const auto &[name, bytes] : entry->peakParts) {
+    alive += bytes;
+    os << ", " << name << " " << unit.number(bytes);
+  }
   // Gaps between buffers, and what another entry needs more.
-  if (report.transientBytes > alive && unit.number(report.transientBytes - alive) != unit.number(0))
-    os << ", not used by it " << unit.number(report.transientBytes - alive);
+  if (figures.transientBytes > alive && unit.number(figures.transientBytes - alive) != unit.number(0))
+    os << ", not used by it " << unit.number(figures.transientBytes - alive);
   os << "\n";
-  if (entry->peakAt < entry->instructions.size())
-    os << "its peak is at " << entry->instructions[entry->peakAt].label << ", instruction " << entry->peakAt << " of "
-       << entry->instructions.size() << "\n";
+  if (entry->peakAt < entry->instructions)
+    os << "its peak is at " << entry->peakLabel << ", instruction " << entry->peakAt << " of " << entry->instructions
+       << "\n";
 }

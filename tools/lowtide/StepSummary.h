@@ -5,11 +5,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "lowtide/Target/Report.h"
+#include "lowtide/Compiler/Figures.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace lowtide::driver {
 
 /// Prints the bytes of the main entry by part, and where its peak is.
-void printStepSummary(const report::Report &report, llvm::raw_ostream &os);
+void printStepSummary(const Figures &figures, llvm::raw_ostream &os);
 
 } // namespace lowtide::driver

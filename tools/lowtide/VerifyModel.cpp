@@ -5,11 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "VerifyModel.h"
-#include "Compile.h"
+#include "Commands.h"
+#include "Diagnostics.h"
 #include "Inspect.h"
 #include "ProofReport.h"
-#include "lowtide/InitAll.h"
-#include "onnx/onnx_pb.h"
+#include "lowtide/Compiler/ModelFile.h"
 #include "runtime/Session.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,9 +17,9 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
-using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::driver;
+using llvm::StringRef;
 
 namespace {
 
@@ -98,16 +98,10 @@ int report(const verify::ProofReport &proof, bool asJson) {
 
 int driver::readNames(const Options &options, FileNames &names) {
   // Warnings come when the step is compiled.
-  MLIRContext context(MLIRContext::Threading::DISABLED);
-  DiagnosticPrinter diagnostics(context, /*verbosity=*/-1, options.log);
-  OnnxFile file(context, options.input);
-  if (failed(file.load()))
-    return file.getExitCode();
-  for (const auto &input : file.getModel().graph().input())
-    names.inputs.push_back(input.name());
-  for (const auto &output : file.getModel().graph().output())
-    names.outputs.push_back(output.name());
-  return exitOk;
+  DiagnosticPrinter printer(/*verbosity=*/-1, options.log);
+  ModelNames found = readModelNames(options.input, &printer);
+  names = {std::move(found.inputs), std::move(found.outputs)};
+  return getExitCode(found.failure.kind);
 }
 
 Options driver::proofOptions(const Options &options, const std::string &artifact) {
@@ -175,7 +169,7 @@ int driver::verifyModel(const Options &options) {
   if (int code = applySettings(*record, isOwn, step))
     return code;
   bindShapes(*record, names, step);
-  if (int code = Compilation(step).compile())
+  if (int code = compileQuietly(step))
     return code;
   rt::Expected<std::unique_ptr<rt::Session>> session = rt::Session::load(step.output);
   if (!session)

@@ -3,7 +3,6 @@
 
 #include "Options.h"
 #include "ProofReport.h"
-#include "lowtide/Import/OnnxFile.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,9 +21,6 @@ struct FileNames {
 /// Has the user's Python write the record of `module.py:make` to `path`. Returns an exit code; what went wrong is
 /// printed.
 int makeRecord(const Options &options, const FileNames &names, const std::string &path);
-
-/// Loads the model of which `options.watched` names values that become outputs.
-llvm::LogicalResult loadWatched(OnnxFile &file, const Options &options);
 
 /// Has the user's Python write what ONNX Runtime computes at every node of the model. Returns an exit code.
 int makeValues(const Options &options, const std::string &path);

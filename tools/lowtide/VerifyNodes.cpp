@@ -4,10 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
+#include "Commands.h"
+#include "Diagnostics.h"
 #include "Inspect.h"
 #include "VerifyModel.h"
-#include "onnx/onnx_pb.h"
+#include "lowtide/Compiler/ModelFile.h"
 #include "runtime/Session.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
@@ -30,15 +31,14 @@ struct Result {
 
 /// The node that computes a value, as the file has it; its operator.
 static std::string findNode(const Options &options, llvm::StringRef value, size_t &count) {
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  DiagnosticPrinter diagnostics(context, /*verbosity=*/-1, options.log);
-  OnnxFile file(context, options.input);
-  if (failed(file.load()))
+  DiagnosticPrinter printer(/*verbosity=*/-1, options.log);
+  const ModelNames names = readModelNames(options.input, &printer);
+  if (names.failure)
     return "";
-  count = static_cast<size_t>(file.getModel().graph().node_size());
-  for (const auto &node : file.getModel().graph().node())
-    if (llvm::is_contained(node.output(), value))
-      return (node.name().empty() ? value.str() : node.name()) + " (" + node.op_type() + ")";
+  count = names.nodes.size();
+  for (const ModelNode &node : names.nodes)
+    if (llvm::is_contained(node.outputs, value))
+      return (node.name.empty() ? value.str() : node.name) + " (" + node.op + ")";
   return value.str();
 }
 
@@ -84,7 +84,7 @@ int driver::verifyNodes(const Options &options, const std::string &scratch) {
   for (const auto &[name, value] : record->outputs)
     step.watched.push_back(name);
   bindShapes(*record, names, step);
-  if (int code = Compilation(step).compile())
+  if (int code = compileQuietly(step))
     return code;
   rt::Expected<std::unique_ptr<rt::Session>> session = rt::Session::load(step.output);
   if (!session)

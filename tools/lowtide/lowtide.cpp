@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
+#include "Commands.h"
 #include "Inspect.h"
 #include "Options.h"
 #include "VerifyModel.h"
@@ -58,11 +58,11 @@ int main(int argc, char **argv) {
     return *code;
   switch (options.command) {
   case Command::Compile:
-    return Compilation(options).compile();
+    return compileModel(options);
   case Command::Check:
-    return Compilation(options).check();
+    return checkModel(options);
   case Command::Fit:
-    return Compilation(options).fit();
+    return fitModel(options);
   case Command::Report:
     return drawReport(options);
   case Command::Explain:

@@ -38,15 +38,14 @@ struct CheckAdvice {
 
 void printAdvice(const CheckAdvice &advice, llvm::raw_ostream &os);
 
-/// Prints the report about loaded `file` to `os`. Returns the exit code: 0, 2
-/// when the evidence about parameters is contradictory, 3 when nodes are
-/// refused.
-int reportModel(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
-                llvm::raw_ostream &os);
+/// Prints the report about loaded `file` to `os`. Bad input: the evidence about
+/// parameters is contradictory; unsupported: nodes are refused.
+FailureKind reportModel(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
+                        llvm::raw_ostream &os);
 
 /// The same facts as one JSON object, and the advice where there is one.
-int reportModelAsJson(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
-                      const CheckAdvice *advice, llvm::raw_ostream &os);
+FailureKind reportModelAsJson(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
+                              const CheckAdvice *advice, llvm::raw_ostream &os);
 
 } // namespace lowtide
 

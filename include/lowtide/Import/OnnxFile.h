@@ -29,7 +29,7 @@ class TensorProto;
 
 namespace lowtide {
 
-/// A model file. Errors go to the context's diagnostics; `exitCode` then says
+/// A model file. Errors go to the context's diagnostics; `getFailure` then says
 /// of which kind they were.
 class OnnxFile {
 public:
@@ -38,8 +38,8 @@ public:
   ~OnnxFile();
   OnnxFile(const OnnxFile &) = delete;
 
-  /// Reads and checks the file. Fails on I/O errors (exit code 8), malformed
-  /// files (2) and unsupported versions (3).
+  /// Reads and checks the file. Fails on I/O errors, malformed files and
+  /// unsupported versions.
   llvm::LogicalResult load();
   /// The same for a model in memory; external data are looked for beside
   /// `path`.
@@ -78,9 +78,8 @@ public:
   /// Whether the data of `name` can be read without touching another file.
   bool isEmbedded(llvm::StringRef name) const;
 
-  /// Process exit code for the first failure: 2 bad file, 3 unsupported, 8 I/O,
-  /// 0 none.
-  int getExitCode() const;
+  /// Of the first error.
+  FailureKind getFailure() const;
   /// Where errors about this file are collected.
   Report &getReport() { return *report; }
 

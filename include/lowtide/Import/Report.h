@@ -2,7 +2,7 @@
 //--------------------------------===//
 //
 // Errors are located at the node or tensor that they are about, all are
-// collected up to a limit, and the first decides the exit code.
+// collected up to a limit, and the first decides of which kind the failure is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,14 +10,12 @@
 #define LOWTIDE_IMPORT_REPORT_H
 
 #include "lowtide/Import/Initializers.h"
+#include "lowtide/Support/Failure.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/Twine.h"
 
 namespace lowtide {
-
-/// Exit codes of the commands that concern a model file.
-enum class Failure { None = 0, Usage = 1, BadFile = 2, Unsupported = 3, IO = 8 };
 
 /// What a warning about a file says.
 struct Finding {
@@ -34,9 +32,9 @@ public:
   ~Report();
 
   /// An error about the file as a whole.
-  void error(Failure kind, const llvm::Twine &message, const llvm::Twine &remedy = "");
+  void error(FailureKind kind, const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// An error at `where`, the name of a node, a tensor or a graph.
-  void errorAt(Failure kind, llvm::StringRef where, const llvm::Twine &message, const llvm::Twine &remedy = "");
+  void errorAt(FailureKind kind, llvm::StringRef where, const llvm::Twine &message, const llvm::Twine &remedy = "");
   void warningAt(llvm::StringRef where, Certainty certainty, const llvm::Twine &message,
                  const llvm::Twine &remedy = "");
   /// All that was warned about, each once.
@@ -46,7 +44,7 @@ public:
   void mute() { muted = true; }
   bool hasErrors() const { return numErrors != 0; }
   unsigned getNumErrors() const { return numErrors; }
-  Failure getFirst() const { return first; }
+  FailureKind getFirst() const { return first; }
   /// Prints how many errors were not printed, if any.
   void finish();
 
@@ -57,7 +55,7 @@ private:
   std::string path;
   unsigned maxErrors;
   unsigned numErrors = 0;
-  Failure first = Failure::None;
+  FailureKind first = FailureKind::None;
   bool muted = false;
   std::vector<Finding> findings;
 };

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Support/Failure.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/ArrayRef.h"
 
@@ -50,18 +51,11 @@ struct LegalizeOptions {
   std::vector<Refusal> *refusals = nullptr;
 };
 
-/// Why a model was not legalized.
-enum class LegalizeFailure {
-  None,
-  Unsupported, ///< operators or variants that no rule takes (exit code 3)
-  Malformed,   ///< the file contradicts itself (exit code 2)
-  Usage,       ///< an option does not fit the file (exit code 1)
-};
-
 /// Legalizes `model` (as the importer writes it) into a new function beside it. All nodes that cannot be legalized are
-/// reported together, grouped by operator and reason. `failure`, when given, says of which kind the failure was.
+/// reported together, grouped by operator and reason. `failure`, when given, says of which kind the failure was:
+/// unsupported operators or variants, a file that contradicts itself, or an option that does not fit it.
 mlir::FailureOr<mlir::func::FuncOp> legalizeModel(mlir::func::FuncOp model, const LegalizeOptions &options,
-                                                  LegalizeFailure *failure = nullptr);
+                                                  FailureKind *failure = nullptr);
 
 /// Losses that a model without one could be trained by, as `LegalizeOptions::loss` takes them, likely ones first.
 /// `forward` is what `legalizeModel` made of it.

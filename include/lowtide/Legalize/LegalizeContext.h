@@ -80,20 +80,20 @@ public:
   /// Whether nothing has been refused, drawn or updated since.
   bool isAt(const Mark &mark) const;
 
-  void collect(onnx::NodeOp node, LegalizeFailure kind, std::string reason);
+  void collect(onnx::NodeOp node, FailureKind kind, std::string reason);
   /// Prints what was collected, grouped. Returns the first kind.
-  LegalizeFailure report();
+  FailureKind report();
   bool failed() const { return !failures.empty(); }
 
   struct FailedNode {
     onnx::NodeOp node;
-    LegalizeFailure kind;
+    FailureKind kind;
     std::string reason;
   };
   llvm::ArrayRef<FailedNode> getFailures() const { return failures; }
   /// Whether nothing that was collected contradicts the file.
   bool isOnlyUnsupported() const {
-    return llvm::all_of(failures, [](const FailedNode &node) { return node.kind == LegalizeFailure::Unsupported; });
+    return llvm::all_of(failures, [](const FailedNode &node) { return node.kind == FailureKind::Unsupported; });
   }
 
   /// The value of an nn value when it is a compile-time constant.

@@ -142,7 +142,7 @@ TEST(Selection, WhatMatchesNothingIsAnError) {
   options.selections = {{true, "w,nothing*"}};
   Classified result = classify(model, options);
   EXPECT_THAT(result.messages, HasSubstr("--params: no initializer matches 'nothing*'"));
-  EXPECT_EQ(result.exitCode, 1);
+  EXPECT_EQ(result.failure, FailureKind::Usage);
   options.selections = {{false, "w,,b"}};
   EXPECT_THAT(classify(model, options).messages, HasSubstr("--frozen 'w,,b': an item is empty (column 3)"));
 }

@@ -171,7 +171,7 @@ TEST(Classification, TheUserOverrules) {
   EXPECT_THAT(result.names(InitializerRole::Constant), ElementsAre("w"));
   options.selections = {{false, "nothing.*"}};
   EXPECT_THAT(classify(model, options).messages, HasSubstr("no initializer matches 'nothing.*'"));
-  EXPECT_EQ(classify(model, options).exitCode, 1);
+  EXPECT_EQ(classify(model, options).failure, FailureKind::Usage);
 }
 
 TEST(Classification, FourierMatricesAreNoWeights) {

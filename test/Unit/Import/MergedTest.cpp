@@ -64,7 +64,7 @@ TEST(Merged, NormsOfOneBlockAreTakenApart) {
   EXPECT_THAT(result.names(InitializerRole::Parameter),
               testing::UnorderedElementsAre("b.0.ln1.weight", "b.0.ln2.weight", "b.1.ln1.weight", "b.1.ln2.weight"))
       << result.messages;
-  EXPECT_EQ(importModel(model).exitCode, 0);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
 }
 
 TEST(Merged, OneNameIsOneValue) {
@@ -92,7 +92,7 @@ TEST(Merged, ANormWithoutWeightsReadsNumbers) {
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("m.weight", "m.bias"))
       << result.messages;
-  EXPECT_EQ(importModel(model).exitCode, 0);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
 }
 
 TEST(Merged, ParametersOfACellThatAreReadElsewhereToo) {
@@ -114,7 +114,7 @@ TEST(Merged, ParametersOfACellThatAreReadElsewhereToo) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("cell.f", "cell.o"));
   EXPECT_THAT(result.messages, HasSubstr("mul_2 like mul_1 of parameters that began equal, and the exporter merged the "
                                          "two: it is taken to be computed of cell.f"));
-  EXPECT_EQ(importModel(model).exitCode, 0);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
 }
 
 TEST(Merged, WhatWasComputedOfADetachedValueToo) {
@@ -141,7 +141,7 @@ TEST(Merged, WhatWasComputedOfADetachedValueToo) {
     return model;
   };
   Outcome two = importModel(make("mse_loss_1"));
-  EXPECT_EQ(two.exitCode, 0) << two.messages;
+  EXPECT_EQ(two.failure, FailureKind::None) << two.messages;
   EXPECT_THAT(two.messages, HasSubstr("the program computes mse_loss_1 like values after a detach"));
   // By the same name, it is the same value.
   EXPECT_EQ(importModel(make("mse_loss")).messages, "");
@@ -223,12 +223,12 @@ TEST(Merged, AParameterThatEqualsAFunctionIsItself) {
 
 TEST(Merged, EqualFunctionsThatNothingTellsApartAreRefused) {
   Classified result = classify(makeMergedFunctions("tanh", {"g"}));
-  EXPECT_EQ(result.exitCode, 3);
+  EXPECT_EQ(result.failure, FailureKind::Unsupported);
   EXPECT_THAT(result.messages, HasSubstr("'sigmoid' is also what the program calls tanh"));
   EXPECT_THAT(result.messages, HasSubstr("optimize=False"));
   // What is multiplied by one is dropped: no contradiction, but a doubt.
   result = classify(makeMergedFunctions("mul_3", {"g"}));
-  EXPECT_EQ(result.exitCode, 0);
+  EXPECT_EQ(result.failure, FailureKind::None);
   EXPECT_THAT(result.messages, HasSubstr("perhaps another function"));
 }
 

@@ -95,7 +95,7 @@ TEST(Repeated, ATableReadInSeveralLayersIsOne) {
   setOrigin(model, 0, "");
   setOrigin(model, 1, "");
   Classified result = classify(model);
-  EXPECT_EQ(result.exitCode, 0) << result.messages;
+  EXPECT_EQ(result.failure, FailureKind::None) << result.messages;
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("table"));
   EXPECT_THAT(result.values["table"], ElementsAre(1, 2, 3, 4));
 }
@@ -143,7 +143,7 @@ TEST(Repeated, BiasesAroundZerosAreTakenApart) {
               testing::UnorderedElementsAre("a.q_bias", "a.v_bias", "b.q_bias", "b.v_bias"));
   ASSERT_TRUE(result.find("b.v_bias")) << result.messages;
   EXPECT_THAT(result.find("b.v_bias")->dims, ElementsAre(2));
-  EXPECT_EQ(importModel(model).exitCode, 0);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
 
   // Of which a middle part is no zero, nothing is known.
   result = classify(makeEvaluated("cat", "3", {1, 2, 3}, "q_bias", "['a.k_bias', 'a.q_bias', 'a.v_bias']"));

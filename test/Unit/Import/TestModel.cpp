@@ -42,14 +42,14 @@ RecordingContext::RecordingContext() {
 
 Outcome lowtide::test::importBytes(const std::string &bytes, ImportOptions options, ImportLimits limits) {
   RecordingContext recording;
-  int exitCode = 0;
+  FailureKind failure = FailureKind::None;
   {
     OnnxFile file(recording.context, "model.onnx", limits);
     if (mlir::succeeded(file.loadBytes(llvm::ArrayRef<char>(bytes.data(), bytes.size()))))
       (void)importOnnx(file, options);
-    exitCode = file.getExitCode();
+    failure = file.getFailure();
   }
-  return {exitCode, recording.messages, recording.numErrors};
+  return {failure, recording.messages, recording.numErrors};
 }
 
 Outcome lowtide::test::importModel(const ::onnx::ModelProto &model, ImportOptions options, ImportLimits limits) {
@@ -77,7 +77,7 @@ Classified lowtide::test::classify(OnnxFile &file, RecordingContext &recording, 
   if (mlir::succeeded(infos))
     result.infos = std::move(*infos);
   result.messages = recording.messages;
-  result.exitCode = file.getExitCode();
+  result.failure = file.getFailure();
   // What points into the file goes away with it.
   for (InitializerInfo &info : result.infos) {
     info.uses.clear();

@@ -36,7 +36,7 @@ public:
 
 /// What loading (and importing, if that succeeds) a model comes to.
 struct Outcome {
-  int exitCode;
+  FailureKind failure;
   std::string messages;
   unsigned numErrors;
 };
@@ -51,7 +51,7 @@ struct Classified {
   /// Data of those.
   std::map<std::string, std::vector<float>> values;
   std::string messages;
-  int exitCode;
+  FailureKind failure;
 
   const InitializerInfo *find(const std::string &name) const;
   std::vector<std::string> names(InitializerRole role) const;

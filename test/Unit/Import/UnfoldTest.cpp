@@ -138,7 +138,7 @@ TEST(Unfold, TransposedWeightsOfLengthAndDirection) {
   Classified result = classify(model);
   EXPECT_THAT(result.values["l.parametrizations.weight.original0"], ElementsAre(5, 13)) << result.messages;
   EXPECT_THAT(result.values["l.parametrizations.weight.original1"], ElementsAre(3, 4, 5, 12));
-  EXPECT_EQ(importModel(model).exitCode, 0);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
 }
 
 TEST(Unfold, InitializersMayBeListedAsInputs) {
@@ -190,7 +190,7 @@ TEST(Unfold, DroppedSmallNumbersAreAddedAgain) {
   EXPECT_THAT(classify(model("%x", "%l, %x")).infos, IsEmpty());
   // A numerator may be zero.
   EXPECT_THAT(classify(model("%x", "%add_1, %x")).infos, IsEmpty());
-  EXPECT_EQ(importModel(model("%add_1", "%l, %add_2")).exitCode, 0);
+  EXPECT_EQ(importModel(model("%add_1", "%l, %add_2")).failure, FailureKind::None);
 }
 
 TEST(Unfold, DroppedReductionsOfLossesComeBack) {
@@ -208,7 +208,7 @@ TEST(Unfold, DroppedReductionsOfLossesComeBack) {
     return model;
   };
   Outcome sum = importModel(make("sum_1"));
-  EXPECT_EQ(sum.exitCode, 0) << sum.messages;
+  EXPECT_EQ(sum.failure, FailureKind::None) << sum.messages;
   EXPECT_THAT(sum.messages, HasSubstr("reduced over all dimensions again: sum_1"));
   EXPECT_THAT(importModel(make("cross_entropy_loss")).messages, testing::Not(HasSubstr("reduced over all")));
 }
@@ -228,7 +228,7 @@ TEST(Unfold, LabelSmoothingComesBack) {
     return model;
   };
   Outcome smooth = importModel(make("%z, %t, None, 1, -100, 0.25"));
-  EXPECT_EQ(smooth.exitCode, 0) << smooth.messages;
+  EXPECT_EQ(smooth.failure, FailureKind::None) << smooth.messages;
   EXPECT_THAT(smooth.messages, HasSubstr("left the program's label smoothing out of cross-entropies"));
   for (const char *operands : {"%z, %t", "%z, %t, None, 1, -100, 0.0", "%z, %t, None, 1, -100, %smoothing"})
     EXPECT_THAT(importModel(make(operands)).messages, testing::Not(HasSubstr("smoothing"))) << operands;
@@ -284,7 +284,7 @@ TEST(Unfold, RecurrentLayersGetTheirGatesBack) {
   EXPECT_THAT(result.values["rnn.bias_ih_l0"], ElementsAre(1, 3, 4, 2));
   EXPECT_THAT(result.values["rnn.bias_hh_l0"], ElementsAre(11, 13, 14, 12));
   EXPECT_THAT(result.unfolded["rnn.bias_hh_l0"].runs, ElementsAre(-1, 0, 4, 0, 3, 2, 1, 1, 2));
-  EXPECT_EQ(importModel(model).exitCode, 0);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
   // Without notes the operator tells.
   model.mutable_graph()->clear_metadata_props();
   model.mutable_graph()->clear_value_info();
@@ -310,7 +310,7 @@ TEST(Unfold, DroppedBiasesComeBack) {
   Classified result = classify(model);
   ASSERT_TRUE(result.find("fc.bias")) << result.messages;
   EXPECT_THAT(result.values["fc.bias"], ElementsAre(0, 0));
-  EXPECT_EQ(importModel(model).exitCode, 0);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
 }
 
 TEST(Unfold, WhatIsGoneIsReported) {
@@ -396,7 +396,7 @@ TEST(Unfold, PartsOfALivingParameterAreTakenFromIt) {
   Classified result = classify(model);
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w")) << result.messages;
   EXPECT_THAT(result.find("w")->images, ElementsAre("select"));
-  EXPECT_EQ(importModel(model).exitCode, 0);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
   // Which of equal rows it was, nothing tells.
   EXPECT_THAT(classify(makePart("3, 4, 3, 4, 5, 6", "3, 4")).messages, HasSubstr("is in the file twice"));
 }
@@ -420,7 +420,7 @@ TEST(Unfold, AJoinedParameterIsTakenFromItsBlock) {
   EXPECT_EQ(result.messages, "");
   EXPECT_THAT(result.names(InitializerRole::Parameter), testing::UnorderedElementsAre("words.weight", "head.own"));
   EXPECT_THAT(result.values["head.own"], ElementsAre(0.5, 0.25, 0.125, 3.5));
-  EXPECT_EQ(importModel(model).exitCode, 0);
+  EXPECT_EQ(importModel(model).failure, FailureKind::None);
 
   // Without, it is called after the module that reads it.
   model = makeJoined("0.5, 0.25, 0.125, 3.5, 1, 3, 5, 7, 2, 4, 6, 8");

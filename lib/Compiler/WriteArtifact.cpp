@@ -4,12 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
-#include "OptionChecks.h"
+#include "Compilation.h"
 #include "PlanLower.h"
 #include "StepNotes.h"
 #include "StepPass.h"
-#include "StepSummary.h"
+#include "Stopwatch.h"
 #include "lowtide/Codegen/Chips.h"
 #include "lowtide/Target/Artifact.h"
 #include "lowtide/Target/PlanProto.h"
@@ -17,7 +16,6 @@
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
 /// Takes the functions of a plan's kernels out of its module; empty where it has none.
 static OwningOpRef<ModuleOp> takeKernels(ModuleOp module) {
@@ -50,27 +48,27 @@ static LogicalResult checkKernels(plan::ModuleOp plan, ModuleOp functions) {
   return success();
 }
 
-int Compilation::makePlan() {
+Failure Compilation::makePlan() {
   if (options.from == "plan") {
     plan::ModuleOp plan = findPlan(*module);
     if (!plan || failed(lowtide::checkTarget(plan, plan.getTarget())) ||
         failed(checkKernels(plan, module->lookupSymbol<ModuleOp>(kernelsModuleName))))
-      return exitBadInput;
-    return run("plan", buildProofStage, exitBadInput);
+      return FailureKind::BadInput;
+    return run("plan", buildProofStage, FailureKind::BadInput);
   }
   auto buildLaunches = [&](OpPassManager &passes) { buildLaunchStage(passes, fitStageOptions()); };
-  if (int code = run("fitted", buildLaunches, exitInternal))
-    return code;
+  if (Failure failure = run("fitted", buildLaunches, FailureKind::Internal))
+    return failure;
   PlanStageOptions stage;
   stage.target = codegen::getFullTarget(options.target);
   stage.threadsMax = static_cast<unsigned>(options.threadsMax);
   stage.weights = options.weights;
   return run(
       "plan", [&](OpPassManager &passes) { buildPlanStage(passes, stage); },
-      isText() ? exitBadInput : exitVerification);
+      isText() ? FailureKind::BadInput : FailureKind::Verification);
 }
 
-int Compilation::checkWeightsKnown() const {
+Failure Compilation::checkWeightsKnown() {
   const bool needsWeights =
       options.from == "plan"
           ? llvm::any_of((*module).getOps<plan::ModuleOp>(),
@@ -79,50 +77,47 @@ int Compilation::checkWeightsKnown() const {
                                                [](plan::ArenaOp arena) { return arena.getImageBytes() != 0; });
                          })
           : options.weights;
-  if (!isText() || options.emit != "artifact" || !needsWeights || !options.weightsFrom.empty())
-    return exitOk;
-  printError("an artifact needs the weights of the ONNX file, which --from=" + options.from + " does not have");
-  printNote("--weights-from=model.onnx names it; or " +
-            llvm::Twine(options.from == "plan" ? "make the plan with --no-weights" : "take --no-weights") +
-            ", or stop at --emit=plan");
-  return exitUsage;
+  if (!isText() || options.emit != "artifact" || !needsWeights || !sources.weights.empty() || sources.reader)
+    return {};
+  return refuse(FailureKind::Usage,
+                "an artifact needs the weights of the ONNX file, which --from=" + options.from + " does not have",
+                {std::string("--weights-from=model.onnx names it; or ") +
+                 (options.from == "plan" ? "make the plan with --no-weights" : "take --no-weights") +
+                 ", or stop at --emit=plan"});
 }
 
-int Compilation::planAndWrite() {
-  if (int code = makePlan())
-    return code;
-  if (options.emit == "plan")
-    return print();
-  plan::ModuleOp plan = findPlan(*module);
+Failure Compilation::openPlan() {
+  plan = findPlan(*module);
   if (!plan)
-    return exitInternal;
+    return FailureKind::Internal;
   const size_t numKernels = llvm::range_size(plan.getBlock().getOps<plan::KernelOp>());
   OwningOpRef<ModuleOp> functions = takeKernels(*module);
   if (!functions)
     functions = ModuleOp::create(UnknownLoc::get(&context));
   codegen::CodegenOptions codegenOptions = codegen::CodegenOptions::get(codegen::getMachine(plan.getTarget()));
   codegenOptions.cacheFolder = codegen::findKernelCache(options.kernelCache);
-  codegen::KernelModule kernels(std::move(functions), numKernels, codegenOptions);
-  if (options.emit != "artifact")
-    return printKernels(kernels, plan.getTarget());
-  if (int code = openWeights())
-    return code;
+  kernels = std::make_unique<codegen::KernelModule>(std::move(functions), numKernels, codegenOptions);
+  return options.emit == "artifact" ? openWeights() : checkPtx();
+}
+
+LogicalResult Compilation::readWeights(StringRef initializer, llvm::function_ref<void(ArrayRef<char>)> sink) {
+  return sources.reader ? sources.reader(initializer, sink) : file->readInitializer(initializer, sink);
+}
+
+Failure Compilation::writeArtifact(const std::string &path, Written &written) {
   const ArtifactOptions artifactOptions{report::writeNotes(noteProgram(*module))};
   ArtifactSummary summary;
-  auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) {
-    return file->readInitializer(name, sink);
-  };
-  const config::Stopwatch watch;
-  if (failed(writeArtifact(plan, kernels, reader, artifactOptions, options.output, &summary)))
-    return file && file->getExitCode() ? file->getExitCode() : exitIo;
-  options.log.info("artifact", options.output + ": written in " + watch.text() + ", code of " +
-                                   std::to_string(summary.keptKernels) + " kernels kept from earlier compiles");
-  if (options.verbosity >= 0 && options.command == Command::Compile) {
-    llvm::errs() << "wrote " << options.output << ": " << kernels.getNumKernels() << " kernels, plan "
-                 << summary.planBytes << " bytes, params " << summary.paramsBytes << " bytes, code "
-                 << summary.codeBytes << " bytes\n";
-    if (plan::Plan proto; succeeded(exportPlan(plan, proto)))
-      printStepSummary(report::buildReport(proto, artifactOptions.meta, options.output), llvm::errs());
-  }
-  return exitOk;
+  auto reader = [&](StringRef name, llvm::function_ref<void(ArrayRef<char>)> sink) { return readWeights(name, sink); };
+  const Stopwatch watch;
+  if (failed(lowtide::writeArtifact(plan, *kernels, reader, artifactOptions, path, &summary)))
+    return file && file->getFailure() != FailureKind::None ? file->getFailure() : FailureKind::Io;
+  diagnostics.log(LogLevel::Info, "artifact",
+                  path + ": written in " + watch.text() + ", code of " + llvm::Twine(summary.keptKernels) +
+                      " kernels kept from earlier compiles");
+  written.kernels = kernels->getNumKernels();
+  written.planBytes = summary.planBytes;
+  written.paramsBytes = summary.paramsBytes;
+  written.codeBytes = summary.codeBytes;
+  written.keptKernels = summary.keptKernels;
+  return {};
 }

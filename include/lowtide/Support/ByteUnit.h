@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lowtide::driver {
+namespace lowtide {
 
 /// KiB, MiB or GiB.
 struct ByteUnit {
@@ -29,4 +29,4 @@ struct ByteUnit {
   std::string text(uint64_t count) const { return number(count) + " " + name; }
 };
 
-} // namespace lowtide::driver
+} // namespace lowtide

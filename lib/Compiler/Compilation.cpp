@@ -5,12 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
-#include "Choices.h"
-#include "OptionChecks.h"
+#include "Compilation.h"
 #include "PassLog.h"
 #include "StepUpdates.h"
-#include "VerifyModel.h"
+#include "Stopwatch.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -20,18 +18,17 @@
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Solve/LinearProgram.h"
+#include "lowtide/Support/NameList.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
-#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
 #include <cstdlib>
+#include <mutex>
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
 static MLIRContext::Threading threading() { return MLIRContext::Threading::DISABLED; }
 static DialectRegistry allDialects() {
@@ -40,23 +37,32 @@ static DialectRegistry allDialects() {
   return registry;
 }
 
-Compilation::Compilation(const Options &options)
-    : options(options), context(allDialects(), threading()), diagnostics(context, options.verbosity, options.log) {
+Compilation::Compilation(const Request &options, const Sources &sources, Listener *listener,
+                         std::shared_ptr<codegen::KernelTrials> trials)
+    : options(options), sources(sources), context(allDialects(), threading()), diagnostics(context, listener) {
   context.loadAllAvailableDialects();
+  codegen::shareKernelTrials(context, std::move(trials));
   // A message about a step names the place; the step itself is thousands of lines.
   context.printOpOnDiagnostic(false);
-  registerAllPasses(); // the checks around passes look up what a pass says of itself
+  // The checks around passes look up what a pass says of itself, in a table of the process.
+  static std::once_flag isRegistered;
+  std::call_once(isRegistered, registerAllPasses);
 }
 
-ImportOptions Compilation::importOptions(int &code) const {
+Compilation::~Compilation() = default;
+
+Failure Compilation::refuse(FailureKind kind, const llvm::Twine &message, ArrayRef<std::string> notes) {
+  diagnostics.say(Severity::Error, message, notes);
+  return {kind, message.str()};
+}
+
+ImportOptions Compilation::importOptions(Failure &failure) {
   ImportOptions result;
-  code = exitOk;
+  failure = {};
   auto read = [&](const std::vector<std::string> &texts, std::string (*parse)(StringRef, ImportOptions &)) {
     for (const std::string &text : texts)
-      if (std::string fault = parse(text, result); !fault.empty()) {
-        printError(fault);
-        code = exitUsage;
-      }
+      if (std::string fault = parse(text, result); !fault.empty())
+        failure = refuse(FailureKind::Usage, fault);
   };
   read(options.dims, parseDimFlag);
   read(options.shapes, parseShapeFlag);
@@ -68,59 +74,59 @@ ImportOptions Compilation::importOptions(int &code) const {
     result.batch = samples;
     result.batchOverrides = true;
   }
-  for (const Options::Selection &selection : options.selections)
+  for (const Request::Selection &selection : options.selections)
     result.selections.push_back({selection.trains, selection.text});
   if (!options.lora.empty())
     result.frozenBy = "--lora trains low-rank pairs instead";
   return result;
 }
 
-int Compilation::open(ImportOptions &import) {
-  file = std::make_unique<OnnxFile>(context, options.input);
-  if (failed(options.watched.empty() ? file->load() : loadWatched(*file, options)))
-    return file->getExitCode();
-  int code;
-  import = importOptions(code);
-  return code;
+Failure Compilation::open(ImportOptions &import) {
+  file = std::make_unique<OnnxFile>(context, sources.model);
+  if (failed(loadModel()))
+    return file->getFailure();
+  Failure failure;
+  import = importOptions(failure);
+  return failure;
 }
 
-int Compilation::load() {
+Failure Compilation::load() {
   ImportOptions import;
-  if (int code = open(import))
-    return code;
+  if (Failure failure = open(import))
+    return failure;
   auto infos = classifyInitializers(*file, import);
   if (failed(infos))
-    return file->getExitCode();
+    return file->getFailure();
   initializers = std::move(*infos);
-  return exitOk;
+  return {};
 }
 
-int Compilation::import() {
-  const config::Stopwatch watch;
-  if (int code = load())
-    return code;
-  int code;
-  auto imported = importOnnx(*file, initializers, importOptions(code));
+Failure Compilation::import() {
+  const Stopwatch watch;
+  if (Failure failure = load())
+    return failure;
+  Failure failure;
+  auto imported = importOnnx(*file, initializers, importOptions(failure));
   if (failed(imported))
-    return file->getExitCode();
+    return file->getFailure();
   module = std::move(*imported);
-  if (options.command == Command::Compile || options.command == Command::Verify)
+  if (isWritten)
     noteDigest();
   diagnostics.setModel(module->getLoc());
-  options.log.info("import", options.input + ": " + std::to_string(initializers.size()) + " initializers, read in " +
-                                 watch.text());
+  diagnostics.log(LogLevel::Info, "import",
+                  sources.model + ": " + llvm::Twine(initializers.size()) + " initializers, read in " + watch.text());
   const bool writesWeights =
       (options.emit == "artifact" && options.weights) || (options.emit == "onnx-model" && options.onnxWeights);
-  return options.command == Command::Compile && writesWeights ? checkWeightFiles() : exitOk;
+  return isWritten && writesWeights ? checkWeightFiles() : Failure();
 }
 
-int Compilation::checkWeightFiles() {
+Failure Compilation::checkWeightFiles() {
   auto model = module->lookupSymbol<func::FuncOp>("model");
   for (unsigned i = 0; i < model.getNumArguments(); ++i)
     if (auto initializer = model.getArgAttrOfType<StringAttr>(i, "onnx.initializer"))
       if (failed(file->checkInitializer(initializer)))
-        return file->getExitCode();
-  return exitOk;
+        return file->getFailure();
+  return {};
 }
 
 LegalizeOptions Compilation::legalizeOptions(StringRef mode) const {
@@ -133,46 +139,34 @@ LegalizeOptions Compilation::legalizeOptions(StringRef mode) const {
   return result;
 }
 
-int Compilation::legalize() {
+Failure Compilation::legalize() {
   auto model = module->lookupSymbol<func::FuncOp>("model");
-  if (!model) {
-    printError("'" + options.input + "' has no function @model");
-    return exitBadInput;
-  }
-  auto entry = [&](StringRef mode, StringRef name, bool requireLoss) {
+  if (!model)
+    return refuse(FailureKind::BadInput, "'" + sources.model + "' has no function @model");
+  auto entry = [&](StringRef mode, StringRef name, bool requireLoss) -> Failure {
     LegalizeOptions legalizeOptions = this->legalizeOptions(mode);
     legalizeOptions.entry = name.str();
     legalizeOptions.requireLoss = requireLoss;
-    LegalizeFailure failure = LegalizeFailure::None;
-    if (succeeded(legalizeModel(model, legalizeOptions, &failure)))
-      return exitOk;
-    switch (failure) {
-    case LegalizeFailure::Unsupported:
-      return exitUnsupported;
-    case LegalizeFailure::Usage:
-      return exitUsage;
-    default:
-      return exitBadInput;
-    }
+    FailureKind failure = FailureKind::None;
+    (void)legalizeModel(model, legalizeOptions, &failure);
+    return failure;
   };
   bool eval = llvm::is_contained(options.entries, "eval");
   bool trains = llvm::is_contained(options.entries, "train") || llvm::is_contained(options.entries, "gradient");
   if (auto settings = model->getAttrOfType<DictionaryAttr>("onnx.step")) {
     // The file holds the whole step: there is nothing to differentiate, and no evaluation to take out of it.
     holdsStep = true;
-    if (!trains) {
-      printError("'" + options.input + "' holds a training step; it has no other entry");
-      printNote("compile it with --entries=train");
-      return exitUsage;
-    }
-    if (int code = checkForwardFlags())
-      return code;
-    if (int code = entry("as-is", "train", false))
-      return code;
-    if (int code = checkStepFlags())
-      return code;
-    if (int code = checkStepWeights())
-      return code;
+    if (!trains)
+      return refuse(FailureKind::Usage, "'" + sources.model + "' holds a training step; it has no other entry",
+                    {"compile it with --entries=train"});
+    if (Failure failure = checkForwardFlags())
+      return failure;
+    if (Failure failure = entry("as-is", "train", false))
+      return failure;
+    if (Failure failure = checkStepFlags())
+      return failure;
+    if (Failure failure = checkStepWeights())
+      return failure;
     auto step = module->lookupSymbol<func::FuncOp>("train");
     if (model->hasAttr("onnx.given_gradients"))
       step->setAttr(givenGradientsAttrName, UnitAttr::get(&context));
@@ -182,72 +176,69 @@ int Compilation::legalize() {
         auto output = dyn_cast_or_null<train::OutputAttr>(binding);
         return output && output.getName().getValue().starts_with("grad/");
       });
-    if (llvm::Error error = setStepSettings(settings)) {
-      printError(llvm::toString(std::move(error)));
-      return exitUsage;
-    }
+    if (llvm::Error error = setStepSettings(settings))
+      return refuse(FailureKind::Usage, llvm::toString(std::move(error)));
     model.erase();
     return keepOutputs("train");
   }
   if (trains)
-    if (int code = entry(options.mode, "forward", /*requireLoss=*/true); code || (code = keepOutputs("forward")))
-      return code;
+    if (Failure failure = entry(options.mode, "forward", /*requireLoss=*/true);
+        failure || (failure = keepOutputs("forward")))
+      return failure;
   if (eval)
-    if (int code = entry(options.mode == "as-is" ? "as-is" : "eval", "eval", false);
-        code || (code = keepOutputs("eval")))
-      return code;
+    if (Failure failure = entry(options.mode == "as-is" ? "as-is" : "eval", "eval", false);
+        failure || (failure = keepOutputs("eval")))
+      return failure;
   model.erase();
-  return exitOk;
+  return {};
 }
 
-int Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &)> build, int code) {
+Failure Compilation::run(StringRef area, llvm::function_ref<void(OpPassManager &)> build, FailureKind otherwise) {
   diagnostics.enter(area.str());
   PassManager passes(&context);
-  if (options.log.shows(config::LogLevel::Debug, area.str()))
-    passes.addInstrumentation(logPasses(options.log, area.str()));
+  if (diagnostics.wantsLog(LogLevel::Debug, area))
+    passes.addInstrumentation(logPasses(diagnostics, area.str()));
   build(passes);
   if (passes.empty())
-    return exitOk;
+    return {};
   // What a pass that calls itself exact does to the values of a step is looked at in every compile.
   bool violated = false;
   addEquivalenceChecks(passes, violated);
-  const config::Stopwatch watch;
+  const Stopwatch watch;
   bool isExplained = false;
   ScopedDiagnosticHandler listen(&context, [&](Diagnostic &diagnostic) {
     isExplained |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
     return failure(); // somebody else prints it
   });
   bool passed = succeeded(passes.run(*module));
-  options.log.info(area.str(), (passed ? "done in " : "failed after ") + watch.text());
+  diagnostics.log(LogLevel::Info, area, (passed ? "done in " : "failed after ") + watch.text());
   if (violated) {
-    printNote("this is a defect of the compiler: the step would not compute what the model says");
-    return exitVerification;
+    diagnostics.say(Severity::Note, "this is a defect of the compiler: the step would not compute what the model says");
+    return FailureKind::Verification;
   }
   if (passed) {
     pipeline.push_back(describePipeline(passes));
-    return exitOk;
+    return {};
   }
   if (!isExplained)
-    printError("a pass failed without saying why; rerun with lowtide-opt on the stage before");
-  // A pass that knows whose mistake it is leaves the kind behind.
-  auto kind = (*module)->getAttrOfType<StringAttr>("lowtide.failure");
-  return llvm::StringSwitch<int>(kind ? kind.getValue() : "")
-      .Case("usage", exitUsage)
-      .Case("unsupported", exitUnsupported)
-      .Case("malformed", exitBadInput)
-      .Default(code == exitInternal && isText() ? int(exitBadInput) : code); // whoever wrote the text may be wrong
+    refuse(FailureKind::Internal, "a pass failed without saying why; rerun with lowtide-opt on the stage before");
+  // A pass that knows whose mistake it is has left the kind on the module.
+  if (const FailureKind kind = getFailure(*module); kind != FailureKind::None)
+    return kind;
+  // Whoever wrote the text may be wrong.
+  return otherwise == FailureKind::Internal && isText() ? FailureKind::BadInput : otherwise;
 }
 
 static std::string join(ArrayRef<std::string> parts, StringRef separator) { return llvm::join(parts, separator); }
 
-int64_t lowtide::driver::countSamples(ModuleOp module) {
+int64_t lowtide::countSamples(ModuleOp module) {
   for (auto step : module.getOps<func::FuncOp>())
     if (int64_t samples = train::countSamples(step))
       return samples;
   return 0;
 }
 
-static TrainStageOptions trainStage(const Options &options) {
+TrainStageOptions Compilation::trainStageOptions() const {
   TrainStageOptions stage;
   stage.optimizer = options.optimizer;
   stage.convention = options.convention;
@@ -310,146 +301,143 @@ GraphStageOptions Compilation::graphStageOptions() const {
   return stage;
 }
 
-int Compilation::checkTarget() const {
+Failure Compilation::checkTarget(bool comparesMethods) {
   const std::vector<std::string> targets = codegen::listTargets();
   if (!llvm::is_contained(targets, options.target)) {
+    const SmallVector<StringRef> names(targets.begin(), targets.end());
     const StringRef target = options.target;
     unsigned capability = 0;
     const bool isChip = target.starts_with("cuda:sm_") &&
                         !target.drop_front(strlen("cuda:sm_")).take_while(llvm::isDigit).getAsInteger(10, capability);
-    printError("unknown target '" + options.target + "'" + (isChip ? "" : config::suggest(options.target, targets)));
+    std::vector<std::string> notes;
     if (isChip && capability < 80)
-      printNote("kernels need bf16 numbers, which GPUs have from sm_80 (A100, RTX 30) on");
+      notes.push_back("kernels need bf16 numbers, which GPUs have from sm_80 (A100, RTX 30) on");
     else if (isChip)
-      printNote("a GPU that is newer than a target takes its PTX: the nearest older target of the list");
+      notes.push_back("a GPU that is newer than a target takes its PTX: the nearest older target of the list");
     std::string chips;
     for (const codegen::Chip &chip : codegen::listChips())
       chips += (", cuda:" + chip.name + " (" + chip.cards + ")").str();
-    printNote("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, reference, cuda (the same as cuda:sm_90)" +
-              chips + ", cuda-emulated");
-    return exitUsage;
+    notes.push_back(
+        "targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, reference, cuda (the same as cuda:sm_90)" + chips +
+        ", cuda-emulated");
+    return refuse(FailureKind::Usage,
+                  "unknown target '" + options.target + "'" + (isChip ? "" : suggestName(options.target, names)),
+                  notes);
   }
-  if (options.precision == "f64" && options.target != "reference") {
-    printError("--precision=f64 computes everything in f64, which only --target=reference does");
-    return exitUsage;
-  }
+  if (options.precision == "f64" && options.target != "reference")
+    return refuse(FailureKind::Usage, "--precision=f64 computes everything in f64, which only --target=reference does");
   const bool needsSolver = options.bound || options.rematStrategy == "lp-rounding";
   const char *solver = std::getenv("LOWTIDE_HIGHS");
-  if ((needsSolver || options.baselines) && solver && *solver && !solve::hasLinearSolver()) {
-    printError("LOWTIDE_HIGHS=" + llvm::Twine(solver) + " could not be loaded as a solver for linear programs");
-    printNote("it names HiGHS's libhighs.so.1; where it is not set, what 'tools/dev setup' or the system has is taken");
-    return exitUnsupported;
-  }
-  if (needsSolver && !solve::hasLinearSolver()) {
-    printError("no solver for linear programs is installed, which --bound and --remat-strategy=lp-rounding need");
-    printNote("'tools/dev setup' brings HiGHS; or LOWTIDE_HIGHS=/path/to/libhighs.so.1");
-    return exitUnsupported;
-  }
-  return exitOk;
+  if ((needsSolver || comparesMethods) && solver && *solver && !solve::hasLinearSolver())
+    return refuse(
+        FailureKind::Unsupported,
+        "LOWTIDE_HIGHS=" + llvm::Twine(solver) + " could not be loaded as a solver for linear programs",
+        {"it names HiGHS's libhighs.so.1; where it is not set, what 'tools/dev setup' or the system has is taken"});
+  if (needsSolver && !solve::hasLinearSolver())
+    return refuse(FailureKind::Unsupported,
+                  "no solver for linear programs is installed, which --bound and --remat-strategy=lp-rounding need",
+                  {"'tools/dev setup' brings HiGHS; or LOWTIDE_HIGHS=/path/to/libhighs.so.1"});
+  return {};
 }
 
-int Compilation::lowerTo(int last, const std::string &budget) {
-  const int first = stageNumber(options.from);
-  if (int code = first < 0 ? import() : parse())
-    return code;
-  if (int code = first < 0 ? exitOk : checkWeightsKnown())
-    return code;
-  if (first < stageNumber("nn") && last >= stageNumber("nn"))
-    if (int code = makeGraph())
-      return code;
-  if (first < stageNumber("train") && last >= stageNumber("train")) {
-    if (int code = makeSteps(options.microBatches))
-      return code;
-    if (int code = options.lastBatch ? addLastBatch() : exitOk)
-      return code;
+Failure Compilation::lowerTo(int last, const std::string &budget) {
+  const int first = getStageNumber(options.from);
+  if (Failure failure = first < 0 ? import() : parse())
+    return failure;
+  if (Failure failure = first < 0 ? Failure() : checkWeightsKnown())
+    return failure;
+  if (first < getStageNumber("nn") && last >= getStageNumber("nn"))
+    if (Failure failure = makeGraph())
+      return failure;
+  if (first < getStageNumber("train") && last >= getStageNumber("train")) {
+    if (Failure failure = makeSteps(options.microBatches))
+      return failure;
+    for (const EntryVariant &variant : options.variants)
+      if (Failure failure = addVariant(variant))
+        return failure;
   }
-  if (first >= stageNumber("fitted") || last < stageNumber("fitted"))
-    return exitOk;
+  isFitted = first >= getStageNumber("fitted");
+  if (isFitted || last < getStageNumber("fitted"))
+    return {};
   FitStageOptions stage = fitStageOptions();
   stage.budget = budget;
-  return fitSteps(stage);
+  Failure failure = fitSteps(stage);
+  isFitted = !failure;
+  return failure;
 }
 
-int Compilation::compile() {
-  if (int code = checkTarget())
-    return code;
-  const bool asModel = options.emit == "onnx-model";
-  const int first = stageNumber(options.from), last = stageNumber(asModel ? options.onnxStage : options.emit);
-  if (first > last) {
-    printError("--from=" + options.from + " comes after --emit=" + options.emit);
-    return exitUsage;
-  }
-  if (options.emit == "artifact" && options.output.empty()) {
-    printError("where should the artifact go?");
-    printNote("for example -o step.tide; or stop at a stage with --emit=nn");
-    return exitUsage;
-  }
-  if (asModel && options.output.empty()) {
-    printError("where should the model go?");
-    printNote("for example -o step.onnx");
-    return exitUsage;
-  }
-  int code = lowerTo(last, options.deviceBudget);
-  if (!code && last > stageNumber("fitted"))
-    code = planAndWrite();
-  else if (!code)
-    code = asModel ? writeModel() : print();
-  if (!code && options.dumpPassPipeline)
-    llvm::errs() << "builtin.module(" << join(pipeline, ",") << ")\n";
-  return code;
+Failure Compilation::compile() {
+  isWritten = true;
+  if (Failure failure = checkTarget())
+    return failure;
+  const int first = getStageNumber(options.from), last = getStageNumber(isModel() ? options.onnxStage : options.emit);
+  if (first > last)
+    return refuse(FailureKind::Usage, "--from=" + options.from + " comes after --emit=" + options.emit);
+  if (Failure failure = lowerTo(last, options.deviceBudget))
+    return failure;
+  if (isModel())
+    return exportModel();
+  if (last <= getStageNumber("fitted"))
+    return {};
+  if (Failure failure = makePlan())
+    return failure;
+  return options.emit == "plan" ? Failure() : openPlan();
 }
 
-int Compilation::makeGraph() {
-  if (int code = legalize())
-    return code;
+Failure Compilation::makeGraph() {
+  if (Failure failure = legalize())
+    return failure;
   GraphStageOptions stage = graphStageOptions();
   stage.lossHead = options.lossHeadChunks != "off";
   stage.lossHeadAlways = stage.lossHead && options.lossHeadChunks != "auto";
-  return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, stage); }, exitBadInput);
+  return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, stage); }, FailureKind::BadInput);
 }
 
-int Compilation::makeSteps(int64_t microBatches, StringRef precision) {
-  TrainStageOptions stage = trainStage(options);
+Failure Compilation::makeSteps(int64_t microBatches, StringRef precision) {
+  TrainStageOptions stage = trainStageOptions();
   stage.microBatches = microBatches;
   if (!precision.empty())
     stage.precision = precision == "f32" ? "" : precision.str();
   return run(
       "train",
       [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },
-      exitBadInput);
+      FailureKind::BadInput);
 }
 
-int Compilation::addLastBatch() {
-  int64_t whole = countSamples(*module);
-  if (isText() || holdsStep || !options.shapes.empty() || options.lastBatch >= whole) {
-    printError(options.lastBatch >= whole && !isText()
-                   ? "--last-batch=" + llvm::Twine(options.lastBatch) + " is not below the batch of " +
-                         llvm::Twine(whole) + " samples"
-                   : llvm::Twine("--last-batch needs an ONNX model whose batch is a symbol"));
-    printNote("bind the batch with --batch=8 or --dim batch=8; --last-batch is the rest of the data divided by it");
-    return exitUsage;
+Failure Compilation::addVariant(const EntryVariant &variant) {
+  const int64_t whole = countSamples(*module);
+  const bool isLast = variant.name == "last";
+  if (isText() || holdsStep || !options.shapes.empty() || (isLast && variant.batch >= whole)) {
+    const std::string flag = isLast ? "--last-batch" : "entry variant '" + variant.name + "'";
+    return refuse(
+        FailureKind::Usage,
+        isLast && variant.batch >= whole && !isText()
+            ? "--last-batch=" + llvm::Twine(variant.batch) + " is not below the batch of " + llvm::Twine(whole) +
+                  " samples"
+            : flag + llvm::Twine(" needs an ONNX model whose batch is a symbol"),
+        {"bind the batch with --batch=8 or --dim batch=8; --last-batch is the rest of the data divided by it"});
   }
   OwningOpRef<ModuleOp> steps = std::move(module);
-  samples = options.lastBatch;
-  int code;
-  auto imported = importOnnx(*file, initializers, importOptions(code));
-  if (code || failed(imported))
-    return code ? code : file->getExitCode();
-  module = std::move(*imported);
-  if ((code = makeGraph()))
-    return code;
+  samples = variant.batch;
   // Parts that are no larger than those of a whole batch.
-  int64_t parts = 1;
-  while (samples % parts || samples / parts > whole / options.microBatches)
+  const int64_t batch = samples ? samples : whole;
+  int64_t parts = std::max<int64_t>(1, variant.parts);
+  while (!variant.parts && (batch % parts || batch / parts > whole / options.microBatches))
     ++parts;
-  if ((code = makeSteps(parts)))
-    return code;
+  Failure failure;
+  auto imported = importOnnx(*file, initializers, importOptions(failure));
+  if (failure || failed(imported))
+    return failure ? failure : Failure(file->getFailure());
+  module = std::move(*imported);
+  if ((failure = makeGraph()) || (failure = makeSteps(parts, variant.precision)))
+    return failure;
   for (StringRef entry : {"train", "eval"})
-    if (module->lookupSymbol(entry) && failed(train::moveEntry(*module, entry, *steps, (entry + "_last").str())))
-      return exitInternal;
+    if (module->lookupSymbol(entry) &&
+        failed(train::moveEntry(*module, entry, *steps, (entry + "_" + variant.name).str())))
+      return FailureKind::Internal;
   module = std::move(steps);
   samples = 0;
-  return exitOk;
+  return {};
 }
 
 /// "1.50 GFLOP".
@@ -464,7 +452,7 @@ static std::string flopText(uint64_t flops) {
   return text;
 }
 
-void Compilation::reportCost() {
+void Compilation::reportCost(llvm::raw_ostream &os) {
   // What is missing was said by the report; this only adds what can be known.
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   auto count = [&](StringRef entry) {
@@ -482,13 +470,13 @@ void Compilation::reportCost() {
   if (import() || legalize() ||
       failsQuietly([&](OpPassManager &passes) { buildGraphStage(passes, graphStageOptions()); }))
     return;
-  llvm::outs() << "\narithmetic of one step: ";
+  os << "\narithmetic of one step: ";
   if (holdsStep) {
-    llvm::outs() << flopText(count("train")) << " with gradients and updates\n";
+    os << flopText(count("train")) << " with gradients and updates\n";
     return;
   }
-  llvm::outs() << flopText(count("forward")) << " forward";
-  if (!failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, trainStage(options)); }) && count("train"))
-    llvm::outs() << ", " << flopText(count("train")) << " with gradients and updates";
-  llvm::outs() << "\n";
+  os << flopText(count("forward")) << " forward";
+  if (!failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, trainStageOptions()); }) && count("train"))
+    os << ", " << flopText(count("train")) << " with gradients and updates";
+  os << "\n";
 }

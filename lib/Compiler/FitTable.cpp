@@ -1,15 +1,11 @@
 //===- FitTable.cpp - what a step costs at which budget ---------*- C++ -*-===//
 //
-// `lowtide fit`: smallest and largest peak, and the trade between them, without
-// weights and without the device; on request beside published methods and
-// beside a lower bound on the recomputation.
+// Smallest and largest peak, and the trade between them, without weights and without the device; on request next to
+// published methods and next to a lower bound on the recomputation.
 //
 //===----------------------------------------------------------------------===//
 
-#include "ByteUnit.h"
-#include "Cards.h"
-#include "Compile.h"
-#include "OptionChecks.h"
+#include "Compilation.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
@@ -18,6 +14,7 @@
 #include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/RecomputationBound.h"
 #include "lowtide/Solve/SolvedSteps.h"
+#include "lowtide/Support/ByteUnit.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include <chrono>
@@ -25,7 +22,6 @@
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
 namespace {
 
@@ -53,7 +49,7 @@ struct FitRow {
 
 class FitTable {
 public:
-  FitTable(StringRef name, const solve::StepGraph &graph, const PlanLayout &layout, const Options &options)
+  FitTable(StringRef name, const solve::StepGraph &graph, const PlanLayout &layout, const FitRequest &options)
       : name(name), arenas(layout.getArenas()), options(options), solved(graph, getPlanPacking()),
         searchSeconds(since(start)), leastBytes(solve::findLowerBound(graph).bytes),
         staticBytes(layout.getStaticBytes().sum()) {}
@@ -100,7 +96,7 @@ private:
   const Clock::time_point start = Clock::now();
   std::string name;
   ArrayRef<PlanLayout::Arena> arenas;
-  const Options &options;
+  const FitRequest &options;
   solve::SolvedStep solved;
   /// Of everything that was searched so far.
   double searchSeconds;
@@ -315,37 +311,32 @@ void FitTable::printJson(llvm::json::OStream &json) const {
   });
 }
 
-int Compilation::fit() {
-  if (int code = checkTarget())
-    return code;
-  if (int code = lowerTo(stageNumber("train"), /*budget=*/""))
-    return code;
-  if (const Card *card = options.card.empty() ? nullptr : findCard(options.card))
-    return answerFit({card->getBytes(), -1},
-                     llvm::formatv("{0}: {1} MiB, of which context and libraries take about {2} MiB", card->title,
-                                   card->totalMiB, card->takenMiB)
-                         .str());
-  if (options.asksWhetherFits)
-    return answerFit(llvm::cantFail(parseByteSize(options.deviceBudget)), "budget " + options.deviceBudget);
+Failure Compilation::fit(const FitRequest &request, FitResult &result) {
+  if (Failure failure = checkTarget(request.baselines))
+    return failure;
+  if (Failure failure = lowerTo(getStageNumber("train"), /*budget=*/""))
+    return failure;
+  if (request.room)
+    return answerFit(*request.room, request.roomTitle, result);
   FitStageOptions stage = fitStageOptions();
   stage.budget = "";
   // Other methods and bounds are of one kernel graph.
   std::vector<HeadParts> further;
-  const bool isFitted = stageNumber(options.from) >= stageNumber("fitted");
-  if (!isFitted && !options.baselines && !options.bound)
+  const bool isFitted = getStageNumber(options.from) >= getStageNumber("fitted");
+  if (!isFitted && !request.baselines && !request.bound)
     further = listFurtherParts(stage);
   OwningOpRef<ModuleOp> given = module->clone();
-  if (int code = isFitted ? exitOk : runFitStage(stage))
-    return code;
+  if (Failure failure = isFitted ? Failure() : runFitStage(stage))
+    return failure;
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   if (failed(layout))
-    return exitInternal;
+    return FailureKind::Internal;
   // Entries in their order; all of them have the same ones.
-  auto pose = [&](llvm::function_ref<void(unsigned, StringRef, const solve::StepGraph &)> take) {
+  auto pose = [&](llvm::function_ref<void(unsigned, StringRef, const solve::StepGraph &)> take) -> Failure {
     StepFacts facts(*module);
     if (failed(facts.update(stage.target, stage.threadsMax)))
-      return exitInternal;
+      return FailureKind::Internal;
     const bool isAlone = llvm::hasSingleElement(module->getOps<func::FuncOp>());
     unsigned number = 0;
     for (auto step : module->getOps<func::FuncOp>()) {
@@ -353,46 +344,42 @@ int Compilation::fit() {
         continue;
       FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));
       if (failed(problem))
-        return exitInternal;
+        return FailureKind::Internal;
       take(number++, step.getSymName(), problem->getGraph());
     }
-    return exitOk;
+    return {};
   };
   std::vector<std::unique_ptr<FitTable>> tables;
-  if (int code = pose([&](unsigned, StringRef entry, const solve::StepGraph &graph) {
-        tables.push_back(std::make_unique<FitTable>(entry, graph, *layout, options));
+  if (Failure failure = pose([&](unsigned, StringRef entry, const solve::StepGraph &graph) {
+        tables.push_back(std::make_unique<FitTable>(entry, graph, *layout, request));
       }))
-    return code;
+    return failure;
   for (const HeadParts &parts : further) {
     ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
     stage.lossHeadChunks = parts.option;
     module = given->clone();
-    if (int code = runFitStage(stage))
-      return code;
-    if (int code = pose([&](unsigned number, StringRef, const solve::StepGraph &graph) {
+    if (Failure failure = runFitStage(stage))
+      return failure;
+    if (Failure failure = pose([&](unsigned number, StringRef, const solve::StepGraph &graph) {
           tables[number]->addParts(parts.chunks, graph);
         }))
-      return code;
+      return failure;
   }
   for (auto &table : tables) {
-    if (!table->isValid()) {
-      printError("the order of @" + table->getName() + " is not valid");
-      return exitInternal;
-    }
+    if (!table->isValid())
+      return refuse(FailureKind::Internal, "the order of @" + table->getName() + " is not valid");
     table->computeRows();
   }
-  if (!options.json) {
-    for (auto &table : tables)
-      table->printText(llvm::outs());
-    return exitOk;
-  }
-  llvm::json::OStream json(llvm::outs(), 2);
+  llvm::raw_string_ostream text(result.text), jsonText(result.json);
+  for (auto &table : tables)
+    table->printText(text);
+  llvm::json::OStream json(jsonText, 2);
   json.object([&] {
     json.attributeArray("entries", [&] {
       for (auto &table : tables)
         table->printJson(json);
     });
   });
-  llvm::outs() << "\n";
-  return exitOk;
+  jsonText << "\n";
+  return {};
 }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
+#include "Compilation.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -15,7 +15,6 @@
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
 /// The name that the file has for it: an output that goes by an argument's name has an addition.
 static StringRef nameInFile(train::OutputAttr output) {
@@ -27,26 +26,23 @@ static StringRef nameInFile(train::OutputAttr output) {
 /// What passes of a step tell one another, and the gradients that a file shows.
 static bool isOwnOutput(StringRef name) { return name.starts_with("grad/") || name == train::finiteName; }
 
-int Compilation::keepOutputs(StringRef entry) {
+Failure Compilation::keepOutputs(StringRef entry) {
   auto step = module->lookupSymbol<func::FuncOp>(entry);
   const bool isAll = llvm::is_contained(options.outputs, "all"), isNone = llvm::is_contained(options.outputs, "none");
-  if (options.outputs.size() > 1 && (isAll || isNone)) {
-    printError("--outputs=" + llvm::join(options.outputs, ",") + ": all and none stand alone");
-    printNote("leave the names out, or the word");
-    return exitUsage;
-  }
+  if (options.outputs.size() > 1 && (isAll || isNone))
+    return refuse(FailureKind::Usage, "--outputs=" + llvm::join(options.outputs, ",") + ": all and none stand alone",
+                  {"leave the names out, or the word"});
   SmallVector<StringRef> names;
   for (unsigned i = 0; i < step.getNumResults(); ++i)
     if (auto output = dyn_cast_or_null<train::OutputAttr>(train::getResultBinding(step, i));
         output && !isOwnOutput(output.getName()))
       names.push_back(nameInFile(output));
   for (const std::string &asked : options.outputs)
-    if (!isAll && !isNone && !llvm::is_contained(names, asked)) {
-      printError("--outputs=" + llvm::Twine(asked) + ": the model has no output '" + asked + "' besides its loss");
-      printNote(names.empty() ? "it has no other; leave the flag out"
-                              : "outputs: " + llvm::Twine(llvm::join(names, ", ")) + "; or all, or none");
-      return exitUsage;
-    }
+    if (!isAll && !isNone && !llvm::is_contained(names, asked))
+      return refuse(FailureKind::Usage,
+                    "--outputs=" + llvm::Twine(asked) + ": the model has no output '" + asked + "' besides its loss",
+                    {names.empty() ? "it has no other; leave the flag out"
+                                   : "outputs: " + llvm::join(names, ", ") + "; or all, or none"});
   const bool isTrained = entry != "eval";
   SmallVector<std::string> dropped;
   for (unsigned i = 0; i < step.getNumResults(); ++i)
@@ -55,7 +51,7 @@ int Compilation::keepOutputs(StringRef entry) {
         (isNone || (isTrained && !llvm::is_contained(options.outputs, nameInFile(output)))))
       dropped.push_back(output.getName().str());
   if (dropped.empty())
-    return exitOk;
+    return {};
   uint64_t bytes = 0;
   for (unsigned i = 0; i < step.getNumResults(); ++i)
     if (auto output = dyn_cast_or_null<train::OutputAttr>(train::getResultBinding(step, i));
@@ -69,5 +65,5 @@ int Compilation::keepOutputs(StringRef entry) {
       << " does not compute " << (dropped.size() == 1 ? "the output " : "the outputs ") << llvm::join(dropped, ", ")
       << " (" << formatBytes(bytes) << "); --outputs=" << (isTrained ? llvm::join(dropped, ",") : "all")
       << (dropped.size() == 1 ? " keeps it" : " keeps them");
-  return exitOk;
+  return {};
 }

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "PassLog.h"
+#include "Diagnostics.h"
+#include "Stopwatch.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -18,7 +20,7 @@ namespace {
 
 class PassLog : public PassInstrumentation {
 public:
-  PassLog(const config::Log &log, std::string area) : log(log), area(std::move(area)) {}
+  PassLog(DiagnosticCollector &log, std::string area) : log(log), area(std::move(area)) {}
 
   void runBeforePass(Pass *, Operation *) override { watches.emplace_back(); }
   void runAfterPass(Pass *pass, Operation *op) override { finish(pass, op, ""); }
@@ -33,18 +35,19 @@ private:
     int64_t operations = 0;
     op->walk([&](Operation *) { ++operations; });
     auto symbol = op->getAttrOfType<StringAttr>("sym_name");
-    log.debug(area, llvm::formatv("{0}{1}: {2}{3}, {4} operations", pass->getArgument(),
-                                  symbol ? " @" + symbol.str() : "", outcome, time, operations)
-                        .str());
+    log.log(LogLevel::Debug, area,
+            llvm::formatv("{0}{1}: {2}{3}, {4} operations", pass->getArgument(), symbol ? " @" + symbol.str() : "",
+                          outcome, time, operations)
+                .str());
   }
 
-  const config::Log &log;
+  DiagnosticCollector &log;
   const std::string area;
-  std::vector<config::Stopwatch> watches; // passes inside adaptors nest
+  std::vector<Stopwatch> watches; // passes inside adaptors nest
 };
 
 } // namespace
 
-std::unique_ptr<PassInstrumentation> lowtide::driver::logPasses(const config::Log &log, std::string area) {
+std::unique_ptr<PassInstrumentation> lowtide::logPasses(DiagnosticCollector &log, std::string area) {
   return std::make_unique<PassLog>(log, std::move(area));
 }

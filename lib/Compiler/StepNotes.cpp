@@ -27,7 +27,7 @@ static std::optional<report::Unfitted> getUnfitted(plan::ProgramOp program) {
   return unfitted;
 }
 
-report::Notes driver::noteProgram(ModuleOp module) {
+report::Notes lowtide::noteProgram(ModuleOp module) {
   report::Notes notes;
   if (auto budget = module->getAttrOfType<IntegerAttr>(deviceBudgetAttrName))
     notes.deviceBudget = budget.getValue().getZExtValue();

@@ -1,6 +1,6 @@
 //===- OptionChoices.h - words that an option takes -------------*- C++ -*-===//
 //
-// Declared once: the driver's flag and the pass's option of the same meaning take the same words.
+// Declared once: the flag and the pass's option of the same meaning take the same words.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -19,6 +19,9 @@ inline constexpr llvm::StringLiteral narrowPrecisions[] = {"mixed-bf16", "mixed-
 inline constexpr llvm::StringLiteral fusionStrategies[] = {"none", "fuse"};
 inline constexpr llvm::StringLiteral rematStrategies[] = {"fit",        "none",    "sqrt",
                                                           "greedy-xla", "min-cut", "lp-rounding"};
+
+/// The most threads that scratch memory is planned for.
+inline constexpr unsigned mostThreads = 1024;
 
 /// Refuses a word that `option` does not take, at `op`.
 inline llvm::LogicalResult checkChoice(mlir::Operation *op, llvm::StringRef option, llvm::StringRef word,

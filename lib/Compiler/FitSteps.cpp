@@ -5,20 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
+#include "Compilation.h"
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/StepProblem.h"
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
 namespace {
 
 /// A module on its way through the stage, with what was said about it.
 struct Attempt {
   OwningOpRef<ModuleOp> module;
-  int code = 0;
+  Failure failure = {};
   std::vector<Diagnostic> said = {};
   std::vector<std::string> pipeline = {};
 };
@@ -65,13 +64,11 @@ static double estimateSeconds(ModuleOp module, const CostModel &costs) {
   return seconds;
 }
 
-int Compilation::runFitStage(const FitStageOptions &stage) {
-  int code = run("fitted", [&](OpPassManager &passes) { buildFitStage(passes, stage); }, exitInternal);
-  auto failure = (*module)->getAttrOfType<StringAttr>("lowtide.failure");
-  return code && failure && failure.getValue() == "budget" ? int(exitBudget) : code;
+Failure Compilation::runFitStage(const FitStageOptions &stage) {
+  return run("fitted", [&](OpPassManager &passes) { buildFitStage(passes, stage); }, FailureKind::Internal);
 }
 
-int Compilation::fitSteps(FitStageOptions stage) {
+Failure Compilation::fitSteps(FitStageOptions stage) {
   const std::vector<HeadParts> further = stage.budget.empty() ? std::vector<HeadParts>() : listFurtherParts(stage);
   if (further.empty())
     return runFitStage(stage);
@@ -84,7 +81,7 @@ int Compilation::fitSteps(FitStageOptions stage) {
       return success();
     });
     module = std::move(candidate);
-    made.code = runFitStage(stage);
+    made.failure = runFitStage(stage);
     made.module = std::move(module);
     made.pipeline = std::move(pipeline);
     return made;
@@ -92,7 +89,7 @@ int Compilation::fitSteps(FitStageOptions stage) {
   OwningOpRef<ModuleOp> given = module->clone();
   Attempt best = attempt(std::move(module));
   auto budget = (*best.module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
-  if (budget && (!best.code || best.code == exitBudget)) {
+  if (budget && (!best.failure || best.failure.kind == FailureKind::Budget)) {
     // A part of what the step takes is a part of what it takes by the rule.
     stage.budget = std::to_string(budget.getInt());
     const CostModel costs = CostModel::get(stage.target);
@@ -101,8 +98,8 @@ int Compilation::fitSteps(FitStageOptions stage) {
       Attempt other = attempt(OwningOpRef<ModuleOp>(given->clone()));
       // Where none fits, the finest parts say what is needed: they need the least.
       const bool isBetter =
-          other.code ? best.code && &parts == &further.front()
-                     : best.code || estimateSeconds(*other.module, costs) < estimateSeconds(*best.module, costs);
+          other.failure ? best.failure && &parts == &further.front()
+                        : best.failure || estimateSeconds(*other.module, costs) < estimateSeconds(*best.module, costs);
       if (isBetter)
         best = std::move(other);
     }
@@ -111,5 +108,5 @@ int Compilation::fitSteps(FitStageOptions stage) {
   pipeline = std::move(best.pipeline);
   for (Diagnostic &diagnostic : best.said)
     context.getDiagEngine().emit(std::move(diagnostic));
-  return best.code;
+  return best.failure;
 }

@@ -1,6 +1,6 @@
 //===- FitAnswer.cpp - whether a step fits, and what makes it fit -*- C++ -*-===//
 //
-// `lowtide fit` with a budget or a card.
+// A fit into a room that is given.
 //  1. What the step needs without recomputation, and what no plan is below: said at once, for nothing is searched.
 //  2. The same of its variations: more micro-batches, 16 bits, both.
 //  3. Where it does not fit as it is, plans within the budget: first of the step itself, then of the variations.
@@ -8,38 +8,37 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ByteUnit.h"
-#include "Compile.h"
+#include "Compilation.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Solve/Timeline.h"
+#include "lowtide/Support/ByteUnit.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include <chrono>
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
-int Compilation::lowerVariation(const Variation &variation) {
+Failure Compilation::lowerVariation(const EntryVariant &variation) {
   if (!variation.batch && variation.parts == options.microBatches && variation.precision.empty()) {
     module = given->clone();
-    return exitOk;
+    return {};
   }
   samples = variation.batch;
-  int code;
-  auto imported = importOnnx(*file, initializers, importOptions(code));
+  Failure failure;
+  auto imported = importOnnx(*file, initializers, importOptions(failure));
   samples = 0;
-  if (code || failed(imported))
-    return code ? code : int(exitBadInput);
+  if (failure || failed(imported))
+    return failure ? failure : FailureKind::BadInput;
   module = std::move(*imported);
-  if ((code = makeGraph()))
-    return code;
+  if ((failure = makeGraph()))
+    return failure;
   return makeSteps(variation.parts, variation.precision);
 }
 
-Compilation::Needs Compilation::findNeeds(const Variation &variation) {
+Compilation::Needs Compilation::findNeeds(const EntryVariant &variation) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   Needs needs;
   FitStageOptions stage = fitStageOptions();
@@ -71,7 +70,7 @@ Compilation::Needs Compilation::findNeeds(const Variation &variation) {
   return needs;
 }
 
-std::optional<double> Compilation::planWithin(const Variation &variation, uint64_t budget) {
+std::optional<double> Compilation::planWithin(const EntryVariant &variation, uint64_t budget) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   FitStageOptions stage = fitStageOptions();
   stage.budget = std::to_string(budget);
@@ -87,7 +86,7 @@ std::optional<double> Compilation::planWithin(const Variation &variation, uint64
 static constexpr unsigned maxTrials = 12;
 static constexpr std::chrono::seconds maxTime(120);
 
-namespace lowtide::driver {
+namespace lowtide {
 
 /// The question and what is known of its answer.
 class FitAnswer {
@@ -101,14 +100,12 @@ public:
   void printText(llvm::raw_ostream &os) const;
   void printJson(llvm::raw_ostream &os) const;
 
-  void endProgress() const;
-
 private:
   using Clock = std::chrono::steady_clock;
 
   /// A variation and what is known of it.
   struct Way {
-    Compilation::Variation variation;
+    EntryVariant variation;
     Compilation::Needs needs;
     bool isPlanned = false;
     /// With recomputation within the budget; nothing: no plan was found.
@@ -121,17 +118,13 @@ private:
     double getSeconds() const { return isWhole() ? needs.seconds : plannedSeconds.value_or(0); }
   };
 
-  /// A line of progress: rewritten on a terminal, now and then elsewhere; `isNews`: always.
   void say(const llvm::Twine &text, bool isNews = false) {
-    const bool isTerminal = llvm::errs().is_displayed();
-    if (compilation.options.verbosity < 0 || (!isTerminal && !isNews && Clock::now() - said < std::chrono::seconds(2)))
-      return;
-    said = Clock::now();
-    llvm::errs() << (isTerminal ? "\r\033[K" : "") << "fit: " << text << (isTerminal && !isNews ? "" : "\n");
+    if (Listener *listener = compilation.diagnostics.getListener())
+      listener->progress(("fit: " + text).str(), isNews);
   }
-  std::string describe(const Compilation::Variation &variation) const;
+  std::string describe(const EntryVariant &variation) const;
   std::string flagsOf(const Way &way) const;
-  Way measure(Compilation::Variation variation);
+  Way measure(EntryVariant variation);
   void plan(Way &way);
   const Way *findCheapest() const;
   /// The largest batch of which `fits` is true, from `known`, which fits, up; 0: none from 1 on.
@@ -146,7 +139,6 @@ private:
 
   Compilation &compilation;
   const Clock::time_point start = Clock::now();
-  Clock::time_point said = start;
   /// The budget as it was asked for, and in bytes.
   const ByteSize size;
   uint64_t budget = 0;
@@ -162,14 +154,9 @@ private:
   bool isCut = false;
 };
 
-} // namespace lowtide::driver
+} // namespace lowtide
 
-void FitAnswer::endProgress() const {
-  if (llvm::errs().is_displayed() && compilation.options.verbosity >= 0)
-    llvm::errs() << "\r\033[K";
-}
-
-std::string FitAnswer::describe(const Compilation::Variation &variation) const {
+std::string FitAnswer::describe(const EntryVariant &variation) const {
   return "batch " + std::to_string(variation.batch ? variation.batch : batch) + ", " + std::to_string(variation.parts) +
          (variation.parts == 1 ? " part, " : " parts, ") +
          (variation.precision.empty() ? compilation.options.precision : variation.precision);
@@ -188,7 +175,7 @@ std::string FitAnswer::flagsOf(const Way &way) const {
   return flags.empty() ? "as it is" : StringRef(flags).ltrim().str();
 }
 
-FitAnswer::Way FitAnswer::measure(Compilation::Variation variation) {
+FitAnswer::Way FitAnswer::measure(EntryVariant variation) {
   say("measuring " + describe(variation));
   Compilation::Needs needs = compilation.findNeeds(variation);
   return {std::move(variation), needs, false, std::nullopt, budget};
@@ -249,7 +236,7 @@ void FitAnswer::findLargestBatches() {
                 other = batch > parts ? batch / 2 / parts * parts : batch + parts;
   if (other < 1)
     return;
-  const Way point = measure({other, parts, ""});
+  const Way point = measure({"", other, parts});
   isSymbolic = point.needs.isLowered; // a batch that the exporter fixed is no other
   if (!isSymbolic)
     return;
@@ -257,12 +244,12 @@ void FitAnswer::findLargestBatches() {
       std::max(1.0, (double(given.needs.wholeBytes) - double(point.needs.wholeBytes)) / double(batch - other));
   const int64_t guess =
       std::max<int64_t>(1, batch + int64_t((double(budget) - double(given.needs.wholeBytes)) / slope));
-  largestWhole = findLargest([&](int64_t size) { return measure({size, parts, ""}).isWhole(); }, guess);
+  largestWhole = findLargest([&](int64_t size) { return measure({"", size, parts}).isWhole(); }, guess);
   largestPlanned = findLargest(
       [&](int64_t size) {
         if (size <= *largestWhole)
           return true;
-        Way way = measure({size, parts, ""});
+        Way way = measure({"", size, parts});
         plan(way);
         return way.fits();
       },
@@ -271,7 +258,7 @@ void FitAnswer::findLargestBatches() {
 
 void FitAnswer::find() {
   const int64_t parts = compilation.options.microBatches;
-  ways.push_back(measure({0, parts, ""}));
+  ways.push_back(measure({"", 0, parts}));
   const Compilation::Needs first = ways.front().needs;
   ways.front().budget = budget = size.resolve(first.wholeBytes);
   say("first answer: " + formatBytes(first.wholeBytes) + " without recomputation, no plan is below " +
@@ -281,11 +268,11 @@ void FitAnswer::find() {
     return plan(ways.front()); // what a text or a step holds stays as it is
   for (int64_t more : {2, 4, 8})
     if (batch && batch % (parts * more) == 0)
-      ways.push_back(measure({0, parts * more, ""}));
+      ways.push_back(measure({"", 0, parts * more}));
   if (compilation.options.precision == "f32") {
-    ways.push_back(measure({0, parts, "mixed-bf16"}));
+    ways.push_back(measure({"", 0, parts, "mixed-bf16"}));
     if (batch && batch % (parts * 4) == 0)
-      ways.push_back(measure({0, parts * 4, "mixed-bf16"}));
+      ways.push_back(measure({"", 0, parts * 4, "mixed-bf16"}));
   }
   plan(ways.front());
   if (!findCheapest() || !ways.front().isWhole())
@@ -294,7 +281,7 @@ void FitAnswer::find() {
         plan(way);
   findLargestBatches();
   if (!findCheapest() && largestPlanned && *largestPlanned) {
-    ways.push_back(measure({*largestPlanned, parts, ""}));
+    ways.push_back(measure({"", *largestPlanned, parts}));
     plan(ways.back());
   }
 }
@@ -381,14 +368,15 @@ void FitAnswer::printJson(llvm::raw_ostream &os) const {
   os << "\n";
 }
 
-int Compilation::answerFit(const ByteSize &budget, StringRef title) {
+Failure Compilation::answerFit(const ByteSize &budget, StringRef title, FitResult &result) {
   given = std::move(module);
   FitAnswer answer(*this, budget, title, countSamples(*given));
   answer.find();
-  answer.endProgress();
-  if (options.json)
-    answer.printJson(llvm::outs());
-  else
-    answer.printText(llvm::outs());
-  return answer.fits() ? exitOk : exitBudget;
+  if (Listener *listener = diagnostics.getListener())
+    listener->endProgress();
+  llvm::raw_string_ostream text(result.text), json(result.json);
+  answer.printText(text);
+  answer.printJson(json);
+  result.fits = answer.fits();
+  return {};
 }

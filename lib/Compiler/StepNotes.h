@@ -8,10 +8,10 @@
 #include "lowtide/Target/Report.h"
 #include "mlir/IR/BuiltinOps.h"
 
-namespace lowtide::driver {
+namespace lowtide {
 
 /// The notes of a module's programs, for the artifact's `meta` section: budget and memory before it, which instructions
 /// compute again, and what values are.
 report::Notes noteProgram(mlir::ModuleOp module);
 
-} // namespace lowtide::driver
+} // namespace lowtide

@@ -4,14 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
+#include "Compilation.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
 /// As a shell takes it.
 static std::string quoteForShell(StringRef text) {
@@ -66,11 +65,11 @@ std::optional<std::string> Compilation::findMissingLoss(func::FuncOp model, func
 
 CheckAdvice Compilation::advise(ArrayRef<std::string> unbound, const std::optional<std::string> &loss,
                                 StringRef data) const {
-  const std::string stem = StringRef(options.input).rsplit('/').second.empty()
-                               ? options.input
-                               : StringRef(options.input).rsplit('/').second.str();
+  const std::string stem = StringRef(sources.model).rsplit('/').second.empty()
+                               ? sources.model
+                               : StringRef(sources.model).rsplit('/').second.str();
   const std::string artifact = StringRef(stem).rsplit('.').first.str() + ".tide";
-  std::string line = "lowtide compile " + quoteForShell(options.input) + " -o " + quoteForShell(artifact);
+  std::string line = "lowtide compile " + quoteForShell(sources.model) + " -o " + quoteForShell(artifact);
   auto add = [&](StringRef flag, StringRef text) { line += (" " + flag + "=" + quoteForShell(text)).str(); };
   for (const std::string &text : options.dims)
     add("--dim", text);
@@ -86,7 +85,7 @@ CheckAdvice Compilation::advise(ArrayRef<std::string> unbound, const std::option
     add("--rename", text);
   for (const std::string &text : options.set)
     add("--set", text);
-  for (const Options::Selection &selection : options.selections)
+  for (const Request::Selection &selection : options.selections)
     add(selection.trains ? "--params" : "--frozen", selection.text);
   if (!options.loss.empty() || loss)
     add("--loss", loss ? *loss : options.loss);
@@ -98,7 +97,7 @@ CheckAdvice Compilation::advise(ArrayRef<std::string> unbound, const std::option
           data.str()};
 }
 
-int Compilation::refuseGuesses(ArrayRef<InitializerInfo> infos) const {
+Failure Compilation::refuseGuesses(ArrayRef<InitializerInfo> infos) {
   SmallVector<std::string> guessed;
   for (const InitializerInfo &info : infos)
     if (info.certainty == Certainty::Assumed)
@@ -107,19 +106,21 @@ int Compilation::refuseGuesses(ArrayRef<InitializerInfo> infos) const {
   const auto numGuesses = llvm::count_if(
       file->getReport().getFindings(), [](const Finding &finding) { return finding.certainty == Certainty::Assumed; });
   if (guessed.empty() && !numWarnings)
-    return exitOk;
+    return {};
   constexpr size_t mostNamed = 8;
   if (!guessed.empty()) {
     std::string names = llvm::join(ArrayRef(guessed).take_front(mostNamed), ", ");
     if (guessed.size() > mostNamed)
       names += " and " + std::to_string(guessed.size() - mostNamed) + " more";
-    printError("--strict: the file does not say what " + names + (guessed.size() == 1 ? " is" : " are") +
-               "; their roles are assumed");
-    printNote("say it with --params=GLOB and --frozen=GLOB, or export with names that tell (docs/import.md)");
+    refuse(FailureKind::Unsupported,
+           "--strict: the file does not say what " + names + (guessed.size() == 1 ? " is" : " are") +
+               "; their roles are assumed",
+           {"say it with --params=GLOB and --frozen=GLOB, or export with names that tell (docs/import.md)"});
   }
   if (numWarnings)
-    printError("--strict: the file differs from its program, or may, in what the " + llvm::Twine(numWarnings) +
-               (numWarnings == 1 ? " warning says" : " warnings say") +
-               "; guesses among them: " + llvm::Twine(numGuesses));
-  return exitUnsupported;
+    refuse(FailureKind::Unsupported, "--strict: the file differs from its program, or may, in what the " +
+                                         llvm::Twine(numWarnings) +
+                                         (numWarnings == 1 ? " warning says" : " warnings say") +
+                                         "; guesses among them: " + llvm::Twine(numGuesses));
+  return FailureKind::Unsupported;
 }

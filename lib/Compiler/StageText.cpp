@@ -4,8 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
-#include "OptionChecks.h"
+#include "Compilation.h"
 #include "PlanLower.h"
 #include "StepPass.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -13,15 +12,12 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
 /// A location with the place of the text that it stands for at the end of its names: messages show the line and name
 /// the layer.
@@ -81,86 +77,74 @@ static OwningOpRef<ModuleOp> parseText(const llvm::SourceMgr &sources, MLIRConte
   return module;
 }
 
-int Compilation::parse() {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
-  if (!buffer) {
-    printError("cannot read '" + options.input + "': " + buffer.getError().message());
-    return exitIo;
-  }
-  sources = std::make_shared<llvm::SourceMgr>();
-  sources->AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  diagnostics.setSource(sources->getMemoryBuffer(1));
-  module = parseText(*sources, context);
+Failure Compilation::parse() {
+  auto buffer = sources.bytes ? llvm::MemoryBuffer::getMemBufferCopy(*sources.bytes, sources.model)
+                              : llvm::MemoryBuffer::getFileOrSTDIN(sources.model);
+  if (!buffer)
+    return refuse(FailureKind::Io, "cannot read '" + sources.model + "': " + buffer.getError().message());
+  text = std::make_unique<llvm::SourceMgr>();
+  text->AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  diagnostics.setSource(text->getMemoryBuffer(1));
+  module = parseText(*text, context);
   if (!module || failed(verify(*module)) || failed(checkStepShape(*module)))
-    return exitBadInput;
+    return FailureKind::BadInput;
   diagnostics.setModel(module->getLoc());
   // A file that holds its step is legalized to nothing but @train.
   holdsStep = options.from == "nn" && module->lookupSymbol("train") && !module->lookupSymbol("forward");
   return checkWeightsFile();
 }
 
-bool Compilation::isText() const { return stageNumber(options.from) >= 0; }
+bool Compilation::isText() const { return getStageNumber(options.from) >= 0; }
 
-/// SHA-256 of a file, hexadecimal; empty if it cannot be read.
+/// SHA-256, hexadecimal.
+static std::string digestOf(ArrayRef<uint8_t> bytes) {
+  return llvm::toHex(llvm::SHA256::hash(bytes), /*LowerCase=*/true);
+}
+
+/// The same of a file; empty if it cannot be read.
 static std::string digestOf(const std::string &path) {
   auto bytes = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!bytes)
     return "";
-  auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef((*bytes)->getBuffer()));
-  return llvm::toHex(hash, /*LowerCase=*/true);
+  return digestOf(llvm::arrayRefFromStringRef((*bytes)->getBuffer()));
 }
 
 void Compilation::noteDigest() {
   if (digest.empty())
-    digest = digestOf(options.input);
+    digest = sources.bytes ? digestOf(llvm::arrayRefFromStringRef(*sources.bytes)) : digestOf(sources.model);
   (*module)->setAttr(modelDigestAttrName, StringAttr::get(&context, digest));
 }
 
-int Compilation::checkWeightsFile() const {
+Failure Compilation::checkWeightsFile() {
   auto digest = (*module)->getAttrOfType<StringAttr>(modelDigestAttrName);
-  if (options.weightsFrom.empty() || !digest)
-    return exitOk;
-  const std::string found = digestOf(options.weightsFrom);
-  if (found.empty()) {
-    printError("--weights-from: cannot read '" + options.weightsFrom + "'");
-    return exitIo;
-  }
+  if (sources.weights.empty() || !digest)
+    return {};
+  const std::string found = digestOf(sources.weights);
+  if (found.empty())
+    return refuse(FailureKind::Io, "--weights-from: cannot read '" + sources.weights + "'");
   if (digest.getValue() == found)
-    return exitOk;
-  printError("'" + options.weightsFrom + "' is not the model that '" + options.input + "' was made of");
-  printNote("the text names a file with the digest " + digest.getValue().take_front(16) + "…; this one's is " +
-            StringRef(found).take_front(16) + "…");
-  return exitUsage;
+    return {};
+  return refuse(FailureKind::Usage,
+                "'" + sources.weights + "' is not the model that '" + sources.model + "' was made of",
+                {("the text names a file with the digest " + digest.getValue().take_front(16) + "…; this one's is " +
+                  StringRef(found).take_front(16) + "…")
+                     .str()});
 }
 
-int Compilation::openWeights() {
-  if (options.weightsFrom.empty())
-    return exitOk;
-  file = std::make_unique<OnnxFile>(context, options.weightsFrom);
-  return failed(file->load()) ? file->getExitCode() : int(exitOk);
+Failure Compilation::openWeights() {
+  if (sources.weights.empty())
+    return {};
+  file = std::make_unique<OnnxFile>(context, sources.weights);
+  return failed(file->load()) ? Failure(file->getFailure()) : Failure();
 }
 
-int Compilation::print() {
-  std::error_code error;
-  llvm::ToolOutputFile out(options.output.empty() ? "-" : options.output, error, llvm::sys::fs::OF_Text);
-  if (error) {
-    printError("cannot write '" + options.output + "': " + error.message());
-    return exitIo;
-  }
-  if (sources)
-    removePlaces(*module, sources->getMemoryBuffer(1)->getBufferIdentifier());
+void Compilation::printStage(llvm::raw_ostream &os) {
+  if (text)
+    removePlaces(*module, text->getMemoryBuffer(1)->getBufferIdentifier());
   OpPrintingFlags flags;
   flags.enableDebugInfo(options.emitLocations == "on");
-  module->print(out.os(), flags);
-  out.os() << "\n";
-  out.os().flush();
-  if (out.os().has_error()) {
-    printError("cannot write '" + options.output + "': " + out.os().error().message());
-    out.os().clear_error();
-    return exitIo;
-  }
-  out.keep();
-  return exitOk;
+  module->print(os, flags);
+  os << "\n";
 }
 
 std::string Compilation::describePipeline(OpPassManager &passes) {

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
+#include "Compilation.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -12,7 +12,6 @@
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
 llvm::Error Compilation::setStepSettings(DictionaryAttr settings) {
   train::TrainOptions result;
@@ -42,40 +41,38 @@ llvm::Error Compilation::setStepSettings(DictionaryAttr settings) {
   return llvm::Error::success();
 }
 
-int Compilation::checkStepWeights() {
+Failure Compilation::checkStepWeights() {
   auto step = module->lookupSymbol<func::FuncOp>("train");
   for (unsigned i = 0; i < step.getNumArguments() && options.emit == "artifact" && options.weights; ++i) {
     auto binding = step.getArgAttrOfType<BindingInterface>(i, train::bindingAttrName);
     if (!binding.isFromFile() || step.getArgAttr(i, "onnx.initializer"))
       continue;
-    printError("'" + binding.getName().str() + "' starts from the model file, which has no values for it");
-    printNote("write the model with its weights: --onnx-weights");
-    return exitBadInput;
+    return refuse(FailureKind::BadInput,
+                  "'" + binding.getName().str() + "' starts from the model file, which has no values for it",
+                  {"write the model with its weights: --onnx-weights"});
   }
-  return exitOk;
+  return {};
 }
 
-/// `changes`: flags that have an effect on the step, for the note; may be empty.
-static int refuseFlag(StringRef flag, StringRef input, StringRef reason, const llvm::Twine &changes) {
-  printError(flag + " has no effect: '" + input + "' holds a training step, " + reason);
-  printNote("leave it out, or compile the model that the step was made of" + changes);
-  return exitUsage;
+Failure Compilation::refuseFlag(StringRef flag, StringRef reason, const llvm::Twine &changes) {
+  return refuse(FailureKind::Usage, flag + " has no effect: '" + sources.model + "' holds a training step, " + reason,
+                {("leave it out, or compile the model that the step was made of" + changes).str()});
 }
 
-int Compilation::checkForwardFlags() {
+Failure Compilation::checkForwardFlags() {
   return options.forwardFlags.empty()
-             ? exitOk
-             : refuseFlag(options.forwardFlags.begin()->second, options.input, "whose forward pass is its own", "");
+             ? Failure()
+             : refuseFlag(options.forwardFlags.begin()->second, "whose forward pass is its own", "");
 }
 
-int Compilation::checkStepFlags() {
+Failure Compilation::checkStepFlags() {
   auto step = module->lookupSymbol<func::FuncOp>("train");
   const bool readsRate = llvm::any_of(llvm::seq(step.getNumArguments()), [&](unsigned i) {
     auto binding = step.getArgAttrOfType<BindingInterface>(i, train::bindingAttrName);
     return binding && binding.getBindingKind() == BindingKind::Scalar && binding.getName() == "lr";
   });
   auto refuse = [&](StringRef flag, StringRef reason) {
-    return refuseFlag(flag, options.input, reason,
+    return refuseFlag(flag, reason,
                       "; of such a step can be changed: " +
                           llvm::Twine(readsRate ? "--lr, --schedule, --warmup-steps, --total-steps, --min-lr, " : "") +
                           "--loss-scale, --clip-norm, --clip-value, --precision");
@@ -84,5 +81,5 @@ int Compilation::checkStepFlags() {
     return refuse(options.updateFlags.begin()->second, "whose updates are its own");
   if (!options.rateFlags.empty() && !readsRate)
     return refuse(options.rateFlags.begin()->second, "whose learning rate is a constant");
-  return exitOk;
+  return {};
 }

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Import/Check.h"
-#include "Compile.h"
+#include "Compilation.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
@@ -16,7 +16,6 @@
 
 using namespace mlir;
 using namespace lowtide;
-using namespace lowtide::driver;
 
 /// One entry for each operator and reason, in order of occurrence.
 static std::vector<RefusedNodes> group(ArrayRef<Refusal> refusals) {
@@ -32,17 +31,17 @@ static std::vector<RefusedNodes> group(ArrayRef<Refusal> refusals) {
   return groups;
 }
 
-int Compilation::check() {
+Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
   ImportOptions import;
-  if (int code = open(import))
-    return code;
+  if (Failure failure = open(import))
+    return failure;
   std::vector<std::string> unbound;
   std::vector<Refusal> refusals;
   auto isMalformed = [](const Refusal &refusal) { return refusal.isMalformed; };
   bool isJudged = false, trains = false, fits = true;
   std::optional<std::string> missingLoss;
   std::string data;
-  LegalizeFailure failure = LegalizeFailure::None;
+  FailureKind failure = FailureKind::None;
   auto initializersOrFailure = classifyInitializers(*file, import);
   // Small examples first; images and windows may need larger ones.
   for (int64_t example : {8, 64, 224, 512}) {
@@ -77,42 +76,44 @@ int Compilation::check() {
   // With sizes that are examples, what does not fit together may fit with others.
   if (unbound.empty())
     for (const RefusedNodes &nodes : group(llvm::to_vector(llvm::make_filter_range(refusals, isMalformed))))
-      printError("'" + nodes.name + "' at " + llvm::join(nodes.places, ", ") + ": " + nodes.reason);
+      refuse(FailureKind::BadInput, "'" + nodes.name + "' at " + llvm::join(nodes.places, ", ") + ": " + nodes.reason);
   llvm::erase_if(refusals, isMalformed);
   std::vector<RefusedNodes> refused = group(refusals);
   const std::optional<CheckAdvice> advice =
       isJudged && fits ? std::optional(advise(unbound, missingLoss, data)) : std::nullopt;
-  int code = options.json ? reportModelAsJson(*file, import, refused, advice ? &*advice : nullptr, llvm::outs())
-                          : reportModel(*file, import, refused, llvm::outs());
-  llvm::outs().flush();
+  const FailureKind reported = how.json ? reportModelAsJson(*file, import, refused, advice ? &*advice : nullptr, os)
+                                        : reportModel(*file, import, refused, os);
+  os.flush();
   if (!unbound.empty() && isJudged)
-    printNote("operators are judged with " + llvm::join(unbound, " ") +
-              (fits ? "" : ", sizes that do not fit the model: bind them for a complete answer"));
-  if (!code && failure == LegalizeFailure::Usage)
-    return exitUsage;
-  if (code || !isJudged || (!fits && unbound.empty()))
-    return code ? code : exitBadInput;
-  if (int failed = trains ? checkDerivatives() : exitOk)
+    diagnostics.say(Severity::Note,
+                    "operators are judged with " + llvm::join(unbound, " ") +
+                        (fits ? "" : ", sizes that do not fit the model: bind them for a complete answer"));
+  if (reported == FailureKind::None && failure == FailureKind::Usage)
+    return failure;
+  if (reported != FailureKind::None || !isJudged || (!fits && unbound.empty()))
+    return reported != FailureKind::None ? reported : FailureKind::BadInput;
+  if (Failure failed = trains ? checkDerivatives() : Failure())
     return failed;
-  if (!options.json && unbound.empty())
-    reportCost();
-  if (!options.json && advice)
-    printAdvice(*advice, llvm::outs());
-  llvm::outs().flush();
-  return options.strict ? refuseGuesses(*initializersOrFailure) : exitOk;
+  if (!how.json && unbound.empty())
+    reportCost(os);
+  if (!how.json && advice)
+    printAdvice(*advice, os);
+  os.flush();
+  return how.strict ? refuseGuesses(*initializersOrFailure) : Failure();
 }
 
-int Compilation::checkDerivatives() {
+Failure Compilation::checkDerivatives() {
   auto forward = module->lookupSymbol<func::FuncOp>("forward");
   auto isLoss = [&](unsigned i) {
     return static_cast<bool>(forward.getResultAttrOfType<train::MetricAttr>(i, train::bindingAttrName));
   };
   if (!forward || llvm::none_of(llvm::seq(forward.getNumResults()), isLoss))
-    return exitOk;
+    return {};
   module->lookupSymbol<func::FuncOp>("model").erase();
-  if (int code = run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, graphStageOptions()); }, exitBadInput))
-    return code;
+  if (Failure failure = run(
+          "nn", [&](OpPassManager &passes) { buildGraphStage(passes, graphStageOptions()); }, FailureKind::BadInput))
+    return failure;
   TrainStageOptions stage;
   stage.entries = {"gradient"};
-  return run("train", [&](OpPassManager &passes) { buildTrainStage(passes, stage); }, exitUnsupported);
+  return run("train", [&](OpPassManager &passes) { buildTrainStage(passes, stage); }, FailureKind::Unsupported);
 }

@@ -1,35 +1,56 @@
-//===- Compile.h - from a model to an artifact ------------------*- C++ -*-===//
+//===- Compilation.h - from a model to an artifact --------------*- C++ -*-===//
 //
-// The driver's main road, one member per stage.
+// The compiler's main road, one member per stage.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "Diagnostics.h"
-#include "Options.h"
-#include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Codegen/KernelModule.h"
+#include "lowtide/Compiler/Compiler.h"
+#include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Import/Check.h"
 #include "lowtide/Import/Import.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
+#include "lowtide/Target/OnnxModel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/SourceMgr.h"
 #include <memory>
 
-namespace lowtide::driver {
+namespace lowtide {
 
-/// One run of `lowtide compile` or `lowtide check`. Every member returns an exit code.
+/// One model on its way, in a context of its own. What goes wrong is said to the listener and returned.
 class Compilation {
 public:
-  explicit Compilation(const Options &options);
+  Compilation(const Request &options, const Sources &sources, Listener *listener,
+              std::shared_ptr<codegen::KernelTrials> trials);
+  ~Compilation();
 
-  int compile();
-  int check();
-  /// Prints what the step costs at which budget.
-  int fit();
+  /// Whether there is such a target, and what the options need of the machine. `comparesMethods`: other strategies,
+  /// too.
+  Failure checkTarget(bool comparesMethods = false);
+  /// To the last stage that is asked for.
+  Failure compile();
+  /// Writes what is in the model to `os`.
+  Failure check(const CheckOptions &how, llvm::raw_ostream &os);
+  /// Says what the step costs at which budget.
+  Failure fit(const FitRequest &request, FitResult &result);
+
+  /// After `compile`: what it was asked for as text, and as a file.
+  Failure print(llvm::raw_ostream &os);
+  Failure write(const std::string &path, Written &written) {
+    return isModel() ? writeModel(path, written) : writeArtifact(path, written);
+  }
+  bool isFile() const { return isModel() || options.emit == "artifact"; }
+  Figures findFigures();
+  std::vector<std::string> listEntries() const;
+  llvm::ArrayRef<std::string> getPipeline() const { return pipeline; }
+  const DiagnosticCollector &getDiagnostics() const { return diagnostics; }
 
 private:
   /// A number of chunks that loss heads may be parted into.
@@ -38,73 +59,81 @@ private:
     int64_t chunks; ///< of the head with the most
   };
 
-  /// Reads the ONNX file and the flags of its import; returns the exit code.
-  int open(ImportOptions &import);
+  /// Reports an error that no operation stands for.
+  Failure refuse(FailureKind kind, const llvm::Twine &message, llvm::ArrayRef<std::string> notes = {});
+  /// The step is to be written as an ONNX model.
+  bool isModel() const { return options.emit == "onnx-model"; }
+  /// Reads the ONNX file and the flags of its import.
+  Failure open(ImportOptions &import);
   /// Reads the ONNX file and says who is a parameter.
-  int load();
-  int import();
+  Failure load();
+  /// Reads the model, from memory or from its file; values that are watched become outputs.
+  llvm::LogicalResult loadModel();
+  Failure import();
   /// Weights beside the model: whether they can be read, before everything else is done.
-  int checkWeightFiles();
+  Failure checkWeightFiles();
   /// Reads a stage's text instead.
-  int parse();
+  Failure parse();
   /// Whether the input is a stage's text.
   bool isText() const;
   /// Writes the model's digest on the module: texts of all stages say of which file they were made.
   void noteDigest();
   /// Whether the file of --weights-from is the one that the text was made of.
-  int checkWeightsFile() const;
+  Failure checkWeightsFile();
   /// Whether an artifact that is made of text has a file that its weights come from, or needs none.
-  int checkWeightsKnown() const;
+  Failure checkWeightsKnown();
   /// Opens the file of --weights-from.
-  int openWeights();
+  Failure openWeights();
   /// onnx → nn: @forward, and @eval if that entry is wanted.
-  int legalize();
+  Failure legalize();
   /// Of the outputs of the file, an entry computes those that the options name; one that trains no others.
-  int keepOutputs(llvm::StringRef entry);
+  Failure keepOutputs(llvm::StringRef entry);
   /// onnx → nn, with what exporters write out recognised.
-  int makeGraph();
+  Failure makeGraph();
   /// nn → train; `microBatches`: parts of the batch; `precision` instead of the options' where it is not empty.
-  int makeSteps(int64_t microBatches, llvm::StringRef precision = "");
-  /// Adds the entries again for the samples that no whole batch holds, as `train_last` and `eval_last`.
-  int addLastBatch();
-  /// Runs a pipeline that was built for a phase, which is the log's `area`; a failure of it means `code`.
-  int run(llvm::StringRef area, llvm::function_ref<void(mlir::OpPassManager &)> build, int code);
+  Failure makeSteps(int64_t microBatches, llvm::StringRef precision = "");
+  /// Adds the entries again in another batch, other parts or another precision, as `train_NAME` and `eval_NAME`.
+  Failure addVariant(const EntryVariant &variant);
+  /// Runs a pipeline that was built for a phase, which is the log's `area`; a failure of it means `otherwise`,
+  /// unless a pass knows better.
+  Failure run(llvm::StringRef area, llvm::function_ref<void(mlir::OpPassManager &)> build, FailureKind otherwise);
   /// fitted → plan; a plan that was given is proved.
-  int makePlan();
-  /// The same, and the artifact unless --emit=plan.
-  int planAndWrite();
-  /// Prints the kernels, or their PTX (--emit=kernels, --emit=ptx).
-  int printKernels(codegen::KernelModule &kernels, llvm::StringRef target);
+  Failure makePlan();
+  /// Takes the plan apart for what is made of it: its kernels, its weights.
+  Failure openPlan();
+  /// Whether the plan is for a GPU, if its PTX is asked for.
+  Failure checkPtx();
+  /// Streams the first values of an initializer.
+  llvm::LogicalResult readWeights(llvm::StringRef initializer, llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
+  Failure writeArtifact(const std::string &path, Written &written);
   /// The passes of a manager as lowtide-opt takes them, with commas.
   static std::string describePipeline(mlir::OpPassManager &passes);
-  int checkTarget() const;
   /// A whole step from a file keeps its forward pass and its updates: flags that would make others are refused. The
   /// former before the step is legalized, for which parameters count.
-  int checkForwardFlags();
-  int checkStepFlags();
+  Failure checkForwardFlags();
+  /// `changes`: flags that have an effect on such a step, for the note; may be empty.
+  Failure refuseFlag(llvm::StringRef flag, llvm::StringRef reason, const llvm::Twine &changes);
+  Failure checkStepFlags();
   /// A whole step from a file brings the first values of its parameters.
-  int checkStepWeights();
+  Failure checkStepWeights();
   /// Optimizer and schedule that such a file was written with; the command line overrules the schedule.
   llvm::Error setStepSettings(mlir::DictionaryAttr settings);
   /// The stage that stands now as an ONNX model.
-  int writeModel();
+  Failure exportModel();
+  Failure writeModel(const std::string &path, Written &written);
   /// Prints how much one step computes, when all sizes are known and the model compiles that far.
-  void reportCost();
+  void reportCost(llvm::raw_ostream &os);
   /// All stages up to number `last`, which is not behind `fitted`.
-  int lowerTo(int last, const std::string &budget);
+  Failure lowerTo(int last, const std::string &budget);
   /// train → fitted, in the best parts of loss heads under the stage's budget.
-  int fitSteps(FitStageOptions stage);
+  Failure fitSteps(FitStageOptions stage);
   /// Chunk counts of loss heads that are worth a plan beside their rule's, the finest first; none where tiles allow no
   /// more chunks than the rule makes, or where the options name a count.
   std::vector<HeadParts> listFurtherParts(FitStageOptions stage);
-  int runFitStage(const FitStageOptions &stage);
+  Failure runFitStage(const FitStageOptions &stage);
   FitStageOptions fitStageOptions() const;
   GraphStageOptions graphStageOptions() const;
-  /// The same step in another batch (0: as given), in parts, in another precision (empty: as given): a way to fit.
-  struct Variation {
-    int64_t batch = 0, parts = 1;
-    std::string precision;
-  };
+  TrainStageOptions trainStageOptions() const;
   /// What a variation needs before anything is planned.
   struct Needs {
     uint64_t wholeBytes = 0; ///< alive at once at most, without recomputation
@@ -112,16 +141,16 @@ private:
     double seconds = 0;      ///< of @train, as the cost model estimates it
     bool isLowered = false;  ///< it was compiled this far
   };
-  /// Imports and lowers a variation to `train`; returns an exit code.
-  int lowerVariation(const Variation &variation);
-  Needs findNeeds(const Variation &variation);
+  /// Imports and lowers a variation to `train`.
+  Failure lowerVariation(const EntryVariant &variation);
+  Needs findNeeds(const EntryVariant &variation);
   /// Plans the variation within `budget` bytes, all told; its seconds, or nothing where none fits.
-  std::optional<double> planWithin(const Variation &variation, uint64_t budget);
+  std::optional<double> planWithin(const EntryVariant &variation, uint64_t budget);
   /// Whether the step fits `budget` bytes, and what makes it fit. `title` says whose bytes they are.
-  int answerFit(const ByteSize &budget, llvm::StringRef title);
+  Failure answerFit(const ByteSize &budget, llvm::StringRef title, FitResult &result);
   friend class FitAnswer;
   /// Whether all ops between parameters and loss have a derivative, if there is a loss.
-  int checkDerivatives();
+  Failure checkDerivatives();
   /// A loss that `forward` lacks; nothing: it has one, empty: none was found. Then `forward` becomes the function with
   /// it.
   std::optional<std::string> findMissingLoss(mlir::func::FuncOp model, mlir::func::FuncOp &forward);
@@ -132,18 +161,18 @@ private:
   CheckAdvice advise(llvm::ArrayRef<std::string> unbound, const std::optional<std::string> &loss,
                      llvm::StringRef data) const;
   /// Of `check --strict`: an error where the file leaves something open.
-  int refuseGuesses(llvm::ArrayRef<InitializerInfo> infos) const;
+  Failure refuseGuesses(llvm::ArrayRef<InitializerInfo> infos);
   /// What the options say about legalization; `mode` as --mode has it.
   LegalizeOptions legalizeOptions(llvm::StringRef mode) const;
-  /// Prints the module to the output.
-  int print();
-  ImportOptions importOptions(int &code) const;
+  void printStage(llvm::raw_ostream &os);
+  ImportOptions importOptions(Failure &failure);
 
-  const Options &options;
+  const Request options;
+  const Sources sources;
   mlir::MLIRContext context;
-  DiagnosticPrinter diagnostics;
+  DiagnosticCollector diagnostics;
   /// The text that was read; null for a model.
-  std::shared_ptr<llvm::SourceMgr> sources;
+  std::unique_ptr<llvm::SourceMgr> text;
   /// The passes that have made what stands now, as `describePipeline` says them.
   std::vector<std::string> pipeline;
   /// SHA-256 of the model file, once it was asked for.
@@ -157,9 +186,19 @@ private:
   int64_t samples = 0;
   /// The file holds gradients and updates already.
   bool holdsStep = false;
+  /// The order of the steps, and what runs again in them, are decided.
+  bool isFitted = false;
+  /// Something is written or printed of what is made.
+  bool isWritten = false;
+  /// Of `openPlan`.
+  plan::ModuleOp plan;
+  std::unique_ptr<codegen::KernelModule> kernels;
+  /// Of `exportModel`.
+  mlir::func::FuncOp model;
+  OnnxModelOptions modelOptions;
 };
 
 /// Samples in a batch of the steps; 0 if no array counts them.
 int64_t countSamples(mlir::ModuleOp module);
 
-} // namespace lowtide::driver
+} // namespace lowtide

@@ -1,0 +1,115 @@
+//===- Request.h - what is asked of the compiler ----------------*- C++ -*-===//
+//
+// Everything that decides what is made of a model, as plain data: no paths of outputs, and nothing about printing.
+// Options have the names and the words of the command line's flags, by which messages call them.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Analysis/ByteSize.h"
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lowtide {
+
+/// The stages in order: onnx 0, nn 1, train 2, fitted 3, plan 4, and what is made of a plan (artifact, kernels, ptx) 5;
+/// -1: none.
+int getStageNumber(llvm::StringRef name);
+
+/// The step once more, otherwise: its entries stand next to the others and share their parameters and state. The batch
+/// has to be a symbol of the model.
+struct EntryVariant {
+  std::string name;           ///< "last": its entries are `train_last` and `eval_last`
+  int64_t batch = 0;          ///< samples; 0: as many as the others have
+  int64_t parts = 0;          ///< of the batch; 0: the fewest that are no larger than those of the others
+  std::string precision = {}; ///< as `Request::precision`; empty: the same
+};
+
+/// What is made of a model.
+struct Request {
+  // model
+  std::vector<std::string> dims;   // NAME=V
+  std::vector<std::string> shapes; // INPUT=8x64
+  int64_t batch = 0;
+  std::vector<EntryVariant> variants; // entries for other batches, parts or precisions
+  std::string mode = "train";
+  double dropout = -1;                  // negative: as the file says
+  std::vector<std::string> freezeNorms; // names and globs of batch norms
+  std::vector<std::string> rename, set;
+  /// One --params or --frozen, as written.
+  struct Selection {
+    bool trains;
+    std::string text;
+  };
+  std::vector<Selection> selections; // in order: a later one wins
+  std::vector<std::string> lora;     // LAYER[,LAYER]:r=16,alpha=32
+  std::string loss;
+  std::vector<std::string> outputs; // of the file, that train computes too; all, none: not in eval either
+
+  // optimizer and schedule: as written; train-optimize parses and checks them
+  std::string optimizer = "adamw";
+  std::string convention = "torch";
+  std::string lr = "0.001";
+  std::map<std::string, std::string> optimizerOptions; // betas, eps, weight_decay, …
+  std::map<std::string, std::string> scheduleOptions;  // power, step_size, …
+  std::string fallback;
+  std::vector<std::string> groups;
+  std::string sparseUpdates = "exact"; // exact, lazy or off
+  std::string moments = "f32";         // f32, bf16, int8 or fp8
+  std::string master = "f32";          // f32 (as --precision has parameters) or sr
+  std::string schedule = "constant";
+  std::string warmupSteps = "0", totalSteps = "0", minLr = "0";
+  // flags of the forward pass, of updates and of the rate that were given → how a message names them: "eps" → "--eps",
+  // "--eps (LOWTIDE_EPS)"
+  std::map<std::string, std::string> forwardFlags, updateFlags, rateFlags;
+
+  int64_t microBatches = 1;
+  std::string lossHeadChunks = "auto"; // auto, off or a number
+
+  // target
+  std::string target = "cpu";
+  std::string precision = "f32";
+  std::vector<std::string> precisionOverrides; // PATTERN,PATTERN=TYPE
+  std::string frozenWeights = "auto";          // auto, f32, bf16 or f16
+  std::string lossScale = "none";
+  double clipNorm = 0, clipValue = 0; // 0: not limited
+  std::vector<std::string> entries = {"train", "eval"};
+  bool fuse = true;
+  std::string convLayout = "auto";  // auto, nchw, nhwc
+  std::string kernelCache = "auto"; // auto, off or a folder
+  int64_t threadsMax = 64;
+
+  // memory
+  std::string deviceBudget; // 8MiB, 50%; empty: no limit
+  std::string rematStrategy = "fit";
+  bool bound = false; // say how much any plan recomputes at least
+
+  // stages
+  std::string from;                 // the input is this stage's text; empty: a model
+  std::string emit = "artifact";    // the last stage, kernels, ptx or onnx-model
+  std::string onnxStage = "fitted"; // what --emit=onnx-model writes
+  std::string onnxForm = "step";    // or training-info
+  std::string onnxBf16 = "cast-pairs";
+  std::string onnxOptimizers = "standard";
+  std::string onnxRounds = "auto"; // of loops: written out, or a Loop
+  bool onnxWeights = true;
+  bool weights = true;              // the artifact holds the model's weights
+  std::string emitLocations = "on"; // on or off
+  std::vector<std::string> watched; // values that become outputs of the model
+};
+
+/// What a step costs at which budget, or whether it fits one.
+struct FitRequest : Request {
+  /// The bytes that there are, all told; nothing: a table of budgets.
+  std::optional<ByteSize> room;
+  std::string roomTitle;     // whose bytes they are
+  unsigned fitRows = 17;     // lines of the table
+  bool baselines = false;    // other methods next to its plans
+  unsigned boundRows = 5;    // of these lines, those with a bound
+  unsigned roundingRows = 5; // and those with a rounded linear program of their own
+};
+
+} // namespace lowtide

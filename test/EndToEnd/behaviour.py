@@ -135,10 +135,10 @@ def masked_pieces(record, model, work):
 def one_count(record, model, work):
     """What `compile -v` says of the peak, by component, is what the plan in the artifact holds there."""
     units = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-    artifact, picture = work / "step.tide", work / "step.json"
+    artifact, picture, figures = (work / name for name in ("step.tide", "step.json", "figures.json"))
     line = [BIN / "lowtide", "compile", model, "-o", artifact, *record.compiler_flags(model, ["--entries=train", "-v"])]
-    _, refusal = call(*line, "--device-budget=1", codes=(4,))
-    least = re.search(r"the smallest plan found needs .*? \((\d+) bytes\)", refusal)[1]
+    call(*line, "--device-budget=1", f"--figures={figures}", codes=(4,))
+    least = json.loads(figures.read_text())["refusal"]["smallest_bytes"]
     for flags in ([], [f"--device-budget={least}"]):
         _, said = call(*line, *flags)
         peak = re.findall(r"@train: at its peak .*?: (.*?); the largest", said)[-1]

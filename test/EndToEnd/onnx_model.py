@@ -271,11 +271,11 @@ def everything(binaries, model):
     # Parts where the batch is open, unless batch norm makes another model of them or the file takes samples together.
     parts = ["--micro-batches=2"] if record.dimension_flags(model) and record.batch % 2 == 0 else []
     with tempfile.TemporaryDirectory(prefix="lowtide-onnx-") as scratch:
-        path, artifact = (pathlib.Path(scratch) / name for name in ("step.onnx", "step.tide"))
+        path, artifact, told = (pathlib.Path(scratch) / name for name in ("step.onnx", "step.tide", "figures.json"))
 
         def write(*more):
             given = record.compiler_flags(model, [*flags, *parts, *more])
-            return given, *compiled(binaries, [model, "-o", path, "--emit=onnx-model", *given])
+            return given, *compiled(binaries, [model, "-o", path, "--emit=onnx-model", f"--figures={told}", *given])
 
         _, status, said = write(*CLIPPING, "--device-budget=1")
         if parts and ("batch norm" in said or "it looks at all samples together" in said):
@@ -283,7 +283,7 @@ def everything(binaries, model):
             _, status, said = write(*CLIPPING, "--device-budget=1")
         if status != DOES_NOT_FIT:
             return f"exit {status} where one byte is the budget: {said.strip()[-600:]}"
-        budget = int(re.search(r"the smallest plan found needs .*? \((\d+) bytes\)", said)[1])
+        budget = json.loads(told.read_text())["refusal"]["smallest_bytes"]
         runs = []
         for clipping in (CLIPPING, TIGHT_CLIPPING):
             given, status, said = write(*clipping, f"--device-budget={budget}")
@@ -294,7 +294,7 @@ def everything(binaries, model):
             casts = sum(n.op_type == "Cast" for n in step.graph.node)
             again = sum("lowtide.recomputed" in metadata(n) for n in step.graph.node)
             state = {o.name for o in step.graph.output} & {"loss_scale.new", "loss_scale.skipped.new"}
-            if not casts or len(state) < 2 or bool(again) != bool(re.search(r"\([1-9]\d* values recomputed", said)):
+            if not casts or len(state) < 2 or bool(again) != any(entry["recomputed"] for entry in json.loads(told.read_text())["entries"]):
                 return f"{casts} casts, state {sorted(state)}, {again} nodes again at {budget} bytes: a rewrite is missing"
             runs.append((train(Step(path, record.batch), record, steps), ran(binaries, model, record, steps, artifact, given)))
     truth, bounds = record.loss_bounds(narrow)

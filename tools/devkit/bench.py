@@ -47,13 +47,15 @@ def compile_ours(folder, work, budget=None):
     from devkit.record import Record
 
     record = Record(folder)
-    artifact = work / ("fitted.tide" if budget else "step.tide")
-    command = [BUILD / "bin/lowtide", "compile", folder / "model.onnx", "-o", artifact, "--target=cpu", "--entries=train"]
+    artifact, figures = work / ("fitted.tide" if budget else "step.tide"), work / "figures.json"
+    command = [BUILD / "bin/lowtide", "compile", folder / "model.onnx", "-o", artifact, "--target=cpu", "--entries=train",
+               f"--figures={figures}"]  # fmt: skip
     command += [f"--device-budget={budget}"] if budget else []
     status, said = call([*command, *record.compiler_flags(folder / "model.onnx")], work / "compile.log")
-    smallest = re.search(r"smallest plan found needs [^(]*\((\d+) bytes\)", said)
-    if status == DOES_NOT_FIT and smallest and int(smallest[1]) > budget:
-        return compile_ours(folder, work, int(smallest[1]))
+    if status == DOES_NOT_FIT:
+        smallest = json.loads(figures.read_text())["refusal"]["smallest_bytes"]
+        if smallest > budget:
+            return compile_ours(folder, work, smallest)
     if status != 0:
         raise Failure(f"exit {status}: {first_error(said)}")
     return artifact

@@ -5,6 +5,7 @@ byte that is saved must be equal, and the runtime may allocate no more than was 
 can meet is refused. A model with a loss head is also trained with its logits in several numbers of chunks.
 """
 
+import json
 import re
 
 from devkit.judge import call, first_error
@@ -59,8 +60,9 @@ def trial(bench, options):
         if wrong := difference(fitted, whole):
             return f"{flag}: {wrong}, which the step without a budget gives", ""
     below = figures["lower_bound_bytes"] - 1
-    status, _, said = bench.attempt("below", f"--device-budget={below}")
-    if status != 4 or "cannot fit" not in said:
+    told = bench.work / "below.json"
+    status, _, _ = bench.attempt("below", f"--device-budget={below}", f"--figures={told}")
+    if status != 4 or json.loads(told.read_text())["refusal"]["budget_bytes"] != below:
         return f"--device-budget={below}, below the bound: exit {status}", ""
     note = f"{len(budgets)} budgets from {budgets[0]:,} to {budgets[-1]:,} bytes, {steps} steps"
     if not has_loss_head(bench):

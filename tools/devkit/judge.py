@@ -21,9 +21,6 @@ import time
 from devkit import precision
 from devkit.console import ROOT, Failure
 
-# How the compiler says what the training step's arena takes, and the most bytes alive in it.
-ARENA = re.compile(r"@train: arena (\d+) bytes, bound (\d+) bytes")
-
 # Exit codes with which the compiler refuses in words (usage, bad file, unsupported, budget, verification, I/O).
 REFUSALS = {1, 2, 3, 4, 5, 8}
 
@@ -188,8 +185,8 @@ def judge_file(model, record, options, work):
 
 def judge_steps(model, record, options, work, verdict):
     excused = matches(model, options.expect_refused)
-    artifact = work / "step.tide"
-    command = [options.bin / "lowtide", "compile", model, "-v", "-o", artifact, *record.compiler_flags(model, options.compile_flags)]
+    artifact, figures = work / "step.tide", work / "figures.json"
+    command = [options.bin / "lowtide", "compile", model, "-v", "-o", artifact, f"--figures={figures}", *record.compiler_flags(model, options.compile_flags)]
     status, said = call(command, work / "compile.log")
     if status != 0:
         verdict.note = f"exit {status}: {first_error(said)}"
@@ -201,22 +198,22 @@ def judge_steps(model, record, options, work, verdict):
         if verdict.note:
             return
     warned = re.search(r"warning: (.*)", said)
-    complaints = read_arena(said, verdict) + train(record, options, artifact, work, verdict)
+    complaints = read_arena(json.loads(figures.read_text()), verdict) + train(record, options, artifact, work, verdict)
     if options.precision.removeprefix("mixed-") in precision.NARROW:
         complaints += precision.judge(model, record, options, work, verdict)
-    figures = [verdict.loss, verdict.grad, verdict.final]
-    if not complaints and all(f is None or f <= 1 for f in figures):
+    errors = [verdict.loss, verdict.grad, verdict.final]
+    if not complaints and all(e is None or e <= 1 for e in errors):
         verdict.state = "ok"
     elif excused and warned:
         verdict.state, complaints = "warned", [warned[1]]
     verdict.note = "; ".join(complaints)
 
 
-def read_arena(said, verdict):
-    """Fills in the ratio of the training step's arena; complains where the compiler does not say it."""
-    arenas = [int(arena) / int(bound) if int(bound) else 1.0 for arena, bound in ARENA.findall(said)]
+def read_arena(figures, verdict):
+    """Fills in the ratio of the training step's arena; complains where there is no such step."""
+    arenas = [entry["arena_bytes"] / (entry["live_bytes"] or 1) if entry["arena_bytes"] else 1.0 for entry in figures["entries"] if entry["name"] == "train"]
     if not arenas:
-        return ["no remark on the arena"]
+        return ["no figures of the arena"]
     verdict.ratio = max(arenas)
     return []
 

@@ -65,6 +65,14 @@ static void printWritten(const Options &options, const Written &written, Result 
   printStepSummary(result.getFigures(), llvm::errs());
 }
 
+/// Writes the numbers of a compile, whatever came of it.
+static int writeFigures(const std::string &path, Result &result, const Failure &failure) {
+  return writeText(path, [&](llvm::raw_ostream &os) -> Failure {
+    os << result.getFigures().toJson(failure) << "\n";
+    return {};
+  });
+}
+
 /// `isQuiet`: what was written is not said.
 static int compile(const Options &options, bool isQuiet) {
   DiagnosticPrinter printer(options.verbosity, options.log);
@@ -81,6 +89,9 @@ static int compile(const Options &options, bool isQuiet) {
     if (!code && options.verbosity >= 0 && !isQuiet)
       printWritten(options, written, result);
   }
+  if (!options.figures.empty())
+    if (int other = writeFigures(options.figures, result, failure); !code)
+      code = other;
   if (!code && options.dumpPassPipeline)
     llvm::errs() << result.describePasses() << "\n";
   return code;

@@ -274,6 +274,15 @@ void lowtide::driver::addModelCommandFlags(CLI::App &command, Options &options, 
   addOutputFlags(command, options, logLevels);
 }
 
+void lowtide::driver::addCompileFlags(CLI::App &compile, Options &options) {
+  compile
+      .add_option(
+          "--figures", options.figures,
+          "Writes bytes, recomputation and estimated time of every entry to this file as JSON; of a budget that "
+          "is refused, the smallest that is not")
+      ->group("stages");
+}
+
 void lowtide::driver::addFitFlags(CLI::App &fit, Options &options) {
   fit.add_flag("--json", options.json, "The same figures as JSON on standard output");
   fit.add_option("--rows", options.fitRows, "Lines of the table")->check(CLI::Range(2, 1000));

@@ -15,6 +15,8 @@ namespace lowtide::driver {
 
 /// Flags of a command that reads a model; `logLevels` is what --log says.
 void addModelCommandFlags(CLI::App &command, Options &options, std::string &logLevels);
+/// Those of `lowtide compile` alone.
+void addCompileFlags(CLI::App &compile, Options &options);
 /// Those of `lowtide fit` alone.
 void addFitFlags(CLI::App &fit, Options &options);
 /// Those of `lowtide verify` alone.

@@ -114,6 +114,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
       command("fit", "Says what the step costs at which budget; needs no weights and no device", Command::Fit);
   for (CLI::App *sub : {compile, check, fit, verify})
     addModelCommandFlags(*sub, options, logLevels);
+  addCompileFlags(*compile, options);
   addFitFlags(*fit, options);
   addVerifyFlags(*verify, options);
   check->add_flag("--json", options.json, "The same facts as JSON on standard output");

@@ -34,6 +34,7 @@ struct Options : FitRequest {
   bool asksWhetherFits = false;
 
   std::string weightsFrom; // with --from: the model whose weights the artifact holds
+  std::string figures;     // where the numbers of a compile go, as JSON; empty: nowhere
   bool dumpPassPipeline = false;
   bool printConfig = false, printSchema = false;
   bool json = false;

@@ -14,6 +14,7 @@
 #include "PlanLower.h"
 #include "StepRun.h"
 #include "TrainRematerialize.h"
+#include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Codegen/KernelModule.h"
@@ -230,7 +231,7 @@ bool Trial::fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool 
     good = runPasses(*module, [&](OpPassManager &passes) { buildPlanStage(passes, kernels, settings); });
   }
   if (!good) {
-    if (mayRefuse && StringRef(said).contains("cannot fit")) {
+    if (mayRefuse && getRefusedBudget(*module)) {
       ++outcome.refused;
       return true;
     }
@@ -248,13 +249,6 @@ bool Trial::fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool 
   return true;
 }
 
-/// The number of bytes in the compiler's own words: "the smallest plan found needs 1.2 MiB (1258291 bytes)".
-static uint64_t readSmallest(StringRef said) {
-  uint64_t bytes = 0;
-  said = said.split("the smallest plan found needs").second.split('(').second;
-  return said.consumeInteger(10, bytes) ? 0 : bytes;
-}
-
 bool Trial::chooseBudgets(std::vector<std::pair<std::string, uint64_t>> &budgets) {
   uint64_t fixed = 0, most = 0;
   for (const plan::Arena &arena : plans.front().proto.arenas()) {
@@ -269,9 +263,10 @@ bool Trial::chooseBudgets(std::vector<std::pair<std::string, uint64_t>> &budgets
       budgets.push_back({std::to_string(100 - 12 * i) + "%", 0});
     return true;
   }
-  uint64_t smallest = readSmallest(said);
-  if (!smallest)
+  const std::optional<RefusedBudget> refused = getRefusedBudget(*module);
+  if (!refused)
     return fail("budget", "a refusal names no budget that can be met: " + said);
+  const uint64_t smallest = refused->smallestBytes;
   for (unsigned i = 0; i < options.budgets; ++i) {
     uint64_t bytes = smallest + (most > smallest ? (most - smallest) * i / options.budgets : 0);
     budgets.push_back({std::to_string(bytes), bytes});

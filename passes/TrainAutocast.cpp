@@ -10,6 +10,7 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Dialect/Train/TrainOptions.h"
+#include "lowtide/Support/DiagnosticFigures.h"
 #include "lowtide/Support/Failure.h"
 #include "lowtide/Support/OptionChoices.h"
 #include "llvm/ADT/MapVector.h"
@@ -158,6 +159,7 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
                                 << " values rounded, " << cast.numRemade
                                 << " made again behind the loss, saved activations " << cast.savedBytesBefore
                                 << " bytes → " << cast.savedBytes << " bytes";
+    attachFigures(remark, {{"saved_bytes_before", cast.savedBytesBefore}, {"saved_bytes", cast.savedBytes}});
     for (PrecisionPolicy policy : {PrecisionPolicy::Low, PrecisionPolicy::High, PrecisionPolicy::Follow}) {
       SmallVector<std::string> kinds;
       for (const auto &[key, row] : table)

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Diagnostics.h"
+#include "lowtide/Support/DiagnosticFigures.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
@@ -81,6 +82,7 @@ Message DiagnosticCollector::describe(Diagnostic &diagnostic) const {
   message.severity = convert(diagnostic.getSeverity());
   message.text = diagnostic.str();
   message.area = area;
+  message.figures = readFigures(diagnostic);
   if (std::string layer = describeLayer(diagnostic.getLocation()); layer != model)
     message.layer = std::move(layer);
   if (FileLineColLoc position = findPosition(diagnostic.getLocation())) {

@@ -46,9 +46,15 @@ static json::Value toJson(const EntryFigures &entry) {
 }
 
 std::string Figures::toJson(const Failure &failure) const {
-  json::Array all;
+  json::Array all, said;
   for (const EntryFigures &entry : entries)
     all.push_back(::toJson(entry));
+  for (const RemarkFigures &remark : remarks) {
+    json::Object object{{"area", remark.area}};
+    for (const auto &[name, value] : remark.figures)
+      object[name] = value;
+    said.push_back(std::move(object));
+  }
   json::Object object{{"target", target},
                       {"bytes", bytes},
                       {"parameter_bytes", parameterBytes},
@@ -57,6 +63,7 @@ std::string Figures::toJson(const Failure &failure) const {
                       {"transient_bytes", transientBytes},
                       {"budget_bytes", budgetBytes},
                       {"entries", std::move(all)},
+                      {"remarks", std::move(said)},
                       {"refusal", nullptr},
                       {"failure", nullptr}};
   if (failure)
@@ -107,6 +114,9 @@ static EntryFigures convert(const report::Entry &entry, uint64_t alignment) {
 Figures Compilation::findFigures() {
   Figures figures;
   figures.target = options.target;
+  for (const Message &message : diagnostics.getMessages())
+    if (!message.figures.empty())
+      figures.remarks.push_back({message.area, message.figures});
   if (!module)
     return figures;
   figures.refusal = getRefusedBudget(*module);

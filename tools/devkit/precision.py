@@ -4,6 +4,7 @@ The compiler's text of the training step is read: operands of contractions are o
 The values that the backward pass reads of the forward pass take at most `SAVED` of f32's bytes. The losses are not f32's.
 """
 
+import json
 import re
 
 NARROW = ("bf16", "f16")
@@ -12,7 +13,6 @@ SAVED = 0.6
 CONTRACTION = re.compile(r"nn\.(dot|conv\w*|attention\w*) .*: \((.*?)\) -> ")
 WIDE = re.compile(r"nn\.(reduce_\w+|exp|log|log1p|expm1|sqrt|rsqrt|layer_norm|rms_norm|batch_norm|softmax\w*|log_softmax|erf|"
                   r"sigmoid|gelu\w*|silu|softplus|elu|tanh|pow|add|sub|mul|div) .*")
-REMARK = re.compile(r"@(\w+) in [\w-]+: .* saved activations (\d+) bytes → (\d+) bytes")
 
 
 def check_types(text, narrow):
@@ -37,17 +37,18 @@ def judge(model, record, options, work, verdict):
 
     narrow = options.precision.removeprefix("mixed-")
     flags = record.compiler_flags(model, options.compile_flags)
-    shown = work / "step.mlir"
-    status, said = call([options.bin / "lowtide", "compile", model, "--emit=train", "--emit-locations=off", "-v", "-o", shown, *flags], work / "emit.log")
+    shown, figures = work / "step.mlir", work / "step.json"
+    status, said = call([options.bin / "lowtide", "compile", model, "--emit=train", "--emit-locations=off", "-o", shown, f"--figures={figures}", *flags], work / "emit.log")
     if status != 0:
         return [f"--emit=train: exit {status}: {first_error(said)}"]
     text = shown.read_text()
     train = text[text.index("func.func @train"):]
     complaints = check_types(train.split("\n  }\n")[0], narrow)
-    saved = [(int(before), int(after)) for _, before, after in REMARK.findall(said)]
+    remarks = json.loads(figures.read_text())["remarks"]
+    saved = [(remark["saved_bytes_before"], remark["saved_bytes"]) for remark in remarks if "saved_bytes" in remark]
     before, after = max(saved, default=(0, 0))
     if not before:
-        complaints.append("no remark on saved activations")
+        complaints.append("no figures of saved activations")
     else:
         verdict.saved = after / before
         if verdict.saved > SAVED:

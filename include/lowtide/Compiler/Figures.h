@@ -8,6 +8,7 @@
 #include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Support/Failure.h"
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,12 @@ struct EntryFigures {
   uint64_t flops = 0;
 };
 
+/// What a remark of a stage says, in numbers by name.
+struct RemarkFigures {
+  std::string area; ///< the stage: "train"
+  std::map<std::string, uint64_t> figures;
+};
+
 /// Of one compile. Bytes are those that the runtime allocates.
 struct Figures {
   std::string target;
@@ -43,6 +50,8 @@ struct Figures {
   /// empty before that.
   std::vector<EntryFigures> entries;
   std::optional<RefusedBudget> refusal;
+  /// Of the stages, in their order.
+  std::vector<RemarkFigures> remarks;
 
   /// "train" or, without it, the first entry; null: there is none.
   const EntryFigures *findMainEntry() const;

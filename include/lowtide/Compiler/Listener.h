@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +30,8 @@ struct Message {
   /// The stage that said it: "import", "nn", "train", "fitted", "plan".
   std::string area = {};
   std::vector<Message> notes = {};
+  /// What the text says in numbers, by name: "saved_bytes"; empty: nothing that is to be read by programs.
+  std::map<std::string, uint64_t> figures = {};
 };
 
 enum class LogLevel { Info, Debug };

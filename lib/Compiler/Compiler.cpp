@@ -6,6 +6,7 @@
 
 #include "lowtide/Compiler/Compiler.h"
 #include "Compilation.h"
+#include "lowtide/Dialect/Train/ScheduleOptions.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -21,6 +22,11 @@ int lowtide::getStageNumber(StringRef name) {
       .Case("plan", 4)
       .Cases({"artifact", "kernels", "ptx"}, 5)
       .Default(-1);
+}
+
+std::vector<std::string> lowtide::listSchedules() {
+  auto schedules = train::listSchedules();
+  return {schedules.begin(), schedules.end()};
 }
 
 /// A failure that says what the first error said.

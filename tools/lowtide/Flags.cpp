@@ -96,7 +96,7 @@ static void addTrainingFlags(CLI::App &app, Options &o) {
          "muon: optimizer of all but hidden matrices, with its options (adamw): adamw:lr=3e-4,weight_decay=0.01")
       ->group("optimizer");
   app.add_option("--convention", o.convention, "Whose formula: PyTorch's, or ONNX's ai.onnx.preview.training")
-      ->check(choice({"torch", "onnx"}))
+      ->check(choice(list(conventions)))
       ->group("optimizer");
   app.add_option("--lr", o.lr, "Learning rate")->group("optimizer");
   addValues(optimizerFlags, o.optimizerOptions, "optimizer");
@@ -119,10 +119,7 @@ static void addTrainingFlags(CLI::App &app, Options &o) {
          "--precision=bf16)")
       ->check(choice({"f32", "sr"}))
       ->group("optimizer");
-  app.add_option("--schedule", o.schedule, "Learning-rate schedule")
-      ->check(choice({"constant", "linear", "cosine", "polynomial", "step", "multistep", "exponential", "inverse-sqrt",
-                      "one-cycle", "cosine-restarts", "wsd"}))
-      ->group("schedule");
+  app.add_option("--schedule", o.schedule, "Learning-rate schedule")->check(choice(listSchedules()))->group("schedule");
   app.add_option("--warmup-steps", o.warmupSteps, "Steps of linear warm-up")->group("schedule");
   app.add_option("--total-steps", o.totalSteps, "Step at which a decay ends")->group("schedule");
   app.add_option("--min-lr", o.minLr, "Where a decay ends")->group("schedule");

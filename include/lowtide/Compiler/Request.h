@@ -19,6 +19,9 @@ namespace lowtide {
 /// -1: none.
 int getStageNumber(llvm::StringRef name);
 
+/// Words that `Request::schedule` takes.
+std::vector<std::string> listSchedules();
+
 /// The step once more, otherwise: its entries stand next to the others and share their parameters and state. The batch
 /// has to be a symbol of the model.
 struct EntryVariant {

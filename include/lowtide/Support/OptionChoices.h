@@ -12,6 +12,7 @@
 
 namespace lowtide {
 
+inline constexpr llvm::StringLiteral conventions[] = {"torch", "onnx"};
 inline constexpr llvm::StringLiteral trainingModes[] = {"train", "eval", "as-is"};
 inline constexpr llvm::StringLiteral sparseUpdateRules[] = {"exact", "lazy", "off"};
 inline constexpr llvm::StringLiteral convLayouts[] = {"auto", "nchw", "nhwc"};

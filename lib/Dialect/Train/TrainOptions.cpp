@@ -7,6 +7,7 @@
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "OptionParsing.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -113,7 +114,7 @@ llvm::Error TrainOptions::set(StringRef flag, StringRef value) {
     return llvm::Error::success();
   }
   if (name == "convention")
-    return parseChoice(name, value, {"torch", "onnx"}, convention);
+    return parseChoice(name, value, llvm::to_vector_of<StringRef>(conventions), convention);
   if (ScheduleOptions::hasFlag(name))
     return schedule.set(name, value);
   if (name == "fallback") {

@@ -8,34 +8,12 @@
 #include "Cards.h"
 #include "Choices.h"
 #include "Diagnostics.h"
-#include "OptimizerFlags.h"
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Compiler/OptionTable.h"
 
 using namespace lowtide;
 using namespace lowtide::driver;
 using llvm::StringRef;
-
-/// `flags` and those of a table.
-template <size_t count>
-static std::vector<std::string> with(std::vector<std::string> flags, const ValueFlag (&rows)[count]) {
-  for (const ValueFlag &row : rows)
-    flags.push_back(row.flag);
-  return flags;
-}
-
-/// Flags by the last stage that they shape: its text, given with --from, has them behind it.
-static const std::vector<std::pair<std::string, std::vector<std::string>>> stageFlags = {
-    {"onnx", {"dim", "shape", "batch", "params", "frozen", "rename", "set"}},
-    {"nn", {"mode", "dropout", "freeze-norm", "lora", "loss", "outputs"}},
-    {"train", with(with({"last-batch", "entries",    "optimizer",          "fallback",       "convention",
-                         "lr",         "group",      "schedule",           "warmup-steps",   "total-steps",
-                         "min-lr",     "precision",  "precision-override", "frozen-weights", "loss-scale",
-                         "clip-norm",  "clip-value", "micro-batches",      "sparse-updates", "moments",
-                         "master"},
-                        optimizerFlags),
-                   scheduleFlags)},
-    {"fitted", {"loss-head-chunks", "conv-layout", "device-budget", "remat-strategy", "bound"}},
-    {"plan", {"target", "fuse", "threads-max", "weights"}}};
 
 static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
   printError(message);
@@ -43,31 +21,22 @@ static bool fail(const llvm::Twine &message, const llvm::Twine &note) {
   return false;
 }
 
-/// Flags that say what the forward pass is, and of which parameters.
-static const std::vector<std::string> forwardFlags = {"mode",   "dropout", "freeze-norm", "loss",
-                                                      "params", "frozen",  "lora"};
-/// Flags that say how parameters are updated.
-static const std::vector<std::string> updateFlags =
-    with({"optimizer", "fallback", "convention", "group", "sparse-updates", "moments", "master"}, optimizerFlags);
-/// Flags that say at which rate.
-static const std::vector<std::string> rateFlags =
-    with({"lr", "schedule", "warmup-steps", "total-steps", "min-lr"}, scheduleFlags);
-
 /// "--eps", "--eps (LOWTIDE_EPS)".
 static std::string nameFlag(const std::string &flag, const std::string &origin) {
   return "--" + flag + (origin == "command line" ? "" : " (" + origin + ")");
 }
 
 static bool checkStages(const Options &options, const config::Config &config) {
-  for (const auto &[stage, flags] : stageFlags)
-    for (const std::string &flag : flags) {
-      const std::string origin = config.findOrigin(flag);
+  for (const char *stage : {"onnx", "nn", "train", "fitted", "plan"})
+    for (const OptionRow &row : listOptions()) {
+      const std::string origin = row.stage == stage ? config.findOrigin(row.name) : "";
       // A model is written of one entry, whatever stage it comes from; f64 is made of a finished step.
-      const bool isLater = (flag == "entries" && options.emit == "onnx-model") ||
-                           (flag == "precision" && options.precision == "f64" && options.from != "fitted");
+      const bool isLater = (row.name == "entries" && options.emit == "onnx-model") ||
+                           (row.name == "precision" && options.precision == "f64" && options.from != "fitted");
       if (origin.empty() || isLater || getStageNumber(options.from) < getStageNumber(stage))
         continue;
-      return fail(nameFlag(flag, origin) + " applies before --from=" + options.from + ": it shapes the stage " + stage,
+      return fail(nameFlag(row.name, origin) + " applies before --from=" + options.from + ": it shapes the stage " +
+                      stage,
                   "leave it out, or compile the .onnx file, which goes through all stages");
     }
   return true;
@@ -191,12 +160,13 @@ void lowtide::driver::noteModelFlags(Options &options, const config::Config &con
   // `lowtide check` says what a file holds, whatever it is compiled with.
   if (options.command == Command::Check)
     return;
-  auto note = [&](const std::vector<std::string> &flags, std::map<std::string, std::string> &given) {
-    for (const std::string &flag : flags)
-      if (const std::string origin = config.findOrigin(flag); !origin.empty())
-        given[flag] = nameFlag(flag, origin);
-  };
-  note(forwardFlags, options.forwardFlags);
-  note(updateFlags, options.updateFlags);
-  note(rateFlags, options.rateFlags);
+  for (const OptionRow &row : listOptions()) {
+    const std::string origin = row.role == OptionRole::None ? "" : config.findOrigin(row.name);
+    if (origin.empty())
+      continue;
+    auto &given = row.role == OptionRole::Forward  ? options.forwardFlags
+                  : row.role == OptionRole::Update ? options.updateFlags
+                                                   : options.rateFlags;
+    given[row.name] = nameFlag(row.name, origin);
+  }
 }

@@ -5,12 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Compiler/Compiler.h"
 #include "lowtide-rt/lowtide.hpp"
+#include "lowtide/Compiler/OptionTable.h"
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -222,4 +224,49 @@ TEST_F(CompilerTest, StagesAreText) {
   EXPECT_EQ(compiler.compile(request, {path("absent.onnx")}).failure.kind, FailureKind::Io);
   request.target = "cuda:sm_70";
   EXPECT_EQ(compiler.compile(request, {pathOf("mlp-digits")}).failure.kind, FailureKind::Usage);
+}
+
+TEST(OptionTable, SetsWhatFlagsSet) {
+  Request request;
+  const std::pair<const char *, const char *> options[] = {
+      {"micro-batches", "4"}, {"fuse", "false"},   {"dim", "n=2"},   {"dim", "t=3"},     {"weight-decay", "0.1"},
+      {"params", "*.bias"},   {"outputs", "a,b"},  {"power", "2"},   {"nesterov", "1"},  {"last-batch", "3"},
+      {"entries", "train"},   {"dropout", "0.25"}, {"mode", "eval"}, {"schedule", "wsd"}};
+  for (auto [name, value] : options)
+    EXPECT_EQ(setOption(request, name, value), "");
+  EXPECT_EQ(request.microBatches, 4);
+  EXPECT_FALSE(request.fuse);
+  EXPECT_THAT(request.dims, testing::ElementsAre("n=2", "t=3"));
+  EXPECT_EQ(request.optimizerOptions["weight_decay"], "0.1");
+  EXPECT_EQ(request.optimizerOptions["nesterov"], "1");
+  EXPECT_EQ(request.scheduleOptions["power"], "2");
+  ASSERT_EQ(request.selections.size(), 1u);
+  EXPECT_TRUE(request.selections[0].trains);
+  EXPECT_THAT(request.outputs, testing::ElementsAre("a", "b"));
+  EXPECT_THAT(request.entries, testing::ElementsAre("train"));
+  ASSERT_EQ(request.variants.size(), 1u);
+  EXPECT_EQ(request.variants[0].batch, 3);
+  EXPECT_EQ(request.dropout, 0.25);
+  EXPECT_EQ(request.forwardFlags.count("mode") + request.updateFlags.count("nesterov") +
+                request.rateFlags.count("schedule"),
+            3u);
+}
+
+TEST(OptionTable, RefusesWhatFlagsRefuse) {
+  const std::pair<const char *, const char *> faults[] = {
+      {"micro-batches", "0"}, {"micro-batches", "1.5"},     {"threads-max", "1025"}, {"dropout", "1.5"},
+      {"mode", "evaluate"},   {"loss-head-chunks", "none"}, {"clip-norm", "-1"},     {"clip-norm", "nan"},
+      {"fuse", "perhaps"},    {"no-such-option", "1"},      {"schedule", "linea"},   {"sparse-updates", "yes"}};
+  for (auto [name, value] : faults) {
+    Request request;
+    EXPECT_THAT(setOption(request, name, value), testing::HasSubstr(name)) << value;
+    EXPECT_EQ(request.microBatches, 1);
+    EXPECT_EQ(request.mode, "train");
+  }
+  std::set<std::string> names;
+  for (const OptionRow &row : listOptions()) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    EXPECT_TRUE(row.stage.empty() || getStageNumber(row.stage) >= 0) << row.name;
+    EXPECT_FALSE(row.text.empty()) << row.name;
+  }
 }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-namespace lowtide::driver {
+namespace lowtide {
 
 struct ValueFlag {
   const char *flag; ///< without dashes
@@ -58,4 +58,4 @@ inline constexpr ValueFlag scheduleFlags[] = {
     {"decay-steps", "wsd: steps of the decay, which ends at --total-steps"},
 };
 
-} // namespace lowtide::driver
+} // namespace lowtide

@@ -8,6 +8,7 @@
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Support/DiagnosticFigures.h"
 #include "lowtide/Support/Failure.h"
 
 using namespace mlir;
@@ -53,11 +54,12 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
     });
     if (!forward)
       return;
-    step.emitWarning("@") << step.getSymName() << ": batch norm (" << forward << (forward == 1 ? " layer" : " layers")
-                          << ") takes its statistics over each part of " << tracking.getSamples() / microBatches
-                          << " samples, not over all " << tracking.getSamples()
-                          << ", and updates its running statistics " << int64_t(microBatches)
-                          << " times a step: losses differ from those of the whole batch";
+    InFlightDiagnostic warning = step.emitWarning("@");
+    warning << step.getSymName() << ": batch norm (" << forward << (forward == 1 ? " layer" : " layers")
+            << ") takes its statistics over each part of " << tracking.getSamples() / microBatches
+            << " samples, not over all " << tracking.getSamples() << ", and updates its running statistics "
+            << int64_t(microBatches) << " times a step: losses differ from those of the whole batch";
+    attachFigures(warning, {{"batch_norm_layers", forward}});
   }
 
   LogicalResult accumulate(func::FuncOp step) {

@@ -278,7 +278,8 @@ def everything(binaries, model):
             return given, *compiled(binaries, [model, "-o", path, "--emit=onnx-model", f"--figures={told}", *given])
 
         _, status, said = write(*CLIPPING, "--device-budget=1")
-        if parts and ("batch norm" in said or "it looks at all samples together" in said):
+        norms = any("batch_norm_layers" in remark for remark in json.loads(told.read_text())["remarks"])
+        if parts and (norms or "it looks at all samples together" in said):
             parts = []
             _, status, said = write(*CLIPPING, "--device-budget=1")
         if status != DOES_NOT_FIT:

@@ -28,8 +28,12 @@ nn::Expr NodeView::wrap(Value value) const {
 
 nn::Expr NodeView::in(unsigned i) const { return has(i) ? wrap(meaning(i).tensor) : nn::Expr(); }
 
+/// Elements up to which an operand is looked at one by one: a splat may stand for more than memory holds.
+static constexpr int64_t mostElements = int64_t(1) << 26;
+
 DenseElementsAttr NodeView::constant(unsigned i) const {
-  return has(i) ? LegalizeContext::constantOf(meaning(i).tensor) : DenseElementsAttr();
+  DenseElementsAttr value = has(i) ? LegalizeContext::constantOf(meaning(i).tensor) : DenseElementsAttr();
+  return value && value.getNumElements() <= mostElements ? value : DenseElementsAttr();
 }
 
 Shape lowtide::intsOf(DenseElementsAttr attr) {

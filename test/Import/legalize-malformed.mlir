@@ -65,3 +65,13 @@ func.func @model(%a: f32 {onnx.input = "a"}) -> (!onnx.value {onnx.output = "y"}
   %0 = onnx.node "Relu"(%a) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (f32) -> !onnx.value
   return %0 : !onnx.value
 }
+
+// -----
+
+// A constant of one value for more elements than memory holds is not looked at.
+// CHECK: error: unsupported: 'Slice' (opset 20): {{.*}} is computed from data; it must be known when compiling
+func.func @model(%a: tensor<8xf32> {onnx.input = "a"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = "onnx.constant"() <{value = dense<-1> : tensor<1099511627776xi64>}> : () -> tensor<1099511627776xi64>
+  %1 = onnx.node "Slice"(%a, %0, %0) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<8xf32>, tensor<1099511627776xi64>, tensor<1099511627776xi64>) -> !onnx.value
+  return %1 : !onnx.value
+}

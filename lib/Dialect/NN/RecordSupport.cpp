@@ -115,5 +115,8 @@ LogicalResult nn::verifyReduction(Operation *op, Value x, Value y, ArrayRef<int6
       return op->emitOpError("reduced dimensions must be ascending and below rank ") << from.getRank();
   if (ArrayRef<int64_t>(kept) != to.getShape())
     return op->emitOpError("result shape must be the operand's without the reduced dimensions");
+  if (from.getElementType() != to.getElementType())
+    return op->emitOpError("result has element type ")
+           << to.getElementType() << ", the operand " << from.getElementType() << ": cast the operand";
   return success();
 }

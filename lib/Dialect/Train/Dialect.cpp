@@ -43,7 +43,9 @@ LogicalResult lowtide::train::TrainDialect::verifyRegionArgAttribute(Operation *
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (batch.getDim() == -1 || (tensor && batch.getDim() >= 0 && batch.getDim() < tensor.getRank()))
     return success();
-  Location loc = function.isExternal() ? op->getLoc() : function.getArgument(number).getLoc();
+  // A body that lacks the argument is an error of the function's own verifier, which comes later.
+  const bool hasArgument = !function.isExternal() && number < function.getFunctionBody().getNumArguments();
+  Location loc = hasArgument ? function.getArgument(number).getLoc() : op->getLoc();
   return emitError(loc, "batch array ") << batch.getName() << ": " << type << " has no dimension " << batch.getDim()
                                         << " that counts samples; where none does, write #train.batch<"
                                         << batch.getName() << ", dim = -1>";

@@ -125,3 +125,11 @@ func.func @scan_outside(%x: tensor<4x2xf32>, %h: tensor<2x2xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @reduction_of_other_type(%x: tensor<4x2xbf16>) {
+  // expected-error @+1 {{result has element type 'f32', the operand 'bf16': cast the operand}}
+  %y = nn.reduce_sum %x dims = [1] : tensor<4x2xbf16> -> tensor<4xf32>
+  return
+}

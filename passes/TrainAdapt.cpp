@@ -87,25 +87,25 @@ static void divideReads(MutableArrayRef<Layer> layers, ArrayRef<nn::WeightRead> 
   }
 }
 
-/// The argument that holds the codes of a weight which is computed from constants alone; null: it is no such weight.
-static BlockArgument findCodes(func::FuncOp step, Value weight) {
-  BlockArgument codes;
-  llvm::SetVector<Value> open;
-  open.insert(weight);
-  for (size_t i = 0; i < open.size(); ++i) {
-    Value value = open[i];
-    if (Operation *op = value.getDefiningOp()) {
-      open.insert_range(op->getOperands());
+/// Values that are computed from constants alone, with the largest of the integer arguments that they are computed
+/// from: next to the codes of a weight there may be zero points, which are fewer. Null: no integers.
+static llvm::DenseMap<Value, BlockArgument> findConstantValues(func::FuncOp step) {
+  llvm::DenseMap<Value, BlockArgument> codes;
+  auto count = [](BlockArgument argument) {
+    return argument ? cast<RankedTensorType>(argument.getType()).getNumElements() : 0;
+  };
+  for (BlockArgument argument : step.getArguments())
+    if (isa_and_nonnull<train::ConstantAttr>(train::getArgBinding(step, argument.getArgNumber())))
+      codes[argument] = isa<IntegerType>(getElementTypeOrSelf(argument.getType())) ? argument : BlockArgument();
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    if (op.getNumRegions() || !llvm::all_of(op.getOperands(), [&](Value value) { return codes.contains(value); }))
       continue;
-    }
-    auto argument = cast<BlockArgument>(value);
-    if (!isa_and_nonnull<train::ConstantAttr>(train::getArgBinding(step, argument.getArgNumber())))
-      return {};
-    // Beside the codes there may be zero points, which are fewer.
-    auto type = cast<RankedTensorType>(argument.getType());
-    if (isa<IntegerType>(type.getElementType()) &&
-        (!codes || cast<RankedTensorType>(codes.getType()).getNumElements() < type.getNumElements()))
-      codes = argument;
+    BlockArgument largest;
+    for (Value operand : op.getOperands())
+      if (BlockArgument other = codes.lookup(operand); count(largest) < count(other))
+        largest = other;
+    for (Value result : op.getResults())
+      codes[result] = largest;
   }
   return codes;
 }
@@ -136,8 +136,9 @@ static void addUnpackedLayers(func::FuncOp step, std::vector<Layer> &layers) {
           // Blocks may have a dimension of their own until they are joined.
           weights.insert(cast<RankedTensorType>(moved.getType()).getRank() == 2 ? moved : operand);
   });
+  const llvm::DenseMap<Value, BlockArgument> constants = findConstantValues(step);
   for (Value weight : weights) {
-    BlockArgument codes = findCodes(step, weight);
+    BlockArgument codes = constants.lookup(weight);
     if (!codes || cast<RankedTensorType>(weight.getType()).getRank() != 2)
       continue;
     nn::WeightReads reads = nn::findWeightReads(weight);

@@ -1,9 +1,9 @@
-"""Training beside weights in few bits, next to PyTorch: quantized_weights.py <folder of binaries> [--full]; in the environment
+"""Training with frozen weights in few bits, next to PyTorch: quantized_weights.py <folder of binaries> [--full]; in the environment
 of `tools/dev setup --oracles`.
 
 The files are what onnxruntime's quantizer makes of a small network, and ONNX's own DequantizeLinear. The weights stay as they
-are, in their bits; biases and the head, or a low-rank pair, are trained as PyTorch trains them beside the numbers that onnxruntime
-unpacks. Prints a list of {name, complaint}.
+are, in their bits; biases and the head, or a low-rank pair, are trained as PyTorch trains them next to the numbers that
+onnxruntime unpacks. Prints a list of {name, complaint}.
 """
 
 import itertools

@@ -30,7 +30,8 @@ def trial(bench, options):
         return f"a signal, {-run.returncode}: a kernel leaves its slices", ""
     if TOO_LARGE in run.stderr:
         return "", f"not executed: {first_error(run.stderr)}"
-    return (first_error(run.stderr) if run.returncode else ""), "no byte outside the slices"
+    complaint = (first_error(run.stderr) or f"{PROGRAM} ended with {run.returncode}") if run.returncode else ""
+    return complaint, "no byte outside the slices"
 
 
 def main(argv):

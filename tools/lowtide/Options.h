@@ -27,7 +27,7 @@ struct Options : FitRequest {
   std::string output;
   std::string config;
 
-  int64_t lastBatch = 0;                   // samples behind the last whole batch; 0: no entry for them
+  int64_t lastBatch = 0;                   // samples after the last whole batch; 0: no entry for them
   std::vector<std::string> params, frozen; // as `selections` has them in order
   std::string card;                        // of `lowtide fit`: a GPU's name, instead of a budget
   // `lowtide fit` is given a budget, and not by a file, which serves `lowtide compile`, too

@@ -68,11 +68,15 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
     if (samples && failed(checkParts(step, samples)))
       return failure();
     FailureOr<BatchTracking> tracking = BatchTracking::compute(step);
-    if (failed(tracking))
+    if (failed(tracking)) {
+      setFailure(getOperation(), FailureKind::Unsupported);
       return failure();
-    if (!samples)
+    }
+    if (!samples) {
+      setFailure(getOperation(), FailureKind::Usage);
       return step.emitError("@") << step.getSymName()
                                  << " has no batch array that counts samples: there is nothing to divide";
+    }
     warnAboutStatistics(step, *tracking);
     FailureOr<BatchLoopFacts> facts = buildBatchLoops(step, *tracking, microBatches);
     if (failed(facts))
@@ -105,6 +109,7 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
 
   void runOnSteps() override {
     if (microBatches < 1) {
+      setFailure(getOperation(), FailureKind::Usage);
       getOperation().emitError("--micro-batches=") << int64_t(microBatches) << " is not a positive number";
       return signalPassFailure();
     }

@@ -394,6 +394,13 @@ changed("an override without a type", USAGE, "garbage", flags=["--precision=mixe
 changed("two shapes of an input", USAGE, "'x' is given twice", flags=["--shape=x=4x8", "--shape=x=5x8"])(lambda m: None)
 
 
+@case("parts of a batch whose samples meet", UNSUPPORTED, "meeting", flags=["--micro-batches=2"])
+def meeting():
+    nodes = [helper.make_node("Gemm", ["x", "w"], ["h"]), helper.make_node("MatMul", ["h", "h"], ["m"], name="meeting"),
+             helper.make_node("ReduceMean", ["m"], ["loss"], keepdims=0)]  # fmt: skip
+    return model(graph(nodes, [info("x", [4, 4])], [info("loss", [])], [tensor("w", 4, 4)]))
+
+
 # Weights.
 @changed("too few bytes in a weight", BAD, "w")
 def _(m):

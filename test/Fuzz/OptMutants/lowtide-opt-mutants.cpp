@@ -6,14 +6,16 @@
 // text or its operations are changed, and passes run over it in any order with any options (FILE: lines of a pass, the
 // op that it runs on and its options, `name builtin.module option=type…`). Each is refused by the parser, by a verifier
 // or by a pass, in words; or what comes out is what the verifiers accept. A child does the work, so that a signal, or
-// ten seconds without an answer, is a finding with a seed and not the end. With --write, and one mutant, its module
-// before the passes is kept.
+// ten seconds without an answer, is a finding with a seed and not the end. A process of its own makes the mutants
+// (MutantMaker.h): changes by force may damage its memory, and passes get what a text can say, as lowtide-opt does.
+// With --write, and one mutant, its module before the passes is kept.
 //
 //===----------------------------------------------------------------------===//
 
 #include "../Watch.h"
-#include "IrMutations.h"
+#include "MutantMaker.h"
 #include "lowtide/InitAll.h"
+#include "lowtide/Support/TextPlaces.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -33,7 +35,7 @@ using namespace lowtide::fuzz;
 namespace {
 
 enum Outcome : unsigned {
-  NotMade, ///< memory that no text stands for: MLIR itself could not change or print it
+  NotMade, ///< its maker ended: MLIR itself could not change or print it
   ByParser,
   ByVerifier,
   ByPass,
@@ -41,9 +43,8 @@ enum Outcome : unsigned {
   Defect,
   outcomes
 };
-enum Phase : unsigned { Reading, Changing, Verifying, Running, Checking, phases };
-const char *phaseNames[phases] = {"in the parser", "while it is changed", "in a verifier", "in a pass",
-                                  "in a verifier after a pass"};
+enum Phase : unsigned { Reading, Verifying, Running, Checking, phases };
+const char *phaseNames[phases] = {"in the parser", "in a verifier", "in a pass", "in a verifier after a pass"};
 
 /// What parent and child share.
 struct Board {
@@ -68,42 +69,27 @@ struct Options {
 class Trial {
 public:
   explicit Trial(const Options &options, Board &board);
-  /// Module texts found.
-  size_t size() const { return texts.size(); }
   /// What became of the mutant; a defect says what.
-  Outcome run(uint64_t seed, std::string &said);
+  Outcome run(const Mutant &mutant, std::string &said);
   const std::vector<PassLine> &getPasses() const { return passes; }
 
 private:
   std::string choosePass(size_t number, Dice &dice);
   /// Half of the time what comes next for a module of that file: tests are called like their pass, stages as they are.
   size_t findFirst(StringRef file, Dice &dice) const;
-  ModuleOp base(size_t number);
   void note(StringRef text) {
     story += text;
     std::strncpy(board.story, story.c_str(), sizeof board.story - 1);
   }
 
-  const Options &options;
   Board &board;
-  std::vector<std::pair<std::string, std::string>> texts; ///< file, text
   std::vector<PassLine> passes;
   std::unique_ptr<MLIRContext> context;
-  std::map<size_t, OwningOpRef<ModuleOp>> bases;
   std::string story, firstError;
   uint64_t errors = 0;
 };
 
-Trial::Trial(const Options &options, Board &board) : options(options), board(board) {
-  for (const std::string &path : options.files) {
-    auto buffer = llvm::MemoryBuffer::getFile(path);
-    if (!buffer)
-      continue;
-    SmallVector<StringRef> parts;
-    (*buffer)->getBuffer().split(parts, "// -----");
-    for (StringRef part : parts)
-      texts.push_back({StringRef(path).rsplit('/').second.str(), part.str()});
-  }
+Trial::Trial(const Options &options, Board &board) : board(board) {
   if (auto buffer = llvm::MemoryBuffer::getFile(options.passes))
     for (StringRef line : llvm::split((*buffer)->getBuffer(), '\n')) {
       SmallVector<StringRef> words;
@@ -115,22 +101,12 @@ Trial::Trial(const Options &options, Board &board) : options(options), board(boa
         pass.options.push_back({option.split('=').first.str(), option.split('=').second.str()});
       passes.push_back(std::move(pass));
     }
-  DialectRegistry registry;
-  lowtide::registerAllDialects(registry);
-  context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
-  context->loadAllAvailableDialects();
+  context = createContext();
   context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && errors++ == 0)
       firstError = diagnostic.str();
     return success();
   });
-}
-
-ModuleOp Trial::base(size_t number) {
-  OwningOpRef<ModuleOp> &module = bases[number];
-  if (!module)
-    module = parseSourceString<ModuleOp>(texts[number].second, ParserConfig(context.get()));
-  return module.get();
 }
 
 std::string Trial::choosePass(size_t number, Dice &dice) {
@@ -192,6 +168,11 @@ std::string Trial::choosePass(size_t number, Dice &dice) {
       text += (text.empty() ? "" : " ") + name + "=" + std::to_string(dice.below(10000));
       continue;
     }
+    if (name == "rules") { // other words are refused at once
+      static constexpr const char *rules[] = {"*:r=2", "*w*:r=1,alpha=4,rslora", "*:r=2,dropout=0.5", "*:r=0", "*:r"};
+      text += (text.empty() ? "" : " ") + name + "=" + rules[dice.below(std::size(rules))];
+      continue;
+    }
     if (isPlain || !dice.oneIn(3))
       continue;
     std::string value = type == "bool"          ? (dice.oneIn(2) ? "true" : "false")
@@ -221,56 +202,22 @@ size_t Trial::findFirst(StringRef file, Dice &dice) const {
   return found;
 }
 
-Outcome Trial::run(uint64_t seed, std::string &said) {
-  Dice dice(seed);
-  errors = 0;
+Outcome Trial::run(const Mutant &mutant, std::string &said) {
+  // Its maker has drawn from the seed's own numbers.
+  Dice dice(~mutant.seed);
   firstError.clear();
   story.clear();
-  board.phase = Reading;
-  const size_t number = dice.below(texts.size());
-  note(texts[number].first);
-  OwningOpRef<ModuleOp> module;
-  board.kind = uint32_t(irMutations().size());
-  if (dice.oneIn(10)) {
-    std::string text = texts[number].second;
-    for (uint64_t i = 0, times = 1 + dice.below(3); i < times; ++i)
-      text = changeText(std::move(text), dice);
-    note(", other text");
-    module = parseSourceString<ModuleOp>(text, ParserConfig(context.get()));
-    if (!module) {
-      said = "the parser says nothing";
-      return errors ? ByParser : Defect;
-    }
-  } else {
-    ModuleOp original = base(number);
-    if (!original)
-      return ByParser;
-    module = original.clone();
-    board.phase = Changing;
-    const uint64_t times = dice.below(4);
-    if (!times)
-      board.kind = uint32_t(irMutations().size() + 1);
-    for (uint64_t done = 0, tries = 0; done < times && tries < 40; ++tries) {
-      const size_t chosen = dice.below(irMutations().size());
-      if (!irMutations()[chosen].apply(*module, dice))
-        continue;
-      if (!done++)
-        board.kind = uint32_t(chosen);
-      note((", " + llvm::Twine(irMutations()[chosen].name)).str());
-    }
-  }
-  // Passes get what a text can say, as lowtide-opt does.
-  std::string text;
-  llvm::raw_string_ostream(text) << OpWithFlags(module->getOperation(), OpPrintingFlags().printGenericOpForm());
-  if (!options.write.empty()) {
-    std::error_code error;
-    llvm::raw_fd_ostream(options.write, error) << text;
-  }
+  note(mutant.story);
+  board.kind = mutant.kind;
+  if (!mutant.isMade)
+    return NotMade;
   board.phase = Reading;
   errors = 0;
-  // What was made by force cannot always be taken apart.
-  (void)module.release();
-  module = parseSourceString<ModuleOp>(text, ParserConfig(context.get(), /*verifyAfterParse=*/false));
+  // As lowtide-opt does.
+  if (lowtide::findHugeResultNumber(mutant.text))
+    return ByParser;
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(mutant.text, ParserConfig(context.get(), /*verifyAfterParse=*/false));
   if (!module) {
     said = "the parser says nothing";
     return errors ? ByParser : Defect;
@@ -283,7 +230,7 @@ Outcome Trial::run(uint64_t seed, std::string &said) {
   }
   // In the order of a step's life, from anywhere; or in any.
   const bool inOrder = dice.oneIn(2);
-  size_t next = findFirst(texts[number].first, dice);
+  size_t next = findFirst(mutant.file, dice);
   for (uint64_t i = 0, count = 1 + dice.below(5); i < count; ++i) {
     if (inOrder && i)
       next += 1 + dice.below(3);
@@ -352,11 +299,15 @@ void say(const Board &board, const std::string &what) {
   // What a crash prints is in the way of the findings.
   if (options.write.empty())
     (void)std::freopen("/dev/null", "w", stderr);
+  MutantMaker maker(options.files, first, end);
   Trial trial(options, board);
   for (uint64_t seed = first; seed < end; ++seed) {
     board.seed = seed;
     std::string said;
-    const Outcome outcome = trial.run(seed, said);
+    const Mutant mutant = maker.next();
+    if (std::error_code error; !options.write.empty())
+      llvm::raw_fd_ostream(options.write, error) << mutant.text;
+    const Outcome outcome = trial.run(mutant, said);
     // What is said of a mutant has to hold for it alone.
     if (outcome == Defect && seed != first) {
       std::fflush(stdout);
@@ -436,10 +387,6 @@ int main(int argc, char **argv) {
     next = died + 1;
     if (cause.empty())
       continue;
-    if (board.phase == Changing) {
-      ++board.counts[board.kind][NotMade];
-      continue;
-    }
     ++board.counts[board.kind][Defect];
     say(board, cause + " " + phaseNames[board.phase]);
   }

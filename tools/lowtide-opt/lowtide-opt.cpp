@@ -1,16 +1,112 @@
 //===- lowtide-opt.cpp - runs passes on textual IR --------------*- C++ -*-===//
 //
-// MLIR's optimizer driver with our dialects and passes.
+// MLIR's optimizer driver with our dialects and passes, and with messages that show the line of the text also where an
+// operation's location is a layer of a model.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/InitAll.h"
+#include "lowtide/Support/TextPlaces.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+namespace {
+
+/// Adds the text's lines to the operations' locations, and verifies what MLIR's driver has then left to us.
+class AddPlaces : public PassWrapper<AddPlaces, OperationPass<>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AddPlaces)
+  explicit AddPlaces(llvm::MemoryBufferRef text) : text(text) {}
+  StringRef getArgument() const override { return "add-places"; }
+  void runOnOperation() override {
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text), llvm::SMLoc());
+    lowtide::addPlaces(getOperation(), sources);
+    if (failed(verify(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  llvm::MemoryBufferRef text;
+};
+
+/// Removes those lines from what is printed.
+class RemovePlaces : public PassWrapper<RemovePlaces, OperationPass<>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RemovePlaces)
+  explicit RemovePlaces(llvm::MemoryBufferRef text) : text(text) {}
+  StringRef getArgument() const override { return "remove-places"; }
+  void runOnOperation() override { lowtide::removePlaces(getOperation(), text.getBufferIdentifier()); }
+
+private:
+  llvm::MemoryBufferRef text;
+};
+
+/// As MLIR's driver was asked to, around a text with locations: with its lines.
+MlirOptMainConfig showLines(const MlirOptMainConfig &asked, llvm::MemoryBufferRef text) {
+  MlirOptMainConfig config = asked;
+  // Parts of a split text are not ours to see.
+  if (!text.getBuffer().contains("loc(") || !asked.inputSplitMarker().empty() || !asked.shouldVerifyOnParsing() ||
+      asked.shouldUseExplicitModule())
+    return config;
+  config.verifyOnParsing(false);
+  config.setPassPipelineSetupFn([asked, text](PassManager &manager) {
+    manager.addPass(std::make_unique<AddPlaces>(text));
+    if (failed(asked.setupPassPipeline(manager)))
+      return failure();
+    manager.addPass(std::make_unique<RemovePlaces>(text));
+    return success();
+  });
+  return config;
+}
+
+LogicalResult run(StringRef inputName, StringRef outputName, DialectRegistry &registry) {
+  const auto config = MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldListPasses()) {
+    printRegisteredPasses();
+    return success();
+  }
+  if (config.shouldShowDialects()) {
+    llvm::outs() << "Available Dialects: ";
+    llvm::interleave(registry.getDialectNames(), llvm::outs(), ",");
+    llvm::outs() << "\n";
+    return success();
+  }
+  std::string message;
+  auto input = openInputFile(inputName, &message);
+  auto output = input ? openOutputFile(outputName, &message) : nullptr;
+  if (!output) {
+    llvm::errs() << message << "\n";
+    return failure();
+  }
+  const llvm::MemoryBufferRef text = *input;
+  if (const char *at = lowtide::findHugeResultNumber(text.getBuffer())) {
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
+    sources.PrintMessage(llvm::SMLoc::getFromPointer(at), llvm::SourceMgr::DK_Error, lowtide::hugeResultNumber);
+    return failure();
+  }
+  if (failed(MlirOptMain(output->os(), std::move(input), registry, showLines(config, text))))
+    return failure();
+  output->keep();
+  return success();
+}
+
+} // namespace
 
 int main(int argc, char **argv) {
-  mlir::DialectRegistry registry;
+  llvm::InitLLVM init(argc, argv);
+  DialectRegistry registry;
   lowtide::registerAllDialects(registry);
   lowtide::registerAllPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Lowtide optimizer\n", registry));
+  auto [input, output] = registerAndParseCLIOptions(argc, argv, "Lowtide optimizer\n", registry);
+  return asMainReturnCode(run(input, output, registry));
 }

@@ -28,6 +28,14 @@ LogicalResult lowtide::checkStepShape(ModuleOp module) {
       llvm::all_of(module.getOps<func::FuncOp>(), [](func::FuncOp step) { return succeeded(checkStepShape(step)); }));
 }
 
+LogicalResult lowtide::checkStaticArguments(func::FuncOp function, const llvm::Twine &rule) {
+  for (BlockArgument argument : function.getArguments())
+    if (auto tensor = dyn_cast<RankedTensorType>(argument.getType()); !tensor || !tensor.hasStaticShape())
+      return emitError(argument.getLoc()) << "argument " << argument.getArgNumber() << " of @" << function.getSymName()
+                                          << " is " << argument.getType() << "; " << rule;
+  return success();
+}
+
 /// Whether a function is a model as the importer writes it.
 static bool isImported(func::FuncOp function) {
   return llvm::any_of(function.getBody().front(), [](Operation &op) { return isa<onnx::NodeOp>(op); });

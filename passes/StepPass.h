@@ -15,6 +15,9 @@ namespace lowtide {
 mlir::LogicalResult checkStepShape(mlir::func::FuncOp function);
 mlir::LogicalResult checkStepShape(mlir::ModuleOp module);
 
+/// Refuses a function with an argument that is no tensor of static shape; `rule` says what is of those alone.
+mlir::LogicalResult checkStaticArguments(mlir::func::FuncOp function, const llvm::Twine &rule);
+
 /// Refuses the name of a target that does not exist; empty: the pass is told none.
 mlir::LogicalResult checkTarget(mlir::Operation *op, llvm::StringRef target);
 

@@ -275,6 +275,8 @@ private:
   }
 
   LogicalResult adapt(func::FuncOp step, double override) {
+    if (failed(checkStaticArguments(step, "low-rank pairs belong to tensors of static shape")))
+      return failure();
     std::vector<Layer> layers = findLayers(step);
     Dropout dropout(step, override);
     dropout.prepare();

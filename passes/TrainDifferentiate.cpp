@@ -166,12 +166,8 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
       getOperation().emitError("there is no function @") << function << " of one block to differentiate";
       return signalPassFailure();
     }
-    for (BlockArgument argument : step.getArguments())
-      if (auto tensor = dyn_cast<RankedTensorType>(argument.getType()); !tensor || !tensor.hasStaticShape()) {
-        emitError(argument.getLoc()) << "argument " << argument.getArgNumber() << " of @" << function << " is "
-                                     << argument.getType() << "; derivatives are of tensors of static shape";
-        return signalPassFailure();
-      }
+    if (failed(checkStaticArguments(step, "derivatives are of tensors of static shape")))
+      return signalPassFailure();
     if (failed(differentiate(step)) || failed(train::moveEntry(getOperation(), function, getOperation(), "gradient")))
       signalPassFailure();
   }

@@ -24,6 +24,8 @@ namespace lowtide {
 #include "Passes.h.inc"
 } // namespace lowtide
 
+static constexpr llvm::StringLiteral staticShapesOnly = "cannot be decomposed: values of a step have static shapes";
+
 namespace {
 struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
   using StepPass::StepPass;
@@ -83,6 +85,15 @@ struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
     return widened;
   }
 
+  /// Forms of ops are computed from the extents of all that they read and write.
+  static bool hasStaticShapes(Operation *op) {
+    auto isStatic = [](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor && tensor.hasStaticShape();
+    };
+    return llvm::all_of(op->getOperandTypes(), isStatic) && llvm::all_of(op->getResultTypes(), isStatic);
+  }
+
   /// Replaces one op; what its decomposition is made of is visited in turn.
   LogicalResult decompose(DecomposableInterface op, SmallVectorImpl<Operation *> &worklist) {
     IRRewriter rewriter(op.getContext());
@@ -106,6 +117,10 @@ struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
     while (!worklist.empty()) {
       Operation *op = worklist.pop_back_val();
       auto decomposable = dyn_cast<DecomposableInterface>(op);
+      if (decomposable && !hasStaticShapes(op)) {
+        op->emitError(staticShapesOnly);
+        return signalPassFailure();
+      }
       if (decomposable && !isLeft(op) && wantsF32(op))
         decomposable = cast<DecomposableInterface>(widen(op));
       if (decomposable && !isLeft(decomposable) && failed(decompose(decomposable, worklist)))
@@ -117,7 +132,7 @@ struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
       mergeWholeReductions(getOperation());
       pickByComparison(getOperation());
     }
-    if (failed(lowtide::checkTypesAgree(getOperation(), "cannot be decomposed: values of a step have static shapes")))
+    if (failed(lowtide::checkTypesAgree(getOperation(), staticShapesOnly)))
       signalPassFailure();
   }
 };

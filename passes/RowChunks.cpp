@@ -119,6 +119,12 @@ private:
     FailureOr<BatchLoopFacts> facts = buildRowLoops(block, loc, region.tracking, count, head.rows / count / tile);
     if (failed(facts))
       return failure();
+    // Nothing reads what is made of these rows.
+    if (!facts->loops) {
+      region.reason = WholeReason::NotReduced;
+      wholes.insert({product, std::move(region)});
+      return success();
+    }
     for (auto loop : block.getOps<train::AccumulateOp>())
       made.insert(loop);
     ++numLoops;

@@ -204,6 +204,9 @@ LogicalResult train::verifyOptimizer(OptimizerInterface op) {
   if (auto permutation = op->getAttrOfType<DenseI64ArrayAttr>("permutation");
       permutation && shape.permutation.empty() && shape.getRank() != 0)
     return op->emitOpError("has a permutation that is none of ") << shape.getRank() << " dimensions";
+  // Who leaves parameters to another optimizer takes hidden matrices alone.
+  if (!op.getTraits().fallback.empty() && shape.getRank() < 2)
+    return op->emitOpError("updates matrices, not ") << param;
   if (op->hasAttr("onnx_convention") && !op.getTraits().isInOnnx)
     return op->emitOpError("is no optimizer of ONNX");
   for (const OptimizerOption &option : op.getOptions())

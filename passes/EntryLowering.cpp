@@ -100,7 +100,7 @@ static void noteRecomputed(Operation *op, Operation *instruction) {
 }
 
 LogicalResult EntryLowering::writeCall(Operation *op, LibraryCallInterface call) {
-  FailureOr<uint64_t> workspace = queryWorkspace(call, module.getTarget());
+  FailureOr<uint64_t> workspace = queryWorkspace(call, target);
   if (failed(workspace))
     return failure();
   plan::SliceAttr space = createWorkspace(*workspace, op->getLoc());
@@ -264,9 +264,7 @@ void EntryLowering::leaveLoop(const StorageLoop &loop) {
 }
 
 /// Whether the plan is for a GPU and may be packed otherwise than the step was when it was fitted.
-bool EntryLowering::mayTakeMore() {
-  return module.getTarget().starts_with("cuda") && !entry->getParentOp()->hasAttr(deviceBudgetAttrName);
-}
+bool EntryLowering::mayTakeMore() { return target.isGpu() && !entry->getParentOp()->hasAttr(deviceBudgetAttrName); }
 
 /// A loop of few instructions that no other one contains.
 bool EntryLowering::isUnrolled(const StorageLoop &loop) {

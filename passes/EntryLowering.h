@@ -12,6 +12,7 @@
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/Target.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace lowtide {
@@ -23,7 +24,8 @@ public:
                 const llvm::DenseMap<mlir::Operation *, codegen::KernelInfo> &kernels, KernelDeclarations &declared,
                 StepStorage storage, bool weights)
       : entry(entry), layout(layout), module(module), code(code), kernels(kernels), declared(declared),
-        storage(std::move(storage)), roles(entry, this->storage), weights(weights), builder(entry.getContext()) {}
+        storage(std::move(storage)), roles(entry, this->storage), weights(weights), target(train::getTarget(entry)),
+        builder(entry.getContext()) {}
   mlir::LogicalResult run();
 
 private:
@@ -91,6 +93,7 @@ private:
   StepStorage storage;
   MemoryRoles roles;
   bool weights;
+  const TargetInfo target;
   mlir::OpBuilder builder;
   plan::ProgramOp program;
   /// mlir::Value number that each storage holds now.

@@ -16,7 +16,6 @@
 #include "StepFacts.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/MemoryProfile.h"
-#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -402,13 +401,12 @@ static FailureOr<Batched> batchStep(func::FuncOp step, const FactsTable &facts) 
 
 /// Lets sums over columns go along with rows, as long as no byte more is needed (without a budget: few more).
 static LogicalResult crossStep(func::FuncOp step, StepFacts &facts, function_ref<LogicalResult()> update,
-                               StringRef target) {
+                               const TargetInfo &target) {
   FailureOr<uint64_t> before = packStep(step, facts.getTable(), {});
   if (failed(before))
     return failure();
   OwningOpRef<func::FuncOp> original = step.clone();
-  codegen::KernelModule kernels(step.getContext(),
-                                codegen::CodegenOptions::get(codegen::getMachine(codegen::getFullTarget(target))));
+  codegen::KernelModule kernels(step.getContext(), codegen::CodegenOptions::get(target));
   for (unsigned reach : kReaches) {
     auto forget = [&](Operation *op) { facts.getTable().erase(op); };
     if (!crossLaunches(step, kernels, reach, forget))
@@ -436,7 +434,7 @@ struct NNBatchLaunches : StepPass<lowtide::impl::NNBatchLaunchesBase<NNBatchLaun
 
   void runOnSteps() override {
     StepFacts facts(getOperation());
-    auto update = [&] { return facts.update(target, threadsMax); };
+    auto update = [&] { return facts.update(target); };
     if (failed(update()))
       return signalPassFailure();
     for (auto step : getOperation().getOps<func::FuncOp>()) {

@@ -84,7 +84,7 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isGenerated(&op) && op.use_empty() && isPure(&op))
         op.erase();
-    FusionGroups groups(block, [&](Operation *op) { return isGenerated(op); }, StringRef(target).starts_with("cuda"));
+    FusionGroups groups(block, [&](Operation *op) { return isGenerated(op); }, target.isGpu());
     for (const FusionGroups::Group &group : groups.form())
       wrap(group.ops, group.emitter);
   }

@@ -43,7 +43,7 @@ struct CallPrice {
 /// The orders of one block's values, and who computes in them.
 class LayoutProblem {
 public:
-  LayoutProblem(Block &block, StringRef target, bool always) : block(block), target(target), always(always) {}
+  LayoutProblem(Block &block, const TargetInfo &target, bool always) : block(block), target(target), always(always) {}
 
   /// 1. Orders of values; the ops that could follow them.
   void propagate();
@@ -63,7 +63,7 @@ private:
   Value inOrder(Value value);
 
   Block &block;
-  StringRef target;
+  const TargetInfo &target;
   bool always;
   llvm::MapVector<Value, DimensionOrder> orders; ///< of values that some op would store in another than the natural one
   llvm::MapVector<Operation *, CallPrice> calls;

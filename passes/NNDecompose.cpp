@@ -128,7 +128,7 @@ struct NNDecompose : StepPass<lowtide::impl::NNDecomposeBase<NNDecompose>> {
     }
     // A CPU shares one number of two reductions among threads by its rows, a GPU by its segments; and a GPU rather
     // looks at all columns once more than starts a launch.
-    if (StringRef(target).starts_with("cuda")) {
+    if (target.isGpu()) {
       mergeWholeReductions(getOperation());
       pickByComparison(getOperation());
     }

@@ -9,6 +9,22 @@
 
 include "mlir/Pass/PassBase.td"
 
+// --- the machine ---
+
+def TrainSetTarget : Pass<"train-set-target", "::mlir::ModuleOp"> {
+  let summary = "say what a module is compiled for: the attribute train.target (changes nothing else)";
+  let description = [{
+    Every pass that decides something by the machine reads this attribute: which contractions a library computes, which
+    kernels are formed, what they need and cost. Without it a module is for `cpu:x86-64-v3`. `target` is a row of
+    lib/Interfaces/Targets.inc. Comes before any pass that reads it: what was decided for another target is not undone.
+  }];
+  let dependentDialects = ["::lowtide::train::TrainDialect"];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "Row of the table of targets: cpu, cuda:sm_90, cuda:h200">,
+    Option<"threadsMax", "threads-max", "unsigned", "64", "Threads of a CPU that scratch is planned for">,
+  ];
+}
+
 // --- onnx: what the file said ---
 
 def ONNXLegalize : Pass<"onnx-legalize", "::mlir::ModuleOp"> {
@@ -131,7 +147,7 @@ def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
     op on the way for its derivative. Contributions to a value are added in reverse program order; an operand whose
     derivative the op leaves unset gets none. Each gradient becomes a result `#train.output<"grad/NAME">`, in the order of
     the parameters. A parameter that the loss does not depend on gets a zero gradient, the mark `train.unreached` and a
-    warning. Where a library of `target` computes an attention in `precision`, its derivative is one op, too
+    warning. Where a library of the target computes an attention in `precision`, its derivative is one op, too
     (`nn.attention_grad`). docs/rationale/differentiation.md has the rules and the reasons.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
@@ -139,7 +155,6 @@ def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
     Option<"function", "function", "std::string", "\"forward\"", "Function to differentiate">,
     Option<"lossScale", "loss-scale", "std::string", "\"none\"",
            "Cotangent of the loss: 1, a number, or (dynamic…) the state loss_scale; see train-scale-loss">,
-    Option<"target", "target", "std::string", "\"\"", "What the step will run on; empty: every derivative is written out">,
     Option<"precision", "precision", "std::string", "\"\"", "What train-autocast will be told; empty: types stay">,
   ];
   let statistics = [
@@ -307,7 +322,6 @@ def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
     Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">,
-    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "For a GPU tiles have four times as many rows">,
   ];
   let statistics = [
     Statistic<"numMerged", "merged", "Losses that are computed with their gradients">,
@@ -326,7 +340,6 @@ def NNDecompose : Pass<"nn-decompose", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">,
-    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "whose libraries">,
   ];
   let statistics = [Statistic<"numDecomposed", "num-decomposed", "ops replaced by their decomposition">];
 }
@@ -340,7 +353,6 @@ def NNConvLayout : Pass<"nn-conv-layout", "::mlir::func::FuncOp"> {
     pooling, slices, concatenations and views; their transposes vanish. Values at borders are transposed once.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"cuda:sm_90\"", "whose libraries">,
     Option<"layout", "layout", "std::string", "\"auto\"", "auto; nhwc: wherever the library takes it; nchw: nowhere">,
   ];
   let statistics = [
@@ -359,7 +371,6 @@ def NNLibraryForms : Pass<"nn-library-forms", "::mlir::func::FuncOp"> {
     epilogue; 16-bit products then round once where they rounded twice. Needed for CUDA targets alone.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"cuda:sm_90\"", "whose libraries">,
     Option<"epilogues", "epilogues", "bool", "true", "form epilogues">,
   ];
   let statistics = [
@@ -380,7 +391,6 @@ def NNCluster : Pass<"nn-cluster", "::mlir::func::FuncOp"> {
   let options = [
     Option<"strategy", "strategy", "std::string", "\"fuse\"", "none: one kernel per op; fuse: as few as possible">,
     Option<"library", "library", "bool", "true", "leave ops that a library computes to the library">,
-    Option<"target", "target", "std::string", "\"cpu\"", "for a GPU, whole sums take in what they add up">,
   ];
   let statistics = [Statistic<"numKernels", "num-kernels", "kernels formed">];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
@@ -413,10 +423,6 @@ def TrainOrder : Pass<"train-order", "::mlir::ModuleOp"> {
     Several orders of the same instructions, judged by the exact count of bytes alive; the one with the lowest peak
     stays. Weights are updated as soon as their gradient is final and nobody reads the old ones. Nothing is recomputed.
   }];
-  let options = [
-    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
-    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
-  ];
   let statistics = [Statistic<"numReordered", "reordered", "Steps that got another order">];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
 }
@@ -433,8 +439,6 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
     Option<"budget", "budget", "std::string", "\"\"", "Bytes of device memory: 8MiB, 1.5GiB, 50%; empty: no limit">,
     Option<"strategy", "strategy", "std::string", "\"fit\"", "How recomputations are chosen: fit, or by a baseline: none, sqrt, greedy-xla, min-cut, lp-rounding">,
     Option<"bound", "bound", "bool", "false", "Say how much any plan recomputes at least, by linear programming">,
-    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
-    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
   ];
   let statistics = [Statistic<"numRecomputed", "recomputed", "Instructions that run again">];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
@@ -442,10 +446,6 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
 
 def ProfileMemory : Pass<"profile-memory", "::mlir::ModuleOp"> {
   let summary = "say what is alive at the peak of every step, and of which layer (changes nothing)";
-  let options = [
-    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
-    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
-  ];
 }
 
 def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
@@ -470,10 +470,6 @@ def NNBatchLaunches : Pass<"nn-batch-launches", "::mlir::ModuleOp"> {
     given, a thousandth more). Before that, sums over columns move into kernels that read or write the same values row by
     row. A GPU's fitted step goes through it before it becomes a plan; a CPU has no launches to save.
   }];
-  let options = [
-    Option<"target", "target", "std::string", "\"cuda:sm_90\"", "what the kernels run on">,
-    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
-  ];
   let statistics = [
     Statistic<"numBatches", "batches", "launches of several kernels">,
     Statistic<"numKernels", "kernels", "kernels in them">,
@@ -492,8 +488,6 @@ def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
     a module `@kernels` holds the kernels' functions, from which their machine code is made.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"cpu:x86-64-v3\"", "what the kernels run on">,
-    Option<"threadsMax", "threads-max", "unsigned", "8", "threads that scratch is planned for">,
     Option<"weights", "weights", "bool", "true", "parameters start from the model file; without, nothing has an image">,
   ];
 }

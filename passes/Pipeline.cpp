@@ -103,7 +103,6 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
   if (train || gradient) {
     TrainDifferentiateOptions differentiate;
     differentiate.lossScale = options.lossScale;
-    differentiate.target = options.target;
     differentiate.precision = options.precision;
     passes.addPass(createTrainDifferentiate(differentiate));
     addCleanUp(passes);
@@ -143,14 +142,11 @@ void lowtide::buildStepStage(OpPassManager &passes, const TrainStageOptions &opt
   passes.addPass(createVerifyStep());
 }
 
-static bool isForGpu(const FitStageOptions &options) { return llvm::StringRef(options.target).starts_with("cuda"); }
-
 void lowtide::addLossHeads(OpPassManager &passes, const FitStageOptions &options) {
   if (!options.partLossHeads)
     return;
   TrainChunkLossHeadOptions head;
   head.chunks = options.lossHeadChunks;
-  head.target = options.target;
   passes.addNestedPass<func::FuncOp>(createTrainChunkLossHead(head));
 }
 
@@ -164,56 +160,40 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   addLossHeads(passes, options);
   NNDecomposeOptions decompose;
   decompose.library = options.library;
-  decompose.target = options.target;
   passes.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
   addCleanUp(passes);
-  if (options.library && isForGpu(options)) {
+  if (options.library && options.isForGpu) {
     NNConvLayoutOptions layout;
-    layout.target = options.target;
     layout.layout = options.convLayout;
     passes.addNestedPass<func::FuncOp>(createNNConvLayout(layout));
     addCleanUp(passes);
-    NNLibraryFormsOptions forms;
-    forms.target = options.target;
-    passes.addNestedPass<func::FuncOp>(createNNLibraryForms(forms));
+    passes.addNestedPass<func::FuncOp>(createNNLibraryForms());
     addCleanUp(passes);
     // Once more: canonical form has reshapes behind casts, kernels had better have them in front.
-    passes.addNestedPass<func::FuncOp>(createNNLibraryForms(forms));
+    passes.addNestedPass<func::FuncOp>(createNNLibraryForms());
     passes.addPass(createCSEPass());
   }
   NNClusterOptions cluster;
   cluster.strategy = options.fuse ? "fuse" : "none";
   cluster.library = options.library;
-  cluster.target = options.target;
   passes.addNestedPass<func::FuncOp>(createNNCluster(cluster));
   if (options.fuse)
     passes.addNestedPass<func::FuncOp>(createTrainInlineSaved());
-  TrainOrderOptions order;
-  order.target = options.target;
-  order.threadsMax = options.threadsMax;
-  passes.addPass(createTrainOrder(order));
+  passes.addPass(createTrainOrder());
   if (!options.budget.empty()) {
     TrainRematerializeOptions fit;
-    fit.target = options.target;
-    fit.threadsMax = options.threadsMax;
     fit.budget = options.budget;
     fit.strategy = options.strategy;
     fit.bound = options.bound;
     passes.addPass(createTrainRematerialize(fit));
   }
-  ProfileMemoryOptions profile;
-  profile.target = options.target;
-  profile.threadsMax = options.threadsMax;
-  passes.addPass(createProfileMemory(profile));
+  passes.addPass(createProfileMemory());
 }
 
 void lowtide::buildLaunchStage(OpPassManager &passes, const FitStageOptions &options) {
-  if (!isForGpu(options) || !options.fuse)
+  if (!options.isForGpu || !options.fuse)
     return;
-  NNBatchLaunchesOptions batches;
-  batches.target = options.target;
-  batches.threadsMax = options.threadsMax;
-  passes.addPass(createNNBatchLaunches(batches));
+  passes.addPass(createNNBatchLaunches());
 }
 
 void lowtide::buildProofStage(OpPassManager &passes) {
@@ -223,8 +203,6 @@ void lowtide::buildProofStage(OpPassManager &passes) {
 
 void lowtide::buildPlanStage(OpPassManager &passes, const PlanStageOptions &options) {
   PlanLowerOptions lower;
-  lower.target = options.target;
-  lower.threadsMax = options.threadsMax;
   lower.weights = options.weights;
   passes.addPass(createPlanLower(lower));
   passes.addPass(createPlanPlace());

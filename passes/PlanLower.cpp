@@ -16,7 +16,6 @@
 #include "StepPass.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Analysis/StepStorage.h"
-#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Adapters.h"
 #include "lowtide/Dialect/Train/Bindings.h"
@@ -130,8 +129,8 @@ public:
   void runOnSteps() override {
     if (given)
       return failed(lower(*given)) ? signalPassFailure() : void();
-    settings = {codegen::getFullTarget(target), "lowtide", threadsMax, weights};
-    codegen::KernelModule own(&getContext(), codegen::CodegenOptions::get(codegen::getMachine(settings.target)));
+    settings = {"lowtide", weights};
+    codegen::KernelModule own(&getContext(), codegen::CodegenOptions::get(target));
     if (failed(lower(own)))
       return signalPassFailure();
     // The plan's text is all that an artifact is made of.
@@ -205,8 +204,8 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
   auto digest = getOperation()->getAttrOfType<StringAttr>(modelDigestAttrName);
-  auto module = plan::ModuleOp::create(builder, getOperation().getLoc(), 1, settings.producer, settings.target,
-                                       settings.threadsMax, digest ? digest.getValue() : "",
+  auto module = plan::ModuleOp::create(builder, getOperation().getLoc(), 1, settings.producer,
+                                       target.getArtifactTarget(), target.threadsMax, digest ? digest.getValue() : "",
                                        getOperation()->getAttrOfType<DictionaryAttr>(train::scheduleAttrName),
                                        getOperation()->getAttrOfType<DictionaryAttr>(train::optimizerAttrName),
                                        getOperation()->getAttrOfType<ArrayAttr>(train::adaptersAttrName));

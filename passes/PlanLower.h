@@ -12,11 +12,7 @@ namespace lowtide {
 
 /// What `plan-lower` writes into the plan besides the steps.
 struct PlanLowerSettings {
-  /// "cpu:x86-64-v3", "reference".
-  std::string target = "cpu:x86-64-v3";
   std::string producer = "lowtide";
-  /// Scratch of kernels is planned for this many threads.
-  unsigned threadsMax = 8;
   /// Whether the artifact will hold what starts from the model file; else nothing has an image.
   bool weights = true;
 };

@@ -31,7 +31,7 @@ public:
     auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     auto &facts = getAnalysis<StepFacts>();
     FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
-    if (failed(layout) || failed(facts.update(target, threadsMax)))
+    if (failed(layout) || failed(facts.update(target)))
       return signalPassFailure();
     for (func::FuncOp step : steps) {
       FailureOr<MemoryProfile> profile = MemoryProfile::compute(step, facts.getTable(), layout->getStaticBytes());

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "StepFacts.h"
 #include "LibraryCalls.h"
-#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Target/LibraryQuery.h"
@@ -165,8 +164,7 @@ static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, co
   return success();
 }
 
-LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned threadsMax,
-                                     codegen::KernelModule &kernels) {
+LogicalResult StepFacts::updateBlock(Block &block, const TargetInfo &target, codegen::KernelModule &kernels) {
   llvm::DenseSet<Value> returned;
   for (Value value : block.getTerminator()->getOperands())
     returned.insert(StepStorage::getRoot(value));
@@ -174,7 +172,7 @@ LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned th
     if (StepStorage::isView(&op) || table.contains(&op))
       continue;
     if (isa<RepeatInterface>(op)) {
-      if (failed(updateBlock(op.getRegion(0).front(), target, threadsMax, kernels)))
+      if (failed(updateBlock(op.getRegion(0).front(), target, kernels)))
         return failure();
       continue;
     }
@@ -182,13 +180,13 @@ LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned th
     if (auto kernel = dyn_cast<nn::KernelOp>(op); kernel && kernel.isEmpty()) {
       // It is no instruction.
     } else if (kernel && !isLibraryCall(&op)) {
-      if (failed(addKernelFacts(kernel, threadsMax, kernels, facts)))
+      if (failed(addKernelFacts(kernel, target.threadsMax, kernels, facts)))
         return failure();
       // What a launch has taken along is formed behind every decision to compute again.
       if (kernel.getEmitter() != "cross")
         facts.reruns = buildRerunForms(kernel, returned);
       for (const std::shared_ptr<RerunForm> &form : facts.reruns)
-        if (failed(addKernelFacts(cast<nn::KernelOp>(form->op), threadsMax, kernels, form->facts)))
+        if (failed(addKernelFacts(cast<nn::KernelOp>(form->op), target.threadsMax, kernels, form->facts)))
           return failure();
     } else if (isLibraryCall(&op)) {
       auto call = cast<LibraryCallInterface>(op);
@@ -206,12 +204,11 @@ LogicalResult StepFacts::updateBlock(Block &block, StringRef target, unsigned th
   return success();
 }
 
-LogicalResult StepFacts::update(StringRef target, unsigned threadsMax) {
-  codegen::KernelModule kernels(module->getContext(),
-                                codegen::CodegenOptions::get(codegen::getMachine(codegen::getFullTarget(target))));
+LogicalResult StepFacts::update(const TargetInfo &target) {
+  codegen::KernelModule kernels(module->getContext(), codegen::CodegenOptions::get(target));
   for (Region &region : module->getRegions())
     for (func::FuncOp step : region.getOps<func::FuncOp>())
-      if (failed(updateBlock(step.getBody().front(), target, threadsMax, kernels)))
+      if (failed(updateBlock(step.getBody().front(), target, kernels)))
         return failure();
   return success();
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lowtide/Analysis/StepProblem.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "mlir/Pass/AnalysisManager.h"
 
 namespace lowtide {
@@ -22,7 +23,7 @@ public:
 
   /// Looks at every instruction that is not known yet. Fails, with a diagnostic, where code generation does, or on an
   /// op that is neither kernel nor library call.
-  mlir::LogicalResult update(llvm::StringRef target, unsigned threadsMax);
+  mlir::LogicalResult update(const TargetInfo &target);
   FactsTable &getTable() { return table; }
   /// Forgets all instructions: they are about to go.
   void clear() { table.clear(); }
@@ -32,8 +33,7 @@ public:
   }
 
 private:
-  mlir::LogicalResult updateBlock(mlir::Block &block, llvm::StringRef target, unsigned threadsMax,
-                                  codegen::KernelModule &kernels);
+  mlir::LogicalResult updateBlock(mlir::Block &block, const TargetInfo &target, codegen::KernelModule &kernels);
 
   mlir::Operation *module;
   FactsTable table;

@@ -1,7 +1,6 @@
 //===- StepPass.cpp - passes on modules of steps --------------------------===//
 
 #include "StepPass.h"
-#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Support/OptionChoices.h"
@@ -68,20 +67,13 @@ bool lowtide::noteMissingPlan(ModuleOp module, StringRef pass) {
 }
 
 LogicalResult lowtide::checkTarget(Operation *op, StringRef target) {
-  const std::vector<std::string> targets = codegen::listTargets();
-  if (target.empty() || llvm::is_contained(targets, target))
+  if (std::optional<TargetInfo> known = findTarget(target); known && known->getArtifactTarget() == target)
     return success();
-  return op->emitError("unknown target '") << target << "'; there are " << llvm::join(targets, ", ");
+  return op->emitError("unknown target '") << target << "'; there are " << llvm::join(listTargetNames(), ", ");
 }
 
 LogicalResult lowtide::checkTypesAgree(Operation *op, const Twine &advice) {
   if (succeeded(verify(op)))
     return success();
   return op->emitError(advice);
-}
-
-LogicalResult lowtide::checkThreadsMax(Operation *op, unsigned threadsMax) {
-  if (threadsMax >= 1 && threadsMax <= mostThreads)
-    return success();
-  return op->emitError("threads-max=") << threadsMax << " is not between 1 and " << mostThreads;
 }

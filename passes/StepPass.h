@@ -7,6 +7,7 @@
 #pragma once
 
 #include "Passes.h"
+#include "lowtide/Dialect/Train/Target.h"
 
 namespace lowtide {
 
@@ -18,11 +19,8 @@ mlir::LogicalResult checkStepShape(mlir::ModuleOp module);
 /// Refuses a function with an argument that is no tensor of static shape; `rule` says what is of those alone.
 mlir::LogicalResult checkStaticArguments(mlir::func::FuncOp function, const llvm::Twine &rule);
 
-/// Refuses the name of a target that does not exist; empty: the pass is told none.
+/// Refuses a plan for a target that does not exist.
 mlir::LogicalResult checkTarget(mlir::Operation *op, llvm::StringRef target);
-
-/// Refuses numbers of threads that scratch is never planned for.
-mlir::LogicalResult checkThreadsMax(mlir::Operation *op, unsigned threadsMax);
 
 /// Says where a pass finds nothing to do because its input is of another stage: a plan has no steps, a model that is
 /// not legalized has no operation that it knows.
@@ -40,18 +38,16 @@ public:
   void runOnOperation() final {
     if (failed(checkStepShape(this->getOperation())))
       return this->signalPassFailure();
-    if constexpr (requires { this->target; })
-      if (failed(checkTarget(this->getOperation(), this->target)))
-        return this->signalPassFailure();
-    if constexpr (requires { this->threadsMax; })
-      if (failed(checkThreadsMax(this->getOperation(), this->threadsMax)))
-        return this->signalPassFailure();
+    target = train::getTarget(this->getOperation());
     noteOtherStage(this->getOperation(), this->getArgument());
     runOnSteps();
   }
 
 protected:
   virtual void runOnSteps() = 0;
+
+  /// What the module is compiled for.
+  TargetInfo target;
 };
 
 } // namespace lowtide

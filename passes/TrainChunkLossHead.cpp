@@ -31,7 +31,7 @@ struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<Train
   using StepPass::StepPass;
   /// On a GPU tiles have four times as many rows: there a tile's sum of the size of the weight takes longer to read and
   /// write than a product of so few rows takes to compute.
-  bool isWide() const { return StringRef(target).starts_with("cuda"); }
+  bool isWide() const { return target.isGpu(); }
 
   /// Ops that are computed together: a loss, a loss with its gradients, or both and what the cotangents are made of
   /// between them, row by row. The largest is the last.

@@ -105,7 +105,7 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
   /// Whether a library of the target computes an op once train-autocast has made its operands what they will be.
   bool isTakenLater(Operation *op) {
     auto call = dyn_cast<LibraryCallInterface>(op);
-    if (target.empty() || !call)
+    if (!target.hasLibraries() || !call)
       return false;
     Builder b(op->getContext());
     StringRef name = precision;

@@ -35,7 +35,7 @@ public:
 
   void runOnSteps() override {
     auto &facts = getAnalysis<StepFacts>();
-    if (failed(facts.update(target, threadsMax)))
+    if (failed(facts.update(target)))
       return signalPassFailure();
     for (auto step : getOperation().getOps<func::FuncOp>())
       if (failed(order(step, facts.getTable())))

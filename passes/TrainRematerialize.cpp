@@ -196,7 +196,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   auto &facts = getAnalysis<StepFacts>();
-  if (failed(layout) || failed(facts.update(target, threadsMax)))
+  if (failed(layout) || failed(facts.update(target)))
     return failure();
   const StaticBytes statics = layout->getStaticBytes();
   uint64_t largest = 0;

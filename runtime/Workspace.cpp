@@ -32,21 +32,20 @@ bool isGpu(std::string_view target) { return target.substr(0, 4) == "cuda"; }
 
 namespace {
 
-/// Blocks that the largest GPU of the targets runs at once (H100, H200: 132 multiprocessors), the tile of a block, the
-/// depth below which k is not cut, and what cuBLAS takes by itself on Hopper (cuBLAS 13.0 documentation,
-/// cublasSetWorkspace(): 32 MiB).
-constexpr int64_t blocksAtOnce = 132, tile = 128, depthOfPart = 256;
+/// The tile of a block, the depth below which k is not cut, and what cuBLAS takes by itself on Hopper (cuBLAS 13.0
+/// documentation, cublasSetWorkspace(): 32 MiB).
+constexpr int64_t tile = 128, depthOfPart = 256;
 constexpr uint64_t gemmLimit = uint64_t(32) << 20;
 
 int64_t tilesOf(int64_t size) { return (size + tile - 1) / tile; }
 
-/// f32 partial sums of an m × n result whose k is cut, `batch` times.
-uint64_t partialSumBytes(int64_t m, int64_t n, int64_t k, int64_t batch) {
+/// f32 partial sums of an m × n result whose k is cut, `batch` times, for a GPU that runs `blocksAtOnce` blocks at
+/// once: one on each of its multiprocessors.
+uint64_t partialSumBytes(int64_t m, int64_t n, int64_t k, int64_t batch, uint32_t blocksAtOnce) {
   Checked tiles = Checked::fromSigned(tilesOf(m)) * Checked::fromSigned(tilesOf(n)) * Checked::fromSigned(batch);
-  if (!tiles.atMost(static_cast<uint64_t>(blocksAtOnce / 2)))
+  if (!tiles.atMost(blocksAtOnce / 2))
     return 0;
-  uint64_t parts =
-      std::min<uint64_t>(static_cast<uint64_t>(blocksAtOnce) / *tiles.get(), static_cast<uint64_t>(k / depthOfPart));
+  uint64_t parts = std::min<uint64_t>(blocksAtOnce / *tiles.get(), static_cast<uint64_t>(k / depthOfPart));
   Checked bytes = Checked::fromSigned(m) * Checked::fromSigned(n) * Checked::fromSigned(batch) * (4 * parts);
   return parts < 2 ? 0 : bytes.atMost(gemmLimit) ? *bytes.get() : gemmLimit;
 }
@@ -104,14 +103,15 @@ uint64_t attentionDotBytes(const AttentionShape &shape) {
   return alignUp(shape.rowCount() * 4, libraryWorkspaceAlignment);
 }
 
-Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
+Expected<uint64_t> queryGpuWorkspace(const plan::Call &call, uint32_t processors) {
   if (call.callee() == "gemm") {
     Expected<GemmShape> shape = readGemm(call);
     if (!shape)
       return shape.takeStatus();
     // Epilogues and f64 are not cut.
     bool cut = shape->dtype != plan::F64 && shape->epilogue == GemmShape::Epilogue::None && !shape->hasSums();
-    return alignedForLibraries(cut ? partialSumBytes(shape->m, shape->n, shape->k, shape->batchCount()) : 0);
+    return alignedForLibraries(cut ? partialSumBytes(shape->m, shape->n, shape->k, shape->batchCount(), processors)
+                                   : 0);
   }
   if (isAttention(call)) {
     Expected<AttentionShape> shape = readAttention(call);
@@ -129,7 +129,8 @@ Expected<uint64_t> queryGpuWorkspace(const plan::Call &call) {
             channelsLastFilterBytes(*shape) + convRest;
   if (shape->kind == ConvShape::Kind::FilterGrad) {
     int64_t rows = shape->outChannels, columns = shape->channels * ConvShape::volume(shape->filter);
-    bytes = bytes + partialSumBytes(rows, columns, shape->batch * ConvShape::volume(shape->output), shape->groups);
+    bytes = bytes +
+            partialSumBytes(rows, columns, shape->batch * ConvShape::volume(shape->output), shape->groups, processors);
   }
   return alignedForLibraries(bytes);
 }

@@ -1,7 +1,8 @@
 //===- Workspace.h - what a library call needs, asked before it runs -------===//
 //
 // The compiler plans the workspace of every call as a buffer like any other; it asks here. The answer is a function of
-// the call's attributes alone: not of the machine, not of the number of threads.
+// the call's attributes and, on a GPU, of the number of processors that the plan is for: not of the machine that runs
+// it, not of the number of threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_WORKSPACE_H
@@ -30,11 +31,11 @@ Expected<uint64_t> queryWorkspace(const plan::Call &call);
 inline constexpr uint64_t libraryWorkspaceAlignment = 256;
 
 /// Bytes of Call.workspace that a plan reserves for `call` on a GPU. The libraries choose their algorithm within it, so
-/// that more is no need and less is no error. Gemm: partial sums of as many parts of k as it takes to occupy the GPU.
-/// Convolution in 16 bits: descriptors of the engines, operands and results rewritten channels last, as tensor cores
-/// take them, and the partial sums of a filter gradient. Derivative of attention: a sum for each row, and the
-/// cotangents of the scores.
-Expected<uint64_t> queryGpuWorkspace(const plan::Call &call);
+/// that more is no need and less is no error. Gemm: partial sums of as many parts of k as it takes to occupy the GPU,
+/// which has `processors` multiprocessors. Convolution in 16 bits: descriptors of the engines, operands and results
+/// rewritten channels last, as tensor cores take them, and the partial sums of a filter gradient. Derivative of
+/// attention: a sum for each row, and the cotangents of the scores.
+Expected<uint64_t> queryGpuWorkspace(const plan::Call &call, uint32_t processors);
 /// Bytes at the front of it that hold an attention's Σ o · do for each row.
 uint64_t attentionDotBytes(const struct AttentionShape &shape);
 

@@ -43,17 +43,14 @@ struct TrainStageOptions {
   double clipNorm = 0.0, clipValue = 0.0; ///< 0: gradients are not limited
   std::vector<std::string> entries = {"train", "eval"};
   int64_t microBatches = 1; ///< equal parts of the batch that are computed one after the other
-  std::string target;       ///< what the step will run on: its libraries decide about forms of derivatives; empty: none
 };
 
 /// How the fitted stage cuts the step into kernels and library calls.
 struct FitStageOptions {
-  bool fuse = true;       ///< several ops in a kernel
-  bool library = true;    ///< contractions and convolutions by vendor libraries
-  std::string widen = ""; ///< "f64": compute everything in f64
-  /// What the step runs on, and the instruction set of its kernels.
-  std::string target = "cpu:x86-64-v3";
-  unsigned threadsMax = 8;         ///< threads that scratch is planned for
+  bool fuse = true;                ///< several ops in a kernel
+  bool library = true;             ///< contractions and convolutions by vendor libraries
+  std::string widen = "";          ///< "f64": compute everything in f64
+  bool isForGpu = false;           ///< the module's target is one: passes that are for its libraries run
   std::string budget = "";         ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
   std::string strategy = "fit";    ///< how recomputations are chosen
   bool bound = false;              ///< say how much any plan recomputes at least
@@ -77,9 +74,7 @@ void buildLaunchStage(mlir::OpPassManager &passes, const FitStageOptions &option
 
 /// What a plan is made for.
 struct PlanStageOptions {
-  std::string target = "cpu:x86-64-v3"; ///< its full name
-  unsigned threadsMax = 8;              ///< threads that scratch is planned for
-  bool weights = true;                  ///< parameters start from the model file
+  bool weights = true; ///< parameters start from the model file
 };
 
 /// fitted → plan: addresses for every byte, proved; the kernels' functions are next to it.

@@ -1,7 +1,6 @@
 //===- CostModel.cpp - what an instruction costs in time ------------------===//
 //
-// Rates are rounded from measurements of this project's kernels (CPU) and from
-// the vendor's tables at three quarters (CUDA): what counts is their ratio.
+// A roofline of the target's figures.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/CostModel.h"
@@ -11,12 +10,8 @@
 using namespace mlir;
 using namespace lowtide;
 
-CostModel CostModel::get(StringRef target) {
-  if (target.starts_with("cuda"))
-    return {3e14, 3e13, 3e12, 3e-6};
-  if (target == "reference")
-    return {1e9, 5e8, 5e9, 1e-6};
-  return {1.5e11, 2e10, 2e10, 2e-6};
+CostModel CostModel::get(const TargetInfo &target) {
+  return {target.libraryFlops, target.kernelFlops, target.bytesPerSecond, target.launchSeconds};
 }
 
 uint64_t lowtide::getFlops(Operation *op) {

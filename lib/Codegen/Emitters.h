@@ -17,8 +17,9 @@ struct LaunchShape {
   int64_t extent = 1, grain = 1;
   uint64_t scratchBytes = 0;
 };
-/// Blocks of a GPU's grid at most, where threads go on to further work: eight of 256 threads on each of 132 processors.
-inline constexpr int64_t kMaxBlocks = 1056;
+/// Blocks of a GPU's grid at most, where threads go on to further work, by its number of processors: eight of 256
+/// threads on each.
+inline int64_t getMostBlocks(unsigned processors) { return int64_t(8) * processors; }
 
 /// A kernel under construction. Operands are bound to their arrays.
 struct KernelContext {
@@ -55,7 +56,7 @@ llvm::SmallVector<LoopNest> getLoopNests(nn::KernelOp kernel);
 LaunchShape getLoopShape(nn::KernelOp kernel);
 void emitLoop(KernelContext &context);
 /// The same on a GPU: a thread per 16 bytes of the results' smallest elements; `narrow`: per element.
-Grid getGpuLoopGrid(nn::KernelOp kernel, bool narrow);
+Grid getGpuLoopGrid(nn::KernelOp kernel, bool narrow, unsigned processors);
 void emitGpuLoop(KernelContext &context, bool narrow);
 
 /// A body of values over one shape and its reductions over one set of dimensions (emitters "row" and "column").
@@ -81,8 +82,10 @@ LaunchShape getStagedShape(nn::KernelOp kernel, const StagedDomain &domain);
 mlir::LogicalResult emitStaged(KernelContext &context, const StagedDomain &domain);
 /// The same on a GPU: a team of threads per row, or a block per 32 columns; a kernel that is alone and over many
 /// columns has up to eight times as many in a block.
-Grid getGpuStagedGrid(const StagedDomain &domain);
-Grid getGpuStagedGrid(nn::KernelOp kernel, const StagedDomain &domain);
+Grid getGpuStagedGrid(const StagedDomain &domain, unsigned processors);
+Grid getGpuStagedGrid(nn::KernelOp kernel, const StagedDomain &domain, unsigned processors);
+/// The former where rows are reduced into columns: a block per 32 of them, however many processors there are.
+Grid getGpuColumnGrid(const StagedDomain &domain);
 mlir::LogicalResult emitGpuRow(KernelContext &context, const StagedDomain &domain);
 mlir::LogicalResult emitGpuColumn(KernelContext &context, const StagedDomain &domain);
 /// Many rows over few columns, or few long rows: a first kernel writes the totals of blocks of rows, or of segments of
@@ -113,7 +116,7 @@ llvm::SmallVector<unsigned> findReads(KernelFunction &function, unsigned numOper
 /// The op of a kernel that is one scatter (constants aside), or null.
 ScatterInterface getScatter(nn::KernelOp kernel);
 LaunchShape getScatterShape(ScatterInterface op);
-Grid getGpuScatterGrid(ScatterInterface op);
+Grid getGpuScatterGrid(ScatterInterface op, unsigned processors);
 void emitScatter(KernelContext &context, ScatterInterface op);
 
 /// Per result, the operands that it may overwrite element by element. In a staged kernel reductions may read such

@@ -88,7 +88,7 @@ std::string codegen::getBatchForm(nn::KernelOp kernel) {
     FailureOr<StagedDomain> domain = StagedDomain::get(kernel);
     if (failed(domain) || getPartialBytes(kernel, *domain))
       return "";
-    if (!domain->getShape().trailing && getGpuStagedGrid(*domain).blocks > kFewBlocks)
+    if (!domain->getShape().trailing && getGpuColumnGrid(*domain).blocks > kFewBlocks)
       return "";
   } else if (kernel.getEmitter() != "loop") {
     return "";

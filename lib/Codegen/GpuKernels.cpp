@@ -43,6 +43,8 @@ struct codegen::GpuForm {
   ScatterInterface scatter;
   nn::TransposeOp transpose;
   bool search = false, narrow = false;
+  /// Of the GPU that the grid is sized for.
+  unsigned processors;
 
   bool isLoop() { return !scatter && !transpose && failed(domain); }
   Grid getGrid(nn::KernelOp kernel);
@@ -53,14 +55,14 @@ Grid GpuForm::getGrid(nn::KernelOp kernel) {
   if (scatter && part == Part::Partials)
     return getGpuSortGrid(scatter);
   if (scatter)
-    return search ? getGpuSearchGrid(scatter) : getGpuScatterGrid(scatter);
+    return search ? getGpuSearchGrid(scatter) : getGpuScatterGrid(scatter, processors);
   if (transpose)
     return getGpuTransposeGrid(transpose);
   if (succeeded(domain))
     return part == Part::Partials ? getGpuPartialGrid(kernel, *domain)
-           : part == Part::Totals ? getGpuStagedGrid(*domain)
-                                  : getGpuStagedGrid(kernel, *domain);
-  return getGpuLoopGrid(kernel, narrow);
+           : part == Part::Totals ? getGpuStagedGrid(*domain, processors)
+                                  : getGpuStagedGrid(kernel, *domain, processors);
+  return getGpuLoopGrid(kernel, narrow, processors);
 }
 
 LogicalResult GpuForm::emit(KernelContext &context) {
@@ -174,7 +176,7 @@ FailureOr<KernelInfo> KernelModule::addGpuBatch(nn::KernelOp kernel) {
   FailureOr<Batch> batch = Batch::get(kernel);
   if (failed(batch))
     return kernel.emitError("cannot generate code: the kernels of a batch have different forms");
-  GpuForm form;
+  GpuForm form{.processors = options.processors};
   form.transpose = getTileTranspose(batch->first);
   if (batch->first.getEmitter() != "loop")
     form.domain = StagedDomain::get(batch->first);
@@ -232,7 +234,7 @@ FailureOr<KernelInfo> KernelModule::addGpuForm(nn::KernelOp kernel, GpuForm form
 }
 
 FailureOr<KernelInfo> KernelModule::addGpuTotals(nn::KernelOp kernel) {
-  GpuForm form;
+  GpuForm form{.processors = options.processors};
   form.domain = StagedDomain::get(kernel);
   form.part = GpuForm::Part::Totals;
   if (failed(form.domain))
@@ -245,7 +247,7 @@ FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
     return addGpuBatch(kernel);
   if (kernel.getEmitter() == "cross")
     return addGpuCross(kernel);
-  GpuForm form;
+  GpuForm form{.processors = options.processors};
   if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
     form.domain = StagedDomain::get(kernel);
   form.scatter = findScatter(kernel);

@@ -66,12 +66,12 @@ static SmallVector<VectorNest> getVectorNests(nn::KernelOp kernel, bool narrow) 
   return nests;
 }
 
-Grid codegen::getGpuLoopGrid(nn::KernelOp kernel, bool narrow) {
+Grid codegen::getGpuLoopGrid(nn::KernelOp kernel, bool narrow, unsigned processors) {
   int64_t vectors = 1;
   for (const VectorNest &nest : getVectorNests(kernel, narrow))
     vectors = std::max(vectors, nest.count / nest.lanes);
   int64_t threads = std::min<int64_t>(kThreads, llvm::alignTo(vectors, 32));
-  return {std::min<int64_t>(llvm::divideCeil(vectors, threads), kMaxBlocks), threads};
+  return {std::min<int64_t>(llvm::divideCeil(vectors, threads), getMostBlocks(processors)), threads};
 }
 
 void codegen::hoistScalars(KernelContext &context) {

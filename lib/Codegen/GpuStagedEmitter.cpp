@@ -134,21 +134,24 @@ ColumnTile ColumnTile::ofPartials(nn::KernelOp kernel, const StagedDomain &domai
   return tile;
 }
 
-Grid codegen::getGpuStagedGrid(const StagedDomain &domain) {
+Grid codegen::getGpuColumnGrid(const StagedDomain &domain) {
+  const ColumnTile tile = ColumnTile::ofTotals(domain);
+  return {tile.countTiles(domain), tile.groups * tile.lanes};
+}
+
+Grid codegen::getGpuStagedGrid(const StagedDomain &domain, unsigned processors) {
+  if (!domain.getShape().trailing)
+    return getGpuColumnGrid(domain);
   int64_t kept = product(domain.keptExtents);
-  if (!domain.getShape().trailing) {
-    const ColumnTile tile = ColumnTile::ofTotals(domain);
-    return {tile.countTiles(domain), tile.groups * tile.lanes};
-  }
   int64_t team = getGpuTeamSize(domain);
   int64_t threads = team > 32 ? team : std::min<int64_t>(kThreads, llvm::alignTo(kept * team, 32)),
           rows = threads / team;
-  return {std::min<int64_t>(llvm::divideCeil(kept, rows), 4 * kMaxBlocks), threads};
+  return {std::min<int64_t>(llvm::divideCeil(kept, rows), 4 * getMostBlocks(processors)), threads};
 }
 
-Grid codegen::getGpuStagedGrid(nn::KernelOp kernel, const StagedDomain &domain) {
+Grid codegen::getGpuStagedGrid(nn::KernelOp kernel, const StagedDomain &domain, unsigned processors) {
   if (domain.getShape().trailing)
-    return getGpuStagedGrid(domain);
+    return getGpuStagedGrid(domain, processors);
   const ColumnTile tile = ColumnTile::ofWhole(kernel, domain);
   return {tile.countTiles(domain), tile.groups * tile.lanes};
 }

@@ -34,7 +34,7 @@ FailureOr<KernelInfo> KernelModule::addTotals(nn::KernelOp kernel, const KernelI
   FailureOr<StagedDomain> domain = StagedDomain::get(columns);
   if (failed(domain))
     return failure();
-  const Grid own = getGpuStagedGrid(*domain);
+  const Grid own = getGpuStagedGrid(*domain, options.processors);
   const Grid grid{own.blocks * count, own.threads};
   const int64_t numReads = taken.size() + 1, numWrites = columns.getNumResults();
   KernelInfo info;

@@ -47,14 +47,24 @@ KernelModule::KernelModule(MLIRContext *context, CodegenOptions options) : optio
 KernelModule::KernelModule(OwningOpRef<ModuleOp> functions, size_t numKernels, CodegenOptions options)
     : options(std::move(options)), module(std::move(functions)), numGiven(numKernels) {}
 
-CodegenOptions CodegenOptions::get(StringRef machine) {
+CodegenOptions CodegenOptions::get(const TargetInfo &target) {
   CodegenOptions options;
-  if (machine == "cuda-emulated")
+  options.processors = target.processors;
+  switch (target.kind) {
+  case TargetKind::Cpu:
+    options.cpu = target.chip;
+    options.vectorBits = target.vectorBits;
+    break;
+  case TargetKind::Cuda:
+    options.chip = target.chip;
+    break;
+  case TargetKind::CudaEmulated:
     options.chip = "emulated";
-  else if (machine.starts_with("sm_"))
-    options.chip = machine.str();
-  else
-    options.cpu = machine.str();
+    break;
+  case TargetKind::Reference:
+    options.cpu = "reference";
+    break;
+  }
   return options;
 }
 

@@ -143,7 +143,7 @@ static OptimizeOptions getCpuOptions(const CodegenOptions &options) {
   // Threads of a GPU are scalar code that is called once a thread: compiling it takes longer than running it.
   const bool isQuick = options.isReference() || options.isEmulated();
   return {/*vectorize=*/!isQuick, /*quick=*/isQuick, /*plain=*/options.isPlain,
-          /*vectorBits=*/options.cpu == "x86-64-v4" ? 512u : 0u};
+          /*vectorBits=*/options.vectorBits > 256 ? options.vectorBits : 0}; // up to 256 LLVM uses what there is
 }
 
 void codegen::optimize(ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {

@@ -8,7 +8,7 @@
 #include "ExternalTool.h"
 #include "GpuLowering.h"
 #include "MachineCode.h"
-#include "lowtide/Codegen/Chips.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"

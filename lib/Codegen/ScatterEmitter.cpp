@@ -72,9 +72,9 @@ static int64_t countTasks(const ScatterShape &shape) { return product(shape.oute
 
 LaunchShape codegen::getScatterShape(ScatterInterface op) { return {countTasks(ScatterShape(op, kMinTile)), 1, 0}; }
 
-Grid codegen::getGpuScatterGrid(ScatterInterface op) {
+Grid codegen::getGpuScatterGrid(ScatterInterface op, unsigned processors) {
   int64_t tasks = countTasks(ScatterShape(op, 1)), threads = std::min<int64_t>(kThreads, llvm::alignTo(tasks, 32));
-  return {std::min<int64_t>(llvm::divideCeil(tasks, threads), kMaxBlocks), threads};
+  return {std::min<int64_t>(llvm::divideCeil(tasks, threads), getMostBlocks(processors)), threads};
 }
 
 Value codegen::emitStart(RegionEvaluator &evaluator, ScalarBuilder &b, ScatterInterface op, ValueRange index) {

@@ -10,8 +10,8 @@
 #include "StepUpdates.h"
 #include "Stopwatch.h"
 #include "lowtide/Analysis/ValueEquivalence.h"
-#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/Import/ImportFlags.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
@@ -110,6 +110,7 @@ Failure Compilation::import() {
   if (failed(imported))
     return file->getFailure();
   module = std::move(*imported);
+  train::setTarget(*module, target);
   if (isWritten)
     noteDigest();
   diagnostics.setModel(module->getLoc());
@@ -269,18 +270,16 @@ TrainStageOptions Compilation::trainStageOptions() const {
   stage.clipNorm = options.clipNorm;
   stage.clipValue = options.clipValue;
   stage.microBatches = options.microBatches;
-  stage.target = options.target == "reference" ? "" : codegen::getFullTarget(options.target);
   return stage;
 }
 
 FitStageOptions Compilation::fitStageOptions() const {
   FitStageOptions stage;
-  bool reference = options.target == "reference";
+  bool reference = target.kind == TargetKind::Reference;
   stage.fuse = options.fuse && !reference;
   stage.library = !reference;
   stage.widen = options.precision == "f64" ? "f64" : "";
-  stage.target = codegen::getFullTarget(options.target);
-  stage.threadsMax = static_cast<unsigned>(options.threadsMax);
+  stage.isForGpu = target.isGpu();
   stage.budget = options.deviceBudget;
   stage.strategy = options.rematStrategy;
   stage.bound = options.bound;
@@ -302,29 +301,9 @@ GraphStageOptions Compilation::graphStageOptions() const {
 }
 
 Failure Compilation::checkTarget(bool comparesMethods) {
-  const std::vector<std::string> targets = codegen::listTargets();
-  if (!llvm::is_contained(targets, options.target)) {
-    const SmallVector<StringRef> names(targets.begin(), targets.end());
-    const StringRef target = options.target;
-    unsigned capability = 0;
-    const bool isChip = target.starts_with("cuda:sm_") &&
-                        !target.drop_front(strlen("cuda:sm_")).take_while(llvm::isDigit).getAsInteger(10, capability);
-    std::vector<std::string> notes;
-    if (isChip && capability < 80)
-      notes.push_back("kernels need bf16 numbers, which GPUs have from sm_80 (A100, RTX 30) on");
-    else if (isChip)
-      notes.push_back("a GPU that is newer than a target takes its PTX: the nearest older target of the list");
-    std::string chips;
-    for (const codegen::Chip &chip : codegen::listChips())
-      chips += (", cuda:" + chip.name + " (" + chip.cards + ")").str();
-    notes.push_back(
-        "targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, reference, cuda (the same as cuda:sm_90)" + chips +
-        ", cuda-emulated");
-    return refuse(FailureKind::Usage,
-                  "unknown target '" + options.target + "'" + (isChip ? "" : suggestName(options.target, names)),
-                  notes);
-  }
-  if (options.precision == "f64" && options.target != "reference")
+  if (Failure failure = findOptionsTarget())
+    return failure;
+  if (options.precision == "f64" && target.kind != TargetKind::Reference)
     return refuse(FailureKind::Usage, "--precision=f64 computes everything in f64, which only --target=reference does");
   const bool needsSolver = options.bound || options.rematStrategy == "lp-rounding";
   const char *solver = std::getenv("LOWTIDE_HIGHS");
@@ -343,6 +322,8 @@ Failure Compilation::checkTarget(bool comparesMethods) {
 Failure Compilation::lowerTo(int last, const std::string &budget) {
   const int first = getStageNumber(options.from);
   if (Failure failure = first < 0 ? import() : parse())
+    return failure;
+  if (Failure failure = first < 0 ? Failure() : agreeOnTarget())
     return failure;
   if (Failure failure = first < 0 ? Failure() : checkWeightsKnown())
     return failure;
@@ -429,6 +410,7 @@ Failure Compilation::addVariant(const EntryVariant &variant) {
   if (failure || failed(imported))
     return failure ? failure : Failure(file->getFailure());
   module = std::move(*imported);
+  train::setTarget(*module, target);
   if ((failure = makeGraph()) || (failure = makeSteps(parts, variant.precision)))
     return failure;
   for (StringRef entry : {"train", "eval"})

@@ -11,6 +11,7 @@
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Import/Check.h"
 #include "lowtide/Import/Import.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Target/OnnxModel.h"
@@ -102,12 +103,16 @@ private:
   /// Takes the plan apart for what is made of it: its kernels, its weights.
   Failure openPlan();
   /// Whether the plan is for a GPU, if its PTX is asked for.
-  Failure checkPtx();
+  Failure checkPtx(const TargetInfo &machine);
   /// Streams the first values of an initializer.
   llvm::LogicalResult readWeights(llvm::StringRef initializer, llvm::function_ref<void(llvm::ArrayRef<char>)> sink);
   Failure writeArtifact(const std::string &path, Written &written);
   /// The passes of a manager as lowtide-opt takes them, with commas.
   static std::string describePipeline(mlir::OpPassManager &passes);
+  /// Finds the target that the options name or describe.
+  Failure findOptionsTarget();
+  /// Between the options and a stage's text: what was fitted for one target cannot become a plan for another.
+  Failure agreeOnTarget();
   /// A whole step from a file keeps its forward pass and its updates: flags that would make others are refused. The
   /// former before the step is legalized, for which parameters count.
   Failure checkForwardFlags();
@@ -169,6 +174,8 @@ private:
 
   const Request options;
   const Sources sources;
+  /// What the module is compiled for.
+  TargetInfo target = getDefaultTarget();
   mlir::MLIRContext context;
   DiagnosticCollector diagnostics;
   /// The text that was read; null for a model.

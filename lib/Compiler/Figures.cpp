@@ -113,7 +113,7 @@ static EntryFigures convert(const report::Entry &entry, uint64_t alignment) {
 
 Figures Compilation::findFigures() {
   Figures figures;
-  figures.target = options.target;
+  figures.target = target.getArtifactTarget();
   for (const Message &message : diagnostics.getMessages())
     if (!message.figures.empty())
       figures.remarks.push_back({message.area, message.figures});

@@ -12,6 +12,7 @@
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/Solve/Timeline.h"
 #include "lowtide/Support/ByteUnit.h"
 #include "llvm/Support/Format.h"
@@ -33,6 +34,7 @@ Failure Compilation::lowerVariation(const EntryVariant &variation) {
   if (failure || failed(imported))
     return failure ? failure : FailureKind::BadInput;
   module = std::move(*imported);
+  train::setTarget(*module, target);
   if ((failure = makeGraph()))
     return failure;
   return makeSteps(variation.parts, variation.precision);
@@ -48,10 +50,10 @@ Compilation::Needs Compilation::findNeeds(const EntryVariant &variation) {
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
   StepFacts facts(*module);
-  if (failed(layout) || failed(facts.update(stage.target, stage.threadsMax)))
+  if (failed(layout) || failed(facts.update(target)))
     return needs;
   for (func::FuncOp step : steps) {
-    FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));
+    FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
     if (failed(problem))
       return needs;
     const solve::StepGraph &graph = problem->getGraph();
@@ -79,7 +81,7 @@ std::optional<double> Compilation::planWithin(const EntryVariant &variation, uin
   auto step = module->lookupSymbol<func::FuncOp>("train");
   if (!step)
     step = *module->getOps<func::FuncOp>().begin();
-  return CostModel::get(stage.target).getSeconds(step.getBody().front());
+  return CostModel::get(target).getSeconds(step.getBody().front());
 }
 
 /// Batches that are tried at most while the largest is looked for, and how long.

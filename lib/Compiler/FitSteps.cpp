@@ -92,7 +92,7 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
   if (budget && (!best.failure || best.failure.kind == FailureKind::Budget)) {
     // A part of what the step takes is a part of what it takes by the rule.
     stage.budget = std::to_string(budget.getInt());
-    const CostModel costs = CostModel::get(stage.target);
+    const CostModel costs = CostModel::get(target);
     for (const HeadParts &parts : further) {
       stage.lossHeadChunks = parts.option;
       Attempt other = attempt(OwningOpRef<ModuleOp>(given->clone()));

@@ -335,14 +335,14 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
   // Entries in their order; all of them have the same ones.
   auto pose = [&](llvm::function_ref<void(unsigned, StringRef, const solve::StepGraph &)> take) -> Failure {
     StepFacts facts(*module);
-    if (failed(facts.update(stage.target, stage.threadsMax)))
+    if (failed(facts.update(target)))
       return FailureKind::Internal;
     const bool isAlone = llvm::hasSingleElement(module->getOps<func::FuncOp>());
     unsigned number = 0;
     for (auto step : module->getOps<func::FuncOp>()) {
       if (step.getSymName() == "eval" && !isAlone)
         continue;
-      FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(stage.target));
+      FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
       if (failed(problem))
         return FailureKind::Internal;
       take(number++, step.getSymName(), problem->getGraph());

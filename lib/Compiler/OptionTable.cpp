@@ -7,6 +7,7 @@
 
 #include "lowtide/Compiler/OptionTable.h"
 #include "OptimizerFlags.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "lowtide/Support/OptionChoices.h"
 #include <algorithm>
 #include <cmath>
@@ -186,8 +187,9 @@ static std::vector<OptionRow> makeRows() {
        "Pieces of the logits of a loss head: auto (where they are large), a number, off",
        {custom(checkChunks)}});
   add({"target", "target", "plan", OptionRole::None, &Request::target,
-       "cpu[:x86-64-v3|:x86-64-v4], cuda[:sm_90], and cuda: with sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, sm_100, "
-       "sm_103, sm_110, sm_120, sm_121; cuda-emulated, reference"});
+       "cpu[:x86-64-v3|:x86-64-v4|:native], cuda[:sm_90], and cuda: with sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
+       "sm_100, sm_103, sm_110, sm_120, sm_121, or with a card of 'lowtide fit --card=list': cuda:h200; "
+       "cuda-emulated, reference"});
   add({"precision",
        "target",
        "train",
@@ -409,6 +411,8 @@ std::string lowtide::setOption(Request &request, const std::string &name, const 
       return name + ": " + fault;
   if (!std::visit(FieldWriter{request, *row, value}, row->field))
     return name + ": '" + value + "' is not of its type";
+  request.givesTarget |= name == "target";
+  request.givesThreads |= name == "threads-max";
   if (row->role == OptionRole::Forward)
     request.forwardFlags[name] = "--" + name;
   if (row->role == OptionRole::Update)

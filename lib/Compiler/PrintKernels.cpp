@@ -10,10 +10,9 @@
 using namespace mlir;
 using namespace lowtide;
 
-Failure Compilation::checkPtx() {
-  if (const StringRef target = plan.getTarget();
-      options.emit == "ptx" && (!target.starts_with("cuda") || target == "cuda-emulated"))
-    return refuse(FailureKind::Usage, "--emit=ptx needs a GPU to write for, and the target is " + target,
+Failure Compilation::checkPtx(const TargetInfo &machine) {
+  if (options.emit == "ptx" && machine.kind != TargetKind::Cuda)
+    return refuse(FailureKind::Usage, "--emit=ptx needs a GPU to write for, and the target is " + machine.name,
                   {"for example --target=cuda:sm_90; --emit=kernels prints the kernels of every target"});
   return {};
 }

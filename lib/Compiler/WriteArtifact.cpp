@@ -9,7 +9,6 @@
 #include "StepNotes.h"
 #include "StepPass.h"
 #include "Stopwatch.h"
-#include "lowtide/Codegen/Chips.h"
 #include "lowtide/Target/Artifact.h"
 #include "lowtide/Target/PlanProto.h"
 #include "llvm/ADT/StringSet.h"
@@ -60,8 +59,6 @@ Failure Compilation::makePlan() {
   if (Failure failure = run("fitted", buildLaunches, FailureKind::Internal))
     return failure;
   PlanStageOptions stage;
-  stage.target = codegen::getFullTarget(options.target);
-  stage.threadsMax = static_cast<unsigned>(options.threadsMax);
   stage.weights = options.weights;
   return run(
       "plan", [&](OpPassManager &passes) { buildPlanStage(passes, stage); },
@@ -94,10 +91,13 @@ Failure Compilation::openPlan() {
   OwningOpRef<ModuleOp> functions = takeKernels(*module);
   if (!functions)
     functions = ModuleOp::create(UnknownLoc::get(&context));
-  codegen::CodegenOptions codegenOptions = codegen::CodegenOptions::get(codegen::getMachine(plan.getTarget()));
+  const std::optional<TargetInfo> machine = findTarget(plan.getTarget());
+  if (!machine)
+    return FailureKind::Internal;
+  codegen::CodegenOptions codegenOptions = codegen::CodegenOptions::get(*machine);
   codegenOptions.cacheFolder = codegen::findKernelCache(options.kernelCache);
   kernels = std::make_unique<codegen::KernelModule>(std::move(functions), numKernels, codegenOptions);
-  return options.emit == "artifact" ? openWeights() : checkPtx();
+  return options.emit == "artifact" ? openWeights() : checkPtx(*machine);
 }
 
 LogicalResult Compilation::readWeights(StringRef initializer, llvm::function_ref<void(ArrayRef<char>)> sink) {

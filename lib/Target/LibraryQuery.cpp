@@ -27,13 +27,13 @@ static FailureOr<plan::Call> describe(LibraryCallInterface op) {
   return call;
 }
 
-bool lowtide::isTaken(LibraryCallInterface op, StringRef target, std::string *why) {
-  if (op.getCallee().empty())
+bool lowtide::isTaken(LibraryCallInterface op, const TargetInfo &target, std::string *why) {
+  if (op.getCallee().empty() || !target.hasLibraries())
     return false;
   FailureOr<plan::Call> call = describe(op);
   if (failed(call))
     return false;
-  if (!rt::isGpu(target))
+  if (!target.isGpu())
     return rt::hasCpuKernel(*call);
   rt::Expected<const rt::LibraryRule *> rule = rt::declineCall(*call);
   if (rule && !*rule)
@@ -44,7 +44,7 @@ bool lowtide::isTaken(LibraryCallInterface op, StringRef target, std::string *wh
   return false;
 }
 
-bool lowtide::isTakenAs(LibraryCallInterface op, Type narrow, StringRef target) {
+bool lowtide::isTakenAs(LibraryCallInterface op, Type narrow, const TargetInfo &target) {
   auto narrowed = [&](Type type, PrecisionPolicy policy) -> Type {
     auto tensor = dyn_cast<RankedTensorType>(type);
     bool isNarrowed = narrow && policy == PrecisionPolicy::Low && tensor && tensor.getElementType().isF32();
@@ -67,11 +67,12 @@ bool lowtide::isTakenAs(LibraryCallInterface op, Type narrow, StringRef target) 
   return isCall(cast<LibraryCallInterface>(copy)) || nn::formAttention(copy, isCall);
 }
 
-FailureOr<uint64_t> lowtide::queryWorkspace(LibraryCallInterface op, StringRef target) {
+FailureOr<uint64_t> lowtide::queryWorkspace(LibraryCallInterface op, const TargetInfo &target) {
   FailureOr<plan::Call> call = describe(op);
   if (failed(call))
     return failure();
-  rt::Expected<uint64_t> bytes = rt::isGpu(target) ? rt::queryGpuWorkspace(*call) : rt::queryWorkspace(*call);
+  rt::Expected<uint64_t> bytes =
+      target.isGpu() ? rt::queryGpuWorkspace(*call, target.processors) : rt::queryWorkspace(*call);
   if (!bytes)
     return op->emitError("library call '") << op.getCallee() << "': " << bytes.status().str();
   return *bytes;

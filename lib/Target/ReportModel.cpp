@@ -42,7 +42,7 @@ namespace {
 class EntryReader {
 public:
   EntryReader(const plan::Plan &plan, const plan::Entry &from, const EntryNotes *notes)
-      : plan(plan), from(from), costs(CostModel::get(plan.target())) {
+      : plan(plan), from(from), costs(CostModel::get(findTarget(plan.target()).value_or(getDefaultTarget()))) {
     if (notes) {
       recomputed.insert(notes->recomputed.begin(), notes->recomputed.end());
       components = notes->components;

@@ -50,7 +50,7 @@ class Layering(unittest.TestCase):
         self.assertIn("Passes.h", private)
         self.refuse((p, n) for p, n in includes("tools") if n in private)
         shown = ("lowtide/Compiler/", "lowtide/Support/", "lowtide/Target/Report.h", "lowtide/Solve/Difference.h",
-                 "lowtide/Codegen/Toolkit.h", "lowtide/Analysis/ByteSize.h")  # fmt: skip
+                 "lowtide/Codegen/Toolkit.h", "lowtide/Analysis/ByteSize.h", "lowtide/Interfaces/TargetInfo.h")  # fmt: skip
         self.refuse((p, n) for p, n in includes("tools/lowtide") if n.startswith(("mlir/", "onnx/")) or (n.startswith("lowtide/") and not n.startswith(shown)))
 
     def test_compiler_prints_nothing(self):
@@ -81,6 +81,19 @@ class Layering(unittest.TestCase):
         switch = re.compile(r'TypeSwitch|isa<[^>]*nn::|getStringRef\(\) *==|getName\(\) *== *"')
         found = [f"{p}:{text(p)[: m.start()].count(chr(10)) + 1}: {m[0]}" for p in sources("passes") for m in switch.finditer(text(p))]
         self.assertEqual(found, [])
+
+    def test_target_is_an_object(self):
+        """What a module is compiled for is an attribute: nothing in the compiler compares a target's name or takes one as text."""
+        compares = re.compile(r'(?:(?:starts_with|consume_front|contains)\(|[!=]= *)"(?:cuda|sm_|x86-64)')
+        rooms = ("passes", "lib/Analysis", "lib/Codegen", "lib/Dialect", "lib/Solve", "lib/Target")
+        found = [f"{p}:{text(p)[: m.start()].count(chr(10)) + 1}: {m[0]}" for p in sources(*rooms) for m in compares.finditer(text(p))]
+        self.assertEqual(found, [])
+        options = re.findall(r'^def (\w+) : Pass|Option<"(target|cpu|threadsMax)"', text("passes/Passes.td"), re.M)
+        owner, owners = "", set()
+        for name, option in options:
+            owner = name or owner
+            owners |= {owner} if option else set()
+        self.assertEqual(owners, {"TrainSetTarget"})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 // Casts of biases stand in front of what reads them: they come up to the first one, into one launch. What is as large as a
 // matrix does not.
 // RUN: lowtide compile %s --from=fitted --target=cuda:sm_90 --no-weights --emit=plan -q -o - | FileCheck %s
-// RUN: lowtide-opt %s --nn-batch-launches 2>%t.said | FileCheck %s --check-prefix=PASS
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-batch-launches 2>%t.said | FileCheck %s --check-prefix=PASS
 // RUN: FileCheck %s --check-prefix=SAID --input-file=%t.said
 
 // SAID: remark: @train: 3 kernels share 1 launch

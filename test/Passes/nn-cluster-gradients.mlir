@@ -1,7 +1,7 @@
 // Unscale, finite check and global norm look at a gradient once: a kernel shares its rows among a CPU's threads for both, a
 // GPU adds up the whole of it.
 // RUN: lowtide-opt %s --pass-pipeline='builtin.module(func.func(nn-decompose),canonicalize,cse,func.func(nn-cluster))' | FileCheck %s
-// RUN: lowtide-opt %s --pass-pipeline='builtin.module(func.func(nn-decompose{target=cuda:sm_90}),canonicalize,cse,func.func(nn-cluster{target=cuda:sm_90}))' | FileCheck %s --check-prefix=GPU
+// RUN: lowtide-opt %s --pass-pipeline='builtin.module(train-set-target{target=cuda:sm_90},func.func(nn-decompose),canonicalize,cse,func.func(nn-cluster))' | FileCheck %s --check-prefix=GPU
 
 // CHECK-LABEL: @step
 // CHECK: nn.kernel "row" ({{.*}} = %arg0, {{.*}}) : {{.*}} -> (tensor<256xi1>, tensor<256x512xf32>, tensor<256xf32>)

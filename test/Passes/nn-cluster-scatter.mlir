@@ -1,6 +1,6 @@
 // A GPU's scatter makes its indices on the way and writes the sum that its own is a term of, in place of the other one. What
 // others read too stays apart, and a CPU, which adds up in memory, takes nothing along.
-// RUN: lowtide-opt %s --nn-cluster=target=cuda:sm_90 | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-cluster | FileCheck %s
 // RUN: lowtide-opt %s --nn-cluster | FileCheck %s --check-prefix=CPU
 
 // CHECK-LABEL: @tied

@@ -1,6 +1,6 @@
 // Whether all is finite and the sum of squares of what it is divided by: a GPU reads a large gradient once for both, and the
 // update divides for itself. A CPU shares a whole sum by rows, which are written.
-// RUN: lowtide-opt %s --nn-cluster=target=cuda:sm_90 | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-cluster | FileCheck %s
 // RUN: lowtide-opt %s --nn-cluster | FileCheck %s --check-prefix=CPU
 
 // CHECK-LABEL: @check_and_norm

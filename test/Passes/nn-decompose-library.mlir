@@ -1,7 +1,7 @@
-// RUN: lowtide-opt %s --pass-pipeline='builtin.module(func.func(nn-decompose{target=cuda:sm_90}))' 2>%t.remarks | FileCheck %s
+// RUN: lowtide-opt %s --pass-pipeline='builtin.module(train-set-target{target=cuda:sm_90},func.func(nn-decompose))' 2>%t.remarks | FileCheck %s
 // RUN: FileCheck %s --check-prefix=WHY < %t.remarks
 // RUN: lowtide-opt %s --pass-pipeline='builtin.module(func.func(nn-decompose))' 2>/dev/null | FileCheck %s --check-prefix=PARTS
-// RUN: lowtide-opt %s --pass-pipeline='builtin.module(func.func(nn-decompose{target=cuda:sm_90 library=false}))' | FileCheck %s --check-prefix=PARTS
+// RUN: lowtide-opt %s --pass-pipeline='builtin.module(train-set-target{target=cuda:sm_90},func.func(nn-decompose{library=false}))' | FileCheck %s --check-prefix=PARTS
 
 // What the target's library computes stays; everything else is written out.
 // PARTS-NOT: nn.attention

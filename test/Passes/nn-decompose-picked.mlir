@@ -1,7 +1,7 @@
 // A loss picks the logit of each row's label, its gradient compares all columns with it: for a GPU the row that compares picks
 // too. Where nobody compares, or other places are picked, the elements are gathered.
-// RUN: lowtide-opt %s --nn-decompose=target=cuda:sm_90 | FileCheck %s
-// RUN: lowtide-opt %s --nn-decompose=target=cpu:x86-64-v3 | FileCheck %s --check-prefix=CPU
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-decompose | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=target=cpu:x86-64-v3 --nn-decompose | FileCheck %s --check-prefix=CPU
 
 // CHECK-LABEL: @loss
 // CHECK-NOT: nn.gather_elements

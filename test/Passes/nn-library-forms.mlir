@@ -1,6 +1,6 @@
-// RUN: lowtide-opt %s --nn-library-forms | FileCheck %s
-// RUN: lowtide-opt %s --nn-library-forms=epilogues=false | FileCheck %s --check-prefix=PLAIN
-// RUN: lowtide-opt %s --nn-library-forms --nn-cluster 2>&1 | FileCheck %s --check-prefix=DECLINED
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-library-forms | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-library-forms=epilogues=false | FileCheck %s --check-prefix=PLAIN
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-library-forms --nn-cluster 2>&1 | FileCheck %s --check-prefix=DECLINED
 
 // PLAIN-NOT: nn.dot_epilogue
 

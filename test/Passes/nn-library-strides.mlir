@@ -1,5 +1,5 @@
-// RUN: lowtide-opt %s --nn-library-forms --cse | FileCheck %s
-// RUN: lowtide-opt %s --nn-library-forms --cse --nn-cluster --plan-lower=target=cuda:sm_90 | FileCheck %s --check-prefix=PLAN
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-library-forms --cse | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-library-forms --cse --nn-cluster --plan-lower | FileCheck %s --check-prefix=PLAN
 
 // What cuts q, k and v out of one product and puts heads in front of rows becomes offsets and strides of the call; the
 // derivative writes its three results as parts of one.

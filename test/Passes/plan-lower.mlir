@@ -1,6 +1,6 @@
-// RUN: lowtide-opt %s --plan-lower=threads-max=1 --split-input-file | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --plan-lower --split-input-file | FileCheck %s
 // RUN: lowtide-opt %s --plan-lower --plan-place --verify-plan --split-input-file | FileCheck %s --check-prefix=PROVED
-// RUN: lowtide-opt %s --plan-lower=threads-max=1 --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --plan-lower --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // PROVED-COUNT-5: plan.program
 

@@ -1,4 +1,4 @@
-// RUN: lowtide-opt %s --profile-memory=threads-max=1 -o /dev/null 2>&1 | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --profile-memory -o /dev/null 2>&1 | FileCheck %s
 
 // The first layer's value waits for the backward pass, what is made of it again does not; the gradient is read by the
 // update; what the user gets stays to the end. Parameters and state are there all the time, 1 KiB each; the

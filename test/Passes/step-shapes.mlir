@@ -10,10 +10,10 @@
 // BLOCKS: note: a step is one block of operations that ends in a return
 
 // What a pass is told is checked as the driver's flags are.
-// RUN: not lowtide-opt %t/step.mlir --plan-lower=target=tpu 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not lowtide-opt %t/step.mlir --train-set-target=target=tpu 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: error: unknown target 'tpu'; there are cpu,
-// RUN: not lowtide-opt %t/step.mlir --train-rematerialize="budget=1MiB threads-max=0" 2>&1 | FileCheck %s --check-prefix=THREADS
-// THREADS: error: threads-max=0 is not between 1 and 1024
+// RUN: not lowtide-opt %t/step.mlir --train-set-target=threads-max=0 2>&1 | FileCheck %s --check-prefix=THREADS
+// THREADS: error: target 'cpu:x86-64-v3': threads_max is 0; it is between 1 and 1024
 // RUN: not lowtide-opt %t/step.mlir --train-chunk-loss-head=chunks=-7 2>&1 | FileCheck %s --check-prefix=CHUNKS
 // CHUNKS: error: chunks=-7 is no number of chunks
 

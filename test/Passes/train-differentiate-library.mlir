@@ -1,6 +1,6 @@
-// RUN: lowtide-opt %s --train-differentiate='target=cuda:sm_90 precision=mixed-bf16' --split-input-file | FileCheck %s
-// RUN: lowtide-opt %s --train-differentiate=target=cuda:sm_90 --split-input-file | FileCheck %s --check-prefix=PARTS
-// RUN: lowtide-opt %s --train-differentiate='target=cpu:x86-64-v3 precision=mixed-bf16' --split-input-file | FileCheck %s --check-prefix=PARTS
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-differentiate=precision=mixed-bf16 --split-input-file | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-differentiate --split-input-file | FileCheck %s --check-prefix=PARTS
+// RUN: lowtide-opt %s --train-set-target=target=cpu:x86-64-v3 --train-differentiate=precision=mixed-bf16 --split-input-file | FileCheck %s --check-prefix=PARTS
 // RUN: lowtide-opt %s --train-differentiate --split-input-file | FileCheck %s --check-prefix=PARTS
 
 // Where the target's library computes the attention in the precision that is coming, its derivative is one op; otherwise

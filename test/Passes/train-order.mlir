@@ -1,6 +1,6 @@
-// RUN: lowtide-opt %s --train-order=threads-max=1 | FileCheck %s
-// RUN: lowtide-opt %s --train-order=threads-max=1 -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: lowtide-opt %s --train-order=threads-max=1 2>/dev/null | lowtide-opt --train-order=threads-max=1 -o /dev/null 2>&1 | FileCheck %s --check-prefix=AGAIN
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-order | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-order -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-order 2>/dev/null | lowtide-opt --train-set-target=threads-max=1 --train-order -o /dev/null 2>&1 | FileCheck %s --check-prefix=AGAIN
 
 // Two gradients are made, then both updates run: each update moves up behind its gradient, so that one gradient is alive
 // at a time. What is made early and read late moves down.

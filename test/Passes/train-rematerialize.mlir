@@ -1,17 +1,17 @@
-// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1" | FileCheck %s
-// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: lowtide-opt %s --train-rematerialize="budget=1MiB threads-max=1" | FileCheck %s --check-prefix=LARGE
-// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1" --plan-lower=threads-max=1 --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
-// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1 bound=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BOUND
-// RUN: lowtide-opt %s --train-rematerialize="budget=4160 threads-max=1 strategy=lp-rounding" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROUND
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=4160 | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=4160 -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=1MiB | FileCheck %s --check-prefix=LARGE
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=4160 --plan-lower --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="budget=4160 bound=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BOUND
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="budget=4160 strategy=lp-rounding" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROUND
 // RUN: not lowtide-opt %s --train-rematerialize="budget=4160 strategy=knapsack" 2>&1 | FileCheck %s --check-prefix=STRATEGY
-// RUN: not lowtide-opt %s --train-rematerialize="budget=4159 threads-max=1" 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=4159 2>&1 | FileCheck %s --check-prefix=SMALL
 // RUN: not lowtide-opt %s --train-rematerialize="budget=2KiB" 2>&1 | FileCheck %s --check-prefix=STATIC
 // RUN: not lowtide-opt %s --train-rematerialize="budget=lots" 2>&1 | FileCheck %s --check-prefix=WORD
 
 // 2112 bytes are parameter, batch and loss; three activations are 3 KiB, of which 2 fit. One runs again, behind the
 // cotangent that its reader waits for.
-// CHECK: module attributes {train.device_budget = 4160 : i64}
+// CHECK: module attributes {train.device_budget = 4160 : i64, train.target
 // CHECK-LABEL: func.func @train
 // CHECK-SAME: %[[X:.*]]: tensor<256xf32> {train.binding = #train.batch<"x">}
 // CHECK: %[[A1:.*]] = nn.kernel "loop" (%{{.*}} = %[[X]])

@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Cards.h"
 #include "Diagnostics.h"
 #include "StepSummary.h"
 #include "lowtide/Compiler/Compiler.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/ToolOutputFile.h"

@@ -5,11 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "OptionChecks.h"
-#include "Cards.h"
 #include "Choices.h"
 #include "Diagnostics.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Compiler/OptionTable.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 
 using namespace lowtide;
 using namespace lowtide::driver;

@@ -5,11 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Options.h"
-#include "Cards.h"
 #include "Choices.h"
 #include "Config.h"
 #include "Flags.h"
 #include "OptionChecks.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "lowtide/Target/Report.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -194,6 +194,8 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
     return exitOk;
   }
   noteFitQuestion(options, config);
+  options.givesTarget = !config.findOrigin("target").empty();
+  options.givesThreads = !config.findOrigin("threads-max").empty();
   if (!checkTogether(options, config))
     return exitUsage;
   noteModelFlags(options, config);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "mlir/IR/Operation.h"
 
 namespace lowtide {
@@ -17,8 +18,8 @@ struct CostModel {
   /// kernels; bytes per second of memory; seconds to start an instruction.
   double libraryFlops, kernelFlops, bytesPerSecond, launchSeconds;
 
-  /// The rates of `target` ("cpu:x86-64-v3", "cuda:sm_90", "reference").
-  static CostModel get(llvm::StringRef target);
+  /// The rates that a target is planned with.
+  static CostModel get(const TargetInfo &target);
 
   /// The larger of the time for its operations and the time for the bytes of
   /// its operands and results, and the start.

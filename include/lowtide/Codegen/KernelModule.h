@@ -8,6 +8,7 @@
 
 #include "lowtide/Codegen/KernelTrials.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -24,8 +25,12 @@ struct CodegenOptions {
   /// "x86-64-v3", "x86-64-v4" or another CPU name of LLVM; "reference":
   /// baseline x86-64, scalar, library math.
   std::string cpu = "x86-64-v3";
+  /// Length of the CPU's vectors; 0: LLVM's choice.
+  unsigned vectorBits = 0;
   /// A GPU: "sm_90", "sm_80", or "emulated", whose threads run on `cpu`. Empty: no GPU.
   std::string chip = "";
+  /// Multiprocessors of the GPU that grids are sized for.
+  unsigned processors = 0;
   /// Machine code as it comes, without optimization: for tests of plans, which make much code and run it seldom.
   bool isPlain = false;
   /// Where objects of a CPU's kernels are kept from compile to compile; empty: nowhere.
@@ -35,8 +40,7 @@ struct CodegenOptions {
   bool isGpu() const { return !chip.empty(); }
   bool isEmulated() const { return chip == "emulated"; }
 
-  /// What `machine` names: a CPU, "sm_90", or "cuda-emulated".
-  static CodegenOptions get(llvm::StringRef machine);
+  static CodegenOptions get(const TargetInfo &target);
 };
 
 /// The folder of objects that `flag` means: itself; "off", none; "auto", `lowtide/kernels` in the user's folder for

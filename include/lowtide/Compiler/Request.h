@@ -74,6 +74,8 @@ struct Request {
 
   // target
   std::string target = "cpu";
+  // whether a target and threadsMax were given: without, a stage's text keeps its own
+  bool givesTarget = false, givesThreads = false;
   std::string precision = "f32";
   std::vector<std::string> precisionOverrides; // PATTERN,PATTERN=TYPE
   std::string frozenWeights = "auto";          // auto, f32, bf16 or f16

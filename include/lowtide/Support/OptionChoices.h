@@ -21,9 +21,6 @@ inline constexpr llvm::StringLiteral fusionStrategies[] = {"none", "fuse"};
 inline constexpr llvm::StringLiteral rematStrategies[] = {"fit",        "none",    "sqrt",
                                                           "greedy-xla", "min-cut", "lp-rounding"};
 
-/// The most threads that scratch memory is planned for.
-inline constexpr unsigned mostThreads = 1024;
-
 /// Refuses a word that `option` does not take, at `op`.
 inline llvm::LogicalResult checkChoice(mlir::Operation *op, llvm::StringRef option, llvm::StringRef word,
                                        llvm::ArrayRef<llvm::StringLiteral> words) {

@@ -7,21 +7,22 @@
 #pragma once
 
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 
 #include <string>
 
 namespace lowtide {
 
-/// Whether a library of `target` ("cpu:…", "cuda:sm_90", "cuda-emulated") computes `op` as it stands. If not, `why`
-/// gets the reason in words; it stays empty where the op has no callee at all.
-bool isTaken(LibraryCallInterface op, llvm::StringRef target, std::string *why = nullptr);
+/// Whether a library of `target` computes `op` as it stands. If not, `why` gets the reason in words; it stays empty
+/// where the op has no callee at all.
+bool isTaken(LibraryCallInterface op, const TargetInfo &target, std::string *why = nullptr);
 
 /// Whether it would be taken, in some form, with the f32 operands and results that mixed precision keeps in 16 bits (by
 /// the op's policies) of type `narrow`; null: with the types that it has.
-bool isTakenAs(LibraryCallInterface op, mlir::Type narrow, llvm::StringRef target);
+bool isTakenAs(LibraryCallInterface op, mlir::Type narrow, const TargetInfo &target);
 
 /// Bytes of workspace that the plan reserves for the call. Fails, with a diagnostic, when its attributes are wrong.
-llvm::FailureOr<uint64_t> queryWorkspace(LibraryCallInterface op, llvm::StringRef target);
+llvm::FailureOr<uint64_t> queryWorkspace(LibraryCallInterface op, const TargetInfo &target);
 
 /// The operand over whose bytes result 0 may be written; -1: none.
 int getOverwritableOperand(LibraryCallInterface op);

@@ -4,7 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TargetSyntax.h"
 #include "lowtide/Dialect/Train/Layouts.h"
+#include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -49,6 +51,17 @@ LogicalResult lowtide::train::TrainDialect::verifyRegionArgAttribute(Operation *
   return emitError(loc, "batch array ") << batch.getName() << ": " << type << " has no dimension " << batch.getDim()
                                         << " that counts samples; where none does, write #train.batch<"
                                         << batch.getName() << ", dim = -1>";
+}
+
+LogicalResult lowtide::train::TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != targetAttrName)
+    return success();
+  if (!isa<ModuleOp>(op))
+    return op->emitError() << targetAttrName << " belongs to a module: all its steps have one target";
+  if (!isa<TargetAttr>(attribute.getValue()))
+    return op->emitError() << targetAttrName << " is " << attribute.getValue()
+                           << "; it is a #train.target<…>, as --train-set-target=target=NAME writes it";
+  return success();
 }
 
 Attribute lowtide::train::StateAttr::parse(AsmParser &parser, Type) {

@@ -222,6 +222,8 @@ TEST_F(CompilerTest, StagesAreText) {
   ASSERT_FALSE(compiler.compile(request, {pathOf("mlp-digits")}).print(os));
   EXPECT_THAT(text, testing::HasSubstr("func.func @forward"));
   EXPECT_EQ(compiler.compile(request, {path("absent.onnx")}).failure.kind, FailureKind::Io);
+  request.target = "cuda:h200";
+  EXPECT_EQ(compiler.compile(request, {pathOf("mlp-digits")}).getFigures().target, "cuda:sm_90");
   request.target = "cuda:sm_70";
   EXPECT_EQ(compiler.compile(request, {pathOf("mlp-digits")}).failure.kind, FailureKind::Usage);
 }
@@ -229,9 +231,9 @@ TEST_F(CompilerTest, StagesAreText) {
 TEST(OptionTable, SetsWhatFlagsSet) {
   Request request;
   const std::pair<const char *, const char *> options[] = {
-      {"micro-batches", "4"}, {"fuse", "false"},   {"dim", "n=2"},   {"dim", "t=3"},     {"weight-decay", "0.1"},
-      {"params", "*.bias"},   {"outputs", "a,b"},  {"power", "2"},   {"nesterov", "1"},  {"last-batch", "3"},
-      {"entries", "train"},   {"dropout", "0.25"}, {"mode", "eval"}, {"schedule", "wsd"}};
+      {"micro-batches", "4"}, {"fuse", "false"},   {"dim", "n=2"},   {"dim", "t=3"},      {"weight-decay", "0.1"},
+      {"params", "*.bias"},   {"outputs", "a,b"},  {"power", "2"},   {"nesterov", "1"},   {"last-batch", "3"},
+      {"entries", "train"},   {"dropout", "0.25"}, {"mode", "eval"}, {"schedule", "wsd"}, {"threads-max", "8"}};
   for (auto [name, value] : options)
     EXPECT_EQ(setOption(request, name, value), "");
   EXPECT_EQ(request.microBatches, 4);
@@ -247,6 +249,10 @@ TEST(OptionTable, SetsWhatFlagsSet) {
   ASSERT_EQ(request.variants.size(), 1u);
   EXPECT_EQ(request.variants[0].batch, 3);
   EXPECT_EQ(request.dropout, 0.25);
+  EXPECT_TRUE(request.givesThreads);
+  EXPECT_FALSE(request.givesTarget);
+  EXPECT_EQ(setOption(request, "target", "cuda:h200"), "");
+  EXPECT_TRUE(request.givesTarget);
   EXPECT_EQ(request.forwardFlags.count("mode") + request.updateFlags.count("nesterov") +
                 request.rateFlags.count("schedule"),
             3u);

@@ -81,7 +81,7 @@ plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64
     *call.add_writes() = kept;
   }
   // At no multiple of what the libraries want.
-  const uint64_t workspace = isGpu(target) ? *queryGpuWorkspace(call) : workspaceBytes(call),
+  const uint64_t workspace = isGpu(target) ? *queryGpuWorkspace(call, 132) : workspaceBytes(call),
                  begin = workspaceAlignment;
   *call.mutable_workspace() = slice(1, begin, workspace, 0);
   *entry->add_instructions()->mutable_call() = call;

@@ -165,6 +165,12 @@ static LogicalResult executeBroken(func::FuncOp function, ArrayRef<DenseElements
   return success(noticed == asked && asked);
 }
 
+/// Code for --cpu: a row of the table of targets, or another name of LLVM's.
+static codegen::CodegenOptions getCpuOptions() {
+  const std::optional<TargetInfo> row = findTarget("cpu:" + cpu);
+  return row ? codegen::CodegenOptions::get(*row) : codegen::CodegenOptions{.cpu = cpu};
+}
+
 static LogicalResult execute(func::FuncOp function) {
   SmallVector<DenseElementsAttr> inputs;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -176,13 +182,15 @@ static LogicalResult execute(func::FuncOp function) {
     inputs.push_back(value);
   }
   if (listing != Listing::None)
-    return run(function, inputs, RunOptions{codegen::CodegenOptions::get(chip), "fuse", false, nullptr, "", listing});
+    return run(
+        function, inputs,
+        RunOptions{codegen::CodegenOptions::get(*findTarget("cuda:" + chip)), "fuse", false, nullptr, "", listing});
   if (timing)
-    return run(function, inputs, RunOptions{{cpu}, "fuse", false, &llvm::outs(), saveKernels});
-  RunOptions reference{{"reference"}, "none", true}, fused{{cpu}, "fuse", false};
+    return run(function, inputs, RunOptions{getCpuOptions(), "fuse", false, &llvm::outs(), saveKernels});
+  RunOptions reference{{"reference"}, "none", true}, fused{getCpuOptions(), "fuse", false};
   FailureOr<SmallVector<Buffer>> exact = run(function, inputs, reference), actual = run(function, inputs, fused);
   // Fusion changes no bit.
-  RunOptions unfused{{cpu}, "none", false};
+  RunOptions unfused{getCpuOptions(), "none", false};
   FailureOr<SmallVector<Buffer>> apart = run(function, inputs, unfused);
   if (failed(exact) || failed(actual) || failed(apart))
     return failure();
@@ -190,7 +198,7 @@ static LogicalResult execute(func::FuncOp function) {
     if (together != alone)
       return function.emitError() << "result " << i << " has other bits when each op is its own kernel";
   if (emulated) {
-    codegen::CodegenOptions gpu = codegen::CodegenOptions::get("cuda-emulated");
+    codegen::CodegenOptions gpu = codegen::CodegenOptions::get(*findTarget("cuda-emulated"));
     gpu.cpu = cpu;
     if (!breakages.empty())
       return executeBroken(function, inputs, RunOptions{gpu, "fuse", false}, *actual);

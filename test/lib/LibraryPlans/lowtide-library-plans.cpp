@@ -177,7 +177,8 @@ Status askAtRandom(Questions &questions, uint64_t first, uint64_t count) {
     CallAddresses addresses;
     for (int i = 0; i < reads + writes; ++i)
       (i < reads ? addresses.reads : addresses.writes).push_back(CUdeviceptr(i + 1) << 40);
-    addresses.workspace = CUdeviceptr(reads + writes + 1) << 40, addresses.workspaceBytes = *queryGpuWorkspace(call);
+    addresses.workspace = CUdeviceptr(reads + writes + 1) << 40,
+    addresses.workspaceBytes = *queryGpuWorkspace(call, 132);
     questions.ask(call, addresses);
   }
   return Status::ok();

@@ -19,6 +19,7 @@
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Target/PlanProto.h"
@@ -142,6 +143,9 @@ bool Trial::parse() {
   step = parseSourceString<ModuleOp>(text, ParserConfig(&context));
   if (!step)
     return fail("compile", "the text does not parse: " + said);
+  TargetInfo target = getDefaultTarget();
+  target.threadsMax = 8;
+  train::setTarget(*step, target);
   settings = (*step)->getAttrOfType<DictionaryAttr>("test.settings");
   auto forward = step->lookupSymbol<func::FuncOp>("forward");
   if (!settings || !forward)
@@ -211,8 +215,6 @@ bool Trial::fitCopy(OwningOpRef<ModuleOp> &module, const std::string &budget, in
     if (chunks != 1)
       return buildFitStage(passes, stage);
     TrainRematerializeOptions options;
-    options.target = stage.target;
-    options.threadsMax = stage.threadsMax;
     options.budget = stage.budget;
     options.strategy = stage.strategy;
     passes.addPass(createTrainRematerialize(options, solved));
@@ -222,7 +224,6 @@ bool Trial::fitCopy(OwningOpRef<ModuleOp> &module, const std::string &budget, in
 bool Trial::fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool mayRefuse) {
   OwningOpRef<ModuleOp> module;
   PlanLowerSettings settings;
-  settings.threadsMax = FitStageOptions().threadsMax;
   bool good = fitCopy(module, budget, chunks);
   bool recomputes = false;
   if (good) {
@@ -312,17 +313,13 @@ bool Trial::runPlans(const std::vector<char> &code) {
 /// kinks and comparisons fall the same way only nearly: the bound is wide where there are any.
 bool Trial::compareReference() {
   OwningOpRef<ModuleOp> module = step->clone();
+  train::setTarget(*module, *findTarget("reference"));
   FitStageOptions stage;
   stage.fuse = stage.library = false;
   stage.widen = "f64";
-  stage.target = "reference";
   stage.lossHeadChunks = 1;
-  codegen::CodegenOptions codegenOptions;
-  codegenOptions.cpu = "reference";
-  codegen::KernelModule reference(&context, codegenOptions);
+  codegen::KernelModule reference(&context, codegen::CodegenOptions::get(*findTarget("reference")));
   PlanLowerSettings lower;
-  lower.target = "reference";
-  lower.threadsMax = stage.threadsMax;
   if (!runPasses(*module, [&](OpPassManager &passes) { buildFitStage(passes, stage); }) ||
       !runPasses(*module, [&](OpPassManager &passes) { buildPlanStage(passes, reference, lower); }))
     return fail("compile", "reference: " + said);
@@ -374,7 +371,9 @@ void Trial::run(const FailureOr<std::vector<char>> &code) {
 }
 
 std::vector<TrialOutcome> lowtide::test::tryGraphs(const std::vector<std::string> &texts, const TrialOptions &options) {
-  codegen::KernelModule kernels(&getContext(), {"x86-64-v3", "", !options.optimize});
+  codegen::CodegenOptions codegenOptions = codegen::CodegenOptions::get(getDefaultTarget());
+  codegenOptions.isPlain = !options.optimize;
+  codegen::KernelModule kernels(&getContext(), codegenOptions);
   std::deque<Trial> trials;
   for (const std::string &text : texts)
     trials.emplace_back(text, options, kernels).plan();

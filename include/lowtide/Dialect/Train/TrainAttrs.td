@@ -1,22 +1,10 @@
-// The train dialect's attributes: what an argument or result of a step is bound to.
+// The train dialect's attributes: what an argument or result of a step is bound to, and what a step is compiled for.
 #ifndef LOWTIDE_TRAIN_ATTRS
 #define LOWTIDE_TRAIN_ATTRS
 
-include "mlir/IR/OpBase.td"
-include "mlir/IR/AttrTypeBase.td"
+include "lowtide/Dialect/Train/TargetAttrs.td"
+include "lowtide/Dialect/Train/TrainDialect.td"
 include "lowtide/Interfaces/BindingInterface.td"
-
-def Train_Dialect : Dialect {
-  let name = "train";
-  let cppNamespace = "::lowtide::train";
-  let summary = "the structure of one training step";
-  let description = [{
-    A step is a `func.func` whose arguments and results carry a binding in the attribute `train.binding`. A parameter or
-    state that is both argument and result is updated in place; the result's binding names the argument's.
-  }];
-  let useDefaultAttributePrinterParser = 1;
-  let hasRegionArgAttrVerify = 1;
-}
 
 class Train_Binding<string name, string attrMnemonic, string text, dag extra = (ins)>
     : AttrDef<Train_Dialect, name, [DeclareAttrInterfaceMethods<BindingInterface, ["getBindingKind"]>]> {

@@ -7,6 +7,7 @@
 #include "StepNotes.h"
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Dialect/Plan/Plan.h"
+#include "lowtide/Dialect/Train/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -31,6 +32,12 @@ report::Notes lowtide::noteProgram(ModuleOp module) {
   report::Notes notes;
   if (auto budget = module->getAttrOfType<IntegerAttr>(deviceBudgetAttrName))
     notes.deviceBudget = budget.getValue().getZExtValue();
+  const TargetInfo target = train::getTarget(module), row = findTarget(target.getArtifactTarget()).value_or(target);
+  auto getFigures = [](const TargetInfo &info) {
+    return std::tie(info.libraryFlops, info.kernelFlops, info.bytesPerSecond, info.launchSeconds);
+  };
+  if (train::hasTarget(module) && getFigures(target) != getFigures(row))
+    notes.plannedFor = report::PlannedTarget{target.name, CostModel::get(target)};
   module.walk([&](plan::ProgramOp program) {
     report::EntryNotes &entry = notes.entries.emplace_back(program.getSymName().str(), report::EntryNotes()).second;
     entry.before = getUnfitted(program);

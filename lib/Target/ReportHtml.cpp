@@ -76,6 +76,9 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
   json.object([&] {
     json.attribute("title", text(report.title));
     json.attribute("target", text(report.target));
+    json.attribute("machines", text(report.machines));
+    if (!report.plannedFor.empty())
+      json.attribute("planned_for", text(report.plannedFor));
     json.attribute("params_bytes", int64_t(report.statics.parameters));
     json.attribute("state_bytes", int64_t(report.statics.state));
     json.attribute("io_bytes", int64_t(report.statics.batch));
@@ -107,7 +110,12 @@ void report::printHtml(const Report &report, llvm::raw_ostream &os) {
     os << " of a budget of " << formatBytes(report.deviceBudget);
   os << ": parameters " << formatBytes(report.statics.parameters) << ", optimizer state "
      << formatBytes(report.statics.state) << ", input and output " << formatBytes(report.statics.batch)
-     << ", transient " << formatBytes(report.transientBytes) << "</p>\n<p class=\"key\">";
+     << ", transient " << formatBytes(report.transientBytes);
+  if (!report.machines.empty())
+    os << "; runs on " << escape(report.machines);
+  if (!report.plannedFor.empty())
+    os << "; planned for " << escape(report.plannedFor);
+  os << "</p>\n<p class=\"key\">";
   for (unsigned c = 0; c < numTransientComponents; ++c)
     os << "<span style=\"background:var(--c" << c << ")\"></span>" << getName(MemoryComponent(c));
   os << "</p>\n";

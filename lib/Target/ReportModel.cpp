@@ -8,6 +8,7 @@
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Support/StableSort.h"
 #include "lowtide/Target/Report.h"
+#include "runtime/Machines.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -41,8 +42,8 @@ namespace {
 /// Walks one entry; a `repeat` is shown as its body once, and what all its rounds need lives through it.
 class EntryReader {
 public:
-  EntryReader(const plan::Plan &plan, const plan::Entry &from, const EntryNotes *notes)
-      : plan(plan), from(from), costs(CostModel::get(findTarget(plan.target()).value_or(getDefaultTarget()))) {
+  EntryReader(const plan::Plan &plan, const plan::Entry &from, const CostModel &costs, const EntryNotes *notes)
+      : plan(plan), from(from), costs(costs) {
     if (notes) {
       recomputed.insert(notes->recomputed.begin(), notes->recomputed.end());
       components = notes->components;
@@ -248,6 +249,7 @@ Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::
   report.deviceBudget = notes.deviceBudget;
   report.title = title.str();
   report.target = plan.target();
+  report.machines = rt::describeMachines(plan.target());
   report.producer = plan.producer();
   for (const plan::Arena &arena : plan.arenas()) {
     uint64_t &bytes = arena.kind() == plan::Arena::PARAMS  ? report.statics.parameters
@@ -256,8 +258,12 @@ Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::
                                                            : report.transientBytes;
     bytes += arena.bytes();
   }
+  const CostModel costs = notes.plannedFor ? notes.plannedFor->costs
+                                           : CostModel::get(findTarget(plan.target()).value_or(getDefaultTarget()));
+  if (notes.plannedFor)
+    report.plannedFor = notes.plannedFor->name;
   for (const plan::Entry &entry : plan.entries())
-    report.entries.push_back(EntryReader(plan, entry, notes.find(entry.name())).run());
+    report.entries.push_back(EntryReader(plan, entry, costs, notes.find(entry.name())).run());
   // What trains comes first: it is what the memory is for.
   sortStably(report.entries, [](const Entry &a, const Entry &b) {
     auto rank = [](const Entry &entry) { return llvm::StringRef(entry.name).starts_with("eval") ? 1 : 0; };

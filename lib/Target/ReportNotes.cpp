@@ -7,6 +7,8 @@
 #include "runtime/JsonText.h"
 #include "llvm/Support/JSON.h"
 
+#include <cmath>
+
 using namespace lowtide;
 using namespace lowtide::report;
 
@@ -24,6 +26,14 @@ std::string report::writeNotes(const Notes &notes) {
   json.object([&] {
     json.attribute("version", 1);
     json.attribute("device_budget", int64_t(notes.deviceBudget));
+    if (const auto &target = notes.plannedFor)
+      json.attributeObject("planned_for", [&] {
+        json.attribute("name", target->name);
+        json.attribute("library_flops", target->costs.libraryFlops);
+        json.attribute("kernel_flops", target->costs.kernelFlops);
+        json.attribute("memory_bytes_per_second", target->costs.bytesPerSecond);
+        json.attribute("launch_seconds", target->costs.launchSeconds);
+      });
     json.attributeObject("entries", [&] {
       for (const auto &[name, entry] : notes.entries)
         json.attributeObject(name, [&] {
@@ -83,6 +93,21 @@ static EntryNotes readEntry(const llvm::json::Object &from) {
   return notes;
 }
 
+/// Nothing where a figure is missing or none that time can be counted with.
+static std::optional<PlannedTarget> readTarget(const llvm::json::Object &from) {
+  PlannedTarget target{from.getString("name").value_or("").str(), {}};
+  const std::pair<const char *, double &> figures[] = {{"library_flops", target.costs.libraryFlops},
+                                                       {"kernel_flops", target.costs.kernelFlops},
+                                                       {"memory_bytes_per_second", target.costs.bytesPerSecond},
+                                                       {"launch_seconds", target.costs.launchSeconds}};
+  for (const auto &[name, figure] : figures) {
+    figure = from.getNumber(name).value_or(0);
+    if (!std::isfinite(figure) || figure <= 0)
+      return std::nullopt;
+  }
+  return target;
+}
+
 Notes report::readNotes(std::string_view meta) {
   Notes notes;
   if (meta.empty() || !rt::checkJsonText(meta).isOk())
@@ -96,6 +121,8 @@ Notes report::readNotes(std::string_view meta) {
   if (!root || root->getInteger("version") != 1)
     return notes;
   notes.deviceBudget = uint64_t(std::max<int64_t>(root->getInteger("device_budget").value_or(0), 0));
+  if (const llvm::json::Object *target = root->getObject("planned_for"))
+    notes.plannedFor = readTarget(*target);
   if (const llvm::json::Object *entries = root->getObject("entries"))
     for (const auto &[name, value] : *entries)
       if (const llvm::json::Object *entry = value.getAsObject())

@@ -202,6 +202,10 @@ int driver::explainArtifact(const Options &options) {
       os << " of a budget of " << formatBytes(report.deviceBudget);
     os << ": " << formatBytes(report.statics.sum()) << " for parameters, optimizer state, input and output, "
        << formatBytes(report.transientBytes) << " transient\n";
+    if (!report.machines.empty())
+      os << "runs on " << report.machines << "\n";
+    if (!report.plannedFor.empty())
+      os << "planned for " << report.plannedFor << "\n";
     for (const Entry &entry : report.entries) {
       os << "\n";
       Explanation(entry, os).summary();

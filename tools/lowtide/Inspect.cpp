@@ -9,6 +9,7 @@
 #include "lowtide/Codegen/Toolkit.h"
 #include "lowtide/Target/Report.h"
 #include "runtime/Artifact.h"
+#include "runtime/Machines.h"
 #include "runtime/Verify.h"
 #include "runtime/devices/Cuda/Survey.h"
 #include "llvm/ADT/StringMap.h"
@@ -82,6 +83,8 @@ int driver::verifyArtifact(const Options &options) {
                  << sizeText(facts.peakLiveBytes) << "  arena / live "
                  << llvm::format("%.4f", facts.peakLiveBytes ? double(transientBytes) / facts.peakLiveBytes : 1.0)
                  << "\n";
+  if (const std::string machines = rt::describeMachines(plan.target()); !machines.empty())
+    llvm::outs() << "runs on " << machines << "\n";
   llvm::outs() << "proved: bounds, value numbers, order of streams, final values\n";
   return exitOk;
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "plan.pb.h"
 #include "runtime/Artifact.h"
@@ -55,9 +56,17 @@ struct EntryNotes {
   std::optional<Unfitted> before;
 };
 
+/// A target by its name, and what was counted with.
+struct PlannedTarget {
+  std::string name;
+  CostModel costs;
+};
+
 /// What an artifact's `meta` section says. Nothing of it is needed to run.
 struct Notes {
   uint64_t deviceBudget = 0; ///< bytes, all told; 0: none was given
+  /// What it was planned for, where that has other figures than the row of the artifact's target.
+  std::optional<PlannedTarget> plannedFor;
   std::vector<std::pair<std::string, EntryNotes>> entries;
 
   const EntryNotes *find(llvm::StringRef entry) const;
@@ -107,6 +116,8 @@ rt::Expected<Run> readRun(const std::string &path, llvm::StringRef planDigest);
 /// A whole artifact. Bytes are those that the runtime allocates.
 struct Report {
   std::string title, target, producer;
+  std::string machines;   ///< that run it, in words; empty: the target is not known
+  std::string plannedFor; ///< the machine whose figures it was planned with: "cuda:h200"; empty: the target's own
   StaticBytes statics;
   uint64_t transientBytes = 0;
   uint64_t deviceBudget = 0; ///< 0: none was given

@@ -2,6 +2,8 @@
 
 #include "runtime/devices/Cpu/MachineCode.h"
 
+#include "runtime/Machines.h"
+
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
@@ -16,19 +18,21 @@ Status checkTarget(const std::string &target) {
   if (!starts("cpu") && !starts("reference"))
     return {StatusCode::Unsupported, "compiled for target '" + printable(target) +
                                          "'; this runtime executes cpu, reference, cuda:<chip> and cuda-emulated"};
+  const std::string machines = describeMachines(target);
+  const std::string asks =
+      "compiled for " + printable(target) + (machines.empty() ? "" : ", which runs on " + machines);
 #if defined(__x86_64__)
   __builtin_cpu_init();
   // The library calls need AVX2 whatever the target says.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-    return {StatusCode::Unsupported, "this machine has no AVX2 with FMA (x86-64-v3)"};
+    return {StatusCode::Unsupported, asks + "; this machine has no AVX2 with FMA"};
   if (target.find("x86-64-v4") != std::string::npos &&
       !(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")))
-    return {StatusCode::Unsupported, "compiled for " + printable(target) +
-                                         ", and this machine has no AVX-512: compile with --target=cpu:x86-64-v3"};
+    return {StatusCode::Unsupported, asks + "; this machine has no AVX-512: compile with --target=cpu:x86-64-v3"};
 #else
   if (target.find("x86-64") != std::string::npos)
-    return {StatusCode::Unsupported, "compiled for " + printable(target) + ", and this machine is not of that kind"};
+    return {StatusCode::Unsupported, asks + "; this machine is not of that kind"};
 #endif
   return Status::ok();
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/devices/Cuda/CudaDevice.h"
 
+#include "runtime/Machines.h"
 #include "runtime/Session.h"
 #include "runtime/devices/Cuda/Exchange.h"
 #include "runtime/devices/Cuda/NamedRange.h"
@@ -66,6 +67,8 @@ private:
   Status await(uint64_t number);
   /// Of memory that is used up, whatever it was for: also what the plan takes, and what is free.
   Status withPlan(Status status) const;
+  /// Of kernels that cannot be loaded: which machines the artifact runs on, where this one is none of them.
+  Status withMachines(Status status) const;
   /// Copies bytes of an arena between the device and the host's view.
   Status move(size_t arena, uint64_t offset, uint64_t bytes, bool toDevice);
 
@@ -157,6 +160,20 @@ Status CudaDevice::withPlan(Status status) const {
   return Status(status.code(), status.message() + table, status.where());
 }
 
+Status CudaDevice::withMachines(Status status) const {
+  int major = 0, minor = 0;
+  auto read = [&](int &to, CUdevice_attribute attribute) {
+    return api_.driver.cuDeviceGetAttribute &&
+           api_.driver.cuDeviceGetAttribute(&to, attribute, resources_.device()) == CUDA_SUCCESS;
+  };
+  if (!read(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) ||
+      !read(minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR))
+    return status;
+  // A target that `refuseGpu` speaks of is of known letters.
+  const std::string refusal = refuseGpu(plan_.target(), static_cast<uint32_t>(10 * major + minor));
+  return refusal.empty() ? status : Status(StatusCode::Unsupported, refusal, status.where());
+}
+
 Status CudaDevice::loadKernels() {
   if (!plan_.kernels_size())
     return Status::ok();
@@ -166,7 +183,7 @@ Status CudaDevice::loadKernels() {
     if (!module && !image.empty())
       module = resources_.module(std::string(image.begin(), image.end()).c_str()); // PTX ends with a NUL
   if (!module)
-    return module.takeStatus();
+    return withMachines(module.takeStatus());
   for (const plan::Kernel &kernel : plan_.kernels()) {
     CUfunction function = nullptr;
     CUresult result = api_.driver.cuModuleGetFunction(&function, *module, kernel.symbol().c_str());

@@ -1,6 +1,7 @@
 //===- TargetInfoTest.cpp - the table of targets ---------------------------===//
 
 #include "lowtide/Interfaces/TargetInfo.h"
+#include "runtime/Machines.h"
 
 #include <gmock/gmock.h>
 
@@ -17,6 +18,7 @@ TEST(TargetInfo, EveryRowCanBeCompiledFor) {
     ASSERT_TRUE(named) << name;
     EXPECT_EQ(named->kind, target->kind);
     EXPECT_EQ(named->chip, target->chip);
+    EXPECT_NE(rt::describeMachines(target->getArtifactTarget()), "") << name;
     EXPECT_EQ(target->hasLibraries(), target->kind != TargetKind::Reference) << name;
   }
 }
@@ -85,4 +87,23 @@ TEST(TargetInfo, SaysWhatIsWrongWithFigures) {
   EXPECT_THAT(fault([](TargetInfo &t) { t.memory.push_back(t.memory[0]); }), HasSubstr("'device' twice"));
   EXPECT_THAT(fault([](TargetInfo &t) { t.links[0].latencySeconds = -1; }), HasSubstr("latency_seconds"));
   EXPECT_EQ(fault([](TargetInfo &) {}), "");
+}
+
+TEST(Machines, AreSaidInWords) {
+  EXPECT_EQ(rt::describeMachines("cuda:sm_90"), "NVIDIA GPUs of compute capability 9.0 and later");
+  EXPECT_EQ(rt::describeMachines("cuda:sm_103"), "NVIDIA GPUs of compute capability 10.3 and later");
+  EXPECT_EQ(rt::describeMachines("cuda:sm_90a"), "NVIDIA GPUs of compute capability 9.0, and no others");
+  EXPECT_THAT(rt::describeMachines("cpu:x86-64-v4"), HasSubstr("AVX-512"));
+  for (const char *unknown : {"", "cuda:", "cuda:sm_", "cuda:sm_90b", "cuda:sm_x", "tpu"})
+    EXPECT_EQ(rt::describeMachines(unknown), "") << unknown;
+}
+
+TEST(Machines, RefusesOlderGpus) {
+  EXPECT_EQ(rt::refuseGpu("cuda:sm_90", 80),
+            "compiled for cuda:sm_90, which runs on NVIDIA GPUs of compute capability 9.0 and later; this GPU has 8.0: "
+            "compile with --target=cuda:sm_80");
+  EXPECT_THAT(rt::refuseGpu("cuda:sm_80", 75), HasSubstr("this GPU has 7.5, and no target is for one below 8.0"));
+  EXPECT_THAT(rt::refuseGpu("cuda:sm_90a", 100), HasSubstr("9.0, and no others; this GPU has 10.0"));
+  for (const char *target : {"cuda:sm_90", "cuda:sm_80", "cuda:sm_90a", "cuda-emulated", "cpu:x86-64-v3", "tpu"})
+    EXPECT_EQ(rt::refuseGpu(target, 90), "") << target;
 }

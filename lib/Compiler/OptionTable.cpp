@@ -190,6 +190,8 @@ static std::vector<OptionRow> makeRows() {
        "cpu[:x86-64-v3|:x86-64-v4|:native], cuda[:sm_90], and cuda: with sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
        "sm_100, sm_103, sm_110, sm_120, sm_121, or with a card of 'lowtide fit --card=list': cuda:h200; "
        "cuda-emulated, reference"});
+  add({"target-file", "target", "plan", OptionRole::None, &Request::targetFile,
+       "JSON of a machine that has no name here: kind, chip, and figures where they differ from the chip's"});
   add({"precision",
        "target",
        "train",
@@ -411,7 +413,7 @@ std::string lowtide::setOption(Request &request, const std::string &name, const 
       return name + ": " + fault;
   if (!std::visit(FieldWriter{request, *row, value}, row->field))
     return name + ": '" + value + "' is not of its type";
-  request.givesTarget |= name == "target";
+  request.givesTarget |= name == "target" || name == "target-file";
   request.givesThreads |= name == "threads-max";
   if (row->role == OptionRole::Forward)
     request.forwardFlags[name] = "--" + name;

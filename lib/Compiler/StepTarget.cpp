@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compilation.h"
+#include "TargetFile.h"
 #include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/Support/NameList.h"
 #include "llvm/ADT/StringExtras.h"
@@ -13,7 +14,12 @@ using namespace mlir;
 using namespace lowtide;
 
 Failure Compilation::findOptionsTarget() {
-  if (std::optional<TargetInfo> row = findTarget(options.target)) {
+  if (!options.targetFile.empty()) {
+    llvm::Expected<TargetInfo> row = readTargetFile(options.targetFile);
+    if (!row)
+      return refuse(FailureKind::Usage, llvm::toString(row.takeError()));
+    target = std::move(*row);
+  } else if (std::optional<TargetInfo> row = findTarget(options.target)) {
     target = std::move(*row);
   } else {
     const StringRef name = options.target;
@@ -32,14 +38,15 @@ Failure Compilation::findOptionsTarget() {
       cards += (", cuda:" + card.name).str();
     notes.push_back("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, cpu:native, reference, cuda (the same as "
                     "cuda:sm_90)" +
-                    chips + ", cuda-emulated; cards" + cards.substr(1));
+                    chips + ", cuda-emulated; cards" + cards.substr(1) + "; another machine: --target-file");
     const std::vector<std::string> names = listTargetNames();
     return refuse(FailureKind::Usage,
                   "unknown target '" + options.target + "'" +
                       (isChip ? "" : suggestName(options.target, SmallVector<StringRef>(names.begin(), names.end()))),
                   notes);
   }
-  target.threadsMax = static_cast<uint32_t>(options.threadsMax);
+  if (options.targetFile.empty() || options.givesThreads)
+    target.threadsMax = static_cast<uint32_t>(options.threadsMax);
   return {};
 }
 
@@ -56,7 +63,7 @@ Failure Compilation::agreeOnTarget() {
       return refuse(FailureKind::Usage,
                     "'" + sources.model + "' was fitted for " + written.name + ", and the options say " + given.name +
                         (given.name == written.name ? ", with other figures" : ""),
-                    {"leave out --target, or fit the step for it: --from=train"});
+                    {"leave out --target and --target-file, or fit the step for it: --from=train"});
     }
     if (isFitted && options.givesThreads && threads != written.threadsMax) {
       return refuse(FailureKind::Usage,
@@ -68,13 +75,13 @@ Failure Compilation::agreeOnTarget() {
       target = written;
     if (options.givesThreads)
       target.threadsMax = threads;
-    else
+    else if (options.targetFile.empty())
       target.threadsMax = written.threadsMax;
   }
   const Attribute before = (*module)->getAttr(train::targetAttrName);
   train::setTarget(*module, target);
-  // What lowtide-opt has to be told so that its module is for the same.
-  if ((*module)->getAttr(train::targetAttrName) != before)
+  // What lowtide-opt has to be told so that its module is for the same; of a file it knows nothing.
+  if (options.targetFile.empty() && (*module)->getAttr(train::targetAttrName) != before)
     pipeline.push_back("train-set-target{target=" + target.name + " threads-max=" + std::to_string(target.threadsMax) +
                        "}");
   return {};

@@ -11,6 +11,7 @@
 #include "runtime/ExitCode.h"
 #include "runtime/Json.h"
 #include "runtime/LibraryTable.h"
+#include "runtime/Workspace.h"
 #include "runtime/checkpoint/OutputFile.h"
 #include "runtime/data/Feeder.h"
 #include "runtime/devices/Cuda/Survey.h"
@@ -46,12 +47,13 @@ const char *const help = R"(lowtide-bench: measure a compiled training step
   --threads=N     CPU: default all cores
   --json=FILE     everything as JSON
   --ceilings      no step: what the artifact's device copies and multiplies at best, in f32, f16 and bf16
+  --write-target=FILE  with --ceilings: the same as a target for lowtide --target-file
   --doctor        what of CUDA this machine has
   --libraries     what calls cuBLASLt and cuDNN take, with the source of each row
 )";
 
 struct Options {
-  std::string artifact, data = "synthetic", entry = "train", json;
+  std::string artifact, data = "synthetic", entry = "train", json, writeTarget;
   int64_t steps = 100, warmup = 10, blocks = 0, profile = 5;
   unsigned threads = 0;
   bool ceilings = false, doctor = false, libraries = false;
@@ -313,6 +315,22 @@ void printLibraries() {
                                : "not confirmed on a GPU");
 }
 
+/// Measured ceilings as `lowtide compile --target-file` reads them. Plans count with one rate of products: that of f32
+/// on a CPU, of 16 bits on a GPU, where most of a training step's are.
+Json targetOf(const std::string &target, const Json &gemmGFlops, double copyGBPerSecond) {
+  const size_t colon = target.find(':');
+  const std::string kind = target.substr(0, colon);
+  Json json = {{"name", kind + ":measured"}, {"kind", kind}};
+  if (colon != std::string::npos)
+    json["chip"] = target.substr(colon + 1);
+  const char *counted = isGpu(target) ? "bf16" : "f32";
+  json["estimates"] = {{"library_flops", gemmGFlops[counted].get<double>() * 1e9},
+                       {"memory_bytes_per_second", copyGBPerSecond * 1e9}};
+  for (const auto &[type, rate] : gemmGFlops.items())
+    json["rates"][type] = rate.get<double>() * 1e9;
+  return json;
+}
+
 /// What the device of a session can do at best: one copy and one product per type.
 Status printCeilings(const Options &options, const Session &session, const BindOptions &bind) {
   Json json = {{"target", session.plan().target()}};
@@ -328,7 +346,9 @@ Status printCeilings(const Options &options, const Session &session, const BindO
   json["copy_gb_per_s"] = copy;
   std::printf("copy      %.1f GB/s\n", copy);
   if (!options.json.empty())
-    return writeFile(options.json, json.dump(1) + "\n");
+    LOWTIDE_TRY(writeFile(options.json, json.dump(1) + "\n"));
+  if (!options.writeTarget.empty())
+    return writeFile(options.writeTarget, targetOf(session.plan().target(), json["gemm_gflops"], copy).dump(1) + "\n");
   return Status::ok();
 }
 
@@ -368,7 +388,8 @@ int main(int argc, char **argv) {
   app.add_option("--profile", options.profile)->check(config::nonNegative());
   app.add_option("--threads", options.threads);
   app.add_option("--json", options.json);
-  app.add_flag("--ceilings", options.ceilings);
+  auto *ceilings = app.add_flag("--ceilings", options.ceilings);
+  app.add_option("--write-target", options.writeTarget)->needs(ceilings);
   app.add_flag("--doctor", options.doctor);
   app.add_flag("--libraries", options.libraries);
   try {

@@ -55,6 +55,11 @@ static bool checkText(const Options &options, const config::Config &config) {
   return true;
 }
 
+static bool checkTarget(const Options &options, const config::Config &config) {
+  return options.targetFile.empty() || config.findOrigin("target").empty() ||
+         fail("--target and --target-file both say what the step is compiled for", "leave out one of them");
+}
+
 static bool checkBudget(const Options &options, const config::Config &config) {
   if (!config.findOrigin("device-budget").empty()) {
     if (llvm::Expected<ByteSize> size = parseByteSize(options.deviceBudget); !size)
@@ -145,9 +150,9 @@ static bool checkMoments(const Options &options) {
 
 bool lowtide::driver::checkTogether(const Options &options, const config::Config &config) {
   const bool hasStages = options.command == Command::Compile || options.command == Command::Fit;
-  return (!hasStages || (checkStages(options, config) && checkText(options, config))) && checkTable(options, config) &&
-         checkBudget(options, config) && checkPrecision(options) && checkMoments(options) &&
-         checkAdapters(options, config);
+  return (!hasStages || (checkStages(options, config) && checkText(options, config))) && checkTarget(options, config) &&
+         checkTable(options, config) && checkBudget(options, config) && checkPrecision(options) &&
+         checkMoments(options) && checkAdapters(options, config);
 }
 
 void lowtide::driver::noteFitQuestion(Options &options, const config::Config &config) {

@@ -194,7 +194,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
     return exitOk;
   }
   noteFitQuestion(options, config);
-  options.givesTarget = !config.findOrigin("target").empty();
+  options.givesTarget = !config.findOrigin("target").empty() || !options.targetFile.empty();
   options.givesThreads = !config.findOrigin("threads-max").empty();
   if (!checkTogether(options, config))
     return exitUsage;

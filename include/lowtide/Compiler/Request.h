@@ -74,7 +74,8 @@ struct Request {
 
   // target
   std::string target = "cpu";
-  // whether a target and threadsMax were given: without, a stage's text keeps its own
+  std::string targetFile; // figures of a target that has no row, instead of `target`; empty: none
+  // whether a target, by name or by file, and threadsMax were given: without, a stage's text keeps its own
   bool givesTarget = false, givesThreads = false;
   std::string precision = "f32";
   std::vector<std::string> precisionOverrides; // PATTERN,PATTERN=TYPE

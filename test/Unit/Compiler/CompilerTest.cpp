@@ -253,6 +253,9 @@ TEST(OptionTable, SetsWhatFlagsSet) {
   EXPECT_FALSE(request.givesTarget);
   EXPECT_EQ(setOption(request, "target", "cuda:h200"), "");
   EXPECT_TRUE(request.givesTarget);
+  request.givesTarget = false;
+  EXPECT_EQ(setOption(request, "target-file", "machine.json"), "");
+  EXPECT_TRUE(request.givesTarget);
   EXPECT_EQ(request.forwardFlags.count("mode") + request.updateFlags.count("nesterov") +
                 request.rateFlags.count("schedule"),
             3u);

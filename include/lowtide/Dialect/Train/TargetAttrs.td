@@ -10,7 +10,7 @@ def Train_TargetAttr : AttrDef<Train_Dialect, "Target"> {
   let description = [{
     The attribute `train.target` of a module. Whatever a pass decides by the machine, it decides by these figures, and the
     text of every stage says for which ones it was made. The table of those that have a name is lib/Interfaces/Targets.inc;
-    `train-set-target` puts one of them on a module, the driver's `--target` does, too. A module without
+    `train-set-target` puts one of them on a module, the driver's `--target` and `--target-file` do, too. A module without
     it is for `cpu:x86-64-v3`.
 
     `kind` is cpu, cuda, cuda-emulated or reference; `chip` the instruction set. `estimates` are what the planner counts

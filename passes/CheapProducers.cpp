@@ -51,8 +51,19 @@ static bool widensFloats(Operation *op) {
          widthOf(op->getResult(0)) > 16;
 }
 
-/// Finds what is cheaper to compute again than to read: repeated elements, widened floats, and whatever few ops make of
-/// constants alone.
+/// Whether `op` only puts together what the step stores of floats in two halves.
+static bool joinsStored(Operation *op) {
+  auto isStored = [](Value value) {
+    return isa<BlockArgument>(value) && getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() == 16;
+  };
+  return op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 2 &&
+         llvm::all_of(op->getOperands(), isStored) &&
+         isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())) &&
+         isa<IntegerType>(getElementTypeOrSelf(op->getOperand(1).getType()));
+}
+
+/// Finds what is cheaper to compute again than to read: repeated elements, widened floats, halves, and whatever few ops
+/// make of constants alone.
 static DenseSet<Operation *> findCheap(Block &block) {
   DenseSet<Operation *> cheap;
   // Ops that a value made of constants stands for.
@@ -60,7 +71,7 @@ static DenseSet<Operation *> findCheap(Block &block) {
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(&op))
       continue;
-    if (isUnitReshape(&op) || repeatsElements(&op) || widensFloats(&op))
+    if (isUnitReshape(&op) || repeatsElements(&op) || widensFloats(&op) || joinsStored(&op))
       cheap.insert(&op);
     auto facts = dyn_cast<FactsInterface>(op);
     if (!facts || facts.getFacts().flopsPerElement >= kDearFlops || isa<ReductionInterface>(op) ||

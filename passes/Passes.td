@@ -267,13 +267,16 @@ def TrainStateLayouts : Pass<"train-state-layouts", "::mlir::ModuleOp"> {
     The state of each parameter's updates is stored by the codec that its group, or `moments`, asks for: updates read what
     `train.decode_<codec>` makes of the arguments, and `train.encode_<codec>` makes what they return. The arithmetic of an
     update stays that of f32: the new parameter comes of the state as it was before it was encoded. Codecs with blocks
-    take tensors that are large enough and made of whole blocks; the rest stays f32, which a remark counts. Comes after
+    take tensors that are large enough and made of whole blocks; the rest stays f32, which a remark counts. Parameters are
+    stored by the codec that their group, or `master`, asks for: `split` keeps an f32 master as a bf16 half, which
+    whatever had read the parameter rounded to bf16 reads now, and an i16 state `<parameter>.low_half`; `whole` keeps it in
+    f32 and rounds it as `split` does. Comes after
     `train-optimize` and before anything takes parameters to pieces: blocks are those of the whole tensor.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
     Option<"moments", "moments", "std::string", "\"f32\"", "Codec of optimizer state: f32, bf16, int8, fp8">,
-    Option<"master", "master", "std::string", "\"f32\"", "Codec of parameters: f32 (as they are), sr">,
+    Option<"master", "master", "std::string", "\"f32\"", "Codec of parameters: f32 (as they are), split, whole, sr">,
     Option<"groups", "groups", "std::string", "\"\"",
            "Parameter groups as train-optimize takes them; `moments=` and `master=` count">,
   ];

@@ -8,11 +8,13 @@
 //   3. Codecs with blocks see tensors as rows of a block each. An update that treats every element alone is made in
 //   this
 //      shape, so that it, both codecs and the scales become one kernel.
-//   4. A step that is not committed keeps what was stored, not what it would be encoded to again.
+//   4. Masters that are stored exactly are read in bf16 by all entries (StoredMaster.h).
+//   5. A step that is not committed keeps what was stored, not what it would be encoded to again.
 //
 //===----------------------------------------------------------------------===//
 
 #include "StepPass.h"
+#include "StoredMaster.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/Expr.h"
@@ -340,11 +342,75 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
         .str();
   }
 
+  /// The parameters of which an exact codec stores the master, and in words why others cannot be stored so.
+  LogicalResult findMasters() {
+    unsigned asked = 0;
+    func::FuncOp first;
+    for (auto step : getOperation().getOps<func::FuncOp>())
+      for (auto update : step.getBody().getOps<train::OptimizerInterface>()) {
+        auto parameter = dyn_cast<BlockArgument>(train::getUpdateOperands(update).param);
+        auto binding = parameter ? train::getArgBinding(step, parameter.getArgNumber()) : Attribute();
+        const CodecInfo *codec = isa_and_nonnull<train::ParamAttr>(binding)
+                                     ? wantedOf[train::CodecUse::Master].at(findGroup(step, parameter))
+                                     : nullptr;
+        if (!codec || codec->exactness != train::Exactness::Exact)
+          continue;
+        ++asked;
+        first = step;
+        const Type element = getType(parameter).getElementType();
+        if (!element.isBF16() && !element.isF32())
+          return refuse("master: " + codec->name + " stores f32 of which products read bf16, and " +
+                        nameOf(step, parameter) + " is " + llvm::formatv("{0}", element).str() +
+                        "; that is with --precision=bf16 and --precision=mixed-bf16");
+        if (isReadRounded(nameOf(step, parameter)))
+          masters[nameOf(step, parameter)] = codec;
+      }
+    if (asked && masters.empty())
+      return refuse(
+          "master: no step reads in bf16 what is to be stored in halves; with --precision=bf16 all parameters "
+          "are, with --precision=mixed-bf16 those of products");
+    if (asked)
+      first.emitRemark("@") << first.getSymName() << ": " << masters.size() << " parameters are f32 masters in "
+                            << masters.begin()->second->meaning << " (exact)"
+                            << (asked > masters.size() ? "; " + std::to_string(asked - masters.size()) +
+                                                             " stay f32: nothing reads them in bf16"
+                                                       : std::string());
+    return success();
+  }
+
+  bool isReadRounded(StringRef parameter) {
+    return llvm::any_of(getOperation().getOps<func::FuncOp>(), [&](func::FuncOp step) {
+      std::optional<unsigned> number = train::findArg<train::ParamAttr>(step, parameter);
+      return number && StoredMaster::isReadRounded(step.getArgument(*number));
+    });
+  }
+
+  /// Stores the masters of a step; `updates` become the ones that do.
+  void storeMasters(func::FuncOp step, train::SignatureGrowth &growth,
+                    SmallVectorImpl<train::OptimizerInterface> &updates) {
+    if (masters.empty())
+      return;
+    llvm::DenseMap<Value, train::OptimizerInterface *> updateOf;
+    for (train::OptimizerInterface &update : updates)
+      updateOf[train::getUpdateOperands(update).param] = &update;
+    for (BlockArgument parameter : llvm::to_vector(step.getArguments())) {
+      auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, parameter.getArgNumber()));
+      auto found = binding ? masters.find(binding.getName().getValue()) : masters.end();
+      if (found == masters.end())
+        continue;
+      StoredMaster master(step, growth, parameter, *found->second);
+      master.storeArgument();
+      if (auto update = updateOf.find(parameter); update != updateOf.end())
+        *update->second = master.storeUpdate(*update->second);
+    }
+  }
+
   /// Rounds parameters by chance; `updates` become the ones that do.
   LogicalResult storeParameters(func::FuncOp step, train::SignatureGrowth &growth,
                                 SmallVectorImpl<train::OptimizerInterface> &updates) {
     const auto &wanted = wantedOf[train::CodecUse::Master];
-    if (llvm::none_of(wanted, [](const auto &each) { return each.second; }))
+    auto rounds = [](const CodecInfo *codec) { return codec && codec->exactness != train::Exactness::Exact; };
+    if (llvm::none_of(wanted, [&](const auto &each) { return rounds(each.second); }))
       return success();
     auto scalar = RankedTensorType::get({}, IntegerType::get(&getContext(), 64));
     train::Draws draws{train::getOrAppendScalar(step, "seed", scalar), train::getOrAppendScalar(step, "step", scalar)};
@@ -353,7 +419,7 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
       StateLayout layout(step, growth, update);
       BlockArgument parameter = layout.findParameter();
       const CodecInfo *codec = parameter ? wanted.at(findGroup(step, parameter)) : nullptr;
-      if (!codec)
+      if (!rounds(codec))
         continue;
       if (!getType(parameter).getElementType().isBF16())
         return refuse("master: " + codec->name + " rounds parameters of bf16, and " + nameOf(step, parameter) + " is " +
@@ -379,7 +445,8 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
 
   LogicalResult visit(func::FuncOp step) {
     auto updates = llvm::to_vector(step.getBody().getOps<train::OptimizerInterface>());
-    if (updates.empty())
+    const bool isUpdated = !updates.empty();
+    if (!isUpdated && masters.empty())
       return success();
     llvm::MapVector<const CodecInfo *, Tally> tallies;
     train::SignatureGrowth growth(step);
@@ -389,8 +456,9 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
       BlockArgument parameter = StateLayout(step, growth, update).findParameter();
       chosen.push_back(parameter ? wantedOf[train::CodecUse::Moments].at(findGroup(step, parameter)) : nullptr);
     }
-    if (failed(storeParameters(step, growth, updates)))
+    if (isUpdated && failed(storeParameters(step, growth, updates)))
       return failure();
+    storeMasters(step, growth, updates);
     for (auto [update, codec] : llvm::zip_equal(updates, chosen))
       if (codec)
         StateLayout(step, growth, update).store(*codec, tallies[codec]);
@@ -399,12 +467,13 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
     step.setType(FunctionType::get(&getContext(), step.getBody().front().getArgumentTypes(),
                                    step.getBody().front().getTerminator()->getOperandTypes()));
     report(step, tallies);
-    reportBytes(step);
+    if (isUpdated)
+      reportBytes(step);
     return success();
   }
 
   void runOnSteps() override {
-    if (failed(readOptions()))
+    if (failed(readOptions()) || failed(findMasters()))
       return signalPassFailure();
     for (auto step : getOperation().getOps<func::FuncOp>())
       if (failed(visit(step)))
@@ -412,6 +481,8 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
   }
 
   train::TrainOptions options;
+  /// Parameters of which a codec stores the master exactly.
+  llvm::MapVector<StringRef, const CodecInfo *> masters;
   /// By group; null: outside all groups.
   std::map<train::CodecUse, std::map<const train::GroupRule *, const CodecInfo *>> wantedOf;
 };

@@ -4,6 +4,7 @@
 
 #include "runtime/CheckedMath.h"
 #include "runtime/Element.h"
+#include "runtime/Halves.h"
 #include "runtime/RandomInit.h"
 #include "runtime/Schedule.h"
 
@@ -16,6 +17,34 @@ namespace lowtide::rt {
 static bool isPersistent(const plan::Binding &binding) {
   return binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE ||
          binding.kind() == plan::Binding::CONSTANT;
+}
+
+std::vector<uint8_t> Tensor::read() const {
+  if (!low)
+    return {data, data + bytes()};
+  std::vector<uint8_t> numbers(bytes());
+  for (uint64_t i = 0; i < bytes() / sizeof(float); ++i) {
+    Halves halves;
+    std::memcpy(&halves.high, data + i * sizeof halves.high, sizeof halves.high);
+    std::memcpy(&halves.low, low + i * sizeof halves.low, sizeof halves.low);
+    const float number = joinHalves(halves);
+    std::memcpy(numbers.data() + i * sizeof number, &number, sizeof number);
+  }
+  return numbers;
+}
+
+void Tensor::write(const uint8_t *from) const {
+  if (!low) {
+    std::memcpy(data, from, bytes());
+    return;
+  }
+  for (uint64_t i = 0; i < bytes() / sizeof(float); ++i) {
+    float number;
+    std::memcpy(&number, from + i * sizeof number, sizeof number);
+    const Halves halves = splitNumber(number);
+    std::memcpy(data + i * sizeof halves.high, &halves.high, sizeof halves.high);
+    std::memcpy(low + i * sizeof halves.low, &halves.low, sizeof halves.low);
+  }
 }
 
 Expected<std::unique_ptr<Session>> Session::load(const std::string &path) {
@@ -38,7 +67,34 @@ Expected<std::unique_ptr<Session>> Session::create(std::unique_ptr<Artifact> art
   Expected<std::unique_ptr<Device>> device = createDevice(*artifact);
   if (!device)
     return device.takeStatus();
-  return std::unique_ptr<Session>(new Session(std::move(artifact), std::move(*device)));
+  std::unique_ptr<Session> session(new Session(std::move(artifact), std::move(*device)));
+  session->joinBindings();
+  return session;
+}
+
+void Session::joinBindings() {
+  // By name: a model has many parameters, and most plans no halves.
+  std::map<std::string_view, const plan::Binding *> lows;
+  for (const plan::Entry &entry : plan().entries())
+    for (const plan::Binding &binding : entry.bindings())
+      if (binding.kind() == plan::Binding::STATE && binding.dtype() == plan::I16 &&
+          std::string_view(binding.name()).ends_with(lowHalfSuffix))
+        lows[binding.name()] = &binding;
+  for (const plan::Entry &entry : plan().entries())
+    for (const plan::Binding &binding : entry.bindings()) {
+      const std::string name = binding.name() + std::string(lowHalfSuffix);
+      auto low = lows.find(name);
+      const bool hasHalves = low != lows.end() && binding.kind() == plan::Binding::PARAM &&
+                             binding.dtype() == plan::BF16 &&
+                             std::equal(binding.dims().begin(), binding.dims().end(), low->second->dims().begin(),
+                                        low->second->dims().end());
+      if (!hasHalves || joined_.count(binding.name()))
+        continue;
+      plan::Binding whole = binding;
+      whole.set_dtype(plan::F32);
+      whole.mutable_slice()->set_bytes(2 * binding.slice().bytes());
+      joined_.emplace(binding.name(), Joined{std::move(whole), low->second});
+    }
 }
 
 Status Session::bind(const BindOptions &options) {
@@ -80,7 +136,10 @@ Status Session::initialize(const BindOptions &options) {
         return badInput(std::string("the artifact has no ") +
                         (isParam ? "weights for parameter '" : "values for constant '") + printable(binding.name()) +
                         "': start from --init=random:<seed> or from a checkpoint (--resume)");
-      LOWTIDE_TRY(initializeRandomly(plan, binding, options.randomSeed, tensor.data));
+      std::vector<uint8_t> numbers(tensor.low ? tensor.bytes() : 0);
+      LOWTIDE_TRY(initializeRandomly(plan, binding, options.randomSeed, tensor.low ? numbers.data() : tensor.data));
+      if (tensor.low)
+        tensor.write(numbers.data());
     } else if (!binding.from_image()) {
       fillElements(binding.dtype(), tensor.data, tensor.bytes(), binding.initial_value());
     }
@@ -174,6 +233,11 @@ std::vector<Tensor> Session::persistent() const {
       auto [it, fresh] = byName.try_emplace(binding.name(), Tensor{&binding, address(binding.slice())});
       if (!fresh && it->second.binding->kind() == plan::Binding::CONSTANT)
         it->second.binding = &binding;
+    }
+  for (const auto &[name, joined] : joined_)
+    if (auto high = byName.find(name); high != byName.end()) {
+      high->second = {&joined.binding, high->second.data, address(joined.low->slice())};
+      byName.erase(joined.low->name());
     }
   std::vector<Tensor> result;
   for (const auto &[name, tensor] : byName)

@@ -47,7 +47,14 @@ struct StepScalars {
 struct Tensor {
   const plan::Binding *binding = nullptr;
   uint8_t *data = nullptr;
+  /// Of a parameter whose f32 numbers are stored in two halves (Halves.h): `data` are the bf16 ones, these the others.
+  /// The binding is that of the f32 numbers then, which `read` and `write` alone have in one piece.
+  uint8_t *low = nullptr;
+  /// Of the numbers, however they are stored.
   uint64_t bytes() const { return binding->slice().bytes(); }
+  std::vector<uint8_t> read() const;
+  /// `from`: bytes() bytes.
+  void write(const uint8_t *from) const;
 };
 
 class Session {
@@ -88,7 +95,7 @@ public:
   Tensor tensorAt(const plan::Entry &entry, size_t index) const;
   /// All bindings of an entry of one kind, in the order of the plan.
   std::vector<Tensor> tensors(const std::string &entry, plan::Binding::Kind kind) const;
-  /// What outlives the steps, over all entries, by name: parameters, state, constants.
+  /// What outlives the steps, over all entries, by name: parameters, state, constants. Halves are one f32 parameter.
   std::vector<Tensor> persistent() const;
   /// The value of a METRIC with one element, as a double, as of the last `settle`.
   Expected<double> metric(const std::string &entry, const std::string &name) const;
@@ -108,12 +115,19 @@ public:
 private:
   Session(std::unique_ptr<Artifact> artifact, std::unique_ptr<Device> device)
       : artifact_(std::move(artifact)), device_(std::move(device)) {}
+  void joinBindings();
   Status initialize(const BindOptions &options);
   uint8_t *address(const plan::Slice &slice) const { return device_->hostArenas()[slice.arena()] + slice.offset(); }
 
   std::unique_ptr<Artifact> artifact_;
   std::unique_ptr<Device> device_; ///< goes before the artifact, which it reads
   bool bound_ = false;
+  /// A parameter in halves: the binding of its f32 numbers, and that of the lower halves.
+  struct Joined {
+    plan::Binding binding;
+    const plan::Binding *low;
+  };
+  std::map<std::string, Joined> joined_; ///< by name
 };
 
 } // namespace lowtide::rt

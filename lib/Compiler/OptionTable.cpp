@@ -158,9 +158,10 @@ static std::vector<OptionRow> makeRows() {
        "train",
        OptionRole::Update,
        &Request::master,
-       "How parameters are stored: f32 (as --precision has them), sr (bf16, rounded up or down by chance; with "
-       "--precision=bf16)",
-       {words({"f32", "sr"})}});
+       "How parameters are stored: f32 (as --precision has them); split (with --precision=bf16 or mixed-bf16: an f32 "
+       "master as a bf16 half, which products read, and 16 bits more; exact); whole (the same in f32, with the same "
+       "bits); sr (with --precision=bf16: bf16, rounded up or down by chance)",
+       {words({"f32", "split", "whole", "sr"})}});
   add({"schedule",
        "schedule",
        "train",

@@ -7,8 +7,10 @@
 #include "WeightConversion.h"
 #include "lowtide/Target/PlanProto.h"
 #include "runtime/ArtifactWriter.h"
+#include "runtime/Halves.h"
 #include "runtime/KernelStatements.h"
 
+#include "llvm/ADT/StringSet.h"
 #include <map>
 
 using namespace mlir;
@@ -44,17 +46,21 @@ private:
   ParameterReader reader;
   rt::ArtifactWriter &writer;
   llvm::StringMap<std::string> initializers;
+  llvm::StringSet<> lows; ///< states that hold lower halves
 };
 
 } // namespace
 
 LogicalResult ArtifactExport::writeTensor(ImageTensor tensor) {
   StringRef name = tensor.binding.getName();
-  auto initializer = initializers.find(name);
+  const StringRef lowHalfSuffix(rt::lowHalfSuffix);
+  const bool isLow = tensor.binding.getKind() == plan::BindingKind::State && name.ends_with(lowHalfSuffix);
+  auto initializer = initializers.find(isLow ? name.drop_back(lowHalfSuffix.size()) : name);
   if (initializer == initializers.end())
     return tensor.binding.emitError("'") << name << "' starts from the model file, but no initializer is known for it";
   // A tensor that may be f32 in the file alone is collected, all others pass through.
-  const WeightConversion conversion(cast<RankedTensorType>(tensor.binding.getType()).getElementType());
+  const WeightConversion conversion(cast<RankedTensorType>(tensor.binding.getType()).getElementType(),
+                                    isLow || lows.contains((name + lowHalfSuffix).str()));
   std::string collected;
   rt::Status status;
   uint64_t bytes = 0;
@@ -83,6 +89,10 @@ LogicalResult ArtifactExport::writeImage() {
   for (auto source : module.getBlock().getOps<plan::SourceOp>())
     if (auto initializer = source.getFields().getAs<StringAttr>("initializer"))
       initializers[source.getName()] = initializer.str();
+  for (auto program : module.getBlock().getOps<plan::ProgramOp>())
+    for (auto binding : program.getBlock().getOps<plan::BindingOp>())
+      if (binding.getKind() == plan::BindingKind::State && binding.getName().ends_with(StringRef(rt::lowHalfSuffix)))
+        lows.insert(binding.getName());
   // By address; entries share tensors.
   std::map<std::pair<StringRef, uint64_t>, ImageTensor> tensors;
   for (auto program : module.getBlock().getOps<plan::ProgramOp>())

@@ -284,7 +284,8 @@ Expected<std::vector<MergedWeight>> mergeAdapters(const Session &session) {
                                                  printable(pair.facts->weight()) +
                                                  "' without it, and would read the merged one. Use --save, and PEFT");
     const plan::Binding &binding = *pair.weight.binding;
-    MergedWeight result{&binding, {pair.weight.data, pair.weight.data + pair.weight.bytes()}};
+    MergedWeight result{&binding, pair.weight.read()};
+    const std::vector<uint8_t> a = pair.a.read(), b = pair.b.read();
     const plan::DType dtype = binding.dtype(), pairType = pair.a.binding->dtype(), otherType = pair.b.binding->dtype();
     const uint64_t element = elementBytes(dtype), ofA = elementBytes(pairType), ofB = elementBytes(otherType);
     const auto rank = static_cast<uint64_t>(pair.rank()), outs = static_cast<uint64_t>(pair.b.binding->dims(0));
@@ -296,9 +297,9 @@ Expected<std::vector<MergedWeight>> mergeAdapters(const Session &session) {
     for (uint64_t out = 0; out < outs; ++out) {
       std::fill(row.begin(), row.end(), 0.0);
       for (uint64_t r = 0; r < rank; ++r) {
-        const double factor = loadElement(otherType, pair.b.data + (out * rank + r) * ofB);
+        const double factor = loadElement(otherType, b.data() + (out * rank + r) * ofB);
         for (uint64_t in = 0; in < ins; ++in)
-          row[in] += factor * loadElement(pairType, pair.a.data + (r * ins + in) * ofA);
+          row[in] += factor * loadElement(pairType, a.data() + (r * ins + in) * ofA);
       }
       for (uint64_t in = 0; in < ins; ++in) {
         uint8_t *at = result.bytes.data() + (isInFirst ? in * outs + out : out * ins + in) * element;

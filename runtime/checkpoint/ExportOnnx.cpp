@@ -31,11 +31,12 @@ namespace fs = std::filesystem;
 /// The values of `tensor`, element by element in the initializer's type.
 std::vector<uint8_t> converted(const Tensor &tensor, plan::DType dtype) {
   uint64_t from = elementBytes(tensor.binding->dtype()), to = elementBytes(dtype), count = tensor.bytes() / from;
+  const std::vector<uint8_t> numbers = tensor.read();
   if (dtype == tensor.binding->dtype())
-    return {tensor.data, tensor.data + tensor.bytes()};
+    return numbers;
   std::vector<uint8_t> values(count * to);
   for (uint64_t i = 0; i < count; ++i)
-    storeElement(dtype, values.data() + i * to, loadElement(tensor.binding->dtype(), tensor.data + i * from));
+    storeElement(dtype, values.data() + i * to, loadElement(tensor.binding->dtype(), numbers.data() + i * from));
   return values;
 }
 
@@ -295,7 +296,7 @@ Status Writer::addDropped(const Tensor &tensor, const plan::ParameterSource &sou
     name += "@";
   for (int i = 0; i < source.use_nodes_size(); ++i)
     edit_.reads[{source.use_nodes(i), source.use_operands(i)}] = name;
-  edit_.initializers.push_back(writeInitializer(name, place, {tensor.data, tensor.bytes()}));
+  edit_.initializers.push_back(writeInitializer(name, place, tensor.read()));
   places_[name] = place;
   ++written;
   return Status::ok();

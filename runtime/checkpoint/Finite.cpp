@@ -55,13 +55,19 @@ std::optional<uint64_t> firstNotFinite(plan::DType dtype, const void *data, uint
 bool startsNotFinite(const Artifact &artifact, const plan::Binding &binding) {
   if (!binding.from_image())
     return !std::isfinite(binding.initial_value());
-  const plan::Slice &slice = binding.slice();
+  // Of halves the upper one says so, whose binding is the plan's own.
+  const plan::Binding *own = &binding;
+  for (const plan::Entry &entry : artifact.plan().entries())
+    for (const plan::Binding &each : entry.bindings())
+      if (each.kind() == binding.kind() && each.name() == binding.name())
+        own = &each;
+  const plan::Slice &slice = own->slice();
   uint64_t before = 0;
   for (uint32_t arena = 0; arena < slice.arena(); ++arena)
     before += artifact.plan().arenas(static_cast<int>(arena)).image_bytes();
   if (before + slice.offset() + slice.bytes() > artifact.params().size())
     return false;
-  return firstNotFinite(binding.dtype(), artifact.params().data() + before + slice.offset(), slice.bytes()).has_value();
+  return firstNotFinite(own->dtype(), artifact.params().data() + before + slice.offset(), slice.bytes()).has_value();
 }
 
 std::optional<NotFinite> findNotFinite(const Session &session) {
@@ -69,10 +75,12 @@ std::optional<NotFinite> findNotFinite(const Session &session) {
     const plan::Binding &binding = *tensor.binding;
     if (binding.kind() == plan::Binding::CONSTANT)
       continue;
-    if (std::optional<uint64_t> at = firstNotFinite(binding.dtype(), tensor.data, tensor.bytes());
+    const std::vector<uint8_t> joined = tensor.low ? tensor.read() : std::vector<uint8_t>();
+    const uint8_t *numbers = tensor.low ? joined.data() : tensor.data;
+    if (std::optional<uint64_t> at = firstNotFinite(binding.dtype(), numbers, tensor.bytes());
         at && !startsNotFinite(session.artifact(), binding))
       return NotFinite{binding.name(), binding.kind(), *at,
-                       loadElement(binding.dtype(), tensor.data + *at * elementBytes(binding.dtype()))};
+                       loadElement(binding.dtype(), numbers + *at * elementBytes(binding.dtype()))};
   }
   return std::nullopt;
 }

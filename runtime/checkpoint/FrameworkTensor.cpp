@@ -127,13 +127,15 @@ SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, c
   entry.dims = originalDims(*tensor.binding, source);
   entry.bytes = tensor.bytes();
   entry.write = [tensor, source](const SafetensorsEntry::Sink &sink) -> Status {
+    const std::vector<uint8_t> joined = tensor.low ? tensor.read() : std::vector<uint8_t>();
+    const uint8_t *numbers = tensor.low ? joined.data() : tensor.data;
     if (!isPermutation(source, *tensor.binding))
-      return sink(tensor.data, tensor.bytes());
+      return sink(numbers, tensor.bytes());
     size_t element = elementBytes(tensor.binding->dtype());
     std::vector<uint8_t> turned(tensor.bytes());
     forElements(*tensor.binding, *source, [&](int64_t original, int64_t stored) {
       std::memcpy(turned.data() + static_cast<size_t>(original) * element,
-                  tensor.data + static_cast<size_t>(stored) * element, element);
+                  numbers + static_cast<size_t>(stored) * element, element);
     });
     return sink(turned.data(), turned.size());
   };
@@ -150,14 +152,18 @@ Status restore(const HostArray &array, const Tensor &tensor, const plan::Paramet
                         describe(tensor.binding->dtype(), originalDims(*tensor.binding, source)) + " in the artifact",
                     "tensor '" + printable(tensor.binding->name()) + "'");
   if (!isPermutation(source, *tensor.binding)) {
-    std::memcpy(tensor.data, array.bytes.data(), array.bytes.size());
+    tensor.write(array.bytes.data());
     return Status::ok();
   }
   size_t element = elementBytes(array.dtype);
+  std::vector<uint8_t> joined(tensor.low ? tensor.bytes() : 0);
+  uint8_t *numbers = tensor.low ? joined.data() : tensor.data;
   forElements(*tensor.binding, *source, [&](int64_t original, int64_t stored) {
-    std::memcpy(tensor.data + static_cast<size_t>(stored) * element,
+    std::memcpy(numbers + static_cast<size_t>(stored) * element,
                 array.bytes.data() + static_cast<size_t>(original) * element, element);
   });
+  if (tensor.low)
+    tensor.write(numbers);
   return Status::ok();
 }
 

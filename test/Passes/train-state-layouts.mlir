@@ -5,6 +5,11 @@
 // RUN: lowtide-opt %s --train-state-layouts='moments=fp8 groups=w*:moments=f32;*:moments=bf16' 2>/dev/null | FileCheck %s --check-prefix=GROUPS
 // RUN: lowtide-opt %s --train-state-layouts | FileCheck %s --check-prefix=NONE
 // RUN: lowtide-opt %s --train-state-layouts='master=sr groups=w,b:master=f32' 2>/dev/null | FileCheck %s --check-prefix=CHANCE
+// RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts=master=split 2>/dev/null | FileCheck %s --check-prefix=SPLIT
+// RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts=master=split -o /dev/null 2>&1 | FileCheck %s --check-prefix=SPLIT-SAID
+// RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts=master=whole 2>/dev/null | FileCheck %s --check-prefix=WHOLE
+// RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts='groups=w:master=split' 2>/dev/null | FileCheck %s --check-prefix=ONE
+// RUN: not lowtide-opt %S/Inputs/masters.mlir --train-state-layouts='groups=norm:master=split' 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: not lowtide-opt %s --train-state-layouts=moments=int4 2>&1 | FileCheck %s --check-prefix=WORD
 // RUN: not lowtide-opt %s --train-state-layouts='groups=w*:moments=sr' 2>&1 | FileCheck %s --check-prefix=GROUP-WORD
 // RUN: not lowtide-opt %s --train-state-layouts='master=sr groups=half:master=f32;*:lr_scale=1' 2>&1 | FileCheck %s --check-prefix=WIDE
@@ -47,6 +52,47 @@
 // CHANCE: %[[NEW:.*]], %[[M:.*]] = train.momentum %[[READ]] {{.*}} : tensor<8xf32>
 // CHANCE: %[[P:.*]] = train.encode_sr %[[NEW]], %[[SEED]], %arg3 {stream = 2147483648 : i64} : (tensor<8xf32>, tensor<i64>, tensor<i64>) -> tensor<8xbf16>
 // CHANCE: return %[[P]], %[[M]]
+
+// Products read the half, also through a transpose; what reads f32 gets both halves, rows of a table their own. The update
+// comes after the last reader of the half.
+// SPLIT-LABEL: func.func @train(
+// SPLIT-SAME: %[[W:arg0]]: tensor<4x8xbf16> {train.binding = #train.param<"w">}
+// SPLIT-SAME: %[[NORM:arg1]]: tensor<8xf32> {train.binding = #train.param<"norm">}
+// SPLIT-SAME: %[[LOW:arg[0-9]+]]: tensor<4x8xi16> {train.binding = #train.state<"w.low_half", from_file>}
+// SPLIT: %[[T:.*]] = nn.transpose %[[W]] {{.*}} tensor<8x4xbf16>
+// SPLIT: %[[HIGH_ROWS:.*]] = nn.gather %[[W]]
+// SPLIT: %[[LOW_ROWS:.*]] = nn.gather %[[LOW]]
+// SPLIT: nn.join_halves %[[HIGH_ROWS]], %[[LOW_ROWS]]
+// SPLIT: nn.dot {{.*}}%[[T]]
+// SPLIT: %[[READ:.*]] = train.decode_split %[[W]], %[[LOW]] : (tensor<4x8xbf16>, tensor<4x8xi16>) -> tensor<4x8xf32>
+// SPLIT: %[[NEW:.*]], %[[M:.*]] = train.momentum %[[READ]]
+// SPLIT: %[[PARTS:.*]]:2 = train.encode_split %[[NEW]]
+// SPLIT: %[[P:.*]] = train.commit %[[PARTS]]#0 or %[[W]] if
+// SPLIT: %[[L:.*]] = train.commit %[[PARTS]]#1 or %[[LOW]] if
+// SPLIT: return %[[P]], %{{.*}}, %{{.*}}, %{{.*}}, %[[L]]
+// An entry point that reads f32 alone takes both halves, one that reads bf16 alone takes one.
+// SPLIT-LABEL: func.func @gradient(
+// SPLIT-SAME: %[[W:.*]]: tensor<4x8xbf16> {train.binding = #train.param<"w">}, %[[LOW:.*]]: tensor<4x8xi16> {train.binding = #train.state<"w.low_half", from_file>}
+// SPLIT: %[[BOTH:.*]] = train.decode_split %[[W]], %[[LOW]]
+// SPLIT: nn.reduce_sum %[[BOTH]]
+// SPLIT-LABEL: func.func @eval(
+// SPLIT-SAME: %[[W:.*]]: tensor<4x8xbf16> {train.binding = #train.param<"w">}) ->
+// SPLIT: return %[[W]]
+
+// SPLIT-SAID: remark: @train: 1 parameters are f32 masters in a bf16 half, which products read, and the 16 bits that it lacks of f32 (exact); 1 stay f32: nothing reads them in bf16
+
+// WHOLE-LABEL: func.func @train(%arg0: tensor<4x8xf32> {train.binding = #train.param<"w">}
+// WHOLE-NOT: low_half
+// WHOLE: %[[HIGH:.*]] = nn.high_half %arg0 : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+// WHOLE: nn.transpose %[[HIGH]]
+// WHOLE: nn.gather %arg0
+// WHOLE: train.decode_whole %arg0
+// WHOLE: train.encode_whole
+
+// ONE: train.decode_split
+// ONE-LABEL: func.func @gradient(
+
+// NOTHING: error: master: no step reads in bf16 what is to be stored in halves; with --precision=bf16 all parameters are, with --precision=mixed-bf16 those of products
 
 // WORD: error: moments: 'int4' is none of f32, bf16, fp8, int8
 // GROUP-WORD: error: group: moments: 'sr' is none of f32, bf16, fp8, int8

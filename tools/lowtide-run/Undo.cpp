@@ -10,27 +10,35 @@ using namespace lowtide::run;
 
 Undo::Undo(Session &session) : session_(session) {
   uint64_t bytes = 0;
-  for (const Tensor &tensor : session.persistent())
-    if (tensor.binding->kind() != plan::Binding::CONSTANT)
-      tensors_.push_back(tensor), bytes += tensor.bytes();
+  for (const Tensor &tensor : session.persistent()) {
+    if (tensor.binding->kind() == plan::Binding::CONSTANT)
+      continue;
+    bytes += tensor.bytes();
+    if (!tensor.low) {
+      pieces_.emplace_back(tensor.data, tensor.bytes());
+      continue;
+    }
+    pieces_.emplace_back(tensor.data, tensor.bytes() / 2);
+    pieces_.emplace_back(tensor.low, tensor.bytes() / 2);
+  }
   copies_.resize(bytes);
 }
 
 Status Undo::keep() {
   LOWTIDE_TRY(session_.download());
   uint8_t *to = copies_.data();
-  for (const Tensor &tensor : tensors_) {
-    std::memcpy(to, tensor.data, tensor.bytes());
-    to += tensor.bytes();
+  for (std::span<uint8_t> piece : pieces_) {
+    std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
   }
   return Status::ok();
 }
 
 Status Undo::restore() {
   const uint8_t *from = copies_.data();
-  for (const Tensor &tensor : tensors_) {
-    std::memcpy(tensor.data, from, tensor.bytes());
-    from += tensor.bytes();
+  for (std::span<uint8_t> piece : pieces_) {
+    std::memcpy(piece.data(), from, piece.size());
+    from += piece.size();
   }
   return session_.upload();
 }

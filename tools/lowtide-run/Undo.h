@@ -4,6 +4,7 @@
 
 #include "runtime/Session.h"
 
+#include <span>
 #include <vector>
 
 namespace lowtide::run {
@@ -21,7 +22,7 @@ public:
 
 private:
   rt::Session &session_;
-  std::vector<rt::Tensor> tensors_;
+  std::vector<std::span<uint8_t>> pieces_;
   std::vector<uint8_t> copies_;
 };
 

@@ -148,11 +148,21 @@ static bool checkMoments(const Options &options) {
   return fail("--moments=" + options.moments + " has no effect on --precision=f64, whose state is f64", "leave it out");
 }
 
+/// Masters are f32 where products read bf16.
+static bool checkMaster(const Options &options) {
+  const llvm::StringRef master = options.master;
+  if ((master != "split" && master != "whole") || options.precision == "bf16" || options.precision == "mixed-bf16")
+    return true;
+  return fail("--master=" + master + " is for f32 parameters that products read in bf16, which --precision=" +
+                  options.precision + " has none of",
+              "--precision=mixed-bf16 or --precision=bf16 has them");
+}
+
 bool lowtide::driver::checkTogether(const Options &options, const config::Config &config) {
   const bool hasStages = options.command == Command::Compile || options.command == Command::Fit;
   return (!hasStages || (checkStages(options, config) && checkText(options, config))) && checkTarget(options, config) &&
          checkTable(options, config) && checkBudget(options, config) && checkPrecision(options) &&
-         checkMoments(options) && checkAdapters(options, config);
+         checkMoments(options) && checkMaster(options) && checkAdapters(options, config);
 }
 
 void lowtide::driver::noteFitQuestion(Options &options, const config::Config &config) {

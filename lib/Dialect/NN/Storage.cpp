@@ -27,6 +27,9 @@ Expr nn::regroup(Expr x, ArrayRef<int64_t> shape) {
   auto type = RankedTensorType::get(shape, x.elementType());
   return x.with(RegroupOp::create(x.getBuilder(), x.getLoc(), type, x.get()));
 }
+Expr nn::highHalf(Expr x, Type type) { return build<HighHalfOp>(x, type, x.get()); }
+Expr nn::lowHalf(Expr x) { return build<LowHalfOp>(x, x.getBuilder().getI16Type(), x.get()); }
+Expr nn::joinHalves(Expr high, Expr low, Type type) { return build<JoinHalvesOp>(high, type, high.get(), low.get()); }
 Expr nn::stochasticHalf(Expr x, Expr draw, Type type) { return build<StochasticHalfOp>(x, type, x.get(), draw.get()); }
 Expr nn::toCode(CodeMap map, Expr x) {
   return build<ToCodeOp>(x, x.getBuilder().getIntegerType(8, /*isSigned=*/false), map, x.get());
@@ -59,7 +62,31 @@ static Value fromBits(ScalarBuilder &b, Value bits) {
 static Value word(ScalarBuilder &b, uint32_t value) {
   return b.constantInt(b.builder.getI32Type(), static_cast<int32_t>(value));
 }
-static constexpr uint32_t upperHalf = 0xFFFF0000, exponent = 0x7F800000;
+static constexpr uint32_t upperHalf = 0xFFFF0000, exponent = 0x7F800000, quiet = 0x00400000;
+
+/// Bits of the upper half of an f32 number, rounded; its lower half is zero. Sums of NaN's bits may be finite.
+static Value emitHighBits(ScalarBuilder &b, Value x) {
+  Value bits = toBits(b, x);
+  Value rounded = b.add(bits, word(b, 0x8000)), keptNaN = b.logicalOr(bits, word(b, quiet));
+  return b.logicalAnd(b.select(b.isNaN(x), keptNaN, rounded), word(b, upperHalf));
+}
+
+Value nn::emitHighHalf(ScalarBuilder &b, Value x) {
+  return fromBits(b, emitHighBits(b, b.cast(x, b.builder.getF32Type())));
+}
+
+Value nn::emitLowHalf(ScalarBuilder &b, Value x) {
+  x = b.cast(x, b.builder.getF32Type());
+  return b.cast(b.sub(toBits(b, x), emitHighBits(b, x)), b.builder.getI16Type());
+}
+
+Value nn::emitJoinedHalves(ScalarBuilder &b, Value high, Value low) {
+  high = b.cast(high, b.builder.getF32Type());
+  Value bits = toBits(b, high);
+  Value sum = b.add(bits, b.cast(low, b.builder.getI32Type()));
+  Value put = b.logicalOr(bits, b.cast(low, b.builder.getI32Type(), /*fromUnsigned=*/true));
+  return fromBits(b, b.select(b.isNaN(high), put, sum));
+}
 
 Value nn::emitStochasticHalf(ScalarBuilder &b, Value x, Value draw) {
   x = b.cast(x, b.builder.getF32Type());

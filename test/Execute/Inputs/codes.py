@@ -111,6 +111,27 @@ def halves():
         write(f"train-decode_{name}", note, case("widened", {"x": y}, [wide], f"%y = train.decode_{name} %x : ({y.type}) -> {wide.type}", 0.0))
 
 
+def masters():
+    """The halves of a split master: at ties, next to them, where rounding reaches infinity, at denormals and NaN.
+    test/EndToEnd/Inputs/split_master.py looks at every upper half, and at what NaN carries."""
+    bits = numpy.array([0, 0x80000000, 0x3F800000, 0x3F807FFF, 0x3F808000, 0x3F808001, 0x3F818000, 0xBF808000, 0xBF818000, 0x7F7F7FFF, 0x7F7F8000, 0x7F7FFFFF,
+                        0xFF7F8000, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 1, 0x80000001, 0x7FFF, 0x8000, 0x807FFFFF,
+                        0x42F6E979], numpy.int64)  # fmt: skip
+    nan = (bits & 0x7FFFFFFF) > 0x7F800000
+    high = numpy.where(nan, bits, bits + 0x8000) >> 16 << 16
+    low = (bits - high).astype(numpy.int64).astype(numpy.uint16).view(numpy.int16)
+    x, high, low = Tensor(bits.astype(numpy.uint32).view(F32)), Tensor(high.astype(numpy.uint32).view(F32), BF16), Tensor(low)
+    note = "Integer arithmetic on bits, in NumPy (Inputs/codes.py)."
+    write("high_half", note, case("edges", {"x": x}, [high], f"%y = nn.high_half %x : ({x.type}) -> {high.type}", 0.0))
+    write("low_half", note, case("edges", {"x": x}, [low], f"%y = nn.low_half %x : ({x.type}) -> {low.type}"))
+    parts = {"high": high, "low": low}
+    for op, name in (("join_halves", "nn.join_halves"), ("train-decode_split", "train.decode_split")):
+        write(op, note, case("edges", parts, [x], f"%y = {name} %high, %low : ({high.type}, {low.type}) -> {x.type}", 0.0))
+    write("train-encode_split", note, case("edges", {"x": x}, [high, low], f"%y0, %y1 = train.encode_split %x : ({x.type}) -> ({high.type}, {low.type})", [0.0, None]))
+    for name in ("encode", "decode"):
+        write(f"train-{name}_whole", note, case("edges", {"x": x}, [x], f"%y = train.{name}_whole %x : ({x.type}) -> {x.type}", 0.0))
+
+
 def draws():
     """train.encode_sr: the upper 16 bits of Philox's first word; key: the seed, counter: element, step and stream."""
     shape, seed, step, stream = (3, 5), 2**33 + 7, 11, 2**31 + 4
@@ -129,4 +150,5 @@ if __name__ == "__main__":
     codec("int8")
     codec("fp8")
     halves()
+    masters()
     draws()

@@ -18,6 +18,10 @@ namespace lowtide::nn {
 
 /// nn.regroup; identity when nothing changes.
 Expr regroup(Expr x, llvm::ArrayRef<int64_t> shape);
+/// The bf16 half of f32 numbers, held in `type`, and what it leaves of them, in i16; both together, in `type`.
+Expr highHalf(Expr x, mlir::Type type);
+Expr lowHalf(Expr x);
+Expr joinHalves(Expr high, Expr low, mlir::Type type);
 /// bf16, held in `type`; `draw`: i32 numbers from [0, 2^16).
 Expr stochasticHalf(Expr x, Expr draw, mlir::Type type);
 /// ui8 of floats, and back to `type`.
@@ -29,6 +33,9 @@ llvm::ArrayRef<float> getCodeNumbers(CodeMap map);
 
 // Called by the records.
 
+mlir::Value emitHighHalf(ScalarBuilder &b, mlir::Value x);
+mlir::Value emitLowHalf(ScalarBuilder &b, mlir::Value x);
+mlir::Value emitJoinedHalves(ScalarBuilder &b, mlir::Value high, mlir::Value low);
 mlir::Value emitStochasticHalf(ScalarBuilder &b, mlir::Value x, mlir::Value draw);
 mlir::Value emitCode(ElementBuilder &b, CodeMap map, mlir::Value x);
 mlir::Value emitCodeNumber(ElementBuilder &b, CodeMap map, mlir::Value code);

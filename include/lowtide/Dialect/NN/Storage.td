@@ -24,6 +24,43 @@ def NN_RegroupOp : NN_Op<"regroup", [DeclareOpInterfaceMethods<ElementInterface>
 
 // --- 16 bits ---
 
+def NN_HighHalfOp : NN_Elementwise<"high_half", ["x"], [""], [SameOperandsAndResultShape]> {
+  let summary = "f32 rounded to the nearest bf16, ties away from zero";
+  let description = [{
+    The upper 16 bits of bits(x) + 0x8000. What is nearer to 2^128 than to the largest bf16 becomes infinity, as in any
+    rounding; infinities stay. Of NaN the upper 16 bits, made quiet. The rule is of f32: other numbers are rounded to it
+    first.
+  }];
+  let resultPrecision = "High";
+  let flopsPerElement = 4;
+  let arguments = (ins NN_FloatTensor:$x);
+  let results = (outs NN_FloatTensor:$y);
+  let body = [{ return ::lowtide::nn::emitHighHalf(b, x); }];
+}
+def NN_LowHalfOp : NN_Elementwise<"low_half", ["x"], [""], [SameOperandsAndResultShape]> {
+  let summary = "what nn.high_half leaves of an f32 number: the difference of their bits, from -2^15 to 2^15 - 1";
+  let description = [{
+    Of NaN the lower 16 bits. Where nn.high_half is infinity and x is not, the difference is below zero.
+  }];
+  let resultPrecision = "High";
+  let flopsPerElement = 4;
+  let arguments = (ins NN_FloatTensor:$x);
+  let results = (outs StaticShapeTensorOf<[I16]>:$y);
+  let body = [{ return ::lowtide::nn::emitLowHalf(b, x); }];
+}
+def NN_JoinHalvesOp : NN_Elementwise<"join_halves", ["high", "low"], ["", ""], [SameOperandsAndResultShape]> {
+  let summary = "the f32 number whose nn.high_half and nn.low_half these are, bit for bit";
+  let description = [{
+    The bits of `high` as the upper half of an f32 number, plus `low`. Where `high` is NaN, `low` is the lower half: every
+    number and every quiet NaN comes back; a signalling NaN is quiet then.
+  }];
+  let resultPrecision = "High";
+  let flopsPerElement = 4;
+  let arguments = (ins NN_FloatTensor:$high, StaticShapeTensorOf<[I16]>:$low);
+  let results = (outs NN_FloatTensor:$y);
+  let body = [{ return ::lowtide::nn::emitJoinedHalves(b, high, low); }];
+}
+
 def NN_StochasticHalfOp : NN_Elementwise<"stochastic_half", ["x", "draw"], ["", ""], [SameOperandsAndResultShape]> {
   let summary = "f32 rounded to bf16 by a draw from [0, 2^16): up as often as what is cut off says";
   let description = [{

@@ -121,6 +121,18 @@ defm Train_FP8 : Train_Codec<"fp8", "Moments", "Lossy", 256, 4096,
 
 // --- parameters ---
 
+// Integer sums of bits: exact for every number. Ties away from zero: with ties to even an even half would have 65,537
+// numbers, and 16 bits tell 65,536 apart.
+defm Train_Split : Train_Codec<"split", "Master", "Exact", 0, 0,
+    "a bf16 half, which products read, and the 16 bits that it lacks of f32",
+    [Part<"high", "", "b.getBF16Type()", 2, "initial">, Part<"low", ".low_half", "b.getIntegerType(16)", 2, "0.0">],
+    [{ x = joinHalves(high, low, elementOf(getX())); }],
+    [{ high = highHalf(x, elementOf(getStored()[0])); low = lowHalf(x); }]>;
+
+defm Train_Whole : Train_Codec<"whole", "Master", "Exact", 0, 0,
+    "f32, of which products read the bf16 half that split stores",
+    [Part<"stored", "", "b.getF32Type()", 4, "initial">], [{ x = stored; }], [{ stored = x; }]>;
+
 defm Train_SR : Train_Codec<"sr", "Master", "Rounding", 0, 0, "bf16, rounded up or down by chance",
     [Part<"stored", "", "b.getBF16Type()", 2, "initial">],
     [{ x = nn::cast(stored, elementOf(getX())); }], [{ stored = stochasticHalf(x, draw, elementOf(getStored()[0])); }], 1>;

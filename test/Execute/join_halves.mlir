@@ -1,0 +1,9 @@
+// RUN: lowtide-execute %s
+// Integer arithmetic on bits, in NumPy (Inputs/codes.py).
+
+func.func @edges(%high: tensor<23xbf16> {test.value = dense<[0.0, -0.0, 1.0, 1.0, 1.0078125, 1.0078125, 1.015625, -1.0078125, -1.015625, 3.3895314e+38, 0x7F80, 0x7F80, 0xFF80, 0xFF80, 0x7F80, 0xFF80, 0x7FC0, 0.0, -0.0, 0.0, 9.1835e-41, -1.1754944e-38, 123.5]> : tensor<23xbf16>},
+    %low: tensor<23xi16> {test.value = dense<[0, 0, 0, 32767, -32768, -32767, -32768, -32768, -32768, 32767, -32768, -1, -32768, -1, 0, 0, 0, 1, 1, 32767, -32768, -1, -5767]> : tensor<23xi16>})
+    -> (tensor<23xf32> {test.value = dense<[0.0, -0.0, 1.0, 1.0039061, 1.0039062, 1.0039064, 1.0117188, -1.0039062, -1.0117188, 3.3961773e+38, 3.3961775e+38, 3.4028235e+38, -3.3961775e+38, -3.4028235e+38, 0x7F800000, 0xFF800000, 0x7FC00000, 1.0e-45, -1.0e-45, 4.5916e-41, 4.5918e-41, -1.1754942e-38, 123.456]> : tensor<23xf32>, test.tolerance = 0.0}) {
+  %y = nn.join_halves %high, %low : (tensor<23xbf16>, tensor<23xi16>) -> tensor<23xf32>
+  return %y : tensor<23xf32>
+}

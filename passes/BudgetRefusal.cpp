@@ -146,9 +146,8 @@ static bool hasWideParameters(func::FuncOp step) {
   return 2 * wideBytes > bytes;
 }
 
-/// Bytes that optimizer state in f32 would save in 8 bits.
-static uint64_t countCodeSavings(func::FuncOp step) {
-  const train::CodecInfo *codec = train::findCodec(step.getContext(), "int8", train::CodecUse::Moments);
+/// Bytes that optimizer state in f32 would save in a codec.
+static uint64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
   uint64_t saved = 0;
   for (BlockArgument arg : step.getArguments()) {
     auto state = dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, arg.getArgNumber()));
@@ -192,10 +191,17 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   }
   advice.push_back("--device-budget=" + std::to_string(refused.smallestBytes));
   note << "a larger budget";
-  if (uint64_t saved = countCodeSavings(step); saved && refused.smallestBytes - saved <= refused.budgetBytes) {
-    advice.push_back("--moments=int8");
+  // The first that may do: what loses least.
+  for (StringRef name : {"bf16", "int8"}) {
+    const train::CodecInfo *codec = train::findCodec(step.getContext(), name, train::CodecUse::Moments);
+    const uint64_t saved = countSavings(step, codec);
+    if (!saved || refused.smallestBytes - saved > refused.budgetBytes)
+      continue;
+    advice.push_back("--moments=" + name.str());
     error.attachNote() << "with " << advice.back() << " it may fit: optimizer state takes " << formatBytes(saved)
-                       << " less, which leaves about " << formatBytes(refused.smallestBytes - saved) << " (lossy)";
+                       << " less, which leaves about " << formatBytes(refused.smallestBytes - saved) << " ("
+                       << train::describe(codec->exactness) << ")";
+    break;
   }
   setRefusedBudget(step->getParentOfType<ModuleOp>(), refused);
 }

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "StepBytes.h"
 #include "StepPass.h"
 #include "StoredMaster.h"
 #include "lowtide/Analysis/ByteSize.h"
@@ -313,27 +314,6 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
     }
   }
 
-  /// What the step keeps for each trained number, by part.
-  static void reportBytes(func::FuncOp step) {
-    uint64_t elements = 0, parameters = 0, state = 0;
-    for (BlockArgument argument : step.getArguments()) {
-      Attribute binding = train::getArgBinding(step, argument.getArgNumber());
-      const uint64_t bytes = getTensorBytes(argument.getType()).value_or(0);
-      if (isa_and_nonnull<train::ParamAttr>(binding)) {
-        elements += static_cast<uint64_t>(getType(argument).getNumElements());
-        parameters += bytes;
-      } else if (isa_and_nonnull<train::StateAttr>(binding)) {
-        state += bytes;
-      }
-    }
-    auto share = [&](uint64_t bytes) {
-      return llvm::formatv("{0:F2}", elements ? double(bytes) / double(elements) : 0.0).str();
-    };
-    step.emitRemark("@") << step.getSymName() << ": " << share(parameters + state)
-                         << " bytes a parameter: " << share(parameters) << " for itself, " << share(state)
-                         << " of state";
-  }
-
   static std::string describeRule(const CodecInfo &codec) {
     if (codec.block == 0)
       return "only the state of f32 parameters is";
@@ -468,7 +448,7 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
                                    step.getBody().front().getTerminator()->getOperandTypes()));
     report(step, tallies);
     if (isUpdated)
-      reportBytes(step);
+      step.emitRemark("@") << step.getSymName() << ": " << countStoredBytes(step).getAll().str();
     return success();
   }
 

@@ -374,11 +374,13 @@ Failure Compilation::makeGraph() {
   return run("nn", [&](OpPassManager &passes) { buildGraphStage(passes, stage); }, FailureKind::BadInput);
 }
 
-Failure Compilation::makeSteps(int64_t microBatches, StringRef precision) {
+Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, StringRef moments) {
   TrainStageOptions stage = trainStageOptions();
   stage.microBatches = microBatches;
   if (!precision.empty())
     stage.precision = precision == "f32" ? "" : precision.str();
+  if (!moments.empty())
+    stage.moments = moments.str();
   return run(
       "train",
       [&](OpPassManager &passes) { holdsStep ? buildStepStage(passes, stage) : buildTrainStage(passes, stage); },
@@ -461,4 +463,6 @@ void Compilation::reportCost(llvm::raw_ostream &os) {
   if (!failsQuietly([&](OpPassManager &passes) { buildTrainStage(passes, trainStageOptions()); }) && count("train"))
     os << ", " << flopText(count("train")) << " with gradients and updates";
   os << "\n";
+  if (const StoredBytes stored = countStored(); !stored.isEmpty())
+    stored.print(os);
 }

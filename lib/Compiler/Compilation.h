@@ -6,6 +6,7 @@
 #pragma once
 
 #include "Diagnostics.h"
+#include "lowtide/Analysis/StoredBytes.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Compiler/Compiler.h"
 #include "lowtide/Dialect/Plan/Plan.h"
@@ -92,7 +93,7 @@ private:
   /// onnx → nn, with what exporters write out recognised.
   Failure makeGraph();
   /// nn → train; `microBatches`: parts of the batch; `precision` instead of the options' where it is not empty.
-  Failure makeSteps(int64_t microBatches, llvm::StringRef precision = "");
+  Failure makeSteps(int64_t microBatches, llvm::StringRef precision = "", llvm::StringRef moments = "");
   /// Adds the entries again in another batch, other parts or another precision, as `train_NAME` and `eval_NAME`.
   Failure addVariant(const EntryVariant &variant);
   /// Runs a pipeline that was built for a phase, which is the log's `area`; a failure of it means `otherwise`,
@@ -128,6 +129,8 @@ private:
   Failure writeModel(const std::string &path, Written &written);
   /// Prints how much one step computes, when all sizes are known and the model compiles that far.
   void reportCost(llvm::raw_ostream &os);
+  /// Of @train; empty without one.
+  StoredBytes countStored();
   /// All stages up to number `last`, which is not behind `fitted`.
   Failure lowerTo(int last, const std::string &budget);
   /// train → fitted, in the best parts of loss heads under the stage's budget.
@@ -139,6 +142,10 @@ private:
   FitStageOptions fitStageOptions() const;
   GraphStageOptions graphStageOptions() const;
   TrainStageOptions trainStageOptions() const;
+  /// The same step in another batch, in parts, in another precision or with state in another codec: a way to fit.
+  struct Variation : EntryVariant {
+    std::string moments = {}; ///< codec of optimizer state; empty: as the options have it
+  };
   /// What a variation needs before anything is planned.
   struct Needs {
     uint64_t wholeBytes = 0; ///< alive at once at most, without recomputation
@@ -147,10 +154,10 @@ private:
     bool isLowered = false;  ///< it was compiled this far
   };
   /// Imports and lowers a variation to `train`.
-  Failure lowerVariation(const EntryVariant &variation);
-  Needs findNeeds(const EntryVariant &variation);
+  Failure lowerVariation(const Variation &variation);
+  Needs findNeeds(const Variation &variation);
   /// Plans the variation within `budget` bytes, all told; its seconds, or nothing where none fits.
-  std::optional<double> planWithin(const EntryVariant &variation, uint64_t budget);
+  std::optional<double> planWithin(const Variation &variation, uint64_t budget);
   /// Whether the step fits `budget` bytes, and what makes it fit. `title` says whose bytes they are.
   Failure answerFit(const ByteSize &budget, llvm::StringRef title, FitResult &result);
   friend class FitAnswer;

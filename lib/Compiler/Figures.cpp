@@ -62,6 +62,7 @@ std::string Figures::toJson(const Failure &failure) const {
                       {"batch_bytes", batchBytes},
                       {"transient_bytes", transientBytes},
                       {"budget_bytes", budgetBytes},
+                      {"stored", stored.isEmpty() ? json::Value(nullptr) : json::Value(stored.toJson())},
                       {"entries", std::move(all)},
                       {"remarks", std::move(said)},
                       {"refusal", nullptr},
@@ -120,6 +121,7 @@ Figures Compilation::findFigures() {
   if (!module)
     return figures;
   figures.refusal = getRefusedBudget(*module);
+  figures.stored = countStored();
   if (auto budget = (*module)->getAttrOfType<IntegerAttr>(deviceBudgetAttrName))
     figures.budgetBytes = budget.getValue().getZExtValue();
   for (auto step : module->getOps<func::FuncOp>()) {
@@ -145,6 +147,7 @@ Figures Compilation::findFigures() {
   figures.batchBytes = report.statics.batch;
   figures.transientBytes = report.transientBytes;
   figures.budgetBytes = report.deviceBudget;
+  figures.stored = report.stored;
   figures.entries.clear();
   for (const report::Entry &entry : report.entries)
     figures.entries.push_back(convert(entry, alignment));

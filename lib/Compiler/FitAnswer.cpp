@@ -2,7 +2,7 @@
 //
 // A fit into a room that is given.
 //  1. What the step needs without recomputation, and what no plan is below: said at once, for nothing is searched.
-//  2. The same of its variations: more micro-batches, 16 bits, both.
+//  2. The same of its variations: more micro-batches, 16 bits, both; optimizer state in fewer bits.
 //  3. Where it does not fit as it is, plans within the budget: first of the step itself, then of the variations.
 //  4. The largest batch that fits, by bisection between batches that were measured.
 //
@@ -22,8 +22,9 @@
 using namespace mlir;
 using namespace lowtide;
 
-Failure Compilation::lowerVariation(const EntryVariant &variation) {
-  if (!variation.batch && variation.parts == options.microBatches && variation.precision.empty()) {
+Failure Compilation::lowerVariation(const Variation &variation) {
+  if (!variation.batch && variation.parts == options.microBatches && variation.precision.empty() &&
+      variation.moments.empty()) {
     module = given->clone();
     return {};
   }
@@ -37,10 +38,10 @@ Failure Compilation::lowerVariation(const EntryVariant &variation) {
   train::setTarget(*module, target);
   if ((failure = makeGraph()))
     return failure;
-  return makeSteps(variation.parts, variation.precision);
+  return makeSteps(variation.parts, variation.precision, variation.moments);
 }
 
-Compilation::Needs Compilation::findNeeds(const EntryVariant &variation) {
+Compilation::Needs Compilation::findNeeds(const Variation &variation) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   Needs needs;
   FitStageOptions stage = fitStageOptions();
@@ -72,7 +73,7 @@ Compilation::Needs Compilation::findNeeds(const EntryVariant &variation) {
   return needs;
 }
 
-std::optional<double> Compilation::planWithin(const EntryVariant &variation, uint64_t budget) {
+std::optional<double> Compilation::planWithin(const Variation &variation, uint64_t budget) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   FitStageOptions stage = fitStageOptions();
   stage.budget = std::to_string(budget);
@@ -93,8 +94,8 @@ namespace lowtide {
 /// The question and what is known of its answer.
 class FitAnswer {
 public:
-  FitAnswer(Compilation &compilation, const ByteSize &size, StringRef title, int64_t batch)
-      : compilation(compilation), size(size), title(title.str()), batch(batch),
+  FitAnswer(Compilation &compilation, const ByteSize &size, StringRef title, StoredBytes stored, int64_t batch)
+      : compilation(compilation), size(size), title(title.str()), stored(std::move(stored)), batch(batch),
         isSymbolic(compilation.file && compilation.options.shapes.empty()) {}
 
   void find();
@@ -107,7 +108,7 @@ private:
 
   /// A variation and what is known of it.
   struct Way {
-    EntryVariant variation;
+    Compilation::Variation variation;
     Compilation::Needs needs;
     bool isPlanned = false;
     /// With recomputation within the budget; nothing: no plan was found.
@@ -124,9 +125,9 @@ private:
     if (Listener *listener = compilation.diagnostics.getListener())
       listener->progress(("fit: " + text).str(), isNews);
   }
-  std::string describe(const EntryVariant &variation) const;
+  std::string describe(const Compilation::Variation &variation) const;
   std::string flagsOf(const Way &way) const;
-  Way measure(EntryVariant variation);
+  Way measure(Compilation::Variation variation);
   void plan(Way &way);
   const Way *findCheapest() const;
   /// The largest batch of which `fits` is true, from `known`, which fits, up; 0: none from 1 on.
@@ -145,6 +146,7 @@ private:
   const ByteSize size;
   uint64_t budget = 0;
   const std::string title;
+  const StoredBytes stored;
   const int64_t batch;
   /// The batch is a symbol of the file, so that it can be another.
   bool isSymbolic;
@@ -158,10 +160,11 @@ private:
 
 } // namespace lowtide
 
-std::string FitAnswer::describe(const EntryVariant &variation) const {
+std::string FitAnswer::describe(const Compilation::Variation &variation) const {
   return "batch " + std::to_string(variation.batch ? variation.batch : batch) + ", " + std::to_string(variation.parts) +
          (variation.parts == 1 ? " part, " : " parts, ") +
-         (variation.precision.empty() ? compilation.options.precision : variation.precision);
+         (variation.precision.empty() ? compilation.options.precision : variation.precision) +
+         (variation.moments.empty() ? "" : ", moments in " + variation.moments);
 }
 
 std::string FitAnswer::flagsOf(const Way &way) const {
@@ -172,12 +175,14 @@ std::string FitAnswer::flagsOf(const Way &way) const {
     flags += " --micro-batches=" + std::to_string(way.variation.parts);
   if (!way.variation.precision.empty() && way.variation.precision != compilation.options.precision)
     flags += " --precision=" + way.variation.precision;
+  if (!way.variation.moments.empty())
+    flags += " --moments=" + way.variation.moments;
   if (!way.isWhole())
     flags += " --device-budget=" + std::to_string(budget >> 20) + "MiB";
   return flags.empty() ? "as it is" : StringRef(flags).ltrim().str();
 }
 
-FitAnswer::Way FitAnswer::measure(EntryVariant variation) {
+FitAnswer::Way FitAnswer::measure(Compilation::Variation variation) {
   say("measuring " + describe(variation));
   Compilation::Needs needs = compilation.findNeeds(variation);
   return {std::move(variation), needs, false, std::nullopt, budget};
@@ -200,7 +205,10 @@ const FitAnswer::Way *FitAnswer::findCheapest() const {
     const bool isOtherPrecision =
         !way.variation.precision.empty() && way.variation.precision != compilation.options.precision;
     const bool isOtherBatch = way.variation.batch && way.variation.batch != batch;
-    return (isOtherPrecision ? 1 : 0) + (isOtherBatch ? 2 : 0);
+    // What is stored in fewer bits is another step too, codes more so.
+    const StringRef moments = way.variation.moments;
+    const int codec = moments.empty() ? 0 : moments == "bf16" ? 4 : 8;
+    return (isOtherPrecision ? 1 : 0) + (isOtherBatch ? 2 : 0) + codec;
   };
   for (const Way &way : ways)
     if (way.fits() &&
@@ -238,7 +246,7 @@ void FitAnswer::findLargestBatches() {
                 other = batch > parts ? batch / 2 / parts * parts : batch + parts;
   if (other < 1)
     return;
-  const Way point = measure({"", other, parts});
+  const Way point = measure({{"", other, parts}});
   isSymbolic = point.needs.isLowered; // a batch that the exporter fixed is no other
   if (!isSymbolic)
     return;
@@ -246,12 +254,12 @@ void FitAnswer::findLargestBatches() {
       std::max(1.0, (double(given.needs.wholeBytes) - double(point.needs.wholeBytes)) / double(batch - other));
   const int64_t guess =
       std::max<int64_t>(1, batch + int64_t((double(budget) - double(given.needs.wholeBytes)) / slope));
-  largestWhole = findLargest([&](int64_t size) { return measure({"", size, parts}).isWhole(); }, guess);
+  largestWhole = findLargest([&](int64_t size) { return measure({{"", size, parts}}).isWhole(); }, guess);
   largestPlanned = findLargest(
       [&](int64_t size) {
         if (size <= *largestWhole)
           return true;
-        Way way = measure({"", size, parts});
+        Way way = measure({{"", size, parts}});
         plan(way);
         return way.fits();
       },
@@ -260,7 +268,7 @@ void FitAnswer::findLargestBatches() {
 
 void FitAnswer::find() {
   const int64_t parts = compilation.options.microBatches;
-  ways.push_back(measure({"", 0, parts}));
+  ways.push_back(measure({{"", 0, parts}}));
   const Compilation::Needs first = ways.front().needs;
   ways.front().budget = budget = size.resolve(first.wholeBytes);
   say("first answer: " + formatBytes(first.wholeBytes) + " without recomputation, no plan is below " +
@@ -270,12 +278,17 @@ void FitAnswer::find() {
     return plan(ways.front()); // what a text or a step holds stays as it is
   for (int64_t more : {2, 4, 8})
     if (batch && batch % (parts * more) == 0)
-      ways.push_back(measure({"", 0, parts * more}));
+      ways.push_back(measure({{"", 0, parts * more}}));
   if (compilation.options.precision == "f32") {
-    ways.push_back(measure({"", 0, parts, "mixed-bf16"}));
+    ways.push_back(measure({{"", 0, parts, "mixed-bf16"}}));
     if (batch && batch % (parts * 4) == 0)
-      ways.push_back(measure({"", 0, parts * 4, "mixed-bf16"}));
+      ways.push_back(measure({{"", 0, parts * 4, "mixed-bf16"}}));
   }
+  // Where the state of updates alone is in the way; nothing chooses these but who types them.
+  if (compilation.options.moments == "f32" && compilation.options.precision != "f64" && !ways.front().isWhole())
+    for (const char *codec : {"bf16", "int8"})
+      if (Way way = measure({{"", 0, parts}, codec}); way.needs.wholeBytes < first.wholeBytes)
+        ways.push_back(std::move(way));
   plan(ways.front());
   if (!findCheapest() || !ways.front().isWhole())
     for (Way &way : llvm::drop_begin(ways))
@@ -283,7 +296,7 @@ void FitAnswer::find() {
         plan(way);
   findLargestBatches();
   if (!findCheapest() && largestPlanned && *largestPlanned) {
-    ways.push_back(measure({"", *largestPlanned, parts}));
+    ways.push_back(measure({{"", *largestPlanned, parts}}));
     plan(ways.back());
   }
 }
@@ -293,6 +306,8 @@ void FitAnswer::printText(llvm::raw_ostream &os) const {
   for (const Way &way : ways)
     largest = std::max(largest, way.needs.wholeBytes);
   const ByteUnit unit = ByteUnit::get(largest);
+  if (!stored.isEmpty())
+    stored.print(os);
   os << title << ": " << unit.text(budget) << " for the step\n\n"
      << llvm::format("  %7s  %13s  %-10s  %12s  %12s  %8s  %s\n", "batch", "micro-batches", "precision",
                      ("needs, " + std::string(unit.name)).c_str(), "at least", "time", "fits");
@@ -314,7 +329,7 @@ void FitAnswer::printText(llvm::raw_ostream &os) const {
            : way.needs.leastBytes > budget     ? "no"
            : way.isPlanned && compilation.file ? "no plan found"
                                                : "not planned")
-       << "\n";
+       << (variation.moments.empty() ? "" : ", --moments=" + variation.moments) << "\n";
   }
   os << "\nneeds: alive at once without recomputation; at least: whatever is recomputed; time: estimated, over the "
         "step "
@@ -339,6 +354,8 @@ void FitAnswer::printJson(llvm::raw_ostream &os) const {
   const Way *cheapest = findCheapest();
   llvm::json::OStream json(os, 2);
   json.object([&] {
+    if (!stored.isEmpty())
+      json.attribute("stored", stored.toJson());
     json.attribute("budget_bytes", budget);
     json.attribute("fits", fits());
     json.attributeArray("ways", [&] {
@@ -348,6 +365,8 @@ void FitAnswer::printJson(llvm::raw_ostream &os) const {
           json.attribute("micro_batches", way.variation.parts);
           json.attribute("precision",
                          way.variation.precision.empty() ? compilation.options.precision : way.variation.precision);
+          if (!way.variation.moments.empty())
+            json.attribute("moments", way.variation.moments);
           if (!way.needs.isLowered)
             return;
           json.attribute("whole_bytes", way.needs.wholeBytes);
@@ -371,8 +390,9 @@ void FitAnswer::printJson(llvm::raw_ostream &os) const {
 }
 
 Failure Compilation::answerFit(const ByteSize &budget, StringRef title, FitResult &result) {
+  StoredBytes stored = countStored();
   given = std::move(module);
-  FitAnswer answer(*this, budget, title, countSamples(*given));
+  FitAnswer answer(*this, budget, title, std::move(stored), countSamples(*given));
   answer.find();
   if (Listener *listener = diagnostics.getListener())
     listener->endProgress();

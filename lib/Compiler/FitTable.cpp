@@ -7,6 +7,7 @@
 
 #include "Compilation.h"
 #include "PlanLayout.h"
+#include "StepBytes.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Pipeline.h"
@@ -311,6 +312,11 @@ void FitTable::printJson(llvm::json::OStream &json) const {
   });
 }
 
+StoredBytes Compilation::countStored() {
+  auto step = module->lookupSymbol<func::FuncOp>("train");
+  return step ? countStoredBytes(step) : StoredBytes();
+}
+
 Failure Compilation::fit(const FitRequest &request, FitResult &result) {
   if (Failure failure = checkTarget(request.baselines))
     return failure;
@@ -318,6 +324,7 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     return failure;
   if (request.room)
     return answerFit(*request.room, request.roomTitle, result);
+  const StoredBytes stored = countStored();
   FitStageOptions stage = fitStageOptions();
   stage.budget = "";
   // Other methods and bounds are of one kernel graph.
@@ -371,10 +378,14 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     table->computeRows();
   }
   llvm::raw_string_ostream text(result.text), jsonText(result.json);
+  if (!stored.isEmpty())
+    stored.print(text);
   for (auto &table : tables)
     table->printText(text);
   llvm::json::OStream json(jsonText, 2);
   json.object([&] {
+    if (!stored.isEmpty())
+      json.attribute("stored", stored.toJson());
     json.attributeArray("entries", [&] {
       for (auto &table : tables)
         table->printJson(json);

@@ -85,6 +85,8 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
     json.attribute("transient_bytes", int64_t(report.transientBytes));
     if (report.deviceBudget)
       json.attribute("device_budget", int64_t(report.deviceBudget));
+    if (!report.stored.isEmpty())
+      json.attribute("stored", report.stored.toJson());
     json.attributeArray("entries", [&] {
       for (const Entry &entry : report.entries)
         json.object([&] { printEntry(entry); });
@@ -115,7 +117,17 @@ void report::printHtml(const Report &report, llvm::raw_ostream &os) {
     os << "; runs on " << escape(report.machines);
   if (!report.plannedFor.empty())
     os << "; planned for " << escape(report.plannedFor);
-  os << "</p>\n<p class=\"key\">";
+  os << "</p>\n";
+  if (!report.stored.isEmpty()) {
+    std::string said;
+    llvm::raw_string_ostream lines(said);
+    report.stored.print(lines);
+    llvm::SmallVector<llvm::StringRef> each;
+    llvm::StringRef(said).rtrim().split(each, '\n');
+    for (llvm::StringRef line : each)
+      os << "<p>" << escape(line) << "</p>\n";
+  }
+  os << "<p class=\"key\">";
   for (unsigned c = 0; c < numTransientComponents; ++c)
     os << "<span style=\"background:var(--c" << c << ")\"></span>" << getName(MemoryComponent(c));
   os << "</p>\n";

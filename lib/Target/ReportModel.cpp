@@ -243,6 +243,31 @@ Entry EntryReader::run() {
   return std::move(entry);
 }
 
+/// What the plan stores for parameters, and gradients as many as are alive at once.
+static StoredBytes countStored(const plan::Plan &plan, const Report &report) {
+  StoredBytes stored;
+  const Entry *main = findMainEntry(report);
+  for (plan::Binding::Kind kind : {plan::Binding::PARAM, plan::Binding::STATE})
+    for (const plan::Entry &entry : plan.entries())
+      for (const plan::Binding &binding : entry.bindings()) {
+        if (!main || entry.name() != main->name || binding.kind() != kind)
+          continue;
+        uint64_t elements = 1;
+        for (int64_t dim : binding.dims())
+          elements *= uint64_t(dim);
+        if (kind == plan::Binding::PARAM)
+          stored.addParameter(binding.name(), binding.group(), elements, binding.slice().bytes());
+        else
+          stored.addState(binding.name(), binding.slice().bytes());
+      }
+  uint64_t gradients = 0;
+  if (main)
+    for (const LiveBytes &live : main->live)
+      gradients = std::max(gradients, live[size_t(MemoryComponent::Gradient)]);
+  stored.setGradients(gradients);
+  return stored;
+}
+
 Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::StringRef title) {
   Report report;
   Notes notes = readNotes(meta);
@@ -269,5 +294,6 @@ Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::
     auto rank = [](const Entry &entry) { return llvm::StringRef(entry.name).starts_with("eval") ? 1 : 0; };
     return rank(a) < rank(b);
   });
+  report.stored = countStored(plan, report);
   return report;
 }

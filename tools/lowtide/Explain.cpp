@@ -206,6 +206,8 @@ int driver::explainArtifact(const Options &options) {
       os << "runs on " << report.machines << "\n";
     if (!report.plannedFor.empty())
       os << "planned for " << report.plannedFor << "\n";
+    if (!report.stored.isEmpty())
+      report.stored.print(os);
     for (const Entry &entry : report.entries) {
       os << "\n";
       Explanation(entry, os).summary();

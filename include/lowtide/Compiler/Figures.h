@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lowtide/Analysis/RefusedBudget.h"
+#include "lowtide/Analysis/StoredBytes.h"
 #include "lowtide/Support/Failure.h"
 #include <cstdint>
 #include <map>
@@ -46,6 +47,7 @@ struct Figures {
   uint64_t bytes = 0;
   uint64_t parameterBytes = 0, stateBytes = 0, batchBytes = 0, transientBytes = 0;
   uint64_t budgetBytes = 0; ///< 0: none was given
+  StoredBytes stored;       ///< for each trained number; empty before stage `train`, and where nothing is trained
   /// What trains comes first. Of a step that was fitted and not planned, its name and what it computes again alone;
   /// empty before that.
   std::vector<EntryFigures> entries;

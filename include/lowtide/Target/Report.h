@@ -8,6 +8,7 @@
 
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/MemoryProfile.h"
+#include "lowtide/Analysis/StoredBytes.h"
 #include "plan.pb.h"
 #include "runtime/Artifact.h"
 #include "llvm/ADT/StringRef.h"
@@ -119,6 +120,7 @@ struct Report {
   std::string machines;   ///< that run it, in words; empty: the target is not known
   std::string plannedFor; ///< the machine whose figures it was planned with: "cuda:h200"; empty: the target's own
   StaticBytes statics;
+  StoredBytes stored; ///< empty where nothing is trained
   uint64_t transientBytes = 0;
   uint64_t deviceBudget = 0; ///< 0: none was given
   std::vector<Entry> entries;

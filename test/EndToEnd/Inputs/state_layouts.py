@@ -204,7 +204,7 @@ def main():
     said = runs.compile("int8", "--moments=int8")
     assert "8 tensors of state in 8-bit codes" in said and "2 stay f32" in said, said
     # 42240 numbers; of 41984 two slots take 42640 bytes each, of 256 two take 1024.
-    assert "6.07 bytes a parameter: 4.00 for itself, 2.07 of state" in said, said
+    assert "6.07 bytes a parameter: 4.00 for itself, 2.07 for moments; gradients at most 4.00 more" in said, said
     runs.compile("f32")
 
     # One step: the f32 step from what the codes stand for, then encoded.

@@ -282,6 +282,18 @@ def TrainStateLayouts : Pass<"train-state-layouts", "::mlir::ModuleOp"> {
   ];
 }
 
+def TrainAverageWeights : Pass<"train-average-weights", "::mlir::ModuleOp"> {
+  let summary = "keep an exponential moving average of the trained weights (real-equal)";
+  let description = [{
+    Every parameter that a step writes gets a state `<parameter>.ema` of f32 (of f64 where it is wider): after the update
+    it moves to `decay` · average + (1 - decay) · new value, as `torch.lerp` computes that. The first update copies, which
+    the state `ema_updates` counts. A step that is not committed leaves both. Nothing else changes. Comes after
+    `train-state-layouts`: of a split master the average is that of the f32 number.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [Option<"decay", "decay", "std::string", "\"0.999\"", "What an update leaves of an average; between 0 and 1">];
+}
+
 def TrainSparseUpdates : Pass<"train-sparse-updates", "::mlir::ModuleOp"> {
   let summary = "update tables in the rows that a batch names (exact; lazy rules are asked for)";
   let description = [{

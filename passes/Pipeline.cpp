@@ -126,6 +126,11 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
     optimize.keepGradient = gradient;
     passes.addPass(createTrainOptimize(optimize));
     addStateLayouts(passes, options);
+    if (options.ema != 0.0) {
+      TrainAverageWeightsOptions average;
+      average.decay = formatNumber(options.ema);
+      passes.addPass(createTrainAverageWeights(average));
+    }
   }
   addAccumulate(passes, options.microBatches);
   if (train)

@@ -36,6 +36,7 @@ struct TrainStageOptions {
   std::string sparseUpdates = "exact"; ///< tables in the rows that a batch names: exact, lazy or off
   std::string moments = "f32";         ///< codec of optimizer state: f32, bf16, int8, fp8
   std::string master = "f32";          ///< codec of parameters: f32 (as they are), split, whole or sr
+  double ema = 0.0;                    ///< decay of averages of the weights; 0: none are kept
   std::string precision;               ///< mixed-bf16, mixed-f16, bf16 or f16; empty: types stay as they are
   std::string precisionOverrides;      ///< rules separated by `;`
   std::string frozenWeights;           ///< f32, or the precision's 16-bit type; empty: as parameters

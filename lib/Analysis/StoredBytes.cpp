@@ -9,6 +9,8 @@ using llvm::StringRef;
 
 /// What the name of a state that completes its parameter has after the parameter's (the codecs of Layouts.td).
 static constexpr llvm::StringLiteral masterSuffix = ".low_half";
+/// The same of its average (Dialect/Train/Bindings.h).
+static constexpr llvm::StringLiteral averageSuffix = ".ema";
 
 std::string StoredBytes::Group::str() const {
   auto share = [&](uint64_t count) {
@@ -18,6 +20,8 @@ std::string StoredBytes::Group::str() const {
   if (get(Part::Master))
     text += ", " + share(get(Part::Master)) + " for its master";
   text += ", " + share(get(Part::Moments)) + " for moments";
+  if (get(Part::Average))
+    text += ", " + share(get(Part::Average)) + " for its average";
   if (get(Part::Gradient))
     text += "; gradients at most " + share(get(Part::Gradient)) + " more";
   return text;
@@ -55,8 +59,9 @@ void StoredBytes::addState(StringRef name, uint64_t bytes) {
       return;
     parameter = parameter.take_front(dot);
   }
-  if (parameter != name)
-    add(parameter, name == (parameter + masterSuffix).str() ? Part::Master : Part::Moments, bytes);
+  const StringRef slot = name.drop_front(parameter.size());
+  if (!slot.empty())
+    add(parameter, slot == masterSuffix ? Part::Master : slot == averageSuffix ? Part::Average : Part::Moments, bytes);
 }
 
 void StoredBytes::addGradient(StringRef parameter, uint64_t bytes) { add(parameter, Part::Gradient, bytes); }
@@ -80,6 +85,7 @@ llvm::json::Object StoredBytes::toJson() const {
                               {"parameter_bytes", group.get(Part::Parameter)},
                               {"master_bytes", group.get(Part::Master)},
                               {"moment_bytes", group.get(Part::Moments)},
+                              {"average_bytes", group.get(Part::Average)},
                               {"gradient_bytes", group.get(Part::Gradient)}};
   };
   llvm::json::Object object = convert(all);

@@ -261,6 +261,7 @@ TrainStageOptions Compilation::trainStageOptions() const {
   stage.sparseUpdates = options.sparseUpdates;
   stage.moments = options.moments;
   stage.master = options.master;
+  stage.ema = options.ema;
   stage.entries = options.entries;
   if (options.precision != "f32" && options.precision != "f64")
     stage.precision = options.precision;

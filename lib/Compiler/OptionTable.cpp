@@ -33,6 +33,12 @@ static std::string checkChunks(const std::string &text) {
   return "--loss-head-chunks is auto, off or a positive number, not '" + text + "'";
 }
 
+static std::string checkDecay(const std::string &text) {
+  double decay = 0;
+  const bool isDecay = !llvm::StringRef(text).getAsDouble(decay) && decay > 0 && decay < 1;
+  return isDecay ? std::string() : "must lie between 0 and 1, as 0.999 does, not '" + text + "'";
+}
+
 static std::vector<std::string> listPrecisions() {
   std::vector<std::string> precisions(std::begin(narrowPrecisions), std::end(narrowPrecisions));
   precisions.insert(precisions.begin(), "f32");
@@ -162,6 +168,14 @@ static std::vector<OptionRow> makeRows() {
        "master as a bf16 half, which products read, and 16 bits more; exact); whole (the same in f32, with the same "
        "bits); sr (with --precision=bf16: bf16, rounded up or down by chance)",
        {words({"f32", "split", "whole", "sr"})}});
+  add({"ema",
+       "optimizer",
+       "train",
+       OptionRole::Update,
+       &Request::ema,
+       "Keeps an exponential moving average of the trained weights, with this decay: 0.999 (PyTorch's "
+       "AveragedModel with get_ema_multi_avg_fn); lowtide-run --ema evaluates it",
+       {custom(checkDecay)}});
   add({"schedule",
        "schedule",
        "train",

@@ -4,7 +4,7 @@ setup --oracles`.
 A step whose gradients are given (the loss is Σ w·g over three tensors) makes 20 updates, with groups, decay, a schedule, clipping
 and two micro-batches, in f32 and in f64; parameters and state are PyTorch's. State crosses over after ten steps: PyTorch's
 optimizer goes on from a checkpoint, and a run goes on from PyTorch's state. Schedules are those of torch.optim.lr_scheduler at
-every step. Prints a list of {name, complaint}.
+every step. Averages of the weights are those of torch.optim.swa_utils. Prints a list of {name, complaint}.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 import grad_scaler as recorded  # noqa: E402
 from optimizers import DEFAULTS, PACKAGES, make_optimizer  # noqa: E402
-from torch.optim import lr_scheduler  # noqa: E402
+from torch.optim import lr_scheduler, swa_utils  # noqa: E402
 
 STEPS, HALF, CLIP, PARTS = 20, 10, 3.0, 2
 # Per kind: options of all parameters, then of the bias alone, as flags have them; PyTorch's other defaults.
@@ -230,6 +230,28 @@ def compare(binaries, kind, precision, *more, crosses=True):
         return difference(params, {n: p.detach() for n, p in theirs.params.items()}, band, "parameter after a run went on from PyTorch's state")
 
 
+def compare_average(binaries, precision, decay, *more):
+    """Averages of 20 updates, stopped half-way, against AveragedModel's. Of lerp's two forms a small decay takes the other."""
+    dtype = {"f32": torch.float32, "f64": torch.float64}[precision]
+    theirs = Torch("adamw", dtype)
+    model = torch.nn.ParameterDict(theirs.params)
+    averaged = swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(decay))
+    for number in range(STEPS):
+        theirs.step(number)
+        averaged.update_parameters(model)
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        ours = Ours(binaries, work, "adamw", f"--ema={decay}", *more)
+        ours.run(HALF)
+        params, slots = read(ours.run(STEPS - HALF, f"--resume={work / 'saved'}", f"--export-ema={work / 'average.safetensors'}"))
+        if slots["ema_updates"].item() != STEPS:
+            return f"{slots['ema_updates']} updates were counted"
+        wanted = {name: param.detach() for name, param in averaged.module.items()}
+        wrong = difference(params, {n: p.detach() for n, p in theirs.params.items()}, BANDS[precision], "parameter")
+        wrong = wrong or difference({name: slots[f"{name}.ema"] for name in params}, wanted, BANDS[precision], "average")
+        return wrong or difference(load_file(work / "average.safetensors"), wanted, BANDS[precision], "exported average")
+
+
 def exact_iterations(grad, coefficients, steps, eps):
     """torch.optim's Newton–Schulz iterations without the cast to bf16."""
     a, b, c = coefficients
@@ -338,6 +360,12 @@ def list_cases(full):
     for target, more in TARGETS.items():
         for kind in KINDS if full else SAMPLE:
             yield f"{kind} on {target}", compare, (kind, "f32", *more)
+    for decay in (0.9, 0.3):
+        yield f"average {decay} f32", compare_average, ("f32", decay)
+        yield f"average {decay} f32 in parts", compare_average, ("f32", decay, f"--micro-batches={PARTS}")
+        yield f"average {decay} f64", compare_average, ("f64", decay, "--target=reference", "--precision=f64")
+        for target, more in TARGETS.items():
+            yield f"average {decay} on {target}", compare_average, ("f32", decay, *more)
     for name in SCHEDULES:
         yield f"schedule {name}", compare_schedule, (name,)
 

@@ -59,6 +59,9 @@ All further flags
   --keep-best=loss         name the checkpoint with the best evaluation in --save=DIR/best; or a metric, with :max or :min
   --patience=N             end the run after N evaluations without a better one
   --predict=FILE           write the outputs of every row of --data: .npz or .safetensors
+  --ema                    evaluate (--entry=eval, --predict, --eval-data) and --export the averages of the weights that
+                           lowtide compile --ema keeps, instead of the weights
+  --export-ema=FILE.safetensors  write these averages at the end, as a PyTorch state_dict; --init reads it
   --merge-lora             with --export: adds the low-rank pairs (lowtide compile --lora) to the weights in the file
   --expect-key=KEY         recorded precision whose band holds: f32 (default), bf16, f16
   --expect-tolerance=RULE  band (default): the file's tolerance; f64: 1e-6 relative, or a tenth of the f32 tolerance
@@ -127,6 +130,8 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--export", options.exportModel);
   app.add_option("--model", options.model);
   app.add_flag("--merge-lora", options.mergeLora);
+  app.add_flag("--ema", options.ema);
+  app.add_option("--export-ema", options.exportEma);
   app.add_option("--log-jsonl", options.logJsonl);
   app.add_option("--tensorboard", options.tensorboard);
   app.add_option("--summary", options.summary);
@@ -191,6 +196,9 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
     return usage("--keep-best needs --save=DIR and a run that trains");
   if (options.exportModel.empty() != options.model.empty())
     return usage("--export=FILE and --model=FILE (the ONNX file that was compiled) go together");
+  if (options.ema && trains && options.evalData.empty() && options.exportModel.empty())
+    return usage(
+        "--ema goes with --entry=eval, --predict, --eval-data or --export: training computes with the weights");
   if (options.mergeLora && options.exportModel.empty())
     return usage("--merge-lora goes with --export=FILE, into whose weights it adds the trained pairs");
   return std::nullopt;

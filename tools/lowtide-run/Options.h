@@ -33,10 +33,10 @@ struct Options {
 
   std::string expect, expectKey = "f32", expectTolerance = "band";
   std::string dumpGradients, dumpOutputs;
-  std::string save, resume, init, exportModel, model;
+  std::string save, resume, init, exportModel, exportEma, model;
   int64_t checkpointEvery = 0;
   unsigned keep = 0;
-  bool resumeStrict = false, overwrite = false, mergeLora = false;
+  bool resumeStrict = false, overwrite = false, mergeLora = false, ema = false;
   OnNonFinite onNonFinite = OnNonFinite::Stop;
 
   std::string logJsonl, tensorboard, summary, profile;

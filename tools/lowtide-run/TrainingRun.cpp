@@ -228,11 +228,20 @@ Status TrainingRun::evaluate(StepReport &report) {
   // The evaluation's outputs take the place of the step's.
   if (report.step == lastStep_ && !options_.dumpOutputs.empty())
     LOWTIDE_TRY(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
-  LOWTIDE_TRY(evaluation_->evaluate(report));
+  LOWTIDE_TRY(withAverages([&] { return evaluation_->evaluate(report); }));
   if (evaluation_->stopping())
     state_.best = evaluation_->stopping()->state();
   finished_ = Clock::now(); // no part of a step's time
   return Status::ok();
+}
+
+Status TrainingRun::withAverages(const std::function<Status()> &act) {
+  if (!options_.ema)
+    return act();
+  LOWTIDE_TRY(averages_->enter());
+  Status status = act();
+  LOWTIDE_TRY(averages_->leave());
+  return status;
 }
 
 Status TrainingRun::dumpGradients() {
@@ -477,10 +486,13 @@ Status TrainingRun::writeResults() {
   };
   if (!options_.exportModel.empty() && verdict_.isOk()) {
     std::vector<std::string> exportNotes;
-    then(exportOnnx(*session_, options_.model, options_.exportModel, exportNotes, options_.mergeLora));
+    then(withAverages(
+        [&] { return exportOnnx(*session_, options_.model, options_.exportModel, exportNotes, options_.mergeLora); }));
     for (const std::string &note : exportNotes)
       progress_->line("note", note);
   }
+  if (!options_.exportEma.empty() && verdict_.isOk())
+    then(averages_->write(options_.exportEma, state_.step));
   if (!options_.dumpOutputs.empty() && !evaluation_) {
     then(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
     if (session_->tensors(options_.entry, plan::Binding::OUTPUT).empty())
@@ -501,13 +513,25 @@ Status TrainingRun::run() {
   LOWTIDE_TRY(bind());
   LOWTIDE_TRY(openFolder());
   LOWTIDE_TRY(resume());
+  if (options_.ema || !options_.exportEma.empty()) {
+    Expected<Averages> found = Averages::find(*session_);
+    if (!found)
+      return found.takeStatus().at(options_.ema ? "--ema" : "--export-ema");
+    averages_ = std::move(*found);
+  }
   if (options_.entry == "eval") {
+    if (!options_.exportEma.empty())
+      LOWTIDE_TRY(averages_->write(options_.exportEma, state_.step));
     auto weigh = [this]() -> Status {
       LOWTIDE_TRY(session_->restart(bind_));
       if (isInitFile(options_.init))
         LOWTIDE_TRY(loadInitialState(*session_, options_.init, notes_));
-      return resumedFrom_.empty() ? Status::ok() : loadCheckpoint(*session_, resumedFrom_, /*strict=*/true).status();
+      if (!resumedFrom_.empty())
+        LOWTIDE_TRY(loadCheckpoint(*session_, resumedFrom_, /*strict=*/true).status());
+      return options_.ema ? averages_->enter() : Status::ok();
     };
+    if (options_.ema)
+      LOWTIDE_TRY(averages_->enter());
     EvaluationRun evaluation(options_, *session_, weigh, std::move(notes_));
     Status status = evaluation.run();
     stoppedBy_ = evaluation.stoppedBy();

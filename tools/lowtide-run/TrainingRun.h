@@ -11,11 +11,13 @@
 #include "Undo.h"
 
 #include "runtime/Session.h"
+#include "runtime/checkpoint/Averages.h"
 #include "runtime/checkpoint/Checkpoint.h"
 #include "runtime/checkpoint/RunFolder.h"
 #include "runtime/data/BatchesAhead.h"
 
 #include <deque>
+#include <functional>
 
 namespace lowtide::run {
 
@@ -58,6 +60,8 @@ private:
   rt::Status openEvaluation();
   /// Evaluates after a step, if that is due.
   rt::Status evaluate(StepReport &report);
+  /// With --ema, with averages in the place of the weights.
+  rt::Status withAverages(const std::function<rt::Status()> &act);
   rt::Status openExpectation();
   rt::Status countSteps();
   rt::Status openProgress();
@@ -109,9 +113,10 @@ private:
   std::unique_ptr<Progress> progress_;
   std::optional<Summary> summary_;
   LossScaleState lossScale_;
-  double skippedBefore_ = 0; ///< by the state of loss scaling, before this run
-  std::optional<Undo> undo_; ///< for --on-nonfinite=skip
-  int64_t undone_ = 0;       ///< steps that were
+  double skippedBefore_ = 0;             ///< by the state of loss scaling, before this run
+  std::optional<rt::Averages> averages_; ///< for --ema and --export-ema
+  std::optional<Undo> undo_;             ///< for --on-nonfinite=skip
+  int64_t undone_ = 0;                   ///< steps that were
 
   int64_t firstStep_ = 0, lastStep_ = 0;
   double dataSeconds_ = 0; ///< that `ahead_` had waited after the last step

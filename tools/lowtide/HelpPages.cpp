@@ -27,7 +27,7 @@ parameters --params=GLOB  --frozen=GLOB  --lora='*.q_proj:r=16,alpha=32'
 optimizer  --optimizer=sgd|adamw|rmsprop|lion|adafactor|muon|…  --lr=  --betas=
            --weight-decay=  --momentum=  --nesterov  --group=GLOB:weight_decay=0
            --sparse-updates=exact|lazy|off
-           --moments=f32|bf16|int8|fp8  --master=f32|split|whole|sr
+           --moments=f32|bf16|int8|fp8  --master=f32|split|whole|sr  --ema=0.999
 gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine|one-cycle|wsd|…  --warmup-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
@@ -67,7 +67,7 @@ optimizer  --optimizer=sgd|momentum|adagrad|adam|adamw|rmsprop|nadam|radam|adama
            --amsgrad  --maximize  --fallback=adamw:lr=3e-4 (muon)
            --eps=  --weight-decay=  --momentum=  --nesterov
            --group='bias,*norm*:weight_decay=0'  --sparse-updates=lazy|off
-           --moments=bf16|int8|fp8  --master=split|sr
+           --moments=bf16|int8|fp8  --master=split|sr  --ema=0.999
 gradients  --clip-norm=  --clip-value=  --loss-scale=none|65536|dynamic
 schedule   --schedule=constant|linear|cosine|polynomial|step|multistep|exponential|
            inverse-sqrt|one-cycle|cosine-restarts|wsd  --warmup-steps=  --total-steps=

@@ -20,10 +20,10 @@ namespace lowtide {
 
 class StoredBytes {
 public:
-  /// Master: what the parameter lacks of f32. Moments: state of the update. Gradients: alive at once at most, as far as
-  /// is known.
-  enum class Part : unsigned { Parameter, Master, Moments, Gradient };
-  static constexpr unsigned numParts = 4;
+  /// Master: what the parameter lacks of f32. Moments: state of the update. Average: of the weights. Gradients: alive
+  /// at once at most, as far as is known.
+  enum class Part : unsigned { Parameter, Master, Moments, Average, Gradient };
+  static constexpr unsigned numParts = 5;
 
   struct Group {
     std::string name; ///< as --group has it; empty: parameters of no group
@@ -33,7 +33,9 @@ public:
 
     uint64_t get(Part part) const { return bytes[static_cast<unsigned>(part)]; }
     /// Of what stays between steps.
-    uint64_t getStored() const { return get(Part::Parameter) + get(Part::Master) + get(Part::Moments); }
+    uint64_t getStored() const {
+      return get(Part::Parameter) + get(Part::Master) + get(Part::Moments) + get(Part::Average);
+    }
     /// "8.07 bytes a parameter: 2.00 for itself, 2.00 for its master, 4.07 for moments; gradients at most 4.00 more".
     std::string str() const;
   };

@@ -63,6 +63,7 @@ struct Request {
   std::string sparseUpdates = "exact"; // exact, lazy or off
   std::string moments = "f32";         // f32, bf16, int8 or fp8
   std::string master = "f32";          // f32 (as --precision has parameters), split, whole or sr
+  double ema = 0;                      // decay of averages of the weights; 0: none
   std::string schedule = "constant";
   std::string warmupSteps = "0", totalSteps = "0", minLr = "0";
   // flags of the forward pass, of updates and of the rate that were given → how a message names them: "eps" → "--eps",

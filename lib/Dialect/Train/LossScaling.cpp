@@ -267,3 +267,20 @@ Results CommitOp::decompose(OpBuilder &builder) {
   Expr chosen = nn::broadcast(finite, updated.shape(), {});
   return SmallVector<Value>{nn::select(chosen, updated, updated.with(getOld()))};
 }
+
+LogicalResult MovingAverageOp::verify() {
+  auto updates = dyn_cast<RankedTensorType>(getUpdates().getType());
+  if (!updates || updates.getRank() != 0 || !updates.getElementType().isInteger(64))
+    return emitOpError("counts updates by tensor<i64>, not ") << getUpdates().getType();
+  if (getNow().getType() != getAverage().getType() || getResult().getType() != getAverage().getType())
+    return emitOpError("average, new value and result must have one type");
+  return success();
+}
+
+Results MovingAverageOp::decompose(OpBuilder &builder) {
+  Expr average(builder, getLoc(), getAverage()), now = average.with(getNow()), updates = average.with(getUpdates());
+  const double kept = getDecay().convertToDouble(), weight = 1.0 - kept;
+  Expr moved = weight < 0.5 ? average + (now - average) * weight : now - (now - average) * (1.0 - weight);
+  Expr isFirst = nn::broadcast(nn::equal(updates, 0.0), now.shape(), {});
+  return SmallVector<Value>{nn::select(isFirst, now, moved)};
+}

@@ -1,4 +1,4 @@
-"""Writes test/Execute/<op>.mlir of the ops that store numbers in 8 or 16 bits: python codes.py (needs torch, torchao).
+"""Writes test/Execute/<op>.mlir of the ops that store numbers in 8 or 16 bits, or average them: python codes.py (needs torch, torchao).
 
 Codes are torchao's, on a CPU: at every number of a map, between neighbours and at one unit in the last place around both,
 at denormals, zeros, infinities and NaN.
@@ -132,6 +132,19 @@ def masters():
         write(f"train-{name}_whole", note, case("edges", {"x": x}, [x], f"%y = train.{name}_whole %x : ({x.type}) -> {x.type}", 0.0))
 
 
+def averages():
+    """train.moving_average: torch.lerp, in f64, of both its forms; the first update copies."""
+    average, now = (torch.tensor([[0.5, -1.25, 3.0], [1e-3, 0.0, -7.5]], dtype=torch.float64), torch.tensor([[0.75, -1.0, -2.0], [1e3, 1.0, -7.5]], dtype=torch.float64))
+    cases = []
+    for label, decay, updates in (("slow", 0.999, 7), ("fast", 0.25, 1), ("first", 0.999, 0)):
+        moved = torch.lerp(average, now, 1 - decay) if updates else now
+        inputs = {"average": Tensor(average.float().numpy()), "now": Tensor(now.float().numpy()), "updates": Tensor(numpy.int64(updates))}
+        result = Tensor(moved.float().numpy())
+        kinds = ", ".join(t.type for t in inputs.values())
+        cases.append(case(label, inputs, [result], f"%y = train.moving_average %average to %now updates %updates {{decay = {decay}}} : ({kinds}) -> {result.type}", 1e-6 if updates else 0.0))
+    write("train-moving_average", "torch.lerp (Inputs/codes.py).", *cases)
+
+
 def draws():
     """train.encode_sr: the upper 16 bits of Philox's first word; key: the seed, counter: element, step and stream."""
     shape, seed, step, stream = (3, 5), 2**33 + 7, 11, 2**31 + 4
@@ -151,4 +164,5 @@ if __name__ == "__main__":
     codec("fp8")
     halves()
     masters()
+    averages()
     draws()

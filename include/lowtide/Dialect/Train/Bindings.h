@@ -19,6 +19,10 @@ inline constexpr llvm::StringLiteral groupAttrName = "train.group";
 inline constexpr llvm::StringLiteral unreachedAttrName = "train.unreached";
 /// Metric of an evaluation: what its loss is a mean over.
 inline constexpr llvm::StringLiteral lossWeightName = "loss_weight";
+/// State that averages the parameter whose name stands before (passes/TrainAverageWeights.cpp), and how many updates it
+/// has seen.
+inline constexpr llvm::StringLiteral averageSuffix = ".ema";
+inline constexpr llvm::StringLiteral averageCountName = "ema_updates";
 /// Module attributes for the artifact.
 inline constexpr llvm::StringLiteral optimizerAttrName = "train.optimizer";
 inline constexpr llvm::StringLiteral scheduleAttrName = "train.schedule";

@@ -1,4 +1,5 @@
-// What a step does to its gradients between the backward pass and the updates: unscale, check, clip, commit.
+// What a step does to its gradients between the backward pass and the updates: unscale, check, clip, commit; and to the
+// average of its weights after them.
 #ifndef LOWTIDE_TRAIN_LOSSSCALING
 #define LOWTIDE_TRAIN_LOSSSCALING
 
@@ -80,6 +81,18 @@ def Train_CommitOp : Train_GradientOp<"commit"> {
   let arguments = (ins AnyTensor:$finite, AnyTensor:$updated, AnyTensor:$old);
   let results = (outs AnyTensor:$result);
   let assemblyFormat = "$updated `or` $old `if` $finite attr-dict `:` functional-type(operands, results)";
+}
+
+def Train_MovingAverageOp : Train_GradientOp<"moving_average"> {
+  let summary = "the average of a weight moved by 1 - decay of its distance from the weight's new value";
+  let description = [{
+    As torch.lerp(average, now, 1 - decay): of its two forms the one that starts at the nearer end. Before the first update
+    (`updates` is 0) the new value itself: PyTorch's AveragedModel with get_ema_multi_avg_fn(decay).
+  }];
+  let flopsPerElement = 4;
+  let arguments = (ins AnyTensor:$average, AnyTensor:$now, AnyTensor:$updates, F64Attr:$decay);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "$average `to` $now `updates` $updates attr-dict `:` functional-type(operands, results)";
 }
 
 #endif

@@ -1,0 +1,139 @@
+//===- TrainAverageWeights.cpp - a moving average of trained weights ------===//
+//
+// Behind each update, in the step: the average of a parameter moves by a part of its distance from the new value. The
+// first update's value is the first average; a step that is not committed moves nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepPass.h"
+#include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Analysis/StepStorage.h"
+#include "lowtide/Dialect/NN/Expr.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Dialect/Train/Layouts.h"
+#include "lowtide/Dialect/Train/LossScaling.h"
+#include <cmath>
+
+namespace lowtide {
+#define GEN_PASS_DEF_TRAINAVERAGEWEIGHTS
+#include "Passes.h.inc"
+} // namespace lowtide
+
+using namespace mlir;
+using namespace lowtide;
+
+namespace {
+/// Adds the averages to one step.
+class Averages {
+public:
+  Averages(func::FuncOp step, double decay)
+      : step(step), growth(step), terminator(step.getBody().front().getTerminator()), builder(terminator),
+        decay(decay) {}
+
+  /// Adds the average of what result `number` writes.
+  void add(unsigned number);
+  /// Counts the updates, and gives the step what it has got.
+  void finish();
+  unsigned getCount() const { return count; }
+  uint64_t getBytes() const { return bytes; }
+
+private:
+  nn::Expr getNew(unsigned number, train::ParamAttr binding);
+  nn::Expr getUpdates();
+  train::StateAttr getState(const Twine &name) {
+    return train::StateAttr::get(step.getContext(), builder.getStringAttr(name), FloatAttr(), /*fromFile=*/false);
+  }
+  Value keep(Value value, Value before, train::CommitOp commit) {
+    return commit
+               ? train::CommitOp::create(builder, before.getLoc(), value.getType(), commit.getFinite(), value, before)
+               : value;
+  }
+
+  func::FuncOp step;
+  train::SignatureGrowth growth;
+  Operation *terminator;
+  OpBuilder builder;
+  double decay;
+  Value updates; ///< so far; null: not asked for yet
+  train::CommitOp anyCommit;
+  unsigned count = 0;
+  uint64_t bytes = 0;
+};
+} // namespace
+
+/// The f32 (or wider) number that the step leaves: of both halves where it is stored in two.
+nn::Expr Averages::getNew(unsigned number, train::ParamAttr binding) {
+  Value value = terminator->getOperand(number);
+  const Location loc = step.getArgument(*train::findArg<train::ParamAttr>(step, binding.getName().getValue())).getLoc();
+  const train::CodecInfo *split = train::findCodec(step.getContext(), "split", train::CodecUse::Master);
+  const std::optional<unsigned> low =
+      train::findResult<train::StateAttr>(step, (binding.getName().getValue() + split->parts.back().suffix).str());
+  if (low)
+    return {builder, loc,
+            train::buildDecode(builder, loc, *split, {value, terminator->getOperand(*low)}, /*nonNegative=*/false)};
+  nn::Expr x(builder, loc, value);
+  return x.elementType().getIntOrFloatBitWidth() < 32 ? nn::cast(x, builder.getF32Type()) : x;
+}
+
+nn::Expr Averages::getUpdates() {
+  if (!updates)
+    updates = growth.appendArg(RankedTensorType::get({}, builder.getI64Type()), getState(train::averageCountName),
+                               step.getLoc());
+  return {builder, step.getLoc(), updates};
+}
+
+void Averages::add(unsigned number) {
+  auto binding = cast<train::ParamAttr>(train::getResultBinding(step, number));
+  auto commit = terminator->getOperand(number).getDefiningOp<train::CommitOp>();
+  anyCommit = commit ? commit : anyCommit;
+  nn::Expr now = getNew(number, binding);
+  train::StateAttr state = getState(binding.getName().getValue() + train::averageSuffix);
+  nn::Expr average = now.with(growth.appendArg(now.type(), state, now.getLoc()));
+  Value moved = train::MovingAverageOp::create(builder, now.getLoc(), now.type(), average.get(), now.get(),
+                                               getUpdates().get(), llvm::APFloat(decay));
+  growth.appendResult(keep(moved, average.get(), commit), state);
+  ++count;
+  bytes += getTensorBytes(now.type()).value_or(0);
+}
+
+void Averages::finish() {
+  if (updates) {
+    nn::Expr more = getUpdates() + 1.0;
+    growth.appendResult(keep(more.get(), updates, anyCommit), getState(train::averageCountName));
+  }
+  growth.finish();
+}
+
+namespace {
+struct TrainAverageWeights : StepPass<lowtide::impl::TrainAverageWeightsBase<TrainAverageWeights>> {
+  using StepPass::StepPass;
+
+  void refuse(const Twine &message) {
+    emitError(UnknownLoc::get(&getContext())) << message; // a flag has no place
+    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+    signalPassFailure();
+  }
+
+  void runOnSteps() override {
+    double kept;
+    if (StringRef(decay).getAsDouble(kept) || !std::isfinite(kept) || kept <= 0.0 || kept >= 1.0)
+      return refuse("ema: '" + decay + "' is no decay, which lies between 0 and 1: 0.999 keeps so much of an average");
+    for (auto step : getOperation().getOps<func::FuncOp>()) {
+      Averages averages(step, kept);
+      for (unsigned i = 0, e = step.getNumResults(); i < e; ++i) {
+        auto binding = dyn_cast_or_null<train::ParamAttr>(train::getResultBinding(step, i));
+        if (!binding)
+          continue;
+        const std::string name = (binding.getName().getValue() + train::averageSuffix).str();
+        if (train::findArg<train::StateAttr>(step, name))
+          return refuse("ema: @" + step.getSymName() + " has a state '" + name + "' already");
+        averages.add(i);
+      }
+      averages.finish();
+      if (averages.getCount())
+        step.emitRemark("@") << step.getSymName() << ": averages of " << averages.getCount() << " parameters take "
+                             << formatBytes(averages.getBytes());
+    }
+  }
+};
+} // namespace

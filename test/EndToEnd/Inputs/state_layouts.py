@@ -181,6 +181,25 @@ def compare_many(work, count, quantizers):
             assert np.array_equal(state[f"w.{slot}.scale"].view("u4"), scale.reshape(-1).view("u4")), (layout, name)
 
 
+def check_chance(work, count=100_000):
+    """One step makes a number of zeros that no bf16 is: -lr in every place. Draws choose its two neighbours, and their mean is it."""
+    np.savez(work / "ones.npz", x=np.ones((1, count), "f4"))
+    (work / "chance.onnxtxt").write_text(PRODUCT.replace("{N}", str(count)).replace(" w>", " w = {" + ", ".join(["0"] * count) + "}>"))
+    tool("lowtide-translate", "--onnx-text-to-onnx", work / "chance.onnxtxt", "-o", work / "chance.onnx")
+    for rate in ("0.1001", "1.003", "0.7"):
+        tide, saved = work / f"chance-{rate}.tide", work / f"chance-{rate}"
+        tool("lowtide", "compile", work / "chance.onnx", "-o", tide, "--entries=train", "--optimizer=sgd", f"--lr={rate}", "--precision=bf16", "--master=sr", "-q")
+        tool("lowtide-run", tide, f"--data={work / 'ones.npz'}", "--steps=1", f"--save={saved}", "--quiet")
+        stored = read_tensors(next(saved.rglob("params.safetensors")))["w"]
+        drawn = (stored.astype(np.uint32) << 16).view(np.float32).astype("f8").reshape(-1)
+        low = np.array([np.float32(rate)]).view(np.uint32) >> 16
+        neighbours = {-float(v) for v in (np.concatenate([low, low + 1]).astype(np.uint32) << 16).view(np.float32)}
+        assert set(drawn) == neighbours, (rate, set(drawn), neighbours)
+        # Six standard errors at least; torchao's test of its own rounding allows 3e-5 of numbers of 0.1.
+        step = max(neighbours) - min(neighbours)
+        assert abs(-drawn.mean() - float(np.float32(rate))) < 3 * step / count**0.5, (rate, drawn.mean())
+
+
 def torchao_quantizers():
     import torch
     from torchao.optim import quant_utils, subclass_fp8
@@ -222,6 +241,8 @@ def main():
     assert all(np.array_equal(codes[f"s.{s}"], floats[f"s.{s}"]) for s in ("exp_avg", "exp_avg_sq"))
 
     compare_many(runs.work, 1 << 16, {"int8": lambda x, signed: quantize(x, maps[0 if signed else 1])})
+
+    check_chance(runs.work)
 
     # Stopped and resumed; other threads; other budgets; each layout.
     for layout in (["--moments=int8"], ["--moments=fp8"], ["--moments=bf16"], ["--moments=int8", "--group=w:moments=f32;v:moments=bf16"],

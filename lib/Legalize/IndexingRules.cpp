@@ -165,18 +165,21 @@ LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<E
   if (reduction != "none")
     return n.refuse("reduction '" + reduction + "' of " + (isBool(data) ? "booleans" : "this operator") +
                     "; there are none, add, mul, max and min");
+  std::optional<Expr> uniform = reshapeUniform(n, updates, data.shape());
+  if (meet && !isBool(data) && !uniform) {
+    // ONNX leaves open which of the updates of one place is kept; PyTorch's scatter and onnxruntime keep the last.
+    n.set(0, meet(nn::ScatterKind::set));
+    return success();
+  }
   Type counter = n.builder.getI32Type();
   Expr ones = n.splat(counter, updates.shape(), 1.0);
   Expr hit = nn::greater(scatter(ones), 0.0);
-  if (isBool(data)) {
-    Expr written = nn::notEqual(scatter(nn::cast(updates, counter)), 0.0);
-    n.set(0, nn::select(hit, written, data));
-  } else if (std::optional<Expr> uniform = reshapeUniform(n, updates, data.shape())) {
-    // Also where places repeat, as in a set written as ones: only the order of different values is undefined.
+  if (uniform)
     n.set(0, nn::select(hit, *uniform, data));
-  } else {
+  else if (isBool(data))
+    n.set(0, nn::select(hit, nn::notEqual(scatter(nn::cast(updates, counter)), 0.0), data));
+  else
     n.set(0, nn::select(hit, scatter(updates), data));
-  }
   return success();
 }
 

@@ -57,6 +57,9 @@ MHA = [normal(B, T, H), normal(B, 6, H), normal(B, 6, H)]
 
 # name -> (operator, domain, attributes, operands (None: absent), number of results)
 CASES = {
+    # Of updates of one place onnxruntime, as PyTorch's scatter, keeps the last.
+    "scatter, places repeat": ("ScatterElements", "", {"axis": 1}, [normal(2, 5), fixed([[1, 1, 4, 1], [0, 3, 3, 0]], "int64"), normal(2, 4)], 1),
+    "scatter of rows, places repeat": ("ScatterND", "", {}, [normal(4, 3), fixed([[2], [0], [2], [2]], "int64"), normal(4, 3)], 1),
     "gelu": ("Gelu", MICROSOFT, {}, [normal(3, 7)], 1),
     "bias_gelu": ("BiasGelu", MICROSOFT, {}, [normal(2, 3, 7), normal(7)], 1),
     "fast_gelu": ("FastGelu", MICROSOFT, {}, [normal(3, 7)], 1),

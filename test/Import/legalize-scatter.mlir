@@ -15,8 +15,8 @@ func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<2x3xi64> {on
 // -----
 
 // CHECK-LABEL: func.func @forward(
-// CHECK: %[[HIT:.*]] = nn.compare gt
-// CHECK: %[[ALL:.*]] = nn.broadcast %{{.*}} : tensor<{{(1x)*}}f32> -> tensor<2x5xf32>
+// CHECK-DAG: %[[HIT:.*]] = nn.compare gt
+// CHECK-DAG: %[[ALL:.*]] = nn.broadcast %{{.*}} : tensor<{{(1x)*}}f32> -> tensor<2x5xf32>
 // CHECK: nn.select %[[HIT]], %[[ALL]], %arg0
 func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<3x1xi64> {onnx.input = "i"}, %v: tensor<1x1xf32> {onnx.input = "v"}) -> (!onnx.value {onnx.output = "y"}) {
   %shape = onnx.constant dense<[3, 5]> : tensor<2xi64>
@@ -27,10 +27,10 @@ func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<3x1xi64> {on
 
 // -----
 
-// Different values are scattered.
+// Of different values the last one of a place is kept.
 // CHECK-LABEL: func.func @forward(
-// CHECK: %[[SUM:.*]] = nn.scatter_elements_add{{.*}}%arg2
-// CHECK: nn.select %{{.*}}, %[[SUM]], %arg0
+// CHECK: %[[SET:.*]] = nn.scatter_elements set %arg2 into %arg0[%{{.*}}] axis = 1
+// CHECK-NEXT: return %[[SET]]
 func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<2x3xi64> {onnx.input = "i"}, %u: tensor<2x3xf32> {onnx.input = "u"}) -> (!onnx.value {onnx.output = "y"}) {
   %y = onnx.node "ScatterElements"(%x, %i, %u) {attrs = {axis = 1 : i64}, domain = "", outputs = ["y"], version = 18 : i64} : (tensor<2x5xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> !onnx.value
   return %y : !onnx.value

@@ -80,6 +80,13 @@ static LogicalResult verifyExtents(Operation *op, Type type) {
   return success();
 }
 
+/// Whether memory holds elements of this type one by one: numbers of whole bytes, and booleans.
+static bool isStored(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
+  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() % 8 == 0;
+}
+
 static LogicalResult verifyBody(nn::KernelOp kernel) {
   for (Type type : llvm::concat<const Type>(kernel.getOperandTypes(), kernel.getResultTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -87,6 +94,8 @@ static LogicalResult verifyBody(nn::KernelOp kernel) {
       return kernel.emitError("kernel operands and results must be tensors of "
                               "static shape, found ")
              << type;
+    if (!isStored(tensor.getElementType()))
+      return kernel.emitError("cannot generate code: ") << type << " has elements that take no place of their own";
     if (failed(verifyExtents(kernel, type)))
       return failure();
   }

@@ -32,3 +32,15 @@ func.func @train(%x: tensor<f32> {train.binding = #train.param<"x">}) -> (tensor
   }
   return %x : tensor<f32>
 }
+
+// -----
+
+// Two elements a byte.
+// CHECK: error: cannot generate code: 'tensor<8xi4>' has elements that take no place of their own
+func.func @train(%x: tensor<8xi4> {train.binding = #train.batch<"x">}) -> (tensor<8xf32> {train.binding = #train.output<"y">}) {
+  %0 = nn.kernel "loop" (%a = %x) : (tensor<8xi4>) -> (tensor<8xf32>) {
+    %b = nn.cast %a : tensor<8xi4> -> tensor<8xf32>
+    nn.yield %b : tensor<8xf32>
+  }
+  return %0 : tensor<8xf32>
+}

@@ -250,8 +250,10 @@ lowtide_status *lowtide_session_feed(lowtide_session *session, const char *entry
       return {StatusCode::Usage, "there is no entry '" + printable(entry) + "'"};
     if (!session->session->isBound())
       return {StatusCode::Usage, "the session is not bound: its arrays have no place yet"};
-    if (first_step < 0)
-      return {StatusCode::Usage, "the first step is " + std::to_string(first_step) + "; steps count from 0"};
+    // Steps count on from here: what is added to their number must not wrap.
+    constexpr int64_t largest = int64_t(1) << 62;
+    if (first_step < 0 || first_step > largest)
+      return {StatusCode::Usage, "the first step is " + std::to_string(first_step) + "; steps count from 0 to 2^62"};
     auto feeding = std::make_unique<CallerFeeding>(*session->session, entry, fill, context);
     LOWTIDE_TRY(feeding->start(first_step));
     session->feeding = std::move(feeding);

@@ -119,7 +119,7 @@ lowtide_status *lowtide_session_download(lowtide_session *session, const char *e
 lowtide_status *lowtide_session_upload(lowtide_session *session);
 
 /* Batches ahead: `fill` writes the batch arrays of step `step` while the step before it runs. It is called on a thread
-   of the session's own, for one step after the other from `first_step` (at least 0) on; `arrays` are views of memory of
+   of the session's own, for one step after the other from `first_step` (0 to 2^62) on; `arrays` are views of memory of
    the host in which the values belong, in the order of the entry, and hold until `fill` returns. From now on
    lowtide_session_step waits for the batch of its step, and takes it. `fill` returns 0, or another number where there
    is no batch: the step that would need it fails with LOWTIDE_BAD_INPUT. A NULL `fill` ends the thread, as

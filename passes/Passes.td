@@ -79,6 +79,23 @@ def TrainAdapt : Pass<"train-adapt", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numPairs", "pairs", "Layers that got a pair">];
 }
 
+def TrainEncodeFrozen : Pass<"train-encode-frozen", "::mlir::ModuleOp"> {
+  let summary = "hold frozen matrices in codes of few bits (approximate; asked for)";
+  let description = [{
+    A constant f32 matrix of at least 4096 numbers in whole blocks of 64, which every function that binds it only reads in
+    products, directly or through movements, becomes two constants: codes, and one f32 scale for each block of the matrix
+    in row-major order, as the exporting framework has it. Functions compute the numbers from them: `int8`: code ·
+    scale; `nf4`: the number of a code of four bits · scale. What is trained, tables, norms, biases, filters, and the
+    matrix of a model's head, after which no product comes, stay as they are. runtime/FewBits.h has the rules of encoding.
+
+    The argument attribute `train.coded` says what the artifact's image holds. A pair of low rank can no longer be merged
+    into such a matrix: `train.adapters` names it no more.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let options = [Option<"codec", "codec", "std::string", "\"nf4\"", "int8 or nf4">];
+  let statistics = [Statistic<"numCoded", "coded", "Matrices that are held in codes">];
+}
+
 def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
   let summary = "recognise activations, normalizations, attention and losses that exporters write out (real-equal)";
   let description = [{

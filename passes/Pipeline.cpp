@@ -42,6 +42,13 @@ void lowtide::buildGraphStage(OpPassManager &passes, const GraphStageOptions &op
     passes.addPass(createTrainAdapt(adapt));
     addCleanUp(passes);
   }
+  if (!options.frozenCodec.empty()) {
+    // After pairs, whose rules name matrices; before products become parts of larger ops.
+    TrainEncodeFrozenOptions encode;
+    encode.codec = options.frozenCodec;
+    passes.addPass(createTrainEncodeFrozen(encode));
+    addCleanUp(passes);
+  }
   NNFusePatternsOptions patterns;
   patterns.lossHead = options.lossHead;
   patterns.lossHeadAlways = options.lossHeadAlways;

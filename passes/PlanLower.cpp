@@ -64,6 +64,8 @@ static DictionaryAttr getSourceFields(func::FuncOp entry, unsigned i, StringRef 
                           "folded_runs", "folded_functions", "image_initializers"})
     if (Attribute value = entry.getArgAttr(i, ("onnx." + field).str()))
       fields.set(field, value);
+  if (auto coded = entry.getArgAttrOfType<DictionaryAttr>(i, train::codedAttrName))
+    fields.append(coded.begin(), coded.end());
   if (auto tied = entry.getArgAttrOfType<ArrayAttr>(i, "onnx.tied")) {
     SmallVector<Attribute> others;
     for (auto other : tied.getAsRange<StringAttr>())

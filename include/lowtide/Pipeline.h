@@ -23,6 +23,7 @@ struct GraphStageOptions {
   bool lossHeadAlways = false; ///< the same, however small they are
   std::string adapters;        ///< rules of low-rank pairs (passes/Passes.td, train-adapt); empty: none
   std::string adapterDropout;  ///< of all pairs; empty: as the rules say
+  std::string frozenCodec;     ///< of frozen matrices: int8, nf4; empty: none
 };
 
 /// What the train stage adds; the texts are those of the flags (passes/Passes.td, train-optimize).

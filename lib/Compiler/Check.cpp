@@ -6,12 +6,15 @@
 
 #include "lowtide/Import/Check.h"
 #include "Compilation.h"
+#include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Pipeline.h"
+#include "lowtide/Target/CodedWeights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -35,6 +38,7 @@ Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
   ImportOptions import;
   if (Failure failure = open(import))
     return failure;
+  ImportOptions examples;
   std::vector<std::string> unbound;
   std::vector<Refusal> refusals;
   auto isMalformed = [](const Refusal &refusal) { return refusal.isMalformed; };
@@ -49,7 +53,8 @@ Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
     refusals.clear();
     if (failed(initializersOrFailure))
       break;
-    auto imported = importOnnx(*file, *initializersOrFailure, bindExamples(*file, import, example));
+    examples = bindExamples(*file, import, example);
+    auto imported = importOnnx(*file, *initializersOrFailure, examples);
     if (failed(imported))
       break;
     module = std::move(*imported);
@@ -81,8 +86,13 @@ Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
   std::vector<RefusedNodes> refused = group(refusals);
   const std::optional<CheckAdvice> advice =
       isJudged && fits ? std::optional(advise(unbound, missingLoss, data)) : std::nullopt;
-  const FailureKind reported = how.json ? reportModelAsJson(*file, import, refused, advice ? &*advice : nullptr, os)
-                                        : reportModel(*file, import, refused, os);
+  std::vector<CodedWeight> coded;
+  if (options.codesFrozen() && refusals.empty() && isJudged && fits)
+    if (Failure failed = measureFrozen(examples, coded))
+      return failed;
+  const FailureKind reported = how.json
+                                   ? reportModelAsJson(*file, import, refused, coded, advice ? &*advice : nullptr, os)
+                                   : reportModel(*file, import, refused, os);
   os.flush();
   if (!unbound.empty() && isJudged)
     diagnostics.say(Severity::Note,
@@ -94,12 +104,48 @@ Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
     return reported != FailureKind::None ? reported : FailureKind::BadInput;
   if (Failure failed = trains ? checkDerivatives() : Failure())
     return failed;
+  if (!how.json && !coded.empty())
+    printCoded(coded, options.frozenWeights, os);
   if (!how.json && unbound.empty())
     reportCost(os);
   if (!how.json && advice)
     printAdvice(*advice, os);
   os.flush();
   return how.strict ? refuseGuesses(*initializersOrFailure) : Failure();
+}
+
+Failure Compilation::measureFrozen(const ImportOptions &bound, std::vector<CodedWeight> &found) {
+  OwningOpRef<ModuleOp> judged = std::move(module);
+  auto giveBack = llvm::make_scope_exit([&] { module = std::move(judged); });
+  auto imported = importOnnx(*file, bound);
+  if (failed(imported))
+    return file->getFailure();
+  module = std::move(*imported);
+  auto model = module->lookupSymbol<func::FuncOp>("model");
+  FailureKind failure = FailureKind::None;
+  if (failed(legalizeModel(model, legalizeOptions(model->hasAttr("onnx.step") ? "as-is" : options.mode), &failure)))
+    return failure;
+  model.erase();
+  if (Failure failed = run(
+          "nn", [&](OpPassManager &passes) { buildGraphStage(passes, graphStageOptions()); }, FailureKind::BadInput))
+    return failed;
+  for (auto step : module->getOps<func::FuncOp>())
+    for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+      auto coded = step.getArgAttrOfType<DictionaryAttr>(i, train::codedAttrName);
+      if (!coded || !coded.contains("scales"))
+        continue;
+      auto initializer = step.getArgAttrOfType<StringAttr>(i, "onnx.initializer");
+      const StringRef name = train::getBindingName(train::getArgBinding(step, i)).getValue();
+      std::string bytes;
+      if (failed(readWeights(initializer, [&](ArrayRef<char> piece) { bytes.append(piece.begin(), piece.end()); })))
+        return file->getFailure();
+      CodedError error;
+      if (std::string fault = measureCoded(coded, bytes, error); !fault.empty())
+        return refuse(FailureKind::BadInput, "'" + name + "' " + fault);
+      ArrayRef<int64_t> dims = coded.getAs<DenseI64ArrayAttr>("coded_dims").asArrayRef();
+      found.push_back({name.str(), dims.vec(), error.bytesBefore, error.bytes, error.largest, error.rms});
+    }
+  return {};
 }
 
 Failure Compilation::checkDerivatives() {

@@ -266,7 +266,7 @@ TrainStageOptions Compilation::trainStageOptions() const {
   if (options.precision != "f32" && options.precision != "f64")
     stage.precision = options.precision;
   stage.precisionOverrides = join(options.precisionOverrides, ";");
-  stage.frozenWeights = options.frozenWeights == "auto" ? "" : options.frozenWeights;
+  stage.frozenWeights = options.frozenWeights == "auto" || options.codesFrozen() ? "" : options.frozenWeights;
   stage.lossScale = options.lossScale;
   stage.clipNorm = options.clipNorm;
   stage.clipValue = options.clipValue;
@@ -294,6 +294,7 @@ FitStageOptions Compilation::fitStageOptions() const {
 GraphStageOptions Compilation::graphStageOptions() const {
   GraphStageOptions stage;
   stage.adapters = join(options.lora, ";");
+  stage.frozenCodec = options.codesFrozen() ? options.frozenWeights : "";
   if (options.mode == "eval")
     stage.adapterDropout = "0";
   else if (options.dropout >= 0)

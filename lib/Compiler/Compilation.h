@@ -161,6 +161,9 @@ private:
   /// Whether the step fits `budget` bytes, and what makes it fit. `title` says whose bytes they are.
   Failure answerFit(const ByteSize &budget, llvm::StringRef title, FitResult &result);
   friend class FitAnswer;
+  /// Of `check`: the frozen matrices that --frozen-weights holds in codes, with their errors. `bound`: with sizes for
+  /// all dimensions.
+  Failure measureFrozen(const ImportOptions &bound, std::vector<CodedWeight> &found);
   /// Whether all ops between parameters and loss have a derivative, if there is a loss.
   Failure checkDerivatives();
   /// A loss that `forward` lacks; nothing: it has one, empty: none was found. Then `forward` becomes the function with

@@ -222,9 +222,10 @@ static std::vector<OptionRow> makeRows() {
        "train",
        OptionRole::None,
        &Request::frozenWeights,
-       "Type of weights that are not trained and that products read: f32, or --precision's bf16 or f16; auto: "
-       "the type of the trained ones",
-       {words({"auto", "f32", "bf16", "f16"})}});
+       "How weights are held that are not trained and that products read: f32, --precision's bf16 or f16, or matrices "
+       "in "
+       "codes of int8 or nf4; auto: as the trained ones",
+       {words({"auto", "f32", "bf16", "f16", "int8", "nf4"})}});
   add({"loss-scale", "optimizer", "train", OptionRole::None, &Request::lossScale,
        "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]"});
   add({"clip-norm",

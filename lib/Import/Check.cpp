@@ -200,6 +200,22 @@ FailureKind lowtide::reportModel(OnnxFile &file, const ImportOptions &options, A
   return refused.empty() ? FailureKind::None : FailureKind::Unsupported;
 }
 
+void lowtide::printCoded(ArrayRef<CodedWeight> coded, StringRef codec, llvm::raw_ostream &os) {
+  uint64_t before = 0, after = 0;
+  for (const CodedWeight &weight : coded)
+    before += weight.bytesBefore, after += weight.bytes;
+  os << "\nfrozen matrices in " << codec << ": " << before << " bytes -> " << after
+     << " bytes; errors relative to the largest number, and in root mean square to the numbers\n";
+  size_t width = 0;
+  for (const CodedWeight &weight : coded)
+    width = std::max(width, weight.name.size());
+  for (const CodedWeight &weight : coded) {
+    os << "  " << llvm::left_justify(weight.name, width) << "  ";
+    llvm::interleave(weight.dims, os, "x");
+    os << llvm::format("  max %.2e  rms %.2e\n", weight.largestError, weight.rmsError);
+  }
+}
+
 void lowtide::printAdvice(const CheckAdvice &advice, llvm::raw_ostream &os) {
   os << "\n";
   if (!advice.unbound.empty())

@@ -70,7 +70,7 @@ static json::Object toJson(const CheckAdvice &advice) {
 }
 
 FailureKind lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &options, ArrayRef<RefusedNodes> refused,
-                                       const CheckAdvice *advice, llvm::raw_ostream &os) {
+                                       ArrayRef<CodedWeight> coded, const CheckAdvice *advice, llvm::raw_ostream &os) {
   json::Array inputs, outputs, unbound, initializers, operators;
   for (const auto &input : file.getModel().graph().input())
     if (!file.findInitializer(input.name()))
@@ -114,6 +114,16 @@ FailureKind lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &opti
                       {"initializers", std::move(initializers)},
                       {"findings", std::move(findings)},
                       {"operators", std::move(operators)}};
+  json::Array codes;
+  for (const CodedWeight &weight : coded)
+    codes.push_back(json::Object{{"name", json::fixUTF8(weight.name)},
+                                 {"shape", toJson(weight.dims)},
+                                 {"bytes_before", static_cast<int64_t>(weight.bytesBefore)},
+                                 {"bytes", static_cast<int64_t>(weight.bytes)},
+                                 {"largest_error", weight.largestError},
+                                 {"rms_error", weight.rmsError}});
+  if (!codes.empty())
+    report["frozen_weights"] = std::move(codes);
   if (advice)
     report["to_train"] = toJson(*advice);
   os << llvm::formatv("{0:2}", json::Value(std::move(report))) << "\n";

@@ -45,7 +45,8 @@ private:
   plan::ModuleOp module;
   ParameterReader reader;
   rt::ArtifactWriter &writer;
-  llvm::StringMap<std::string> initializers;
+  /// Fields of `plan.source` by name, of those that lead to an initializer.
+  llvm::StringMap<DictionaryAttr> sources;
   llvm::StringSet<> lows; ///< states that hold lower halves
 };
 
@@ -55,16 +56,17 @@ LogicalResult ArtifactExport::writeTensor(ImageTensor tensor) {
   StringRef name = tensor.binding.getName();
   const StringRef lowHalfSuffix(rt::lowHalfSuffix);
   const bool isLow = tensor.binding.getKind() == plan::BindingKind::State && name.ends_with(lowHalfSuffix);
-  auto initializer = initializers.find(isLow ? name.drop_back(lowHalfSuffix.size()) : name);
-  if (initializer == initializers.end())
+  const DictionaryAttr source = sources.lookup(isLow ? name.drop_back(lowHalfSuffix.size()) : name);
+  if (!source)
     return tensor.binding.emitError("'") << name << "' starts from the model file, but no initializer is known for it";
   // A tensor that may be f32 in the file alone is collected, all others pass through.
-  const WeightConversion conversion(cast<RankedTensorType>(tensor.binding.getType()).getElementType(),
+  const StringRef initializer = source.getAs<StringAttr>("initializer").getValue();
+  const WeightConversion conversion(cast<RankedTensorType>(tensor.binding.getType()).getElementType(), source,
                                     isLow || lows.contains((name + lowHalfSuffix).str()));
   std::string collected;
   rt::Status status;
   uint64_t bytes = 0;
-  LogicalResult read = reader(initializer->second, [&](ArrayRef<char> piece) {
+  LogicalResult read = reader(initializer, [&](ArrayRef<char> piece) {
     bytes += piece.size();
     if (conversion)
       collected.append(piece.begin(), piece.end());
@@ -74,21 +76,22 @@ LogicalResult ArtifactExport::writeTensor(ImageTensor tensor) {
   if (failed(read))
     return failure();
   if (conversion) {
-    conversion.apply(collected, tensor.bytes);
+    if (std::string fault = conversion.apply(collected, tensor.bytes); !fault.empty())
+      return tensor.binding.emitError("initializer '") << initializer << "' " << fault;
     bytes = collected.size();
     if (bytes == tensor.bytes)
       status = writer.append(collected.data(), collected.size());
   }
   if (bytes != tensor.bytes)
     return tensor.binding.emitError("initializer '")
-           << initializer->second << "' has " << bytes << " bytes; '" << name << "' needs " << tensor.bytes;
+           << initializer << "' has " << bytes << " bytes; '" << name << "' needs " << tensor.bytes;
   return check(status);
 }
 
 LogicalResult ArtifactExport::writeImage() {
   for (auto source : module.getBlock().getOps<plan::SourceOp>())
-    if (auto initializer = source.getFields().getAs<StringAttr>("initializer"))
-      initializers[source.getName()] = initializer.str();
+    if (source.getFields().getAs<StringAttr>("initializer"))
+      sources[source.getName()] = source.getFields();
   for (auto program : module.getBlock().getOps<plan::ProgramOp>())
     for (auto binding : program.getBlock().getOps<plan::BindingOp>())
       if (binding.getKind() == plan::BindingKind::State && binding.getName().ends_with(StringRef(rt::lowHalfSuffix)))

@@ -8,6 +8,7 @@
 #include "OnnxGraph.h"
 #include "TrainingInfo.h"
 #include "WeightConversion.h"
+#include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Export/Export.h"
 #include "lowtide/Export/FormBuilder.h"
 #include "lowtide/Interfaces/BindingInterface.h"
@@ -142,7 +143,8 @@ LogicalResult ModelWriter::writeWeight(unsigned argument, StringRef name) {
     tensor.add_dims(extent);
   uint64_t expected = bytesOf(type), found = 0;
   // A tensor that may be f32 in the file alone is collected, all others pass through.
-  const WeightConversion conversion(type.getElementType());
+  const WeightConversion conversion(type.getElementType(),
+                                    model.getArgAttrOfType<DictionaryAttr>(argument, train::codedAttrName));
   llvm::ToolOutputFile *out = external ? openData() : nullptr;
   if (external && !out)
     return failure();
@@ -157,7 +159,8 @@ LogicalResult ModelWriter::writeWeight(unsigned argument, StringRef name) {
       })))
     return failure();
   if (conversion) {
-    conversion.apply(bytes, expected);
+    if (std::string fault = conversion.apply(bytes, expected); !fault.empty())
+      return model.emitError("initializer '") << initializer.getValue() << "' " << fault;
     found = bytes.size();
     if (out)
       out->os() << bytes;

@@ -133,6 +133,11 @@ void Exporter::source(plan::SourceOp op) {
   to.set_slice_start(number("slice_start"));
   to.set_slice_size(number("slice_size"));
   to.set_saved(fields.contains("saved"));
+  to.set_codec(text("codec"));
+  to.set_scales(text("scales"));
+  for (int64_t dim : list("coded_dims"))
+    to.add_coded_dims(dim);
+  to.set_coded_transposed(fields.contains("coded_transposed"));
   to.set_updates_per_step(number("updates_per_step"));
   if (auto value = fields.getAs<DenseElementsAttr>("value")) {
     to.set_value_dtype(getDType(value.getElementType()));

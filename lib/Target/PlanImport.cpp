@@ -162,6 +162,11 @@ DictionaryAttr Importer::sourceFields(const plan::ParameterSource &from) {
   list("folded_runs", {from.folded_runs().data(), size_t(from.folded_runs_size())});
   names("folded_functions", from.folded_functions());
   names("image_initializers", from.image_initializers());
+  text("codec", from.codec());
+  text("scales", from.scales());
+  list("coded_dims", {from.coded_dims().data(), size_t(from.coded_dims_size())});
+  if (from.coded_transposed())
+    fields.push_back(named("coded_transposed", builder.getUnitAttr()));
   text("module_path", from.module_path());
   number("slice_axis", from.slice_axis());
   number("slice_start", from.slice_start());

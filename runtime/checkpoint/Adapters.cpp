@@ -234,8 +234,11 @@ Status writeAdapter(const Session &session, const std::string &folder) {
     const std::string &name = tensor.binding->name();
     const plan::ParameterSource *source = findSource(plan, name);
     const bool isSaved = tensor.binding->kind() == plan::Binding::PARAM || (source && source->saved());
-    if (isSaved && !ofPairs.count(name) && saved.count(moduleOf(name)))
-      entries.push_back(frameworkEntry(adapterPrefix + name, tensor, source));
+    if (!isSaved || ofPairs.count(name) || !saved.count(moduleOf(name)))
+      continue;
+    const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
+    entries.push_back(coded ? codedEntry(adapterPrefix + name, *coded, *source)
+                            : frameworkEntry(adapterPrefix + name, tensor, source));
   }
   LOWTIDE_TRY(writeSafetensors(folder + "/" + adapterFiles[0], entries, {{"format", "pt"}}));
   return writeFile(folder + "/" + adapterFiles[1], configJson(*pairs, saved, plan).dump(2) + "\n");

@@ -93,11 +93,15 @@ void addSavedEntries(const Session &session, int64_t steps, std::vector<Safetens
     const bool isConstant = tensor.binding->kind() == plan::Binding::CONSTANT;
     if (!source || (isConstant && !source->saved()))
       continue;
-    if (isConstant && names.insert(source->name()).second)
-      entries.push_back(frameworkEntry(source->name(), tensor, source));
-    for (const std::string &name : source->tied_names())
+    const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
+    auto add = [&](const std::string &name) {
       if (names.insert(name).second)
-        entries.push_back(frameworkEntry(name, tensor, source));
+        entries.push_back(coded ? codedEntry(name, *coded, *source) : frameworkEntry(name, tensor, source));
+    };
+    if (isConstant)
+      add(source->name());
+    for (const std::string &name : source->tied_names())
+      add(name);
   }
   for (const plan::ParameterSource &source : session.plan().sources()) {
     const std::vector<int64_t> dims(source.original_dims().begin(), source.original_dims().end());
@@ -118,6 +122,61 @@ void addSavedEntries(const Session &session, int64_t steps, std::vector<Safetens
     entry.write = [bytes](const SafetensorsEntry::Sink &sink) { return sink(bytes.data(), bytes.size()); };
     entries.push_back(std::move(entry));
   }
+}
+
+bool isScales(const plan::ParameterSource *source) {
+  return source && !source->codec().empty() && source->scales().empty();
+}
+
+std::vector<float> CodedTensor::decode() const {
+  std::vector<float> numbers(count);
+  std::vector<float> factors(count / fewBitsBlock);
+  std::memcpy(factors.data(), scales.data, factors.size() * sizeof(float));
+  decodeFewBits(codec, codes.data, factors.data(), numbers);
+  return numbers;
+}
+
+bool CodedTensor::encode(std::span<const float> numbers) const {
+  // Encoding what was decoded may round scales once more.
+  if (std::vector<float> held = decode(); std::equal(numbers.begin(), numbers.end(), held.begin(), held.end()))
+    return true;
+  std::vector<uint8_t> made(codes.bytes());
+  std::vector<float> factors(count / fewBitsBlock);
+  if (encodeFewBits(codec, numbers, made.data(), factors.data()))
+    return false;
+  std::memcpy(codes.data, made.data(), made.size());
+  std::memcpy(scales.data, factors.data(), factors.size() * sizeof(float));
+  return true;
+}
+
+std::vector<int64_t> codedDims(const plan::ParameterSource &source) {
+  std::vector<int64_t> stated(source.original_dims().begin(), source.original_dims().end()),
+      coded(source.coded_dims().begin(), source.coded_dims().end());
+  return !source.slice_size() && countElements(stated) == countElements(coded) ? stated : coded;
+}
+
+std::optional<CodedTensor> findCoded(const Session &session, const Tensor &tensor,
+                                     const plan::ParameterSource *source) {
+  const std::optional<FewBits> codec = source ? findFewBits(source->codec()) : std::nullopt;
+  if (!codec || source->scales().empty() || source->coded_dims_size() != 2)
+    return std::nullopt;
+  std::optional<uint64_t> count = countElements(std::vector<int64_t>{source->coded_dims(0), source->coded_dims(1)});
+  if (!count || *count % fewBitsBlock || tensor.bytes() != *count / fewBitsBlock * blockBytes(*codec))
+    return std::nullopt;
+  for (const Tensor &other : session.persistent())
+    if (other.binding->name() == source->scales() && other.binding->dtype() == plan::F32 &&
+        other.bytes() == *count / fewBitsBlock * sizeof(float))
+      return CodedTensor{*codec, tensor, other, *count};
+  return std::nullopt;
+}
+
+SafetensorsEntry codedEntry(const std::string &name, const CodedTensor &coded, const plan::ParameterSource &source) {
+  SafetensorsEntry entry{name, plan::F32, codedDims(source), coded.count * sizeof(float), {}};
+  entry.write = [coded](const SafetensorsEntry::Sink &sink) -> Status {
+    const std::vector<float> numbers = coded.decode();
+    return sink(numbers.data(), numbers.size() * sizeof(float));
+  };
+  return entry;
 }
 
 SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, const plan::ParameterSource *source) {
@@ -165,6 +224,18 @@ Status restore(const HostArray &array, const Tensor &tensor, const plan::Paramet
   if (tensor.low)
     tensor.write(numbers);
   return Status::ok();
+}
+
+Status restore(const HostArray &array, const CodedTensor &coded, const plan::ParameterSource &source) {
+  const std::string place = "tensor '" + printable(source.name()) + "'";
+  if (array.dtype != plan::F32 || array.dims != codedDims(source))
+    return badInput("is " + describe(array.dtype, array.dims) + " in the checkpoint, " +
+                        describe(plan::F32, codedDims(source)) + " in the artifact",
+                    place);
+  std::vector<float> numbers(coded.count);
+  std::memcpy(numbers.data(), array.bytes.data(), numbers.size() * sizeof(float));
+  return coded.encode(numbers) ? Status::ok()
+                               : badInput("holds a number that is not finite, for which there is no code", place);
 }
 
 Status writeGradients(const Session &session, const std::string &entry, const std::string &path) {

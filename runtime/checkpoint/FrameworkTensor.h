@@ -2,8 +2,12 @@
 #ifndef LOWTIDE_RUNTIME_CHECKPOINT_FRAMEWORKTENSOR_H
 #define LOWTIDE_RUNTIME_CHECKPOINT_FRAMEWORKTENSOR_H
 
+#include "runtime/FewBits.h"
 #include "runtime/Session.h"
 #include "runtime/checkpoint/Safetensors.h"
+
+#include <optional>
+#include <span>
 
 namespace lowtide::rt {
 
@@ -14,8 +18,27 @@ const plan::ParameterSource *findSource(const plan::Plan &plan, const std::strin
 /// dimensions of one that an exporter added. `source` may be null.
 std::vector<int64_t> originalDims(const plan::Binding &binding, const plan::ParameterSource *source);
 
+/// Whether a tensor holds scales of a matrix that is held in codes, which alone frameworks know.
+bool isScales(const plan::ParameterSource *source);
+/// Codes and scales of a matrix in few bits (runtime/FewBits.h).
+struct CodedTensor {
+  FewBits codec;
+  Tensor codes, scales;
+  uint64_t count; ///< of numbers
+
+  std::vector<float> decode() const;
+  /// Encodes `numbers`, if they are not what the codes stand for already; false where one is not finite.
+  bool encode(std::span<const float> numbers) const;
+};
+/// The matrix that the codes in `tensor` stand for; nothing where it holds none, or the plan's facts do not agree.
+std::optional<CodedTensor> findCoded(const Session &session, const Tensor &tensor, const plan::ParameterSource *source);
+
 /// An entry that writes `tensor` under `name` in its original layout.
 SafetensorsEntry frameworkEntry(const std::string &name, const Tensor &tensor, const plan::ParameterSource *source);
+/// An entry that writes the numbers of a matrix in codes, in f32 and in its original layout.
+SafetensorsEntry codedEntry(const std::string &name, const CodedTensor &coded, const plan::ParameterSource &source);
+/// Shape of a matrix in codes in the exporting framework.
+std::vector<int64_t> codedDims(const plan::ParameterSource &source);
 
 /// Adds what the exporting module's state dictionary holds besides parameters and states: constants, counters after
 /// `steps` steps, and the further names of tied parameters. Names that are there already are left out.
@@ -26,6 +49,8 @@ bool fitsShape(const HostArray &array, const plan::Binding &binding, const plan:
 
 /// Copies an array in original layout into `tensor`; refuses another type or shape.
 Status restore(const HostArray &array, const Tensor &tensor, const plan::ParameterSource *source);
+/// Encodes an f32 array in original layout, if it is not what the codes stand for; refuses another type or shape.
+Status restore(const HostArray &array, const CodedTensor &coded, const plan::ParameterSource &source);
 
 /// Writes every OUTPUT binding of `entry` whose name starts with "grad/", in the original layout of its parameter.
 Status writeGradients(const Session &session, const std::string &entry, const std::string &path);

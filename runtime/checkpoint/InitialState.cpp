@@ -53,20 +53,21 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
     Tensor tensor;
     const plan::ParameterSource *source;
     HostArray array;
+    std::optional<CodedTensor> coded; ///< the array, f32 by now, is to be encoded
   };
   std::vector<Assignment> assignments;
   std::set<std::string> missing, kept, unused, pairs;
   for (const plan::Adapter &adapter : session.plan().adapters())
     pairs.insert({adapter.a(), adapter.b()});
   const std::string prefix = isAdapter ? adapterPrefix : "";
-  size_t converted = 0;
+  size_t converted = 0, encoded = 0;
   for (const auto &[name, array] : *arrays)
     unused.insert(name);
   for (const Tensor &tensor : session.persistent()) {
     const plan::Binding &binding = *tensor.binding;
     const plan::ParameterSource *source = findSource(session.plan(), binding.name());
     const bool isParameter = binding.kind() == plan::Binding::PARAM;
-    if (!isParameter && !source)
+    if ((!isParameter && !source) || isScales(source))
       continue; // optimizer state begins as it does
     const HostArray *array = nullptr;
     std::vector<std::string> names = {binding.name()};
@@ -85,16 +86,18 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
         kept.insert(binding.name());
       continue;
     }
-    const std::vector<int64_t> dims = originalDims(binding, source);
-    const bool fits = array->dtype == binding.dtype() || (isFloat(array->dtype) && isFloat(binding.dtype()));
+    const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
+    const std::vector<int64_t> dims = coded ? codedDims(*source) : originalDims(binding, source);
+    const plan::DType dtype = coded ? plan::F32 : binding.dtype();
+    const bool fits = array->dtype == dtype || (isFloat(array->dtype) && isFloat(dtype));
     if (array->dims != dims || !fits)
       return badInput("tensor '" + printable(binding.name()) + "' is " + describe(array->dtype, array->dims) +
-                          ", the artifact has " + describe(binding.dtype(), dims),
+                          ", the artifact has " + describe(dtype, dims),
                       path);
-    assignments.push_back({tensor, source, *array});
-    if (array->dtype == binding.dtype())
+    assignments.push_back({tensor, source, *array, coded});
+    if (array->dtype == dtype)
       continue;
-    Expected<HostArray> made = convert(*array, binding.dtype());
+    Expected<HostArray> made = convert(*array, dtype);
     if (!made)
       return badInput("tensor '" + printable(binding.name()) + "': " + made.status().str(), path);
     assignments.back().array = std::move(*made);
@@ -114,11 +117,16 @@ Status load(Session &session, const std::string &path, bool isAdapter, std::vect
                         "; compile with --lora for these layers, too",
                     path);
   LOWTIDE_TRY(session.download());
-  for (const Assignment &assignment : assignments)
-    LOWTIDE_TRY(restore(assignment.array, assignment.tensor, assignment.source));
+  for (const Assignment &assignment : assignments) {
+    LOWTIDE_TRY(assignment.coded ? restore(assignment.array, *assignment.coded, *assignment.source)
+                                 : restore(assignment.array, assignment.tensor, assignment.source));
+    encoded += assignment.coded.has_value();
+  }
   LOWTIDE_TRY(session.upload());
   if (converted)
     notes.push_back(path + ": " + std::to_string(converted) + " tensors were converted to the artifact's type");
+  if (encoded)
+    notes.push_back(path + ": " + std::to_string(encoded) + " frozen matrices were encoded as the artifact holds them");
   if (!kept.empty())
     notes.push_back(path + " has no " + listSome(kept) + ", which the step keeps as the model file has them");
   if (!unused.empty())

@@ -76,12 +76,15 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
       return refuse(Unloadable::OtherModel, file,
                     "has no " + name + ": it is of another model" + (file ? " or optimizer" : ""));
     }
-    std::vector<int64_t> dims = originalDims(binding, findSource(session.plan(), binding.name()));
-    const std::string both = name + " is " + describe(array->dtype, array->dims) + " there, " +
-                             describe(binding.dtype(), dims) + " in the artifact: ";
-    if (!fitsShape(*array, binding, findSource(session.plan(), binding.name())))
+    const plan::ParameterSource *source = findSource(session.plan(), binding.name());
+    const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
+    std::vector<int64_t> dims = coded ? codedDims(*source) : originalDims(binding, source);
+    const plan::DType dtype = coded ? plan::F32 : binding.dtype();
+    const std::string both =
+        name + " is " + describe(array->dtype, array->dims) + " there, " + describe(dtype, dims) + " in the artifact: ";
+    if (coded ? array->dims != dims : !fitsShape(*array, binding, source))
       return refuse(Unloadable::OtherModel, file, both + "it is of another model");
-    if (array->dtype != binding.dtype())
+    if (array->dtype != dtype)
       return refuse(Unloadable::OtherPrecision, file, both + "it is of another precision");
     if (std::optional<uint64_t> at = firstNotFinite(array->dtype, array->bytes.data(), array->bytes.size());
         at && !notFinite && !startsNotFinite(session.artifact(), binding))
@@ -106,8 +109,11 @@ std::optional<Refusal> TensorFiles::check(const Session &session, bool isOtherMo
 Status TensorFiles::restore(Session &session) const {
   LOWTIDE_TRY(session.download());
   for (const Tensor &tensor : session.persistent())
-    if (const HostArray *array = find(session, tensor))
-      LOWTIDE_TRY(rt::restore(*array, tensor, findSource(session.plan(), tensor.binding->name())));
+    if (const HostArray *array = find(session, tensor)) {
+      const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
+      const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
+      LOWTIDE_TRY(coded ? rt::restore(*array, *coded, *source) : rt::restore(*array, tensor, source));
+    }
   return session.upload();
 }
 

@@ -319,11 +319,16 @@ def behaviour_suite(suite, full):
             suite.add(f"torch.optim {row['name']}", row["complaint"])
         for row in printed("EndToEnd/quantized_weights.py", BUILD / "bin", *(["--full"] if full else []), environment="oracles"):
             suite.add(f"quantized {row['name']}", row["complaint"])
+        if not full:
+            for row in printed("EndToEnd/frozen_weights.py", BUILD / "bin", environment="oracles"):
+                suite.add(f"frozen {row['name']}", row["complaint"])
         for row in printed("EndToEnd/verify_modules.py", BUILD / "bin", environment="oracles"):
             suite.add(f"verify {row['name']}", row["complaint"])
     if full:
         for row in printed("EndToEnd/peft_files.py", BUILD / "bin", environment="peft"):
             suite.add(f"PEFT {row['name']}", row["complaint"])
+        for row in printed("EndToEnd/frozen_weights.py", BUILD / "bin", "--full", environment="peft"):
+            suite.add(f"frozen {row['name']}", row["complaint"])
         if (large := collection() / "structure" / "llama-1b.onnx").exists():
             for row in rows_of("EndToEnd/adapter_bytes.py", large):
                 suite.add(f"behaviour {row['name']}", row["complaint"])

@@ -10,7 +10,7 @@ It all lies in one cache folder outside the checkout, so that every checkout sha
         disassembler-<hash>/  nvdisasm, which tests of machine code read it with
         oracles-<hash>/ Python environment of the peers that some tests compare with: torch, onnx, onnxruntime
         zoo-<hash>/     torchvision, timm, transformers, onnxslim and onnxsim on top of the oracles (tools/dev zoo)
-        peft-<hash>/    PEFT on top of the zoo, whose adapters ours are compared with
+        peft-<hash>/    PEFT and bitsandbytes on top of the zoo, whose adapters and codes ours are compared with
 
 The Debian packages are installed by tools/dev itself, before Python is there.
 """

@@ -110,11 +110,11 @@ static bool checkTable(const Options &options, const config::Config &config) {
   return true;
 }
 
-/// Of frozen weights: in the type that products read, or in f32 and rounded by every step.
+/// Of frozen weights: in the type that products read, in f32 and rounded by every step, or in codes of few bits.
 static bool checkFrozenWeights(const Options &options) {
   llvm::StringRef frozen = options.frozenWeights, read = options.precision;
   read.consume_front("mixed-");
-  if (frozen == "auto" || frozen == read || (frozen == "f32" && read != "f64"))
+  if (options.codesFrozen() || frozen == "auto" || frozen == read || (frozen == "f32" && read != "f64"))
     return true;
   return fail("--frozen-weights=" + frozen + " has no effect: with --precision=" + options.precision +
                   " products read weights in " + read,

@@ -80,7 +80,9 @@ struct Request {
   bool givesTarget = false, givesThreads = false;
   std::string precision = "f32";
   std::vector<std::string> precisionOverrides; // PATTERN,PATTERN=TYPE
-  std::string frozenWeights = "auto";          // auto, f32, bf16 or f16
+  std::string frozenWeights = "auto";          // auto, f32, bf16, f16, int8 or nf4
+  /// Frozen matrices are held in codes of few bits.
+  bool codesFrozen() const { return frozenWeights == "int8" || frozenWeights == "nf4"; }
   std::string lossScale = "none";
   double clipNorm = 0, clipValue = 0; // 0: not limited
   std::vector<std::string> entries = {"train", "eval"};

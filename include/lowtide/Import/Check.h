@@ -36,6 +36,18 @@ struct CheckAdvice {
   std::string data;
 };
 
+/// A frozen matrix that --frozen-weights would hold in codes, and what that changes.
+struct CodedWeight {
+  std::string name;
+  std::vector<int64_t> dims; ///< as the exporting framework has it
+  uint64_t bytesBefore = 0, bytes = 0;
+  double largestError = 0; ///< relative to the largest number
+  double rmsError = 0;     ///< relative to the root mean square of the numbers
+};
+
+/// A line for each, with its errors.
+void printCoded(llvm::ArrayRef<CodedWeight> coded, llvm::StringRef codec, llvm::raw_ostream &os);
+
 void printAdvice(const CheckAdvice &advice, llvm::raw_ostream &os);
 
 /// Prints the report about loaded `file` to `os`. Bad input: the evidence about
@@ -45,7 +57,7 @@ FailureKind reportModel(OnnxFile &file, const ImportOptions &options, llvm::Arra
 
 /// The same facts as one JSON object, and the advice where there is one.
 FailureKind reportModelAsJson(OnnxFile &file, const ImportOptions &options, llvm::ArrayRef<RefusedNodes> refused,
-                              const CheckAdvice *advice, llvm::raw_ostream &os);
+                              llvm::ArrayRef<CodedWeight> coded, const CheckAdvice *advice, llvm::raw_ostream &os);
 
 } // namespace lowtide
 

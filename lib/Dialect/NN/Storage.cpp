@@ -138,6 +138,23 @@ static std::array<float, 256> makeE4M3() {
   return numbers;
 }
 
+static constexpr float nf4Numbers[16] = {-1.0F,
+                                         -0.6961928009986877F,
+                                         -0.5250730514526367F,
+                                         -0.39491748809814453F,
+                                         -0.28444138169288635F,
+                                         -0.18477343022823334F,
+                                         -0.09105003625154495F,
+                                         0.0F,
+                                         0.07958029955625534F,
+                                         0.16093020141124725F,
+                                         0.24611230194568634F,
+                                         0.33791524171829224F,
+                                         0.44070982933044434F,
+                                         0.5626170039176941F,
+                                         0.7229568362236023F,
+                                         1.0F};
+
 ArrayRef<float> nn::getCodeNumbers(CodeMap map) {
   static const std::array<float, 256> dynamicSigned = makeDynamicMap(true), dynamicUnsigned = makeDynamicMap(false),
                                       e4m3 = makeE4M3();
@@ -148,14 +165,17 @@ ArrayRef<float> nn::getCodeNumbers(CodeMap map) {
     return dynamicUnsigned;
   case CodeMap::e4m3:
     return e4m3;
+  case CodeMap::nf4:
+    return nf4Numbers;
   }
   llvm_unreachable("every map has numbers");
 }
 
-/// Element `i` (i32, from 0 to 255) of the map's numbers.
+/// Element `i` (i32, below the count of numbers) of the map's numbers.
 static Value numberOf(ElementBuilder &b, CodeMap map, Value i) {
-  auto type = RankedTensorType::get({256}, b.builder.getF32Type());
-  return b.table(DenseElementsAttr::get(type, getCodeNumbers(map)), b.cast(i, b.builder.getIndexType()));
+  const ArrayRef<float> numbers = getCodeNumbers(map);
+  auto type = RankedTensorType::get({static_cast<int64_t>(numbers.size())}, b.builder.getF32Type());
+  return b.table(DenseElementsAttr::get(type, numbers), b.cast(i, b.builder.getIndexType()));
 }
 
 /// Halves of the map one after the other, then the nearer of two neighbours.
@@ -169,6 +189,17 @@ static Value searchCode(ElementBuilder &b, CodeMap map, Value x) {
   Value below = numberOf(b, map, code), above = numberOf(b, map, next);
   Value isUpper = b.compare(Compare::GE, b.sub(x, below), b.mul(b.sub(above, below), 0.5));
   return b.select(isUpper, next, code);
+}
+
+/// How many middles of neighbours lie below x.
+static Value countMiddles(ElementBuilder &b, CodeMap map, Value x) {
+  const ArrayRef<float> numbers = getCodeNumbers(map);
+  Value code = word(b, 0);
+  for (auto [low, high] : llvm::zip(numbers.drop_back(), numbers.drop_front())) {
+    Value isAbove = b.compare(Compare::GT, x, b.constant(x.getType(), (low + high) / 2.0F));
+    code = b.add(code, b.select(isAbove, word(b, 1), word(b, 0)));
+  }
+  return code;
 }
 
 static Value roundToE4M3(ElementBuilder &b, Value x) {
@@ -191,10 +222,14 @@ static Value roundToE4M3(ElementBuilder &b, Value x) {
 
 Value nn::emitCode(ElementBuilder &b, CodeMap map, Value x) {
   x = b.cast(x, b.builder.getF32Type());
-  Value code = map == CodeMap::e4m3 ? roundToE4M3(b, x) : searchCode(b, map, x);
+  Value code = map == CodeMap::e4m3  ? roundToE4M3(b, x)
+               : map == CodeMap::nf4 ? countMiddles(b, map, x)
+                                     : searchCode(b, map, x);
   return b.cast(code, b.builder.getIntegerType(8));
 }
 
 Value nn::emitCodeNumber(ElementBuilder &b, CodeMap map, Value code) {
-  return numberOf(b, map, b.cast(code, b.builder.getI32Type(), /*fromUnsigned=*/true));
+  Value number = b.cast(code, b.builder.getI32Type(), /*fromUnsigned=*/true);
+  // Bytes hold more than the 16 codes of four bits.
+  return numberOf(b, map, map == CodeMap::nf4 ? b.logicalAnd(number, word(b, 15)) : number);
 }

@@ -295,13 +295,14 @@ LogicalResult SourceOp::verify() {
     StringRef name = field.getName();
     bool known =
         llvm::StringSwitch<bool>(name)
-            .Cases({"initializer", "module_path", "random_init", "folded_into"}, isa<StringAttr>(field.getValue()))
-            .Cases({"original_dims", "permutation", "use_operands", "view_permutations", "folded_runs"},
+            .Cases({"initializer", "module_path", "random_init", "folded_into", "codec", "scales"},
+                   isa<StringAttr>(field.getValue()))
+            .Cases({"original_dims", "permutation", "use_operands", "view_permutations", "folded_runs", "coded_dims"},
                    isa<DenseI64ArrayAttr>(field.getValue()))
             .Cases({"tied_names", "use_nodes", "view_initializers", "folded_functions", "image_initializers"},
                    isa<ArrayAttr>(field.getValue()))
             .Cases({"slice_axis", "slice_start", "slice_size", "updates_per_step"}, isa<IntegerAttr>(field.getValue()))
-            .Case("saved", isa<UnitAttr>(field.getValue()))
+            .Cases({"saved", "coded_transposed"}, isa<UnitAttr>(field.getValue()))
             .Case("value", isa<DenseElementsAttr>(field.getValue()))
             .Default(false);
     if (!known)

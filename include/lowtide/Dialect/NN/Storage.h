@@ -28,7 +28,7 @@ Expr stochasticHalf(Expr x, Expr draw, mlir::Type type);
 Expr toCode(CodeMap map, Expr x);
 Expr fromCode(CodeMap map, Expr code, mlir::Type type);
 
-/// The 256 numbers that the codes of a map stand for.
+/// The 256 numbers that the codes of a map stand for; of nf4 16.
 llvm::ArrayRef<float> getCodeNumbers(CodeMap map);
 
 // Called by the records.

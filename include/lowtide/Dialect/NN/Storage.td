@@ -77,7 +77,8 @@ def NN_StochasticHalfOp : NN_Elementwise<"stochastic_half", ["x", "draw"], ["", 
 // --- numbers of at most 1 as codes of 8 bits ---
 
 def NN_CodeMap : I32EnumAttr<"CodeMap", "which numbers the codes from 0 to 255 stand for", [
-    I32EnumAttrCase<"dynamic_signed", 0>, I32EnumAttrCase<"dynamic_unsigned", 1>, I32EnumAttrCase<"e4m3", 2>]> {
+    I32EnumAttrCase<"dynamic_signed", 0>, I32EnumAttrCase<"dynamic_unsigned", 1>, I32EnumAttrCase<"e4m3", 2>,
+    I32EnumAttrCase<"nf4", 3>]> {
   let cppNamespace = "::lowtide::nn";
 }
 def NN_ToCodeOp : NN_Elementwise<"to_code", ["x"], [""], [SameOperandsAndResultShape]> {
@@ -85,7 +86,8 @@ def NN_ToCodeOp : NN_Elementwise<"to_code", ["x"], [""], [SameOperandsAndResultS
   let description = [{
     `dynamic_signed`, `dynamic_unsigned`: the dynamic maps of 8-bit optimizers (Dettmers et al., arXiv 2110.02861, as
     bitsandbytes and torchao have them), ascending; of two equally near the upper one; NaN: code 0. `e4m3`: the bits of
-    float8_e4m3fn, ties to even, what is beyond 448 is 448, NaN is 0x7F or 0xFF.
+    float8_e4m3fn, ties to even, what is beyond 448 is 448, NaN is 0x7F or 0xFF. `nf4`: codes from 0 to 15 (QLoRA, arXiv
+    2305.14314, appendix E), ascending; of two equally near the lower one, as bitsandbytes has it; NaN: code 0.
   }];
   let resultPrecision = "High";
   let flopsPerElement = 40;

@@ -335,6 +335,20 @@ def VerifyStep : Pass<"verify-step", "::mlir::ModuleOp"> {
   }];
 }
 
+def TrainTileCoded : Pass<"train-tile-coded", "::mlir::func::FuncOp"> {
+  let summary = "compute matrices of few bits tile by tile, in front of the products that read them (real-equal)";
+  let description = [{
+    A product whose operand is a matrix that elementwise ops and movements make of constants in fewer bytes, codes among
+    them, is cut along the outputs of that operand, in four tiles or as many as make tiles of 8 MiB at most: each tile is
+    computed of its part of the codes, and its product is a part of the result. So the forward pass never holds more than
+    tiles, and neither does the derivative with respect to the input, which is cut along its own outputs. Each number is
+    the sum of the same terms; a library may add them up in another order where it multiplies fewer columns. Matrices of
+    fewer than 4096 numbers, batched products, and what cannot be cut there without cutting a block, stay whole.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
+  let statistics = [Statistic<"numTiled", "tiled", "Products that read a matrix tile by tile">];
+}
+
 def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
   let summary = "compute loss and gradients of many classes without holding their logits (real-equal)";
   let description = [{

@@ -170,6 +170,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     passes.addPass(createNNWiden(widen));
   }
   addLossHeads(passes, options);
+  passes.addNestedPass<func::FuncOp>(createTrainTileCoded());
   NNDecomposeOptions decompose;
   decompose.library = options.library;
   passes.addNestedPass<func::FuncOp>(createNNDecompose(decompose));

@@ -177,6 +177,11 @@ def judge(binaries, codec, target, adapted, folder):
     if held["head.weight"] != weights["head.weight"].tobytes():
         return "the head is not held as it is"
 
+    # Products read the numbers tile by tile: never is there a whole matrix of them.
+    largest = max(int(size) for size in re.findall(r"@transient\[\d+ \+ (\d+)", plan))
+    if largest > HIDDEN * WIDE * 4 // 4:
+        return f"the step writes {largest} bytes at once, more than a tile of a matrix"
+
     stated = json.loads(run(binaries, "lowtide", "check", folder / "model.onnx", "--json", *flags))["frozen_weights"]
     if [entry["name"] for entry in stated] != list(coded):
         return f"check states errors of {stated}"

@@ -10,6 +10,7 @@ import itertools
 import json
 import logging
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -152,6 +153,10 @@ def judge(binaries, name, target, adapted, folder):
         return f"a loss differs by {worst:.1e}: {losses} for {wanted}"
     if wanted[-1] == wanted[0]:
         return "nothing was trained"
+    # Products read the numbers tile by tile: never is there a whole weight of them.
+    largest = max(int(size) for size in re.findall(r"@transient\[\d+ \+ (\d+)", plan))
+    if largest > WIDE * HIDDEN * 4 // 4:
+        return f"the step writes {largest} bytes at once, more than a tile of the weight"
     held = [line for line in plan.splitlines() if "plan.binding constant" in line and f"+ {size}]" in line]
     return "" if held else f"no constant of {size} bytes is in the plan: the weight is not held in its bits"
 

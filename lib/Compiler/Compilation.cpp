@@ -266,7 +266,10 @@ TrainStageOptions Compilation::trainStageOptions() const {
   if (options.precision != "f32" && options.precision != "f64")
     stage.precision = options.precision;
   stage.precisionOverrides = join(options.precisionOverrides, ";");
-  stage.frozenWeights = options.frozenWeights == "auto" || options.codesFrozen() ? "" : options.frozenWeights;
+  stage.frozenWeights = options.frozenWeights == "auto" ? "" : options.frozenWeights;
+  // What has no codes, and is only read in 16 bits, is held in these.
+  if (options.codesFrozen())
+    stage.frozenWeights = StringRef(stage.precision).ends_with("bf16") ? "bf16" : "f16";
   stage.lossScale = options.lossScale;
   stage.clipNorm = options.clipNorm;
   stage.clipValue = options.clipValue;

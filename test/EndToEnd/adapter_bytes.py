@@ -12,17 +12,18 @@ import subprocess
 import sys
 
 binaries, model = map(pathlib.Path, sys.argv[1:3])
-FLAGS = ["--batch=1", "--target=cuda:sm_90", "--precision=mixed-bf16", "--frozen-weights=bf16", "--entries=train", "--lora=*_proj:r=16,alpha=32"]
+FLAGS = ["--batch=1", "--target=cuda:sm_90", "--precision=mixed-bf16", "--entries=train", "--lora=*_proj:r=16,alpha=32"]
 SIZES = {"bf16": 2, "f32": 4, "i64": 8}
 
 
-def plan():
-    done = subprocess.run([binaries / "lowtide", "compile", model, "--emit=plan", "-q", "-o", "-", *FLAGS], capture_output=True, text=True)
+def plan(frozen):
+    flags = [*FLAGS, f"--frozen-weights={frozen}", "--emit-locations=off"]
+    done = subprocess.run([binaries / "lowtide", "compile", model, "--emit=plan", "-q", "-o", "-", *flags], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-text = plan()
+text = plan("bf16")
 arenas = {name: int(size) for name, size in re.findall(r"plan\.arena @(\w+) \w+ bytes (\d+)", text)}
 parts, matrices = {}, {}
 for kind, name, shape, dtype, arena, offset, size in re.findall(
@@ -50,4 +51,20 @@ for line in text.splitlines():
 other = sorted(name for name, found in readers.items() if found != {'"gemm"'})
 missing = len(matrices) - len(readers)
 rows.append({"name": f"llama-1b: {len(readers)} frozen matrices are read by products alone", "complaint": ", ".join(other) or ("" if len(readers) > 150 and not missing else f"{missing} unread")})
+
+# The same matrices in NF4: codes and scales, of which no kernel makes more than a tile.
+text = plan("nf4")
+held, codes = {}, {}
+for name, dtype, offset, size in re.findall(r'plan\.binding constant "([^"]+)" tensor<(?:\d+x)*(\w+)> @params\[(\d+) \+ (\d+)\]', text):
+    held[name] = dtype, int(size)
+    if dtype == "ui8":
+        codes[int(offset)] = name
+coded = set(codes.values())
+head = "model.lm_head.weight"
+complaint = ", ".join(sorted(set(matrices.values()) - coded - {head}))
+complaint = complaint or ", ".join(name for name in sorted(coded) if held[f"{name}.scale"] != ("f32", held[name][1] // 8))
+if not complaint and held[head][0] != "bf16":
+    complaint = f"the head is held in {held['lm_head.weight'][0]}"
+total = sum(held[name][1] + held[f"{name}.scale"][1] for name in coded)
+rows.append({"name": f"llama-1b: {len(coded)} frozen matrices in {total} bytes of codes and scales", "complaint": complaint})
 json.dump(rows, sys.stdout, indent=0)

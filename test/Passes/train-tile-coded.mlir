@@ -43,7 +43,7 @@ func.func @int8(%x: tensor<4x128xf32> {train.binding = #train.batch<"x">},
   return %loss : tensor<f32>
 }
 
-// As MatMulNBits is legalized: codes of four bits put behind one another, with zero points and a slice of the last block.
+// As MatMulNBits is legalized: codes of four bits joined, with zero points and a slice of the last block.
 // CHECK-LABEL: func.func @packed
 // CHECK-NOT: tensor<64x128xf32>
 // CHECK: nn.slice %{{.*}} : tensor<64x4x16xui8> -> tensor<16x4x16xui8>

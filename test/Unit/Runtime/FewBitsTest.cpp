@@ -1,0 +1,100 @@
+// Frozen matrices in codes of few bits: codes of bitsandbytes, numbers between two codes, blocks of zeros, what has no
+// code.
+#include "runtime/FewBits.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+using namespace lowtide::rt;
+
+namespace {
+
+struct Coded {
+  std::vector<uint8_t> codes;
+  std::vector<float> scales, decoded;
+  std::optional<uint64_t> fault;
+};
+
+Coded encode(FewBits codec, const std::vector<float> &numbers) {
+  const uint64_t blocks = numbers.size() / fewBitsBlock;
+  Coded result{std::vector<uint8_t>(blocks * blockBytes(codec)), std::vector<float>(blocks),
+               std::vector<float>(numbers.size()), std::nullopt};
+  result.fault = encodeFewBits(codec, numbers, result.codes.data(), result.scales.data());
+  decodeFewBits(codec, result.codes.data(), result.scales.data(), result.decoded);
+  return result;
+}
+
+/// -29/7, -28/7, …, 34/7.
+std::vector<float> ramp() {
+  std::vector<float> numbers;
+  for (int i = 0; i < 64; ++i)
+    numbers.push_back(static_cast<float>(i - 29) / 7.0F);
+  return numbers;
+}
+
+TEST(FewBits, HasTheCodesOfBitsandbytes) {
+  // bitsandbytes 0.50.2 on a CPU: functional.quantize_4bit(ramp, blocksize=64, quant_type="nf4").
+  const std::vector<uint8_t> wanted = {0x01, 0x11, 0x11, 0x11, 0x12, 0x22, 0x22, 0x33, 0x33, 0x44, 0x44,
+                                       0x55, 0x56, 0x66, 0x77, 0x78, 0x88, 0x99, 0xAA, 0xAB, 0xBB, 0xBC,
+                                       0xCC, 0xCD, 0xDD, 0xDE, 0xEE, 0xEE, 0xEE, 0xEF, 0xFF, 0xFF};
+  const Coded coded = encode(FewBits::Nf4, ramp());
+  EXPECT_EQ(coded.codes, wanted);
+  EXPECT_EQ(coded.scales, std::vector<float>{34.0F / 7.0F});
+  EXPECT_EQ(coded.decoded[63], 34.0F / 7.0F);
+  EXPECT_EQ(coded.decoded[0], -34.0F / 7.0F);
+  EXPECT_FALSE(coded.fault);
+}
+
+TEST(FewBits, GivesTheMiddleOfTwoNumbersTheLowerCode) {
+  std::vector<float> numbers(64, 0.0F);
+  for (size_t i = 0; i < 15; ++i)
+    numbers[i] = (nf4Numbers[i] + nf4Numbers[i + 1]) / 2.0F;
+  numbers[15] = 1.0F;
+  const Coded coded = encode(FewBits::Nf4, numbers);
+  const std::vector<uint8_t> first(coded.codes.begin(), coded.codes.begin() + 8);
+  EXPECT_EQ(first, (std::vector<uint8_t>{0x01, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF}));
+}
+
+TEST(FewBits, RoundsInt8ToNearestEven) {
+  std::vector<float> numbers(64, 0.0F);
+  numbers[0] = -127.0F;
+  const float halves[] = {0.5F, 1.5F, -0.5F, -2.5F, 126.49F, 126.5F};
+  for (size_t i = 0; i < std::size(halves); ++i)
+    numbers[i + 1] = halves[i];
+  const Coded coded = encode(FewBits::Int8, numbers);
+  EXPECT_EQ(coded.scales, std::vector<float>{1.0F});
+  const std::vector<float> first(coded.decoded.begin(), coded.decoded.begin() + 7);
+  EXPECT_EQ(first, (std::vector<float>{-127, 0, 2, 0, -2, 126, 126}));
+}
+
+TEST(FewBits, KeepsBlocksOfZerosAndOfTheSmallest) {
+  for (FewBits codec : {FewBits::Int8, FewBits::Nf4}) {
+    std::vector<float> numbers(128, 0.0F);
+    numbers[64] = std::numeric_limits<float>::denorm_min();
+    const Coded coded = encode(codec, numbers);
+    EXPECT_FALSE(coded.fault);
+    for (size_t i = 0; i < 128; ++i)
+      EXPECT_TRUE(std::fabs(coded.decoded[i]) <= numbers[64]) << i;
+    EXPECT_EQ(coded.scales[0], 0.0F);
+  }
+}
+
+TEST(FewBits, NamesTheNumberThatHasNoCode) {
+  for (FewBits codec : {FewBits::Int8, FewBits::Nf4})
+    for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      std::vector<float> numbers = ramp();
+      numbers[17] = bad;
+      EXPECT_EQ(encode(codec, numbers).fault, 17U);
+    }
+}
+
+TEST(FewBits, KnowsItsNames) {
+  EXPECT_EQ(findFewBits("int8"), FewBits::Int8);
+  EXPECT_EQ(findFewBits("nf4"), FewBits::Nf4);
+  EXPECT_FALSE(findFewBits("fp4"));
+}
+
+} // namespace

@@ -268,11 +268,11 @@ def train(record, options, artifact, work, verdict):
     if verdict.planned is None or verdict.planned != verdict.allocated:
         complaints.append("allocated bytes differ from the plan" if verdict.planned is not None else "the run log holds no planned_bytes")
     if compares_tensors(record, options):
-        complaints += compare_tensors(record, work, verdict)
+        complaints += compare_tensors(record, work, verdict, options.precision)
     return complaints
 
 
-def compare_tensors(record, work, verdict):
+def compare_tensors(record, work, verdict, precision):
     from devkit import record as rules
     from devkit.tensors import read_safetensors
 
@@ -296,10 +296,10 @@ def compare_tensors(record, work, verdict):
     if verdict.final > 1:
         complaints.append(f"final {where}")
     states = [] if record.moved_states(verdict.model) else compare_states(record, final, verdict)
-    return complaints + states + (compare_dictionary(record, final) if record.holds_dictionary(verdict.model) else [])
+    return complaints + states + (compare_dictionary(record, final, precision) if record.holds_dictionary(verdict.model) else [])
 
 
-def compare_dictionary(record, saved):
+def compare_dictionary(record, saved, precision="f32"):
     """Complaints if what was saved would not load with `load_state_dict(strict=True)` into the module that was exported."""
     wanted = record.expected.get("state_dict")
     if wanted is None:
@@ -309,6 +309,8 @@ def compare_dictionary(record, saved):
     complaints = [f"state dictionary: {name} was not saved" for name in wanted if name not in saved]
     complaints += [f"state dictionary: the module has no {name}" for name in saved if name not in wanted]
     for name, (dtype, shape) in wanted.items():
+        # A step that computes in f64 keeps its parameters so; PyTorch rounds them as it loads them.
+        dtype = dtype.replace("float32", "float64") if precision == "f64" else dtype
         if name in saved and [str(saved[name].dtype), list(saved[name].shape)] != [dtype, shape]:
             complaints.append(f"state dictionary: {name} is {saved[name].dtype}{list(saved[name].shape)}, not {dtype}{shape}")
     return complaints[:3]

@@ -9,6 +9,7 @@ resident memory of the whole processes.
 
 import argparse
 import datetime
+import importlib
 import json
 import os
 import pathlib
@@ -39,6 +40,9 @@ def folders():
     return found
 
 
+# Benchmarks of other questions: their module, and what they measure.
+OTHERS = {"resident": ("resident", "memory of whole processes"), "compile": ("growth", "growth of the compiler"),
+          "feeding": ("feeding", "batches ahead"), "layouts": ("layouts", "loss by layout of state")}  # fmt: skip
 DOES_NOT_FIT = 4  # docs/reference/exit-codes.md
 
 
@@ -171,21 +175,11 @@ def processor():
 
 
 def main(argv):
-    if argv[:1] == ["resident"]:
-        from devkit import resident
-
-        return resident.main(argv[1:])
-    if argv[:1] == ["compile"]:
-        from devkit import growth
-
-        return growth.main(argv[1:])
-    if argv[:1] == ["feeding"]:
-        from devkit import feeding
-
-        return feeding.main(argv[1:])
+    if argv and argv[0] in OTHERS:
+        return importlib.import_module(f"devkit.{OTHERS[argv[0]][0]}").main(argv[1:])
     parser = argparse.ArgumentParser(prog="tools/dev bench", description="Step time and memory beside PyTorch's, written to docs/measurements.")
-    parser.add_argument("target", choices=["cpu", "resident", "compile", "feeding"],
-                        help="resident: memory of whole processes; compile: growth of the compiler; feeding: batches ahead; each has its --help")  # fmt: skip
+    parser.add_argument("target", choices=["cpu", *OTHERS],
+                        help="; ".join(f"{name}: {text}" for name, (_, text) in OTHERS.items()) + "; each has its --help")  # fmt: skip
     parser.add_argument("models", nargs="*", help="folder names; all when none is named")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=100, help="steps of ours per round")

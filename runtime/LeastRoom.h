@@ -5,6 +5,7 @@
 #include "runtime/Status.h"
 
 #include <cstddef>
+#include <execinfo.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,6 +24,13 @@ inline void needRoom(size_t bytes) {
   if (room == MAP_FAILED)
     endWithoutMemory();
   ::munmap(room, bytes);
+}
+
+/// glibc opens the library that unwinds its own functions, such as a pthread_once that an exception leaves, when it
+/// first needs it. Then there may be no memory: it is opened here.
+inline void prepareUnwinding() {
+  void *frame = nullptr;
+  (void)::backtrace(&frame, 1);
 }
 
 } // namespace lowtide::rt

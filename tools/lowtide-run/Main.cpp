@@ -47,6 +47,7 @@ int runTool(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
+  rt::prepareUnwinding();
   try {
     return runTool(argc, argv);
   } catch (const std::bad_alloc &) {

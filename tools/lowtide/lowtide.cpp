@@ -51,6 +51,7 @@ LOWTIDE_BEFORE_EVERYTHING(checkRoom);
 int main(int argc, char **argv) {
   llvm::InitLLVM initialize(argc, argv);
   promiseLastWords(argc, argv);
+  lowtide::rt::prepareUnwinding();
   // A file that may not grow is an error of the write, which names it.
   std::signal(SIGXFSZ, SIG_IGN);
   Options options;

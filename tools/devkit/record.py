@@ -51,15 +51,21 @@ class Record:
         """True when the model draws random numbers, so that only mean and spread over seeds are recorded."""
         return "f32_mean" in self.expected["loss"]
 
+    def files(self, model):
+        """What is recorded of the file itself: exporter, operator set, kinds of operators."""
+        return [f for f in self.train.get("files", []) if f["file"] == model.name]
+
+    def kinds(self, model):
+        """The operators of the file; empty where they are not recorded."""
+        return {kind for f in self.files(model) for kind in f.get("kinds", [])}
+
     def moved_states(self, model):
         """Whether the file begins with other running statistics than the module: the old exporter runs it in training form first."""
-        files = [f for f in self.train.get("files", []) if f["file"] == model.name]
-        return any(f.get("exporter") == "torchscript" and f.get("mode") != "eval" for f in files)
+        return any(f.get("exporter") == "torchscript" and f.get("mode") != "eval" for f in self.files(model))
 
     def holds_dictionary(self, model):
         """Whether the file tells the names of all that the module saves: the old exporter writes one name of a tie."""
-        files = [f for f in self.train.get("files", []) if f["file"] == model.name]
-        return any(f.get("exporter") == "dynamo" and not f.get("partial") for f in files)
+        return any(f.get("exporter") == "dynamo" and not f.get("partial") for f in self.files(model))
 
     def compiler_flags(self, model, more=()):
         """Optimizer, added loss and the dimensions that the file leaves open; then `more`, which wins where both speak."""

@@ -8,7 +8,12 @@
 #include "lowtide/Compiler/OptionTable.h"
 #include "OptimizerFlags.h"
 #include "lowtide/Interfaces/TargetInfo.h"
+#include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Dialect/Train/Layouts.h"
+#include "lowtide/Dialect/Train/Optimizers.h"
+#include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Support/OptionChoices.h"
+#include "mlir/IR/MLIRContext.h"
 #include <algorithm>
 #include <cmath>
 
@@ -53,7 +58,18 @@ static void addValues(std::vector<OptionRow> &rows, llvm::ArrayRef<ValueFlag> fl
     rows.push_back({flag.flag, group, "train", role, field, flag.text, {}, flag.isSwitch ? "1" : ""});
 }
 
+/// "f32" and the codecs with a record (Layouts.td).
+static OptionCheck codecs(mlir::MLIRContext &context, train::CodecUse use) {
+  std::vector<std::string> names = {"f32"};
+  for (llvm::StringRef name : train::listCodecs(&context, use))
+    names.push_back(name.str());
+  return words(std::move(names));
+}
+
 static std::vector<OptionRow> makeRows() {
+  // What has a record is named there.
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<nn::NNDialect, train::TrainDialect>();
   const OptionCheck positive{Kind::Positive}, nonNegative{Kind::NonNegative}, rate{Kind::Rate};
   std::vector<OptionRow> rows;
   auto add = [&](OptionRow row) { rows.push_back(std::move(row)); };
@@ -125,9 +141,7 @@ static std::vector<OptionRow> makeRows() {
        "frozen but what --params names. Without alpha it is r, a scale of 1"});
   add({"rename", "parameters", "onnx", OptionRole::None, &Request::rename, "Parameter names: NAME_IN_FILE=NAME"});
   add({"optimizer", "optimizer", "train", OptionRole::Update, &Request::optimizer,
-       "Update rule: sgd, momentum, adagrad, adam, adamw, rmsprop, nadam, radam, adamax, adadelta, asgd, "
-       "rprop, lion, "
-       "lamb, adafactor, muon"});
+       "Update rule: " + llvm::join(train::listOptimizers(&context), ", ")});
   add({"fallback", "optimizer", "train", OptionRole::Update, &Request::fallback,
        "muon: optimizer of all but hidden matrices, with its options (adamw): adamw:lr=3e-4,weight_decay=0.01"});
   add({"convention",
@@ -158,7 +172,7 @@ static std::vector<OptionRow> makeRows() {
        &Request::moments,
        "How optimizer state is stored: f32; bf16 (rounded); int8, fp8 (a byte for an element and a scale for "
        "256; lossy). Updates compute in f32",
-       {words({"f32", "bf16", "int8", "fp8"})}});
+       {codecs(context, train::CodecUse::Moments)}});
   add({"master",
        "optimizer",
        "train",
@@ -167,7 +181,7 @@ static std::vector<OptionRow> makeRows() {
        "How parameters are stored: f32 (as --precision has them); split (with --precision=bf16 or mixed-bf16: an f32 "
        "master as a bf16 half, which products read, and 16 bits more; exact); whole (the same in f32, with the same "
        "bits); sr (with --precision=bf16: bf16, rounded up or down by chance)",
-       {words({"f32", "split", "whole", "sr"})}});
+       {codecs(context, train::CodecUse::Master)}});
   add({"ema",
        "optimizer",
        "train",

@@ -20,6 +20,7 @@ COMMANDS = {
     "exact": ("exact", "every model at many budgets: the same losses, parameters and state, bit for bit"),
     "parts": ("parts", "every model in micro-batches: the losses of the whole batch"),
     "roundtrip": ("roundtrip", "every model through the text of every stage: the same artifact, byte by byte"),
+    "masters": ("masters", "masters in halves next to whole ones: equal bits for many steps"),
     "footprints": ("footprints", "every model on guarded memory: no kernel leaves its slices"),
     "sweep": ("sweep", "peak and time at many budgets, for models with or without weights"),
     "bench": ("bench", "step time and memory beside PyTorch's, on this machine"),
@@ -35,7 +36,7 @@ COMMANDS = {
 
 # Commands that compare numbers run in the private environment that holds numpy; what explains them needs no numpy, so
 # that their modules import it where they use it.
-NUMERIC = {"demo", "judge", "bench", "sweep", "same", "exact", "parts", "roundtrip", "footprints", "machine-code", "libraries", "bundle"}
+NUMERIC = {"demo", "judge", "bench", "sweep", "same", "exact", "parts", "roundtrip", "footprints", "masters", "machine-code", "libraries", "bundle"}
 
 USAGE = """usage: tools/dev <command> [arguments]
 

@@ -248,6 +248,10 @@ def exact_suite(suite, full):
     for folder in model_folders(full):
         for row in command_rows("exact", folder, *(["--budgets=10"] if full else ["--budgets=3", f"--only={sample}"])):
             suite.add(f"exact {row['name']}", row["complaint"])
+    for folder in model_folders(full):
+        sample = [] if full else ["--steps=10", "--only=mlp-digits/model.onnx|llama-tiny/model.onnx"]
+        for row in command_rows("masters", folder, *sample):
+            suite.add(f"exact masters {row['name']}", row["complaint"])
 
 
 def plans_suite(suite, full):

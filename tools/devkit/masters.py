@@ -1,0 +1,42 @@
+"""Masters in two halves next to whole ones: the same bits in every run.
+
+Of every model --master=split and --master=whole are trained for many steps, under mixed-bf16 unless another precision is
+asked for: losses, parameters and state must be the same bytes. Other flags go to the compiler: --target=cuda-emulated, say.
+"""
+
+import math
+
+from devkit.judge import first_error
+from devkit.trials import Broken, run_trials
+
+USAGE, UNSUPPORTED = 1, 3  # docs/reference/exit-codes.md
+
+
+def trial(bench, options):
+    if not any(flag.startswith("--precision") for flag in bench.given):
+        bench.given.append("--precision=mixed-bf16")
+    runs = {}
+    for master in ("split", "whole"):
+        status, artifact, said = bench.attempt(master, f"--master={master}")
+        # Nothing is read in bf16, or the file holds its step.
+        if status in (USAGE, UNSUPPORTED) and not runs:
+            return "", f"refused: {first_error(said)}"
+        if status:
+            raise Broken(f"--master={master}: exit {status}: {first_error(said)}")
+        init = [f"--init={bench.record.folder / bench.record.train['init']}"] if bench.record.train.get("init") else []
+        runs[master] = bench.train(artifact, options.steps, "--on-nonfinite=continue", *init)
+    split, whole = runs["split"], runs["whole"]
+    same = [a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(split.losses, whole.losses)]
+    if len(split.losses) != options.steps or not all(same):
+        return f"losses differ from step {same.index(False) if False in same else len(split.losses)} on", ""
+    if split.digest != whole.digest:
+        return "the losses are the same, what was saved is not", ""
+    return "", f"{options.steps} steps, {split.planned:,} bytes next to {whole.planned:,}; last loss {split.losses[-1]:.4g}"
+
+
+def add_flags(parser):
+    parser.add_argument("--steps", type=int, default=1000, help="of each run (1,000)")
+
+
+def main(argv):
+    return run_trials("masters", __doc__, argv, trial, add_flags)

@@ -1,6 +1,6 @@
 //===- TrainAverageWeights.cpp - a moving average of trained weights ------===//
 //
-// Behind each update, in the step: the average of a parameter moves by a part of its distance from the new value. The
+// After each update, in the step: the average of a parameter moves by a part of its distance from the new value. The
 // first update's value is the first average; a step that is not committed moves nothing.
 //
 //===----------------------------------------------------------------------===//
@@ -12,6 +12,8 @@
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Layouts.h"
 #include "lowtide/Dialect/Train/LossScaling.h"
+#include "lowtide/Support/Failure.h"
+#include "llvm/ADT/StringSet.h"
 #include <cmath>
 
 namespace lowtide {
@@ -110,8 +112,28 @@ struct TrainAverageWeights : StepPass<lowtide::impl::TrainAverageWeightsBase<Tra
 
   void refuse(const Twine &message) {
     emitError(UnknownLoc::get(&getContext())) << message; // a flag has no place
-    getOperation()->setAttr("lowtide.failure", StringAttr::get(&getContext(), "usage"));
+    setFailure(getOperation(), FailureKind::Usage);
     signalPassFailure();
+  }
+
+  /// Why result `number` has no average; empty: it has one. A parameter is written as it is read, and has numbers.
+  static std::string findFault(func::FuncOp step, unsigned number, StringRef name) {
+    auto isNumbers = [](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor && tensor.hasStaticShape() && isa<FloatType>(tensor.getElementType());
+    };
+    const Type type = step.getResultTypes()[number];
+    const std::optional<unsigned> read = train::findArg<train::ParamAttr>(step, name);
+    if (!read || step.getArgument(*read).getType() != type || !isNumbers(type))
+      return "writes '" + name.str() + "', which it does not read as a float tensor of the same type";
+    const train::CodecInfo &split = *train::findCodec(step.getContext(), "split", train::CodecUse::Master);
+    const std::optional<unsigned> low =
+        train::findResult<train::StateAttr>(step, (name + split.parts.back().suffix).str());
+    Builder b(step.getContext());
+    auto tensor = cast<RankedTensorType>(type);
+    if (low && (!tensor.getElementType().isBF16() || step.getResultTypes()[*low] != tensor.clone(b.getI16Type())))
+      return "keeps a lower half of '" + name.str() + "', which is no half of it";
+    return {};
   }
 
   void runOnSteps() override {
@@ -120,12 +142,15 @@ struct TrainAverageWeights : StepPass<lowtide::impl::TrainAverageWeightsBase<Tra
       return refuse("ema: '" + decay + "' is no decay, which lies between 0 and 1: 0.999 keeps so much of an average");
     for (auto step : getOperation().getOps<func::FuncOp>()) {
       Averages averages(step, kept);
+      llvm::StringSet<> names;
       for (unsigned i = 0, e = step.getNumResults(); i < e; ++i) {
         auto binding = dyn_cast_or_null<train::ParamAttr>(train::getResultBinding(step, i));
         if (!binding)
           continue;
         const std::string name = (binding.getName().getValue() + train::averageSuffix).str();
-        if (train::findArg<train::StateAttr>(step, name))
+        if (std::string fault = findFault(step, i, binding.getName().getValue()); !fault.empty())
+          return refuse("ema: @" + step.getSymName() + " " + fault);
+        if (!names.insert(name).second || train::findArg<train::StateAttr>(step, name))
           return refuse("ema: @" + step.getSymName() + " has a state '" + name + "' already");
         averages.add(i);
       }

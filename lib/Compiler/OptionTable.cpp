@@ -7,11 +7,11 @@
 
 #include "lowtide/Compiler/OptionTable.h"
 #include "OptimizerFlags.h"
-#include "lowtide/Interfaces/TargetInfo.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Layouts.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/MLIRContext.h"
 #include <algorithm>

@@ -11,7 +11,8 @@ import pathlib
 import sys
 
 import numpy as np
-from split_master import TARGETS, Runs, read_tensors, tool
+from split_master import TARGETS, Runs, read_tensors
+from tools import tool
 
 DECAY = 0.75
 FILES = ("params.safetensors", "optimizer.safetensors")
@@ -79,10 +80,7 @@ def compare_settings(models, work):
 def compare_skipped(models, work):
     """A step whose gradients are not finite is no update of the averages."""
     runs = Runs(models, work, "mlp-digits")
-    arrays = dict(np.load(runs.folder / "data.npz"))
-    arrays["x"][runs.train["batch"] : 2 * runs.train["batch"]] = np.inf
-    runs.folder = work
-    np.savez(work / "data.npz", **arrays)
+    runs.spoil_second_batch("x")
     for target in TARGETS:
         runs.compile("skips", f"--target={target}", "--loss-scale=dynamic", f"--ema={DECAY}")
         _, steps = every_step(runs, "skips", f"skips-{target}", 4, "--on-nonfinite=continue")

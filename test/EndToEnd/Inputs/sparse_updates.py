@@ -8,10 +8,10 @@ prints them (needs torch).
 
 import json
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
+from tools import tool
 
 ROWS, WIDTH, BATCH, STEPS = 6000, 16, 8, 3
 MODEL = """<ir_version: 10, opset_import: ["" : 20], producer_name: "hand", producer_version: "1.0">
@@ -42,13 +42,6 @@ WHOLE = {
 }
 SPARSE_ADAM = (1.5503969192504883, 2.117384195327759, 1.2877956628799438)
 EXACT = (["--optimizer=sgd", "--lr=0.1"], ["--optimizer=adagrad", "--lr=0.1"], ["--optimizer=sgd", "--lr=0.1", "--precision=mixed-bf16"])
-
-
-def tool(*command):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
 
 
 def make_data():

@@ -1,27 +1,20 @@
-"""Masters in two halves, in whole runs: split_master.py <models> <work folder> [steps], with the tools on the path.
+"""Masters in two halves, in whole runs: split_master.py <models> <work folder>, with the tools on the path.
 
 `--master=whole` keeps f32 parameters, of which products read the bf16 half that `--master=split` stores: losses, parameters
 and state of both have the same bits, on every target, whatever else is asked for, under every budget, stopped and resumed,
 and handed from one to the other. The codec: every upper half with each lower half at which something changes, against
-integer arithmetic in NumPy. With a number, the recorded models alone, for so many steps.
+integer arithmetic in NumPy. Every recorded model, for many steps: `tools/dev masters`.
 """
 
 import json
 import pathlib
 import re
-import subprocess
 import sys
 
 import numpy as np
+from tools import tool
 
 TARGETS = ("cpu", "reference", "cuda-emulated")
-
-
-def tool(*command, code=0):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if done.returncode != code:
-        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
 
 
 # --- the codec ---
@@ -80,6 +73,13 @@ class Runs:
         self.train = json.loads((self.folder / "train.json").read_text())
         self.model = next(self.folder / f for f in ("model.onnx", "default.onnx") if (self.folder / f).exists())
 
+    def spoil_second_batch(self, name):
+        """From now on an array of the second batch is infinite."""
+        arrays = dict(np.load(self.folder / "data.npz"))
+        arrays[name][self.train["batch"] : 2 * self.train["batch"]] = np.inf
+        self.folder = self.work
+        np.savez(self.folder / "data.npz", **arrays)
+
     def flags(self, more=()):
         flags = [f"--batch={self.train['batch']}", *self.train.get("flags", []), *more]
         is_other = any(flag.startswith("--optimizer") for flag in more)
@@ -124,15 +124,12 @@ class Runs:
         return label, losses, one
 
 
-MODELS = ("gpt-tiny", "cnn-digits", "rnn-tiny", "moe-tiny", "t5-tiny", "lora-gpt2", "dlrm-mini", "llama-tiny")
-
-
-def compare_models(models, work, steps, names=MODELS, targets=TARGETS):
+def compare_models(models, work, steps, names, targets=TARGETS):
     for name in names:
         runs = Runs(models, work, name)
         for precision in ("mixed-bf16", "bf16"):
             for target in targets:
-                runs.compare(steps if target == "cpu" else max(3, steps // 25), f"--precision={precision}", f"--target={target}")
+                runs.compare(steps, f"--precision={precision}", f"--target={target}")
 
 
 # What else a step may be asked for, on one model.
@@ -158,10 +155,7 @@ def compare_settings(models, work):
 def compare_skipped(models, work):
     """A step whose gradients are not finite changes neither half."""
     runs = Runs(models, work, "mlp-digits")
-    arrays = dict(np.load(runs.folder / "data.npz"))
-    arrays["x"][runs.train["batch"] : 2 * runs.train["batch"]] = np.inf
-    runs.folder = work
-    np.savez(work / "data.npz", **arrays)
+    runs.spoil_second_batch("x")
     for precision, targets in (("mixed-bf16", TARGETS), ("bf16", ("cpu",))):
         for target in targets:
             ends = {}
@@ -225,9 +219,6 @@ def compare_files(models, work):
 
 def main():
     models, work = map(pathlib.Path, sys.argv[1:3])
-    if len(sys.argv) > 3:
-        compare_models(models, work, int(sys.argv[3]))
-        return print(f"{sys.argv[3]} steps of {len(MODELS)} models have the same bits")
     check_codec(work)
     compare_models(models, work, 5, ("gpt-tiny",))
     compare_models(models, work, 5, ("cnn-digits", "lora-gpt2"), ("cpu",))

@@ -13,10 +13,10 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 import numpy as np
+from tools import tool
 
 STEPS, BATCH = 4, 8
 # Of w and v 16384 elements are 64 blocks, of u and t 4608 are 18; the 256 of s are too few.
@@ -36,13 +36,6 @@ layers (float[8,64] x, float[8,64] target) => (float loss)
   loss = ReduceMean<keepdims = 0>(errors)
 }
 """
-
-
-def tool(*command, code=0):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if done.returncode != code:
-        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
 
 
 def read_tensors(file):

@@ -7,9 +7,16 @@ asked for: losses, parameters and state must be the same bytes. Other flags go t
 import math
 
 from devkit.judge import first_error
+from devkit.precision import PRODUCTS
 from devkit.trials import Broken, run_trials
 
 USAGE, UNSUPPORTED = 1, 3  # docs/reference/exit-codes.md
+
+
+def may_be_refused(bench):
+    """Of a file without a product nothing is read in 16 bits; and some cannot be compiled for them at all."""
+    kinds = bench.record.kinds(bench.model)
+    return (kinds and not kinds & PRODUCTS) or bench.attempt("plain")[0] in (USAGE, UNSUPPORTED)
 
 
 def trial(bench, options):
@@ -18,8 +25,7 @@ def trial(bench, options):
     runs = {}
     for master in ("split", "whole"):
         status, artifact, said = bench.attempt(master, f"--master={master}")
-        # Nothing is read in bf16, or the file holds its step.
-        if status in (USAGE, UNSUPPORTED) and not runs:
+        if status in (USAGE, UNSUPPORTED) and not runs and may_be_refused(bench):
             return "", f"refused: {first_error(said)}"
         if status:
             raise Broken(f"--master={master}: exit {status}: {first_error(said)}")

@@ -1,12 +1,13 @@
 //===- Storage.cpp - numbers in fewer bits ----------------------*- C++ -*-===//
 //
-// Scalar rules of the ops that store f32 numbers in 16 or 8 bits, and the tables of 8-bit codes.
+// Scalar rules of the ops that store f32 numbers in 16 or 8 bits, and the tables of codes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Dialect/NN/Storage.h"
 #include "ReshapedElement.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "runtime/FewBits.h"
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -138,23 +139,6 @@ static std::array<float, 256> makeE4M3() {
   return numbers;
 }
 
-static constexpr float nf4Numbers[16] = {-1.0F,
-                                         -0.6961928009986877F,
-                                         -0.5250730514526367F,
-                                         -0.39491748809814453F,
-                                         -0.28444138169288635F,
-                                         -0.18477343022823334F,
-                                         -0.09105003625154495F,
-                                         0.0F,
-                                         0.07958029955625534F,
-                                         0.16093020141124725F,
-                                         0.24611230194568634F,
-                                         0.33791524171829224F,
-                                         0.44070982933044434F,
-                                         0.5626170039176941F,
-                                         0.7229568362236023F,
-                                         1.0F};
-
 ArrayRef<float> nn::getCodeNumbers(CodeMap map) {
   static const std::array<float, 256> dynamicSigned = makeDynamicMap(true), dynamicUnsigned = makeDynamicMap(false),
                                       e4m3 = makeE4M3();
@@ -166,7 +150,7 @@ ArrayRef<float> nn::getCodeNumbers(CodeMap map) {
   case CodeMap::e4m3:
     return e4m3;
   case CodeMap::nf4:
-    return nf4Numbers;
+    return rt::nf4Numbers;
   }
   llvm_unreachable("every map has numbers");
 }

@@ -2,8 +2,8 @@
 
 A GPT that reads bytes (gpt-mini of test/models/zoo.py) is trained on this project's own documentation with AdamW, once for
 each layout and seed. A seed decides the initial weights, the order of rows and the draws of stochastic rounding. The loss is
-the mean of the last steps, and that of rows that no step saw. Bytes are those of parameters and optimizer state in the
-plan, for each trained number.
+the mean of the last steps, and that of rows that no step saw. Bytes are those of parameters and optimizer state as
+`--figures` counts them, for each trained number.
 """
 
 import argparse
@@ -49,8 +49,8 @@ def compile_layout(model, work, flags, steps):
     status, said = call(command, work / "compile.log")
     if status:
         raise Failure(f"{' '.join(flags)}: exit {status}: {first_error(said)}")
-    found = json.loads(figures.read_text())
-    return artifact, found["parameter_bytes"] + found["state_bytes"]
+    stored = json.loads(figures.read_text())["stored"]
+    return artifact, (stored["parameter_bytes"] + stored["master_bytes"] + stored["moment_bytes"]) / stored["parameters"]
 
 
 def train(artifact, work, seed, steps, threads, seen, unseen):
@@ -90,15 +90,12 @@ def main(argv):
             work = pathlib.Path(scratch)
             call_peer(dependencies.environment("oracles"), options.threads, "export", DEFINITIONS, MODEL, work / MODEL, BATCH, LENGTH, 256)
             seen, unseen = write_text(work)
-            numbers = None
             for precision, master in MASTERS:
                 for moments in MOMENTS:
                     flags = [f"--precision={precision}", f"--master={master}", f"--moments={moments}"]
-                    artifact, taken = compile_layout(work / MODEL / "model.onnx", work, flags, options.steps)
-                    # The first row is f32 throughout: a weight and two moments.
-                    numbers = numbers or taken / 12
+                    artifact, bytes_per_number = compile_layout(work / MODEL / "model.onnx", work, flags, options.steps)
                     found = [train(artifact, work, seed, options.steps, options.threads, seen, unseen) for seed in seeds]
-                    rows.append({"precision": precision, "master": master, "moments": moments, "bytes_per_number": taken / numbers,
+                    rows.append({"precision": precision, "master": master, "moments": moments, "bytes_per_number": bytes_per_number,
                                  "losses": [loss for loss, _ in found], "unseen": [loss for _, loss in found]})  # fmt: skip
                     say(list(table(rows, seeds))[-1])
     except Failure as failure:
@@ -110,7 +107,7 @@ def main(argv):
     text = [f"# Loss after {options.steps} steps by layout of state", "", f"{machine['processor']}; `tools/dev bench layouts`. No GPU. A GPT of 0.5 million numbers that reads this",
             f"project's documentation byte by byte, AdamW, batches of {BATCH} rows of {LENGTH}. Losses are means of the last {LAST_STEPS} steps; *over f32* is the mean",
             "difference from the first row at the same seed; *not seen* is the loss of rows kept from training. Bytes: parameters and optimizer",
-            "state in the plan, for each trained number.", "", *table(rows, seeds)]  # fmt: skip
+            "state as `--figures` counts them, for each trained number.", "", *table(rows, seeds)]  # fmt: skip
     (OUT / f"{name}.md").write_text("\n".join(text) + "\n")
     print("\n".join(text))
     return 0

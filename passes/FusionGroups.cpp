@@ -6,7 +6,7 @@
 
 #include "FusionGroups.h"
 #include "CheapProducers.h"
-#include "WholeSums.h"
+#include "FullReductions.h"
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Interfaces/BindingInterface.h"

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "LibraryCalls.h"
-#include "PickedLabels.h"
+#include "LabelGather.h"
 #include "StepPass.h"
-#include "WholeSums.h"
+#include "FullReductions.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/LowerScans.h"

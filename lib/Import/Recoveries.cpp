@@ -11,7 +11,7 @@
 #include "LabelSmoothing.h"
 #include "LostDraws.h"
 #include "LostDropout.h"
-#include "LostSums.h"
+#include "DroppedEpsilons.h"
 #include "RepeatedLayers.h"
 #include "WellFormed.h"
 
@@ -59,7 +59,7 @@ static const Recovery operations[] = {
      "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are reduced over "
      "all dimensions again: {0}",
      "export with optimize=False to keep the program's own reduction"},
-    {restoreLostSums, Certainty::Assumed,
+    {restoreDroppedEpsilons, Certainty::Assumed,
      "the exporter dropped the addition of a number of at most 1e-8 in front of operations that need it at zero; 1e-8 "
      "is added again: {0}",
      "export with optimize=False to keep the program's own number"},

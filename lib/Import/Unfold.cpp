@@ -104,7 +104,7 @@ static void unfoldAllBeside(UnfoldingGraph &graph, ArrayRef<Evaluated> images) {
       unfoldFunction(graph, evaluated);
   for (const Evaluated &evaluated : images)
     if (!is_contained(moved, &evaluated) && !graph.isRemoved(evaluated.tensor->name()))
-      unfoldBeside(graph, evaluated, moved);
+      recoverFunctions(graph, evaluated, moved);
 }
 
 /// Whether the tensor is constant along one of its dimensions: it began so, and has nothing random.
@@ -330,7 +330,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
         held.push_back(&tensor);
       else if (!graph.isRemoved(tensor.name()) && !isInventedName(tensor.name()))
         named.push_back(&tensor);
-    unfoldBeside(graph, proto, held, named);
+    recoverFunctions(graph, proto, held, named);
     for (const TensorProto *tensor : held)
       if (!graph.isRemoved(tensor->name()))
         unfoldFunction(graph, *tensor);

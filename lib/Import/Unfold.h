@@ -144,10 +144,10 @@ int32_t findParameterType(const UnfoldingGraph &graph, const Signature &signatur
 bool unfoldConversion(UnfoldingGraph &graph, const Evaluated &evaluated, int32_t type);
 
 /// A function of parameters that the file holds as well; `moved`: evaluated tensors that only moved one's elements.
-bool unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::ArrayRef<const Evaluated *> moved);
+bool recoverFunctions(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::ArrayRef<const Evaluated *> moved);
 /// The same in files without notes, where the values alone tell: all of `evaluated` that are made of one of
 /// `parameters`.
-void unfoldBeside(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
+void recoverFunctions(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
                   llvm::ArrayRef<const ::onnx::TensorProto *> evaluated,
                   llvm::ArrayRef<const ::onnx::TensorProto *> parameters);
 

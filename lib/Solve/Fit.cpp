@@ -16,7 +16,7 @@
 //    search; from there on each level takes the cheaper one. The search does not
 //    start from them: it might then end above what it finds alone.
 // 5. The smallest plan is made smaller, and every level's cheapest cheaper, by
-//    exchanging recomputations (ExchangeSearch); that goes on from level to level,
+//    exchanging recomputations (RematLocalSearch); that goes on from level to level,
 //    in a small step also at budgets between them.
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@
 #include "PricedCut.h"
 #include "lowtide/Solve/Baselines.h"
 #include "lowtide/Solve/BlockChain.h"
-#include "lowtide/Solve/ExchangeSearch.h"
+#include "lowtide/Solve/RematLocalSearch.h"
 
 namespace lowtide::solve {
 
@@ -139,7 +139,7 @@ void Front::findSmallest() {
   FittedSchedule smallest = isByBlocks ? climbAt(apart.front()) : searched.front();
   // A 128th at a time, as long as one of a few tries gets through.
   while (std::optional<FittedSchedule> smaller =
-             squeezeSchedule(graph, smallest.timeline.peakBytes - smallest.timeline.peakBytes / 128, smallest,
+             shrinkPeak(graph, smallest.timeline.peakBytes - smallest.timeline.peakBytes / 128, smallest,
                              std::min(getExchanges(1, smallest), 32u), /*seed=*/0))
     smallest = exchange(1, smaller->timeline.peakBytes, *smaller);
   found.push_back(exchange(0, smallest.timeline.peakBytes, smallest));
@@ -176,9 +176,9 @@ FittedSchedule Front::exchange(unsigned rung, uint64_t budgetBytes, const Fitted
   const unsigned attempts = isSmall(graph) ? 2 : 1;
   FittedSchedule best = plan;
   for (unsigned attempt = 0; attempt < attempts; ++attempt) {
-    FittedSchedule next = exchangeRecomputations(
+    FittedSchedule next = searchRematNearby(
         graph, budgetBytes, plan,
-        {.rounds = getExchanges(rung, plan), .seed = rung + (uint64_t(attempt) << 32), .mayShareRoom = !found.empty()});
+        {.rounds = getExchanges(rung, plan), .seed = rung + (uint64_t(attempt) << 32), .mayKeepSources = !found.empty()});
     if (next.timeline.seconds < best.timeline.seconds)
       best = std::move(next);
   }

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/PackedPlans.h"
 #include "OrderSearch.h"
-#include "RoomyPlan.h"
+#include "PackingSlack.h"
 
 namespace lowtide::solve {
 
@@ -81,7 +81,7 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   const unsigned mostRoom = isSmall(graph) ? 1 : 4;
   for (unsigned room = 1; room <= mostRoom && !packed.isNear() && plan.timeline.recomputed; room *= 2)
     if (std::optional<PackedPlan> roomy =
-            findRoomyPlan(graph, packed, getQuick(graph, options), seconds, 1.02 * seconds, room))
+            findPlanWithSlack(graph, packed, getQuick(graph, options), seconds, 1.02 * seconds, room))
       packed = std::move(*roomy);
   packAsPlaced(graph, packed, options);
   return plans.emplace(&plan, std::move(packed)).first->second;

@@ -1,11 +1,11 @@
-//===- PickedLabels.cpp - one element of each row of a matrix ---*- C++ -*-===//
+//===- LabelGather.cpp - one element of each row of a matrix ---*- C++ -*-===//
 //
 // A launch of its own for each row's element is mostly the start of a launch; a GPU makes rows as fast as it reads
 // them.
 //
 //===----------------------------------------------------------------------===//
 
-#include "PickedLabels.h"
+#include "LabelGather.h"
 #include "lowtide/Dialect/NN/Expr.h"
 #include "lowtide/Dialect/NN/NN.h"
 

@@ -1,10 +1,10 @@
-//===- ExchangeSearchTest.cpp - plans in the neighbourhood of a plan ------===//
+//===- RematLocalSearchTest.cpp - plans in the neighbourhood of a plan ------===//
 //
 // Small steps have an oracle that tries all; of larger ones a plan must stay
 // valid, within its budget, and no dearer than where the search began.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Solve/ExchangeSearch.h"
+#include "lowtide/Solve/RematLocalSearch.h"
 #include "ExhaustiveSearch.h"
 #include "RandomSteps.h"
 #include "lowtide/Solve/Eviction.h"
@@ -24,7 +24,7 @@ std::optional<FittedSchedule> findStart(const StepGraph &graph, uint64_t budget)
   return FittedSchedule{std::move(*schedule), std::move(*timeline)};
 }
 
-TEST(ExchangeSearch, FindsTheBestPlansOfSmallSteps) {
+TEST(RematLocalSearch, FindsTheBestPlansOfSmallSteps) {
   std::mt19937_64 random(11);
   unsigned plans = 0, bestBefore = 0, bestAfter = 0;
   for (unsigned i = 0; i < 300; ++i) {
@@ -37,10 +37,10 @@ TEST(ExchangeSearch, FindsTheBestPlansOfSmallSteps) {
     const uint64_t low = findLowerBound(graph).bytes, high = evaluate(graph, order)->peakBytes;
     const uint64_t budget = low + (high - low) / 6;
     // One try leaves much to do.
-    std::optional<FittedSchedule> start = squeezeSchedule(graph, budget, {order, *evaluate(graph, order)}, 1, i);
+    std::optional<FittedSchedule> start = shrinkPeak(graph, budget, {order, *evaluate(graph, order)}, 1, i);
     if (!start || !start->timeline.recomputed)
       continue;
-    FittedSchedule plan = exchangeRecomputations(graph, budget, *start, {.rounds = 300, .seed = i});
+    FittedSchedule plan = searchRematNearby(graph, budget, *start, {.rounds = 300, .seed = i});
     std::optional<double> least = ExhaustiveSearch(graph, order, budget).run();
     ASSERT_TRUE(least) << "step " << i;
     EXPECT_GE(plan.timeline.seconds, *least * (1 - 1e-12)) << "step " << i;
@@ -55,7 +55,7 @@ TEST(ExchangeSearch, FindsTheBestPlansOfSmallSteps) {
   EXPECT_GE(bestAfter, plans * 97 / 100);
 }
 
-TEST(ExchangeSearch, StaysWithinTheBudgetAndIsNeverDearer) {
+TEST(RematLocalSearch, StaysWithinTheBudgetAndIsNeverDearer) {
   std::mt19937_64 random(12);
   unsigned plans = 0, cheaper = 0;
   for (unsigned i = 0; i < 60; ++i) {
@@ -65,13 +65,13 @@ TEST(ExchangeSearch, StaysWithinTheBudgetAndIsNeverDearer) {
     std::optional<FittedSchedule> start = findStart(graph, budget);
     if (!start)
       continue;
-    FittedSchedule plan = exchangeRecomputations(graph, budget, *start, {.rounds = 40, .seed = i});
+    FittedSchedule plan = searchRematNearby(graph, budget, *start, {.rounds = 40, .seed = i});
     std::optional<Timeline> timeline = evaluate(graph, plan.schedule);
     ASSERT_TRUE(timeline) << "step " << i;
     EXPECT_EQ(timeline->seconds, plan.timeline.seconds) << "step " << i;
     EXPECT_LE(timeline->peakBytes, budget) << "step " << i;
     EXPECT_LE(timeline->seconds, start->timeline.seconds) << "step " << i;
-    EXPECT_EQ(exchangeRecomputations(graph, budget, *start, {.rounds = 40, .seed = i}).schedule, plan.schedule)
+    EXPECT_EQ(searchRematNearby(graph, budget, *start, {.rounds = 40, .seed = i}).schedule, plan.schedule)
         << "step " << i;
     ++plans;
     cheaper += timeline->seconds < start->timeline.seconds;
@@ -81,21 +81,21 @@ TEST(ExchangeSearch, StaysWithinTheBudgetAndIsNeverDearer) {
   EXPECT_GT(cheaper, plans / 2);
 }
 
-TEST(ExchangeSearch, SqueezesAChain) {
+TEST(RematLocalSearch, SqueezesAChain) {
   // Whoever keeps everything has far to go: a chain of 16 layers runs in a few tensors.
   StepGraph graph = chainStep(16, 64);
   FittedSchedule plan{originalSchedule(graph), *evaluate(graph, originalSchedule(graph))};
   const uint64_t before = plan.timeline.peakBytes;
-  while (std::optional<FittedSchedule> smaller = squeezeSchedule(graph, plan.timeline.peakBytes - 64, plan, 8, 0)) {
+  while (std::optional<FittedSchedule> smaller = shrinkPeak(graph, plan.timeline.peakBytes - 64, plan, 8, 0)) {
     EXPECT_LE(smaller->timeline.peakBytes + 64, plan.timeline.peakBytes);
     EXPECT_TRUE(evaluate(graph, smaller->schedule));
     plan = std::move(*smaller);
   }
   EXPECT_LE(plan.timeline.peakBytes, before / 3);
-  EXPECT_FALSE(squeezeSchedule(graph, findLowerBound(graph).bytes - 1, plan, 8, 0));
+  EXPECT_FALSE(shrinkPeak(graph, findLowerBound(graph).bytes - 1, plan, 8, 0));
 }
 
-TEST(ExchangeSearch, WhatAValueIsMadeOfStaysInItsPlace) {
+TEST(RematLocalSearch, WhatAValueIsMadeOfStaysInItsPlace) {
   // y is not there while z is made of x, and room is for one of both behind it: x may stay until y is made of it again.
   StepBuilder b;
   const uint32_t input = b.argument(64);
@@ -110,12 +110,12 @@ TEST(ExchangeSearch, WhatAValueIsMadeOfStaysInItsPlace) {
   ASSERT_LE(start.timeline.peakBytes, budget);
   const double whole = evaluate(b.graph, originalSchedule(b.graph))->seconds;
   ASSERT_EQ(start.timeline.seconds, whole + 15);
-  const FittedSchedule found = exchangeRecomputations(b.graph, budget, start, {.rounds = 20, .seed = 1});
+  const FittedSchedule found = searchRematNearby(b.graph, budget, start, {.rounds = 20, .seed = 1});
   EXPECT_LE(found.timeline.peakBytes, budget);
   EXPECT_EQ(found.timeline.seconds, whole + 5);
 }
 
-TEST(ExchangeSearch, MakesAValueAgainWhereThereIsRoomForThat) {
+TEST(RematLocalSearch, MakesAValueAgainWhereThereIsRoomForThat) {
   // r has to go while `full` runs, and what makes it takes more bytes than there are where it is read: only before
   // `calm` or `busy` is there room. To make the dear d again instead needs no room at all.
   StepBuilder b;
@@ -131,7 +131,7 @@ TEST(ExchangeSearch, MakesAValueAgainWhereThereIsRoomForThat) {
   const Schedule dear{0, 1, 2, 3, 4, 5, 6, 7, 0, 8};
   const FittedSchedule start{dear, *evaluate(b.graph, dear), "dear"};
   ASSERT_LE(start.timeline.peakBytes, budget);
-  const FittedSchedule found = exchangeRecomputations(b.graph, budget, start, {.rounds = 20, .seed = 1});
+  const FittedSchedule found = searchRematNearby(b.graph, budget, start, {.rounds = 20, .seed = 1});
   EXPECT_LE(found.timeline.peakBytes, budget);
   EXPECT_EQ(found.timeline.seconds, start.timeline.seconds - 20 + 2);
 }

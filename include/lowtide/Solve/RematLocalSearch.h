@@ -1,4 +1,4 @@
-//===- ExchangeSearch.h - other recomputations for some ---------*- C++ -*-===//
+//===- RematLocalSearch.h - other recomputations for some ---------*- C++ -*-===//
 //
 // Looks around one schedule, where a search from the beginning has found all
 // that it will.
@@ -10,22 +10,22 @@
 
 namespace lowtide::solve {
 
-struct ExchangeOptions {
+struct LocalSearchOptions {
   unsigned rounds = 0;
   uint64_t seed = 0;
   /// Whether a value may stay in the room of another one that is made again from it, or be made again early, where few
   /// bytes are alive. Such plans are full for long, and where bytes are fewest addresses for them are rarely found.
-  bool mayShareRoom = true;
+  bool mayKeepSources = true;
 };
 
 /// Some recomputations of `start` are taken out, and others put in until it fits again, so many times: the cheapest
 /// schedule on the way. `start` fits; the same options find the same.
-FittedSchedule exchangeRecomputations(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
-                                      const ExchangeOptions &options);
+FittedSchedule searchRematNearby(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
+                                      const LocalSearchOptions &options);
 
 /// The schedule within fewer bytes than it takes, whatever the time: the cheapest of so many tries, nothing if none
 /// fits. No value takes the room of another.
-std::optional<FittedSchedule> squeezeSchedule(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
+std::optional<FittedSchedule> shrinkPeak(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
                                               unsigned tries, uint64_t seed);
 
 } // namespace lowtide::solve

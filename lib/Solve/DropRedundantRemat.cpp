@@ -1,4 +1,4 @@
-//===- Thinning.cpp - recomputations that are not needed ------------------===//
+//===- DropRedundantRemat.cpp - recomputations that are not needed ------------------===//
 //
 // Takes recomputations out of a schedule, one by one, as long as it fits. Most
 // trials fail because the value would have to stay through a moment that is
@@ -17,9 +17,9 @@ namespace {
 
 constexpr uint32_t nobody = UINT32_MAX;
 
-class Thinning {
+class DropRedundantRemat {
 public:
-  Thinning(const StepGraph &graph, uint64_t budget, Schedule &schedule, Timeline &timeline)
+  DropRedundantRemat(const StepGraph &graph, uint64_t budget, Schedule &schedule, Timeline &timeline)
       : graph(graph), budget(budget), schedule(schedule), timeline(timeline) {
     bind();
   }
@@ -225,7 +225,7 @@ static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedul
 void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &schedule, Timeline &timeline) {
   if (!timeline.recomputed)
     return;
-  Thinning(graph, budgetBytes, schedule, timeline).pass();
+  DropRedundantRemat(graph, budgetBytes, schedule, timeline).pass();
   joinParts(graph, budgetBytes, schedule, timeline);
 }
 

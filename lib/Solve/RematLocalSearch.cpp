@@ -1,4 +1,4 @@
-//===- ExchangeSearch.cpp - other recomputations for some -----------------===//
+//===- RematLocalSearch.cpp - other recomputations for some -----------------===//
 //
 // Large neighbourhoods (Shaw 1998): a round takes a few recomputations out, so
 // that what they make stays from where it was made before. Where the schedule is
@@ -6,11 +6,11 @@
 // bytes first, by chance: before they are read, or earlier, while what they are
 // made from is there, or where the fewest bytes are alive. What they are made
 // from may stay on for that in the room of what it makes. What nobody needs any
-// more goes (Thinning). A round that becomes dearer than the schedule it began
+// more goes (DropRedundantRemat). A round that becomes dearer than the schedule it began
 // with is given up at once.
 //
 //===----------------------------------------------------------------------===//
-#include "lowtide/Solve/ExchangeSearch.h"
+#include "lowtide/Solve/RematLocalSearch.h"
 #include "RangeMaximum.h"
 #include "lowtide/Solve/Eviction.h"
 
@@ -27,10 +27,10 @@ constexpr size_t mostOut = 6, mostIn = 64, longestChain = 24;
 /// By how much a plan may become dearer in a round, at first: what leads nowhere is left.
 constexpr double patience = 0.005;
 
-class ExchangeSearch {
+class RematLocalSearch {
 public:
-  ExchangeSearch(const StepGraph &graph, uint64_t budget, uint64_t seed, bool mayShareRoom)
-      : graph(graph), budget(budget), random(seed), mayShareRoom(mayShareRoom) {
+  RematLocalSearch(const StepGraph &graph, uint64_t budget, uint64_t seed, bool mayKeepSources)
+      : graph(graph), budget(budget), random(seed), mayKeepSources(mayKeepSources) {
     for (uint32_t value = 0; value < graph.values.size(); ++value)
       makers.push_back(findMaker(graph, value).value_or(nobody));
   }
@@ -139,13 +139,13 @@ private:
       for (uint32_t position : positions) {
         chain.clear();
         chainSeconds = 0;
-        freedFrom = 0;
-        freedBytes = mayShareRoom ? countWaiting(makers[value], moment, position, freedFrom) : graph.size(value);
+        freedAfter = 0;
+        freedBytes = mayKeepSources ? countWaiting(makers[value], moment, position, freedAfter) : graph.size(value);
         if (!provide(value, position, moment) || plan.timeline.seconds + chainSeconds > limit)
           continue;
         uint64_t freed = freedBytes;
         for (uint32_t ignored = 0; uint32_t op : chain)
-          freed += mayShareRoom && op != makers[value] ? countWaiting(op, moment, position, ignored) : 0;
+          freed += mayKeepSources && op != makers[value] ? countWaiting(op, moment, position, ignored) : 0;
         if (!freed)
           continue;
         const double score = (chainSeconds + 1e-12) / double(std::min(freed, 2 * over)) * std::exp(2 * uniform());
@@ -176,7 +176,7 @@ private:
   /// still there, or where the fewest bytes are alive.
   void listPositions(uint32_t value, uint32_t read, uint32_t moment) {
     positions.assign(1, read);
-    if (!mayShareRoom)
+    if (!mayKeepSources)
       return;
     for (uint32_t operand : graph.at(makers[value]).reads)
       if (const Instance *instance = findInstance(operand, read);
@@ -239,9 +239,9 @@ private:
   bool mayStay(uint32_t value, uint32_t last, uint32_t position, uint32_t moment) {
     const uint64_t size = graph.size(value);
     const uint32_t from = last + 1;
-    if (!mayShareRoom)
+    if (!mayKeepSources)
       return live.find(from, position) + size <= budget;
-    const uint32_t freed = std::max(from, std::min(freedFrom, position));
+    const uint32_t freed = std::max(from, std::min(freedAfter, position));
     if (live.find(from, freed) + size > budget ||
         (size >= freedBytes && live.find(freed, position) + size > budget + freedBytes))
       return false;
@@ -286,7 +286,7 @@ private:
   const StepGraph &graph;
   const uint64_t budget;
   std::mt19937_64 random;
-  const bool mayShareRoom;
+  const bool mayKeepSources;
   /// Seconds that a round may reach.
   double limit = 0;
   std::vector<uint32_t> makers;
@@ -299,7 +299,7 @@ private:
   /// From behind the moment that is too full to each instruction, where the fewest bytes are alive.
   std::vector<uint32_t> emptiest;
   /// From when on the values that are made again are not there, and their bytes, without those of what stays for them.
-  uint32_t freedFrom = 0;
+  uint32_t freedAfter = 0;
   uint64_t freedBytes = 0;
   std::vector<uint32_t> chain, positions;
   double chainSeconds = 0;
@@ -307,14 +307,14 @@ private:
 
 } // namespace
 
-FittedSchedule exchangeRecomputations(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
-                                      const ExchangeOptions &options) {
-  return ExchangeSearch(graph, budgetBytes, options.seed, options.mayShareRoom).run(start, options.rounds);
+FittedSchedule searchRematNearby(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
+                                      const LocalSearchOptions &options) {
+  return RematLocalSearch(graph, budgetBytes, options.seed, options.mayKeepSources).run(start, options.rounds);
 }
 
-std::optional<FittedSchedule> squeezeSchedule(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
+std::optional<FittedSchedule> shrinkPeak(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
                                               unsigned tries, uint64_t seed) {
-  return ExchangeSearch(graph, budgetBytes, seed, /*mayShareRoom=*/false).squeeze(start, tries);
+  return RematLocalSearch(graph, budgetBytes, seed, /*mayKeepSources=*/false).squeeze(start, tries);
 }
 
 } // namespace lowtide::solve

@@ -1,4 +1,4 @@
-//===- WholeSums.h - what a GPU adds up over everything ---------*- C++ -*-===//
+//===- FullReductions.h - what a GPU adds up over everything ---------*- C++ -*-===//
 //
 // Reductions that leave one number, prepared so that those of one tensor read it once.
 //

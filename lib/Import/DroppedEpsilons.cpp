@@ -1,4 +1,4 @@
-//===- LostSums.cpp - small numbers that an optimizer dropped --------------------===//
+//===- DroppedEpsilons.cpp - small numbers that an optimizer dropped --------------------===//
 //
 // PyTorch's exporter rewrites `x + 0` to `x`, and takes every number up to 1e-8 for zero (onnxscript's rewriter
 // compares constants within that tolerance). Programs write `log(p + 1e-8)` and `x / sqrt(s + 1e-8)` so that zeros do
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LostSums.h"
+#include "DroppedEpsilons.h"
 
 #include "Evidence.h"
 #include "ProgramNames.h"
@@ -30,7 +30,7 @@ static int findSingularOperand(StringRef op) {
   return op == "Log" || op == "Sqrt" || op == "Reciprocal" || op == "Pow" ? 0 : -1;
 }
 
-std::vector<std::string> lowtide::restoreLostSums(GraphProto &graph) {
+std::vector<std::string> lowtide::restoreDroppedEpsilons(GraphProto &graph) {
   std::vector<std::string> restored;
   struct Producer {
     std::string note;

@@ -1,4 +1,4 @@
-//===- RoomyPlan.cpp - another plan, with room to pack --------------------===//
+//===- PackingSlack.cpp - another plan, with room to pack --------------------===//
 //
 // Several moments in which everything is full, with other buffers between them,
 // leave no choice of addresses: a large buffer needs in one what small ones have
@@ -11,9 +11,9 @@
 // 3. What packs near its bytes alive is good; the cheapest of a few draws wins.
 //
 //===----------------------------------------------------------------------===//
-#include "RoomyPlan.h"
+#include "PackingSlack.h"
 #include "PriceSearch.h"
-#include "lowtide/Solve/ExchangeSearch.h"
+#include "lowtide/Solve/RematLocalSearch.h"
 
 #include <random>
 #include <utility>
@@ -72,7 +72,7 @@ std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes, bool isAnew) 
       policy.weights[value] = noise * (double(random() >> 11) * 0x1p-52 - 1) + (again[value] ? -2 : 2);
     plan = tryPolicy(reserved, order, peakBytes, {"with room for addresses", policy});
   } else {
-    plan = squeezeSchedule(reserved, peakBytes, packed.plan, /*tries=*/1, random());
+    plan = shrinkPeak(reserved, peakBytes, packed.plan, /*tries=*/1, random());
   }
   if (!plan)
     return std::nullopt;
@@ -86,7 +86,7 @@ std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes, bool isAnew) 
 
 } // namespace
 
-std::optional<PackedPlan> findRoomyPlan(const StepGraph &graph, const PackedPlan &packed, const PackingOptions &options,
+std::optional<PackedPlan> findPlanWithSlack(const StepGraph &graph, const PackedPlan &packed, const PackingOptions &options,
                                         double leastSeconds, double mostSeconds, unsigned room) {
   // Where bytes are few most draws do not get through, and end soon.
   const auto draws = unsigned(std::clamp<size_t>(120'000 / (packed.plan.schedule.size() + 1), 48, 400));

@@ -1,11 +1,11 @@
-//===- WholeSums.cpp - what a GPU adds up over everything -------*- C++ -*-===//
+//===- FullReductions.cpp - what a GPU adds up over everything -------*- C++ -*-===//
 //
 // A GPU shares the segments of a whole sum among its blocks (two kernels), so that such a sum may take in what it adds
 // up.
 //
 //===----------------------------------------------------------------------===//
 
-#include "WholeSums.h"
+#include "FullReductions.h"
 #include "CheapProducers.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/OrderRules.h"

@@ -1,4 +1,4 @@
-//===- PickedLabels.h - one element of each row of a matrix -----*- C++ -*-===//
+//===- LabelGather.h - one element of each row of a matrix -----*- C++ -*-===//
 //
 // A loss picks the logit of each row's label; its gradient compares every column with the label.
 //

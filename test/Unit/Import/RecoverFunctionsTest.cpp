@@ -1,4 +1,4 @@
-//===- BesideTest.cpp - functions of parameters that the file holds as well -------===//
+//===- RecoverFunctionsTest.cpp - functions of parameters that the file holds as well -------===//
 //
 // What the exporter evaluated although the parameter stays in the file is computed from the parameter.
 //

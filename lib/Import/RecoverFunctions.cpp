@@ -1,4 +1,4 @@
-//===- UnfoldBeside.cpp - functions of parameters that the file holds as well ----===//
+//===- RecoverFunctions.cpp - functions of parameters that the file holds as well ----===//
 //
 // A parameter is read as it is and by a function that the exporter evaluates: `mix` and `1 - mix`, a gate and its
 // sigmoid, a weight and the penalty on its squares. The notes name parameters and operations; which function it was,
@@ -293,7 +293,7 @@ static bool unfoldLayerOfZeros(UnfoldingGraph &graph, const Evaluated &evaluated
   return true;
 }
 
-bool lowtide::unfoldBeside(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<const Evaluated *> moved) {
+bool lowtide::recoverFunctions(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<const Evaluated *> moved) {
   SmallVector<StringRef> operations = findOperations(evaluated);
   if (unfoldPenalty(graph, evaluated, operations, moved) || unfoldLayerOfZeros(graph, evaluated, operations, moved))
     return true;
@@ -453,7 +453,7 @@ bool Images::unfold(const TensorProto &image) {
   return !readers.empty();
 }
 
-void lowtide::unfoldBeside(UnfoldingGraph &graph, GraphProto &proto, ArrayRef<const TensorProto *> evaluated,
+void lowtide::recoverFunctions(UnfoldingGraph &graph, GraphProto &proto, ArrayRef<const TensorProto *> evaluated,
                            ArrayRef<const TensorProto *> parameters) {
   Images images(graph, proto, parameters);
   for (const TensorProto *image : evaluated)

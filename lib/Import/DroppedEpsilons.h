@@ -1,4 +1,4 @@
-//===- LostSums.h - small numbers that an optimizer dropped ----------------------===//
+//===- DroppedEpsilons.h - small numbers that an optimizer dropped ----------------------===//
 
 #ifndef LOWTIDE_LIB_IMPORT_LOSTSUMS_H
 #define LOWTIDE_LIB_IMPORT_LOSTSUMS_H
@@ -12,7 +12,7 @@ namespace lowtide {
 
 /// Puts back the additions of a small number that the exporter's optimizer took for additions of zero, in front of the
 /// operations that have no value or no derivative at zero: those still name the sum. Returns the names of the sums.
-std::vector<std::string> restoreLostSums(::onnx::GraphProto &graph);
+std::vector<std::string> restoreDroppedEpsilons(::onnx::GraphProto &graph);
 
 /// Puts back the sums and means over losses that are not reduced: the exporter states that those are numbers, and drops
 /// what reduces a number. Their readers, or the program's signature, still name them. Returns the names.

@@ -1,6 +1,6 @@
 //===- Autocast.h - which values of a function are kept in 16 bits -*- C++ -*-===//
 //
-// The rewriting behind train-autocast, on one function.
+// The rewriting of train-autocast, on one function.
 //
 //   1. Walk: asked for each operand's policy, an op gets 16-bit operands (contractions), f32 ones (everything that
 //      computes otherwise), or passes on what it has (movements). A value is rounded once, right where it is made, and
@@ -8,7 +8,7 @@
 //   2. Storage: a value that some op needs in 16 bits is kept in 16 bits only, and so is one that the backward pass
 //      reads again and that is made of such values; who wants f32 widens that. One value has one set of bits wherever
 //      it is read.
-//   3. What the backward pass reads in f32 and few elementwise ops make of 16-bit values is made again there
+//   3. What the backward pass reads in f32 and few elementwise ops make of 16-bit values is recomputed there
 //      (AutocastSaved.cpp).
 //
 // docs/rationale/precision.md has the reasons.

@@ -1,6 +1,6 @@
 //===- AutocastSaved.cpp - what the backward pass reads of the forward ----===//
 //
-// Counts it, and makes it less: what few elementwise ops make of 16-bit values, of data and of statistics is made again
+// Counts it, and makes it less: what few elementwise ops make of 16-bit values, of data and of statistics is recomputed
 // where it is read. A loss of squared differences keeps the rounded prediction, not the difference in f32.
 //
 //===----------------------------------------------------------------------===//
@@ -113,7 +113,7 @@ public:
   explicit SavedRemaker(Autocast &cast) : cast(cast), saved(cast.findSaved()) {}
 
   unsigned run() {
-    // From behind, so that what a recipe keeps instead is looked at later; again, as long as less is kept in f32.
+    // From the end, so that what a recipe keeps instead is looked at later; again, as long as less is kept in f32.
     unsigned count = 0;
     for (unsigned before = ~0u; before != count;) {
       before = count;

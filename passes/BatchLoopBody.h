@@ -30,7 +30,7 @@ public:
   /// The next round sees `value` as `state`; `isWanted`: so does what comes after the loop.
   void updateState(mlir::BlockArgument state, mlir::Value value, bool isWanted);
 
-  /// Builds the loop; returns what stands for the added-up, collected and updated values behind it.
+  /// Builds the loop; returns what stands for the added-up, collected and updated values after it.
   llvm::DenseMap<mlir::Value, mlir::Value> finish(mlir::Location loc);
   /// Values from outside that the body reads or is handed.
   llvm::ArrayRef<mlir::Value> getCaptured() const { return captured.getArrayRef(); }

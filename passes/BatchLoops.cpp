@@ -54,7 +54,7 @@ private:
   DenseMap<Value, unsigned> depth;
   /// The state that a value updates in every round.
   DenseMap<Value, BlockArgument> stateOf;
-  /// What stands for needed values behind their loops.
+  /// What stands for needed values after their loops.
   DenseMap<Value, Value> wholes;
   /// Place of the step's own ops in the text.
   DenseMap<Operation *, unsigned> position;

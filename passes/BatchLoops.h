@@ -13,7 +13,7 @@ namespace lowtide {
 /// What the rewrite did, for remarks.
 struct BatchLoopFacts {
   unsigned loops = 0;
-  /// Values that rounds add up, and rows that they lay behind one another.
+  /// Values that rounds add up, and rows that they lay one after another.
   unsigned sums = 0, rows = 0;
   uint64_t sumBytes = 0, rowBytes = 0;
   /// Ops that an earlier loop computes and a later one computes again.

@@ -113,7 +113,7 @@ void lowtide::sinkWidenings(Block &block) {
   }
 }
 
-/// A chain that is moved behind a reshape has no more ops than this.
+/// A chain that is moved after a reshape has no more ops than this.
 static constexpr unsigned kMaxRegroupedOps = 4;
 
 static DenseElementsAttr getSplat(Value value) {
@@ -121,7 +121,7 @@ static DenseElementsAttr getSplat(Value value) {
   return matchPattern(value, m_Constant(&elements)) && elements.isSplat() ? elements : DenseElementsAttr();
 }
 
-/// Whether elementwise ops that nobody else reads make `value` of arguments and of one constant each.
+/// Whether elementwise ops that nothing else reads make `value` of arguments and of one constant each.
 static bool isMadeOfArguments(Value value, unsigned &numOps) {
   if (isa<BlockArgument>(value) || getSplat(value))
     return true;

@@ -21,14 +21,14 @@ bool repeatsElements(mlir::Operation *op);
 /// Whether `op` only adds or drops dimensions of extent 1.
 bool isUnitReshape(mlir::Operation *op);
 
-/// Widens 16-bit floats behind a reshape instead of in front of it: what reads them then can do it itself.
+/// Widens 16-bit floats after a reshape instead of in front of it: what reads them then can do it itself.
 void sinkWidenings(mlir::Block &block);
-/// What few elementwise ops make of an argument for a reshape alone is made behind that reshape, where it is read.
+/// What few elementwise ops make of an argument for a reshape alone is made after that reshape, where it is read.
 void regroupMadeOfArguments(mlir::Block &block);
 /// Ops that cheaply make their value of the step's batch and of constants, through few ops and views: the batch lies
 /// there all step long, so that the backward pass can make the value again.
 llvm::DenseSet<mlir::Operation *> findMadeOfBatch(mlir::Block &block);
-/// Makes such values of the forward pass again in front of each generated op behind the loss that reads them.
+/// Makes such values of the forward pass again in front of each generated op after the loss that reads them.
 void remakeBehindLoss(mlir::Block &block, const ForwardPart &forward,
                       llvm::function_ref<bool(mlir::Operation *)> isGenerated);
 /// Repeated elements, widened floats and what few ops make of constants, once for each generated op that reads them.

@@ -4,10 +4,10 @@
 // just before. A launch that does both reads it once.
 //
 //   1. Each column kernel, in program order, looks for a kernel that makes or reads its largest operands: the one that
-//      saves most bytes, then the nearest before it, then behind it.
-//   2. The sums move up to there, if all they need is there and nobody in between reads what they overwrite; or down,
+//      saves most bytes, then the nearest before it, then after it.
+//   2. The sums move up to there, if all they need is there and nothing in between reads what they overwrite; or down,
 //   if
-//      nobody in between reads them or overwrites what they read.
+//      nothing in between reads them or overwrites what they read.
 //   3. Code generation says whether one launch can do it.
 //
 // Sums over everything, such as a norm's, come first: what a loop makes for one alone is made in it. For the CPU they
@@ -118,7 +118,7 @@ bool CrossLaunches::isMadeOfArguments(Operation *maker) {
          llvm::all_of(kernel->getOperands(), [&](Value operand) { return isa<BlockArgument>(operand); });
 }
 
-/// Whether all that `sums` reads is there at `partner`, and nobody in between reads what it overwrites.
+/// Whether all that `sums` reads is there at `partner`, and nothing in between reads what it overwrites.
 bool CrossLaunches::mayMoveUp(nn::KernelOp sums, nn::KernelOp partner) {
   const unsigned from = positions.lookup(partner), to = positions.lookup(sums);
   if (to - from > 2 * reach)

@@ -1,7 +1,7 @@
 //===- EntryLowering.cpp - a step on tensors becomes a program --*- C++ -*-===//
 //
 // Bindings, a buffer per transient storage, launches, library calls and copies in textual order, a new value number per
-// write. A loop is a repeat, with the numbers of what it carries before and behind a round.
+// write. A loop is a repeat, with the numbers of what it carries before and after a round.
 //
 // For a GPU, where no budget was promised:
 //   - a short loop is written round by round: its slices and rows are used where they are instead of copied;
@@ -300,7 +300,7 @@ bool EntryLowering::canShowRow(const StorageCopy &copy, const StorageLoop &loop)
 }
 
 LogicalResult EntryLowering::unroll(const StorageLoop &loop) {
-  // Every row of a whole gets the number that the whole has behind the loop.
+  // Every row of a whole gets the number that the whole has after the loop.
   for (const StorageCopy &copy : storage.getCopies(loop.end))
     if (copy.targetStep)
       wholes[copy.target] = createValue(getComponent(copy.target, nullptr));
@@ -379,9 +379,9 @@ LogicalResult EntryLowering::run() {
   writeBuffers();
   ArrayRef<StorageLoop> heads = storage.getLoops();
   SmallVector<const StorageLoop *> inside;
-  unsigned behind = 0;
+  unsigned after = 0;
   for (auto [i, op] : llvm::enumerate(storage.getInstructions())) {
-    if (i < behind)
+    if (i < after)
       continue;
     if (isa<RepeatInterface>(op) || !storage.getCopies(i).empty())
       writeWaiting([](StringRef) { return true; });
@@ -389,7 +389,7 @@ LogicalResult EntryLowering::run() {
     if (!heads.empty() && heads.front().head == i && isUnrolled(heads.front())) {
       if (failed(unroll(heads.front())))
         return failure();
-      behind = heads.front().end + 1;
+      after = heads.front().end + 1;
       heads = heads.drop_front();
     } else if (!heads.empty() && heads.front().head == i) {
       enterLoop(heads.front());

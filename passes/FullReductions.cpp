@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// Ops that a sum makes itself; one of them is no dear function.
+/// Ops that a sum makes itself; one of them is no expensive function.
 static constexpr unsigned kMaxOps = 8, kMaxColumnOps = 16, kDearFlops = 8;
 /// Of so few elements a sum is no launch of its own.
 static constexpr int64_t kFewElements = 1 << 15;

@@ -195,7 +195,7 @@ bool FusionGroups::hasPathThroughOthers(unsigned from, unsigned to) {
   return graph->hasPathThroughOthers(from, to, to);
 }
 
-/// Whether `reader` comes behind another group that comes behind `from`, on a path that does not lead through
+/// Whether `reader` comes after another group that comes after `from`, on a path that does not lead through
 /// `without`.
 bool FusionGroups::waitsFor(unsigned reader, unsigned from, unsigned without) {
   return graph->hasPathThroughOthers(from, reader, without);

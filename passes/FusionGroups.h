@@ -29,21 +29,21 @@ struct FusionDomain {
 };
 
 /// 1. Movements that only repeat elements, and values made of constants, are cloned into each reader; what is cheaply
-///    made of the batch into each reader behind the loss.
+///    made of the batch into each reader after the loss.
 /// 2. From the last op to the first: a group whose results are read by one other group joins it.
 /// 3. From the first to the last: a group joins the earliest group that reads it.
 /// 4. Reductions over the same dimensions that read the same value join: first those of one matrix, then those that
 /// share
 ///    less.
 ///
-/// An update of a parameter or state comes behind all that reads the old value, so that it may be written in place.
+/// An update of a parameter or state comes after all that reads the old value, so that it may be written in place.
 ///
 /// What only the backward pass reads is made there: a kernel of the forward pass takes it in only where it hands on
 /// less than half of the bytes that it is made of, or where nothing stands between the two.
 ///
 /// For a GPU, rows that are picked by numbers take in what makes the numbers, whole sums of large tensors take in what
-/// they add up, and those of one tensor join (FullReductions.h); a scatter takes along what makes its indices and the sum
-/// that it is a term of.
+/// they add up, and those of one tensor join (FullReductions.h); a scatter takes along what makes its indices and the
+/// sum that it is a term of.
 ///
 /// Two groups may join when their values have one shape (or the shape that is kept of it by reductions over one set of
 /// dimensions), when every value passes between them position by position, and when no path leads from one to the other

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// The value behind reshapes that only add or drop dimensions.
+/// The value before reshapes that only add or drop dimensions.
 static Value peel(Value value) {
   while (auto view = value.getDefiningOp<nn::ReshapeOp>())
     value = view.getX();

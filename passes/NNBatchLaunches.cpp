@@ -3,9 +3,9 @@
 // A step updates every parameter by a kernel of its own; most are over before the next one has started.
 //
 //   1. Kernels of one form (codegen::getBatchForm) are met in program order. An open batch waits for the next one as
-//      long as nobody reads what it will write, nobody overwrites what it will read, and the bytes that it keeps alive
-//      meanwhile do not raise the peak. Where it cannot wait, the next one may come up to it: a kernel whose operands
-//      are there already and whose results are few bytes, such as the cast of a bias.
+//      long as nothing reads what it will write, nothing overwrites what it will read, and the bytes that it keeps
+//      alive meanwhile do not raise the peak. Where it cannot wait, the next one may come up to it: a kernel whose
+//      operands are there already and whose results are few bytes, such as the cast of a bias.
 //   2. The kernels of each batch move to where the last one stands; the step is packed once more. If it takes more
 //      bytes than before (where no budget is given, a thousandth more), everything moves back and less is let wait.
 //   3. Each batch becomes one kernel op.
@@ -111,7 +111,7 @@ public:
     };
     uint64_t bytes = 0;
     for (Value result : kernel->getResults()) {
-      // What updates an argument stays behind those that read it.
+      // What updates an argument stays after those that read it.
       if (!isTransient(result))
         return false;
       bytes += getTensorBytes(result.getType()).value_or(0);
@@ -192,23 +192,23 @@ static SmallVector<Group> findCandidates(Block &block) {
   return groups;
 }
 
-/// Cuts the candidates into batches; the last kernel of each stays where it is. With `comeUp`, kernels behind it may
+/// Cuts the candidates into batches; the last kernel of each stays where it is. With `comeUp`, kernels after it may
 /// join.
 static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &timeline, double share, bool comeUp) {
   SmallVector<Group> batches;
   for (const Group &kernels : candidates) {
-    Group open, behind;
+    Group open, after;
     size_t pointers = 0;
     auto close = [&] {
-      if (open.size() + behind.size() > 1) {
+      if (open.size() + after.size() > 1) {
         // In front of the one that stays: what all of them read is there.
-        open.insert(std::prev(open.end()), behind.begin(), behind.end());
+        open.insert(std::prev(open.end()), after.begin(), after.end());
         for (nn::KernelOp kernel : open)
           timeline.move(kernel, open.back());
         batches.push_back(open);
       }
       open.clear();
-      behind.clear();
+      after.clear();
       pointers = 0;
     };
     for (nn::KernelOp kernel : kernels) {
@@ -216,11 +216,11 @@ static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &time
       if (!open.empty()) {
         const unsigned from = timeline.at(open.back()), end = timeline.at(kernel);
         const bool fits = pointers + own <= kMaxPointers;
-        bool all = fits && behind.empty();
+        bool all = fits && after.empty();
         for (size_t i = 0; i < open.size() && all; ++i)
           all = timeline.canWait(open[i], from, end, share);
         if (!all && fits && comeUp && timeline.canComeUp(kernel, open.back(), share)) {
-          behind.push_back(kernel);
+          after.push_back(kernel);
           pointers += own;
           continue;
         }
@@ -237,7 +237,7 @@ static SmallVector<Group> formBatches(ArrayRef<Group> candidates, Timeline &time
 
 /// Whose bytes a step has where, when the kernels of each batch run as one.
 static FailureOr<StepStorage> computeStorage(func::FuncOp step, const FactsTable &facts, ArrayRef<Group> batches) {
-  // Nobody overwrites what two kernels of a batch read.
+  // Nothing overwrites what two kernels of a batch read.
   llvm::DenseSet<std::pair<Operation *, Value>> shared;
   for (const Group &batch : batches) {
     llvm::DenseMap<Value, unsigned> readers;
@@ -256,7 +256,7 @@ static FailureOr<StepStorage> computeStorage(func::FuncOp step, const FactsTable
   });
 }
 
-/// Bytes of the arena then; the kernels of a batch stand one behind the other.
+/// Bytes of the arena then; the kernels of a batch stand one after the other.
 static FailureOr<uint64_t> packStep(func::FuncOp step, const FactsTable &facts, ArrayRef<Group> batches) {
   FailureOr<StepStorage> storage = computeStorage(step, facts, batches);
   if (failed(storage))
@@ -321,7 +321,7 @@ static void merge(const Group &batch) {
   }
 }
 
-/// Moves what shows the bytes of `maker`'s results, and stands before it, behind `place`.
+/// Moves what shows the bytes of `maker`'s results, and stands before it, after `place`.
 static void moveViews(Operation *maker, Operation *place) {
   for (Operation *user : llvm::to_vector(maker->getUsers()))
     if (user->getBlock() == place->getBlock() && StepStorage::isView(user)) {
@@ -331,7 +331,7 @@ static void moveViews(Operation *maker, Operation *place) {
     }
 }
 
-/// Moves what shows the operands of `kernel`, and stands behind `place`, in front of it.
+/// Moves what shows the operands of `kernel`, and stands after `place`, in front of it.
 static void bringOperands(Operation *kernel, Operation *place) {
   for (Value operand : kernel->getOperands())
     if (Operation *view = operand.getDefiningOp();

@@ -219,7 +219,7 @@ void LayoutProblem::cut() {
     }
 }
 
-/// `value` as it is stored in its order; transposed where it is made, if nobody has made it so.
+/// `value` as it is stored in its order; transposed where it is made, if nothing has made it so.
 Value LayoutProblem::inOrder(Value value) {
   DimensionOrder order = orderOf(value);
   Value &form = stored[value];
@@ -259,7 +259,7 @@ void LayoutProblem::rewrite() {
         ++numTransposes;
         bytesMoved += 2 * bytesOf(result);
       }
-      // Ops that follow ask for it by its natural form, which goes where nobody else needs it.
+      // Ops that follow ask for it by its natural form, which goes where nothing else needs it.
       Value natural = nn::storeNaturally(builder, ordered, order, shape);
       orders.try_emplace(natural, order);
       stored[natural] = ordered;

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibraryCalls.h"
-#include "LabelGather.h"
-#include "StepPass.h"
 #include "FullReductions.h"
+#include "LabelGather.h"
+#include "LibraryCalls.h"
+#include "StepPass.h"
 #include "lowtide/Dialect/NN/LibraryForms.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/LowerScans.h"

@@ -8,7 +8,7 @@
 //    so that a generated kernel computes it.
 // 2. A product takes along what follows it, as far as the table goes
 //    (lib/Dialect/NN/FormEpilogue.cpp).
-// 3. What is widened behind a product is widened behind the reshape that
+// 3. What is widened after a product is widened after the reshape that
 //    follows, where its readers can do it themselves.
 //    So is what few ops make of an argument.
 // 4. Attentions take the movements around them along, as strides

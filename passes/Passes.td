@@ -106,7 +106,7 @@ def NNFusePatterns : Pass<"nn-fuse-patterns", "::mlir::func::FuncOp"> {
   let options = [
     Option<"activations", "activations", "bool", "true", "GELU and SiLU">,
     Option<"losses", "losses", "bool", "true", "Cross-entropy of labels that pick from a log-softmax">,
-    Option<"pieces", "pieces", "bool", "true", "Rounds of an unrolled loop whose results are put behind one another">,
+    Option<"pieces", "pieces", "bool", "true", "Rounds of an unrolled loop whose results are put one after another">,
     Option<"normalizations", "normalizations", "bool", "true", "Layer norm and RMS norm">,
     Option<"attention", "attention", "bool", "true", "Scaled dot-product attention">,
     Option<"lossHead", "loss-head", "bool", "true", "Cross-entropy of a product with a weight, where its logits are large">,
@@ -211,7 +211,7 @@ def TrainAutocast : Pass<"train-autocast", "::mlir::ModuleOp"> {
 def TrainScaleLoss : Pass<"train-scale-loss", "::mlir::ModuleOp"> {
   let summary = "unscale, check and clip the gradients of @gradient (real-equal; clipping is asked for)";
   let description = [{
-    Behind the backward pass, whose seed is the loss scale (train-differentiate): all gradients are divided by the scale
+    After the backward pass, whose seed is the loss scale (train-differentiate): all gradients are divided by the scale
     and checked for infinities and NaN, limited by value, then by global norm; scale, growth tracker and the count of
     skipped steps become state. The output `finite` tells train-optimize to commit updates only when it is true. All of it
     is inside the step.
@@ -231,7 +231,7 @@ def TrainScaleLoss : Pass<"train-scale-loss", "::mlir::ModuleOp"> {
 def TrainOptimize : Pass<"train-optimize", "::mlir::ModuleOp"> {
   let summary = "build @train from @gradient: every parameter's update, as soon as it may be (real-equal)";
   let description = [{
-    Adds one optimizer op per parameter that has a gradient, behind its gradient and the last use of the parameter, so
+    Adds one optimizer op per parameter that has a gradient, after its gradient and the last use of the parameter, so
     that the update may be in place and the gradient's bytes are free early. Optimizer state becomes arguments and
     results `#train.state<"NAME.slot">`; the learning rate (`lr`, f32, or f64 in an f64 graph) and the step (`step`, i64,
     from 0) are `#train.scalar` arguments. The module gets `train.optimizer` and `train.schedule`.
@@ -266,7 +266,7 @@ def TrainAccumulate : Pass<"train-accumulate", "::mlir::ModuleOp"> {
     each sample into `train.accumulate`: the loop sees a part of the batch per round, and adds up what is a sum over the
     samples: losses, gradients, counts. A sum that the rows need before they can be computed, such as the number of labels
     that are not ignored, is made by a loop before: a mean is over what counts in the whole batch, whatever the parts hold.
-    Updates, clipping and unscaling come behind the loop; random numbers are those of the whole batch.
+    Updates, clipping and unscaling come after the loop; random numbers are those of the whole batch.
     Batch norm takes its statistics over each part, with a warning. An op that combines samples is an error at its place
     in the model.
   }];
@@ -449,7 +449,7 @@ def TrainInlineSaved : Pass<"train-inline-saved", "::mlir::func::FuncOp"> {
     into the kernel, and the tensor is not kept from its earlier readers on: of normalized value, activation's input and
     activation's output, only two are saved. Values that are smaller than the tensor are kept in its place: 16-bit scores
     instead of those scaled and masked in f32. What is read no longer is not written either, and what its kernel writes for
-    others may be kept in its place: a residual stream and its mean instead of the normalized value. Comes behind
+    others may be kept in its place: a residual stream and its mean instead of the normalized value. Comes after
     nn-cluster; reads no more bytes and so costs no time.
   }];
   let options = [
@@ -467,7 +467,7 @@ def TrainOrder : Pass<"train-order", "::mlir::ModuleOp"> {
   let summary = "choose the order in which a step needs the fewest bytes (exact)";
   let description = [{
     Several orders of the same instructions, judged by the exact count of bytes alive; the one with the lowest peak
-    stays. Weights are updated as soon as their gradient is final and nobody reads the old ones. Nothing is recomputed.
+    stays. Weights are updated as soon as their gradient is final and nothing reads the old ones. Nothing is recomputed.
   }];
   let statistics = [Statistic<"numReordered", "reordered", "Steps that got another order">];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
@@ -497,7 +497,7 @@ def ProfileMemory : Pass<"profile-memory", "::mlir::ModuleOp"> {
 def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
   let summary = "two functions compute the same values, graph for graph (changes nothing)";
   let description = [{
-    The proof behind exact passes: results of equal binding have equal value graphs. Kernels are transparent, order does
+    The proof that exact passes rest on: results of equal binding have equal value graphs. Kernels are transparent, order does
     not matter, recomputation does not matter; anything else does.
   }];
   let options = [
@@ -512,7 +512,7 @@ def NNBatchLaunches : Pass<"nn-batch-launches", "::mlir::ModuleOp"> {
   let summary = "many small kernels in one launch (exact)";
   let description = [{
     Kernels of one form, such as the updates of many parameters, become one kernel of the emitter `batch`, where they may
-    wait for one another: nobody needs their results meanwhile, and the step takes no more bytes (where no budget is
+    wait for one another: nothing needs their results meanwhile, and the step takes no more bytes (where no budget is
     given, a thousandth more). Before that, sums over columns move into kernels that read or write the same values row by
     row. A GPU's fitted step goes through it before it becomes a plan; a CPU has no launches to save.
   }];

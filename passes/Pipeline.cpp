@@ -182,7 +182,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     addCleanUp(passes);
     passes.addNestedPass<func::FuncOp>(createNNLibraryForms());
     addCleanUp(passes);
-    // Once more: canonical form has reshapes behind casts, kernels had better have them in front.
+    // Once more: canonical form has reshapes after casts, kernels had better have them in front.
     passes.addNestedPass<func::FuncOp>(createNNLibraryForms());
     passes.addPass(createCSEPass());
   }

@@ -5,7 +5,7 @@
 //    code generation which operands a kernel may overwrite.
 // 3. Write the program: bindings, a buffer per transient storage, launches,
 //    library calls and copies in textual order, a new value number per write.
-//    A loop is a repeat, with the numbers of what it carries before and behind a
+//    A loop is a repeat, with the numbers of what it carries before and after a
 //    round (EntryLowering).
 //
 //===----------------------------------------------------------------------===//

@@ -1,10 +1,10 @@
 //===- PlanPlace.cpp - every buffer gets an address -----------------------===//
 //
-// 1. Lifetime of each buffer: from the first to the last instruction that names
+// 1. Live range of each buffer: from the first to the last instruction that names
 //    it, to the end if it is kept. What a repeat's body shares with what is
-//    before or behind it lives through all of it.
+//    before or after it lives through all of it.
 // 2. Pack (Solve/Packing), with time counted as a schedule counts it (copies and
-//    the launches of one kernel op are no moments of their own), so that a step
+//    the launches of one kernel op are no program points of their own), so that a step
 //    takes what was promised when it was fitted, or instruction by instruction
 //    where that takes less; programs share one arena, which is as
 //    large as the largest needs.
@@ -32,7 +32,7 @@ struct Problem {
   SmallVector<plan::BufferOp> ops;
   /// By instructions.
   std::vector<solve::Buffer> buffers;
-  /// By moments: copies and what they come before are one, and so are launches of one kernel op.
+  /// By program point: copies and what they come before are one, and so are launches of one kernel op.
   std::vector<solve::Buffer> coarse;
 };
 
@@ -52,7 +52,7 @@ public:
   }
 
 private:
-  /// In a repeat, bytes that all rounds need are dead behind their last use in the last round; a buffer that is written
+  /// In a repeat, bytes that all rounds need are dead after their last use in the last round; a buffer that is written
   /// or read in parts is alive in parts; one that is written again is dead before that: only an execution counts right.
   LogicalResult countPeaks(plan::ModuleOp module) {
     FailureOr<SmallVector<uint64_t>> peaks = countLiveBytes(module);
@@ -69,8 +69,8 @@ private:
 } // namespace
 
 /// Numbers the instructions of a block, nested ones after the repeat that they are in, and hands each to `visit`; then
-/// each repeat, inner ones first, to `leave` with the numbers from itself to behind its body. Copies, and the first of
-/// two launches of a kernel op, have the number of what follows them where `isCoarse`.
+/// each repeat, inner ones first, to `leave` with the numbers from itself to the one after its body. Copies, and the
+/// first of two launches of a kernel op, have the number of what follows them where `isCoarse`.
 static void number(Block &block, bool isCoarse, uint32_t &now, llvm::function_ref<void(Operation *, uint32_t)> visit,
                    llvm::function_ref<void(uint32_t, uint32_t)> leave) {
   bool isOpen = false;
@@ -89,12 +89,12 @@ static void number(Block &block, bool isCoarse, uint32_t &now, llvm::function_re
   now += isOpen;
 }
 
-/// Finds the lifetimes of a program's buffers, those named `lifetimes` in each problem.
+/// Finds the live ranges of a program's buffers, those named `liveRanges` in each problem.
 static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, Problem> &problems, bool isCoarse) {
-  std::vector<solve::Buffer> Problem::*lifetimes = isCoarse ? &Problem::coarse : &Problem::buffers;
+  std::vector<solve::Buffer> Problem::*liveRanges = isCoarse ? &Problem::coarse : &Problem::buffers;
   llvm::StringMap<solve::Buffer *> find;
   for (auto &[arena, problem] : problems)
-    for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.*lifetimes))
+    for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.*liveRanges))
       find[op.getName()] = &buffer;
   uint32_t now = 0;
   SmallVector<std::pair<uint32_t, uint32_t>> repeats;
@@ -112,7 +112,7 @@ static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, P
       },
       [&](uint32_t begin, uint32_t end) { repeats.push_back({begin, end}); });
   for (auto &[arena, problem] : problems)
-    for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.*lifetimes)) {
+    for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.*liveRanges)) {
       if (buffer.begin == UINT32_MAX)
         buffer.begin = buffer.end = 0;
       else if (op.getKept())
@@ -120,8 +120,8 @@ static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, P
     }
   for (auto [begin, end] : repeats)
     for (auto &[arena, problem] : problems)
-      for (solve::Buffer &buffer : problem.*lifetimes) {
-        // What the repeat itself or a copy of its moment names is there before the first round.
+      for (solve::Buffer &buffer : problem.*liveRanges) {
+        // What the repeat itself or a copy of its program point names is there before the first round.
         if (buffer.begin <= begin && buffer.end > begin && buffer.end < end)
           buffer.end = end;
         else if (buffer.begin >= begin && buffer.begin < end && buffer.end > end && buffer.begin != UINT32_MAX)

@@ -34,7 +34,7 @@ struct BodySlice {
   }
 };
 
-/// Splits what a kernel makes: some results are made again from another one, `base`, without what that is made from.
+/// Splits what a kernel makes: some results are recomputed from another one, `base`, without what that is made from.
 struct Split {
   /// The number of the result; -1: there is no such one.
   int base = -1;
@@ -182,7 +182,7 @@ LogicalResult StepFacts::updateBlock(Block &block, const TargetInfo &target, cod
     } else if (kernel && !isLibraryCall(&op)) {
       if (failed(addKernelFacts(kernel, target.threadsMax, kernels, facts)))
         return failure();
-      // What a launch has taken along is formed behind every decision to compute again.
+      // What a launch has taken along is formed after every decision to compute again.
       if (kernel.getEmitter() != "cross")
         facts.reruns = buildRerunForms(kernel, returned);
       for (const std::shared_ptr<RerunForm> &form : facts.reruns)

@@ -2,7 +2,7 @@
 //
 // 1. Parameters and state that a gradient leads to are updated; walking back
 //    from them to the gradients finds the ops that do it.
-// 2. With new gradients these ops are cloned behind everything else; the old
+// 2. With new gradients these ops are cloned after everything else; the old
 //    ones, and the backward pass that only they read, die.
 //
 //===----------------------------------------------------------------------===//

@@ -157,7 +157,7 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
     InFlightDiagnostic remark = step.emitRemark("@")
                                 << step.getSymName() << " in " << precision << ": " << cast.numNarrowed
                                 << " values rounded, " << cast.numRemade
-                                << " made again behind the loss, saved activations " << cast.savedBytesBefore
+                                << " recomputed after the loss, saved activations " << cast.savedBytesBefore
                                 << " bytes → " << cast.savedBytes << " bytes";
     attachFigures(remark, {{"saved_bytes_before", cast.savedBytesBefore}, {"saved_bytes", cast.savedBytes}});
     for (PrecisionPolicy policy : {PrecisionPolicy::Low, PrecisionPolicy::High, PrecisionPolicy::Follow}) {

@@ -154,7 +154,7 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
     numForwardOps += forwardOps;
     numBackwardOps += backwardOps;
     step.emitRemark("@") << step.getSymName() << ": gradients of " << parameters.size() << " parameters, "
-                         << backwardOps << " ops behind " << forwardOps;
+                         << backwardOps << " ops after " << forwardOps;
     return success();
   }
 

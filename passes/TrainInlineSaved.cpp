@@ -6,9 +6,9 @@
 //
 // 1. From the first kernel to the last, for each result: the readers in textual order.
 // 2. Find the longest tail of readers that can compute the value: elementwise ops of the producing kernel, down to
-//    values that something reads at or behind the reader (or that are never freed). What the producing kernel reads may
+//    values that something reads at or after the reader (or that are never freed). What the producing kernel reads may
 //    also be kept instead, where it is smaller: 16-bit scores instead of those scaled and masked in f32.
-// 3. If the value then dies well before the first of them, put the ops into each. If nobody reads it any more, nobody
+// 3. If the value then dies well before the first of them, put the ops into each. If nothing reads it any more, nothing
 //    writes it, and what takes no more bytes may be kept in its place: a gradient in place of the unscaled one.
 // 4. So may what the producing kernel writes for others, and its sums of rows: a residual stream and its mean in
 //    place of the normalized value.
@@ -315,7 +315,7 @@ bool SavedValues::dropDeadResults(nn::KernelOp kernel) {
 }
 
 /// Whether a reader computes result `number` of `producer` itself now. What the producing kernel has besides is kept
-/// for that only if nobody reads the value any more.
+/// for that only if nothing reads the value any more.
 bool SavedValues::visit(nn::KernelOp &producer, unsigned number, bool keepsOthers) {
   OpResult value = producer->getResult(number);
   SmallVector<Operation *> readers(value.getUsers().begin(), value.getUsers().end());

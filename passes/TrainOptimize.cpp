@@ -128,14 +128,14 @@ public:
   void finish() { growth.finish(); }
 
 private:
-  /// Behind the gradient, and behind the last read of the parameter that the
+  /// After the gradient, and after the last read of the parameter that the
   /// update overwrites.
   void setInsertionPoint(OpBuilder &builder, Value param, Value gradient) {
-    Operation *behind = gradient.getDefiningOp(), *reader = findLastReader(param);
-    if (reader && (!behind || behind->isBeforeInBlock(reader)))
-      behind = reader;
-    if (behind)
-      builder.setInsertionPointAfter(behind);
+    Operation *after = gradient.getDefiningOp(), *reader = findLastReader(param);
+    if (reader && (!after || after->isBeforeInBlock(reader)))
+      after = reader;
+    if (after)
+      builder.setInsertionPointAfter(after);
     else
       builder.setInsertionPointToStart(&step.getBody().front());
   }

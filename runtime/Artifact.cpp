@@ -99,7 +99,7 @@ static Expected<std::vector<format::Section>> readTable(std::span<const uint8_t>
     position = section.offset + section.bytes;
   }
   if (position != bytes.size())
-    return badInput("bytes behind the last section");
+    return badInput("bytes after the last section");
   return table;
 }
 

@@ -53,7 +53,7 @@ struct GemmShape {
   /// A mask has m rows of n bits, the lowest of a byte first, each row filled up to a multiple of 128.
   uint64_t maskRowBytes() const { return (static_cast<uint64_t>(n) + 127) / 128 * 16; }
   uint64_t maskBytes() const { return static_cast<uint64_t>(m) * maskRowBytes(); }
-  /// Elements from the first to behind the last one that the operand's strides reach.
+  /// Elements from the first to one past the last one that the operand's strides reach.
   uint64_t spanA = 0, spanB = 0, spanC = 0, spanD = 0;
 };
 
@@ -113,7 +113,7 @@ struct AttentionShape {
   void pack(Tensor tensor);
   /// Whether each element of each result is written once: a result without gaps, or parts of rows that fill one.
   bool fillsResults() const;
-  /// Elements from the beginning of the bytes to behind the last one that the layout reaches.
+  /// Elements from the beginning of the bytes to one past the last one that the layout reaches.
   uint64_t span(Tensor tensor) const;
   uint64_t rowCount() const { return static_cast<uint64_t>(batch * heads * rows); }
   uint64_t maskElements() const { return static_cast<uint64_t>(mask[0] * mask[1] * mask[2] * mask[3]); }

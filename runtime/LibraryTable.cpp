@@ -45,7 +45,7 @@ constexpr LibraryRule rules[] = {
      "cuBLAS 13.0 documentation, cublasLtMatrixLayoutCreate(); 32-bit sizes inside the kernels", false},
     {"cuBLASLt", "stored rows that do not overlap", "stored rows of an operand or of the result overlap",
      "cuBLAS 13.0 documentation, CUBLASLT_MATRIX_LAYOUT_LD", false},
-    {"cuBLASLt", "ReLU, GELU (tanh) and their derivatives behind one product without batch, not in f64",
+    {"cuBLASLt", "ReLU, GELU (tanh) and their derivatives after one product without batch, not in f64",
      "it applies a function to f64 or to a batch",
      "cuBLAS 13.0 documentation, cublasLtEpilogue_t; that ReLU makes 0 of NaN is reported "
      "(forums.developer.nvidia.com, 329783)",

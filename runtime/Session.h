@@ -42,7 +42,7 @@ struct StepScalars {
 };
 
 /// A binding with its memory as the host sees it: on a device with memory of its own, what `step` left there is seen
-/// behind `download` (metrics: behind `settle`), and what the host wrote there behind `upload` (batch arrays and
+/// after `download` (metrics: after `settle`), and what the host wrote there after `upload` (batch arrays and
 /// scalars: `step` takes them).
 struct Tensor {
   const plan::Binding *binding = nullptr;
@@ -82,7 +82,7 @@ public:
   Status download(const std::string &entry = {}) const;
   /// Hands parameters and state that the host has written to the device.
   Status upload();
-  /// Gives everything back; says what went wrong with that. Nothing else may be called behind it.
+  /// Gives everything back; says what went wrong with that. Nothing else may be called after it.
   Status close() { return device_->close(); }
   /// The numbers of step `step` of a run: its learning rate by the plan's schedule, its place in the run.
   StepScalars scalarsOf(const std::string &entry, int64_t step, int64_t seed) const;

@@ -14,7 +14,7 @@
 
 namespace lowtide::rt {
 
-/// A moment on a stream: the `time`-th instruction of `stream`.
+/// A point in a stream's time: the `time`-th instruction of `stream`.
 struct StreamTime {
   uint32_t stream = 0;
   uint64_t time = 0;
@@ -22,7 +22,7 @@ struct StreamTime {
 
 /// History shared by all bytes of a cell.
 struct ShadowCell {
-  uint64_t end = 0;                 ///< first byte behind the cell
+  uint64_t end = 0;                 ///< first byte after the cell
   uint64_t value = 0;               ///< value number; 0 = undefined
   uint64_t bornAt = 0, lastUse = 0; ///< instruction indices, for liveness
   uint64_t madeAt = 0;              ///< tick of RepeatRounds; 0: before the step

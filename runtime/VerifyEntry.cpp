@@ -5,7 +5,7 @@
 //
 //  1. Bindings that are defined at the start put their value numbers down. Persistent bindings of other entries put
 //  down
-//     private numbers that nobody can name.
+//     private numbers that have no name.
 //  2. A read must find its announced number in every byte; a write leaves its own. A (value, byte) pair has one writer.
 //  3. Streams: each has a vector clock; `record` publishes it, `wait` joins it. A read must happen after the write that
 //  it
@@ -109,8 +109,8 @@ private:
   Status renumber(const plan::Slice &slice, uint64_t from, uint64_t to);
   Status record(uint32_t event, bool inRepeat);
   Status wait(uint32_t event, bool inRepeat);
-  bool happened(StreamTime moment) const {
-    return moment.stream == stream_ || clocks_[stream_][moment.stream] >= moment.time;
+  bool happened(StreamTime point) const {
+    return point.stream == stream_ || clocks_[stream_][point.stream] >= point.time;
   }
   bool transient(uint32_t arena) const {
     return plan_.arenas(static_cast<int>(arena)).kind() == plan::Arena::TRANSIENT;
@@ -125,7 +125,8 @@ private:
   void retire(uint32_t arena, uint64_t begin, const ShadowCell &cell) {
     if (!transient(arena) || cell.value == 0)
       return;
-    // An in-place instruction reads and writes the same bytes at the same moment: they count once, for the new value.
+    // An in-place instruction reads and writes the same bytes at the same program point: they count once, for the new
+    // value.
     uint64_t last = cell.lastUse;
     if (last == index_ && cell.bornAt < index_)
       --last;
@@ -506,7 +507,7 @@ Status EntryVerifier::finish() {
 
 uint64_t EntryVerifier::peakLiveBytes() const {
   std::vector<LiveChange> changes = liveChanges_;
-  // Ends are at the first index behind: they come before births of the same index.
+  // Ends are at the first index after: they come before births of the same index.
   std::sort(changes.begin(), changes.end(),
             [](const LiveChange &a, const LiveChange &b) { return a.at != b.at ? a.at < b.at : a.born < b.born; });
   uint64_t now = 0, peak = 0;

@@ -32,7 +32,7 @@ static bool canHandOn(const FactsTable &facts, OpResult result, OpOperand &opera
   return facts.at(result.getOwner()).mayOverwrite(number, operand.getOperandNumber());
 }
 
-/// Whether the result may be written over an argument that nobody reads later.
+/// Whether the result may be written over an argument that nothing reads later.
 bool StepProblem::mayOverwrite(const FactsTable &facts, OpResult result, Value root) {
   unsigned uses = 0;
   bool canBe = true;
@@ -247,8 +247,8 @@ void StepProblem::keep(Value root) {
     graph.values[known->second].kept = !graph.values[known->second].placed;
 }
 
-/// What a round hands on is written at once where the round was handed it, if it is in the order that it has and nobody
-/// reads that later; what is copied at the end of the round stays until then.
+/// What a round hands on is written at once where the round was handed it, if it is in the order that it has and
+/// nothing reads that later; what is copied at the end of the round stays until then.
 void StepProblem::addHandedOn(const FactsTable &facts) {
   auto loop = cast<RepeatInterface>(block->getParentOp());
   const unsigned sliced = loop.getNumSliced(), carried = loop.getNumCarried();

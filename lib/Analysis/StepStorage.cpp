@@ -1,7 +1,7 @@
 //===- StepStorage.cpp - which values of a step share bytes ---------------===//
 //
 // 1. Arguments have their bound slices.
-// 2. Results of the step: an update is written over its argument when nobody
+// 2. Results of the step: an update is written over its argument when nothing
 //    reads the old value later, and copied there when somebody does; metrics
 //    and outputs are written where the runtime reads them.
 // 3. Every other value, in order: over an operand that dies here and that its op

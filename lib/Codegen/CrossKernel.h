@@ -18,7 +18,7 @@ struct CrossKernel {
   StagedDomain rowDomain, columnDomain;
   /// Operands and results of the whole that are those of a part, in the part's order.
   llvm::SmallVector<unsigned> rowOperands, columnOperands, rowResults, columnResults;
-  /// Results of the whole that `columns` reads, behind its other operands.
+  /// Results of the whole that `columns` reads, after its other operands.
   llvm::SmallVector<unsigned> handedOn;
   /// The matrix.
   int64_t numRows = 0, numColumns = 0;

@@ -94,7 +94,7 @@ uint64_t getPartialBytes(nn::KernelOp kernel, const StagedDomain &domain);
 Grid getGpuPartialGrid(nn::KernelOp kernel, const StagedDomain &domain);
 /// The totals go to the function's last pointer.
 mlir::LogicalResult emitGpuPartials(KernelContext &context, const StagedDomain &domain);
-/// The totals come from the pointer behind the operands.
+/// The totals come from the pointer after the operands.
 mlir::LogicalResult emitGpuTotals(KernelContext &context, const StagedDomain &domain);
 
 /// Where a thread stands in the teams of its block, each of which takes a row.
@@ -105,7 +105,7 @@ struct TeamPlace {
 int64_t getGpuTeamSize(const StagedDomain &domain);
 /// Teams of more than a warp are whole blocks.
 TeamPlace enterTeams(KernelFunction &function, int64_t size);
-/// Rows `base` + the numbers of the teams; some may be behind the last one.
+/// Rows `base` + the numbers of the teams; some may be after the last one.
 mlir::LogicalResult emitGpuRowsAt(KernelContext &context, const StagedDomain &domain, const TeamPlace &place,
                                   mlir::Value base, bool mayBeNone);
 /// Whether positions in some array, and one round of the largest grid beyond, need more than 31 bits.

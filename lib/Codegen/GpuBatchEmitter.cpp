@@ -43,7 +43,7 @@ void codegen::takePointers(const Batch &batch, KernelFunction &function, Value i
   };
   for (unsigned i = 0; i < batch.first.getNumOperands(); ++i)
     take([&](const Batch::Item &each) { return each.operands[i]; });
-  // Results come behind the operands of all.
+  // Results come after the operands of all.
   for (unsigned i = 0; i < batch.first.getNumResults(); ++i)
     take([&](const Batch::Item &each) { return batch.numOperands + each.results[i]; });
   function.setPointers(pointers);
@@ -102,7 +102,7 @@ void codegen::emitGpuRagged(const Batch &batch, KernelFunction &function) {
                  [&](Value vector) { emitFlatVector(context, function.mul(vector, function.index(lanes)), lanes); });
   if (llvm::all_of(counts, [&](int64_t each) { return each % lanes == 0; }))
     return;
-  // What is left over behind whole vectors is the first block's.
+  // What is left over after whole vectors is the first block's.
   Value isFirst = scalars.compare(Compare::EQ, own, function.index(0));
   Value end = arith::SelectOp::create(b, loc, isFirst, length, function.index(0));
   evaluator.loop(function.add(function.mul(vectors, function.index(lanes)), function.thread), end, kThreads,

@@ -5,7 +5,7 @@
 //
 //   1. A block has 64 rows, which its teams compute a few at a time, as "row" does. Between two such rounds its threads
 //      add those rows, which the caches still have, to the sums of their columns, in order.
-//   2. The sums are those of one block of the order "leading"; a second kernel adds them up, as behind "column".
+//   2. The sums are those of one block of the order "leading"; a second kernel adds them up, as after "column".
 //
 //===----------------------------------------------------------------------===//
 

@@ -51,7 +51,7 @@ struct VectorNest {
     if (narrow)
       return;
     lanes = countLanes(kernel, count);
-    // What is left over behind whole vectors is computed one by one, which only a flat kernel can.
+    // What is left over after whole vectors is computed one by one, which only a flat kernel can.
     while (lanes > 1 && (flat ? count < lanes : inner % lanes != 0))
       lanes /= 2;
   }

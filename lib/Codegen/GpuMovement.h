@@ -16,7 +16,7 @@ Grid getGpuTransposeGrid(nn::TransposeOp op);
 void emitGpuTranspose(KernelContext &context, nn::TransposeOp op);
 
 /// The scatter of a kernel for a GPU, or null. Ops that make its indices element by element may stand in front, and
-/// such that make the kernel's one result of its sums behind it: those are for rows that look for their updates.
+/// such that make the kernel's one result of its sums after it: those are for rows that look for their updates.
 ScatterInterface findScatter(nn::KernelOp kernel);
 /// Whether the place of an update does not depend on the dimensions that are passed on: then a row of the result can
 /// look for its updates.
@@ -28,7 +28,7 @@ void emitGpuSearch(KernelContext &context, ScatterInterface op);
 /// The same by two kernels: the first sorts the places by row, into so many bytes; 0: searching is good enough.
 uint64_t getSortedBytes(ScatterInterface op);
 Grid getGpuSortGrid(ScatterInterface op);
-/// The sorted places go to the function's last pointer, and come from the one behind the operands.
+/// The sorted places go to the function's last pointer, and come from the one after the operands.
 void emitGpuSort(KernelContext &context, ScatterInterface op);
 void emitGpuSorted(KernelContext &context, ScatterInterface op);
 

@@ -2,7 +2,7 @@
 //
 // The gradient of a gather: many updates, each a row to be added at a computed place. No sort and no atomics: a warp
 // owns a row of the result, holds its columns in registers, and looks through all places, 128 at a time. Most of the
-// time nobody has found anything, which one round of shuffles tells.
+// time nothing has found anything, which one round of shuffles tells.
 //
 //===----------------------------------------------------------------------===//
 

@@ -36,7 +36,7 @@ Grid codegen::getGpuSortGrid(ScatterInterface op) {
   return {static_cast<int64_t>(llvm::divideCeil(SearchShape(op).count, kThreads)), kThreads};
 }
 
-/// The array of places behind that of rows.
+/// The array of places after that of rows.
 static Value getPlaces(KernelFunction &function, const SearchShape &shape, Value rows) {
   return LLVM::GEPOp::create(function.builder, function.loc, rows.getType(), function.builder.getI8Type(), rows,
                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(getArrayBytes(shape))});

@@ -356,7 +356,7 @@ LogicalResult GpuStagedEmitter::emitRowPartials() {
   Value place = function.add(function.mul(function.block, function.index(quads)), parts[0]);
   Value active = scalars.compare(Compare::EQ, parts[1], function.index(0));
   if (count % quads) {
-    // Threads behind the last segment go along with it, for the warp's shuffles, and write nothing.
+    // Threads after the last segment go along with it, for the warp's shuffles, and write nothing.
     active = scalars.logicalAnd(active, scalars.compare(Compare::LT, place, function.index(count)));
     place = function.min(place, function.index(count - 1));
   }
@@ -494,7 +494,7 @@ uint64_t codegen::getPartialBytes(nn::KernelOp kernel, const StagedDomain &domai
                                           : ReductionSet::countBlocks(shape.outerCount, shape.innerCount);
   if (shape.trailing ? numParts < kManySegments || kept > kFewLongRows : numParts <= kMaxGroups)
     return 0;
-  // What is written behind the sums is small; rows that are written need them within one kernel.
+  // What is written after the sums is small; rows that are written need them within one kernel.
   for (Value result : kernel.getYield().getOperands())
     if (dropUnitExtents(result) == domain.extents)
       return 0;

@@ -1,6 +1,6 @@
 //===- GpuTotals.cpp - the second kernels of several sums at once -===//
 //
-// What adds up the totals of blocks of rows is over before a launch has started. Where nobody waits for it, that of
+// What adds up the totals of blocks of rows is over before a launch has started. Where nothing waits for it, that of
 // several kernels of one code goes into one launch; a block takes the pointers of its kernel from a table, as in a
 // batch.
 //

@@ -329,7 +329,7 @@ static LLVM::LoopAnnotationAttr annotateUnroll(LLVM::LoopUnrollAttr unroll) {
 }
 
 /// Rounds with barriers stay a loop. Written out, nothing of a round can move over its barriers but sums, and those do
-/// move behind all of them, to the one branch that needs the total: until then what they add fills the registers.
+/// move after all of them, to the one branch that needs the total: until then what they add fills the registers.
 LLVM::LoopAnnotationAttr KernelFunction::keepRolled() {
   return annotateUnroll(
       LLVM::LoopUnrollAttr::get(builder.getContext(), /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {}));

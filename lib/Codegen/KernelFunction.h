@@ -77,7 +77,7 @@ public:
   mlir::Value getScratch() { return function.getArgument(function.getNumArguments() - (isGpu() ? 1 : 3)); }
 
   /// Runs `body` once for each of `count` tasks: on the CPU those of this call; on a GPU every thread of the grid takes
-  /// one, then the next that nobody has.
+  /// one, then the next that nothing has.
   void forEachTask(int64_t count, LoopKind kind, llvm::function_ref<void(mlir::Value task)> body);
 
   /// Element `offset` (index) of an array of `elementType`, as a scalar.
@@ -90,7 +90,7 @@ public:
   mlir::Value shared(mlir::Type elementType, int64_t count);
   /// Bytes of all such arrays.
   uint64_t sharedBytes = 0;
-  /// GPU: waits for all threads of the block; what they wrote before is seen behind.
+  /// GPU: waits for all threads of the block; what they wrote before is seen after.
   void barrier();
   /// GPU: `value` as lane `own ^ operand` (XOR) or lane `operand` (IDX) of the warp has it. All lanes take part.
   mlir::Value shuffle(mlir::Value value, mlir::gpu::ShuffleMode mode, mlir::Value operand);

@@ -19,7 +19,7 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// The function's name for f64; f32 has an `f` behind. Empty: the op has instructions of its own.
+/// The function's name for f64; f32 has an `f` after. Empty: the op has instructions of its own.
 static StringRef getFunctionName(Operation *op) {
   return llvm::StringSwitch<StringRef>(op->getName().getStringRef())
       .Case("arith.remf", "fmod")

@@ -74,7 +74,7 @@ public:
   /// g adds up blocks g, g + groups, … of the reduced dimensions; every group gets the results.
   llvm::SmallVector<mlir::Value> emitLeadingByGroups(mlir::Value group, int64_t groups, mlir::Value lane,
                                                      Elements elements);
-  /// The same when the totals of blocks are known: `totals` gives those of one, which may be one behind the last when
+  /// The same when the totals of blocks are known: `totals` gives those of one, which may be one after the last when
   /// they are not used.
   using BlockTotals = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value block)>;
   llvm::SmallVector<mlir::Value> combineByGroups(mlir::Value group, int64_t groups, mlir::Value lane,

@@ -65,7 +65,7 @@ void StagedBody::bindReduction(ReductionInterface op, std::function<Value()> loa
 }
 
 Value StagedBody::getResultPointer(unsigned result) {
-  // On a GPU results are the last pointers, behind whatever the kernel reads.
+  // On a GPU results are the last pointers, after whatever the kernel reads.
   if (function.isGpu())
     return function.getPointer(function.getNumPointers() - context.kernel.getNumResults() + result);
   return context.getResultPointer(result);

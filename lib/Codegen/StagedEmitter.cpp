@@ -1,7 +1,7 @@
 //===- StagedEmitter.cpp - kernels around reductions ------------*- C++ -*-===//
 //
 // Emitters "row" and "column": values over one shape, reductions over one set of its dimensions, elementwise ops
-// before, between and behind. All kept dimensions are independent: a task is one row (the last dimension is reduced) or
+// before, between and after. All kept dimensions are independent: a task is one row (the last dimension is reduced) or
 // a tile of neighbouring columns (it is kept). In a task:
 //
 //   1. for each level of reductions (a reduction of another's result is a level higher): one traversal of the reduced
@@ -9,7 +9,7 @@
 //   2. one traversal that writes the results that have the full shape;
 //   3. the results that have the kept shape.
 //
-// What is dear and needed in several traversals is kept in a buffer.
+// What is expensive and needed in several traversals is kept in a buffer.
 //
 //===----------------------------------------------------------------------===//
 

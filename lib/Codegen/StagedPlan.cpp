@@ -59,7 +59,7 @@ FailureOr<StagedDomain> StagedDomain::get(nn::KernelOp kernel) {
       domain.kept.push_back(d);
       domain.keptExtents.push_back(domain.extents[d]);
     }
-  // The columns: kept dimensions behind the last reduced one.
+  // The columns: kept dimensions after the last reduced one.
   for (int64_t d = rank - 1; d > domain.reduced.back(); --d)
     domain.columns *= domain.extents[d];
   if (domain.reduced.back() != rank - 1) {

@@ -1,6 +1,6 @@
 //===- StagedPlan.h - what a staged kernel does in which traversal -*- C++ -*-===//
 //
-// The analysis behind emitters "row" and "column"; writes no code.
+// The analysis for emitters "row" and "column"; writes no code.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

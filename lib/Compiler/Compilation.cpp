@@ -171,7 +171,7 @@ Failure Compilation::legalize() {
     auto step = module->lookupSymbol<func::FuncOp>("train");
     if (model->hasAttr("onnx.given_gradients"))
       step->setAttr(givenGradientsAttrName, UnitAttr::get(&context));
-    // What updates read is shown to train-scale-loss, and to nobody else.
+    // What updates read is shown to train-scale-loss alone.
     if (options.lossScale == "none" && options.clipNorm == 0.0 && options.clipValue == 0.0)
       train::eraseResults(step, [](Attribute binding) {
         auto output = dyn_cast_or_null<train::OutputAttr>(binding);

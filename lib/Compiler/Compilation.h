@@ -131,7 +131,7 @@ private:
   void reportCost(llvm::raw_ostream &os);
   /// Of @train; empty without one.
   StoredBytes countStored();
-  /// All stages up to number `last`, which is not behind `fitted`.
+  /// All stages up to number `last`, which is not after `fitted`.
   Failure lowerTo(int last, const std::string &budget);
   /// train → fitted, in the best parts of loss heads under the stage's budget.
   Failure fitSteps(FitStageOptions stage);

@@ -303,7 +303,7 @@ void FitTable::printJson(llvm::json::OStream &json) const {
               json.attribute("kind", row.bound->kind == solve::BoundKind::Exact          ? "exact"
                                      : row.bound->kind == solve::BoundKind::WholeNumbers ? "integer program"
                                                                                          : "relaxation");
-              json.attribute("moments", row.bound->moments);
+              json.attribute("program_points", row.bound->points);
               json.attribute("kernels", row.bound->instructions);
               json.attribute("solved", row.bound->isSolved);
             });

@@ -29,8 +29,8 @@ static bool computes(Operation *op) {
 
 static void castAround(Operation *op) {
   Type f32 = Float32Type::get(op->getContext()), bf16 = BFloat16Type::get(op->getContext());
-  OpBuilder before(op), behind(op->getContext());
-  behind.setInsertionPointAfter(op);
+  OpBuilder before(op), after(op->getContext());
+  after.setInsertionPointAfter(op);
   for (OpOperand &operand : op->getOpOperands())
     if (isBf16(operand.get()))
       operand.set(nn::cast(nn::Expr(before, op->getLoc(), operand.get()), f32));
@@ -38,7 +38,7 @@ static void castAround(Operation *op) {
     if (!isBf16(result))
       continue;
     result.setType(cast<RankedTensorType>(result.getType()).clone(f32));
-    Value rounded = nn::cast(nn::Expr(behind, op->getLoc(), result), bf16);
+    Value rounded = nn::cast(nn::Expr(after, op->getLoc(), result), bf16);
     result.replaceAllUsesExcept(rounded, rounded.getDefiningOp());
   }
 }

@@ -221,14 +221,14 @@ private:
   /// The parts take the op's place in the copy, and are written.
   LogicalResult writeDecomposition(DecomposableInterface op) {
     Block *block = op->getBlock();
-    Operation *before = op->getPrevNode(), *behind = op->getNextNode();
+    Operation *before = op->getPrevNode(), *after = op->getNextNode();
     OpBuilder inside(op);
     FailureOr<SmallVector<Value>> values = op.decompose(inside);
     if (failed(values))
       return op->emitError("cannot decompose ") << op->getName();
     op->replaceAllUsesWith(*values);
     op->erase();
-    for (Operation *part = before ? before->getNextNode() : &block->front(); part != behind;) {
+    for (Operation *part = before ? before->getNextNode() : &block->front(); part != after;) {
       Operation *next = part->getNextNode();
       if (failed(write(part)))
         return failure();

@@ -55,7 +55,7 @@ static LogicalResult writeSlice(nn::SliceOp op, FormBuilder &form) {
   return success();
 }
 
-/// `interior` elements of `value` between the elements of dimension `dim`: behind each one, the last ones cut off.
+/// `interior` elements of `value` between the elements of dimension `dim`: after each one, the last ones cut off.
 static Value spreadOut(FormBuilder &form, Value x, int64_t dim, int64_t interior, Value value) {
   SmallVector<int64_t> shape(tensorType(x).getShape());
   Type element = tensorType(x).getElementType();

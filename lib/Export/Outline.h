@@ -9,10 +9,10 @@ namespace lowtide {
 /// Makes functions of runs of nodes; equal runs share one.
 class Outliner {
 public:
-  /// `model`: the function that is being written; functions are placed behind it.
+  /// `model`: the function that is being written; functions are placed after it.
   explicit Outliner(mlir::func::FuncOp model) : model(model) {}
 
-  /// Turns what stands in `block` behind `last` (null: from its beginning) into one node that calls a function named
+  /// Turns what stands in `block` after `last` (null: from its beginning) into one node that calls a function named
   /// after `name`, if it is long and makes all of `results`, the values that are read elsewhere; they are replaced.
   void outline(mlir::Block *block, mlir::Operation *last, llvm::StringRef name,
                llvm::MutableArrayRef<mlir::Value> results);

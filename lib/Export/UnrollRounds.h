@@ -5,7 +5,7 @@
 
 namespace lowtide {
 
-/// Writes the rounds of every loop (RepeatInterface) of at most `maxRounds` behind one another: slices, the body's ops
+/// Writes the rounds of every loop (RepeatInterface) of at most `maxRounds` one after another: slices, the body's ops
 /// for each round, and the rows put together.
 void unrollRounds(mlir::func::FuncOp step, int64_t maxRounds);
 

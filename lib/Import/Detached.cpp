@@ -405,7 +405,7 @@ public:
         if (isDetachName(name))
           mentioned.insert(name);
     }
-    // `detach`, `detach_1` …: one that nobody reads was in front of what is gone.
+    // `detach`, `detach_1` …: one that nothing reads was in front of what is gone.
     int64_t last = -1;
     for (StringRef name : mentioned.keys()) {
       int64_t number = 0;

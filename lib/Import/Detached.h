@@ -34,7 +34,7 @@ void splitSteps(::onnx::GraphProto &graph);
 std::vector<std::string> restoreDetached(::onnx::GraphProto &graph);
 
 /// Without its `detach`, what a program computes of a detached value is what it computes of the value itself, and the
-/// exporter's optimizer keeps one of the two. Takes them apart where the readers' notes name both; behind
+/// exporter's optimizer keeps one of the two. Takes them apart where the readers' notes name both; after
 /// `restoreDetached`. Returns the names of those that came back.
 std::vector<std::string> splitDetached(::onnx::GraphProto &graph);
 

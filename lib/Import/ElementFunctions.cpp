@@ -152,7 +152,7 @@ bool lowtide::isEvaluated(double expected, double value, double scale) {
 std::optional<double> lowtide::matchFunction(const ElementFunction &function, ArrayRef<float> parameter,
                                              ArrayRef<float> values) {
   double number = function.takesNumber() ? NAN : 0;
-  if (function.beside == ElementFunction::Sum) {
+  if (function.other == ElementFunction::Sum) {
     double total = 0;
     for (double y : values)
       total += y;
@@ -191,7 +191,7 @@ bool lowtide::isTelling(const ElementFunction &function, ArrayRef<float> paramet
 
 std::string lowtide::addFunction(UnfoldingGraph &graph, const ElementFunction &function, double number,
                                  std::string value) {
-  if (function.beside == ElementFunction::Sum) { // over all elements
+  if (function.other == ElementFunction::Sum) { // over all elements
     value = graph.addNode("Reshape", {value, graph.addIntegers({1}, {-1})});
     value = graph.addNode(function.ops[0], {value});
     graph.setAttribute("axis", 0);
@@ -199,9 +199,9 @@ std::string lowtide::addFunction(UnfoldingGraph &graph, const ElementFunction &f
   }
   SmallVector<std::string> operands{value};
   if (function.takesNumber())
-    operands.insert(function.beside == ElementFunction::NumberFirst ? operands.begin() : operands.end(),
+    operands.insert(function.other == ElementFunction::NumberFirst ? operands.begin() : operands.end(),
                     graph.addNumber(float(number)));
-  else if (function.beside == ElementFunction::Itself)
+  else if (function.other == ElementFunction::Itself)
     operands.push_back(value);
   value = graph.addNode(function.ops[0], operands);
   return function.ops[1] ? graph.addNode(function.ops[1], {value}) : value;

@@ -21,20 +21,20 @@ class UnfoldingGraph;
 /// A function of an element x, and perhaps of a number c that is the same for all.
 struct ElementFunction {
   /// What stands beside x among the operands of the first operator. `Sum`: the number comes from all elements.
-  enum Beside { Nothing, NumberLast, NumberFirst, Itself, Sum };
+  enum Other { Nothing, NumberLast, NumberFirst, Itself, Sum };
 
   /// The operation of the exported program.
   const char *operation;
   /// The operators that compute it, one after the other; the second may be null.
   const char *ops[2];
-  Beside beside;
+  Other other;
   double (*evaluate)(double x, double c);
   /// The number that makes y of x; null: it takes none.
   double (*solve)(double x, double y);
   /// Null: it has none, or has a number.
   double (*inverse)(double y);
 
-  bool takesNumber() const { return beside == NumberLast || beside == NumberFirst; }
+  bool takesNumber() const { return other == NumberLast || other == NumberFirst; }
   llvm::SmallVector<llvm::StringRef> operators() const;
 };
 

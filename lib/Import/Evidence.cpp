@@ -212,7 +212,7 @@ std::vector<std::string> lowtide::findProgramOperands(const ::onnx::NodeProto &n
 }
 
 /// Operands of the operation `name` that the node was exported from, as text, those that have their defaults left out
-/// behind the last other one; nullopt: it is another operation, or nothing is known.
+/// after the last other one; nullopt: it is another operation, or nothing is known.
 static std::optional<SmallVector<StringRef>> findOperandsOf(StringRef name, const ::onnx::NodeProto &node) {
   StringRef text = findProgramNote(node);
   size_t at = text.find((name + "](args").str());

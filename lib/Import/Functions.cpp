@@ -49,7 +49,7 @@ public:
     return total;
   }
 
-  /// Also of functions that nobody calls.
+  /// Also of functions that nothing calls.
   void checkAll() {
     for (const auto &entry : functions)
       (void)expansionOf(*entry.second, 0);

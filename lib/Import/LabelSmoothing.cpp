@@ -27,7 +27,7 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-/// Writes behind `loss`, which gives up its name, what it lacks.
+/// Writes after `loss`, which gives up its name, what it lacks.
 static void smooth(UnfoldingGraph &graph, NodeProto &loss, double smoothing) {
   const std::string name = loss.output(0), labels = loss.input(1), weights = loss.input_size() > 2 ? loss.input(2) : "";
   std::string reduction = "mean";
@@ -54,8 +54,8 @@ static void smooth(UnfoldingGraph &graph, NodeProto &loss, double smoothing) {
   if (!weights.empty()) {
     // Classes are dimension 1, whatever the rank.
     const std::string rank = add("Size", {add("Shape", {logProbabilities})}), one = graph.addIntegers({}, {1});
-    const std::string behind = add("Range", {one, add("Sub", {rank, one}), one});
-    perClass = add("Mul", {perClass, add("Unsqueeze", {weights, behind})});
+    const std::string after = add("Range", {one, add("Sub", {rank, one}), one});
+    perClass = add("Mul", {perClass, add("Unsqueeze", {weights, after})});
   }
   std::string each = reduce("ReduceMean", {perClass, graph.addIntegers({1}, {1})}), counts;
   if (ignored) {

@@ -6,7 +6,7 @@
 //  (ParametersFromSignature.cpp).
 //  2. Otherwise names and the operators that read do (ParametersFromNames.cpp).
 //  3. The user's lists overrule both (ParametersOverrides.cpp).
-// Small tensors that nobody trains then become constants of the IR.
+// Small tensors that no one trains then become constants of the IR.
 //
 //===----------------------------------------------------------------------===//
 

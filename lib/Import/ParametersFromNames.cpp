@@ -412,7 +412,7 @@ static bool isReadByLayers(const TensorFacts &facts) {
   return facts.getNumElements() > 1 && modules.size() > 1;
 }
 
-/// PyTorch's old exporter lists a module's parameters before its buffers. Tensors behind one that can only be a buffer
+/// PyTorch's old exporter lists a module's parameters before its buffers. Tensors after one that can only be a buffer
 /// are buffers.
 static llvm::StringSet<> findBuffersByOrder(const OnnxFile &file, ArrayRef<TensorFacts> facts) {
   llvm::StringSet<> buffers, modules;
@@ -467,7 +467,7 @@ private:
 void Doubts::note(const MergedTensor &part, const InitializerInfo &info) {
   const bool isParameter = info.role == InitializerRole::Parameter, isInvented = isInventedName(info.tensor);
   const StringRef reason = info.reason;
-  // A table may begin by a formula and be trained; nobody trains masks, or transforms by products.
+  // A table may begin by a formula and be trained; no one trains masks, or transforms by products.
   if (reason == fourierReason ||
       (info.certainty == Certainty::Inferred && !isInvented && reason.starts_with("holds ") &&
        reason != "holds a mask" && findProducts(merged, part.facts).empty()))

@@ -235,12 +235,12 @@ static bool unfoldChain(UnfoldingGraph &graph, const Evaluated &evaluated, const
   std::vector<float> values = valuesOf(graph, *evaluated.tensor), between = valuesOf(graph, tensor);
   const ElementFunction *first = findElementFunction(operations[0]);
   if (!first || values.empty() || between.size() != values.size() ||
-      operationName(evaluated.tensor->name()) != operations[1] || first->beside == ElementFunction::Sum)
+      operationName(evaluated.tensor->name()) != operations[1] || first->other == ElementFunction::Sum)
     return false;
   for (float &x : between)
     x = float(first->evaluate(x, 0));
   for (const ElementFunction &second : elementFunctions()) {
-    if (operations[1] != second.operation || second.beside == ElementFunction::Sum)
+    if (operations[1] != second.operation || second.other == ElementFunction::Sum)
       continue;
     std::optional<double> number = matchFunction(second, between, values);
     if (!number || (second.takesNumber() && !isWritten(*number)))
@@ -403,7 +403,7 @@ Images::Match Images::find(const TensorProto &image, std::optional<std::string> 
       std::optional<double> number = isNamed ? matchFunction(function, of, values) : std::nullopt;
       // The other part of a mixture is one even where the numbers alone would not tell.
       bool isRest =
-          number == 1 && function.beside == ElementFunction::NumberFirst && StringRef(function.ops[0]) == "Sub";
+          number == 1 && function.other == ElementFunction::NumberFirst && StringRef(function.ops[0]) == "Sub";
       if (!number || !(isTelling(function, of, values) || (isOwn && isRest)))
         continue;
       found = {&parameter, &function, *number};
@@ -454,7 +454,7 @@ bool Images::unfold(const TensorProto &image) {
 }
 
 void lowtide::recoverFunctions(UnfoldingGraph &graph, GraphProto &proto, ArrayRef<const TensorProto *> evaluated,
-                           ArrayRef<const TensorProto *> parameters) {
+                               ArrayRef<const TensorProto *> parameters) {
   Images images(graph, proto, parameters);
   for (const TensorProto *image : evaluated)
     // What is no image may be a parameter itself, of which there are images.

@@ -7,11 +7,11 @@
 #include "Recoveries.h"
 
 #include "Detached.h"
+#include "DroppedEpsilons.h"
 #include "Evidence.h"
 #include "LabelSmoothing.h"
 #include "LostDraws.h"
 #include "LostDropout.h"
-#include "DroppedEpsilons.h"
 #include "RepeatedLayers.h"
 #include "WellFormed.h"
 

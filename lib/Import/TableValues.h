@@ -21,7 +21,7 @@ bool holdsSinusoids(const ::onnx::TensorProto &tensor, const std::string &bytes)
 bool seemsComputed(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
 /// Whether every output channel of a convolution's weight is the same filter, of numbers that differ: a blur or an edge
-/// detector, which nobody trains.
+/// detector, which no one trains.
 bool repeatsFilter(const ::onnx::TensorProto &tensor, const std::string &bytes);
 
 /// Whether f32 `tensor` holds numbers as only chance or training makes them: many, all different, in no order.

@@ -88,7 +88,7 @@ static StringMap<Evaluated> findEvaluated(const UnfoldingGraph &graph, const Sig
 }
 
 /// Functions of parameters that the file holds as well.
-static void unfoldAllBeside(UnfoldingGraph &graph, ArrayRef<Evaluated> images) {
+static void recoverAllFunctions(UnfoldingGraph &graph, ArrayRef<Evaluated> images) {
   SmallVector<const Evaluated *> moved;
   for (const Evaluated &evaluated : images)
     if (movesElements(evaluated.tensor->name()) && all_of(evaluated.foldedFrom, [&](const std::string &name) {
@@ -315,7 +315,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     });
     return gone;
   });
-  unfoldAllBeside(graph, images);
+  recoverAllFunctions(graph, images);
   if (signature.isPresent()) {
     restoreBiases(graph, proto, signature);
     doubtLostOperations(graph, proto, signature);

@@ -148,8 +148,8 @@ bool recoverFunctions(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::A
 /// The same in files without notes, where the values alone tell: all of `evaluated` that are made of one of
 /// `parameters`.
 void recoverFunctions(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
-                  llvm::ArrayRef<const ::onnx::TensorProto *> evaluated,
-                  llvm::ArrayRef<const ::onnx::TensorProto *> parameters);
+                      llvm::ArrayRef<const ::onnx::TensorProto *> evaluated,
+                      llvm::ArrayRef<const ::onnx::TensorProto *> parameters);
 
 /// Buffers that the program keeps as running averages.
 void unfoldAverages(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);

@@ -34,7 +34,7 @@ static constexpr unsigned longestWay = 16, shortestWay = 2;
 /// The same for modules that are copies as a whole.
 static constexpr unsigned wholeWay = 4096;
 
-/// `add_12` comes behind `add_7` and `add`.
+/// `add_12` comes after `add_7` and `add`.
 static bool isEarlier(StringRef a, StringRef b) {
   auto number = [](StringRef name) {
     StringRef stem = operationName(name);
@@ -305,7 +305,7 @@ static std::optional<size_t> findInstance(const Merger &merger, StringRef reader
   return std::nullopt;
 }
 
-/// Where the program's values part behind the nodes that read the parameters that are left, and the nodes up to there.
+/// Where the program's values part after the nodes that read the parameters that are left, and the nodes up to there.
 bool MergedNodes::findCuts(const Merger &merger, std::vector<Cut> &cuts, std::set<int> &nodes) const {
   std::map<int, unsigned> open; // nodes and how far they are
   std::map<std::string, int> producers;

@@ -2,7 +2,7 @@
 //
 // PyTorch's old exporter writes norms out, and evaluates what the program does to their scales and biases first: 1 + w,
 // or w with dimensions of one put around it, as group norm does. It names the result after the operator that reads it,
-// and what was the parameter is seen from where it is read: behind a division by some root, in a module that has no
+// and what was the parameter is seen from where it is read: after a division by some root, in a module that has no
 // other scale. Optimizers that evaluate the same keep the name of what they evaluated.
 //
 //===----------------------------------------------------------------------===//

@@ -136,7 +136,7 @@ bool lowtide::unfoldSingleBias(UnfoldingGraph &graph, const NodeProto &node) {
     for (int64_t i = 0; i != both; ++i)
       part.map.push_back(i < rows ? direction * rows + i : -1);
   }
-  graph.addParts(*tensor, *bytes, part, "the exporter put zeros behind it in", false);
+  graph.addParts(*tensor, *bytes, part, "the exporter put zeros after it in", false);
   graph.addNode("Pad", {part.name, graph.addIntegers({4}, {0, 0, 0, rows})}, tensor->name());
   graph.remove(*tensor);
   return true;

@@ -270,7 +270,7 @@ void GraphChecker::checkOperands(const NodeProto &node, const GraphProto &graph)
 /// Tells a dangling name from one that is defined too late, and that from a
 /// cycle.
 void GraphChecker::reportUndefined(const NodeProto &node, StringRef name, const GraphProto &graph) {
-  // The search below is linear in the graph; nobody reads its thousandth result.
+  // The search below is linear in the graph; nothing reads its thousandth result.
   if (report.getNumErrors() > limits.errors)
     return error(nodeLabel(node), "");
   StringMap<const NodeProto *> producers;

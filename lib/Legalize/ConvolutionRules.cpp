@@ -75,7 +75,7 @@ LogicalResult convTranspose(NodeView &n) {
     } else if (mode == "VALID") {
       begin[i] = end[i] = 0;
     }
-    // Output padding beyond the stride is more than a convolution can look back to: zeros are put behind.
+    // Output padding beyond the stride is more than a convolution can look back to: zeros are put after them.
     int64_t out = full - begin[i] - end[i];
     tail[i] = extra[i] >= s ? extra[i] - (s - 1) : 0;
     padsTail |= tail[i] > 0;

@@ -116,7 +116,7 @@ static FailureOr<func::FuncOp> declareForward(func::FuncOp model, const Legalize
   return forward;
 }
 
-/// Removes what nobody reads: dead ops, then constants and parameters without a use.
+/// Removes what nothing reads: dead ops, then constants and parameters without a use.
 static void dropDead(LegalizeContext &context) {
   Block &block = context.function.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))

@@ -1,6 +1,6 @@
 //===- LegalizeContext.cpp - state of one legalization --------------------===//
 //
-// The walk over nodes: rule lookup, constant folding behind each rule, collected refusals.
+// The walk over nodes: rule lookup, constant folding after each rule, collected refusals.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Legalize/LegalizeContext.h"
@@ -157,7 +157,7 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
                    stated.getNumElements() == actual.getNumElements();
     if (isMoved && !isDoubtful && !view.ignoresStatedShape && misstated.empty())
       emitWarning(node.getLoc()) << "'" << node.getOpType() << "': its result " << i << " is stated to be " << stated
-                                 << " and is " << actual << "; shapes behind it are taken from the operators";
+                                 << " and is " << actual << "; shapes after it are taken from the operators";
     if (isDoubtful || isMoved || (isOther && view.ignoresStatedShape)) {
       misstated.insert(node.getResult(i));
     } else if (isOther) {

@@ -60,7 +60,7 @@ public:
   LogicalResult fail() {
     return n.context.failed() ? success() : n.reject("its body does not compute all of its outputs");
   }
-  /// The outputs of all iterations behind one another along a new dimension `axis`.
+  /// The outputs of all iterations one after another along a new dimension `axis`.
   LogicalResult stack(unsigned result, ArrayRef<Meaning> pieces, int64_t axis, bool reversed) {
     if (pieces.empty())
       return n.refuse("a loop that does not run gives empty results");

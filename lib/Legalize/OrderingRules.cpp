@@ -56,7 +56,7 @@ private:
     return wide(nn::sum(nn::cast(hit, n.builder.getI32Type()) * index(picks, 2), {2}));
   }
 
-  /// The best of those that stand behind the last one picked, k times.
+  /// The best of those that stand after the last one picked, k times.
   Expr byPicking(int64_t k) {
     int64_t samples = rows.dim(0), count = rows.dim(1);
     Shape all(rows.shape());
@@ -64,14 +64,14 @@ private:
     SmallVector<Expr> picks;
     auto spread = [&](Expr x) { return nn::broadcast(x, all, {0}); };
     for (int64_t i = 0; i < k; ++i) {
-      Expr behind = i ? before(spread(value), spread(position), rows, place) : Expr();
+      Expr after = i ? before(spread(value), spread(position), rows, place) : Expr();
       // What has been picked counts as the worst of its row, and is told apart from that one by its position.
       Expr worst = spread(largest ? nn::minimum(rows, {1}) : nn::maximum(rows, {1}));
-      Expr left = i ? nn::select(behind, rows, worst) : rows;
+      Expr left = i ? nn::select(after, rows, worst) : rows;
       value = largest ? nn::maximum(left, {1}) : nn::minimum(left, {1});
       Expr hit = nn::equal(rows, spread(value));
       if (i)
-        hit = nn::logicalAnd(hit, behind);
+        hit = nn::logicalAnd(hit, after);
       position = nn::minimum(nn::select(hit, place, place.like(double(count - 1))), {1});
       picks.push_back(nn::reshape(position, {samples, 1}));
     }

@@ -88,7 +88,7 @@ LogicalResult pad(NodeView &n) {
   return success();
 }
 
-/// Cuts or pads with zeros to a shape, the same on both sides; an odd element goes behind.
+/// Cuts or pads with zeros to a shape, the same on both sides; an odd element goes after.
 LogicalResult centerCropPad(NodeView &n) {
   if (failed(n.need(2)))
     return failure();

@@ -36,7 +36,7 @@ Expr lowtide::poolIndices(NodeView &n, Expr x, const Window &w, bool columns) {
     high.push_back(pad + excess);
   sizes.append(w.output);
   strides.append(w.strides);
-  // Padding never wins: it is smaller than what the element type holds, or ties behind a smaller number.
+  // Padding never wins: it is smaller than what the element type holds, or ties after a smaller number.
   Expr number = numberElements(n, x, columns);
   if (!isa<FloatType>(x.elementType()))
     x = nn::cast(x, n.builder.getF64Type());

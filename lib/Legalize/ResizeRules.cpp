@@ -36,7 +36,7 @@ void normalize(Weights &w) {
     x /= sum == 0 ? 1.0 : sum;
 }
 
-/// Weights of the neighbours of a point at `ratio` ∈ (0, 1] behind the left one.
+/// Weights of the neighbours of a point at `ratio` ∈ (0, 1] after the left one.
 Weights weightsAt(const Method &m, double ratio, double scale) {
   if (m.mode == "nearest") {
     if (ratio == 1.0 || m.nearest == "ceil")

@@ -103,7 +103,7 @@ LogicalResult dft(NodeView &n) {
     return n.refuse("a transform of length " + Twine(t.n) + "; there are lengths from 1 to " + Twine(longest));
   t.inputs = t.halved ? t.n / 2 + 1 : t.n;
   t.outputs = oneSided && !inverse ? t.n / 2 + 1 : t.n;
-  // The axis goes behind all others.
+  // The axis goes last.
   Shape order, back(x.rank());
   for (int64_t d = 0; d < x.rank(); ++d)
     if (d != *axis && d != x.rank() - 1)

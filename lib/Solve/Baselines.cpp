@@ -14,7 +14,7 @@ namespace lowtide::solve {
 
 FittedSchedule planFromSaved(const StepGraph &graph, std::span<const uint32_t> order, std::vector<char> saved,
                              const char *method) {
-  // A value is forgotten behind its last forward reader: what counts as backward may begin long before the loss.
+  // A value is forgotten after its last forward reader: what counts as backward may begin long before the loss.
   std::vector<uint32_t> lastForward(graph.values.size(), 0);
   auto forEachForward = [&](uint32_t position, auto visit) {
     const StepOperation &operation = graph.operations[order[position]];

@@ -7,7 +7,7 @@
 // on. Blocks of the same structure get the same choices, for one cut.
 // 2. The exact timeline of each set gives bytes and seconds of all its blocks.
 // 3. Over ranges of blocks and units of memory, the cheapest of: the first
-// blocks by a choice, then the rest; or run to a checkpoint, do what is behind
+// blocks by a choice, then the rest; or run to a checkpoint, do what is after
 // it, and run what is before it again.
 // 4. What was chosen is written as a schedule, recomputations on demand.
 //
@@ -185,7 +185,7 @@ void BlockChain::trace(uint32_t first, uint32_t last, int64_t units, bool isFirs
   const Cell cell = at(first, last)[units];
   const uint32_t end = uint32_t(cell.end);
   const bool isLast = end > last;
-  // What is behind the last block is there, or done, when it runs again.
+  // What is after the last block is there, or done, when it runs again.
   Rerun rerun{isLast && !isFirstRun ? std::vector<uint32_t>() : blocks.listCrossing(first, end), first, end};
   if (cell.set >= 0)
     for (uint32_t block = first; block < end; ++block)

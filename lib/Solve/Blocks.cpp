@@ -1,6 +1,6 @@
 //===- Blocks.cpp - a step's forward part in blocks -----------------------===//
 //
-// 1. The width of a position: bytes of what was made before it and is read behind
+// 1. The width of a position: bytes of what was made before it and is read after
 // it in the forward part, without what is cheaply made of the rest.
 // 2. Positions that are the narrowest within a reach of bytes on both sides,
 // narrow against the blocks beside them and not wider than their neighbors.
@@ -141,7 +141,7 @@ private:
     return true;
   }
 
-  /// Bytes that a block hands on, and nobody before it.
+  /// Bytes that a block hands on, and nothing before it.
   std::vector<double> listHandedOn() const {
     std::vector<double> bytes(blocks.begins.size(), 0);
     for (uint32_t block = 1; block < blocks.size(); ++block)
@@ -235,7 +235,7 @@ private:
   std::vector<uint64_t> widths;
   std::vector<std::vector<uint32_t>> crossing;
   std::vector<char> isNeeded, isCrossing;
-  /// Made before the position at hand and read behind it, by their making.
+  /// Made before the position at hand and read after it, by their making.
   std::vector<uint32_t> alive;
 };
 

@@ -2,7 +2,7 @@
 //
 // 1. Walk from both ends at once, d edits each, until the walks meet: the
 //    middle snake lies on a shortest edit script.
-// 2. Solve what is before and what is behind it.
+// 2. Solve what is before and what is after it.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/Difference.h"

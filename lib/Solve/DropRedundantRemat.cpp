@@ -1,7 +1,7 @@
 //===- DropRedundantRemat.cpp - recomputations that are not needed ------------------===//
 //
 // Takes recomputations out of a schedule, one by one, as long as it fits. Most
-// trials fail because the value would have to stay through a moment that is
+// trials fail because the value would have to stay through a program point that is
 // full: that is seen without counting all anew.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 namespace lowtide::solve {
 namespace {
 
-constexpr uint32_t nobody = UINT32_MAX;
+constexpr uint32_t none = UINT32_MAX;
 
 class DropRedundantRemat {
 public:
@@ -37,7 +37,7 @@ public:
       moved[now] = now;
     bool changed = false;
     for (auto [seconds, position] : candidates) {
-      if (moved[position] == nobody)
+      if (moved[position] == none)
         continue;
       findGroup(moved[position]);
       if (!mayFit())
@@ -50,12 +50,12 @@ public:
       std::optional<Timeline> result = evaluate(graph, rest);
       if (!result || result->peakBytes > budget)
         continue;
-      std::vector<uint32_t> renumbered(schedule.size(), nobody);
+      std::vector<uint32_t> renumbered(schedule.size(), none);
       for (uint32_t now = 0, next = 0; now < schedule.size(); ++now)
         if (!inGroup[now])
           renumbered[now] = next++;
       for (uint32_t &now : moved)
-        if (now != nobody)
+        if (now != none)
           now = renumbered[now];
       schedule = std::move(rest);
       timeline = std::move(*result);
@@ -80,14 +80,14 @@ private:
     inGroup.assign(length, false);
     group.clear();
     std::vector<char> ran(graph.operations.size(), false);
-    maker.assign(graph.values.size(), nobody);
+    maker.assign(graph.values.size(), none);
     for (uint32_t now = 0; now < length; ++now) {
       const StepOperation &operation = graph.at(schedule[now]);
       isFirst[now] = schedule[now] < ran.size() && !ran[schedule[now]];
       if (isFirst[now])
         ran[schedule[now]] = true;
       for (uint32_t value : operation.reads)
-        if (maker[value] != nobody) {
+        if (maker[value] != none) {
           sources.push_back({maker[value], value});
           ++readers[maker[value]];
           const size_t result = resultOf(maker[value], value);
@@ -144,7 +144,7 @@ private:
     for (uint32_t value : graph.at(schedule[position]).writes) {
       const size_t result = resultOf(position, value);
       const uint32_t earlier = before[result];
-      if (graph.values[value].placed || earlier == nobody || lastRead[result] == position)
+      if (graph.values[value].placed || earlier == none || lastRead[result] == position)
         continue;
       const uint32_t free = lastRead[resultOf(earlier, value)] + 1;
       if (free < position)
@@ -188,7 +188,7 @@ private:
   /// Per result: the earlier execution, the last reader and the one before it (or its maker).
   std::vector<uint32_t> before, lastRead, previousRead;
   RangeMaximum highest;
-  /// From a moment on, so many bytes more.
+  /// From a program point on, so many bytes more.
   std::vector<std::pair<uint32_t, int64_t>> changes;
 };
 

@@ -36,7 +36,7 @@ void EjectionSearch::throwOut(uint32_t buffer) {
 uint32_t EjectionSearch::takeWaiting() {
   if (waiting.empty())
     std::swap(waiting, later);
-  // The largest of a few: dear ones first, but not always in the same order.
+  // The largest of a few: expensive ones first, but not always in the same order.
   size_t best = random() % waiting.size();
   for (unsigned draw = 0; draw < 3; ++draw)
     if (size_t other = random() % waiting.size(); buffers[waiting[other]].bytes > buffers[waiting[best]].bytes)
@@ -60,7 +60,7 @@ void EjectionSearch::insert(uint32_t buffer) {
   for (size_t i = 0; i < count; ++i)
     begins[i] = {offsets[found[i]], getEnd(found[i]), price[found[i]]};
   spent += byBegin.size() + 12 * count + 1;
-  // Behind the last one, where no candidate comes.
+  // After the last one, where no candidate comes.
   begins[count].begin = ends[count].end = UINT64_MAX;
 
   uint64_t chosen = 0, chosenGap = UINT64_MAX;
@@ -76,7 +76,7 @@ void EjectionSearch::insert(uint32_t buffer) {
     }
     for (; nextEnd->end <= at; ++nextEnd)
       ended += nextEnd->price;
-    // Everyone who ends by `at` has begun: nobody stands there when as many have begun as ended.
+    // Everyone who ends by `at` has begun: nothing stands there when as many have begun as ended.
     const bool isFree = nextBegin - begins.data() == nextEnd - ends.data();
     const double cost = isFree ? 0 : begun - ended;
     const uint64_t gap = isFree ? std::min(nextBegin->begin, capacity) - floor : 0;

@@ -1,6 +1,6 @@
 //===- Ejection.h - a packing below a given height --------------*- C++ -*-===//
 //
-// The search behind Packing: makes room for a buffer by throwing others out.
+// The search in Packing: makes room for a buffer by throwing others out.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -19,7 +19,8 @@ namespace lowtide::solve {
 std::vector<uint32_t> countDegrees(std::span<const Buffer> buffers);
 
 /// Guided ejection (Nagata and Bräysy 2009, there for vehicles): a buffer that has no place takes the one whose
-/// occupants are the cheapest to throw out, and these wait for a place in turn. Whoever could not stay becomes dearer.
+/// occupants are the cheapest to throw out, and these wait for a place in turn. Whoever could not stay becomes more
+/// expensive.
 class EjectionSearch {
 public:
   /// Sizes are multiples of the alignment and not 0; `degrees[i]` buffers are alive together with buffer i.

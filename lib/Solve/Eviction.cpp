@@ -243,7 +243,7 @@ private:
     return true;
   }
 
-  /// Whether nobody needs it any more.
+  /// Whether nothing needs it any more.
   bool isDead(uint32_t value) { return !locks[value] && !graph.values[value].kept && need(value) == never; }
 
   /// Makes sure that an operand is there, and locks it.

@@ -9,7 +9,7 @@
 // 3. Climb: at each level the schedule of the level below, what every policy
 //    finds there, also with disturbed prices and guided by what a priced cut
 //    saves, and the seeds that fit, lose the recomputations that are not
-//    needed; the cheapest stays. Where bytes are dear, at the lowest levels, its
+//    needed; the cheapest stays. Where bytes are expensive, at the lowest levels, its
 //    own prices are climbed from (PriceSearch).
 // 4. Beside it, what blocks keep (BlockChain): plans for many budgets, thinned
 //    out in the same way. Levels of their own lie below the lowest of the
@@ -132,7 +132,7 @@ void Front::findSmallest() {
     dropRecomputations(graph, budget, plan.schedule, plan.timeline);
     return climbPrices(graph, order, budget, plan, getClimbs(0, plan), 0);
   };
-  // Here bytes are dearest, and one policy alone got through.
+  // Here bytes are most expensive, and one policy alone got through.
   searched.push_back(climbAt(std::move(best)));
   const uint64_t searchedFrom = searched.front().timeline.peakBytes, most = largest.timeline.peakBytes;
   const bool isByBlocks = !apart.empty() && apart.front().timeline.peakBytes < searchedFrom;
@@ -140,7 +140,7 @@ void Front::findSmallest() {
   // A 128th at a time, as long as one of a few tries gets through.
   while (std::optional<FittedSchedule> smaller =
              shrinkPeak(graph, smallest.timeline.peakBytes - smallest.timeline.peakBytes / 128, smallest,
-                             std::min(getExchanges(1, smallest), 32u), /*seed=*/0))
+                        std::min(getExchanges(1, smallest), 32u), /*seed=*/0))
     smallest = exchange(1, smaller->timeline.peakBytes, *smaller);
   found.push_back(exchange(0, smallest.timeline.peakBytes, smallest));
   // In as few bytes, but hard to pack: beside the smallest, not in its place.
@@ -176,9 +176,10 @@ FittedSchedule Front::exchange(unsigned rung, uint64_t budgetBytes, const Fitted
   const unsigned attempts = isSmall(graph) ? 2 : 1;
   FittedSchedule best = plan;
   for (unsigned attempt = 0; attempt < attempts; ++attempt) {
-    FittedSchedule next = searchRematNearby(
-        graph, budgetBytes, plan,
-        {.rounds = getExchanges(rung, plan), .seed = rung + (uint64_t(attempt) << 32), .mayKeepSources = !found.empty()});
+    FittedSchedule next = searchRematNearby(graph, budgetBytes, plan,
+                                            {.rounds = getExchanges(rung, plan),
+                                             .seed = rung + (uint64_t(attempt) << 32),
+                                             .mayKeepSources = !found.empty()});
     if (next.timeline.seconds < best.timeline.seconds)
       best = std::move(next);
   }

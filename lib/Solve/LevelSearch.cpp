@@ -1,8 +1,8 @@
-//===- LevelSearch.cpp - a packing of the full moments first --------------===//
+//===- LevelSearch.cpp - a packing of the full program points first --------------===//
 //
-// 1. A level has the fullest moments, a third more from level to level, and a
+// 1. A level has the fullest program points, a third more from level to level, and a
 // block for all buffers that are alive in the same of them; the last level has
-// all moments, and every buffer by itself.
+// all program points, and every buffer by itself.
 // 2. A level is packed by ejection, beginning with the blocks of the level above,
 // taken apart; who stands in another's way, or is new, waits for a place.
 // 3. A level that is not packed sends the search half the way back, with other
@@ -36,9 +36,9 @@ LevelSearch::LevelSearch(std::span<const Buffer> buffers, uint64_t capacity, uin
     : buffers(buffers), capacity(capacity), seed(seed), live(countLive(buffers)) {
   std::vector<uint64_t> sorted = live;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
-  for (size_t moments = 3; moments < sorted.size(); moments += std::max<size_t>(1, moments * 3 / 10))
-    if (thresholds.empty() || sorted[moments - 1] < thresholds.back())
-      thresholds.push_back(sorted[moments - 1]);
+  for (size_t points = 3; points < sorted.size(); points += std::max<size_t>(1, points * 3 / 10))
+    if (thresholds.empty() || sorted[points - 1] < thresholds.back())
+      thresholds.push_back(sorted[points - 1]);
   thresholds.push_back(0);
 }
 
@@ -82,7 +82,7 @@ std::vector<uint64_t> LevelSearch::refine(const Level &coarse, const std::vector
       result[block] = next[parent[block]];
       next[parent[block]] += fine.blocks[block].bytes;
     }
-  // Blocks that did not meet in fewer moments may meet now: the larger one stays.
+  // Blocks that did not meet in fewer program points may meet now: the larger one stays.
   auto area = [&](uint32_t i) { return double(fine.blocks[i].bytes) * (fine.blocks[i].end - fine.blocks[i].begin); };
   std::sort(order.begin(), order.end(),
             [&](uint32_t a, uint32_t b) { return std::tuple(-area(a), a) < std::tuple(-area(b), b); });

@@ -1,8 +1,8 @@
-//===- LevelSearch.h - a packing of the full moments first ------*- C++ -*-===//
+//===- LevelSearch.h - a packing of the full program points first ------*- C++ -*-===//
 //
-// What decides about an arena are the moments in which it is full. They are
+// What decides about an arena are the program points in which it is full. They are
 // packed alone, as blocks of buffers that cannot be told apart there; what was
-// found begins the search with less full moments, to all of them.
+// found begins the search with less full program points, to all of them.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace lowtide::solve {
 
-/// Bytes alive at each moment. Sizes are those of the buffers.
+/// Bytes alive at each program point. Sizes are those of the buffers.
 std::vector<uint64_t> countLive(std::span<const Buffer> buffers);
 
 /// Looks for a packing below a given height, from coarse to fine.
@@ -25,11 +25,11 @@ public:
   const std::vector<uint64_t> &getOffsets() const { return offsets; }
 
 private:
-  /// Some moments, and what is alive in them: one block for all buffers that are alive in the same of them.
+  /// Some program points, and what is alive in them: one block for all buffers that are alive in the same of them.
   struct Level {
     std::vector<Buffer> blocks;
     std::vector<uint32_t> degrees;
-    /// Per buffer, its block; `none` if it is alive in none of the moments.
+    /// Per buffer, its block; `none` if it is alive in none of the program points.
     std::vector<uint32_t> blockOf;
   };
   static constexpr uint32_t none = UINT32_MAX;
@@ -42,7 +42,7 @@ private:
   std::span<const Buffer> buffers;
   const uint64_t capacity, seed;
   std::vector<uint64_t> live;
-  /// Bytes alive from which on a level has a moment.
+  /// Bytes alive from which on a level has a program point.
   std::vector<uint64_t> thresholds;
   std::vector<uint64_t> offsets;
 };

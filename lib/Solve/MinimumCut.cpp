@@ -49,7 +49,7 @@ std::vector<char> cutSaved(const StepGraph &graph, const std::vector<char> &mayR
 } // namespace
 
 std::vector<FittedSchedule> planCuts(const StepGraph &graph, std::span<const uint32_t> order) {
-  // Dear operations do more than four times as much per byte as the median.
+  // Expensive operations do more than four times as much per byte as the median.
   std::vector<double> intensity(graph.operations.size(), 0);
   std::vector<double> sorted;
   for (uint32_t op = 0; op < graph.operations.size(); ++op) {
@@ -63,12 +63,12 @@ std::vector<FittedSchedule> planCuts(const StepGraph &graph, std::span<const uin
   if (sorted.empty())
     return {};
   std::sort(sorted.begin(), sorted.end());
-  const double dear = 4 * sorted[sorted.size() / 2];
+  const double expensive = 4 * sorted[sorted.size() / 2];
   std::vector<char> mayRun(graph.operations.size(), false);
   std::vector<uint32_t> banned;
   for (uint32_t op = 0; op < graph.operations.size(); ++op)
     if (graph.operations[op].isForward && !listReruns(graph, op).empty()) {
-      mayRun[op] = intensity[op] <= dear;
+      mayRun[op] = intensity[op] <= expensive;
       if (!mayRun[op])
         banned.push_back(op);
     }

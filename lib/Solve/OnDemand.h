@@ -11,7 +11,7 @@
 
 namespace lowtide::solve {
 
-/// Runs an order; what was forgotten is made again, with all that it needs, directly before its next reader.
+/// Runs an order; what was forgotten is recomputed, with all that it needs, directly before its next reader.
 class OnDemand {
 public:
   OnDemand(const StepGraph &graph, std::span<const uint32_t> order)

@@ -1,7 +1,7 @@
 //===- OrderSearch.cpp - the same plan in another order -------------------===//
 //
 // Where a move helps is where many bytes are alive: of a few drawn operations
-// the one is moved that runs in the fullest moment, a few places up or down.
+// the one is moved that runs in the fullest program point, a few places up or down.
 // Whether it may go there and what that does, the exact count says.
 //
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 //===- OrderSearch.h - the same plan in another order -----------*- C++ -*-===//
 //
-// Moves single operations of a plan: other lifetimes, no byte more at the peak.
+// Moves single operations of a plan: other live ranges, no byte more at the peak.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -80,9 +80,9 @@ const PackedPlan &PackedPlans::get(const FittedSchedule &plan) {
   // A packing that lacks little may need more room than that; one of a small step is rarely mended by it.
   const unsigned mostRoom = isSmall(graph) ? 1 : 4;
   for (unsigned room = 1; room <= mostRoom && !packed.isNear() && plan.timeline.recomputed; room *= 2)
-    if (std::optional<PackedPlan> roomy =
+    if (std::optional<PackedPlan> slack =
             findPlanWithSlack(graph, packed, getQuick(graph, options), seconds, 1.02 * seconds, room))
-      packed = std::move(*roomy);
+      packed = std::move(*slack);
   packAsPlaced(graph, packed, options);
   return plans.emplace(&plan, std::move(packed)).first->second;
 }

@@ -1,10 +1,10 @@
-//===- Packing.cpp - addresses for buffers with known lifetimes -----------===//
+//===- Packing.cpp - addresses for buffers with known live ranges -----------===//
 //
-// 1. Round sizes up; sweep the lifetimes for the lower bound and for how many
+// 1. Round sizes up; sweep the live ranges for the lower bound and for how many
 // buffers each is alive together with.
 // 2. Place the buffers one by one, in several orders, each in a gap between
 // those of its neighbours that stand.
-// 3. Where no order comes to 1.004 of the bound, pack the full moments first
+// 3. Where no order comes to 1.004 of the bound, pack the full program points first
 // (LevelSearch.h), and by guided ejection (Ejection.h), in turns that become
 // longer; then nearer by the latter, or, where 1.004 is not found, as near as
 // halving the distance gets, and ejection from there.
@@ -72,7 +72,7 @@ namespace {
 /// One packing problem; places orders and keeps the best result.
 class Packer {
 public:
-  /// `buffers` take bytes, multiples of the alignment, in lifetimes that are not empty.
+  /// `buffers` take bytes, multiples of the alignment, in live ranges that are not empty.
   Packer(std::span<const Buffer> buffers, const PackingOptions &options)
       : buffers(buffers), alignment(options.alignment), nearness(options.nearness), fromTop(buffers.size()),
         offsets(buffers.size()), standing(buffers) {
@@ -86,7 +86,7 @@ public:
   void place(const std::vector<uint32_t> &order, Fit fit, const char *method);
   /// Places in order of time, from a list of free ranges.
   void placeByTime();
-  /// Looks for a packing of a height, the full moments first; false if it was not found.
+  /// Looks for a packing of a height, the full program points first; false if it was not found.
   bool searchLevels(uint64_t height, uint64_t effort, uint64_t seed);
   /// The same by ejection from the best packing so far on.
   bool lower(EjectionSearch &ejection, uint64_t height, uint64_t effort);
@@ -120,7 +120,7 @@ private:
     best.method = method;
   }
 
-  /// The same for offsets whose arena nobody knows.
+  /// The same for offsets whose arena no one knows.
   void keep(const char *method) {
     uint64_t arena = 0;
     for (size_t i = 0; i < buffers.size(); ++i)
@@ -328,23 +328,23 @@ bool isPackable(std::span<const Buffer> buffers, uint64_t alignment) {
 namespace {
 
 /// The same buffers as any other list of them that meet in the same way: those that take bytes, in a fixed order, time
-/// counted in moments that begin where something begins after something has ended. `order[i]` is the index in `buffers`
-/// of the i-th.
+/// counted in program points that begin where something begins after something has ended. `order[i]` is the index in
+/// `buffers` of the i-th.
 std::vector<Buffer> canonicalize(std::span<const Buffer> buffers, uint64_t alignment, std::vector<uint32_t> &order) {
   std::vector<Buffer> canonical(buffers.size());
-  uint32_t moment = 0;
+  uint32_t point = 0;
   bool hasEnded = false;
   order.clear();
   for (const Event &event : sweep(buffers)) {
     Buffer &buffer = canonical[event.buffer];
     if (!event.begins) {
-      buffer.end = moment + 1;
+      buffer.end = point + 1;
       hasEnded = true;
       continue;
     }
-    moment += hasEnded;
+    point += hasEnded;
     hasEnded = false;
-    buffer = {alignTo(buffers[event.buffer].bytes, alignment), moment, 0};
+    buffer = {alignTo(buffers[event.buffer].bytes, alignment), point, 0};
     order.push_back(event.buffer);
   }
   auto key = [&](uint32_t i) { return std::tuple(canonical[i].begin, canonical[i].end, canonical[i].bytes, i); };
@@ -356,7 +356,7 @@ std::vector<Buffer> canonicalize(std::span<const Buffer> buffers, uint64_t align
   return sorted;
 }
 
-/// How full the moments before each one were, added up: bytes alive ÷ bound, squared so many times.
+/// How full the program points before each one were, added up: bytes alive ÷ bound, squared so many times.
 std::vector<double> sumFullness(std::span<const Buffer> buffers, uint64_t boundBytes, unsigned squared) {
   std::vector<double> sums{0};
   for (uint64_t live : countLive(buffers)) {
@@ -399,7 +399,8 @@ Packing packSorted(std::span<const Buffer> buffers, const PackingOptions &option
            "begin/lowest");
   tryOrder([&](uint32_t i) { return std::tuple(packer.degree(i), buffers[i].bytes); }, "degree/best-fit",
            "degree/lowest");
-  // Few moments are full, and who is alive in many of them has the least choice: life counted in full moments.
+  // Few program points are full, and who is alive in many of them has the least choice: life counted in full program
+  // points.
   for (unsigned squared : {6, 4, 2}) {
     const std::vector<double> sums = sumFullness(buffers, packer.best.boundBytes, squared);
     auto fullLife = [&](uint32_t i) { return sums[buffers[i].end] - sums[buffers[i].begin]; };

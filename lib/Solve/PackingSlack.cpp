@@ -1,9 +1,9 @@
 //===- PackingSlack.cpp - another plan, with room to pack --------------------===//
 //
-// Several moments in which everything is full, with other buffers between them,
+// Several program points in which everything is full, with other buffers between them,
 // leave no choice of addresses: a large buffer needs in one what small ones have
 // taken in another. What lacks is room in some of them; the others may be full.
-// 1. Full moments are those in which fewer bytes are free than the arena is too
+// 1. Full program points are those in which fewer bytes are free than the arena is too
 // large by.
 // 2. Some of them, drawn, have so many bytes reserved; the plan is changed until
 // it fits around them, or the step is planned anew, by eviction that prefers what
@@ -45,18 +45,18 @@ public:
 private:
   const PackedPlan &packed;
   const StepGraph plain;
-  /// The operations by their first runs; per value, whether it is made again.
+  /// The operations by their first runs; per value, whether it is recomputed.
   Schedule order;
   const std::vector<char> again;
   uint64_t lackBytes = 0;
-  /// What runs in full moments.
+  /// What runs in full program points.
   std::vector<uint32_t> full;
   std::mt19937_64 random;
 };
 
 std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes, bool isAnew) {
   StepGraph reserved = plain;
-  // Room in one of so many full moments; and how far it goes from what the plan runs again.
+  // Room in one of so many full program points; and how far it goes from what the plan runs again.
   const unsigned spread = 2 << random() % 3;
   const double noise = 1.0 / double(1 << random() % 3);
   for (uint32_t op : full)
@@ -86,8 +86,9 @@ std::optional<FittedSchedule> RoomSearch::draw(uint64_t peakBytes, bool isAnew) 
 
 } // namespace
 
-std::optional<PackedPlan> findPlanWithSlack(const StepGraph &graph, const PackedPlan &packed, const PackingOptions &options,
-                                        double leastSeconds, double mostSeconds, unsigned room) {
+std::optional<PackedPlan> findPlanWithSlack(const StepGraph &graph, const PackedPlan &packed,
+                                            const PackingOptions &options, double leastSeconds, double mostSeconds,
+                                            unsigned room) {
   // Where bytes are few most draws do not get through, and end soon.
   const auto draws = unsigned(std::clamp<size_t>(120'000 / (packed.plan.schedule.size() + 1), 48, 400));
   RoomSearch search(graph, packed, options.seed, room);

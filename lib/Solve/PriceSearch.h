@@ -26,9 +26,9 @@ std::optional<FittedSchedule> tryPolicy(const StepGraph &graph, std::span<const 
 /// Per value, whether something makes it again in the schedule.
 std::vector<char> listRemade(const StepGraph &graph, const Schedule &schedule);
 
-/// Climbs from a plan's own prices: in each of `rounds`, some values that run again dearly in the last plan get dearer
-/// to evict and some that stay get cheaper; prices stay changed where the plan got no worse. Returns the best plan that
-/// was seen, `start` if none is better. The same seed gives the same plan.
+/// Climbs from a plan's own prices: in each of `rounds`, some values that run again at a high cost in the last plan get
+/// more expensive to evict and some that stay get cheaper; prices stay changed where the plan got no worse. Returns the
+/// best plan that was seen, `start` if none is better. The same seed gives the same plan.
 FittedSchedule climbPrices(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                            const FittedSchedule &start, unsigned rounds, uint64_t seed);
 

@@ -1,10 +1,10 @@
 //===- PricedCut.cpp - what to save when bytes have a price ---------------===//
 //
 // With a price for each value, the cheapest saved set is a minimum cut. A value
-// is needed behind the loss, or not; an operation runs again, or not. What is
+// is needed after the loss, or not; an operation runs again, or not. What is
 // needed is saved, for its price, or its maker runs again, for its seconds; what
 // that reads is needed then. The price of a value is its bytes, times how much
-// of the time between its last forward reader and its next need is dear.
+// of the time between its last forward reader and its next need is expensive.
 //
 //===----------------------------------------------------------------------===//
 #include "PricedCut.h"
@@ -57,11 +57,11 @@ public:
   /// Seconds to make a byte, on the average.
   double getMeanPrice() const { return seconds / bytes; }
 
-  /// Per value, its bytes times the share of `dear` instructions through which it would have to stay.
-  std::vector<double> weigh(const std::vector<char> &dear) const {
-    std::vector<double> before(dear.size() + 1, 0), weights(graph.values.size(), 0);
-    for (size_t i = 0; i < dear.size(); ++i)
-      before[i + 1] = before[i] + dear[i];
+  /// Per value, its bytes times the share of `expensive` instructions through which it would have to stay.
+  std::vector<double> weigh(const std::vector<char> &expensive) const {
+    std::vector<double> before(expensive.size() + 1, 0), weights(graph.values.size(), 0);
+    for (size_t i = 0; i < expensive.size(); ++i)
+      before[i + 1] = before[i] + expensive[i];
     for (uint32_t value = 0; value < weights.size(); ++value)
       if (isSavable[value] && !graph.values[value].kept && freeFrom[value] < neededAt[value] && before.back() > 0)
         weights[value] =
@@ -69,7 +69,7 @@ public:
     return weights;
   }
 
-  /// Per value, its bytes, if it has to be made again or saved.
+  /// Per value, its bytes, if it has to be recomputed or saved.
   std::vector<double> weighApart(const std::vector<char> &isFree) const {
     std::vector<double> weights(graph.values.size(), 0);
     for (uint32_t value = 0; value < weights.size(); ++value)
@@ -129,7 +129,7 @@ private:
   std::span<const uint32_t> order;
   /// Of the forward pass.
   double seconds = 0, bytes = 0;
-  /// Per value: made by the forward pass; read behind the loss; the position from which only that reads it, and the
+  /// Per value: made by the forward pass; read after the loss; the position from which only that reads it, and the
   /// first at which it is needed there, for itself or for what is made from it.
   std::vector<char> isSavable, isNeeded;
   std::vector<uint32_t> freeFrom, neededAt;
@@ -144,10 +144,10 @@ std::vector<std::vector<SavedSet>> listPricedCuts(const StepGraph &graph, std::s
   if (!timeline || cut.isEmpty())
     return families;
   for (double share : {0.97, 0.6, 0.0}) {
-    std::vector<char> dear(order.size());
-    for (size_t i = 0; i < dear.size(); ++i)
-      dear[i] = double(timeline->live[i]) >= share * double(timeline->peakBytes);
-    families.push_back(cut.listSaved(cut.weigh(dear)));
+    std::vector<char> expensive(order.size());
+    for (size_t i = 0; i < expensive.size(); ++i)
+      expensive[i] = double(timeline->live[i]) >= share * double(timeline->peakBytes);
+    families.push_back(cut.listSaved(cut.weigh(expensive)));
   }
   return families;
 }

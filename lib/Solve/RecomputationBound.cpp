@@ -29,10 +29,10 @@ RecomputationBound boundRecomputation(const StepGraph &graph, std::span<const ui
     return bound;
   }
   const unsigned usual = order.size() <= mostKernelsOfWholeNumbers ? mostKernelsOfWholeNumbers : momentsOfLargeSteps;
-  RecomputationProgram program(graph, order, budgetBytes, options.moments ? options.moments : usual);
+  RecomputationProgram program(graph, order, budgetBytes, options.points ? options.points : usual);
   program.prepareChains();
   RecomputationBound bound;
-  bound.moments = program.getMoments();
+  bound.points = program.getPoints();
   bound.instructions = order.size();
   LinearSolution solution = solveLinearProgram(
       program.get(), {options.integral, options.seconds},
@@ -85,9 +85,9 @@ std::string describe(const RecomputationBound &bound) {
   if (bound.kind == BoundKind::Exact)
     return "exact";
   std::string text = bound.kind == BoundKind::WholeNumbers ? "integer program" : "relaxation";
-  if (bound.moments < bound.instructions)
-    text += "; bytes counted at " + std::to_string(bound.moments) + " of " + std::to_string(bound.instructions) +
-            " kernels";
+  if (bound.points < bound.instructions)
+    text +=
+        "; bytes counted at " + std::to_string(bound.points) + " of " + std::to_string(bound.instructions) + " kernels";
   if (bound.leavesOutLoops)
     text += "; what runs again in the rounds of loops counts nothing";
   if (!bound.isSolved)

@@ -1,16 +1,16 @@
 //===- RecomputationProgram.cpp - recomputation as a program --------------===//
 //
-// Rows of an interval that ends at moment m:
-// 1. what is there at m was there behind the moment before, was made for the
-//    first time since, or was made again: S ≤ A' + R;
+// Rows of an interval that ends at program point m:
+// 1. what is there at m was there after the program point before, was made for the
+//    first time since, or was recomputed: S ≤ A' + R;
 // 2. what the interval's instructions read was there at some time in it, and so
 //    was what its recomputations read: 1 ≤ A' + R, R(k) ≤ A' + R;
 // 3. bytes at m: values that are there, results not written over a dying
 //    operand, workspace;
 // 4. bytes while k runs again: its operands, results and workspace, and what was
 //    carried through the whole interval (S − R of it);
-// 5. behind every moment, along a chain of values of which the first is read
-//    later: it is there, or what it is made from is, or that is made again later,
+// 5. after every program point, along a chain of values of which the first is read
+//    later: it is there, or what it is made from is, or that is recomputed later,
 //    and so on. Without it a share of one value, kept for long, would serve to
 //    make many shares of another, one after the other. There are far more chains
 //    than rows: those that a solution violates are added (findViolatedChains);
@@ -33,7 +33,7 @@
 namespace lowtide::solve {
 
 namespace {
-constexpr uint32_t nobody = UINT32_MAX;
+constexpr uint32_t none = UINT32_MAX;
 constexpr int64_t never = INT64_MAX;
 /// A chain that adds up to more than one less this is no cut: there would be many, for little.
 constexpr double leastViolation = 0.05;
@@ -48,12 +48,12 @@ RecomputationProgram::RecomputationProgram(const StepGraph &graph, std::span<con
   findLives();
   chooseMoments(std::max(mostMoments, 1u), budget);
   stride = std::max(graph.values.size(), graph.operations.size() + graph.reruns.size());
-  for (std::vector<Term> *terms : {&resident, &behind, &again})
-    terms->assign((moments.size() + 1) * stride, zero);
-  for (unsigned interval = 0; interval <= moments.size(); ++interval) {
+  for (std::vector<Term> *terms : {&resident, &after, &again})
+    terms->assign((points.size() + 1) * stride, zero);
+  for (unsigned interval = 0; interval <= points.size(); ++interval) {
     addColumns(interval);
     addNeeds(interval);
-    if (interval < moments.size()) {
+    if (interval < points.size()) {
       countMoment(interval);
       countReruns(interval);
     }
@@ -65,7 +65,7 @@ void RecomputationProgram::findLives() {
   begins.assign(numValues, never);
   lastRead.assign(numValues, -1);
   until.assign(numValues, -1);
-  maker.assign(numValues, nobody);
+  maker.assign(numValues, none);
   deadline.assign(numOps, never);
   rerunFrom.assign(numOps, never);
   rerunUntil.assign(numOps, -1);
@@ -92,7 +92,7 @@ void RecomputationProgram::findLives() {
       updatedAt[value] = now;
     for (uint32_t value : operation.writes) {
       begins[value] = now;
-      maker[value] = findMaker(graph, value).value_or(nobody);
+      maker[value] = findMaker(graph, value).value_or(none);
       if (!graph.values[value].placed)
         byBegin.push_back(value);
     }
@@ -114,7 +114,7 @@ void RecomputationProgram::findLives() {
   until = lastRead;
   for (size_t i = byBegin.size(); i-- > 0;) {
     const uint32_t value = byBegin[i], op = maker[value];
-    if (op == nobody)
+    if (op == none)
       continue;
     rerunUntil[op] = std::max(rerunUntil[op], until[value]);
     rerunFrom[op] = std::min(rerunFrom[op], begins[value]);
@@ -132,8 +132,8 @@ void RecomputationProgram::findLives() {
 
 void RecomputationProgram::chooseMoments(unsigned most, uint64_t budget) {
   if (order.size() <= most) {
-    moments.resize(order.size());
-    std::iota(moments.begin(), moments.end(), 0);
+    points.resize(order.size());
+    std::iota(points.begin(), points.end(), 0);
     return;
   }
   // In each of as many stretches the fullest instruction of the order without recomputation.
@@ -143,7 +143,7 @@ void RecomputationProgram::chooseMoments(unsigned most, uint64_t budget) {
   for (unsigned i = 0; i < most; ++i) {
     const size_t from = order.size() * i / most, to = order.size() * (i + 1) / most;
     auto fullest = std::max_element(timeline.live.begin() + from, timeline.live.begin() + to);
-    moments.push_back(uint32_t(fullest - timeline.live.begin()));
+    points.push_back(uint32_t(fullest - timeline.live.begin()));
   }
 }
 
@@ -156,7 +156,7 @@ double RecomputationProgram::addTerm(Term term, double factor) {
 RecomputationProgram::Term RecomputationProgram::comeInto(unsigned interval, uint32_t value) const {
   if (!isManaged[value] || begins[value] >= previous(interval))
     return one;
-  return interval ? at(behind, interval - 1, value) : zero;
+  return interval ? at(after, interval - 1, value) : zero;
 }
 
 void RecomputationProgram::addSupply(Term left, unsigned interval, uint32_t value) {
@@ -164,7 +164,7 @@ void RecomputationProgram::addSupply(Term left, unsigned interval, uint32_t valu
   if (come == one || left == zero)
     return;
   const double constant = addTerm(left, 1) + addTerm(come, -1);
-  if (maker[value] != nobody)
+  if (maker[value] != none)
     addTerm(at(again, interval, maker[value]), -1);
   program.endRow(-LinearProgram::infinity, -constant);
 }
@@ -176,9 +176,9 @@ void RecomputationProgram::addColumns(unsigned interval) {
       at(again, interval, op) = program.addColumn(leastSeconds[op] / secondsOfOne, 0, 1);
   for (uint32_t op : wholes)
     addWhole(interval, op);
-  if (interval == moments.size())
+  if (interval == points.size())
     return;
-  const int64_t now = moments[interval];
+  const int64_t now = points[interval];
   const StepOperation &operation = graph.operations[order[now]];
   for (uint32_t value : managed) {
     Term &term = at(resident, interval, value);
@@ -186,11 +186,11 @@ void RecomputationProgram::addColumns(unsigned interval) {
     if (begins[value] > now)
       continue;
     if (begins[value] == now) {
-      // Its bytes are those of a result; behind the instruction it is there if it is wanted.
-      at(behind, interval, value) = kept || until[value] > now ? one : zero;
+      // Its bytes are those of a result; after the instruction it is there if it is wanted.
+      at(after, interval, value) = kept || until[value] > now ? one : zero;
       continue;
     }
-    if (kept || (maker[value] == nobody && now <= lastRead[value])) {
+    if (kept || (maker[value] == none && now <= lastRead[value])) {
       term = one;
     } else if (now <= until[value]) {
       const bool isRead = lastRead[value] >= now &&
@@ -198,7 +198,7 @@ void RecomputationProgram::addColumns(unsigned interval) {
       term = program.addColumn(0, isRead, 1);
       addSupply(term, interval, value);
     }
-    Term &rest = at(behind, interval, value);
+    Term &rest = at(after, interval, value);
     rest = term;
     if (kept || term == zero)
       continue;
@@ -208,7 +208,7 @@ void RecomputationProgram::addColumns(unsigned interval) {
         });
     if (until[value] <= now)
       rest = zero;
-    else if (handedOn && !(maker[value] == nobody && lastRead[value] > now))
+    else if (handedOn && !(maker[value] == none && lastRead[value] > now))
       rest = program.addColumn(0, 0, 1);
   }
 }
@@ -243,7 +243,7 @@ void RecomputationProgram::addWhole(unsigned interval, uint32_t op) {
 
 void RecomputationProgram::addNeeds(unsigned interval) {
   const int64_t before = previous(interval),
-                now = interval < moments.size() ? int64_t(moments[interval]) : int64_t(order.size());
+                now = interval < points.size() ? int64_t(points[interval]) : int64_t(order.size());
   std::vector<uint32_t> needed;
   for (int64_t position = before + 1; position < now; ++position)
     for (uint32_t value : graph.operations[order[position]].reads)
@@ -261,7 +261,7 @@ void RecomputationProgram::addNeeds(unsigned interval) {
 }
 
 void RecomputationProgram::countMoment(unsigned interval) {
-  const StepOperation &operation = graph.operations[order[moments[interval]]];
+  const StepOperation &operation = graph.operations[order[points[interval]]];
   const double unit = 1 / double(budget);
   // Results first: each handed-on share is a column with a row of its own.
   std::vector<std::pair<Term, double>> terms;
@@ -275,7 +275,7 @@ void RecomputationProgram::countMoment(unsigned interval) {
       if (graph.values[read].placed || graph.values[read].kept || graph.values[read].producer < 0 ||
           graph.values[read].bytes != graph.values[result].bytes)
         continue;
-      Term rest = isManaged[read] ? at(behind, interval, read) : zero;
+      Term rest = isManaged[read] ? at(after, interval, read) : zero;
       free |= rest == zero;
       if (rest != one)
         rests.push_back(rest);
@@ -296,18 +296,18 @@ void RecomputationProgram::countMoment(unsigned interval) {
   for (uint32_t value : managed)
     if (Term term = at(resident, interval, value); term != zero)
       terms.push_back({term, double(graph.size(value)) * unit});
-  double constant = double(graph.workspace(order[moments[interval]])) * unit;
+  double constant = double(graph.workspace(order[points[interval]])) * unit;
   for (auto [term, bytes] : terms)
     constant += addTerm(term, bytes);
   program.endRow(-LinearProgram::infinity, 1 - constant);
 }
 
 void RecomputationProgram::prepareChains() {
-  everAgain.assign((moments.size() + 1) * stride, zero);
-  for (unsigned interval = moments.size() + 1; interval-- > 0;)
+  everAgain.assign((points.size() + 1) * stride, zero);
+  for (unsigned interval = points.size() + 1; interval-- > 0;)
     for (uint32_t op : reruns) {
       const Term here = at(again, interval, op),
-                 later = interval < moments.size() ? at(everAgain, interval + 1, op) : zero;
+                 later = interval < points.size() ? at(everAgain, interval + 1, op) : zero;
       Term &sum = at(everAgain, interval, op);
       if (here == zero || later == zero) {
         sum = here == zero ? later : here;
@@ -334,7 +334,7 @@ std::vector<uint32_t> RecomputationProgram::sortByMakers() const {
       continue;
     }
     isSeen[value] = true;
-    if (maker[value] != nobody)
+    if (maker[value] != none)
       for (uint32_t read : graph.at(maker[value]).reads)
         if (isManaged[read] && !isSeen[read])
           open.push_back(read);
@@ -348,28 +348,28 @@ LinearRows RecomputationProgram::findViolatedChains(const std::vector<double> &c
   struct Link {
     /// The least that a chain from here adds up to, and where it goes on.
     double sum = LinearRows::infinity;
-    uint32_t next = nobody;
+    uint32_t next = none;
   };
   std::vector<Link> links(graph.values.size());
-  // Of an operation: what it runs again in all intervals behind the moment.
+  // Of an operation: what it runs again in all intervals after the program point.
   std::vector<double> later(graph.operations.size() + graph.reruns.size(), 0);
   const std::vector<uint32_t> operandsFirst = sortByMakers();
   std::vector<uint32_t> violated;
-  for (unsigned interval = moments.size(); interval-- > 0;) {
+  for (unsigned interval = points.size(); interval-- > 0;) {
     for (uint32_t op : reruns)
       later[op] += share(at(again, interval + 1, op));
-    const int64_t now = moments[interval];
+    const int64_t now = points[interval];
     violated.clear();
     for (uint32_t value : operandsFirst) {
       Link &link = links[value] = {};
-      if (begins[value] >= now || maker[value] == nobody || at(behind, interval, value) == one)
+      if (begins[value] >= now || maker[value] == none || at(after, interval, value) == one)
         continue;
       link.sum = later[maker[value]];
       for (uint32_t read : graph.at(maker[value]).reads)
         if (links[read].sum < link.sum)
           link = {links[read].sum, read};
-      link.sum += share(at(behind, interval, value));
-      if (lastRead[value] > now && link.next != nobody && link.sum < 1 - leastViolation)
+      link.sum += share(at(after, interval, value));
+      if (lastRead[value] > now && link.next != none && link.sum < 1 - leastViolation)
         violated.push_back(value);
     }
     for (uint32_t value : violated) {
@@ -380,7 +380,7 @@ LinearRows RecomputationProgram::findViolatedChains(const std::vector<double> &c
         known += term == one;
       };
       uint32_t last = value;
-      for (add(at(behind, interval, last)); links[last].next != nobody; add(at(behind, interval, last)))
+      for (add(at(after, interval, last)); links[last].next != none; add(at(after, interval, last)))
         last = links[last].next;
       add(at(everAgain, interval + 1, maker[last]));
       cuts.endRow(1 - known, LinearRows::infinity);
@@ -418,13 +418,13 @@ void RecomputationProgram::countReruns(unsigned interval) {
     }
   if (large.empty())
     return;
-  // What is carried through the whole interval: there at its end and not made again in it.
+  // What is carried through the whole interval: there at its end and not recomputed in it.
   std::vector<std::pair<uint32_t, Term>> carried;
   for (uint32_t value : managed) {
     const Term term = at(resident, interval, value);
     if (term == zero || begins[value] > before)
       continue;
-    const Term made = maker[value] == nobody ? zero : at(again, interval, maker[value]);
+    const Term made = maker[value] == none ? zero : at(again, interval, maker[value]);
     Term share = term;
     if (made != zero) {
       share = program.addColumn(0, 0, 1);
@@ -474,10 +474,10 @@ RerunQuestion RecomputationProgram::ask(unsigned interval, const std::vector<dou
 
 LinearRows RecomputationProgram::findImpossibleIntervals(const std::vector<double> &columns) const {
   LinearRows cuts;
-  if (moments.size() < order.size())
+  if (points.size() < order.size())
     return cuts;
   const RerunOrder search(graph, isManaged, leastWorkspace, budget);
-  for (unsigned interval = 0; interval < moments.size(); ++interval) {
+  for (unsigned interval = 0; interval < points.size(); ++interval) {
     RerunQuestion question = ask(interval, columns, 0.5);
     if (question.mayRun.empty() || !search.isImpossible(question))
       continue;
@@ -527,15 +527,15 @@ std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &c
   for (;;) {
     OnDemand writer(graph, order);
     unsigned interval = 0;
-    // Behind a moment, and when the next one is reached, what the program does not keep is forgotten.
+    // After a program point, and when the next one is reached, what the program does not keep is forgotten.
     auto forget = [&](uint32_t position, std::vector<char> &there) {
-      const bool isBehind = interval < moments.size() && position > moments[interval];
+      const bool isBehind = interval < points.size() && position > points[interval];
       if (!isBehind)
         return;
       for (uint32_t value : managed)
-        if (maker[value] != nobody && begins[value] < int64_t(moments[interval]) && !pinned[value])
-          there[value] = there[value] && isMuch(at(behind, interval, value));
-      if (++interval == moments.size())
+        if (maker[value] != none && begins[value] < int64_t(points[interval]) && !pinned[value])
+          there[value] = there[value] && isMuch(at(after, interval, value));
+      if (++interval == points.size())
         return;
       if (when == Again::AsSolved)
         for (uint32_t op : search.find(ask(interval, columns, threshold)).order) {

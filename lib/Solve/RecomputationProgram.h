@@ -12,10 +12,10 @@
 
 namespace lowtide::solve {
 
-/// Bytes are counted at moments: instructions of the order, all or a choice of them. Between two moments lies an
-/// interval. Columns, each a share of 0 … 1: value v is there while the moment's instruction runs (S), is still there
-/// behind it (A, where that differs), operation k runs again in the interval (R). Every schedule in the order gives
-/// such columns: what costs least among them is a lower bound.
+/// Bytes are counted at program points: instructions of the order, all or a choice of them. Between two program points
+/// lies an interval. Columns, each a share of 0 … 1: value v is there while the program point's instruction runs (S),
+/// is still there after it (A, where that differs), operation k runs again in the interval (R). Every schedule in the
+/// order gives such columns: what costs least among them is a lower bound.
 class RecomputationProgram {
 public:
   /// `order` runs every operation once and is valid.
@@ -25,7 +25,7 @@ public:
   /// Cost 1 is the time of the order.
   const LinearProgram &get() const { return program; }
   double getSecondsOfOne() const { return secondsOfOne; }
-  unsigned getMoments() const { return moments.size(); }
+  unsigned getPoints() const { return points.size(); }
 
   /// Adds columns that keep the rows of chains short: call it once, before the program is solved and searched for them.
   void prepareChains();
@@ -40,8 +40,8 @@ public:
   /// When a schedule makes again what it does not keep: where it is read, or in the interval in which the program does,
   /// when what it is made from may still be there.
   enum class Again { OnDemand, AsSolved };
-  /// The schedule that keeps, from moment to moment, what `columns` keep at least `threshold` of. Nothing if an updated
-  /// argument forbids it.
+  /// The schedule that keeps, from program point to program point, what `columns` keep at least `threshold` of. Nothing
+  /// if an updated argument forbids it.
   std::optional<Schedule> write(const std::vector<double> &columns, double threshold, Again when) const;
 
 private:
@@ -57,11 +57,11 @@ private:
   void addNeeds(unsigned interval);
   void countMoment(unsigned interval);
   void countReruns(unsigned interval);
-  /// Managed values, each behind those that it is made from: of one instruction, too, parts read parts.
+  /// Managed values, each after those that it is made from: of one instruction, too, parts read parts.
   std::vector<uint32_t> sortByMakers() const;
   /// What is to run again in the interval by `columns`, beside what is there and stays.
   RerunQuestion ask(unsigned interval, const std::vector<double> &columns, double threshold) const;
-  /// How much of the value comes into the interval: from the moment before, or made in it for the first time.
+  /// How much of the value comes into the interval: from the program point before, or made in it for the first time.
   Term comeInto(unsigned interval, uint32_t value) const;
   Term &at(std::vector<Term> &terms, unsigned interval, uint32_t index) const {
     return terms[size_t(interval) * stride + index];
@@ -75,7 +75,7 @@ private:
   void addSupply(Term left, unsigned interval, uint32_t value);
   /// Bytes of a result that no operand hands on, in the best case.
   int64_t freshBytes(const StepOperation &operation) const;
-  int64_t previous(unsigned interval) const { return interval ? int64_t(moments[interval - 1]) : -1; }
+  int64_t previous(unsigned interval) const { return interval ? int64_t(points[interval - 1]) : -1; }
 
   const StepGraph &graph;
   std::span<const uint32_t> order;
@@ -83,7 +83,7 @@ private:
   LinearProgram program;
   double secondsOfOne = 0;
   size_t stride = 0;
-  std::vector<uint32_t> moments;
+  std::vector<uint32_t> points;
   /// Values whose bytes count: made by operations, without an address of their own, not negligible.
   std::vector<uint32_t> managed;
   std::vector<char> isManaged;
@@ -102,7 +102,7 @@ private:
   std::vector<double> leastSeconds;
   std::vector<uint64_t> leastWorkspace;
   /// By interval and value, or operation; `everAgain`: in this interval or a later one, once at most.
-  std::vector<Term> resident, behind, again, everAgain;
+  std::vector<Term> resident, after, again, everAgain;
 };
 
 } // namespace lowtide::solve

@@ -1,13 +1,13 @@
-//===- RematLocalSearch.cpp - other recomputations for some -----------------===//
+//===- RematLocalSearch.cpp - local search around a plan ------------------===//
 //
 // Large neighbourhoods (Shaw 1998): a round takes a few recomputations out, so
 // that what they make stays from where it was made before. Where the schedule is
-// then too full, values that are only waiting are made again behind it, cheap
+// then too full, values that are only waiting are recomputed after it, cheap
 // bytes first, by chance: before they are read, or earlier, while what they are
 // made from is there, or where the fewest bytes are alive. What they are made
-// from may stay on for that in the room of what it makes. What nobody needs any
-// more goes (DropRedundantRemat). A round that becomes dearer than the schedule it began
-// with is given up at once.
+// from may stay on for that in the room of what it makes. What nothing needs any
+// more goes (DropRedundantRemat). A round that becomes more expensive than the
+// schedule it began with is given up at once.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/RematLocalSearch.h"
@@ -21,10 +21,10 @@
 namespace lowtide::solve {
 namespace {
 
-constexpr uint32_t nobody = UINT32_MAX;
+constexpr uint32_t none = UINT32_MAX;
 /// Of a round: recomputations that are taken out, times that something is put in, and operations of one such chain.
 constexpr size_t mostOut = 6, mostIn = 64, longestChain = 24;
-/// By how much a plan may become dearer in a round, at first: what leads nowhere is left.
+/// By how much a plan may become more expensive in a round, at first: what leads nowhere is left.
 constexpr double patience = 0.005;
 
 class RematLocalSearch {
@@ -32,7 +32,7 @@ public:
   RematLocalSearch(const StepGraph &graph, uint64_t budget, uint64_t seed, bool mayKeepSources)
       : graph(graph), budget(budget), random(seed), mayKeepSources(mayKeepSources) {
     for (uint32_t value = 0; value < graph.values.size(); ++value)
-      makers.push_back(findMaker(graph, value).value_or(nobody));
+      makers.push_back(findMaker(graph, value).value_or(none));
   }
 
   FittedSchedule run(const FittedSchedule &start, unsigned rounds) {
@@ -103,7 +103,7 @@ private:
     return rest;
   }
 
-  /// Makes more again until the plan fits; false if it becomes too dear, or nothing helps.
+  /// Makes more again until the plan fits; false if it becomes too expensive, or nothing helps.
   bool makeRoom(FittedSchedule &plan) {
     for (size_t count = 0; count < mostIn; ++count) {
       std::optional<Timeline> timeline = evaluate(graph, plan.schedule);
@@ -118,34 +118,34 @@ private:
     return false;
   }
 
-  bool makeRoomAt(FittedSchedule &plan, uint32_t moment) {
+  bool makeRoomAt(FittedSchedule &plan, uint32_t point) {
     bind(plan.schedule);
     live.assign(plan.timeline.live);
-    findEmptiest(plan.timeline.live, moment);
+    findEmptiest(plan.timeline.live, point);
     const uint64_t over = plan.timeline.peakBytes - budget;
     double least = INFINITY;
-    uint32_t before = nobody;
+    uint32_t before = none;
     std::vector<uint32_t> chosen;
     for (size_t index = 0; index < numInstances; ++index) {
       const Instance &instance = instances[index];
       const uint32_t value = instance.value;
-      if (instance.begin >= moment || instance.last() <= moment || makers[value] == nobody ||
-          graph.values[value].placed || graph.values[value].kept)
+      if (instance.begin >= point || instance.last() <= point || makers[value] == none || graph.values[value].placed ||
+          graph.values[value].kept)
         continue;
-      auto next = std::lower_bound(instance.reads.begin(), instance.reads.end(), moment);
-      if (*next == moment)
+      auto next = std::lower_bound(instance.reads.begin(), instance.reads.end(), point);
+      if (*next == point)
         continue;
-      listPositions(value, *next, moment);
+      listPositions(value, *next, point);
       for (uint32_t position : positions) {
         chain.clear();
         chainSeconds = 0;
         freedAfter = 0;
-        freedBytes = mayKeepSources ? countWaiting(makers[value], moment, position, freedAfter) : graph.size(value);
-        if (!provide(value, position, moment) || plan.timeline.seconds + chainSeconds > limit)
+        freedBytes = mayKeepSources ? countWaiting(makers[value], point, position, freedAfter) : graph.size(value);
+        if (!provide(value, position, point) || plan.timeline.seconds + chainSeconds > limit)
           continue;
         uint64_t freed = freedBytes;
         for (uint32_t ignored = 0; uint32_t op : chain)
-          freed += mayKeepSources && op != makers[value] ? countWaiting(op, moment, position, ignored) : 0;
+          freed += mayKeepSources && op != makers[value] ? countWaiting(op, point, position, ignored) : 0;
         if (!freed)
           continue;
         const double score = (chainSeconds + 1e-12) / double(std::min(freed, 2 * over)) * std::exp(2 * uniform());
@@ -156,46 +156,46 @@ private:
         }
       }
     }
-    if (before == nobody)
+    if (before == none)
       return false;
     plan.schedule.insert(plan.schedule.begin() + before, chosen.begin(), chosen.end());
     return true;
   }
 
   /// `emptiest`, from bytes alive at each instruction.
-  void findEmptiest(const std::vector<uint64_t> &bytes, uint32_t moment) {
+  void findEmptiest(const std::vector<uint64_t> &bytes, uint32_t point) {
     emptiest.resize(bytes.size());
-    for (uint32_t now = moment + 1, best = now; now < bytes.size(); ++now) {
+    for (uint32_t now = point + 1, best = now; now < bytes.size(); ++now) {
       if (bytes[now] <= bytes[best])
         best = now;
       emptiest[now] = best;
     }
   }
 
-  /// `positions`: where the value may be made again behind `moment`: before it is read, while what it is made from is
+  /// `positions`: where the value may be recomputed after `point`: before it is read, while what it is made from is
   /// still there, or where the fewest bytes are alive.
-  void listPositions(uint32_t value, uint32_t read, uint32_t moment) {
+  void listPositions(uint32_t value, uint32_t read, uint32_t point) {
     positions.assign(1, read);
     if (!mayKeepSources)
       return;
     for (uint32_t operand : graph.at(makers[value]).reads)
       if (const Instance *instance = findInstance(operand, read);
-          instance && instance->last() > moment && instance->last() < read &&
+          instance && instance->last() > point && instance->last() < read &&
           std::find(positions.begin(), positions.end(), instance->last()) == positions.end())
         positions.push_back(instance->last());
     if (std::find(positions.begin(), positions.end(), emptiest[read]) == positions.end())
       positions.push_back(emptiest[read]);
   }
 
-  /// Bytes of results of `op` that are not there at the moment when it runs again at `position`: they wait for a later
-  /// read. `from` becomes no less than the moment from which they do.
-  uint64_t countWaiting(uint32_t op, uint32_t moment, uint32_t position, uint32_t &from) const {
+  /// Bytes of results of `op` that are not there at the program point when it runs again at `position`: they wait for a
+  /// later read. `from` becomes no less than the program point from which they do.
+  uint64_t countWaiting(uint32_t op, uint32_t point, uint32_t position, uint32_t &from) const {
     uint64_t bytes = 0;
     for (uint32_t value : graph.at(op).writes) {
-      const Instance *instance = findInstance(value, moment);
+      const Instance *instance = findInstance(value, point);
       if (!instance || graph.values[value].placed || graph.values[value].kept)
         continue;
-      auto next = std::lower_bound(instance->reads.begin(), instance->reads.end(), moment);
+      auto next = std::lower_bound(instance->reads.begin(), instance->reads.end(), point);
       if (next == instance->reads.end() || *next < position)
         continue;
       from = std::max(from, (next == instance->reads.begin() ? instance->begin : *std::prev(next)) + 1);
@@ -205,7 +205,7 @@ private:
   }
 
   /// Adds to the chain what makes `value` again directly before `position`, and what that needs and cannot stay.
-  bool provide(uint32_t value, uint32_t position, uint32_t moment) {
+  bool provide(uint32_t value, uint32_t position, uint32_t point) {
     const uint32_t op = makers[value];
     if (std::find(chain.begin(), chain.end(), op) != chain.end())
       return true;
@@ -224,9 +224,9 @@ private:
         return false;
       if (instance->last() >= position || graph.values[read].kept)
         continue;
-      if (mayStay(read, instance->last(), position, moment))
+      if (mayStay(read, instance->last(), position, point))
         continue;
-      if (makers[read] == nobody ? instance->last() < moment : !provide(read, position, moment))
+      if (makers[read] == none ? instance->last() < point : !provide(read, position, point))
         return false;
     }
     chain.push_back(op);
@@ -234,9 +234,9 @@ private:
     return true;
   }
 
-  /// Whether the value may stay behind its last read until `position`: there is room, or that of those that are made
-  /// again is more than what stays for it. What stays at `moment`, where it would not be, is taken off the freed bytes.
-  bool mayStay(uint32_t value, uint32_t last, uint32_t position, uint32_t moment) {
+  /// Whether the value may stay after its last read until `position`: there is room, or that of those that are made
+  /// again is more than what stays for it. What stays at `point`, where it would not be, is taken off the freed bytes.
+  bool mayStay(uint32_t value, uint32_t last, uint32_t position, uint32_t point) {
     const uint64_t size = graph.size(value);
     const uint32_t from = last + 1;
     if (!mayKeepSources)
@@ -245,7 +245,7 @@ private:
     if (live.find(from, freed) + size > budget ||
         (size >= freedBytes && live.find(freed, position) + size > budget + freedBytes))
       return false;
-    if (last < moment)
+    if (last < point)
       freedBytes -= std::min(size, freedBytes);
     return true;
   }
@@ -263,7 +263,7 @@ private:
     instancesOf.resize(graph.values.size());
     for (std::vector<uint32_t> &list : instancesOf)
       list.clear();
-    updatedAt.assign(graph.values.size(), nobody);
+    updatedAt.assign(graph.values.size(), none);
     for (uint32_t now = 0; now < schedule.size(); ++now) {
       const StepOperation &operation = graph.at(schedule[now]);
       for (uint32_t value : operation.reads)
@@ -296,9 +296,9 @@ private:
   std::vector<std::vector<uint32_t>> instancesOf;
   std::vector<uint32_t> updatedAt;
   RangeMaximum live;
-  /// From behind the moment that is too full to each instruction, where the fewest bytes are alive.
+  /// From the program point that is too full to each instruction, where the fewest bytes are alive.
   std::vector<uint32_t> emptiest;
-  /// From when on the values that are made again are not there, and their bytes, without those of what stays for them.
+  /// From when on the values that are recomputed are not there, and their bytes, without those of what stays for them.
   uint32_t freedAfter = 0;
   uint64_t freedBytes = 0;
   std::vector<uint32_t> chain, positions;
@@ -308,12 +308,12 @@ private:
 } // namespace
 
 FittedSchedule searchRematNearby(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
-                                      const LocalSearchOptions &options) {
+                                 const LocalSearchOptions &options) {
   return RematLocalSearch(graph, budgetBytes, options.seed, options.mayKeepSources).run(start, options.rounds);
 }
 
 std::optional<FittedSchedule> shrinkPeak(const StepGraph &graph, uint64_t budgetBytes, const FittedSchedule &start,
-                                              unsigned tries, uint64_t seed) {
+                                         unsigned tries, uint64_t seed) {
   return RematLocalSearch(graph, budgetBytes, seed, /*mayKeepSources=*/false).squeeze(start, tries);
 }
 

@@ -17,7 +17,7 @@ namespace lowtide::solve {
 namespace {
 
 constexpr size_t mostSets = 20000;
-constexpr uint32_t nobody = UINT32_MAX;
+constexpr uint32_t none = UINT32_MAX;
 
 bool has(const std::vector<uint32_t> &list, uint32_t item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -84,7 +84,7 @@ RerunAnswer RerunOrder::find(const RerunQuestion &question) const {
   auto isMade = [&](uint32_t value) {
     return std::any_of(ops.begin(), ops.end(), [&](uint32_t op) { return has(graph.at(op).writes, value); });
   };
-  // What is wanted and not made again stays all the time.
+  // What is wanted and not recomputed stays all the time.
   uint64_t carriedBytes = 0;
   std::vector<uint32_t> carried;
   Bits bits;
@@ -112,14 +112,14 @@ RerunAnswer RerunOrder::find(const RerunQuestion &question) const {
     uint64_t set;
     uint32_t op;
   };
-  std::unordered_map<uint64_t, Origin> origins{{start, {start, nobody}}};
+  std::unordered_map<uint64_t, Origin> origins{{start, {start, none}}};
   std::vector<uint64_t> sets{start};
   for (size_t next = 0; next < sets.size() && sets.size() <= mostSets; ++next) {
     const uint64_t set = sets[next];
     if ((set & goal) == goal) {
       RerunAnswer answer{RerunAnswer::State::Found};
       for (uint64_t at = set; at != start; at = origins.at(at).set)
-        if (origins.at(at).op != nobody)
+        if (origins.at(at).op != none)
           answer.order.push_back(origins.at(at).op);
       std::reverse(answer.order.begin(), answer.order.end());
       return answer;
@@ -162,7 +162,7 @@ RerunAnswer RerunOrder::find(const RerunQuestion &question) const {
       handOver(handOver, 0, 0, 0);
     }
     for (uint64_t rest = isAllFitting ? 0 : set; rest; rest &= rest - 1)
-      reach(set & ~(rest & -rest), nobody);
+      reach(set & ~(rest & -rest), none);
   }
   return {sets.size() > mostSets ? RerunAnswer::State::Unknown : RerunAnswer::State::Impossible};
 }

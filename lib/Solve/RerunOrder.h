@@ -10,7 +10,7 @@
 
 namespace lowtide::solve {
 
-/// Values that are there behind one instruction, operations that may run again before the next one, any number of
+/// Values that are there after one instruction, operations that may run again before the next one, any number of
 /// times, and values that must be there then. More that is there or may run makes it easier, more that must be there
 /// harder.
 struct RerunQuestion {

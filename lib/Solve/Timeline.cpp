@@ -65,7 +65,7 @@ constexpr uint32_t none = UINT32_MAX;
 struct Instance {
   uint32_t value;
   uint32_t begin;
-  uint32_t last; // instruction of the last read; begin if nobody reads it
+  uint32_t last; // instruction of the last read; begin if nothing reads it
   bool taken = false;
 };
 

@@ -28,7 +28,7 @@ class OnnxGraphWriter {
 public:
   explicit OnnxGraphWriter(::onnx::GraphProto &main) : main(main) {}
 
-  /// `wanted`, or with a number behind it when that name is taken.
+  /// `wanted`, or with a number after it when that name is taken.
   std::string uniqueName(const llvm::Twine &wanted);
   void name(mlir::Value value, llvm::StringRef chosen) { names[value] = chosen.str(); }
   const std::string &nameOf(mlir::Value value) { return names[value]; }

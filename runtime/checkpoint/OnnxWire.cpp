@@ -210,7 +210,7 @@ std::string editedNode(WireReader node, GraphEdit &edit, unsigned depth, bool &d
       to += node.raw();
     }
   }
-  // Operands behind the last one.
+  // Operands after the last one.
   for (auto found = edit.reads.find({name, operand}); found != edit.reads.end();
        found = edit.reads.find({name, ++operand})) {
     writeBytes(to, 1, found->second);

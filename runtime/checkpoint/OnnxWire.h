@@ -32,7 +32,7 @@ Expected<std::map<std::string, InitializerPlace>> findInitializers(std::span<con
 
 /// Changes to a graph that move bytes.
 struct GraphEdit {
-  /// New name of what operand `second` of the node reads whose first named output is `first`; may be one behind its
+  /// New name of what operand `second` of the node reads whose first named output is `first`; may be one after its
   /// last.
   std::map<std::pair<std::string, int64_t>, std::string> reads;
   /// TensorProtos to add to the initializers.

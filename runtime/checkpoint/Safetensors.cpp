@@ -119,7 +119,7 @@ Expected<std::vector<NamedArray>> parseSafetensors(std::span<const uint8_t> file
     position = extent.end;
   }
   if (position != data.size())
-    return badInput("bytes behind the last tensor");
+    return badInput("bytes after the last tensor");
   return arrays;
 }
 

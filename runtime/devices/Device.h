@@ -58,7 +58,7 @@ public:
   /// Bytes of the arenas, counted by the allocator; calls of it so far.
   virtual uint64_t allocatedBytes() const = 0;
   virtual uint64_t allocations() const = 0;
-  /// Bytes of a device with memory of its own that nobody has taken; nothing where that cannot be told.
+  /// Bytes of a device with memory of its own that nothing has taken; nothing where that cannot be told.
   virtual std::optional<uint64_t> freeBytes() const { return {}; }
   /// What the device took besides the arenas, in words; may be empty.
   virtual std::string besides() const { return {}; }

@@ -139,7 +139,7 @@ template <typename T> struct Gather {
   void packRows(T *to, int64_t stride, int64_t q0, int64_t count, int64_t k0, int64_t k1, Piece *pieces,
                 int64_t shift) const {
     for (int64_t t = 0; t < tapCount(); ++t) {
-      // First row of this tap at or behind k0.
+      // First row of this tap at or after k0.
       int64_t k = k0 + ((t - k0) % tapCount() + tapCount()) % tapCount();
       if (k >= k1)
         continue;

@@ -141,7 +141,7 @@ public:
     int64_t images = imagesOf(step.round), before = step.round * plan_.images;
     switch (step.kind) {
     case Step::Widen: {
-      // The two operands of this round, as if behind one another.
+      // The two operands of this round, as if one after another.
       int64_t firsts = images * plan_.firstPerImage, all = firsts + images * secondPerImage();
       int64_t end = std::min(all, begin + taskElements);
       if (begin < firsts)

@@ -39,7 +39,7 @@ std::unique_ptr<PreparedCall> prepareConvFilterGrad(const struct ConvShape &shap
 std::unique_ptr<PreparedCall> prepareNarrowGemm(const struct GemmShape &shape, const CallOperands &operands);
 std::unique_ptr<PreparedCall> prepareNarrowConv(const struct ConvShape &shape, const CallOperands &operands);
 
-/// A gemm of any types, and behind it what its epilogue applies to every element.
+/// A gemm of any types, and after it what its epilogue applies to every element.
 std::unique_ptr<PreparedCall> prepareGemmWithEpilogue(const struct GemmShape &shape, const CallOperands &operands);
 
 } // namespace lowtide::rt

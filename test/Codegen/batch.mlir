@@ -1,5 +1,5 @@
 // RUN: lowtide-execute %s
-// Kernels of one form in one launch: of different lengths, with a rest behind whole vectors; of one shape, broadcast; with
+// Kernels of one form in one launch: of different lengths, with a rest after whole vectors; of one shape, broadcast; with
 // operands that some share.
 
 func.func @different_lengths(%s: tensor<f32>, %a: tensor<5000xf32>, %b: tensor<37xf32>, %c: tensor<70x60xf32>,

@@ -1,4 +1,4 @@
-// Sums over columns wait for rows that come behind them, as long as nobody reads the sums before; a number that they need
+// Sums over columns wait for rows that come after them, as long as nothing reads the sums before; a number that they need
 // and that is made of the step's arguments comes earlier instead.
 // RUN: lowtide compile %s --from=fitted --target=cuda:sm_90 --no-weights --emit=plan -q -o - | FileCheck %s
 

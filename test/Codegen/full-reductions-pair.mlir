@@ -1,6 +1,6 @@
 // RUN: lowtide-execute %s
 // Two whole sums of one tensor, a flag and a number, in one traversal: segments by one kernel, their totals by another, with
-// rests behind whole segments and lanes.
+// rests after whole segments and lanes.
 
 func.func @flag_and_number(%g: tensor<123x345xf32>, %scale: tensor<f32>)
     -> (tensor<i1>, tensor<f32> {test.tolerance = 5.0e-2}) {

@@ -1,4 +1,4 @@
-// Short sums over columns, such as those of the gradients of a norm's scale and offset, are one launch where nobody waits for
+// Short sums over columns, such as those of the gradients of a norm's scale and offset, are one launch where nothing waits for
 // the first of them.
 // RUN: lowtide compile %s --from=fitted --target=cuda:sm_90 --no-weights --emit=plan -q -o - | FileCheck %s
 

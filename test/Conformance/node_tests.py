@@ -52,7 +52,7 @@ def steers(model, name):
 
 
 def frozen(model, arrays):
-    """The model with its integer inputs behind the first, and what steers its operators, made constants; the arrays that are left."""
+    """The model with its integer inputs after the first, and what steers its operators, made constants; the arrays that are left."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     keep, left = [], {}
     for i, value in enumerate(list(model.graph.input)):

@@ -1,4 +1,4 @@
-"""Names, sizes and places of files."""
+"""Names, sizes and places of files, and words."""
 
 import re
 import unittest
@@ -68,6 +68,44 @@ class Passes(unittest.TestCase):
 
     def test_every_pass_has_its_file(self):
         self.assertEqual([f"passes/{name}.cpp" for name, _ in self.records() if not (ROOT / "passes" / f"{name}.cpp").exists()], [])
+
+
+class Words(unittest.TestCase):
+    """docs/glossary.md: its terms are used, and the words that it replaces are not."""
+
+    PAGE = ROOT / "docs/glossary.md"
+    #: phrases in which a word has its English sense
+    ENGLISH = re.compile(r"\b(leav\w*|left|stays|hidden|external data)\b[^.]{0,40}\bbehind\b|\bfar behind\b")
+
+    def pages(self):
+        """(file, text) of whatever people read: sources, pages, tests; no recorded output, no generated reference."""
+        for path in files():
+            written = path.suffix in (".cpp", ".h", ".td", ".py", ".md", ".mlir", ".test", ".txt", ".inc", ".proto")
+            if written and path.parts[:2] not in (("docs", "measurements"), ("docs", "reference")) and str(path) not in ("docs/glossary.md", "test/Contract/naming.py"):
+                yield path, text(path)
+
+    def test_no_word_that_the_glossary_replaces(self):
+        replaced = re.findall(r"^\| ([a-z ]+) \| [^|]+ \|$", self.PAGE.read_text().split("## Words that we do not use")[1], re.M)[1:]
+        self.assertGreater(len(replaced), 4)
+        word = re.compile(r"\b(" + "|".join(replaced) + r")\b", re.I)
+        # In quotes and as arguments they are data: a name that a test looks for.
+        data = re.compile(r"""['"=]nobody\b|%t\.\w+ nobody|\b(?:NOBODY|BEHIND)\b""")
+        found = []
+        for path, page in self.pages():
+            lines = {page.count("\n", 0, match.start()) for match in word.finditer(page)}
+            for number, line in ((n, page.split("\n")[n]) for n in sorted(lines)):
+                if word.search(data.sub("", self.ENGLISH.sub("", line))):
+                    found.append(f"{path}:{number + 1}: {line.strip()[:100]}")
+        self.assertEqual(found, [])
+
+    def test_every_term_is_used(self):
+        terms = re.findall(r"^\| \*([a-z -]+)\* \|", self.PAGE.read_text(), re.M)
+        self.assertGreaterEqual(len(terms), 40)
+        self.assertEqual(terms, sorted(terms))
+        unused = set(terms)
+        for _, page in self.pages():
+            unused -= {term for term in unused if re.search(rf"\b{term}", page, re.I)}
+        self.assertEqual(sorted(unused), [])
 
 
 if __name__ == "__main__":

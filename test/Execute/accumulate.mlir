@@ -1,5 +1,5 @@
 // RUN: lowtide-execute %s
-// Sums over rounds, rows of all rounds behind one another, a value from outside, a state that follows the rounds.
+// Sums over rounds, rows of all rounds one after another, a value from outside, a state that follows the rounds.
 
 func.func @sums(%x: tensor<6x2xf32> {test.value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0], [9.0, 10.0], [11.0, 12.0]]> : tensor<6x2xf32>},
     %w: tensor<2xf32> {test.value = dense<[1.0, -1.0]> : tensor<2xf32>},

@@ -229,7 +229,7 @@ func.func @log_of_softmax(%x: tensor<4xf32> {test.value = dense<[1.5, -0.25, 3.0
   return %y : tensor<4xf32>
 }
 
-// A loss written as entries of logarithms, with the classes in front of places, and last behind a reshape.
+// A loss written as entries of logarithms, with the classes in front of places, and last after a reshape.
 // CHECK-LABEL: @cross_entropy
 // CHECK: nn.softmax_cross_entropy %arg0, %arg1 :
 // CHECK-NOT: nn.log_softmax
@@ -339,7 +339,7 @@ func.func @shared_matrix(%x: tensor<4x3xf32> {test.value = dense<[[-0.1899999976
   return %y : tensor<4x2xf32>
 }
 
-// Without a scale of its own, behind it one that differs from sample to sample.
+// Without a scale of its own, after it one that differs from sample to sample.
 // CHECK-LABEL: @modulated_layer_norm
 // CHECK: nn.layer_norm %arg0, %{{.*}}, %{{.*}} axis = 1
 // CHECK-NOT: nn.sqrt

@@ -1,6 +1,6 @@
 //===- ArtifactFuzz.cpp - the loader against hostile files -----------------===//
 //
-// Header, section table and digests as they come. Digests stop nearly every input here; PlanFuzz goes behind them.
+// Header, section table and digests as they come. Digests stop nearly every input here; PlanFuzz goes after them.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Artifact.h"

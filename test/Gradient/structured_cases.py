@@ -256,7 +256,7 @@ def bodies():
 
 
 def more_shapes():
-    """Further shapes of operators, behind all others: numbers are drawn in order."""
+    """Further shapes of operators, after all others: numbers are drawn in order."""
     for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare", "ReduceLogSum"):
         low = 0.4 if op in ("ReduceProd", "ReduceLogSum") else -1.5
         for shape, axes in (((5,), (0,)), ((1, 3), (-2,))):

@@ -5,7 +5,7 @@
 // CHECK-LABEL: func.func @forward
 // CHECK: nn.relu %arg0 : tensor<2x3x4xf32>
 // CHECK: nn.tanh %{{.*}} : tensor<2x3x4xf32>
-// SAID: warning: 'Relu': its result 0 is stated to be 'tensor<2x4x3xf32>' and is 'tensor<2x3x4xf32>'; shapes behind it are taken from the operators
+// SAID: warning: 'Relu': its result 0 is stated to be 'tensor<2x4x3xf32>' and is 'tensor<2x3x4xf32>'; shapes after it are taken from the operators
 // SAID-NOT: warning
 func.func @model(%x: tensor<2x3x4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
   %0 = onnx.node "Relu"(%x) {attrs = {}, domain = "", outputs = ["h"], version = 14 : i64} : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>

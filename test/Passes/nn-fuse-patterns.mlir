@@ -167,7 +167,7 @@ func.func @turned_pieces(%x: tensor<6x2xf32>) -> tensor<6x2xf32> {
   return %y : tensor<6x2xf32>
 }
 
-// Each piece with a matrix of its own, which nobody has as one tensor.
+// Each piece with a matrix of its own, which nothing has as one tensor.
 // CHECK-LABEL: @own_matrices
 // CHECK: nn.concat
 func.func @own_matrices(%x: tensor<2x3xf32>, %u: tensor<3x3xf32>, %v: tensor<3x3xf32>) -> tensor<2x6xf32> {

@@ -31,7 +31,7 @@ func.func @wide_sum(%x: tensor<8x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xf
   return %a : tensor<8x16xf32>
 }
 
-// ReLU whose input nobody else reads.
+// ReLU whose input nothing else reads.
 // CHECK-LABEL: @relu
 // CHECK: nn.dot_epilogue "relu" %arg0, %arg1 addend %arg2
 // CHECK-NOT: nn.relu

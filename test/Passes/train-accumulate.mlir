@@ -1,7 +1,7 @@
 // RUN: lowtide-opt %s --train-differentiate --canonicalize --cse --train-accumulate=micro-batches=2 --canonicalize --cse --verify-step --split-input-file | FileCheck %s
 
 // The mean is over the labels that count in the whole batch: a loop of its own counts them before the gradients are made.
-// Random numbers go on from the part's first sample, what the user wants of each sample is laid behind one another.
+// Random numbers go on from the part's first sample, what the user wants of each sample is laid one after another.
 // CHECK-LABEL: func.func @gradient
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<8x4xf32>
 // CHECK-SAME: %[[Y:[a-z0-9]+]]: tensor<8xi64>

@@ -1,6 +1,6 @@
 // RUN: lowtide-opt %s --train-differentiate --split-input-file --verify-diagnostics
 
-// expected-remark@+2 {{@forward: gradients of 3 parameters, 4 ops behind 2}}
+// expected-remark@+2 {{@forward: gradients of 3 parameters, 4 ops after 2}}
 // expected-warning@below {{the loss does not depend on 2 parameters: b, d; zero gradient and no update}}
 func.func @forward(%a: tensor<4xf32> {train.binding = #train.param<"a">},
                    %b: tensor<4xf32> {train.binding = #train.param<"b">},

@@ -65,7 +65,7 @@ func.func @narrow(%x: tensor<8x4xbf16>, %m: tensor<4x4xbf16>) -> (tensor<8x4xbf1
 }
 
 // A tensor whose readers can all make it is not written, though what it is made of is as large and is kept for them: a
-// gradient, the norm of the unscaled one, and the update, which comes behind everybody's norm.
+// gradient, the norm of the unscaled one, and the update, which comes after everybody's norm.
 // CHECK-LABEL: @unwritten
 // CHECK: %[[F:.*]] = nn.kernel "loop"
 // CHECK: %[[G:.*]] = nn.dot

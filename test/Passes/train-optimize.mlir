@@ -37,7 +37,7 @@ func.func @gradient(%x: tensor<8x4xf32> {train.binding = #train.batch<"x">},
   %h = nn.dot %x, %w : (tensor<8x4xf32>, tensor<4x3xf32>) -> tensor<8x3xf32>
   // CHECK: %[[DB:.*]] = nn.reduce_sum %{{.*}} dims = [0]
   %db = nn.reduce_sum %h dims = [0] : tensor<8x3xf32> -> tensor<3xf32>
-  // Right behind its gradient.
+  // Right after its gradient.
   // CHECK-NEXT: %[[NB:.*]], %[[SB:.*]] = train.momentum %[[B]] gradient %[[DB]] lr %[[LR]] step %[[STEP]] state %[[MB]] {dampening = 0.000000e+00 : f64, lr_scale = 5.000000e-01 : f64, momentum = {{.*}} : f64, nesterov = 0.000000e+00 : f64, weight_decay = 0.000000e+00 : f64} : tensor<3xf32>, tensor<f32>, tensor<i64>
   // CHECK: %[[DW:.*]] = nn.dot %[[X]], %{{.*}} {transpose_a}
   %dw = nn.dot %x, %h {transpose_a} : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
@@ -46,7 +46,7 @@ func.func @gradient(%x: tensor<8x4xf32> {train.binding = #train.batch<"x">},
   // PLAIN-NOT: train.sgd
   // PLAIN: nn.exp %[[V]]
   %e = nn.exp %v : tensor<12xf32>
-  // Behind the last read of the weight's bytes.
+  // After the last read of the weight's bytes.
   // CHECK: nn.exp
   // CHECK-NEXT: %[[NW:.*]], %[[SW:.*]] = train.momentum %[[W]] gradient %[[DW]] {{.*}} state %[[MW]] {{.*}} lr_scale = 1.000000e+00 : f64, {{.*}} weight_decay = 1.000000e-02 : f64}
   // PLAIN-NEXT: train.sgd

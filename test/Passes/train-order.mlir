@@ -2,7 +2,7 @@
 // RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-order -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-order 2>/dev/null | lowtide-opt --train-set-target=threads-max=1 --train-order -o /dev/null 2>&1 | FileCheck %s --check-prefix=AGAIN
 
-// Two gradients are made, then both updates run: each update moves up behind its gradient, so that one gradient is alive
+// Two gradients are made, then both updates run: each update moves up after its gradient, so that one gradient is alive
 // at a time. What is made early and read late moves down.
 // CHECK-LABEL: func.func @train
 // CHECK: %[[G1:.*]] = nn.kernel "loop" (%{{.*}} = %[[X:.*]])

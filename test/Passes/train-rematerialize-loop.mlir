@@ -5,7 +5,7 @@
 // RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=5000 2>&1 | FileCheck %s --check-prefix=SMALL
 
 // A round has three values of 1 KiB at once: its part of the batch and two activations, then three activations. One is
-// made again, from the parameter that the round reads from outside; the sums that it hands on stay.
+// recomputed, from the parameter that the round reads from outside; the sums that it hands on stay.
 // CHECK: train.accumulate 2 slices(%[[XK:.*]] = %{{.*}}) carries(%{{.*}} = %{{.*}}, %[[GK:.*]] = %{{.*}})
 // CHECK: %[[A1:.*]] = nn.kernel "loop" (%{{.*}} = %[[W:[a-z0-9]+]])
 // CHECK-NEXT: nn.exp

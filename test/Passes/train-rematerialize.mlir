@@ -9,7 +9,7 @@
 // RUN: not lowtide-opt %s --train-rematerialize="budget=2KiB" 2>&1 | FileCheck %s --check-prefix=STATIC
 // RUN: not lowtide-opt %s --train-rematerialize="budget=lots" 2>&1 | FileCheck %s --check-prefix=WORD
 
-// 2112 bytes are parameter, batch and loss; three activations are 3 KiB, of which 2 fit. One runs again, behind the
+// 2112 bytes are parameter, batch and loss; three activations are 3 KiB, of which 2 fit. One runs again, after the
 // cotangent that its reader waits for.
 // CHECK: module attributes {train.device_budget = 4160 : i64, train.target
 // CHECK-LABEL: func.func @train

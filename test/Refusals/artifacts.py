@@ -24,7 +24,7 @@ def cases(artifact, data):
     for part in (1, 2, 3, 5, 8):
         yield f"artifact cut at {part}/9", artifact[: len(artifact) * part // 9], data, BAD, ()
     yield "artifact without its last byte", artifact[:-1], data, BAD, ()
-    yield "artifact with bytes behind its end", artifact + b"\0" * 4096, data, BAD, ()
+    yield "artifact with bytes after its end", artifact + b"\0" * 4096, data, BAD, ()
     for part in range(1, 16):
         yield f"bit flipped at {part}/16", flipped(artifact, len(artifact) * part // 16), data, BAD, ()
     for at in (8, 12, 16, 24, 32, 40, 64):

@@ -371,7 +371,7 @@ class Recurrent(nn.Module):
 
 class Tokens(nn.Module):
     """What the current exporter merges or evaluates although the parameter stays in the file: two tokens of zeros, `1 - mix`,
-    a penalty on weights; and a matrix of cosines, which nobody trains."""
+    a penalty on weights; and a matrix of cosines, which no one trains."""
 
     def __init__(self, vocabulary=24, width=12, length=8):
         super().__init__()

@@ -6,7 +6,7 @@
 
 using namespace lowtide;
 
-/// Finite numbers that `accepts`; `words` say which those are, `kind` does behind the flag in --help-all.
+/// Finite numbers that `accepts`; `words` say which those are, `kind` does after the flag in --help-all.
 static CLI::Validator numbers(bool (*accepts)(double), const char *words, const char *kind) {
   return CLI::Validator(
       [=](std::string &text) {

@@ -59,7 +59,7 @@ def tracked_bytes():
 
 
 def commit():
-    """The commit that this tree is at, "+" behind it where the tree has changed since."""
+    """The commit that this tree is at, "+" after it where the tree has changed since."""
     done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--abbrev=8", "--dirty=+", "--exclude=*"], capture_output=True, text=True)
     return done.stdout.strip()
 

@@ -91,7 +91,7 @@ def filled(text, binaries):
                 raise Failure(f"no fenced block follows '{match[0].strip()}'")
             end = text.find("\n```", at - 1) + 1
             if not end:
-                raise Failure(f"the block behind '{match[0].strip()}' has no end")
+                raise Failure(f"the block after '{match[0].strip()}' has no end")
             out.append(shell.session(text[at:end]) if match["session"] else shell.output(match["command"]))
             at = end
     return "".join(out) + text[at:]

@@ -171,7 +171,7 @@ def arenas(plan):
 
 
 def floor_seconds(kind, dtype, flops, size, through):
-    """Modelled seconds of an instruction. A convolution transposes before and behind it computes."""
+    """Modelled seconds of an instruction. A convolution transposes before and after it computes."""
     peak = ATTENTION_PEAKS.get(kind, PEAKS.get(dtype, PEAKS["f32"]))
     apart = through if kind in CONVOLUTIONS else 0
     return max(flops / peak if dtype else 0, (size - apart) / BANDWIDTH) + apart / BANDWIDTH

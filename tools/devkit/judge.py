@@ -65,7 +65,7 @@ class Options:
             argv, self.run_flags = argv[:at], argv[at + 1 :]
             theirs = parser.parse_known_args(self.run_flags)[1]
             if misplaced := [a for a in self.run_flags if a not in theirs]:
-                raise Failure(f"error: {misplaced[0]} behind --run is for lowtide-run, which knows no such flag\nnote: put it in front of --run")
+                raise Failure(f"error: {misplaced[0]} after --run is for lowtide-run, which knows no such flag\nnote: put it in front of --run")
         known, rest = parser.parse_known_args(argv)
         self.help = known.help
         self.folders = [pathlib.Path(a) for a in rest if not a.startswith("-")]
@@ -93,7 +93,7 @@ def matches(model, patterns):
 
 
 def call(command, log):
-    """Run one of our tools; returns (exit status, the command and behind it both output streams, as in `log`). Killed after ten minutes."""
+    """Run one of our tools; returns (exit status, the command and after it both output streams, as in `log`). Killed after ten minutes."""
     with open(log, "w") as out:
         out.write("$ " + shlex.join(map(str, command)) + "\n")
         out.flush()

@@ -20,7 +20,7 @@ MOST_RESULTS = 64
 
 
 class Node:
-    """A value: bits of all that it is made from, of what of that lies behind a product, and of itself."""
+    """A value: bits of all that it is made from, of what of that lies after a product, and of itself."""
 
     def __init__(self, number, operands, op, shape="", element=""):
         self.element = element
@@ -29,12 +29,12 @@ class Node:
         self.bit, self.root, self.stored = 1 << number, self, self.element
         if op in SAME and operands:
             self.root, self.stored = operands[0].root, operands[0].stored
-        self.made_from = self.behind = 0
+        self.made_from = self.after = 0
         for operand in operands:
             self.made_from |= operand.made_from | operand.bit
-            self.behind |= operand.behind
+            self.after |= operand.after
         if PRODUCT.match(op):
-            self.behind = self.made_from
+            self.after = self.made_from
 
     def read(self):
         """The same as a kernel's operand."""
@@ -85,6 +85,6 @@ class StepTypes:
 
     def _find_stream(self, made, a, b):
         for skip, branch in ((a, b), (b, a)):
-            if skip.root.bit & branch.behind and skip.root.size == made.size:
+            if skip.root.bit & branch.after and skip.root.size == made.size:
                 self.streams[skip.stored] = self.streams.get(skip.stored, 0) + 1
                 return

@@ -109,7 +109,7 @@ def gaps(figures):
 
 
 def above_baselines(figures):
-    """(budgets at which another method is cheaper, budgets at which all are dearer)"""
+    """(budgets at which another method is cheaper, budgets at which all are more expensive)"""
     above = below = 0
     for plan in figures["plans"]:
         others = [p for p in plan.get("baselines", {}).values() if p is not None]

@@ -40,7 +40,7 @@ const char *const help = R"(lowtide-bench: measure a compiled training step
 
   --data=SPEC     as lowtide-run (default: synthetic)
   --entry=NAME    train (default), eval
-  --steps=N       timed steps (default 100), behind --warmup=N (default 10)
+  --steps=N       timed steps (default 100), after --warmup=N (default 10)
   --blocks=N      time N blocks of --steps steps, each as a whole, instead of single steps
   --profile=N     steps whose instructions are timed one by one (default 5; 0: none): a table of kernels
                   beside the ceilings, and what would help
@@ -70,7 +70,7 @@ double quantile(std::vector<double> values, double at) {
   return values[static_cast<size_t>(std::max(rank, 1.0)) - 1];
 }
 
-/// Rows of the kernel table; what comes behind them is one row.
+/// Rows of the kernel table; what comes after them is one row.
 constexpr size_t shownKernels = 20;
 
 class Bench {

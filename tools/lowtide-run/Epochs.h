@@ -10,7 +10,7 @@
 
 namespace lowtide::run {
 
-/// Which entry a step runs, on which rows: whole batches, and behind the last of an epoch what is left, if the artifact
+/// Which entry a step runs, on which rows: whole batches, and after the last of an epoch what is left, if the artifact
 /// has an entry `<entry>_last` of just so many samples.
 class Epochs {
 public:

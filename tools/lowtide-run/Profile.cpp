@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// Rows of the table; what comes behind them is one line.
+/// Rows of the table; what comes after them is one line.
 constexpr size_t shownRows = 40;
 
 void print(const InstructionCosts &costs, double totalMilliseconds, const std::string &what) {

@@ -21,7 +21,7 @@ struct StepReport {
   int64_t step = 0, lastStep = 0; ///< counted from 1; the last one of this run
   double loss = 0, lr = 0;
   std::optional<double> gradNorm;
-  /// Behind this step: loss scale, finite steps since it last changed, steps without an update so far.
+  /// After this step: loss scale, finite steps since it last changed, steps without an update so far.
   std::optional<double> lossScale, growthTracker, skipped;
   double seconds = 0;
   /// Of these, spent on waiting for the batch; nullopt: the step reads none.

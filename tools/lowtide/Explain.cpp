@@ -118,10 +118,10 @@ void Explanation::tensor(size_t number) {
   os << "; its bytes are taken from " << tensor.begin << " to " << tensor.end - 1 << "\n";
   switch (tensor.component) {
   case MemoryComponent::Saved: {
-    auto behind = llvm::find_if(tensor.readers, [&](unsigned reader) { return reader > entry.lossAt; });
-    os << "  kept: made before the loss (instruction " << entry.lossAt << "), read again behind it";
-    if (behind != tensor.readers.end())
-      os << " from instruction " << *behind << " on";
+    auto after = llvm::find_if(tensor.readers, [&](unsigned reader) { return reader > entry.lossAt; });
+    os << "  kept: made before the loss (instruction " << entry.lossAt << "), read again after it";
+    if (after != tensor.readers.end())
+      os << " from instruction " << *after << " on";
     os << "\n  to run its maker again instead takes " << microseconds(maker.seconds) << " or more, "
        << llvm::format("%.1f µs", perMiB(maker.seconds, tensor.bytes)) << " per MiB";
     if (isAtPeak(tensor))
@@ -135,7 +135,7 @@ void Explanation::tensor(size_t number) {
     os << "  computed again: costs " << microseconds(maker.seconds) << ", "
        << llvm::format("%.1f µs", perMiB(maker.seconds, tensor.bytes)) << " per MiB";
     if (const Tensor *first = findFirst(number))
-      os << "; first made by instruction " << first->begin << " and given up behind " << first->end - 1
+      os << "; first made by instruction " << first->begin << " and given up after " << first->end - 1
          << ", which leaves " << formatBytes(tensor.bytes) << " to others for " << tensor.begin - first->end
          << " instructions";
     os << "\n";
@@ -150,7 +150,7 @@ void Explanation::tensor(size_t number) {
     os << "  scratch: nothing in it outlives its instruction\n";
     break;
   default:
-    os << "  neither kept for the backward pass nor computed again: its bytes are free behind its last reader\n";
+    os << "  neither kept for the backward pass nor computed again: its bytes are free after its last reader\n";
     break;
   }
 }

@@ -20,7 +20,7 @@ struct ForwardPart {
   llvm::DenseSet<mlir::Value> values;
 
   explicit ForwardPart(mlir::func::FuncOp step);
-  /// Whether a root is made before the loss: a loop makes some results before and some behind it.
+  /// Whether a root is made before the loss: a loop makes some results before and some after it.
   bool makes(mlir::Value root) const;
 };
 

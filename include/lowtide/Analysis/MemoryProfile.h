@@ -17,7 +17,7 @@ namespace lowtide {
 /// What bytes are.
 enum class MemoryComponent : uint8_t {
   Saved,      ///< made before the loss, read after it
-  Recomputed, ///< made again
+  Recomputed, ///< recomputed
   Gradient,   ///< read by an instruction that updates a parameter
   Temporary,  ///< everything else that an instruction makes
   Output,     ///< kept to the end for the user
@@ -70,7 +70,7 @@ private:
   ForwardPart forward;
   llvm::DenseMap<mlir::Operation *, unsigned> indexOf;
   llvm::DenseSet<mlir::Value> gradients;
-  /// Of each block the last instruction that the loss needs and that serves what comes behind it too.
+  /// Of each block the last instruction that the loss needs and that serves what comes after it too.
   llvm::DenseMap<mlir::Block *, unsigned> lossAt;
 };
 

@@ -43,7 +43,7 @@ struct RerunForm {
   /// Holds the instruction; its arguments stand for operands.
   std::unique_ptr<mlir::Block> block;
   mlir::Operation *op;
-  /// What its operands are: numbers of the whole instruction's operands and, behind them, of its results.
+  /// What its operands are: numbers of the whole instruction's operands and, after them, of its results.
   llvm::SmallVector<unsigned> operands;
   /// Numbers of the whole instruction's results that it has.
   llvm::SmallVector<unsigned> results;

@@ -81,7 +81,7 @@ public:
   llvm::ArrayRef<mlir::Operation *> getInstructions() const { return instructions; }
   llvm::ArrayRef<Storage> getStorages() const { return storages; }
   /// In the order of execution. A copy before a loop's head comes before the
-  /// loop, one before the instruction behind it is the body's first.
+  /// loop, one before the instruction after it is the body's first.
   llvm::ArrayRef<StorageCopy> getCopies() const { return copies; }
   /// Those before one instruction.
   llvm::ArrayRef<StorageCopy> getCopies(unsigned before) const;

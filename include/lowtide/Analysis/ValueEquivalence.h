@@ -1,7 +1,7 @@
 //===- ValueEquivalence.h - two steps compute the same values ---*- C++ -*-===//
 //
-// The proof behind exact passes: they re-order, re-execute, group or move existing computations, so the value graph of
-// every result is the same graph before and after. Linear time; no arithmetic is interpreted.
+// The proof that exact passes rest on: they re-order, re-execute, group or move existing computations, so the value
+// graph of every result is the same graph before and after. Linear time; no arithmetic is interpreted.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

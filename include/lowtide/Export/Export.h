@@ -32,7 +32,7 @@ struct ExportOptions {
 /// Attaches the ONNX forms of all families to their ops.
 void registerOnnxForms(mlir::DialectRegistry &registry);
 
-/// Writes `step` as a new function `name` of the `onnx` dialect, placed behind it. Kernels are transparent; ops without
+/// Writes `step` as a new function `name` of the `onnx` dialect, placed after it. Kernels are transparent; ops without
 /// a form are decomposed or written by their element description. Arguments keep their attributes, bindings included,
 /// and results theirs; values have static types. What takes many operators to say becomes a function of its own beside
 /// the model (`onnx.function`). Fails with a located diagnostic for an op that cannot be written.

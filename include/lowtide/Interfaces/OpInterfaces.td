@@ -104,7 +104,7 @@ def RepeatInterface : OpInterface<"RepeatInterface"> {
     An op that runs the one block of its region several times. Its first operands are *sliced*: round k sees part k of
     dimension 0, as the first block arguments. The others are *carried*: the first round sees the operand, each further
     round what the terminator of the round before hands on. The terminator's operands are first what is carried, then
-    *rows*; the results are what the last round carries out, then the rows of all rounds behind one another along
+    *rows*; the results are what the last round carries out, then the rows of all rounds one after another along
     dimension 0. The body may read values from around the op.
   }];
   let cppNamespace = "::lowtide";

@@ -45,7 +45,7 @@ public:
 
   /// The step scalar `name` (seed, step, row), an argument of type tensor<i64> made on first request.
   mlir::Value scalar(llvm::StringRef name);
-  /// The role that the importer gave the argument behind `value` ("parameter" …), looking through casts and views;
+  /// The role that the importer gave the argument after `value` ("parameter" …), looking through casts and views;
   /// empty when it is none.
   llvm::StringRef roleOf(mlir::Value value) const;
   /// The argument itself.

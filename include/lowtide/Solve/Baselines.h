@@ -16,7 +16,7 @@ namespace lowtide::solve {
 std::vector<FittedSchedule> planSegments(const StepGraph &graph, std::span<const uint32_t> order);
 
 /// PyTorch's partitioner: a minimum cut of bytes chooses what is saved; cheap
-/// operations may run again, and a growing part of the dear ones, those of the
+/// operations may run again, and a growing part of the expensive ones, those of the
 /// fewest seconds a byte first (there a knapsack). Judged there by saved bytes, here by the peak.
 std::vector<FittedSchedule> planCuts(const StepGraph &graph, std::span<const uint32_t> order);
 

@@ -12,9 +12,9 @@ namespace lowtide::solve {
 
 /// One way to run some blocks, from what stands at the boundary before them.
 struct BlockChoice {
-  /// The block behind the last of them.
+  /// The block after the last of them.
   uint32_t end = 0;
-  /// Bytes that wait for the backward part, the boundary behind them among them; most bytes in their forward and
+  /// Bytes that wait for the backward part, the boundary after them among them; most bytes in their forward and
   /// backward part, beside what blocks before them keep.
   int64_t keptBytes = 0, peakBytes = 0;
   /// What runs again in their backward part.
@@ -41,7 +41,7 @@ private:
     float seconds;
     int16_t set, end;
   };
-  /// Values that are made again before a backward part, and of which blocks nothing else is kept from then on.
+  /// Values that are recomputed before a backward part, and of which blocks nothing else is kept from then on.
   struct Rerun {
     std::vector<uint32_t> values;
     uint32_t begin, end;

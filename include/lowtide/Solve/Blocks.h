@@ -16,7 +16,7 @@ struct Blocks {
 
   /// Positions at which blocks begin, and the end of the forward part.
   std::vector<uint32_t> begins;
-  /// Per block, the values from which it and all behind it can run. Of what is cheaply made from another value only
+  /// Per block, the values from which it and all after it can run. Of what is cheaply made from another value only
   /// that is named.
   std::vector<std::vector<uint32_t>> boundaries;
   /// Per block, from which position on its backward part runs; the last block's comes first.
@@ -32,7 +32,7 @@ struct Blocks {
   uint32_t getForwardEnd() const { return begins.back(); }
   /// The block whose forward part holds the position, or whose backward part does.
   uint32_t findAt(uint32_t position) const;
-  /// Values of `to`'s boundary that are made in `from` or behind it; nothing behind the last block.
+  /// Values of `to`'s boundary that are made in `from` or after it; nothing after the last block.
   std::vector<uint32_t> listCrossing(uint32_t from, uint32_t to) const;
 };
 

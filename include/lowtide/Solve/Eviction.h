@@ -26,7 +26,7 @@ struct EvictionPolicy {
 std::optional<Schedule> evictUnder(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budgetBytes,
                                    const EvictionPolicy &policy);
 
-/// Takes out recomputations while the peak stays within `budgetBytes`, dearest
+/// Takes out recomputations while the peak stays within `budgetBytes`, most expensive
 /// first, together with those that served nothing else. `timeline` is that of
 /// the schedule, before and after.
 void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &schedule, Timeline &timeline);

@@ -18,11 +18,11 @@ struct FitOptions {
   unsigned levels = 48;
   /// Searches with disturbed prices at each level.
   unsigned rounds = 4;
-  /// Operations, all rounds together, of the search for prices at the smallest budget; at the dear budgets behind it
-  /// a part of that.
+  /// Operations, all rounds together, of the search for prices at the smallest budget; at the expensive budgets after
+  /// it a part of that.
   size_t climbed = 60'000;
   /// Operations, times those that run again, of all rounds of exchanging recomputations at the smallest budget; at each
-  /// behind it a part of that.
+  /// after it a part of that.
   size_t exchanged = 24'000'000;
 };
 
@@ -71,8 +71,8 @@ private:
   Schedule order;
   FitOptions options;
   FittedSchedule largest;
-  /// Schedules that depend on no budget, by peak; dearer ones with a larger peak are left out. What blocks keep, and a
-  /// cheaper one with the smallest peak, stand apart: the search goes its own way without them.
+  /// Schedules that depend on no budget, by peak; more expensive ones with a larger peak are left out. What blocks
+  /// keep, and a cheaper one with the smallest peak, stand apart: the search goes its own way without them.
   std::vector<FittedSchedule> seeds, apart;
   /// Weights for policies, of which a line goes from low prices of bytes to high ones; and where on its line the level
   /// below found its best.

@@ -1,4 +1,4 @@
-//===- Packing.h - addresses for buffers with known lifetimes ---*- C++ -*-===//
+//===- Packing.h - addresses for buffers with known live ranges ---*- C++ -*-===//
 //
 // Static memory planning (dynamic storage allocation): give each buffer an
 // address so that buffers alive at the same time never overlap and the arena

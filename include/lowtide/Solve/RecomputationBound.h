@@ -20,7 +20,7 @@ struct BoundOptions {
   /// Instructions at which bytes are counted, at most; 0: at all of a step that is solved in whole numbers too, at 64
   /// of others. The bound holds for every choice. Fewer make the program looser, but leave the solver time for cuts,
   /// which tighten it more.
-  unsigned moments = 0;
+  unsigned points = 0;
   /// Whole numbers: as good as exact, for small steps. Holds within the solver's tolerance, 1e-6 of a step.
   bool integral = false;
   /// Time for the solver. When it is over, what is known by then is the bound.
@@ -42,7 +42,7 @@ struct RecomputationBound {
   /// so many seconds on running some of them again.
   double seconds = 0;
   /// Bytes were counted at so many of so many instructions.
-  unsigned moments = 0, instructions = 0;
+  unsigned points = 0, instructions = 0;
   /// No schedule in this order stays within the budget.
   bool isInfeasible = false;
   /// The solver came to its end; otherwise the bound holds, but a better one may.

@@ -41,7 +41,7 @@ struct StepOperation {
   /// Per result: the reads over which it may be written when they die here, in
   /// the order of the operands.
   std::vector<std::vector<uint32_t>> overwrites;
-  /// Arguments that it updates: nobody may read them later.
+  /// Arguments that it updates: nothing may read them later.
   std::vector<uint32_t> updates;
   /// Scratch and workspace, in bytes.
   uint64_t workspaceBytes = 0;
@@ -143,7 +143,7 @@ StepGraph withBodies(const StepGraph &graph, std::span<const FittedSchedule> bod
 /// The buffers of a valid schedule, as Analysis/StepStorage makes them: by birth, workspaces last.
 std::vector<Buffer> listBuffers(const StepGraph &graph, std::span<const uint32_t> schedule);
 
-/// The same of a step with loops: a loop's round begins behind its head and ends before its end.
+/// The same of a step with loops: a loop's round begins after its head and ends before its end.
 std::vector<Buffer> listBuffers(const StepGraph &graph, const FittedSchedule &plan);
 
 /// Most bytes that any schedule of these operations needs at least: operands,

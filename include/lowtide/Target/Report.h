@@ -87,7 +87,7 @@ struct Entry {
   std::vector<LiveBytes> live;
   uint64_t peakBytes = 0;
   unsigned peakAt = 0;
-  /// Instruction behind which the loss is known; 0: no loss.
+  /// Instruction after which the loss is known; 0: no loss.
   unsigned lossAt = 0;
   uint64_t flops = 0;
   std::optional<Unfitted> before;

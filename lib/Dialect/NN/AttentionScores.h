@@ -11,7 +11,7 @@
 
 namespace lowtide::nn {
 
-/// One attention: its extents and operands. The heads that share a key head stand behind one another as rows, so that
+/// One attention: its extents and operands. The heads that share a key head stand one after another as rows, so that
 /// each key head takes one product.
 struct AttentionScores {
   Expr q, k, v;

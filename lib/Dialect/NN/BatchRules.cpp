@@ -131,10 +131,10 @@ std::optional<BatchPosition> nn::reshapePosition(RankedTensorType from, BatchPos
   int64_t distance = position.inner;
   for (int64_t dim : from.getShape().drop_front(position.dim + 1))
     distance *= dim;
-  int64_t behind = 1;
-  for (int64_t dim = to.getRank(); dim-- > 0; behind *= to.getDimSize(dim)) {
-    int64_t extent = to.getDimSize(dim), inner = behind ? distance / behind : 0;
-    if (inner && distance % behind == 0 && extent % (samples * inner) == 0 && extent)
+  int64_t after = 1;
+  for (int64_t dim = to.getRank(); dim-- > 0; after *= to.getDimSize(dim)) {
+    int64_t extent = to.getDimSize(dim), inner = after ? distance / after : 0;
+    if (inner && distance % after == 0 && extent % (samples * inner) == 0 && extent)
       return BatchPosition{dim, extent / (samples * inner), inner};
   }
   return std::nullopt;
@@ -204,7 +204,7 @@ LogicalResult nn::splitConcat(Operation *op, BatchSplit &split) {
 
 //===-- indexing ----------------------------------------------------------===//
 
-/// Labels of the data operand: dimensions behind the axis come after those of the indices, the axis is closed.
+/// Labels of the data operand: dimensions after the axis come after those of the indices, the axis is closed.
 static Labels indexedLabels(Value data, int64_t axis, int64_t indexRank) {
   Labels labels = identity(data);
   for (int64_t dim = axis + 1; dim < int64_t(labels.size()); ++dim)

@@ -206,7 +206,7 @@ ReshapeOp moveLike(ReshapeOp, PatternRewriter &rewriter, Location loc, RankedTen
   return ReshapeOp::create(rewriter, loc, type, x);
 }
 
-/// op(move(x), move(y), splat) → move(op(x, y, splat)): the same bits. Behind a broadcast they come from fewer
+/// op(move(x), move(y), splat) → move(op(x, y, splat)): the same bits. After a broadcast they come from fewer
 /// operations; reshapes move down until they meet and vanish. All operands must move alike.
 template <typename Move> struct ComputeBeforeMoving : RewritePattern {
   ComputeBeforeMoving(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}

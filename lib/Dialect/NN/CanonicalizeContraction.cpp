@@ -96,7 +96,7 @@ bool swapsMatrix(TransposeOp op) {
   return llvm::equal(permutation.drop_back(2), llvm::seq<int64_t>(0, rank - 2));
 }
 
-/// x, if `value` is x with the matrices transposed; a reshape of the dimensions before the matrix may come behind.
+/// x, if `value` is x with the matrices transposed; a reshape of the dimensions before the matrix may come after.
 Value matchTransposed(Value value, PatternRewriter &rewriter) {
   if (auto transpose = value.getDefiningOp<TransposeOp>(); swapsMatrix(transpose))
     return transpose.getX();

@@ -42,7 +42,7 @@ static Type getElement(Value value) { return getElementTypeOrSelf(value.getType(
 
 static ArrayRef<int64_t> getShape(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-/// Follows casts to f32 and reshapes, as long as nobody else reads on the way.
+/// Follows casts to f32 and reshapes, as long as nothing else reads on the way.
 static Value followViews(Value value) {
   while (Operation *user = getOnlyUser(value)) {
     auto widening = dyn_cast<nn::CastOp>(user);
@@ -106,7 +106,7 @@ static Value takeBias(nn::DotOp dot, Value &value) {
   return bias;
 }
 
-/// The sum of the same shape to which `value` is added and that nobody else reads: what a loop carries, or another
+/// The sum of the same shape to which `value` is added and that nothing else reads: what a loop carries, or another
 /// product. Moves on to the new sum.
 static Value takeSum(Value &value) {
   auto add = dyn_cast_or_null<nn::AddOp>(getOnlyUser(value));
@@ -138,7 +138,7 @@ static SmallVector<Value> findWide(Value value) {
   return found;
 }
 
-/// The bias and the ReLU of their sum, which is rounded behind it: ReLU of what was rounded is the same.
+/// The bias and the ReLU of their sum, which is rounded after it: ReLU of what was rounded is the same.
 static bool takeBiasAndRelu(nn::DotOp dot, Chain &chain, Type type) {
   auto add = dyn_cast_or_null<nn::AddOp>(getOnlyUser(chain.value));
   auto relu = add ? dyn_cast_or_null<nn::ReluOp>(getOnlyUser(add.getY())) : nn::ReluOp();
@@ -282,7 +282,7 @@ static Value findColumnSums(Value value) {
   return {};
 }
 
-/// Erases an op that nobody reads, and what only it read: dead readers would hide that a value has one reader. Other
+/// Erases an op that nothing reads, and what only it read: dead readers would hide that a value has one reader. Other
 /// products stay, since they are still to be looked at.
 static void eraseDead(Operation *op) {
   llvm::SetVector<Operation *> worklist;
@@ -301,7 +301,7 @@ static void eraseDead(Operation *op) {
 static bool replace(nn::DotOp dot, const Chain &chain, IsTaken isTaken) {
   Value y = dot.getY();
   auto type = cast<RankedTensorType>(y.getType());
-  // Behind everything that it reads, and so before everything that reads what it replaces.
+  // After everything that it reads, and so before everything that reads what it replaces.
   Operation *place = dot;
   for (Value value : {chain.addend, chain.input})
     if (Operation *op = value ? value.getDefiningOp() : nullptr)
@@ -369,7 +369,7 @@ static bool formSumsOf(nn::DotOp dot, bool isLeft, IsTaken isTaken) {
   Value sums = maker && isa<LibraryCallInterface>(maker) ? findColumnSums(cotangent) : Value();
   if (!sums)
     return false;
-  // As soon as both operands are there; what reads the sums must come behind.
+  // As soon as both operands are there; what reads the sums must come after.
   Operation *place = maker, *beside = other.getDefiningOp();
   if (maker->getBlock() != dot->getBlock())
     return false;

@@ -173,7 +173,7 @@ static Operation *findReader(Value value) {
   return reader;
 }
 
-/// Movements behind a result, the most of them that strides can stand for.
+/// Movements after a result, the most of them that strides can stand for.
 static Placement findPlacement(Value result) {
   Placement best{{}, result, View(getShape(result))};
   Chain chain;
@@ -285,7 +285,7 @@ static LibraryCallInterface getInner(nn::KernelOp kernel) {
   return {};
 }
 
-/// Behind `result`, to what the kernel yields.
+/// After `result`, to what the kernel yields.
 static Placement followInside(Value result) {
   Placement placement{{}, result, std::nullopt};
   Value at = result;
@@ -386,10 +386,10 @@ static nn::KernelOp buildKernel(Operation *op, ArrayRef<std::pair<Value, Chain>>
     // One value may be several operands, each with an argument of its own: they show the same bytes.
   }
   builder.clone(*op, mapping);
-  llvm::SetVector<Operation *> behind;
+  llvm::SetVector<Operation *> after;
   for (const Placement &placement : placements)
-    behind.insert(placement.chain.begin(), placement.chain.end());
-  SmallVector<Operation *> ordered(behind.begin(), behind.end());
+    after.insert(placement.chain.begin(), placement.chain.end());
+  SmallVector<Operation *> ordered(after.begin(), after.end());
   llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   for (Operation *movement : ordered)
     builder.clone(*movement, mapping);
@@ -398,20 +398,20 @@ static nn::KernelOp buildKernel(Operation *op, ArrayRef<std::pair<Value, Chain>>
   return kernel;
 }
 
-/// `value`, in front of `chain`, made of what is behind it.
-static Value rebuild(OpBuilder &builder, ArrayRef<Operation *> chain, Value behind) {
+/// `value`, in front of `chain`, made of what is after it.
+static Value rebuild(OpBuilder &builder, ArrayRef<Operation *> chain, Value after) {
   for (Operation *op : llvm::reverse(chain)) {
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
       SmallVector<int64_t> inverse(transpose.getPermutation().size());
       for (auto [to, from] : llvm::enumerate(transpose.getPermutation()))
         inverse[from] = to;
-      behind = nn::TransposeOp::create(builder, op->getLoc(), type, behind, builder.getDenseI64ArrayAttr(inverse));
+      after = nn::TransposeOp::create(builder, op->getLoc(), type, after, builder.getDenseI64ArrayAttr(inverse));
     } else {
-      behind = nn::ReshapeOp::create(builder, op->getLoc(), type, behind);
+      after = nn::ReshapeOp::create(builder, op->getLoc(), type, after);
     }
   }
-  return behind;
+  return after;
 }
 
 bool nn::formStrides(Operation *op, IsTaken isTaken) {

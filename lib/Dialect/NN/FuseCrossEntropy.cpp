@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace lowtide;
 using namespace lowtide::nn;
 
-/// Extents in front of a dimension, of it, and behind it, each as one number.
+/// Extents in front of a dimension, of it, and after it, each as one number.
 static std::array<int64_t, 3> splitAt(ArrayRef<int64_t> shape, int64_t dim) {
   auto product = [](ArrayRef<int64_t> extents) {
     return std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
@@ -47,7 +47,7 @@ static bool picksLabels(GatherElementsOp op, int64_t axis) {
 }
 
 namespace {
-/// The log-softmax that a tensor is, behind reshapes that leave the classes alone and changes of sign.
+/// The log-softmax that a tensor is, before reshapes that leave the classes alone and changes of sign.
 struct LogProbabilities {
   /// `axis`: the classes of `value`.
   LogProbabilities(Value value, int64_t axis) {

@@ -149,7 +149,7 @@ template <typename Op> struct FuseBareNorm : OpRewritePattern<Op> {
     for (Operation *user : op.getY().getUsers())
       if (auto product = dyn_cast<MulOp>(user))
         if (matchColumns(product.getA() == op.getY() ? product.getB_() : product.getA(), match->axis))
-          return rewriter.notifyMatchFailure(op, "its scale comes behind it");
+          return rewriter.notifyMatchFailure(op, "its scale comes after it");
     Expr d(rewriter, op.getLoc(), match->d), x = d, y;
     auto type = RankedTensorType::get(d.shape().drop_front(match->axis), d.elementType());
     Expr ones = splat(rewriter, op.getLoc(), type, 1.0);

@@ -1,11 +1,12 @@
 //===- StackPieces.cpp - pieces that are computed alike, computed once ----===//
 //
-// A loop over samples or heads arrives unrolled: each round takes a slice, computes, and the results are put behind one
+// A loop over samples or heads arrives unrolled: each round takes a slice, computes, and the results are put after one
 // another. Computed once with one dimension more, they are as many ops as one round has, and samples are counted again.
 //
 // 1. From the operands of the concatenation backwards: ops of one kind with the same attributes, up to slices that
-//    stand behind one another in one tensor, constants, and values that all rounds share.
-// 2. If it comes to an end everywhere, and nobody else reads what is between, each group becomes one op with the rounds
+//    stand one after another in one tensor, constants, and values that all rounds share.
+// 2. If it comes to an end everywhere, and nothing else reads what is between, each group becomes one op with the
+// rounds
 //    in front.
 //
 //===----------------------------------------------------------------------===//
@@ -42,7 +43,7 @@ static SmallVector<int64_t> shifted(ArrayRef<int64_t> dims) {
 namespace {
 enum class Shape : uint8_t {
   Same,      ///< one value for all rounds
-  Slices,    ///< behind one another in one tensor
+  Slices,    ///< one after another in one tensor
   Constants, ///< numbers of each round
   Op,        ///< one op for each round
 };

@@ -40,7 +40,7 @@ llvm::Expected<LossScale> LossScale::parse(StringRef text) {
                     suggestName(head, {"none", "dynamic"}));
   }
   if (!options.empty() && scale.kind != Kind::Dynamic)
-    return refuse("loss-scale: only dynamic has options, found '{0}' behind '{1}'", options, head);
+    return refuse("loss-scale: only dynamic has options, found '{0}' after '{1}'", options, head);
   SmallVector<StringRef> given;
   for (StringRef option : llvm::split(options, ',')) {
     if (option.empty() && options.empty())

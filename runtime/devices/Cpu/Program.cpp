@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t copyGrain = uint64_t(1) << 18;
 
 void fillPattern(uint8_t *target, uint64_t bytes, uint64_t pattern, uint32_t unit) {
-  // Doubling: the first unit is written, then what is there is copied behind itself.
+  // Doubling: the first unit is written, then what is there is copied after itself.
   if (!bytes)
     return;
   std::memcpy(target, &pattern, unit);

@@ -2,7 +2,7 @@
 //
 // Tasks are fixed by the caller: what a task computes never depends on the thread that runs it, nor on their number.
 // Each thread starts with its own stretch of neighbouring tasks, the same in every run (so that caches stay warm from
-// job to job), and helps the others when it is done: a thread that the system has put aside holds nobody up.
+// job to job), and helps the others when it is done: a thread that the system has put aside holds up no other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_RUNTIME_DEVICES_CPU_THREADPOOL_H

@@ -57,7 +57,7 @@ Status ConvCall::tensor(CudnnBuilder &builder, int64_t id, cudnnDataType_t type,
   return builder.tensor(id, type, dims, strides, alignment, false, false, descriptor);
 }
 
-/// Padding behind a dimension. As much as in front where the output's size allows it: part of the engines take nothing
+/// Padding after a dimension. As much as in front where the output's size allows it: part of the engines take nothing
 /// else. Otherwise no more than the last tap reaches.
 int64_t ConvCall::padEnd(size_t dim) const {
   const int64_t begin = shape_.padBegin[dim], reach = (shape_.filter[dim] - 1) * shape_.dilation[dim] + 1;

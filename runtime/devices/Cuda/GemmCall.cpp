@@ -2,7 +2,7 @@
 //
 // The plan's matrices are row-major, cuBLASLt's column-major: D = op(A) · op(B) is asked for as Dᵀ = op(B)ᵀ · op(A)ᵀ,
 // so that the plan's B is cuBLASLt's A, and values per column of D are cuBLASLt's bias (one per row of Dᵀ). Of several
-// batch dimensions those that lie behind each other become one; the longest becomes cuBLASLt's batch; the others are
+// batch dimensions those that lie one after another become one; the longest becomes cuBLASLt's batch; the others are
 // calls of their own.
 //
 //===----------------------------------------------------------------------===//

@@ -42,7 +42,7 @@ struct Version {
 
 } // namespace nvtx
 
-/// The two functions that name ranges; null where nobody wants names.
+/// The two functions that name ranges; null where no one wants names.
 struct NvtxApi {
   int (*nvtxRangePushA)(const char *name) = nullptr;
   int (*nvtxRangePop)() = nullptr;

@@ -35,7 +35,7 @@ public:
   Status warmUp();
 
   /// Enqueues all instructions; work on streams()[0] that was enqueued before comes first, and what is enqueued there
-  /// afterwards comes behind all of them. Repeats are unrolled.
+  /// afterwards comes after all of them. Repeats are unrolled.
   Status enqueue();
 
   /// Enqueues them one after the other on the first stream, each between two events, waits, and adds up their times.

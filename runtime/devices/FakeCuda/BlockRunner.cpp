@@ -36,7 +36,7 @@ void BlockRunner::prepare(const BlockLaunch &launch, uint32_t block) {
       throw std::bad_alloc();
     stacks_ = static_cast<uint8_t *>(memory);
   }
-  // None at first; some are missing behind a block that stopped.
+  // None at first; some are missing after a block that stopped.
   if (freeStacks_.size() != maxThreads) {
     freeStacks_.resize(maxThreads);
     for (uint32_t i = 0; i < maxThreads; ++i)
@@ -76,7 +76,7 @@ std::string BlockRunner::run(const BlockLaunch &launch, uint32_t block, ThreadOr
           moved = true;
       }
     }
-    // Released only when nobody else can move: nothing is nearer to the limit of what the program allows.
+    // Released only when nothing else can move: nothing is nearer to the limit of what the program allows.
     if (!moved && !releaseBarrier())
       break;
   }

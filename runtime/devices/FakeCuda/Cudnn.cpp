@@ -1,6 +1,6 @@
 //===- Cudnn.cpp - cuDNN's backend API of the fake device ------------------===//
 //
-// Descriptors are maps from attribute to values. Finalizing an execution plan reads the operation behind it and refuses
+// Descriptors are maps from attribute to values. Finalizing an execution plan reads its operation and refuses
 // what the documents do; executing it computes with the runtime's own kernels, which get workspace of their own (the
 // engines of the real library need other sizes).
 //
@@ -156,7 +156,7 @@ std::optional<Convolution> readConvolution(const Descriptor &operation) {
   return result;
 }
 
-/// The graph behind an execution plan.
+/// The graph of an execution plan.
 const Descriptor *graphOf(const Descriptor &plan) {
   const Descriptor *configuration = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   // The fake's configurations hold their graph as attribute `CUDNN_ATTR_ENGINECFG_ENGINE`.

@@ -20,7 +20,7 @@ bool isFloat(const TensorView &tensor) {
   return tensor.type == CUDNN_DATA_FLOAT || tensor.type == CUDNN_DATA_HALF || tensor.type == CUDNN_DATA_BFLOAT16;
 }
 
-/// Elements from the first to behind the last one.
+/// Elements from the first to one past the last one.
 uint64_t spanOf(const TensorView &tensor) {
   int64_t last = 0;
   for (size_t i = 0; i < 4; ++i)

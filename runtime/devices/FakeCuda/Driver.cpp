@@ -283,7 +283,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
     if (joined[node])
       continue;
     joined[node] = true;
-    stack.insert(stack.end(), capture->graph->nodes[node].behind.begin(), capture->graph->nodes[node].behind.end());
+    stack.insert(stack.end(), capture->graph->nodes[node].after.begin(), capture->graph->nodes[node].after.end());
   }
   for (Stream *member : capture->streams)
     member->capture = nullptr, member->last.clear();

@@ -1,6 +1,6 @@
 //===- FakeCuda.h - a CUDA device on host memory ---------------------------===//
 //
-// Stands behind the same tables of function pointers as NVIDIA's driver and libraries (Cuda/Api.h): memory, streams,
+// Fills the same tables of function pointers as NVIDIA's driver and libraries (Cuda/Api.h): memory, streams,
 // events, asynchronous copies, graphs, kernels as fibers, cuBLASLt and cuDNN on the runtime's own kernels. Work is done
 // when the host asks (query, synchronize), one piece at a time from a stream that a seed picks: every order that the
 // program allows can happen, and the same one happens again for the same seed. It checks what a real device would only

@@ -16,7 +16,7 @@ namespace lowtide::rt::cuda::fake {
 CublasLtApi cublasLtApi();
 CudnnApi cudnnApi();
 
-/// The object behind a handle; null when the fake device has not made it.
+/// The object of a handle; null when the fake device has not made it.
 template <typename T, typename Handle> T *liveObject(Handle handle) {
   T *object = reinterpret_cast<T *>(handle);
   return Machine::get().isLive(object) ? object : nullptr;

@@ -14,7 +14,7 @@
 namespace lowtide::rt::cuda::fake {
 namespace {
 
-/// Bytes behind each allocation that nobody may write; checked when it is released.
+/// Bytes after each allocation that nothing may write; checked when it is released.
 constexpr size_t fenceBytes = 256;
 constexpr int fencePattern = 0xA5;
 
@@ -106,7 +106,7 @@ bool Machine::release(void *address, bool pinned) {
   const auto *fence = static_cast<const uint8_t *>(address) + it->second;
   bool whole = std::all_of(fence, fence + fenceBytes, [](uint8_t byte) { return byte == fencePattern; });
   if (!whole && failure_.empty())
-    failure_ = "something was written behind the end of an allocation of " + std::to_string(it->second) + " bytes";
+    failure_ = "something was written past the end of an allocation of " + std::to_string(it->second) + " bytes";
   memory_[pinned].erase(it);
   std::free(address);
   return whole;
@@ -137,7 +137,7 @@ void Machine::record(Stream &stream, Event &event) {
   event.captured = stream.capture != nullptr;
   event.capture = stream.capture;
   if (stream.capture) {
-    event.behind = stream.last;
+    event.after = stream.last;
     return;
   }
   Operation operation;
@@ -158,7 +158,7 @@ bool Machine::wait(Stream &stream, Event &event) {
       stream.last.clear();
       capture->streams.push_back(&stream);
     }
-    for (uint32_t node : event.behind)
+    for (uint32_t node : event.after)
       if (std::find(stream.last.begin(), stream.last.end(), node) == stream.last.end())
         stream.last.push_back(node);
     return true;
@@ -182,10 +182,10 @@ void Machine::launch(Stream &stream, const Graph &graph) {
   running.left = graph.nodes.size();
   running.before.resize(graph.nodes.size());
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    running.waitsFor.push_back(static_cast<uint32_t>(graph.nodes[i].behind.size()));
-    if (graph.nodes[i].behind.empty())
+    running.waitsFor.push_back(static_cast<uint32_t>(graph.nodes[i].after.size()));
+    if (graph.nodes[i].after.empty())
       running.ready.push_back(i);
-    for (uint32_t other : graph.nodes[i].behind)
+    for (uint32_t other : graph.nodes[i].after)
       running.before[other].push_back(i);
   }
   stream.queue.push_back(std::move(operation));
@@ -246,7 +246,7 @@ bool Machine::drive(Stream &stream, uint64_t most) {
   for (uint64_t i = 0; i < most && !stream.queue.empty(); ++i)
     if (!step()) {
       if (failure_.empty())
-        failure_ = "streams wait for events that nobody records";
+        failure_ = "streams wait for events that nothing records";
       return false;
     }
   return true;

@@ -20,17 +20,17 @@ using Work = std::function<std::string()>;
 struct Event {
   uint64_t recorded = 0, completed = 0; ///< tickets
   std::chrono::steady_clock::time_point time{};
-  /// Recorded while capturing: behind these nodes, as long as the capture goes on.
+  /// Recorded while capturing: after these nodes, as long as the capture goes on.
   bool captured = false;
   std::weak_ptr<struct Capture> capture;
-  std::vector<uint32_t> behind;
+  std::vector<uint32_t> after;
 };
 
-/// A captured graph: nodes in the order of capture, each behind others.
+/// A captured graph: nodes in the order of capture, each after others.
 struct Graph {
   struct Node {
     Work work;
-    std::vector<uint32_t> behind;
+    std::vector<uint32_t> after;
   };
   std::vector<Node> nodes;
 };
@@ -60,7 +60,7 @@ struct Operation {
 struct Stream {
   std::deque<Operation> queue;
   std::shared_ptr<Capture> capture;
-  std::vector<uint32_t> last; ///< nodes that the next captured one comes behind
+  std::vector<uint32_t> last; ///< nodes that the next captured one comes after
 };
 
 struct Module {

@@ -1,6 +1,6 @@
 // RUN: lowtide-opt %s --canonicalize --split-input-file | FileCheck %s
 
-// What nobody reads goes: rows, a state that only it needs, an operand that no round reads. What a round makes of the same
+// What nothing reads goes: rows, a state that only it needs, an operand that no round reads. What a round makes of the same
 // tensors every time is made once, before the first.
 // CHECK-LABEL: func.func @unused
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4x2xf32>, %[[Y:[a-z0-9]+]]: tensor<4x3xf32>, %[[H:[a-z0-9]+]]: tensor<2xf32>, %[[W:[a-z0-9]+]]: tensor<2x2xf32>

@@ -1,6 +1,6 @@
 """Does something to a run after its fifth step and expects an exit code: stop_run.py <what>,… <code> <log> <command>…
 
-`what`: a signal's name, `nohup` (before all: the run starts with SIGHUP ignored), `close` (nobody reads what it says any
+`what`: a signal's name, `nohup` (before all: the run starts with SIGHUP ignored), `close` (nothing reads what it says any
 more), `cut=FILE` (the file becomes empty). Prints what the run said.
 """
 

@@ -155,7 +155,7 @@ std::string GuardedRun::check(const plan::Slice &slice) {
 }
 
 std::string GuardedRun::run(const plan::Entry &entry) {
-  // What no binding defines is undefined when the step starts, and tensors of other entries are nobody's to read.
+  // What no binding defines is undefined when the step starts, and tensors of other entries are not theirs to read.
   for (std::vector<uint32_t> &tags : tags_)
     std::fill(tags.begin(), tags.end(), 0u);
   std::vector<std::vector<uint8_t>> before = arenas_;

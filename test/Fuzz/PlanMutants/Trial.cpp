@@ -72,7 +72,7 @@ void forEachRange(const google::protobuf::RepeatedPtrField<plan::Instruction> &i
   }
 }
 
-/// Bytes of the arenas that belong to nobody.
+/// Bytes of the arenas that belong to nothing.
 std::vector<std::vector<bool>> gapsOf(const plan::Plan &plan) {
   std::vector<std::vector<bool>> gaps;
   for (const plan::Arena &arena : plan.arenas())

@@ -82,7 +82,7 @@ inline Status train(Session &session, int steps, unsigned lag, std::vector<doubl
 }
 
 /// Runs `life` once, and again for every call of CUDA that it makes with that call failing (every one of the first 40
-/// of a function, samples behind them): a message that names the call and a remedy, and nothing left.
+/// of a function, samples after them): a message that names the call and a remedy, and nothing left.
 template <typename Life> void failEveryCall(Life &&life) {
   cuda::fake::Options options;
   options.threads = 1;
@@ -97,7 +97,7 @@ template <typename Life> void failEveryCall(Life &&life) {
       Status status = life();
       std::vector<std::string> live = cuda::fake::report().live;
       ASSERT_TRUE(live.empty()) << name << ", call " << n << ": " << status.str() << ": left: " << live[0];
-      // What only describes a choice may fail without harm, and so may engines, behind which there are others.
+      // What only describes a choice may fail without harm, and so may engines, after which there are others.
       bool harmless = name == "cublasLtMatmulAlgoConfigGetAttribute" || name == "cudnnBackendFinalize" ||
                       name == "cudnnBackendGetAttribute";
       if (status.isOk() && harmless)

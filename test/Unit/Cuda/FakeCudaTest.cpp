@@ -82,7 +82,7 @@ TEST(FakeCuda, AStepIsAGraphLaunchAndAsynchronousCopies) {
     ++counts[report.trace[i]];
   EXPECT_EQ(counts["cuGraphLaunch"], 1000);
   EXPECT_EQ(counts["cuMemcpyHtoDAsync"], 1000);
-  // Metrics, and behind them the number of the step.
+  // Metrics, and after them the number of the step.
   EXPECT_EQ(counts["cuMemcpyDtoHAsync"], 2000);
   // Ordering of streams, and questions; nothing that waits or allocates.
   const std::set<std::string> allowed = {"cuGraphLaunch", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
@@ -160,7 +160,7 @@ Status wholeLife() {
 
 TEST(FakeCuda, EveryCallMayFailAtAnyTime) { failEveryCall(wholeLife); }
 
-/// Fills of every width, a copy behind an event of another stream, and a product.
+/// Fills of every width, a copy after an event of another stream, and a product.
 plan::Plan busyPlan() {
   plan::Plan plan;
   plan.set_format_version(1);

@@ -320,7 +320,7 @@ TEST(LibraryCall, GemmOfHeadsInsideRows) {
 TEST(LibraryCall, GemmOfSeveralBatchDimensions) {
   plan::Call call = gemmCall(3, 4, 5);
   set(call, "batch_dims", std::vector<int64_t>{2, 3, 2});
-  // B is the same for the middle dimension; the outer two of A lie behind each other.
+  // B is the same for the middle dimension; the outer two of A lie one after another.
   set(call, "batch_strides_a", std::vector<int64_t>{90, 30, 15});
   set(call, "batch_strides_b", std::vector<int64_t>{40, 0, 20});
   set(call, "batch_strides_d", std::vector<int64_t>{72, 24, 12});

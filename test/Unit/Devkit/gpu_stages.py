@@ -212,7 +212,7 @@ class Turns(Folder):
             speed.participants(self.archive, self.results, self.row, ["ours", "jax"])
 
     def turns(self, everyone, seconds, limit):
-        """Contenders in the order of their turns, of which each takes so many seconds of a clock that nobody waits for."""
+        """Contenders in the order of their turns, of which each takes so many seconds of a clock that no one waits for."""
         now, taken = [0.0], []
         deadline = mock.Mock(left=lambda: limit - now[0], near=lambda: limit - now[0] < 5)
         with mock.patch.object(speed, "used_bytes", return_value=None), mock.patch.object(speed, "device_name", return_value=None):

@@ -1,4 +1,4 @@
-"""The judge's command line: its own flags, the compiler's, and those behind --run (devkit/judge.py)."""
+"""The judge's command line: its own flags, the compiler's, and those after --run (devkit/judge.py)."""
 
 import unittest
 
@@ -18,7 +18,7 @@ class Flags(unittest.TestCase):
 
     def test_of_the_judge_are_refused_behind_run(self):
         for flag in ("--only=gpt", "--bin=build/bin", "--expect-refused=x.onnx", "--json=x", "--jobs=2", "--keep=x"):
-            with self.assertRaisesRegex(Failure, f"{flag} behind --run.*\n.*in front of --run"):
+            with self.assertRaisesRegex(Failure, f"{flag} after --run.*\n.*in front of --run"):
                 Options(["models", "--run", "--threads=1", flag])
 
 

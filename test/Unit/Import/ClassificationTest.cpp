@@ -578,7 +578,7 @@ TEST(Classification, NumberedWeightsAreNamedAfterTheirModule) {
 }
 
 TEST(Classification, AParameterThatIsAlsoJoinedWithAnotherIsRefused) {
-  // The logits' weight is the embedding's, with more columns behind it.
+  // The logits' weight is the embedding's, with more columns after it.
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>
     g (int64[2] i) => (float[2,4] y) <float[3,2] "e.weight" = {1, 2, 3, 4, 5, 6}, float[2,4] cat = {1, 3, 5, 9, 2, 4, 6, 8}> {

@@ -15,7 +15,7 @@ using ::onnx::ModelProto;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(Beside, FunctionsOfParametersInTheFileAreComputed) {
+TEST(RecoverFunctions, FunctionsOfParametersInTheFileAreComputed) {
   // mix and 1 - mix: the number is found in the values.
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>
@@ -32,7 +32,7 @@ TEST(Beside, FunctionsOfParametersInTheFileAreComputed) {
   EXPECT_THAT(result.find("mix")->images, ElementsAre("sub"));
 }
 
-TEST(Beside, OtherValuesAreNoFunctionOfTheParameter) {
+TEST(RecoverFunctions, OtherValuesAreNoFunctionOfTheParameter) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>
     g (float[4] x) => (float[4] y) <float[4] mix = {0.25, 0.5, 0.125, 0.75}, float[4] sub = {0.75, 0.5, 0.8, 0.25}> {
@@ -45,7 +45,7 @@ TEST(Beside, OtherValuesAreNoFunctionOfTheParameter) {
   EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
 }
 
-TEST(Beside, PenaltiesAreComputed) {
+TEST(RecoverFunctions, PenaltiesAreComputed) {
   // 0.01 * (0.25 + 1 + 4 + 0.0625)
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>
@@ -61,7 +61,7 @@ TEST(Beside, PenaltiesAreComputed) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
 }
 
-TEST(Beside, ReductionsOfParametersAreComputed) {
+TEST(RecoverFunctions, ReductionsOfParametersAreComputed) {
   // |e|² of the rows of a codebook that is looked up as well.
   auto make = [](const std::string &name, const std::string &dims, const std::string &values,
                  const std::string &sources) {
@@ -92,7 +92,7 @@ TEST(Beside, ReductionsOfParametersAreComputed) {
   EXPECT_THAT(make("sum_2", "3", "5, 25, 62", "'pow_2', 'val_2'").messages, HasSubstr("is in the file twice"));
 }
 
-TEST(Beside, ChainsBesideTheirParameterAreComputed) {
+TEST(RecoverFunctions, ChainsBesideTheirParameterAreComputed) {
   // A loss weighted by its uncertainty: exp(-s) * loss + s, with s = 0.
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>
@@ -107,7 +107,7 @@ TEST(Beside, ChainsBesideTheirParameterAreComputed) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("s"));
 }
 
-TEST(Beside, LayersThatReadZerosAreTheirBias) {
+TEST(RecoverFunctions, LayersThatReadZerosAreTheirBias) {
   // The first step of a recurrence: zeros · hh + b, for two samples.
   auto make = [](const std::string &rows, const std::string &hh, const std::string &bias, const std::string &sources) {
     ModelProto model = parseModel(R"(

@@ -90,7 +90,7 @@ TEST(TensorFlow, TheBiasOfZerosThatOnnxAddsIsNotTrained) {
   EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("W0", "R0", "B0/bias"));
   EXPECT_THAT(result.values["B0/bias"], ElementsAre(5, 6, 7, 8));
   EXPECT_THAT(result.find("B0/bias")->dims, ElementsAre(1, 4));
-  // A GRU that resets behind its product has a second bias, which may well be zeros.
+  // A GRU that resets after its product has a second bias, which may well be zeros.
   const std::string gru = R"(
     g (float[1,1,1] x) => (float[1,1,1,1] y)
       <float[1,3,1] W0 = {1,2,3}, float[1,3,1] R0 = {1,2,3}, float[1,6] B0 = {5,6,7,0,0,0}> {

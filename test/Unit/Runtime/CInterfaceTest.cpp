@@ -1,4 +1,4 @@
-// Every call of the C interface in every state of a session, with arguments that nobody should give it.
+// Every call of the C interface in every state of a session, with arguments that no one should give it.
 #include "Regression.h"
 #include "lowtide-rt/lowtide.h"
 

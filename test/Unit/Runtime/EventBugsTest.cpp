@@ -1,7 +1,7 @@
 //===- EventBugsTest.cpp - a wrong event between streams is noticed --------===//
 //
 // Random programs of fills and copies on several streams, with the events that they need. One event at a time is left
-// out, comes too late, marks too early a moment or is awaited by another stream. Either the verifier refuses the plan,
+// out, comes too late, marks too early a point or is awaited by another stream. Either the verifier refuses the plan,
 // or the mistake is none: then every order that the streams allow leaves the same bytes.
 //
 //===----------------------------------------------------------------------===//
@@ -103,7 +103,7 @@ private:
   std::array<Clock, kStreams> known{};
 };
 
-/// What the cells hold behind the program, its streams going on in an order that `seed` picks; 0: in that of the text.
+/// What the cells hold after the program, its streams going on in an order that `seed` picks; 0: in that of the text.
 Cells execute(const plan::Plan &plan, uint64_t seed) {
   const auto &program = plan.entries(0).instructions();
   std::mt19937_64 random(seed);
@@ -153,7 +153,7 @@ std::vector<Program> breakAt(const Program &program, size_t at) {
     Program dropped = program;
     dropped.erase(dropped.begin() + at);
     broken.push_back(dropped);
-    // Behind the next work of its stream.
+    // After the next work of its stream.
     for (size_t i = at; i < dropped.size(); ++i)
       if (dropped[i].stream() == event.stream() && isWork(dropped[i])) {
         dropped.insert(dropped.begin() + i + 1, event);

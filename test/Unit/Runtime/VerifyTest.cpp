@@ -339,7 +339,7 @@ TEST(VerifyRepeat, TheSecondRoundMustSeeWhatTheFirstSaw) {
 
 namespace {
 /// A loop of three rounds: cuts 16 bytes a round out of [0, 48), adds them onto a sum at 64 that starts as value 2, and
-/// lays them behind one another at [128, 176).
+/// lays them one after another at [128, 176).
 struct Loop {
   Streams program;
   plan::Instruction *instruction = nullptr;
@@ -386,7 +386,7 @@ struct Loop {
 TEST(VerifyRepeat, RangesMoveAndValuesAreCarried) {
   EXPECT_TRUE(Loop().verify().isOk()) << Loop().verify().str();
 
-  // The last round must stay inside, and everything behind one another must have been written.
+  // The last round must stay inside, and everything one after another must have been written.
   Loop beyond;
   beyond.repeat->set_count(4);
   EXPECT_NE(beyond.verify().str().find("undefined bytes 48"), std::string::npos) << beyond.verify().str();

@@ -37,8 +37,8 @@ TEST(BlockChain, FindsTheBestPlansOfAChain) {
   StepGraph graph = wideStep(5);
   const Schedule order = originalSchedule(graph);
   BlockChain chain(graph, order);
-  // All five wide values, four x, cotangent and its successor. Every wide value less is 8 units less and made again in
-  // 10 s; the last one is there in any case. Where none is kept, an x less is made again with a wide one.
+  // All five wide values, four x, cotangent and its successor. Every wide value less is 8 units less and recomputed in
+  // 10 s; the last one is there in any case. Where none is kept, an x less is recomputed with a wide one.
   const std::pair<uint64_t, double> best[] = {{46, 106}, {30, 126}, {14, 146}, {13, 166}, {12, 186}};
   for (auto [units, seconds] : best) {
     std::optional<FittedSchedule> plan = chain.plan(units * unit);
@@ -69,7 +69,7 @@ TEST(BlockChain, BlocksOfTheSameStructureHaveTheSameChoices) {
   const uint32_t middle = blocks.size() / 2;
   for (uint32_t block = 4; block + 4 < blocks.size(); ++block)
     EXPECT_EQ(describe(block), describe(middle)) << block;
-  // The wide value and the x behind it, or the x alone.
+  // The wide value and the x after it, or the x alone.
   EXPECT_THAT(describe(middle), testing::Contains(testing::FieldsAre(9, testing::_, 0.0)));
   EXPECT_THAT(describe(middle), testing::Contains(testing::FieldsAre(1, testing::_, 10.0)));
 }
@@ -83,7 +83,7 @@ TEST(BlockChain, WhatJumpsOverBlocksBelongsToTheirBoundaries) {
   ASSERT_GE(blocks.size(), 4u);
   for (uint32_t block = 2; block < blocks.size(); ++block)
     EXPECT_THAT(blocks.boundaries[block], testing::Contains(skip)) << block;
-  // It waits beside the other checkpoints; every wide value but one is made again once.
+  // It waits beside the other checkpoints; every wide value but one is recomputed once.
   std::optional<FittedSchedule> plan = chain.plan(30 * unit);
   ASSERT_TRUE(plan);
   EXPECT_LE(plan->timeline.peakBytes, 31 * unit);

@@ -168,8 +168,8 @@ TEST(Bound, OrderOfBoundsOnSmallSteps) {
       EXPECT_LE(evaluate(graph, integral.plan->schedule)->peakBytes, budget) << "step " << i;
       ++exact;
     }
-    // Fewer moments only loosen it.
-    RecomputationBound loose = boundRecomputation(graph, order, budget, {.moments = 4});
+    // Fewer program points only loosen it.
+    RecomputationBound loose = boundRecomputation(graph, order, budget, {.points = 4});
     EXPECT_LE(whole + loose.seconds, *best + slack) << "step " << i;
     ASSERT_NE(ours, nullptr) << "step " << i << " budget " << budget;
     ++reached;
@@ -230,7 +230,8 @@ TEST(Bound, OfASmallStepIsExact) {
 
 TEST(Bound, PartsCountAsMuchAsTheyTake) {
   ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
-  // Two large results of one operation, each read once more behind a full moment; apart they take 8 and 7, together 10.
+  // Two large results of one operation, each read once more after a full program point; apart they take 8 and 7,
+  // together 10.
   for (const bool isSecondRead : {false, true}) {
     StepBuilder b;
     const uint32_t x = b.argument(64);
@@ -262,7 +263,7 @@ TEST(Bound, PartsCountAsMuchAsTheyTake) {
 
 TEST(Bound, WhatRunsAgainBetweenTwoInstructionsHasAnOrder) {
   ASSERT_TRUE(hasLinearSolver()) << "no HiGHS: run tools/dev setup";
-  // Behind `full` its operand is still there, and the result it had no room for is made again from that operand and
+  // After `full` its operand is still there, and the result it had no room for is recomputed from that operand and
   // from `first`, whose workspace has no room for the operand. Each alone fits: the program asks for those two
   // operations.
   StepBuilder b;
@@ -307,7 +308,7 @@ TEST(Bound, ResultsTakeThePlaceOfAnyOperandThatDies) {
 
 TEST(Bound, SaysWhatItStandsOn) {
   RecomputationBound bound;
-  bound.moments = 160;
+  bound.points = 160;
   bound.instructions = 571;
   EXPECT_EQ(describe(bound), "relaxation; bytes counted at 160 of 571 kernels; the solver's time was over");
   bound.isSolved = true;
@@ -328,7 +329,7 @@ TEST(Bound, OfALargeStepIsTheRelaxation) {
   ASSERT_GT(order.size(), mostKernelsOfWholeNumbers);
   const Timeline timeline = *evaluate(graph, order);
   EXPECT_EQ(findTightestBound(graph, order, timeline.peakBytes / 2).kind, BoundKind::Relaxation);
-  // Nothing is to be made again, and the plan that is known shows it.
+  // Nothing is to be recomputed, and the plan that is known shows it.
   EXPECT_EQ(findTightestBound(graph, order, timeline.peakBytes, 0).kind, BoundKind::Exact);
 }
 
@@ -343,7 +344,7 @@ TEST(Bound, OfAChainIsNearTheAnswer) {
     const uint64_t budget = low + (high - low) * k / 8;
     RecomputationBound bound = boundRecomputation(graph, order, budget);
     ASSERT_TRUE(bound.isSolved);
-    EXPECT_EQ(bound.moments, order.size());
+    EXPECT_EQ(bound.points, order.size());
     const double ours = front.find(budget)->timeline.seconds - whole;
     EXPECT_GE(ours, bound.seconds - 1e-9 * whole);
     // A few values for 12 layers: shares of values are far from whole ones there.

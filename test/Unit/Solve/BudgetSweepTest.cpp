@@ -61,7 +61,7 @@ TEST(BudgetSweep, PeaksAndTimesAreMonotoneWhereSavedBytesAreNot) {
   StepGraph graph = residualStep(layers, 1024, residuals);
   const Schedule order = originalSchedule(graph);
 
-  // What a smaller allowance of saved bytes does when everything is made again at once: the peak falls, then rises.
+  // What a smaller allowance of saved bytes does when everything is recomputed at once: the peak falls, then rises.
   std::vector<uint64_t> peaks;
   for (unsigned every = 1; every <= layers; every *= 2) {
     std::vector<char> saved(graph.values.size(), false);

@@ -1,7 +1,7 @@
 //===- RematLocalSearchTest.cpp - plans in the neighbourhood of a plan ------===//
 //
 // Small steps have an oracle that tries all; of larger ones a plan must stay
-// valid, within its budget, and no dearer than where the search began.
+// valid, within its budget, and no more expensive than where the search began.
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Solve/RematLocalSearch.h"
@@ -96,7 +96,7 @@ TEST(RematLocalSearch, SqueezesAChain) {
 }
 
 TEST(RematLocalSearch, WhatAValueIsMadeOfStaysInItsPlace) {
-  // y is not there while z is made of x, and room is for one of both behind it: x may stay until y is made of it again.
+  // y is not there while z is made of x, and room is for one of both after it: x may stay until y is made of it again.
   StepBuilder b;
   const uint32_t input = b.argument(64);
   const uint32_t x = b.operation({input}, 1024, 10), y = b.operation({x}, 1024, 5);
@@ -117,7 +117,7 @@ TEST(RematLocalSearch, WhatAValueIsMadeOfStaysInItsPlace) {
 
 TEST(RematLocalSearch, MakesAValueAgainWhereThereIsRoomForThat) {
   // r has to go while `full` runs, and what makes it takes more bytes than there are where it is read: only before
-  // `calm` or `busy` is there room. To make the dear d again instead needs no room at all.
+  // `calm` or `busy` is there room. To make the expensive d again instead needs no room at all.
   StepBuilder b;
   const uint32_t input = b.argument(64);
   const uint32_t d = b.operation({input}, 1024, 20), x = b.operation({input}, 512, 10);
@@ -128,8 +128,8 @@ TEST(RematLocalSearch, MakesAValueAgainWhereThereIsRoomForThat) {
   const uint32_t last = b.operation({r, busy}, 64, 1), end = b.operation({last, d}, 64, 1);
   b.graph.values[end].kept = true;
   const uint64_t budget = 512 + 64 + 64 + 2048 + 1024;
-  const Schedule dear{0, 1, 2, 3, 4, 5, 6, 7, 0, 8};
-  const FittedSchedule start{dear, *evaluate(b.graph, dear), "dear"};
+  const Schedule expensive{0, 1, 2, 3, 4, 5, 6, 7, 0, 8};
+  const FittedSchedule start{expensive, *evaluate(b.graph, expensive), "expensive"};
   ASSERT_LE(start.timeline.peakBytes, budget);
   const FittedSchedule found = searchRematNearby(b.graph, budget, start, {.rounds = 20, .seed = 1});
   EXPECT_LE(found.timeline.peakBytes, budget);

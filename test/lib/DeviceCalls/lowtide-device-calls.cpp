@@ -3,7 +3,7 @@
 // Runs an artifact for cuda-emulated on made-up batches and looks at its calls of the driver and the libraries.
 //
 //   lowtide-device-calls step.tide --steps=1000 --overflow-every=7
-//     prints, as JSON, the calls of 1000 steps behind the first one, and how many steps the loss scaler skipped
+//     prints, as JSON, the calls of 1000 steps after the first one, and how many steps the loss scaler skipped
 //   lowtide-device-calls step.tide --fail
 //     lets every call fail once during load, bind, three steps, download and shutdown: a message must name the call
 //     and a remedy, and nothing may be left; says how many functions of each library were called
@@ -143,7 +143,7 @@ void printCalled(const std::map<std::string, uint64_t> &calls) {
 std::string complaint(const std::string &name, const Status &status, const Options &options) {
   if (std::vector<std::string> live = fake::report().live; !live.empty())
     return "left: " + live[0];
-  // What only describes a choice may fail without harm, and so may engines, behind which there are others.
+  // What only describes a choice may fail without harm, and so may engines, after which there are others.
   bool harmless = name == "cublasLtMatmulAlgoConfigGetAttribute" || name == "cudnnBackendFinalize" ||
                   name == "cudnnBackendGetAttribute";
   if (status.isOk())

@@ -1,4 +1,4 @@
-//===- GuardedArrays.cpp - arrays between pages that nobody may touch -*- C++ -*-===//
+//===- GuardedArrays.cpp - arrays between pages that no one may touch -*- C++ -*-===//
 
 #include "GuardedArrays.h"
 

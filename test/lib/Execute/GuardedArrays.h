@@ -1,6 +1,6 @@
-//===- GuardedArrays.h - arrays between pages that nobody may touch -*- C++ -*-===//
+//===- GuardedArrays.h - arrays between pages that no one may touch -*- C++ -*-===//
 //
-// What an emulated kernel is given: a read or write behind the end of an array, or before its start, stops the process
+// What an emulated kernel is given: a read or write past the end of an array, or before its start, stops the process
 // with a message. The few bytes between the end of an array and its page are checked for writes.
 //
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,7 @@ public:
   void *add(const Buffer &content);
   /// What array number `number` holds now.
   Buffer get(size_t number) const;
-  /// Whether nothing was written behind an array.
+  /// Whether nothing was written past an array.
   bool isWhole() const;
 
 private:

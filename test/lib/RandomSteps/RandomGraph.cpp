@@ -1,4 +1,4 @@
-//===- RandomGraph.cpp - training graphs nobody thought of ------*- C++ -*-===//
+//===- RandomGraph.cpp - training graphs that no one thought of ------*- C++ -*-===//
 //
 // Inputs, layers on values drawn from what is there, and a loss that reads the last of them and some others.
 //
@@ -138,7 +138,7 @@ StepGraph lowtide::test::makeRandomGraph(uint64_t seed, StepSettings &settings) 
     if (!(y == x))
       pool.push_back(y);
   }
-  // A parameter between the last value and the loss; then terms of the last and of some that nobody read.
+  // A parameter between the last value and the loss; then terms of the last and of some that nothing read.
   Use last = addLinear(b, pool.back(), random.between(1, 12));
   graph.loss = addLossTerm(b, last, settings.lossHead);
   for (size_t i = 0; i + 1 < pool.size(); ++i)

@@ -1,4 +1,4 @@
-//===- RandomGraph.h - training graphs nobody thought of --------*- C++ -*-===//
+//===- RandomGraph.h - training graphs that no one thought of --------*- C++ -*-===//
 //
 // Random models, valid by construction: layers of every family on vectors, sequences and images, with residuals,
 // branches, views, broadcasts, ties, integers, random numbers and several types, and a loss.

@@ -1,6 +1,6 @@
 //===- StepGraph.cpp - a forward graph that can be cut smaller --*- C++ -*-===//
 //
-// Text of the graph, and removal of what nobody reads.
+// Text of the graph, and removal of what nothing reads.
 //
 //===----------------------------------------------------------------------===//
 #include "StepGraph.h"

@@ -57,7 +57,7 @@ struct StepSettings {
 
 class StepGraph {
 public:
-  /// Adds a node behind all others; returns its number.
+  /// Adds a node after all others; returns its number.
   unsigned add(Node node) {
     nodes.push_back(std::move(node));
     return static_cast<unsigned>(nodes.size()) - 1;

@@ -15,7 +15,7 @@ SHORT = 5  # seconds: with less left nothing is begun
 
 class Ending:
     """Whether this process was told to end. It does so between programs, or within a second while one runs: an exception at
-    any moment could come when a program has just been started and nobody knows it yet."""
+    any moment could come when a program has just been started and no one knows it yet."""
 
     told = False
 
@@ -50,7 +50,7 @@ class Results:
         self.content = json.loads(path.read_text()) if path.exists() else {}
 
     def key(self, stage):
-        """What the fake device finds stands apart, so that nobody takes it for a measurement."""
+        """What the fake device finds stands apart, so that no one takes it for a measurement."""
         return f"emulated {stage}" if self.emulated else stage
 
     def put(self, stage, name, value):

@@ -2,7 +2,7 @@
 
 A run is one process: some blocks of steps, each with its mean step time in milliseconds. Contenders take turns in cycles,
 there and back (A-B-B-A, or A-B-C-C-B-A): in each cycle all stand at the same place on average, so that a clock which drifts
-evenly favours nobody.
+evenly favours none.
 """
 
 import math

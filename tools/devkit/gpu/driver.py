@@ -41,7 +41,7 @@ def asked(query):
 
 
 def used_bytes():
-    """Bytes of the first GPU that are in use; None where nobody can say."""
+    """Bytes of the first GPU that are in use; None where no one can say."""
     if nvml():
         library, handle = nvml()
         memory = Memory()

@@ -27,7 +27,7 @@ def baseline_rows(archive, results, workload):
 
 
 def participants(archive, results, row, wanted):
-    """Who takes turns: every artifact of ours, and the modes of PyTorch that nobody has measured on such a machine; or those wanted."""
+    """Who takes turns: every artifact of ours, and the modes of PyTorch that no one has measured on such a machine; or those wanted."""
     ours = [OURS if name == "step" else f"{OURS}-{name}" for name in row["artifacts"] if archive.has(row, name)]
     theirs = MODES if row.get("torch") and (archive.home / "torch_baseline.py").exists() else []
     if wanted:

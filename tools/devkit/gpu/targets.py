@@ -13,7 +13,7 @@ import sys
 from devkit.gpu import blocks
 
 GIB = 1 << 30
-# Losses behind the last step of a run, from the same weights and batches: relative.
+# Losses after the last step of a run, from the same weights and batches: relative.
 CURVE = 0.01
 # Rows that compare with PyTorch, and by which workload.
 COMPARED = {"G1": "gpt2", "G2": "gpt2-b64", "G3": "gpt2", "G4": "gpt2", "G6": "resnet50", "G7": "bert-large"}
@@ -82,7 +82,7 @@ class Measured:
         return given["ratio"], f"({low:.3f} to {high:.3f})" if low else "(one cycle)"
 
     def require_equal_training(self, found, who, mode):
-        """No ratio of steps that do not train the same: the gate of the workload, and the losses of both behind the last step."""
+        """No ratio of steps that do not train the same: the gate of the workload, and the losses of both after the last step."""
         gate = self.content.get("gate", {}).get(found.get("workload"), {})
         if gate.get("held") is False:
             raise Unmeasured(f"the gate of {found['workload']} does not hold: {gate['why']}")

@@ -13,7 +13,7 @@ def NN_DotEpilogueOp : NN_Op<"dot_epilogue", [AttrSizedOperandSegments, DeclareO
     derivative of that gelu at `input`, or "drelu": z where the bit of `input` is set, else 0. With two results the second
     is z, for derivatives the sums of y's columns; "bgrad" and "bgrad_a", which leave z as it is, bring those of op(b)'s
     columns and of op(a)'s rows. Of "relu" it may be the bits of z > 0 instead, the lowest of a byte first, each row filled up
-    to a multiple of 128. Made by `nn-library-forms`, behind differentiation; the generated path is its decomposition.
+    to a multiple of 128. Made by `nn-library-forms`, after differentiation; the generated path is its decomposition.
   }];
   let family = "Contraction";
   let precision = "Low";

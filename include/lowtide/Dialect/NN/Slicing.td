@@ -43,7 +43,7 @@ def NN_ReverseOp : NN_Movement<"reverse"> {
 def NN_ConcatOp : NN_Movement<"concat"> {
   let split = "Concat";
   let order = "Concat";
-  let summary = "puts tensors behind one another along `dim`";
+  let summary = "puts tensors one after another along `dim`";
   let onnx = "Concat";
   let arguments = (ins Variadic<NN_Tensor>:$xs, I64Attr:$dim);
   let results = (outs NN_Tensor:$y);

@@ -57,7 +57,7 @@ def ONNX_NodeOp : ONNX_Op<"node", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
     domain. `attrs` holds the node's attributes: integers as `i64`, floats as `f32`, strings, lists as
     `array<i64: …>`, `array<f32: …>` or lists of strings, tensors as `dense` elements. Graph-valued attributes are
     regions, `subgraphs` has their names; each region ends in `onnx.yield`. An absent optional operand is `onnx.none`;
-    `outputs` has the graph-level names of the results, `""` for one that nobody may use.
+    `outputs` has the graph-level names of the results, `""` for one that nothing may use.
 
     ```mlir
     %0 = onnx.node "Gemm"(%x, %w, %b) {attrs = {transB = 1 : i64}, domain = "", outputs = ["h"], version = 20 : i64}

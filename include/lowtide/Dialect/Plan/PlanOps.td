@@ -145,12 +145,12 @@ def Plan_FillOp : Plan_Instruction<"fill", (ins Plan_SliceAttr:$target, I64Attr:
 }
 
 def Plan_RecordOp : Plan_Instruction<"record", (ins I64Attr:$event)> {
-  let summary = "marks a moment of the stream";
+  let summary = "marks a point of the stream";
   let assemblyFormat = !strconcat("$event", instructionTail);
 }
 
 def Plan_WaitOp : Plan_Instruction<"wait", (ins I64Attr:$event)> {
-  let summary = "makes the stream wait for a recorded moment of another";
+  let summary = "makes the stream wait for a recorded point of another";
   let assemblyFormat = !strconcat("$event", instructionTail);
 }
 

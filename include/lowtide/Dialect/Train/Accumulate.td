@@ -12,7 +12,7 @@ def Train_AccumulateOp : Op<Train_Dialect, "accumulate", [RecursiveMemoryEffects
   let description = [{
     Round k of `rounds` sees part k of dimension 0 of every sliced tensor. A carried tensor holds its first value in the
     first round, and in each further round what `train.next` carried on. Results: what the last round carries on, then the
-    rows of all rounds behind one another. Parameters and whatever else is the same in every round are read from outside.
+    rows of all rounds one after another. Parameters and whatever else is the same in every round are read from outside.
     A `reversed` loop sees the last part first, and its rows lie where their parts do.
 
     ```mlir
@@ -38,7 +38,7 @@ def Train_AccumulateOp : Op<Train_Dialect, "accumulate", [RecursiveMemoryEffects
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
     NextOp getNext();
-    /// The type of all rounds' parts behind one another, and of one round's part.
+    /// The type of all rounds' parts one after another, and of one round's part.
     static ::mlir::RankedTensorType getWhole(::mlir::RankedTensorType part, int64_t rounds);
     static ::mlir::RankedTensorType getPart(::mlir::RankedTensorType whole, int64_t rounds);
   }];

@@ -24,7 +24,7 @@ class GradientBuilder;
 
 namespace lowtide::train {
 
-/// One differentiation of the ops that `block` holds when it begins; what it builds goes where `builder` stands, behind
+/// One differentiation of the ops that `block` holds when it begins; what it builds goes where `builder` stands, after
 /// them.
 class ReverseSweep {
 public:

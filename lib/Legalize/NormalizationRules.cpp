@@ -11,8 +11,6 @@
 #include "lowtide/Legalize/Rules.h"
 #include "lowtide/Legalize/Window.h"
 
-#include <charconv>
-
 using namespace mlir;
 using namespace lowtide;
 using nn::Expr;
@@ -192,16 +190,6 @@ bool keepsUnbiasedVariance(NodeView &n, bool stated) {
          (n.context.options.mode != TrainingMode::AsIs && producer && producer.getValue().starts_with("pytorch"));
 }
 
-/// The shortest decimal number that is `value` in f32, which is what the program wrote: 1 - 0.9997f is off by 1e-4 of
-/// it.
-double asWritten(double value) {
-  char text[64];
-  double written = value;
-  auto [end, error] = std::to_chars(text, std::end(text), float(value));
-  std::from_chars(text, end, written);
-  return written;
-}
-
 LogicalResult batchNorm(NodeView &n) {
   if (failed(n.need(5)))
     return failure();
@@ -212,7 +200,7 @@ LogicalResult batchNorm(NodeView &n) {
   for (unsigned i = 1; i < 5; ++i)
     if (n.in(i).shape() != ArrayRef<int64_t>{channels})
       return n.reject("operand " + Twine(i) + " must have one element for each of " + Twine(channels) + " channels");
-  double epsilon = n.attrFloat("epsilon", 1e-5), momentum = asWritten(n.attrFloat("momentum", 0.9));
+  double epsilon = n.attrFloat("epsilon", 1e-5), momentum = n.attrFloat("momentum", 0.9);
   bool stated = n.version() >= 14 ? n.attr("training_mode", 0) != 0 : n.numResults() > 1;
   TrainingMode mode = n.context.options.mode;
   bool trainable = n.context.roleOf(scale) == "parameter" || n.context.roleOf(bias) == "parameter" ||

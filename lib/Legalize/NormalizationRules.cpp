@@ -129,6 +129,19 @@ LogicalResult groupNorm(NodeView &n) {
   return success();
 }
 
+/// Whether nodes repeat a tensor of the file: an instance norm's running statistics, for each sample.
+bool isRepeated(Value value) {
+  bool repeats = false;
+  while (auto node = dyn_cast_or_null<onnx::NodeOp>(value.getDefiningOp())) {
+    if (!llvm::is_contained({"Tile", "Expand", "Reshape", "Concat"}, node.getOpType()))
+      return false;
+    repeats |= node.getOpType() != "Reshape";
+    value = node->getOperand(0);
+  }
+  // A parameter, a state or a small constant, which is in the text.
+  return repeats;
+}
+
 /// Running statistics after a batch of these.
 void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum) {
   for (auto [operand, batch] : {std::pair(3u, mean), std::pair(4u, variance)}) {
@@ -142,6 +155,10 @@ void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum) {
     n.set(operand - 2, next);
     if (isState)
       n.context.updateState(n.context.argumentOf(n.in(operand)), next);
+    else if (operand == 3 && isRepeated(n.op->getOperand(operand)))
+      emitWarning(n.getLoc()) << "batch norm '" << n.op.getNodeLabel()
+                              << "' reads statistics that are computed from others, as of an instance norm that keeps "
+                                 "them: they are not updated";
   }
 }
 

@@ -28,12 +28,14 @@ static void setOperation(ModelProto &model, int index, const std::string &result
               operation + "](args = (" + operands + "), kwargs = {})");
 }
 
-/// Number of nodes `op` that the imported module has.
-static int count(const ModelProto &model, const std::string &op) {
+/// Number of nodes `op` that the file has once it is read, or with `isImported`, once its parameters are known.
+static int count(const ModelProto &model, const std::string &op, bool isImported = false) {
   RecordingContext recording;
   OnnxFile file(recording.context, "model.onnx");
   std::string bytes = model.SerializeAsString();
   EXPECT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size())))) << recording.messages;
+  if (isImported)
+    EXPECT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
   const auto &nodes = file.getModel().graph().node();
   return int(std::count_if(nodes.begin(), nodes.end(), [&](const auto &node) { return node.op_type() == op; }));
 }
@@ -316,6 +318,31 @@ TEST(Recovery, RunningAveragesComeBack) {
   // A factor beyond one, or other arithmetic, tells nothing.
   EXPECT_THAT(make("['avg', 'val_2']", "2").messages, HasSubstr("with their first values for ever: avg"));
   EXPECT_THAT(make("['avg', 'exp', 'val_2']", "0.25").messages, HasSubstr("with their first values for ever: avg"));
+}
+
+TEST(Recovery, DetachedProbabilitiesAreSmoothed) {
+  // `cross_entropy(z, p.detach(), label_smoothing=0.25)`: what is put in to detach has no stated type of its own.
+  auto make = [](int32_t labels) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x) => (float loss) <float[3] w = {1, 2, 3}> {
+        z = Mul(x, w)
+        p = Softmax(x)
+        loss = SoftmaxCrossEntropyLoss <ignore_index = -100> (z, p)
+      })");
+    setSignature(model, {"w"});
+    setOperation(model, 0, "z", 1, "mul.Tensor", "%x, %p_w");
+    setOperation(model, 1, "p", 1, "softmax.int", "%x, -1");
+    setOperation(model, 2, "loss", 1, "cross_entropy_loss.default", "%z, %detach, None, 1, -100, 0.25");
+    auto &value = *model.mutable_graph()->add_value_info();
+    value.set_name("p");
+    value.mutable_type()->mutable_tensor_type()->set_elem_type(labels);
+    return model;
+  };
+  EXPECT_EQ(count(make(::onnx::TensorProto::FLOAT), "Identity", true), 1);
+  // Only labels that are numbers of classes are compared with the one that is ignored.
+  EXPECT_EQ(count(make(::onnx::TensorProto::FLOAT), "Equal", true), 0);
+  EXPECT_EQ(count(make(::onnx::TensorProto::INT64), "Equal", true), 1);
 }
 
 TEST(Recovery, ExtractedFilesAreTheirExporters) {

@@ -345,6 +345,50 @@ TEST(Recovery, DetachedProbabilitiesAreSmoothed) {
   EXPECT_EQ(count(make(::onnx::TensorProto::INT64), "Equal", true), 1);
 }
 
+TEST(Recovery, NegativePositionsThatWereAddedUpAreSaid) {
+  auto make = [](const std::string &columns) {
+    return importModel(parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[3,2] x) => (float[2] y) <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, int64[1] one = {1}, int64[2] rows = {0, 2},
+         int64[2] columns = {)" + columns +
+                                  R"(}> {
+        h = MatMul(x, w)
+        f = Flatten <axis = 2> (h)
+        s = Shape(h)
+        width = Gather(s, one)
+        r = Mul(rows, width)
+        p = Add(columns, r)
+        g = Gather(f, p)
+        y = Squeeze(g, one)
+      })"));
+  };
+  Outcome outcome = make("1, -1");
+  EXPECT_EQ(outcome.failure, FailureKind::None) << outcome.messages;
+  EXPECT_THAT(outcome.messages, HasSubstr("other elements are read than the program reads"));
+  EXPECT_THAT(make("1, 3").messages, testing::Not(HasSubstr("other elements")));
+}
+
+TEST(Recovery, DivisorsOfPoolsAreRefused) {
+  auto make = [](const std::string &operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[1,1,4,4] x) => (float[1,1,2,2] y) <float[1,1,1,1] w = {2}> {
+        h = Mul(x, w)
+        y = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (h)
+      })");
+    setNote(model, 1, "pkg.torch.onnx.fx_node",
+            "%y : [num_users=1] = call_function[target=torch.ops.aten.avg_pool2d.default](args = (" + operands +
+                "), kwargs = {})");
+    return importModel(model);
+  };
+  Outcome own = make("%h, [2, 2], [], [0, 0], False, True, 3");
+  EXPECT_EQ(own.failure, FailureKind::Unsupported);
+  EXPECT_THAT(own.messages, HasSubstr("divides what it pools by a number of its own (divisor_override)"));
+  for (const char *operands : {"%h, [2, 2]", "%h, [2, 2], [2, 2], 1", "%h, [2, 2], [2, 2], [0, 0], False, True",
+                               "%h, [2, 2], [2, 2], [0, 0], False, True, None"})
+    EXPECT_EQ(make(operands).failure, FailureKind::None) << operands;
+}
+
 TEST(Recovery, ExtractedFilesAreTheirExporters) {
   // PyTorch's running variance is unbiased; what was cut out of its file is, too.
   for (std::string layer : {"/bn/BatchNormalization", "normalize"}) {

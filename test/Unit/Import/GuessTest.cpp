@@ -108,6 +108,25 @@ TEST(Classification, NumberedTensorsOfTheOldExporterAreConstants) {
   EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("fc.weight"));
 }
 
+TEST(Classification, BlocksAmongZerosAreNotStated) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x) => (float[3,2] y) <float[2,2] cat_2 = {1, 0, 0, 2}> { y = MatMul(x, cat_2) })");
+  setSignature(model, {"p", "q"});
+  setFoldedFrom(model, "cat_2", "['p', 'q', 'cat', 'cat_1', 'zeros_1', 'val_3']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("was folded from several parameters (p, q): training it is not"));
+  model.mutable_graph()->clear_value_info();
+  setFoldedFrom(model, "cat_2", "['p', 'q', 'val_3']");
+  EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("training it is not")));
+}
+
+TEST(Classification, WhatIndicesTookIsSaid) {
+  ModelProto model =
+      makeEvaluated("index", "3,4", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, "table", "['table', 'lifted_tensor_0']");
+  EXPECT_THAT(classify(model).messages,
+              HasSubstr("only what the program takes by index; that is trained, and saved in its own shape: table"));
+}
+
 TEST(Classification, RowsBehindAnOffsetAreNotStated) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>

@@ -8,6 +8,8 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
+
 namespace lowtide {
 #define GEN_PASS_DEF_NNWIDEN
 #include "Passes.h.inc"
@@ -25,8 +27,22 @@ static FloatType parseFloat(MLIRContext *context, StringRef name) {
       .Default({});
 }
 
-/// The same numbers in another float type.
+/// The whole number of which `value` is the reciprocal, rounded to f32: a mean has it as its factor; 0: there is none.
+static double findDivisor(const APFloat &value) {
+  // Up to here neighbours differ in f32.
+  constexpr double most = 1 << 23;
+  if (&value.getSemantics() != &APFloat::IEEEsingle() || !value.isFiniteNonZero())
+    return 0;
+  const double number = value.convertToFloat(), divisor = std::round(1 / number);
+  return std::abs(divisor) < most && float(1 / divisor) == float(number) ? divisor : 0;
+}
+
+/// The same numbers in another float type. One number for all elements that stands for 1/n is 1/n there, too: what a
+/// mean takes away would not cancel.
 static DenseElementsAttr convertElements(DenseElementsAttr dense, FloatType to) {
+  if (dense.isSplat() && to.isF64())
+    if (double divisor = findDivisor(dense.getSplatValue<APFloat>()))
+      return DenseElementsAttr::get(dense.getType().clone(to), 1 / divisor);
   return cast<DenseFPElementsAttr>(dense).mapValues(to, [&](const APFloat &value) {
     APFloat converted = value;
     bool losesInfo;

@@ -136,7 +136,8 @@ def NNWiden : Pass<"nn-widen", "::mlir::ModuleOp"> {
   let description = [{
     Turns every tensor of the module whose element type is one of `from` into `to`. For checks in f64, where all floats
     become f64: the result is nearer to the exact value than what was asked, and differs from it by the rounding of f32,
-    or of 16 bits where the model has them. Constants keep their values.
+    or of 16 bits where the model has them. Constants keep their values, except that one number for all elements which
+    stands for 1/n, as the factor of a mean, is 1/n in f64, too.
   }];
   let options = [
     ListOption<"from", "from", "std::string", "Element types to replace: f32 (the default), f16 and bf16">,

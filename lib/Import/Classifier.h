@@ -64,6 +64,8 @@ void describeFold(const TensorFacts &facts, const Signature &signature, Initiali
 /// Why training a folded tensor would differ from training the parameter; empty
 /// if it does not.
 std::string findFoldFault(const OnnxFile &file, const TensorFacts &facts, const Signature &signature);
+/// Whether zeros are among what the exporter joined into the tensor, as between the blocks of a block-diagonal matrix.
+bool joinsZeros(const TensorFacts &facts);
 
 /// Warns about tables of which the exporter evaluated the rows at positions that a buffer of the program holds: they
 /// are taken to be the first ones.

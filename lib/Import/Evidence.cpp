@@ -268,6 +268,17 @@ bool lowtide::isMeanOfScatter(const ::onnx::NodeProto &node) {
   return operands && operands->size() > 4 && (*operands)[4] == "mean";
 }
 
+bool lowtide::overridesDivisor(const ::onnx::NodeProto &node) {
+  // `(%x, kernel, strides, pads, ceil_mode, count_include_pad, divisor)`
+  for (StringRef name : {"aten.avg_pool2d.default", "aten.avg_pool3d.default"})
+    if (auto operands = findOperandsOf(name, node); operands && operands->size() > 1) {
+      int64_t divisor;
+      StringRef before = operands->rbegin()[1];
+      return (before == "True" || before == "False") && !StringRef(operands->back()).getAsInteger(10, divisor);
+    }
+  return false;
+}
+
 StringRef lowtide::findProgramBlock(const ::onnx::NodeProto &node) {
   StringRef trace = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace");
   size_t at = trace.find("File \"<eval_with_key>");

@@ -116,6 +116,8 @@ double findProgramAttentionDropout(const ::onnx::NodeProto &node);
 bool scalesGradientByFrequency(const ::onnx::NodeProto &node);
 /// Whether the node was exported from a scatter that takes means, and does not say so itself.
 bool isMeanOfScatter(const ::onnx::NodeProto &node);
+/// Whether the node was exported from a pooling that divides by a number of its own, which ONNX has no word for.
+bool overridesDivisor(const ::onnx::NodeProto &node);
 /// The block of the program that the exporter put in place of an operation with a mode (`torch.no_grad`, `autocast`):
 /// the name of its code, `<eval_with_key>.42`; empty: none.
 llvm::StringRef findProgramBlock(const ::onnx::NodeProto &node);

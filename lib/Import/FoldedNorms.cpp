@@ -67,3 +67,23 @@ FoldedNorms lowtide::findFoldedNorms(const ModelProto &model) {
   }
   return found;
 }
+
+void lowtide::reportFoldedNorms(OnnxFile &file) {
+  FoldedNorms folded = findFoldedNorms(file.getModel());
+  constexpr StringLiteral remedy =
+      "clean a file that was exported in training form (training=TrainingMode.TRAINING, or "
+      "optimize=False), or train the file as the exporter wrote it";
+  if (!folded.certain.empty())
+    file.getReport().warningAt(
+        folded.certain.front(), Certainty::Inferred,
+        Twine(folded.certain.size()) +
+            (folded.certain.size() == 1 ? " batch normalization was" : " batch normalizations were") +
+            " folded into the layers before and cannot be trained: " + llvm::join(folded.certain, ", "),
+        remedy);
+  if (!folded.likely.empty())
+    file.getReport().warningAt(folded.likely.front(), Certainty::Assumed,
+                               "a cleaner evaluated the weights of convolutions, as it does where it folds a batch "
+                               "normalization into them: if the program has one there, it cannot be trained: " +
+                                   llvm::join(folded.likely, ", "),
+                               remedy);
+}

@@ -10,6 +10,8 @@
 
 namespace lowtide {
 
+class OnnxFile;
+
 /// Batch norms that a cleaner folded into the layer before.
 struct FoldedNorms {
   /// Their modules, or what is left of their names.
@@ -21,6 +23,8 @@ struct FoldedNorms {
 /// Reads the names that onnxruntime, onnxslim, onnx-simplifier and onnxscript leave, in files without the
 /// program's signature.
 FoldedNorms findFoldedNorms(const ::onnx::ModelProto &model);
+/// Warns about them.
+void reportFoldedNorms(OnnxFile &file);
 
 } // namespace lowtide
 

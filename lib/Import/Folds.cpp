@@ -28,6 +28,14 @@ static bool isGathered(const TensorFacts &facts) {
          });
 }
 
+/// Whether the tensor is what indices took, of which nothing says where.
+static bool isIndexed(const TensorFacts &facts) {
+  auto takes = [](StringRef name) {
+    return llvm::is_contained({"index", "gather", "index_select", "take"}, operationName(name));
+  };
+  return takes(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, takes);
+}
+
 /// Whether two rows (innermost dimension) of the tensor are equal while the
 /// tensor as a whole is not constant.
 static bool repeatsRows(const OnnxFile &file, const ::onnx::TensorProto &tensor) {
@@ -129,6 +137,10 @@ std::string lowtide::findFoldFault(const OnnxFile &file, const TensorFacts &fact
   return "";
 }
 
+bool lowtide::joinsZeros(const TensorFacts &facts) {
+  return llvm::any_of(facts.foldedFrom, [](StringRef name) { return operationName(name) == "zeros"; });
+}
+
 /// Whether operations took some elements of one parameter, and only moved them.
 static bool isPiece(const TensorFacts &facts, const Signature &signature) {
   bool takes = takesPart(facts.tensor->name());
@@ -212,7 +224,20 @@ void lowtide::reportTakenRows(OnnxFile &file, ArrayRef<TensorFacts> facts, std::
   for (const TensorFacts &fact : facts)
     if (llvm::any_of(fact.foldedFrom, [](const std::string &name) { return leafOf(name) == "position_ids"; }))
       atBuffers.insert(fact.tensor->name());
-  SmallVector<StringRef> names;
+  SmallVector<StringRef> names, parts;
+  for (const TensorFacts &fact : facts)
+    if (isIndexed(fact))
+      for (const InitializerInfo &info : infos)
+        if (info.role == InitializerRole::Parameter && info.tensor == fact.tensor->name() && info.name != info.tensor &&
+            !info.sourceRows)
+          parts.push_back(info.name);
+  if (!parts.empty())
+    file.getReport().warningAt(
+        parts.front(), Certainty::Stated,
+        "the file holds of parameters only what the program takes by index; that is trained, and "
+        "saved in its own shape: " +
+            llvm::join(parts, ", "),
+        "export with optimize=False to have them whole");
   for (InitializerInfo &info : infos)
     if (info.role == InitializerRole::Parameter && info.sourceRows && atBuffers.contains(info.tensor)) {
       info.certainty = Certainty::Assumed;

@@ -15,6 +15,7 @@
 
 #include "LabelSmoothing.h"
 
+#include "Detached.h"
 #include "Evidence.h"
 #include "TensorData.h"
 #include "Unfold.h"
@@ -96,7 +97,8 @@ static void smoothProbabilities(UnfoldingGraph &graph, NodeProto &loss, double s
   loss.set_input(1, add("Add", {kept, spread}));
 }
 
-/// Values whose element type the file states to be a float.
+/// Values whose element type the file states to be a float, and what nodes without a stated type make of them that only
+/// pass it on: those that were put in to detach.
 static StringSet<> findFloats(const GraphProto &graph) {
   StringSet<> floats;
   for (const auto *values : {&graph.input(), &graph.value_info()})
@@ -106,6 +108,9 @@ static StringSet<> findFloats(const GraphProto &graph) {
   for (const TensorProto &tensor : graph.initializer())
     if (isFloatType(tensor.data_type()))
       floats.insert(tensor.name());
+  for (const NodeProto &node : graph.node())
+    if (isDetach(node) && floats.contains(node.input(0)))
+      floats.insert(node.output(0));
   return floats;
 }
 

@@ -9,6 +9,7 @@
 #include "BufferNames.h"
 #include "ElementFunctions.h"
 #include "FoldedNorms.h"
+#include "LossWeights.h"
 #include "LostNotes.h"
 #include "MergedTensors.h"
 #include "Products.h"
@@ -52,7 +53,7 @@ static bool isNumberedOutput(StringRef name) {
 bool lowtide::isInventedName(StringRef name) {
   return name.contains("::") || name.starts_with("/") || name.starts_with("const_fold_opt") ||
          name.starts_with("Constant_") || name.starts_with("ortshared_") || name.starts_with("_inlfunc_") ||
-         isNumberedOutput(name) || isNumberedValue(name);
+         isNumberedOutput(name) || isNumberedValue(name) || llvm::all_of(name, llvm::isDigit);
 }
 
 /// An operand that configures its operator: a bound, a scale list, a fill
@@ -539,26 +540,6 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
                                unfold + ", or name them: --rename <initializer>=<name>");
 }
 
-static void reportFoldedNorms(OnnxFile &file) {
-  FoldedNorms folded = findFoldedNorms(file.getModel());
-  constexpr StringLiteral remedy =
-      "clean a file that was exported in training form (training=TrainingMode.TRAINING, or "
-      "optimize=False), or train the file as the exporter wrote it";
-  if (!folded.certain.empty())
-    file.getReport().warningAt(
-        folded.certain.front(), Certainty::Inferred,
-        Twine(folded.certain.size()) +
-            (folded.certain.size() == 1 ? " batch normalization was" : " batch normalizations were") +
-            " folded into the layers before and cannot be trained: " + llvm::join(folded.certain, ", "),
-        remedy);
-  if (!folded.likely.empty())
-    file.getReport().warningAt(folded.likely.front(), Certainty::Assumed,
-                               "a cleaner evaluated the weights of convolutions, as it does where it folds a batch "
-                               "normalization into them: if the program has one there, it cannot be trained: " +
-                                   llvm::join(folded.likely, ", "),
-                               remedy);
-}
-
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   reportFoldedNorms(file);
   reportRemovedDropout(file);
@@ -566,6 +547,7 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
   MergedTensors merged(file, facts);
   Doubts doubts(file, merged);
   llvm::StringSet<> buffers = findBuffersByOrder(file, facts);
+  const llvm::StringSet<> lossWeights = findLossWeights(file.getModel().graph());
   for (const TensorFacts &fact : facts) {
     if (!fact.isUsed())
       continue;
@@ -575,6 +557,13 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
       if (info.role == InitializerRole::Parameter && buffers.contains(part.name))
         info = makeInfo(part.facts, part.name, InitializerRole::Constant, Certainty::Inferred,
                         "a buffer of its module is listed before it, and parameters come first");
+      if (info.role == InitializerRole::Parameter && lossWeights.contains(info.tensor)) {
+        info = makeInfo(part.facts, part.name, InitializerRole::Constant, Certainty::Assumed,
+                        "only weighs losses: a parameter there would have no least loss");
+        file.getReport().warningAt(part.name, Certainty::Assumed,
+                                   quoteName(part.name) + " only weighs losses; it is taken for a buffer, not trained",
+                                   "train it nevertheless: --params=+" + part.name);
+      }
       info.uses.assign(part.uses.begin(), part.uses.end());
       if (info.role == InitializerRole::Constant)
         if (InitializerInfo *same = findConstant(infos, first)) {

@@ -308,7 +308,7 @@ InitializerInfo SignatureClassifier::describeUnclaimed(const TensorFacts &fact) 
       sources.push_back(source);
   if (!sources.empty() && isFloatType(fact.tensor->data_type())) {
     std::string names = llvm::join(sources, ", ");
-    if (findFoldFault(file, fact, signature).empty())
+    if (!joinsZeros(fact) && findFoldFault(file, fact, signature).empty())
       return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Inferred, "the exporter joined " + names);
     file.getReport().warningAt(name, Certainty::Stated,
                                "initializer " + quoteName(name) + " was folded from several parameters (" + names +

@@ -12,6 +12,8 @@
 #include "LabelSmoothing.h"
 #include "LostDraws.h"
 #include "LostDropout.h"
+#include "LostSums.h"
+#include "NegativePositions.h"
 #include "RepeatedLayers.h"
 #include "WellFormed.h"
 
@@ -55,6 +57,11 @@ static const Recovery operations[] = {
      "the program computes {0} like values after a detach that the exporter removed, and the two were merged: it is "
      "taken not to be detached there, and in a difference of two values, to detach the other",
      "export with optimize=False"},
+    {findNegativePositions, Certainty::Inferred,
+     "the program indexes by several tensors, one of them with negative positions, and its exporter added them up as "
+     "if "
+     "they counted from the start: other elements are read than the program reads (onnxruntime reads the same) for {0}",
+     "count positions from the start, or export with dynamo=True"},
     {restoreLostReductions, Certainty::Inferred,
      "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are reduced over "
      "all dimensions again: {0}",
@@ -104,6 +111,11 @@ static void reportLostMeanings(const GraphProto &graph, Report &report) {
           "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote "
           "an operator that does not",
           "write sums and counts (scatter_add) and their quotient, and export again");
+    if (overridesDivisor(node))
+      report.errorAt(FailureKind::Unsupported, nodeLabel(node),
+                     "the program divides what it pools by a number of its own (divisor_override), and its exporter "
+                     "wrote averages without a word",
+                     "pool without divisor_override, multiply by kernel size / divisor, and export again");
   }
 }
 

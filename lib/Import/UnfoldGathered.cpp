@@ -249,7 +249,8 @@ static bool unfoldUniform(UnfoldingGraph &graph, const Evaluated &evaluated, Str
 }
 
 /// Puts the rows in the order of a known rule, also where all pairs are repeated for each sample. Returns whether the
-/// order is a guess: distances are counted from queries to keys here and the other way there.
+/// order is a guess: distances are counted from queries to keys here and the other way there, and rows that follow no
+/// rule are numbered as they occur.
 static bool orderPairs(ArrayRef<int64_t> dims, Gathering &gathering, StringRef name) {
   std::vector<int64_t> &rows = gathering.rows;
   size_t pairs = rows.size();
@@ -271,7 +272,7 @@ static bool orderPairs(ArrayRef<int64_t> dims, Gathering &gathering, StringRef n
       numbers[size_t(rows[i])] = ordered[i];
   for (int64_t &row : rows)
     row = row < 0 ? row : numbers[size_t(row)];
-  return table == "relative_positions" && !name.ends_with(table);
+  return (table.empty() && gathering.numRows > 1) || (table == "relative_positions" && !name.ends_with(table));
 }
 
 bool lowtide::unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated) {

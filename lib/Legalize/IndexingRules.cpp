@@ -7,6 +7,7 @@
 #include "lowtide/Dialect/NN/Scatter.h"
 #include "lowtide/Legalize/Broadcast.h"
 #include "lowtide/Legalize/Indices.h"
+#include "lowtide/Legalize/LegalizeContext.h"
 #include "lowtide/Legalize/Rules.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -150,10 +151,25 @@ std::optional<Expr> reshapeUniform(NodeView &n, Expr x, ArrayRef<int64_t> shape)
   return nn::broadcastTo(nn::reshape(Expr(n.builder, n.getLoc(), source), {}), shape);
 }
 
+/// Whether the node writes onto zeros that are only added to something: so PyTorch's old exporter adds at places, of
+/// which some may be the same (`index_put(accumulate=True)`), and names no reduction.
+bool addsToZeros(NodeView &n, Expr data) {
+  DenseElementsAttr zeros = LegalizeContext::constantOf(data);
+  Value result = n.op->getResult(0);
+  if (!zeros || !zeros.isSplat() || floatsOf(zeros).front() != 0 || result.use_empty())
+    return false;
+  return llvm::all_of(result.getUsers(), [](Operation *user) {
+    auto node = dyn_cast<onnx::NodeOp>(user);
+    return node && node.getOpType() == "Add";
+  });
+}
+
 /// Writes `updates` over `data`, given a function that adds updates at each place, and one that lets them meet `data`.
 LogicalResult combine(NodeView &n, Expr data, Expr updates, llvm::function_ref<Expr(Expr)> scatter,
                       llvm::function_ref<Expr(nn::ScatterKind)> meet = {}) {
   std::string reduction = n.attrString("reduction", "none");
+  if (reduction == "none" && n.op.getOpType() == "ScatterND" && !isBool(data) && addsToZeros(n, data))
+    reduction = "add";
   if (reduction == "add") {
     n.set(0, data + scatter(updates));
     return success();

@@ -136,6 +136,18 @@ static void dropDead(LegalizeContext &context) {
   }
 }
 
+/// Refuses what is computed of tensors without elements: there is nothing to compute, and no kernel for it.
+static LogicalResult refuseEmpty(LegalizeContext &context, FailureKind &kind) {
+  for (Operation &op : context.function.getBody().front())
+    for (Value result : op.getResults())
+      if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && type.getNumElements() == 0) {
+        emitError(op.getLoc()) << "unsupported: a tensor without elements: " << type;
+        kind = FailureKind::Unsupported;
+        return failure();
+      }
+  return success();
+}
+
 /// The results of a training step have their bindings from the file. One that updates a state has its argument's.
 static LogicalResult addStepResults(func::FuncOp model, LegalizeContext &context, FailureKind &kind) {
   func::FuncOp step = context.function;
@@ -170,7 +182,7 @@ static LogicalResult addStepResults(func::FuncOp model, LegalizeContext &context
   step.setFunctionType(context.builder.getFunctionType(step.getArgumentTypes(), types));
   step.setAllResultAttrs(attrs);
   dropDead(context);
-  return success();
+  return refuseEmpty(context, kind);
 }
 
 /// Whether an input, a parameter or a state goes by this name: one step's bindings have one each.
@@ -258,7 +270,7 @@ static LogicalResult addResults(func::FuncOp model, LegalizeContext &context, Fa
   context.function.setFunctionType(builder.getFunctionType(context.function.getArgumentTypes(), types));
   context.function.setAllResultAttrs(attrs);
   dropDead(context);
-  return success();
+  return refuseEmpty(context, kind);
 }
 
 /// Notes how often the step updates what the counters of the module's state dictionary follow.

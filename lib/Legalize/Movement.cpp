@@ -182,7 +182,12 @@ LogicalResult concat(NodeView &n) {
     if (ArrayRef<int64_t>(shape) != list.front().shape() || x.elementType() != list.front().elementType())
       return n.reject("operands differ in another dimension than the joined one");
   }
-  n.set(0, list.size() == 1 ? list.front() : nn::concat(list, *axis));
+  // What holds nothing adds nothing: programs begin a list so, or join what may be missing.
+  SmallVector<Expr> held;
+  llvm::copy_if(list, std::back_inserter(held), [&](Expr x) { return x.dim(*axis) != 0; });
+  if (held.empty())
+    held.assign(1, list.front());
+  n.set(0, held.size() == 1 ? held.front() : nn::concat(held, *axis));
   return success();
 }
 

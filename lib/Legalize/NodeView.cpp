@@ -8,6 +8,9 @@
 #include "lowtide/Legalize/LegalizeContext.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <charconv>
+#include <iterator>
+
 using namespace mlir;
 using namespace lowtide;
 
@@ -95,9 +98,21 @@ int64_t NodeView::attr(StringRef name, int64_t otherwise) {
   return value ? value.getValue().getSExtValue() : otherwise;
 }
 
+/// The shortest decimal number that is `value` in f32, which is what the program wrote: 1 - 0.9997f is off by 1e-4 of
+/// it, and an epsilon by 1e-8 of itself, which deep networks amplify.
+static double asWritten(double value) {
+  if (double(float(value)) != value)
+    return value;
+  char text[64];
+  double written = value;
+  auto [end, error] = std::to_chars(text, std::end(text), float(value));
+  std::from_chars(text, end, written);
+  return written;
+}
+
 double NodeView::attrFloat(StringRef name, double otherwise) {
   auto value = dyn_cast_or_null<FloatAttr>(op.getNodeAttr(name));
-  return value ? value.getValueAsDouble() : otherwise;
+  return value ? asWritten(value.getValueAsDouble()) : otherwise;
 }
 
 std::string NodeView::attrString(StringRef name, StringRef otherwise) {

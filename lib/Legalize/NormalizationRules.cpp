@@ -11,8 +11,6 @@
 #include "lowtide/Legalize/Rules.h"
 #include "lowtide/Legalize/Window.h"
 
-#include <charconv>
-
 using namespace mlir;
 using namespace lowtide;
 using nn::Expr;
@@ -131,6 +129,19 @@ LogicalResult groupNorm(NodeView &n) {
   return success();
 }
 
+/// Whether nodes repeat a tensor of the file: an instance norm's running statistics, for each sample.
+bool isRepeated(Value value) {
+  bool repeats = false;
+  while (auto node = dyn_cast_or_null<onnx::NodeOp>(value.getDefiningOp())) {
+    if (!llvm::is_contained({"Tile", "Expand", "Reshape", "Concat"}, node.getOpType()))
+      return false;
+    repeats |= node.getOpType() != "Reshape";
+    value = node->getOperand(0);
+  }
+  // A parameter, a state or a small constant, which is in the text.
+  return repeats;
+}
+
 /// Running statistics after a batch of these.
 void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum) {
   for (auto [operand, batch] : {std::pair(3u, mean), std::pair(4u, variance)}) {
@@ -144,6 +155,10 @@ void updateStatistics(NodeView &n, Expr mean, Expr variance, double momentum) {
     n.set(operand - 2, next);
     if (isState)
       n.context.updateState(n.context.argumentOf(n.in(operand)), next);
+    else if (operand == 3 && isRepeated(n.op->getOperand(operand)))
+      emitWarning(n.getLoc()) << "batch norm '" << n.op.getNodeLabel()
+                              << "' reads statistics that are computed from others, as of an instance norm that keeps "
+                                 "them: they are not updated";
   }
 }
 
@@ -192,16 +207,6 @@ bool keepsUnbiasedVariance(NodeView &n, bool stated) {
          (n.context.options.mode != TrainingMode::AsIs && producer && producer.getValue().starts_with("pytorch"));
 }
 
-/// The shortest decimal number that is `value` in f32, which is what the program wrote: 1 - 0.9997f is off by 1e-4 of
-/// it.
-double asWritten(double value) {
-  char text[64];
-  double written = value;
-  auto [end, error] = std::to_chars(text, std::end(text), float(value));
-  std::from_chars(text, end, written);
-  return written;
-}
-
 LogicalResult batchNorm(NodeView &n) {
   if (failed(n.need(5)))
     return failure();
@@ -212,7 +217,7 @@ LogicalResult batchNorm(NodeView &n) {
   for (unsigned i = 1; i < 5; ++i)
     if (n.in(i).shape() != ArrayRef<int64_t>{channels})
       return n.reject("operand " + Twine(i) + " must have one element for each of " + Twine(channels) + " channels");
-  double epsilon = n.attrFloat("epsilon", 1e-5), momentum = asWritten(n.attrFloat("momentum", 0.9));
+  double epsilon = n.attrFloat("epsilon", 1e-5), momentum = n.attrFloat("momentum", 0.9);
   bool stated = n.version() >= 14 ? n.attr("training_mode", 0) != 0 : n.numResults() > 1;
   TrainingMode mode = n.context.options.mode;
   bool trainable = n.context.roleOf(scale) == "parameter" || n.context.roleOf(bias) == "parameter" ||

@@ -35,3 +35,16 @@ func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<2x3xi64> {on
   %y = onnx.node "ScatterElements"(%x, %i, %u) {attrs = {axis = 1 : i64}, domain = "", outputs = ["y"], version = 18 : i64} : (tensor<2x5xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> !onnx.value
   return %y : !onnx.value
 }
+
+// -----
+
+// PyTorch's old exporter adds at places so (`index_put(accumulate=True)`), and names no reduction: places that meet add.
+// CHECK-LABEL: func.func @forward(
+// CHECK: %[[SUM:.*]] = nn.scatter_add[%{{.*}}] %arg2 axis = 0
+// CHECK-NEXT: nn.add %arg0, %[[SUM]]
+func.func @model(%x: tensor<2x5xf32> {onnx.input = "x"}, %i: tensor<3x1xi64> {onnx.input = "i"}, %v: tensor<3x5xf32> {onnx.input = "v"}) -> (!onnx.value {onnx.output = "y"}) {
+  %zeros = onnx.constant dense<0.0> : tensor<2x5xf32>
+  %s = onnx.node "ScatterND"(%zeros, %i, %v) {attrs = {}, domain = "", outputs = ["s"], version = 16 : i64} : (tensor<2x5xf32>, tensor<3x1xi64>, tensor<3x5xf32>) -> !onnx.value
+  %y = onnx.node "Add"(%x, %s) {attrs = {}, domain = "", outputs = ["y"], version = 14 : i64} : (tensor<2x5xf32>, !onnx.value) -> !onnx.value
+  return %y : !onnx.value
+}

@@ -1,4 +1,4 @@
-"""`lowtide verify` of many models of torchvision, timm and transformers, as several exporters and cleaners write them."""
+"""`lowtide verify` of many models of torchvision, timm and transformers, and of small programs, as several exporters and cleaners write them."""
 
 import argparse
 import collections
@@ -18,6 +18,8 @@ from devkit.console import ROOT, Failure
 from devkit.proofs import words_of
 
 USAGE = """tools/dev zoo [options]
+
+The programs (zoo_models/programs.py) are one kind of code each, as programs/NAME; their files end at the loss in every export.
 
 Each model is small, with random weights; nothing is downloaded but the libraries (tools/devkit/requirements-zoo.txt). PyTorch
 computes gradients, buffers and losses of three steps in f64 with dropout off; `lowtide verify` compares each file with them:
@@ -74,9 +76,9 @@ def list_cases(python):
     return json.loads(run.stdout.splitlines()[-1])
 
 
-def judge(binaries, folder, file, seconds):
+def judge(binaries, folder, file, seconds, to_logits):
     """(state, words, warnings) of one file."""
-    flags = ["--loss=cross_entropy(logits, labels)"] if file.startswith("eval") else []
+    flags = ["--loss=cross_entropy(logits, labels)"] if to_logits else []
     command = [binaries / "lowtide", "verify", folder / file, f"--against={folder / 'record.npz'}", "--json", *flags]
     try:
         done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
@@ -126,7 +128,7 @@ def run_case(maker, options, name, family, folder):
         line = record if record["state"] != "written" else written.get(file)
         if line is None:
             continue
-        state, said, warnings = (line["state"], line["words"], []) if line["state"] != "written" else judge(options.bin, folder, file, options.seconds)
+        state, said, warnings = (line["state"], line["words"], []) if line["state"] != "written" else judge(options.bin, folder, file, options.seconds, file.startswith("eval") and not name.startswith("programs/"))
         seconds = round(time.monotonic() - start, 1)
         rows.append({"name": name, "family": family, "file": file, "state": state, "words": said, "warnings": warnings, "seconds": seconds})
         print(f"{state:<14} {name}/{file}  {seconds} s  {(said or '; '.join(warnings))[:240]}", flush=True)

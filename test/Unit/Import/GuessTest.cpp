@@ -59,6 +59,74 @@ TEST(Classification, SinusoidsAreNotTrained) {
   }
 }
 
+/// Losses of elements by `weight`, and what becomes of them; `ids` are labels.
+static Classified classifyLoss(const std::string &body) {
+  return classify(parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[4,2] x, float[4,3] t, int64[4] ids) => (float loss)
+    <float[2,3] "fc.weight" = {1, 2, 3, 4, 5, 6}, float[3] "loss.weight" = {1, 2, 0.5}> {
+      h = MatMul(x, "fc.weight")
+      )" + body + "}"));
+}
+
+TEST(Classification, WhatOnlyWeighsLossesIsNotTrained) {
+  const std::string logarithm = "p = Sigmoid(h) l = Log(p) e = Mul(t, l) ";
+  for (std::string body : {
+           // BCEWithLogitsLoss(weight=...), a mean of squares by channel, a focal loss with a factor for each class
+           logarithm + R"(n = Neg(e) m = Mul("loss.weight", n) loss = ReduceMean <keepdims = 0> (m))",
+           std::string(R"(d = Sub(h, t) e = Mul(d, d) m = Mul(e, "loss.weight") loss = ReduceSum <keepdims = 0> (m))"),
+           std::string(R"(e = SoftmaxCrossEntropyLoss <reduction = "none"> (h, ids) c = Gather("loss.weight", ids)
+             m = Mul(c, e) s = ReduceSum <keepdims = 0> (m) b = ReduceSum <keepdims = 0> (c) loss = Div(s, b))"),
+       }) {
+    Classified result = classifyLoss(body);
+    EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("fc.weight")) << body << result.messages;
+    EXPECT_THAT(result.messages, HasSubstr("'loss.weight' only weighs losses"));
+  }
+  for (
+      std::string body : {
+          // What a layer makes, a penalty that holds it, a function of it, and a loss that goes on
+          std::string(R"(m = Mul(h, "loss.weight") loss = ReduceMean <keepdims = 0> (m))"),
+          logarithm +
+              R"(m = Mul(e, "loss.weight") q = Mul("loss.weight", "loss.weight") r = Add(m, q) loss = ReduceMean <keepdims = 0> (r))",
+          logarithm + R"(w = Exp("loss.weight") m = Mul(e, w) loss = ReduceMean <keepdims = 0> (m))",
+          logarithm + R"(m = Mul(e, "loss.weight") s = Softmax(m) loss = ReduceMean <keepdims = 0> (s))",
+      })
+    EXPECT_THAT(classifyLoss(body).names(InitializerRole::Parameter),
+                testing::UnorderedElementsAre("fc.weight", "loss.weight"))
+        << body;
+}
+
+TEST(Classification, NumberedTensorsOfTheOldExporterAreConstants) {
+  // `torch.ones(6, 4).scatter_reduce(…)`: a tensor of the program's text, which the exporter evaluated.
+  ModelProto model = parseModel(R"(
+    <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+    g (float[2,2] x, int64[2,2] i) => (float[2,2] y) <float[2,2] ones = {1, 1, 1, 1}, float[2,2] "fc.weight" = {1, 2, 3, 5}> {
+      h = MatMul(x, "fc.weight")
+      y = ScatterElements <reduction = "mul"> (ones, i, h)
+    })");
+  renameValue(model, "ones", "5");
+  EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("fc.weight"));
+}
+
+TEST(Classification, BlocksAmongZerosAreNotStated) {
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[3,2] x) => (float[3,2] y) <float[2,2] cat_2 = {1, 0, 0, 2}> { y = MatMul(x, cat_2) })");
+  setSignature(model, {"p", "q"});
+  setFoldedFrom(model, "cat_2", "['p', 'q', 'cat', 'cat_1', 'zeros_1', 'val_3']");
+  EXPECT_THAT(classify(model).messages, HasSubstr("was folded from several parameters (p, q): training it is not"));
+  model.mutable_graph()->clear_value_info();
+  setFoldedFrom(model, "cat_2", "['p', 'q', 'val_3']");
+  EXPECT_THAT(classify(model).messages, testing::Not(HasSubstr("training it is not")));
+}
+
+TEST(Classification, WhatIndicesTookIsSaid) {
+  ModelProto model =
+      makeEvaluated("index", "3,4", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, "table", "['table', 'lifted_tensor_0']");
+  EXPECT_THAT(classify(model).messages,
+              HasSubstr("only what the program takes by index; that is trained, and saved in its own shape: table"));
+}
+
 TEST(Classification, RowsBehindAnOffsetAreNotStated) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>

@@ -28,12 +28,14 @@ static void setOperation(ModelProto &model, int index, const std::string &result
               operation + "](args = (" + operands + "), kwargs = {})");
 }
 
-/// Number of nodes `op` that the imported module has.
-static int count(const ModelProto &model, const std::string &op) {
+/// Number of nodes `op` that the file has once it is read, or with `isImported`, once its parameters are known.
+static int count(const ModelProto &model, const std::string &op, bool isImported = false) {
   RecordingContext recording;
   OnnxFile file(recording.context, "model.onnx");
   std::string bytes = model.SerializeAsString();
   EXPECT_TRUE(mlir::succeeded(file.loadBytes(llvm::ArrayRef(bytes.data(), bytes.size())))) << recording.messages;
+  if (isImported)
+    EXPECT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
   const auto &nodes = file.getModel().graph().node();
   return int(std::count_if(nodes.begin(), nodes.end(), [&](const auto &node) { return node.op_type() == op; }));
 }
@@ -316,6 +318,75 @@ TEST(Recovery, RunningAveragesComeBack) {
   // A factor beyond one, or other arithmetic, tells nothing.
   EXPECT_THAT(make("['avg', 'val_2']", "2").messages, HasSubstr("with their first values for ever: avg"));
   EXPECT_THAT(make("['avg', 'exp', 'val_2']", "0.25").messages, HasSubstr("with their first values for ever: avg"));
+}
+
+TEST(Recovery, DetachedProbabilitiesAreSmoothed) {
+  // `cross_entropy(z, p.detach(), label_smoothing=0.25)`: what is put in to detach has no stated type of its own.
+  auto make = [](int32_t labels) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,3] x) => (float loss) <float[3] w = {1, 2, 3}> {
+        z = Mul(x, w)
+        p = Softmax(x)
+        loss = SoftmaxCrossEntropyLoss <ignore_index = -100> (z, p)
+      })");
+    setSignature(model, {"w"});
+    setOperation(model, 0, "z", 1, "mul.Tensor", "%x, %p_w");
+    setOperation(model, 1, "p", 1, "softmax.int", "%x, -1");
+    setOperation(model, 2, "loss", 1, "cross_entropy_loss.default", "%z, %detach, None, 1, -100, 0.25");
+    auto &value = *model.mutable_graph()->add_value_info();
+    value.set_name("p");
+    value.mutable_type()->mutable_tensor_type()->set_elem_type(labels);
+    return model;
+  };
+  EXPECT_EQ(count(make(::onnx::TensorProto::FLOAT), "Identity", true), 1);
+  // Only labels that are numbers of classes are compared with the one that is ignored.
+  EXPECT_EQ(count(make(::onnx::TensorProto::FLOAT), "Equal", true), 0);
+  EXPECT_EQ(count(make(::onnx::TensorProto::INT64), "Equal", true), 1);
+}
+
+TEST(Recovery, NegativePositionsThatWereAddedUpAreSaid) {
+  auto make = [](const std::string &columns) {
+    return importModel(parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[3,2] x) => (float[2] y) <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, int64[1] one = {1}, int64[2] rows = {0, 2},
+         int64[2] columns = {)" + columns +
+                                  R"(}> {
+        h = MatMul(x, w)
+        f = Flatten <axis = 2> (h)
+        s = Shape(h)
+        width = Gather(s, one)
+        r = Mul(rows, width)
+        p = Add(columns, r)
+        g = Gather(f, p)
+        y = Squeeze(g, one)
+      })"));
+  };
+  Outcome outcome = make("1, -1");
+  EXPECT_EQ(outcome.failure, FailureKind::None) << outcome.messages;
+  EXPECT_THAT(outcome.messages, HasSubstr("other elements are read than the program reads"));
+  EXPECT_THAT(make("1, 3").messages, testing::Not(HasSubstr("other elements")));
+}
+
+TEST(Recovery, DivisorsOfPoolsAreRefused) {
+  auto make = [](const std::string &operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[1,1,4,4] x) => (float[1,1,2,2] y) <float[1,1,1,1] w = {2}> {
+        h = Mul(x, w)
+        y = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (h)
+      })");
+    setNote(model, 1, "pkg.torch.onnx.fx_node",
+            "%y : [num_users=1] = call_function[target=torch.ops.aten.avg_pool2d.default](args = (" + operands +
+                "), kwargs = {})");
+    return importModel(model);
+  };
+  Outcome own = make("%h, [2, 2], [], [0, 0], False, True, 3");
+  EXPECT_EQ(own.failure, FailureKind::Unsupported);
+  EXPECT_THAT(own.messages, HasSubstr("divides what it pools by a number of its own (divisor_override)"));
+  for (const char *operands : {"%h, [2, 2]", "%h, [2, 2], [2, 2], 1", "%h, [2, 2], [2, 2], [0, 0], False, True",
+                               "%h, [2, 2], [2, 2], [0, 0], False, True, None"})
+    EXPECT_EQ(make(operands).failure, FailureKind::None) << operands;
 }
 
 TEST(Recovery, ExtractedFilesAreTheirExporters) {

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable
 
 # One module for each library; the names of its cases begin with it.
-LIBRARIES = ("torchvision", "timm", "transformers")
+LIBRARIES = ("programs", "torchvision", "timm", "transformers")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Case:
     feeds: Callable[[], dict]
     # (module, *inputs) -> logits, of which the loss is the cross-entropy; of three dimensions the last one is classes.
     call: Callable
+    # `call` gives the loss itself, and the last array is what the program makes of it.
+    ends_in_loss: bool = False
 
 
 def all_cases():

@@ -46,9 +46,9 @@ def shell_of(case, body, torch, with_loss):
             super().__init__()
             self.body = body
 
-        def forward(self, a, b=None, c=None):
-            given = [value for value in (a, b, c) if value is not None]
-            if not with_loss:
+        def forward(self, a, b=None, c=None, d=None, e=None):
+            given = [value for value in (a, b, c, d, e) if value is not None]
+            if not with_loss or case.ends_in_loss:
                 return case.call(self.body, *given)
             logits = case.call(self.body, *given[:-1])
             if logits.dim() == 3:  # tokens: PyTorch has the classes in front of them
@@ -78,10 +78,11 @@ def write_record(case, body, feeds, path, torch):
 def export(case, body, feeds, path, how, torch):
     """One file. train: the TorchScript exporter in training form with its loss; eval: in inference form to the logits; dynamo, plain: the current exporter with its loss, optimized or not."""
     feeds = {name: torch.as_tensor(value) for name, value in feeds.items()}
-    outputs = ["logits" if how == "eval" else "loss"]
-    if how == "eval":
+    to_logits = how == "eval" and not case.ends_in_loss
+    outputs = ["logits" if to_logits else "loss"]
+    if to_logits:
         feeds = dict(list(feeds.items())[:-1])
-    module = shell_of(case, body, torch, with_loss=how != "eval").train(how != "eval")
+    module = shell_of(case, body, torch, with_loss=not to_logits).train(how != "eval")
     shared = dict(input_names=list(feeds), output_names=outputs)
     if how in ("dynamo", "plain"):
         torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=True, optimize=how == "dynamo", external_data=False, verbose=False, **shared)

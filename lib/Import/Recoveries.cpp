@@ -12,7 +12,6 @@
 #include "LabelSmoothing.h"
 #include "LostDraws.h"
 #include "LostDropout.h"
-#include "LostSums.h"
 #include "NegativePositions.h"
 #include "RepeatedLayers.h"
 #include "WellFormed.h"

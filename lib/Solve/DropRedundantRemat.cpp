@@ -1,68 +1,59 @@
-//===- DropRedundantRemat.cpp - recomputations that are not needed ------------------===//
+//===- DropRedundantRemat.cpp - recomputations that are not needed ----------===//
 //
-// Takes recomputations out of a schedule, one by one, as long as it fits. Most
-// trials fail because the value would have to stay through a program point that is
-// full: that is seen without counting all anew.
+// Takes recomputations out of a schedule, one by one, as long as it fits. The
+// schedule keeps its positions meanwhile: what goes changes the last reads of a
+// few results, and the bytes that are alive at each position are kept in a tree
+// that adds to a range at once. So a trial costs as much as what it changes, not
+// as much as the schedule is long.
 //
 //===----------------------------------------------------------------------===//
-#include "RangeMaximum.h"
+#include "RangeSum.h"
 #include "lowtide/Solve/Eviction.h"
 
 #include <algorithm>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace lowtide::solve {
 namespace {
 
 constexpr uint32_t none = UINT32_MAX;
+/// What is missing at a position where nothing runs any more: more than any bytes that may be alive.
+constexpr int64_t gone = int64_t(1) << 60;
 
 class DropRedundantRemat {
 public:
-  DropRedundantRemat(const StepGraph &graph, uint64_t budget, Schedule &schedule, Timeline &timeline)
-      : graph(graph), budget(budget), schedule(schedule), timeline(timeline) {
+  DropRedundantRemat(const StepGraph &graph, uint64_t budget, const Schedule &schedule, const Timeline &timeline)
+      : graph(graph), budget(int64_t(budget)), schedule(schedule) {
     bind();
+    live.assign(timeline.live);
   }
 
-  /// Tries every recomputation once, best first; true if one went.
-  bool pass() {
+  /// Tries every recomputation once, best first; what is left of the schedule.
+  Schedule run() {
     std::vector<std::pair<double, uint32_t>> candidates;
     for (uint32_t now = 0; now < schedule.size(); ++now)
       if (!isFirst[now])
         candidates.push_back({-graph.at(schedule[now]).seconds, now});
     std::sort(candidates.begin(), candidates.end());
-    // Positions move when others go: `moved` follows them.
-    std::vector<uint32_t> moved(schedule.size());
-    for (uint32_t now = 0; now < schedule.size(); ++now)
-      moved[now] = now;
-    bool changed = false;
     for (auto [seconds, position] : candidates) {
-      if (moved[position] == none)
+      if (isGone[position])
         continue;
-      findGroup(moved[position]);
+      findGroup(position);
       if (!mayFit())
         continue;
-      Schedule rest;
-      rest.reserve(schedule.size());
-      for (uint32_t now = 0; now < schedule.size(); ++now)
-        if (!inGroup[now])
-          rest.push_back(schedule[now]);
-      std::optional<Timeline> result = evaluate(graph, rest);
-      if (!result || result->peakBytes > budget)
-        continue;
-      std::vector<uint32_t> renumbered(schedule.size(), none);
-      for (uint32_t now = 0, next = 0; now < schedule.size(); ++now)
-        if (!inGroup[now])
-          renumbered[now] = next++;
-      for (uint32_t &now : moved)
-        if (now != none)
-          now = renumbered[now];
-      schedule = std::move(rest);
-      timeline = std::move(*result);
-      changed = true;
-      bind();
+      remove();
+      if (live.highest() <= budget)
+        settle();
+      else
+        restore();
     }
-    return changed;
+    Schedule rest;
+    for (uint32_t now = 0; now < schedule.size(); ++now)
+      if (!isGone[now])
+        rest.push_back(schedule[now]);
+    return rest;
   }
 
 private:
@@ -70,47 +61,90 @@ private:
   void bind() {
     const size_t length = schedule.size();
     isFirst.assign(length, false);
-    readers.assign(length, 0);
-    firstSource.assign(1, 0);
-    firstResult.clear();
-    sources.clear();
-    before.clear();
-    lastRead.clear();
-    previousRead.clear();
+    isGone.assign(length, false);
     inGroup.assign(length, false);
-    group.clear();
+    readers.assign(length, 0);
+    firstRead.assign(1, 0);
     std::vector<char> ran(graph.operations.size(), false);
-    maker.assign(graph.values.size(), none);
+    std::vector<uint32_t> current(graph.values.size(), none);
     for (uint32_t now = 0; now < length; ++now) {
       const StepOperation &operation = graph.at(schedule[now]);
       isFirst[now] = schedule[now] < ran.size() && !ran[schedule[now]];
       if (isFirst[now])
         ran[schedule[now]] = true;
       for (uint32_t value : operation.reads)
-        if (maker[value] != none) {
-          sources.push_back({maker[value], value});
-          ++readers[maker[value]];
-          const size_t result = resultOf(maker[value], value);
-          previousRead[result] = std::exchange(lastRead[result], now);
+        if (const uint32_t result = current[value]; result != none) {
+          Result &source = results[result];
+          if (source.tail != none)
+            reads[source.tail].later = uint32_t(reads.size());
+          reads.push_back({now, result, source.tail, none});
+          source.tail = uint32_t(reads.size() - 1);
+          source.last = now;
+          ++readers[source.position];
         }
-      firstSource.push_back(sources.size());
-      firstResult.push_back(before.size());
-      for (uint32_t value : operation.writes)
-        before.push_back(std::exchange(maker[value], now));
-      lastRead.resize(before.size(), now);
-      previousRead.resize(before.size(), now);
+      firstRead.push_back(uint32_t(reads.size()));
+      firstResult.push_back(uint32_t(results.size()));
+      for (uint32_t value : operation.writes) {
+        const uint32_t earlier = std::exchange(current[value], uint32_t(results.size()));
+        if (earlier != none)
+          results[earlier].next = uint32_t(results.size());
+        results.push_back({value, now, now, none, earlier, none, uint32_t(results.size())});
+      }
     }
-    highest.assign(timeline.live);
+    handed.resize(length);
+    for (uint32_t now = 0; now < length; ++now)
+      handed[now] = countHanded(now);
   }
 
-  /// The result of the instruction at `position` that is `value`, by its number among all results of the schedule.
-  size_t resultOf(uint32_t position, uint32_t value) const {
-    const auto &writes = graph.at(schedule[position]).writes;
-    return firstResult[position] + size_t(std::find(writes.begin(), writes.end(), value) - writes.begin());
+  struct Read {
+    uint32_t position, result;
+    /// Those before and after it of the same result.
+    uint32_t earlier, later;
+  };
+  /// What one execution makes of a value.
+  struct Result {
+    uint32_t value, position;
+    /// The position of the last read, its own if there is none.
+    uint32_t last;
+    uint32_t tail; // the last read
+    /// The same value as it was made before, and as it is made next.
+    uint32_t before, next;
+    /// Who stands for it during a trial: itself, or what was made before.
+    uint32_t standIn;
+  };
+
+  std::span<const Read> readsOf(uint32_t position) const {
+    return std::span(reads).subspan(firstRead[position], firstRead[position + 1] - firstRead[position]);
   }
-  /// Who made what the instruction at `position` reads, and what that is.
-  std::span<const std::pair<uint32_t, uint32_t>> sourcesOf(uint32_t position) const {
-    return std::span(sources).subspan(firstSource[position], firstSource[position + 1] - firstSource[position]);
+  std::span<Result> resultsOf(uint32_t position) {
+    return std::span(results).subspan(firstResult[position], graph.at(schedule[position]).writes.size());
+  }
+
+  /// Bytes of dying operands that the instruction's results take over, as `evaluate` hands them on.
+  int64_t countHanded(uint32_t now) const {
+    const StepOperation &operation = graph.at(schedule[now]);
+    std::vector<uint32_t> taken;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < operation.writes.size(); ++i) {
+      const StepValue &value = graph.values[operation.writes[i]];
+      if (value.placed || !value.bytes)
+        continue;
+      for (uint32_t read : operation.overwrites[i]) {
+        const StepValue &operand = graph.values[read];
+        if (operand.placed || operand.kept || operand.bytes != value.bytes ||
+            std::find(taken.begin(), taken.end(), read) != taken.end())
+          continue;
+        const std::span<const Read> all = readsOf(now);
+        auto found =
+            std::find_if(all.begin(), all.end(), [&](const Read &r) { return results[r.result].value == read; });
+        if (found == all.end() || results[results[found->result].standIn].last != now)
+          continue;
+        taken.push_back(read);
+        bytes += int64_t(graph.size(read));
+        break;
+      }
+    }
+    return bytes;
   }
 
   /// `position` and the recomputations that serve nothing else.
@@ -121,9 +155,9 @@ private:
     inGroup[position] = true;
     std::vector<std::pair<uint32_t, uint32_t>> lost;
     for (size_t i = 0; i < group.size(); ++i)
-      for (auto [source, value] : sourcesOf(group[i])) {
-        auto it =
-            std::find_if(lost.begin(), lost.end(), [&, source = source](auto &entry) { return entry.first == source; });
+      for (const Read &read : readsOf(group[i])) {
+        const uint32_t source = results[read.result].position;
+        auto it = std::find_if(lost.begin(), lost.end(), [&](auto &entry) { return entry.first == source; });
         if (it == lost.end())
           it = lost.insert(lost.end(), {source, 0});
         if (++it->second == readers[source] && !isFirst[source] && !inGroup[source]) {
@@ -141,55 +175,174 @@ private:
       changes.push_back({end, -bytes});
     };
     const uint32_t position = group.front();
-    for (uint32_t value : graph.at(schedule[position]).writes) {
-      const size_t result = resultOf(position, value);
-      const uint32_t earlier = before[result];
-      if (graph.values[value].placed || earlier == none || lastRead[result] == position)
+    for (const Result &result : resultsOf(position)) {
+      if (graph.values[result.value].placed || result.before == none || result.last == position)
         continue;
-      const uint32_t free = lastRead[resultOf(earlier, value)] + 1;
-      if (free < position)
-        change(free, position, int64_t(graph.size(value)));
+      if (const uint32_t free = results[result.before].last + 1; free < position)
+        change(free, position, int64_t(graph.size(result.value)));
     }
     if (changes.empty())
       return true;
     // What runs no more needs nothing when it would have.
     for (uint32_t member : group)
-      change(member, member + 1, -(int64_t(1) << 60));
+      change(member, member + 1, -gone);
     for (uint32_t member : group) {
-      for (auto [source, value] : sourcesOf(member)) {
-        const size_t result = resultOf(source, value);
-        if (lastRead[result] != member || graph.values[value].placed || graph.values[value].kept)
+      for (const Read &read : readsOf(member)) {
+        const Result &result = results[read.result];
+        const StepValue &value = graph.values[result.value];
+        if (result.last != member || value.placed || value.kept)
           continue;
-        uint32_t from = previousRead[result] + 1;
+        const uint32_t previous = reads[result.tail].earlier;
+        uint32_t from = (previous == none ? result.position : reads[previous].position) + 1;
         if (inGroup[from - 1])
-          from = source + !inGroup[source];
-        change(from, member + 1, -int64_t(graph.size(value)));
+          from = result.position + !inGroup[result.position];
+        change(from, member + 1, -int64_t(graph.size(result.value)));
       }
     }
     std::sort(changes.begin(), changes.end());
     int64_t sum = 0;
     for (size_t i = 0; i + 1 < changes.size(); ++i) {
       sum += changes[i].second;
-      if (sum > 0 && highest.find(changes[i].first, changes[i + 1].first) + uint64_t(sum) > budget)
+      if (sum > 0 && live.highest(changes[i].first, changes[i + 1].first) + sum > budget)
         return false;
     }
     return true;
   }
 
+  /// The last read of a result by who is not in the group.
+  uint32_t findLast(const Result &result) const {
+    uint32_t read = result.tail;
+    while (read != none && inGroup[reads[read].position])
+      read = reads[read].earlier;
+    return read == none ? result.position : reads[read].position;
+  }
+
+  void add(uint32_t begin, uint32_t end, int64_t bytes) {
+    if (begin >= end || !bytes)
+      return;
+    live.add(begin, end, bytes);
+    added.push_back({begin, end, bytes});
+  }
+
+  void setLast(uint32_t number, uint32_t last) {
+    Result &result = results[number];
+    if (result.last == last)
+      return;
+    const StepValue &value = graph.values[result.value];
+    if (!value.placed && !value.kept) {
+      const int64_t bytes = int64_t(graph.size(result.value));
+      add(result.last + 1, last + 1, bytes);
+      add(last + 1, result.last + 1, -bytes);
+    }
+    touched.push_back(result.last);
+    touched.push_back(last);
+    oldLasts.push_back({number, result.last});
+    result.last = last;
+  }
+
+  /// Counts without the group; nothing is bound anew yet.
+  void remove() {
+    added.clear();
+    touched.clear();
+    oldLasts.clear();
+    oldHanded.clear();
+    const uint32_t position = group.front();
+    for (uint32_t member : group) {
+      for (const Read &read : readsOf(member))
+        if (!inGroup[results[read.result].position])
+          setLast(read.result, findLast(results[read.result]));
+      for (Result &result : resultsOf(member))
+        if (!graph.values[result.value].placed)
+          add(member, result.last + 1, -int64_t(graph.size(result.value)));
+      add(member, member + 1, -gone);
+    }
+    for (Result &result : resultsOf(position)) {
+      result.standIn = result.before;
+      if (result.last != position)
+        setLast(result.before, result.last);
+    }
+    for (uint32_t now : touched) {
+      if (inGroup[now])
+        continue;
+      const int64_t bytes = countHanded(now);
+      add(now, now + 1, handed[now] - bytes);
+      oldHanded.push_back({now, handed[now]});
+      handed[now] = bytes;
+    }
+  }
+
+  /// Takes `remove` back, last change first.
+  void restore() {
+    for (auto [begin, end, bytes] : added)
+      live.add(begin, end, -bytes);
+    for (; !oldHanded.empty(); oldHanded.pop_back())
+      handed[oldHanded.back().first] = oldHanded.back().second;
+    for (; !oldLasts.empty(); oldLasts.pop_back())
+      results[oldLasts.back().first].last = oldLasts.back().second;
+    for (Result &result : resultsOf(group.front()))
+      result.standIn = uint32_t(&result - results.data());
+  }
+
+  /// The group is gone: who read its results reads what was made before.
+  void settle() {
+    for (uint32_t member : group) {
+      isGone[member] = true;
+      for (const Read &read : readsOf(member)) {
+        Result &source = results[read.result];
+        --readers[source.position];
+        if (read.earlier != none)
+          reads[read.earlier].later = read.later;
+        if (read.later != none)
+          reads[read.later].earlier = read.earlier;
+        else
+          source.tail = read.earlier;
+      }
+    }
+    for (uint32_t member : group)
+      for (Result &result : resultsOf(member)) {
+        if (result.next != none)
+          results[result.next].before = result.before;
+        if (result.before != none)
+          results[result.before].next = result.next;
+        if (result.tail != none)
+          handOver(result);
+      }
+  }
+
+  void handOver(Result &result) {
+    Result &to = results[result.before];
+    uint32_t first = result.tail;
+    for (uint32_t read = result.tail; read != none; read = reads[read].earlier) {
+      first = read;
+      reads[read].result = result.before;
+      --readers[result.position];
+      ++readers[to.position];
+    }
+    reads[first].earlier = to.tail;
+    if (to.tail != none)
+      reads[to.tail].later = first;
+    to.tail = result.tail;
+  }
+
   const StepGraph &graph;
-  const uint64_t budget;
-  Schedule &schedule;
-  Timeline &timeline;
-  std::vector<char> isFirst, inGroup;
-  std::vector<uint32_t> maker, readers, group;
-  /// Instruction by instruction, and where each begins: see sourcesOf.
-  std::vector<std::pair<uint32_t, uint32_t>> sources;
-  std::vector<size_t> firstSource, firstResult;
-  /// Per result: the earlier execution, the last reader and the one before it (or its maker).
-  std::vector<uint32_t> before, lastRead, previousRead;
-  RangeMaximum highest;
-  /// From a program point on, so many bytes more.
+  const int64_t budget;
+  const Schedule &schedule;
+  std::vector<char> isFirst, isGone, inGroup;
+  std::vector<uint32_t> group;
+  /// Per position: reads of its results, where its own reads and its results begin, bytes that it takes over.
+  std::vector<uint32_t> readers, firstRead, firstResult;
+  std::vector<int64_t> handed;
+  std::vector<Read> reads;
+  std::vector<Result> results;
+  /// Bytes alive at each position, and after the last.
+  RangeSum live;
+  /// From a position on, so many bytes more.
   std::vector<std::pair<uint32_t, int64_t>> changes;
+  /// What a trial has changed.
+  std::vector<std::tuple<uint32_t, uint32_t, int64_t>> added;
+  std::vector<uint32_t> touched;
+  std::vector<std::pair<uint32_t, uint32_t>> oldLasts;
+  std::vector<std::pair<uint32_t, int64_t>> oldHanded;
 };
 
 } // namespace
@@ -225,7 +378,10 @@ static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedul
 void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &schedule, Timeline &timeline) {
   if (!timeline.recomputed)
     return;
-  DropRedundantRemat(graph, budgetBytes, schedule, timeline).pass();
+  if (Schedule rest = DropRedundantRemat(graph, budgetBytes, schedule, timeline).run(); rest.size() < schedule.size()) {
+    timeline = *evaluate(graph, rest);
+    schedule = std::move(rest);
+  }
   joinParts(graph, budgetBytes, schedule, timeline);
 }
 

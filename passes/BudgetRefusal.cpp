@@ -221,7 +221,10 @@ LogicalResult lowtide::refuseStatics(ModuleOp module, ArrayRef<PosedEntry> entri
   }
   InFlightDiagnostic error = module.emitError("cannot fit ")
                              << formatBytes(budgetBytes) << ": parameters, optimizer state and batch alone are "
-                             << formatBytes(statics.sum()) << "; " << formatLeast(statics.sum() + least);
+                             << formatBytes(statics.sum())
+                             << (statics.exchange ? ", " + formatBytes(statics.exchange) + " of it exchange blocks"
+                                                  : "")
+                             << "; " << formatLeast(statics.sum() + least);
   auto sorted = tensors.takeVector();
   sortStably(sorted, [](const auto &a, const auto &b) { return a.second > b.second; });
   Diagnostic &note = error.attachNote();

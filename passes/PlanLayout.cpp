@@ -7,6 +7,7 @@
 #include "lowtide/Analysis/StepStorage.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Solve/Packing.h"
+#include "lowtide/Target/ExchangeArenas.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -44,9 +45,9 @@ LogicalResult PlanLayout::place(const BindingFacts &facts, Type type, unsigned a
   return success();
 }
 
-FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries) {
+FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries, const TargetInfo &target) {
   PlanLayout layout;
-  layout.arenas = {{plan::ArenaKind::Params, "params"}, {plan::ArenaKind::State, "state"}, {plan::ArenaKind::IO, "io"}};
+  layout.arenas = {{plan::ArenaRole::Params, "params"}, {plan::ArenaRole::State, "state"}, {plan::ArenaRole::IO, "io"}};
 
   // Visits arguments in order; `pick` says which arena takes one now.
   auto visit = [&](auto pick) -> LogicalResult {
@@ -99,11 +100,37 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries) {
           failed(layout.place(*facts, entry.getResultTypes()[i], IOArena, entry)))
         return failure();
     }
+  if (target.isGpu() && failed(layout.addExchange(entries)))
+    return failure();
   return layout;
 }
 
+LogicalResult PlanLayout::addExchange(ArrayRef<func::FuncOp> entries) {
+  ExchangeArenas exchange;
+  for (func::FuncOp entry : entries) {
+    for (BlockArgument arg : entry.getArguments())
+      if (auto facts = BindingFacts::get(entry.getArgAttr(arg.getArgNumber(), train::bindingAttrName)))
+        exchange.addBinding(facts->kind, facts->name.getValue(), cast<RankedTensorType>(arg.getType()));
+    for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
+      if (auto facts = BindingFacts::get(entry.getResultAttr(i, train::bindingAttrName));
+          facts && facts->kind == plan::BindingKind::Metric)
+        exchange.addBinding(facts->kind, facts->name.getValue(), cast<RankedTensorType>(type));
+    if (failed(exchange.endEntry()))
+      return entry.emitError("its batch arrays and metrics take more than 2^46 bytes");
+  }
+  for (const RuntimeArena &arena : exchange.list())
+    arenas.push_back({arena.role, arena.name, arena.bytes, /*imageBytes=*/0, arena.space, arena.alignment});
+  return success();
+}
+
 StaticBytes PlanLayout::getStaticBytes() const {
-  return {arenas[ParamsArena].bytes, arenas[StateArena].bytes, arenas[IOArena].bytes};
+  StaticBytes bytes;
+  bytes.parameters = arenas[ParamsArena].bytes;
+  bytes.state = arenas[StateArena].bytes;
+  bytes.batch = arenas[IOArena].bytes;
+  for (const Arena &arena : getRuntimeArenas())
+    bytes.exchange += arena.space == plan::ArenaSpace::Device ? arena.bytes : 0;
+  return bytes;
 }
 
 plan::SliceAttr PlanLayout::getSlice(const BindingFacts &facts, Type type, uint64_t value) const {

@@ -9,6 +9,7 @@
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Interfaces/TargetInfo.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -55,22 +56,29 @@ struct BindingFacts {
 class PlanLayout {
 public:
   struct Arena {
-    plan::ArenaKind kind;
-    llvm::StringRef name;
+    plan::ArenaRole role;
+    std::string name;
     uint64_t bytes = 0;
     uint64_t imageBytes = 0;
+    plan::ArenaSpace space = plan::ArenaSpace::Device;
+    uint64_t alignment = planAlignment;
   };
 
   /// Lays out the arguments and metrics of all entries. Fails, with a
   /// diagnostic, if one name has two types.
-  static mlir::FailureOr<PlanLayout> compute(llvm::ArrayRef<mlir::func::FuncOp> entries);
+  static mlir::FailureOr<PlanLayout> compute(llvm::ArrayRef<mlir::func::FuncOp> entries, const TargetInfo &target);
 
   llvm::ArrayRef<Arena> getArenas() const { return arenas; }
+  /// Those that bindings lie in come first; of the rest no slice knows.
+  llvm::ArrayRef<Arena> getBoundArenas() const { return getArenas().take_front(numBound); }
+  llvm::ArrayRef<Arena> getRuntimeArenas() const { return getArenas().drop_front(numBound); }
   StaticBytes getStaticBytes() const;
   /// The slice of a laid-out tensor, with value number `value`.
   plan::SliceAttr getSlice(const BindingFacts &facts, mlir::Type type, uint64_t value) const;
 
 private:
+  static constexpr size_t numBound = 3;
+
   struct Place {
     mlir::Type type;
     unsigned arena;
@@ -78,6 +86,8 @@ private:
   };
   /// Persistent tensors share a place by name, the others by kind, name and type.
   static mlir::Attribute getKey(const BindingFacts &facts, mlir::Type type);
+  /// The arenas through which a GPU gets batches and hands metrics back.
+  mlir::LogicalResult addExchange(llvm::ArrayRef<mlir::func::FuncOp> entries);
   mlir::LogicalResult place(const BindingFacts &facts, mlir::Type type, unsigned arena, mlir::func::FuncOp entry);
 
   llvm::SmallVector<Arena> arenas;

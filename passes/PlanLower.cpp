@@ -199,23 +199,26 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   auto entries = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   if (entries.empty())
     return getOperation().emitError("has no step: expected a function @train, @eval or @gradient");
-  FailureOr<PlanLayout> layout = PlanLayout::compute(entries);
+  FailureOr<PlanLayout> layout = PlanLayout::compute(entries, target);
   if (failed(layout))
     return failure();
 
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
   auto digest = getOperation()->getAttrOfType<StringAttr>(modelDigestAttrName);
-  auto module = plan::ModuleOp::create(builder, getOperation().getLoc(), 1, settings.producer,
+  auto module = plan::ModuleOp::create(builder, getOperation().getLoc(), getPlanFormatVersion(), settings.producer,
                                        target.getArtifactTarget(), target.threadsMax, digest ? digest.getValue() : "",
                                        getOperation()->getAttrOfType<DictionaryAttr>(train::scheduleAttrName),
                                        getOperation()->getAttrOfType<DictionaryAttr>(train::optimizerAttrName),
                                        getOperation()->getAttrOfType<ArrayAttr>(train::adaptersAttrName));
   builder.createBlock(&module.getBody());
-  for (const PlanLayout::Arena &arena : layout->getArenas())
-    plan::ArenaOp::create(builder, module.getLoc(), arena.name, arena.kind, arena.bytes, planAlignment,
+  auto create = [&](const PlanLayout::Arena &arena) {
+    plan::ArenaOp::create(builder, module.getLoc(), arena.name, arena.role, arena.space, arena.bytes, arena.alignment,
                           settings.weights ? arena.imageBytes : 0);
-  plan::ArenaOp::create(builder, module.getLoc(), "transient", plan::ArenaKind::Transient, 0, planAlignment, 0);
+  };
+  llvm::for_each(layout->getBoundArenas(), create);
+  create({plan::ArenaRole::Transient, "transient"});
+  llvm::for_each(layout->getRuntimeArenas(), create);
 
   llvm::DenseMap<Operation *, codegen::KernelInfo> infos;
   KernelDeclarations declared;

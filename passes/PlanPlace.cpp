@@ -169,7 +169,7 @@ LogicalResult PlanPlace::place(plan::ModuleOp module, plan::ProgramOp program) {
     options.effort = effort;
     if (!solve::isPackable(problem.buffers, options.alignment))
       return program.emitError("buffers together need more than 2^63 bytes");
-    uint64_t base = arena.getKind() == plan::ArenaKind::Transient ? 0 : arena.getBytes();
+    uint64_t base = arena.getRole() == plan::ArenaRole::Transient ? 0 : arena.getBytes();
     solve::Packing packing = packEither(problem, options);
     arena.setBytes(std::max<uint64_t>(arena.getBytes(), base + packing.arenaBytes));
     for (auto [i, op] : llvm::enumerate(problem.ops))

@@ -30,7 +30,7 @@ public:
   void runOnSteps() override {
     auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     auto &facts = getAnalysis<StepFacts>();
-    FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
+    FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);
     if (failed(layout) || failed(facts.update(target)))
       return signalPassFailure();
     for (func::FuncOp step : steps) {

@@ -194,7 +194,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   if ((strategy == "lp-rounding" || bound) && !solve::hasLinearSolver())
     return getOperation().emitError("there is no solver for linear programs; 'tools/dev setup' brings HiGHS");
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-  FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
+  FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);
   auto &facts = getAnalysis<StepFacts>();
   if (failed(layout) || failed(facts.update(target)))
     return failure();

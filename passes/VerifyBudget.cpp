@@ -1,6 +1,7 @@
 //===- VerifyBudget.cpp - a plan stays within its budget ------------------===//
 //
-// Adds up the arenas: what they hold is all that the runtime allocates.
+// Adds up the arenas of the device: what they hold is all that the runtime
+// allocates there.
 //
 //===----------------------------------------------------------------------===//
 #include "StepPass.h"
@@ -30,7 +31,7 @@ public:
     for (auto module : getOperation().getOps<plan::ModuleOp>()) {
       uint64_t bytes = 0;
       for (auto arena : module.getBlock().getOps<plan::ArenaOp>())
-        bytes += arena.getBytes();
+        bytes += arena.getSpace() == plan::ArenaSpace::Device ? arena.getBytes() : 0;
       if (bytes > budget.getValue().getZExtValue()) {
         module.emitError("the plan needs ")
             << bytes << " bytes (" << formatBytes(bytes) << "), the budget is " << budget.getValue().getZExtValue();

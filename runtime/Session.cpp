@@ -254,11 +254,4 @@ Expected<double> Session::metric(const std::string &entry, const std::string &na
   return loadElement(found->binding->dtype(), found->data);
 }
 
-uint64_t Session::plannedBytes() const {
-  uint64_t bytes = 0;
-  for (const plan::Arena &arena : plan().arenas())
-    bytes += arena.bytes();
-  return bytes;
-}
-
 } // namespace lowtide::rt

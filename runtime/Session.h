@@ -7,6 +7,7 @@
 #define LOWTIDE_RUNTIME_SESSION_H
 
 #include "runtime/Artifact.h"
+#include "runtime/MemorySpaces.h"
 #include "runtime/devices/Device.h"
 
 #include <map>
@@ -102,9 +103,14 @@ public:
 
   const Artifact &artifact() const { return *artifact_; }
   const plan::Plan &plan() const { return artifact_->plan(); }
-  uint64_t plannedBytes() const;
-  /// Counted by the allocator, not read from the plan.
-  uint64_t allocatedBytes() const { return device_->allocatedBytes(); }
+  /// Of the plan's arenas in a space; a device budget is for those of the device.
+  uint64_t plannedBytes(plan::Arena::Space space = plan::Arena::DEVICE) const {
+    return countPlannedBytes(plan(), space);
+  }
+  /// Counted by the allocator, not read from the plan; none when the session is closed.
+  uint64_t allocatedBytes(plan::Arena::Space space = plan::Arena::DEVICE) const {
+    return device_->allocatedBytes(space);
+  }
   uint64_t allocations() const { return device_->allocations(); }
   unsigned threads() const { return device_->threads(); }
   /// Where a slice of the plan lies in the host's view.

@@ -7,8 +7,12 @@
 #include "runtime/Verify.h"
 
 #include "runtime/CheckedMath.h"
+#include "runtime/ExchangeBlocks.h"
+#include "runtime/MemorySpaces.h"
 #include "runtime/VerifyEntry.h"
+#include "runtime/Workspace.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -17,7 +21,6 @@ namespace lowtide::rt {
 namespace {
 
 constexpr uint64_t maxArenaBytes = uint64_t(1) << 46;
-constexpr uint32_t planFormatVersion = 1;
 constexpr int maxArenas = 64, maxEntries = 64, maxKernels = 1000000, maxRank = 16;
 constexpr size_t maxNameBytes = 4096;
 
@@ -31,25 +34,69 @@ Status checkArenas(const plan::Plan &plan) {
                   " are accepted");
   Checked sum;
   std::set<std::string> names;
-  std::set<int> kinds;
+  std::set<std::pair<int, int>> taken;
+  const uint64_t mostAlignment = isGpu(plan.target()) ? exchangeAlignment : uint64_t(1) << 21;
   for (const plan::Arena &arena : plan.arenas()) {
     std::string where = "arena '" + printable(arena.name()) + "'";
     if (!names.insert(arena.name()).second)
       return refuse("has the name of another arena", where);
-    if (arena.kind() < plan::Arena::PARAMS || arena.kind() > plan::Arena::IO)
-      return refuse("has no known kind", where);
-    if (!kinds.insert(arena.kind()).second && arena.kind() != plan::Arena::TRANSIENT)
-      return refuse("is of a kind of which a plan has one arena: " + plan::Arena::Kind_Name(arena.kind()), where);
-    if (!isPowerOfTwo(arena.alignment()) || arena.alignment() > (uint64_t(1) << 21))
-      return refuse("alignment " + std::to_string(arena.alignment()) + " is not a power of two up to 2 MiB", where);
+    if (arena.role() < plan::Arena::PARAMS || arena.role() > plan::Arena::STAGING)
+      return refuse("has no known role", where);
+    if (arena.space() < plan::Arena::DEVICE || arena.space() > plan::Arena::FILE)
+      return refuse("lies in no known space", where);
+    if (arena.space() != plan::Arena::DEVICE && arena.role() != plan::Arena::TRANSIENT && !isOfRuntime(arena.role()))
+      return refuse("is for " + plan::Arena::Role_Name(arena.role()) + " and lies in space " +
+                        showSpace(arena.space()) + "; what bindings lie in is in space device",
+                    where);
+    if (!taken.emplace(arena.role(), arena.space()).second && arena.role() != plan::Arena::TRANSIENT)
+      return refuse("is of a role of which a plan has one arena: " + plan::Arena::Role_Name(arena.role()), where);
+    if (!isPowerOfTwo(arena.alignment()) || arena.alignment() > mostAlignment)
+      return refuse("alignment " + std::to_string(arena.alignment()) + " is not a power of two up to " +
+                        (mostAlignment < 4096 ? std::to_string(mostAlignment) : "2 MiB"),
+                    where);
     if (arena.bytes() > maxArenaBytes)
       return refuse(showSize(arena.bytes()) + " bytes; at most 2^46 are accepted", where);
-    if (arena.image_bytes() > arena.bytes() || (arena.image_bytes() && arena.kind() != plan::Arena::PARAMS))
+    if (arena.image_bytes() > arena.bytes() || (arena.image_bytes() && arena.role() != plan::Arena::PARAMS))
       return refuse("image of " + showSize(arena.image_bytes()) + " bytes does not fit", where);
     sum += arena.bytes();
   }
   if (!sum.atMost(maxArenaBytes))
     return refuse("the arenas together take more than 2^46 bytes");
+  return Status::ok();
+}
+
+/// The arenas of the runtime's own are those that the bindings of a plan for a GPU ask for, to the byte; a plan for a
+/// CPU has none.
+Status checkExchange(const plan::Plan &plan) {
+  BlockBytes blocks;
+  for (const plan::Entry &entry : plan.entries())
+    if (!blocks.include(listBoundTensors(entry)))
+      return refuse("batch arrays and metrics take more than 2^46 bytes", "entry '" + printable(entry.name()) + "'");
+  std::vector<plan::Arena> due;
+  if (isGpu(plan.target()))
+    due = listExchangeArenas(blocks);
+  for (const plan::Arena &arena : plan.arenas()) {
+    if (!isOfRuntime(arena.role()))
+      continue;
+    const std::string where = "arena '" + printable(arena.name()) + "'";
+    auto same = std::find_if(due.begin(), due.end(), [&](const plan::Arena &other) {
+      return other.role() == arena.role() && other.space() == arena.space();
+    });
+    if (same == due.end())
+      return refuse("of role " + plan::Arena::Role_Name(arena.role()) + " in space " + showSpace(arena.space()) +
+                        ", which the runtime does not ask for in a plan for " + printable(plan.target()),
+                    where);
+    // Of staging memory any size does: it is filled as often as it takes.
+    const bool fits = arena.role() == plan::Arena::STAGING ? arena.bytes() > 0 : arena.bytes() == same->bytes();
+    if (!fits)
+      return refuse("has " + showSize(arena.bytes()) + " bytes; " + std::to_string(exchangeSlots) +
+                        " blocks for the bindings of its entries take " + std::to_string(same->bytes()),
+                    where);
+    due.erase(same);
+  }
+  if (!due.empty())
+    return refuse("the plan has no arena of role " + plan::Arena::Role_Name(due.front().role()) + " in space " +
+                  showSpace(due.front().space()) + ", through which a GPU gets its batches");
   return Status::ok();
 }
 
@@ -69,10 +116,13 @@ Status checkKernels(const plan::Plan &plan) {
   return Status::ok();
 }
 
-/// Whether the arena is of a kind that holds such a binding (plan.proto says what each kind is for).
+/// Whether the arena is of a role and in a space that hold such a binding (plan.proto says what each is for).
 Status checkHome(const plan::Binding &binding, const plan::Arena &arena) {
-  const bool isForParams = arena.kind() == plan::Arena::PARAMS;
-  const bool isForState = arena.kind() == plan::Arena::STATE;
+  const bool isForParams = arena.role() == plan::Arena::PARAMS;
+  const bool isForState = arena.role() == plan::Arena::STATE;
+  if (arena.space() != plan::Arena::DEVICE)
+    return refuse("lies in arena '" + printable(arena.name()) + "' in space " + showSpace(arena.space()) +
+                  "; bindings lie in space device");
   if (isPersistent(binding) && !isForParams && !isForState)
     return refuse("outlives the step but lies in an arena that does not");
   if (!isPersistent(binding) && (isForParams || isForState))
@@ -176,6 +226,8 @@ Status checkSlice(const plan::Plan &plan, const plan::Slice &slice) {
   if (slice.arena() >= static_cast<uint32_t>(plan.arenas_size()))
     return refuse("arena " + std::to_string(slice.arena()) + " does not exist");
   const plan::Arena &arena = plan.arenas(static_cast<int>(slice.arena()));
+  if (isOfRuntime(arena.role()))
+    return refuse("a slice lies in arena '" + printable(arena.name()) + "', which is the runtime's own");
   if (!(Checked(slice.offset()) + slice.bytes()).atMost(arena.bytes()))
     return refuse("bytes " + showSize(slice.offset()) + " + " + showSize(slice.bytes()) + " lie outside arena '" +
                   printable(arena.name()) + "' of " + std::to_string(arena.bytes()) + " bytes");
@@ -216,6 +268,7 @@ Status verifyPlan(const plan::Plan &plan, VerifyReport *report) {
         return refuse("starts with another value in another entry", bindingPlace(entry, binding));
     }
   }
+  LOWTIDE_TRY(checkExchange(plan));
   std::vector<const plan::Binding *> shared;
   for (const auto &[name, binding] : persistent)
     shared.push_back(binding);

@@ -38,6 +38,9 @@ struct VerifyReport {
 /// Proves `plan`, or says what is wrong and where. `where` names entry and instruction.
 Status verifyPlan(const plan::Plan &plan, VerifyReport *report = nullptr);
 
+/// Of plans that this runtime reads and this compiler writes.
+inline constexpr uint32_t planFormatVersion = 2;
+
 /// Size in bytes of one element, 0 for an unknown type.
 uint64_t elementBytes(plan::DType dtype);
 

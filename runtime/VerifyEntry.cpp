@@ -23,6 +23,7 @@
 #include "runtime/VerifyEntry.h"
 
 #include "runtime/CheckedMath.h"
+#include "runtime/MemorySpaces.h"
 #include "runtime/RepeatRounds.h"
 #include "runtime/ShadowMemory.h"
 #include "runtime/ValueWriters.h"
@@ -112,9 +113,12 @@ private:
   bool happened(StreamTime point) const {
     return point.stream == stream_ || clocks_[stream_][point.stream] >= point.time;
   }
-  bool transient(uint32_t arena) const {
-    return plan_.arenas(static_cast<int>(arena)).kind() == plan::Arena::TRANSIENT;
+  plan::Arena::Space spaceOf(const plan::Slice &slice) const {
+    return plan_.arenas(static_cast<int>(slice.arena())).space();
   }
+  /// Of slices in their arenas.
+  Status checkOnDevice(const Slices &slices) const;
+  bool transient(uint32_t arena) const { return isDeviceTransient(plan_.arenas(static_cast<int>(arena))); }
   void live(uint64_t bytes, uint64_t from, uint64_t to) {
     if (from > to)
       return;
@@ -227,6 +231,8 @@ Status EntryVerifier::step(const plan::Instruction &instruction, bool inRepeat, 
   switch (instruction.kind_case()) {
   case plan::Instruction::kLaunch:
     LOWTIDE_TRY(checkLaunch(plan_, instruction.launch()));
+    LOWTIDE_TRY(checkOnDevice(instruction.launch().reads()));
+    LOWTIDE_TRY(checkOnDevice(instruction.launch().writes()));
     return touch(instruction.launch().reads(), instruction.launch().writes(), &instruction.launch().scratch(),
                  inRepeat);
   case plan::Instruction::kCall: {
@@ -234,6 +240,8 @@ Status EntryVerifier::step(const plan::Instruction &instruction, bool inRepeat, 
     for (const Slices *operands : {&call.reads(), &call.writes()})
       for (const plan::Slice &slice : *operands)
         LOWTIDE_TRY(checkSlice(plan_, slice));
+    LOWTIDE_TRY(checkOnDevice(call.reads()));
+    LOWTIDE_TRY(checkOnDevice(call.writes()));
     LOWTIDE_TRY(checkCall(call, plan_.target()).at(printable(call.callee())));
     return touch(call.reads(), call.writes(), &call.workspace(), inRepeat);
   }
@@ -246,6 +254,8 @@ Status EntryVerifier::step(const plan::Instruction &instruction, bool inRepeat, 
       return refuse("fill pattern of " + std::to_string(unit) + " bytes does not divide its target");
     Slices target;
     *target.Add() = fill.target();
+    LOWTIDE_TRY(checkSlice(plan_, fill.target()));
+    LOWTIDE_TRY(checkOnDevice(target));
     return touch(none, target, nullptr, inRepeat);
   }
   case plan::Instruction::kRecord:
@@ -296,6 +306,10 @@ Status EntryVerifier::copy(const plan::Copy &copy, bool inRepeat) {
   LOWTIDE_TRY(checkSlice(plan_, target[0]));
   if (overlap(source[0], target[0]))
     return refuse("source and target of a copy overlap");
+  const plan::Arena::Space here = spaceOf(copy.source()), there = spaceOf(copy.target());
+  if (!findDirection(here, there))
+    return refuse("copies from space " + showSpace(here) + " to space " + showSpace(there) +
+                  "; one of the two is the device");
   return touch(source, target, nullptr, inRepeat);
 }
 
@@ -356,12 +370,20 @@ Status EntryVerifier::renumber(const plan::Slice &slice, uint64_t from, uint64_t
   return status;
 }
 
+Status EntryVerifier::checkOnDevice(const Slices &slices) const {
+  for (const plan::Slice &slice : slices)
+    if (spaceOf(slice) != plan::Arena::DEVICE)
+      return refuse("an operand lies in arena '" + printable(plan_.arenas(static_cast<int>(slice.arena())).name()) +
+                    "' in space " + showSpace(spaceOf(slice)) + "; only copies reach other spaces than the device");
+  return Status::ok();
+}
+
 Status EntryVerifier::touch(const Slices &reads, const Slices &writes, const plan::Slice *scratch, bool inRepeat) {
   LOWTIDE_TRY(checkAliases(plan_, reads, writes));
   if (scratch && scratch->bytes()) {
     LOWTIDE_TRY(checkSlice(plan_, *scratch));
     if (!transient(scratch->arena()))
-      return refuse("workspace outside a transient arena");
+      return refuse("workspace outside a transient arena of the device");
     if (scratch->offset() % workspaceAlignment ||
         plan_.arenas(static_cast<int>(scratch->arena())).alignment() < workspaceAlignment)
       return refuse("workspace is not aligned to 64 bytes");

@@ -130,7 +130,7 @@ lowtide_status *lowtide_session_feed(lowtide_session *session, const char *entry
 /* Seconds that steps have waited for their batches since lowtide_session_feed; 0 without it. */
 double lowtide_session_data_seconds(const lowtide_session *session);
 
-/* Bytes of all arenas: in the plan, and as the allocator counted them. */
+/* Bytes of the arenas on the device: in the plan, and as the allocator counts them. */
 uint64_t lowtide_session_planned_bytes(const lowtide_session *session);
 uint64_t lowtide_session_allocated_bytes(const lowtide_session *session);
 

@@ -210,6 +210,8 @@ std::string lowtide::describePeak(const MemoryProfile &profile, unsigned limit) 
   // What is there all the time comes first.
   for (unsigned c = numTransientComponents; c < numMemoryComponents; ++c)
     add(MemoryComponent(c));
+  if (uint64_t bytes = profile.getStatics().exchange)
+    os << comma << formatBytes(bytes) << " of exchange blocks";
   for (unsigned c = 0; c < numTransientComponents; ++c)
     add(MemoryComponent(c));
   llvm::ListSeparator largest(", ", "; the largest: ");

@@ -61,6 +61,8 @@ std::string Figures::toJson(const Failure &failure) const {
                       {"state_bytes", stateBytes},
                       {"batch_bytes", batchBytes},
                       {"transient_bytes", transientBytes},
+                      {"exchange_bytes", exchangeBytes},
+                      {"host_bytes", hostBytes},
                       {"budget_bytes", budgetBytes},
                       {"stored", stored.isEmpty() ? json::Value(nullptr) : json::Value(stored.toJson())},
                       {"entries", std::move(all)},
@@ -138,7 +140,7 @@ Figures Compilation::findFigures() {
   const report::Report report = report::buildReport(proto, report::writeNotes(noteProgram(*module)), "");
   uint64_t alignment = 1;
   for (const plan::Arena &arena : proto.arenas())
-    if (arena.kind() == plan::Arena::TRANSIENT)
+    if (arena.role() == plan::Arena::TRANSIENT)
       alignment = std::max<uint64_t>(1, arena.alignment());
   figures.target = report.target;
   figures.bytes = report.getBytes();
@@ -146,6 +148,8 @@ Figures Compilation::findFigures() {
   figures.stateBytes = report.statics.state;
   figures.batchBytes = report.statics.batch;
   figures.transientBytes = report.transientBytes;
+  figures.exchangeBytes = report.statics.exchange;
+  figures.hostBytes = report.hostBytes;
   figures.budgetBytes = report.deviceBudget;
   figures.stored = report.stored;
   figures.entries.clear();

@@ -49,7 +49,7 @@ Compilation::Needs Compilation::findNeeds(const Variation &variation) {
   if (lowerVariation(variation) || runFitStage(stage))
     return needs;
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
-  FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
+  FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);
   StepFacts facts(*module);
   if (failed(layout) || failed(facts.update(target)))
     return needs;

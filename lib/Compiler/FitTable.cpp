@@ -201,8 +201,13 @@ void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves, bo
 
 void FitTable::printText(llvm::raw_ostream &os) const {
   os << "entry @" << name << "\n";
+  size_t width = 10;
   for (const PlanLayout::Arena &arena : arenas)
-    os << "  " << llvm::left_justify(arena.name, 10) << unit.text(arena.bytes) << "\n";
+    if (arena.space == plan::ArenaSpace::Device)
+      width = std::max(width, arena.name.size() + 2);
+  for (const PlanLayout::Arena &arena : arenas)
+    if (arena.space == plan::ArenaSpace::Device)
+      os << "  " << llvm::left_justify(arena.name, width) << unit.text(arena.bytes) << "\n";
   os << "  smallest plan found  " << unit.text(rows.front().deviceBytes)
      << "; whatever is recomputed, no plan of these "
      << "kernels is below " << unit.text(staticBytes + leastBytes) << "\n"
@@ -268,7 +273,7 @@ void FitTable::printJson(llvm::json::OStream &json) const {
   json.object([&] {
     json.attribute("entry", name);
     for (const PlanLayout::Arena &arena : arenas)
-      json.attribute((arena.name + "_bytes").str(), arena.bytes);
+      json.attribute(arena.name + "_bytes", arena.bytes);
     json.attribute("static_bytes", staticBytes);
     json.attribute("lower_bound_bytes", staticBytes + leastBytes);
     json.attribute("smallest_bytes", rows.front().deviceBytes);
@@ -336,7 +341,7 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
   if (Failure failure = isFitted ? Failure() : runFitStage(stage))
     return failure;
   auto steps = llvm::to_vector(module->getOps<func::FuncOp>());
-  FailureOr<PlanLayout> layout = PlanLayout::compute(steps);
+  FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);
   if (failed(layout))
     return FailureKind::Internal;
   // Entries in their order; all of them have the same ones.

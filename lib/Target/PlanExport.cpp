@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "ElementBytes.h"
 #include "lowtide/Target/PlanProto.h"
+#include "runtime/Verify.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -38,6 +39,8 @@ plan::DType lowtide::getDType(Type type) {
     }
   return plan::DTYPE_UNSPECIFIED;
 }
+
+uint32_t lowtide::getPlanFormatVersion() { return rt::planFormatVersion; }
 
 uint64_t lowtide::getElementBytes(Type type) { return (type.getIntOrFloatBitWidth() + 7) / 8; }
 
@@ -331,7 +334,8 @@ LogicalResult Exporter::run() {
     arenas[op.getSymName()] = proto.arenas_size();
     plan::Arena &arena = *proto.add_arenas();
     arena.set_name(op.getSymName().str());
-    arena.set_kind(plan::Arena::Kind(op.getKind()));
+    arena.set_role(plan::Arena::Role(op.getRole()));
+    arena.set_space(plan::Arena::Space(op.getSpace()));
     arena.set_bytes(op.getBytes());
     arena.set_alignment(op.getAlignment());
     arena.set_image_bytes(op.getImageBytes());

@@ -385,12 +385,14 @@ OwningOpRef<plan::ModuleOp> Importer::run() {
       schedule, optimizer, adapters.empty() ? ArrayAttr() : builder.getArrayAttr(adapters));
   builder.createBlock(&module->getBody());
   for (const plan::Arena &arena : proto.arenas()) {
-    std::optional<plan::ArenaKind> kind = plan::symbolizeArenaKind(arena.kind());
-    if (!kind || arena.name().empty()) {
-      (void)refuse("arena '" + Twine(arena.name()) + "' has no name or kind");
+    std::optional<plan::ArenaRole> role = plan::symbolizeArenaRole(arena.role());
+    std::optional<plan::ArenaSpace> space = plan::symbolizeArenaSpace(arena.space());
+    if (!role || !space || arena.name().empty()) {
+      (void)refuse("arena '" + Twine(arena.name()) + "' has no name, role or space");
       return {};
     }
-    plan::ArenaOp::create(builder, loc, arena.name(), *kind, arena.bytes(), arena.alignment(), arena.image_bytes());
+    plan::ArenaOp::create(builder, loc, arena.name(), *role, *space, arena.bytes(), arena.alignment(),
+                          arena.image_bytes());
   }
   for (const plan::Kernel &kernel : proto.kernels()) {
     if (kernel.symbol().empty()) {

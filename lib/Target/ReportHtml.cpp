@@ -82,7 +82,9 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
     json.attribute("params_bytes", int64_t(report.statics.parameters));
     json.attribute("state_bytes", int64_t(report.statics.state));
     json.attribute("io_bytes", int64_t(report.statics.batch));
+    json.attribute("exchange_bytes", int64_t(report.statics.exchange));
     json.attribute("transient_bytes", int64_t(report.transientBytes));
+    json.attribute("host_bytes", int64_t(report.hostBytes));
     if (report.deviceBudget)
       json.attribute("device_budget", int64_t(report.deviceBudget));
     if (!report.stored.isEmpty())
@@ -103,6 +105,11 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
   });
 }
 
+/// Of a GPU alone: what batches and metrics travel through.
+static std::string sayExchange(const Report &report) {
+  return report.statics.exchange ? ", exchange blocks " + formatBytes(report.statics.exchange) : std::string();
+}
+
 void report::printHtml(const Report &report, llvm::raw_ostream &os) {
   os << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
      << "content=\"width=device-width, initial-scale=1\"><title>" << escape(report.title) << "</title><style>"
@@ -112,7 +119,7 @@ void report::printHtml(const Report &report, llvm::raw_ostream &os) {
     os << " of a budget of " << formatBytes(report.deviceBudget);
   os << ": parameters " << formatBytes(report.statics.parameters) << ", optimizer state "
      << formatBytes(report.statics.state) << ", input and output " << formatBytes(report.statics.batch)
-     << ", transient " << formatBytes(report.transientBytes);
+     << sayExchange(report) << ", transient " << formatBytes(report.transientBytes);
   if (!report.machines.empty())
     os << "; runs on " << escape(report.machines);
   if (!report.plannedFor.empty())

@@ -9,6 +9,7 @@
 #include "lowtide/Support/StableSort.h"
 #include "lowtide/Target/Report.h"
 #include "runtime/Machines.h"
+#include "runtime/MemorySpaces.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -58,9 +59,7 @@ private:
   void readLoop(const plan::Repeat &repeat);
   void touch(const Slices &reads, const Slices &writes, const plan::Slice *workspace, const std::string &maker,
              const std::string &place);
-  bool isKind(const plan::Slice &slice, plan::Arena::Kind kind) const {
-    return plan.arenas(int(slice.arena())).kind() == kind;
-  }
+  bool isTransient(const plan::Slice &slice) const { return rt::isDeviceTransient(plan.arenas(int(slice.arena()))); }
   /// Temporary, where nothing is known.
   MemoryComponent getComponent(uint64_t value) const {
     return value < components.size() && components[value] < numTransientComponents ? MemoryComponent(components[value])
@@ -101,7 +100,7 @@ void EntryReader::touch(const Slices &reads, const Slices &writes, const plan::S
     entry.tensors.push_back(tensor);
   };
   for (const plan::Slice &slice : writes) {
-    if (!isKind(slice, plan::Arena::TRANSIENT))
+    if (!isTransient(slice))
       continue;
     // Several writes may share a number when they fill parts of one tensor.
     tensorOf[slice.value()] = entry.tensors.size();
@@ -277,10 +276,12 @@ Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::
   report.machines = rt::describeMachines(plan.target());
   report.producer = plan.producer();
   for (const plan::Arena &arena : plan.arenas()) {
-    uint64_t &bytes = arena.kind() == plan::Arena::PARAMS  ? report.statics.parameters
-                      : arena.kind() == plan::Arena::STATE ? report.statics.state
-                      : arena.kind() == plan::Arena::IO    ? report.statics.batch
-                                                           : report.transientBytes;
+    uint64_t &bytes = arena.space() != plan::Arena::DEVICE  ? report.hostBytes
+                      : rt::isOfRuntime(arena.role())       ? report.statics.exchange
+                      : arena.role() == plan::Arena::PARAMS ? report.statics.parameters
+                      : arena.role() == plan::Arena::STATE  ? report.statics.state
+                      : arena.role() == plan::Arena::IO     ? report.statics.batch
+                                                            : report.transientBytes;
     bytes += arena.bytes();
   }
   const CostModel costs = notes.plannedFor ? notes.plannedFor->costs

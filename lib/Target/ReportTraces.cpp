@@ -82,7 +82,7 @@ public:
 private:
   /// Addresses that no real allocator gives, one range for each arena.
   static uint64_t base(unsigned arena) { return uint64_t(arena + 1) << 44; }
-  static constexpr unsigned transient = 3;
+  static constexpr unsigned transient = 3, exchange = 4;
 
   void frames(llvm::StringRef name, llvm::StringRef place) {
     pickle.key("frames");
@@ -135,6 +135,8 @@ private:
     for (auto [i, arena] : llvm::enumerate(arenas))
       segment(unsigned(i), arena.second, arena.second,
               [&, i = i] { block(base(unsigned(i)), arenas[i].second, true, arenas[i].first, ""); });
+    segment(exchange, report.statics.exchange, report.statics.exchange,
+            [&] { block(base(exchange), report.statics.exchange, true, "exchange blocks", ""); });
     std::vector<const Tensor *> kept;
     uint64_t keptBytes = 0;
     for (const Tensor &tensor : entry.tensors)

@@ -55,8 +55,8 @@ public:
   /// Releases everything; the first failure of it, if there was one. The destructor does the same in silence.
   virtual Status close() { return Status::ok(); }
 
-  /// Bytes of the arenas, counted by the allocator; calls of it so far.
-  virtual uint64_t allocatedBytes() const = 0;
+  /// Bytes of a memory space that are taken now, counted by what allocates them; calls of that so far.
+  virtual uint64_t allocatedBytes(plan::Arena::Space space) const = 0;
   virtual uint64_t allocations() const = 0;
   /// Bytes of a device with memory of its own that nothing has taken; nothing where that cannot be told.
   virtual std::optional<uint64_t> freeBytes() const { return {}; }

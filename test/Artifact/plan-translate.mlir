@@ -6,13 +6,13 @@
 // RUN: FileCheck %s < %t.mlir
 
 // CHECK: plan.module attributes {adapters = [{a = "w.lora_A.weight", alpha = 8.000000e+00 : f64, b = "w.lora_B.weight", dropout = 5.000000e-01 : f64, input_dim = 1 : i64, kind = "convolution", module = "w", rslora, shares_weight, weight = "w"}]
-plan.module attributes {format_version = 1 : i64,
+plan.module attributes {format_version = 2 : i64,
     adapters = [{module = "w", kind = "convolution", weight = "w", a = "w.lora_A.weight", b = "w.lora_B.weight", alpha = 8.0 : f64,
                  dropout = 0.5 : f64, input_dim = 1 : i64, rslora, shares_weight}], producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = "", optimizer = {kind = "sgd", momentum = 0.9 : f64},
     schedule = {kind = "cosine", lr = 0.1 : f64, warmup_steps = 3 : i64, total_steps = 9 : i64, min_lr = 0.01 : f64}} {
-  plan.arena @params params bytes 128 align 64 image 64
-  plan.arena @transient transient bytes 256 align 64
+  plan.arena @params params in device bytes 128 align 64 image 64
+  plan.arena @transient transient in device bytes 256 align 64
   plan.source "w" {initializer = "onnx::w", original_dims = array<i64: 4, 2>}
   // CHECK: plan.program @train batch 4 peak 64
   plan.program @train batch 4 peak 64 {

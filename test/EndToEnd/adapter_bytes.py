@@ -24,7 +24,7 @@ def plan(frozen):
 
 
 text = plan("bf16")
-arenas = {name: int(size) for name, size in re.findall(r"plan\.arena @(\w+) \w+ bytes (\d+)", text)}
+arenas = {name: int(size) for name, size in re.findall(r"plan\.arena @(\w+) \w+ in device bytes (\d+)", text)}
 parts, matrices = {}, {}
 for kind, name, shape, dtype, arena, offset, size in re.findall(
     r'plan\.binding (\w+) "([^"]+)" tensor<((?:\d+x)*)(\w+)> @(\w+)\[(\d+) \+ (\d+)\]', text

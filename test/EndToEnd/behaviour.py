@@ -146,7 +146,7 @@ def one_count(record, model, work):
         call(BIN / "lowtide", "report", artifact, "--format=json", "-o", picture)
         drawn = json.loads(picture.read_text())
         entry = drawn["entries"][0]
-        held = {"parameters": drawn["params_bytes"], "optimizer state": drawn["state_bytes"], "batch": drawn["io_bytes"]}
+        held = {"parameters": drawn["params_bytes"], "optimizer state": drawn["state_bytes"], "batch": drawn["io_bytes"], "exchange blocks": drawn["exchange_bytes"]}
         held = {name: size for name, size in held.items() if size}
         for tensor in entry["tensors"]:
             if tensor["begin"] <= entry["peak_at"] < tensor["end"]:

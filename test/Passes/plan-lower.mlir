@@ -5,9 +5,9 @@
 // PROVED-COUNT-5: plan.program
 
 // A step of SGD: the parameter is updated in place, the gradient's bytes are a buffer, the loss lies in io.
-// CHECK: plan.arena @params params bytes 64 align 64 image 64
-// CHECK: plan.arena @state state bytes 0 align 64
-// CHECK: plan.arena @io io bytes 128 align 64
+// CHECK: plan.arena @params params in device bytes 64 align 64 image 64
+// CHECK: plan.arena @state state in device bytes 0 align 64
+// CHECK: plan.arena @io io in device bytes 128 align 64
 // CHECK: plan.source "w" {initializer = "onnx::w", original_dims = array<i64: 2, 4>, permutation = array<i64: 1, 0>}
 // CHECK: plan.program @train batch 4 peak 0
 // CHECK: plan.binding param "w" tensor<4x2xf32> @params[0 + 32] : 1 -> [[NEW:[0-9]+]] from_image

@@ -1,16 +1,16 @@
 // RUN: lowtide-opt %s --plan-place | FileCheck %s
 
 // Two programs share the arena: it is as large as the larger needs. b0 and b2 do not live together.
-// CHECK: plan.arena @transient transient bytes 256 align 64
+// CHECK: plan.arena @transient transient in device bytes 256 align 64
 // CHECK: plan.program @train batch 4 peak 128
 // CHECK-NOT: plan.buffer
 // CHECK: plan.fill @transient[[B0:\[[0-9]+ \+ 64\]]] : 2
 // CHECK: plan.copy @transient[[B0]] : 2 to @transient[[B1:\[[0-9]+ \+ 64\]]] : 3
 // CHECK: plan.copy @transient[[B1]] : 3 to @transient[[B2:\[[0-9]+ \+ 64\]]] : 4
 // CHECK: plan.program @eval batch 4 peak 200
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  plan.arena @transient transient bytes 0 align 64
+  plan.arena @transient transient in device bytes 0 align 64
   plan.program @train batch 4 peak 0 {
     plan.buffer "b0" in @transient bytes 64
     plan.buffer "b1" in @transient bytes 64

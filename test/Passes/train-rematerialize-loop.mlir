@@ -24,7 +24,7 @@
 // LARGE-NOT: train.remat
 // LARGE-NOT: train.recomputed
 
-// PLAN: plan.arena @transient transient bytes 3072 align 64
+// PLAN: plan.arena @transient transient in device bytes 3072 align 64
 
 // Two parts are what it has already.
 // SMALL: error: @train cannot fit 4.88 KiB (5000 bytes)

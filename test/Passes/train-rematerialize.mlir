@@ -32,7 +32,7 @@
 // LARGE-NOT: train.remat
 // LARGE-NOT: train.recomputed
 
-// PLAN: plan.arena @transient transient bytes 2048 align 64
+// PLAN: plan.arena @transient transient in device bytes 2048 align 64
 
 // SMALL: error: @train cannot fit 4.06 KiB (4159 bytes): at least 4.06 KiB (4160 bytes) are needed whatever is recomputed
 // SMALL: one instruction needs 2.00 KiB at once (layer2): tensor<256xf32> of 1.00 KiB, tensor<256xf32> of 1.00 KiB from 'layer2'{{$}}

@@ -1,9 +1,9 @@
 // RUN: lowtide-opt %s --verify-plan --split-input-file --verify-diagnostics
 
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  plan.arena @transient transient bytes 256 align 64
-  plan.arena @io io bytes 64 align 64
+  plan.arena @transient transient in device bytes 256 align 64
+  plan.arena @io io in device bytes 64 align 64
   plan.program @train batch 4 peak 64 {
     plan.binding metric "loss" tensor<f32> @io[0 + 4] : 0 -> 2
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
@@ -13,10 +13,10 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  plan.arena @transient transient bytes 256 align 64
-  plan.arena @io io bytes 64 align 64
+  plan.arena @transient transient in device bytes 256 align 64
+  plan.arena @io io in device bytes 64 align 64
   plan.program @train batch 4 peak 64 {
     plan.binding metric "loss" tensor<f32> @io[0 + 4] : 0 -> 3
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
@@ -29,9 +29,9 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 // -----
 
 // expected-error@below {{entry 'train': declares a peak of 60 live bytes; it is 64}}
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  plan.arena @transient transient bytes 256 align 64
+  plan.arena @transient transient in device bytes 256 align 64
   plan.program @train batch 4 peak 60 {
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
   }
@@ -39,9 +39,9 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  plan.arena @transient transient bytes 256 align 64
+  plan.arena @transient transient in device bytes 256 align 64
   plan.program @train batch 4 peak 0 {
     // expected-error@below {{has no address: run plan-place first}}
     plan.buffer "b0" in @transient bytes 100
@@ -51,9 +51,9 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  plan.arena @transient transient bytes 256 align 64
+  plan.arena @transient transient in device bytes 256 align 64
   // expected-error@below {{declares a peak of 0 live bytes; the verifier counts 64}}
   plan.program @train batch 4 peak 0 {
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
@@ -63,9 +63,9 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 // -----
 
 // The machine code of a kernel touches what its footprint says: no launch may name other extents or sizes.
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  plan.arena @transient transient bytes 256 align 64
+  plan.arena @transient transient in device bytes 256 align 64
   plan.kernel @double reads 1 writes 1 footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>]>]
   plan.program @train batch 4 peak 0 {
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
@@ -77,9 +77,9 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 // -----
 
 // A failure in a loop is reported at the instruction of its body.
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  plan.arena @transient transient bytes 256 align 64
+  plan.arena @transient transient in device bytes 256 align 64
   plan.program @train batch 4 peak 0 {
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
     plan.repeat 3 {
@@ -92,7 +92,7 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   // expected-error@below {{has a footprint of 2 operands and 1 results; the kernel has 1 and 1}}
   plan.kernel @double reads 1 writes 1
@@ -101,7 +101,7 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 
 // -----
 
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
   // expected-error@below {{has a footprint in place of operand 1, which it does not have}}
   plan.kernel @double reads 1 writes 1
@@ -111,9 +111,9 @@ plan.module attributes {format_version = 1 : i64, producer = "test", target = "r
 // -----
 
 // A kernel may read an operand after it has written a result: the result lies there only if the footprint says so.
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  plan.arena @transient transient bytes 256 align 64
+  plan.arena @transient transient in device bytes 256 align 64
   plan.kernel @double reads 1 writes 1
       footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>] in_place 0 on 0>]
   plan.kernel @turn reads 1 writes 1 footprints [#plan.footprint<16 by 4 : [tensor<16xf32>] -> [tensor<16xf32>]>]

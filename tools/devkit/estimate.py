@@ -166,8 +166,8 @@ def instructions(plan):
 
 
 def arenas(plan):
-    """Arena → bytes."""
-    return {name: int(size) for name, size in re.findall(r"plan\.arena @(\w+) \w+ bytes (\d+)", plan)}
+    """Arena of the device → bytes."""
+    return {name: int(size) for name, size in re.findall(r"plan\.arena @(\w+) \w+ in device bytes (\d+)", plan)}
 
 
 def floor_seconds(kind, dtype, flops, size, through):

@@ -3,7 +3,9 @@
 #include "Ceilings.h"
 
 #include "runtime/ArtifactWriter.h"
+#include "runtime/ExchangeBlocks.h"
 #include "runtime/Verify.h"
+#include "runtime/Workspace.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -29,7 +31,7 @@ constexpr int64_t randomNumbers = int64_t(1) << 18;
 /// A plan that copies `copyBytes` and multiplies two matrices of `side` rows.
 plan::Plan ceilingPlan(const std::string &target, uint64_t copyBytes, int64_t side, plan::DType dtype) {
   plan::Plan plan;
-  plan.set_format_version(1);
+  plan.set_format_version(planFormatVersion);
   plan.set_producer("lowtide-bench");
   plan.set_target(target);
   plan.set_threads_max(256);
@@ -97,14 +99,18 @@ plan::Plan ceilingPlan(const std::string &target, uint64_t copyBytes, int64_t si
   }
   plan::Arena *arena = plan.add_arenas();
   arena->set_name("ceilings");
-  arena->set_kind(plan::Arena::TRANSIENT);
+  arena->set_role(plan::Arena::TRANSIENT);
+  arena->set_space(plan::Arena::DEVICE);
   arena->set_bytes(at);
   arena->set_alignment(256);
   plan::Arena *constants = plan.add_arenas();
   constants->set_name("numbers");
-  constants->set_kind(plan::Arena::PARAMS);
+  constants->set_role(plan::Arena::PARAMS);
+  constants->set_space(plan::Arena::DEVICE);
   constants->set_bytes(random.bytes());
   constants->set_alignment(256);
+  if (isGpu(target))
+    addExchangeArenas(plan);
   return plan;
 }
 

@@ -263,7 +263,7 @@ void Bench::reportProfile(double stepMilliseconds) {
   json_["floor_ms"] = {{"bytes", bytes}, {"flops", products}, {"instructions", all.milliseconds}};
   MeasuredStep step{stepMilliseconds, kernels, ceilings_, entry_->batch(), 0, session_.device().freeBytes()};
   for (const plan::Arena &arena : session_.plan().arenas())
-    step.transientBytes += arena.kind() == plan::Arena::TRANSIENT ? arena.bytes() : 0;
+    step.transientBytes += isDeviceTransient(arena) ? arena.bytes() : 0;
   for (const std::string &line : advise(step)) {
     std::printf("advice    %s\n", line.c_str());
     json_["advice"].push_back(line);

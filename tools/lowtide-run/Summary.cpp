@@ -47,8 +47,10 @@ Status Summary::write(const Expectation *expectation) const {
     return Status::ok();
   Json arenas = Json::array();
   for (const plan::Arena &arena : session_.plan().arenas())
-    arenas.push_back(
-        {{"name", arena.name()}, {"kind", plan::Arena::Kind_Name(arena.kind())}, {"bytes", arena.bytes()}});
+    arenas.push_back({{"name", arena.name()},
+                      {"role", plan::Arena::Role_Name(arena.role())},
+                      {"space", showSpace(arena.space())},
+                      {"bytes", arena.bytes()}});
   struct rusage usage = {};
   ::getrusage(RUSAGE_SELF, &usage);
   const plan::Entry *entry = session_.artifact().entry(options_.entry);
@@ -60,6 +62,8 @@ Status Summary::write(const Expectation *expectation) const {
                {"arenas", arenas},
                {"planned_bytes", session_.plannedBytes()},
                {"allocated_bytes", session_.allocatedBytes()},
+               {"planned_pinned_bytes", session_.plannedBytes(plan::Arena::HOST_PINNED)},
+               {"allocated_pinned_bytes", session_.allocatedBytes(plan::Arena::HOST_PINNED)},
                {"besides", session_.device().besides()},
                {"libraries", session_.device().libraries()},
                {"library_choices", session_.device().choices()},

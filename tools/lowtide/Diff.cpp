@@ -154,6 +154,7 @@ static int diffArtifacts(const std::string &before, const std::string &after) {
      << "\nparameters       " << change(formatBytes(a.statics.parameters), formatBytes(b.statics.parameters))
      << "\noptimizer state  " << change(formatBytes(a.statics.state), formatBytes(b.statics.state))
      << "\ninput, output    " << change(formatBytes(a.statics.batch), formatBytes(b.statics.batch))
+     << "\nexchange blocks  " << change(formatBytes(a.statics.exchange), formatBytes(b.statics.exchange))
      << "\ntransient        " << change(formatBytes(a.transientBytes), formatBytes(b.transientBytes)) << "\n";
   bool differs = a.target != b.target || a.statics.sum() != b.statics.sum();
   auto find = [](const Report &report, StringRef name) -> const Entry * {

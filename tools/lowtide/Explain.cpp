@@ -200,8 +200,12 @@ int driver::explainArtifact(const Options &options) {
     os << report.target << ", " << formatBytes(report.getBytes()) << " allocated";
     if (report.deviceBudget)
       os << " of a budget of " << formatBytes(report.deviceBudget);
-    os << ": " << formatBytes(report.statics.sum()) << " for parameters, optimizer state, input and output, "
-       << formatBytes(report.transientBytes) << " transient\n";
+    os << ": " << formatBytes(report.statics.sum()) << " for parameters, optimizer state, input and output"
+       << (report.statics.exchange ? ", " + formatBytes(report.statics.exchange) + " of it exchange blocks" : "")
+       << ", " << formatBytes(report.transientBytes) << " transient";
+    if (report.hostBytes)
+      os << "; " << formatBytes(report.hostBytes) << " of host memory";
+    os << "\n";
     if (!report.machines.empty())
       os << "runs on " << report.machines << "\n";
     if (!report.plannedFor.empty())

@@ -10,6 +10,7 @@
 #include "lowtide/Target/Report.h"
 #include "runtime/Artifact.h"
 #include "runtime/Machines.h"
+#include "runtime/MemorySpaces.h"
 #include "runtime/Verify.h"
 #include "runtime/devices/Cuda/Survey.h"
 #include "llvm/ADT/StringMap.h"
@@ -74,8 +75,11 @@ int driver::verifyArtifact(const Options &options) {
     return fail(status);
   uint64_t transientBytes = 0;
   for (const plan::Arena &arena : plan.arenas()) {
-    llvm::outs() << "arena " << arena.name() << "  " << sizeText(arena.bytes()) << "\n";
-    if (arena.kind() == plan::Arena::TRANSIENT)
+    llvm::outs() << "arena " << arena.name() << "  " << sizeText(arena.bytes());
+    if (arena.space() != plan::Arena::DEVICE)
+      llvm::outs() << " in space " << rt::showSpace(arena.space());
+    llvm::outs() << "\n";
+    if (rt::isDeviceTransient(arena))
       transientBytes += arena.bytes();
   }
   for (auto [entry, facts] : llvm::zip(plan.entries(), report.entries))

@@ -35,11 +35,13 @@ llvm::StringRef getName(MemoryComponent component);
 using LiveBytes = std::array<uint64_t, numTransientComponents>;
 uint64_t sumBytes(const LiveBytes &live);
 
-/// Bytes that outlive the steps of all entries together, as plan-lower lays them out.
+/// Bytes of the device that outlive the steps of all entries together, as plan-lower lays them out.
 struct StaticBytes {
   uint64_t parameters = 0, state = 0, batch = 0;
+  /// GPU: blocks through which batches and metrics travel.
+  uint64_t exchange = 0;
 
-  uint64_t sum() const { return parameters + state + batch; }
+  uint64_t sum() const { return parameters + state + batch + exchange; }
 };
 
 /// Attribute of a program: a MemoryComponent for each value number; numMemoryComponents and more: not known.
@@ -102,6 +104,7 @@ public:
   /// Most transient bytes alive at once, buffers rounded up to 64, and where.
   uint64_t getPeakBytes() const { return peakBytes; }
   unsigned getPeakAt() const { return peakAt; }
+  const StaticBytes &getStatics() const { return statics; }
   /// Most bytes at once, all told.
   uint64_t getDeviceBytes() const { return statics.sum() + peakBytes; }
   /// Who is alive at an instruction, largest first.

@@ -46,8 +46,10 @@ struct Figures {
   std::string target;
   uint64_t bytes = 0;
   uint64_t parameterBytes = 0, stateBytes = 0, batchBytes = 0, transientBytes = 0;
-  uint64_t budgetBytes = 0; ///< 0: none was given
-  StoredBytes stored;       ///< for each trained number; empty before stage `train`, and where nothing is trained
+  uint64_t exchangeBytes = 0; ///< GPU: blocks through which batches and metrics travel
+  uint64_t hostBytes = 0;     ///< planned in other memory than the device's; not among `bytes`
+  uint64_t budgetBytes = 0;   ///< 0: none was given
+  StoredBytes stored;         ///< for each trained number; empty before stage `train`, and where nothing is trained
   /// What trains comes first. Of a step that was fitted and not planned, its name and what it computes again alone;
   /// empty before that.
   std::vector<EntryFigures> entries;

@@ -35,4 +35,7 @@ mlir::Type getElementType(plan::DType dtype, mlir::MLIRContext *context);
 /// Bytes of one element; booleans take one byte.
 uint64_t getElementBytes(mlir::Type elementType);
 
+/// Of plans as they are written now.
+uint32_t getPlanFormatVersion();
+
 } // namespace lowtide

@@ -114,7 +114,7 @@ struct Run {
 /// Reads what `lowtide-run --log-jsonl` wrote; fails when it is of another plan than the one with this SHA-256.
 rt::Expected<Run> readRun(const std::string &path, llvm::StringRef planDigest);
 
-/// A whole artifact. Bytes are those that the runtime allocates.
+/// A whole artifact. Bytes are those that the runtime allocates on the device, where nothing else is said.
 struct Report {
   std::string title, target, producer;
   std::string machines;   ///< that run it, in words; empty: the target is not known
@@ -122,6 +122,7 @@ struct Report {
   StaticBytes statics;
   StoredBytes stored; ///< empty where nothing is trained
   uint64_t transientBytes = 0;
+  uint64_t hostBytes = 0;    ///< of the plan's arenas in other spaces than the device
   uint64_t deviceBudget = 0; ///< 0: none was given
   std::vector<Entry> entries;
   std::optional<Run> run;

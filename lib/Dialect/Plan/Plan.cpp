@@ -281,12 +281,23 @@ bool plan::isInstruction(Operation *op) {
 // Verifiers
 //===----------------------------------------------------------------------===//
 
+/// Whether bindings lie in arenas of the role: the host sees what is in them.
+static bool isBound(ArenaRole role) {
+  return role == ArenaRole::Params || role == ArenaRole::State || role == ArenaRole::IO;
+}
+
+/// Of the runtime's own: no slice lies in arenas of the role.
+static bool isOfRuntime(ArenaRole role) { return role > ArenaRole::IO; }
+
 LogicalResult ArenaOp::verify() {
   uint64_t alignment = getAlignment();
   if (!llvm::isPowerOf2_64(alignment))
     return emitOpError("alignment ") << alignment << " is not a power of two";
   if (uint64_t(getImageBytes()) > uint64_t(getBytes()))
     return emitOpError("has an image of ") << getImageBytes() << " bytes in " << getBytes() << " bytes";
+  if (getSpace() != ArenaSpace::Device && isBound(getRole()))
+    return emitOpError("for ") << stringifyArenaRole(getRole()) << " lies in space " << stringifyArenaSpace(getSpace())
+                               << "; what bindings lie in is in space device";
   return success();
 }
 
@@ -327,32 +338,45 @@ LogicalResult CallOp::verify() {
 
 LogicalResult plan::ModuleOp::verifyRegions() {
   // Names of what a slice may lie in: arenas, and the program's own buffers.
-  llvm::StringMap<uint64_t> arenas;
+  struct Place {
+    uint64_t bytes;
+    ArenaSpace space;
+    bool isOfRuntime = false;
+  };
+  llvm::StringMap<Place> arenas;
   llvm::StringMap<KernelOp> kernels;
   for (Operation &op : getBlock()) {
     if (auto arena = dyn_cast<ArenaOp>(op))
-      arenas[arena.getSymName()] = arena.getBytes();
+      arenas[arena.getSymName()] = {uint64_t(arena.getBytes()), arena.getSpace(), isOfRuntime(arena.getRole())};
     else if (auto kernel = dyn_cast<KernelOp>(op))
       kernels[kernel.getSymName()] = kernel;
     else if (!isa<SourceOp, ProgramOp>(op))
       return op.emitOpError("does not belong into a plan");
   }
   for (auto program : getBlock().getOps<ProgramOp>()) {
-    llvm::StringMap<uint64_t> places = arenas;
+    llvm::StringMap<Place> places = arenas;
     auto check = [&](Operation *op, SliceAttr slice) -> LogicalResult {
       auto it = places.find(slice.getArena().getValue());
       if (it == places.end())
         return op->emitOpError("names arena ") << slice.getArena() << ", which is not there";
       uint64_t end;
-      if (__builtin_add_overflow(slice.getOffset(), slice.getBytes(), &end) || end > it->second)
-        return op->emitOpError("slice of ") << slice.getBytes() << " bytes at " << slice.getOffset()
-                                            << " ends beyond the " << it->second << " bytes of " << slice.getArena();
+      if (__builtin_add_overflow(slice.getOffset(), slice.getBytes(), &end) || end > it->second.bytes)
+        return op->emitOpError("slice of ")
+               << slice.getBytes() << " bytes at " << slice.getOffset() << " ends beyond the " << it->second.bytes
+               << " bytes of " << slice.getArena();
+      if (it->second.isOfRuntime)
+        return op->emitOpError("names arena ") << slice.getArena() << ", which is the runtime's own";
+      const ArenaSpace space = it->second.space;
+      if (space != ArenaSpace::Device && !isa<CopyOp>(op))
+        return op->emitOpError("names ") << slice.getArena() << " in space " << stringifyArenaSpace(space)
+                                         << "; only copies reach other spaces than the device";
       return success();
     };
     for (auto buffer : program.getBlock().getOps<BufferOp>()) {
-      if (!arenas.contains(buffer.getArena()))
+      auto arena = arenas.find(buffer.getArena());
+      if (arena == arenas.end())
         return buffer.emitOpError("names an arena that is not there");
-      if (!places.try_emplace(buffer.getName(), buffer.getBytes()).second)
+      if (!places.try_emplace(buffer.getName(), Place{uint64_t(buffer.getBytes()), arena->second.space}).second)
         return buffer.emitOpError("has a name that is taken");
     }
     WalkResult result = program.getBody().walk([&](Operation *op) {
@@ -367,6 +391,15 @@ LogicalResult plan::ModuleOp::verifyRegions() {
         if (succeeded(slices))
           slices = check(op, slice);
       });
+      if (auto copy = dyn_cast<CopyOp>(op); copy && succeeded(slices)) {
+        const ArenaSpace from = places.find(copy.getSource().getArena().getValue())->second.space,
+                         to = places.find(copy.getTarget().getArena().getValue())->second.space;
+        if ((from != ArenaSpace::Device && to != ArenaSpace::Device) || from == ArenaSpace::File ||
+            to == ArenaSpace::File)
+          return WalkResult(op->emitOpError("copies from space ")
+                            << stringifyArenaSpace(from) << " to space " << stringifyArenaSpace(to)
+                            << "; it copies within the device, or between it and host memory");
+      }
       auto launch = dyn_cast<LaunchOp>(op);
       if (failed(slices) || !launch)
         return WalkResult(slices);

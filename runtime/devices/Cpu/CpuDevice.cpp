@@ -14,8 +14,13 @@ Status CpuDevice::bind(const BindOptions &options) {
   const plan::Plan &plan = artifact_.plan();
   LOWTIDE_TRY(checkTarget(plan.target()));
   for (const plan::Arena &arena : plan.arenas()) {
-    Expected<uint8_t *> memory =
-        memory_.allocate(arena.bytes(), arena.alignment(), "arena '" + printable(arena.name()) + "'");
+    const std::string where = "arena '" + printable(arena.name()) + "'";
+    if (arena.space() == plan::Arena::FILE)
+      return {StatusCode::Unsupported,
+              "lies in space file; this runtime's CPU device has device, host_pinned and host: compile the model again "
+              "with this release",
+              where};
+    Expected<uint8_t *> memory = memory_[arena.space()].allocate(arena.bytes(), arena.alignment(), where);
     if (!memory)
       return memory.takeStatus();
     arenas_.push_back(*memory);
@@ -48,6 +53,13 @@ Status CpuDevice::bind(const BindOptions &options) {
   return Status::ok();
 }
 
+uint64_t CpuDevice::allocations() const {
+  uint64_t calls = 0;
+  for (const auto &[space, memory] : memory_)
+    calls += memory.allocations();
+  return calls;
+}
+
 Status CpuDevice::run(const plan::Entry &entry) {
   if (poison_)
     poison(entry);
@@ -65,7 +77,7 @@ Status CpuDevice::observe(const plan::Entry &entry, const Observer &seen) {
 void CpuDevice::poison(const plan::Entry &entry) {
   const plan::Plan &plan = artifact_.plan();
   for (int i = 0; i < plan.arenas_size(); ++i) {
-    if (plan.arenas(i).kind() != plan::Arena::TRANSIENT)
+    if (plan.arenas(i).role() != plan::Arena::TRANSIENT)
       continue;
     // Batch arrays may live in a transient arena; they are defined already.
     uint8_t *arena = arenas_[static_cast<size_t>(i)];

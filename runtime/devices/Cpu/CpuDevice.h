@@ -20,8 +20,11 @@ public:
   std::span<uint8_t *const> hostArenas() const override { return arenas_; }
   Status run(const plan::Entry &entry) override;
   Status observe(const plan::Entry &entry, const Observer &seen) override;
-  uint64_t allocatedBytes() const override { return memory_.allocatedBytes(); }
-  uint64_t allocations() const override { return memory_.allocations(); }
+  uint64_t allocatedBytes(plan::Arena::Space space) const override {
+    auto found = memory_.find(space);
+    return found == memory_.end() ? 0 : found->second.allocatedBytes();
+  }
+  uint64_t allocations() const override;
   unsigned threads() const override { return pool_ ? pool_->threads() : 0; }
   void measure(const plan::Entry &entry, bool on) override;
   std::vector<InstructionTime> times(const plan::Entry &entry) const override;
@@ -31,7 +34,8 @@ private:
   void poison(const plan::Entry &entry);
 
   const Artifact &artifact_;
-  Memory memory_;
+  /// Of each space that the plan has arenas in: all are memory of this process, and counted apart.
+  std::map<plan::Arena::Space, Memory> memory_;
   std::vector<uint8_t *> arenas_;
   std::unique_ptr<MachineCode> code_;
   std::vector<KernelFunction> kernels_;

@@ -18,7 +18,6 @@ Memory::~Memory() {
 Expected<uint8_t *> Memory::allocate(uint64_t bytes, uint64_t alignment, const std::string &what) {
   constexpr uint64_t page = 4096, hugePage = uint64_t(2) << 20;
   ++allocations_;
-  allocatedBytes_ += bytes;
   uint64_t extra = alignment > page ? alignment : 0;
   if (bytes >= 2 * hugePage)
     extra = hugePage;
@@ -28,6 +27,7 @@ Expected<uint8_t *> Memory::allocate(uint64_t bytes, uint64_t alignment, const s
     return Status(StatusCode::OverBudget,
                   "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno), what);
   mappings_.push_back({address, mapped});
+  allocatedBytes_ += bytes;
   auto start = reinterpret_cast<uintptr_t>(address);
   uintptr_t aligned = extra ? alignUp(start, extra) : start;
   if (bytes >= 2 * hugePage)

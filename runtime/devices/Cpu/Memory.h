@@ -21,7 +21,7 @@ public:
   /// 2 MiB). `what` names the block in an error.
   Expected<uint8_t *> allocate(uint64_t bytes, uint64_t alignment, const std::string &what);
 
-  /// Bytes allocated now, and calls of `allocate` so far.
+  /// Bytes that were asked for and given, whole pages and gaps for alignment not counted; calls of `allocate` so far.
   uint64_t allocatedBytes() const { return allocatedBytes_; }
   uint64_t allocations() const { return allocations_; }
 

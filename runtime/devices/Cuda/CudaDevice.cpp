@@ -3,6 +3,7 @@
 #include "runtime/devices/Cuda/CudaDevice.h"
 
 #include "runtime/Machines.h"
+#include "runtime/MemorySpaces.h"
 #include "runtime/Session.h"
 #include "runtime/devices/Cuda/Exchange.h"
 #include "runtime/devices/Cuda/NamedRange.h"
@@ -17,8 +18,6 @@
 namespace lowtide::rt::cuda {
 namespace {
 
-/// Pinned memory through which parameters and state travel.
-constexpr uint64_t bounceBytes = uint64_t(8) << 20;
 /// Reads of the host's memory before the driver is asked whether the device still lives.
 constexpr int spins = 4000;
 
@@ -36,7 +35,11 @@ public:
   unsigned depth() const override { return Exchange::slots - 1; }
   Status close() override;
 
-  uint64_t allocatedBytes() const override { return arenaBytes_; }
+  uint64_t allocatedBytes(plan::Arena::Space space) const override {
+    return space == plan::Arena::DEVICE        ? resources_.deviceBytes()
+           : space == plan::Arena::HOST_PINNED ? resources_.pinnedBytes()
+                                               : 0;
+  }
   uint64_t allocations() const override { return resources_.allocations(); }
   std::optional<uint64_t> freeBytes() const override;
   std::string besides() const override;
@@ -63,6 +66,7 @@ private:
   Status loadKernels();
   Status prepareEntries();
   Expected<CUgraphExec> capture(const Entry &entry, unsigned slot);
+  Status enqueuePoison();
   Status enqueueBefore(const Entry &entry, unsigned slot);
   Status await(uint64_t number);
   /// Of memory that is used up, whatever it was for: also what the plan takes, and what is free.
@@ -79,14 +83,16 @@ private:
   Libraries libraries_{api_, resources_};
   HostMirror mirror_;
   Exchange exchange_;
+  /// Addresses of the arenas in device memory and of those in pinned memory of the host, parallel to Plan.arenas.
   std::vector<CUdeviceptr> arenas_;
+  std::vector<uint8_t *> pinned_;
   std::vector<CUfunction> kernels_;
   std::vector<CUstream> streams_; ///< of instructions; graphs are launched on the first
   CUstream copyIn_ = nullptr, copyOut_ = nullptr;
   CUevent uploaded_[Exchange::slots] = {}, computed_[Exchange::slots] = {};
-  uint8_t *bounce_ = nullptr;
+  /// Through which parameters and state travel.
+  std::span<uint8_t> staging_;
   std::map<const plan::Entry *, Entry> entries_;
-  uint64_t arenaBytes_ = 0;
   bool poison_ = false, closed_ = false;
   /// Steps are numbered from 1: the newest one handed to the device, the newest known to be done, the newest whose
   /// metrics the host sees; and which entry each slot ran last.
@@ -127,23 +133,36 @@ Status CudaDevice::bindAll(const BindOptions &options) {
         return made.takeStatus();
       events[slot] = *made;
     }
-  Expected<uint8_t *> bounce = resources_.pinnedMemory(bounceBytes);
-  if (!bounce)
-    return bounce.takeStatus();
-  bounce_ = *bounce;
   return prepareEntries();
 }
 
 Status CudaDevice::allocateArenas() {
   for (const plan::Arena &arena : plan_.arenas()) {
-    // cuMemAlloc promises 256 bytes.
-    uint64_t slack = arena.alignment() > 256 ? arena.alignment() : 0;
-    Expected<CUdeviceptr> memory = resources_.deviceMemory(arena.bytes() + slack);
-    if (!memory)
-      return memory.takeStatus().at("arena '" + printable(arena.name()) + "'");
-    arenas_.push_back(slack ? (*memory + slack - 1) / slack * slack : *memory);
-    arenaBytes_ += arena.bytes();
+    const std::string where = "arena '" + printable(arena.name()) + "'";
+    CUdeviceptr device = 0;
+    uint8_t *pinned = nullptr;
+    if (arena.space() == plan::Arena::DEVICE) {
+      Expected<CUdeviceptr> memory = resources_.deviceMemory(arena.bytes());
+      if (!memory)
+        return memory.takeStatus().at(where);
+      device = *memory;
+    } else if (arena.space() == plan::Arena::HOST_PINNED) {
+      Expected<uint8_t *> memory = resources_.pinnedMemory(arena.bytes());
+      if (!memory)
+        return memory.takeStatus().at(where);
+      pinned = *memory;
+    } else {
+      return {StatusCode::Unsupported,
+              "lies in space " + showSpace(arena.space()) +
+                  "; this runtime's CUDA device has device and host_pinned: compile the model again with this release",
+              where};
+    }
+    arenas_.push_back(device);
+    pinned_.push_back(pinned);
+    if (arena.role() == plan::Arena::STAGING)
+      staging_ = {pinned, arena.bytes()};
   }
+  exchange_.bind(plan_, arenas_, pinned_);
   return Status::ok();
 }
 
@@ -152,7 +171,8 @@ Status CudaDevice::withPlan(Status status) const {
     return status;
   std::string table = "; the plan takes";
   for (const plan::Arena &each : plan_.arenas())
-    table += " " + printable(each.name()) + " " + std::to_string(each.bytes());
+    if (each.space() == plan::Arena::DEVICE)
+      table += " " + printable(each.name()) + " " + std::to_string(each.bytes());
   table += " bytes";
   size_t free = 0, total = 0;
   if (api_.driver.cuMemGetInfo && api_.driver.cuMemGetInfo(&free, &total) == CUDA_SUCCESS)
@@ -194,16 +214,10 @@ Status CudaDevice::loadKernels() {
 }
 
 Status CudaDevice::prepareEntries() {
-  uint64_t inBytes = 0, outBytes = 0;
   for (const plan::Entry &entry : plan_.entries()) {
     Entry &to = entries_[&entry];
     to.layout = ExchangeLayout(entry);
-    inBytes = std::max(inBytes, to.layout.inBytes), outBytes = std::max(outBytes, to.layout.outBytes);
-  }
-  LOWTIDE_TRY(exchange_.allocate(resources_, inBytes, outBytes));
-  for (const plan::Entry &entry : plan_.entries()) {
-    Entry &to = entries_.at(&entry);
-    ProgramContext context{api_, resources_, libraries_, plan_, arenas_, kernels_, streams_};
+    ProgramContext context{api_, resources_, libraries_, plan_, arenas_, pinned_, kernels_, streams_};
     Expected<std::unique_ptr<Program>> program = Program::prepare(context, entry);
     if (!program)
       return program.takeStatus();
@@ -219,13 +233,33 @@ Status CudaDevice::prepareEntries() {
   return Status::ok();
 }
 
+/// Fills what a step finds undefined: on the host with what lies on the device, which the device can do by itself.
+Status CudaDevice::enqueuePoison() {
+  CUdeviceptr poisoned = 0;
+  uint64_t poisonedBytes = 0;
+  for (size_t i = 0; i < arenas_.size(); ++i) {
+    const plan::Arena &arena = plan_.arenas(static_cast<int>(i));
+    if (!isDeviceTransient(arena) || !arena.bytes())
+      continue;
+    LOWTIDE_CUDA(api_, driver, cuMemsetD8Async, arenas_[i], 0xFF, arena.bytes(), streams_[0]);
+    if (arena.bytes() > poisonedBytes)
+      poisoned = arenas_[i], poisonedBytes = arena.bytes();
+  }
+  for (size_t i = 0; i < pinned_.size() && poisonedBytes; ++i) {
+    const plan::Arena &arena = plan_.arenas(static_cast<int>(i));
+    if (arena.role() != plan::Arena::TRANSIENT || !pinned_[i])
+      continue;
+    for (uint64_t done = 0; done < arena.bytes(); done += poisonedBytes)
+      LOWTIDE_CUDA(api_, driver, cuMemcpyDtoHAsync, pinned_[i] + done, poisoned,
+                   std::min(poisonedBytes, arena.bytes() - done), streams_[0]);
+  }
+  return Status::ok();
+}
+
 /// What comes before the instructions of a step.
 Status CudaDevice::enqueueBefore(const Entry &entry, unsigned slot) {
   if (poison_)
-    for (int i = 0; i < plan_.arenas_size(); ++i)
-      if (plan_.arenas(i).kind() == plan::Arena::TRANSIENT && plan_.arenas(i).bytes())
-        LOWTIDE_CUDA(api_, driver, cuMemsetD8Async, arenas_[static_cast<size_t>(i)], 0xFF, plan_.arenas(i).bytes(),
-                     streams_[0]);
+    LOWTIDE_TRY(enqueuePoison());
   return exchange_.enqueueIn(api_, entry.layout, slot, arenas_, streams_[0]);
 }
 
@@ -310,23 +344,23 @@ Status CudaDevice::settle(unsigned lag) {
 Status CudaDevice::move(size_t arena, uint64_t offset, uint64_t bytes, bool toDevice) {
   uint8_t *host = mirror_.arenas()[arena] + offset;
   CUdeviceptr device = arenas_[arena] + offset;
-  for (uint64_t done = 0; done < bytes; done += bounceBytes) {
-    uint64_t piece = std::min(bounceBytes, bytes - done);
+  for (uint64_t done = 0; done < bytes; done += staging_.size()) {
+    uint64_t piece = std::min<uint64_t>(staging_.size(), bytes - done);
     if (toDevice) {
-      std::memcpy(bounce_, host + done, piece);
-      LOWTIDE_CUDA(api_, driver, cuMemcpyHtoDAsync, device + done, bounce_, piece, streams_[0]);
+      std::memcpy(staging_.data(), host + done, piece);
+      LOWTIDE_CUDA(api_, driver, cuMemcpyHtoDAsync, device + done, staging_.data(), piece, streams_[0]);
       LOWTIDE_CUDA(api_, driver, cuStreamSynchronize, streams_[0]);
     } else {
-      LOWTIDE_CUDA(api_, driver, cuMemcpyDtoHAsync, bounce_, device + done, piece, streams_[0]);
+      LOWTIDE_CUDA(api_, driver, cuMemcpyDtoHAsync, staging_.data(), device + done, piece, streams_[0]);
       LOWTIDE_CUDA(api_, driver, cuStreamSynchronize, streams_[0]);
-      std::memcpy(host + done, bounce_, piece);
+      std::memcpy(host + done, staging_.data(), piece);
     }
   }
   return Status::ok();
 }
 
 static bool outlivesSteps(const plan::Arena &arena) {
-  return arena.kind() == plan::Arena::PARAMS || arena.kind() == plan::Arena::STATE;
+  return arena.role() == plan::Arena::PARAMS || arena.role() == plan::Arena::STATE;
 }
 
 Status CudaDevice::upload() { return withPlan(uploadAll()); }
@@ -365,8 +399,7 @@ std::string CudaDevice::besides() const {
   uint64_t nodes = 0;
   for (const auto &[entry, state] : entries_)
     nodes += state.program ? state.program->nodes() : 0;
-  return std::to_string(resources_.deviceBytes() - arenaBytes_) + " bytes on the device for batches and metrics, " +
-         std::to_string(resources_.pinnedBytes()) + " bytes of pinned host memory, " + std::to_string(nodes) +
+  return std::to_string(resources_.pinnedBytes()) + " bytes of pinned host memory, " + std::to_string(nodes) +
          " graph nodes";
 }
 

@@ -3,63 +3,47 @@
 #include "runtime/devices/Cuda/Exchange.h"
 
 #include "runtime/CheckedMath.h"
-#include "runtime/Element.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 
 namespace lowtide::rt::cuda {
 namespace {
 
-/// The number of the step comes first; parts start on boundaries that every copy engine likes.
-constexpr uint64_t numberBytes = 8, partAlignment = 256;
-
-/// A single number of the step's own, such as the loss scale: not a slot of a parameter's optimizer state.
-bool isStateOfStep(const plan::Entry &entry, const plan::Binding &binding) {
-  if (binding.kind() != plan::Binding::STATE || binding.slice().bytes() != elementBytes(binding.dtype()))
-    return false;
-  return std::none_of(entry.bindings().begin(), entry.bindings().end(), [&](const plan::Binding &other) {
-    return other.kind() == plan::Binding::PARAM && binding.name().size() > other.name().size() &&
-           binding.name().compare(0, other.name().size(), other.name()) == 0 &&
-           binding.name()[other.name().size()] == '.';
-  });
-}
+/// The number of the step comes first.
+constexpr uint64_t numberBytes = 8;
 
 } // namespace
 
 ExchangeLayout::ExchangeLayout(const plan::Entry &entry) {
-  inBytes = outBytes = partAlignment;
+  inBytes = outBytes = exchangeAlignment;
+  const std::vector<Travel> travels = findTravels(listBoundTensors(entry));
   auto add = [](std::vector<Part> &parts, uint64_t &bytes, const plan::Binding &binding) {
-    if (!binding.slice().bytes())
-      return;
     parts.push_back({&binding.slice(), bytes});
-    bytes += alignUp(binding.slice().bytes(), partAlignment);
+    bytes += alignUp(binding.slice().bytes(), exchangeAlignment);
   };
-  for (const plan::Binding &binding : entry.bindings()) {
-    if (binding.kind() == plan::Binding::BATCH || binding.kind() == plan::Binding::SCALAR)
-      add(in, inBytes, binding);
-    else if (binding.kind() == plan::Binding::METRIC || isStateOfStep(entry, binding))
-      add(out, outBytes, binding);
+  for (size_t i = 0; i < travels.size(); ++i) {
+    if (travels[i] == Travel::In)
+      add(in, inBytes, entry.bindings(static_cast<int>(i)));
+    else if (travels[i] == Travel::Out)
+      add(out, outBytes, entry.bindings(static_cast<int>(i)));
   }
 }
 
-Status Exchange::allocate(Resources &resources, uint64_t inBytes, uint64_t outBytes) {
-  auto pair = [&](uint64_t bytes, uint8_t *&host, CUdeviceptr &device) -> Status {
-    Expected<uint8_t *> pinned = resources.pinnedMemory(bytes);
-    if (!pinned)
-      return pinned.takeStatus();
-    Expected<CUdeviceptr> memory = resources.deviceMemory(bytes);
-    if (!memory)
-      return memory.takeStatus();
-    host = *pinned, device = *memory;
-    return Status::ok();
-  };
-  for (unsigned slot = 0; slot < slots; ++slot) {
-    LOWTIDE_TRY(pair(inBytes, hostIn_[slot], deviceIn_[slot]));
-    LOWTIDE_TRY(pair(outBytes, hostOut_[slot], deviceOut_[slot]));
+void Exchange::bind(const plan::Plan &plan, std::span<const CUdeviceptr> device, std::span<uint8_t *const> host) {
+  for (int i = 0; i < plan.arenas_size(); ++i) {
+    const plan::Arena &arena = plan.arenas(i);
+    const bool isIn = arena.role() == plan::Arena::EXCHANGE_IN;
+    if (!isIn && arena.role() != plan::Arena::EXCHANGE_OUT)
+      continue;
+    for (unsigned slot = 0; slot < slots; ++slot) {
+      const uint64_t offset = slot * (arena.bytes() / slots);
+      if (arena.space() == plan::Arena::DEVICE)
+        (isIn ? deviceIn_ : deviceOut_)[slot] = device[static_cast<size_t>(i)] + offset;
+      else
+        (isIn ? hostIn_ : hostOut_)[slot] = host[static_cast<size_t>(i)] + offset;
+    }
   }
-  return Status::ok();
 }
 
 void Exchange::pack(const ExchangeLayout &layout, const HostMirror &mirror, uint64_t number) {
@@ -105,9 +89,9 @@ Status Exchange::enqueueOut(const Api &api, const ExchangeLayout &layout, unsign
 
 Status Exchange::download(const Api &api, const ExchangeLayout &layout, unsigned slot, CUstream stream) const {
   // Two copies: within one, nothing says in which order bytes arrive.
-  if (layout.outBytes > partAlignment)
-    LOWTIDE_CUDA(api, driver, cuMemcpyDtoHAsync, hostOut_[slot] + partAlignment, deviceOut_[slot] + partAlignment,
-                 layout.outBytes - partAlignment, stream);
+  if (layout.outBytes > exchangeAlignment)
+    LOWTIDE_CUDA(api, driver, cuMemcpyDtoHAsync, hostOut_[slot] + exchangeAlignment,
+                 deviceOut_[slot] + exchangeAlignment, layout.outBytes - exchangeAlignment, stream);
   LOWTIDE_CUDA(api, driver, cuMemcpyDtoHAsync, hostOut_[slot], deviceOut_[slot], numberBytes, stream);
   return Status::ok();
 }

@@ -8,10 +8,9 @@
 #ifndef LOWTIDE_RUNTIME_DEVICES_CUDA_EXCHANGE_H
 #define LOWTIDE_RUNTIME_DEVICES_CUDA_EXCHANGE_H
 
+#include "runtime/ExchangeBlocks.h"
+#include "runtime/devices/Cuda/Api.h"
 #include "runtime/devices/Cuda/HostMirror.h"
-#include "runtime/devices/Cuda/Resources.h"
-
-#include <array>
 
 namespace lowtide::rt::cuda {
 
@@ -22,18 +21,20 @@ struct ExchangeLayout {
     uint64_t offset;
   };
   std::vector<Part> in, out;
-  uint64_t inBytes = 0, outBytes = 0; ///< of a whole block
+  uint64_t inBytes = 0, outBytes = 0; ///< of what the entry uses of a block
 
   ExchangeLayout() = default;
   ExchangeLayout(const plan::Entry &entry);
 };
 
-/// Two blocks of each kind, on both sides.
+/// The blocks of each kind in the plan's exchange arenas, on both sides.
 class Exchange {
 public:
-  static constexpr unsigned slots = 2;
+  static constexpr unsigned slots = exchangeSlots;
 
-  Status allocate(Resources &resources, uint64_t inBytes, uint64_t outBytes);
+  /// Takes the arenas of these roles of a plan that was proved; `device` and `host` are parallel to Plan.arenas and
+  /// hold the addresses of those that lie there.
+  void bind(const plan::Plan &plan, std::span<const CUdeviceptr> device, std::span<uint8_t *const> host);
 
   /// Copies what the host holds into the pinned block of step `number`.
   void pack(const ExchangeLayout &layout, const HostMirror &mirror, uint64_t number);
@@ -55,8 +56,8 @@ public:
   static unsigned slotOf(uint64_t number) { return static_cast<unsigned>(number % slots); }
 
 private:
-  std::array<uint8_t *, slots> hostIn_{}, hostOut_{};
-  std::array<CUdeviceptr, slots> deviceIn_{}, deviceOut_{};
+  uint8_t *hostIn_[slots] = {}, *hostOut_[slots] = {};
+  CUdeviceptr deviceIn_[slots] = {}, deviceOut_[slots] = {};
 };
 
 } // namespace lowtide::rt::cuda

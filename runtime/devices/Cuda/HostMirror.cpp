@@ -2,6 +2,8 @@
 
 #include "runtime/devices/Cuda/HostMirror.h"
 
+#include "runtime/MemorySpaces.h"
+
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
@@ -15,7 +17,8 @@ HostMirror::~HostMirror() {
 
 Status HostMirror::reserve(const plan::Plan &plan) {
   for (const plan::Arena &arena : plan.arenas()) {
-    size_t bytes = arena.bytes() ? arena.bytes() : 1;
+    size_t bytes =
+        arena.bytes() && !isOfRuntime(arena.role()) && arena.space() == plan::Arena::DEVICE ? arena.bytes() : 1;
     void *address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED)
       return {StatusCode::OverBudget,

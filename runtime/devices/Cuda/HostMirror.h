@@ -11,7 +11,8 @@
 
 namespace lowtide::rt::cuda {
 
-/// Address space as large as the arenas. Pages become memory when they are touched, and only bindings are.
+/// Address space as large as the arenas that bindings lie in. Pages become memory when they are touched, and only
+/// bindings are.
 class HostMirror {
 public:
   HostMirror() = default;

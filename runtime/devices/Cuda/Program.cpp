@@ -54,8 +54,17 @@ Expected<std::unique_ptr<Program>> Program::prepare(const ProgramContext &contex
   return program;
 }
 
+/// Where a slice lies, in whichever memory; pointers of a host are numbers to the driver too.
+CUdeviceptr Program::addressOf(const plan::Slice &slice) const {
+  const uint8_t *pinned = context_.pinned[slice.arena()];
+  return (pinned ? reinterpret_cast<CUdeviceptr>(pinned) : context_.arenas[slice.arena()]) + slice.offset();
+}
+
 Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vector<Instruction> &to) {
-  auto address = [&](const plan::Slice &slice) { return context_.arenas[slice.arena()] + slice.offset(); };
+  auto address = [&](const plan::Slice &slice) { return addressOf(slice); };
+  auto spaceOf = [&](const plan::Slice &slice) {
+    return context_.plan.arenas(static_cast<int>(slice.arena())).space();
+  };
   Instruction next;
   next.origin = &origin;
   next.stream = origin.stream();
@@ -77,6 +86,8 @@ Status Program::add(const plan::Instruction &origin, uint64_t rounds, std::vecto
   case plan::Instruction::kCopy:
     next.kind = Instruction::Kind::Copy;
     next.range.bind(origin.copy(), address);
+    // The verifier takes no copy without a direction.
+    next.direction = *findDirection(spaceOf(origin.copy().source()), spaceOf(origin.copy().target()));
     if (!next.range.bytes)
       return Status::ok();
     break;
@@ -125,7 +136,7 @@ Status Program::addLaunch(const plan::Launch &launch, Instruction &next) {
   next.threads = kernel.threads_per_block();
   // In a cubin shared memory is part of the function; the emulation has to be told.
   next.sharedBytes = context_.api.fake ? kernel.shared_bytes() : 0;
-  auto address = [&](const plan::Slice &slice) { return context_.arenas[slice.arena()] + slice.offset(); };
+  auto address = [&](const plan::Slice &slice) { return addressOf(slice); };
   next.arguments = addressesOf<CUdeviceptr>(launch.reads(), address);
   for (CUdeviceptr written : addressesOf<CUdeviceptr>(launch.writes(), address))
     next.arguments.push_back(written);
@@ -204,7 +215,18 @@ Status Program::enqueue(const Instruction &instruction, uint64_t round, CUstream
   case Instruction::Kind::Call:
     return instruction.call->enqueue(stream);
   case Instruction::Kind::Copy:
-    return api.check(api.driver.cuMemcpyDtoDAsync(target, source, range.bytes, stream), "cuMemcpyDtoDAsync");
+    switch (instruction.direction) {
+    case CopyDirection::Within:
+      return api.check(api.driver.cuMemcpyDtoDAsync(target, source, range.bytes, stream), "cuMemcpyDtoDAsync");
+    case CopyDirection::ToHost:
+      return api.check(api.driver.cuMemcpyDtoHAsync(reinterpret_cast<void *>(target), source, range.bytes, stream),
+                       "cuMemcpyDtoHAsync");
+    case CopyDirection::ToDevice:
+      return api.check(
+          api.driver.cuMemcpyHtoDAsync(target, reinterpret_cast<const void *>(source), range.bytes, stream),
+          "cuMemcpyHtoDAsync");
+    }
+    break;
   case Instruction::Kind::Fill:
     return fill(range, target, stream);
   case Instruction::Kind::Record:

@@ -3,6 +3,7 @@
 #define LOWTIDE_RUNTIME_DEVICES_CUDA_PROGRAM_H
 
 #include "plan.pb.h"
+#include "runtime/MemorySpaces.h"
 #include "runtime/devices/BoundRange.h"
 #include "runtime/devices/Cuda/LibraryCall.h"
 #include "runtime/devices/InstructionTime.h"
@@ -19,7 +20,9 @@ struct ProgramContext {
   Resources &resources;
   Libraries &libraries;
   const plan::Plan &plan;
-  std::span<const CUdeviceptr> arenas; ///< parallel to Plan.arenas
+  /// Addresses of the arenas that lie on the device, and of those that lie in pinned memory; parallel to Plan.arenas.
+  std::span<const CUdeviceptr> arenas;
+  std::span<uint8_t *const> pinned;
   std::span<const CUfunction> kernels; ///< parallel to Plan.kernels
   std::vector<CUstream> &streams;      ///< of instructions; grows to what an entry needs
 };
@@ -59,8 +62,9 @@ private:
     std::vector<CUdeviceptr> arguments;
     // Call
     std::unique_ptr<LibraryCall> call;
-    // Copy, Fill
+    // Copy, Fill; an address of the host where the direction says so
     BoundRange<CUdeviceptr> range;
+    CopyDirection direction = CopyDirection::Within;
     // Record, Wait
     CUevent event = nullptr;
     // Repeat
@@ -71,6 +75,7 @@ private:
 
   explicit Program(const ProgramContext &context) : context_(context) {}
   Status add(const plan::Instruction &origin, uint64_t rounds, std::vector<Instruction> &to);
+  CUdeviceptr addressOf(const plan::Slice &slice) const;
   Status addLaunch(const plan::Launch &launch, Instruction &next);
   Status enqueue(const std::vector<Instruction> &instructions, uint64_t round);
   Status enqueue(const Instruction &instruction, uint64_t round, CUstream stream);

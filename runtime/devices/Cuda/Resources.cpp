@@ -39,20 +39,30 @@ Status Resources::enter() {
 
 Expected<CUdeviceptr> Resources::deviceMemory(uint64_t bytes) {
   CUdeviceptr address = 0;
+  if (!bytes)
+    return address;
   ++allocations_;
-  LOWTIDE_CUDA(api_, driver, cuMemAlloc, &address, bytes ? bytes : 1);
-  onClose([this, address] { return api_.check(api_.driver.cuMemFree(address), "cuMemFree"); });
+  LOWTIDE_CUDA(api_, driver, cuMemAlloc, &address, bytes);
   deviceBytes_ += bytes;
+  onClose([this, address, bytes] {
+    deviceBytes_ -= bytes;
+    return api_.check(api_.driver.cuMemFree(address), "cuMemFree");
+  });
   return address;
 }
 
 Expected<uint8_t *> Resources::pinnedMemory(uint64_t bytes) {
   void *address = nullptr;
+  if (!bytes)
+    return static_cast<uint8_t *>(address);
   ++allocations_;
-  LOWTIDE_CUDA(api_, driver, cuMemHostAlloc, &address, bytes ? bytes : 1, 0);
-  onClose([this, address] { return api_.check(api_.driver.cuMemFreeHost(address), "cuMemFreeHost"); });
-  std::memset(address, 0, bytes);
+  LOWTIDE_CUDA(api_, driver, cuMemHostAlloc, &address, bytes, 0);
   pinnedBytes_ += bytes;
+  onClose([this, address, bytes] {
+    pinnedBytes_ -= bytes;
+    return api_.check(api_.driver.cuMemFreeHost(address), "cuMemFreeHost");
+  });
+  std::memset(address, 0, bytes);
   return static_cast<uint8_t *>(address);
 }
 

@@ -29,8 +29,9 @@ public:
   /// Makes the context current, if the calling thread is another than last time or a session of another GPU was here.
   Status enter();
 
+  /// At a multiple of 256; null for no bytes.
   Expected<CUdeviceptr> deviceMemory(uint64_t bytes);
-  /// Host memory that the device reads and writes directly; zeroed.
+  /// Host memory that the device reads and writes directly; zeroed; null for no bytes.
   Expected<uint8_t *> pinnedMemory(uint64_t bytes);
   /// A stream that does not wait for the default stream.
   Expected<CUstream> stream();
@@ -46,10 +47,10 @@ public:
   Status close();
 
   CUdevice device() const { return device_; }
-  /// Bytes of device memory taken so far, and calls for it.
+  /// Bytes that were asked for and given, and not given back yet, of either memory; calls for both so far.
   uint64_t deviceBytes() const { return deviceBytes_; }
-  uint64_t allocations() const { return allocations_; }
   uint64_t pinnedBytes() const { return pinnedBytes_; }
+  uint64_t allocations() const { return allocations_; }
 
 private:
   const Api &api_;

@@ -44,6 +44,8 @@ struct Report {
   std::map<std::string, uint64_t> calls; ///< how often each function was called
   std::vector<std::string> trace;        ///< their names in order
   std::vector<std::string> live;         ///< what was taken and not given back, in words
+  /// Of it, bytes of each allocation on the device and of pinned memory of the host.
+  std::vector<uint64_t> device, pinned;
 };
 Report report();
 

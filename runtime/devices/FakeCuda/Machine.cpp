@@ -63,8 +63,10 @@ Report Machine::report() const {
   report.calls = calls_;
   report.trace = trace_;
   for (int pinned = 0; pinned < 2; ++pinned)
-    for (const auto &[address, bytes] : memory_[pinned])
+    for (const auto &[address, bytes] : memory_[pinned]) {
       report.live.push_back(std::to_string(bytes) + " bytes of " + (pinned ? "pinned host" : "device") + " memory");
+      (pinned ? report.pinned : report.device).push_back(bytes);
+    }
   for (const auto &[object, kind] : live_)
     report.live.push_back(kind);
   if (contexts)

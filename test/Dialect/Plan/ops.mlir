@@ -2,14 +2,14 @@
 // RUN: lowtide-opt %s | lowtide-opt | FileCheck %s
 // RUN: lowtide-opt %s --mlir-print-op-generic | lowtide-opt | FileCheck %s
 
-// CHECK: plan.module attributes {format_version = 1 : i64
-plan.module attributes {format_version = 1 : i64, producer = "test", target = "cpu:x86-64-v3", threads_max = 2 : i64,
+// CHECK: plan.module attributes {format_version = 2 : i64
+plan.module attributes {format_version = 2 : i64, producer = "test", target = "cpu:x86-64-v3", threads_max = 2 : i64,
     model_digest = "", optimizer = {kind = "sgd"}, schedule = {kind = "constant", lr = 1.0 : f64}} {
-  // CHECK: plan.arena @params params bytes 1024 align 64 image 512
-  plan.arena @params params bytes 1024 align 64 image 512
-  // CHECK: plan.arena @transient transient bytes 4096 align 64
-  plan.arena @transient transient bytes 4096 align 64
-  plan.arena @io io bytes 128 align 64
+  // CHECK: plan.arena @params params in device bytes 1024 align 64 image 512
+  plan.arena @params params in device bytes 1024 align 64 image 512
+  // CHECK: plan.arena @transient transient in device bytes 4096 align 64
+  plan.arena @transient transient in device bytes 4096 align 64
+  plan.arena @io io in device bytes 128 align 64
   // CHECK: plan.kernel @k0 reads 2 writes 1 scratch 64 "adds"
   // CHECK-SAME: footprints [#plan.footprint<8 by 2 : [tensor<8xf32>, tensor<1xf32>] -> [tensor<8xf32>] in_place 0 on 0>]
   plan.kernel @k0 reads 2 writes 1 scratch 64 "adds"

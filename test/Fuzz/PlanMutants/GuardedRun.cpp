@@ -163,9 +163,9 @@ std::string GuardedRun::run(const plan::Entry &entry) {
     if (binding.slice().value())
       tag(binding.slice(), binding.slice().value());
   for (uint32_t arena = 0; arena < arenas_.size(); ++arena) {
-    const plan::Arena::Kind kind = plan_.arenas(static_cast<int>(arena)).kind();
+    const plan::Arena::Role role = plan_.arenas(static_cast<int>(arena)).role();
     for (uint64_t i = 0; i < arenas_[arena].size(); ++i)
-      if (!tags_[arena][i] && (kind == plan::Arena::TRANSIENT || kind == plan::Arena::IO))
+      if (!tags_[arena][i] && (role == plan::Arena::TRANSIENT || role == plan::Arena::IO))
         arenas_[arena][i] = manner_.pattern;
   }
   if (std::string said = runAll(entry.instructions(), 0); !said.empty())

@@ -163,12 +163,15 @@ bool changeArena(plan::Plan &plan, Dice &dice) {
   if (plan.arenas().empty())
     return false;
   plan::Arena &arena = *plan.mutable_arenas(static_cast<int>(dice.below(static_cast<uint64_t>(plan.arenas_size()))));
-  switch (dice.below(4)) {
+  switch (dice.below(5)) {
   case 0:
     arena.set_bytes(changedNumber(arena.bytes(), dice));
     return true;
   case 1:
-    arena.set_kind(static_cast<plan::Arena::Kind>(dice.below(6)));
+    arena.set_role(static_cast<plan::Arena::Role>(dice.below(9)));
+    return true;
+  case 3:
+    arena.set_space(static_cast<plan::Arena::Space>(dice.below(6)));
     return true;
   case 2:
     arena.set_alignment(uint64_t(1) << dice.below(24));

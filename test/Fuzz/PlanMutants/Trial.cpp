@@ -3,6 +3,7 @@
 #include "Trial.h"
 
 #include "runtime/Element.h"
+#include "runtime/MemorySpaces.h"
 #include "runtime/Session.h"
 #include "runtime/Verify.h"
 #include "runtime/Workspace.h"
@@ -72,11 +73,14 @@ void forEachRange(const google::protobuf::RepeatedPtrField<plan::Instruction> &i
   }
 }
 
+/// Bytes of an arena that slices may lie in.
+uint64_t visibleBytes(const plan::Arena &arena) { return isOfRuntime(arena.role()) ? 0 : arena.bytes(); }
+
 /// Bytes of the arenas that belong to nothing.
 std::vector<std::vector<bool>> gapsOf(const plan::Plan &plan) {
   std::vector<std::vector<bool>> gaps;
   for (const plan::Arena &arena : plan.arenas())
-    gaps.emplace_back(arena.bytes(), true);
+    gaps.emplace_back(visibleBytes(arena), true);
   auto cover = [&](const plan::Slice &slice) {
     auto begin = gaps[slice.arena()].begin() + static_cast<ptrdiff_t>(slice.offset());
     std::fill(begin, begin + static_cast<ptrdiff_t>(slice.bytes()), false);
@@ -96,7 +100,7 @@ std::vector<std::vector<bool>> gapsOf(const plan::Plan &plan) {
 std::vector<std::vector<uint8_t>> snapshot(const Session &session, const plan::Entry &entry) {
   std::vector<std::vector<uint8_t>> arenas;
   for (const plan::Arena &arena : session.plan().arenas())
-    arenas.emplace_back(arena.bytes(), uint8_t(0));
+    arenas.emplace_back(visibleBytes(arena), uint8_t(0));
   auto take = [&](const plan::Binding &binding) {
     const plan::Slice &slice = binding.slice();
     std::memcpy(arenas[slice.arena()].data() + slice.offset(), session.at(slice), slice.bytes());
@@ -137,7 +141,7 @@ TrialResult Trial::execute(Base &base, const plan::Plan &plan, std::span<const u
   TrialResult result;
   uint64_t bytes = 0;
   for (const plan::Arena &arena : plan.arenas())
-    bytes += arena.bytes();
+    bytes += visibleBytes(arena);
   result.outcome = NotRun;
   if (bytes > mostBytes)
     return result;
@@ -197,7 +201,7 @@ TrialResult Trial::execute(Base &base, const plan::Plan &plan, std::span<const u
       for (size_t arena = 0; arena < gaps.size(); ++arena)
         for (size_t i = 0; i < gaps[arena].size(); ++i)
           if (gaps[arena][i] && hosts[arena][i] != gapPattern &&
-              plan.arenas(int(arena)).kind() != plan::Arena::TRANSIENT)
+              plan.arenas(int(arena)).role() != plan::Arena::TRANSIENT)
             return defect("byte " + std::to_string(i) + " of arena " + std::to_string(arena) +
                           ", which no value has, was written");
     for (const plan::Binding &binding : entry.bindings()) {

@@ -4,6 +4,7 @@
 
 #include "Regression.h"
 
+#include "runtime/ExchangeBlocks.h"
 #include "runtime/Session.h"
 #include "runtime/devices/FakeCuda/FakeCuda.h"
 
@@ -38,6 +39,7 @@ inline plan::Plan cudaRegressionPlan() {
         launch.set_extent(1), launch.set_grain(1);
       }
   }
+  addExchangeArenas(plan);
   return plan;
 }
 

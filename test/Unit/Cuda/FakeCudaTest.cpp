@@ -144,6 +144,72 @@ TEST(FakeCuda, MeasuresInstructions) {
   EXPECT_EQ(losses, trainOnFake(3, 0, 0));
 }
 
+TEST(FakeCuda, CountsWhatTheDriverGave) {
+  fake::configure({});
+  auto session = Session::load(writeCudaRegression());
+  ASSERT_TRUE((*session)->bind({}).isOk());
+  auto expect = [&](plan::Arena::Space space, const std::vector<uint64_t> &given) {
+    std::vector<uint64_t> planned;
+    uint64_t sum = 0;
+    for (const plan::Arena &arena : (*session)->plan().arenas())
+      if (arena.space() == space && arena.bytes())
+        planned.push_back(arena.bytes()), sum += arena.bytes();
+    EXPECT_THAT(given, testing::UnorderedElementsAreArray(planned));
+    EXPECT_EQ((*session)->allocatedBytes(space), sum);
+    EXPECT_EQ((*session)->plannedBytes(space), sum);
+  };
+  std::vector<double> losses;
+  ASSERT_TRUE(train(**session, 3, 1, losses).isOk());
+  expect(plan::Arena::DEVICE, fake::report().device);
+  expect(plan::Arena::HOST_PINNED, fake::report().pinned);
+  // x of 512 bytes, y and lr, and the number of the step; the loss and the number: two blocks of each.
+  EXPECT_EQ((*session)->plannedBytes(), uint64_t(32 + 32 + 192 + 1024 + 2 * (256 + 512 + 256 + 256) + 2 * (256 + 256)));
+  EXPECT_EQ((*session)->plannedBytes(plan::Arena::HOST_PINNED), uint64_t(2 * 1280 + 2 * 512 + stagingBytes));
+  ASSERT_TRUE((*session)->close().isOk());
+  EXPECT_EQ((*session)->allocatedBytes(), 0u);
+  EXPECT_EQ((*session)->allocatedBytes(plan::Arena::HOST_PINNED), 0u);
+}
+
+/// Runs `plan`, which gives "out", on the fake device.
+Status runEviction(const plan::Plan &plan, uint64_t seed, int32_t &first) {
+  std::string path = testing::TempDir() + "eviction.tide";
+  auto writer = ArtifactWriter::create(path);
+  LOWTIDE_TRY((*writer)->add("plan", plan.SerializeAsString()));
+  LOWTIDE_TRY((*writer)->add("params", ""));
+  LOWTIDE_TRY((*writer)->finish());
+  auto session = Session::load(path);
+  if (!session)
+    return session.takeStatus();
+  BindOptions options;
+  options.threads = 1, options.schedule = seed, options.poison = true;
+  LOWTIDE_TRY((*session)->bind(options));
+  for (int step = 0; step < 3; ++step)
+    LOWTIDE_TRY((*session)->step("run"));
+  LOWTIDE_TRY((*session)->download("run"));
+  std::memcpy(&first, (*session)->tensor("run", "out")->data, sizeof first);
+  return (*session)->close();
+}
+
+TEST(FakeCuda, CopiesGoWhereTheSpacesSay) {
+  fake::Options traced;
+  traced.trace = true;
+  fake::configure(traced);
+  plan::Plan plan = evictionPlan(plan::Arena::HOST_PINNED, "cuda-emulated");
+  addExchangeArenas(plan);
+  int32_t first = 0;
+  for (uint64_t seed : {0, 1, 2, 3}) {
+    Status status = runEviction(plan, seed, first);
+    ASSERT_TRUE(status.isOk()) << status.str();
+    EXPECT_EQ(first, 1) << "seed " << seed;
+  }
+  EXPECT_THAT(fake::report().trace, testing::Contains("cuMemcpyDtoHAsync"));
+  EXPECT_THAT(fake::report().live, IsEmpty());
+  plan::Plan host = evictionPlan(plan::Arena::HOST, "cuda-emulated");
+  addExchangeArenas(host);
+  EXPECT_THAT(runEviction(host, 0, first).str(),
+              HasSubstr("lies in space host; this runtime's CUDA device has device and host_pinned"));
+}
+
 /// What can happen to a session from load to shutdown.
 Status wholeLife() {
   auto session = Session::load(writeCudaRegression());
@@ -163,7 +229,7 @@ TEST(FakeCuda, EveryCallMayFailAtAnyTime) { failEveryCall(wholeLife); }
 /// Fills of every width, a copy after an event of another stream, and a product.
 plan::Plan busyPlan() {
   plan::Plan plan;
-  plan.set_format_version(1);
+  plan.set_format_version(planFormatVersion);
   plan.set_target("cuda-emulated");
   plan.set_threads_max(2);
   plan::Entry &entry = *plan.add_entries();
@@ -206,6 +272,7 @@ plan::Plan busyPlan() {
   *product.mutable_workspace() = slice(1, 0, 64, 0);
   addArena(plan, "io", plan::Arena::IO, at);
   addArena(plan, "transient", plan::Arena::TRANSIENT, 64);
+  addExchangeArenas(plan);
   return plan;
 }
 

@@ -36,7 +36,7 @@ GemmShape::Epilogue readGemmEpilogue(const plan::Call &call) {
 plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64_t resultElements, plan::DType dtype,
                   plan::DType resultDtype, bool accumulate, const char *target) {
   plan::Plan plan;
-  plan.set_format_version(1);
+  plan.set_format_version(planFormatVersion);
   plan.set_target(target);
   plan.set_threads_max(2);
   plan::Entry *entry = plan.add_entries();
@@ -87,6 +87,8 @@ plan::Plan planOf(plan::Call call, const std::vector<uint64_t> &elements, uint64
   *entry->add_instructions()->mutable_call() = call;
   addArena(plan, "io", plan::Arena::IO, at);
   addArena(plan, "transient", plan::Arena::TRANSIENT, begin + workspace);
+  if (isGpu(target))
+    addExchangeArenas(plan);
   return plan;
 }
 

@@ -30,7 +30,7 @@ using Cells = std::array<uint64_t, kCells>;
 class ProgramBuilder {
 public:
   ProgramBuilder(uint64_t seed, unsigned length) : random(seed) {
-    plan.set_format_version(1);
+    plan.set_format_version(planFormatVersion);
     addArena(plan, "transient", plan::Arena::TRANSIENT, kCells * kCellBytes);
     plan::Entry *entry = plan.add_entries();
     entry->set_name("train");

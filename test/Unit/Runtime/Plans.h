@@ -3,6 +3,7 @@
 #define LOWTIDE_TEST_UNIT_RUNTIME_PLANS_H
 
 #include "plan.pb.h"
+#include "runtime/Verify.h"
 
 #include <initializer_list>
 #include <string>
@@ -65,11 +66,12 @@ inline void addInPlace(plan::Kernel &kernel, uint32_t result, uint32_t operand) 
   pair->set_operand(operand);
 }
 
-inline void addArena(plan::Plan &plan, const char *name, plan::Arena::Kind kind, uint64_t bytes,
-                     uint64_t imageBytes = 0) {
+inline void addArena(plan::Plan &plan, const char *name, plan::Arena::Role role, uint64_t bytes,
+                     uint64_t imageBytes = 0, plan::Arena::Space space = plan::Arena::DEVICE) {
   plan::Arena *arena = plan.add_arenas();
   arena->set_name(name);
-  arena->set_kind(kind);
+  arena->set_role(role);
+  arena->set_space(space);
   arena->set_bytes(bytes);
   arena->set_alignment(64);
   arena->set_image_bytes(imageBytes);
@@ -87,6 +89,34 @@ inline plan::Binding &bind(plan::Entry &entry, const char *name, plan::Binding::
   binding->set_final_value(finalValue);
   binding->set_batch_dim(-1);
   return *binding;
+}
+
+/// One entry "run": a fill on the device, out to another space, over the old place, and back to the output "out".
+inline plan::Plan evictionPlan(plan::Arena::Space space, const char *target = "reference") {
+  plan::Plan plan;
+  plan.set_format_version(planFormatVersion);
+  plan.set_target(target);
+  addArena(plan, "transient", plan::Arena::TRANSIENT, 64);
+  addArena(plan, "evicted", plan::Arena::TRANSIENT, 64, 0, space);
+  addArena(plan, "io", plan::Arena::IO, 64);
+  plan::Entry &entry = *plan.add_entries();
+  entry.set_name("run");
+  auto fill = [&](uint64_t value) {
+    plan::Fill &fill = *entry.add_instructions()->mutable_fill();
+    *fill.mutable_target() = slice(0, 0, 64, value);
+    fill.set_pattern(value), fill.set_pattern_bytes(4);
+  };
+  auto copy = [&](const plan::Slice &from, const plan::Slice &to) {
+    plan::Copy &copy = *entry.add_instructions()->mutable_copy();
+    *copy.mutable_source() = from, *copy.mutable_target() = to;
+  };
+  fill(1);
+  copy(slice(0, 0, 64, 1), slice(1, 0, 64, 2));
+  fill(3);
+  copy(slice(1, 0, 64, 2), slice(0, 0, 64, 4));
+  copy(slice(0, 0, 64, 4), slice(2, 0, 64, 5));
+  bind(entry, "out", plan::Binding::OUTPUT, plan::I32, {16}, slice(2, 0, 64, 0), 5);
+  return plan;
 }
 
 } // namespace lowtide::rt::test

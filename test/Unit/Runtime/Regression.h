@@ -46,7 +46,7 @@ inline plan::Call &gemm(plan::Entry &entry, int64_t m, int64_t n, int64_t k, boo
 
 inline plan::Plan regressionPlan() {
   plan::Plan plan;
-  plan.set_format_version(1);
+  plan.set_format_version(planFormatVersion);
   plan.set_producer("hand");
   plan.set_target("cpu:x86-64-v3");
   plan.set_threads_max(8);

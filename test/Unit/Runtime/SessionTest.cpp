@@ -3,6 +3,7 @@
 #include "runtime/Session.h"
 #include "Regression.h"
 #include "runtime/Element.h"
+#include "runtime/devices/Cpu/Memory.h"
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,44 @@ TEST(Session, TrainsAndAllocatesNothingAfterBind) {
   EXPECT_EQ((*session)->allocations(), arenas);
   std::vector<double> losses = train(**session, 200);
   EXPECT_LT(losses.back(), losses.front() / 100);
+}
+
+TEST(Session, CountsEachMemoryApart) {
+  for (plan::Arena::Space space : {plan::Arena::HOST_PINNED, plan::Arena::HOST, plan::Arena::FILE}) {
+    plan::Plan plan = evictionPlan(space);
+    if (space == plan::Arena::FILE)
+      plan.mutable_entries(0)->mutable_instructions()->DeleteSubrange(1, 3),
+          plan.mutable_entries(0)->mutable_instructions(1)->mutable_copy()->mutable_source()->set_value(1);
+    const std::string path = testing::TempDir() + "eviction.tide";
+    auto writer = ArtifactWriter::create(path);
+    ASSERT_TRUE((*writer)->add("plan", plan.SerializeAsString()).isOk());
+    ASSERT_TRUE((*writer)->add("params", "").isOk());
+    ASSERT_TRUE((*writer)->finish().isOk());
+    auto session = Session::load(path);
+    ASSERT_TRUE(session) << session.status().str();
+    Status status = (*session)->bind({.threads = 2, .poison = true});
+    if (space == plan::Arena::FILE) {
+      EXPECT_NE(status.str().find("arena 'evicted': lies in space file"), std::string::npos) << status.str();
+      continue;
+    }
+    ASSERT_TRUE(status.isOk()) << status.str();
+    EXPECT_EQ((*session)->allocatedBytes(), 128u);
+    EXPECT_EQ((*session)->allocatedBytes(space), 64u);
+    EXPECT_EQ((*session)->plannedBytes(space), 64u);
+    ASSERT_TRUE((*session)->step("run").isOk());
+    int32_t first = 0;
+    std::memcpy(&first, (*session)->tensor("run", "out")->data, sizeof first);
+    EXPECT_EQ(first, 1);
+  }
+}
+
+TEST(Session, CountsOnlyWhatWasGiven) {
+  Memory memory;
+  ASSERT_TRUE(memory.allocate(100, 64, "a block"));
+  EXPECT_EQ(memory.allocatedBytes(), 100u);
+  EXPECT_FALSE(memory.allocate(uint64_t(1) << 60, 64, "a block"));
+  EXPECT_EQ(memory.allocatedBytes(), 100u);
+  EXPECT_EQ(memory.allocations(), 2u);
 }
 
 TEST(Session, BitsDoNotDependOnThreadsOrPoison) {

@@ -15,7 +15,7 @@ namespace {
 /// An entry that fills `count` ranges, each a value of its own, in a mixed order, twice.
 plan::Plan fills(uint64_t count) {
   plan::Plan plan;
-  plan.set_format_version(1);
+  plan.set_format_version(planFormatVersion);
   plan.set_target("cpu");
   addArena(plan, "transient", plan::Arena::TRANSIENT, count * 64);
   plan::Entry &entry = *plan.add_entries();

@@ -27,7 +27,8 @@ TEST(Verify, AcceptsWhatIsRight) {
 }
 
 TEST(Verify, RefusesBadArenas) {
-  refused([](plan::Plan &p) { p.mutable_arenas(0)->clear_kind(); }, "kind");
+  refused([](plan::Plan &p) { p.mutable_arenas(0)->clear_role(); }, "has no known role");
+  refused([](plan::Plan &p) { p.mutable_arenas(0)->clear_space(); }, "lies in no known space");
   refused([](plan::Plan &p) { p.mutable_arenas(0)->set_alignment(48); }, "alignment 48");
   refused([](plan::Plan &p) { p.mutable_arenas(0)->set_alignment(0); }, "alignment 0");
   refused([](plan::Plan &p) { p.mutable_arenas(0)->set_image_bytes(33); }, "image");
@@ -91,14 +92,14 @@ TEST(Verify, RefusesBindingsThatWouldLoseOneAnother) {
 }
 
 TEST(Verify, RefusesArenasOfOtherUse) {
-  refused([](plan::Plan &p) { p.mutable_arenas(State)->set_kind(plan::Arena::PARAMS); },
-          "arena 'state': is of a kind of which a plan has one arena: PARAMS");
+  refused([](plan::Plan &p) { p.mutable_arenas(State)->set_role(plan::Arena::PARAMS); },
+          "arena 'state': is of a role of which a plan has one arena: PARAMS");
   refused([](plan::Plan &p) { p.mutable_arenas(State)->set_name("params"); }, "has the name of another arena");
   refused(
       [](plan::Plan &p) {
-        p.mutable_arenas(Params)->set_kind(plan::Arena::STATE);
+        p.mutable_arenas(Params)->set_role(plan::Arena::STATE);
         p.mutable_arenas(Params)->set_image_bytes(0);
-        p.mutable_arenas(State)->set_kind(plan::Arena::PARAMS);
+        p.mutable_arenas(State)->set_role(plan::Arena::PARAMS);
         for (plan::Entry &entry : *p.mutable_entries())
           for (plan::Binding &binding : *entry.mutable_bindings())
             binding.set_from_image(false);
@@ -209,7 +210,7 @@ TEST(Verify, RefusesBadStructure) {
 class Streams {
 public:
   Streams() {
-    plan_.set_format_version(1);
+    plan_.set_format_version(planFormatVersion);
     addArena(plan_, "transient", plan::Arena::TRANSIENT, 256);
     addArena(plan_, "io", plan::Arena::IO, 64);
     plan_.add_entries();

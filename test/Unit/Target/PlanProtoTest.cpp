@@ -20,14 +20,15 @@ public:
   explicit Generator(uint64_t seed) : random(seed) {}
 
   plan::Plan make() {
-    plan.set_format_version(1);
+    plan.set_format_version(getPlanFormatVersion());
     plan.set_producer(text());
     plan.set_target("cpu:x86-64-v3");
     plan.set_threads_max(below(64));
     for (uint64_t i = 0, e = 1 + below(4); i < e; ++i) {
       plan::Arena &arena = *plan.add_arenas();
       arena.set_name("arena" + std::to_string(i));
-      arena.set_kind(plan::Arena::Kind(1 + below(4)));
+      arena.set_role(plan::Arena::Role(1 + below(4)));
+      arena.set_space(plan::Arena::DEVICE);
       arena.set_bytes(1 << 20);
       arena.set_alignment(uint64_t(1) << below(12));
       arena.set_image_bytes(below(1 << 20));
@@ -57,6 +58,15 @@ public:
     }
     for (uint64_t i = 0, e = below(4); i < e; ++i)
       entry(*plan.add_entries(), i);
+    // Where no slice lies.
+    for (uint64_t i = 0, e = below(4); i < e; ++i) {
+      plan::Arena &arena = *plan.add_arenas();
+      arena.set_name("own" + std::to_string(i));
+      arena.set_role(plan::Arena::Role(plan::Arena::EXCHANGE_IN + below(3)));
+      arena.set_space(plan::Arena::Space(plan::Arena::DEVICE + below(4)));
+      arena.set_bytes(below(1 << 20));
+      arena.set_alignment(uint64_t(1) << below(12));
+    }
     return plan;
   }
 

@@ -253,8 +253,9 @@ bool Trial::fit(const std::string &budget, uint64_t bytes, int64_t chunks, bool 
 bool Trial::chooseBudgets(std::vector<std::pair<std::string, uint64_t>> &budgets) {
   uint64_t fixed = 0, most = 0;
   for (const plan::Arena &arena : plans.front().proto.arenas()) {
-    most += arena.bytes();
-    fixed += arena.kind() == plan::Arena::TRANSIENT ? 0 : arena.bytes();
+    const uint64_t bytes = arena.space() == plan::Arena::DEVICE ? arena.bytes() : 0;
+    most += bytes;
+    fixed += arena.role() == plan::Arena::TRANSIENT ? 0 : bytes;
   }
   // What cannot be met is refused, and the refusal says what can.
   OwningOpRef<ModuleOp> module;

@@ -59,9 +59,15 @@ class Plan_Enum<string name, string text, list<I32EnumAttrCase> cases> : I32Enum
 }
 
 // Numbers as in plan.proto.
-def Plan_ArenaKind : Plan_Enum<"ArenaKind", "what an arena is for", [
+def Plan_ArenaRole : Plan_Enum<"ArenaRole", "what an arena is for", [
   I32EnumAttrCase<"Params", 1, "params">, I32EnumAttrCase<"State", 2, "state">,
-  I32EnumAttrCase<"Transient", 3, "transient">, I32EnumAttrCase<"IO", 4, "io">]>;
+  I32EnumAttrCase<"Transient", 3, "transient">, I32EnumAttrCase<"IO", 4, "io">,
+  I32EnumAttrCase<"ExchangeIn", 5, "exchange_in">, I32EnumAttrCase<"ExchangeOut", 6, "exchange_out">,
+  I32EnumAttrCase<"Staging", 7, "staging">]>;
+
+def Plan_ArenaSpace : Plan_Enum<"ArenaSpace", "the memory that an arena lies in", [
+  I32EnumAttrCase<"Device", 1, "device">, I32EnumAttrCase<"HostPinned", 2, "host_pinned">,
+  I32EnumAttrCase<"Host", 3, "host">, I32EnumAttrCase<"File", 4, "file">]>;
 
 def Plan_BindingKind : Plan_Enum<"BindingKind", "what a bound tensor is", [
   I32EnumAttrCase<"Param", 1, "param">, I32EnumAttrCase<"State", 2, "state">,

@@ -23,10 +23,16 @@ def Plan_ModuleOp : Plan_Op<"module", [IsolatedFromAbove, SymbolTable, NoTermina
 
 def Plan_ArenaOp : Plan_Op<"arena", [HasParent<"ModuleOp">, Symbol]> {
   let summary = "one allocation of the runtime, made when an artifact is bound";
-  let arguments = (ins SymbolNameAttr:$sym_name, Plan_ArenaKind:$kind, I64Attr:$bytes, I64Attr:$alignment,
-    DefaultValuedAttr<I64Attr, "0">:$image_bytes);
+  let description = [{
+    What it is for, the memory that it lies in, and its size. `device` is where kernels compute, and what a device budget
+    counts; other spaces are reached by `plan.copy` alone, whose direction the spaces of its two slices say.
+    `exchange_in`, `exchange_out` and `staging` are the runtime's own: batches and metrics of a GPU travel through them, and
+    no slice lies there.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_ArenaRole:$role, Plan_ArenaSpace:$space, I64Attr:$bytes,
+    I64Attr:$alignment, DefaultValuedAttr<I64Attr, "0">:$image_bytes);
   let assemblyFormat = [{
-    $sym_name $kind `bytes` $bytes `align` $alignment (`image` $image_bytes^)? attr-dict
+    $sym_name $role `in` $space `bytes` $bytes `align` $alignment (`image` $image_bytes^)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -133,7 +139,7 @@ def Plan_CallOp : Plan_Instruction<"call", (ins StrAttr:$callee, DictionaryAttr:
 
 def Plan_CopyOp : Plan_Instruction<"copy", (ins Plan_SliceAttr:$source, Plan_SliceAttr:$target,
     DefaultValuedAttr<I64Attr, "0">:$source_step, DefaultValuedAttr<I64Attr, "0">:$target_step)> {
-  let summary = "copies bytes";
+  let summary = "copies bytes, also between the device and another memory space";
   let description = [{Directly in a repeat, a range may move on by `step` bytes from round to round, or back.}];
   let assemblyFormat = !strconcat("custom<Slice>($source) (`step` $source_step^)? `to` custom<Slice>($target) "
     "(`step` $target_step^)?", instructionTail);

@@ -37,6 +37,16 @@ struct Recovery {
 };
 } // namespace
 
+/// Differences and quotients of a value and itself: programs write `x - x.detach()`, never `x - x`.
+static Names findSelfDifferences(GraphProto &graph) {
+  Names found;
+  for (const ::onnx::NodeProto &node : graph.node())
+    if ((node.op_type() == "Sub" || node.op_type() == "Div") && node.input_size() == 2 &&
+        node.input(0) == node.input(1))
+      found.push_back(node.output(0));
+  return found;
+}
+
 static const Recovery operations[] = {
     {restoreAttentionDropout, Certainty::Stated,
      "the program drops attention weights, and the file does not hold them: attention trains without dropout in {0}",
@@ -56,6 +66,10 @@ static const Recovery operations[] = {
      "the program computes {0} like values after a detach that the exporter removed, and the two were merged: it is "
      "taken not to be detached there, and in a difference of two values, to detach the other",
      "export with optimize=False"},
+    {findSelfDifferences, Certainty::Assumed,
+     "a value and itself are subtracted or divided, as where the program detaches one of the two and its exporter does "
+     "not tell: no gradient flows through {0}",
+     "export with dynamo=True and optimize=False"},
     {findNegativePositions, Certainty::Inferred,
      "the program indexes by several tensors, one of them with negative positions, and its exporter added them up as "
      "if "

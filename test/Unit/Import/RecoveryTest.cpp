@@ -345,6 +345,19 @@ TEST(Recovery, DetachedProbabilitiesAreSmoothed) {
   EXPECT_EQ(count(make(::onnx::TensorProto::INT64), "Equal", true), 1);
 }
 
+TEST(Recovery, AValueLessItselfWasDetached) {
+  auto make = [](const std::string &other) {
+    return importModel(parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17], producer_name: "pytorch">
+      g (float[3,2] x) => (float[3,4] y) <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+        h = MatMul(x, w)
+        r = Round(h)
+        y = Sub(h, )" + other + ")}"));
+  };
+  EXPECT_THAT(make("h").messages, HasSubstr("no gradient flows through y"));
+  EXPECT_THAT(make("r").messages, Not(HasSubstr("no gradient")));
+}
+
 TEST(Recovery, NegativePositionsThatWereAddedUpAreSaid) {
   auto make = [](const std::string &columns) {
     return importModel(parseModel(R"(

@@ -210,6 +210,9 @@ def emulated_suite(suite, full):
     # At no budget does the smallest one recompute anything.
     kept = [] if full else ["--only=cnn-digits/model.onnx"]
     budgets = ["--budgets=5", "--steps=4", "--chunks=2"] if full else ["--budgets=3", "--steps=2", "--chunks=2"]
+    for folder in model_folders(full):
+        for row in command_rows("allocations", folder, *sample):
+            suite.add(f"emulated allocations {row['name']}", row["complaint"])
     # The collection first, where it is: a run that is cut has seen what matters most.
     for folder in reversed(model_folders(full)):
         judge(suite, folder, target, *sample)

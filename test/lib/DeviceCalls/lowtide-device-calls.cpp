@@ -9,6 +9,9 @@
 //     and a remedy, and nothing may be left; says how many functions of each library were called
 //   lowtide-device-calls step.tide --out-of-memory
 //     lets every call up to the end of bind find no memory left: the message must show the plan too
+//   lowtide-device-calls step.tide --allocations --steps=2
+//     prints, as JSON, the plan's arenas, and what the session and the driver itself counted after bind and after the
+//     steps of each entry: bytes by memory, and of the driver each allocation
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,12 +36,12 @@ namespace {
 struct Options {
   const char *artifact = nullptr;
   int64_t steps = 3, overflowEvery = 0;
-  bool fail = false, outOfMemory = false;
+  bool fail = false, outOfMemory = false, allocations = false;
 };
 
 /// Small numbers; labels 0 and 1; in a step that is to overflow every float is beyond what f16 holds.
-void fillBatch(Session &session, int64_t step, bool overflow) {
-  for (const Tensor &tensor : session.tensors("train", plan::Binding::BATCH)) {
+void fillBatch(Session &session, int64_t step, bool overflow, const std::string &entry = "train") {
+  for (const Tensor &tensor : session.tensors(entry, plan::Binding::BATCH)) {
     plan::DType dtype = tensor.binding->dtype();
     uint64_t size = elementBytes(dtype);
     bool real = dtype == plan::F32 || dtype == plan::F64 || dtype == plan::F16 || dtype == plan::BF16;
@@ -95,6 +98,54 @@ Status trace(const Options &options) {
     }
   std::printf("}}\n");
   return (*session)->close();
+}
+
+/// At one point of a session: what it counts, and what the driver has given and not got back.
+void printCounts(const Session &session, const char *when) {
+  auto list = [](const std::vector<uint64_t> &bytes) {
+    std::string text;
+    for (uint64_t each : bytes)
+      text += (text.empty() ? "" : ", ") + std::to_string(each);
+    return "[" + text + "]";
+  };
+  const fake::Report driver = fake::report();
+  std::printf(", \"%s\": {\"device\": %llu, \"host_pinned\": %llu, \"driver\": {\"device\": %s, \"host_pinned\": %s}}",
+              when, static_cast<unsigned long long>(session.allocatedBytes()),
+              static_cast<unsigned long long>(session.allocatedBytes(plan::Arena::HOST_PINNED)),
+              list(driver.device).c_str(), list(driver.pinned).c_str());
+}
+
+Status countAllocations(const Options &options) {
+  fake::Options counted;
+  counted.threads = 1;
+  fake::configure(counted);
+  auto session = bound(options);
+  if (!session)
+    return session.takeStatus();
+  std::printf("{\"arenas\": [");
+  const char *comma = "";
+  for (const plan::Arena &arena : (*session)->plan().arenas()) {
+    std::printf("%s{\"name\": \"%s\", \"role\": \"%s\", \"space\": \"%s\", \"bytes\": %llu}", comma,
+                arena.name().c_str(), plan::Arena::Role_Name(arena.role()).c_str(), showSpace(arena.space()).c_str(),
+                static_cast<unsigned long long>(arena.bytes()));
+    comma = ", ";
+  }
+  std::printf("]");
+  printCounts(**session, "bound");
+  for (const plan::Entry &entry : (*session)->plan().entries())
+    for (int64_t step = 0; step < options.steps; ++step) {
+      fillBatch(**session, step, false, entry.name());
+      LOWTIDE_TRY((*session)->writeScalars(entry.name(), (*session)->scalarsOf(entry.name(), step, 0)));
+      LOWTIDE_TRY((*session)->step(entry.name()));
+      LOWTIDE_TRY((*session)->settle((*session)->depth()));
+    }
+  LOWTIDE_TRY((*session)->settle());
+  LOWTIDE_TRY((*session)->download());
+  printCounts(**session, "ran");
+  LOWTIDE_TRY((*session)->close());
+  printCounts(**session, "closed");
+  std::printf("}\n");
+  return Status::ok();
 }
 
 /// Everything that a session does.
@@ -201,15 +252,19 @@ int main(int argc, char **argv) {
       options.overflowEvery = std::atoll(argv[i] + 17);
     else if (std::strcmp(argv[i], "--fail") == 0)
       options.fail = true;
+    else if (std::strcmp(argv[i], "--allocations") == 0)
+      options.allocations = true;
     else if (std::strcmp(argv[i], "--out-of-memory") == 0)
       options.fail = options.outOfMemory = true;
     else
       options.artifact = argv[i];
   }
   if (!options.artifact) {
-    std::fprintf(stderr,
-                 "usage: lowtide-device-calls step.tide [--steps=N] [--overflow-every=N] [--fail|--out-of-memory]\n");
+    std::fprintf(stderr, "usage: lowtide-device-calls step.tide [--steps=N] [--overflow-every=N] "
+                         "[--fail|--out-of-memory|--allocations]\n");
     return 1;
   }
-  return exitCodeOf([&] { return options.fail ? failEveryCall(options) : trace(options); });
+  return exitCodeOf([&] {
+    return options.fail ? failEveryCall(options) : options.allocations ? countAllocations(options) : trace(options);
+  });
 }

@@ -359,10 +359,12 @@ SmallVector<Value> KernelFunction::loop(Value lower, Value upper, int64_t step, 
     accessGroup = builder.getArrayAttr({group});
   }
   auto annotate = annotation(kind);
+  aroundLoops.push_back(builder.getInsertionBlock());
   auto loop = scf::ForOp::create(builder, loc, lower, upper, index(step), initial,
                                  [&](OpBuilder &, Location, Value i, ValueRange accumulators) {
                                    scf::YieldOp::create(builder, loc, body(i, accumulators));
                                  });
+  aroundLoops.pop_back();
   if (isGpu() && loop->walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted())
     annotate = keepRolled();
   else if (isGpu() && maxRounds)

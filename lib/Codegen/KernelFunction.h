@@ -115,6 +115,8 @@ public:
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value i, mlir::ValueRange accumulators)> body);
   void loop(mlir::Value lower, mlir::Value upper, int64_t step, LoopKind kind,
             llvm::function_ref<void(mlir::Value i)> body);
+  /// Whether a value is the same in all rounds of the innermost loop; false where that cannot be told.
+  bool isFixed(mlir::Value value) const { return llvm::is_contained(aroundLoops, value.getParentBlock()); }
   /// GPU: from now on a loop's body may stand so many times in a row at most; 0: as often as LLVM likes.
   int64_t maxRounds = 0;
 
@@ -139,6 +141,8 @@ private:
   llvm::SmallVector<Delinearized> delinearized;
   /// Access group of the innermost parallel loop.
   mlir::ArrayAttr accessGroup;
+  /// The blocks that the loops stand in whose bodies are being written, outermost first.
+  llvm::SmallVector<mlir::Block *> aroundLoops;
   unsigned numGlobals = 0;
 };
 

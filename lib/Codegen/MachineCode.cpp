@@ -2,7 +2,8 @@
 //
 // MLIR's lowering passes, LLVM's O3 without fast-math and without contraction,
 // an object in memory, and the linker. Kernels of a CPU are compiled one by one,
-// so that those of earlier compiles need not be compiled again.
+// so that those of earlier compiles need not be compiled again, and LLVM's part
+// of it on all processors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +32,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/ThreadPool.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
@@ -119,7 +121,8 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(ModuleOp module,
 namespace {
 /// What LLVM says of kernels becomes a message of ours. LLVM itself would print it, and leave the process at an error.
 struct KernelDiagnostics : llvm::DiagnosticHandler {
-  explicit KernelDiagnostics(ModuleOp errors) : errors(errors) {}
+  using Say = std::function<void(llvm::DiagnosticSeverity, std::string)>;
+  explicit KernelDiagnostics(Say say) : say(std::move(say)) {}
 
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
     // A kernel asks for vectors wherever they might help; that a loop has none is nothing for the user to mend.
@@ -131,13 +134,17 @@ struct KernelDiagnostics : llvm::DiagnosticHandler {
     llvm::raw_string_ostream stream(text);
     llvm::DiagnosticPrinterRawOStream printer(stream);
     info.print(printer);
-    (info.getSeverity() == llvm::DS_Error ? errors.emitError("kernels: ") : errors.emitWarning("kernels: ")) << text;
+    say(info.getSeverity(), std::move(text));
     return true;
   }
 
-  ModuleOp errors;
+  Say say;
 };
 } // namespace
+
+static void emitMessage(ModuleOp errors, llvm::DiagnosticSeverity severity, StringRef text) {
+  (severity == llvm::DS_Error ? errors.emitError("kernels: ") : errors.emitWarning("kernels: ")) << text;
+}
 
 static OptimizeOptions getCpuOptions(const CodegenOptions &options) {
   // Threads of a GPU are scalar code that is called once a thread: compiling it takes longer than running it.
@@ -146,8 +153,8 @@ static OptimizeOptions getCpuOptions(const CodegenOptions &options) {
           /*vectorBits=*/options.vectorBits > 256 ? options.vectorBits : 0}; // up to 256 LLVM uses what there is
 }
 
-void codegen::optimize(ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {
-  module.getContext().setDiagnosticHandler(std::make_unique<KernelDiagnostics>(errors));
+/// LLVM's passes; what it says goes to the handler of the module's context.
+static void runPasses(llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   for (llvm::Function &function : module)
@@ -177,13 +184,27 @@ void codegen::optimize(ModuleOp errors, llvm::Module &module, llvm::TargetMachin
       .run(module, modules);
 }
 
-LogicalResult codegen::emit(ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine,
-                            llvm::CodeGenFileType type, SmallVectorImpl<char> &bytes) {
+void codegen::optimize(ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine, OptimizeOptions options) {
+  module.getContext().setDiagnosticHandler(std::make_unique<KernelDiagnostics>(
+      [errors](llvm::DiagnosticSeverity severity, std::string text) { emitMessage(errors, severity, text); }));
+  runPasses(module, machine, options);
+}
+
+/// False where the target has no such code.
+static bool writeCode(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType type,
+                      SmallVectorImpl<char> &bytes) {
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
-    return errors.emitError("cannot write code for this target");
+    return false;
   passes.run(module);
+  return true;
+}
+
+LogicalResult codegen::emit(ModuleOp errors, llvm::Module &module, llvm::TargetMachine &machine,
+                            llvm::CodeGenFileType type, SmallVectorImpl<char> &bytes) {
+  if (!writeCode(module, machine, type, bytes))
+    return errors.emitError("cannot write code for this target");
   return failure(module.getContext().getDiagHandlerPtr()->HasErrors);
 }
 
@@ -245,20 +266,34 @@ static OwningOpRef<ModuleOp> isolate(const SymbolTable &symbols, func::FuncOp en
   return own;
 }
 
-/// The object file of an isolated kernel, lowered in place.
-static FailureOr<std::unique_ptr<llvm::MemoryBuffer>> compileObject(ModuleOp kernel, llvm::TargetMachine &machine,
-                                                                    const CodegenOptions &options) {
-  expandMath(kernel, /*useLibm=*/false);
-  expandNarrowFloats(kernel);
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = translate(kernel, context, /*indexBits=*/0);
-  if (!code)
-    return failure();
-  optimize(kernel, *code, machine, getCpuOptions(options));
-  SmallVector<char, 0> object;
-  if (failed(emit(kernel, *code, machine, llvm::CodeGenFileType::ObjectFile, object)))
-    return failure();
-  return llvm::MemoryBuffer::getMemBufferCopy(StringRef(object.data(), object.size()));
+namespace {
+/// One kernel on its way to an object. From LLVM IR on it shares nothing with others, and any thread may go on with it.
+struct KernelJob {
+  std::string symbol, key;
+  /// The object under the names of an isolated kernel.
+  std::unique_ptr<llvm::MemoryBuffer> object;
+  bool isKept = false;
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> code;
+  std::vector<std::pair<llvm::DiagnosticSeverity, std::string>> messages;
+
+  void compile(llvm::TargetMachine &machine, OptimizeOptions options);
+};
+} // namespace
+
+void KernelJob::compile(llvm::TargetMachine &machine, OptimizeOptions options) {
+  context->setDiagnosticHandler(
+      std::make_unique<KernelDiagnostics>([this](llvm::DiagnosticSeverity severity, std::string text) {
+        messages.emplace_back(severity, std::move(text));
+      }));
+  runPasses(*code, machine, options);
+  SmallVector<char, 0> bytes;
+  if (!writeCode(*code, machine, llvm::CodeGenFileType::ObjectFile, bytes))
+    messages.emplace_back(llvm::DS_Error, "cannot write code for this target");
+  else if (!context->getDiagHandlerPtr()->HasErrors)
+    object = llvm::MemoryBuffer::getMemBufferCopy(StringRef(bytes.data(), bytes.size()));
+  code.reset();
+  context.reset();
 }
 
 /// The object with the symbols that the plan knows.
@@ -281,33 +316,66 @@ static FailureOr<std::unique_ptr<llvm::MemoryBuffer>> nameObject(ModuleOp errors
   return llvm::MemoryBuffer::getMemBufferCopy(StringRef(named.data(), named.size()), symbol);
 }
 
+/// The kernels' objects in the order of their functions. MLIR's part is done in this thread, LLVM's on all processors:
+/// which of them a kernel meets is nothing that its code depends on.
+static FailureOr<std::vector<std::unique_ptr<KernelJob>>> compileJobs(ModuleOp module, const CodegenOptions &options) {
+  KernelCache cache(options.cacheFolder);
+  const SymbolTable symbols(module);
+  std::vector<std::unique_ptr<KernelJob>> jobs;
+  llvm::DefaultThreadPool threads(llvm::hardware_concurrency());
+  bool isFailed = false;
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    if (!entry.isPublic())
+      continue;
+    KernelJob &job = *jobs.emplace_back(std::make_unique<KernelJob>());
+    job.symbol = entry.getName();
+    OwningOpRef<ModuleOp> kernel = isolate(symbols, entry);
+    std::string text = options.cpu + "\n";
+    llvm::raw_string_ostream(text) << *kernel;
+    job.key = KernelCache::getKey(text);
+    job.object = cache.find(job.key);
+    job.isKept = job.object != nullptr;
+    if (job.isKept)
+      continue;
+    std::shared_ptr<llvm::TargetMachine> machine = createTargetMachine(module, options);
+    expandMath(*kernel, /*useLibm=*/false);
+    expandNarrowFloats(*kernel);
+    job.context = std::make_unique<llvm::LLVMContext>();
+    if (machine)
+      job.code = translate(*kernel, *job.context, /*indexBits=*/0);
+    if (!job.code) {
+      isFailed = true;
+      break;
+    }
+    threads.async([&job, &options, machine] { job.compile(*machine, getCpuOptions(options)); });
+  }
+  threads.wait();
+  for (const std::unique_ptr<KernelJob> &job : jobs) {
+    for (const auto &[severity, said] : job->messages)
+      emitMessage(module, severity, said);
+    isFailed |= !job->object;
+    if (job->object && !job->isKept)
+      cache.keep(job->key, llvm::ArrayRef(job->object->getBufferStart(), job->object->getBufferSize()));
+  }
+  if (isFailed)
+    return failure();
+  return jobs;
+}
+
 /// As compileToSharedObject does it, kernel by kernel.
 static FailureOr<std::vector<char>> compileEach(ModuleOp module, const CodegenOptions &options, StringRef statements,
                                                 unsigned &numKept) {
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module, options);
   if (!machine)
     return failure();
-  KernelCache cache(options.cacheFolder);
-  const SymbolTable symbols(module);
+  auto jobs = compileJobs(module, options);
+  if (failed(jobs))
+    return failure();
   std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects;
   std::vector<llvm::NewArchiveMember> members;
-  for (auto entry : module.getOps<func::FuncOp>()) {
-    if (!entry.isPublic())
-      continue;
-    OwningOpRef<ModuleOp> kernel = isolate(symbols, entry);
-    std::string text = options.cpu + "\n";
-    llvm::raw_string_ostream(text) << *kernel;
-    const std::string key = KernelCache::getKey(text);
-    std::unique_ptr<llvm::MemoryBuffer> object = cache.find(key);
-    numKept += object != nullptr;
-    if (!object) {
-      auto compiled = compileObject(*kernel, *machine, options);
-      if (failed(compiled))
-        return failure();
-      object = std::move(*compiled);
-      cache.keep(key, llvm::ArrayRef(object->getBufferStart(), object->getBufferSize()));
-    }
-    auto named = nameObject(module, object->getMemBufferRef(), entry.getName());
+  for (const std::unique_ptr<KernelJob> &job : *jobs) {
+    numKept += job->isKept;
+    auto named = nameObject(module, job->object->getMemBufferRef(), job->symbol);
     if (failed(named))
       return failure();
     objects.push_back(std::move(*named));

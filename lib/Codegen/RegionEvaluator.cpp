@@ -171,9 +171,60 @@ Value RegionEvaluator::compute(Value tensor, ValueRange index) {
   if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
     return element(reshape.getX(), reshapeIndex(function, index, reshape.getY().getType().getShape(),
                                                 reshape.getX().getType().getShape()));
+  if (auto concat = dyn_cast<nn::ConcatOp>(op))
+    if (Value loaded = loadFromPiece(concat, index))
+      return loaded;
   OperandPuller puller(*this, op);
   Value value = cast<ElementInterface>(op).emitElement(puller, cast<OpResult>(tensor).getResultNumber(), index);
   return puller.cast(value, nn::scalarType(tensor));
+}
+
+/// Written once, where the position is known.
+RegionEvaluator::Piece RegionEvaluator::selectPiece(nn::ConcatOp concat, Value position) {
+  Piece &piece = pieces[{concat, position}];
+  if (piece.pointer)
+    return piece;
+  OpBuilder::InsertionGuard guard(function.builder);
+  function.builder.setInsertionPointAfterValue(position);
+  ScalarBuilder scalars(function.builder, function.loc);
+  int64_t end = concat.getY().getType().getDimSize(concat.getDim());
+  for (Value x : llvm::reverse(concat.getXs())) {
+    const int64_t extent = cast<RankedTensorType>(x.getType()).getDimSize(concat.getDim());
+    Piece own{arrays.lookup(x), scalars.index(end - extent), scalars.index(extent)};
+    if (piece.pointer) {
+      Value isOwn = scalars.compare(Compare::LT, position, scalars.index(end));
+      own.pointer = LLVM::SelectOp::create(function.builder, function.loc, isOwn, own.pointer, piece.pointer);
+      own.start = scalars.select(isOwn, own.start, piece.start);
+      own.extent = scalars.select(isOwn, own.extent, piece.extent);
+    }
+    piece = own;
+    end -= extent;
+  }
+  return piece;
+}
+
+/// An element of a concatenation of arrays by one load. Otherwise there is a branch and a load for each operand, in
+/// every loop that reads the concatenation: code that grows with the operands and that LLVM takes long for. Null where
+/// the operand changes from round to round, so that neighbours would have to be gathered, and on a GPU, whose threads
+/// take a branch together.
+Value RegionEvaluator::loadFromPiece(nn::ConcatOp concat, ValueRange index) {
+  const size_t dim = concat.getDim();
+  Value position = index[dim];
+  auto type = concat.getY().getType();
+  if (function.isGpu() || flat || getConstantIntValue(position) || !function.isFixed(position) ||
+      llvm::any_of(concat.getXs(), [&](Value x) { return !arrays.contains(x); }))
+    return {};
+  Piece piece = selectPiece(concat, position);
+  ScalarBuilder scalars(function.builder, function.loc);
+  ArrayRef<int64_t> shape = type.getShape();
+  Value row = function.add(function.mul(function.linearize(index.take_front(dim), shape.take_front(dim)), piece.extent),
+                           scalars.sub(position, piece.start));
+  int64_t inner = 1;
+  for (int64_t extent : shape.drop_front(dim + 1))
+    inner *= extent;
+  return function.load(piece.pointer, type.getElementType(),
+                       function.add(function.mul(row, function.index(inner)),
+                                    function.linearize(index.drop_front(dim + 1), shape.drop_front(dim + 1))));
 }
 
 Value RegionEvaluator::tableOf(DenseElementsAttr values) {
@@ -193,6 +244,8 @@ void RegionEvaluator::bind(Value tensor, Source source) {
     sources[tensor] = std::move(source);
   else
     sources.erase(tensor);
+  if (arrays.erase(tensor))
+    pieces.clear();
 }
 
 void RegionEvaluator::bindArray(Value tensor, Value pointer) {
@@ -202,6 +255,7 @@ void RegionEvaluator::bindArray(Value tensor, Value pointer) {
     Value offset = linear ? index[0] : function.linearize(index, type.getShape());
     return function.load(pointer, type.getElementType(), offset);
   });
+  arrays[tensor] = pointer;
 }
 
 SmallVector<Value> RegionEvaluator::loop(Value lower, Value upper, int64_t step, LoopKind kind, ValueRange initial,

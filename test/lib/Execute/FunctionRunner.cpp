@@ -323,7 +323,7 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
     return failure();
   if (!options.breakage.empty() && failed(breakKernels(kernels.getModule(), options.breakage)))
     return failure();
-  if (options.listing == Listing::Functions) {
+  if (options.listing == Listing::Functions || options.listing == Listing::Cpu) {
     kernels.print(llvm::outs());
     return SmallVector<Buffer>();
   }

@@ -19,7 +19,7 @@ Buffer toBuffer(mlir::DenseElementsAttr elements);
 double readElement(const Buffer &buffer, mlir::Type elementType, uint64_t i);
 
 /// What is printed instead of executed.
-enum class Listing { None, Functions, Ptx };
+enum class Listing { None, Cpu, Functions, Ptx };
 
 struct RunOptions {
   codegen::CodegenOptions codegen;

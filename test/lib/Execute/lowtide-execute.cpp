@@ -48,7 +48,8 @@ static llvm::cl::list<std::string> breakages(
 static llvm::cl::opt<std::string> only("only", llvm::cl::desc("execute this function alone"));
 static llvm::cl::opt<std::string> chip("chip", llvm::cl::desc("GPU that --print means"), llvm::cl::init("sm_90"));
 static llvm::cl::opt<Listing> listing("print", llvm::cl::desc("print the code of the fused kernels, execute nothing"),
-                                      llvm::cl::values(clEnumValN(Listing::Functions, "gpu", "as gpu.func"),
+                                      llvm::cl::values(clEnumValN(Listing::Cpu, "cpu", "as func.func"),
+                                                       clEnumValN(Listing::Functions, "gpu", "as gpu.func"),
                                                        clEnumValN(Listing::Ptx, "ptx", "as PTX")),
                                       llvm::cl::init(Listing::None));
 
@@ -181,6 +182,8 @@ static LogicalResult execute(func::FuncOp function) {
       return function.emitError() << "test.value of argument " << i << " has another type";
     inputs.push_back(value);
   }
+  if (listing == Listing::Cpu)
+    return run(function, inputs, RunOptions{getCpuOptions(), "fuse", false, nullptr, "", listing});
   if (listing != Listing::None)
     return run(
         function, inputs,

@@ -9,7 +9,6 @@
 #include "LibraryCalls.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -80,7 +79,7 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
     return kernel;
   }
 
-  void fuse(Block &block) {
+  void formGroups(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isGenerated(&op) && op.use_empty() && isPure(&op))
         op.erase();
@@ -103,8 +102,8 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
   }
 
   void runOnBlock(Block &block) {
-    if (strategy == "fuse")
-      fuse(block);
+    if (fuse)
+      formGroups(block);
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (isGenerated(&op) && op.use_empty())
         op.erase();
@@ -150,8 +149,6 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
   }
 
   void runOnSteps() override {
-    if (failed(checkChoice(getOperation(), "strategy", strategy, fusionStrategies)))
-      return signalPassFailure();
     for (Block &block : getOperation().getFunctionBody())
       runOnBlock(block);
     report();

@@ -17,7 +17,6 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/NN/OrderRules.h"
 #include "lowtide/Solve/FlowNetwork.h"
-#include "lowtide/Support/OptionChoices.h"
 #include "lowtide/Target/LibraryQuery.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -275,7 +274,7 @@ struct NNConvLayout : StepPass<lowtide::impl::NNConvLayoutBase<NNConvLayout>> {
   using StepPass::StepPass;
 
   void runOnSteps() override {
-    if (failed(checkChoice(getOperation(), "layout", layout, convLayouts)))
+    if (failed(checkOption(getOperation(), "conv-layout", layout)))
       return signalPassFailure();
     if (layout == "nchw")
       return;

@@ -16,6 +16,7 @@ namespace lowtide {
 } // namespace lowtide
 
 using namespace mlir;
+using lowtide::OptionCheck;
 
 static FloatType parseFloat(MLIRContext *context, StringRef name) {
   Builder b(context);
@@ -55,7 +56,18 @@ namespace {
 struct NNWiden : lowtide::StepPass<lowtide::impl::NNWidenBase<NNWiden>> {
   using StepPass::StepPass;
 
+  /// What names no type; what is none to widen is said below.
+  LogicalResult checkNames() {
+    const OptionCheck types{OptionCheck::Kind::Words, {"f32", "f64", "f16", "bf16"}};
+    if (failed(lowtide::checkOption(getOperation(), "to", to, types)))
+      return failure();
+    return success(llvm::all_of(
+        from, [&](StringRef name) { return succeeded(lowtide::checkOption(getOperation(), "from", name, types)); }));
+  }
+
   void runOnSteps() override {
+    if (failed(checkNames()))
+      return signalPassFailure();
     FloatType target = parseFloat(&getContext(), to);
     // All at once: an update's operands have one type between them, before and after.
     llvm::SmallPtrSet<Type, 4> sources;
@@ -63,7 +75,7 @@ struct NNWiden : lowtide::StepPass<lowtide::impl::NNWidenBase<NNWiden>> {
         from.empty() ? SmallVector<StringRef>{"f32"} : SmallVector<StringRef>(from.begin(), from.end());
     for (StringRef name : widened) {
       FloatType source = parseFloat(&getContext(), name);
-      if (!source || !target || source.getWidth() > target.getWidth()) {
+      if (source.getWidth() > target.getWidth()) {
         getOperation().emitError("cannot widen ") << name << " to " << to;
         return signalPassFailure();
       }

@@ -9,7 +9,6 @@
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Legalize/Legalize.h"
 #include "lowtide/Support/Failure.h"
-#include "lowtide/Support/OptionChoices.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace lowtide {
@@ -28,21 +27,15 @@ struct ONNXLegalize : StepPass<lowtide::impl::ONNXLegalizeBase<ONNXLegalize>> {
   /// Fails with a message when an option is not understood.
   FailureOr<LegalizeOptions> readOptions() {
     LegalizeOptions result;
-    if (failed(checkChoice(getOperation(), "mode", mode, trainingModes)))
+    if (failed(checkOption(getOperation(), "mode", mode)) || failed(checkOption(getOperation(), "dropout", dropout)))
       return failure();
     auto parsed = llvm::StringSwitch<std::optional<TrainingMode>>(mode)
                       .Case("train", TrainingMode::Train)
                       .Case("eval", TrainingMode::Eval)
                       .Case("as-is", TrainingMode::AsIs)
                       .Default(std::nullopt);
-    if (!dropout.empty()) {
-      double ratio;
-      if (StringRef(dropout).getAsDouble(ratio) || !(ratio >= 0.0 && ratio <= 1.0)) {
-        getOperation().emitError() << "--dropout: '" << dropout << "' is not a ratio in [0, 1]";
-        return failure();
-      }
+    if (double ratio; !StringRef(dropout).getAsDouble(ratio) && ratio >= 0.0)
       result.dropout = ratio;
-    }
     result.mode = *parsed;
     result.loss = loss;
     result.entry = entry;
@@ -56,14 +49,14 @@ struct ONNXLegalize : StepPass<lowtide::impl::ONNXLegalizeBase<ONNXLegalize>> {
   }
 
   void runOnSteps() override {
+    FailureOr<LegalizeOptions> options = readOptions();
+    if (failed(options))
+      return fail(FailureKind::Usage);
     auto source = getOperation().lookupSymbol<func::FuncOp>(model);
     if (!source) {
       getOperation().emitError() << "there is no function @" << model;
       return fail(FailureKind::Usage);
     }
-    FailureOr<LegalizeOptions> options = readOptions();
-    if (failed(options))
-      return fail(FailureKind::Usage);
     FailureKind kind;
     if (failed(legalizeModel(source, *options, &kind)))
       return fail(kind);

@@ -7,7 +7,13 @@
 #ifndef LOWTIDE_PASSES
 #define LOWTIDE_PASSES
 
+include "lowtide/Support/DeclaredOptions.td"
 include "mlir/Pass/PassBase.td"
+
+// An option that a flag of the driver sets: its record has all but the name of the member.
+class FlagOption<string cppName, DeclaredOption flag>
+    : Option<cppName, flag.Name, flag.Type.cppType,
+             !if(!eq(flag.Type.cppType, "std::string"), "\"" # flag.Default # "\"", flag.Default), flag.text>;
 
 // --- the machine ---
 
@@ -20,8 +26,8 @@ def TrainSetTarget : Pass<"train-set-target", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::lowtide::train::TrainDialect"];
   let options = [
-    Option<"target", "target", "std::string", "\"cpu\"", "Row of the table of targets: cpu, cuda:sm_90, cuda:h200">,
-    Option<"threadsMax", "threads-max", "unsigned", "64", "Threads of a CPU that scratch is planned for">,
+    FlagOption<"target", TargetOption>,
+    FlagOption<"threadsMax", ThreadsMaxOption>,
   ];
 }
 
@@ -41,9 +47,9 @@ def ONNXLegalize : Pass<"onnx-legalize", "::mlir::ModuleOp"> {
   let options = [
     Option<"model", "model", "std::string", "\"model\"", "Function to legalize">,
     Option<"entry", "entry", "std::string", "\"forward\"", "Name of the function that is made">,
-    Option<"mode", "mode", "std::string", "\"train\"", "train, eval or as-is">,
-    Option<"loss", "loss", "std::string", "\"\"", "Loss to add, or the output that is the loss">,
-    Option<"dropout", "dropout", "std::string", "\"\"", "Ratio of every dropout; 0 removes them">,
+    FlagOption<"mode", ModeOption>,
+    FlagOption<"loss", LossOption>,
+    FlagOption<"dropout", DropoutOption>,
     Option<"requireLoss", "require-loss", "bool", "false", "Refuse a model without a loss">,
     Option<"keepModel", "keep-model", "bool", "false", "Keep the imported function">,
   ];
@@ -72,9 +78,8 @@ def TrainAdapt : Pass<"train-adapt", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
-    Option<"rules", "rules", "std::string", "\"\"",
-           "Layers by name, separated by ';': *.q_proj,*.v_proj:r=16,alpha=32,dropout=0.05,rslora">,
-    Option<"dropout", "dropout", "std::string", "\"\"", "Dropout of all pairs; empty: as the rules say">,
+    FlagOption<"rules", LoraOption>,
+    FlagOption<"dropout", DropoutOption>,
   ];
   let statistics = [Statistic<"numPairs", "pairs", "Layers that got a pair">];
 }
@@ -92,7 +97,7 @@ def TrainEncodeFrozen : Pass<"train-encode-frozen", "::mlir::ModuleOp"> {
     into such a matrix: `train.adapters` names it no more.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [Option<"codec", "codec", "std::string", "\"nf4\"", "int8 or nf4">];
+  let options = [FlagOption<"codec", FrozenWeightsOption>];
   let statistics = [Statistic<"numCoded", "coded", "Matrices that are held in codes">];
 }
 
@@ -171,9 +176,8 @@ def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
     Option<"function", "function", "std::string", "\"forward\"", "Function to differentiate">,
-    Option<"lossScale", "loss-scale", "std::string", "\"none\"",
-           "Cotangent of the loss: 1, a number, or (dynamic…) the state loss_scale; see train-scale-loss">,
-    Option<"precision", "precision", "std::string", "\"\"", "What train-autocast will be told; empty: types stay">,
+    FlagOption<"lossScale", LossScaleOption>,
+    FlagOption<"precision", PrecisionOption>,
   ];
   let statistics = [
     Statistic<"numGradients", "gradients", "Parameters with a gradient">,
@@ -196,11 +200,9 @@ def TrainAutocast : Pass<"train-autocast", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect"];
   let options = [
-    Option<"precision", "precision", "std::string", "\"mixed-bf16\"", "mixed-bf16, mixed-f16, bf16 or f16">,
-    Option<"overrides", "override", "std::string", "\"\"",
-           "Layers by name, separated by ';': *.ln*,head=f32;*.mlp.*=bf16">,
-    Option<"frozenWeights", "frozen-weights", "std::string", "\"\"",
-           "Type of frozen weights that are only read rounded: f32, or the precision's 16-bit type; empty: as parameters">,
+    FlagOption<"precision", PrecisionOption>,
+    FlagOption<"overrides", PrecisionOverrideOption>,
+    FlagOption<"frozenWeights", FrozenWeightsOption>,
   ];
   let statistics = [
     Statistic<"numNarrowed", "narrowed", "Values rounded to 16 bits">,
@@ -222,10 +224,9 @@ def TrainScaleLoss : Pass<"train-scale-loss", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
-    Option<"lossScale", "loss-scale", "std::string", "\"none\"",
-           "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]">,
-    Option<"clipNorm", "clip-norm", "std::string", "\"0\"", "Largest global norm of the gradients; 0: not limited">,
-    Option<"clipValue", "clip-value", "std::string", "\"0\"", "Largest size of an element of a gradient; 0: not limited">,
+    FlagOption<"lossScale", LossScaleOption>,
+    FlagOption<"clipNorm", ClipNormOption>,
+    FlagOption<"clipValue", ClipValueOption>,
   ];
 }
 
@@ -240,21 +241,19 @@ def TrainOptimize : Pass<"train-optimize", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "Update rule: a record of the train dialect">,
-    Option<"convention", "convention", "std::string", "\"torch\"", "Arithmetic and defaults of torch or onnx">,
-    Option<"lr", "lr", "std::string", "\"0.001\"", "Learning rate">,
-    Option<"schedule", "schedule", "std::string", "\"constant\"", "Learning-rate schedule">,
-    Option<"warmupSteps", "warmup-steps", "std::string", "\"0\"", "Steps of linear warm-up">,
-    Option<"totalSteps", "total-steps", "std::string", "\"0\"", "Step at which a decaying schedule ends">,
-    Option<"minLr", "min-lr", "std::string", "\"0\"", "Learning rate at the end of a decaying schedule">,
+    FlagOption<"optimizer", OptimizerOption>,
+    FlagOption<"convention", ConventionOption>,
+    FlagOption<"lr", LrOption>,
+    FlagOption<"schedule", ScheduleOption>,
+    FlagOption<"warmupSteps", WarmupStepsOption>,
+    FlagOption<"totalSteps", TotalStepsOption>,
+    FlagOption<"minLr", MinLrOption>,
     Option<"scheduleSettings", "schedule-options", "std::string", "\"\"",
            "What else the schedule has, separated by ';': step_size=30;gamma=0.1">,
-    Option<"fallback", "fallback", "std::string", "\"\"",
-           "Optimizer of what the first one does not take, with its options: adamw:lr=3e-4,weight_decay=0.01">,
+    FlagOption<"fallback", FallbackOption>,
     Option<"settings", "options", "std::string", "\"\"",
            "Options of the optimizer, separated by ';': weight_decay=0.1;betas=0.9,0.95;nesterov">,
-    Option<"groups", "group", "std::string", "\"\"",
-           "Parameter groups, separated by ';': bias,*.ln*:weight_decay=0;head*:lr=1e-4">,
+    FlagOption<"groups", GroupOption>,
     Option<"keepGradient", "keep-gradient", "bool", "true", "Keep @gradient as an entry point">,
   ];
   let statistics = [Statistic<"numUpdates", "updates", "Parameters that are updated">];
@@ -272,7 +271,7 @@ def TrainAccumulate : Pass<"train-accumulate", "::mlir::ModuleOp"> {
     in the model.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of the batch; they have equally many samples">];
+  let options = [FlagOption<"microBatches", MicroBatchesOption>];
   let statistics = [
     Statistic<"numLoops", "loops", "Loops made">,
     Statistic<"numSums", "sums", "Values that loops add up">,
@@ -293,10 +292,9 @@ def TrainStateLayouts : Pass<"train-state-layouts", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
-    Option<"moments", "moments", "std::string", "\"f32\"", "Codec of optimizer state: f32, bf16, int8, fp8">,
-    Option<"master", "master", "std::string", "\"f32\"", "Codec of parameters: f32 (as they are), split, whole, sr">,
-    Option<"groups", "groups", "std::string", "\"\"",
-           "Parameter groups as train-optimize takes them; `moments=` and `master=` count">,
+    FlagOption<"moments", MomentsOption>,
+    FlagOption<"master", MasterOption>,
+    FlagOption<"groups", GroupOption>,
   ];
 }
 
@@ -309,7 +307,7 @@ def TrainAverageWeights : Pass<"train-average-weights", "::mlir::ModuleOp"> {
     `train-state-layouts`: of a split master the average is that of the f32 number.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [Option<"decay", "decay", "std::string", "\"0.999\"", "What an update leaves of an average; between 0 and 1">];
+  let options = [FlagOption<"decay", EmaOption>];
 }
 
 def TrainSparseUpdates : Pass<"train-sparse-updates", "::mlir::ModuleOp"> {
@@ -323,7 +321,7 @@ def TrainSparseUpdates : Pass<"train-sparse-updates", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
   let options = [
-    Option<"rules", "rules", "std::string", "\"exact\"", "off, exact or lazy">,
+    FlagOption<"rules", SparseUpdatesOption>,
   ];
   let statistics = [Statistic<"numTables", "tables", "Tables that are updated in rows">];
 }
@@ -400,7 +398,7 @@ def NNConvLayout : Pass<"nn-conv-layout", "::mlir::func::FuncOp"> {
     pooling, slices, concatenations and views; their transposes vanish. Values at borders are transposed once.
   }];
   let options = [
-    Option<"layout", "layout", "std::string", "\"auto\"", "auto; nhwc: wherever the library takes it; nchw: nowhere">,
+    FlagOption<"layout", ConvLayoutOption>,
   ];
   let statistics = [
     Statistic<"numCalls", "calls", "calls that have their channels last">,
@@ -436,7 +434,7 @@ def NNCluster : Pass<"nn-cluster", "::mlir::func::FuncOp"> {
     kept until then when the forward pass computes it.
   }];
   let options = [
-    Option<"strategy", "strategy", "std::string", "\"fuse\"", "none: one kernel per op; fuse: as few as possible">,
+    FlagOption<"fuse", FuseOption>,
     Option<"library", "library", "bool", "true", "leave ops that a library computes to the library">,
   ];
   let statistics = [Statistic<"numKernels", "num-kernels", "kernels formed">];
@@ -483,9 +481,9 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
     ties it to the cotangent that wakes it. A budget that cannot be met is an error that says what forces it.
   }];
   let options = [
-    Option<"budget", "budget", "std::string", "\"\"", "Bytes of device memory: 8MiB, 1.5GiB, 50%; empty: no limit">,
-    Option<"strategy", "strategy", "std::string", "\"fit\"", "How recomputations are chosen: fit, or by a baseline: none, sqrt, greedy-xla, min-cut, lp-rounding">,
-    Option<"bound", "bound", "bool", "false", "Say how much any plan recomputes at least, by linear programming">,
+    FlagOption<"budget", DeviceBudgetOption>,
+    FlagOption<"strategy", RematStrategyOption>,
+    FlagOption<"bound", BoundOption>,
   ];
   let statistics = [Statistic<"numRecomputed", "recomputed", "Instructions that run again">];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
@@ -535,7 +533,7 @@ def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
     a module `@kernels` holds the kernels' functions, from which their machine code is made.
   }];
   let options = [
-    Option<"weights", "weights", "bool", "true", "parameters start from the model file; without, nothing has an image">,
+    FlagOption<"weights", WeightsOption>,
   ];
 }
 

@@ -8,6 +8,7 @@
 #include "Passes.h"
 #include "PlanLower.h"
 #include "lowtide/Codegen/KernelModule.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -42,10 +43,10 @@ void lowtide::buildGraphStage(OpPassManager &passes, const GraphStageOptions &op
     passes.addPass(createTrainAdapt(adapt));
     addCleanUp(passes);
   }
-  if (!options.frozenCodec.empty()) {
+  if (options.frozenWeights == "int8" || options.frozenWeights == "nf4") {
     // After pairs, whose rules name matrices; before products become parts of larger ops.
     TrainEncodeFrozenOptions encode;
-    encode.codec = options.frozenCodec;
+    encode.codec = options.frozenWeights;
     passes.addPass(createTrainEncodeFrozen(encode));
     addCleanUp(passes);
   }
@@ -60,7 +61,7 @@ void lowtide::buildGraphStage(OpPassManager &passes, const GraphStageOptions &op
 }
 
 static void addAutocast(OpPassManager &passes, const TrainStageOptions &options) {
-  if (options.precision.empty())
+  if (!isNarrow(options.precision))
     return;
   TrainAutocastOptions autocast;
   autocast.precision = options.precision;
@@ -70,8 +71,7 @@ static void addAutocast(OpPassManager &passes, const TrainStageOptions &options)
   addCleanUp(passes);
 }
 
-/// A number as text that reads back as the same number.
-static std::string formatNumber(double number) {
+std::string lowtide::formatNumber(double number) {
   char text[32];
   return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
 }
@@ -187,7 +187,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     passes.addPass(createCSEPass());
   }
   NNClusterOptions cluster;
-  cluster.strategy = options.fuse ? "fuse" : "none";
+  cluster.fuse = options.fuse;
   cluster.library = options.library;
   passes.addNestedPass<func::FuncOp>(createNNCluster(cluster));
   if (options.fuse)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "DeclaredChecks.h"
 #include "Passes.h"
 #include "lowtide/Dialect/Train/Target.h"
 

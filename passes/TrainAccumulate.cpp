@@ -108,11 +108,8 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
   }
 
   void runOnSteps() override {
-    if (microBatches < 1) {
-      setFailure(getOperation(), FailureKind::Usage);
-      getOperation().emitError("--micro-batches=") << int64_t(microBatches) << " is not a positive number";
+    if (failed(checkOption(getOperation(), "micro-batches", std::to_string(microBatches))))
       return signalPassFailure();
-    }
     if (microBatches == 1)
       return;
     for (auto step : getOperation().getOps<func::FuncOp>())

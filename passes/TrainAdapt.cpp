@@ -256,14 +256,13 @@ private:
   InFlightDiagnostic refuse() { return emitError(UnknownLoc::get(&getContext())); }
 
   LogicalResult run() {
+    double override;
+    if (failed(checkOption(getOperation(), "dropout", dropout)) || StringRef(dropout).getAsDouble(override))
+      return failure();
     llvm::Expected<std::vector<AdapterRule>> parsed = train::parseAdapterRules(rules);
     if (!parsed)
       return refuse() << llvm::toString(parsed.takeError());
     adapterRules = std::move(*parsed);
-    StringRef text = dropout;
-    double override = -1.0;
-    if (!text.empty() && (text.getAsDouble(override) || override < 0.0 || override > 1.0))
-      return refuse() << "dropout is a number from 0 to 1, found '" << text << "'";
     for (func::FuncOp step : getOperation().getOps<func::FuncOp>())
       if (failed(adapt(step, step.getSymName() == "forward" ? override : 0.0)))
         return failure();

@@ -60,7 +60,8 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   InFlightDiagnostic refuse() { return emitError(UnknownLoc::get(&getContext())); }
 
   LogicalResult readPrecision() {
-    if (failed(checkChoice(getOperation(), "precision", precision, narrowPrecisions)))
+    if (failed(checkOption(getOperation(), "precision", precision)) ||
+        failed(checkOption(getOperation(), "frozen-weights", frozenWeights)))
       return failure();
     StringRef name = precision;
     pure = !name.consume_front("mixed-");
@@ -70,10 +71,12 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
     return success();
   }
 
-  /// Whether frozen weights are bound in 16 bits; empty is what parameters are.
+  /// Whether frozen weights are bound in 16 bits.
   LogicalResult readFrozenWeights() {
-    if (frozenWeights.empty() || frozenWeights == "f32" || frozenWeights == narrowName) {
-      narrowsFrozen = frozenWeights.empty() ? pure : frozenWeights == narrowName;
+    // What has no codes, and is only read in 16 bits, is held in these.
+    const bool isCoded = frozenWeights == "int8" || frozenWeights == "nf4", isLikeTrained = frozenWeights == "auto";
+    if (isCoded || isLikeTrained || frozenWeights == "f32" || frozenWeights == narrowName) {
+      narrowsFrozen = isLikeTrained ? pure : frozenWeights != "f32";
       return success();
     }
     return refuse() << "frozen-weights: '" << frozenWeights << "' is neither f32 nor " << narrowName
@@ -197,7 +200,11 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   }
 
   void runOnSteps() override {
-    if (failed(readPrecision()) || failed(readFrozenWeights()) || failed(readOverrides())) {
+    if (failed(readPrecision()))
+      return signalPassFailure();
+    if (!isNarrow(precision))
+      return;
+    if (failed(readFrozenWeights()) || failed(readOverrides())) {
       setFailure(getOperation(), FailureKind::Usage);
       return signalPassFailure();
     }

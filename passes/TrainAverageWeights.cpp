@@ -138,8 +138,10 @@ struct TrainAverageWeights : StepPass<lowtide::impl::TrainAverageWeightsBase<Tra
 
   void runOnSteps() override {
     double kept;
-    if (StringRef(decay).getAsDouble(kept) || !std::isfinite(kept) || kept <= 0.0 || kept >= 1.0)
-      return refuse("ema: '" + decay + "' is no decay, which lies between 0 and 1: 0.999 keeps so much of an average");
+    if (failed(checkOption(getOperation(), "ema", decay)) || StringRef(decay).getAsDouble(kept))
+      return signalPassFailure();
+    if (kept == 0.0)
+      return;
     for (auto step : getOperation().getOps<func::FuncOp>()) {
       Averages averages(step, kept);
       llvm::StringSet<> names;

@@ -218,10 +218,9 @@ struct TrainChunkLossHead : StepPass<lowtide::impl::TrainChunkLossHeadBase<Train
   }
 
   void runOnSteps() override {
-    if (chunks < -1) {
-      getOperation().emitError("chunks=") << int64_t(chunks) << " is no number of chunks; 0 chooses, -1: one a tile";
+    if (failed(checkOption(getOperation(), "chunks", std::to_string(chunks),
+                           {OptionCheck::Kind::Range, {}, -1, int64_t(1) << 30})))
       return signalPassFailure();
-    }
     SmallVector<nn::LinearCrossEntropyOp> losses;
     getOperation()->walk([&](nn::LinearCrossEntropyOp op) { losses.push_back(op); });
     gradients.clear();

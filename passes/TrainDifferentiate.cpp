@@ -17,7 +17,6 @@
 #include "lowtide/Dialect/Train/LossScaling.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Support/Failure.h"
-#include "lowtide/Support/OptionChoices.h"
 #include "lowtide/Target/LibraryQuery.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -159,7 +158,7 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
   }
 
   void runOnSteps() override {
-    if (!precision.empty() && failed(checkChoice(getOperation(), "precision", precision, narrowPrecisions)))
+    if (failed(checkOption(getOperation(), "precision", precision)))
       return signalPassFailure();
     auto step = getOperation().lookupSymbol<func::FuncOp>(function);
     if (!step || step.isExternal() || !step.getBody().hasOneBlock()) {

@@ -89,11 +89,11 @@ struct TrainEncodeFrozen : StepPass<lowtide::impl::TrainEncodeFrozenBase<TrainEn
   using StepPass::StepPass;
 
   void runOnSteps() override {
-    if (codec != "int8" && codec != "nf4") {
-      emitError(UnknownLoc::get(&getContext())) << "frozen-weights: '" << codec << "' is neither int8 nor nf4";
-      setFailure(getOperation(), FailureKind::Usage);
+    if (failed(checkOption(getOperation(), "frozen-weights", codec)))
       return signalPassFailure();
-    }
+    // Types are train-autocast's.
+    if (codec != "int8" && codec != "nf4")
+      return;
     llvm::MapVector<Attribute, Stays> found;
     for (func::FuncOp step : getOperation().getOps<func::FuncOp>())
       for (BlockArgument argument : step.getArguments())

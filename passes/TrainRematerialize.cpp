@@ -22,7 +22,6 @@
 #include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/RecomputationBound.h"
 #include "lowtide/Support/Failure.h"
-#include "lowtide/Support/OptionChoices.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -46,7 +45,8 @@ public:
   }
 
   void runOnSteps() override {
-    if (failed(checkChoice(getOperation(), "strategy", strategy, rematStrategies)))
+    if (failed(checkOption(getOperation(), "remat-strategy", strategy)) ||
+        failed(checkOption(getOperation(), "device-budget", budget)))
       return signalPassFailure();
     if (budget.empty())
       return;
@@ -188,9 +188,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
 }
 
 FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
-  llvm::Expected<ByteSize> size = parseByteSize(budget);
-  if (!size)
-    return getOperation().emitError("device budget: ") << llvm::toString(size.takeError());
+  const ByteSize size = llvm::cantFail(parseByteSize(budget)); // checked above
   if ((strategy == "lp-rounding" || bound) && !solve::hasLinearSolver())
     return getOperation().emitError("there is no solver for linear programs; 'tools/dev setup' brings HiGHS");
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
@@ -219,7 +217,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     largest = std::max({largest, entry.solved->front.getLargest().timeline.peakBytes, profile->getPeakBytes()});
     unfitted.push_back(std::move(*profile));
   }
-  const uint64_t bytes = size->resolve(statics.sum() + largest);
+  const uint64_t bytes = size.resolve(statics.sum() + largest);
   if (bytes < statics.sum())
     return refuseStatics(getOperation(), entries, bytes, statics);
   getOperation()->setAttr(deviceBudgetAttrName, Builder(&getContext()).getI64IntegerAttr(int64_t(bytes)));

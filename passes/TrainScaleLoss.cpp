@@ -168,11 +168,8 @@ struct TrainScaleLoss : StepPass<lowtide::impl::TrainScaleLossBase<TrainScaleLos
   }
 
 private:
-  /// Reads a limit, which is a finite number of at least 0; options are texts, since those keep every digit.
   LogicalResult readLimit(StringRef option, StringRef text, double &limit) {
-    if (!text.getAsDouble(limit) && std::isfinite(limit) && limit >= 0.0)
-      return success();
-    return getOperation().emitError() << option << "='" << text << "' is no number of at least 0";
+    return failure(failed(checkOption(getOperation(), option, text)) || text.getAsDouble(limit));
   }
 
   /// What the gradients hold has to be what is taken out of them.

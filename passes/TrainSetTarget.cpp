@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeclaredChecks.h"
 #include "Passes.h"
 #include "lowtide/Dialect/Train/Target.h"
 #include "llvm/ADT/StringExtras.h"
@@ -28,7 +29,9 @@ struct TrainSetTarget : lowtide::impl::TrainSetTargetBase<TrainSetTarget> {
       module.emitError("unknown target '") << target << "'; there are " << llvm::join(listTargetNames(), ", ");
       return signalPassFailure();
     }
-    row->threadsMax = threadsMax;
+    if (failed(checkOption(module, "threads-max", std::to_string(threadsMax))))
+      return signalPassFailure();
+    row->threadsMax = unsigned(threadsMax);
     if (std::optional<std::string> fault = row->findFault()) {
       module.emitError("target '") << row->name << "': " << *fault;
       return signalPassFailure();

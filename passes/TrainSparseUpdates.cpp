@@ -17,7 +17,6 @@
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "lowtide/Support/Failure.h"
-#include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -246,10 +245,8 @@ struct TrainSparseUpdates : StepPass<lowtide::impl::TrainSparseUpdatesBase<Train
   }
 
   void runOnSteps() override {
-    if (failed(checkChoice(getOperation(), "rules", rules, sparseUpdateRules))) {
-      setFailure(getOperation(), FailureKind::Usage);
+    if (failed(checkOption(getOperation(), "sparse-updates", rules)))
       return signalPassFailure();
-    }
     if (rules == "off")
       return;
     for (auto step : getOperation().getOps<func::FuncOp>())

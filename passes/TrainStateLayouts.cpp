@@ -261,15 +261,12 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
     return failure();
   }
 
-  /// The codec that `word` names; null: f32.
-  FailureOr<const CodecInfo *> findCodec(StringRef flag, StringRef word, train::CodecUse use) {
-    if (word == "f32")
-      return nullptr;
-    if (const CodecInfo *codec = train::findCodec(&getContext(), word, use))
-      return codec;
-    SmallVector<StringRef> known = {"f32"};
-    llvm::append_range(known, train::listCodecs(&getContext(), use));
-    return refuse(Twine(flag) + ": '" + word + "' is none of " + llvm::join(known, ", ") + suggestName(word, known));
+  /// The codec that `word` names; null: f32. `where`: what names it, the flag or a group.
+  FailureOr<const CodecInfo *> findCodec(const Twine &where, StringRef flag, StringRef word, train::CodecUse use) {
+    for (const OptionCheck &check : listChecks(flag, getContext()))
+      if (const std::string fault = check.findFault(word.str()); !fault.empty())
+        return refuse(where + flag + ": " + fault);
+    return word == "f32" ? nullptr : train::findCodec(&getContext(), word, use);
   }
 
   LogicalResult readOptions() {
@@ -279,13 +276,13 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
          {std::tuple<StringRef, StringRef, train::CodecUse>{"moments", moments, train::CodecUse::Moments},
           {"master", master, train::CodecUse::Master}}) {
       std::map<const train::GroupRule *, const CodecInfo *> &wanted = wantedOf[use];
-      FailureOr<const CodecInfo *> found = findCodec(flag, word, use);
+      FailureOr<const CodecInfo *> found = findCodec("", flag, word, use);
       if (failed(found))
         return failure();
       wanted[nullptr] = *found;
       for (const train::GroupRule &rule : options.groups) {
         auto given = rule.layouts.find(flag.str());
-        found = given == rule.layouts.end() ? wanted[nullptr] : findCodec("group: " + flag.str(), given->second, use);
+        found = given == rule.layouts.end() ? wanted[nullptr] : findCodec("group: ", flag, given->second, use);
         if (failed(found))
           return failure();
         wanted[&rule] = *found;

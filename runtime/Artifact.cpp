@@ -145,7 +145,7 @@ Status Artifact::load(std::span<const uint8_t> bytes) {
                     "section 'params'");
   if (plan_.kernels_size() && code_.empty() && cubin_.empty() && ptx_.empty())
     return badInput("the plan has kernels and there is no machine code", "section 'code'");
-  return checkStatements(plan_, code_, ptx_).at("section 'code'");
+  return checkStatements(plan_, {code_, cubin_, ptx_});
 }
 
 const plan::Entry *Artifact::entry(std::string_view name) const {

@@ -57,6 +57,40 @@ template <typename Take> void forEachLine(std::string_view text, Take &&take) {
   }
 }
 
+/// Lines that stand alone, and those that follow a mark.
+enum class Form { Lines, Marked };
+
+Status checkLines(const plan::Plan &plan, std::string_view text, Form form) {
+  std::unordered_set<std::string_view> stated;
+  forEachLine(text, [&](std::string_view line) {
+    constexpr std::string_view mark = statementMark;
+    if (form == Form::Lines)
+      stated.insert(line);
+    else if (line.substr(0, mark.size()) == mark)
+      stated.insert(line.substr(mark.size()));
+  });
+  for (const plan::Kernel &kernel : plan.kernels())
+    for (const plan::Footprint &footprint : kernel.footprints()) {
+      const std::string line = stateKernel(plan, kernel, footprint);
+      if (stated.count(line))
+        continue;
+      std::string_view instead;
+      const std::string front = kernel.symbol() + ": ";
+      for (std::string_view other : stated)
+        if (other.substr(0, front.size()) == front && (instead.empty() || other < instead))
+          instead = other;
+      return {StatusCode::VerifyFailed, "the plan has '" + printable(line) + "', " +
+                                            (instead.empty() ? "and the machine code has no such kernel"
+                                                             : "the machine code '" + printable(instead) + "'") +
+                                            ": they are not of one compilation; compile the model again"};
+    }
+  return Status::ok();
+}
+
+std::string_view textOf(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
 } // namespace
 
 /// In ASCII: ptxas and the driver read no other comments.
@@ -89,31 +123,13 @@ std::string stateKernels(const plan::Plan &plan) {
   return lines;
 }
 
-Status checkStatements(const plan::Plan &plan, std::span<const uint8_t> object, std::span<const uint8_t> ptx) {
-  std::unordered_set<std::string_view> stated;
-  if (!object.empty())
-    forEachLine(findSection(object, statementSection), [&](std::string_view line) { stated.insert(line); });
-  else
-    forEachLine({reinterpret_cast<const char *>(ptx.data()), ptx.size()}, [&](std::string_view line) {
-      constexpr std::string_view mark = ptxStatementMark;
-      if (line.substr(0, mark.size()) == mark)
-        stated.insert(line.substr(mark.size()));
-    });
-  for (const plan::Kernel &kernel : plan.kernels())
-    for (const plan::Footprint &footprint : kernel.footprints()) {
-      const std::string line = stateKernel(plan, kernel, footprint);
-      if (stated.count(line))
-        continue;
-      std::string_view instead;
-      const std::string front = kernel.symbol() + ": ";
-      for (std::string_view other : stated)
-        if (other.substr(0, front.size()) == front && (instead.empty() || other < instead))
-          instead = other;
-      return {StatusCode::VerifyFailed, "the plan has '" + printable(line) + "', " +
-                                            (instead.empty() ? "and the machine code has no such kernel"
-                                                             : "the machine code '" + printable(instead) + "'") +
-                                            ": they are not of one compilation; compile the model again"};
-    }
+Status checkStatements(const plan::Plan &plan, const CodeImages &code) {
+  if (!code.object.empty())
+    LOWTIDE_TRY(checkLines(plan, findSection(code.object, statementSection), Form::Lines).at("section 'code'"));
+  if (!code.cubin.empty())
+    LOWTIDE_TRY(checkLines(plan, textOf(code.cubin), Form::Marked).at("section 'cubin'"));
+  if (!code.ptx.empty())
+    LOWTIDE_TRY(checkLines(plan, textOf(code.ptx), Form::Marked).at("section 'ptx'"));
   return Status::ok();
 }
 

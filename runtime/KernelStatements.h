@@ -9,6 +9,7 @@
 #define LOWTIDE_RUNTIME_KERNELSTATEMENTS_H
 
 #include "plan.pb.h"
+#include "runtime/StatementMarks.h"
 #include "runtime/Status.h"
 
 #include <cstdint>
@@ -17,10 +18,6 @@
 
 namespace lowtide::rt {
 
-/// Section of an ELF object that holds the lines; in PTX each stands in a comment after `ptxStatementMark`.
-inline constexpr char statementSection[] = ".lowtide.kernels";
-inline constexpr char ptxStatementMark[] = "// lowtide kernel ";
-
 /// "loop_3: 64 by 16, 64x4 64x4 to 64x4 bytes, in place 0 on 1, scratch 0, threads 0, shared 0, for cpu:x86-64-v3":
 /// extent and grain, then elements and their size of each operand and result, then the results that may take an
 /// operand's place.
@@ -28,9 +25,14 @@ std::string stateKernel(const plan::Plan &plan, const plan::Kernel &kernel, cons
 /// One line for each footprint of each kernel of the plan.
 std::string stateKernels(const plan::Plan &plan);
 
-/// Whether the code states all that the plan does. `object`: an ELF shared object; where it is empty, `ptx` is looked
-/// at.
-Status checkStatements(const plan::Plan &plan, std::span<const uint8_t> object, std::span<const uint8_t> ptx);
+/// The code of an artifact; a device runs one of them.
+struct CodeImages {
+  std::span<const uint8_t> object; ///< an ELF shared object
+  std::span<const uint8_t> cubin, ptx;
+};
+
+/// Whether all code that there is states all that the plan does.
+Status checkStatements(const plan::Plan &plan, const CodeImages &code);
 
 } // namespace lowtide::rt
 

@@ -5,6 +5,7 @@
 
 import os
 import pathlib
+import shutil
 
 import lit.formats
 
@@ -30,6 +31,8 @@ config.substitutions.append(("%models", str(HERE / "models")))
 config.substitutions.append(("%python", lit_config.params.get("python", "python3")))
 
 config.available_features.add("cpu")
+if shutil.which("ptxas"):
+    config.available_features.add("ptxas")
 for tool in ("lowtide", "lowtide-opt", "lowtide-translate", "lowtide-run"):
     if (build / "bin" / tool).exists():
         config.available_features.add(tool)

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Support/DeclaredOptions.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
@@ -17,48 +18,53 @@ class KernelModule;
 }
 struct PlanLowerSettings;
 
+/// A number as text that reads back as the same number: what options of passes take.
+std::string formatNumber(double number);
+
 /// What the nn stage recognises.
 struct GraphStageOptions {
-  bool lossHead = true;        ///< cross-entropy of a linear layer as one op, where its logits are large
-  bool lossHeadAlways = false; ///< the same, however small they are
-  std::string adapters;        ///< rules of low-rank pairs (passes/Passes.td, train-adapt); empty: none
-  std::string adapterDropout;  ///< of all pairs; empty: as the rules say
-  std::string frozenCodec;     ///< of frozen matrices: int8, nf4; empty: none
+  bool lossHead = true;                      ///< cross-entropy of a linear layer as one op, where its logits are large
+  bool lossHeadAlways = false;               ///< the same, however small they are
+  std::string adapters{defaultText("lora")}; ///< rules of low-rank pairs; empty: none
+  std::string adapterDropout{defaultText("dropout")};       ///< of all pairs; negative: as the rules say
+  std::string frozenWeights{defaultText("frozen-weights")}; ///< int8, nf4: matrices in codes
 };
 
-/// What the train stage adds; the texts are those of the flags (passes/Passes.td, train-optimize).
+/// What the train stage adds; the texts are those of the flags (Support/DeclaredOptions.td).
 struct TrainStageOptions {
-  std::string optimizer = "adamw", convention = "torch", lr = "0.001";
-  std::string schedule = "constant", warmupSteps = "0", totalSteps = "0", minLr = "0";
-  std::string scheduleSettings;        ///< `step_size=30;gamma=0.1`
-  std::string fallback;                ///< `adamw:lr=3e-4`
-  std::string settings;                ///< `weight_decay=0.1;betas=0.9,0.95`
-  std::string groups;                  ///< rules separated by `;`
-  std::string sparseUpdates = "exact"; ///< tables in the rows that a batch names: exact, lazy or off
-  std::string moments = "f32";         ///< codec of optimizer state: f32, bf16, int8, fp8
-  std::string master = "f32";          ///< codec of parameters: f32 (as they are), split, whole or sr
-  double ema = 0.0;                    ///< decay of averages of the weights; 0: none are kept
-  std::string precision;               ///< mixed-bf16, mixed-f16, bf16 or f16; empty: types stay as they are
-  std::string precisionOverrides;      ///< rules separated by `;`
-  std::string frozenWeights;           ///< f32, or the precision's 16-bit type; empty: as parameters
-  std::string lossScale = "none";
-  double clipNorm = 0.0, clipValue = 0.0; ///< 0: gradients are not limited
+  std::string optimizer{defaultText("optimizer")}, convention{defaultText("convention")}, lr{defaultText("lr")};
+  std::string schedule{defaultText("schedule")}, warmupSteps{defaultText("warmup-steps")},
+      totalSteps{defaultText("total-steps")}, minLr{defaultText("min-lr")};
+  std::string scheduleSettings;                             ///< `step_size=30;gamma=0.1`
+  std::string fallback{defaultText("fallback")};            ///< `adamw:lr=3e-4`
+  std::string settings;                                     ///< `weight_decay=0.1;betas=0.9,0.95`
+  std::string groups{defaultText("group")};                 ///< rules separated by `;`
+  std::string sparseUpdates{defaultText("sparse-updates")}; ///< tables in the rows that a batch names
+  std::string moments{defaultText("moments")};              ///< codec of optimizer state
+  std::string master{defaultText("master")};                ///< codec of parameters
+  double ema = defaultNumber("ema");                        ///< decay of averages of the weights; 0: none are kept
+  std::string precision{defaultText("precision")};          ///< f32, f64: types stay as they are
+  std::string precisionOverrides{defaultText("precision-override")}; ///< rules separated by `;`
+  std::string frozenWeights{defaultText("frozen-weights")};
+  std::string lossScale{defaultText("loss-scale")};
+  double clipNorm = defaultNumber("clip-norm"), clipValue = defaultNumber("clip-value"); ///< 0: not limited
   std::vector<std::string> entries = {"train", "eval"};
-  int64_t microBatches = 1; ///< equal parts of the batch that are computed one after the other
+  int64_t microBatches = defaultWhole("micro-batches"); ///< equal parts of the batch, one after the other
 };
 
 /// How the fitted stage cuts the step into kernels and library calls.
 struct FitStageOptions {
-  bool fuse = true;                ///< several ops in a kernel
-  bool library = true;             ///< contractions and convolutions by vendor libraries
-  std::string widen = "";          ///< "f64": compute everything in f64
-  bool isForGpu = false;           ///< the module's target is one: passes that are for its libraries run
-  std::string budget = "";         ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
-  std::string strategy = "fit";    ///< how recomputations are chosen
-  bool bound = false;              ///< say how much any plan recomputes at least
-  std::string convLayout = "auto"; ///< how a GPU stores images: auto, nchw, nhwc
-  bool partLossHeads = true;       ///< large logits in chunks of rows
-  int64_t lossHeadChunks = 0;      ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
+  bool fuse = defaultSwitch("fuse"); ///< several ops in a kernel
+  bool library = true;               ///< contractions and convolutions by vendor libraries
+  std::string widen = "";            ///< "f64": compute everything in f64
+  bool isForGpu = false;             ///< the module's target is one: passes that are for its libraries run
+  std::string budget{
+      defaultText("device-budget")}; ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
+  std::string strategy{defaultText("remat-strategy")}; ///< how recomputations are chosen
+  bool bound = defaultSwitch("bound");                 ///< say how much any plan recomputes at least
+  std::string convLayout{defaultText("conv-layout")};  ///< how a GPU stores images: auto, nchw, nhwc
+  bool partLossHeads = true;                           ///< large logits in chunks of rows
+  int64_t lossHeadChunks = 0; ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
 };
 
 /// nn: patterns of exporters recognised, duplicates removed, forms made canonical.
@@ -76,7 +82,7 @@ void buildLaunchStage(mlir::OpPassManager &passes, const FitStageOptions &option
 
 /// What a plan is made for.
 struct PlanStageOptions {
-  bool weights = true; ///< parameters start from the model file
+  bool weights = defaultSwitch("weights"); ///< parameters start from the model file
 };
 
 /// fitted → plan: addresses for every byte, proved; the kernels' functions are next to it.

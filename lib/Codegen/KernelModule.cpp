@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/StatementMarks.h"
 #include "llvm/Support/xxhash.h"
 
 #include <mutex>
@@ -305,10 +306,13 @@ FailureOr<KernelCode> KernelModule::link(StringRef statements) {
     FailureOr<std::vector<char>> cubin = assemble(kernels, *ptx, options.chip);
     if (failed(cubin))
       return failure();
-    code.ptx = std::move(*ptx);
+    std::string stated = "\n";
     for (StringRef line : llvm::split(statements.rtrim('\n'), '\n'))
-      code.ptx += ("// lowtide kernel " + line + "\n").str();
+      stated += (rt::statementMark + line + "\n").str();
+    code.ptx = *ptx + stated;
     code.cubin = std::move(*cubin);
+    if (!code.cubin.empty())
+      llvm::append_range(code.cubin, stated);
     return code;
   }
   FailureOr<std::vector<char>> object = options.isGpu()

@@ -18,6 +18,7 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
+#include "runtime/StatementMarks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -232,7 +233,7 @@ static void addStatements(llvm::Module &module, StringRef statements) {
   llvm::Constant *text = llvm::ConstantDataArray::getString(module.getContext(), statements, /*AddNull=*/false);
   auto *stated = new llvm::GlobalVariable(module, text->getType(), /*isConstant=*/true,
                                           llvm::GlobalValue::PrivateLinkage, text, "statements");
-  stated->setSection(".lowtide.kernels");
+  stated->setSection(rt::statementSection);
   stated->setAlignment(llvm::Align(1));
   llvm::appendToUsed(module, {stated});
 }

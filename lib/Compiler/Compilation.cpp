@@ -263,13 +263,9 @@ TrainStageOptions Compilation::trainStageOptions() const {
   stage.master = options.master;
   stage.ema = options.ema;
   stage.entries = options.entries;
-  if (options.precision != "f32" && options.precision != "f64")
-    stage.precision = options.precision;
+  stage.precision = options.precision;
   stage.precisionOverrides = join(options.precisionOverrides, ";");
-  stage.frozenWeights = options.frozenWeights == "auto" ? "" : options.frozenWeights;
-  // What has no codes, and is only read in 16 bits, is held in these.
-  if (options.codesFrozen())
-    stage.frozenWeights = StringRef(stage.precision).ends_with("bf16") ? "bf16" : "f16";
+  stage.frozenWeights = options.frozenWeights;
   stage.lossScale = options.lossScale;
   stage.clipNorm = options.clipNorm;
   stage.clipValue = options.clipValue;
@@ -297,11 +293,8 @@ FitStageOptions Compilation::fitStageOptions() const {
 GraphStageOptions Compilation::graphStageOptions() const {
   GraphStageOptions stage;
   stage.adapters = join(options.lora, ";");
-  stage.frozenCodec = options.codesFrozen() ? options.frozenWeights : "";
-  if (options.mode == "eval")
-    stage.adapterDropout = "0";
-  else if (options.dropout >= 0)
-    stage.adapterDropout = std::to_string(options.dropout);
+  stage.frozenWeights = options.frozenWeights;
+  stage.adapterDropout = options.mode == "eval" ? "0" : formatNumber(options.dropout);
   return stage;
 }
 
@@ -383,7 +376,7 @@ Failure Compilation::makeSteps(int64_t microBatches, StringRef precision, String
   TrainStageOptions stage = trainStageOptions();
   stage.microBatches = microBatches;
   if (!precision.empty())
-    stage.precision = precision == "f32" ? "" : precision.str();
+    stage.precision = precision.str();
   if (!moments.empty())
     stage.moments = moments.str();
   return run(

@@ -1,54 +1,33 @@
 //===- OptionTable.cpp - every option of a request, once --------*- C++ -*-===//
 //
-// One row an option; those of optimizers and schedules have rows of their own (OptimizerFlags.h), which train-optimize
-// checks.
+// One row an option. What passes have, too, is described by records (Support/DeclaredOptions.td); those of optimizers
+// and schedules have rows of their own (OptimizerFlags.h), which train-optimize checks.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Compiler/OptionTable.h"
+#include "DeclaredChecks.h"
 #include "OptimizerFlags.h"
 #include "lowtide/Dialect/NN/NN.h"
-#include "lowtide/Dialect/Train/Layouts.h"
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "lowtide/Dialect/Train/Train.h"
-#include "lowtide/Interfaces/TargetInfo.h"
-#include "lowtide/Support/OptionChoices.h"
+#include "lowtide/Support/DeclaredOptions.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
 #include <algorithm>
-#include <cmath>
 
 using namespace lowtide;
 
 using Kind = OptionCheck::Kind;
 
-static OptionCheck range(int64_t low, int64_t high, const char *typeName = "INT") {
-  return {Kind::Range, {}, low, high, typeName};
-}
 static OptionCheck words(std::vector<std::string> words) { return {Kind::Words, std::move(words)}; }
-/// Words that a pass declares.
-static OptionCheck declared(llvm::ArrayRef<llvm::StringLiteral> list) {
-  return words(std::vector<std::string>(list.begin(), list.end()));
-}
-static OptionCheck custom(std::string (*check)(const std::string &)) { return {Kind::Custom, {}, 0, 0, "", check}; }
+static OptionCheck custom(std::string (*check)(const std::string &)) { return {Kind::Custom, {}, 0, 0, check}; }
 
 static std::string checkChunks(const std::string &text) {
   bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   if (text == "auto" || text == "off" || (isNumber && text.size() < 10 && std::stol(text) > 0))
     return std::string();
   return "--loss-head-chunks is auto, off or a positive number, not '" + text + "'";
-}
-
-static std::string checkDecay(const std::string &text) {
-  double decay = 0;
-  const bool isDecay = !llvm::StringRef(text).getAsDouble(decay) && decay > 0 && decay < 1;
-  return isDecay ? std::string() : "must lie between 0 and 1, as 0.999 does, not '" + text + "'";
-}
-
-static std::vector<std::string> listPrecisions() {
-  std::vector<std::string> precisions(std::begin(narrowPrecisions), std::end(narrowPrecisions));
-  precisions.insert(precisions.begin(), "f32");
-  precisions.push_back("f64");
-  return precisions;
 }
 
 /// Rows of values that optimizers or schedules take, all of which go into `field`.
@@ -58,21 +37,19 @@ static void addValues(std::vector<OptionRow> &rows, llvm::ArrayRef<ValueFlag> fl
     rows.push_back({flag.flag, group, "train", role, field, flag.text, {}, flag.isSwitch ? "1" : ""});
 }
 
-/// "f32" and the codecs with a record (Layouts.td).
-static OptionCheck codecs(mlir::MLIRContext &context, train::CodecUse use) {
-  std::vector<std::string> names = {"f32"};
-  for (llvm::StringRef name : train::listCodecs(&context, use))
-    names.push_back(name.str());
-  return words(std::move(names));
-}
-
 static std::vector<OptionRow> makeRows() {
   // What has a record is named there.
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<nn::NNDialect, train::TrainDialect>();
-  const OptionCheck positive{Kind::Positive}, nonNegative{Kind::NonNegative}, rate{Kind::Rate};
+  const OptionCheck positive{Kind::Positive};
   std::vector<OptionRow> rows;
   auto add = [&](OptionRow row) { rows.push_back(std::move(row)); };
+  // What passes have, too: name, default, help and check are the record's.
+  auto declared = [&](const DeclaredOption &option, const char *group, const char *stage, OptionRole role,
+                      OptionField field) {
+    const std::string name(option.name);
+    return OptionRow{name, group, stage, role, field, std::string(option.help), listChecks(name, context)};
+  };
   add({"dim", "model", "onnx", OptionRole::None, &Request::dims,
        "Binds symbolic dimensions: NAME=VALUE[,NAME=VALUE]; a name as the exporter writes it (2*h) binds its symbol"});
   add({"shape", "model", "onnx", OptionRole::None, &Request::shapes, "Shapes of inputs: INPUT=8x64[,INPUT=scalar]"});
@@ -90,25 +67,12 @@ static std::vector<OptionRow> makeRows() {
        {},
        "Further entries for a batch of so many samples: what no whole batch holds",
        {positive}});
-  add({"mode",
-       "model",
-       "nn",
-       OptionRole::Forward,
-       &Request::mode,
-       "train: batch norm and dropout in training form; as-is: as the file says",
-       {declared(trainingModes)}});
-  add({"dropout", "model", "nn", OptionRole::Forward, &Request::dropout, "Overrides every dropout rate", {rate}});
+  add(declared(declaredOption("mode"), "model", "nn", OptionRole::Forward, &Request::mode));
+  add(declared(declaredOption("dropout"), "model", "nn", OptionRole::Forward, &Request::dropout));
   add({"freeze-norm", "model", "nn", OptionRole::Forward, &Request::freezeNorms,
        "Batch norms that keep their running statistics, as module.eval() has it: names and globs of layers, with "
        "commas. Their scale and bias are trained unless --frozen names them"});
-  add({"loss", "model", "nn", OptionRole::Forward, &Request::loss,
-       "Adds a loss: \"cross_entropy(LOGITS, LABELS, label_smoothing=0.1) + 0.3*mse(OUTPUT, TARGET)\", or names "
-       "an output that is one. Kinds and options are PyTorch's: cross_entropy (weight, ignore_index, reduction, "
-       "label_smoothing); nll of PROBABILITIES and nll_loss of LOG_PROBABILITIES (weight, ignore_index, "
-       "reduction); mse, l1 (weight, reduction); smooth_l1 (beta, reduction); huber (delta, weight, reduction); "
-       "bce of PROBABILITIES (weight, reduction); bce_with_logits (weight, pos_weight, reduction); kl_div of "
-       "LOG_PROBABILITIES (log_target, reduction). A weight is a number, a list [0.5, 1] or an array. Names "
-       "with spaces, commas or brackets are put into quotes"});
+  add(declared(declaredOption("loss"), "model", "nn", OptionRole::Forward, &Request::loss));
   add({"outputs",
        "model",
        "nn",
@@ -135,79 +99,26 @@ static std::vector<OptionRow> makeRows() {
        OptionRole::Forward,
        {},
        "Keeps these as they are: names and globs, with commas"});
-  add({"lora", "parameters", "nn", OptionRole::Forward, &Request::lora,
-       "Trains low-rank pairs instead of weights: LAYER[,LAYER]:r=16[,alpha=32][,dropout=0.05][,rslora], names and "
-       "globs of layers; several rules with ; or by repeating, the first that matches counts. Everything else is "
-       "frozen but what --params names. Without alpha it is r, a scale of 1"});
+  add(declared(declaredOption("lora"), "parameters", "nn", OptionRole::Forward, &Request::lora));
   add({"rename", "parameters", "onnx", OptionRole::None, &Request::rename, "Parameter names: NAME_IN_FILE=NAME"});
-  add({"optimizer", "optimizer", "train", OptionRole::Update, &Request::optimizer,
-       "Update rule: " + llvm::join(train::listOptimizers(&context), ", ")});
-  add({"fallback", "optimizer", "train", OptionRole::Update, &Request::fallback,
-       "muon: optimizer of all but hidden matrices, with its options (adamw): adamw:lr=3e-4,weight_decay=0.01"});
-  add({"convention",
-       "optimizer",
-       "train",
-       OptionRole::Update,
-       &Request::convention,
-       "Whose formula: PyTorch's, or ONNX's ai.onnx.preview.training",
-       {declared(conventions)}});
-  add({"lr", "optimizer", "train", OptionRole::Rate, &Request::lr, "Learning rate"});
+  add(declared(declaredOption("optimizer"), "optimizer", "train", OptionRole::Update, &Request::optimizer));
+  rows.back().text += ": " + llvm::join(train::listOptimizers(&context), ", ");
+  add(declared(declaredOption("fallback"), "optimizer", "train", OptionRole::Update, &Request::fallback));
+  add(declared(declaredOption("convention"), "optimizer", "train", OptionRole::Update, &Request::convention));
+  add(declared(declaredOption("lr"), "optimizer", "train", OptionRole::Rate, &Request::lr));
   addValues(rows, optimizerFlags, "optimizer", OptionRole::Update, &Request::optimizerOptions);
-  add({"group", "optimizer", "train", OptionRole::Update, &Request::groups,
-       "Parameter group: PATTERN[,PATTERN]:lr=X,weight_decay=Y,optimizer=NAME; may repeat"});
-  add({"sparse-updates",
-       "optimizer",
-       "train",
-       OptionRole::Update,
-       &Request::sparseUpdates,
-       "Tables without weight decay in the rows that a batch names: exact (where no bit changes: sgd and adagrad), "
-       "lazy (also momentum, adam and adamw: state of other rows waits, as in PyTorch's SparseAdam), off",
-       {declared(sparseUpdateRules)},
-       "",
-       "lazy"});
-  add({"moments",
-       "optimizer",
-       "train",
-       OptionRole::Update,
-       &Request::moments,
-       "How optimizer state is stored: f32; bf16 (rounded); int8, fp8 (a byte for an element and a scale for "
-       "256; lossy). Updates compute in f32",
-       {codecs(context, train::CodecUse::Moments)}});
-  add({"master",
-       "optimizer",
-       "train",
-       OptionRole::Update,
-       &Request::master,
-       "How parameters are stored: f32 (as --precision has them); split (with --precision=bf16 or mixed-bf16: an f32 "
-       "master as a bf16 half, which products read, and 16 bits more; exact); whole (the same in f32, with the same "
-       "bits); sr (with --precision=bf16: bf16, rounded up or down by chance)",
-       {codecs(context, train::CodecUse::Master)}});
-  add({"ema",
-       "optimizer",
-       "train",
-       OptionRole::Update,
-       &Request::ema,
-       "Keeps an exponential moving average of the trained weights, with this decay: 0.999 (PyTorch's "
-       "AveragedModel with get_ema_multi_avg_fn); lowtide-run --ema evaluates it",
-       {custom(checkDecay)}});
-  add({"schedule",
-       "schedule",
-       "train",
-       OptionRole::Rate,
-       &Request::schedule,
-       "Learning-rate schedule",
-       {words(listSchedules())}});
-  add({"warmup-steps", "schedule", "train", OptionRole::Rate, &Request::warmupSteps, "Steps of linear warm-up"});
-  add({"total-steps", "schedule", "train", OptionRole::Rate, &Request::totalSteps, "Step at which a decay ends"});
-  add({"min-lr", "schedule", "train", OptionRole::Rate, &Request::minLr, "Where a decay ends"});
+  add(declared(declaredOption("group"), "optimizer", "train", OptionRole::Update, &Request::groups));
+  add(declared(declaredOption("sparse-updates"), "optimizer", "train", OptionRole::Update, &Request::sparseUpdates));
+  rows.back().implicitValue = "lazy";
+  add(declared(declaredOption("moments"), "optimizer", "train", OptionRole::Update, &Request::moments));
+  add(declared(declaredOption("master"), "optimizer", "train", OptionRole::Update, &Request::master));
+  add(declared(declaredOption("ema"), "optimizer", "train", OptionRole::Update, &Request::ema));
+  add(declared(declaredOption("schedule"), "schedule", "train", OptionRole::Rate, &Request::schedule));
+  add(declared(declaredOption("warmup-steps"), "schedule", "train", OptionRole::Rate, &Request::warmupSteps));
+  add(declared(declaredOption("total-steps"), "schedule", "train", OptionRole::Rate, &Request::totalSteps));
+  add(declared(declaredOption("min-lr"), "schedule", "train", OptionRole::Rate, &Request::minLr));
   addValues(rows, scheduleFlags, "schedule", OptionRole::Rate, &Request::scheduleOptions);
-  add({"micro-batches",
-       "memory",
-       "train",
-       OptionRole::None,
-       &Request::microBatches,
-       "Computes a step in so many equal parts of the batch",
-       {positive, range(1, int64_t(1) << 30)}});
+  add(declared(declaredOption("micro-batches"), "memory", "train", OptionRole::None, &Request::microBatches));
   add({"loss-head-chunks",
        "memory",
        "fitted",
@@ -215,79 +126,27 @@ static std::vector<OptionRow> makeRows() {
        &Request::lossHeadChunks,
        "Pieces of the logits of a loss head: auto (where they are large), a number, off",
        {custom(checkChunks)}});
-  add({"target", "target", "plan", OptionRole::None, &Request::target,
-       "cpu[:x86-64-v3|:x86-64-v4|:native], cuda[:sm_90], and cuda: with sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
-       "sm_100, sm_103, sm_110, sm_120, sm_121, or with a card of 'lowtide fit --card=list': cuda:h200; "
-       "cuda-emulated, reference"});
+  add(declared(declaredOption("target"), "target", "plan", OptionRole::None, &Request::target));
   add({"target-file", "target", "plan", OptionRole::None, &Request::targetFile,
        "JSON of a machine that has no name here: kind, chip, and figures where they differ from the chip's"});
-  add({"precision",
-       "target",
-       "train",
-       OptionRole::None,
-       &Request::precision,
-       "f32; mixed-bf16, mixed-f16: 16-bit activations, f32 parameters; bf16, f16: parameters too; f64 with "
-       "--target=reference",
-       {words(listPrecisions())}});
-  add({"precision-override", "target", "train", OptionRole::None, &Request::precisionOverrides,
-       "Layers by name that differ: PATTERN[,PATTERN]=f32, or =bf16 (f16); may repeat"});
-  add({"frozen-weights",
-       "target",
-       "train",
-       OptionRole::None,
-       &Request::frozenWeights,
-       "How weights are held that are not trained and that products read: f32, --precision's bf16 or f16, or matrices "
-       "in "
-       "codes of int8 or nf4; auto: as the trained ones",
-       {words({"auto", "f32", "bf16", "f16", "int8", "nf4"})}});
-  add({"loss-scale", "optimizer", "train", OptionRole::None, &Request::lossScale,
-       "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]"});
-  add({"clip-norm",
-       "optimizer",
-       "train",
-       OptionRole::None,
-       &Request::clipNorm,
-       "Largest global norm of the gradients",
-       {nonNegative}});
-  add({"clip-value",
-       "optimizer",
-       "train",
-       OptionRole::None,
-       &Request::clipValue,
-       "Largest size of a gradient's element",
-       {nonNegative}});
+  add(declared(declaredOption("precision"), "target", "train", OptionRole::None, &Request::precision));
+  add(declared(declaredOption("precision-override"), "target", "train", OptionRole::None,
+               &Request::precisionOverrides));
+  add(declared(declaredOption("frozen-weights"), "target", "train", OptionRole::None, &Request::frozenWeights));
+  add(declared(declaredOption("loss-scale"), "optimizer", "train", OptionRole::None, &Request::lossScale));
+  add(declared(declaredOption("clip-norm"), "optimizer", "train", OptionRole::None, &Request::clipNorm));
+  add(declared(declaredOption("clip-value"), "optimizer", "train", OptionRole::None, &Request::clipValue));
   add({"entries", "target", "train", OptionRole::None, &Request::entries,
        "Programs in the artifact: train, eval, gradient"});
-  add({"fuse", "target", "plan", OptionRole::None, &Request::fuse, "Fuse elementwise and reduction ops into kernels"});
-  add({"conv-layout",
-       "target",
-       "fitted",
-       OptionRole::None,
-       &Request::convLayout,
-       "How a GPU stores what convolutions read and write: auto (channels last where that is estimated to be "
-       "faster), nchw, nhwc",
-       {declared(convLayouts)}});
+  add(declared(declaredOption("fuse"), "target", "plan", OptionRole::None, &Request::fuse));
+  add(declared(declaredOption("conv-layout"), "target", "fitted", OptionRole::None, &Request::convLayout));
   add({"kernel-cache", "target", "", OptionRole::None, &Request::kernelCache,
        "Folder that keeps machine code of the CPU's kernels from compile to compile; off; auto: lowtide/kernels "
        "in $XDG_CACHE_HOME or ~/.cache, at most 512 MiB"});
-  add({"threads-max",
-       "target",
-       "plan",
-       OptionRole::None,
-       &Request::threadsMax,
-       "Threads for which scratch memory is planned",
-       {range(1, mostThreads, "UINT")}});
-  add({"device-budget", "memory", "fitted", OptionRole::None, &Request::deviceBudget,
-       "Bytes that the step may take, all told: 8MiB, 1.5GiB, 800MB, or 50% of what it takes without"});
-  add({"remat-strategy",
-       "memory",
-       "fitted",
-       OptionRole::None,
-       &Request::rematStrategy,
-       "How recomputations are chosen: fit; the others are published methods, to compare",
-       {declared(rematStrategies)}});
-  add({"bound", "memory", "fitted", OptionRole::None, &Request::bound,
-       "Say how much any plan in this order recomputes at least, by linear programming (HiGHS; minutes)"});
+  add(declared(declaredOption("threads-max"), "target", "plan", OptionRole::None, &Request::threadsMax));
+  add(declared(declaredOption("device-budget"), "memory", "fitted", OptionRole::None, &Request::deviceBudget));
+  add(declared(declaredOption("remat-strategy"), "memory", "fitted", OptionRole::None, &Request::rematStrategy));
+  add(declared(declaredOption("bound"), "memory", "fitted", OptionRole::None, &Request::bound));
   add({"emit",
        "stages",
        "",
@@ -349,38 +208,13 @@ static std::vector<OptionRow> makeRows() {
        {words({"auto", "unrolled", "loop"})}});
   add({"onnx-weights", "stages", "", OptionRole::None, &Request::onnxWeights,
        "--emit=onnx-model: weights as default inputs"});
-  add({"weights", "stages", "plan", OptionRole::None, &Request::weights,
-       "Weights in the artifact; without them a run starts from --init=random:SEED or from a checkpoint"});
+  add(declared(declaredOption("weights"), "stages", "plan", OptionRole::None, &Request::weights));
   return rows;
 }
 
 const std::vector<OptionRow> &lowtide::listOptions() {
   static const std::vector<OptionRow> rows = makeRows();
   return rows;
-}
-
-std::string OptionCheck::findFault(const std::string &text) const {
-  double value = 0;
-  const bool isNumber = !llvm::StringRef(text).getAsDouble(value) && std::isfinite(value);
-  auto fault = [&](bool isGood, const std::string &what) {
-    return isGood ? std::string() : "must be " + what + ", not '" + text + "'";
-  };
-  switch (kind) {
-  case Kind::Positive:
-    return fault(isNumber && value > 0, "a number above 0");
-  case Kind::NonNegative:
-    return fault(isNumber && value >= 0, "a number of at least 0");
-  case Kind::Rate:
-    return fault(isNumber && value >= 0 && value <= 1, "a rate from 0 to 1");
-  case Kind::Range:
-    return fault(isNumber && value == std::floor(value) && value >= double(low) && value <= double(high),
-                 "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
-  case Kind::Words:
-    return fault(llvm::is_contained(words, text), "one of " + llvm::join(words, ", "));
-  case Kind::Custom:
-    return custom(text);
-  }
-  return "";
 }
 
 namespace {

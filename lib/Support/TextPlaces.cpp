@@ -89,8 +89,9 @@ void removePlaces(Operation *root, StringRef text) {
   replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/false, /*replaceLocs=*/true);
 }
 
+constexpr static size_t mostDigits = 7; // 9,999,999 results: megabytes
+
 const char *findHugeResultNumber(StringRef text) {
-  constexpr size_t mostDigits = 7; // 9,999,999 results: megabytes
   for (size_t at = text.find('#'); at != StringRef::npos; at = text.find('#', at + 1)) {
     // Only a value has results: `%name#1`.
     StringRef value = text.take_front(at);
@@ -102,6 +103,24 @@ const char *findHugeResultNumber(StringRef text) {
       return text.data() + at;
   }
   return nullptr;
+}
+
+bool printHugeResultNumber(llvm::MemoryBufferRef text) {
+  const char *at = findHugeResultNumber(text.getBuffer());
+  if (!at)
+    return false;
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, /*RequiresNullTerminator=*/false), llvm::SMLoc());
+  sources.PrintMessage(llvm::SMLoc::getFromPointer(at), llvm::SourceMgr::DK_Error, hugeResultNumber);
+  return true;
+}
+
+void boundResultNumbers(std::string &text) {
+  while (const char *at = findHugeResultNumber(text)) {
+    const size_t first = at + 1 - text.data(), end = std::min(text.find_first_not_of("0123456789", first), text.size());
+    std::fill(text.begin() + first, text.begin() + (end - mostDigits), '0');
+    std::fill(text.begin() + (end - mostDigits), text.begin() + end, '9');
+  }
 }
 
 } // namespace lowtide

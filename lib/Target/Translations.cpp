@@ -5,9 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Target/Translations.h"
 #include "lowtide/Codegen/KernelModule.h"
+#include "lowtide/Support/TextPlaces.h"
 #include "lowtide/Target/PlanProto.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "runtime/Artifact.h"
 #include "llvm/Support/SourceMgr.h"
@@ -43,15 +45,18 @@ static OwningOpRef<Operation *> importPlanBytes(llvm::SourceMgr &sources, MLIRCo
 }
 
 void lowtide::registerPlanTranslations() {
-  static TranslateFromMLIRRegistration toBytes(
+  // Not by TranslateFromMLIRRegistration, which reads a text before anyone has looked at it.
+  static TranslateRegistration toBytes(
       "export-plan", "plan dialect to protobuf",
-      [](Operation *op, llvm::raw_ostream &os) -> LogicalResult {
-        auto module = dyn_cast<ModuleOp>(op);
-        return module ? exportPlanBytes(module, os) : op->emitError("expected a module");
-      },
-      [](DialectRegistry &registry) {
+      [](const std::shared_ptr<llvm::SourceMgr> &sources, llvm::raw_ostream &os, MLIRContext *context) {
+        DialectRegistry registry;
         registry.insert<plan::PlanDialect, func::FuncDialect>();
         codegen::KernelModule::registerDialects(registry); // the kernels next to the plan
+        context->appendDialectRegistry(registry);
+        if (printHugeResultNumber(*sources->getMemoryBuffer(sources->getMainFileID())))
+          return failure();
+        OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, context);
+        return success(module && succeeded(exportPlanBytes(*module, os)));
       });
   static TranslateToMLIRRegistration fromBytes(
       "import-plan", "protobuf to plan dialect",

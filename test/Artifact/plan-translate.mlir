@@ -4,6 +4,11 @@
 // RUN: lowtide-translate --export-plan %t.mlir -o %t.2
 // RUN: cmp %t.1 %t.2
 // RUN: FileCheck %s < %t.mlir
+// MLIR's parser would reserve memory for four billion results.
+// RUN: sed '$a %%0 = builtin.unrealized_conversion_cast %%0~4294967295 : i1 to i1' %s | tr '~' '#' > %t.huge.mlir
+// RUN: not lowtide-translate --export-plan %t.huge.mlir 2>&1 | FileCheck %s --check-prefix=RESULTS
+// RUN: not lowtide-translate --export-plan < %t.huge.mlir 2>&1 | FileCheck %s --check-prefix=RESULTS
+// RESULTS: :{{[0-9]+}}:{{[0-9]+}}: error: no operation has as many results
 
 // CHECK: plan.module attributes {adapters = [{a = "w.lora_A.weight", alpha = 8.000000e+00 : f64, b = "w.lora_B.weight", dropout = 5.000000e-01 : f64, input_dim = 1 : i64, kind = "convolution", module = "w", rslora, shares_weight, weight = "w"}]
 plan.module attributes {format_version = 2 : i64,

@@ -1,9 +1,9 @@
 // RUN: lowtide-opt %s --nn-cluster | FileCheck %s
-// RUN: lowtide-opt %s --nn-cluster=strategy=none | FileCheck %s --check-prefix=NONE
+// RUN: lowtide-opt %s --nn-cluster=fuse=false | FileCheck %s --check-prefix=NONE
 // RUN: lowtide-opt %s --nn-cluster -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: not lowtide-opt %s --nn-cluster=strategy=some 2>&1 | FileCheck %s --check-prefix=BAD
+// RUN: not lowtide-opt %s --nn-cluster=fuse=some 2>&1 | FileCheck %s --check-prefix=BAD
 
-// BAD: error: strategy: 'some' is none of none, fuse
+// BAD: 'some' is invalid value for boolean argument
 
 // CHECK-LABEL: @softmax
 // CHECK: nn.kernel "row" (%{{.*}} = %arg0)

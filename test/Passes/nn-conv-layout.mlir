@@ -1,6 +1,6 @@
-// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-conv-layout=layout=nhwc --canonicalize | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-conv-layout=conv-layout=nhwc --canonicalize | FileCheck %s
 // RUN: lowtide-execute %s
-// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-conv-layout=layout=nhwc --canonicalize | lowtide-execute
+// RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-conv-layout=conv-layout=nhwc --canonicalize | lowtide-execute
 // PyTorch's values; they are whole numbers, so that no order of sums changes a bit.
 
 // CHECK-LABEL: @image

@@ -199,3 +199,21 @@ func.func @piece_is_read(%x: tensor<2x6xf32>) -> (tensor<2x6xf32>, tensor<2x3xf3
   %y = nn.concat %c, %d dim = 1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
   return %y, %c : tensor<2x6xf32>, tensor<2x3xf32>
 }
+
+// A product that is wider than its operands stays as wide.
+// CHECK-LABEL: @rounds_widened
+// CHECK: nn.dot %{{.*}}, %{{.*}} : (tensor<6x4xf16>, tensor<4x5xf16>) -> tensor<6x5xf32>
+// CHECK-NOT: nn.concat
+// CHECK: return
+func.func @rounds_widened(%x: tensor<2x3x4xf16>, %w: tensor<4x5xf16>) -> tensor<2x3x5xf32> {
+  %a0 = nn.slice %x starts = [0, 0, 0] strides = [1, 1, 1] : tensor<2x3x4xf16> -> tensor<1x3x4xf16>
+  %b0 = nn.reshape %a0 : tensor<1x3x4xf16> -> tensor<3x4xf16>
+  %c0 = nn.dot %b0, %w : (tensor<3x4xf16>, tensor<4x5xf16>) -> tensor<3x5xf32>
+  %d0 = nn.reshape %c0 : tensor<3x5xf32> -> tensor<1x3x5xf32>
+  %a1 = nn.slice %x starts = [1, 0, 0] strides = [1, 1, 1] : tensor<2x3x4xf16> -> tensor<1x3x4xf16>
+  %b1 = nn.reshape %a1 : tensor<1x3x4xf16> -> tensor<3x4xf16>
+  %c1 = nn.dot %b1, %w : (tensor<3x4xf16>, tensor<4x5xf16>) -> tensor<3x5xf32>
+  %d1 = nn.reshape %c1 : tensor<3x5xf32> -> tensor<1x3x5xf32>
+  %y = nn.concat %d0, %d1 dim = 0 : (tensor<1x3x5xf32>, tensor<1x3x5xf32>) -> tensor<2x3x5xf32>
+  return %y : tensor<2x3x5xf32>
+}

@@ -8,7 +8,7 @@
 // CHECK: remark: {{.*}}plan-place finds nothing to do: the module holds no plan; plan-lower makes one
 // CHECK: remark: {{.*}}verify-budget finds nothing to do: the module holds no plan
 // CHECK: remark: {{.*}}verify-plan finds nothing to do: the module holds no plan
-// RUN: lowtide-opt %t.plan.mlir --train-set-target=target=cuda:sm_90 --train-autocast --train-order --nn-batch-launches --profile-memory -o %t.same.mlir 2>&1 | FileCheck %s --check-prefix=PLAN
+// RUN: lowtide-opt %t.plan.mlir --train-set-target=target=cuda:sm_90 --train-autocast=precision=mixed-bf16 --train-order --nn-batch-launches --profile-memory -o %t.same.mlir 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: remark: {{.*}}train-autocast finds nothing to do: the module holds a plan, and no step
 // PLAN: remark: {{.*}}train-order finds nothing to do: the module holds a plan, and no step
 // PLAN: remark: {{.*}}nn-batch-launches finds nothing to do: the module holds a plan, and no step

@@ -1,4 +1,4 @@
-// RUN: lowtide-opt --train-adapt="rules=fc:r=2" %s | FileCheck %s
+// RUN: lowtide-opt --train-adapt="lora=fc:r=2" %s | FileCheck %s
 
 // A weight that is unpacked from codes of few bits gets a pair by the name of its node, without what quantizers add to it; its
 // binding is not named, for nothing could be merged into it.

@@ -1,20 +1,20 @@
-// RUN: lowtide-opt %s --train-adapt="rules='fc,turned:r=2,alpha=4,dropout=0.5;left:r=1,alpha=3;*.q,*.v:r=4,alpha=6,dropout=0;patch:r=2;words:r=3'" 2>/dev/null | FileCheck %s
-// RUN: lowtide-opt %s --train-adapt="rules='fc:r=2,dropout=0.5;tur*:r=1' dropout=0" 2>/dev/null | FileCheck %s --check-prefix=STILL
-// RUN: lowtide-opt %s --train-adapt="rules='fc:r=4,alpha=6,rslora'" 2>/dev/null | FileCheck %s --check-prefix=ROOT
-// RUN: not lowtide-opt %s --train-adapt="rules='fx:r=2'" 2>&1 | FileCheck %s --check-prefix=NONE
-// RUN: not lowtide-opt %s --train-adapt="rules='*.q:r=2;norm*:r=2'" 2>&1 | FileCheck %s --check-prefix=NORM
-// RUN: not lowtide-opt %s --train-adapt="rules='fc:r=9'" 2>&1 | FileCheck %s --check-prefix=LARGE
-// RUN: not lowtide-opt %s --train-adapt="rules='fc:r=0'" 2>&1 | FileCheck %s --check-prefix=ZERO
-// RUN: not lowtide-opt %s --train-adapt="rules='fc:r=2,droput=0.1'" 2>&1 | FileCheck %s --check-prefix=OPTION
-// RUN: not lowtide-opt %s --train-adapt="rules='fc:alpha=2'" 2>&1 | FileCheck %s --check-prefix=RANK
-// RUN: not lowtide-opt %s --train-adapt="rules='fc'" 2>&1 | FileCheck %s --check-prefix=FORM
-// RUN: not lowtide-opt %s --train-adapt="rules='fc:r=2,r=3'" 2>&1 | FileCheck %s --check-prefix=TWICE
-// RUN: not lowtide-opt %s --train-adapt="rules='fc:r=2,dropout=1'" 2>&1 | FileCheck %s --check-prefix=DROP
-// RUN: not lowtide-opt %s --train-adapt="rules='fc:r=2,alpha=-1'" 2>&1 | FileCheck %s --check-prefix=ALPHA
-// RUN: not lowtide-opt %s --train-adapt="rules='fc:r=2,rslora;left:r=1'" 2>&1 | FileCheck %s --check-prefix=MIXED
-// RUN: not lowtide-opt %s --train-adapt="rules='head:r=2'" 2>&1 | FileCheck %s --check-prefix=TRAINED
-// RUN: not lowtide-opt %s --train-adapt="rules='depth:r=2'" 2>&1 | FileCheck %s --check-prefix=GROUPS
-// RUN: not lowtide-opt %s --train-adapt="rules='fc:r=2' dropout=2" 2>&1 | FileCheck %s --check-prefix=OVER
+// RUN: lowtide-opt %s --train-adapt="lora='fc,turned:r=2,alpha=4,dropout=0.5;left:r=1,alpha=3;*.q,*.v:r=4,alpha=6,dropout=0;patch:r=2;words:r=3'" 2>/dev/null | FileCheck %s
+// RUN: lowtide-opt %s --train-adapt="lora='fc:r=2,dropout=0.5;tur*:r=1' dropout=0" 2>/dev/null | FileCheck %s --check-prefix=STILL
+// RUN: lowtide-opt %s --train-adapt="lora='fc:r=4,alpha=6,rslora'" 2>/dev/null | FileCheck %s --check-prefix=ROOT
+// RUN: not lowtide-opt %s --train-adapt="lora='fx:r=2'" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not lowtide-opt %s --train-adapt="lora='*.q:r=2;norm*:r=2'" 2>&1 | FileCheck %s --check-prefix=NORM
+// RUN: not lowtide-opt %s --train-adapt="lora='fc:r=9'" 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: not lowtide-opt %s --train-adapt="lora='fc:r=0'" 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: not lowtide-opt %s --train-adapt="lora='fc:r=2,droput=0.1'" 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not lowtide-opt %s --train-adapt="lora='fc:alpha=2'" 2>&1 | FileCheck %s --check-prefix=RANK
+// RUN: not lowtide-opt %s --train-adapt="lora='fc'" 2>&1 | FileCheck %s --check-prefix=FORM
+// RUN: not lowtide-opt %s --train-adapt="lora='fc:r=2,r=3'" 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not lowtide-opt %s --train-adapt="lora='fc:r=2,dropout=1'" 2>&1 | FileCheck %s --check-prefix=DROP
+// RUN: not lowtide-opt %s --train-adapt="lora='fc:r=2,alpha=-1'" 2>&1 | FileCheck %s --check-prefix=ALPHA
+// RUN: not lowtide-opt %s --train-adapt="lora='fc:r=2,rslora;left:r=1'" 2>&1 | FileCheck %s --check-prefix=MIXED
+// RUN: not lowtide-opt %s --train-adapt="lora='head:r=2'" 2>&1 | FileCheck %s --check-prefix=TRAINED
+// RUN: not lowtide-opt %s --train-adapt="lora='depth:r=2'" 2>&1 | FileCheck %s --check-prefix=GROUPS
+// RUN: not lowtide-opt %s --train-adapt="lora='fc:r=2' dropout=2" 2>&1 | FileCheck %s --check-prefix=OVER
 
 // NONE: error: lora: 'fx' matches no layer; did you mean 'fc'?
 // NONE-NEXT: note: layers with a product: fc, turned, left, a.q, a.k, a.v, patch, words and 2 more
@@ -32,7 +32,7 @@
 // TRAINED: error: lora: 'head.weight' is trained itself, and would get a pair, too
 // TRAINED-NEXT: note: leave it out of --params, or out of --lora
 // GROUPS: error: lora: 'depth' is a convolution in 3 groups: PEFT's pair for one cannot be merged into its filter
-// OVER: error: dropout is a number from 0 to 1, found '2'
+// OVER: error: dropout: must be a rate from 0 to 1, not '2'
 
 // CHECK: module attributes {train.adapters = [
 // CHECK-SAME: {a = "fc.lora_A.weight", alpha = 4.000000e+00 : f64, b = "fc.lora_B.weight", dropout = 5.000000e-01 : f64, input_dim = 1 : i64, kind = "linear", module = "fc", weight = "fc.weight"}

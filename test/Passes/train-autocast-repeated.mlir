@@ -1,5 +1,5 @@
 // Of a value that is repeated, and read after the loss, what is repeated is kept: 32 elements in f32, then in 16 bits.
-// RUN: lowtide-opt %s --train-autocast 2>&1 | FileCheck %s
+// RUN: lowtide-opt %s --train-autocast=precision=mixed-bf16 2>&1 | FileCheck %s
 
 // CHECK: remark: @gradient in mixed-bf16: {{.*}} saved activations 128 bytes → 64 bytes
 func.func @gradient(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},

@@ -1,9 +1,9 @@
 // What train-autocast says of a step: how much is kept in 16 bits, and which ops compute in which precision, in the order
 // of the policies; after them the layers that were told otherwise.
-// RUN: lowtide-opt %s --train-autocast 2>&1 | FileCheck %s
-// RUN: lowtide-opt %s --train-autocast="override=shift=bf16;head=f32" --cse 2>%t.said | FileCheck %s --check-prefix=TOLD
+// RUN: lowtide-opt %s --train-autocast=precision=mixed-bf16 2>&1 | FileCheck %s
+// RUN: lowtide-opt %s --train-autocast="precision=mixed-bf16 precision-override=shift=bf16;head=f32" --cse 2>%t.said | FileCheck %s --check-prefix=TOLD
 // RUN: FileCheck %s --check-prefix=TOLD-TABLE < %t.said
-// RUN: lowtide-opt %s --train-autocast="precision=mixed-f16 override=shift=f16" 2>&1 | FileCheck %s --check-prefix=F16
+// RUN: lowtide-opt %s --train-autocast="precision=mixed-f16 precision-override=shift=f16" 2>&1 | FileCheck %s --check-prefix=F16
 
 // CHECK: remark: @gradient in mixed-bf16: {{[0-9]+}} values rounded, {{[0-9]+}} recomputed after the loss, saved activations {{[0-9]+}} bytes → {{[0-9]+}} bytes
 // CHECK: note: 16-bit operands, sums in f32: nn.dot ×3

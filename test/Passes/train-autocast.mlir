@@ -1,13 +1,13 @@
-// RUN: lowtide-opt %s --train-autocast --cse | FileCheck %s
+// RUN: lowtide-opt %s --train-autocast=precision=mixed-bf16 --cse | FileCheck %s
 // RUN: lowtide-opt %s --train-autocast=precision=f16 --cse | FileCheck %s --check-prefix=PURE
-// RUN: lowtide-opt %s --train-autocast="override=*.ln1,second=f32" --cse | FileCheck %s --check-prefix=TOLD
-// RUN: not lowtide-opt %s --train-autocast="override=nobody=f32" 2>&1 | FileCheck %s --check-prefix=NOBODY
-// RUN: not lowtide-opt %s --train-autocast="override=*.ln1=f16" 2>&1 | FileCheck %s --check-prefix=WRONG
+// RUN: lowtide-opt %s --train-autocast="precision=mixed-bf16 precision-override=*.ln1,second=f32" --cse | FileCheck %s --check-prefix=TOLD
+// RUN: not lowtide-opt %s --train-autocast="precision=mixed-bf16 precision-override=nobody=f32" 2>&1 | FileCheck %s --check-prefix=NOBODY
+// RUN: not lowtide-opt %s --train-autocast="precision=mixed-bf16 precision-override=*.ln1=f16" 2>&1 | FileCheck %s --check-prefix=WRONG
 // RUN: not lowtide-opt %s --train-autocast="precision=f8" 2>&1 | FileCheck %s --check-prefix=TYPE
 
 // NOBODY: error: precision-override: pattern 'nobody' matches nothing among the layers
 // WRONG: error: precision-override: '*.ln1=f16' is not of the form PATTERN,PATTERN=TYPE with TYPE f32 or bf16
-// TYPE: error: precision: 'f8' is none of mixed-bf16, mixed-f16, bf16, f16
+// TYPE: error: precision: 'f8' is none of f32, mixed-bf16, mixed-f16, bf16, f16, f64
 
 // The weight is cast once, for both passes; both read the activation in 16 bits; the gradient is the product's f32 sum.
 // CHECK-LABEL: func.func @linear

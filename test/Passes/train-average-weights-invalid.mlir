@@ -1,4 +1,4 @@
-// RUN: not lowtide-opt %s --split-input-file --train-average-weights 2>&1 | FileCheck %s
+// RUN: not lowtide-opt %s --split-input-file --train-average-weights=ema=0.999 2>&1 | FileCheck %s
 
 // CHECK: error: ema: @train writes 'v', which it does not read as a float tensor of the same type
 func.func @train(%w: tensor<8xf32> {train.binding = #train.param<"w">}) -> (tensor<8xf32> {train.binding = #train.param<"v">}) {

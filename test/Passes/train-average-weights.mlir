@@ -1,9 +1,9 @@
 // Averages of weights: state of their own, moved after the update, kept where the step is not committed.
-// RUN: lowtide-opt %s --train-average-weights=decay=0.9 2>/dev/null | FileCheck %s
-// RUN: lowtide-opt %s --train-average-weights=decay=0.9 -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
-// RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts=master=split --train-average-weights 2>/dev/null | FileCheck %s --check-prefix=HALVES
-// RUN: not lowtide-opt %s --train-average-weights=decay=1.0 2>&1 | FileCheck %s --check-prefix=RANGE
-// RUN: not lowtide-opt %s --train-average-weights --train-average-weights 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: lowtide-opt %s --train-average-weights=ema=0.9 2>/dev/null | FileCheck %s
+// RUN: lowtide-opt %s --train-average-weights=ema=0.9 -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
+// RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts=master=split --train-average-weights=ema=0.999 2>/dev/null | FileCheck %s --check-prefix=HALVES
+// RUN: not lowtide-opt %s --train-average-weights=ema=1.0 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: not lowtide-opt %s --train-average-weights=ema=0.999 --train-average-weights=ema=0.999 2>&1 | FileCheck %s --check-prefix=TWICE
 
 // CHECK-LABEL: func.func @train(
 // CHECK-SAME: %[[OLD:arg[0-9]+]]: tensor<8xf32> {train.binding = #train.state<"w.ema">}
@@ -20,7 +20,7 @@
 // HALVES: train.decode_split
 // HALVES: %[[NEW:.*]] = train.decode_split %{{.*}}, %{{.*}} : (tensor<4x8xbf16>, tensor<4x8xi16>) -> tensor<4x8xf32>
 // HALVES: train.moving_average %{{.*}} to %[[NEW]] updates
-// RANGE: error: ema: '1.0' is no decay, which lies between 0 and 1: 0.999 keeps so much of an average
+// RANGE: error: ema: must lie between 0 and 1, as 0.999 does, not '1.0'
 // TWICE: error: ema: @train has a state 'w.ema' already
 
 func.func @train(%w: tensor<8xbf16> {train.binding = #train.param<"w">}, %g: tensor<8xf32> {train.binding = #train.batch<"g", dim = -1>},

@@ -1,13 +1,13 @@
 // Frozen matrices in codes: what all functions only read in products, in whole blocks. A transposed one is coded as the
 // framework has it. Trained ones, biases, what something else reads too, the head and small ones stay.
-// RUN: lowtide-opt %s --train-encode-frozen=codec=nf4 2>%t.err | FileCheck %s --check-prefixes=CHECK,NF4
+// RUN: lowtide-opt %s --train-encode-frozen=frozen-weights=nf4 2>%t.err | FileCheck %s --check-prefixes=CHECK,NF4
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t.err
-// RUN: lowtide-opt %s --train-encode-frozen=codec=int8 2>/dev/null | FileCheck %s --check-prefixes=CHECK,INT8
-// RUN: not lowtide-opt %s --train-encode-frozen=codec=fp3 2>&1 | FileCheck %s --check-prefix=CODEC
+// RUN: lowtide-opt %s --train-encode-frozen=frozen-weights=int8 2>/dev/null | FileCheck %s --check-prefixes=CHECK,INT8
+// RUN: not lowtide-opt %s --train-encode-frozen=frozen-weights=fp3 2>&1 | FileCheck %s --check-prefix=CODEC
 
 // REMARK: remark: @forward: 2 frozen matrices in nf4: 49152 bytes → 6912 bytes
 // REMARK: remark: @eval: 1 frozen matrices in nf4: 32768 bytes → 4608 bytes
-// CODEC: error: frozen-weights: 'fp3' is neither int8 nor nf4
+// CODEC: error: frozen-weights: 'fp3' is none of auto, f32, bf16, f16, int8, nf4
 
 // CHECK: module attributes {train.adapters = [{a = "a", b = "b", input_dim = 1 : i64, kind = "linear", module = "turned", weight = ""}
 // CHECK-SAME: {a = "c", b = "d", input_dim = 1 : i64, kind = "linear", module = "head", weight = "head.weight"}]}

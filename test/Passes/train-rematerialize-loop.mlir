@@ -1,8 +1,8 @@
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=6400 | FileCheck %s
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=6400 -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=1MiB | FileCheck %s --check-prefix=LARGE
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=6400 --plan-lower --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
-// RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=5000 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=6400 | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=6400 -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=1MiB | FileCheck %s --check-prefix=LARGE
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=6400 --plan-lower --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
+// RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=5000 2>&1 | FileCheck %s --check-prefix=SMALL
 
 // A round has three values of 1 KiB at once: its part of the batch and two activations, then three activations. One is
 // recomputed, from the parameter that the round reads from outside; the sums that it hands on stay.

@@ -1,5 +1,5 @@
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=5184 | FileCheck %s
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=5184 --plan-lower --plan-place --verify-budget --verify-plan -o /dev/null
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=5184 | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=5184 --plan-lower --plan-place --verify-budget --verify-plan -o /dev/null
 
 // A residual stream and its norm, made by one kernel. The sum is kept, since the backward pass reads it; the normalized
 // values are recomputed from it, and neither addend is there any more.

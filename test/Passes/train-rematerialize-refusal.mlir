@@ -1,5 +1,5 @@
-// RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=5000 --split-input-file -o /dev/null 2>&1 | FileCheck %s --implicit-check-not=error:
-// RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=3000 --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=STATIC
+// RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=5000 --split-input-file -o /dev/null 2>&1 | FileCheck %s --implicit-check-not=error:
+// RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=3000 --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=STATIC
 
 // Neither entry fits: what is said is about the one that needs the most, and holds for both. Seven samples fall into
 // seven parts, and into no fewer. Of an operand that a result is written over there are no bytes beside the result's.

@@ -1,13 +1,13 @@
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=4160 | FileCheck %s
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=4160 -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=1MiB | FileCheck %s --check-prefix=LARGE
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=4160 --plan-lower --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="budget=4160 bound=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BOUND
-// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="budget=4160 strategy=lp-rounding" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROUND
-// RUN: not lowtide-opt %s --train-rematerialize="budget=4160 strategy=knapsack" 2>&1 | FileCheck %s --check-prefix=STRATEGY
-// RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=budget=4159 2>&1 | FileCheck %s --check-prefix=SMALL
-// RUN: not lowtide-opt %s --train-rematerialize="budget=2KiB" 2>&1 | FileCheck %s --check-prefix=STATIC
-// RUN: not lowtide-opt %s --train-rematerialize="budget=lots" 2>&1 | FileCheck %s --check-prefix=WORD
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=4160 | FileCheck %s
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=4160 -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=1MiB | FileCheck %s --check-prefix=LARGE
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=4160 --plan-lower --plan-place --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="device-budget=4160 bound=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BOUND
+// RUN: lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize="device-budget=4160 remat-strategy=lp-rounding" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROUND
+// RUN: not lowtide-opt %s --train-rematerialize="device-budget=4160 remat-strategy=knapsack" 2>&1 | FileCheck %s --check-prefix=STRATEGY
+// RUN: not lowtide-opt %s --train-set-target=threads-max=1 --train-rematerialize=device-budget=4159 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: not lowtide-opt %s --train-rematerialize="device-budget=2KiB" 2>&1 | FileCheck %s --check-prefix=STATIC
+// RUN: not lowtide-opt %s --train-rematerialize="device-budget=lots" 2>&1 | FileCheck %s --check-prefix=WORD
 
 // 2112 bytes are parameter, batch and loss; three activations are 3 KiB, of which 2 fit. One runs again, after the
 // cotangent that its reader waits for.
@@ -27,7 +27,7 @@
 
 // BOUND: remark: @train: recomputes +{{[0-9.]+}} %; no plan for this kernel graph in this order at 4.06 KiB recomputes less than +{{[0-9.]+}} %
 // ROUND: remark: @train: peak 3.00 KiB → 2.00 KiB (1 values recomputed
-// STRATEGY: error: strategy: 'knapsack' is none of fit, none, sqrt, greedy-xla, min-cut, lp-rounding
+// STRATEGY: error: remat-strategy: 'knapsack' is none of fit, none, sqrt, greedy-xla, min-cut, lp-rounding
 
 // LARGE-NOT: train.remat
 // LARGE-NOT: train.recomputed
@@ -44,7 +44,7 @@
 // STATIC: note: the largest of them: "x" of 1.00 KiB, "w" of 1.00 KiB
 // STATIC: note: the smallest plan found needs 4.06 KiB (4160 bytes); without recomputation it is 5.06 KiB
 // STATIC: note: what helps: parameters in 16 bits (--precision=bf16), a smaller batch, a larger budget
-// WORD: error: device budget: 'lots' is no number of bytes; write 8MiB, 1.5GiB, 800MB, 4096 or 50%
+// WORD: error: device-budget: 'lots' is no number of bytes; write 8MiB, 1.5GiB, 800MB, 4096 or 50%
 
 func.func @train(%x: tensor<256xf32> {train.binding = #train.batch<"x">},
                  %w: tensor<256xf32> {train.binding = #train.param<"w">})

@@ -15,5 +15,5 @@
 // AGAIN: name = "cuda:h200", {{.*}}threads_max = 2,
 // UNKNOWN: error: unknown target 'tpu'; there are cpu, cpu:x86-64-v3, cpu:x86-64-v4, reference, cpu:native, cuda, cuda-emulated, cuda:sm_80,
 // UNKNOWN-SAME: cuda:h200
-// THREADS: error: target 'cpu:x86-64-v3': threads_max is 0; it is between 1 and 1024
+// THREADS: error: threads-max: must be a whole number from 1 to 1024, not '0'
 func.func private @step()

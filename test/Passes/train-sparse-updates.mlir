@@ -1,8 +1,8 @@
 // Tables are updated in the rows that a batch names; where the gradient stays whole, a remark says why.
 // RUN: lowtide-opt %s --split-input-file --train-sparse-updates 2>/dev/null | FileCheck %s
 // RUN: lowtide-opt %s --split-input-file --train-sparse-updates -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
-// RUN: lowtide-opt %s --split-input-file --train-sparse-updates=rules=lazy -o /dev/null 2>&1 | FileCheck %s --check-prefix=LAZY
-// RUN: lowtide-opt %s --split-input-file --train-sparse-updates=rules=off 2>/dev/null | FileCheck %s --check-prefix=OFF
+// RUN: lowtide-opt %s --split-input-file --train-sparse-updates=sparse-updates=lazy -o /dev/null 2>&1 | FileCheck %s --check-prefix=LAZY
+// RUN: lowtide-opt %s --split-input-file --train-sparse-updates=sparse-updates=off 2>/dev/null | FileCheck %s --check-prefix=OFF
 // OFF-NOT: nn.scatter {{set|min}}
 
 // SAID: remark: @train: table is updated in the 8 of 9000 rows that a batch names

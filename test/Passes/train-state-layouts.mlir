@@ -2,17 +2,17 @@
 // RUN: lowtide-opt %s --train-state-layouts=moments=bf16 2>/dev/null | FileCheck %s --check-prefix=BF16
 // RUN: lowtide-opt %s --train-state-layouts=moments=int8 2>/dev/null | FileCheck %s --check-prefix=INT8
 // RUN: lowtide-opt %s --train-state-layouts=moments=int8 -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
-// RUN: lowtide-opt %s --train-state-layouts='moments=fp8 groups=w*:moments=f32;*:moments=bf16' 2>/dev/null | FileCheck %s --check-prefix=GROUPS
+// RUN: lowtide-opt %s --train-state-layouts='moments=fp8 group=w*:moments=f32;*:moments=bf16' 2>/dev/null | FileCheck %s --check-prefix=GROUPS
 // RUN: lowtide-opt %s --train-state-layouts | FileCheck %s --check-prefix=NONE
-// RUN: lowtide-opt %s --train-state-layouts='master=sr groups=w,b:master=f32' 2>/dev/null | FileCheck %s --check-prefix=CHANCE
+// RUN: lowtide-opt %s --train-state-layouts='master=sr group=w,b:master=f32' 2>/dev/null | FileCheck %s --check-prefix=CHANCE
 // RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts=master=split 2>/dev/null | FileCheck %s --check-prefix=SPLIT
 // RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts=master=split -o /dev/null 2>&1 | FileCheck %s --check-prefix=SPLIT-SAID
 // RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts=master=whole 2>/dev/null | FileCheck %s --check-prefix=WHOLE
-// RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts='groups=w:master=split' 2>/dev/null | FileCheck %s --check-prefix=ONE
-// RUN: not lowtide-opt %S/Inputs/masters.mlir --train-state-layouts='groups=norm:master=split' 2>&1 | FileCheck %s --check-prefix=NOTHING
+// RUN: lowtide-opt %S/Inputs/masters.mlir --train-state-layouts='group=w:master=split' 2>/dev/null | FileCheck %s --check-prefix=ONE
+// RUN: not lowtide-opt %S/Inputs/masters.mlir --train-state-layouts='group=norm:master=split' 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: not lowtide-opt %s --train-state-layouts=moments=int4 2>&1 | FileCheck %s --check-prefix=WORD
-// RUN: not lowtide-opt %s --train-state-layouts='groups=w*:moments=sr' 2>&1 | FileCheck %s --check-prefix=GROUP-WORD
-// RUN: not lowtide-opt %s --train-state-layouts='master=sr groups=half:master=f32;*:lr_scale=1' 2>&1 | FileCheck %s --check-prefix=WIDE
+// RUN: not lowtide-opt %s --train-state-layouts='group=w*:moments=sr' 2>&1 | FileCheck %s --check-prefix=GROUP-WORD
+// RUN: not lowtide-opt %s --train-state-layouts='master=sr group=half:master=f32;*:lr_scale=1' 2>&1 | FileCheck %s --check-prefix=WIDE
 
 // Rounding to bf16 stands alone; what a skipped step keeps is what was stored.
 // BF16-LABEL: func.func @train(

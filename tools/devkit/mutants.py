@@ -12,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 
+from devkit import reference
 from devkit.build import BUILD, build
 from devkit.console import ROOT, Failure, say
+from devkit.docs import LLVM
 
 MODELS = ROOT / "test" / "models"
 INPUTS = ROOT / "test" / "EndToEnd" / "Inputs"
@@ -65,12 +67,12 @@ EMITTED = ("momentum", "parts", "scaled", "convolutions", "statistics", "tables"
 
 def write_passes(path):
     """The passes of passes/Passes.td and the ones of MLIR that stages use, each with its options and their types."""
+    found = reference.records(LLVM, ROOT / "passes" / "Passes.td")
     lines = []
-    for text in re.split(r"^def ", (ROOT / "passes" / "Passes.td").read_text(), flags=re.M)[1:]:
-        name = re.search(r': Pass<"([^"]+)", "::mlir::(\w+::)?(\w+)"', text)
-        options = re.findall(r'Option<"[^"]+",\s*"([^"]+)",\s*"([^"]+)"', text)
-        if name:
-            lines.append(" ".join([name[1], "func.func" if name[3] == "FuncOp" else "builtin.module", *(f"{option}={kind}" for option, kind in options)]))
+    for record in reference.of_class(found, "Pass"):
+        anchor = "func.func" if record["baseClass"].endswith("func::FuncOp>") else "builtin.module"
+        options = (found[option["def"]] for option in record["options"])
+        lines.append(" ".join([record["argument"], anchor, *(f"{option['argument']}={option['type']}" for option in options)]))
     path.write_text("\n".join([*lines, *(f"{name} builtin.module" for name in ("canonicalize", "cse", "symbol-dce", "inline"))]) + "\n")
 
 

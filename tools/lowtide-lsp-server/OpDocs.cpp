@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpDocs.h"
+#include "lowtide/Support/TextPlaces.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -72,6 +73,11 @@ std::string lowtide::addOpDocs(StringRef message) {
   }
   llvm::json::Object *reply = parsed->getAsObject(), *result = reply ? reply->getObject("result") : nullptr;
   bool isChanged = false;
+  llvm::json::Object *offered = result ? result->getObject("capabilities") : nullptr;
+  if (llvm::json::Object *kept = offered ? offered->getObject("textDocumentSync") : nullptr) {
+    (*kept)["change"] = 1; // TextDocumentSyncKind.Full
+    isChanged = true;
+  }
   // `"nn.exp"`, a line, and what MLIR says of this one.
   if (llvm::json::Object *contents = result ? result->getObject("contents") : nullptr)
     if (auto value = contents->getString("value"); value && value->starts_with("\"")) {
@@ -93,6 +99,37 @@ std::string lowtide::addOpDocs(StringRef message) {
         isChanged = true;
       }
     }
+  if (!isChanged)
+    return message.str();
+  std::string written;
+  llvm::raw_string_ostream(written) << *parsed;
+  return written;
+}
+
+/// Bounds the member `text` of an object; whether it changed.
+static bool boundText(llvm::json::Object *holder) {
+  auto given = holder ? holder->getString("text") : std::nullopt;
+  if (!given || !findHugeResultNumber(*given))
+    return false;
+  std::string text = given->str();
+  boundResultNumbers(text);
+  (*holder)["text"] = std::move(text);
+  return true;
+}
+
+std::string lowtide::boundTexts(StringRef message) {
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(message);
+  if (!parsed) {
+    llvm::consumeError(parsed.takeError());
+    return message.str();
+  }
+  llvm::json::Object *request = parsed->getAsObject(), *params = request ? request->getObject("params") : nullptr;
+  if (!params)
+    return message.str();
+  bool isChanged = boundText(params->getObject("textDocument"));
+  if (llvm::json::Array *changes = params->getArray("contentChanges"))
+    for (llvm::json::Value &change : *changes)
+      isChanged |= boundText(change.getAsObject());
   if (!isChanged)
     return message.str();
   std::string written;

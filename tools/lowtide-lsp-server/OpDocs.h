@@ -13,7 +13,11 @@ llvm::StringRef findOpDoc(llvm::StringRef name);
 /// The name of the only op of ours that is called so in its dialect: "exp" → "nn.exp"; empty: none, or several.
 llvm::StringRef findOp(llvm::StringRef mnemonic);
 
-/// A message of the language server with what the records say: hover over an op shows it, and so do completions.
+/// A message of the language server with what the records say: hover over an op shows it, and so do completions. The
+/// editor is asked for whole texts, not for changes: only a whole text can be looked at before it is parsed.
 std::string addOpDocs(llvm::StringRef message);
+
+/// A message to the language server with texts whose numbers of results its parser can refuse (Support/TextPlaces.h).
+std::string boundTexts(llvm::StringRef message);
 
 } // namespace lowtide

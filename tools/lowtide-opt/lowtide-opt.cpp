@@ -88,12 +88,8 @@ LogicalResult run(StringRef inputName, StringRef outputName, DialectRegistry &re
     return failure();
   }
   const llvm::MemoryBufferRef text = *input;
-  if (const char *at = lowtide::findHugeResultNumber(text.getBuffer())) {
-    llvm::SourceMgr sources;
-    sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
-    sources.PrintMessage(llvm::SMLoc::getFromPointer(at), llvm::SourceMgr::DK_Error, lowtide::hugeResultNumber);
+  if (lowtide::printHugeResultNumber(text))
     return failure();
-  }
   if (failed(MlirOptMain(output->os(), std::move(input), registry, showLines(config, text))))
     return failure();
   output->keep();

@@ -9,35 +9,36 @@
 #include "Choices.h"
 #include "NumberChecks.h"
 #include "lowtide/Compiler/OptionTable.h"
+#include "llvm/ADT/StringExtras.h"
 #include <CLI/CLI.hpp>
 
 using namespace lowtide;
 using namespace lowtide::driver;
 using config::addList;
-using config::choice;
-using config::nonNegative;
 using config::positive;
-using config::rate;
 
-/// CLI11's check of the same meaning; the message names what was meant.
-static CLI::Validator validatorOf(const OptionCheck &check) {
+/// What `--help-all` says of a check; an empty text: nothing.
+static std::string describe(const OptionCheck &check) {
   switch (check.kind) {
   case OptionCheck::Kind::Positive:
-    return positive();
+    return "POSITIVE";
   case OptionCheck::Kind::NonNegative:
-    return nonNegative();
+    return "NONNEGATIVE";
   case OptionCheck::Kind::Rate:
-    return rate();
+    return "FLOAT in [0 - 1]";
   case OptionCheck::Kind::Range:
-    return CLI::Range(check.low, check.high,
-                      std::string(check.typeName) + " in [" + std::to_string(check.low) + " - " +
-                          std::to_string(check.high) + "]");
+    return "INT in [" + std::to_string(check.low) + " - " + std::to_string(check.high) + "]";
   case OptionCheck::Kind::Words:
-    return choice(check.words);
+    return "{" + llvm::join(check.words, ",") + "}";
   case OptionCheck::Kind::Custom:
-    return CLI::Validator([custom = check.custom](std::string &text) { return custom(text); }, "");
+    return "";
   }
-  return CLI::Validator();
+  return "";
+}
+
+/// CLI11's form of a check.
+static CLI::Validator validatorOf(const OptionCheck &check) {
+  return CLI::Validator([check](std::string &text) { return check.findFault(text); }, describe(check));
 }
 
 namespace {

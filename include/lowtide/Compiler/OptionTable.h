@@ -7,31 +7,10 @@
 #pragma once
 
 #include "lowtide/Compiler/Request.h"
+#include "lowtide/Support/OptionCheck.h"
 #include <variant>
 
 namespace lowtide {
-
-/// What a text has to be.
-struct OptionCheck {
-  enum class Kind {
-    Positive,    ///< a finite number above 0
-    NonNegative, ///< a finite number of at least 0
-    Rate,        ///< a number from 0 to 1
-    Range,       ///< a whole number from `low` to `high`
-    Words,       ///< one of `words`
-    Custom,      ///< what `custom` says
-  };
-  Kind kind;
-  std::vector<std::string> words = {};
-  int64_t low = 0, high = 0;
-  /// Of a range, as the help calls its type.
-  const char *typeName = "INT";
-  /// What is wrong with a text; empty: nothing.
-  std::string (*custom)(const std::string &text) = nullptr;
-
-  /// The same of any kind.
-  std::string findFault(const std::string &text) const;
-};
 
 /// What an option decides, of a model whose file may decide that already.
 enum class OptionRole { None, Forward, Update, Rate };

@@ -5,10 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Operation.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace lowtide {
 
@@ -16,17 +13,12 @@ inline constexpr llvm::StringLiteral conventions[] = {"torch", "onnx"};
 inline constexpr llvm::StringLiteral trainingModes[] = {"train", "eval", "as-is"};
 inline constexpr llvm::StringLiteral sparseUpdateRules[] = {"exact", "lazy", "off"};
 inline constexpr llvm::StringLiteral convLayouts[] = {"auto", "nchw", "nhwc"};
-inline constexpr llvm::StringLiteral narrowPrecisions[] = {"mixed-bf16", "mixed-f16", "bf16", "f16"};
-inline constexpr llvm::StringLiteral fusionStrategies[] = {"none", "fuse"};
+inline constexpr llvm::StringLiteral precisions[] = {"f32", "mixed-bf16", "mixed-f16", "bf16", "f16", "f64"};
+inline constexpr llvm::StringLiteral frozenStorages[] = {"auto", "f32", "bf16", "f16", "int8", "nf4"};
 inline constexpr llvm::StringLiteral rematStrategies[] = {"fit",        "none",    "sqrt",
                                                           "greedy-xla", "min-cut", "lp-rounding"};
 
-/// Refuses a word that `option` does not take, at `op`.
-inline llvm::LogicalResult checkChoice(mlir::Operation *op, llvm::StringRef option, llvm::StringRef word,
-                                       llvm::ArrayRef<llvm::StringLiteral> words) {
-  if (llvm::is_contained(words, word))
-    return llvm::success();
-  return op->emitError() << option << ": '" << word << "' is none of " << llvm::join(words, ", ");
-}
+/// Whether a step of that precision keeps values in 16 bits.
+inline bool isNarrow(llvm::StringRef precision) { return precision.ends_with("16"); }
 
 } // namespace lowtide

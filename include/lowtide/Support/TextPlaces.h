@@ -30,6 +30,10 @@ void removePlaces(mlir::Operation *root, llvm::StringRef text);
 const char *findHugeResultNumber(llvm::StringRef text);
 /// What is wrong there.
 inline constexpr llvm::StringLiteral hugeResultNumber = "no operation has as many results";
+/// Prints that, with the line, for a tool whose driver parses `text` itself; whether it did.
+bool printHugeResultNumber(llvm::MemoryBufferRef text);
+/// Makes such numbers small enough for the parser to refuse, in as many digits: every place stays what it was.
+void boundResultNumbers(std::string &text);
 
 } // namespace lowtide
 

@@ -165,7 +165,10 @@ struct SharedWeight : OpRewritePattern<DotOp> {
     Expr a(rewriter, op.getLoc(), op.getA());
     int64_t columns = a.dim(-1);
     Expr rows = reshape(a, {a.type().getNumElements() / columns, columns});
-    Expr product = dot(rows, rows.with(broadcast.getX()), false, op.getTransposeB());
+    // Its result may be wider than its operands.
+    Expr product = rows.with(DotOp::create(rewriter, op.getLoc(),
+                                           op.getType().clone({rows.dim(0), op.getType().getShape().back()}), rows,
+                                           broadcast.getX(), false, op.getTransposeB()));
     rewriter.replaceOp(op, reshape(product, op.getType().getShape()).get());
     return success();
   }

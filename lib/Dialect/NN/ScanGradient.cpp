@@ -229,7 +229,12 @@ ScanGradient::Total ScanGradient::sumOfProducts(DotOp dot) {
     };
   };
   Total a = summedFirst(dot.getA(), dot.getTransposeA()), b = summedFirst(dot.getB(), !dot.getTransposeB());
-  return [=] { return nn::dot(a(), b(), true, false); };
+  // Its result may be wider than its operands.
+  const auto type = cast<RankedTensorType>(dot.getY().getType());
+  return [=] {
+    Expr rows = a();
+    return rows.with(DotOp::create(rows.getBuilder(), dot->getLoc(), type, rows, b(), true, false));
+  };
 }
 
 /// The sum of `term` over all rounds from their rows; null where that is not what they are for.

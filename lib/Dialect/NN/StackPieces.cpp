@@ -242,11 +242,16 @@ Value Rounds::buildOp(const Group &group) {
       .Case([&](SoftmaxOp op) { return softmax(operand(0), op.getDim() + 1); })
       .Case([&](LogSoftmaxOp op) { return logSoftmax(operand(0), op.getDim() + 1); })
       .Case([&](DotOp op) {
+        // Its result may be wider than its operands.
+        auto product = [&](Expr a, Expr b, ArrayRef<int64_t> dims) {
+          return a.with(DotOp::create(a.getBuilder(), op.getLoc(), op.getType().clone(dims), a, b, op.getTransposeA(),
+                                      op.getTransposeB()));
+        };
         if (!isSame(1))
-          return dot(operand(0), operand(1), op.getTransposeA(), op.getTransposeB());
+          return product(operand(0), operand(1), shape);
         Expr rows = operand(0);
         rows = reshape(rows, {count * rows.dim(1), rows.dim(2)});
-        return reshape(dot(rows, raw(1), false, op.getTransposeB()), shape);
+        return reshape(product(rows, raw(1), {rows.dim(0), shape.back()}), shape);
       })
       .Default([&](Operation *op) {
         // Elementwise, or a reduction.

@@ -192,6 +192,15 @@ func.func @shared_weight(%a: tensor<2x3x4xf32>, %w: tensor<4x5xf32>) -> tensor<2
   return %y : tensor<2x3x5xf32>
 }
 
+// A product that is wider than its operands stays as wide.
+// CHECK-LABEL: @shared_weight_widened
+// CHECK: nn.dot %{{.*}}, %{{.*}} : (tensor<6x4xf16>, tensor<4x5xf16>) -> tensor<6x5xf32>
+func.func @shared_weight_widened(%a: tensor<2x3x4xf16>, %w: tensor<4x5xf16>) -> tensor<2x3x5xf32> {
+  %b = nn.broadcast %w dims = [1, 2] : tensor<4x5xf16> -> tensor<2x4x5xf16>
+  %y = nn.dot %a, %b : (tensor<2x3x4xf16>, tensor<2x4x5xf16>) -> tensor<2x3x5xf32>
+  return %y : tensor<2x3x5xf32>
+}
+
 // --- reshapes move down ---
 
 // CHECK-LABEL: @reshape_later

@@ -16,6 +16,7 @@ class Session:
     def __init__(self):
         self.process = subprocess.Popen(["lowtide-lsp-server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.number = self.version = 0
+        self.said = []
 
     def send(self, message):
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
@@ -36,6 +37,8 @@ class Session:
             reply = self.receive()
             if reply.get("id") == self.number:
                 return reply["result"]
+            if reply.get("method") == "textDocument/publishDiagnostics":
+                self.said = reply["params"]["diagnostics"]
 
     def show(self, text):
         self.version += 1
@@ -80,6 +83,16 @@ def main():
     assert len([n for n in named if n.startswith("nn.")]) >= 100, len(named)
     assert "Natural exponential" in named["nn.exp"]["documentation"]["value"], named["nn.exp"]
     assert "weight_decay" in named["train.adamw"]["documentation"]["value"], named["train.adamw"]
+
+    # MLIR's parser would reserve memory for four billion results; it is shown a number that it can refuse, at the same place.
+    assert offered["textDocumentSync"]["change"] == 1, offered
+    session.show(TEXT.replace("nn.reshape %0", "nn.reshape %0#4294967295"))
+    session.at("hover", 1, 12)
+    [error] = session.said
+    assert error["range"]["start"] == {"line": 2, "character": 18} and "number" in error["message"], error
+    session.show(TEXT)
+    session.at("hover", 1, 12)
+    assert session.said == [], session.said
     code = session.close()
     assert code == 0, f"the server ended with {code}"
     print(f"{len(named)} ops are completed")

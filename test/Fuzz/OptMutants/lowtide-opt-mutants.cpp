@@ -28,6 +28,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cinttypes>
+#include <map>
 
 using namespace mlir;
 using namespace lowtide::fuzz;
@@ -168,9 +169,14 @@ std::string Trial::choosePass(size_t number, Dice &dice) {
       text += (text.empty() ? "" : " ") + name + "=" + std::to_string(dice.below(10000));
       continue;
     }
-    if (name == "rules") { // other words are refused at once
-      static constexpr const char *rules[] = {"*:r=2", "*w*:r=1,alpha=4,rslora", "*:r=2,dropout=0.5", "*:r=0", "*:r"};
-      text += (text.empty() ? "" : " ") + name + "=" + rules[dice.below(std::size(rules))];
+    // Other words are refused at once, or the pass does nothing.
+    static const std::map<StringRef, std::vector<StringRef>> needed = {
+        {"lora", {"*:r=2", "*w*:r=1,alpha=4,rslora", "*:r=2,dropout=0.5", "*:r=0", "*:r"}},
+        {"precision", {"mixed-bf16", "mixed-f16", "bf16", "f16", "f32"}},
+        {"frozen-weights", {"auto", "nf4", "int8", "f32", "bf16"}},
+        {"ema", {"0.999", "0.5", "0"}}};
+    if (auto found = needed.find(name); found != needed.end()) {
+      text += (text.empty() ? "" : " ") + name + "=" + found->second[dice.below(found->second.size())].str();
       continue;
     }
     if (isPlain || !dice.oneIn(3))

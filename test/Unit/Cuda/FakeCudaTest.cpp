@@ -3,6 +3,7 @@
 #include "CudaRegression.h"
 
 #include "runtime/Element.h"
+#include "runtime/KernelStatements.h"
 #include "runtime/devices/Cuda/Resources.h"
 #include "runtime/devices/Cuda/Survey.h"
 #include "runtime/devices/FakeCuda/FakeCuda.h"
@@ -11,6 +12,7 @@
 
 #include <bit>
 #include <set>
+#include <sstream>
 #include <thread>
 
 using namespace lowtide;
@@ -381,7 +383,11 @@ TEST(FakeCuda, WhatIsThereBesideARefusedCubinIsTaken) {
   fake::configure({});
   const std::vector<double> truth = trainOnFake(2, 0, 0);
   const uint64_t before = fake::report().calls["cuModuleLoadDataEx"];
-  auto session = Session::load(writeCudaRegression(cudaRegressionPlan(), std::string(4096, '?')));
+  // It states what it would be.
+  std::string cubin = std::string(4096, '?') + "\n", line;
+  for (std::istringstream lines(stateKernels(cudaRegressionPlan())); std::getline(lines, line);)
+    cubin += statementMark + line + "\n";
+  auto session = Session::load(writeCudaRegression(cudaRegressionPlan(), cubin));
   ASSERT_TRUE(session && (*session)->bind({}).isOk());
   EXPECT_EQ(fake::report().calls["cuModuleLoadDataEx"], before + 2);
   std::vector<double> losses;

@@ -22,7 +22,7 @@ TEST(KernelStatements, TheCodeStatesWhatThePlanDoes) {
   EXPECT_EQ(load(regressionPlan()), "");
   const std::string code = readFile(LOWTIDE_TEST_KERNELS);
   std::span<const uint8_t> object(reinterpret_cast<const uint8_t *>(code.data()), code.size());
-  EXPECT_TRUE(checkStatements(regressionPlan(), object, {}).isOk());
+  EXPECT_TRUE(checkStatements(regressionPlan(), {object, {}, {}}).isOk());
 }
 
 TEST(KernelStatements, ExchangedSymbolsAreRefused) {
@@ -80,8 +80,20 @@ TEST(KernelStatements, AKernelMayServeSeveralLaunchesAllOfThemStated) {
                           "0, for cpu:x86-64-v3\n";
   std::span<const uint8_t> text(reinterpret_cast<const uint8_t *>(ptx.data()), ptx.size());
   plan.mutable_kernels()->DeleteSubrange(1, 2);
-  EXPECT_TRUE(checkStatements(plan, {}, text).isOk());
-  EXPECT_FALSE(checkStatements(plan, {}, text.subspan(100)).isOk());
+  EXPECT_TRUE(checkStatements(plan, {{}, {}, text}).isOk());
+  EXPECT_FALSE(checkStatements(plan, {{}, {}, text.subspan(100)}).isOk());
+
+  // A cubin has the same lines after its last byte, and has to have them whatever its PTX says: it is what runs.
+  std::string image = readFile(LOWTIDE_TEST_KERNELS);
+  std::span<const uint8_t> bare(reinterpret_cast<const uint8_t *>(image.data()), image.size());
+  EXPECT_EQ(checkStatements(plan, {{}, bare, text}).where(), "section 'cubin'");
+  image += "\n" + ptx;
+  std::span<const uint8_t> cubin(reinterpret_cast<const uint8_t *>(image.data()), image.size());
+  EXPECT_TRUE(checkStatements(plan, {{}, cubin, text}).isOk());
+  EXPECT_TRUE(checkStatements(plan, {{}, cubin, {}}).isOk());
+  EXPECT_EQ(checkStatements(plan, {{}, cubin, text.subspan(100)}).where(), "section 'ptx'");
+  plan.mutable_kernels(0)->mutable_footprints(0)->set_extent(64);
+  EXPECT_NE(checkStatements(plan, {{}, cubin, {}}).str().find("the machine code 'subtract: "), std::string::npos);
 }
 
 TEST(KernelStatements, AnyBytesAreNoMoreThanRefused) {
@@ -92,17 +104,17 @@ TEST(KernelStatements, AnyBytesAreNoMoreThanRefused) {
   ASSERT_LT(table, code.size());
   for (size_t bytes = 1; bytes <= table; bytes += 97) {
     std::vector<uint8_t> cut(code.begin(), code.begin() + static_cast<ptrdiff_t>(bytes));
-    EXPECT_FALSE(checkStatements(regressionPlan(), cut, {}).isOk());
+    EXPECT_FALSE(checkStatements(regressionPlan(), {cut, {}, {}}).isOk());
   }
   for (size_t at = 0; at < 64; ++at) {
     std::vector<uint8_t> changed(code.begin(), code.end());
     changed[at] = 0xFF;
-    (void)checkStatements(regressionPlan(), changed, {}).isOk();
+    (void)checkStatements(regressionPlan(), {changed, {}, {}}).isOk();
   }
   for (size_t at = code.size() - 1024; at < code.size(); ++at) {
     std::vector<uint8_t> changed(code.begin(), code.end());
     changed[at] = 0xFF;
-    (void)checkStatements(regressionPlan(), changed, {}).isOk();
+    (void)checkStatements(regressionPlan(), {changed, {}, {}}).isOk();
   }
 }
 

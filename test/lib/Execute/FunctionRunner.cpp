@@ -304,7 +304,7 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
   decompose.library = false;
   pm.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
   NNClusterOptions cluster;
-  cluster.strategy = options.strategy;
+  cluster.fuse = options.fuse;
   cluster.library = false;
   pm.addNestedPass<func::FuncOp>(createNNCluster(cluster));
   if (failed(pm.run(*module)))

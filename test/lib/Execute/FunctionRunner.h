@@ -23,8 +23,8 @@ enum class Listing { None, Cpu, Functions, Ptx };
 
 struct RunOptions {
   codegen::CodegenOptions codegen;
-  /// nn-cluster's strategy.
-  std::string strategy = "fuse";
+  /// As nn-cluster's option.
+  bool fuse = true;
   /// Computes every f32 in f64.
   bool widen = false;
   /// Where to report the time of each kernel; null: nowhere.

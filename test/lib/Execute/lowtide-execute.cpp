@@ -185,15 +185,15 @@ static LogicalResult execute(func::FuncOp function) {
   if (listing == Listing::Cpu)
     return run(function, inputs, RunOptions{getCpuOptions(), "fuse", false, nullptr, "", listing});
   if (listing != Listing::None)
-    return run(
-        function, inputs,
-        RunOptions{codegen::CodegenOptions::get(*findTarget("cuda:" + chip)), "fuse", false, nullptr, "", listing});
+    return run(function, inputs,
+               RunOptions{codegen::CodegenOptions::get(*findTarget("cuda:" + chip)), /*fuse=*/true, false, nullptr, "",
+                          listing});
   if (timing)
-    return run(function, inputs, RunOptions{getCpuOptions(), "fuse", false, &llvm::outs(), saveKernels});
-  RunOptions reference{{"reference"}, "none", true}, fused{getCpuOptions(), "fuse", false};
+    return run(function, inputs, RunOptions{getCpuOptions(), /*fuse=*/true, false, &llvm::outs(), saveKernels});
+  RunOptions reference{{"reference"}, /*fuse=*/false, true}, fused{getCpuOptions(), /*fuse=*/true, false};
   FailureOr<SmallVector<Buffer>> exact = run(function, inputs, reference), actual = run(function, inputs, fused);
   // Fusion changes no bit.
-  RunOptions unfused{getCpuOptions(), "none", false};
+  RunOptions unfused{getCpuOptions(), /*fuse=*/false, false};
   FailureOr<SmallVector<Buffer>> apart = run(function, inputs, unfused);
   if (failed(exact) || failed(actual) || failed(apart))
     return failure();
@@ -204,8 +204,8 @@ static LogicalResult execute(func::FuncOp function) {
     codegen::CodegenOptions gpu = codegen::CodegenOptions::get(*findTarget("cuda-emulated"));
     gpu.cpu = cpu;
     if (!breakages.empty())
-      return executeBroken(function, inputs, RunOptions{gpu, "fuse", false}, *actual);
-    FailureOr<SmallVector<Buffer>> threads = run(function, inputs, RunOptions{gpu, "fuse", false});
+      return executeBroken(function, inputs, RunOptions{gpu, /*fuse=*/true, false}, *actual);
+    FailureOr<SmallVector<Buffer>> threads = run(function, inputs, RunOptions{gpu, /*fuse=*/true, false});
     if (failed(threads))
       return failure();
     for (auto [i, host, device] : llvm::enumerate(*actual, *threads))

@@ -181,7 +181,8 @@ bool Trial::makeStep() {
   stage.entries = {"train"};
   stage.optimizer = textSetting("optimizer");
   stage.lr = textSetting("lr");
-  stage.precision = textSetting("precision");
+  if (std::string precision = textSetting("precision"); !precision.empty())
+    stage.precision = std::move(precision);
   stage.lossScale = textSetting("loss_scale");
   stage.clipNorm = settings.getAs<FloatAttr>("clip_norm").getValueAsDouble();
   stage.microBatches = setting("micro_batches");

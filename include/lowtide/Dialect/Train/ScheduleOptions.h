@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "lowtide/Support/DeclaredOptions.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
@@ -16,11 +17,11 @@
 namespace lowtide::train {
 
 struct ScheduleOptions {
-  std::string kind = "constant"; ///< see listSchedules
-  double lr = 1e-3;
-  int64_t warmupSteps = 0; ///< lr · (step + 1) / warmupSteps until then
-  int64_t totalSteps = 0;  ///< where a decay ends
-  double minLr = 0.0;
+  std::string kind{defaultText("schedule")}; ///< see listSchedules
+  double lr = defaultNumber("lr");
+  int64_t warmupSteps = defaultWhole("warmup-steps"); ///< lr · (step + 1) / warmupSteps until then
+  int64_t totalSteps = defaultWhole("total-steps");   ///< where a decay ends
+  double minLr = defaultNumber("min-lr");
   std::map<std::string, double> options; ///< as set by the user: power, step_size, …
   std::vector<int64_t> milestones;       ///< multistep: steps at which the rate falls
   std::string curve;                     ///< one-cycle, wsd: cosine, linear, 1-sqrt; empty: cosine

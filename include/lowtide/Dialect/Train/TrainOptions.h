@@ -40,9 +40,9 @@ bool matchesLayer(const NamePattern &pattern, llvm::StringRef name);
 std::string describeUnmatched(const NamePattern &pattern);
 
 struct TrainOptions {
-  std::string optimizer = "adamw";       ///< name of a record (Optimizers.td)
-  std::string convention = "torch";      ///< or "onnx"
-  std::map<std::string, double> options; ///< as set by the user; the rest are the optimizer's defaults
+  std::string optimizer{defaultText("optimizer")};   ///< name of a record (Optimizers.td)
+  std::string convention{defaultText("convention")}; ///< or "onnx"
+  std::map<std::string, double> options;             ///< as set by the user; the rest are the optimizer's defaults
   /// Optimizer of what `optimizer` leaves to another one (Muon: all but hidden matrices), and what differs there; empty
   /// name: as the record has it.
   std::string fallback;

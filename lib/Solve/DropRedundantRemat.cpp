@@ -41,7 +41,7 @@ public:
       if (isGone[position])
         continue;
       findGroup(position);
-      if (!mayFit())
+      if (!isMadeBefore() || !mayFit())
         continue;
       remove();
       if (live.highest() <= budget)
@@ -167,6 +167,22 @@ private:
       }
   }
 
+  /// Who made the same value before, and stays: values from which each other can be recomputed may stand in one group.
+  uint32_t findStandIn(const Result &result) const {
+    uint32_t before = result.before;
+    while (before != none && inGroup[results[before].position])
+      before = results[before].before;
+    return before;
+  }
+
+  /// Whether what is read later is there without the group.
+  bool isMadeBefore() {
+    const uint32_t position = group.front();
+    return std::ranges::all_of(resultsOf(position), [&](const Result &result) {
+      return result.last == position || findStandIn(result) != none;
+    });
+  }
+
   /// Whether there is room where the values would have to stay, but for bytes that are handed on.
   bool mayFit() {
     changes.clear();
@@ -176,9 +192,9 @@ private:
     };
     const uint32_t position = group.front();
     for (const Result &result : resultsOf(position)) {
-      if (graph.values[result.value].placed || result.before == none || result.last == position)
+      if (graph.values[result.value].placed || result.last == position)
         continue;
-      if (const uint32_t free = results[result.before].last + 1; free < position)
+      if (const uint32_t free = results[findStandIn(result)].last + 1; free < position)
         change(free, position, int64_t(graph.size(result.value)));
     }
     if (changes.empty())
@@ -257,9 +273,9 @@ private:
       add(member, member + 1, -gone);
     }
     for (Result &result : resultsOf(position)) {
-      result.standIn = result.before;
+      result.standIn = findStandIn(result);
       if (result.last != position)
-        setLast(result.before, result.last);
+        setLast(result.standIn, result.last);
     }
     for (uint32_t now : touched) {
       if (inGroup[now])
@@ -310,11 +326,11 @@ private:
   }
 
   void handOver(Result &result) {
-    Result &to = results[result.before];
+    Result &to = results[result.standIn];
     uint32_t first = result.tail;
     for (uint32_t read = result.tail; read != none; read = reads[read].earlier) {
       first = read;
-      reads[read].result = result.before;
+      reads[read].result = result.standIn;
       --readers[result.position];
       ++readers[to.position];
     }
@@ -378,10 +394,11 @@ static void joinParts(const StepGraph &graph, uint64_t budget, Schedule &schedul
 void dropRecomputations(const StepGraph &graph, uint64_t budgetBytes, Schedule &schedule, Timeline &timeline) {
   if (!timeline.recomputed)
     return;
-  if (Schedule rest = DropRedundantRemat(graph, budgetBytes, schedule, timeline).run(); rest.size() < schedule.size()) {
-    timeline = *evaluate(graph, rest);
-    schedule = std::move(rest);
-  }
+  if (Schedule rest = DropRedundantRemat(graph, budgetBytes, schedule, timeline).run(); rest.size() < schedule.size())
+    if (std::optional<Timeline> counted = evaluate(graph, rest); counted && counted->peakBytes <= budgetBytes) {
+      timeline = std::move(*counted);
+      schedule = std::move(rest);
+    }
   joinParts(graph, budgetBytes, schedule, timeline);
 }
 

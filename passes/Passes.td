@@ -547,6 +547,18 @@ def PlanPlace : Pass<"plan-place", "::mlir::ModuleOp"> {
   ];
 }
 
+def PlanAssignStreams : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
+  let summary = "copies between memories run next to computation, in the order that events keep (exact)";
+  let description = [{
+    Stream 0 computes; copies from the device have a stream, copies to it another. `plan.record` and `plan.wait` let each
+    instruction come after those of other streams that wrote what it reads, or touched what it overwrites, wherever no earlier
+    wait says so already. A program without copies between memories stays as it is, and so does the inside of a repeat.
+  }];
+  let statistics = [
+    Statistic<"numEvents", "events", "events recorded">,
+  ];
+}
+
 def VerifyBudget : Pass<"verify-budget", "::mlir::ModuleOp"> {
   let summary = "check that the arenas together stay within the budget (changes nothing)";
   let description = [{

@@ -219,12 +219,14 @@ void lowtide::buildPlanStage(OpPassManager &passes, const PlanStageOptions &opti
   lower.weights = options.weights;
   passes.addPass(createPlanLower(lower));
   passes.addPass(createPlanPlace());
+  passes.addPass(createPlanAssignStreams());
   buildProofStage(passes);
 }
 
 void lowtide::buildPlanStage(OpPassManager &passes, codegen::KernelModule &kernels, const PlanLowerSettings &settings) {
   passes.addPass(createPlanLower(kernels, settings));
   passes.addPass(createPlanPlace());
+  passes.addPass(createPlanAssignStreams());
   buildProofStage(passes);
 }
 

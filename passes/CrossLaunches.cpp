@@ -92,9 +92,10 @@ SmallVector<nn::KernelOp> CrossLaunches::findPartners(nn::KernelOp sums) {
       near.insert(maker);
     forEachReader(root, [&](Operation *reader) { near.insert(reader); });
     for (Operation *op : near)
-      if (auto kernel = dyn_cast<nn::KernelOp>(op); kernel && kernel->getBlock() == &block && kernel != sums &&
-                                                    llvm::is_contained({"row", "loop", "cross"}, kernel.getEmitter()) &&
-                                                    !kernel->hasAttr(recomputedAttrName))
+      if (auto kernel = dyn_cast<nn::KernelOp>(op);
+          kernel && kernel->getBlock() == &block && kernel != sums &&
+          llvm::is_contained({nn::Emitter::row, nn::Emitter::loop, nn::Emitter::cross}, kernel.getEmitter()) &&
+          !kernel->hasAttr(recomputedAttrName))
         saved[op] += getTensorBytes(root.getType()).value_or(0);
   }
   auto ranked = saved.takeVector();
@@ -224,8 +225,8 @@ bool CrossLaunches::join(nn::KernelOp partner, nn::KernelOp sums) {
       operands.insert(brought[operand] = bring(bring, operand));
   SmallVector<Type> types(partner->getResultTypes());
   llvm::append_range(types, sums->getResultTypes());
-  auto joined = nn::KernelOp::create(builder, builder.getFusedLoc({partner.getLoc(), sums.getLoc()}), "cross",
-                                     operands.getArrayRef(), types);
+  auto joined = nn::KernelOp::create(builder, builder.getFusedLoc({partner.getLoc(), sums.getLoc()}),
+                                     nn::Emitter::cross, operands.getArrayRef(), types);
   made.push_back(joined);
   builder.setInsertionPointToEnd(joined.getBlock());
   auto argumentOf = [&](Value operand) {
@@ -280,7 +281,7 @@ bool CrossLaunches::join(nn::KernelOp partner, nn::KernelOp sums) {
 nn::KernelOp CrossLaunches::findLoop(nn::KernelOp total) {
   for (auto [argument, operand] : llvm::zip_equal(total.getBlock()->getArguments(), total.getOperands())) {
     auto loop = operand.getDefiningOp<nn::KernelOp>();
-    if (!loop || loop.getEmitter() != "loop" || loop->getNumResults() != 1 || !operand.hasOneUse() ||
+    if (!loop || loop.getEmitter() != nn::Emitter::loop || loop->getNumResults() != 1 || !operand.hasOneUse() ||
         loop->hasAttr(recomputedAttrName) || loop->getBlock() != &block || countElements(operand) <= kFewNumbers)
       continue;
     const bool isPlain = llvm::all_of(loop.getBlock()->without_terminator(), [](Operation &op) {
@@ -353,7 +354,7 @@ unsigned CrossLaunches::run() {
   unsigned numGone = 0;
   SmallVector<nn::KernelOp> totals;
   for (auto kernel : block.getOps<nn::KernelOp>())
-    if (kernel.getEmitter() == "row" && !kernel->hasAttr(recomputedAttrName) &&
+    if (kernel.getEmitter() == nn::Emitter::row && !kernel->hasAttr(recomputedAttrName) &&
         llvm::all_of(kernel->getResults(), [](Value result) { return countElements(result) == 1; }))
       totals.push_back(kernel);
   for (nn::KernelOp total : totals)
@@ -362,7 +363,7 @@ unsigned CrossLaunches::run() {
         ++numGone;
   SmallVector<nn::KernelOp> columns;
   for (auto kernel : block.getOps<nn::KernelOp>())
-    if (kernel.getEmitter() == "column" && !kernel->hasAttr(recomputedAttrName))
+    if (kernel.getEmitter() == nn::Emitter::column && !kernel->hasAttr(recomputedAttrName))
       columns.push_back(kernel);
   for (nn::KernelOp sums : columns)
     for (nn::KernelOp partner : findPartners(sums))

@@ -531,9 +531,11 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
       continue;
     const FusionDomain &domain = nodes[node].domain;
     bool trailing = !domain.reduced.empty() && domain.reduced.back() == static_cast<int64_t>(domain.extents.size()) - 1;
-    StringRef emitter = domain.reduced.empty() ? "loop" : trailing ? "row" : "column";
+    nn::Emitter emitter = domain.reduced.empty() ? nn::Emitter::loop
+                          : trailing             ? nn::Emitter::row
+                                                 : nn::Emitter::column;
     if (llvm::any_of(nodes[node].ops, llvm::IsaPred<ScatterInterface>))
-      emitter = "scatter";
+      emitter = nn::Emitter::scatter;
     groups.push_back({nodes[node].ops, emitter});
   }
   return groups;

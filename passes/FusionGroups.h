@@ -6,13 +6,13 @@
 #pragma once
 
 #include "lowtide/Analysis/ForwardPart.h"
+#include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Solve/MergingGraph.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
 
 #include <functional>
 #include <optional>
@@ -54,7 +54,7 @@ public:
 
   struct Group {
     llvm::SmallVector<mlir::Operation *> ops; // in textual order
-    llvm::StringRef emitter;
+    nn::Emitter emitter;
   };
   /// Reorders the block so that each group is contiguous; returns the groups in order.
   std::vector<Group> form();

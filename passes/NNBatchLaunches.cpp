@@ -298,7 +298,8 @@ static void merge(const Group &batch) {
     llvm::append_range(types, kernel->getResultTypes());
     locations.push_back(kernel.getLoc());
   }
-  auto merged = nn::KernelOp::create(builder, builder.getFusedLoc(locations), "batch", operands.getArrayRef(), types);
+  auto merged =
+      nn::KernelOp::create(builder, builder.getFusedLoc(locations), nn::Emitter::batch, operands.getArrayRef(), types);
   builder.setInsertionPointToEnd(merged.getBlock());
   SmallVector<Value> yielded;
   IRMapping outside;

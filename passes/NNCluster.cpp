@@ -42,7 +42,7 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
 
   /// Moves `ops` (in order) into a kernel in the place of the last one.
   /// Constants that they read are cloned.
-  nn::KernelOp wrap(ArrayRef<Operation *> ops, StringRef emitter) {
+  nn::KernelOp wrap(ArrayRef<Operation *> ops, nn::Emitter emitter) {
     DenseSet<Operation *> members(ops.begin(), ops.end());
     llvm::SetVector<Value> operands;
     llvm::SetVector<Operation *> constants;
@@ -97,7 +97,7 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
       Operation *own = constant->clone();
       OpBuilder(use.getOwner()).insert(own);
       use.set(own->getResult(0));
-      wrap(own, "single");
+      wrap(own, nn::Emitter::single);
     }
   }
 
@@ -108,7 +108,7 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
       if (isGenerated(&op) && op.use_empty())
         op.erase();
       else if (isGenerated(&op))
-        wrap(&op, "single");
+        wrap(&op, nn::Emitter::single);
       else
         for (Region &region : op.getRegions())
           for (Block &nested : region)
@@ -123,7 +123,7 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
         if (op.use_empty())
           op.erase();
         else
-          wrap(&op, "single");
+          wrap(&op, nn::Emitter::single);
       }
   }
 

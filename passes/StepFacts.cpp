@@ -46,7 +46,7 @@ struct Split {
 static Split findSplit(nn::KernelOp kernel, ArrayRef<unsigned> results) {
   Split best;
   uint64_t mostFreed = 0;
-  if (!llvm::is_contained({"row", "column", "loop"}, kernel.getEmitter()))
+  if (!llvm::is_contained({nn::Emitter::row, nn::Emitter::column, nn::Emitter::loop}, kernel.getEmitter()))
     return best;
   auto yielded = [&](unsigned number) { return kernel.getYield().getOperand(number); };
   for (unsigned base = 0; base < kernel.getNumResults(); ++base) {
@@ -94,11 +94,12 @@ static std::shared_ptr<RerunForm> buildRerunForm(nn::KernelOp kernel, ArrayRef<u
     take(kernel->getNumOperands() + base, baseValue);
   auto types = llvm::map_to_vector(results, [&](unsigned number) { return kernel.getResult(number).getType(); });
   // What reduces nothing is a plain loop, if all results have one shape.
-  StringRef emitter = kernel.getEmitter();
-  if (llvm::is_contained({"row", "column"}, emitter) && !slice.reduces() && llvm::all_of(types, [&](Type type) {
+  nn::Emitter emitter = kernel.getEmitter();
+  if (llvm::is_contained({nn::Emitter::row, nn::Emitter::column}, emitter) && !slice.reduces() &&
+      llvm::all_of(types, [&](Type type) {
         return cast<ShapedType>(type).getShape() == cast<ShapedType>(types.front()).getShape();
       }))
-    emitter = "loop";
+    emitter = nn::Emitter::loop;
   OpBuilder builder(kernel.getContext());
   builder.setInsertionPointToEnd(form->block.get());
   auto rerun = nn::KernelOp::create(builder, kernel.getLoc(), emitter, captures, TypeRange(types));
@@ -153,7 +154,8 @@ static LogicalResult addKernelFacts(nn::KernelOp kernel, unsigned threadsMax, co
     info = kernels.query(kernel);
   }
   if (failed(info) && !isSaid)
-    return kernel.emitError("no code is generated for a '") << kernel.getEmitter() << "' kernel of this form";
+    return kernel.emitError("no code is generated for a '")
+           << stringifyEmitter(kernel.getEmitter()) << "' kernel of this form";
   if (failed(info))
     return failure();
   if (__builtin_mul_overflow(info->scratchBytes, countScratchParts(info->extent, info->grain, threadsMax),
@@ -183,7 +185,7 @@ LogicalResult StepFacts::updateBlock(Block &block, const TargetInfo &target, cod
       if (failed(addKernelFacts(kernel, target.threadsMax, kernels, facts)))
         return failure();
       // What a launch has taken along is formed after every decision to compute again.
-      if (kernel.getEmitter() != "cross")
+      if (kernel.getEmitter() != nn::Emitter::cross)
         facts.reruns = buildRerunForms(kernel, returned);
       for (const std::shared_ptr<RerunForm> &form : facts.reruns)
         if (failed(addKernelFacts(cast<nn::KernelOp>(form->op), target.threadsMax, kernels, form->facts)))

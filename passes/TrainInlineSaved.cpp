@@ -180,7 +180,7 @@ bool SavedValues::collect(nn::KernelOp producer, Value inside, Value wanted, nn:
 /// How `reader` may compute `value`, if that costs it nothing.
 std::optional<Recipe> SavedValues::findRecipe(OpResult value, nn::KernelOp reader, bool keepsOthers) {
   auto producer = cast<nn::KernelOp>(value.getOwner());
-  if (!llvm::is_contained({"loop", "row", "column"}, reader.getEmitter()))
+  if (!llvm::is_contained({nn::Emitter::loop, nn::Emitter::row, nn::Emitter::column}, reader.getEmitter()))
     return std::nullopt;
   // The reader must take each element once, at the position where it is made.
   for (auto [argument, operand] : llvm::zip_equal(reader.getBlock()->getArguments(), reader.getOperands()))

@@ -29,7 +29,7 @@ static bool reducesLeading(Operation &op) {
 }
 
 /// The part of `kernel` that makes `results`, as a kernel op in `block`. `known` results of the whole are read.
-static nn::KernelOp buildPart(nn::KernelOp kernel, StringRef emitter, ArrayRef<unsigned> results,
+static nn::KernelOp buildPart(nn::KernelOp kernel, nn::Emitter emitter, ArrayRef<unsigned> results,
                               const llvm::DenseMap<Value, unsigned> &known, Block &block,
                               SmallVectorImpl<unsigned> &operands, SmallVectorImpl<unsigned> &handedOn) {
   llvm::DenseSet<Operation *> needed;
@@ -134,8 +134,8 @@ FailureOr<CrossKernel> CrossKernel::get(nn::KernelOp kernel) {
     return failure();
   cross.block = std::make_unique<Block>();
   SmallVector<unsigned> none;
-  cross.columns =
-      buildPart(kernel, "column", cross.columnResults, known, *cross.block, cross.columnOperands, cross.handedOn);
+  cross.columns = buildPart(kernel, nn::Emitter::column, cross.columnResults, known, *cross.block, cross.columnOperands,
+                            cross.handedOn);
   FailureOr<StagedDomain> columns = StagedDomain::get(cross.columns);
   if (failed(columns))
     return failure();
@@ -153,8 +153,8 @@ FailureOr<CrossKernel> CrossKernel::get(nn::KernelOp kernel) {
   const bool reduces = llvm::any_of(kernel.getBlock()->without_terminator(), [&](Operation &op) {
     return isa<ReductionInterface>(op) && !behindSums.contains(op.getResult(0));
   });
-  cross.rows = buildPart(kernel, reduces ? "row" : "loop", cross.rowResults, llvm::DenseMap<Value, unsigned>(),
-                         *cross.block, cross.rowOperands, none);
+  cross.rows = buildPart(kernel, reduces ? nn::Emitter::row : nn::Emitter::loop, cross.rowResults,
+                         llvm::DenseMap<Value, unsigned>(), *cross.block, cross.rowOperands, none);
   FailureOr<StagedDomain> rows = reduces ? StagedDomain::get(cross.rows) : getPlainRows(cross.rows, cross.numColumns);
   if (failed(rows))
     return failure();

@@ -35,7 +35,7 @@ static std::string describeForm(nn::KernelOp kernel) {
     else
       os << getType(value).getElementType() << (getType(value).getNumElements() == 1 ? " one" : "");
   };
-  os << kernel.getEmitter() << (flat ? " flat" : "");
+  os << stringifyEmitter(kernel.getEmitter()) << (flat ? " flat" : "");
   for (BlockArgument argument : kernel.getBlock()->getArguments()) {
     names[argument] = ("a" + Twine(argument.getArgNumber())).str();
     os << ' ';
@@ -83,14 +83,14 @@ std::string codegen::getBatchForm(nn::KernelOp kernel) {
   auto isNumbers = [](Type type) { return isa<RankedTensorType>(type); };
   if (!llvm::all_of(kernel.getOperandTypes(), isNumbers))
     return "";
-  if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column") {
+  if (kernel.getEmitter() == nn::Emitter::row || kernel.getEmitter() == nn::Emitter::column) {
     // What takes two kernels goes alone.
     FailureOr<StagedDomain> domain = StagedDomain::get(kernel);
     if (failed(domain) || getPartialBytes(kernel, *domain))
       return "";
     if (!domain->getShape().trailing && getGpuColumnGrid(*domain).blocks > kFewBlocks)
       return "";
-  } else if (kernel.getEmitter() != "loop") {
+  } else if (kernel.getEmitter() != nn::Emitter::loop) {
     return "";
   }
   // One kernel is one item: a batch tells its items apart by that.
@@ -111,7 +111,8 @@ static nn::KernelOp buildItem(nn::KernelOp kernel, ArrayRef<Operation *> ops, co
   auto types = llvm::map_to_vector(item.results, [&](unsigned number) { return kernel.getResult(number).getType(); });
   builder.setInsertionPointToEnd(&block);
   const bool reduces = llvm::any_of(ops, [](Operation *op) { return isa<ReductionInterface>(op); });
-  auto alone = nn::KernelOp::create(builder, kernel.getLoc(), reduces ? "row" : "loop", captures, TypeRange(types));
+  auto alone = nn::KernelOp::create(builder, kernel.getLoc(), reduces ? nn::Emitter::row : nn::Emitter::loop, captures,
+                                    TypeRange(types));
   builder.setInsertionPointToEnd(alone.getBlock());
   IRMapping mapping;
   for (auto [number, argument] : llvm::zip_equal(item.operands, alone.getBlock()->getArguments()))
@@ -122,7 +123,7 @@ static nn::KernelOp buildItem(nn::KernelOp kernel, ArrayRef<Operation *> ops, co
                         return mapping.lookup(kernel.getYield().getOperand(number));
                       }));
   if (FailureOr<StagedDomain> domain = StagedDomain::get(alone); succeeded(domain) && !domain->getShape().trailing)
-    alone.setEmitter("column");
+    alone.setEmitter(nn::Emitter::column);
   return alone;
 }
 

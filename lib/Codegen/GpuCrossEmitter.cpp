@@ -169,7 +169,7 @@ FailureOr<KernelInfo> KernelModule::addGpuCross(nn::KernelOp kernel) {
   if (failed(cross) || cross->numRows < kManyRows || getGpuTeamSize(cross->rowDomain) > kThreads)
     return failure();
   const unsigned numOperands = kernel.getNumOperands(), numRowResults = cross->rowResults.size();
-  const bool isPlain = cross->rows.getEmitter() == "loop";
+  const bool isPlain = cross->rows.getEmitter() == nn::Emitter::loop;
   if (cross->countSums(kThreads) > kMaxSums || (isPlain && cross->rowOperands.size() > kMaxOperands))
     return failure();
 
@@ -192,7 +192,7 @@ FailureOr<KernelInfo> KernelModule::addGpuCross(nn::KernelOp kernel) {
         info.inPlace[cross->columnResults[i]].push_back(int(cross->columnOperands[operand]));
 
   // A row may overwrite what only it reads, and what columns have read before.
-  for (auto [i, operands] : llvm::enumerate(findInPlace(cross->rows, cross->rows.getEmitter() == "row")))
+  for (auto [i, operands] : llvm::enumerate(findInPlace(cross->rows, cross->rows.getEmitter() == nn::Emitter::row)))
     for (int operand : operands) {
       const unsigned number = cross->rowOperands[operand];
       const bool isReadLater = llvm::is_contained(*info.reads, number) ||

@@ -178,7 +178,7 @@ FailureOr<KernelInfo> KernelModule::addGpuBatch(nn::KernelOp kernel) {
     return kernel.emitError("cannot generate code: the kernels of a batch have different forms");
   GpuForm form{.processors = options.processors};
   form.transpose = getTileTranspose(batch->first);
-  if (batch->first.getEmitter() != "loop")
+  if (batch->first.getEmitter() != nn::Emitter::loop)
     form.domain = StagedDomain::get(batch->first);
   KernelInfo info;
   OwningOpRef<ModuleOp> trial;
@@ -195,7 +195,7 @@ FailureOr<KernelInfo> KernelModule::addGpuBatch(nn::KernelOp kernel) {
     form.narrow = true;
     (void)attempt();
   }
-  auto [symbol, isNew] = getSymbol("batch", *trial);
+  auto [symbol, isNew] = getSymbol(nn::Emitter::batch, *trial);
   if (isNew)
     (void)emitBatch(getGpuModule(*module), symbol, kernel, *batch, form, info);
   info.inPlace = batch->findInPlace(kernel, succeeded(form.domain));
@@ -243,12 +243,12 @@ FailureOr<KernelInfo> KernelModule::addGpuTotals(nn::KernelOp kernel) {
 }
 
 FailureOr<KernelInfo> KernelModule::addGpu(nn::KernelOp kernel) {
-  if (kernel.getEmitter() == "batch")
+  if (kernel.getEmitter() == nn::Emitter::batch)
     return addGpuBatch(kernel);
-  if (kernel.getEmitter() == "cross")
+  if (kernel.getEmitter() == nn::Emitter::cross)
     return addGpuCross(kernel);
   GpuForm form{.processors = options.processors};
-  if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
+  if (kernel.getEmitter() == nn::Emitter::row || kernel.getEmitter() == nn::Emitter::column)
     form.domain = StagedDomain::get(kernel);
   form.scatter = findScatter(kernel);
   form.search = form.scatter && canSearch(kernel, form.scatter);

@@ -57,7 +57,7 @@ ScatterInterface codegen::findScatter(nn::KernelOp kernel) {
   if (ScatterInterface alone = getScatter(kernel))
     return alone;
   ScatterInterface scatter;
-  if (kernel.getEmitter() != "scatter" || kernel.getNumResults() != 1)
+  if (kernel.getEmitter() != nn::Emitter::scatter || kernel.getNumResults() != 1)
     return {};
   for (Operation &op : kernel.getBlock()->without_terminator()) {
     if (op.hasTrait<OpTrait::ConstantLike>() || op.hasTrait<OpTrait::Elementwise>())

@@ -22,7 +22,7 @@ FailureOr<KernelInfo> KernelModule::addTotals(nn::KernelOp kernel, const KernelI
   nn::KernelOp columns = kernel;
   // Numbers of the operands that are read, as the sums' own.
   SmallVector<unsigned> taken(*one.reads);
-  if (kernel.getEmitter() == "cross") {
+  if (kernel.getEmitter() == nn::Emitter::cross) {
     FailureOr<CrossKernel> found = CrossKernel::get(kernel);
     if (failed(found))
       return failure();
@@ -68,7 +68,7 @@ FailureOr<KernelInfo> KernelModule::addTotals(nn::KernelOp kernel, const KernelI
   addGpuModule(*trial);
   if (failed(emit(getGpuModule(*trial), "kernel")))
     return failure();
-  auto [symbol, isNew] = getSymbol("batch", *trial);
+  auto [symbol, isNew] = getSymbol(nn::Emitter::batch, *trial);
   if (isNew)
     (void)emit(getGpuModule(*module), symbol);
   info.symbol = symbol;

@@ -113,7 +113,7 @@ static LogicalResult verifyBody(nn::KernelOp kernel) {
 }
 
 std::string codegen::describe(nn::KernelOp kernel) {
-  std::string text = kernel.getEmitter().str() + ":";
+  std::string text = stringifyEmitter(kernel.getEmitter()).str() + ":";
   unsigned count = 0;
   for (Operation &op : kernel.getBlock()->without_terminator()) {
     if (op.hasTrait<OpTrait::ConstantLike>())
@@ -133,15 +133,15 @@ static std::pair<uint64_t, uint64_t> numberText(llvm::function_ref<void(llvm::ra
   return {hash.high64, hash.low64};
 }
 
-std::pair<std::string, bool> KernelModule::getSymbol(StringRef emitter, TextNumber text) {
+std::pair<std::string, bool> KernelModule::getSymbol(nn::Emitter emitter, TextNumber text) {
   std::string &symbol = symbols[text];
   bool isNew = symbol.empty();
   if (isNew)
-    symbol = (emitter + "_" + Twine(symbols.size() - 1)).str();
+    symbol = (stringifyEmitter(emitter) + "_" + Twine(symbols.size() - 1)).str();
   return {symbol, isNew};
 }
 
-std::pair<std::string, bool> KernelModule::getSymbol(StringRef emitter, ModuleOp trial) {
+std::pair<std::string, bool> KernelModule::getSymbol(nn::Emitter emitter, ModuleOp trial) {
   return getSymbol(emitter, numberText([&](llvm::raw_ostream &os) { os << trial; }));
 }
 
@@ -179,7 +179,7 @@ static FailureOr<func::FuncOp> emitCpu(ModuleOp target, StringRef name, nn::Kern
 
 /// Staged where the kernel asks for it and has the form; the loop emitter takes everything.
 static FailureOr<StagedDomain> findDomain(nn::KernelOp kernel) {
-  if (kernel.getEmitter() == "row" || kernel.getEmitter() == "column")
+  if (kernel.getEmitter() == nn::Emitter::row || kernel.getEmitter() == nn::Emitter::column)
     return StagedDomain::get(kernel);
   return failure();
 }
@@ -240,7 +240,7 @@ KernelModule::CpuTrial KernelModule::tryCpu(nn::KernelOp kernel) {
   // Trials depend on the kernel's text alone, and many steps and budgets share kernels.
   auto &[mutex, known] = *trials->table;
   TextNumber key = numberText([&](llvm::raw_ostream &os) {
-    os << kernel.getEmitter() << " " << kernel.getBlock()->getArgumentTypes() << "\n";
+    os << stringifyEmitter(kernel.getEmitter()) << " " << kernel.getBlock()->getArgumentTypes() << "\n";
     AsmState names(kernel, OpPrintingFlags().useLocalScope().printGenericOpForm());
     for (Operation &op : *kernel.getBlock()) {
       op.print(os, names);

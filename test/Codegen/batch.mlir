@@ -5,7 +5,7 @@
 func.func @different_lengths(%s: tensor<f32>, %a: tensor<5000xf32>, %b: tensor<37xf32>, %c: tensor<70x60xf32>,
     %ag: tensor<5000xf32>, %bg: tensor<37xf32>, %cg: tensor<70x60xf32>)
     -> (tensor<5000xf32>, tensor<37xf32>, tensor<70x60xf32>) {
-  %r:3 = nn.kernel "batch" (%x = %s, %p0 = %a, %g0 = %ag, %p1 = %b, %g1 = %bg, %p2 = %c, %g2 = %cg)
+  %r:3 = nn.kernel batch (%x = %s, %p0 = %a, %g0 = %ag, %p1 = %b, %g1 = %bg, %p2 = %c, %g2 = %cg)
       : (tensor<f32>, tensor<5000xf32>, tensor<5000xf32>, tensor<37xf32>, tensor<37xf32>, tensor<70x60xf32>, tensor<70x60xf32>)
       -> (tensor<5000xf32>, tensor<37xf32>, tensor<70x60xf32>) {
     %e0 = nn.exp %x : tensor<f32>
@@ -25,7 +25,7 @@ func.func @different_lengths(%s: tensor<f32>, %a: tensor<5000xf32>, %b: tensor<3
   return %r#0, %r#1, %r#2 : tensor<5000xf32>, tensor<37xf32>, tensor<70x60xf32>
 }
 func.func @narrow_floats(%a: tensor<9xf32>, %b: tensor<4099xf32>) -> (tensor<9xbf16> {test.tolerance = 4.0e-3}, tensor<4099xbf16> {test.tolerance = 4.0e-3}) {
-  %r:2 = nn.kernel "batch" (%x = %a, %y = %b) : (tensor<9xf32>, tensor<4099xf32>) -> (tensor<9xbf16>, tensor<4099xbf16>) {
+  %r:2 = nn.kernel batch (%x = %a, %y = %b) : (tensor<9xf32>, tensor<4099xf32>) -> (tensor<9xbf16>, tensor<4099xbf16>) {
     %u = nn.cast %x : tensor<9xf32> -> tensor<9xbf16>
     %v = nn.cast %y : tensor<4099xf32> -> tensor<4099xbf16>
     nn.yield %u, %v : tensor<9xbf16>, tensor<4099xbf16>
@@ -34,7 +34,7 @@ func.func @narrow_floats(%a: tensor<9xf32>, %b: tensor<4099xf32>) -> (tensor<9xb
 }
 func.func @one_shape(%a: tensor<6x24xf32>, %b: tensor<6x24xf32>, %c: tensor<6x24xf32>, %p: tensor<24xf32>, %q: tensor<24xf32>)
     -> (tensor<6x24xf32>, tensor<6x24xf32>, tensor<6x24xf32>) {
-  %r:3 = nn.kernel "batch" (%x = %a, %i = %p, %y = %b, %j = %q, %z = %c)
+  %r:3 = nn.kernel batch (%x = %a, %i = %p, %y = %b, %j = %q, %z = %c)
       : (tensor<6x24xf32>, tensor<24xf32>, tensor<6x24xf32>, tensor<24xf32>, tensor<6x24xf32>)
       -> (tensor<6x24xf32>, tensor<6x24xf32>, tensor<6x24xf32>) {
     %s = nn.broadcast %i dims = [1] : tensor<24xf32> -> tensor<6x24xf32>
@@ -48,7 +48,7 @@ func.func @one_shape(%a: tensor<6x24xf32>, %b: tensor<6x24xf32>, %c: tensor<6x24
   return %r#0, %r#1, %r#2 : tensor<6x24xf32>, tensor<6x24xf32>, tensor<6x24xf32>
 }
 func.func @transposes(%a: tensor<40x70xf32>, %b: tensor<40x70xf32>) -> (tensor<70x40xf32>, tensor<70x40xf32>) {
-  %r:2 = nn.kernel "batch" (%x = %a, %y = %b) : (tensor<40x70xf32>, tensor<40x70xf32>) -> (tensor<70x40xf32>, tensor<70x40xf32>) {
+  %r:2 = nn.kernel batch (%x = %a, %y = %b) : (tensor<40x70xf32>, tensor<40x70xf32>) -> (tensor<70x40xf32>, tensor<70x40xf32>) {
     %u = nn.transpose %x [1, 0] : tensor<40x70xf32> -> tensor<70x40xf32>
     %v = nn.transpose %y [1, 0] : tensor<40x70xf32> -> tensor<70x40xf32>
     nn.yield %u, %v : tensor<70x40xf32>, tensor<70x40xf32>
@@ -56,7 +56,7 @@ func.func @transposes(%a: tensor<40x70xf32>, %b: tensor<40x70xf32>) -> (tensor<7
   return %r#0, %r#1 : tensor<70x40xf32>, tensor<70x40xf32>
 }
 func.func @rows(%a: tensor<5x300xf32>, %b: tensor<5x300xf32>) -> (tensor<5xf32> {test.tolerance = 1.0e-4}, tensor<5xf32> {test.tolerance = 1.0e-4}) {
-  %r:2 = nn.kernel "batch" (%x = %a, %y = %b) : (tensor<5x300xf32>, tensor<5x300xf32>) -> (tensor<5xf32>, tensor<5xf32>) {
+  %r:2 = nn.kernel batch (%x = %a, %y = %b) : (tensor<5x300xf32>, tensor<5x300xf32>) -> (tensor<5xf32>, tensor<5xf32>) {
     %p = nn.mul %x, %x : tensor<5x300xf32>
     %u = nn.reduce_sum %p dims = [1] : tensor<5x300xf32> -> tensor<5xf32>
     %q = nn.mul %y, %y : tensor<5x300xf32>
@@ -66,7 +66,7 @@ func.func @rows(%a: tensor<5x300xf32>, %b: tensor<5x300xf32>) -> (tensor<5xf32> 
   return %r#0, %r#1 : tensor<5xf32>, tensor<5xf32>
 }
 func.func @long_rows(%a: tensor<3x9000xf32>, %b: tensor<3x9000xf32>) -> (tensor<3xf32> {test.tolerance = 1.0e-2}, tensor<3xf32> {test.tolerance = 1.0e-2}) {
-  %r:2 = nn.kernel "batch" (%x = %a, %y = %b) : (tensor<3x9000xf32>, tensor<3x9000xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %r:2 = nn.kernel batch (%x = %a, %y = %b) : (tensor<3x9000xf32>, tensor<3x9000xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
     %u = nn.reduce_sum %x dims = [1] : tensor<3x9000xf32> -> tensor<3xf32>
     %v = nn.reduce_sum %y dims = [1] : tensor<3x9000xf32> -> tensor<3xf32>
     nn.yield %u, %v : tensor<3xf32>, tensor<3xf32>
@@ -75,7 +75,7 @@ func.func @long_rows(%a: tensor<3x9000xf32>, %b: tensor<3x9000xf32>) -> (tensor<
 }
 func.func @columns(%a: tensor<300x70xf32>, %b: tensor<300x70xf32>, %p: tensor<70xf32>, %q: tensor<70xf32>)
     -> (tensor<70xf32> {test.tolerance = 1.0e-4}, tensor<70xf32> {test.tolerance = 1.0e-4}) {
-  %r:2 = nn.kernel "batch" (%x = %a, %i = %p, %y = %b, %j = %q)
+  %r:2 = nn.kernel batch (%x = %a, %i = %p, %y = %b, %j = %q)
       : (tensor<300x70xf32>, tensor<70xf32>, tensor<300x70xf32>, tensor<70xf32>) -> (tensor<70xf32>, tensor<70xf32>) {
     %u = nn.reduce_sum %x dims = [0] : tensor<300x70xf32> -> tensor<70xf32>
     %v = nn.add %u, %i : tensor<70xf32>
@@ -87,7 +87,7 @@ func.func @columns(%a: tensor<300x70xf32>, %b: tensor<300x70xf32>, %p: tensor<70
 }
 func.func @columns_and_rows_of_them(%a: tensor<3x100x40xf32>, %b: tensor<3x100x40xf32>)
     -> (tensor<3x100x40xf32> {test.tolerance = 1.0e-4}, tensor<3x100x40xf32> {test.tolerance = 1.0e-4}) {
-  %r:2 = nn.kernel "batch" (%x = %a, %y = %b)
+  %r:2 = nn.kernel batch (%x = %a, %y = %b)
       : (tensor<3x100x40xf32>, tensor<3x100x40xf32>) -> (tensor<3x100x40xf32>, tensor<3x100x40xf32>) {
     %u = nn.reduce_max %x dims = [1] : tensor<3x100x40xf32> -> tensor<3x40xf32>
     %v = nn.broadcast %u dims = [0, 2] : tensor<3x40xf32> -> tensor<3x100x40xf32>

@@ -44,7 +44,7 @@ func.func @innermost(%x: tensor<9x3xf32>, %y: tensor<9x40xf32>, %w: tensor<9x43x
 // CHECK: scf.if
 // CHECK: return
 func.func @computed(%x: tensor<3x40xf32>, %y: tensor<2x40xf32>) -> tensor<5x40xf32> {
-  %r = nn.kernel "loop" (%a = %x, %b = %y) : (tensor<3x40xf32>, tensor<2x40xf32>) -> (tensor<5x40xf32>) {
+  %r = nn.kernel loop (%a = %x, %b = %y) : (tensor<3x40xf32>, tensor<2x40xf32>) -> (tensor<5x40xf32>) {
     %e = nn.abs %a : tensor<3x40xf32>
     %c = nn.concat %e, %b dim = 0 : (tensor<3x40xf32>, tensor<2x40xf32>) -> tensor<5x40xf32>
     nn.yield %c : tensor<5x40xf32>

@@ -14,20 +14,20 @@
 
 func.func @train(%dy: tensor<2048x96xf32> {train.binding = #train.batch<"dy">})
     -> (tensor<96xf32> {train.binding = #train.output<"g">}, tensor<2048x96xf32> {train.binding = #train.output<"dx">}) {
-  %g = nn.kernel "column" (%d = %dy) : (tensor<2048x96xf32>) -> (tensor<96xf32>) {
+  %g = nn.kernel column (%d = %dy) : (tensor<2048x96xf32>) -> (tensor<96xf32>) {
     %s = nn.reduce_sum %d dims = [0] : tensor<2048x96xf32> -> tensor<96xf32>
     nn.yield %s : tensor<96xf32>
   }
-  %dx = nn.kernel "loop" (%d = %dy) : (tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
+  %dx = nn.kernel loop (%d = %dy) : (tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
     %q = nn.mul %d, %d : tensor<2048x96xf32>
     nn.yield %q : tensor<2048x96xf32>
   }
   // The step needs more bytes here than where the partial sums are.
-  %t = nn.kernel "loop" (%d = %dx) : (tensor<2048x96xf32>) -> (tensor<96x2048xf32>) {
+  %t = nn.kernel loop (%d = %dx) : (tensor<2048x96xf32>) -> (tensor<96x2048xf32>) {
     %q = nn.transpose %d [1, 0] : tensor<2048x96xf32> -> tensor<96x2048xf32>
     nn.yield %q : tensor<96x2048xf32>
   }
-  %u = nn.kernel "loop" (%d = %t) : (tensor<96x2048xf32>) -> (tensor<2048x96xf32>) {
+  %u = nn.kernel loop (%d = %t) : (tensor<96x2048xf32>) -> (tensor<2048x96xf32>) {
     %q = nn.transpose %d [1, 0] : tensor<96x2048xf32> -> tensor<2048x96xf32>
     nn.yield %q : tensor<2048x96xf32>
   }
@@ -37,15 +37,15 @@ func.func @train(%dy: tensor<2048x96xf32> {train.binding = #train.batch<"dy">})
 func.func @eval(%scale: tensor<f32> {train.binding = #train.param<"scale">},
                 %dy: tensor<2048x96xf32> {train.binding = #train.batch<"dy">})
     -> (tensor<96xf32> {train.binding = #train.output<"g">}, tensor<2048x96xf32> {train.binding = #train.output<"dx">}) {
-  %dx = nn.kernel "loop" (%d = %dy) : (tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
+  %dx = nn.kernel loop (%d = %dy) : (tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
     %q = nn.mul %d, %d : tensor<2048x96xf32>
     nn.yield %q : tensor<2048x96xf32>
   }
-  %inverse = nn.kernel "loop" (%s = %scale) : (tensor<f32>) -> (tensor<f32>) {
+  %inverse = nn.kernel loop (%s = %scale) : (tensor<f32>) -> (tensor<f32>) {
     %r = nn.reciprocal %s : tensor<f32>
     nn.yield %r : tensor<f32>
   }
-  %g = nn.kernel "column" (%d = %dy, %i = %inverse) : (tensor<2048x96xf32>, tensor<f32>) -> (tensor<96xf32>) {
+  %g = nn.kernel column (%d = %dy, %i = %inverse) : (tensor<2048x96xf32>, tensor<f32>) -> (tensor<96xf32>) {
     %s = nn.reduce_sum %d dims = [0] : tensor<2048x96xf32> -> tensor<96xf32>
     %b = nn.broadcast %i dims = [] : tensor<f32> -> tensor<96xf32>
     %u = nn.mul %s, %b : tensor<96xf32>
@@ -57,11 +57,11 @@ func.func @eval(%scale: tensor<f32> {train.binding = #train.param<"scale">},
 // Somebody reads the sums first.
 func.func @gradient(%dy: tensor<2048x96xf32> {train.binding = #train.batch<"dy">})
     -> (tensor<2048x96xf32> {train.binding = #train.output<"dx">}) {
-  %g = nn.kernel "column" (%d = %dy) : (tensor<2048x96xf32>) -> (tensor<96xf32>) {
+  %g = nn.kernel column (%d = %dy) : (tensor<2048x96xf32>) -> (tensor<96xf32>) {
     %s = nn.reduce_sum %d dims = [0] : tensor<2048x96xf32> -> tensor<96xf32>
     nn.yield %s : tensor<96xf32>
   }
-  %dx = nn.kernel "loop" (%d = %dy, %s = %g) : (tensor<2048x96xf32>, tensor<96xf32>) -> (tensor<2048x96xf32>) {
+  %dx = nn.kernel loop (%d = %dy, %s = %g) : (tensor<2048x96xf32>, tensor<96xf32>) -> (tensor<2048x96xf32>) {
     %b = nn.broadcast %s dims = [1] : tensor<96xf32> -> tensor<2048x96xf32>
     %q = nn.mul %d, %b : tensor<2048x96xf32>
     nn.yield %q : tensor<2048x96xf32>

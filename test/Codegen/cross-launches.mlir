@@ -23,7 +23,7 @@ func.func @train(%g: tensor<96xf32> {train.binding = #train.param<"g">},
                  %dy: tensor<2048x96xf32> {train.binding = #train.batch<"dy">},
                  %x: tensor<2048x96xf32> {train.binding = #train.batch<"x">})
     -> (tensor<96xf32> {train.binding = #train.param<"g">}, tensor<2048x96xf32> {train.binding = #train.output<"dx">}) {
-  %dx = nn.kernel "row" (%w = %g, %d = %dy) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
+  %dx = nn.kernel row (%w = %g, %d = %dy) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
     %ww = nn.broadcast %w dims = [1] : tensor<96xf32> -> tensor<2048x96xf32>
     %p = nn.mul %d, %ww : tensor<2048x96xf32>
     %s = nn.reduce_sum %p dims = [1] : tensor<2048x96xf32> -> tensor<2048xf32>
@@ -31,7 +31,7 @@ func.func @train(%g: tensor<96xf32> {train.binding = #train.param<"g">},
     %q = nn.sub %p, %sb : tensor<2048x96xf32>
     nn.yield %q : tensor<2048x96xf32>
   }
-  %new = nn.kernel "column" (%w = %g, %d = %dy, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
+  %new = nn.kernel column (%w = %g, %d = %dy, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
     %m = nn.mul %d, %a : tensor<2048x96xf32>
     %s = nn.reduce_sum %m dims = [0] : tensor<2048x96xf32> -> tensor<96xf32>
     %n = nn.sub %w, %s : tensor<96xf32>
@@ -45,15 +45,15 @@ func.func @eval(%g: tensor<96xf32> {train.binding = #train.param<"g">},
                 %x: tensor<2048x96xf32> {train.binding = #train.batch<"x">})
     -> (tensor<96xf32> {train.binding = #train.param<"g">}, tensor<2048x96xf32> {train.binding = #train.output<"a">},
         tensor<96xf32> {train.binding = #train.output<"b">}) {
-  %y = nn.kernel "loop" (%a = %x) : (tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
+  %y = nn.kernel loop (%a = %x) : (tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
     %q = nn.mul %a, %a : tensor<2048x96xf32>
     nn.yield %q : tensor<2048x96xf32>
   }
-  %old = nn.kernel "loop" (%w = %g) : (tensor<96xf32>) -> (tensor<96xf32>) {
+  %old = nn.kernel loop (%w = %g) : (tensor<96xf32>) -> (tensor<96xf32>) {
     %e = nn.exp %w : tensor<96xf32>
     nn.yield %e : tensor<96xf32>
   }
-  %new = nn.kernel "column" (%w = %g, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
+  %new = nn.kernel column (%w = %g, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
     %s = nn.reduce_sum %a dims = [0] : tensor<2048x96xf32> -> tensor<96xf32>
     %n = nn.sub %w, %s : tensor<96xf32>
     nn.yield %n : tensor<96xf32>

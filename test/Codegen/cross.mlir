@@ -5,7 +5,7 @@
 
 func.func @norm_backward(%g: tensor<96xf32>, %dy: tensor<4x275x96xbf16>, %x: tensor<4x275x96xf32>)
     -> (tensor<4x275x96xbf16> {test.tolerance = 4.0e-2}, tensor<96xf32> {test.tolerance = 2.0e-3}, tensor<96xf32> {test.tolerance = 2.0e-3}) {
-  %r:3 = nn.kernel "cross" (%w = %g, %d = %dy, %a = %x) : (tensor<96xf32>, tensor<4x275x96xbf16>, tensor<4x275x96xf32>)
+  %r:3 = nn.kernel cross (%w = %g, %d = %dy, %a = %x) : (tensor<96xf32>, tensor<4x275x96xbf16>, tensor<4x275x96xf32>)
       -> (tensor<4x275x96xbf16>, tensor<96xf32>, tensor<96xf32>) {
     %e = nn.cast %d : tensor<4x275x96xbf16> -> tensor<4x275x96xf32>
     %ww = nn.broadcast %w dims = [2] : tensor<96xf32> -> tensor<4x275x96xf32>
@@ -25,7 +25,7 @@ func.func @norm_backward(%g: tensor<96xf32>, %dy: tensor<4x275x96xbf16>, %x: ten
 }
 func.func @sums_of_results(%x: tensor<5x220x300xf32>, %b: tensor<300xf32>)
     -> (tensor<5x220x300xf32> {test.tolerance = 2.0e-4}, tensor<300xf32> {test.tolerance = 1.0e-1}) {
-  %r:2 = nn.kernel "cross" (%a = %x, %c = %b) : (tensor<5x220x300xf32>, tensor<300xf32>) -> (tensor<5x220x300xf32>, tensor<300xf32>) {
+  %r:2 = nn.kernel cross (%a = %x, %c = %b) : (tensor<5x220x300xf32>, tensor<300xf32>) -> (tensor<5x220x300xf32>, tensor<300xf32>) {
     %s = nn.reduce_sum %a dims = [2] : tensor<5x220x300xf32> -> tensor<5x220xf32>
     %w = nn.broadcast %s dims = [0, 1] : tensor<5x220xf32> -> tensor<5x220x300xf32>
     %y = nn.sub %a, %w : tensor<5x220x300xf32>
@@ -38,7 +38,7 @@ func.func @sums_of_results(%x: tensor<5x220x300xf32>, %b: tensor<300xf32>)
 }
 func.func @no_sums_in_rows(%x: tensor<1024x40xf32>, %z: tensor<1024x40xbf16>)
     -> (tensor<1024x40xbf16> {test.tolerance = 4.0e-2}, tensor<40xf32> {test.tolerance = 2.0e-1}) {
-  %r:2 = nn.kernel "cross" (%a = %x, %b = %z) : (tensor<1024x40xf32>, tensor<1024x40xbf16>) -> (tensor<1024x40xbf16>, tensor<40xf32>) {
+  %r:2 = nn.kernel cross (%a = %x, %b = %z) : (tensor<1024x40xf32>, tensor<1024x40xbf16>) -> (tensor<1024x40xbf16>, tensor<40xf32>) {
     %c = nn.cast %b : tensor<1024x40xbf16> -> tensor<1024x40xf32>
     %p = nn.mul %a, %c : tensor<1024x40xf32>
     %y = nn.cast %p : tensor<1024x40xf32> -> tensor<1024x40xbf16>
@@ -49,7 +49,7 @@ func.func @no_sums_in_rows(%x: tensor<1024x40xf32>, %z: tensor<1024x40xbf16>)
   return %r#0, %r#1 : tensor<1024x40xbf16>, tensor<40xf32>
 }
 func.func @teams_of_several_warps(%x: tensor<1030x2600xf32>) -> (tensor<1030x2600xf32> {test.tolerance = 1.0e-3}, tensor<2600xf32> {test.tolerance = 2.0e-3}) {
-  %r:2 = nn.kernel "cross" (%a = %x) : (tensor<1030x2600xf32>) -> (tensor<1030x2600xf32>, tensor<2600xf32>) {
+  %r:2 = nn.kernel cross (%a = %x) : (tensor<1030x2600xf32>) -> (tensor<1030x2600xf32>, tensor<2600xf32>) {
     %s = nn.reduce_sum %a dims = [1] : tensor<1030x2600xf32> -> tensor<1030xf32>
     %w = nn.broadcast %s dims = [0] : tensor<1030xf32> -> tensor<1030x2600xf32>
     %y = nn.sub %a, %w : tensor<1030x2600xf32>

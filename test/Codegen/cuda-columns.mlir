@@ -15,7 +15,7 @@ func.func @eval(%x: tensor<128x130x256xbf16> {train.binding = #train.batch<"x">}
                 %z: tensor<130x256xbf16> {train.binding = #train.batch<"z">})
     -> (tensor<128x256xf32> {train.binding = #train.output<"s">}, tensor<128x130x256xbf16> {train.binding = #train.output<"y">},
         tensor<256xbf16> {train.binding = #train.output<"t">}) {
-  %s, %y = nn.kernel "column" (%a = %x) : (tensor<128x130x256xbf16>) -> (tensor<128x256xf32>, tensor<128x130x256xbf16>) {
+  %s, %y = nn.kernel column (%a = %x) : (tensor<128x130x256xbf16>) -> (tensor<128x256xf32>, tensor<128x130x256xbf16>) {
     %c = nn.cast %a : tensor<128x130x256xbf16> -> tensor<128x130x256xf32>
     %r = nn.reduce_sum %c dims = [1] : tensor<128x130x256xf32> -> tensor<128x256xf32>
     %b = nn.broadcast %r dims = [0, 2] : tensor<128x256xf32> -> tensor<128x130x256xf32>
@@ -23,7 +23,7 @@ func.func @eval(%x: tensor<128x130x256xbf16> {train.binding = #train.batch<"x">}
     %w = nn.cast %d : tensor<128x130x256xf32> -> tensor<128x130x256xbf16>
     nn.yield %r, %w : tensor<128x256xf32>, tensor<128x130x256xbf16>
   }
-  %t = nn.kernel "column" (%a = %z) : (tensor<130x256xbf16>) -> (tensor<256xbf16>) {
+  %t = nn.kernel column (%a = %z) : (tensor<130x256xbf16>) -> (tensor<256xbf16>) {
     %r = nn.reduce_sum %a dims = [0] : tensor<130x256xbf16> -> tensor<256xbf16>
     nn.yield %r : tensor<256xbf16>
   }

@@ -29,21 +29,21 @@
 func.func @train(%x: tensor<4194304x1024xbf16> {train.binding = #train.batch<"x">})
     -> (tensor<4194304xf32> {train.binding = #train.output<"row">}, tensor<1024xf32> {train.binding = #train.output<"column">},
         tensor<4194304x1024xbf16> {train.binding = #train.output<"loop">}, tensor<1024x4194304xbf16> {train.binding = #train.output<"transpose">}) {
-  %r = nn.kernel "row" (%a = %x) : (tensor<4194304x1024xbf16>) -> (tensor<4194304xf32>) {
+  %r = nn.kernel row (%a = %x) : (tensor<4194304x1024xbf16>) -> (tensor<4194304xf32>) {
     %f = nn.cast %a : tensor<4194304x1024xbf16> -> tensor<4194304x1024xf32>
     %m = nn.reduce_sum %f dims = [1] : tensor<4194304x1024xf32> -> tensor<4194304xf32>
     nn.yield %m : tensor<4194304xf32>
   }
-  %s = nn.kernel "column" (%a = %x) : (tensor<4194304x1024xbf16>) -> (tensor<1024xf32>) {
+  %s = nn.kernel column (%a = %x) : (tensor<4194304x1024xbf16>) -> (tensor<1024xf32>) {
     %f = nn.cast %a : tensor<4194304x1024xbf16> -> tensor<4194304x1024xf32>
     %s = nn.reduce_sum %f dims = [0] : tensor<4194304x1024xf32> -> tensor<1024xf32>
     nn.yield %s : tensor<1024xf32>
   }
-  %c = nn.kernel "loop" (%a = %x) : (tensor<4194304x1024xbf16>) -> (tensor<4194304x1024xbf16>) {
+  %c = nn.kernel loop (%a = %x) : (tensor<4194304x1024xbf16>) -> (tensor<4194304x1024xbf16>) {
     %t = nn.mul %a, %a : tensor<4194304x1024xbf16>
     nn.yield %t : tensor<4194304x1024xbf16>
   }
-  %u = nn.kernel "loop" (%a = %x) : (tensor<4194304x1024xbf16>) -> (tensor<1024x4194304xbf16>) {
+  %u = nn.kernel loop (%a = %x) : (tensor<4194304x1024xbf16>) -> (tensor<1024x4194304xbf16>) {
     %t = nn.transpose %a [1, 0] : tensor<4194304x1024xbf16> -> tensor<1024x4194304xbf16>
     nn.yield %t : tensor<1024x4194304xbf16>
   }
@@ -51,7 +51,7 @@ func.func @train(%x: tensor<4194304x1024xbf16> {train.binding = #train.batch<"x"
 }
 
 func.func @eval(%b: tensor<512x1024xbf16> {train.binding = #train.batch<"b">}) -> (tensor<512x1024xbf16> {train.binding = #train.output<"small">}) {
-  %z = nn.kernel "loop" (%a = %b) : (tensor<512x1024xbf16>) -> (tensor<512x1024xbf16>) {
+  %z = nn.kernel loop (%a = %b) : (tensor<512x1024xbf16>) -> (tensor<512x1024xbf16>) {
     %t = nn.mul %a, %a : tensor<512x1024xbf16>
     nn.yield %t : tensor<512x1024xbf16>
   }
@@ -62,7 +62,7 @@ func.func @eval(%b: tensor<512x1024xbf16> {train.binding = #train.batch<"b">}) -
 // The last four of an array that is nowhere stored.
 // CHECK: [3000000006, 3000000017, 3000000028, 3000000039]
 func.func @eval(%x: tensor<4xi64> {train.binding = #train.batch<"x">}) -> (tensor<4xi64> {train.binding = #train.output<"y">}) {
-  %y = nn.kernel "loop" (%a = %x) : (tensor<4xi64>) -> (tensor<4xi64>) {
+  %y = nn.kernel loop (%a = %x) : (tensor<4xi64>) -> (tensor<4xi64>) {
     %i = nn.iota dim = 0 : tensor<3000000000xi64>
     %s = nn.slice %i starts = [2999999996] strides = [1] : tensor<3000000000xi64> -> tensor<4xi64>
     %t = nn.add %s, %a : tensor<4xi64>

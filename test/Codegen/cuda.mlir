@@ -52,7 +52,7 @@ func.func @eval(%x: tensor<512x1024xf32> {train.binding = #train.batch<"x">},
     -> (tensor<512x1024xf32> {train.binding = #train.output<"y">}, tensor<1024xf32> {train.binding = #train.output<"s">},
         tensor<512x1024xbf16> {train.binding = #train.output<"c">},
         tensor<1024x512xf32> {train.binding = #train.output<"t">}) {
-  %y = nn.kernel "row" (%a = %x) : (tensor<512x1024xf32>) -> (tensor<512x1024xf32>) {
+  %y = nn.kernel row (%a = %x) : (tensor<512x1024xf32>) -> (tensor<512x1024xf32>) {
     %q = nn.mul %a, %a : tensor<512x1024xf32>
     %s = nn.reduce_sum %q dims = [1] : tensor<512x1024xf32> -> tensor<512xf32>
     %r = nn.rsqrt %s : tensor<512xf32>
@@ -60,16 +60,16 @@ func.func @eval(%x: tensor<512x1024xf32> {train.binding = #train.batch<"x">},
     %n = nn.mul %a, %w : tensor<512x1024xf32>
     nn.yield %n : tensor<512x1024xf32>
   }
-  %s = nn.kernel "column" (%a = %x) : (tensor<512x1024xf32>) -> (tensor<1024xf32>) {
+  %s = nn.kernel column (%a = %x) : (tensor<512x1024xf32>) -> (tensor<1024xf32>) {
     %s = nn.reduce_sum %a dims = [0] : tensor<512x1024xf32> -> tensor<1024xf32>
     nn.yield %s : tensor<1024xf32>
   }
-  %c = nn.kernel "loop" (%a = %b) : (tensor<512x1024xbf16>) -> (tensor<512x1024xbf16>) {
+  %c = nn.kernel loop (%a = %b) : (tensor<512x1024xbf16>) -> (tensor<512x1024xbf16>) {
     %t = nn.mul %a, %a : tensor<512x1024xbf16>
     %e = nn.add %t, %a : tensor<512x1024xbf16>
     nn.yield %e : tensor<512x1024xbf16>
   }
-  %t = nn.kernel "loop" (%a = %x) : (tensor<512x1024xf32>) -> (tensor<1024x512xf32>) {
+  %t = nn.kernel loop (%a = %x) : (tensor<512x1024xf32>) -> (tensor<1024x512xf32>) {
     %t = nn.transpose %a [1, 0] : tensor<512x1024xf32> -> tensor<1024x512xf32>
     nn.yield %t : tensor<1024x512xf32>
   }

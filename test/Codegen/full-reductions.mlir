@@ -17,13 +17,13 @@
 func.func @train(%g: tensor<1024x1024xf32> {train.binding = #train.batch<"g">},
                  %scale: tensor<f32> {train.binding = #train.param<"scale">})
     -> (tensor<f32> {train.binding = #train.output<"norm">}) {
-  %q = nn.kernel "loop" (%a = %g, %s = %scale) : (tensor<1024x1024xf32>, tensor<f32>) -> (tensor<1024x1024xf32>) {
+  %q = nn.kernel loop (%a = %g, %s = %scale) : (tensor<1024x1024xf32>, tensor<f32>) -> (tensor<1024x1024xf32>) {
     %b = nn.broadcast %s dims = [] : tensor<f32> -> tensor<1024x1024xf32>
     %u = nn.mul %a, %b : tensor<1024x1024xf32>
     %v = nn.mul %u, %u : tensor<1024x1024xf32>
     nn.yield %v : tensor<1024x1024xf32>
   }
-  %n = nn.kernel "row" (%a = %q) : (tensor<1024x1024xf32>) -> (tensor<f32>) {
+  %n = nn.kernel row (%a = %q) : (tensor<1024x1024xf32>) -> (tensor<f32>) {
     %t = nn.reduce_sum %a dims = [0, 1] : tensor<1024x1024xf32> -> tensor<f32>
     nn.yield %t : tensor<f32>
   }
@@ -32,11 +32,11 @@ func.func @train(%g: tensor<1024x1024xf32> {train.binding = #train.batch<"g">},
 
 func.func @eval(%g: tensor<1024x1024xf32> {train.binding = #train.batch<"g">})
     -> (tensor<1024x1024xf32> {train.binding = #train.output<"squares">}, tensor<f32> {train.binding = #train.output<"norm">}) {
-  %q = nn.kernel "loop" (%a = %g) : (tensor<1024x1024xf32>) -> (tensor<1024x1024xf32>) {
+  %q = nn.kernel loop (%a = %g) : (tensor<1024x1024xf32>) -> (tensor<1024x1024xf32>) {
     %v = nn.mul %a, %a : tensor<1024x1024xf32>
     nn.yield %v : tensor<1024x1024xf32>
   }
-  %n = nn.kernel "row" (%a = %q) : (tensor<1024x1024xf32>) -> (tensor<f32>) {
+  %n = nn.kernel row (%a = %q) : (tensor<1024x1024xf32>) -> (tensor<f32>) {
     %t = nn.reduce_sum %a dims = [0, 1] : tensor<1024x1024xf32> -> tensor<f32>
     nn.yield %t : tensor<f32>
   }

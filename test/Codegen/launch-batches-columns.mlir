@@ -9,11 +9,11 @@
 
 func.func @eval(%a: tensor<256x512xf32> {train.binding = #train.batch<"a">}, %b: tensor<256x512xf32> {train.binding = #train.batch<"b">})
     -> (tensor<512xf32> {train.binding = #train.output<"s">}, tensor<512xf32> {train.binding = #train.output<"t">}) {
-  %s = nn.kernel "column" (%x = %a) : (tensor<256x512xf32>) -> (tensor<512xf32>) {
+  %s = nn.kernel column (%x = %a) : (tensor<256x512xf32>) -> (tensor<512xf32>) {
     %r = nn.reduce_sum %x dims = [0] : tensor<256x512xf32> -> tensor<512xf32>
     nn.yield %r : tensor<512xf32>
   }
-  %t = nn.kernel "column" (%x = %b) : (tensor<256x512xf32>) -> (tensor<512xf32>) {
+  %t = nn.kernel column (%x = %b) : (tensor<256x512xf32>) -> (tensor<512xf32>) {
     %r = nn.reduce_sum %x dims = [0] : tensor<256x512xf32> -> tensor<512xf32>
     nn.yield %r : tensor<512xf32>
   }

@@ -15,12 +15,12 @@ func.func @eval(%x: tensor<8388608xf32> {train.binding = #train.batch<"x">}, %a:
     %b: tensor<4096x1024xf32> {train.binding = #train.batch<"b">})
     -> (tensor<8388608xf32> {train.binding = #train.output<"y">}, tensor<1024x1024xf32> {train.binding = #train.output<"z">},
         tensor<f32> {train.binding = #train.metric<"loss">}) {
-  %y = nn.kernel "loop" (%p = %x) : (tensor<8388608xf32>) -> tensor<8388608xf32> {
+  %y = nn.kernel loop (%p = %x) : (tensor<8388608xf32>) -> tensor<8388608xf32> {
     %r = nn.relu %p : tensor<8388608xf32>
     nn.yield %r : tensor<8388608xf32>
   }
   %z = nn.dot %a, %b : (tensor<1024x4096xf32>, tensor<4096x1024xf32>) -> tensor<1024x1024xf32>
-  %loss = nn.kernel "row" (%p = %y) : (tensor<8388608xf32>) -> tensor<f32> {
+  %loss = nn.kernel row (%p = %y) : (tensor<8388608xf32>) -> tensor<f32> {
     %s = nn.reduce_sum %p dims = [0] : tensor<8388608xf32> -> tensor<f32>
     nn.yield %s : tensor<f32>
   }

@@ -30,7 +30,7 @@
 // CHECK: loop_unroll<count = 4 : i32>
 
 func.func @part_of_a_warp(%x: tensor<3x1000xf32>, %y: tensor<3x1000xf32>) -> (tensor<3xf32> {test.tolerance = 1.0e-1}) {
-  %r = nn.kernel "row" (%a = %x, %c = %y) : (tensor<3x1000xf32>, tensor<3x1000xf32>) -> (tensor<3xf32>) {
+  %r = nn.kernel row (%a = %x, %c = %y) : (tensor<3x1000xf32>, tensor<3x1000xf32>) -> (tensor<3xf32>) {
     %v0 = nn.mul %a, %c : tensor<3x1000xf32>
     %s0 = nn.reduce_sum %v0 dims = [1] : tensor<3x1000xf32> -> tensor<3xf32>
     %v1 = nn.add %a, %c : tensor<3x1000xf32>
@@ -89,7 +89,7 @@ func.func @part_of_a_warp(%x: tensor<3x1000xf32>, %y: tensor<3x1000xf32>) -> (te
   return %r : tensor<3xf32>
 }
 func.func @several_warps(%x: tensor<2x5000xf32>, %y: tensor<2x5000xf32>) -> (tensor<2xf32> {test.tolerance = 4.0e-1}) {
-  %r = nn.kernel "row" (%a = %x, %c = %y) : (tensor<2x5000xf32>, tensor<2x5000xf32>) -> (tensor<2xf32>) {
+  %r = nn.kernel row (%a = %x, %c = %y) : (tensor<2x5000xf32>, tensor<2x5000xf32>) -> (tensor<2xf32>) {
     %v0 = nn.mul %a, %c : tensor<2x5000xf32>
     %s0 = nn.reduce_sum %v0 dims = [1] : tensor<2x5000xf32> -> tensor<2xf32>
     %v1 = nn.add %a, %c : tensor<2x5000xf32>
@@ -133,7 +133,7 @@ func.func @several_warps(%x: tensor<2x5000xf32>, %y: tensor<2x5000xf32>) -> (ten
   return %r : tensor<2xf32>
 }
 func.func @two_kernels(%x: tensor<20000xf32>, %y: tensor<20000xf32>) -> (tensor<f32> {test.tolerance = 2.0}) {
-  %r = nn.kernel "row" (%a = %x, %c = %y) : (tensor<20000xf32>, tensor<20000xf32>) -> (tensor<f32>) {
+  %r = nn.kernel row (%a = %x, %c = %y) : (tensor<20000xf32>, tensor<20000xf32>) -> (tensor<f32>) {
     %v0 = nn.mul %a, %c : tensor<20000xf32>
     %s0 = nn.reduce_sum %v0 dims = [0] : tensor<20000xf32> -> tensor<f32>
     %v1 = nn.add %a, %c : tensor<20000xf32>
@@ -180,7 +180,7 @@ func.func @two_kernels(%x: tensor<20000xf32>, %y: tensor<20000xf32>) -> (tensor<
   return %r : tensor<f32>
 }
 func.func @conjunctions(%x: tensor<5x700xf32>, %y: tensor<5x700xf32>) -> (tensor<5xi1>) {
-  %r = nn.kernel "row" (%a = %x, %c = %y) : (tensor<5x700xf32>, tensor<5x700xf32>) -> (tensor<5xi1>) {
+  %r = nn.kernel row (%a = %x, %c = %y) : (tensor<5x700xf32>, tensor<5x700xf32>) -> (tensor<5xi1>) {
     %i = nn.constant dense<0x7F800000> : tensor<5x700xf32>
     %p = nn.abs %a : tensor<5x700xf32>
     %u = nn.compare lt %p, %i : tensor<5x700xf32> -> tensor<5x700xi1>

@@ -124,7 +124,7 @@ func.func @scratch(%x: tensor<2x20000xf32>, %g: tensor<20000xf32>, %b: tensor<20
 // Rows that are picked by numbers made on the way, as a GPU's fusion forms it.
 func.func @picked_rows(%i: tensor<4x7xi64> {test.low = -9, test.high = 9}, %t: tensor<9x300xf32>)
     -> (tensor<4x7xf32> {test.tolerance = 2.0e-5}, tensor<4x7x300xf32>) {
-  %y:2 = nn.kernel "row" (%at = %i, %from = %t) : (tensor<4x7xi64>, tensor<9x300xf32>) -> (tensor<4x7xf32>, tensor<4x7x300xf32>) {
+  %y:2 = nn.kernel row (%at = %i, %from = %t) : (tensor<4x7xi64>, tensor<9x300xf32>) -> (tensor<4x7xf32>, tensor<4x7x300xf32>) {
     %zero = nn.constant dense<0> : tensor<4x7xi64>
     %rows = nn.constant dense<9> : tensor<4x7xi64>
     %back = nn.compare lt %at, %zero : tensor<4x7xi64> -> tensor<4x7xi1>

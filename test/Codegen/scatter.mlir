@@ -42,7 +42,7 @@ func.func @sorted_one_row(%i: tensor<512xi32> {test.high = 1}, %u: tensor<512x20
 // As a GPU's fusion forms it: indices are made on the way, and sums are added to what is there, in its place.
 func.func @onto(%i: tensor<70xi64> {test.low = -9, test.high = 9}, %u: tensor<70x300xf32>, %x: tensor<9x300xf32>)
     -> (tensor<9x300xf32> {test.tolerance = 2.0e-5}) {
-  %y = nn.kernel "scatter" (%at = %i, %part = %u, %whole = %x) : (tensor<70xi64>, tensor<70x300xf32>, tensor<9x300xf32>)
+  %y = nn.kernel scatter (%at = %i, %part = %u, %whole = %x) : (tensor<70xi64>, tensor<70x300xf32>, tensor<9x300xf32>)
       -> tensor<9x300xf32> {
     %zero = nn.constant dense<0> : tensor<70xi64>
     %rows = nn.constant dense<9> : tensor<70xi64>
@@ -57,7 +57,7 @@ func.func @onto(%i: tensor<70xi64> {test.low = -9, test.high = 9}, %u: tensor<70
 }
 func.func @onto_sorted(%i: tensor<5x77xi32> {test.low = -40, test.high = 40}, %u: tensor<5x77x33xf32>, %x: tensor<40x33xf32>)
     -> (tensor<40x33xf32> {test.tolerance = 1.0e-4}) {
-  %y = nn.kernel "scatter" (%at = %i, %part = %u, %whole = %x) : (tensor<5x77xi32>, tensor<5x77x33xf32>, tensor<40x33xf32>)
+  %y = nn.kernel scatter (%at = %i, %part = %u, %whole = %x) : (tensor<5x77xi32>, tensor<5x77x33xf32>, tensor<40x33xf32>)
       -> tensor<40x33xf32> {
     %none = nn.constant dense<-1> : tensor<5x77xi32>
     %place = nn.max %at, %none : tensor<5x77xi32>

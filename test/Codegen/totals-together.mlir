@@ -24,21 +24,21 @@ func.func @train(%g0: tensor<96xf32> {train.binding = #train.param<"g0">}, %g1: 
                  %x: tensor<2048x96xf32> {train.binding = #train.batch<"x">})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<2048x96xf32> {train.binding = #train.output<"dx">}, tensor<96xf32> {train.binding = #train.param<"g0">},
         tensor<96xf32> {train.binding = #train.param<"g1">}, tensor<96xf32> {train.binding = #train.param<"g2">}) {
-  %s0 = nn.kernel "row" (%a = %dy) : (tensor<2048x96xf32>) -> (tensor<f32>) {
+  %s0 = nn.kernel row (%a = %dy) : (tensor<2048x96xf32>) -> (tensor<f32>) {
     %q = nn.mul %a, %a : tensor<2048x96xf32>
     %s = nn.reduce_sum %q dims = [0, 1] : tensor<2048x96xf32> -> tensor<f32>
     nn.yield %s : tensor<f32>
   }
-  %s1 = nn.kernel "row" (%a = %x) : (tensor<2048x96xf32>) -> (tensor<f32>) {
+  %s1 = nn.kernel row (%a = %x) : (tensor<2048x96xf32>) -> (tensor<f32>) {
     %q = nn.mul %a, %a : tensor<2048x96xf32>
     %s = nn.reduce_sum %q dims = [0, 1] : tensor<2048x96xf32> -> tensor<f32>
     nn.yield %s : tensor<f32>
   }
-  %l = nn.kernel "loop" (%a = %s0, %b = %s1) : (tensor<f32>, tensor<f32>) -> (tensor<f32>) {
+  %l = nn.kernel loop (%a = %s0, %b = %s1) : (tensor<f32>, tensor<f32>) -> (tensor<f32>) {
     %s = nn.sub %a, %b : tensor<f32>
     nn.yield %s : tensor<f32>
   }
-  %d0 = nn.kernel "row" (%w = %g0, %d = %dy) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
+  %d0 = nn.kernel row (%w = %g0, %d = %dy) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
     %ww = nn.broadcast %w dims = [1] : tensor<96xf32> -> tensor<2048x96xf32>
     %p = nn.mul %d, %ww : tensor<2048x96xf32>
     %s = nn.reduce_max %p dims = [1] : tensor<2048x96xf32> -> tensor<2048xf32>
@@ -46,7 +46,7 @@ func.func @train(%g0: tensor<96xf32> {train.binding = #train.param<"g0">}, %g1: 
     %q = nn.sub %p, %sb : tensor<2048x96xf32>
     nn.yield %q : tensor<2048x96xf32>
   }
-  %n0 = nn.kernel "column" (%w = %g0, %d = %dy, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
+  %n0 = nn.kernel column (%w = %g0, %d = %dy, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
     %rate = nn.constant dense<1.0e-3> : tensor<96xf32>
     %m = nn.mul %d, %a : tensor<2048x96xf32>
     %s = nn.reduce_sum %m dims = [0] : tensor<2048x96xf32> -> tensor<96xf32>
@@ -54,7 +54,7 @@ func.func @train(%g0: tensor<96xf32> {train.binding = #train.param<"g0">}, %g1: 
     %n = nn.sub %w, %t : tensor<96xf32>
     nn.yield %n : tensor<96xf32>
   }
-  %d1 = nn.kernel "row" (%w = %g1, %d = %d0) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
+  %d1 = nn.kernel row (%w = %g1, %d = %d0) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
     %ww = nn.broadcast %w dims = [1] : tensor<96xf32> -> tensor<2048x96xf32>
     %p = nn.mul %d, %ww : tensor<2048x96xf32>
     %s = nn.reduce_max %p dims = [1] : tensor<2048x96xf32> -> tensor<2048xf32>
@@ -62,7 +62,7 @@ func.func @train(%g0: tensor<96xf32> {train.binding = #train.param<"g0">}, %g1: 
     %q = nn.sub %p, %sb : tensor<2048x96xf32>
     nn.yield %q : tensor<2048x96xf32>
   }
-  %n1 = nn.kernel "column" (%w = %g1, %d = %d0, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
+  %n1 = nn.kernel column (%w = %g1, %d = %d0, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
     %rate = nn.constant dense<1.0e-3> : tensor<96xf32>
     %m = nn.mul %d, %a : tensor<2048x96xf32>
     %s = nn.reduce_sum %m dims = [0] : tensor<2048x96xf32> -> tensor<96xf32>
@@ -70,7 +70,7 @@ func.func @train(%g0: tensor<96xf32> {train.binding = #train.param<"g0">}, %g1: 
     %n = nn.sub %w, %t : tensor<96xf32>
     nn.yield %n : tensor<96xf32>
   }
-  %d2 = nn.kernel "row" (%w = %g2, %d = %d1) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
+  %d2 = nn.kernel row (%w = %g2, %d = %d1) : (tensor<96xf32>, tensor<2048x96xf32>) -> (tensor<2048x96xf32>) {
     %ww = nn.broadcast %w dims = [1] : tensor<96xf32> -> tensor<2048x96xf32>
     %p = nn.mul %d, %ww : tensor<2048x96xf32>
     %s = nn.reduce_max %p dims = [1] : tensor<2048x96xf32> -> tensor<2048xf32>
@@ -78,7 +78,7 @@ func.func @train(%g0: tensor<96xf32> {train.binding = #train.param<"g0">}, %g1: 
     %q = nn.sub %p, %sb : tensor<2048x96xf32>
     nn.yield %q : tensor<2048x96xf32>
   }
-  %n2 = nn.kernel "column" (%w = %g2, %d = %d1, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
+  %n2 = nn.kernel column (%w = %g2, %d = %d1, %a = %x) : (tensor<96xf32>, tensor<2048x96xf32>, tensor<2048x96xf32>) -> (tensor<96xf32>) {
     %rate = nn.constant dense<1.0e-3> : tensor<96xf32>
     %m = nn.mul %d, %a : tensor<2048x96xf32>
     %s = nn.reduce_sum %m dims = [0] : tensor<2048x96xf32> -> tensor<96xf32>

@@ -5,7 +5,7 @@ func.func @row(%x: tensor<3x5xf32> {test.value = dense<[[-1.32, 1.15, -0.38, -1.
     %w: tensor<5xf32> {test.value = dense<[0.76, 1.68, 1.11, 0.54, 1.46]> : tensor<5xf32>})
     -> (tensor<3x5xf32> {test.value = dense<[[-1.0032, 1.9319999, -0.4218, -1.026, 0.8322], [-0.72959995, 2.5368, -0.0222, -0.8316, 1.3578], [-0.456, 3.1416, 0.3885, -0.6372, 1.8834]]> : tensor<3x5xf32>},
         tensor<3xf32> {test.value = dense<[0.31319985, 2.3112, 4.3203]> : tensor<3xf32>}) {
-  %y0, %y1 = nn.kernel "row" (%a = %x, %b = %w) : (tensor<3x5xf32>, tensor<5xf32>) -> (tensor<3x5xf32>, tensor<3xf32>) {
+  %y0, %y1 = nn.kernel row (%a = %x, %b = %w) : (tensor<3x5xf32>, tensor<5xf32>) -> (tensor<3x5xf32>, tensor<3xf32>) {
     %s = nn.broadcast %b dims = [1] : tensor<5xf32> -> tensor<3x5xf32>
     %p = nn.mul %a, %s : tensor<3x5xf32>
     %r = nn.reduce_sum %p dims = [1] : tensor<3x5xf32> -> tensor<3xf32>

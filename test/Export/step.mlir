@@ -40,7 +40,7 @@ module attributes {train.schedule = {kind = "constant", lr = 1.000000e-01 : f64,
           tensor<3xf32> {train.binding = #train.state<"w.m", initial = 0.5>}) {
     %0 = nn.broadcast %w dims = [1] : tensor<3xf32> -> tensor<2x3xf32>
     %1 = nn.random_uniform %seed, %step, %row op = 3 batch_dim = 0 : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<2x3xf32>
-    %2 = nn.kernel "loop" (%a = %x, %b = %0, %r = %1) : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32> {
+    %2 = nn.kernel loop (%a = %x, %b = %0, %r = %1) : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32> {
       %half = nn.constant dense<0.5> : tensor<2x3xf32>
       %p = nn.mul %a, %b : tensor<2x3xf32>
       %keep = nn.compare lt %r, %half : tensor<2x3xf32> -> tensor<2x3xi1>

@@ -8,11 +8,11 @@
 // CHECK-NOT: plan.launch
 func.func @eval(%x: tensor<4xf32> {train.binding = #train.batch<"x">})
     -> (tensor<4x0xf32> {train.binding = #train.output<"nothing">}, tensor<4xf32> {train.binding = #train.output<"same">}) {
-  %0 = nn.kernel "loop" (%a = %x) : (tensor<4xf32>) -> (tensor<4x0xf32>) {
+  %0 = nn.kernel loop (%a = %x) : (tensor<4xf32>) -> (tensor<4x0xf32>) {
     %b = nn.broadcast %a dims = [0] : tensor<4xf32> -> tensor<4x0xf32>
     nn.yield %b : tensor<4x0xf32>
   }
-  %1 = nn.kernel "loop" (%a = %x) : (tensor<4xf32>) -> (tensor<4xf32>) {
+  %1 = nn.kernel loop (%a = %x) : (tensor<4xf32>) -> (tensor<4xf32>) {
     %r = nn.relu %a : tensor<4xf32>
     nn.yield %r : tensor<4xf32>
   }

@@ -4,13 +4,13 @@
 // RUN: lowtide-opt %s --nn-cluster | FileCheck %s --check-prefix=CPU
 
 // CHECK-LABEL: @check_and_norm
-// CHECK: %[[N:.*]]:2 = nn.kernel "row" ({{.*}} = %arg0{{.*}}) : {{.*}} -> (tensor<i1>, tensor<f32>)
+// CHECK: %[[N:.*]]:2 = nn.kernel row ({{.*}} = %arg0{{.*}}) : {{.*}} -> (tensor<i1>, tensor<f32>)
 // CHECK-DAG: nn.reduce_all
 // CHECK-DAG: nn.reduce_sum
-// CHECK: %[[M:.*]]:2 = nn.kernel "row" ({{.*}} = %arg1{{.*}}) : {{.*}} -> (tensor<i1>, tensor<f32>)
+// CHECK: %[[M:.*]]:2 = nn.kernel row ({{.*}} = %arg1{{.*}}) : {{.*}} -> (tensor<i1>, tensor<f32>)
 
 // CPU-LABEL: @check_and_norm
-// CPU: nn.kernel "loop" {{.*}} -> {{.*}}tensor<256x512xi1>
+// CPU: nn.kernel loop {{.*}} -> {{.*}}tensor<256x512xi1>
 func.func @check_and_norm(%g: tensor<256x512xf32>, %h: tensor<256x512xf32>, %inverse: tensor<f32>)
     -> (tensor<i1>, tensor<f32>, tensor<256x512xf32>, tensor<256x512xf32>) {
   %inf = nn.constant dense<0x7F800000> : tensor<256x512xf32>

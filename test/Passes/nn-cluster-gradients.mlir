@@ -4,14 +4,14 @@
 // RUN: lowtide-opt %s --pass-pipeline='builtin.module(train-set-target{target=cuda:sm_90},func.func(nn-decompose),canonicalize,cse,func.func(nn-cluster))' | FileCheck %s --check-prefix=GPU
 
 // CHECK-LABEL: @step
-// CHECK: nn.kernel "row" ({{.*}} = %arg0, {{.*}}) : {{.*}} -> (tensor<256xi1>, tensor<256x512xf32>, tensor<256xf32>)
+// CHECK: nn.kernel row ({{.*}} = %arg0, {{.*}}) : {{.*}} -> (tensor<256xi1>, tensor<256x512xf32>, tensor<256xf32>)
 // CHECK-DAG: nn.reduce_all {{.*}} dims = [1] {nn.by_rows}
 // CHECK-DAG: nn.reduce_sum {{.*}} dims = [1] {nn.by_rows}
 // CHECK-NOT: = %arg0
 // CHECK: return
 
 // GPU-LABEL: @step
-// GPU: nn.kernel "row" ({{.*}} = %arg0{{.*}}) : {{.*}} -> (tensor<i1>, tensor<f32>)
+// GPU: nn.kernel row ({{.*}} = %arg0{{.*}}) : {{.*}} -> (tensor<i1>, tensor<f32>)
 // GPU-DAG: nn.reduce_all {{.*}} dims = [0, 1]
 // GPU-DAG: nn.reduce_sum {{.*}} dims = [0, 1]
 // GPU-NOT: nn.by_rows

@@ -4,24 +4,24 @@
 // RUN: lowtide-opt %s --nn-cluster | FileCheck %s --check-prefix=CPU
 
 // CHECK-LABEL: @tied
-// CHECK: nn.kernel "scatter" (%{{.*}} = %arg0, %{{.*}} = %arg1, %{{.*}} = %arg2) : {{.*}} -> tensor<9x300xf32>
+// CHECK: nn.kernel scatter (%{{.*}} = %arg0, %{{.*}} = %arg1, %{{.*}} = %arg2) : {{.*}} -> tensor<9x300xf32>
 // CHECK-NEXT: constant
 // CHECK: nn.compare
 // CHECK: nn.select
 // CHECK: nn.scatter_add
 // CHECK-NEXT: nn.add
 // CHECK-NEXT: nn.yield
-// CHECK: nn.kernel "loop"
+// CHECK: nn.kernel loop
 // CHECK-NEXT: nn.mul
 // CHECK-NOT: nn.kernel
 // CHECK: return
 
 // CPU-LABEL: @tied
-// CPU: nn.kernel "loop"
-// CPU: nn.kernel "scatter"
+// CPU: nn.kernel loop
+// CPU: nn.kernel scatter
 // CPU-NEXT: nn.scatter_add
 // CPU-NEXT: nn.yield
-// CPU: nn.kernel "loop"
+// CPU: nn.kernel loop
 func.func @tied(%i: tensor<70xi64>, %u: tensor<70x300xf32>, %x: tensor<9x300xf32>, %w: tensor<9x300xf32>) -> tensor<9x300xf32> {
   %zero = nn.constant dense<0> : tensor<70xi64>
   %rows = nn.constant dense<9> : tensor<70xi64>
@@ -35,11 +35,11 @@ func.func @tied(%i: tensor<70xi64>, %u: tensor<70x300xf32>, %x: tensor<9x300xf32
 }
 
 // CHECK-LABEL: @read_twice
-// CHECK: nn.kernel "loop"
-// CHECK: nn.kernel "scatter" {{.*}} -> tensor<9x300xf32>
+// CHECK: nn.kernel loop
+// CHECK: nn.kernel scatter {{.*}} -> tensor<9x300xf32>
 // CHECK-NEXT: nn.scatter_add
 // CHECK-NEXT: nn.yield
-// CHECK: nn.kernel "loop"
+// CHECK: nn.kernel loop
 // CHECK-NEXT: nn.add
 func.func @read_twice(%i: tensor<70xi64>, %u: tensor<70x300xf32>, %x: tensor<9x300xf32>)
     -> (tensor<9x300xf32>, tensor<9x300xf32>, tensor<70xi64>) {
@@ -52,15 +52,15 @@ func.func @read_twice(%i: tensor<70xi64>, %u: tensor<70x300xf32>, %x: tensor<9x3
 
 // The other way around, rows that are picked for a sum over each: their numbers are made in the same kernel.
 // CHECK-LABEL: @gathered_rows
-// CHECK: nn.kernel "row"
+// CHECK: nn.kernel row
 // CHECK: nn.select
 // CHECK: nn.gather
 // CHECK-NOT: nn.kernel
 // CHECK: return
 
 // CPU-LABEL: @gathered_rows
-// CPU: nn.kernel "loop"
-// CPU: nn.kernel "row"
+// CPU: nn.kernel loop
+// CPU: nn.kernel row
 func.func @gathered_rows(%i: tensor<4x70xi64>, %t: tensor<9x300xf32>) -> (tensor<4x70xf32>, tensor<4x70x300xf32>) {
   %zero = nn.constant dense<0> : tensor<4x70xi64>
   %rows = nn.constant dense<9> : tensor<4x70xi64>

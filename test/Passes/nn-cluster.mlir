@@ -6,11 +6,11 @@
 // BAD: 'some' is invalid value for boolean argument
 
 // CHECK-LABEL: @softmax
-// CHECK: nn.kernel "row" (%{{.*}} = %arg0)
+// CHECK: nn.kernel row (%{{.*}} = %arg0)
 // CHECK-NOT: nn.kernel
 // REMARK: remark: @softmax: 7 ops in 1 kernels, 0 library calls
 // NONE-LABEL: @softmax
-// NONE-COUNT-7: nn.kernel "single"
+// NONE-COUNT-7: nn.kernel single
 func.func @softmax(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %m = nn.reduce_max %x dims = [1] : tensor<8x64xf32> -> tensor<8xf32>
   %mb = nn.broadcast %m dims = [0] : tensor<8xf32> -> tensor<8x64xf32>
@@ -25,9 +25,9 @@ func.func @softmax(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 // A library call stays outside; what it reads and what reads it are two kernels: joined they would be a cycle.
 // REMARK: remark: @around_a_call: 2 ops in 2 kernels, 1 library calls
 // CHECK-LABEL: @around_a_call
-// CHECK: %[[A:.*]] = nn.kernel "loop"
+// CHECK: %[[A:.*]] = nn.kernel loop
 // CHECK: %[[D:.*]] = nn.dot %[[A]]
-// CHECK: nn.kernel "loop" (%{{.*}} = %[[D]], %{{.*}} = %[[A]])
+// CHECK: nn.kernel loop (%{{.*}} = %[[D]], %{{.*}} = %[[A]])
 func.func @around_a_call(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %a = nn.relu %x : tensor<8x8xf32>
   %d = nn.dot %a, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
@@ -37,7 +37,7 @@ func.func @around_a_call(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8
 
 // Two sums of one value over the same dimensions are one traversal; the value itself is another result.
 // CHECK-LABEL: @sums
-// CHECK: nn.kernel "column" {{.*}} -> (tensor<64xf32>, tensor<64xf32>)
+// CHECK: nn.kernel column {{.*}} -> (tensor<64xf32>, tensor<64xf32>)
 // CHECK-NOT: nn.kernel
 func.func @sums(%x: tensor<128x64xf32>, %z: tensor<128x64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %p = nn.mul %x, %z : tensor<128x64xf32>
@@ -48,7 +48,7 @@ func.func @sums(%x: tensor<128x64xf32>, %z: tensor<128x64xf32>) -> (tensor<64xf3
 
 // A broadcast is cloned into each reader and never stored.
 // CHECK-LABEL: @bias
-// CHECK: nn.kernel "loop" {{.*}} : (tensor<8xf32>, tensor<8x8xf32>)
+// CHECK: nn.kernel loop {{.*}} : (tensor<8xf32>, tensor<8x8xf32>)
 // CHECK-NOT: nn.kernel
 func.func @bias(%x: tensor<8x8xf32>, %b: tensor<8xf32>) -> tensor<8x8xf32> {
   %bb = nn.broadcast %b dims = [1] : tensor<8xf32> -> tensor<8x8xf32>
@@ -71,10 +71,10 @@ func.func @view(%x: tensor<4x4xf32>) -> tensor<16xf32> {
 // and their row of logarithms is less than what it is made of.
 // CHECK-LABEL: @backward
 // CHECK: %[[S:.*]] = nn.dot %arg0, %arg2
-// CHECK: %[[P:.*]]:2 = nn.kernel "row" (%{{.*}} = %[[S]]) {{.*}} -> (tensor<8x64xf32>, tensor<8xf32>)
+// CHECK: %[[P:.*]]:2 = nn.kernel row (%{{.*}} = %[[S]]) {{.*}} -> (tensor<8x64xf32>, tensor<8xf32>)
 // CHECK: nn.dot %[[P]]#0
-// CHECK: nn.kernel "row" {{.*}} -> tensor<f32>
-// CHECK: nn.kernel "loop" (%{{.*}} = %[[P]]#1, %{{.*}} = %[[S]], {{.*}} -> (tensor<8x64xf32>, tensor<8x64xf32>)
+// CHECK: nn.kernel row {{.*}} -> tensor<f32>
+// CHECK: nn.kernel loop (%{{.*}} = %[[P]]#1, %{{.*}} = %[[S]], {{.*}} -> (tensor<8x64xf32>, tensor<8x64xf32>)
 // CHECK: nn.exp
 func.func @backward(%x: tensor<8x64xbf16>, %w: tensor<64x64xf32>, %k: tensor<64x64xbf16>)
     -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<64x64xf32>) {
@@ -111,10 +111,10 @@ func.func @backward(%x: tensor<8x64xbf16>, %w: tensor<64x64xf32>, %k: tensor<64x
 
 // A mask of the batch is not kept for the backward pass, which makes it again.
 // CHECK-LABEL: @mask
-// CHECK: nn.kernel "loop" {{.*}} -> tensor<8x64xf32> {
+// CHECK: nn.kernel loop {{.*}} -> tensor<8x64xf32> {
 // CHECK: nn.dot
 // CHECK: %[[G:.*]] = nn.dot
-// CHECK: nn.kernel "loop" ({{.*}} = %arg1, {{.*}} = %[[G]]) {{.*}} {
+// CHECK: nn.kernel loop ({{.*}} = %arg1, {{.*}} = %[[G]]) {{.*}} {
 // CHECK: nn.compare
 func.func @mask(%x: tensor<8x64xf32>, %t: tensor<8x64xi64> {train.binding = #train.batch<"t">}, %w: tensor<64x64xf32>)
     -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x64xf32>) {

@@ -5,12 +5,12 @@
 // derivative writes its three results as parts of one.
 // CHECK-LABEL: @gradient
 // CHECK: %[[QKV:.*]] = nn.reshape
-// CHECK: %[[F:.*]]:2 = nn.kernel "library" (%{{.*}} = %[[QKV]], %{{.*}} = %[[QKV]], %{{.*}} = %[[QKV]])
+// CHECK: %[[F:.*]]:2 = nn.kernel library (%{{.*}} = %[[QKV]], %{{.*}} = %[[QKV]], %{{.*}} = %[[QKV]])
 // CHECK-COUNT-3: nn.slice
 // CHECK: %[[O:.*]], %{{.*}} = nn.attention
 // CHECK: nn.transpose %[[O]]
 // CHECK-NOT: nn.transpose
-// CHECK: %[[B:.*]] = nn.kernel "library" ({{.*}} = %[[F]]#0, {{.*}} = %[[F]]#1
+// CHECK: %[[B:.*]] = nn.kernel library ({{.*}} = %[[F]]#0, {{.*}} = %[[F]]#1
 // CHECK: nn.attention_grad
 // CHECK-COUNT-3: nn.pad
 // CHECK: nn.yield %{{.*}} : tensor<2x16x48xbf16>
@@ -64,7 +64,7 @@ func.func @gradient(%p: tensor<32x48xbf16> {train.binding = #train.batch<"p", di
 // Elements of a head that are apart are moved before the call.
 // CHECK-LABEL: @eval
 // CHECK: nn.transpose
-// CHECK-NOT: nn.kernel "library"
+// CHECK-NOT: nn.kernel library
 // CHECK: nn.attention
 func.func @eval(%x: tensor<2x2x8x16xbf16> {train.binding = #train.batch<"x", dim = 0>})
     -> (tensor<2x2x16x8xbf16> {train.binding = #train.output<"z">}) {

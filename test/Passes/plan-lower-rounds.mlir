@@ -29,18 +29,18 @@
 
 func.func @train(%w: tensor<128xf32> {train.binding = #train.param<"w">}, %x: tensor<12x128xf32> {train.binding = #train.batch<"x">})
     -> (tensor<128xf32> {train.binding = #train.metric<"loss">}, tensor<12x128xf32> {train.binding = #train.output<"y">}) {
-  %zero = nn.kernel "single" () : () -> (tensor<128xf32>) {
+  %zero = nn.kernel single () : () -> (tensor<128xf32>) {
     %s = nn.constant dense<0.0> : tensor<128xf32>
     nn.yield %s : tensor<128xf32>
   }
   %sum, %y = train.accumulate 3 slices(%part = %x) carries(%before = %zero)
       : (tensor<12x128xf32>, tensor<128xf32>) -> (tensor<128xf32>, tensor<12x128xf32>) {
-    %rows = nn.kernel "loop" (%a = %part, %b = %w) : (tensor<4x128xf32>, tensor<128xf32>) -> (tensor<4x128xf32>) {
+    %rows = nn.kernel loop (%a = %part, %b = %w) : (tensor<4x128xf32>, tensor<128xf32>) -> (tensor<4x128xf32>) {
       %s = nn.broadcast %b dims = [1] : tensor<128xf32> -> tensor<4x128xf32>
       %p = nn.mul %a, %s : tensor<4x128xf32>
       nn.yield %p : tensor<4x128xf32>
     }
-    %after = nn.kernel "column" (%a = %before, %b = %part) : (tensor<128xf32>, tensor<4x128xf32>) -> (tensor<128xf32>) {
+    %after = nn.kernel column (%a = %before, %b = %part) : (tensor<128xf32>, tensor<4x128xf32>) -> (tensor<128xf32>) {
       %s = nn.reduce_sum %b dims = [0] : tensor<4x128xf32> -> tensor<128xf32>
       %p = nn.add %a, %s : tensor<128xf32>
       nn.yield %p : tensor<128xf32>
@@ -52,17 +52,17 @@ func.func @train(%w: tensor<128xf32> {train.binding = #train.param<"w">}, %x: te
 
 func.func @eval(%x: tensor<2x3xf32> {train.binding = #train.batch<"x">})
     -> (tensor<3xf32> {train.binding = #train.metric<"loss">}, tensor<2x3xf32> {train.binding = #train.output<"y">}) {
-  %zero = nn.kernel "single" () : () -> (tensor<3xf32>) {
+  %zero = nn.kernel single () : () -> (tensor<3xf32>) {
     %s = nn.constant dense<0.0> : tensor<3xf32>
     nn.yield %s : tensor<3xf32>
   }
   %sum, %y = train.accumulate 2 slices(%part = %x) carries(%before = %zero)
       : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<2x3xf32>) {
-    %rows = nn.kernel "loop" (%a = %part) : (tensor<1x3xf32>) -> (tensor<1x3xf32>) {
+    %rows = nn.kernel loop (%a = %part) : (tensor<1x3xf32>) -> (tensor<1x3xf32>) {
       %p = nn.exp %a : tensor<1x3xf32>
       nn.yield %p : tensor<1x3xf32>
     }
-    %after = nn.kernel "column" (%a = %before, %b = %rows) : (tensor<3xf32>, tensor<1x3xf32>) -> (tensor<3xf32>) {
+    %after = nn.kernel column (%a = %before, %b = %rows) : (tensor<3xf32>, tensor<1x3xf32>) -> (tensor<3xf32>) {
       %s = nn.reduce_sum %b dims = [0] : tensor<1x3xf32> -> tensor<3xf32>
       %p = nn.add %a, %s : tensor<3xf32>
       nn.yield %p : tensor<3xf32>

@@ -24,15 +24,15 @@ func.func @train(
     %w: tensor<4x2xf32> {train.binding = #train.param<"w">, onnx.initializer = "onnx::w", onnx.transposed = array<i64: 1, 0>},
     %x: tensor<4x2xf32> {train.binding = #train.batch<"x">})
     -> (tensor<4x2xf32> {train.binding = #train.param<"w">}, tensor<4x2xf32> {train.binding = #train.metric<"loss">}) {
-  %loss = nn.kernel "loop" (%a = %w, %b = %x) : (tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) {
+  %loss = nn.kernel loop (%a = %w, %b = %x) : (tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) {
     %s = nn.mul %a, %b : tensor<4x2xf32>
     nn.yield %s : tensor<4x2xf32>
   }
-  %g = nn.kernel "loop" (%b = %x) : (tensor<4x2xf32>) -> (tensor<4x2xf32>) {
+  %g = nn.kernel loop (%b = %x) : (tensor<4x2xf32>) -> (tensor<4x2xf32>) {
     %s = nn.exp %b : tensor<4x2xf32>
     nn.yield %s : tensor<4x2xf32>
   }
-  %new = nn.kernel "loop" (%a = %w, %b = %g) : (tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) {
+  %new = nn.kernel loop (%a = %w, %b = %g) : (tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) {
     %s = nn.sub %a, %b : tensor<4x2xf32>
     nn.yield %s : tensor<4x2xf32>
   }
@@ -54,11 +54,11 @@ func.func @train(
 func.func @train(%w: tensor<8xf32> {train.binding = #train.param<"w">})
     -> (tensor<8xf32> {train.binding = #train.param<"w">}, tensor<8xf32> {train.binding = #train.metric<"loss">},
         tensor<8xf32> {train.binding = #train.output<"old">}) {
-  %new = nn.kernel "loop" (%a = %w) : (tensor<8xf32>) -> (tensor<8xf32>) {
+  %new = nn.kernel loop (%a = %w) : (tensor<8xf32>) -> (tensor<8xf32>) {
     %s = nn.exp %a : tensor<8xf32>
     nn.yield %s : tensor<8xf32>
   }
-  %loss = nn.kernel "loop" (%a = %w) : (tensor<8xf32>) -> (tensor<8xf32>) {
+  %loss = nn.kernel loop (%a = %w) : (tensor<8xf32>) -> (tensor<8xf32>) {
     %s = nn.tanh %a : tensor<8xf32>
     nn.yield %s : tensor<8xf32>
   }
@@ -79,12 +79,12 @@ func.func @train(%w: tensor<8xf32> {train.binding = #train.param<"w">})
 // CHECK: plan.binding param "w" tensor<8xf32> @params[0 + 32] : 1 -> 1
 func.func @eval(%w: tensor<8xf32> {train.binding = #train.param<"w">}, %x: tensor<8xf32> {train.binding = #train.batch<"x">})
     -> (tensor<8xf32> {train.binding = #train.output<"y">}) {
-  %h = nn.kernel "loop" (%a = %w, %b = %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>) {
+  %h = nn.kernel loop (%a = %w, %b = %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>) {
     %s = nn.mul %a, %b : tensor<8xf32>
     nn.yield %s : tensor<8xf32>
   }
   %v = nn.reshape %h : tensor<8xf32> -> tensor<2x4xf32>
-  %y = nn.kernel "loop" (%a = %v) : (tensor<2x4xf32>) -> (tensor<2x4xf32>) {
+  %y = nn.kernel loop (%a = %v) : (tensor<2x4xf32>) -> (tensor<2x4xf32>) {
     %s = nn.exp %a : tensor<2x4xf32>
     nn.yield %s : tensor<2x4xf32>
   }
@@ -113,22 +113,22 @@ func.func @train(%w: tensor<8xf32> {train.binding = #train.param<"w">})
 func.func @train(%w: tensor<2xf32> {train.binding = #train.param<"w">},
     %x: tensor<4x2xf32> {train.binding = #train.batch<"x">})
     -> (tensor<2xf32> {train.binding = #train.metric<"loss">}, tensor<4x2xf32> {train.binding = #train.output<"y">}) {
-  %e = nn.kernel "loop" (%a = %w) : (tensor<2xf32>) -> (tensor<2xf32>) {
+  %e = nn.kernel loop (%a = %w) : (tensor<2xf32>) -> (tensor<2xf32>) {
     %s = nn.exp %a : tensor<2xf32>
     nn.yield %s : tensor<2xf32>
   }
-  %zero = nn.kernel "single" () : () -> (tensor<2xf32>) {
+  %zero = nn.kernel single () : () -> (tensor<2xf32>) {
     %s = nn.constant dense<0.0> : tensor<2xf32>
     nn.yield %s : tensor<2xf32>
   }
   %sum, %y = train.accumulate 2 slices(%part = %x) carries(%before = %zero)
       : (tensor<4x2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<4x2xf32>) {
-    %rows = nn.kernel "loop" (%a = %part, %b = %e) : (tensor<2x2xf32>, tensor<2xf32>) -> (tensor<2x2xf32>) {
+    %rows = nn.kernel loop (%a = %part, %b = %e) : (tensor<2x2xf32>, tensor<2xf32>) -> (tensor<2x2xf32>) {
       %s = nn.broadcast %b dims = [1] : tensor<2xf32> -> tensor<2x2xf32>
       %p = nn.mul %a, %s : tensor<2x2xf32>
       nn.yield %p : tensor<2x2xf32>
     }
-    %after = nn.kernel "column" (%a = %before, %b = %part) : (tensor<2xf32>, tensor<2x2xf32>) -> (tensor<2xf32>) {
+    %after = nn.kernel column (%a = %before, %b = %part) : (tensor<2xf32>, tensor<2x2xf32>) -> (tensor<2xf32>) {
       %s = nn.reduce_sum %b dims = [0] : tensor<2x2xf32> -> tensor<2xf32>
       %p = nn.add %a, %s : tensor<2xf32>
       nn.yield %p : tensor<2xf32>
@@ -150,7 +150,7 @@ func.func @train(%w: tensor<2xf32> {train.binding = #train.param<"w">},
 func.func @train(%x: tensor<4x2xf32> {train.binding = #train.batch<"x">})
     -> (tensor<4x2xf32> {train.binding = #train.output<"y">}) {
   %y = train.accumulate 2 reversed slices(%part = %x) : (tensor<4x2xf32>) -> tensor<4x2xf32> {
-    %rows = nn.kernel "loop" (%a = %part) : (tensor<2x2xf32>) -> (tensor<2x2xf32>) {
+    %rows = nn.kernel loop (%a = %part) : (tensor<2x2xf32>) -> (tensor<2x2xf32>) {
       %s = nn.exp %a : tensor<2x2xf32>
       nn.yield %s : tensor<2x2xf32>
     }

@@ -13,33 +13,33 @@ func.func @train(%x: tensor<256xf32> {train.binding = #train.batch<"x">},
                  %v: tensor<128xf32> {train.binding = #train.state<"v">})
     -> (tensor<256xf32> {train.binding = #train.param<"w">}, tensor<f32> {train.binding = #train.metric<"loss">},
         tensor<256xf32> {train.binding = #train.output<"p">}, tensor<256xf32> {train.binding = #train.output<"late">}) {
-  %h = nn.kernel "loop" (%a = %x) : (tensor<256xf32>) -> (tensor<256xf32>) {
+  %h = nn.kernel loop (%a = %x) : (tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.exp %a : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   } loc("first")
-  %loss = nn.kernel "row" (%a = %h) : (tensor<256xf32>) -> (tensor<f32>) {
+  %loss = nn.kernel row (%a = %h) : (tensor<256xf32>) -> (tensor<f32>) {
     %s = nn.reduce_sum %a dims = [0] : tensor<256xf32> -> tensor<f32>
     nn.yield %s : tensor<f32>
   }
-  %p = nn.kernel "loop" (%a = %x) : (tensor<256xf32>) -> (tensor<256xf32>) {
+  %p = nn.kernel loop (%a = %x) : (tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.tanh %a : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }
-  %again = nn.kernel "loop" (%a = %x) attributes {train.recomputed} : (tensor<256xf32>) -> (tensor<256xf32>) {
+  %again = nn.kernel loop (%a = %x) attributes {train.recomputed} : (tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.sqrt %a : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }
-  %g = nn.kernel "row" (%a = %h, %b = %again) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+  %g = nn.kernel row (%a = %h, %b = %again) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.reduce_sum %a dims = [0] : tensor<256xf32> -> tensor<f32>
     %t = nn.broadcast %s dims = [] : tensor<f32> -> tensor<256xf32>
     %u = nn.mul %t, %b : tensor<256xf32>
     nn.yield %u : tensor<256xf32>
   }
-  %new = nn.kernel "loop" (%a = %w, %b = %g) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+  %new = nn.kernel loop (%a = %w, %b = %g) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.sub %a, %b : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }
-  %late = nn.kernel "loop" (%a = %again, %b = %h, %c = %p) : (tensor<256xf32>, tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+  %late = nn.kernel loop (%a = %again, %b = %h, %c = %p) : (tensor<256xf32>, tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.mul %a, %b : tensor<256xf32>
     %t = nn.mul %s, %c : tensor<256xf32>
     nn.yield %t : tensor<256xf32>

@@ -3,7 +3,7 @@
 // A kernel's code is made for the types that it was formed with.
 // CHECK: error: cannot be cast to bf16: train-autocast takes a step before its kernels and library calls are formed
 func.func @train(%w: tensor<4xf32> {train.binding = #train.param<"w">}) -> (tensor<4xf32> {train.binding = #train.output<"y">}) {
-  %0 = nn.kernel "loop" (%a = %w) : (tensor<4xf32>) -> (tensor<4xf32>) {
+  %0 = nn.kernel loop (%a = %w) : (tensor<4xf32>) -> (tensor<4xf32>) {
     %1 = nn.relu %a : tensor<4xf32>
     nn.yield %1 : tensor<4xf32>
   }

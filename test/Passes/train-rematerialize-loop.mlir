@@ -7,14 +7,14 @@
 // A round has three values of 1 KiB at once: its part of the batch and two activations, then three activations. One is
 // recomputed, from the parameter that the round reads from outside; the sums that it hands on stay.
 // CHECK: train.accumulate 2 slices(%[[XK:.*]] = %{{.*}}) carries(%{{.*}} = %{{.*}}, %[[GK:.*]] = %{{.*}})
-// CHECK: %[[A1:.*]] = nn.kernel "loop" (%{{.*}} = %[[W:[a-z0-9]+]])
+// CHECK: %[[A1:.*]] = nn.kernel loop (%{{.*}} = %[[W:[a-z0-9]+]])
 // CHECK-NEXT: nn.exp
-// CHECK: %[[A2:.*]] = nn.kernel "loop" (%{{.*}} = %[[A1]], %{{.*}} = %[[XK]])
-// CHECK: %[[D3:.*]] = nn.kernel "loop" (%{{.*}} = %{{.*}}, %{{.*}} = %[[A2]])
+// CHECK: %[[A2:.*]] = nn.kernel loop (%{{.*}} = %[[A1]], %{{.*}} = %[[XK]])
+// CHECK: %[[D3:.*]] = nn.kernel loop (%{{.*}} = %{{.*}}, %{{.*}} = %[[A2]])
 // CHECK: %[[AGAIN:.*]] = train.remat %[[W]] after(%[[D3]]) : tensor<256xf32>, tensor<256xf32>
-// CHECK: %[[B1:.*]] = nn.kernel "loop" (%{{.*}} = %[[AGAIN]]) attributes {train.recomputed}
-// CHECK: %[[D1:.*]] = nn.kernel "loop" (%{{.*}} = %[[D3]], %{{.*}} = %[[B1]])
-// CHECK: nn.kernel "loop" (%{{.*}} = %[[D1]], %{{.*}} = %[[GK]])
+// CHECK: %[[B1:.*]] = nn.kernel loop (%{{.*}} = %[[AGAIN]]) attributes {train.recomputed}
+// CHECK: %[[D1:.*]] = nn.kernel loop (%{{.*}} = %[[D3]], %{{.*}} = %[[B1]])
+// CHECK: nn.kernel loop (%{{.*}} = %[[D1]], %{{.*}} = %[[GK]])
 // CHECK: train.next
 
 // REMARK: remark: @train: peak 4.06 KiB → 3.06 KiB (1 values recomputed, +{{.*}} % FLOPs
@@ -33,48 +33,48 @@
 func.func @train(%x: tensor<512xf32> {train.binding = #train.batch<"x">},
                  %w: tensor<256xf32> {train.binding = #train.param<"w">})
     -> (tensor<256xf32> {train.binding = #train.param<"w">}, tensor<f32> {train.binding = #train.metric<"loss">}) {
-  %lz = nn.kernel "loop" () : () -> (tensor<f32>) {
+  %lz = nn.kernel loop () : () -> (tensor<f32>) {
     %s = nn.constant dense<0.0> : tensor<f32>
     nn.yield %s : tensor<f32>
   }
-  %gz = nn.kernel "loop" () : () -> (tensor<256xf32>) {
+  %gz = nn.kernel loop () : () -> (tensor<256xf32>) {
     %s = nn.constant dense<0.0> : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }
   %loss, %g = train.accumulate 2 slices(%xk = %x) carries(%l = %lz, %gk = %gz)
       : (tensor<512xf32>, tensor<f32>, tensor<256xf32>) -> (tensor<f32>, tensor<256xf32>) {
-    %a1 = nn.kernel "loop" (%a = %w) : (tensor<256xf32>) -> (tensor<256xf32>) {
+    %a1 = nn.kernel loop (%a = %w) : (tensor<256xf32>) -> (tensor<256xf32>) {
       %s = nn.exp %a : tensor<256xf32>
       nn.yield %s : tensor<256xf32>
     } loc("layer1")
-    %a2 = nn.kernel "loop" (%a = %a1, %b = %xk) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %a2 = nn.kernel loop (%a = %a1, %b = %xk) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
       %s = nn.mul %a, %b : tensor<256xf32>
       nn.yield %s : tensor<256xf32>
     }
-    %a3 = nn.kernel "loop" (%a = %a2) : (tensor<256xf32>) -> (tensor<256xf32>) {
+    %a3 = nn.kernel loop (%a = %a2) : (tensor<256xf32>) -> (tensor<256xf32>) {
       %s = nn.exp %a : tensor<256xf32>
       nn.yield %s : tensor<256xf32>
     }
-    %lk = nn.kernel "row" (%a = %a3, %b = %l) : (tensor<256xf32>, tensor<f32>) -> (tensor<f32>) {
+    %lk = nn.kernel row (%a = %a3, %b = %l) : (tensor<256xf32>, tensor<f32>) -> (tensor<f32>) {
       %s = nn.reduce_sum %a dims = [0] : tensor<256xf32> -> tensor<f32>
       %t = nn.add %s, %b : tensor<f32>
       nn.yield %t : tensor<f32>
     }
-    %d3 = nn.kernel "loop" (%a = %a3, %b = %a2) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %d3 = nn.kernel loop (%a = %a3, %b = %a2) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
       %s = nn.mul %a, %b : tensor<256xf32>
       nn.yield %s : tensor<256xf32>
     }
-    %d1 = nn.kernel "loop" (%a = %d3, %b = %a1) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %d1 = nn.kernel loop (%a = %d3, %b = %a1) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
       %s = nn.mul %a, %b : tensor<256xf32>
       nn.yield %s : tensor<256xf32>
     }
-    %gn = nn.kernel "loop" (%a = %d1, %b = %gk) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+    %gn = nn.kernel loop (%a = %d1, %b = %gk) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
       %s = nn.add %a, %b : tensor<256xf32>
       nn.yield %s : tensor<256xf32>
     }
     train.next carries(%lk, %gn : tensor<f32>, tensor<256xf32>)
   }
-  %new = nn.kernel "loop" (%a = %w, %b = %g) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+  %new = nn.kernel loop (%a = %w, %b = %g) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.sub %a, %b : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }

@@ -14,11 +14,11 @@
 func.func @eval(%x: tensor<7x64xf32> {train.binding = #train.batch<"x">},
                 %w: tensor<7x64xf32> {train.binding = #train.param<"w">})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
-  %a1 = nn.kernel "loop" (%a = %x, %b = %w) : (tensor<7x64xf32>, tensor<7x64xf32>) -> (tensor<7x64xf32>) {
+  %a1 = nn.kernel loop (%a = %x, %b = %w) : (tensor<7x64xf32>, tensor<7x64xf32>) -> (tensor<7x64xf32>) {
     %s = nn.mul %a, %b : tensor<7x64xf32>
     nn.yield %s : tensor<7x64xf32>
   }
-  %loss = nn.kernel "row" (%a = %a1) : (tensor<7x64xf32>) -> (tensor<f32>) {
+  %loss = nn.kernel row (%a = %a1) : (tensor<7x64xf32>) -> (tensor<f32>) {
     %s = nn.reduce_sum %a dims = [0, 1] : tensor<7x64xf32> -> tensor<f32>
     nn.yield %s : tensor<f32>
   }
@@ -27,23 +27,23 @@ func.func @eval(%x: tensor<7x64xf32> {train.binding = #train.batch<"x">},
 func.func @train(%x: tensor<7x64xf32> {train.binding = #train.batch<"x">},
                  %w: tensor<7x64xf32> {train.binding = #train.param<"w">})
     -> (tensor<7x64xf32> {train.binding = #train.param<"w">}, tensor<f32> {train.binding = #train.metric<"loss">}) {
-  %a1 = nn.kernel "loop" (%a = %x) : (tensor<7x64xf32>) -> (tensor<7x64xf32>) {
+  %a1 = nn.kernel loop (%a = %x) : (tensor<7x64xf32>) -> (tensor<7x64xf32>) {
     %s = nn.exp %a : tensor<7x64xf32>
     nn.yield %s : tensor<7x64xf32>
   }
-  %a2 = nn.kernel "loop" (%a = %a1) : (tensor<7x64xf32>) -> (tensor<7x64xf32>) {
+  %a2 = nn.kernel loop (%a = %a1) : (tensor<7x64xf32>) -> (tensor<7x64xf32>) {
     %s = nn.tanh %a : tensor<7x64xf32>
     nn.yield %s : tensor<7x64xf32>
   }
-  %loss = nn.kernel "row" (%a = %a2) : (tensor<7x64xf32>) -> (tensor<f32>) {
+  %loss = nn.kernel row (%a = %a2) : (tensor<7x64xf32>) -> (tensor<f32>) {
     %s = nn.reduce_sum %a dims = [0, 1] : tensor<7x64xf32> -> tensor<f32>
     nn.yield %s : tensor<f32>
   }
-  %d2 = nn.kernel "loop" (%a = %a2, %b = %a1) : (tensor<7x64xf32>, tensor<7x64xf32>) -> (tensor<7x64xf32>) {
+  %d2 = nn.kernel loop (%a = %a2, %b = %a1) : (tensor<7x64xf32>, tensor<7x64xf32>) -> (tensor<7x64xf32>) {
     %s = nn.mul %a, %b : tensor<7x64xf32>
     nn.yield %s : tensor<7x64xf32>
   } loc("layer2")
-  %new = nn.kernel "loop" (%a = %w, %b = %d2, %c = %a1) : (tensor<7x64xf32>, tensor<7x64xf32>, tensor<7x64xf32>) -> (tensor<7x64xf32>) {
+  %new = nn.kernel loop (%a = %w, %b = %d2, %c = %a1) : (tensor<7x64xf32>, tensor<7x64xf32>, tensor<7x64xf32>) -> (tensor<7x64xf32>) {
     %s = nn.sub %a, %b : tensor<7x64xf32>
     %t = nn.sub %s, %c : tensor<7x64xf32>
     nn.yield %t : tensor<7x64xf32>
@@ -59,16 +59,16 @@ func.func @train(%x: tensor<7x64xf32> {train.binding = #train.batch<"x">},
 func.func @train(%x: tensor<256x2xf32> {train.binding = #train.batch<"x">},
                  %w: tensor<256x2xf32> {train.binding = #train.param<"w">})
     -> (tensor<256x2xf32> {train.binding = #train.param<"w">}, tensor<f32> {train.binding = #train.metric<"loss">}) {
-  %a1 = nn.kernel "loop" (%a = %x) : (tensor<256x2xf32>) -> (tensor<256x2xf16>) {
+  %a1 = nn.kernel loop (%a = %x) : (tensor<256x2xf32>) -> (tensor<256x2xf16>) {
     %s = nn.cast %a : tensor<256x2xf32> -> tensor<256x2xf16>
     nn.yield %s : tensor<256x2xf16>
   }
-  %loss = nn.kernel "row" (%a = %a1) : (tensor<256x2xf16>) -> (tensor<f32>) {
+  %loss = nn.kernel row (%a = %a1) : (tensor<256x2xf16>) -> (tensor<f32>) {
     %r = nn.cast %a : tensor<256x2xf16> -> tensor<256x2xf32>
     %s = nn.reduce_sum %r dims = [0, 1] : tensor<256x2xf32> -> tensor<f32>
     nn.yield %s : tensor<f32>
   }
-  %new = nn.kernel "loop" (%a = %w, %b = %a1) : (tensor<256x2xf32>, tensor<256x2xf16>) -> (tensor<256x2xf32>) {
+  %new = nn.kernel loop (%a = %w, %b = %a1) : (tensor<256x2xf32>, tensor<256x2xf16>) -> (tensor<256x2xf32>) {
     %r = nn.cast %b : tensor<256x2xf16> -> tensor<256x2xf32>
     %s = nn.sub %a, %r : tensor<256x2xf32>
     nn.yield %s : tensor<256x2xf32>

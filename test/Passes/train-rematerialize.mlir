@@ -14,13 +14,13 @@
 // CHECK: module attributes {train.device_budget = 4160 : i64, train.target
 // CHECK-LABEL: func.func @train
 // CHECK-SAME: %[[X:.*]]: tensor<256xf32> {train.binding = #train.batch<"x">}
-// CHECK: %[[A1:.*]] = nn.kernel "loop" (%{{.*}} = %[[X]])
-// CHECK: %[[A2:.*]] = nn.kernel "loop" (%{{.*}} = %[[A1]])
-// CHECK: %[[A3:.*]] = nn.kernel "loop" (%{{.*}} = %[[A2]])
-// CHECK: %[[D2:.*]] = nn.kernel "loop" (%{{.*}} = %{{.*}}, %{{.*}} = %[[A2]])
+// CHECK: %[[A1:.*]] = nn.kernel loop (%{{.*}} = %[[X]])
+// CHECK: %[[A2:.*]] = nn.kernel loop (%{{.*}} = %[[A1]])
+// CHECK: %[[A3:.*]] = nn.kernel loop (%{{.*}} = %[[A2]])
+// CHECK: %[[D2:.*]] = nn.kernel loop (%{{.*}} = %{{.*}}, %{{.*}} = %[[A2]])
 // CHECK: %[[AGAIN:.*]] = train.remat %[[X]] after(%[[D2]]) : tensor<256xf32>, tensor<256xf32>
-// CHECK: %[[B1:.*]] = nn.kernel "loop" (%{{.*}} = %[[AGAIN]]) attributes {train.recomputed}
-// CHECK: nn.kernel "loop" (%{{.*}} = %[[D2]], %{{.*}} = %[[B1]])
+// CHECK: %[[B1:.*]] = nn.kernel loop (%{{.*}} = %[[AGAIN]]) attributes {train.recomputed}
+// CHECK: nn.kernel loop (%{{.*}} = %[[D2]], %{{.*}} = %[[B1]])
 
 // REMARK: remark: @train: peak 3.00 KiB → 2.00 KiB (1 values recomputed, +{{.*}} % FLOPs{{.*}}); saved activations 3.00 KiB → 2.00 KiB
 // REMARK-NOT: remark:
@@ -49,35 +49,35 @@
 func.func @train(%x: tensor<256xf32> {train.binding = #train.batch<"x">},
                  %w: tensor<256xf32> {train.binding = #train.param<"w">})
     -> (tensor<256xf32> {train.binding = #train.param<"w">}, tensor<f32> {train.binding = #train.metric<"loss">}) {
-  %a1 = nn.kernel "loop" (%a = %x) : (tensor<256xf32>) -> (tensor<256xf32>) {
+  %a1 = nn.kernel loop (%a = %x) : (tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.exp %a : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }
-  %a2 = nn.kernel "loop" (%a = %a1) : (tensor<256xf32>) -> (tensor<256xf32>) {
+  %a2 = nn.kernel loop (%a = %a1) : (tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.tanh %a : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }
-  %a3 = nn.kernel "loop" (%a = %a2) : (tensor<256xf32>) -> (tensor<256xf32>) {
+  %a3 = nn.kernel loop (%a = %a2) : (tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.exp %a : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }
-  %loss = nn.kernel "row" (%a = %a3) : (tensor<256xf32>) -> (tensor<f32>) {
+  %loss = nn.kernel row (%a = %a3) : (tensor<256xf32>) -> (tensor<f32>) {
     %s = nn.reduce_sum %a dims = [0] : tensor<256xf32> -> tensor<f32>
     nn.yield %s : tensor<f32>
   }
-  %d3 = nn.kernel "loop" (%a = %a3) : (tensor<256xf32>) -> (tensor<256xf32>) {
+  %d3 = nn.kernel loop (%a = %a3) : (tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.mul %a, %a : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }
-  %d2 = nn.kernel "loop" (%a = %d3, %b = %a2) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+  %d2 = nn.kernel loop (%a = %d3, %b = %a2) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.mul %a, %b : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   } loc("layer2")
-  %d1 = nn.kernel "loop" (%a = %d2, %b = %a1) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+  %d1 = nn.kernel loop (%a = %d2, %b = %a1) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.mul %a, %b : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }
-  %new = nn.kernel "loop" (%a = %w, %b = %d1) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
+  %new = nn.kernel loop (%a = %w, %b = %d1) : (tensor<256xf32>, tensor<256xf32>) -> (tensor<256xf32>) {
     %s = nn.sub %a, %b : tensor<256xf32>
     nn.yield %s : tensor<256xf32>
   }

@@ -31,7 +31,7 @@ func.func @after(%x: tensor<4xf32> {train.binding = #train.batch<"x">}, %y: tens
   %b = nn.neg %y : tensor<4xf32>
   // expected-error@below {{the rewrite changed the value of 0 : i64 in @after}}
   // expected-note@below {{they differ: operand 1: nn.neg, then the argument #train.batch<"x">}}
-  %c = nn.kernel "loop" (%p = %x, %q = %b) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>) {
+  %c = nn.kernel loop (%p = %x, %q = %b) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>) {
     %a = nn.exp %p : tensor<4xf32>
     // expected-note@below {{the first operation that differs, after: nn.mul}}
     %d = nn.mul %a, %p : tensor<4xf32>

@@ -9,7 +9,7 @@ func.func @before(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tenso
 }
 func.func @after(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = nn.mul %x, %y : tensor<4xf32>
-  %c = nn.kernel "loop" (%p = %x, %q = %y, %r = %b) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>) {
+  %c = nn.kernel loop (%p = %x, %q = %y, %r = %b) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>) {
     %a = nn.add %p, %q : tensor<4xf32>
     %d = nn.mul %a, %r : tensor<4xf32>
     nn.yield %d : tensor<4xf32>

@@ -130,8 +130,8 @@ private:
   struct CpuTrial;
   CpuTrial tryCpu(nn::KernelOp kernel);
   /// The symbol of a kernel whose function has this text, and whether it is new.
-  std::pair<std::string, bool> getSymbol(llvm::StringRef emitter, TextNumber text);
-  std::pair<std::string, bool> getSymbol(llvm::StringRef emitter, mlir::ModuleOp trial);
+  std::pair<std::string, bool> getSymbol(nn::Emitter emitter, TextNumber text);
+  std::pair<std::string, bool> getSymbol(nn::Emitter emitter, mlir::ModuleOp trial);
 
   CodegenOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;

@@ -278,7 +278,7 @@ static std::optional<Places> getPlaces(Operation *op) {
 
 /// The op that the library computes.
 static LibraryCallInterface getInner(nn::KernelOp kernel) {
-  if (kernel.getEmitter() == "library")
+  if (kernel.getEmitter() == nn::Emitter::library)
     for (Operation &op : *kernel.getBlock())
       if (getPlaces(&op))
         return cast<LibraryCallInterface>(op);
@@ -374,7 +374,7 @@ static nn::KernelOp buildKernel(Operation *op, ArrayRef<std::pair<Value, Chain>>
   OpBuilder builder(op);
   auto sources = llvm::map_to_vector(operands, [](auto &each) { return each.first; });
   auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
-  auto kernel = nn::KernelOp::create(builder, op->getLoc(), "library", sources, TypeRange(types));
+  auto kernel = nn::KernelOp::create(builder, op->getLoc(), nn::Emitter::library, sources, TypeRange(types));
   builder.setInsertionPointToEnd(kernel.getBlock());
   IRMapping mapping;
   for (auto [i, each] : llvm::enumerate(operands)) {

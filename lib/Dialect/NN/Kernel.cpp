@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lowtide/Dialect/NN/RecordSupport.h"
+#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -26,9 +27,9 @@ bool KernelOp::isEmpty() {
          });
 }
 
-void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef emitter, ValueRange operands,
+void KernelOp::build(OpBuilder &builder, OperationState &state, Emitter emitter, ValueRange operands,
                      TypeRange results) {
-  state.addAttribute("emitter", builder.getStringAttr(emitter));
+  state.addAttribute(getEmitterAttrName(state.name), EmitterAttr::get(builder.getContext(), emitter));
   state.addOperands(operands);
   state.addTypes(results);
   Block &block = state.addRegion()->emplaceBlock();
@@ -36,8 +37,15 @@ void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef emitte
     block.addArgument(operand.getType(), operand.getLoc());
 }
 
+static ParseResult parseEmitter(OpAsmParser &parser, OperationState &result) {
+  FailureOr<Emitter> emitter = FieldParser<Emitter>::parse(parser);
+  if (failed(emitter))
+    return failure();
+  result.addAttribute(KernelOp::getEmitterAttrName(result.name), EmitterAttr::get(parser.getContext(), *emitter));
+  return success();
+}
+
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
-  StringAttr emitter;
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   auto parseCapture = [&]() -> ParseResult {
@@ -46,7 +54,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   };
   FunctionType type;
   SMLoc operandsLoc;
-  if (parser.parseAttribute(emitter, "emitter", result.attributes) || parser.getCurrentLocation(&operandsLoc) ||
+  if (parseEmitter(parser, result) || parser.getCurrentLocation(&operandsLoc) ||
       parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseCapture) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseColonType(type))
     return failure();
@@ -60,13 +68,13 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void KernelOp::print(OpAsmPrinter &p) {
-  p << ' ' << getEmitterAttr() << " (";
+  p << ' ' << stringifyEmitter(getEmitter()) << " (";
   llvm::interleaveComma(llvm::zip(getBlock()->getArguments(), getOperands()), p, [&](auto capture) {
     p.printRegionArgument(std::get<0>(capture), {}, /*omitType=*/true);
     p << " = " << std::get<1>(capture);
   });
   p << ')';
-  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"emitter"});
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getEmitterAttrName()});
   p << " : ";
   p.printFunctionalType(getOperandTypes(), getResultTypes());
   p << ' ';
@@ -74,10 +82,6 @@ void KernelOp::print(OpAsmPrinter &p) {
 }
 
 LogicalResult KernelOp::verify() {
-  if (!llvm::is_contained({"loop", "row", "column", "scatter", "single", "batch", "cross", "library"}, getEmitter()))
-    return emitOpError() << "has emitter \"" << getEmitter()
-                         << "\"; emitters are \"loop\", \"row\", \"column\", \"scatter\", \"single\", \"batch\", "
-                            "\"cross\", \"library\"";
   if (getBlock()->getArgumentTypes() != getOperandTypes())
     return emitOpError("needs one block argument per operand, of the same type");
   return success();

@@ -265,7 +265,7 @@ def kernels():
     y = made("f32", product, product.sum(1))
 
     def kernel(name, emitter):
-        body = f"""%y0, %y1 = nn.kernel "{emitter}" (%a = %x, %b = %w) : {types([x, w], y)} {{
+        body = f"""%y0, %y1 = nn.kernel {emitter} (%a = %x, %b = %w) : {types([x, w], y)} {{
   %s = nn.broadcast %b dims = [1] : {w.type} -> {x.type}
   %p = nn.mul %a, %s : {x.type}
   %r = nn.reduce_sum %p dims = [1] : {x.type} -> {y[1].type}

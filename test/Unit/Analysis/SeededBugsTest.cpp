@@ -24,25 +24,25 @@ func.func @train(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
     -> (tensor<8x8xf32> {train.binding = #train.param<"w">}, tensor<8x8xf32> {train.binding = #train.param<"v">},
         tensor<f32> {train.binding = #train.metric<"loss">}) {
   %h = nn.dot %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-  %a = nn.kernel "loop" (%p = %h) : (tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+  %a = nn.kernel loop (%p = %h) : (tensor<4x8xf32>) -> (tensor<4x8xf32>) {
     %c = nn.constant dense<2.0> : tensor<4x8xf32>
     %t = nn.tanh %p : tensor<4x8xf32>
     %s = nn.mul %t, %c : tensor<4x8xf32>
     nn.yield %s : tensor<4x8xf32>
   }
   %y = nn.dot %a, %v : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-  %loss = nn.kernel "row" (%p = %y) : (tensor<4x8xf32>) -> (tensor<f32>) {
+  %loss = nn.kernel row (%p = %y) : (tensor<4x8xf32>) -> (tensor<f32>) {
     %s = nn.reduce_sum %p dims = [0, 1] : tensor<4x8xf32> -> tensor<f32>
     nn.yield %s : tensor<f32>
   }
-  %dy:2 = nn.kernel "loop" (%p = %y, %q = %h) : (tensor<4x8xf32>, tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %dy:2 = nn.kernel loop (%p = %y, %q = %h) : (tensor<4x8xf32>, tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
     %e = nn.exp %p : tensor<4x8xf32>
     %m = nn.sub %e, %q : tensor<4x8xf32>
     nn.yield %e, %m : tensor<4x8xf32>, tensor<4x8xf32>
   }
   %x1 = train.remat %x after(%dy#0) : tensor<4x8xf32>, tensor<4x8xf32>
   %h1 = nn.dot %x1, %w {train.recomputed} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-  %a1 = nn.kernel "loop" (%p = %h1) attributes {train.recomputed} : (tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+  %a1 = nn.kernel loop (%p = %h1) attributes {train.recomputed} : (tensor<4x8xf32>) -> (tensor<4x8xf32>) {
     %c = nn.constant dense<2.0> : tensor<4x8xf32>
     %t = nn.tanh %p : tensor<4x8xf32>
     %s = nn.mul %t, %c : tensor<4x8xf32>
@@ -51,11 +51,11 @@ func.func @train(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
   %dv = nn.dot %a1, %dy#0 {transpose_a} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
   %da = nn.dot %dy#1, %v {transpose_b} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   %dw = nn.dot %x, %da {transpose_a} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
-  %w1 = nn.kernel "loop" (%p = %w, %g = %dw) : (tensor<8x8xf32>, tensor<8x8xf32>) -> (tensor<8x8xf32>) {
+  %w1 = nn.kernel loop (%p = %w, %g = %dw) : (tensor<8x8xf32>, tensor<8x8xf32>) -> (tensor<8x8xf32>) {
     %s = nn.sub %p, %g : tensor<8x8xf32>
     nn.yield %s : tensor<8x8xf32>
   }
-  %v1 = nn.kernel "loop" (%p = %v, %g = %dv) : (tensor<8x8xf32>, tensor<8x8xf32>) -> (tensor<8x8xf32>) {
+  %v1 = nn.kernel loop (%p = %v, %g = %dv) : (tensor<8x8xf32>, tensor<8x8xf32>) -> (tensor<8x8xf32>) {
     %s = nn.sub %p, %g : tensor<8x8xf32>
     nn.yield %s : tensor<8x8xf32>
   }
@@ -133,7 +133,7 @@ const Edit bugs[] = {
     {"exchanges the updates", "return %w1, %v1", "return %v1, %w1"},
     {"drops an update", "return %w1, %v1", "return %w, %v1"},
     {"returns a gradient", "return %w1, %v1", "return %w1, %dv"},
-    {"sums what is not the loss", "\"row\" (%p = %y)", "\"row\" (%p = %a)"},
+    {"sums what is not the loss", "row (%p = %y)", "row (%p = %a)"},
     {"takes another reduction", "nn.reduce_sum %p", "nn.reduce_max %p"},
 };
 

@@ -183,7 +183,7 @@ static LogicalResult execute(func::FuncOp function) {
     inputs.push_back(value);
   }
   if (listing == Listing::Cpu)
-    return run(function, inputs, RunOptions{getCpuOptions(), "fuse", false, nullptr, "", listing});
+    return run(function, inputs, RunOptions{getCpuOptions(), /*fuse=*/true, false, nullptr, "", listing});
   if (listing != Listing::None)
     return run(function, inputs,
                RunOptions{codegen::CodegenOptions::get(*findTarget("cuda:" + chip)), /*fuse=*/true, false, nullptr, "",

@@ -82,6 +82,47 @@ class Layering(unittest.TestCase):
         found = [f"{p}:{text(p)[: m.start()].count(chr(10)) + 1}: {m[0]}" for p in sources("passes") for m in switch.finditer(text(p))]
         self.assertEqual(found, [])
 
+    #: Files outside lib/Dialect and lib/Legalize that name ops of nn or train: which, and why no interface is asked.
+    NAMED = {
+        "lib/Codegen/GpuTransposeEmitter.cpp": ("TransposeOp", "a kernel of its own through shared memory"),
+        "lib/Codegen/LoopEmitter.cpp": ("BroadcastOp ReshapeOp", "movements that leave flat positions as they are"),
+        "lib/Codegen/RegionEvaluator.cpp": ("ConcatOp ReshapeOp", "position arithmetic that is cheaper than what their records say"),
+        "lib/Export/CastPairs.cpp": ("CastOp", "casts are what it puts around others"),
+        "passes/BatchLoopBody.cpp": ("BroadcastOp CastOp ConstantOp GatherOp IotaOp ReshapeOp ScanOp", "ops that hold shapes or positions of the whole batch"),
+        "passes/CheapProducers.cpp": ("GatherOp ReshapeOp", "rows of a parameter, and views that widening is moved across"),
+        "passes/FusionGroups.cpp": ("AddOp BroadcastOp GatherOp ScatterAddOp TransposeOp", "what memory traffic of a fused kernel depends on"),
+        "passes/LabelGather.cpp": ("BroadcastOp CompareOp GatherElementsOp IotaOp ReshapeOp", "the pattern that picks one logit of a row"),
+        "passes/NNSplitSums.cpp": ("BroadcastOp", "a part of what is repeated is repeated"),
+        "passes/RowChunks.cpp": ("AccumulateOp SoftmaxCrossEntropyOp", "the loss at the end of a head, and the loop that it becomes"),
+        "passes/StoredMaster.cpp": ("CommitOp GatherOp", "rows of a table that is stored in parts, and who writes it"),
+        "passes/TrainAdapt.cpp": ("DotOp", "low-rank pairs stand next to products"),
+        "passes/TrainAverageWeights.cpp": ("CommitOp", "averages wait for finite gradients as updates do"),
+        "passes/TrainChunkLossHead.cpp": ("LinearCrossEntropyGradOp LinearCrossEntropyOp", "the two ops that it cuts into chunks"),
+        "passes/TrainSparseUpdates.cpp": ("AddOp CastOp ScatterAddOp", "gradients of tables as rows and their numbers"),
+        "passes/TrainStateLayouts.cpp": ("BroadcastOp CommitOp", "updates that are one elementwise body"),
+        "passes/TrainTileCoded.cpp": ("DotOp", "products of which one operand is decoded tile by tile"),
+        "passes/TrainWeighLoss.cpp": ("CastOp DivOp", "the quotient that a mean is"),
+    }  # fmt: skip
+
+    def test_few_files_name_ops(self):
+        """Facts are asked of interfaces: who casts to a named op of mathematics or training stands in the table, with its reason."""
+        cast = r"(?:\b(?:isa|cast|dyn_cast)(?:_\w+)?|\bIsaPred|\bgetDefiningOp|\bgetOps|\bm_Op)<[^<>;()]*>"
+        named = re.compile(cast + r"|\[[^\]]*\]\((?:nn|train)::\w+Op \w+\)")
+        records = [text(p) for folder in ("NN", "Train") for p in sources(f"include/lowtide/Dialect/{folder}", suffixes=(".td",))]
+        ops = {f"{name}Op" for record in records for name in re.findall(r"^defm? (?:NN|Train)_(\w+?)Op\b", record, re.M)}
+        ops -= {"KernelOp", "YieldOp"}  # what code generation works on
+        self.assertGreater(len(ops), 100)
+        found = {}
+        for path in sources("passes", *(f"lib/{room}" for room in ("Analysis", "Codegen", "Compiler", "Export", "Interfaces", "Solve", "Support", "Target")),
+                            suffixes=(".cpp", ".h")):  # fmt: skip
+            # Other dialects have ops of the same names.
+            casts = re.sub(r"\b(?:plan|onnx)::\w+", "", " ".join(match[0] for match in named.finditer(text(path))))
+            if names := set(re.findall(r"\w+Op\b", casts)) & ops:
+                found[str(path)] = " ".join(sorted(names))
+        allowed = {path: ops for path, (ops, _) in self.NAMED.items()}
+        self.assertEqual(sorted(found.items() - allowed.items()), [])
+        self.assertEqual(sorted(allowed.items() - found.items()), [])
+
     def test_target_is_an_object(self):
         """What a module is compiled for is an attribute: nothing in the compiler compares a target's name or takes one as text."""
         compares = re.compile(r'(?:(?:starts_with|consume_front|contains)\(|[!=]= *)"(?:cuda|sm_|x86-64)')

@@ -127,6 +127,19 @@ void FusionGroups::buildNodes() {
 
 unsigned FusionGroups::nodeOf(Operation *op) { return owner.lookup(block.findAncestorOpInBlock(*op)); }
 
+/// Who reads the argument, or a view of it.
+static SmallVector<Operation *> listReaders(Value argument) {
+  SmallVector<Operation *> readers;
+  SmallVector<Value> shown{argument};
+  while (!shown.empty())
+    for (Operation *reader : shown.pop_back_val().getUsers()) {
+      readers.push_back(reader);
+      if (auto facts = dyn_cast<FactsInterface>(reader); facts && facts.getFacts().aliasing == Aliasing::View)
+        shown.push_back(reader->getResult(0));
+    }
+  return readers;
+}
+
 void FusionGroups::findUpdates() {
   auto step = dyn_cast<func::FuncOp>(block.getParentOp());
   if (!step || !block.isEntryBlock())
@@ -144,15 +157,20 @@ void FusionGroups::findUpdates() {
     Operation *update = binding && updated.count(binding) ? updated[binding].getDefiningOp() : nullptr;
     if (!update || update->getBlock() != &block)
       continue;
-    SmallVector<Value> shown{argument};
-    while (!shown.empty())
-      for (Operation *reader : shown.pop_back_val().getUsers()) {
-        if (comesBefore(reader, update))
-          updatesBehind[reader].push_back(update);
-        // What reads a view reads the argument.
-        if (auto facts = dyn_cast<FactsInterface>(reader); facts && facts.getFacts().aliasing == Aliasing::View)
-          shown.push_back(reader->getResult(0));
-      }
+    const SmallVector<Operation *> readers = listReaders(argument);
+    // Library forms move reads down to where the last of their operands is made, which may be after the update.
+    Operation *last = update;
+    for (Operation *reader : readers)
+      if (reader->getBlock() == &block && !reader->hasTrait<OpTrait::IsTerminator>() && last->isBeforeInBlock(reader))
+        last = reader;
+    if (last != update && llvm::none_of(update->getUsers(), [&](Operation *user) {
+          Operation *own = block.findAncestorOpInBlock(*user);
+          return own == last || own->isBeforeInBlock(last);
+        }))
+      update->moveAfter(last);
+    for (Operation *reader : readers)
+      if (comesBefore(reader, update))
+        updatesAfter[reader].push_back(update);
   }
 }
 
@@ -162,7 +180,7 @@ void FusionGroups::buildGraph() {
     const unsigned node = owner.lookup(&op);
     for (Operation *user : op.getUsers())
       edges.emplace_back(node, nodeOf(user));
-    if (auto found = updatesBehind.find(&op); found != updatesBehind.end()) {
+    if (auto found = updatesAfter.find(&op); found != updatesAfter.end()) {
       nodes[node].waited = true;
       for (Operation *update : found->second)
         edges.emplace_back(node, nodeOf(update));

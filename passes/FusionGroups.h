@@ -103,7 +103,7 @@ private:
   std::optional<ForwardPart> forwardPart;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, owner;
   /// For each reader of a value that the step updates: the ops that update it.
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 1>> updatesBehind;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 1>> updatesAfter;
   std::vector<Node> nodes;
   /// What comes after what: readers, and updates of what is read.
   std::optional<solve::MergingGraph> graph;

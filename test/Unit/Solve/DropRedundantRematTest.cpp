@@ -93,4 +93,38 @@ TEST(DropRedundantRemat, DropsWhatAPlainSearchDrops) {
   EXPECT_GE(equal, thinned * 9 / 10);
 }
 
+// A whole operation runs again for a part that runs after it. What both make stood in for the part once, though it goes
+// with it: only the first execution's result stays, over the wide value, for which there is no room.
+TEST(DropRedundantRemat, SeesThroughExecutionsThatGoToo) {
+  StepBuilder b;
+  const uint32_t x = b.argument(64);
+  const uint32_t first = b.operation({x}, 1024, 5);
+  const uint32_t second = b.graph.values.size();
+  b.graph.values.push_back({64, 0, false, false});
+  StepOperation &whole = b.graph.operations.back();
+  StepOperation rest;
+  rest.reads = {first};
+  rest.writes = {second};
+  rest.overwrites.emplace_back();
+  rest.seconds = 1;
+  whole.writes.push_back(second);
+  whole.overwrites.emplace_back();
+  whole.reruns = {0};
+  b.graph.reruns.push_back(rest);
+  const uint32_t kept = b.operation({x}, 64, 1);
+  const uint32_t joined = b.operation({first, second, kept}, 64, 1);
+  const uint32_t wide = b.operation({joined}, 2048, 1);
+  const uint32_t narrow = b.operation({wide, kept}, 64, 1);
+  b.graph.values[b.operation({second, narrow, kept}, 64, 1)].kept = true;
+  const uint32_t part = b.graph.operations.size();
+  Schedule schedule{0, 1, 2, 3, 4, 0, part, 1, 5};
+  std::optional<Timeline> timeline = evaluate(b.graph, schedule);
+  ASSERT_TRUE(timeline);
+  ASSERT_EQ(timeline->peakBytes, 64u + 64 + 2048);
+  dropRecomputations(b.graph, timeline->peakBytes, schedule, *timeline);
+  // What is there all the time is not computed twice; the pair has to run again.
+  EXPECT_EQ(schedule, (Schedule{0, 1, 2, 3, 4, 0, part, 5}));
+  EXPECT_EQ(timeline->recomputed, 2u);
+}
+
 } // namespace

@@ -63,11 +63,21 @@ template <train::CodecUse use> static Checks codecs(MLIRContext &context) {
 #define GET_OptionChecks_IMPL
 #include "lowtide/Support/DeclaredOptions.inc"
 
+static StringRef findDefault(StringRef option) {
+  const auto *row =
+      llvm::find_if(DeclaredOptions, [&](const DeclaredOption &row) { return StringRef(row.name) == option; });
+  assert(row != std::end(DeclaredOptions) && "an option without a record");
+  return row->initial;
+}
+
 std::vector<OptionCheck> lowtide::listChecks(StringRef option, MLIRContext &context) {
   const auto *row =
       llvm::find_if(OptionChecks, [&](const CheckedOption &row) { return StringRef(row.name) == option; });
   assert(row != std::end(OptionChecks) && "an option without a record");
-  return row->make(context);
+  Checks checks = row->make(context);
+  for (OptionCheck &check : checks)
+    check.accepted = findDefault(option).str();
+  return checks;
 }
 
 LogicalResult lowtide::checkOption(Operation *op, StringRef option, StringRef text, const OptionCheck &check) {
@@ -80,9 +90,8 @@ LogicalResult lowtide::checkOption(Operation *op, StringRef option, StringRef te
 }
 
 LogicalResult lowtide::checkOption(Operation *op, StringRef option, StringRef text) {
-  const auto *row =
-      llvm::find_if(DeclaredOptions, [&](const DeclaredOption &row) { return StringRef(row.name) == option; });
-  if (row != std::end(DeclaredOptions) && StringRef(row->initial) == text)
+  // Not given, where no text is the default: a flag without text is a mistake.
+  if (text.empty() && findDefault(option).empty())
     return success();
   for (const OptionCheck &check : listChecks(option, *op->getContext()))
     if (failed(checkOption(op, option, text, check)))

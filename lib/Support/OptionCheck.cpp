@@ -9,6 +9,8 @@
 using namespace lowtide;
 
 std::string OptionCheck::findFault(const std::string &text) const {
+  if (!accepted.empty() && text == accepted)
+    return "";
   double value = 0;
   const bool isNumber = !llvm::StringRef(text).getAsDouble(value) && std::isfinite(value);
   auto fault = [&](bool isGood, const std::string &what) {

@@ -26,6 +26,8 @@ struct OptionCheck {
   int64_t low = 0, high = 0;
   /// What is wrong with a text; empty: nothing.
   std::string (*custom)(const std::string &text) = nullptr;
+  /// A text that is right in any case, as a default is; empty: none.
+  std::string accepted = {};
 
   /// The same of any kind.
   std::string findFault(const std::string &text) const;

@@ -40,9 +40,7 @@ def differences(counts, budget=None):
 
 
 def count(bench, artifact, steps):
-    program = bench.binaries / PROGRAM
-    if not program.exists():
-        raise Broken(f"there is no {program}; build it with: tools/dev build {PROGRAM}")
+    program = bench.find_program(PROGRAM)
     run = subprocess.run(
         [program, artifact, "--allocations", f"--steps={steps}"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
     )  # fmt: skip

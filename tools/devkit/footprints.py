@@ -22,9 +22,7 @@ def trial(bench, options):
         return "", f"refused: {first_error(said)}"
     if status:
         raise Broken(f"compile: exit {status}: {first_error(said)}")
-    program = bench.binaries.parent / "test" / "lib" / PROGRAM
-    if not program.exists():
-        raise Broken(f"there is no {program}; build it with: tools/dev build {PROGRAM}")
+    program = bench.find_program(PROGRAM, bench.binaries.parent / "test" / "lib")
     run = subprocess.run([program, artifact, "--count=0"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     if run.returncode < 0:
         return f"a signal, {-run.returncode}: a kernel leaves its slices", ""

@@ -51,6 +51,13 @@ class Bench:
         status, said = call(command, self.work / f"{name}-compile.log")
         return status, artifact, said
 
+    def find_program(self, name, folder=None):
+        """A program that is built on demand, next to the tools or in `folder`; raises Broken where there is none."""
+        program = (folder or self.binaries) / name
+        if not program.exists():
+            raise Broken(f"there is no {program}; build it with: tools/dev build {name}")
+        return program
+
     def fit(self, rows):
         """The table of `lowtide fit` for the training step."""
         out = self.work / "fit.log"

@@ -166,7 +166,7 @@ bool Autocast::endsWide(Value value) {
 
 //===-- casts -------------------------------------------------------------===//
 
-static Value castBehind(Value value, Type element) {
+static Value castAfter(Value value, Type element) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
   return nn::CastOp::create(builder, value.getLoc(), withElement(value, element), value);
@@ -220,7 +220,7 @@ Value Autocast::getNarrow(Value value, Operation *user) {
     return value.getDefiningOp()->getOperand(0); // no cast there and back
   Value &cast = narrowOf[value];
   if (!cast) {
-    cast = castBehind(value, narrow);
+    cast = castAfter(value, narrow);
     ++numNarrowed;
     if (fromData.contains(value))
       fromData.insert(cast);
@@ -235,7 +235,7 @@ Value Autocast::getWide(Value value) {
     return value;
   Value &cast = wideOf[value];
   if (!cast) {
-    cast = castBehind(value, wide);
+    cast = castAfter(value, wide);
     ++numWidened;
     if (fromData.contains(value))
       fromData.insert(cast);

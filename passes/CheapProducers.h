@@ -29,8 +29,8 @@ void regroupMadeOfArguments(mlir::Block &block);
 /// there all step long, so that the backward pass can make the value again.
 llvm::DenseSet<mlir::Operation *> findMadeOfBatch(mlir::Block &block);
 /// Makes such values of the forward pass again in front of each generated op after the loss that reads them.
-void remakeBehindLoss(mlir::Block &block, const ForwardPart &forward,
-                      llvm::function_ref<bool(mlir::Operation *)> isGenerated);
+void remakeAfterLoss(mlir::Block &block, const ForwardPart &forward,
+                     llvm::function_ref<bool(mlir::Operation *)> isGenerated);
 /// Repeated elements, widened floats and what few ops make of constants, once for each generated op that reads them.
 void cloneCheapProducers(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
 

@@ -400,8 +400,8 @@ void FusionGroups::merge(unsigned gone, unsigned kept) {
   a.fusable = false;
 }
 
-/// What a GPU's scatter takes along: the ops that make its indices, and the sum that its result is a term of. It adds
-/// up in registers, and that sum's elements are all that it writes.
+/// What a GPU's scatter computes besides: the ops that make its indices, and the sum that its result is a term of. It
+/// adds up in registers, and that sum's elements are all that it writes.
 void FusionGroups::joinScatters() {
   auto isJoinable = [&](Operation *op, unsigned with) {
     if (!op || op->getBlock() != &block || !isGenerated(op) || !op->hasTrait<OpTrait::Elementwise>())
@@ -527,7 +527,7 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
   if (Operation *parent = block.getParentOp())
     if (auto step = isa<func::FuncOp>(parent) ? cast<func::FuncOp>(parent) : parent->getParentOfType<func::FuncOp>()) {
       forwardPart.emplace(step);
-      remakeBehindLoss(block, *forwardPart, isGenerated);
+      remakeAfterLoss(block, *forwardPart, isGenerated);
     }
   findUpdates();
   buildNodes();

@@ -42,7 +42,7 @@ struct FusionDomain {
 /// less than half of the bytes that it is made of, or where nothing stands between the two.
 ///
 /// For a GPU, rows that are picked by numbers take in what makes the numbers, whole sums of large tensors take in what
-/// they add up, and those of one tensor join (FullReductions.h); a scatter takes along what makes its indices and the
+/// they add up, and those of one tensor join (FullReductions.h); a scatter computes also what makes its indices and the
 /// sum that it is a term of.
 ///
 /// Two groups may join when their values have one shape (or the shape that is kept of it by reductions over one set of

@@ -6,7 +6,7 @@
 // 1. What is declined with f32 results but taken with those of its 16-bit
 //    operands gets them and a cast; what is declined all the same is marked,
 //    so that a generated kernel computes it.
-// 2. A product takes along what follows it, as far as the table goes
+// 2. A product computes also what follows it, as far as the table goes
 //    (lib/Dialect/NN/FormEpilogue.cpp).
 // 3. What is widened after a product is widened after the reshape that
 //    follows, where its readers can do it themselves.

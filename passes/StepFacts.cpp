@@ -184,7 +184,7 @@ LogicalResult StepFacts::updateBlock(Block &block, const TargetInfo &target, cod
     } else if (kernel && !isLibraryCall(&op)) {
       if (failed(addKernelFacts(kernel, target.threadsMax, kernels, facts)))
         return failure();
-      // What a launch has taken along is formed after every decision to compute again.
+      // What a launch computes besides is decided after every decision to compute again.
       if (kernel.getEmitter() != nn::Emitter::cross)
         facts.reruns = buildRerunForms(kernel, returned);
       for (const std::shared_ptr<RerunForm> &form : facts.reruns)

@@ -25,16 +25,13 @@ std::vector<Travel> findTravels(std::span<const BoundTensor> bindings) {
   std::vector<Travel> travels;
   for (const BoundTensor &binding : bindings) {
     Travel travel = Travel::None;
-    if (!binding.bytes)
-      travel = Travel::None;
-    else if (binding.kind == plan::Binding::BATCH || binding.kind == plan::Binding::SCALAR)
+    if (binding.kind == plan::Binding::BATCH || binding.kind == plan::Binding::SCALAR)
       travel = Travel::In;
-    else if (binding.kind == plan::Binding::METRIC)
+    else if (binding.kind == plan::Binding::METRIC ||
+             (binding.kind == plan::Binding::STATE && binding.bytes == binding.elementBytes &&
+              !isOfParameter(binding.name)))
       travel = Travel::Out;
-    else if (binding.kind == plan::Binding::STATE && binding.bytes == binding.elementBytes &&
-             !isOfParameter(binding.name))
-      travel = Travel::Out;
-    travels.push_back(travel);
+    travels.push_back(binding.bytes ? travel : Travel::None);
   }
   return travels;
 }

@@ -211,12 +211,12 @@ void MergingGraph::mergeOrder(uint32_t gone, uint32_t kept) {
   std::sort(moved.begin(), moved.end(), [&](uint32_t a, uint32_t b) { return comesBefore(a, b); });
   if (kept != place) {
     takeOut(kept);
-    insertBehind(place, std::span(&kept, 1));
+    insertAfter(place, std::span(&kept, 1));
   }
   takeOut(gone);
   for (uint32_t node : moved)
     takeOut(node);
-  insertBehind(movesDown ? kept : order[kept].previous, moved);
+  insertAfter(movesDown ? kept : order[kept].previous, moved);
 }
 
 void MergingGraph::takeOut(uint32_t node) {
@@ -224,17 +224,17 @@ void MergingGraph::takeOut(uint32_t node) {
   order[order[node].next].previous = order[node].previous;
 }
 
-uint64_t MergingGraph::labelBehind(uint32_t place) const {
+uint64_t MergingGraph::labelAfter(uint32_t place) const {
   const uint32_t next = order[place].next;
   return next == owners.size() ? kLabels : order[next].label;
 }
 
-void MergingGraph::insertBehind(uint32_t place, std::span<const uint32_t> nodes) {
+void MergingGraph::insertAfter(uint32_t place, std::span<const uint32_t> nodes) {
   if (nodes.empty())
     return;
-  if ((labelBehind(place) - order[place].label) / (nodes.size() + 1) == 0)
+  if ((labelAfter(place) - order[place].label) / (nodes.size() + 1) == 0)
     makeRoom(place, nodes.size());
-  const uint64_t gap = (labelBehind(place) - order[place].label) / (nodes.size() + 1);
+  const uint64_t gap = (labelAfter(place) - order[place].label) / (nodes.size() + 1);
   for (uint32_t node : nodes) {
     const uint32_t next = order[place].next;
     order[node] = {order[place].label + gap, place, next};
@@ -251,7 +251,7 @@ void MergingGraph::makeRoom(uint32_t place, uint64_t count) {
       first = order[first].previous;
     for (uint64_t i = 0; i < width && order[last].next != end; ++i, ++nodes)
       last = order[last].next;
-    const uint64_t below = order[first].label, room = (labelBehind(last) - below) / (nodes + count + 1);
+    const uint64_t below = order[first].label, room = (labelAfter(last) - below) / (nodes + count + 1);
     const bool isAll = first == end && order[last].next == end;
     if (room < kRoom && !isAll)
       continue;

@@ -529,8 +529,8 @@ std::optional<Schedule> RecomputationProgram::write(const std::vector<double> &c
     unsigned interval = 0;
     // After a program point, and when the next one is reached, what the program does not keep is forgotten.
     auto forget = [&](uint32_t position, std::vector<char> &there) {
-      const bool isBehind = interval < points.size() && position > points[interval];
-      if (!isBehind)
+      const bool isAfter = interval < points.size() && position > points[interval];
+      if (!isAfter)
         return;
       for (uint32_t value : managed)
         if (maker[value] != none && begins[value] < int64_t(points[interval]) && !pinned[value])

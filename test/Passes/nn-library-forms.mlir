@@ -227,7 +227,7 @@ func.func @operand_sums_of_the_left(%x: tensor<256x256xbf16>, %d: tensor<256x64x
   return %dw, %db : tensor<512x256xf32>, tensor<512xf32>
 }
 
-// A ReLU goes along with the bias in front, and keeps bits for its derivative, which a product further back takes along with
+// A ReLU goes along with the bias in front, and keeps bits for its derivative, which a product further back applies with
 // the gradient of that bias.
 // CHECK-LABEL: @relu_and_derivative
 // CHECK: %[[Y:.*]], %[[BITS:.*]] = nn.dot_epilogue "relu" %arg0, %arg1 addend %{{.*}} {transpose_b} : (tensor<8x4xbf16>, tensor<10x4xbf16>, tensor<10xbf16>) -> (tensor<8x10xbf16>, tensor<8x16xui8>)

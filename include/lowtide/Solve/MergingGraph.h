@@ -80,10 +80,10 @@ private:
   bool collect(Side &side, uint32_t early, uint32_t late);
   void takeOut(uint32_t node);
   /// Puts `nodes` after `place`, in this order.
-  void insertBehind(uint32_t place, std::span<const uint32_t> nodes);
+  void insertAfter(uint32_t place, std::span<const uint32_t> nodes);
   /// Spreads labels around `place` so that `count` more fit after it.
   void makeRoom(uint32_t place, uint64_t count);
-  uint64_t labelBehind(uint32_t place) const;
+  uint64_t labelAfter(uint32_t place) const;
 
   std::vector<uint32_t> owners;
   Neighbors successors, predecessors;

@@ -1,4 +1,4 @@
-//===- FormEpilogue.cpp - what a product takes along ------------*- C++ -*-===//
+//===- FormEpilogue.cpp - what a product ends with --------------*- C++ -*-===//
 //
 // The bias or the other sum that is added to a product, and then ReLU, GELU or
 // their derivatives, become the product's epilogue, as far as a library takes

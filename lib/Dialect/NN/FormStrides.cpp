@@ -129,7 +129,7 @@ static std::optional<View> viewThrough(ArrayRef<Operation *> chain, Value source
 }
 
 /// The tensor in front of `chain` as a part of one of shape `written`.
-static std::optional<View> viewBehind(ArrayRef<Operation *> chain, ArrayRef<int64_t> written) {
+static std::optional<View> viewAfter(ArrayRef<Operation *> chain, ArrayRef<int64_t> written) {
   View view(written);
   for (Operation *op : llvm::reverse(chain))
     if (!applyInverse(op, view))
@@ -184,7 +184,7 @@ static Placement findPlacement(Value result) {
     at = op->getResult(0);
     if (isa<nn::ReshapeOp>(op))
       continue;
-    if (std::optional<View> view = viewBehind(chain, getShape(at)))
+    if (std::optional<View> view = viewAfter(chain, getShape(at)))
       best = {chain, at, view};
   }
   return best;
@@ -246,7 +246,7 @@ static bool mergePlacements(MutableArrayRef<Placement> placements) {
     sum = rounding.getY();
   }
   for (auto [placement, chain] : llvm::zip_equal(placements, chains)) {
-    std::optional<View> view = viewBehind(chain, getShape(sum));
+    std::optional<View> view = viewAfter(chain, getShape(sum));
     if (!view)
       return false;
     placement = {chain, sum, view};
@@ -294,7 +294,7 @@ static Placement followInside(Value result) {
   while (Operation *user = getOnlyUser(at)) {
     if (isa<nn::YieldOp>(user)) {
       placement.written = at;
-      placement.view = viewBehind(placement.chain, written);
+      placement.view = viewAfter(placement.chain, written);
       return placement;
     }
     at = user->getResult(0);

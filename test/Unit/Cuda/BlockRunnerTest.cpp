@@ -43,16 +43,16 @@ TEST(BlockRunner, EveryThreadRunsOnceWithItsIds) {
 }
 
 /// Each of 50 rounds reverses what the threads hold, through shared memory.
-template <bool barrierBehindWrite, bool barrierBehindRead>
+template <bool barrierAfterWrite, bool barrierAfterRead>
 void reverse(void *const *args, lt_gpu_thread *thread, void *shared) {
   auto *cells = static_cast<uint32_t *>(shared);
   uint32_t value = thread->thread, last = thread->threads - 1;
   for (int round = 0; round < 51; ++round) {
     cells[thread->thread] = value;
-    if (barrierBehindWrite)
+    if (barrierAfterWrite)
       thread->barrier(thread);
     value = cells[last - thread->thread] + 1;
-    if (barrierBehindRead)
+    if (barrierAfterRead)
       thread->barrier(thread);
   }
   static_cast<uint32_t *>(args[0])[thread->thread] = value;
@@ -73,7 +73,7 @@ TEST(BlockRunner, SharedMemoryBetweenBarriers) {
   }
 }
 
-TEST(BlockRunner, AMissingBarrierBehindAWriteShowsInEveryOrder) {
+TEST(BlockRunner, AMissingBarrierAfterAWriteShowsInEveryOrder) {
   for (ThreadOrder order : orders) {
     std::vector<uint32_t> out(256);
     EXPECT_EQ(run(reverse<false, true>, out, 256, order), "");
@@ -81,7 +81,7 @@ TEST(BlockRunner, AMissingBarrierBehindAWriteShowsInEveryOrder) {
   }
 }
 
-TEST(BlockRunner, AMissingBarrierBehindAReadShowsWhenAWarpRunsAhead) {
+TEST(BlockRunner, AMissingBarrierAfterAReadShowsWhenAWarpRunsAhead) {
   int wrong = 0;
   for (ThreadOrder order : {ThreadOrder::FirstWarpAhead, ThreadOrder::LastWarpAhead}) {
     std::vector<uint32_t> out(256);

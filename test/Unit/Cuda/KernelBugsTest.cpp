@@ -20,7 +20,7 @@ namespace {
 enum Bug {
   Right,
   // Row reduction
-  NoBarrierBehindPartials,
+  NoBarrierAfterPartials,
   NoBarrierBeforeBroadcast,
   NoBarrierBetweenRows,
   HalfAWarpIsSummed,
@@ -40,8 +40,8 @@ enum Bug {
   NoMaskOnStore,
   MaskOneTooWide,
   // Scan
-  NoBarrierBehindRead,
-  NoBarrierBehindWrite,
+  NoBarrierAfterRead,
+  NoBarrierAfterWrite,
   LastStepLeftOut,
   EarlyExitBeforeWrite,
   AsManyBarriersAsThreads,
@@ -82,7 +82,7 @@ template <Bug bug> void rowSum(void *const *args, lt_gpu_thread *self, void *mem
     }
     if (thread % 32 == (bug == ShuffleDownInsteadOfXor ? 31 : 0))
       shared[bug == PartialsAtWrongPlace ? thread / 16 : warp] = sum;
-    if (bug != NoBarrierBehindPartials && (bug != BarrierInOneWarp || warp == 0))
+    if (bug != NoBarrierAfterPartials && (bug != BarrierInOneWarp || warp == 0))
       self->barrier(self);
     if (thread == 0) {
       float total = 0;
@@ -136,10 +136,10 @@ template <Bug bug> void scan(void *const *args, lt_gpu_thread *self, void *memor
   self->barrier(self);
   for (uint32_t offset = 1; offset < (bug == LastStepLeftOut ? 64 : 128); offset *= 2) {
     float before = thread >= offset ? shared[thread - offset] : 0;
-    if (bug != NoBarrierBehindRead)
+    if (bug != NoBarrierAfterRead)
       self->barrier(self);
     shared[thread] += before;
-    if (bug != NoBarrierBehindWrite)
+    if (bug != NoBarrierAfterWrite)
       self->barrier(self);
     if (bug == AsManyBarriersAsThreads && thread < 32)
       self->barrier(self);
@@ -211,7 +211,7 @@ template <Bug bug> Found judgeOne() {
     for (size_t i = 0; i < x.size(); ++i)
       truth[i / (8 * 32) * 32 + i % 32] += x[i];
     return judge(columnPartials<bug>, stages, x, truth);
-  } else if constexpr (bug >= NoBarrierBehindRead) {
+  } else if constexpr (bug >= NoBarrierAfterRead) {
     std::vector<float> x = numbers(threads), truth = x;
     for (size_t i = 1; i < truth.size(); ++i)
       truth[i] += truth[i - 1];

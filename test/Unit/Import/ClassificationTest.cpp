@@ -535,7 +535,7 @@ TEST(Classification, TheUserTies) {
               testing::UnorderedElementsAre("l.0.weight", "l.0.bias", "l.1.bias"));
 }
 
-TEST(Classification, BuffersAreListedBehindParameters) {
+TEST(Classification, BuffersAreListedAfterParameters) {
   ModelProto model = parseModel(R"(
     <ir_version: 8, opset_import: ["" : 17]>
     g (float[2,2] x) => (float[2,2] y)

@@ -127,7 +127,7 @@ TEST(Classification, WhatIndicesTookIsSaid) {
               HasSubstr("only what the program takes by index; that is trained, and saved in its own shape: table"));
 }
 
-TEST(Classification, RowsBehindAnOffsetAreNotStated) {
+TEST(Classification, RowsAfterAnOffsetAreNotStated) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>
     g (float[2,3,2] x) => (float[2,3,2] y) <float[3,2] embedding = {1, 2, 3, 4, 5, 6}> { y = Add(x, embedding) })");

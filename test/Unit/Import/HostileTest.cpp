@@ -259,7 +259,7 @@ const BadModel badModels[] = {
        addFunction(m, "G", {"Relu", "F"});
        callFunction(m, "F");
      }},
-    {"RecursiveFunctionNobodyCalls", FailureKind::BadInput, "calls itself",
+    {"RecursiveFunctionWithoutCalls", FailureKind::BadInput, "calls itself",
      [](ModelProto &m) { addFunction(m, "F", {"F"}); }},
     {"DoublingFunctions", FailureKind::BadInput, "inlining the model's functions makes",
      [](ModelProto &m) {

@@ -55,7 +55,7 @@ TEST(RematLocalSearch, FindsTheBestPlansOfSmallSteps) {
   EXPECT_GE(bestAfter, plans * 97 / 100);
 }
 
-TEST(RematLocalSearch, StaysWithinTheBudgetAndIsNeverDearer) {
+TEST(RematLocalSearch, StaysWithinTheBudgetAndIsNeverMoreExpensive) {
   std::mt19937_64 random(12);
   unsigned plans = 0, cheaper = 0;
   for (unsigned i = 0; i < 60; ++i) {

@@ -15,7 +15,7 @@ SHORT = 5  # seconds: with less left nothing is begun
 
 class Ending:
     """Whether this process was told to end. It does so between programs, or within a second while one runs: an exception at
-    any moment could come when a program has just been started and no one knows it yet."""
+    any time could come when a program has just been started and no one knows it yet."""
 
     told = False
 

@@ -27,20 +27,14 @@ inline std::string showSpace(plan::Arena::Space space) {
 }
 
 /// Which engine makes a copy.
-enum class CopyDirection : uint8_t { Within, ToHost, ToDevice };
+enum class CopyDirection : uint8_t { Within, FromDevice, ToDevice };
 
 /// What the spaces of source and target say; nothing: no copy goes between them.
 inline std::optional<CopyDirection> findDirection(plan::Arena::Space source, plan::Arena::Space target) {
-  auto isHost = [](plan::Arena::Space space) {
-    return space == plan::Arena::HOST_PINNED || space == plan::Arena::HOST;
-  };
-  if (source == plan::Arena::DEVICE && target == plan::Arena::DEVICE)
-    return CopyDirection::Within;
-  if (source == plan::Arena::DEVICE && isHost(target))
-    return CopyDirection::ToHost;
-  if (isHost(source) && target == plan::Arena::DEVICE)
-    return CopyDirection::ToDevice;
-  return std::nullopt;
+  const bool isFrom = source == plan::Arena::DEVICE, isTo = target == plan::Arena::DEVICE;
+  if (!isFrom && !isTo)
+    return std::nullopt;
+  return isFrom && isTo ? CopyDirection::Within : isFrom ? CopyDirection::FromDevice : CopyDirection::ToDevice;
 }
 
 /// Whether no slice lies in an arena of the role.

@@ -143,6 +143,7 @@ Status Session::initialize(const BindOptions &options) {
     } else if (!binding.from_image()) {
       fillElements(binding.dtype(), tensor.data, tensor.bytes(), binding.initial_value());
     }
+    LOWTIDE_TRY(device_->leave(tensor.data, tensor.bytes()));
   }
   return device_->upload();
 }

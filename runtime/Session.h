@@ -30,6 +30,9 @@ struct BindOptions {
   /// cuda-emulated: 0: everything in the order of the program; else streams, graph nodes, blocks and warps take turns
   /// as this seed has it. No result depends on it.
   uint64_t schedule = 0;
+  /// CPU: the folder of the file in which values of a step wait, if the plan has one; empty: the system's for temporary
+  /// files.
+  std::string spill = {};
   /// CUDA: which of the visible GPUs, from 0.
   unsigned gpu = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "runtime/CheckedMath.h"
 #include "runtime/ExchangeBlocks.h"
+#include "runtime/FileStaging.h"
 #include "runtime/MemorySpaces.h"
 #include "runtime/VerifyEntry.h"
 #include "runtime/Workspace.h"
@@ -44,9 +45,12 @@ Status checkArenas(const plan::Plan &plan) {
       return refuse("has no known role", where);
     if (arena.space() < plan::Arena::DEVICE || arena.space() > plan::Arena::FILE)
       return refuse("lies in no known space", where);
-    if (arena.space() != plan::Arena::DEVICE && arena.role() != plan::Arena::TRANSIENT && !isOfRuntime(arena.role()))
+    const bool mayBeElsewhere = arena.role() == plan::Arena::TRANSIENT || isOfRuntime(arena.role()) ||
+                                (arena.role() == plan::Arena::STATE && arena.space() == plan::Arena::FILE);
+    if (arena.space() != plan::Arena::DEVICE && !mayBeElsewhere)
       return refuse("is for " + plan::Arena::Role_Name(arena.role()) + " and lies in space " +
-                        showSpace(arena.space()) + "; what bindings lie in is in space device",
+                        showSpace(arena.space()) +
+                        "; what bindings lie in is in space device, but for optimizer state in a file",
                     where);
     if (!taken.emplace(arena.role(), arena.space()).second && arena.role() != plan::Arena::TRANSIENT)
       return refuse("is of a role of which a plan has one arena: " + plan::Arena::Role_Name(arena.role()), where);
@@ -66,7 +70,7 @@ Status checkArenas(const plan::Plan &plan) {
 }
 
 /// The arenas of the runtime's own are those that the bindings of a plan for a GPU ask for, to the byte; a plan for a
-/// CPU has none.
+/// CPU has one where values wait in a file.
 Status checkExchange(const plan::Plan &plan) {
   BlockBytes blocks;
   for (const plan::Entry &entry : plan.entries())
@@ -75,6 +79,8 @@ Status checkExchange(const plan::Plan &plan) {
   std::vector<plan::Arena> due;
   if (isGpu(plan.target()))
     due = listExchangeArenas(blocks);
+  else if (countPlannedBytes(plan, plan::Arena::FILE))
+    due.push_back(listFileStaging());
   for (const plan::Arena &arena : plan.arenas()) {
     if (!isOfRuntime(arena.role()))
       continue;
@@ -87,6 +93,11 @@ Status checkExchange(const plan::Plan &plan) {
                         ", which the runtime does not ask for in a plan for " + printable(plan.target()),
                     where);
     // Of staging memory any size does: it is filled as often as it takes.
+    if (!isGpu(plan.target()) && (arena.bytes() % (2 * fileAlignment) || arena.alignment() < fileAlignment))
+      return refuse("has " + showSize(arena.bytes()) + " bytes at a multiple of " + std::to_string(arena.alignment()) +
+                        "; what passes to a file goes through two halves of it, of multiples of " +
+                        std::to_string(fileAlignment),
+                    where);
     const bool fits = arena.role() == plan::Arena::STAGING ? arena.bytes() > 0 : arena.bytes() == same->bytes();
     if (!fits)
       return refuse("has " + showSize(arena.bytes()) + " bytes; " + std::to_string(exchangeSlots) +
@@ -96,7 +107,9 @@ Status checkExchange(const plan::Plan &plan) {
   }
   if (!due.empty())
     return refuse("the plan has no arena of role " + plan::Arena::Role_Name(due.front().role()) + " in space " +
-                  showSpace(due.front().space()) + ", through which a GPU gets its batches");
+                  showSpace(due.front().space()) +
+                  (isGpu(plan.target()) ? ", through which a GPU gets its batches"
+                                        : ", through which values pass to a file and back"));
   return Status::ok();
 }
 
@@ -120,9 +133,9 @@ Status checkKernels(const plan::Plan &plan) {
 Status checkHome(const plan::Binding &binding, const plan::Arena &arena) {
   const bool isForParams = arena.role() == plan::Arena::PARAMS;
   const bool isForState = arena.role() == plan::Arena::STATE;
-  if (arena.space() != plan::Arena::DEVICE)
+  if (arena.space() != plan::Arena::DEVICE && !(isForState && arena.space() == plan::Arena::FILE))
     return refuse("lies in arena '" + printable(arena.name()) + "' in space " + showSpace(arena.space()) +
-                  "; bindings lie in space device");
+                  "; bindings lie in space device, or optimizer state in space file");
   if (isPersistent(binding) && !isForParams && !isForState)
     return refuse("outlives the step but lies in an arena that does not");
   if (!isPersistent(binding) && (isForParams || isForState))

@@ -23,6 +23,18 @@ struct BindOptions;
 
 using Observer = std::function<bool(const plan::Instruction &instruction, uint64_t round)>;
 
+/// What copies between the device and the memories in which values of a step wait did in all steps so far.
+struct Transfers {
+  uint64_t fromDevice = 0, toDevice = 0; ///< bytes
+  uint64_t waitedNanoseconds = 0;        ///< that computation waited for them; of a GPU not known: 0
+
+  /// Adds so many runs of what `one` says.
+  void add(const Transfers &one, uint64_t runs) {
+    fromDevice += runs * one.fromDevice, toDevice += runs * one.toDevice;
+    waitedNanoseconds += runs * one.waitedNanoseconds;
+  }
+};
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -38,6 +50,9 @@ public:
   /// Waits for all steps and makes the host's view of PARAMS and STATE arenas, and of the OUTPUT bindings of `entry`
   /// (may be null), current.
   virtual Status download(const plan::Entry *entry) { return Status::ok(); }
+
+  /// The host is done with bytes of its view for now: a view that is a file takes them out of memory.
+  virtual Status leave(const uint8_t *, uint64_t) { return Status::ok(); }
 
   /// Executes an entry once on what the host's view of its BATCH and SCALAR bindings holds; they may be overwritten as
   /// soon as it returns. Allocates nothing. May return before the step is done: then `depth()` is not 0.
@@ -69,11 +84,16 @@ public:
   virtual std::vector<std::string> libraries() const { return {}; }
   virtual unsigned threads() const { return 0; }
 
+  virtual Transfers transfers() const { return {}; }
+
   /// From now on every run of the entry measures its instructions, or none does.
   virtual void measure(const plan::Entry &entry, bool on) = 0;
   virtual std::vector<InstructionTime> times(const plan::Entry &entry) const = 0;
   virtual uint64_t measuredRuns(const plan::Entry &entry) const = 0;
 };
+
+/// Bytes that one run of an entry copies; it has waited for nothing yet.
+Transfers countTransfers(const plan::Plan &plan, const plan::Entry &entry);
 
 /// The device that the target of the artifact names ("cpu…", "reference", "cuda:…", "cuda-emulated"); says in words
 /// what this machine or this runtime lacks. The artifact must outlive it.

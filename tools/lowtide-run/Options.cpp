@@ -76,6 +76,7 @@ All further flags
   --log-every=N            progress line every N steps when not on a terminal
   --log=LEVELS             log lines `time level area message`, also by LOWTIDE_LOG: runtime=debug,checkpoint=info, or one
                            level (off, info, debug) for all areas (runtime, data, checkpoint, and the compiler's)
+  --spill=FOLDER           where the file of an artifact with --disk-budget lies (the folder for temporary files)
   --poison                 fill transient memory with NaN before each step (cuda-emulated: always)
   --device=cpu|cuda|cuda-emulated|N  refuse an artifact that was compiled for another device; N: on GPU number N
   --schedule=SEED          cuda-emulated: streams, blocks and warps take turns as this seed has it (default 0: in the
@@ -140,6 +141,7 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   std::string logLevels;
   app.add_option("--log", logLevels);
   app.add_flag("--poison", options.poison);
+  app.add_option("--spill", options.spill);
   app.add_flag("-q,--quiet", options.quiet);
   app.add_flag("--deterministic"); // always so; configurations may say it
   std::string file;

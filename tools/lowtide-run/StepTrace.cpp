@@ -73,6 +73,9 @@ void StepTrace::addTypes(const google::protobuf::RepeatedPtrField<plan::Instruct
 }
 
 std::optional<StepTrace::Found> StepTrace::look(const plan::Slice &slice, int64_t moved) const {
+  // What waits in a file comes back before anything computes with it.
+  if (session_.plan().arenas(static_cast<int>(slice.arena())).space() == plan::Arena::FILE)
+    return std::nullopt;
   const uint8_t *data = session_.at(slice) + moved;
   auto known = types_.find(keyOf(slice));
   const plan::DType type = known == types_.end() ? plan::F32 : known->second;

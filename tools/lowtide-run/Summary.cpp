@@ -74,6 +74,12 @@ Status Summary::write(const Expectation *expectation) const {
                {"min_step_ms", seconds_.empty() ? 0 : *std::min_element(seconds_.begin(), seconds_.end()) * 1e3},
                {"losses", numbers(losses_)},
                {"grad_norms", numbers(gradNorms_)}};
+  if (const Transfers transfers = session_.device().transfers(); transfers.fromDevice || transfers.toDevice)
+    json["moved"] = {{"from_device_bytes", transfers.fromDevice},
+                     {"to_device_bytes", transfers.toDevice},
+                     {"waited_ms", static_cast<double>(transfers.waitedNanoseconds) / 1e6},
+                     {"planned_file_bytes", session_.plannedBytes(plan::Arena::FILE)},
+                     {"allocated_file_bytes", session_.allocatedBytes(plan::Arena::FILE)}};
   if (dataSeconds_)
     json["data_ms"] = *dataSeconds_ * 1e3;
   if (skipped_)
@@ -99,8 +105,22 @@ Status Summary::write(const Expectation *expectation) const {
   return writeFile(options_.summary, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
+/// What a step moves to another memory and back, and how long it waits for that; empty: nothing.
+std::string Summary::describeMoves() const {
+  const Transfers transfers = session_.device().transfers();
+  if (losses_.empty() || (!transfers.fromDevice && !transfers.toDevice))
+    return {};
+  const auto steps = static_cast<double>(losses_.size());
+  char text[160];
+  std::snprintf(text, sizeof text, ", moved %.1f MiB away and %.1f MiB back a step, waited %.2f ms of it for copies",
+                static_cast<double>(transfers.fromDevice) / steps / 0x1p20,
+                static_cast<double>(transfers.toDevice) / steps / 0x1p20,
+                static_cast<double>(transfers.waitedNanoseconds) / steps / 1e6);
+  return text;
+}
+
 std::string Summary::text() const {
-  char text[256];
+  char text[384];
   bool exact = session_.plannedBytes() == session_.allocatedBytes();
   std::string skipped =
       skipped_ && *skipped_ > 0 ? ", " + std::to_string(static_cast<int64_t>(*skipped_)) + " skipped" : "";
@@ -110,8 +130,8 @@ std::string Summary::text() const {
     std::snprintf(number, sizeof number, ", waited %.1f ms for data", *dataSeconds_ * 1e3);
     data = number;
   }
-  std::snprintf(text, sizeof text, "%zu steps%s, median %.2f ms%s; planned %llu bytes %s allocated %llu bytes",
-                losses_.size(), skipped.c_str(), medianSeconds() * 1e3, data.c_str(),
+  std::snprintf(text, sizeof text, "%zu steps%s, median %.2f ms%s%s; planned %llu bytes %s allocated %llu bytes",
+                losses_.size(), skipped.c_str(), medianSeconds() * 1e3, data.c_str(), describeMoves().c_str(),
                 static_cast<unsigned long long>(session_.plannedBytes()), exact ? "=" : "≠",
                 static_cast<unsigned long long>(session_.allocatedBytes()));
   return text;

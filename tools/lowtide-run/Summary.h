@@ -29,6 +29,7 @@ public:
   double medianSeconds() const;
 
 private:
+  std::string describeMoves() const;
   const rt::Session &session_;
   const Options &options_;
   std::vector<double> losses_, gradNorms_, seconds_;

@@ -125,6 +125,7 @@ Status TrainingRun::bind() {
   LOWTIDE_TRY(readDevice(options_.device, session_->plan().target(), bind));
   bind.threads = options_.threads;
   bind.poison = options_.poison;
+  bind.spill = options_.spill;
   bind.schedule = options_.schedule;
   bind.randomSeed = static_cast<uint64_t>(options_.seed.value_or(0)); // of what the plan lets begin so
   LOWTIDE_TRY(readInit(options_.init, bind));

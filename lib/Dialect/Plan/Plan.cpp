@@ -295,9 +295,9 @@ LogicalResult ArenaOp::verify() {
     return emitOpError("alignment ") << alignment << " is not a power of two";
   if (uint64_t(getImageBytes()) > uint64_t(getBytes()))
     return emitOpError("has an image of ") << getImageBytes() << " bytes in " << getBytes() << " bytes";
-  if (getSpace() != ArenaSpace::Device && isBound(getRole()))
+  if (getSpace() != ArenaSpace::Device && isBound(getRole()) && getRole() != ArenaRole::State)
     return emitOpError("for ") << stringifyArenaRole(getRole()) << " lies in space " << stringifyArenaSpace(getSpace())
-                               << "; what bindings lie in is in space device";
+                               << "; what bindings lie in but optimizer state is in space device";
   return success();
 }
 
@@ -367,7 +367,7 @@ LogicalResult plan::ModuleOp::verifyRegions() {
       if (it->second.isOfRuntime)
         return op->emitOpError("names arena ") << slice.getArena() << ", which is the runtime's own";
       const ArenaSpace space = it->second.space;
-      if (space != ArenaSpace::Device && !isa<CopyOp>(op))
+      if (space != ArenaSpace::Device && !isa<CopyOp, BindingOp>(op))
         return op->emitOpError("names ") << slice.getArena() << " in space " << stringifyArenaSpace(space)
                                          << "; only copies reach other spaces than the device";
       return success();
@@ -394,11 +394,10 @@ LogicalResult plan::ModuleOp::verifyRegions() {
       if (auto copy = dyn_cast<CopyOp>(op); copy && succeeded(slices)) {
         const ArenaSpace from = places.find(copy.getSource().getArena().getValue())->second.space,
                          to = places.find(copy.getTarget().getArena().getValue())->second.space;
-        if ((from != ArenaSpace::Device && to != ArenaSpace::Device) || from == ArenaSpace::File ||
-            to == ArenaSpace::File)
+        if (from != ArenaSpace::Device && to != ArenaSpace::Device)
           return WalkResult(op->emitOpError("copies from space ")
                             << stringifyArenaSpace(from) << " to space " << stringifyArenaSpace(to)
-                            << "; it copies within the device, or between it and host memory");
+                            << "; it copies within the device, or between it and another memory");
       }
       auto launch = dyn_cast<LaunchOp>(op);
       if (failed(slices) || !launch)

@@ -2,6 +2,7 @@
 
 #include "runtime/devices/Cpu/CpuDevice.h"
 
+#include "runtime/FileStaging.h"
 #include "runtime/Session.h"
 
 #include <algorithm>
@@ -10,21 +11,46 @@
 
 namespace lowtide::rt {
 
-Status CpuDevice::bind(const BindOptions &options) {
-  const plan::Plan &plan = artifact_.plan();
-  LOWTIDE_TRY(checkTarget(plan.target()));
-  for (const plan::Arena &arena : plan.arenas()) {
+Status CpuDevice::allocateArenas(const BindOptions &options) {
+  uint64_t fileBytes = 0;
+  std::span<uint8_t> staging;
+  for (const plan::Arena &arena : artifact_.plan().arenas()) {
     const std::string where = "arena '" + printable(arena.name()) + "'";
-    if (arena.space() == plan::Arena::FILE)
-      return {StatusCode::Unsupported,
-              "lies in space file; this runtime's CPU device has device, host_pinned and host: compile the model again "
-              "with this release",
-              where};
+    offsets_.push_back(fileBytes);
+    if (arena.space() == plan::Arena::FILE) {
+      arenas_.push_back(nullptr);
+      fileBytes += alignToFile(arena.bytes());
+      continue;
+    }
     Expected<uint8_t *> memory = memory_[arena.space()].allocate(arena.bytes(), arena.alignment(), where);
     if (!memory)
       return memory.takeStatus();
     arenas_.push_back(*memory);
+    if (arena.role() == plan::Arena::STAGING)
+      staging = {*memory, arena.bytes()};
   }
+  if (!fileBytes)
+    return Status::ok();
+  Expected<std::unique_ptr<SpillFile>> file = SpillFile::create(options.spill, fileBytes, staging);
+  if (!file)
+    return file.takeStatus();
+  file_ = std::move(*file);
+  for (int i = 0; i < artifact_.plan().arenas_size(); ++i) {
+    const plan::Arena &arena = artifact_.plan().arenas(i);
+    if (arena.space() != plan::Arena::FILE || arena.role() != plan::Arena::STATE)
+      continue;
+    Expected<uint8_t *> view = file_->map(offsets_[static_cast<size_t>(i)], arena.bytes());
+    if (!view)
+      return view.takeStatus();
+    arenas_[static_cast<size_t>(i)] = *view;
+  }
+  return Status::ok();
+}
+
+Status CpuDevice::bind(const BindOptions &options) {
+  const plan::Plan &plan = artifact_.plan();
+  LOWTIDE_TRY(checkTarget(plan.target()));
+  LOWTIDE_TRY(allocateArenas(options));
   if (plan.kernels_size()) {
     Expected<std::unique_ptr<MachineCode>> code = MachineCode::load(artifact_.code());
     if (!code)
@@ -39,17 +65,24 @@ Status CpuDevice::bind(const BindOptions &options) {
   }
   unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   threads = std::min(threads, plan.threads_max() ? plan.threads_max() : 256u);
+  uint32_t streams = 1;
   for (const plan::Entry &entry : plan.entries()) {
-    Expected<std::unique_ptr<Program>> program = Program::prepare(plan, entry, arenas_, kernels_, threads);
+    Expected<std::unique_ptr<Program>> program =
+        Program::prepare(plan, entry, {arenas_, offsets_, file_.get()}, kernels_, threads);
     if (!program)
       return program.takeStatus();
     programs_[&entry] = std::move(*program);
+    streams = std::max(streams, entry.streams());
   }
   poison_ = options.poison;
   Expected<std::unique_ptr<ThreadPool>> pool = ThreadPool::create(threads);
   if (!pool)
     return pool.takeStatus();
   pool_ = std::move(*pool);
+  Expected<std::unique_ptr<Lanes>> lanes = Lanes::create(streams - 1);
+  if (!lanes)
+    return lanes.takeStatus();
+  lanes_ = std::move(*lanes);
   return Status::ok();
 }
 
@@ -60,26 +93,45 @@ uint64_t CpuDevice::allocations() const {
   return calls;
 }
 
+Transfers CpuDevice::transfers() const {
+  Transfers sum;
+  for (const auto &[entry, program] : programs_) {
+    sum.add(countTransfers(artifact_.plan(), *entry), program->runs());
+    sum.waitedNanoseconds += program->waitedNanoseconds();
+  }
+  return sum;
+}
+
+Status CpuDevice::prepareRun(const plan::Entry &entry) {
+  if (failure_.isOk() && file_)
+    failure_ = file_->flush();
+  if (failure_.isOk() && poison_)
+    failure_ = poison(entry);
+  return failure_;
+}
+
 Status CpuDevice::run(const plan::Entry &entry) {
-  if (poison_)
-    poison(entry);
-  programs_.at(&entry)->run(*pool_);
-  return Status::ok();
+  LOWTIDE_TRY(prepareRun(entry));
+  failure_ = programs_.at(&entry)->run(*pool_, *lanes_);
+  return failure_;
 }
 
 Status CpuDevice::observe(const plan::Entry &entry, const Observer &seen) {
-  if (poison_)
-    poison(entry);
-  programs_.at(&entry)->observe(*pool_, seen);
-  return Status::ok();
+  LOWTIDE_TRY(prepareRun(entry));
+  failure_ = programs_.at(&entry)->observe(*pool_, seen);
+  return failure_;
 }
 
-void CpuDevice::poison(const plan::Entry &entry) {
+Status CpuDevice::poison(const plan::Entry &entry) {
   const plan::Plan &plan = artifact_.plan();
   for (int i = 0; i < plan.arenas_size(); ++i) {
     if (plan.arenas(i).role() != plan::Arena::TRANSIENT)
       continue;
     // Batch arrays may live in a transient arena; they are defined already.
+    if (plan.arenas(i).space() == plan::Arena::FILE) {
+      LOWTIDE_TRY(file_->poison(offsets_[static_cast<size_t>(i)], plan.arenas(i).bytes()));
+      continue;
+    }
     uint8_t *arena = arenas_[static_cast<size_t>(i)];
     uint64_t position = 0, bytes = plan.arenas(i).bytes();
     while (position < bytes) {
@@ -97,6 +149,7 @@ void CpuDevice::poison(const plan::Entry &entry) {
       position = std::max(next, position + 1);
     }
   }
+  return Status::ok();
 }
 
 void CpuDevice::measure(const plan::Entry &entry, bool on) { programs_.at(&entry)->measure(on); }

@@ -18,30 +18,46 @@ public:
 
   Status bind(const BindOptions &options) override;
   std::span<uint8_t *const> hostArenas() const override { return arenas_; }
+  Status leave(const uint8_t *view, uint64_t bytes) override {
+    return file_ ? file_->flush(view, bytes) : Status::ok();
+  }
   Status run(const plan::Entry &entry) override;
   Status observe(const plan::Entry &entry, const Observer &seen) override;
   uint64_t allocatedBytes(plan::Arena::Space space) const override {
+    if (space == plan::Arena::FILE)
+      return file_ ? file_->bytes() : 0;
     auto found = memory_.find(space);
     return found == memory_.end() ? 0 : found->second.allocatedBytes();
   }
   uint64_t allocations() const override;
+  std::string besides() const override { return file_ ? file_->describe() : std::string(); }
+  Transfers transfers() const override;
   unsigned threads() const override { return pool_ ? pool_->threads() : 0; }
   void measure(const plan::Entry &entry, bool on) override;
   std::vector<InstructionTime> times(const plan::Entry &entry) const override;
   uint64_t measuredRuns(const plan::Entry &entry) const override;
 
 private:
-  void poison(const plan::Entry &entry);
+  Status allocateArenas(const BindOptions &options);
+  Status prepareRun(const plan::Entry &entry);
+  Status poison(const plan::Entry &entry);
 
   const Artifact &artifact_;
-  /// Of each space that the plan has arenas in: all are memory of this process, and counted apart.
+  /// Of each space but file that the plan has arenas in: all are memory of this process, and counted apart.
   std::map<plan::Arena::Space, Memory> memory_;
+  std::unique_ptr<SpillFile> file_; ///< null: no arena lies in one
+  /// Of each arena its address and its offset in the file; null: values of a step wait there, which the host has no
+  /// view of.
   std::vector<uint8_t *> arenas_;
+  std::vector<uint64_t> offsets_;
   std::unique_ptr<MachineCode> code_;
   std::vector<KernelFunction> kernels_;
   std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<Lanes> lanes_;
   std::map<const plan::Entry *, std::unique_ptr<Program>> programs_;
   bool poison_ = false;
+  /// Why no step runs any more: what one was to update is worth nothing.
+  Status failure_;
 };
 
 } // namespace lowtide::rt

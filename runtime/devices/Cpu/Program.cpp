@@ -26,20 +26,35 @@ void fillPattern(uint8_t *target, uint64_t bytes, uint64_t pattern, uint32_t uni
 } // namespace
 
 Expected<std::unique_ptr<Program>> Program::prepare(const plan::Plan &plan, const plan::Entry &entry,
-                                                    std::span<uint8_t *const> arenas,
-                                                    std::span<const KernelFunction> kernels, unsigned threads) {
-  std::unique_ptr<Program> program(new Program(plan));
+                                                    const ArenaPlaces &places, std::span<const KernelFunction> kernels,
+                                                    unsigned threads) {
+  std::unique_ptr<Program> program(new Program(plan, entry, places));
   for (const plan::Instruction &instruction : entry.instructions())
-    if (Status status = program->add(instruction, arenas, kernels, threads, program->instructions_); !status.isOk())
+    if (Status status = program->add(instruction, kernels, threads, program->instructions_); !status.isOk())
       return std::move(status).at("entry '" + printable(entry.name()) + "'");
   return program;
 }
 
-Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> arenas,
-                    std::span<const KernelFunction> kernels, unsigned threads, std::vector<Instruction> &to) {
-  auto address = [&](const plan::Slice &slice) { return arenas[slice.arena()] + slice.offset(); };
+void Program::bindCopy(const plan::Copy &copy, Instruction &next) {
+  auto spaceOf = [&](const plan::Slice &slice) { return plan_.arenas(static_cast<int>(slice.arena())).space(); };
+  const plan::Arena::Space from = spaceOf(copy.source()), to = spaceOf(copy.target());
+  if (from == plan::Arena::FILE || to == plan::Arena::FILE) {
+    const plan::Slice &inFile = from == plan::Arena::FILE ? copy.source() : copy.target();
+    next.inFile = from == plan::Arena::FILE ? Instruction::InFile::Source : Instruction::InFile::Target;
+    next.fileOffset = places_.offsets[inFile.arena()] + inFile.offset();
+  }
+  next.range.bind(copy, [&](const plan::Slice &slice) {
+    uint8_t *arena = places_.addresses[slice.arena()];
+    return arena ? arena + slice.offset() : nullptr;
+  });
+}
+
+Status Program::add(const plan::Instruction &origin, std::span<const KernelFunction> kernels, unsigned threads,
+                    std::vector<Instruction> &to) {
+  auto address = [&](const plan::Slice &slice) { return places_.addresses[slice.arena()] + slice.offset(); };
   Instruction next;
   next.origin = &origin;
+  next.stream = origin.stream();
   switch (origin.kind_case()) {
   case plan::Instruction::kLaunch: {
     const plan::Launch &launch = origin.launch();
@@ -76,7 +91,7 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
   }
   case plan::Instruction::kCopy:
     next.kind = Instruction::Kind::Copy;
-    next.range.bind(origin.copy(), address);
+    bindCopy(origin.copy(), next);
     break;
   case plan::Instruction::kFill:
     next.kind = Instruction::Kind::Fill;
@@ -86,11 +101,16 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
     next.kind = Instruction::Kind::Repeat;
     next.count = origin.repeat().count();
     for (const plan::Instruction &inner : origin.repeat().body())
-      LOWTIDE_TRY(add(inner, arenas, kernels, threads, next.body));
+      LOWTIDE_TRY(add(inner, kernels, threads, next.body));
     break;
   case plan::Instruction::kRecord:
+    next.kind = Instruction::Kind::Record;
+    next.event = origin.record().event();
+    break;
   case plan::Instruction::kWait:
-    return Status::ok();
+    next.kind = Instruction::Kind::Wait;
+    next.event = origin.wait().event();
+    break;
   case plan::Instruction::KIND_NOT_SET:
     return {StatusCode::Internal, "an instruction of no kind passed the verifier"};
   }
@@ -98,18 +118,67 @@ Status Program::add(const plan::Instruction &origin, std::span<uint8_t *const> a
   return Status::ok();
 }
 
-void Program::run(ThreadPool &pool) {
+Status Program::run(ThreadPool &pool, Lanes &lanes) {
   measuredRuns_ += measuring_;
-  run(instructions_, pool, 0);
+  ++run_;
+  auto runLane = [&](unsigned lane) { runStream(lane + 1, pool); };
+  lanes.start(streams_ - 1, runLane);
+  runStream(0, pool);
+  lanes.wait();
+  return takeFailure();
 }
 
-void Program::observe(ThreadPool &pool, const Observer &seen) { observe(instructions_, pool, 0, seen); }
+/// After a failure nothing computes or copies any more; events are recorded, so that no stream waits for ever.
+void Program::runStream(uint32_t stream, ThreadPool &pool) {
+  for (Instruction &instruction : instructions_) {
+    if (instruction.stream != stream)
+      continue;
+    if (instruction.kind == Instruction::Kind::Record)
+      events_.record(instruction.event, run_);
+    else if (instruction.kind == Instruction::Kind::Wait)
+      await(instruction.event, /*isStep=*/stream == 0);
+    else if (!hasFailed_.load(std::memory_order_acquire))
+      executeMeasured(instruction, stream == 0 ? &pool : nullptr, 0);
+  }
+}
+
+void Program::await(uint32_t event, bool isStep) {
+  if (events_.isRecorded(event, run_))
+    return;
+  const auto start = std::chrono::steady_clock::now();
+  events_.await(event, run_);
+  if (isStep)
+    waitedNanoseconds_ += static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+}
+
+void Program::fail(Status status) {
+  const std::lock_guard<std::mutex> lock(failing_);
+  if (failure_.isOk())
+    failure_ = std::move(status);
+  hasFailed_.store(true, std::memory_order_release);
+}
+
+Status Program::takeFailure() {
+  const std::lock_guard<std::mutex> lock(failing_);
+  return failure_;
+}
+
+Status Program::observe(ThreadPool &pool, const Observer &seen) {
+  ++run_;
+  observe(instructions_, pool, 0, seen);
+  return takeFailure();
+}
 
 /// False: an observer has seen enough.
 bool Program::observe(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round, const Observer &seen) {
   for (Instruction &instruction : instructions) {
+    if (instruction.kind == Instruction::Kind::Record || instruction.kind == Instruction::Kind::Wait)
+      continue;
     if (instruction.kind != Instruction::Kind::Repeat) {
-      execute(instruction, pool, round);
+      execute(instruction, &pool, round);
+      if (hasFailed_)
+        return false;
       if (!seen(*instruction.origin, round))
         return false;
       continue;
@@ -122,28 +191,43 @@ bool Program::observe(std::vector<Instruction> &instructions, ThreadPool &pool, 
 }
 
 void Program::run(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round) {
-  if (!measuring_) {
-    for (Instruction &instruction : instructions)
-      execute(instruction, pool, round);
-    return;
-  }
-  for (Instruction &instruction : instructions) {
-    auto start = std::chrono::steady_clock::now();
-    execute(instruction, pool, round);
-    auto elapsed = std::chrono::steady_clock::now() - start;
-    instruction.nanoseconds +=
-        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
-    ++instruction.runs;
-  }
+  for (Instruction &instruction : instructions)
+    executeMeasured(instruction, &pool, round);
 }
 
-void Program::execute(Instruction &instruction, ThreadPool &pool, uint64_t round) {
+void Program::executeMeasured(Instruction &instruction, ThreadPool *pool, uint64_t round) {
+  if (!measuring_) {
+    execute(instruction, pool, round);
+    return;
+  }
+  auto start = std::chrono::steady_clock::now();
+  execute(instruction, pool, round);
+  auto elapsed = std::chrono::steady_clock::now() - start;
+  instruction.nanoseconds +=
+      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+  ++instruction.runs;
+}
+
+void Program::copyFile(const Instruction &instruction, uint64_t round) {
+  const BoundRange<uint8_t *> &range = instruction.range;
+  const auto rounds = static_cast<int64_t>(round);
+  const bool isWrite = instruction.inFile == Instruction::InFile::Target;
+  const uint64_t offset =
+      instruction.fileOffset + static_cast<uint64_t>((isWrite ? range.targetStep : range.sourceStep) * rounds);
+  if (Status status = isWrite ? places_.file->write(offset, range.source + range.sourceStep * rounds, range.bytes)
+                              : places_.file->read(offset, range.target + range.targetStep * rounds, range.bytes);
+      !status.isOk())
+    fail(std::move(status));
+}
+
+/// `pool`: null on a lane, which copies alone.
+void Program::execute(Instruction &instruction, ThreadPool *pool, uint64_t round) {
   switch (instruction.kind) {
   case Instruction::Kind::Launch: {
     // Kept apart from `grain`, so that a huge grain cannot wrap.
     int64_t extent = instruction.extent, grain = std::min(instruction.grain, std::max<int64_t>(extent, 1));
     int64_t tasks = extent / grain + (extent % grain != 0);
-    pool.run(tasks, [&](int64_t task, unsigned thread) {
+    pool->run(tasks, [&](int64_t task, unsigned thread) {
       int64_t begin = task * grain;
       size_t part = instruction.scratchOf == Instruction::ScratchOf::None     ? 0
                     : instruction.scratchOf == Instruction::ScratchOf::Thread ? thread
@@ -154,26 +238,39 @@ void Program::execute(Instruction &instruction, ThreadPool &pool, uint64_t round
   }
   case Instruction::Kind::Call:
     for (int phase = 0; phase < instruction.call->phases(); ++phase)
-      pool.run(instruction.call->tasks(phase), [&](int64_t task, unsigned) { instruction.call->run(phase, task); });
+      pool->run(instruction.call->tasks(phase), [&](int64_t task, unsigned) { instruction.call->run(phase, task); });
     return;
   case Instruction::Kind::Copy:
+    if (instruction.inFile != Instruction::InFile::None) {
+      copyFile(instruction, round);
+      return;
+    }
+    [[fallthrough]];
   case Instruction::Kind::Fill: {
     const BoundRange<uint8_t *> &range = instruction.range;
     int64_t tasks = static_cast<int64_t>((range.bytes + copyGrain - 1) / copyGrain);
     uint8_t *target = range.target + range.targetStep * static_cast<int64_t>(round);
     const uint8_t *source = range.source + range.sourceStep * static_cast<int64_t>(round);
-    pool.run(tasks, [&](int64_t task, unsigned) {
+    auto work = [&](int64_t task, unsigned) {
       uint64_t begin = static_cast<uint64_t>(task) * copyGrain, bytes = std::min(copyGrain, range.bytes - begin);
       if (instruction.kind == Instruction::Kind::Copy)
         std::memcpy(target + begin, source + begin, bytes);
       else
         fillPattern(target + begin, bytes, range.pattern, range.patternBytes);
-    });
+    };
+    if (pool)
+      pool->run(tasks, work);
+    else
+      for (int64_t task = 0; task < tasks; ++task)
+        work(task, 0);
     return;
   }
   case Instruction::Kind::Repeat:
     for (int64_t inner = 0; inner < instruction.count; ++inner)
-      run(instruction.body, pool, static_cast<uint64_t>(inner));
+      run(instruction.body, *pool, static_cast<uint64_t>(inner));
+    return;
+  case Instruction::Kind::Record:
+  case Instruction::Kind::Wait:
     return;
   }
 }
@@ -190,6 +287,8 @@ void Program::collect(const std::vector<Instruction> &instructions, std::vector<
       collect(instruction.body, to);
       continue;
     }
+    if (instruction.kind == Instruction::Kind::Record || instruction.kind == Instruction::Kind::Wait)
+      continue;
     InstructionTime time = describeInstruction(plan_, *instruction.origin);
     time.nanoseconds = instruction.nanoseconds;
     time.runs = instruction.runs;

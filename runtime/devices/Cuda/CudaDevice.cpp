@@ -45,6 +45,12 @@ public:
   std::string besides() const override;
   std::vector<std::string> choices() const override;
   std::vector<std::string> libraries() const override;
+  Transfers transfers() const override {
+    Transfers sum;
+    for (const auto &[planEntry, entry] : entries_)
+      sum.add(countTransfers(plan_, *planEntry), entry.runs);
+    return sum;
+  }
   void measure(const plan::Entry &entry, bool on) override { entries_.at(&entry).measured = on; }
   std::vector<InstructionTime> times(const plan::Entry &entry) const override {
     return entries_.at(&entry).program->times();
@@ -57,6 +63,7 @@ private:
     std::unique_ptr<Program> program;
     CUgraphExec graphs[Exchange::slots] = {};
     bool measured = false;
+    uint64_t runs = 0;
   };
 
   Status open(unsigned gpu);
@@ -299,6 +306,7 @@ Status CudaDevice::run(const plan::Entry &planEntry) {
   // From here on there is something to wait for, even if not all of it can be enqueued.
   newest_ = number;
   ran_[slot] = &entry;
+  ++entry.runs;
   if (entry.measured) {
     LOWTIDE_TRY(enqueueBefore(entry, slot));
     LOWTIDE_TRY(entry.program->measureOnce());

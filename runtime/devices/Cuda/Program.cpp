@@ -218,7 +218,7 @@ Status Program::enqueue(const Instruction &instruction, uint64_t round, CUstream
     switch (instruction.direction) {
     case CopyDirection::Within:
       return api.check(api.driver.cuMemcpyDtoDAsync(target, source, range.bytes, stream), "cuMemcpyDtoDAsync");
-    case CopyDirection::ToHost:
+    case CopyDirection::FromDevice:
       return api.check(api.driver.cuMemcpyDtoHAsync(reinterpret_cast<void *>(target), source, range.bytes, stream),
                        "cuMemcpyDtoHAsync");
     case CopyDirection::ToDevice:

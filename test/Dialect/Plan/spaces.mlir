@@ -21,7 +21,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
   plan.arena @evicted transient in host_pinned bytes 64 align 64
   plan.arena @pageable transient in host bytes 64 align 64
   plan.program @run batch 0 peak 0 {
-    // expected-error@below {{copies from space host_pinned to space host; it copies within the device, or between it and host memory}}
+    // expected-error@below {{copies from space host_pinned to space host; it copies within the device, or between it and another memory}}
     plan.copy @evicted[0 + 64] : 1 to @pageable[0 + 64] : 2
   }
 }
@@ -32,9 +32,11 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
     model_digest = ""} {
   plan.arena @transient transient in device bytes 64 align 64
   plan.arena @spilled transient in file bytes 64 align 64
+  plan.arena @pageable transient in host bytes 64 align 64
   plan.program @run batch 0 peak 0 {
-    // expected-error@below {{copies from space device to space file}}
     plan.copy @transient[0 + 64] : 1 to @spilled[0 + 64] : 2
+    // expected-error@below {{copies from space file to space host}}
+    plan.copy @spilled[0 + 64] : 2 to @pageable[0 + 64] : 3
   }
 }
 
@@ -53,7 +55,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
 
 plan.module attributes {format_version = 2 : i64, producer = "test", target = "reference", threads_max = 1 : i64,
     model_digest = ""} {
-  // expected-error@below {{for params lies in space host; what bindings lie in is in space device}}
+  // expected-error@below {{for params lies in space host; what bindings lie in but optimizer state is in space device}}
   plan.arena @params params in host bytes 64 align 64
 }
 

@@ -3,6 +3,7 @@
 #define LOWTIDE_TEST_UNIT_RUNTIME_PLANS_H
 
 #include "plan.pb.h"
+#include "runtime/FileStaging.h"
 #include "runtime/Verify.h"
 
 #include <initializer_list>
@@ -99,6 +100,10 @@ inline plan::Plan evictionPlan(plan::Arena::Space space, const char *target = "r
   addArena(plan, "transient", plan::Arena::TRANSIENT, 64);
   addArena(plan, "evicted", plan::Arena::TRANSIENT, 64, 0, space);
   addArena(plan, "io", plan::Arena::IO, 64);
+  if (space == plan::Arena::FILE) {
+    plan.mutable_arenas(1)->set_bytes(fileAlignment), plan.mutable_arenas(1)->set_alignment(fileAlignment);
+    *plan.add_arenas() = listFileStaging();
+  }
   plan::Entry &entry = *plan.add_entries();
   entry.set_name("run");
   auto fill = [&](uint64_t value) {

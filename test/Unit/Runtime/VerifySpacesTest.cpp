@@ -14,12 +14,12 @@ using testing::HasSubstr;
 namespace {
 
 TEST(Verify, CopiesReachOtherSpacesThanTheDevice) {
-  for (plan::Arena::Space space : {plan::Arena::HOST_PINNED, plan::Arena::HOST}) {
+  for (plan::Arena::Space space : {plan::Arena::HOST_PINNED, plan::Arena::HOST, plan::Arena::FILE}) {
     VerifyReport report;
     plan::Plan plan = evictionPlan(space);
     Status status = verifyPlan(plan, &report);
     ASSERT_TRUE(status.isOk()) << status.str();
-    // What waits on the host does not count: the device holds one value at a time.
+    // What waits elsewhere does not count: the device holds one value at a time.
     EXPECT_EQ(report.entries[0].peakLiveBytes, 64u);
   }
   auto refusal = [](plan::Plan plan, auto &&change) {
@@ -27,12 +27,21 @@ TEST(Verify, CopiesReachOtherSpacesThanTheDevice) {
     return verifyPlan(plan).str();
   };
   const plan::Plan pinned = evictionPlan(plan::Arena::HOST_PINNED);
-  EXPECT_THAT(refusal(evictionPlan(plan::Arena::FILE), [](plan::Plan &) {}),
-              HasSubstr("copies from space device to space file; one of the two is the device"));
+  const plan::Plan file = evictionPlan(plan::Arena::FILE);
+  EXPECT_THAT(refusal(file, [](plan::Plan &p) { p.mutable_arenas()->RemoveLast(); }),
+              HasSubstr("the plan has no arena of role STAGING in space device, through which values pass to a file"));
+  EXPECT_THAT(refusal(file, [](plan::Plan &p) { p.mutable_arenas(3)->set_bytes(fileAlignment); }),
+              HasSubstr("arena 'staging': has 4096 bytes at a multiple of 4096; what passes to a file goes through two "
+                        "halves of it, of multiples of 4096"));
+  EXPECT_THAT(refusal(file, [](plan::Plan &p) { p.mutable_arenas(3)->set_alignment(64); }),
+              HasSubstr("arena 'staging': has 8192 bytes at a multiple of 64"));
+  EXPECT_THAT(refusal(pinned, [](plan::Plan &p) { *p.add_arenas() = listFileStaging(); }),
+              HasSubstr("arena 'staging': of role STAGING in space device, which the runtime does not ask for"));
   EXPECT_THAT(refusal(pinned, [](plan::Plan &p) { p.mutable_arenas(0)->set_space(plan::Arena::HOST); }),
               HasSubstr("an operand lies in arena 'transient' in space host; only copies reach other spaces"));
   EXPECT_THAT(refusal(pinned, [](plan::Plan &p) { p.mutable_arenas(2)->set_space(plan::Arena::HOST); }),
-              HasSubstr("arena 'io': is for IO and lies in space host; what bindings lie in is in space device"));
+              HasSubstr("arena 'io': is for IO and lies in space host; what bindings lie in is in space device, but "
+                        "for optimizer state"));
   EXPECT_THAT(refusal(pinned,
                       [](plan::Plan &p) {
                         addArena(p, "more", plan::Arena::TRANSIENT, 64, 0, plan::Arena::HOST);

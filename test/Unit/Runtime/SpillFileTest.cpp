@@ -1,0 +1,173 @@
+//===- SpillFileTest.cpp - the memory space that is a file -----------------===//
+
+#include "runtime/devices/Cpu/SpillFile.h"
+
+#include "runtime/FileStaging.h"
+#include "runtime/devices/Cpu/Lanes.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <numeric>
+#include <sys/resource.h>
+#include <vector>
+
+using namespace lowtide;
+using namespace lowtide::rt;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Two halves of `pages` pages each, at a multiple of the file's alignment.
+struct Staging {
+  explicit Staging(size_t pages) : bytes(2 * pages * fileAlignment) {
+    data = static_cast<uint8_t *>(std::aligned_alloc(fileAlignment, bytes));
+  }
+  ~Staging() { std::free(data); }
+  std::span<uint8_t> span() const { return {data, bytes}; }
+  size_t bytes;
+  uint8_t *data;
+};
+
+std::vector<uint8_t> number(size_t bytes, uint8_t from) {
+  std::vector<uint8_t> numbers(bytes);
+  std::iota(numbers.begin(), numbers.end(), from);
+  return numbers;
+}
+
+/// Folders on a disk, where copies go past the page cache, and in memory.
+std::vector<std::string> folders() { return {testing::TempDir(), "/dev/shm"}; }
+
+TEST(SpillFile, GivesBackWhatWasWritten) {
+  for (const std::string &folder : folders())
+    for (size_t pages : {1, 3}) {
+      SCOPED_TRACE(folder + " " + std::to_string(pages));
+      const Staging staging(pages);
+      const uint64_t bytes = 64 * fileAlignment;
+      auto file = SpillFile::create(folder, bytes, staging.span());
+      ASSERT_TRUE(file) << file.status().str();
+      EXPECT_EQ((*file)->bytes(), bytes);
+      // Whatever the sizes, also beyond a half of the staging memory; neighbours stay as they are.
+      uint64_t offset = 0;
+      std::vector<std::pair<uint64_t, size_t>> written;
+      for (size_t size : {1, 63, 4095, 4096, 4097, 20000, 40961}) {
+        ASSERT_TRUE((*file)->write(offset, number(size, uint8_t(size)).data(), size).isOk());
+        written.emplace_back(offset, size);
+        offset += alignToFile(size);
+      }
+      for (auto [at, size] : written) {
+        std::vector<uint8_t> back(size + 1, 7);
+        ASSERT_TRUE((*file)->read(at, back.data(), size).isOk());
+        EXPECT_EQ(back.back(), 7); // not a byte more
+        back.pop_back();
+        EXPECT_EQ(back, number(size, uint8_t(size)));
+      }
+    }
+}
+
+TEST(SpillFile, HasNoNameInItsFolder) {
+  const std::string folder = testing::TempDir() + "spill-names";
+  fs::create_directories(folder);
+  const Staging staging(1);
+  auto file = SpillFile::create(folder, fileAlignment, staging.span());
+  ASSERT_TRUE(file) << file.status().str();
+  EXPECT_TRUE(fs::is_empty(folder)); // a run that dies leaves nothing
+  EXPECT_THAT((*file)->describe(), HasSubstr("space file: 4096 bytes in " + folder));
+}
+
+TEST(SpillFile, ShowsTheHostWhatCopiesWrote) {
+  for (const std::string &folder : folders()) {
+    SCOPED_TRACE(folder);
+    const Staging staging(2);
+    auto file = SpillFile::create(folder, 16 * fileAlignment, staging.span());
+    ASSERT_TRUE(file) << file.status().str();
+    const uint64_t offset = 4 * fileAlignment, bytes = 5 * fileAlignment;
+    auto view = (*file)->map(offset, bytes);
+    ASSERT_TRUE(view) << view.status().str();
+    std::vector<uint8_t> back(bytes);
+    for (uint8_t round = 1; round < 4; ++round) {
+      // What the host writes is what a copy reads, and the other way.
+      std::memset(*view, round, bytes);
+      ASSERT_TRUE(round % 2 ? (*file)->flush().isOk() : (*file)->flush(*view, bytes).isOk());
+      ASSERT_TRUE((*file)->read(offset, back.data(), bytes).isOk());
+      EXPECT_EQ(back, std::vector<uint8_t>(bytes, round));
+      ASSERT_TRUE((*file)->write(offset + fileAlignment, number(9000, round).data(), 9000).isOk());
+      EXPECT_EQ(std::vector<uint8_t>(*view + fileAlignment, *view + fileAlignment + 9000), number(9000, round));
+      EXPECT_EQ((*view)[0], round);
+    }
+    ASSERT_TRUE((*file)->poison(offset, fileAlignment).isOk());
+    EXPECT_EQ((*view)[0], 0xFF);
+    EXPECT_EQ((*view)[fileAlignment], 3);
+  }
+}
+
+TEST(SpillFile, SaysWhatIsWrong) {
+  const Staging staging(1);
+  auto refusal = [&](const std::string &folder, uint64_t bytes) {
+    return SpillFile::create(folder, bytes, staging.span()).status();
+  };
+  Status missing = refusal("/nowhere/at/all", 4096);
+  EXPECT_EQ(missing.code(), StatusCode::Io);
+  EXPECT_EQ(missing.str(),
+            "spill folder '/nowhere/at/all': takes no file: No such file or directory; --spill=FOLDER names "
+            "another one");
+  Status large = refusal(testing::TempDir(), uint64_t(1) << 45);
+  EXPECT_EQ(large.code(), StatusCode::OverBudget);
+  EXPECT_THAT(large.str(), testing::AllOf(HasSubstr("has no room for the 35184372088832 bytes in which values wait"),
+                                          HasSubstr(" free; --spill=FOLDER names another one")));
+  // A limit on the size of files, as ulimit -f sets it.
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limit = before;
+  limit.rlim_cur = 1 << 16;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  Status limited = refusal(testing::TempDir(), 1 << 20);
+  auto file = SpillFile::create(testing::TempDir(), 1 << 16, staging.span());
+  ASSERT_TRUE(file) << file.status().str();
+  // What lies beyond it is an error of the copy, and so is what was never there.
+  const std::vector<uint8_t> numbers(4096);
+  Status written = (*file)->write(1 << 16, numbers.data(), numbers.size());
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(limited.code(), StatusCode::OverBudget);
+  EXPECT_THAT(limited.str(), HasSubstr("has no room for the 1048576 bytes in which values wait: File too large"));
+  EXPECT_EQ(written.code(), StatusCode::Io);
+  EXPECT_THAT(written.str(),
+              HasSubstr("writing 4096 bytes at 65536 of the file in which values wait failed: File too"));
+  std::vector<uint8_t> back(4096);
+  EXPECT_THAT((*file)->read(1 << 20, back.data(), back.size()).str(), HasSubstr("failed: it ends there"));
+}
+
+TEST(Lanes, MeetAtEvents) {
+  auto lanes = Lanes::create(2);
+  ASSERT_TRUE(lanes) << lanes.status().str();
+  Events events(4);
+  for (uint32_t run = 1; run <= 200; ++run) {
+    std::vector<int> order; // no lock: events alone keep the lanes apart
+    auto work = [&](unsigned lane) {
+      if (lane == 0) {
+        events.await(0, run);
+        order.push_back(1);
+        events.record(1, run);
+      } else {
+        events.await(1, run);
+        order.push_back(2);
+        events.record(2, run);
+      }
+    };
+    (*lanes)->start(2, work);
+    order.push_back(0);
+    events.record(0, run);
+    events.await(2, run);
+    order.push_back(3);
+    (*lanes)->wait();
+    ASSERT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
+    EXPECT_TRUE(events.isRecorded(1, run));
+    EXPECT_FALSE(events.isRecorded(1, run + 1));
+    EXPECT_FALSE(events.isRecorded(3, run));
+  }
+}
+
+} // namespace

@@ -118,7 +118,7 @@ FailureOr<MemoryProfile> MemoryProfile::compute(func::FuncOp step, const FactsTa
   profile.statics = statics;
   const MemoryRoles roles(step, *storage);
   for (const Storage &place : storage->getStorages()) {
-    if (place.kind != Storage::Kind::Transient)
+    if (!place.isDeviceTransient())
       continue;
     if (place.values.empty()) {
       profile.tenants.push_back({place.bytes, place.begin, place.end, MemoryComponent::Output, {}, nullptr});

@@ -47,6 +47,11 @@ bool StepStorage::isView(Operation *op) {
   return facts && facts.getFacts().aliasing == Aliasing::View;
 }
 
+bool StepStorage::isMove(Operation *op) {
+  auto facts = dyn_cast_or_null<FactsInterface>(op);
+  return facts && facts.getFacts().aliasing == Aliasing::Moved;
+}
+
 Value StepStorage::getRoot(Value value) {
   while (isView(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
@@ -66,6 +71,7 @@ unsigned StepStorage::create(Storage::Kind kind, uint64_t bytes, int number, Val
   storage.kind = kind;
   storage.bytes = bytes;
   storage.number = number;
+  storage.space = value ? getSpace(value.getType()) : Space::Device;
   storages.push_back(storage);
   if (value) {
     storages.back().values.push_back(value);
@@ -210,11 +216,13 @@ LogicalResult StepStorage::placeRest(MayOverwrite mayOverwrite) {
           break;
         }
       }
-      if (!chosen)
-        chosen = create(Storage::Kind::Transient, bytes, -1, {});
+      if (chosen) {
+        storageOf[result] = *chosen;
+        storages[*chosen].values.push_back(result);
+      } else {
+        chosen = create(Storage::Kind::Transient, bytes, -1, result);
+      }
       taken.push_back(*chosen);
-      storageOf[result] = *chosen;
-      storages[*chosen].values.push_back(result);
       if (auto output = outputs.find(result); output != outputs.end()) {
         storages[*chosen].kept = true;
         storages[*chosen].number = output->second;
@@ -325,7 +333,7 @@ void StepStorage::findLifetimes() {
 uint64_t StepStorage::getPeakBytes() const {
   SmallVector<int64_t> change(instructions.size() + 2);
   for (const Storage &storage : storages)
-    if (storage.kind == Storage::Kind::Transient) {
+    if (storage.isDeviceTransient()) {
       change[storage.begin] += storage.bytes;
       change[storage.end] -= storage.bytes;
     }

@@ -74,9 +74,10 @@ void Numbering::number(Operation &op) {
       set(result, get(yielded));
     return;
   }
-  // The same bytes under the same type are the same value, whatever else an op says of when they are read.
-  if (facts && facts.getFacts().aliasing == Aliasing::View && op.getNumResults() == 1 &&
-      op.getResult(0).getType() == op.getOperand(0).getType()) {
+  // The same bytes under the same type are the same value, whatever else an op says of when they are read, and so are
+  // the same numbers in another memory.
+  if (StepStorage::isMove(&op) || (StepStorage::isView(&op) && op.getNumResults() == 1 &&
+                                   op.getResult(0).getType() == op.getOperand(0).getType())) {
     set(op.getResult(0), get(op.getOperand(0)));
     return;
   }

@@ -23,6 +23,7 @@ struct CpuRow {
   StringRef chip, title;
   uint32_t vectorBits;
   double libraryFlops, kernelFlops, bytesPerSecond, launchSeconds;
+  double fileWriteRate, fileReadRate, fileSeconds;
 };
 } // namespace
 
@@ -79,6 +80,8 @@ static TargetInfo makeCpu(const CpuRow &row) {
   target.vectorBits = row.vectorBits;
   target.libraryFlops = row.libraryFlops, target.kernelFlops = row.kernelFlops;
   target.bytesPerSecond = row.bytesPerSecond, target.launchSeconds = row.launchSeconds;
+  target.links = {{"device", "file", row.fileWriteRate, row.fileSeconds},
+                  {"file", "device", row.fileReadRate, row.fileSeconds}};
   if (row.kind == TargetKind::Cpu)
     target.libraries = {"lowtide-cpu"};
   return target;

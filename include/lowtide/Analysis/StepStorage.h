@@ -15,6 +15,7 @@
 
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Interfaces/SpaceInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -29,6 +30,8 @@ struct Storage {
   };
   Kind kind = Kind::Transient;
   uint64_t bytes = 0;
+  /// The memory that holds it.
+  Space space = Space::Device;
   /// Argument: its number. Metric, or kept for an output: the result's number.
   int number = -1;
   /// Transient, but holds an output: stays to the end of the step.
@@ -38,6 +41,9 @@ struct Storage {
   unsigned begin = 0, end = 0;
   /// Values in the order in which they live here; views are not listed.
   llvm::SmallVector<mlir::Value, 2> values;
+
+  /// Takes room in the transient arena where the step computes.
+  bool isDeviceTransient() const { return kind == Kind::Transient && space == Space::Device; }
 };
 
 /// A copy that the step needs because a result cannot be written in place.
@@ -91,11 +97,13 @@ public:
   unsigned getStorage(mlir::Value value) const { return storageOf.lookup(getRoot(value)); }
   /// Whether an op's result shows the bytes of its operand; null is none.
   static bool isView(mlir::Operation *op);
+  /// Whether an op's result is its operand in another memory; null is none.
+  static bool isMove(mlir::Operation *op);
   /// The value whose bytes a view shows; the value itself if it is no view.
   static mlir::Value getRoot(mlir::Value value);
   /// The storage in which result `result` of the step is found at its end.
   unsigned getResultStorage(unsigned result) const { return resultStorage[result]; }
-  /// The most bytes of transient storages that one instruction needs.
+  /// The most bytes of transient storages on the device that one instruction needs.
   uint64_t getPeakBytes() const;
 
 private:

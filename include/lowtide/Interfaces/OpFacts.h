@@ -21,6 +21,7 @@ enum class Aliasing : uint8_t {
   None,    ///< a new buffer
   View,    ///< the same bytes under another shape
   InPlace, ///< may overwrite an operand of equal size that dies here
+  Moved,   ///< the same numbers in another memory
 };
 
 /// How the op treats the batch dimension.

@@ -32,7 +32,7 @@ std::optional<TargetKind> findTargetKind(llvm::StringRef name);
 
 /// A memory that a step's bytes may be in.
 struct MemorySpace {
-  std::string name;           ///< "device", "host"
+  std::string name;           ///< "device", "host", "file"
   uint64_t bytes = 0;         ///< that a process sees as a whole; 0: not known
   uint64_t reservedBytes = 0; ///< of them, what the driver and its libraries take: an estimate
   double bytesPerSecond = 0;  ///< read and written together; 0: not known

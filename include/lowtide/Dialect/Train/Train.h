@@ -7,6 +7,7 @@
 
 #include "lowtide/Interfaces/BindingInterface.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
+#include "lowtide/Interfaces/SpaceInterface.h"
 #include "lowtide/Interfaces/TargetInfo.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

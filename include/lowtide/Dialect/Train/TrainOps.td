@@ -8,6 +8,7 @@ include "lowtide/Dialect/Train/LossScaling.td"
 include "lowtide/Dialect/Train/Optimizers.td"
 include "lowtide/Dialect/Train/ElementwiseOptimizers.td"
 include "lowtide/Dialect/Train/TensorOptimizers.td"
+include "lowtide/Dialect/Train/Move.td"
 include "lowtide/Dialect/Train/Remat.td"
 
 #endif

@@ -53,8 +53,21 @@ struct StepOperation {
   bool runsOnce = false;
   /// The numbers in the graph's `reruns` of what runs in its place when it runs again, in parts; none: itself.
   std::vector<uint32_t> reruns = {};
+  /// The numbers there of loads that bring its results back from another memory: what may stand in `reruns` instead.
+  std::vector<uint32_t> loads = {};
+  /// Stores and loads are copies of one value that run while others compute; those of `reruns` read nothing, for what
+  /// they make was stored when it was made first.
+  enum class Kind : uint8_t { Computes, Stores, Loads } kind = Kind::Computes;
 
   bool operator==(const StepOperation &other) const = default;
+};
+
+/// Copies between two memories in one direction, one after the other.
+struct Lane {
+  double latencySeconds = 0, bytesPerSecond = 1;
+
+  double getSeconds(uint64_t bytes) const { return latencySeconds + double(bytes) / bytesPerSecond; }
+  bool operator==(const Lane &other) const = default;
 };
 
 struct StepLoop;
@@ -72,6 +85,8 @@ struct StepGraph {
   std::vector<StepLoop> loops;
   /// Every buffer begins at a multiple of it: a power of two.
   uint64_t alignment = 64;
+  /// Of stores, and of loads.
+  Lane away = {}, back = {};
 
   uint64_t size(uint32_t value) const { return (values[value].bytes + alignment - 1) & ~(alignment - 1); }
   const StepOperation &at(uint32_t op) const {
@@ -114,8 +129,8 @@ struct Timeline {
   uint32_t peakAt = 0;
   double seconds = 0;
   uint64_t flops = 0;
-  /// Operations that run again.
-  uint32_t recomputed = 0;
+  /// Operations that run again or whose results are loaded; of them, the latter.
+  uint32_t recomputed = 0, loaded = 0;
   /// Bytes alive at each instruction, and after the last.
   std::vector<uint64_t> live;
 };

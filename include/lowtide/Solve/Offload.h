@@ -1,0 +1,47 @@
+//===- Offload.h - values that wait in another memory -----------*- C++ -*-===//
+//
+// To the searches a load is a recomputation that reads nothing: what is evicted comes back by the way that its
+// operation has, and every search trades both against each other. What a load takes depends on what the lanes have to
+// do besides, which is known only of a whole schedule: the searches see prices, lanes are simulated.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "lowtide/Solve/PackedPlans.h"
+
+namespace lowtide::solve {
+
+/// Adds a load to the graph for whatever is made in the transient arena and does not stay there to the end: copies take
+/// `away` to the other memory and `back`. Nothing is loaded before a graph of `listOffloadGraphs` says so.
+void addLoads(StepGraph &graph, const Lane &away, const Lane &back);
+
+/// What a schedule with loads takes on three lanes that each do one thing after the other: operations, stores, loads.
+struct LaneTimes {
+  /// From the first instruction to the end of the last, and the part in which operations wait for copies.
+  double seconds = 0, waitedSeconds = 0;
+  uint64_t storedBytes = 0, loadedBytes = 0;
+  /// Loads, and values that they bring back.
+  uint32_t loads = 0, values = 0;
+  /// Room in the other memory, with addresses that are multiples of its alignment.
+  uint64_t roomBytes = 0;
+};
+
+/// Runs a valid schedule with its lanes. A store begins when its value is there; a load when the operation before it
+/// has ended (only then are its bytes free) and its store; an operation when what it reads is there and, where it
+/// writes over stored bytes, when they have left. `roomAlignment`: of the other memory, a power of two.
+LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t roomAlignment);
+
+/// The step with loads for some of its operations in place of what runs again, for different prices of a load: from
+/// where copies pass unseen to where all wait for them. Their schedules have the numbers of `graph`.
+std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph);
+/// One of those without the loads that save the least time for their bytes, of those that `plan` has: what is left is
+/// stored in at most `roomBytes`.
+StepGraph restrictLoads(const StepGraph &given, const StepGraph &offload, const FittedSchedule &plan,
+                        uint64_t roomBytes);
+
+/// The plan with loads moved up, so that they pass while other operations run: as far as the arena stays within
+/// `budgetBytes` as `pack` packs it, and no further than that takes. Its time is that of its lanes.
+PackedPlan prefetch(const StepGraph &graph, PackedPlan packed, uint64_t budgetBytes, uint64_t roomAlignment,
+                    const PackingOptions &options);
+
+} // namespace lowtide::solve

@@ -1,0 +1,148 @@
+//===- OffloadTest.cpp - values that wait in another memory ---------------===//
+//
+// A schedule whose lanes are counted by hand; random steps by the hundreds: what is found is valid, stays within its
+// budget and its room, and is no slower than recomputation alone by the same count.
+//
+//===----------------------------------------------------------------------===//
+#include "lowtide/Solve/Offload.h"
+#include "RandomSteps.h"
+#include "lowtide/Solve/SolvedSteps.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace lowtide::solve;
+
+namespace {
+
+constexpr uint64_t page = 4096;
+
+/// Seconds of a lane of 64 bytes a second that takes a tenth of a second to begin.
+constexpr Lane slow{0.1, 64};
+
+/// x → a → b → c, then d reads c and a; all of 64 bytes, a second each.
+StepGraph waitingStep() {
+  StepBuilder b;
+  uint32_t x = b.argument(64);
+  uint32_t a = b.operation({x}, 64, 1);
+  uint32_t middle = b.operation({a}, 64, 1);
+  uint32_t c = b.operation({middle}, 64, 1);
+  uint32_t d = b.operation({c, a}, 64, 1);
+  b.graph.values[d].kept = true;
+  addLoads(b.graph, slow, slow);
+  return std::move(b.graph);
+}
+
+FittedSchedule makePlan(const StepGraph &graph, Schedule schedule) {
+  FittedSchedule plan;
+  plan.timeline = evaluate(graph, schedule).value();
+  plan.schedule = std::move(schedule);
+  return plan;
+}
+
+TEST(Lanes, AreSimulated) {
+  const StepGraph graph = waitingStep();
+  ASSERT_THAT(graph.operations[0].loads, testing::ElementsAre(0u));
+  EXPECT_TRUE(graph.operations[3].loads.empty()); // an output stays
+  const uint32_t load = graph.operations.size();
+  // a is there at 1 and has left at 2.1; its load begins when c is there, at 3, and ends at 4.1.
+  LaneTimes times = simulateLanes(graph, makePlan(graph, {0, 1, 2, load, 3}), page);
+  EXPECT_DOUBLE_EQ(times.seconds, 5.1);
+  EXPECT_NEAR(times.waitedSeconds, 1.1, 1e-12);
+  EXPECT_EQ(times.storedBytes, 64u);
+  EXPECT_EQ(times.loadedBytes, 64u);
+  EXPECT_EQ(times.loads, 1u);
+  EXPECT_EQ(times.values, 1u);
+  EXPECT_EQ(times.roomBytes, page);
+  // One instruction earlier it begins at 2.1 and ends at 3.2.
+  times = simulateLanes(graph, makePlan(graph, {0, 1, load, 2, 3}), page);
+  EXPECT_DOUBLE_EQ(times.seconds, 4.2);
+  EXPECT_NEAR(times.waitedSeconds, 0.2, 1e-12);
+  // Without a load nothing leaves.
+  times = simulateLanes(graph, makePlan(graph, {0, 1, 2, 3}), page);
+  EXPECT_DOUBLE_EQ(times.seconds, 4);
+  EXPECT_EQ(times.storedBytes + times.roomBytes, 0u);
+}
+
+TEST(Lanes, LoadsAreMovedUpWhereThereIsRoom) {
+  const StepGraph graph = waitingStep();
+  const uint32_t load = graph.operations.size();
+  const FittedSchedule late = makePlan(graph, {0, 1, 2, load, 3});
+  ASSERT_EQ(late.timeline.peakBytes, 192u); // c, a and d
+  PackedPlan early = prefetch(graph, {late, 192, 192}, 192, page, {});
+  EXPECT_EQ(early.plan.schedule, (Schedule{0, 1, load, 2, 3}));
+  EXPECT_DOUBLE_EQ(early.plan.timeline.seconds, 4.2);
+  EXPECT_EQ(early.arenaBytes, 192u);
+  EXPECT_EQ(early.plan.timeline.loaded, 1u);
+}
+
+TEST(Offload, TakesWhatIsCheaper) {
+  // A lane that is fast: what takes ten seconds to compute is loaded, and less memory is needed than by recomputation.
+  StepGraph graph = chainStep(12, 6400);
+  const StepGraph plain = graph;
+  addLoads(graph, {1e-3, 6400}, {1e-3, 6400});
+  const PackingOptions options;
+  SolvedSteps solved(options);
+  SolvedStep &alone = solved.get(plain);
+  const uint64_t least = alone.plans.getSmallest().arenaBytes, most = alone.front.getLargest().timeline.peakBytes;
+  for (uint64_t budget : {least, (least + most) / 2}) {
+    const PackedPlan *recomputed = alone.plans.find(budget);
+    ASSERT_TRUE(recomputed);
+    double best = recomputed->plan.timeline.seconds;
+    for (const StepGraph &offload : listOffloadGraphs(graph)) {
+      SolvedStep &step = solved.get(offload);
+      if (const PackedPlan *found = step.plans.find(budget))
+        best = std::min(best, prefetch(step.graph, *found, budget, page, options).plan.timeline.seconds);
+    }
+    EXPECT_LT(best, recomputed->plan.timeline.seconds) << budget;
+  }
+}
+
+TEST(Offload, RandomStepsStayWithinTheirBudgets) {
+  unsigned moved = 0, hoisted = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    StepGraph graph = randomStep(random, 4 + seed % 12);
+    const double rate = double(1 << random() % 12);
+    addLoads(graph, {0.1, rate}, {0.1, rate});
+    PackingOptions options;
+    options.effort = 100'000;
+    for (const StepGraph &offload : listOffloadGraphs(graph)) {
+      SolvedSteps solved(options);
+      SolvedStep &step = solved.get(offload);
+      if (!step.front.isValid())
+        continue;
+      const uint64_t least = step.plans.getSmallest().arenaBytes, most = step.front.getLargest().timeline.peakBytes;
+      for (uint64_t budget : {least, least + (most - std::min(most, least)) / 2}) {
+        const PackedPlan *found = step.plans.find(budget);
+        ASSERT_TRUE(found);
+        ASSERT_LE(found->arenaBytes, budget);
+        // Its numbers are those of the graph without prices.
+        ASSERT_TRUE(evaluate(graph, found->plan.schedule));
+        const LaneTimes before = simulateLanes(step.graph, found->plan, page);
+        const PackedPlan early = prefetch(step.graph, *found, budget, page, options);
+        std::optional<Timeline> timeline = evaluate(graph, early.plan.schedule);
+        ASSERT_TRUE(timeline);
+        EXPECT_LE(timeline->peakBytes, budget);
+        EXPECT_LE(pack(listBuffers(graph, early.plan), options).arenaBytes, budget);
+        EXPECT_LE(simulateLanes(step.graph, early.plan, page).seconds, before.seconds + 1e-9);
+        EXPECT_TRUE(std::is_permutation(early.plan.schedule.begin(), early.plan.schedule.end(),
+                                        found->plan.schedule.begin(), found->plan.schedule.end()));
+        moved += found->plan.timeline.loaded > 0;
+        hoisted += early.plan.schedule != found->plan.schedule;
+        // With less room, less is stored.
+        if (before.roomBytes) {
+          const StepGraph less = restrictLoads(graph, offload, found->plan, before.roomBytes / 2);
+          SolvedStep &restricted = solved.get(less);
+          if (const PackedPlan *fewer = restricted.plans.find(most)) {
+            ASSERT_TRUE(evaluate(graph, fewer->plan.schedule));
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(moved, 30u);
+  EXPECT_GT(hoisted, 8u);
+}
+
+} // namespace

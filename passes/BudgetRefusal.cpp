@@ -24,9 +24,29 @@ static std::string formatExact(uint64_t bytes) {
 }
 
 void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
-  problem.apply(plan, facts, [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
+  auto anchor = [](OpBuilder &builder, Location loc, Value value, Value cotangent) -> Value {
     return train::RematOp::create(builder, loc, value.getType(), value, cotangent);
-  });
+  };
+  auto move = [&](OpBuilder &builder, Location loc, Value value) -> Operation * {
+    auto type = cast<RankedTensorType>(value.getType());
+    Attribute space;
+    if (getSpace(type) == Space::Device)
+      space = train::SpaceAttr::get(builder.getContext(), otherSpace);
+    auto moved = RankedTensorType::get(type.getShape(), type.getElementType(), space);
+    return train::MoveOp::create(builder, loc, moved, value);
+  };
+  problem.apply(plan, facts, anchor, move);
+}
+
+std::pair<const solve::PackedPlan *, uint64_t> PosedEntry::findSmallest() const {
+  const solve::PackedPlan *smallest = &solved->plans.getSmallest();
+  uint64_t bytes = leastStagingBytes + smallest->arenaBytes;
+  for (solve::SolvedStep *offload : offloads)
+    if (const solve::PackedPlan &plan = offload->plans.getSmallest(); stagingBytes + plan.arenaBytes < bytes) {
+      smallest = &plan;
+      bytes = stagingBytes + plan.arenaBytes;
+    }
+  return {smallest, bytes};
 }
 
 /// The lower bound in words; `leastBytes` holds what outlives the instructions, too.
@@ -152,7 +172,8 @@ static uint64_t countSavings(func::FuncOp step, const train::CodecInfo *codec) {
   for (BlockArgument arg : step.getArguments()) {
     auto state = dyn_cast_or_null<train::StateAttr>(train::getArgBinding(step, arg.getArgNumber()));
     auto type = cast<RankedTensorType>(arg.getType());
-    if (!codec || !state || !type.getElementType().isF32() || !codec->takes(type.getNumElements()))
+    if (!codec || !state || getSpace(type) != Space::Device || !type.getElementType().isF32() ||
+        !codec->takes(type.getNumElements()))
       continue;
     std::optional<unsigned> parameter =
         train::findArg<train::ParamAttr>(step, state.getName().getValue().rsplit('.').first);
@@ -242,8 +263,8 @@ LogicalResult lowtide::refuseBudget(PosedEntry &entry, const BudgetRoom &room, S
   const uint64_t staticBytes = room.statics.sum();
   const solve::LowerBound bound = solve::findLowerBound(entry.problem.getGraph());
   // What its buffers take when they are packed.
-  const solve::PackedPlan &smallest = entry.solved->plans.getSmallest();
-  const uint64_t smallestBytes = staticBytes + smallest.arenaBytes + room.reserveBytes,
+  const auto [smallest, arenaBytes] = entry.findSmallest();
+  const uint64_t smallestBytes = staticBytes + arenaBytes + room.reserveBytes,
                  largestBytes = staticBytes + entry.solved->front.getLargest().timeline.peakBytes,
                  least = staticBytes + bound.bytes;
   InFlightDiagnostic error = entry.step.emitError();
@@ -256,7 +277,7 @@ LogicalResult lowtide::refuseBudget(PosedEntry &entry, const BudgetRoom &room, S
           << formatExact(least);
   if (std::optional<ForcedInstruction> forced = findForced(entry.problem, bound))
     noteForced(error, *forced, bound.bytes);
-  entry.apply(smallest.plan, facts);
+  entry.apply(smallest->plan, facts);
   if (FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts, room.statics); succeeded(profile))
     error.attachNote() << "the smallest plan found has at its peak " << describePeak(*profile);
   noteRemedies(error, entry.step, room.statics, /*isTransient=*/true, {room.sum(), smallestBytes, least, largestBytes});

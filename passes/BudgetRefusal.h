@@ -16,11 +16,17 @@ struct PosedEntry {
   mlir::func::FuncOp step;
   StepProblem problem;
   solve::SolvedStep *solved;
+  /// Its schedules with values in another memory, for several prices of copies; that memory, and what of the device's
+  /// such values pass through: those that every schedule moves, and any.
+  std::vector<solve::SolvedStep *> offloads = {};
+  Space otherSpace = Space::Device;
+  uint64_t leastStagingBytes = 0, stagingBytes = 0;
 
   /// Makes `plan` of the step, once.
   void apply(const solve::FittedSchedule &plan, FactsTable &facts);
-  /// The smallest arena that was found.
-  uint64_t getSmallestBytes() const { return solved->plans.getSmallest().arenaBytes; }
+  /// The plan with the smallest arena that was found, and that arena with what copies pass through.
+  std::pair<const solve::PackedPlan *, uint64_t> findSmallest() const;
+  uint64_t getSmallestBytes() const { return findSmallest().second; }
 };
 
 /// Bytes of a budget: for the transient arena, for everything else, and of the former what no schedule may use.

@@ -32,6 +32,13 @@ static std::string findByteSizeFault(const std::string &text) {
   return size ? std::string() : llvm::toString(size.takeError());
 }
 
+static std::string findByteCountFault(const std::string &text) {
+  llvm::Expected<ByteSize> size = parseByteSize(text);
+  if (!size)
+    return llvm::toString(size.takeError());
+  return size->fraction < 0 ? std::string() : "'" + text + "' is a part of nothing that is known; bytes, as in 32GiB";
+}
+
 static OptionCheck ofWords(ArrayRef<StringRef> words) {
   return {Kind::Words, std::vector<std::string>(words.begin(), words.end())};
 }
@@ -48,6 +55,7 @@ static Checks nonNegative(MLIRContext &) { return {{Kind::NonNegative}}; }
 static Checks rate(MLIRContext &) { return {{Kind::Rate}}; }
 static Checks decay(MLIRContext &) { return {{Kind::Custom, {}, 0, 0, findDecayFault}}; }
 static Checks byteSize(MLIRContext &) { return {{Kind::Custom, {}, 0, 0, findByteSizeFault}}; }
+static Checks byteCount(MLIRContext &) { return {{Kind::Custom, {}, 0, 0, findByteCountFault}}; }
 static Checks schedules(MLIRContext &) { return {ofWords(train::listSchedules())}; }
 template <const auto &list> static Checks words(MLIRContext &) {
   return {ofWords(llvm::to_vector_of<StringRef>(list))};

@@ -89,7 +89,8 @@ void EntryLowering::writeBuffers() {
   for (auto [i, place] : llvm::enumerate(storage.getStorages()))
     if (place.kind == Storage::Kind::Transient && !isOfRound(place)) {
       Location loc = place.values.empty() ? entry.getLoc() : place.values.front().getLoc();
-      plan::BufferOp::create(builder, loc, "b" + std::to_string(i), "transient", place.bytes, place.kept);
+      const StringRef arena = place.space == Space::Device ? "transient" : getSpaceName(place.space);
+      plan::BufferOp::create(builder, loc, "b" + std::to_string(i), arena, place.bytes, place.kept);
     }
 }
 
@@ -217,6 +218,12 @@ LogicalResult EntryLowering::writeInstruction(Operation *op) {
   }
   if (isLibraryCall(op))
     return writeCall(op, cast<LibraryCallInterface>(op));
+  if (StepStorage::isMove(op)) {
+    plan::SliceAttr source = read(op->getOperand(0));
+    plan::CopyOp::create(builder, op->getLoc(), source, write(storage.getStorage(op->getResult(0)), op->getResult(0)),
+                         0, 0, 0, getResponsiblePlace(op->getLoc()), 0);
+    return success();
+  }
   if (auto kernel = dyn_cast<nn::KernelOp>(op); kernel && kernel.isEmpty()) {
     writeAll(op->getResults()); // values without bytes
     return success();
@@ -341,8 +348,11 @@ void EntryLowering::writeBindings() {
   auto create = [&](const BindingFacts &facts, Type type, plan::SliceAttr slice, uint64_t last, StringRef group,
                     bool isDrawn) {
     bool image = facts.fromFile && facts.isPersistent() && weights && !isDrawn;
-    plan::BindingOp::create(builder, entry.getLoc(), facts.kind, facts.name.getValue(), cast<RankedTensorType>(type),
-                            slice, last, APFloat(image ? 0.0 : facts.initial), image, facts.batchDim, group);
+    // Where it lies is said by its arena.
+    auto tensor = cast<RankedTensorType>(type);
+    plan::BindingOp::create(builder, entry.getLoc(), facts.kind, facts.name.getValue(),
+                            RankedTensorType::get(tensor.getShape(), tensor.getElementType()), slice, last,
+                            APFloat(image ? 0.0 : facts.initial), image, facts.batchDim, group);
   };
   for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
     auto group = entry.getArgAttrOfType<StringAttr>(i, train::groupAttrName);

@@ -479,13 +479,22 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
     Values that do not fit are computed again where they are needed, as late as possible, with whatever they need
     themselves; the schedule with the least estimated time is taken. What runs again reads through `train.remat`, which
     ties it to the cotangent that wakes it. A budget that cannot be met is an error that says what forces it.
+
+    With a budget for another memory, values may wait there as well: `train.move` stores them when they are made and
+    brings them back before they are read. Both are weighed against each other by the time that the lanes of computation
+    and of copies take together.
   }];
   let options = [
     FlagOption<"budget", DeviceBudgetOption>,
+    FlagOption<"hostBudget", HostBudgetOption>,
+    FlagOption<"diskBudget", DiskBudgetOption>,
     FlagOption<"strategy", RematStrategyOption>,
     FlagOption<"bound", BoundOption>,
   ];
-  let statistics = [Statistic<"numRecomputed", "recomputed", "Instructions that run again">];
+  let statistics = [
+    Statistic<"numRecomputed", "recomputed", "Instructions that run again">,
+    Statistic<"numLoaded", "loaded", "Values that come back from another memory">,
+  ];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
 }
 

@@ -196,6 +196,8 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
   if (!options.budget.empty()) {
     TrainRematerializeOptions fit;
     fit.budget = options.budget;
+    fit.hostBudget = options.hostBudget;
+    fit.diskBudget = options.diskBudget;
     fit.strategy = options.strategy;
     fit.bound = options.bound;
     passes.addPass(createTrainRematerialize(fit));

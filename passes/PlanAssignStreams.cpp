@@ -95,7 +95,7 @@ public:
   unsigned getNumEvents() const { return events; }
 
 private:
-  enum class Lane : uint8_t { Compute, ToHost, ToDevice };
+  enum class Lane : uint8_t { Compute, Away, Back };
 
   Lane getLane(Operation *op) const;
   void collect(Operation *op, int64_t rounds, SmallVectorImpl<Touch> &touches) const;
@@ -142,7 +142,7 @@ StreamAssignment::Lane StreamAssignment::getLane(Operation *op) const {
   auto isOnDevice = [&](plan::SliceAttr slice) {
     return spaces.lookup(slice.getArena().getValue()) == plan::ArenaSpace::Device;
   };
-  return !isOnDevice(copy.getTarget()) ? Lane::ToHost : !isOnDevice(copy.getSource()) ? Lane::ToDevice : Lane::Compute;
+  return !isOnDevice(copy.getTarget()) ? Lane::Away : !isOnDevice(copy.getSource()) ? Lane::Back : Lane::Compute;
 }
 
 /// Everything that an instruction touches, in all rounds of the repeats in it.

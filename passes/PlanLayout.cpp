@@ -39,7 +39,7 @@ LogicalResult PlanLayout::place(const BindingFacts &facts, Type type, unsigned a
   }
   if (bytes > (uint64_t(1) << 46) || arenas[arena].bytes > (uint64_t(1) << 46))
     return entry.emitError() << "bound tensors need more than 2^46 bytes at " << facts.name;
-  arenas[arena].bytes = solve::alignTo(arenas[arena].bytes + bytes, planAlignment);
+  arenas[arena].bytes = solve::alignTo(arenas[arena].bytes + bytes, arenas[arena].alignment);
   if (facts.fromFile)
     arenas[arena].imageBytes = arenas[arena].bytes;
   return success();
@@ -59,7 +59,7 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries, const 
           return entry.emitError("argument ") << number << " has no binding that an argument may have";
         if (!getTensorBytes(arg.getType()))
           return entry.emitError("argument ") << number << " is no static tensor of numbers";
-        std::optional<unsigned> arena = pick(*facts, entry.getArgAttr(number, train::groupAttrName));
+        std::optional<unsigned> arena = pick(*facts, arg.getType(), entry.getArgAttr(number, train::groupAttrName));
         if (arena && failed(layout.place(*facts, arg.getType(), *arena, entry)))
           return failure();
       }
@@ -69,20 +69,22 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries, const 
   // Groups in the order in which they are met; parameters without one come first.
   llvm::SetVector<Attribute> groups;
   groups.insert(Attribute());
-  if (failed(visit([&](const BindingFacts &facts, Attribute group) -> std::optional<unsigned> {
+  if (failed(visit([&](const BindingFacts &facts, Type, Attribute group) -> std::optional<unsigned> {
         if (facts.kind == plan::BindingKind::Param)
           groups.insert(group);
         return std::nullopt;
       })))
     return failure();
   for (Attribute current : groups)
-    if (failed(visit([&](const BindingFacts &facts, Attribute group) -> std::optional<unsigned> {
+    if (failed(visit([&](const BindingFacts &facts, Type, Attribute group) -> std::optional<unsigned> {
           return facts.kind == plan::BindingKind::Param && group == current ? std::optional(ParamsArena) : std::nullopt;
         })))
       return failure();
-  if (failed(visit([&](const BindingFacts &facts, Attribute) -> std::optional<unsigned> {
+  if (failed(visit([&](const BindingFacts &facts, Type type, Attribute) -> std::optional<unsigned> {
         if (facts.kind == plan::BindingKind::Param)
           return std::nullopt;
+        if (const Space space = getSpace(type); space != Space::Device)
+          return layout.getOtherState(space);
         switch (facts.getComponent()) {
         case MemoryComponent::Parameter:
           return ParamsArena;
@@ -100,9 +102,20 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries, const 
           failed(layout.place(*facts, entry.getResultTypes()[i], IOArena, entry)))
         return failure();
     }
+  layout.numBound = layout.arenas.size();
   if (target.isGpu() && failed(layout.addExchange(entries)))
     return failure();
   return layout;
+}
+
+unsigned PlanLayout::getOtherState(Space space) {
+  auto *found = llvm::find_if(arenas, [&](const Arena &arena) { return arena.space == plan::ArenaSpace(space); });
+  if (found == arenas.end()) {
+    arenas.push_back({plan::ArenaRole::State, "state_" + getSpaceName(space).str(), 0, 0, plan::ArenaSpace(space),
+                      getAlignment(space)});
+    found = &arenas.back();
+  }
+  return unsigned(found - arenas.begin());
 }
 
 LogicalResult PlanLayout::addExchange(ArrayRef<func::FuncOp> entries) {
@@ -130,6 +143,13 @@ StaticBytes PlanLayout::getStaticBytes() const {
   bytes.batch = arenas[IOArena].bytes;
   for (const Arena &arena : getRuntimeArenas())
     bytes.exchange += arena.space == plan::ArenaSpace::Device ? arena.bytes : 0;
+  return bytes;
+}
+
+uint64_t PlanLayout::getOtherBytes() const {
+  uint64_t bytes = 0;
+  for (const Arena &arena : getBoundArenas())
+    bytes += arena.space == plan::ArenaSpace::Device ? 0 : arena.bytes;
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 #include "lowtide/Analysis/MemoryProfile.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Dialect/Train/Train.h"
+#include "lowtide/Interfaces/SpaceInterface.h"
 #include "lowtide/Interfaces/TargetInfo.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -20,6 +21,9 @@ inline constexpr llvm::StringLiteral continuedAttrName = "plan.continued";
 
 /// Alignment of every buffer, in bytes: a cache line, and the widest vector.
 inline constexpr uint64_t planAlignment = 64;
+
+/// What an arena in the space is aligned to, in bytes: a page of a file, so that copies may go past the page cache.
+inline uint64_t getAlignment(Space space) { return space == Space::File ? 4096 : planAlignment; }
 
 /// How addresses are looked for, before the plan and in it.
 inline solve::PackingOptions getPlanPacking() {
@@ -73,12 +77,16 @@ public:
   llvm::ArrayRef<Arena> getBoundArenas() const { return getArenas().take_front(numBound); }
   llvm::ArrayRef<Arena> getRuntimeArenas() const { return getArenas().drop_front(numBound); }
   StaticBytes getStaticBytes() const;
+  /// Bytes of bound tensors that lie in another memory than the device's.
+  uint64_t getOtherBytes() const;
   /// The slice of a laid-out tensor, with value number `value`.
   plan::SliceAttr getSlice(const BindingFacts &facts, mlir::Type type, uint64_t value) const;
 
 private:
-  static constexpr size_t numBound = 3;
+  /// The arena of optimizer state that lies in another memory, added when it is asked for first.
+  unsigned getOtherState(Space space);
 
+  size_t numBound = 0;
   struct Place {
     mlir::Type type;
     unsigned arena;

@@ -12,6 +12,7 @@
 #include "PlanLower.h"
 #include "EntryLowering.h"
 #include "LibraryCalls.h"
+#include "Offload.h"
 #include "PlanLayout.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/MemoryProfile.h"
@@ -112,6 +113,20 @@ static void writeSources(ModuleOp module, ArrayRef<func::FuncOp> entries, OpBuil
     if (Attribute updates = entry.get("updates"))
       fields.set("updates_per_step", updates);
     plan::SourceOp::create(builder, module.getLoc(), name.getValue(), fields.getDictionary(builder.getContext()));
+  }
+}
+
+/// Creates the arenas of the memories that values are moved to.
+static void createOtherArenas(ArrayRef<func::FuncOp> entries,
+                              llvm::function_ref<void(const PlanLayout::Arena &)> create) {
+  std::map<Space, uint64_t> largest;
+  for (func::FuncOp entry : entries)
+    if (const auto moves = findMoves(entry))
+      largest[moves->first] = std::max(largest[moves->first], moves->second);
+  for (auto [space, bytes] : largest) {
+    create({plan::ArenaRole::Transient, getSpaceName(space).str(), 0, 0, plan::ArenaSpace(space), getAlignment(space)});
+    if (const uint64_t staging = countStagingBytes(space, bytes))
+      create({plan::ArenaRole::Staging, "staging", staging, 0, plan::ArenaSpace::Device, getAlignment(space)});
   }
 }
 
@@ -218,6 +233,7 @@ LogicalResult PlanLower::lower(codegen::KernelModule &kernels) {
   };
   llvm::for_each(layout->getBoundArenas(), create);
   create({plan::ArenaRole::Transient, "transient"});
+  createOtherArenas(entries, create);
   llvm::for_each(layout->getRuntimeArenas(), create);
 
   llvm::DenseMap<Operation *, codegen::KernelInfo> infos;

@@ -16,6 +16,7 @@
 #include "StepPass.h"
 #include "lowtide/Solve/Packing.h"
 #include "lowtide/Target/PlanProof.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -69,9 +70,10 @@ private:
 } // namespace
 
 /// Numbers the instructions of a block, nested ones after the repeat that they are in, and hands each to `visit`; then
-/// each repeat, inner ones first, to `leave` with the numbers from itself to the one after its body. Copies, and the
-/// first of two launches of a kernel op, have the number of what follows them where `isCoarse`.
-static void number(Block &block, bool isCoarse, uint32_t &now, llvm::function_ref<void(Operation *, uint32_t)> visit,
+/// each repeat, inner ones first, to `leave` with the numbers from itself to the one after its body. What `isMerged`
+/// has the number of what follows it.
+static void number(Block &block, llvm::function_ref<bool(Operation *)> isMerged, uint32_t &now,
+                   llvm::function_ref<void(Operation *, uint32_t)> visit,
                    llvm::function_ref<void(uint32_t, uint32_t)> leave) {
   bool isOpen = false;
   for (Operation &op : block) {
@@ -79,10 +81,10 @@ static void number(Block &block, bool isCoarse, uint32_t &now, llvm::function_re
       continue;
     uint32_t at = now;
     visit(&op, at);
-    isOpen = isCoarse && (isa<plan::CopyOp>(op) || op.hasAttr(continuedAttrName));
+    isOpen = isMerged(&op);
     now += !isOpen;
     if (auto repeat = dyn_cast<plan::RepeatOp>(op)) {
-      number(repeat.getBody().front(), isCoarse, now, visit, leave);
+      number(repeat.getBody().front(), isMerged, now, visit, leave);
       leave(at, now);
     }
   }
@@ -96,10 +98,25 @@ static void findLifetimes(plan::ProgramOp program, llvm::MapVector<StringAttr, P
   for (auto &[arena, problem] : problems)
     for (auto [op, buffer] : llvm::zip_equal(problem.ops, problem.*liveRanges))
       find[op.getName()] = &buffer;
+  // A copy to another memory is an instruction of a schedule, unlike one that a result needs.
+  llvm::StringSet<> elsewhere;
+  for (auto arena : program->getParentOfType<plan::ModuleOp>().getBlock().getOps<plan::ArenaOp>())
+    if (arena.getSpace() != plan::ArenaSpace::Device)
+      elsewhere.insert(arena.getSymName());
+  for (auto buffer : program.getBlock().getOps<plan::BufferOp>())
+    if (elsewhere.contains(buffer.getArena()))
+      elsewhere.insert(buffer.getName());
+  auto isMerged = [&](Operation *op) {
+    auto copy = dyn_cast<plan::CopyOp>(op);
+    return isCoarse &&
+           (copy ? llvm::none_of(ArrayRef{copy.getSource(), copy.getTarget()},
+                                 [&](plan::SliceAttr slice) { return elsewhere.contains(slice.getArena().getValue()); })
+                 : op->hasAttr(continuedAttrName));
+  };
   uint32_t now = 0;
   SmallVector<std::pair<uint32_t, uint32_t>> repeats;
   number(
-      program.getBlock(), isCoarse, now,
+      program.getBlock(), isMerged, now,
       [&](Operation *op, uint32_t at) {
         plan::forEachSlice(op, [&](plan::Access, plan::SliceAttr slice) {
           auto it = find.find(slice.getArena().getValue());

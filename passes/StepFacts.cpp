@@ -181,6 +181,8 @@ LogicalResult StepFacts::updateBlock(Block &block, const TargetInfo &target, cod
     InstructionFacts facts;
     if (auto kernel = dyn_cast<nn::KernelOp>(op); kernel && kernel.isEmpty()) {
       // It is no instruction.
+    } else if (StepStorage::isMove(&op)) {
+      // A copy needs nothing.
     } else if (kernel && !isLibraryCall(&op)) {
       if (failed(addKernelFacts(kernel, target.threadsMax, kernels, facts)))
         return failure();

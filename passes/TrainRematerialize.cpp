@@ -5,13 +5,15 @@
 // 2. Each step is posed (Analysis/StepProblem) and solved (Solve/Fit). A
 //    schedule is taken only if its buffers, packed as plan-place will pack them,
 //    stay within the budget.
-// 3. The schedule becomes the step's order, with what runs again cloned. The
+// 3. With a budget for another memory, values may wait there instead (Offload).
+// 4. The schedule becomes the step's order, with what runs again cloned. The
 //    step that was made is counted and packed once more: should it need more
 //    than its schedule, everything starts over with that much in reserve.
 //
 //===----------------------------------------------------------------------===//
 #include "TrainRematerialize.h"
 #include "BudgetRefusal.h"
+#include "Offload.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "StepPass.h"
@@ -46,29 +48,32 @@ public:
 
   void runOnSteps() override {
     if (failed(checkOption(getOperation(), "remat-strategy", strategy)) ||
-        failed(checkOption(getOperation(), "device-budget", budget)))
+        failed(checkOption(getOperation(), "device-budget", budget)) ||
+        failed(checkOption(getOperation(), "host-budget", hostBudget)) ||
+        failed(checkOption(getOperation(), "disk-budget", diskBudget)))
       return signalPassFailure();
     if (budget.empty())
       return;
     if (!solved)
       solved = makeSolvedSteps();
-    for (uint64_t reserve = 0;;) {
-      OwningOpRef<ModuleOp> given = getOperation().clone();
-      FailureOr<uint64_t> beyond = fitModule(reserve);
-      if (failed(beyond)) {
-        setFailure(getOperation(), FailureKind::Budget);
-        signalPassFailure();
-      }
-      if (failed(beyond) || !*beyond)
-        break;
-      reserve += *beyond;
-      getAnalysis<StepFacts>().clear();
-      getOperation().getBodyRegion().takeBody(given->getBodyRegion());
-    }
+    FailureOr<std::optional<OffloadRoom>> other = OffloadRoom::get(getOperation(), target, hostBudget, diskBudget);
+    if (failed(other))
+      return signalPassFailure();
+    offloadRoom = *other;
+    if (offloadRoom && offloadRoom->space == Space::File && strategy == "fit")
+      chooseStates();
+    if (failed(fitAll()))
+      signalPassFailure();
+    numRecomputed += totals.recomputed;
+    numLoaded += totals.loaded;
     markAnalysesPreserved<StepFacts>();
   }
 
 private:
+  /// Lets optimizer state lie in a file where the step takes less time so, or fits so alone.
+  void chooseStates();
+  /// Fits every entry, with reserves until what was made stays within the budget.
+  LogicalResult fitAll();
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
   FailureOr<uint64_t> fitModule(uint64_t reserve);
   /// Makes the plan of an entry; bytes by which what was made goes beyond the budget.
@@ -81,7 +86,18 @@ private:
   /// Says how much less any other plan could recompute.
   void remarkBound(PosedEntry &entry, const solve::FittedSchedule &chosen, uint64_t transientBytes, uint64_t bytes);
 
+  void restore(ModuleOp given);
+
   std::shared_ptr<solve::SolvedSteps> solved;
+  /// Of the plans that were made last, all entries together.
+  struct Totals {
+    double seconds = 0;
+    unsigned recomputed = 0, loaded = 0;
+  } totals;
+  /// Where values may wait besides; nothing: on the device alone.
+  std::optional<OffloadRoom> offloadRoom;
+  /// The same without what lies there all the time.
+  std::optional<OffloadRoom> roomLeft;
 };
 
 } // namespace
@@ -93,6 +109,48 @@ std::shared_ptr<solve::SolvedSteps> lowtide::makeSolvedSteps() {
 std::unique_ptr<Pass> lowtide::createTrainRematerialize(const TrainRematerializeOptions &options,
                                                         std::shared_ptr<solve::SolvedSteps> solved) {
   return std::make_unique<TrainRematerialize>(options, std::move(solved));
+}
+
+LogicalResult TrainRematerialize::fitAll() {
+  for (uint64_t reserve = 0;;) {
+    OwningOpRef<ModuleOp> given = getOperation().clone();
+    totals = {};
+    FailureOr<uint64_t> beyond = fitModule(reserve);
+    if (failed(beyond)) {
+      setFailure(getOperation(), FailureKind::Budget);
+      return failure();
+    }
+    if (!*beyond)
+      return success();
+    reserve += *beyond;
+    restore(*given);
+  }
+}
+
+void TrainRematerialize::restore(ModuleOp given) {
+  getAnalysis<StepFacts>().clear();
+  getOperation().getBodyRegion().takeBody(given.getBodyRegion());
+}
+
+void TrainRematerialize::chooseStates() {
+  OwningOpRef<ModuleOp> given = getOperation().clone(), moved = getOperation().clone();
+  const uint64_t movedBytes = moveStates(*moved);
+  if (!movedBytes || movedBytes > offloadRoom->bytes)
+    return;
+  const DictionaryAttr attributes = getOperation()->getAttrDictionary();
+  // Seconds of all entries; nothing: they do not fit. What is said of it is said again of the one that is taken.
+  auto estimate = [&]() -> std::optional<double> {
+    ScopedDiagnosticHandler silence(&getContext(), [](Diagnostic &) { return success(); });
+    const LogicalResult fits = fitAll();
+    getOperation()->setAttrs(attributes);
+    return succeeded(fits) ? std::optional(totals.seconds) : std::nullopt;
+  };
+  const std::optional<double> whole = estimate();
+  OwningOpRef<ModuleOp> tried = moved->clone();
+  restore(*tried);
+  const std::optional<double> apart = estimate();
+  // Where neither fits, the one that needs less says why.
+  restore(!whole || (apart && *apart < *whole) ? *moved : *given);
 }
 
 std::optional<solve::FittedSchedule> TrainRematerialize::choose(PosedEntry &entry, uint64_t transientBytes) {
@@ -110,9 +168,24 @@ static std::string compareFigures(const solve::FittedSchedule &before, const sol
   };
   return llvm::formatv("peak {0} → {1} ({2} values recomputed, +{3} FLOPs, +{4} time; {5})",
                        formatBytes(before.timeline.peakBytes), formatBytes(after.timeline.peakBytes),
-                       after.timeline.recomputed, percent(double(after.timeline.flops), double(before.timeline.flops)),
+                       after.timeline.recomputed - after.timeline.loaded,
+                       percent(double(after.timeline.flops), double(before.timeline.flops)),
                        percent(after.timeline.seconds, before.timeline.seconds), after.method)
       .str();
+}
+
+/// What moves to another memory and back.
+static void noteMoves(InFlightDiagnostic &remark, const PosedEntry &entry, const solve::FittedSchedule &plan) {
+  const solve::LaneTimes times = solve::simulateLanes(entry.problem.getGraph(), plan, getAlignment(entry.otherSpace));
+  if (!times.loads)
+    return;
+  remark << llvm::formatv(
+                "; {0} loads of {1} from space {2} and {3} stored there, which takes {4:F1} % more time by the "
+                "estimate",
+                times.loads, formatBytes(times.loadedBytes), getSpaceName(entry.otherSpace),
+                formatBytes(times.storedBytes),
+                100 * times.waitedSeconds / std::max(times.seconds - times.waitedSeconds, 1e-12))
+                .str();
 }
 
 /// A note for each loop in which something runs again.
@@ -143,8 +216,11 @@ void TrainRematerialize::remarkBound(PosedEntry &entry, const solve::FittedSched
 
 std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry, uint64_t transientBytes) {
   if (strategy == "fit") {
-    const solve::PackedPlan *found = entry.solved->plans.find(transientBytes);
-    return found ? std::optional(*found) : std::nullopt;
+    const uint64_t least = entry.leastStagingBytes;
+    const solve::PackedPlan *found =
+        least <= transientBytes ? entry.solved->plans.find(transientBytes - least) : nullptr;
+    std::optional<solve::PackedPlan> plan = found ? std::optional(*found) : std::nullopt;
+    return roomLeft ? chooseOffload(entry, *roomLeft, *solved, std::move(plan), transientBytes) : plan;
   }
   // A packing may need more than the bytes alive: then ask for less.
   for (uint64_t ask = transientBytes;;) {
@@ -172,17 +248,23 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
   const solve::StepGraph &graph = entry.problem.getGraph();
   if (!solve::areSameProblem(profile->getBuffers(), solve::listBuffers(graph, chosen), planAlignment))
     packed.arenaBytes = solve::pack(profile->getBuffers(), getPlanPacking()).arenaBytes;
+  if (const auto moves = findMoves(entry.step))
+    packed.arenaBytes += countStagingBytes(moves->first, moves->second);
   if (packed.arenaBytes > room.transientBytes)
     return packed.arenaBytes - room.transientBytes;
-  numRecomputed += chosen.timeline.recomputed;
+  totals.seconds += chosen.timeline.seconds;
+  totals.recomputed += chosen.timeline.recomputed - chosen.timeline.loaded;
+  totals.loaded += chosen.timeline.loaded;
   {
     InFlightDiagnostic remark = entry.step.emitRemark("@")
                                 << entry.step.getSymName() << ": " << compareFigures(before, chosen);
     if (uint64_t saved = unfitted.getSavedBytes())
       remark << "; saved activations " << formatBytes(saved) << " → " << formatBytes(profile->getSavedBytes());
+    noteMoves(remark, entry, chosen);
     noteLoops(remark, entry.problem, before, chosen);
   }
-  if (bound)
+  // The bound is of recomputation alone.
+  if (bound && !chosen.timeline.loaded)
     remarkBound(entry, chosen, room.getUsableBytes(), room.sum());
   return 0;
 }
@@ -197,11 +279,22 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   if (failed(layout) || failed(facts.update(target)))
     return failure();
   const StaticBytes statics = layout->getStaticBytes();
+  roomLeft = offloadRoom;
+  if (roomLeft) {
+    if (layout->getOtherBytes() > roomLeft->bytes)
+      return getOperation().emitError("optimizer state takes ")
+             << formatBytes(layout->getOtherBytes()) << " of " << formatBytes(roomLeft->bytes) << " in space "
+             << getSpaceName(roomLeft->space);
+    roomLeft->bytes -= layout->getOtherBytes();
+  }
+  CostModel costs = CostModel::get(target);
+  if (offloadRoom)
+    costs.moves = offloadRoom->costs;
   uint64_t largest = 0;
   std::vector<PosedEntry> entries;
   std::vector<MemoryProfile> unfitted;
   for (func::FuncOp step : steps) {
-    FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), CostModel::get(target));
+    FailureOr<StepProblem> problem = StepProblem::pose(step, facts.getTable(), costs);
     if (failed(problem))
       return failure();
     entries.push_back({step, std::move(*problem), nullptr});
@@ -210,6 +303,8 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     entry.solved = &solved->get(entry.problem.getGraph());
     if (!entry.solved->front.isValid())
       return entry.step.emitError("its order is not valid: run train-order first");
+    if (offloadRoom && strategy == "fit")
+      poseOffloads(entry, *offloadRoom, *solved);
     // Results that are copies of others, or of arguments, are made after all instructions.
     FailureOr<MemoryProfile> profile = MemoryProfile::compute(entry.step, facts.getTable(), statics);
     if (failed(profile))
@@ -220,7 +315,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   const uint64_t bytes = size.resolve(statics.sum() + largest);
   if (bytes < statics.sum())
     return refuseStatics(getOperation(), entries, bytes, statics);
-  getOperation()->setAttr(deviceBudgetAttrName, Builder(&getContext()).getI64IntegerAttr(int64_t(bytes)));
+  Builder builder(&getContext());
+  getOperation()->setAttr(deviceBudgetAttrName, builder.getI64IntegerAttr(int64_t(bytes)));
+  if (offloadRoom)
+    getOperation()->setAttr(offloadBudgetAttrName, builder.getI64IntegerAttr(int64_t(offloadRoom->bytes)));
   const BudgetRoom room{bytes - statics.sum(), statics, reserve};
   std::vector<solve::PackedPlan> plans;
   // What helps the entry that needs the most helps all.

@@ -1,9 +1,10 @@
 //===- VerifyBudget.cpp - a plan stays within its budget ------------------===//
 //
 // Adds up the arenas of the device: what they hold is all that the runtime
-// allocates there.
+// allocates there. Then those in which values of a step wait in another memory, and state that lies there.
 //
 //===----------------------------------------------------------------------===//
+#include "Offload.h"
 #include "StepPass.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Analysis/StepProblem.h"
@@ -25,19 +26,31 @@ public:
   void runOnSteps() override {
     if (!noteMissingPlan(getOperation(), getArgument()))
       return;
-    auto budget = getOperation()->getAttrOfType<IntegerAttr>(deviceBudgetAttrName);
-    if (!budget)
-      return;
-    for (auto module : getOperation().getOps<plan::ModuleOp>()) {
-      uint64_t bytes = 0;
-      for (auto arena : module.getBlock().getOps<plan::ArenaOp>())
-        bytes += arena.getSpace() == plan::ArenaSpace::Device ? arena.getBytes() : 0;
-      if (bytes > budget.getValue().getZExtValue()) {
-        module.emitError("the plan needs ")
-            << bytes << " bytes (" << formatBytes(bytes) << "), the budget is " << budget.getValue().getZExtValue();
+    for (auto module : getOperation().getOps<plan::ModuleOp>())
+      if (failed(check(module, deviceBudgetAttrName, [](plan::ArenaOp arena) { return isOnDevice(arena); })) ||
+          failed(check(module, offloadBudgetAttrName, [](plan::ArenaOp arena) {
+            return !isOnDevice(arena) &&
+                   (arena.getRole() == plan::ArenaRole::Transient || arena.getRole() == plan::ArenaRole::State);
+          })))
         return signalPassFailure();
-      }
-    }
+  }
+
+private:
+  static bool isOnDevice(plan::ArenaOp arena) { return arena.getSpace() == plan::ArenaSpace::Device; }
+
+  /// Adds up the arenas that a budget, an attribute of the module around the plan, is for.
+  static LogicalResult check(plan::ModuleOp module, StringRef budgetName,
+                             llvm::function_ref<bool(plan::ArenaOp)> isCounted) {
+    auto budget = module->getParentOp()->getAttrOfType<IntegerAttr>(budgetName);
+    if (!budget)
+      return success();
+    uint64_t bytes = 0;
+    for (auto arena : module.getBlock().getOps<plan::ArenaOp>())
+      bytes += isCounted(arena) ? arena.getBytes() : 0;
+    if (bytes <= budget.getValue().getZExtValue())
+      return success();
+    return module.emitError("the plan needs ")
+           << bytes << " bytes (" << formatBytes(bytes) << "), the budget is " << budget.getValue().getZExtValue();
   }
 };
 

@@ -60,6 +60,8 @@ struct FitStageOptions {
   bool isForGpu = false;             ///< the module's target is one: passes that are for its libraries run
   std::string budget{
       defaultText("device-budget")}; ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
+  std::string hostBudget{defaultText("host-budget")};  ///< pinned memory in which values may wait; empty: none
+  std::string diskBudget{defaultText("disk-budget")};  ///< the same of a file
   std::string strategy{defaultText("remat-strategy")}; ///< how recomputations are chosen
   bool bound = defaultSwitch("bound");                 ///< say how much any plan recomputes at least
   std::string convLayout{defaultText("conv-layout")};  ///< how a GPU stores images: auto, nchw, nhwc

@@ -30,6 +30,9 @@ double CostModel::getSeconds(Block &block) const {
 }
 
 double CostModel::getSeconds(Operation *op) const {
+  // A lane's time is not the device's.
+  if (StepStorage::isMove(op))
+    return 0;
   uint64_t bytes = 0;
   for (Value value : op->getOperands())
     bytes += getTensorBytes(value.getType()).value_or(0);

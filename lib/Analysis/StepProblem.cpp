@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/StepProblem.h"
 #include "lowtide/Interfaces/BindingInterface.h"
+#include "lowtide/Solve/Offload.h"
 #include "lowtide/Solve/Ordering.h"
 
 using namespace mlir;
@@ -50,7 +51,8 @@ uint32_t StepProblem::addValue(Value value, int32_t producer, bool placed) {
   if (value)
     numberOf[value] = number;
   values.push_back(value);
-  graph.values.push_back({value ? getTensorBytes(value.getType()).value_or(0) : 0, producer, placed, false});
+  const bool hasBytes = value && getSpace(value.getType()) == Space::Device;
+  graph.values.push_back({hasBytes ? getTensorBytes(value.getType()).value_or(0) : 0, producer, placed, false});
   return number;
 }
 
@@ -111,6 +113,11 @@ void StepProblem::addOperation(Operation &op, const Knowledge &known) {
     operation.workspaceBytes = known.facts.at(&op).workspaceBytes;
     operation.seconds = known.costs.getSeconds(&op);
     operation.flops = getFlops(&op);
+  }
+  if (StepStorage::isMove(&op)) {
+    const bool isStore = getSpace(op.getOperand(0).getType()) == Space::Device;
+    operation.kind = isStore ? solve::StepOperation::Kind::Stores : solve::StepOperation::Kind::Loads;
+    operation.runsOnce = true;
   }
   operations.push_back(&op);
   graph.operations.push_back(std::move(operation));
@@ -291,6 +298,8 @@ void StepProblem::poseBlock(const Knowledge &known) {
     if (op && !isa<RepeatInterface>(op))
       for (const std::shared_ptr<RerunForm> &form : known.facts.at(op).reruns)
         addRerun(op, *form, known.costs);
+  if (known.costs.moves && block->getParentOp() == step)
+    solve::addLoads(graph, known.costs.moves->away, known.costs.moves->back);
   // In a round, whatever runs comes after its beginning.
   if (!operations.empty() && !operations.front())
     for (solve::StepOperation &rerun : graph.reruns)

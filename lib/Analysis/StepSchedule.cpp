@@ -14,15 +14,23 @@ namespace {
 
 class ScheduleWriter {
 public:
-  ScheduleWriter(Block &block, ArrayRef<Operation *> operations, FactsTable &facts, StepProblem::Anchor anchor)
-      : terminator(block.getTerminator()), builder(terminator), operations(operations), facts(facts), anchor(anchor) {}
+  ScheduleWriter(Block &block, ArrayRef<Operation *> operations, FactsTable &facts, StepProblem::Anchor anchor,
+                 StepProblem::Move move)
+      : terminator(block.getTerminator()), builder(terminator), operations(operations), facts(facts), anchor(anchor),
+        move(move) {}
 
   void write(const solve::Schedule &schedule);
-  /// Per rerun, the number of the operation that it repeats, and its form.
-  llvm::SmallVector<std::pair<uint32_t, std::shared_ptr<RerunForm>>> reruns;
+  /// What stands for an operation when it runs again: its number, and the part of it or the result that is loaded.
+  struct Rerun {
+    uint32_t operation = 0;
+    std::shared_ptr<RerunForm> form;
+    OpResult loaded;
+  };
+  llvm::SmallVector<Rerun> reruns;
 
 private:
   void writeAgain(Operation *op, const RerunForm *part, Value cotangent);
+  void load(OpResult value, Value cotangent);
   /// The value to read for `value`: the last instance of its root, through the same views.
   Value read(Value value);
   /// What wakes the recomputation at `position`: of what the next instruction that runs for the first time reads, the
@@ -34,6 +42,9 @@ private:
   ArrayRef<Operation *> operations;
   FactsTable &facts;
   StepProblem::Anchor anchor;
+  StepProblem::Move move;
+  /// What was stored of a value.
+  llvm::DenseMap<Value, Value> stored;
   /// Last instance of each root that has more than one.
   llvm::DenseMap<Value, Value> last;
   llvm::DenseSet<Operation *> placed;
@@ -75,7 +86,7 @@ Value ScheduleWriter::findCotangent(const solve::Schedule &schedule, size_t posi
     Value root = StepStorage::getRoot(operand);
     root = last.contains(root) ? last[root] : root;
     Operation *maker = root.getDefiningOp();
-    if (!maker || !placed.contains(maker) || maker->hasAttr(recomputedAttrName))
+    if (!maker || !placed.contains(maker) || maker->hasAttr(recomputedAttrName) || StepStorage::isMove(maker))
       continue;
     if (!latest || latest.getDefiningOp()->isBeforeInBlock(maker))
       latest = root;
@@ -100,7 +111,7 @@ void ScheduleWriter::writeAgain(Operation *op, const RerunForm *part, Value cota
     operands.push_back(read(number < op->getNumOperands() ? programOperands.at(op)[number]
                                                           : Value(op->getResult(number - op->getNumOperands()))));
     Operation *maker = StepStorage::getRoot(operands.back()).getDefiningOp();
-    anchored |= maker && maker->hasAttr(recomputedAttrName);
+    anchored |= maker && (maker->hasAttr(recomputedAttrName) || StepStorage::isMove(maker));
   }
   if (!anchored && cotangent && !operands.empty())
     operands[0] = anchor(builder, op->getLoc(), operands[0], cotangent);
@@ -113,6 +124,23 @@ void ScheduleWriter::writeAgain(Operation *op, const RerunForm *part, Value cota
     last[op->getResult(number)] = copy;
 }
 
+void ScheduleWriter::load(OpResult value, Value cotangent) {
+  Value &kept = stored[value];
+  if (!kept) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfter(value.getOwner());
+    Operation *store = move(builder, value.getLoc(), value);
+    placed.insert(store);
+    facts[store] = {};
+    kept = store->getResult(0);
+  }
+  Value source = cotangent ? anchor(builder, value.getLoc(), kept, cotangent) : kept;
+  Operation *back = move(builder, value.getLoc(), source);
+  placed.insert(back);
+  facts[back] = {};
+  last[value] = back->getResult(0);
+}
+
 void ScheduleWriter::write(const solve::Schedule &schedule) {
   std::vector<char> again(schedule.size(), false), seen(operations.size(), false);
   for (auto [position, number] : llvm::enumerate(schedule))
@@ -121,8 +149,8 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
   Value cotangent;
   Operation *previous = nullptr;
   for (auto [position, number] : llvm::enumerate(schedule)) {
-    const bool isPart = number >= operations.size();
-    Operation *op = operations[isPart ? reruns[number - operations.size()].first : number];
+    const Rerun *part = number >= operations.size() ? &reruns[number - operations.size()] : nullptr;
+    Operation *op = operations[part ? part->operation : number];
     if (!op)
       continue; // the beginning of a round
     if (!again[position]) {
@@ -139,7 +167,10 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
       if (!cotangent && previous)
         cotangent = previous->getResult(0);
     }
-    writeAgain(op, isPart ? reruns[number - operations.size()].second.get() : nullptr, cotangent);
+    if (part && part->loaded)
+      load(part->loaded, cotangent);
+    else
+      writeAgain(op, part ? part->form.get() : nullptr, cotangent);
   }
   // What is returned is what was made first.
   SmallVector<Operation *> views;
@@ -157,13 +188,16 @@ void ScheduleWriter::write(const solve::Schedule &schedule) {
       op.erase();
 }
 
-void StepProblem::apply(const solve::FittedSchedule &plan, FactsTable &facts, Anchor anchor) {
+void StepProblem::apply(const solve::FittedSchedule &plan, FactsTable &facts, Anchor anchor, Move move) {
   for (auto [body, inner] : llvm::zip(bodies, plan.bodies))
     body.apply(inner, facts, anchor);
-  ScheduleWriter writer(*block, operations, facts, anchor);
+  ScheduleWriter writer(*block, operations, facts, anchor, move);
   writer.reruns.resize(graph.reruns.size());
-  for (auto [number, operation] : llvm::enumerate(graph.operations))
+  for (auto [number, operation] : llvm::enumerate(graph.operations)) {
     for (auto [i, part] : llvm::enumerate(operation.reruns))
-      writer.reruns[part] = {uint32_t(number), facts.at(operations[number]).reruns[i]};
+      writer.reruns[part] = {uint32_t(number), facts.at(operations[number]).reruns[i], nullptr};
+    for (uint32_t part : operation.loads)
+      writer.reruns[part] = {uint32_t(number), nullptr, cast<OpResult>(values[graph.reruns[part].writes.front()])};
+  }
   writer.write(plan.schedule);
 }

@@ -281,6 +281,8 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.widen = options.precision == "f64" ? "f64" : "";
   stage.isForGpu = target.isGpu();
   stage.budget = options.deviceBudget;
+  stage.hostBudget = options.hostBudget;
+  stage.diskBudget = options.diskBudget;
   stage.strategy = options.rematStrategy;
   stage.bound = options.bound;
   stage.convLayout = options.convLayout;

@@ -145,6 +145,8 @@ static std::vector<OptionRow> makeRows() {
        "in $XDG_CACHE_HOME or ~/.cache, at most 512 MiB"});
   add(declared(declaredOption("threads-max"), "target", "plan", OptionRole::None, &Request::threadsMax));
   add(declared(declaredOption("device-budget"), "memory", "fitted", OptionRole::None, &Request::deviceBudget));
+  add(declared(declaredOption("host-budget"), "memory", "fitted", OptionRole::None, &Request::hostBudget));
+  add(declared(declaredOption("disk-budget"), "memory", "fitted", OptionRole::None, &Request::diskBudget));
   add(declared(declaredOption("remat-strategy"), "memory", "fitted", OptionRole::None, &Request::rematStrategy));
   add(declared(declaredOption("bound"), "memory", "fitted", OptionRole::None, &Request::bound));
   add({"emit",

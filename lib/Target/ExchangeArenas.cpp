@@ -3,6 +3,7 @@
 #include "lowtide/Target/ExchangeArenas.h"
 #include "lowtide/Target/PlanProto.h"
 #include "runtime/ExchangeBlocks.h"
+#include "runtime/FileStaging.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -27,10 +28,16 @@ LogicalResult ExchangeArenas::endEntry() {
   return success(isCounted);
 }
 
+static RuntimeArena convert(const plan::Arena &arena) {
+  return {plan::ArenaRole(arena.role()), plan::ArenaSpace(arena.space()), arena.name(), arena.bytes(),
+          arena.alignment()};
+}
+
 std::vector<RuntimeArena> ExchangeArenas::list() const {
   std::vector<RuntimeArena> arenas;
   for (const plan::Arena &arena : rt::listExchangeArenas(state->blocks))
-    arenas.push_back({plan::ArenaRole(arena.role()), plan::ArenaSpace(arena.space()), arena.name(), arena.bytes(),
-                      arena.alignment()});
+    arenas.push_back(convert(arena));
   return arenas;
 }
+
+RuntimeArena lowtide::getFileStaging(uint64_t largestBytes) { return convert(rt::listFileStaging(largestBytes)); }

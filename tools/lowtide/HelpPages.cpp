@@ -33,7 +33,7 @@ schedule   --schedule=constant|linear|cosine|one-cycle|wsd|…  --warmup-steps=
 precision  --precision=f32|mixed-bf16|mixed-f16|bf16|f16|f64
            --precision-override='*.ln*=f32'  --frozen-weights=auto|bf16|int8|nf4
 target     --target=cpu|cuda|cuda-emulated|reference  --entries=train,eval
-memory     --device-budget=8MiB|1.5GiB|50%  --micro-batches=K
+memory     --device-budget=8MiB|1.5GiB|50%  --disk-budget=100GiB  --micro-batches=K
            --loss-head-chunks=auto|off|N
 stages     --emit=onnx|nn|train|fitted|plan|kernels|ptx|artifact|onnx-model
            --from=onnx|nn|train|fitted  --onnx-stage=nn|train|fitted

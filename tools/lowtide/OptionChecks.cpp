@@ -67,6 +67,10 @@ static bool checkBudget(const Options &options, const config::Config &config) {
                   "'lowtide fit' prints which budgets a step can have");
     return true;
   }
+  for (const char *flag : {"host-budget", "disk-budget"})
+    if (!config.findOrigin(flag).empty() && options.command == Command::Compile)
+      return fail(std::string("--") + flag + " needs --device-budget: without one, every value stays on the device",
+                  "for example --device-budget=50%");
   // The table of `lowtide fit` has budgets of its own.
   const bool isOtherStrategy = options.rematStrategy != "fit";
   if (options.command != Command::Compile || (!options.bound && !isOtherStrategy))
@@ -88,6 +92,9 @@ static bool checkTable(const Options &options, const config::Config &config) {
   };
   if (!refuse("remat-strategy", "'lowtide fit'", "--baselines puts all strategies next to its plans"))
     return false;
+  for (const char *flag : {"host-budget", "disk-budget"})
+    if (!refuse(flag, "'lowtide fit'", "its table is of the device alone; lowtide compile takes it"))
+      return false;
   if (!options.card.empty()) {
     std::vector<std::string> names;
     std::string list;

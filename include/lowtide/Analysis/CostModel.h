@@ -8,15 +8,23 @@
 #pragma once
 
 #include "lowtide/Interfaces/TargetInfo.h"
+#include "lowtide/Solve/Timeline.h"
 #include "mlir/IR/Operation.h"
 
 namespace lowtide {
+
+/// The ways to another memory and back: a lane each, of copies one after the other.
+struct MoveCosts {
+  solve::Lane away, back;
+};
 
 /// Roofline of a target.
 struct CostModel {
   /// Floating-point operations per second of library calls and of generated
   /// kernels; bytes per second of memory; seconds to start an instruction.
   double libraryFlops, kernelFlops, bytesPerSecond, launchSeconds;
+  /// Where values may wait in another memory; nothing: they stay on the device.
+  std::optional<MoveCosts> moves = {};
 
   /// The rates that a target is planned with.
   static CostModel get(const TargetInfo &target);

@@ -61,6 +61,9 @@ public:
   using Anchor =
       llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::Value value, mlir::Value cotangent)>;
 
+  /// Makes the instruction that moves a value to the other memory, or back to the device.
+  using Move = llvm::function_ref<mlir::Operation *(mlir::OpBuilder &, mlir::Location, mlir::Value value)>;
+
   /// `facts` holds every instruction but loops. Fails, with a diagnostic, as
   /// StepStorage does.
   static mlir::FailureOr<StepProblem> pose(mlir::func::FuncOp step, const FactsTable &facts, const CostModel &costs);
@@ -75,8 +78,9 @@ public:
   /// Puts the block's instructions into the order of the plan, which must be
   /// valid, once: an instruction that occurs again is cloned with the attribute
   /// `train.recomputed`, and `anchor` ties its first operand to what wakes it
-  /// (null: nothing occurs again). Facts of clones are added to `facts`.
-  void apply(const solve::FittedSchedule &plan, FactsTable &facts, Anchor anchor = nullptr);
+  /// (null: nothing occurs again). What is loaded is stored right after it is made; `move` makes both (null: nothing is
+  /// loaded). Facts of clones and moves are added to `facts`.
+  void apply(const solve::FittedSchedule &plan, FactsTable &facts, Anchor anchor = nullptr, Move move = nullptr);
 
 private:
   /// What posing asks: facts, prices, and what the loss is made from.

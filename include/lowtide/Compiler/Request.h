@@ -95,6 +95,8 @@ struct Request {
 
   // memory
   std::string deviceBudget{defaultText("device-budget")}; // 8MiB, 50%; empty: no limit
+  std::string hostBudget{defaultText("host-budget")};     // of other memories, where values may wait: 32GiB
+  std::string diskBudget{defaultText("disk-budget")};
   std::string rematStrategy{defaultText("remat-strategy")};
   bool bound = defaultSwitch("bound"); // say how much any plan recomputes at least
 

@@ -112,6 +112,11 @@ def MicroBatchesOption : DeclaredOption<"micro-batches", Whole, "1",
   "Computes a step in so many equal parts of the batch", "range<1, int64_t(1) << 30>">;
 def DeviceBudgetOption : DeclaredOption<"device-budget", Text, "",
   "Bytes that the step may take, all told: 8MiB, 1.5GiB, 800MB, or 50% of what it takes without", "byteSize">;
+def HostBudgetOption : DeclaredOption<"host-budget", Text, "",
+  "Bytes of pinned host memory in which values of a GPU's step may wait: 32GiB. Needs --device-budget", "byteCount">;
+def DiskBudgetOption : DeclaredOption<"disk-budget", Text, "",
+  "Bytes of a file in which values of a CPU's step may wait: 100GiB. Needs --device-budget; lowtide-run --spill says "
+  "where the file lies", "byteCount">;
 def RematStrategyOption : DeclaredOption<"remat-strategy", Text, "fit",
   "How recomputations are chosen: fit; the others are published methods, to compare", "words<rematStrategies>">;
 def BoundOption : DeclaredOption<"bound", Switch, "false",

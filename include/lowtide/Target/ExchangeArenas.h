@@ -23,6 +23,9 @@ struct RuntimeArena {
   uint64_t bytes, alignment;
 };
 
+/// Memory of a CPU through which values pass on their way to a file and back, the largest of which has so many bytes.
+RuntimeArena getFileStaging(uint64_t largestBytes);
+
 /// Collects what the entries of a plan bind.
 class ExchangeArenas {
 public:

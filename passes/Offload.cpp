@@ -1,0 +1,175 @@
+//===- Offload.cpp - values of a step in another memory -------------------===//
+//
+// Every price of a load has its own schedules (Solve/Offload); of those that fit, with their loads moved up, the one
+// whose lanes take the least time is taken, and none where recomputation alone is faster.
+//
+//===----------------------------------------------------------------------===//
+#include "Offload.h"
+#include "PlanLayout.h"
+#include "lowtide/Analysis/ByteSize.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Support/Failure.h"
+#include "lowtide/Target/ExchangeArenas.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+/// The lane of a link. A target without one is planned as the usual one of its kind, as it is with all its figures.
+static solve::Lane findLane(const TargetInfo &target, StringRef from, StringRef to) {
+  for (const TargetInfo &row : {target, *findTarget(target.isGpu() ? "cuda" : "cpu")})
+    for (const MemoryLink &link : row.links)
+      if (link.from == from && link.to == to)
+        return {link.latencySeconds ? link.latencySeconds : target.launchSeconds, link.bytesPerSecond};
+  llvm_unreachable("the usual rows have links to the other memory");
+}
+
+FailureOr<std::optional<OffloadRoom>> OffloadRoom::get(ModuleOp module, const TargetInfo &target, StringRef hostBudget,
+                                                       StringRef diskBudget) {
+  auto refuse = [&](const Twine &what) -> FailureOr<std::optional<OffloadRoom>> {
+    setFailure(module, FailureKind::Usage);
+    module.emitError(what);
+    return failure();
+  };
+  if (hostBudget.empty() && diskBudget.empty())
+    return std::optional<OffloadRoom>();
+  if (target.isGpu() && !diskBudget.empty())
+    return refuse("disk-budget: values of a GPU's step wait in memory of the host; give --host-budget");
+  if (!target.isGpu() && !hostBudget.empty())
+    return refuse("host-budget: on a CPU the device's memory is the host's; values wait in a file: give --disk-budget");
+  const StringRef other = target.isGpu() ? "host" : "file";
+  const MoveCosts costs{findLane(target, "device", other), findLane(target, other, "device")};
+  const ByteSize size =
+      llvm::cantFail(parseByteSize(target.isGpu() ? hostBudget : diskBudget)); // checked by the option
+  return std::optional(OffloadRoom{target.isGpu() ? Space::HostPinned : Space::File, size.bytes, costs});
+}
+
+std::optional<std::pair<Space, uint64_t>> lowtide::findMoves(func::FuncOp step) {
+  std::optional<std::pair<Space, uint64_t>> found;
+  step.walk([&](Operation *op) {
+    if (!StepStorage::isMove(op))
+      return;
+    for (Type type : {op->getOperand(0).getType(), op->getResult(0).getType()})
+      if (const Space space = getSpace(type); space != Space::Device)
+        found = {space, std::max(found ? found->second : 0, getTensorBytes(type).value_or(0))};
+  });
+  return found;
+}
+
+uint64_t lowtide::countStagingBytes(Space space, uint64_t largestBytes) {
+  return space == Space::File ? getFileStaging(largestBytes).bytes : 0;
+}
+
+/// The most that staging may take, whichever values are moved.
+static uint64_t countMostStaging(const PosedEntry &entry, Space space) {
+  const auto moves = findMoves(entry.step);
+  uint64_t largest = moves ? moves->second : 0;
+  const solve::StepGraph &graph = entry.problem.getGraph();
+  for (const solve::StepOperation &load : graph.reruns)
+    if (load.kind == solve::StepOperation::Kind::Loads)
+      largest = std::max(largest, graph.values[load.writes.front()].bytes);
+  return countStagingBytes(space, largest);
+}
+
+/// The result of the step that replaces an argument, made by one of its instructions; -1: there is none.
+static int findUpdate(func::FuncOp step, BlockArgument argument) {
+  auto binding = dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), train::bindingAttrName));
+  if (!binding || binding.getBindingKind() != BindingKind::State)
+    return -1;
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
+    auto other = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, train::bindingAttrName));
+    if (other && other.getBindingKind() == BindingKind::State && other.getName() == binding.getName())
+      return isa<OpResult>(StepStorage::getRoot(returned)) ? int(i) : -1;
+  }
+  return -1;
+}
+
+static void moveState(func::FuncOp step, BlockArgument argument, unsigned result) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  auto space = train::SpaceAttr::get(step.getContext(), Space::File);
+  auto moved = RankedTensorType::get(type.getShape(), type.getElementType(), space);
+  Block &block = step.getBody().front();
+  Operation *first = nullptr;
+  for (Operation *user : argument.getUsers()) {
+    user = block.findAncestorOpInBlock(*user);
+    first = !first || user->isBeforeInBlock(first) ? user : first;
+  }
+  argument.setType(moved);
+  if (first) {
+    OpBuilder builder(first);
+    auto load = train::MoveOp::create(builder, first->getLoc(), type, argument);
+    argument.replaceAllUsesExcept(load.getResult(), load);
+  }
+  OpOperand &returned = block.getTerminator()->getOpOperand(result);
+  OpBuilder builder(step.getContext());
+  builder.setInsertionPointAfterValue(returned.get());
+  returned.set(train::MoveOp::create(builder, returned.get().getLoc(), moved, returned.get()).getResult());
+  SmallVector<Type> inputs(step.getArgumentTypes()), results(step.getResultTypes());
+  inputs[argument.getArgNumber()] = moved;
+  results[result] = moved;
+  step.setType(FunctionType::get(step.getContext(), inputs, results));
+}
+
+uint64_t lowtide::moveStates(ModuleOp module) {
+  llvm::MapVector<StringAttr, unsigned> entries;
+  for (auto step : module.getOps<func::FuncOp>())
+    for (BlockArgument argument : step.getArguments())
+      if (auto facts = BindingFacts::get(step.getArgAttr(argument.getArgNumber(), train::bindingAttrName)))
+        ++entries[facts->name];
+  uint64_t bytes = 0;
+  for (auto step : module.getOps<func::FuncOp>())
+    for (BlockArgument argument : step.getArguments()) {
+      const int result = findUpdate(step, argument);
+      // A number is no burden: what a copy begins with takes longer than all of it.
+      constexpr uint64_t leastBytes = 1 << 14;
+      if (result < 0 || getTensorBytes(argument.getType()).value_or(0) < leastBytes ||
+          entries[BindingFacts::get(step.getArgAttr(argument.getArgNumber(), train::bindingAttrName))->name] != 1)
+        continue;
+      bytes += solve::alignTo(getTensorBytes(argument.getType()).value_or(0), getAlignment(Space::File));
+      moveState(step, argument, unsigned(result));
+    }
+  return bytes;
+}
+
+void lowtide::poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved) {
+  entry.otherSpace = room.space;
+  entry.stagingBytes = countMostStaging(entry, room.space);
+  if (const auto moves = findMoves(entry.step))
+    entry.leastStagingBytes = countStagingBytes(moves->first, moves->second);
+  for (const solve::StepGraph &graph : solve::listOffloadGraphs(entry.problem.getGraph()))
+    entry.offloads.push_back(&solved.get(graph));
+}
+
+std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const OffloadRoom &room,
+                                                        solve::SolvedSteps &solved,
+                                                        std::optional<solve::PackedPlan> plan,
+                                                        uint64_t transientBytes) {
+  const uint64_t alignment = getAlignment(room.space);
+  // State that is moved has lanes of its own.
+  if (plan)
+    plan = solve::prefetch(entry.solved->graph, std::move(*plan), transientBytes - entry.leastStagingBytes, alignment,
+                           getPlanPacking());
+  if (transientBytes < entry.stagingBytes)
+    return plan;
+  const uint64_t budget = transientBytes - entry.stagingBytes;
+  for (solve::SolvedStep *offload : entry.offloads) {
+    solve::SolvedStep *step = offload;
+    // What takes more of the other memory than there is loads less, in a few tries.
+    for (unsigned tries = 4, share = 8; tries && step; --tries, share /= 2) {
+      const solve::PackedPlan *found = step->plans.find(budget);
+      if (!found)
+        break;
+      const solve::LaneTimes times = solve::simulateLanes(step->graph, found->plan, alignment);
+      if (times.roomBytes > room.bytes) {
+        step = &solved.get(
+            solve::restrictLoads(entry.problem.getGraph(), offload->graph, found->plan, room.bytes / 8 * share));
+        continue;
+      }
+      solve::PackedPlan moved = solve::prefetch(step->graph, *found, budget, alignment, getPlanPacking());
+      if (!plan || moved.plan.timeline.seconds < plan->plan.timeline.seconds)
+        plan = std::move(moved);
+      break;
+    }
+  }
+  return plan;
+}

@@ -1,0 +1,48 @@
+//===- Offload.h - values of a step in another memory -----------*- C++ -*-===//
+//
+// Which memory besides the device's a target has, how much of it may be used, and the plan that uses it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "BudgetRefusal.h"
+#include "lowtide/Interfaces/SpaceInterface.h"
+#include "lowtide/Interfaces/TargetInfo.h"
+#include "lowtide/Solve/Offload.h"
+
+namespace lowtide {
+
+/// Attribute of a module: bytes of another memory that its plan may take, an i64.
+inline constexpr llvm::StringLiteral offloadBudgetAttrName = "train.offload_budget";
+
+/// Another memory, in which values of a step may wait.
+struct OffloadRoom {
+  Space space;
+  uint64_t bytes;
+  MoveCosts costs;
+
+  /// What `--host-budget` and `--disk-budget` (texts, empty: not given) are on the target: a GPU's values wait in
+  /// pinned memory, a CPU's in a file. Nothing if neither is given; fails, with a diagnostic, for one that the target
+  /// has no use for.
+  static mlir::FailureOr<std::optional<OffloadRoom>> get(mlir::ModuleOp module, const TargetInfo &target,
+                                                         llvm::StringRef hostBudget, llvm::StringRef diskBudget);
+};
+
+/// The other memory that a step's moves reach, and the bytes of the largest value there; nothing: it has no move.
+std::optional<std::pair<Space, uint64_t>> findMoves(mlir::func::FuncOp step);
+/// Memory of the device through which values pass on their way to a file and back, the largest of which has so many
+/// bytes.
+uint64_t countStagingBytes(Space space, uint64_t largestBytes);
+
+/// Lets optimizer state lie in a file: what one entry alone has and replaces in every step is loaded before its first
+/// reader, and stored when it is made. Returns their bytes there.
+uint64_t moveStates(mlir::ModuleOp module);
+
+/// Prepares an entry's searches with loads.
+void poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved);
+/// The plan that takes the least time in `transientBytes` of the device, of those with values in the room and `plan`,
+/// which has none (nothing: it does not fit).
+std::optional<solve::PackedPlan> chooseOffload(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved,
+                                               std::optional<solve::PackedPlan> plan, uint64_t transientBytes);
+
+} // namespace lowtide

@@ -1,0 +1,58 @@
+"""Trains gpt-tiny with and without another memory, and compares losses and what is saved, bit for bit.
+
+Arguments: the folder of recorded models, a folder to work in.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+MODELS, WORK = (pathlib.Path(a) for a in sys.argv[1:3])
+MODEL = MODELS / "gpt-tiny"
+STEPS = 4
+
+
+def compile(name, *flags):
+    done = subprocess.run(["lowtide", "compile", MODEL / "model.onnx", "-o", WORK / name, "--optimizer=adamw", "--entries=train", *flags],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return WORK / name
+
+
+def train(artifact, *flags, steps=STEPS):
+    """Losses, the bytes of what is saved, and the summary."""
+    home = artifact.with_suffix("")
+    subprocess.run(["lowtide-run", artifact, f"--data={MODEL / 'data.npz'}", f"--steps={steps}", "--quiet", "--poison", "--seed=3",
+                    f"--save={home}", "--overwrite", f"--summary={home}.json", *flags], check=True, capture_output=True)
+    summary = json.loads(pathlib.Path(f"{home}.json").read_text())
+    saved = {path.name: path.read_bytes() for path in sorted(home.rglob("*.safetensors"))}
+    assert saved, f"nothing saved in {home}"
+    return summary["losses"], saved, summary
+
+
+def compare(title, whole, moved, *flags):
+    losses, saved, _ = train(whole, *flags)
+    others, again, summary = train(moved, *flags)
+    same = losses == others and saved == again
+    step = summary.get("moved", {})
+    print(f"{title}: {'same' if same else 'different'}, {'moved' if step.get('from_device_bytes') and step.get('to_device_bytes') else 'nothing moved'}")
+    return summary
+
+
+whole = compile("whole.tide", "--batch=8")
+state = compile("state.tide", "--batch=8", "--device-budget=1000000", "--disk-budget=1GiB")
+figures = compare("cpu, 1000000 bytes", whole, state)
+assert figures["planned_bytes"] == figures["allocated_bytes"] <= 1000000, figures
+assert figures["moved"]["planned_file_bytes"] == figures["moved"]["allocated_file_bytes"] > 400000, figures
+mixed = ["--batch=8", "--precision=mixed-bf16", "--loss-scale=dynamic", "--clip-norm=1", "--micro-batches=2"]
+compare("cpu, mixed-bf16, clipped, scaled, in parts", compile("mixed.tide", *mixed), compile("mixed-file.tide", *mixed, "--device-budget=995000", "--disk-budget=1GiB"))
+# Two steps, then two more from what was saved.
+losses, saved, _ = train(whole)
+train(state, steps=2)
+others, again, _ = train(state, f"--resume={state.with_suffix('')}", steps=2)
+print(f"resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
+plain = ["--batch=4", "--target=reference"]
+compare("reference, 850000 bytes", compile("reference.tide", *plain), compile("reference-file.tide", *plain, "--device-budget=850000", "--disk-budget=1GiB"))
+gpu = ["--batch=4", "--target=cuda-emulated"]
+compare("cuda-emulated", compile("gpu.tide", *gpu), compile("gpu-host.tide", *gpu, "--device-budget=60%", "--host-budget=1GiB"))

@@ -40,7 +40,7 @@ static bool isFloatCast(Operation *op) {
 }
 
 static BindingInterface getBinding(func::FuncOp step, unsigned argument) {
-  return step.getArgAttrOfType<BindingInterface>(argument, "train.binding");
+  return step.getArgAttrOfType<BindingInterface>(argument, bindingAttrName);
 }
 
 Autocast::Autocast(func::FuncOp step, FloatType narrow, bool pure,
@@ -426,7 +426,7 @@ void Autocast::narrowArguments(const llvm::DenseSet<Attribute> &stored) {
   // A step that was imported whole has their updates already, which end in the type that they are kept in.
   SmallVector<Type> inputs(block.getArgumentTypes()), results(step.getResultTypes());
   for (auto [i, result] : llvm::enumerate(results))
-    if (Attribute updated = step.getResultAttr(i, "train.binding"); updated && bindings.contains(updated)) {
+    if (Attribute updated = step.getResultAttr(i, bindingAttrName); updated && bindings.contains(updated)) {
       result = withElement(block.getTerminator()->getOperand(i), narrow);
       holdsUpdates = true;
     }

@@ -152,7 +152,7 @@ LogicalResult StepUpdates::rebuild() {
   if (std::optional<unsigned> result = train::findResult<train::OutputAttr>(step, train::finiteName))
     finite = terminator->getOperand(*result);
   std::optional<unsigned> skipped = train::findArg<train::StateAttr>(step, train::skippedName);
-  std::optional<unsigned> number = train::findArg<train::ScalarAttr>(step, "step");
+  std::optional<unsigned> number = train::findArg<train::ScalarAttr>(step, stepScalar);
   if (skipped && number) {
     nn::Expr count(builder, step.getLoc(), step.getArgument(*number));
     nn::Expr missing = nn::cast(count.with(step.getArgument(*skipped)), count.type().getElementType());

@@ -56,8 +56,9 @@ public:
     std::optional<unsigned> loss = train::findResult<train::MetricAttr>(step, "loss");
     bool isDouble = loss && getElementTypeOrSelf(step.getFunctionType().getResult(*loss)).isF64();
     Builder b(context);
-    lr = train::getOrAppendScalar(step, "lr", RankedTensorType::get({}, isDouble ? b.getF64Type() : b.getF32Type()));
-    stepNumber = train::getOrAppendScalar(step, "step", RankedTensorType::get({}, b.getI64Type()));
+    lr = train::getOrAppendScalar(step, rateScalar,
+                                  RankedTensorType::get({}, isDouble ? b.getF64Type() : b.getF32Type()));
+    stepNumber = train::getOrAppendScalar(step, stepScalar, RankedTensorType::get({}, b.getI64Type()));
     if (std::optional<unsigned> result = train::findResult<train::OutputAttr>(step, train::finiteName))
       finite = step.getBody().front().getTerminator()->getOperand(*result);
     // Steps that made no update do not count for bias corrections.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepFinder.h"
+#include "lowtide/Interfaces/BindingNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -154,8 +155,8 @@ void StepFinder::readOptimizers() {
     std::optional<int> slots = slotsOf(node);
     if (!slots || node.input_size() < 3)
       continue;
-    scalars.try_emplace(node.input(0), "lr");
-    scalars.try_emplace(node.input(1), "step");
+    scalars.try_emplace(node.input(0), rateScalar);
+    scalars.try_emplace(node.input(1), stepScalar);
     int count = (node.input_size() - 2) / (2 + *slots);
     for (int i = 0; i < count; ++i)
       for (int slot = 0; slot <= *slots; ++slot) {

@@ -46,7 +46,7 @@ private:
   /// Output that updates each initializer, in the order in which they were found.
   std::vector<std::pair<std::string, std::string>> updates;
   llvm::StringSet<> updated, states;
-  /// "lr" or "step" by input.
+  /// The rate or the step number, by input.
   llvm::StringMap<std::string> scalars;
 };
 

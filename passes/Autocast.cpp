@@ -96,13 +96,13 @@ bool Autocast::passesOn(Operation *op) const {
 
 //===-- what is known before anything changes -----------------------------===//
 
-/// The forward pass is what metrics and outputs need; gradients are outputs of the backward pass.
+/// The forward pass is what metrics and outputs need; gradients come out of the backward pass.
 void Autocast::findForward() {
   SmallVector<Value> worklist;
   Operation *terminator = block.getTerminator();
   for (unsigned i = 0; i < terminator->getNumOperands(); ++i) {
-    auto binding = step.getResultAttrOfType<BindingInterface>(i, "train.binding");
-    if (binding && isResult(binding.getBindingKind()) && !binding.getName().getValue().starts_with("grad/"))
+    auto binding = step.getResultAttrOfType<BindingInterface>(i, bindingAttrName);
+    if (binding && isResult(binding.getBindingKind()) && binding.getBindingKind() != BindingKind::Gradient)
       worklist.push_back(terminator->getOperand(i));
   }
   if (worklist.empty())

@@ -29,9 +29,11 @@ static StringRef spaceOf(Attribute binding) {
   return isa<train::MetricAttr>(binding) ? "metric " : "output ";
 }
 
-static bool isArgumentBinding(Attribute binding) { return !isa<train::MetricAttr, train::OutputAttr>(binding); }
+static bool isArgumentBinding(Attribute binding) {
+  return !isa<train::MetricAttr, train::OutputAttr, train::GradientAttr>(binding);
+}
 static bool isResultBinding(Attribute binding) {
-  return isa<train::ParamAttr, train::StateAttr, train::MetricAttr, train::OutputAttr>(binding);
+  return isa<train::ParamAttr, train::StateAttr>(binding) || !isArgumentBinding(binding);
 }
 
 namespace {

@@ -65,7 +65,8 @@ typedef enum lowtide_kind {
   LOWTIDE_BATCH = 4,  /* written by the caller before each step */
   LOWTIDE_SCALAR = 5, /* written by lowtide_session_write_real, _write_integer or _write_scalars */
   LOWTIDE_METRIC = 6, /* read after each step */
-  LOWTIDE_OUTPUT = 7
+  LOWTIDE_OUTPUT = 7,
+  LOWTIDE_GRADIENT = 8 /* of the parameter NAME; called grad/NAME */
 } lowtide_kind;
 
 /* A view of a tensor inside an arena; name, dims and data live as long as the session. Row-major. */

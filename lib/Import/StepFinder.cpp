@@ -91,7 +91,7 @@ void lowtide::addGradientOutputs(::onnx::ModelProto &model) {
     if (param == inputs.end())
       continue;
     // A node of its own: the tensor may be an output of the step already.
-    const std::string name = "lowtide.grad/" + gradient.param;
+    const std::string name = "lowtide." + gradientName(gradient.param);
     NodeProto &copy = *graph.add_node();
     copy.set_op_type("Identity");
     copy.add_input(gradient.tensor);
@@ -103,7 +103,7 @@ void lowtide::addGradientOutputs(::onnx::ModelProto &model) {
     for (const auto &prop : param->second->metadata_props())
       if (prop.key() == "lowtide.name")
         bound = prop.value();
-    addBinding(output, "output", "grad/" + bound);
+    addBinding(output, "gradient", gradientName(bound));
     if (!gradient.isDerived)
       addProp(model, "lowtide.gradients", "given");
   }

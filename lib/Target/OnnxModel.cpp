@@ -23,7 +23,8 @@ using namespace lowtide;
 
 /// How metadata call a binding.
 static StringRef stringify(BindingKind kind) {
-  static constexpr const char *names[] = {"param", "state", "constant", "batch", "scalar", "metric", "output"};
+  static constexpr const char *names[] = {"param",  "state",  "constant", "batch",
+                                          "scalar", "metric", "output",   "gradient"};
   return names[static_cast<unsigned>(kind) - 1];
 }
 

@@ -201,6 +201,16 @@ TEST(CInterfaceStates, NoSession) {
   EXPECT_STREQ(lowtide_status_where(nullptr), "");
 }
 
+TEST(CInterface, AGradientIsAKindOfItsOwn) {
+  lowtide_session *session = load(artifactOf("c-gradient.tide"));
+  ASSERT_EQ(take(lowtide_session_bind(session, nullptr), "bind"), LOWTIDE_OK);
+  lowtide_tensor tensor{};
+  ASSERT_EQ(take(lowtide_session_tensor(session, "gradient", "grad/w", &tensor), "tensor"), LOWTIDE_OK);
+  EXPECT_EQ(tensor.kind, LOWTIDE_GRADIENT);
+  EXPECT_STREQ(tensor.name, "grad/w");
+  lowtide_session_free(session);
+}
+
 TEST(CInterfaceStates, LoadsNothingThatIsNoArtifact) {
   const std::string longName(1 << 20, 'a'), file = testing::TempDir() + "a-file";
   writeText(file, "no artifact");

@@ -40,7 +40,7 @@ static bool isFloatCast(Operation *op) {
 }
 
 static BindingInterface getBinding(func::FuncOp step, unsigned argument) {
-  return step.getArgAttrOfType<BindingInterface>(argument, "train.binding");
+  return step.getArgAttrOfType<BindingInterface>(argument, bindingAttrName);
 }
 
 Autocast::Autocast(func::FuncOp step, FloatType narrow, bool pure,
@@ -96,13 +96,13 @@ bool Autocast::passesOn(Operation *op) const {
 
 //===-- what is known before anything changes -----------------------------===//
 
-/// The forward pass is what metrics and outputs need; gradients are outputs of the backward pass.
+/// The forward pass is what metrics and outputs need; gradients come out of the backward pass.
 void Autocast::findForward() {
   SmallVector<Value> worklist;
   Operation *terminator = block.getTerminator();
   for (unsigned i = 0; i < terminator->getNumOperands(); ++i) {
-    auto binding = step.getResultAttrOfType<BindingInterface>(i, "train.binding");
-    if (binding && isResult(binding.getBindingKind()) && !binding.getName().getValue().starts_with("grad/"))
+    auto binding = step.getResultAttrOfType<BindingInterface>(i, bindingAttrName);
+    if (binding && isResult(binding.getBindingKind()) && binding.getBindingKind() != BindingKind::Gradient)
       worklist.push_back(terminator->getOperand(i));
   }
   if (worklist.empty())
@@ -426,7 +426,7 @@ void Autocast::narrowArguments(const llvm::DenseSet<Attribute> &stored) {
   // A step that was imported whole has their updates already, which end in the type that they are kept in.
   SmallVector<Type> inputs(block.getArgumentTypes()), results(step.getResultTypes());
   for (auto [i, result] : llvm::enumerate(results))
-    if (Attribute updated = step.getResultAttr(i, "train.binding"); updated && bindings.contains(updated)) {
+    if (Attribute updated = step.getResultAttr(i, bindingAttrName); updated && bindings.contains(updated)) {
       result = withElement(block.getTerminator()->getOperand(i), narrow);
       holdsUpdates = true;
     }

@@ -194,7 +194,7 @@ void lowtide::cloneCheapProducers(Block &block, function_ref<bool(Operation *)> 
 static BindingInterface getBinding(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto step = argument ? dyn_cast_or_null<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  return step ? step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), "train.binding") : BindingInterface();
+  return step ? step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), bindingAttrName) : BindingInterface();
 }
 
 /// Whether `value` is given to the step in every step, and stays.

@@ -133,9 +133,9 @@ bool CrossLaunches::mayMoveUp(nn::KernelOp sums, nn::KernelOp partner) {
   for (OpOperand &use : block.getTerminator()->getOpOperands()) {
     if (StepStorage::getRoot(use.get()).getDefiningOp() != sums)
       continue;
-    Attribute binding = step.getResultAttr(use.getOperandNumber(), "train.binding");
+    Attribute binding = step.getResultAttr(use.getOperandNumber(), bindingAttrName);
     for (BlockArgument argument : block.getArguments()) {
-      if (!binding || step.getArgAttr(argument.getArgNumber(), "train.binding") != binding)
+      if (!binding || step.getArgAttr(argument.getArgNumber(), bindingAttrName) != binding)
         continue;
       bool isRead = false;
       forEachReader(argument, [&](Operation *reader) {
@@ -151,10 +151,10 @@ bool CrossLaunches::mayMoveUp(nn::KernelOp sums, nn::KernelOp partner) {
 
 /// Position of what writes over `argument`; 0: nothing does.
 unsigned CrossLaunches::findUpdate(BlockArgument argument) {
-  Attribute binding = step.getArgAttr(argument.getArgNumber(), "train.binding");
+  Attribute binding = step.getArgAttr(argument.getArgNumber(), bindingAttrName);
   unsigned update = 0;
   for (OpOperand &use : block.getTerminator()->getOpOperands())
-    if (binding && step.getResultAttr(use.getOperandNumber(), "train.binding") == binding)
+    if (binding && step.getResultAttr(use.getOperandNumber(), bindingAttrName) == binding)
       if (Operation *maker = StepStorage::getRoot(use.get()).getDefiningOp())
         update = std::max(update, positions.lookup(maker));
   return update;

@@ -146,14 +146,14 @@ void FusionGroups::findUpdates() {
     return;
   DenseMap<Attribute, Value> updated;
   for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
-    if (auto binding = step.getResultAttrOfType<BindingInterface>(i, "train.binding"))
+    if (auto binding = step.getResultAttrOfType<BindingInterface>(i, bindingAttrName))
       if (isUpdated(binding.getBindingKind()))
         updated[binding] = value;
   auto comesBefore = [&](Operation *reader, Operation *update) {
     return reader != update && reader->getBlock() == &block && reader->isBeforeInBlock(update);
   };
   for (BlockArgument argument : block.getArguments()) {
-    Attribute binding = step.getArgAttr(argument.getArgNumber(), "train.binding");
+    Attribute binding = step.getArgAttr(argument.getArgNumber(), bindingAttrName);
     Operation *update = binding && updated.count(binding) ? updated[binding].getDefiningOp() : nullptr;
     if (!update || update->getBlock() != &block)
       continue;

@@ -158,11 +158,11 @@ private:
   void findUpdates(func::FuncOp step) {
     llvm::DenseMap<Attribute, Value> arguments;
     for (BlockArgument argument : block->getArguments())
-      if (Attribute binding = step.getArgAttr(argument.getArgNumber(), "train.binding"))
+      if (Attribute binding = step.getArgAttr(argument.getArgNumber(), bindingAttrName))
         arguments[binding] = argument;
     for (auto [i, value] : llvm::enumerate(block->getTerminator()->getOperands()))
       if (Operation *maker = StepStorage::getRoot(value).getDefiningOp())
-        if (auto argument = arguments.find(step.getResultAttr(i, "train.binding")); argument != arguments.end())
+        if (auto argument = arguments.find(step.getResultAttr(i, bindingAttrName)); argument != arguments.end())
           updatedAt[argument->second] = at(maker);
   }
 

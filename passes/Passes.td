@@ -168,7 +168,7 @@ def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
   let description = [{
     Reverse-mode differentiation from the metric `loss` to every floating-point `#train.param` argument, by asking each
     op on the way for its derivative. Contributions to a value are added in reverse program order; an operand whose
-    derivative the op leaves unset gets none. Each gradient becomes a result `#train.output<"grad/NAME">`, in the order of
+    derivative the op leaves unset gets none. Each gradient becomes a result `#train.gradient<"NAME">`, in the order of
     the parameters. A parameter that the loss does not depend on gets a zero gradient, the mark `train.unreached` and a
     warning. Where a library of the target computes an attention in `precision`, its derivative is one op, too
     (`nn.attention_grad`). docs/rationale/differentiation.md has the rules and the reasons.
@@ -219,7 +219,7 @@ def TrainScaleLoss : Pass<"train-scale-loss", "::mlir::ModuleOp"> {
     skipped steps become state. The output `finite` tells train-optimize to commit updates only when it is true. All of it
     is inside the step.
 
-    A step that came with its updates (@train alone) says by its outputs `grad/NAME` what its updates read: with a loss
+    A step that came with its updates (@train alone) says by its bound gradients what its updates read: with a loss
     scale the gradients are derived anew from the loss, and the updates are written again for what is made of them.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];

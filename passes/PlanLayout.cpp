@@ -55,7 +55,7 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries, const 
       for (BlockArgument arg : entry.getArguments()) {
         unsigned number = arg.getArgNumber();
         std::optional<BindingFacts> facts = BindingFacts::get(entry.getArgAttr(number, train::bindingAttrName));
-        if (!facts || facts->kind == plan::BindingKind::Metric || facts->kind == plan::BindingKind::Output)
+        if (!facts || facts->isResult())
           return entry.emitError("argument ") << number << " has no binding that an argument may have";
         if (!getTensorBytes(arg.getType()))
           return entry.emitError("argument ") << number << " is no static tensor of numbers";

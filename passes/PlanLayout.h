@@ -46,6 +46,11 @@ struct BindingFacts {
   bool isPersistent() const {
     return kind == plan::BindingKind::Param || kind == plan::BindingKind::State || kind == plan::BindingKind::Constant;
   }
+  /// Made by the step: no argument's.
+  bool isResult() const {
+    return kind == plan::BindingKind::Metric || kind == plan::BindingKind::Output ||
+           kind == plan::BindingKind::Gradient;
+  }
   /// Of the bytes of an argument or a metric.
   MemoryComponent getComponent() const {
     return kind == plan::BindingKind::Param || fromFile ? MemoryComponent::Parameter

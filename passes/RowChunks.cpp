@@ -65,7 +65,7 @@ static StringRef findParameter(Value matrix) {
   }
   auto argument = cast<BlockArgument>(matrix);
   auto step = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto binding = step ? dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), "train.binding"))
+  auto binding = step ? dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), bindingAttrName))
                       : BindingInterface();
   return binding ? binding.getName().getValue() : StringRef();
 }

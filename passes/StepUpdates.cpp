@@ -16,13 +16,6 @@
 using namespace mlir;
 using namespace lowtide;
 
-static constexpr llvm::StringLiteral gradientPrefix = "grad/";
-
-static bool isGradient(Attribute binding) {
-  auto output = dyn_cast_or_null<train::OutputAttr>(binding);
-  return output && output.getName().getValue().starts_with(gradientPrefix);
-}
-
 /// The argument that result `number` updates; null if it updates none.
 static Value findUpdated(func::FuncOp step, unsigned number) {
   Attribute binding = train::getResultBinding(step, number);
@@ -50,12 +43,13 @@ FailureOr<StepUpdates> StepUpdates::find(ModuleOp module, func::FuncOp step) {
   for (unsigned i = 0; i < step.getNumResults(); ++i) {
     Value value = terminator->getOperand(i);
     // A constant is no gradient that anything could be done to.
-    if (isGradient(train::getResultBinding(step, i)) && value.getDefiningOp() &&
-        !value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>())
-      found.gradients[train::getBindingName(train::getResultBinding(step, i))] = value;
+    if (auto gradient = dyn_cast_or_null<train::GradientAttr>(train::getResultBinding(step, i));
+        gradient && value.getDefiningOp() && !value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>())
+      found.gradients[gradient.getParameter()] = value;
   }
   train::eraseResults(step, [&](Attribute binding) {
-    return isGradient(binding) && !found.gradients.contains(train::getBindingName(binding));
+    auto gradient = dyn_cast_or_null<train::GradientAttr>(binding);
+    return gradient && !found.gradients.contains(gradient.getParameter());
   });
   if (found.gradients.empty()) {
     InFlightDiagnostic error = step.emitError("unsupported: the step brings its own updates and does not say which "
@@ -127,10 +121,9 @@ LogicalResult StepUpdates::derive(const train::LossScale &scale) {
   Value loss = getTerminator()->getOperand(*metric);
   SmallVector<Value> leaves;
   for (auto &[name, value] : gradients) {
-    std::optional<unsigned> parameter =
-        train::findArg<train::ParamAttr>(step, name.getValue().drop_front(gradientPrefix.size()));
+    std::optional<unsigned> parameter = train::findArg<train::ParamAttr>(step, name);
     if (!parameter)
-      return step.emitError("'") << name.getValue() << "' is the gradient of no parameter";
+      return step.emitError("'") << gradientName(name.getValue()) << "' is the gradient of no parameter";
     leaves.push_back(step.getArgument(*parameter));
   }
   train::ReverseSweep sweep(step.getBody().front(), OpBuilder(getTerminator()), leaves);
@@ -138,7 +131,7 @@ LogicalResult StepUpdates::derive(const train::LossScale &scale) {
     return failure();
   for (auto [entry, leaf] : llvm::zip_equal(gradients, leaves))
     if (Value gradient = sweep.getCotangent(leaf))
-      getTerminator()->setOperand(*train::findResult<train::OutputAttr>(step, entry.first.getValue()), gradient);
+      getTerminator()->setOperand(*train::findGradient(step, entry.first), gradient);
   return success();
 }
 
@@ -147,12 +140,12 @@ LogicalResult StepUpdates::rebuild() {
   OpBuilder builder(terminator);
   IRMapping mapping;
   for (auto &[name, value] : gradients)
-    mapping.map(value, terminator->getOperand(*train::findResult<train::OutputAttr>(step, name.getValue())));
+    mapping.map(value, terminator->getOperand(*train::findGradient(step, name)));
   Value finite;
   if (std::optional<unsigned> result = train::findResult<train::OutputAttr>(step, train::finiteName))
     finite = terminator->getOperand(*result);
   std::optional<unsigned> skipped = train::findArg<train::StateAttr>(step, train::skippedName);
-  std::optional<unsigned> number = train::findArg<train::ScalarAttr>(step, "step");
+  std::optional<unsigned> number = train::findArg<train::ScalarAttr>(step, stepScalar);
   if (skipped && number) {
     nn::Expr count(builder, step.getLoc(), step.getArgument(*number));
     nn::Expr missing = nn::cast(count.with(step.getArgument(*skipped)), count.type().getElementType());
@@ -186,7 +179,7 @@ LogicalResult StepUpdates::rebuild() {
   }
   train::eraseResults(step, [](Attribute binding) {
     auto output = dyn_cast_or_null<train::OutputAttr>(binding);
-    return isGradient(binding) || (output && output.getName() == train::finiteName);
+    return isa_and_nonnull<train::GradientAttr>(binding) || (output && output.getName() == train::finiteName);
   });
   return success();
 }

@@ -12,7 +12,7 @@
 
 namespace lowtide {
 
-/// A step whose outputs `grad/NAME` are the gradients that its own updates read.
+/// A step whose bound gradients are those that its own updates read.
 class StepUpdates {
 public:
   /// Fails, with a diagnostic that says what to type next, if the step does not say which values are gradients, scales
@@ -23,7 +23,7 @@ public:
   /// does not promise that its gradients are the loss's derivatives.
   llvm::LogicalResult derive(const train::LossScale &scale);
 
-  /// Writes the updates again, for what the outputs `grad/NAME` are by now; where there is an output `finite`, they are
+  /// Writes the updates again, for what the bound gradients are by now; where there is an output `finite`, they are
   /// made only if it is true, and skipped steps do not count. Takes these outputs out of the step.
   llvm::LogicalResult rebuild();
 
@@ -33,7 +33,7 @@ private:
   llvm::LogicalResult collect(unsigned result);
 
   mlir::func::FuncOp step;
-  /// The gradient of each output `grad/NAME` as it came.
+  /// By parameter, the gradient as it came.
   llvm::MapVector<mlir::StringAttr, mlir::Value> gradients;
   /// Ops that make updates of gradients, and numbers of the results that are updates.
   llvm::SetVector<mlir::Operation *> ops;

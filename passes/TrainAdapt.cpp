@@ -228,8 +228,8 @@ public:
       batchDim = position.dim + (position.outer != 1);
     }
     Type drawn = input.elementType();
-    nn::Expr numbers = nn::randomUniform(RankedTensorType::get(shape, drawn), scalar("seed"), scalar("step"),
-                                         scalar("row"), nextDraw++, batchDim);
+    nn::Expr numbers = nn::randomUniform(RankedTensorType::get(shape, drawn), scalar(seedScalar), scalar(stepScalar),
+                                         scalar(rowScalar), nextDraw++, batchDim);
     nn::Expr keep = nn::greaterEqual(nn::reshape(numbers, input.shape()), ratio);
     return nn::select(keep, input * (1.0 / (1.0 - ratio)), input.like(0.0));
   }

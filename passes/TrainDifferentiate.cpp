@@ -83,8 +83,7 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
         step.setArgAttr(parameter, train::unreachedAttrName, builder.getUnitAttr());
         gradient = nn::splat(builder, argument.getLoc(), cast<RankedTensorType>(argument.getType()), 0.0);
       }
-      auto output = builder.getStringAttr("grad/" + name.getValue());
-      growth.appendResult(gradient, train::OutputAttr::get(builder.getContext(), output));
+      growth.appendResult(gradient, train::GradientAttr::get(builder.getContext(), name));
     }
     growth.finish();
     numGradients += parameters.size() - unreached.size();

@@ -112,7 +112,7 @@ bool SavedValues::isKeptAnyway(Value value, nn::KernelOp reader) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || argument.getOwner() != &step.getBody().front())
     return false;
-  auto binding = step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), "train.binding");
+  auto binding = step.getArgAttrOfType<BindingInterface>(argument.getArgNumber(), bindingAttrName);
   return binding && !isUpdated(binding.getBindingKind());
 }
 

@@ -56,8 +56,9 @@ public:
     std::optional<unsigned> loss = train::findResult<train::MetricAttr>(step, "loss");
     bool isDouble = loss && getElementTypeOrSelf(step.getFunctionType().getResult(*loss)).isF64();
     Builder b(context);
-    lr = train::getOrAppendScalar(step, "lr", RankedTensorType::get({}, isDouble ? b.getF64Type() : b.getF32Type()));
-    stepNumber = train::getOrAppendScalar(step, "step", RankedTensorType::get({}, b.getI64Type()));
+    lr = train::getOrAppendScalar(step, rateScalar,
+                                  RankedTensorType::get({}, isDouble ? b.getF64Type() : b.getF32Type()));
+    stepNumber = train::getOrAppendScalar(step, stepScalar, RankedTensorType::get({}, b.getI64Type()));
     if (std::optional<unsigned> result = train::findResult<train::OutputAttr>(step, train::finiteName))
       finite = step.getBody().front().getTerminator()->getOperand(*result);
     // Steps that made no update do not count for bias corrections.
@@ -204,16 +205,16 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
   LogicalResult addUpdates(func::FuncOp step, const train::TrainOptions &options) {
     unsigned arguments = step.getNumArguments();
     UpdateWriter writer(step, options);
-    llvm::StringMap<Value> outputs;
+    llvm::DenseMap<StringAttr, Value> gradients;
     for (auto [i, value] : llvm::enumerate(step.getBody().front().getTerminator()->getOperands()))
-      if (auto output = dyn_cast_or_null<train::OutputAttr>(train::getResultBinding(step, i)))
-        outputs.try_emplace(output.getName().getValue(), value);
+      if (auto gradient = dyn_cast_or_null<train::GradientAttr>(train::getResultBinding(step, i)))
+        gradients.try_emplace(gradient.getParameter(), value);
     unsigned updates = 0;
     for (unsigned number = 0; number < arguments; ++number) {
       auto binding = dyn_cast_or_null<train::ParamAttr>(train::getArgBinding(step, number));
       if (!binding || step.getArgAttr(number, train::unreachedAttrName))
         continue;
-      if (Value gradient = outputs.lookup(("grad/" + binding.getName().getValue()).str())) {
+      if (Value gradient = gradients.lookup(binding.getName())) {
         if (failed(writer.add(number, gradient))) {
           setFailure(getOperation(), FailureKind::Usage);
           return failure();
@@ -224,7 +225,7 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
     writer.finish();
     train::eraseResults(step, [](Attribute binding) {
       auto output = dyn_cast_or_null<train::OutputAttr>(binding);
-      return output && (output.getName().getValue().starts_with("grad/") || output.getName() == train::finiteName);
+      return isa_and_nonnull<train::GradientAttr>(binding) || (output && output.getName() == train::finiteName);
     });
     warnAboutEmptyGroups(step, options);
     numUpdates += updates;
@@ -264,9 +265,9 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
       return signalPassFailure();
     }
     for (unsigned i = 0; i < gradient.getNumResults(); ++i) {
-      auto output = dyn_cast_or_null<train::OutputAttr>(train::getResultBinding(gradient, i));
+      auto binding = dyn_cast_or_null<train::GradientAttr>(train::getResultBinding(gradient, i));
       auto tensor = dyn_cast<RankedTensorType>(gradient.getResultTypes()[i]);
-      if (!output || !output.getName().getValue().starts_with("grad/"))
+      if (!binding)
         continue;
       if (!tensor || !tensor.hasStaticShape() || !isa<FloatType>(tensor.getElementType())) {
         gradient.emitError("result ") << i << " of @gradient is called a gradient and is "
@@ -274,8 +275,7 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
                                       << "; gradients are float tensors of static shape";
         return signalPassFailure();
       }
-      std::optional<unsigned> parameter =
-          train::findArg<train::ParamAttr>(gradient, output.getName().getValue().drop_front(strlen("grad/")));
+      std::optional<unsigned> parameter = train::findArg<train::ParamAttr>(gradient, binding.getParameter());
       auto type = parameter ? dyn_cast<RankedTensorType>(gradient.getArgumentTypes()[*parameter]) : tensor;
       if (!type || type.getShape() != tensor.getShape()) {
         gradient.emitError("result ") << i << " of @gradient is " << tensor

@@ -30,8 +30,8 @@ public:
       : step(step), scale(scale), terminator(step.getBody().front().getTerminator()), builder(terminator),
         scalar(RankedTensorType::get({}, builder.getF32Type())), flag(RankedTensorType::get({}, builder.getI1Type())) {
     for (unsigned i = 0; i < step.getNumResults(); ++i) {
-      auto output = dyn_cast_or_null<train::OutputAttr>(train::getResultBinding(step, i));
-      if (output && output.getName().getValue().starts_with("grad/") && !isUnreached(output.getName())) {
+      auto gradient = dyn_cast_or_null<train::GradientAttr>(train::getResultBinding(step, i));
+      if (gradient && !isUnreached(gradient.getParameter())) {
         numbers.push_back(i);
         values.push_back(terminator->getOperand(i));
       }
@@ -104,9 +104,8 @@ public:
 
 private:
   /// A parameter that the loss does not depend on has a zero gradient and no update.
-  bool isUnreached(StringAttr output) {
-    std::optional<unsigned> argument =
-        train::findArg<train::ParamAttr>(step, output.getValue().drop_front(strlen("grad/")));
+  bool isUnreached(StringAttr parameter) {
+    std::optional<unsigned> argument = train::findArg<train::ParamAttr>(step, parameter);
     return argument && step.getArgAttr(*argument, train::unreachedAttrName);
   }
 

@@ -390,7 +390,8 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
     if (llvm::none_of(wanted, [&](const auto &each) { return rounds(each.second); }))
       return success();
     auto scalar = RankedTensorType::get({}, IntegerType::get(&getContext(), 64));
-    train::Draws draws{train::getOrAppendScalar(step, "seed", scalar), train::getOrAppendScalar(step, "step", scalar)};
+    train::Draws draws{train::getOrAppendScalar(step, seedScalar, scalar),
+                       train::getOrAppendScalar(step, stepScalar, scalar)};
     unsigned rounded = 0;
     for (train::OptimizerInterface &update : updates) {
       StateLayout layout(step, growth, update);

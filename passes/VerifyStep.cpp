@@ -29,9 +29,11 @@ static StringRef spaceOf(Attribute binding) {
   return isa<train::MetricAttr>(binding) ? "metric " : "output ";
 }
 
-static bool isArgumentBinding(Attribute binding) { return !isa<train::MetricAttr, train::OutputAttr>(binding); }
+static bool isArgumentBinding(Attribute binding) {
+  return !isa<train::MetricAttr, train::OutputAttr, train::GradientAttr>(binding);
+}
 static bool isResultBinding(Attribute binding) {
-  return isa<train::ParamAttr, train::StateAttr, train::MetricAttr, train::OutputAttr>(binding);
+  return isa<train::ParamAttr, train::StateAttr>(binding) || !isArgumentBinding(binding);
 }
 
 namespace {
@@ -70,10 +72,10 @@ private:
     if (isa<train::ParamAttr>(binding) && !isa<FloatType>(getElementTypeOrSelf(type)))
       return emit() << "parameter '" << name << "' has the type " << type << ", which cannot be trained";
     if (isa<train::ScalarAttr>(binding)) {
-      if (!llvm::is_contained({"lr", "step", "seed", "row"}, name))
-        return emit() << "scalar '" << name << "' is none of lr, step, seed, row";
+      if (!isStepScalar(name))
+        return emit() << "scalar '" << name << "' is none of " << listOfStepScalars;
       auto tensor = dyn_cast<RankedTensorType>(type);
-      if (!tensor || tensor.getRank() != 0 || isa<FloatType>(tensor.getElementType()) != (name == "lr"))
+      if (!tensor || tensor.getRank() != 0 || isa<FloatType>(tensor.getElementType()) != isRealScalar(name))
         return emit() << "scalar '" << name << "' has the type " << type;
     }
     return success();

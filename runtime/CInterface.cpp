@@ -215,6 +215,22 @@ lowtide_status *lowtide_session_write_scalars(lowtide_session *session, const ch
     return session->session->writeScalars(entry, {lr, step, seed, row});
   });
 }
+lowtide_status *lowtide_session_write_real(lowtide_session *session, const char *entry, const char *name,
+                                           double value) {
+  return guarded([&]() -> Status {
+    if (!session || !entry || !name)
+      return missing("session, entry or name");
+    return session->session->writeScalar(entry, name, value);
+  });
+}
+lowtide_status *lowtide_session_write_integer(lowtide_session *session, const char *entry, const char *name,
+                                              int64_t value) {
+  return guarded([&]() -> Status {
+    if (!session || !entry || !name)
+      return missing("session, entry or name");
+    return session->session->writeScalar(entry, name, value);
+  });
+}
 lowtide_status *lowtide_session_step(lowtide_session *session, const char *entry) {
   return guarded([&]() -> Status {
     if (!session || !entry)

@@ -2,6 +2,7 @@
 
 #include "runtime/Session.h"
 
+#include "lowtide-rt/StepNames.h"
 #include "runtime/CheckedMath.h"
 #include "runtime/Element.h"
 #include "runtime/Halves.h"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 namespace lowtide::rt {
 
@@ -59,10 +59,10 @@ Expected<std::unique_ptr<Session>> Session::create(std::unique_ptr<Artifact> art
     for (const plan::Binding &binding : entry.bindings()) {
       if (binding.kind() != plan::Binding::SCALAR)
         continue;
-      static const std::set<std::string> known = {"lr", "step", "seed", "row"};
-      if (!known.count(binding.name()))
+      if (!isStepScalar(binding.name()))
         return Status(StatusCode::Unsupported, "step scalar '" + printable(binding.name()) +
-                                                   "' is unknown to this runtime; it knows lr, step, seed and row");
+                                                   "' is unknown to this runtime; it knows " +
+                                                   std::string(listOfStepScalars));
     }
   Expected<std::unique_ptr<Device>> device = createDevice(*artifact);
   if (!device)
@@ -185,14 +185,41 @@ Status Session::writeScalars(const std::string &entry, const StepScalars &scalar
     if (binding.kind() != plan::Binding::SCALAR)
       continue;
     uint8_t *to = address(binding.slice());
-    if (binding.name() == "lr")
+    if (isRealScalar(binding.name()))
       storeElement(binding.dtype(), to, scalars.lr);
     else
       storeInteger(binding.dtype(), to,
-                   binding.name() == "step"   ? scalars.step
-                   : binding.name() == "seed" ? scalars.seed
-                                              : scalars.row);
+                   binding.name() == stepScalar   ? scalars.step
+                   : binding.name() == seedScalar ? scalars.seed
+                                                  : scalars.row);
   }
+  return Status::ok();
+}
+
+Status Session::writeScalar(const std::string &entry, std::string_view name, double value) {
+  return writeScalar(entry, name, true,
+                     [value](const plan::Binding &binding, uint8_t *to) { storeElement(binding.dtype(), to, value); });
+}
+
+Status Session::writeScalar(const std::string &entry, std::string_view name, int64_t value) {
+  return writeScalar(entry, name, false,
+                     [value](const plan::Binding &binding, uint8_t *to) { storeInteger(binding.dtype(), to, value); });
+}
+
+Status Session::writeScalar(const std::string &entry, std::string_view name, bool isReal, const ScalarWriter &write) {
+  const plan::Entry *found = artifact_->entry(entry);
+  if (!found || !bound_)
+    return {StatusCode::Usage, !bound_ ? "the session is not bound" : "no entry '" + printable(entry) + "'"};
+  auto refuse = [&](const std::string &what) {
+    return Status(StatusCode::Usage, "step scalar '" + printable(name) + "' " + what);
+  };
+  if (!isStepScalar(name))
+    return refuse("is unknown to this runtime; it knows " + std::string(listOfStepScalars));
+  if (isRealScalar(name) != isReal)
+    return refuse(isReal ? "is an integer: write it as one" : "is a real number: write it as one");
+  for (const plan::Binding &binding : found->bindings())
+    if (binding.kind() == plan::Binding::SCALAR && binding.name() == name)
+      write(binding, address(binding.slice()));
   return Status::ok();
 }
 

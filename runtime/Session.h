@@ -10,9 +10,11 @@
 #include "runtime/MemorySpaces.h"
 #include "runtime/devices/Device.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lowtide::rt {
@@ -91,6 +93,10 @@ public:
   /// The numbers of step `step` of a run: its learning rate by the plan's schedule, its place in the run.
   StepScalars scalarsOf(const std::string &entry, int64_t step, int64_t seed) const;
   Status writeScalars(const std::string &entry, const StepScalars &scalars);
+  /// Writes the scalar of that name (lowtide-rt/StepNames.h) where the entry has it: a real number, or an integer.
+  /// Fails with Usage if this runtime knows no scalar of that name, or it takes the other kind of number.
+  Status writeScalar(const std::string &entry, std::string_view name, double value);
+  Status writeScalar(const std::string &entry, std::string_view name, int64_t value);
 
   /// A binding of an entry with its memory; fails if there is none of that name. A parameter comes before a number of
   /// the step that is called like it.
@@ -122,6 +128,8 @@ public:
   Device &device() const { return *device_; }
 
 private:
+  using ScalarWriter = std::function<void(const plan::Binding &binding, uint8_t *to)>;
+  Status writeScalar(const std::string &entry, std::string_view name, bool isReal, const ScalarWriter &write);
   Session(std::unique_ptr<Artifact> artifact, std::unique_ptr<Device> device)
       : artifact_(std::move(artifact)), device_(std::move(device)) {}
   void joinBindings();

@@ -6,6 +6,7 @@
 
 #include "runtime/Verify.h"
 
+#include "lowtide-rt/StepNames.h"
 #include "runtime/CheckedMath.h"
 #include "runtime/ExchangeBlocks.h"
 #include "runtime/FileStaging.h"
@@ -148,7 +149,7 @@ Status checkHome(const plan::Binding &binding, const plan::Arena &arena) {
 Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
   if (binding.name().empty() || binding.name().size() > maxNameBytes)
     return refuse("has no proper name");
-  if (binding.kind() < plan::Binding::PARAM || binding.kind() > plan::Binding::OUTPUT)
+  if (binding.kind() < plan::Binding::PARAM || binding.kind() > plan::Binding::GRADIENT)
     return refuse("has no known kind");
   uint64_t element = elementBytes(binding.dtype());
   if (!element)
@@ -171,7 +172,10 @@ Status checkBinding(const plan::Plan &plan, const plan::Binding &binding) {
       (!isPersistent(binding) || !(Checked(slice.offset()) + slice.bytes()).atMost(arena.image_bytes())))
     return refuse("claims bytes of the image that are not there");
   LOWTIDE_TRY(checkHome(binding, arena));
-  const bool isResult = binding.kind() == plan::Binding::METRIC || binding.kind() == plan::Binding::OUTPUT;
+  const bool isResult = binding.kind() == plan::Binding::METRIC || binding.kind() == plan::Binding::OUTPUT ||
+                        binding.kind() == plan::Binding::GRADIENT;
+  if (binding.kind() == plan::Binding::GRADIENT && gradientParameter(binding.name()).empty())
+    return refuse("is a gradient and is not called " + std::string(gradientPrefix) + "<parameter>");
   if (!isResult && slice.value() == 0)
     return refuse("is defined at the start of the step and has value number 0");
   if (isResult && slice.value() != 0)

@@ -63,9 +63,10 @@ typedef enum lowtide_kind {
   LOWTIDE_STATE = 2,
   LOWTIDE_CONSTANT = 3,
   LOWTIDE_BATCH = 4,  /* written by the caller before each step */
-  LOWTIDE_SCALAR = 5, /* written by lowtide_session_write_scalars */
+  LOWTIDE_SCALAR = 5, /* written by lowtide_session_write_real, _write_integer or _write_scalars */
   LOWTIDE_METRIC = 6, /* read after each step */
-  LOWTIDE_OUTPUT = 7
+  LOWTIDE_OUTPUT = 7,
+  LOWTIDE_GRADIENT = 8 /* of the parameter NAME; called grad/NAME */
 } lowtide_kind;
 
 /* A view of a tensor inside an arena; name, dims and data live as long as the session. Row-major. */
@@ -91,7 +92,8 @@ typedef struct lowtide_bind_options {
 lowtide_status *lowtide_session_load(const char *path, lowtide_session **session);
 void lowtide_session_free(lowtide_session *session);
 
-/* Allocates all memory; `options` may be NULL. Nothing is allocated afterwards by step and write_scalars. */
+/* Allocates all memory; `options` may be NULL. Nothing is allocated afterwards by step, write_real,
+   write_integer and write_scalars. */
 lowtide_status *lowtide_session_bind(lowtide_session *session, const lowtide_bind_options *options);
 
 size_t lowtide_session_entry_count(const lowtide_session *session);
@@ -107,7 +109,13 @@ lowtide_status *lowtide_session_tensor(const lowtide_session *session, const cha
 
 /* Learning rate of the artifact's schedule at a step. */
 double lowtide_session_learning_rate(const lowtide_session *session, int64_t step);
-/* Writes lr, step, seed and row (first sample of the batch since the start) where the entry has them. */
+/* Writes a step scalar by its name, where the entry has it: "lr", a real number; "step", "seed" and "row" (first sample
+   of the batch since the start), integers. They keep their values until they are written again. LOWTIDE_USAGE: this
+   runtime knows no scalar of that name, or the scalar takes the other kind of number. */
+lowtide_status *lowtide_session_write_real(lowtide_session *session, const char *entry, const char *name, double value);
+lowtide_status *lowtide_session_write_integer(lowtide_session *session, const char *entry, const char *name,
+                                              int64_t value);
+/* Writes lr, step, seed and row, where the entry has them, in one call. */
 lowtide_status *lowtide_session_write_scalars(lowtide_session *session, const char *entry, double lr, int64_t step,
                                               int64_t seed, int64_t row);
 /* Executes an entry once on what its tensors hold. */

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 namespace lowtide {
 
@@ -46,11 +47,16 @@ public:
   void writeScalars(const std::string &entry, double lr, int64_t step, int64_t seed = 0, int64_t row = 0) {
     check(lowtide_session_write_scalars(session_.get(), entry.c_str(), lr, step, seed, row));
   }
+  /// Writes the scalar `name` ("lr", "step", "seed", "row") where the entry has it.
+  template <typename Number> void writeScalar(const std::string &entry, const std::string &name, Number value) {
+    if constexpr (std::is_floating_point_v<Number>)
+      check(lowtide_session_write_real(session_.get(), entry.c_str(), name.c_str(), value));
+    else
+      check(lowtide_session_write_integer(session_.get(), entry.c_str(), name.c_str(), value));
+  }
   void step(const std::string &entry = "train") { check(lowtide_session_step(session_.get(), entry.c_str())); }
   /// Where tensor data are the host's copy (lowtide.h): brings parameters, state and the outputs of `entry` there.
-  void download(const std::string &entry = "train") {
-    check(lowtide_session_download(session_.get(), entry.c_str()));
-  }
+  void download(const std::string &entry = "train") { check(lowtide_session_download(session_.get(), entry.c_str())); }
   void upload() { check(lowtide_session_upload(session_.get())); }
   void save(const std::string &directory, int64_t step, int64_t seed = 0) const {
     check(lowtide_session_save(session_.get(), directory.c_str(), step, seed));

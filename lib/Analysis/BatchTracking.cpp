@@ -43,11 +43,11 @@ bool BatchTracking::findUpdates(func::FuncOp step, BatchTracking &next) const {
   auto bindingOf = [](Attribute binding) { return dyn_cast_or_null<BindingInterface>(binding); };
   Operation *terminator = step.getBody().front().getTerminator();
   for (OpOperand &result : terminator->getOpOperands()) {
-    auto made = bindingOf(step.getResultAttr(result.getOperandNumber(), "train.binding"));
+    auto made = bindingOf(step.getResultAttr(result.getOperandNumber(), bindingAttrName));
     if (getKind(result.get()) != Kind::Statistic || !made || made.getBindingKind() != BindingKind::State)
       continue;
     for (BlockArgument argument : step.getArguments()) {
-      auto held = bindingOf(step.getArgAttr(argument.getArgNumber(), "train.binding"));
+      auto held = bindingOf(step.getArgAttr(argument.getArgNumber(), bindingAttrName));
       if (held && held.getBindingKind() == BindingKind::State && held.getName() == made.getName() &&
           argument != result.get())
         next.updates[argument] = result.get();
@@ -59,10 +59,10 @@ bool BatchTracking::findUpdates(func::FuncOp step, BatchTracking &next) const {
 LogicalResult BatchTracking::start(func::FuncOp step) {
   StringAttr first;
   for (BlockArgument argument : step.getArguments()) {
-    auto binding = dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), "train.binding"));
+    auto binding = dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), bindingAttrName));
     if (!binding)
       continue;
-    if (binding.getBindingKind() == BindingKind::Scalar && binding.getName() == "row")
+    if (binding.getBindingKind() == BindingKind::Scalar && binding.getName() == StringRef(rowScalar))
       states[argument] = {Kind::FirstSample, {BatchPosition::firstSample}};
     int64_t dim = binding.getBatchDim();
     auto type = dyn_cast<RankedTensorType>(argument.getType());

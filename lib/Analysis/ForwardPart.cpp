@@ -26,7 +26,7 @@ ForwardPart::ForwardPart(func::FuncOp step) {
   Operation *terminator = step.getBody().front().getTerminator();
   auto needMetrics = [&](bool onlyLoss) {
     for (auto [i, returned] : llvm::enumerate(terminator->getOperands()))
-      if (auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, "train.binding"));
+      if (auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, bindingAttrName));
           binding && binding.getBindingKind() == BindingKind::Metric && (!onlyLoss || binding.getName() == "loss"))
         need(returned);
   };

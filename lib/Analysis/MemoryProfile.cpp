@@ -64,7 +64,7 @@ MemoryRoles::MemoryRoles(func::FuncOp step, const StepStorage &storage) : forwar
     indexOf[op] = i;
   Operation *terminator = step.getBody().front().getTerminator();
   for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
-    auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, "train.binding"));
+    auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, bindingAttrName));
     Operation *maker = StepStorage::getRoot(returned).getDefiningOp();
     if (binding && maker && binding.getBindingKind() == BindingKind::Param)
       for (Value operand : maker->getOperands())

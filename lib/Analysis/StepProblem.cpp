@@ -206,7 +206,7 @@ void StepProblem::addResults(const FactsTable &facts) {
     if (isa<BlockArgument>(root))
       continue;
     solve::StepValue &value = graph.values[numberOf.lookup(root)];
-    auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, "train.binding"));
+    auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, bindingAttrName));
     bool fresh = claimed.insert(root).second;
     if (!fresh || !binding) {
       value.kept = !value.placed;

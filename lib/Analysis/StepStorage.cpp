@@ -34,7 +34,7 @@ std::optional<uint64_t> lowtide::getTensorBytes(Type type) {
 
 BoundArguments::BoundArguments(func::FuncOp step) {
   for (BlockArgument argument : step.getArguments())
-    if (auto binding = dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), "train.binding")))
+    if (auto binding = dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), bindingAttrName)))
       arguments[{binding.getName(), unsigned(binding.getBindingKind())}] = argument;
 }
 
@@ -111,7 +111,7 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
   SmallVector<Value> updated(terminator->getNumOperands());
   DenseSet<Value> overwritten;
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
-    auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, "train.binding"));
+    auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, bindingAttrName));
     if (!binding || !isUpdated(binding.getBindingKind())) {
       if (!binding || !isResult(binding.getBindingKind()))
         return step.emitError("result ") << i << " has no binding that a result may have";
@@ -167,7 +167,7 @@ LogicalResult StepStorage::placeResults(func::FuncOp step, MayOverwrite mayOverw
       }
       continue;
     }
-    auto binding = cast<BindingInterface>(step.getResultAttr(i, "train.binding"));
+    auto binding = cast<BindingInterface>(step.getResultAttr(i, bindingAttrName));
     bool metric = binding.getBindingKind() == BindingKind::Metric;
     uint64_t bytes = *getTensorBytes(value.getType());
     bool fresh = isa<OpResult>(root) && !isAssigned(root) && !outputs.contains(root);

@@ -135,7 +135,7 @@ StepFingerprint lowtide::fingerprintStep(func::FuncOp step) {
   };
   for (BlockArgument arg : step.getArguments()) {
     unsigned i = arg.getArgNumber();
-    Attribute symbol = label(step.getArgAttr(i, "train.binding"), i);
+    Attribute symbol = label(step.getArgAttr(i, bindingAttrName), i);
     numbering.set(arg, numbering.hashText(symbol));
     fingerprint.arguments.emplace_back(numbering.get(arg), symbol);
   }
@@ -143,7 +143,7 @@ StepFingerprint lowtide::fingerprintStep(func::FuncOp step) {
   numbering.run(block);
   for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
     fingerprint.results.push_back(
-        {label(step.getResultAttr(i, "train.binding"), i), numbering.get(value), value.getLoc()});
+        {label(step.getResultAttr(i, bindingAttrName), i), numbering.get(value), value.getLoc()});
   return fingerprint;
 }
 

@@ -173,10 +173,7 @@ Failure Compilation::legalize() {
       step->setAttr(givenGradientsAttrName, UnitAttr::get(&context));
     // What updates read is shown to train-scale-loss alone.
     if (options.lossScale == "none" && options.clipNorm == 0.0 && options.clipValue == 0.0)
-      train::eraseResults(step, [](Attribute binding) {
-        auto output = dyn_cast_or_null<train::OutputAttr>(binding);
-        return output && output.getName().getValue().starts_with("grad/");
-      });
+      train::eraseResults(step, [](Attribute binding) { return isa_and_nonnull<train::GradientAttr>(binding); });
     if (llvm::Error error = setStepSettings(settings))
       return refuse(FailureKind::Usage, llvm::toString(std::move(error)));
     model.erase();

@@ -23,8 +23,8 @@ static StringRef nameInFile(train::OutputAttr output) {
   return name;
 }
 
-/// What passes of a step tell one another, and the gradients that a file shows.
-static bool isOwnOutput(StringRef name) { return name.starts_with("grad/") || name == train::finiteName; }
+/// What passes of a step tell one another.
+static bool isOwnOutput(StringRef name) { return name == train::finiteName; }
 
 Failure Compilation::keepOutputs(StringRef entry) {
   auto step = module->lookupSymbol<func::FuncOp>(entry);

@@ -69,7 +69,7 @@ Failure Compilation::checkStepFlags() {
   auto step = module->lookupSymbol<func::FuncOp>("train");
   const bool readsRate = llvm::any_of(llvm::seq(step.getNumArguments()), [&](unsigned i) {
     auto binding = step.getArgAttrOfType<BindingInterface>(i, train::bindingAttrName);
-    return binding && binding.getBindingKind() == BindingKind::Scalar && binding.getName() == "lr";
+    return binding && binding.getBindingKind() == BindingKind::Scalar && isRealScalar(binding.getName().getValue());
   });
   auto refuse = [&](StringRef flag, StringRef reason) {
     return refuseFlag(flag, reason,

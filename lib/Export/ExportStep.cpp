@@ -89,7 +89,7 @@ private:
     auto model = dyn_cast<func::FuncOp>(param.getOwner()->getParentOp());
     if (!model)
       return;
-    auto binding = model.getArgAttrOfType<BindingInterface>(param.getArgNumber(), "train.binding");
+    auto binding = model.getArgAttrOfType<BindingInterface>(param.getArgNumber(), bindingAttrName);
     if (!binding || binding.getBindingKind() != BindingKind::Param)
       return;
     FormBuilder form(builder, update, [this](Value value) { return lookup(value); });

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepFinder.h"
+#include "lowtide/Interfaces/BindingNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -90,7 +91,7 @@ void lowtide::addGradientOutputs(::onnx::ModelProto &model) {
     if (param == inputs.end())
       continue;
     // A node of its own: the tensor may be an output of the step already.
-    const std::string name = "lowtide.grad/" + gradient.param;
+    const std::string name = "lowtide." + gradientName(gradient.param);
     NodeProto &copy = *graph.add_node();
     copy.set_op_type("Identity");
     copy.add_input(gradient.tensor);
@@ -102,7 +103,7 @@ void lowtide::addGradientOutputs(::onnx::ModelProto &model) {
     for (const auto &prop : param->second->metadata_props())
       if (prop.key() == "lowtide.name")
         bound = prop.value();
-    addBinding(output, "output", "grad/" + bound);
+    addBinding(output, "gradient", gradientName(bound));
     if (!gradient.isDerived)
       addProp(model, "lowtide.gradients", "given");
   }
@@ -154,8 +155,8 @@ void StepFinder::readOptimizers() {
     std::optional<int> slots = slotsOf(node);
     if (!slots || node.input_size() < 3)
       continue;
-    scalars.try_emplace(node.input(0), "lr");
-    scalars.try_emplace(node.input(1), "step");
+    scalars.try_emplace(node.input(0), rateScalar);
+    scalars.try_emplace(node.input(1), stepScalar);
     int count = (node.input_size() - 2) / (2 + *slots);
     for (int i = 0; i < count; ++i)
       for (int slot = 0; slot <= *slots; ++slot) {

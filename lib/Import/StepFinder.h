@@ -19,9 +19,9 @@ namespace lowtide {
 /// Whether an optimizer operator of `graph` updates an initializer.
 bool hasUpdates(const ::onnx::GraphProto &graph);
 
-/// Makes the gradients that a step's updates read outputs `grad/NAME` of it: those that a node's metadata name (our own
-/// models), and those that optimizers of ai.onnx.preview.training read. Notes it in the model's metadata if one of them
-/// is not promised to be a derivative of the loss.
+/// Makes the gradients that a step's updates read outputs of it, bound as gradients: those that a node's metadata name
+/// (our own models), and those that optimizers of ai.onnx.preview.training read. Notes it in the model's metadata if
+/// one of them is not promised to be a derivative of the loss.
 void addGradientOutputs(::onnx::ModelProto &model);
 
 class StepFinder {
@@ -46,7 +46,7 @@ private:
   /// Output that updates each initializer, in the order in which they were found.
   std::vector<std::pair<std::string, std::string>> updates;
   llvm::StringSet<> updated, states;
-  /// "lr" or "step" by input.
+  /// The rate or the step number, by input.
   llvm::StringMap<std::string> scalars;
 };
 

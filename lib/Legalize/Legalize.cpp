@@ -44,6 +44,9 @@ static Attribute convertBinding(DictionaryAttr stated, bool hasInitializer) {
     return train::ScalarAttr::get(context, name);
   if (kind == "metric")
     return train::MetricAttr::get(context, name);
+  if (kind == "gradient") // of no parameter: an output like others
+    if (StringRef parameter = gradientParameter(name.getValue()); !parameter.empty())
+      return train::GradientAttr::get(context, StringAttr::get(context, parameter));
   return kind == "output" ? Attribute(train::OutputAttr::get(context, name)) : Attribute();
 }
 

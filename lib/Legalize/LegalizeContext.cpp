@@ -212,7 +212,7 @@ Value LegalizeContext::scalar(StringRef name) {
     auto type = RankedTensorType::get({}, builder.getI64Type());
     unsigned index = function.getNumArguments();
     auto binding = train::ScalarAttr::get(builder.getContext(), builder.getStringAttr(name));
-    auto attrs = builder.getDictionaryAttr(builder.getNamedAttr("train.binding", binding));
+    auto attrs = builder.getDictionaryAttr(builder.getNamedAttr(bindingAttrName, binding));
     (void)function.insertArgument(index, type, attrs, function.getLoc());
     value = function.getArgument(index);
   }

@@ -33,8 +33,8 @@ static Expr uniform(NodeView &n, ArrayRef<int64_t> shape, Type element) {
     drawn[0] /= samples;
     drawn.insert(drawn.begin(), samples);
   }
-  Expr seed = n.wrap(context.scalar("seed")), step = n.wrap(context.scalar("step")),
-       row = n.wrap(context.scalar("row"));
+  Expr seed = n.wrap(context.scalar(seedScalar)), step = n.wrap(context.scalar(stepScalar)),
+       row = n.wrap(context.scalar(rowScalar));
   Expr u = nn::randomUniform(RankedTensorType::get(drawn, element), seed, step, row, context.nextRandomId(),
                              perSample ? 0 : -1);
   return nn::reshape(u, shape);

@@ -23,7 +23,8 @@ using namespace lowtide;
 
 /// How metadata call a binding.
 static StringRef stringify(BindingKind kind) {
-  static constexpr const char *names[] = {"param", "state", "constant", "batch", "scalar", "metric", "output"};
+  static constexpr const char *names[] = {"param",  "state",  "constant", "batch",
+                                          "scalar", "metric", "output",   "gradient"};
   return names[static_cast<unsigned>(kind) - 1];
 }
 
@@ -67,7 +68,7 @@ private:
   /// Where weights beside the model go; opened on first use.
   llvm::ToolOutputFile *openData();
   bool fileHolds(unsigned argument) {
-    auto binding = model.getArgAttrOfType<BindingInterface>(argument, "train.binding");
+    auto binding = model.getArgAttrOfType<BindingInterface>(argument, bindingAttrName);
     return binding.isFromFile() && model.getArgAttr(argument, "onnx.initializer");
   }
 
@@ -186,15 +187,15 @@ LogicalResult ModelWriter::writeWeight(unsigned argument, StringRef name) {
 
 /// Scalars that have a value for want of a better one: the schedule's first rate, seed and row 0.
 void ModelWriter::writeDefault(BindingInterface binding, RankedTensorType type, StringRef name) {
-  StringRef scalar = binding.getName();
+  std::string_view scalar = binding.getName().getValue();
   double value = 0.0;
-  if (scalar == "lr") {
+  if (scalar == rateScalar) {
     auto schedule = model->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>("train.schedule");
     auto rate = schedule ? schedule.getAs<FloatAttr>("lr") : FloatAttr();
     if (!rate)
       return;
     value = rate.getValueAsDouble();
-  } else if (scalar != "seed" && scalar != "row") {
+  } else if (scalar != seedScalar && scalar != rowScalar) {
     return;
   }
   ::onnx::TensorProto &tensor = *graph.add_initializer();
@@ -210,7 +211,7 @@ void ModelWriter::writeDefault(BindingInterface binding, RankedTensorType type, 
 
 LogicalResult ModelWriter::writeInputs() {
   for (unsigned i = 0; i < model.getNumArguments(); ++i) {
-    auto binding = model.getArgAttrOfType<BindingInterface>(i, "train.binding");
+    auto binding = model.getArgAttrOfType<BindingInterface>(i, bindingAttrName);
     if (!binding)
       return model.emitError("argument ") << i << " has no binding: its name and kind are unknown";
     if (fileHolds(i))
@@ -218,7 +219,7 @@ LogicalResult ModelWriter::writeInputs() {
   }
   external = options.weights && weightBytes > options.embedLimit;
   for (unsigned i = 0; i < model.getNumArguments(); ++i) {
-    auto binding = model.getArgAttrOfType<BindingInterface>(i, "train.binding");
+    auto binding = model.getArgAttrOfType<BindingInterface>(i, bindingAttrName);
     auto type = cast<RankedTensorType>(model.getArgument(i).getType());
     std::string name = nodes.uniqueName(binding.getName().getValue());
     nodes.name(model.getArgument(i), name);
@@ -241,7 +242,7 @@ LogicalResult ModelWriter::writeInputs() {
 LogicalResult ModelWriter::writeOutputs() {
   Operation *terminator = model.getBody().front().getTerminator();
   for (unsigned i = 0; i < model.getNumResults(); ++i) {
-    auto binding = model.getResultAttrOfType<BindingInterface>(i, "train.binding");
+    auto binding = model.getResultAttrOfType<BindingInterface>(i, bindingAttrName);
     if (!binding)
       return model.emitError("result ") << i << " has no binding: its name and kind are unknown";
     StringRef suffix = isUpdated(binding.getBindingKind()) ? ".new" : "";

@@ -225,7 +225,7 @@ Entry EntryReader::run() {
     read(instruction);
   }
   for (const plan::Binding &binding : from.bindings())
-    if (binding.kind() == plan::Binding::OUTPUT)
+    if (binding.kind() == plan::Binding::OUTPUT || binding.kind() == plan::Binding::GRADIENT)
       if (auto it = tensorOf.find(binding.final_value()); it != tensorOf.end())
         entry.tensors[it->second].end = entry.instructions.size();
   // A value that is overwritten in place hands its bytes on: they count once, for the new value.

@@ -2,6 +2,7 @@
 
 #include "runtime/checkpoint/FrameworkTensor.h"
 
+#include "lowtide-rt/StepNames.h"
 #include "runtime/Verify.h"
 
 #include <algorithm>
@@ -241,13 +242,12 @@ Status restore(const HostArray &array, const CodedTensor &coded, const plan::Par
 Status writeGradients(const Session &session, const std::string &entry, const std::string &path) {
   LOWTIDE_TRY(session.download(entry));
   std::vector<SafetensorsEntry> entries;
-  for (const Tensor &tensor : session.tensors(entry, plan::Binding::OUTPUT)) {
+  for (const Tensor &tensor : session.tensors(entry, plan::Binding::GRADIENT)) {
     const std::string &name = tensor.binding->name();
-    if (name.rfind("grad/", 0) == 0)
-      entries.push_back(frameworkEntry(name, tensor, findSource(session.plan(), name.substr(5))));
+    entries.push_back(frameworkEntry(name, tensor, findSource(session.plan(), std::string(gradientParameter(name)))));
   }
   if (entries.empty())
-    return {StatusCode::Usage, "entry '" + printable(entry) + "' has no outputs named grad/<parameter>"};
+    return {StatusCode::Usage, "entry '" + printable(entry) + "' has no gradients; compile with --entries=gradient"};
   return writeSafetensors(path, entries);
 }
 

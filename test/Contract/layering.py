@@ -123,6 +123,13 @@ class Layering(unittest.TestCase):
         self.assertEqual(sorted(found.items() - allowed.items()), [])
         self.assertEqual(sorted(allowed.items() - found.items()), [])
 
+    def test_names_of_bindings_stand_once(self):
+        """What is a gradient is said by a kind, and a name that several rooms know stands in one header."""
+        spelled = re.compile(r'"(?:grad/|train\.binding")')
+        rooms = ("passes", "lib", "include", "runtime", "tools")
+        found = {str(p) for p in sources(*rooms, suffixes=(".h", ".hpp", ".cpp")) if spelled.search(text(p))}
+        self.assertEqual(found, {"include/lowtide-rt/StepNames.h", "include/lowtide/Interfaces/BindingNames.h"})
+
     def test_target_is_an_object(self):
         """What a module is compiled for is an attribute: nothing in the compiler compares a target's name or takes one as text."""
         compares = re.compile(r'(?:(?:starts_with|consume_front|contains)\(|[!=]= *)"(?:cuda|sm_|x86-64)')

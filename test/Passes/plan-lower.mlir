@@ -2,7 +2,7 @@
 // RUN: lowtide-opt %s --plan-lower --plan-place --verify-plan --split-input-file | FileCheck %s --check-prefix=PROVED
 // RUN: lowtide-opt %s --train-set-target=threads-max=1 --plan-lower --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// PROVED-COUNT-5: plan.program
+// PROVED-COUNT-6: plan.program
 
 // A step of SGD: the parameter is updated in place, the gradient's bytes are a buffer, the loss lies in io.
 // CHECK: plan.arena @params params in device bytes 64 align 64 image 64
@@ -157,4 +157,17 @@ func.func @train(%x: tensor<4x2xf32> {train.binding = #train.batch<"x">})
     train.next rows(%rows : tensor<2x2xf32>)
   }
   return %y : tensor<4x2xf32>
+}
+
+// -----
+
+// A gradient is a binding of a kind of its own, called after its parameter.
+// CHECK: plan.binding gradient "grad/w" tensor<8xf32> @b{{[0-9]+}}[0 + 32] : 0 -> 2
+func.func @gradient(%w: tensor<8xf32> {train.binding = #train.param<"w">})
+    -> (tensor<8xf32> {train.binding = #train.gradient<"w">}) {
+  %g = nn.kernel loop (%a = %w) : (tensor<8xf32>) -> (tensor<8xf32>) {
+    %s = nn.exp %a : tensor<8xf32>
+    nn.yield %s : tensor<8xf32>
+  }
+  return %g : tensor<8xf32>
 }

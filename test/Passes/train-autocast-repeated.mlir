@@ -4,7 +4,7 @@
 // CHECK: remark: @gradient in mixed-bf16: {{.*}} saved activations 128 bytes → 64 bytes
 func.func @gradient(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
                     %w: tensor<8x8xf32> {train.binding = #train.param<"w">})
-    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.output<"grad/w">}) {
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.gradient<"w">}) {
   %y = nn.dot %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   %e = nn.add %y, %y : tensor<4x8xf32>
   %b = nn.broadcast %e dims = [0, 1] : tensor<4x8xf32> -> tensor<4x8x16xf32>

@@ -30,7 +30,7 @@
 // TOLD: nn.dot %[[A]], %[[W]] : (tensor<4x8xf32>, tensor<8x8xf32>)
 func.func @gradient(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
                     %w: tensor<8x8xf32> {train.binding = #train.param<"w">})
-    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.output<"grad/w">}) {
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.gradient<"w">}) {
   %y = nn.dot %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   %e = nn.exp %y : tensor<4x8xf32> loc("shift")
   %a = nn.add %e, %y : tensor<4x8xf32>

@@ -28,10 +28,10 @@
 // The parameter itself has 16 bits; its gradient does not.
 // PURE-LABEL: func.func @linear
 // PURE-SAME: tensor<8x8xf16> {train.binding = #train.param<"w">}
-// PURE-SAME: tensor<8x8xf32> {train.binding = #train.output<"grad/w">}
+// PURE-SAME: tensor<8x8xf32> {train.binding = #train.gradient<"w">}
 func.func @linear(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
                   %w: tensor<8x8xf32> {train.binding = #train.param<"w">})
-    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.output<"grad/w">}) {
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.gradient<"w">}) {
   %y = nn.dot %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   %h = nn.relu %y : tensor<4x8xf32>
   %z = nn.dot %h, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
@@ -56,7 +56,7 @@ func.func @linear(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
 func.func @residual(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
                     %y: tensor<4x8xf32> {train.binding = #train.batch<"y">},
                     %s: tensor<8xf32> {train.binding = #train.param<"h.0.ln1.weight">})
-    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8xf32> {train.binding = #train.output<"grad/h.0.ln1.weight">}) {
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8xf32> {train.binding = #train.gradient<"h.0.ln1.weight">}) {
   %r = nn.add %x, %y : tensor<4x8xf32> loc("h.0.ln1")
   %n, %mean, %rstd = nn.layer_norm %r, %s, %s axis = 1 epsilon = 1.0e-5
       : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) loc("/h.0/ln1/LayerNormalization")
@@ -95,7 +95,7 @@ func.func @head(%x: tensor<8x4xf32>, %w: tensor<9x4xf32> {train.binding = #train
 // CHECK: nn.dot %[[VIEW]], %{{.*}} {transpose_a}
 func.func @viewed_data(%x: tensor<2x3x8xf32> {train.binding = #train.batch<"x">},
                        %w: tensor<8x4xf32> {train.binding = #train.param<"w">})
-    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x4xf32> {train.binding = #train.output<"grad/w">}) {
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x4xf32> {train.binding = #train.gradient<"w">}) {
   %rows = nn.reshape %x : tensor<2x3x8xf32> -> tensor<6x8xf32>
   %y = nn.dot %rows, %w : (tensor<6x8xf32>, tensor<8x4xf32>) -> tensor<6x4xf32>
   %h = nn.tanh %y : tensor<6x4xf32>
@@ -116,7 +116,7 @@ func.func @viewed_data(%x: tensor<2x3x8xf32> {train.binding = #train.batch<"x">}
 // CHECK: nn.mul %[[KW]], %[[KW]]
 func.func @product_of_means(%x: tensor<4x6x8xf32> {train.binding = #train.batch<"x">},
                             %w: tensor<8x3xf32> {train.binding = #train.param<"w">})
-    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x3xf32> {train.binding = #train.output<"grad/w">}) {
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x3xf32> {train.binding = #train.gradient<"w">}) {
   %mean = nn.reduce_sum %x dims = [1] : tensor<4x6x8xf32> -> tensor<4x8xf32>
   %y = nn.dot %mean, %w : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
   %h = nn.tanh %y : tensor<4x3xf32>
@@ -140,7 +140,7 @@ func.func @product_of_means(%x: tensor<4x6x8xf32> {train.binding = #train.batch<
 // CHECK: return %[[LOSS]], %[[G]]
 func.func @bounded(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
                    %w: tensor<8x8xf32> {train.binding = #train.param<"w">})
-    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4x8xf32> {train.binding = #train.output<"grad/w">}) {
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4x8xf32> {train.binding = #train.gradient<"w">}) {
   %y = nn.dot %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   %s = nn.sin %y : tensor<4x8xf32>
   %e = nn.exp %y : tensor<4x8xf32>
@@ -163,7 +163,7 @@ func.func @bounded(%x: tensor<4x8xf32> {train.binding = #train.batch<"x">},
 func.func @made_again(%y: tensor<4x8xf32> {train.binding = #train.batch<"y">},
                       %i: tensor<4xi64> {train.binding = #train.batch<"i">},
                       %w: tensor<8x8xf32> {train.binding = #train.param<"w">})
-    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.output<"grad/w">}) {
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x8xf32> {train.binding = #train.gradient<"w">}) {
   %rows = nn.gather %w[%i] axis = 0 : (tensor<8x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
   %p = nn.dot %y, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   %r = nn.add %rows, %p : tensor<4x8xf32>

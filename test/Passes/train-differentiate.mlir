@@ -6,7 +6,7 @@
 // CHECK-SAME:    %[[X:.*]]: tensor<8x4xf32> {train.binding = #train.batch<"x">},
 // CHECK-SAME:    %[[W:.*]]: tensor<4x3xf32> {train.binding = #train.param<"w">},
 // CHECK-SAME:    %[[C:.*]]: tensor<8x3xf32> {train.binding = #train.constant<"c">})
-// CHECK-SAME:    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x3xf32> {train.binding = #train.output<"h">}, tensor<4x3xf32> {train.binding = #train.output<"grad/w">})
+// CHECK-SAME:    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<8x3xf32> {train.binding = #train.output<"h">}, tensor<4x3xf32> {train.binding = #train.gradient<"w">})
 func.func @forward(%x: tensor<8x4xf32> {train.binding = #train.batch<"x">},
                    %w: tensor<4x3xf32> {train.binding = #train.param<"w">},
                    %c: tensor<8x3xf32> {train.binding = #train.constant<"c">})

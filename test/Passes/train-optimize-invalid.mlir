@@ -65,7 +65,7 @@
 // EMPTY: error: group: pattern 'gamma' matches nothing among the parameters that are trained
 
 func.func @gradient(%w: tensor<4xf32> {train.binding = #train.param<"l.bias">})
-    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4xf32> {train.binding = #train.output<"grad/l.bias">}) {
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4xf32> {train.binding = #train.gradient<"l.bias">}) {
   %loss = nn.reduce_sum %w dims = [0] : tensor<4xf32> -> tensor<f32>
   return %loss, %w : tensor<f32>, tensor<4xf32>
 }

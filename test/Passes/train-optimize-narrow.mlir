@@ -11,7 +11,7 @@ func.func @gradient(%x: tensor<4x8xf16> {train.binding = #train.batch<"x">},
                     %d: tensor<8x3xf16> {train.binding = #train.batch<"d">},
                     %w: tensor<4x3xf16> {train.binding = #train.param<"w">})
     -> (tensor<f32> {train.binding = #train.metric<"loss">},
-        tensor<4x3xf16> {train.binding = #train.output<"grad/w">}) {
+        tensor<4x3xf16> {train.binding = #train.gradient<"w">}) {
   %loss = nn.constant dense<0.0> : tensor<f32>
   %g = nn.dot %x, %d : (tensor<4x8xf16>, tensor<8x3xf16>) -> tensor<4x3xf16>
   return %loss, %g : tensor<f32>, tensor<4x3xf16>

@@ -45,11 +45,11 @@ func.func @gradient(%ids: tensor<2xi64> {train.binding = #train.batch<"ids">},
                     %norm: tensor<4xf32> {train.binding = #train.param<"norm">},
                     %added: tensor<2x4xf32> {train.binding = #train.param<"added">})
     -> (tensor<f32> {train.binding = #train.metric<"loss">},
-        tensor<7x4xf32> {train.binding = #train.output<"grad/table">},
-        tensor<4x5xf32> {train.binding = #train.output<"grad/hidden">},
-        tensor<5x3xf32> {train.binding = #train.output<"grad/head">},
-        tensor<4xf32> {train.binding = #train.output<"grad/norm">},
-        tensor<2x4xf32> {train.binding = #train.output<"grad/added">}) {
+        tensor<7x4xf32> {train.binding = #train.gradient<"table">},
+        tensor<4x5xf32> {train.binding = #train.gradient<"hidden">},
+        tensor<5x3xf32> {train.binding = #train.gradient<"head">},
+        tensor<4xf32> {train.binding = #train.gradient<"norm">},
+        tensor<2x4xf32> {train.binding = #train.gradient<"added">}) {
   %rows = nn.gather %table[%ids] axis = 0 : (tensor<7x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
   %x = nn.add %rows, %added : tensor<2x4xf32>
   %scale = nn.broadcast %norm dims = [1] : tensor<4xf32> -> tensor<2x4xf32>

@@ -7,7 +7,7 @@
 
 // The gradient entry changes no state.
 // CHECK-LABEL: func.func @gradient
-// CHECK-SAME: -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4x3xf32> {train.binding = #train.output<"grad/l.weight">}, tensor<3xf32> {train.binding = #train.output<"grad/l.bias">}, tensor<3xf32> {train.binding = #train.output<"grad/unused">})
+// CHECK-SAME: -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4x3xf32> {train.binding = #train.gradient<"l.weight">}, tensor<3xf32> {train.binding = #train.gradient<"l.bias">}, tensor<3xf32> {train.binding = #train.gradient<"unused">}, tensor<3xf32> {train.binding = #train.output<"grad/b">})
 
 // CHECK-LABEL: func.func @train
 // CHECK-SAME: %[[X:.*]]: tensor<8x4xf32> {train.binding = #train.batch<"x">}
@@ -19,7 +19,7 @@
 // CHECK-SAME: %[[STEP:.*]]: tensor<i64> {train.binding = #train.scalar<"step">}
 // CHECK-SAME: %[[MW:.*]]: tensor<4x3xf32> {train.binding = #train.state<"l.weight.momentum_buffer">}
 // CHECK-SAME: %[[MB:.*]]: tensor<3xf32> {train.binding = #train.state<"l.bias.momentum_buffer">}
-// CHECK-SAME: -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<f32> {train.binding = #train.state<"norm.mean", from_file>}, tensor<4x3xf32> {train.binding = #train.param<"l.weight">}, tensor<4x3xf32> {train.binding = #train.state<"l.weight.momentum_buffer">}, tensor<3xf32> {train.binding = #train.param<"l.bias">}, tensor<3xf32> {train.binding = #train.state<"l.bias.momentum_buffer">})
+// CHECK-SAME: -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<f32> {train.binding = #train.state<"norm.mean", from_file>}, tensor<3xf32> {train.binding = #train.output<"grad/b">}, tensor<4x3xf32> {train.binding = #train.param<"l.weight">}, tensor<4x3xf32> {train.binding = #train.state<"l.weight.momentum_buffer">}, tensor<3xf32> {train.binding = #train.param<"l.bias">}, tensor<3xf32> {train.binding = #train.state<"l.bias.momentum_buffer">})
 
 // PLAIN-NOT: func.func @gradient
 // PLAIN-LABEL: func.func @train
@@ -30,9 +30,11 @@ func.func @gradient(%x: tensor<8x4xf32> {train.binding = #train.batch<"x">},
                     %mean: tensor<f32> {train.binding = #train.state<"norm.mean", from_file>})
     -> (tensor<f32> {train.binding = #train.metric<"loss">},
         tensor<f32> {train.binding = #train.state<"norm.mean", from_file>},
-        tensor<4x3xf32> {train.binding = #train.output<"grad/l.weight">},
-        tensor<3xf32> {train.binding = #train.output<"grad/l.bias">},
-        tensor<3xf32> {train.binding = #train.output<"grad/unused">}) {
+        tensor<4x3xf32> {train.binding = #train.gradient<"l.weight">},
+        tensor<3xf32> {train.binding = #train.gradient<"l.bias">},
+        tensor<3xf32> {train.binding = #train.gradient<"unused">},
+        // An output of the model that happens to be called so stays.
+        tensor<3xf32> {train.binding = #train.output<"grad/b">}) {
   %zero = nn.constant dense<0.0> : tensor<3xf32>
   %h = nn.dot %x, %w : (tensor<8x4xf32>, tensor<4x3xf32>) -> tensor<8x3xf32>
   // CHECK: %[[DB:.*]] = nn.reduce_sum %{{.*}} dims = [0]
@@ -52,6 +54,6 @@ func.func @gradient(%x: tensor<8x4xf32> {train.binding = #train.batch<"x">},
   // PLAIN-NEXT: train.sgd
   // CHECK: %[[LOSS:.*]] = nn.reduce_sum %{{.*}} dims = [0]
   %loss = nn.reduce_sum %e dims = [0] : tensor<12xf32> -> tensor<f32>
-  // CHECK: return %[[LOSS]], %{{.*}}, %[[NW]], %[[SW]], %[[NB]], %[[SB]]
-  return %loss, %loss, %dw, %db, %zero : tensor<f32>, tensor<f32>, tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>
+  // CHECK: return %[[LOSS]], %{{.*}}, %{{.*}}, %[[NW]], %[[SW]], %[[NB]], %[[SB]]
+  return %loss, %loss, %dw, %db, %zero, %b : tensor<f32>, tensor<f32>, tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
 }

@@ -31,7 +31,7 @@ func.func @train(%x: tensor<4xf32> {train.binding = #train.batch<"x">},
                  %lr: tensor<f32> {train.binding = #train.scalar<"lr">})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<4xf32> {train.binding = #train.param<"w">},
         tensor<4xf32> {train.binding = #train.state<"w.momentum_buffer">}, tensor<i64> {train.binding = #train.state<"T">},
-        tensor<4xf32> {train.binding = #train.output<"grad/w">}) {
+        tensor<4xf32> {train.binding = #train.gradient<"w">}) {
   %p = nn.mul %x, %w : tensor<4xf32>
   %q = nn.mul %p, %w : tensor<4xf32>
   %loss = nn.reduce_sum %q dims = [0] : tensor<4xf32> -> tensor<f32>

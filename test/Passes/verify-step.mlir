@@ -23,6 +23,24 @@ func.func @train(%w: tensor<f32> {train.binding = #train.output<"w">})
 
 // -----
 
+// expected-error@below {{@train: argument 0 has no binding that an argument can have}}
+func.func @train(%w: tensor<f32> {train.binding = #train.gradient<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}) {
+  return %w : tensor<f32>
+}
+
+// -----
+
+// A gradient is called after its parameter, and an output may not be called so too.
+// expected-error@below {{@gradient: result 2 repeats the name 'grad/w'}}
+func.func @gradient(%w: tensor<f32> {train.binding = #train.param<"w">})
+    -> (tensor<f32> {train.binding = #train.metric<"loss">}, tensor<f32> {train.binding = #train.gradient<"w">},
+        tensor<f32> {train.binding = #train.output<"grad/w">}) {
+  return %w, %w, %w : tensor<f32>, tensor<f32>, tensor<f32>
+}
+
+// -----
+
 // expected-error@below {{@train: parameter 'w' has the type 'tensor<i64>', which cannot be trained}}
 func.func @train(%w: tensor<i64> {train.binding = #train.param<"w">}, %x: tensor<f32> {train.binding = #train.batch<"x", dim = -1>})
     -> (tensor<f32> {train.binding = #train.metric<"loss">}) {

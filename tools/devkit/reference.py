@@ -116,8 +116,13 @@ that become it directly.
     return HEAD.format(title="The nn dialect", source="`include/lowtide/Dialect/NN/*.td`", text="\n".join(out).rstrip())
 
 
-def attributes(found, prefix, kind="AttrDef"):
-    return [f"| `#{prefix}.{r['mnemonic']}` | {cell(r['summary'])} |" for r in of_class(found, kind) if r["cppNamespace"] == f"::lowtide::{prefix}"]
+def attributes(found, prefix, interface=None):
+    """A row for each attribute of a dialect that has the interface."""
+    return [
+        f"| `#{prefix}.{r['mnemonic']}` | {cell(r['summary'])} |"
+        for r in of_class(found, "AttrDef")
+        if r["cppNamespace"] == f"::lowtide::{prefix}" and (not interface or interface in {found[t["def"]].get("cppInterfaceName") for t in r["traits"]})
+    ]
 
 
 def train_page(llvm, binaries):
@@ -125,7 +130,7 @@ def train_page(llvm, binaries):
     found = records(llvm, DIALECTS / "Train" / "TrainOps.td")
     ops = of_class(found, "Op")
     optimizers = [o for o in ops if "Train_Optimizer" in o["!superclasses"]]
-    out = [paragraph(found["Train_Dialect"]["description"]), "\n## Bindings\n\n| attribute | a tensor of the step that is |\n| --- | --- |", *attributes(found, "train", "Train_Binding"), ""]
+    out = [paragraph(found["Train_Dialect"]["description"]), "\n## Bindings\n\n| attribute | a tensor of the step that is |\n| --- | --- |", *attributes(found, "train", "BindingInterface"), ""]
     target = found["Train_TargetAttr"]
     out.append(f"## Target\n\n`#train.target`: {target['summary']}.\n\n{paragraph(target['description'])}\n")
     others = [o for o in ops if o not in optimizers]

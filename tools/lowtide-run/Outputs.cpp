@@ -11,7 +11,7 @@ using namespace lowtide::rt;
 Status dumpOutputs(const Session &session, const std::string &entry, const std::string &path) {
   LOWTIDE_TRY(session.download(entry));
   std::vector<SafetensorsEntry> entries;
-  for (plan::Binding::Kind kind : {plan::Binding::METRIC, plan::Binding::OUTPUT})
+  for (plan::Binding::Kind kind : {plan::Binding::METRIC, plan::Binding::OUTPUT, plan::Binding::GRADIENT})
     for (const Tensor &tensor : session.tensors(entry, kind)) {
       const plan::Binding &binding = *tensor.binding;
       entries.push_back({binding.name(),

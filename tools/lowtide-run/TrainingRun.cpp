@@ -496,7 +496,8 @@ Status TrainingRun::writeResults() {
     then(averages_->write(options_.exportEma, state_.step));
   if (!options_.dumpOutputs.empty() && !evaluation_) {
     then(dumpOutputs(*session_, options_.entry, options_.dumpOutputs));
-    if (session_->tensors(options_.entry, plan::Binding::OUTPUT).empty())
+    if (session_->tensors(options_.entry, plan::Binding::OUTPUT).empty() &&
+        session_->tensors(options_.entry, plan::Binding::GRADIENT).empty())
       progress_->line("note", "'" + options_.entry + "' computes no output of the model, " + options_.dumpOutputs +
                                   " holds metrics: lowtide compile --outputs=all (or names) keeps them");
   }

@@ -3,6 +3,7 @@
 #include "Comparison.h"
 #include "Names.h"
 
+#include "lowtide-rt/StepNames.h"
 #include "runtime/Element.h"
 #include "runtime/checkpoint/FrameworkTensor.h"
 #include "runtime/data/Feeder.h"
@@ -183,14 +184,13 @@ Status Proof::runGradient() {
   LOWTIDE_TRY(feed("gradient", 0));
   LOWTIDE_TRY(session_.step("gradient"));
   LOWTIDE_TRY(session_.download("gradient"));
-  for (const Tensor &tensor : session_.tensors("gradient", plan::Binding::OUTPUT)) {
+  for (const Tensor &tensor : session_.tensors("gradient", plan::Binding::GRADIENT)) {
     const std::string &name = tensor.binding->name();
-    if (name.rfind("grad/", 0) != 0)
-      continue;
-    Expected<Array> array = read(frameworkEntry(name, tensor, findSource(session_.plan(), name.substr(5))));
+    const std::string parameter(gradientParameter(name));
+    Expected<Array> array = read(frameworkEntry(name, tensor, findSource(session_.plan(), parameter)));
     if (!array)
       return array.takeStatus();
-    gradients_[name.substr(5)] = std::move(*array);
+    gradients_[parameter] = std::move(*array);
   }
   return Status::ok();
 }
@@ -328,8 +328,6 @@ Expected<Arrays> Proof::runOutputs(const std::string &entry) {
   Arrays outputs;
   for (const Tensor &tensor : session_.tensors(entry, plan::Binding::OUTPUT)) {
     std::string name = tensor.binding->name();
-    if (name.rfind("grad/", 0) == 0)
-      continue;
     Expected<Array> array = read(frameworkEntry(name, tensor, nullptr));
     if (!array)
       return array.takeStatus();

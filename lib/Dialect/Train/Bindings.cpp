@@ -16,7 +16,7 @@ using namespace lowtide::train;
 
 StringAttr train::getBindingName(Attribute binding) {
   return llvm::TypeSwitch<Attribute, StringAttr>(binding)
-      .Case<ParamAttr, StateAttr, ConstantAttr, BatchAttr, ScalarAttr, MetricAttr, OutputAttr>(
+      .Case<ParamAttr, StateAttr, ConstantAttr, BatchAttr, ScalarAttr, MetricAttr, OutputAttr, GradientAttr>(
           [](auto attribute) { return attribute.getName(); })
       .Default(StringAttr());
 }
@@ -27,6 +27,14 @@ Attribute train::getArgBinding(FunctionOpInterface step, unsigned arg) { return 
 
 Attribute train::getResultBinding(FunctionOpInterface step, unsigned result) {
   return step.getResultAttr(result, bindingAttrName);
+}
+
+std::optional<unsigned> train::findGradient(FunctionOpInterface step, StringAttr parameter) {
+  for (unsigned i = 0, e = step.getNumResults(); i < e; ++i)
+    if (auto gradient = dyn_cast_or_null<GradientAttr>(getResultBinding(step, i));
+        gradient && gradient.getParameter() == parameter)
+      return i;
+  return std::nullopt;
 }
 
 int64_t train::countSamples(FunctionOpInterface step) {

@@ -393,7 +393,7 @@ Status CudaDevice::download(const plan::Entry *entry) {
       LOWTIDE_TRY(move(static_cast<size_t>(i), 0, plan_.arenas(i).bytes(), false));
   if (entry)
     for (const plan::Binding &binding : entry->bindings())
-      if (binding.kind() == plan::Binding::OUTPUT)
+      if (binding.kind() == plan::Binding::OUTPUT || binding.kind() == plan::Binding::GRADIENT)
         LOWTIDE_TRY(move(binding.slice().arena(), binding.slice().offset(), binding.slice().bytes(), false));
   return Status::ok();
 }

@@ -72,6 +72,19 @@ void callEverything(lowtide_session *session, bool bound) {
       for (double rate : {0.0, -1.0, std::nan(""), HUGE_VAL, 1e-300})
         expectOnly(take(lowtide_session_write_scalars(session, entry, rate, number, number, number), "write_scalars"),
                    bound && isEntry, "write_scalars");
+    for (const char *name : {(const char *)nullptr, "", "lr", "step", "seed", "row", "LR", "lr ", "momentum", "w", "x",
+                             "\xff\xfe", longName.c_str()}) {
+      const std::string called = name ? name : "";
+      const bool isReal = called == "lr", isInteger = called == "step" || called == "seed" || called == "row";
+      for (double value : {0.0, -1.0, std::nan(""), HUGE_VAL, 1e-300})
+        EXPECT_EQ(take(lowtide_session_write_real(session, entry, name, value), "write_real"),
+                  bound && isEntry && isReal ? LOWTIDE_OK : LOWTIDE_USAGE)
+            << called;
+      for (int64_t value : numbers)
+        EXPECT_EQ(take(lowtide_session_write_integer(session, entry, name, value), "write_integer"),
+                  bound && isEntry && isInteger ? LOWTIDE_OK : LOWTIDE_USAGE)
+            << called;
+    }
     if (bound && isEntry)
       EXPECT_EQ(take(lowtide_session_write_scalars(session, entry, 0.01, 0, 0, 0), "write_scalars"), LOWTIDE_OK);
     expectOnly(take(lowtide_session_step(session, entry), "step"), bound && isEntry, "step");
@@ -144,6 +157,41 @@ TEST(CInterface, StepsTakeBatchesOfACallersFunction) {
   lowtide_session_free(session);
 }
 
+TEST(CInterface, ScalarsAreWrittenByName) {
+  lowtide_session *session = load(artifactOf("c-scalars.tide"));
+  auto expectRefusal = [&](lowtide_status *status, const char *message) {
+    EXPECT_EQ(lowtide_status_code(status), LOWTIDE_USAGE);
+    EXPECT_STREQ(lowtide_status_message(status), message);
+    lowtide_status_free(status);
+  };
+  expectRefusal(lowtide_session_write_real(session, "train", "lr", 0.5), "the session is not bound");
+  ASSERT_EQ(take(lowtide_session_bind(session, nullptr), "bind"), LOWTIDE_OK);
+  lowtide_tensor rate{};
+  ASSERT_EQ(take(lowtide_session_tensor(session, "train", "lr", &rate), "tensor"), LOWTIDE_OK);
+  ASSERT_EQ(rate.kind, LOWTIDE_SCALAR);
+  ASSERT_EQ(rate.dtype, LOWTIDE_F32);
+  auto read = [&] { return *static_cast<const float *>(rate.data); };
+  EXPECT_EQ(take(lowtide_session_write_real(session, "train", "lr", 0.25), "write_real"), LOWTIDE_OK);
+  EXPECT_EQ(read(), 0.25f);
+  // What the entry does not have is written nowhere, and what it has keeps its value.
+  EXPECT_EQ(take(lowtide_session_write_integer(session, "train", "step", 7), "write_integer"), LOWTIDE_OK);
+  EXPECT_EQ(take(lowtide_session_write_real(session, "eval", "lr", 3), "write_real"), LOWTIDE_OK);
+  EXPECT_EQ(read(), 0.25f);
+  expectRefusal(lowtide_session_write_integer(session, "train", "lr", 1),
+                "step scalar 'lr' is a real number: write it as one");
+  expectRefusal(lowtide_session_write_real(session, "train", "row", 1),
+                "step scalar 'row' is an integer: write it as one");
+  expectRefusal(lowtide_session_write_real(session, "train", "momentum", 1),
+                "step scalar 'momentum' is unknown to this runtime; it knows lr, step, seed, row");
+  expectRefusal(lowtide_session_write_integer(session, "absent", "step", 1), "no entry 'absent'");
+  expectRefusal(lowtide_session_write_integer(session, "train", nullptr, 1), "session, entry or name is NULL");
+  EXPECT_EQ(read(), 0.25f);
+  // One call for all of them does the same.
+  EXPECT_EQ(take(lowtide_session_write_scalars(session, "train", 0.75, 7, 0, 0), "write_scalars"), LOWTIDE_OK);
+  EXPECT_EQ(read(), 0.75f);
+  lowtide_session_free(session);
+}
+
 TEST(CInterfaceStates, NoSession) {
   callEverything(nullptr, false);
   EXPECT_EQ(take(lowtide_session_bind(nullptr, nullptr), "bind"), LOWTIDE_USAGE);
@@ -151,6 +199,16 @@ TEST(CInterfaceStates, NoSession) {
   lowtide_status_free(nullptr);
   EXPECT_STREQ(lowtide_status_message(nullptr), "");
   EXPECT_STREQ(lowtide_status_where(nullptr), "");
+}
+
+TEST(CInterface, AGradientIsAKindOfItsOwn) {
+  lowtide_session *session = load(artifactOf("c-gradient.tide"));
+  ASSERT_EQ(take(lowtide_session_bind(session, nullptr), "bind"), LOWTIDE_OK);
+  lowtide_tensor tensor{};
+  ASSERT_EQ(take(lowtide_session_tensor(session, "gradient", "grad/w", &tensor), "tensor"), LOWTIDE_OK);
+  EXPECT_EQ(tensor.kind, LOWTIDE_GRADIENT);
+  EXPECT_STREQ(tensor.name, "grad/w");
+  lowtide_session_free(session);
 }
 
 TEST(CInterfaceStates, LoadsNothingThatIsNoArtifact) {

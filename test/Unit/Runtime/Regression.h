@@ -87,7 +87,7 @@ inline plan::Plan regressionPlan() {
       bind(*entry, "lr", plan::Binding::SCALAR, plan::F32, {}, lr, 5);
     }
     if (gradient)
-      bind(*entry, "grad/w", plan::Binding::OUTPUT, plan::F32, {width, 1}, gradientOut, 10);
+      bind(*entry, "grad/w", plan::Binding::GRADIENT, plan::F32, {width, 1}, gradientOut, 10);
 
     plan::Slice prediction = slice(Transient, 0, samples * 4, 7), difference = slice(Transient, 64, samples * 4, 8);
     gemm(*entry, samples, 1, width, false, {x, w}, prediction);

@@ -68,6 +68,8 @@ TEST(Session, TrainsAndAllocatesNothingAfterBind) {
   uint64_t before = heapAllocations, arenas = (*session)->allocations();
   for (int step = 0; step < 5; ++step) {
     (void)(*session)->writeScalars(entry, {0.05, step, 0, 0});
+    (void)(*session)->writeScalar(entry, "lr", 0.05);
+    (void)(*session)->writeScalar(entry, "step", int64_t(step));
     (void)(*session)->step(entry);
   }
   EXPECT_EQ(heapAllocations, before);

@@ -147,6 +147,14 @@ TEST(Verify, RefusesBadBindings) {
   refused([&](plan::Plan &p) { binding(p, "w.m").mutable_slice()->set_arena(Transient); }, "outlives");
   refused([&](plan::Plan &p) { binding(p, "w.m").mutable_slice()->set_arena(Params); }, "");
   refused([&](plan::Plan &p) { binding(p, "lr").set_kind(plan::Binding::STATE); }, "outlives");
+  for (const char *name : {"loss", "grad", "grad/", "Grad/w", "lowtide.grad/w"})
+    refused(
+        [&](plan::Plan &p) {
+          binding(p, "loss").set_kind(plan::Binding::GRADIENT);
+          binding(p, "loss").set_name(name);
+        },
+        "is a gradient and is not called grad/<parameter>");
+  refused([&](plan::Plan &p) { binding(p, "loss").set_kind(static_cast<plan::Binding::Kind>(9)); }, "no known kind");
   refused(
       [&](plan::Plan &p) {
         for (int i = 0; i < 20; ++i)

@@ -73,6 +73,6 @@ def Plan_BindingKind : Plan_Enum<"BindingKind", "what a bound tensor is", [
   I32EnumAttrCase<"Param", 1, "param">, I32EnumAttrCase<"State", 2, "state">,
   I32EnumAttrCase<"Constant", 3, "constant">, I32EnumAttrCase<"Batch", 4, "batch">,
   I32EnumAttrCase<"Scalar", 5, "scalar">, I32EnumAttrCase<"Metric", 6, "metric">,
-  I32EnumAttrCase<"Output", 7, "output">]>;
+  I32EnumAttrCase<"Output", 7, "output">, I32EnumAttrCase<"Gradient", 8, "gradient">]>;
 
 #endif

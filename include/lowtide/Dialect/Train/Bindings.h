@@ -53,6 +53,9 @@ template <typename Binding> std::optional<unsigned> findResult(mlir::FunctionOpI
   return std::nullopt;
 }
 
+/// The result bound as the gradient of that parameter; nullopt if there is none.
+std::optional<unsigned> findGradient(mlir::FunctionOpInterface step, mlir::StringAttr parameter);
+
 /// Samples of a step's batch: the size of the first batch array's dimension that counts them; 0: none does.
 int64_t countSamples(mlir::FunctionOpInterface step);
 

@@ -23,8 +23,7 @@
 
 namespace lowtide::train {
 
-/// Name of the argument and result attribute that holds a binding.
-inline constexpr llvm::StringLiteral bindingAttrName = "train.binding";
+using lowtide::bindingAttrName;
 
 /// What a tensor of state has one element for. Row and column are the last and the last but one dimension of the
 /// parameter in the exporting framework.

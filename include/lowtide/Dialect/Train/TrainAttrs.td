@@ -45,8 +45,24 @@ def Train_ScalarAttr : Train_Binding<"Scalar", "scalar", "computed by the runtim
 def Train_MetricAttr : Train_Binding<"Metric", "metric", "read by the runtime after each step: loss"> {
   let assemblyFormat = "`<` $name `>`";
 }
-def Train_OutputAttr : Train_Binding<"Output", "output", "read on request: logits, gradients"> {
+def Train_OutputAttr : Train_Binding<"Output", "output", "read on request: logits"> {
   let assemblyFormat = "`<` $name `>`";
+}
+def Train_GradientAttr : AttrDef<Train_Dialect, "Gradient", [DeclareAttrInterfaceMethods<BindingInterface>]> {
+  let mnemonic = "gradient";
+  let summary = "read on request: the gradient of a parameter";
+  let description = [{
+    `#train.gradient<"fc.weight">` holds the parameter's name; in artifacts and files the gradient is called
+    `grad/fc.weight`.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$parameter);
+  let extraClassDefinition = [{
+    ::lowtide::BindingKind $cppClass::getBindingKind() const { return ::lowtide::BindingKind::Gradient; }
+    ::mlir::StringAttr $cppClass::getName() const {
+      return ::mlir::StringAttr::get(getContext(), ::lowtide::gradientName(getParameter().getValue()));
+    }
+  }];
+  let assemblyFormat = "`<` $parameter `>`";
 }
 
 #endif

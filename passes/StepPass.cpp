@@ -88,7 +88,13 @@ bool lowtide::noteMissingPlan(ModuleOp module, StringRef pass) {
 LogicalResult lowtide::checkTarget(Operation *op, StringRef target) {
   if (std::optional<TargetInfo> known = findTarget(target); known && known->getArtifactTarget() == target)
     return success();
-  return op->emitError("unknown target '") << target << "'; there are " << llvm::join(listTargetNames(), ", ");
+  return refuseTarget(op, target);
+}
+
+LogicalResult lowtide::refuseTarget(Operation *op, StringRef target) {
+  InFlightDiagnostic error = op->emitError(describeUnknownTarget(target));
+  error.attachNote() << "targets: " << llvm::join(listTargetNames(), ", ");
+  return error;
 }
 
 LogicalResult lowtide::checkTypesAgree(Operation *op, const Twine &advice) {

@@ -22,6 +22,7 @@
 #include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/RecomputationBound.h"
 #include "lowtide/Support/Failure.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -45,8 +46,8 @@ public:
   }
 
   void runOnSteps() override {
-    if (failed(checkOption(getOperation(), "remat-strategy", strategy)) ||
-        failed(checkOption(getOperation(), "device-budget", budget)))
+    if (failed(
+            checkOptions(getOperation(), {{"remat-strategy", strategy}, {"device-budget", budget}, {"bound", bound}})))
       return signalPassFailure();
     if (budget.empty())
       return;
@@ -182,14 +183,14 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
       remark << "; saved activations " << formatBytes(saved) << " → " << formatBytes(profile->getSavedBytes());
     noteLoops(remark, entry.problem, before, chosen);
   }
-  if (bound)
+  if (isOn(bound))
     remarkBound(entry, chosen, room.getUsableBytes(), room.sum());
   return 0;
 }
 
 FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   const ByteSize size = llvm::cantFail(parseByteSize(budget)); // checked above
-  if ((strategy == "lp-rounding" || bound) && !solve::hasLinearSolver())
+  if ((strategy == "lp-rounding" || isOn(bound)) && !solve::hasLinearSolver())
     return getOperation().emitError("there is no solver for linear programs; 'tools/dev setup' brings HiGHS");
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);

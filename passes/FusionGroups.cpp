@@ -152,12 +152,13 @@ void FusionGroups::findUpdates() {
   auto comesBefore = [&](Operation *reader, Operation *update) {
     return reader != update && reader->getBlock() == &block && reader->isBeforeInBlock(update);
   };
+  SmallVector<std::pair<Operation *, SmallVector<Operation *>>> updates;
   for (BlockArgument argument : block.getArguments()) {
     Attribute binding = step.getArgAttr(argument.getArgNumber(), bindingAttrName);
     Operation *update = binding && updated.count(binding) ? updated[binding].getDefiningOp() : nullptr;
     if (!update || update->getBlock() != &block)
       continue;
-    const SmallVector<Operation *> readers = listReaders(argument);
+    SmallVector<Operation *> readers = listReaders(argument);
     // Library forms move reads down to where the last of their operands is made, which may be after the update.
     Operation *last = update;
     for (Operation *reader : readers)
@@ -168,10 +169,13 @@ void FusionGroups::findUpdates() {
           return own == last || own->isBeforeInBlock(last);
         }))
       update->moveAfter(last);
+    updates.emplace_back(update, std::move(readers));
+  }
+  // Once none moves any more: a reader may be an update itself.
+  for (const auto &[update, readers] : updates)
     for (Operation *reader : readers)
       if (comesBefore(reader, update))
         updatesAfter[reader].push_back(update);
-  }
 }
 
 void FusionGroups::buildGraph() {

@@ -9,6 +9,7 @@
 #include "LibraryCalls.h"
 #include "StepPass.h"
 #include "lowtide/Dialect/NN/NN.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -102,7 +103,7 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
   }
 
   void runOnBlock(Block &block) {
-    if (fuse)
+    if (isOn(fuse))
       formGroups(block);
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (isGenerated(&op) && op.use_empty())
@@ -149,6 +150,8 @@ struct NNCluster : StepPass<lowtide::impl::NNClusterBase<NNCluster>> {
   }
 
   void runOnSteps() override {
+    if (failed(checkOption(getOperation(), "fuse", fuse)))
+      return signalPassFailure();
     for (Block &block : getOperation().getFunctionBody())
       runOnBlock(block);
     report();

@@ -27,7 +27,7 @@ struct ONNXLegalize : StepPass<lowtide::impl::ONNXLegalizeBase<ONNXLegalize>> {
   /// Fails with a message when an option is not understood.
   FailureOr<LegalizeOptions> readOptions() {
     LegalizeOptions result;
-    if (failed(checkOption(getOperation(), "mode", mode)) || failed(checkOption(getOperation(), "dropout", dropout)))
+    if (failed(checkOptions(getOperation(), {{"mode", mode}, {"dropout", dropout}})))
       return failure();
     auto parsed = llvm::StringSwitch<std::optional<TrainingMode>>(mode)
                       .Case("train", TrainingMode::Train)

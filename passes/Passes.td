@@ -12,8 +12,9 @@ include "mlir/Pass/PassBase.td"
 
 // An option that a flag of the driver sets: its record has all but the name of the member.
 class FlagOption<string cppName, DeclaredOption flag>
-    : Option<cppName, flag.Name, flag.Type.cppType,
-             !if(!eq(flag.Type.cppType, "std::string"), "\"" # flag.Default # "\"", flag.Default), flag.text>;
+    : Option<cppName, flag.Name, "std::string", "\"" # flag.Default # "\"", flag.text> {
+  string kind = flag.Type.kind;
+}
 
 // --- the machine ---
 

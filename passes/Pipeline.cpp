@@ -27,7 +27,7 @@ static void addAccumulate(OpPassManager &passes, int64_t microBatches) {
   if (microBatches == 1)
     return;
   lowtide::TrainAccumulateOptions accumulate;
-  accumulate.microBatches = microBatches;
+  accumulate.microBatches = std::to_string(microBatches);
   addCleanUp(passes);
   passes.addPass(lowtide::createTrainAccumulate(accumulate));
   addCleanUp(passes);
@@ -187,7 +187,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     passes.addPass(createCSEPass());
   }
   NNClusterOptions cluster;
-  cluster.fuse = options.fuse;
+  cluster.fuse = formatSwitch(options.fuse);
   cluster.library = options.library;
   passes.addNestedPass<func::FuncOp>(createNNCluster(cluster));
   if (options.fuse)
@@ -199,7 +199,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     fit.hostBudget = options.hostBudget;
     fit.diskBudget = options.diskBudget;
     fit.strategy = options.strategy;
-    fit.bound = options.bound;
+    fit.bound = formatSwitch(options.bound);
     passes.addPass(createTrainRematerialize(fit));
   }
   passes.addPass(createProfileMemory());
@@ -218,7 +218,7 @@ void lowtide::buildProofStage(OpPassManager &passes) {
 
 void lowtide::buildPlanStage(OpPassManager &passes, const PlanStageOptions &options) {
   PlanLowerOptions lower;
-  lower.weights = options.weights;
+  lower.weights = formatSwitch(options.weights);
   passes.addPass(createPlanLower(lower));
   passes.addPass(createPlanPlace());
   passes.addPass(createPlanAssignStreams());

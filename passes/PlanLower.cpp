@@ -20,6 +20,7 @@
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Adapters.h"
 #include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "lowtide/Target/LibraryQuery.h"
 #include "lowtide/Target/PlanProof.h"
 #include "lowtide/Target/PlanProto.h"
@@ -146,7 +147,9 @@ public:
   void runOnSteps() override {
     if (given)
       return failed(lower(*given)) ? signalPassFailure() : void();
-    settings = {"lowtide", weights};
+    if (failed(checkOption(getOperation(), "weights", weights)))
+      return signalPassFailure();
+    settings = {"lowtide", isOn(weights)};
     codegen::KernelModule own(&getContext(), codegen::CodegenOptions::get(target));
     if (failed(lower(own)))
       return signalPassFailure();

@@ -1,6 +1,7 @@
 //===- StepPass.cpp - passes on modules of steps --------------------------===//
 
 #include "StepPass.h"
+#include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/ONNX/ONNX.h"
 #include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/Support/OptionChoices.h"
@@ -40,6 +41,17 @@ static bool isImported(func::FuncOp function) {
   return llvm::any_of(function.getBody().front(), [](Operation &op) { return isa<onnx::NodeOp>(op); });
 }
 
+static bool hasKernel(func::FuncOp step) {
+  return step.walk([](nn::KernelOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+/// Whether a pass changes operations before they are in kernels, and none that is.
+static bool comesBeforeKernels(StringRef pass) {
+  return llvm::is_contained({"nn-fuse-patterns", "nn-split-sums", "nn-decompose", "nn-conv-layout", "nn-library-forms",
+                             "train-chunk-loss-head", "train-tile-coded"},
+                            pass);
+}
+
 void lowtide::noteOtherStage(Operation *op, StringRef pass) {
   // These are for that stage, or say themselves what they find.
   if (pass == "onnx-legalize" || pass == "verify-legal" || pass == "verify-budget")
@@ -57,6 +69,13 @@ void lowtide::noteOtherStage(Operation *op, StringRef pass) {
     if (isImported(step))
       step.emitRemark() << pass << " finds nothing to do: @" << step.getSymName()
                         << " is a model as it was imported; onnx-legalize makes a step of it";
+    else if (comesBeforeKernels(pass) && hasKernel(step))
+      step.emitRemark() << pass << " finds nothing to do: @" << step.getSymName()
+                        << " is fitted, its operations are in kernels";
+    else if (pass == "train-inline-saved" && !hasKernel(step) &&
+             llvm::any_of(step.getOps(), [](Operation &op) { return op.hasTrait<OpTrait::Elementwise>(); }))
+      step.emitRemark() << pass << " finds nothing to do: @" << step.getSymName()
+                        << " holds no kernel; nn-cluster forms them";
 }
 
 bool lowtide::noteMissingPlan(ModuleOp module, StringRef pass) {
@@ -69,7 +88,13 @@ bool lowtide::noteMissingPlan(ModuleOp module, StringRef pass) {
 LogicalResult lowtide::checkTarget(Operation *op, StringRef target) {
   if (std::optional<TargetInfo> known = findTarget(target); known && known->getArtifactTarget() == target)
     return success();
-  return op->emitError("unknown target '") << target << "'; there are " << llvm::join(listTargetNames(), ", ");
+  return refuseTarget(op, target);
+}
+
+LogicalResult lowtide::refuseTarget(Operation *op, StringRef target) {
+  InFlightDiagnostic error = op->emitError(describeUnknownTarget(target));
+  error.attachNote() << "targets: " << llvm::join(listTargetNames(), ", ");
+  return error;
 }
 
 LogicalResult lowtide::checkTypesAgree(Operation *op, const Twine &advice) {

@@ -22,6 +22,8 @@ mlir::LogicalResult checkStaticArguments(mlir::func::FuncOp function, const llvm
 
 /// Refuses a plan for a target that does not exist.
 mlir::LogicalResult checkTarget(mlir::Operation *op, llvm::StringRef target);
+/// Says that there is no such target, and which there are.
+mlir::LogicalResult refuseTarget(mlir::Operation *op, llvm::StringRef target);
 
 /// Says where a pass finds nothing to do because its input is of another stage: a plan has no steps, a model that is
 /// not legalized has no operation that it knows.

@@ -24,13 +24,15 @@ namespace {
 struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumulate>> {
   using StepPass::StepPass;
 
+  /// Of the batch.
+  int64_t parts = 1;
+
   LogicalResult checkParts(func::FuncOp step, int64_t samples) {
-    if (samples % microBatches == 0)
+    if (samples % parts == 0)
       return success();
-    InFlightDiagnostic error = step.emitError("@")
-                               << step.getSymName() << ": a batch of " << samples << " samples does not fall into "
-                               << int64_t(microBatches) << " equal parts";
-    int64_t below = std::min<int64_t>(samples, microBatches), above = microBatches;
+    InFlightDiagnostic error = step.emitError("@") << step.getSymName() << ": a batch of " << samples
+                                                   << " samples does not fall into " << parts << " equal parts";
+    int64_t below = std::min<int64_t>(samples, parts), above = parts;
     while (below > 1 && samples % below)
       --below;
     while (above < samples && samples % above)
@@ -40,8 +42,8 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
     if (above != below)
       note << " or " << above;
     note << " would divide it";
-    if (microBatches < samples)
-      note << ", or a batch of " << (samples / microBatches + 1) * microBatches;
+    if (parts < samples)
+      note << ", or a batch of " << (samples / parts + 1) * parts;
     setFailure(getOperation(), FailureKind::Usage);
     return error;
   }
@@ -56,9 +58,9 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
       return;
     InFlightDiagnostic warning = step.emitWarning("@");
     warning << step.getSymName() << ": batch norm (" << forward << (forward == 1 ? " layer" : " layers")
-            << ") takes its statistics over each part of " << tracking.getSamples() / microBatches
-            << " samples, not over all " << tracking.getSamples() << ", and updates its running statistics "
-            << int64_t(microBatches) << " times a step: losses differ from those of the whole batch";
+            << ") takes its statistics over each part of " << tracking.getSamples() / parts << " samples, not over all "
+            << tracking.getSamples() << ", and updates its running statistics " << parts
+            << " times a step: losses differ from those of the whole batch";
     attachFigures(warning, {{"batch_norm_layers", forward}});
   }
 
@@ -78,15 +80,15 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
                                  << " has no batch array that counts samples: there is nothing to divide";
     }
     warnAboutStatistics(step, *tracking);
-    FailureOr<BatchLoopFacts> facts = buildBatchLoops(step, *tracking, microBatches);
+    FailureOr<BatchLoopFacts> facts = buildBatchLoops(step, *tracking, parts);
     if (failed(facts))
       return failure();
     numLoops += facts->loops;
     numSums += facts->sums;
     InFlightDiagnostic remark = step.emitRemark("@")
-                                << step.getSymName() << ": " << int64_t(microBatches) << " parts of "
-                                << samples / microBatches << " samples, " << facts->sums << " sums of "
-                                << facts->sumBytes << " bytes, rows of " << facts->rowBytes << " bytes";
+                                << step.getSymName() << ": " << parts << " parts of " << samples / parts << " samples, "
+                                << facts->sums << " sums of " << facts->sumBytes << " bytes, rows of "
+                                << facts->rowBytes << " bytes";
     if (facts->loops > 1)
       remark << ", " << facts->loops << " loops (" << facts->repeatedOps << " ops computed again)";
     return success();
@@ -101,16 +103,17 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
     for (auto entry : saved.getAsRange<DictionaryAttr>()) {
       NamedAttrList fields(entry);
       if (auto updates = entry.getAs<IntegerAttr>("updates"))
-        fields.set("updates", IntegerAttr::get(updates.getType(), updates.getInt() * int64_t(microBatches)));
+        fields.set("updates", IntegerAttr::get(updates.getType(), updates.getInt() * parts));
       entries.push_back(fields.getDictionary(&getContext()));
     }
     getOperation()->setAttr("onnx.saved", ArrayAttr::get(&getContext(), entries));
   }
 
   void runOnSteps() override {
-    if (failed(checkOption(getOperation(), "micro-batches", std::to_string(microBatches))))
+    if (failed(checkOption(getOperation(), "micro-batches", microBatches)) ||
+        StringRef(microBatches).getAsInteger(10, parts))
       return signalPassFailure();
-    if (microBatches == 1)
+    if (parts == 1)
       return;
     for (auto step : getOperation().getOps<func::FuncOp>())
       if (failed(accumulate(step)))

@@ -257,7 +257,8 @@ private:
 
   LogicalResult run() {
     double override;
-    if (failed(checkOption(getOperation(), "dropout", dropout)) || StringRef(dropout).getAsDouble(override))
+    if (failed(checkOptions(getOperation(), {{"dropout", dropout}, {"lora", rules}})) ||
+        StringRef(dropout).getAsDouble(override))
       return failure();
     llvm::Expected<std::vector<AdapterRule>> parsed = train::parseAdapterRules(rules);
     if (!parsed)

@@ -60,8 +60,9 @@ struct TrainAutocast : StepPass<lowtide::impl::TrainAutocastBase<TrainAutocast>>
   InFlightDiagnostic refuse() { return emitError(UnknownLoc::get(&getContext())); }
 
   LogicalResult readPrecision() {
-    if (failed(checkOption(getOperation(), "precision", precision)) ||
-        failed(checkOption(getOperation(), "frozen-weights", frozenWeights)))
+    if (failed(checkOptions(
+            getOperation(),
+            {{"precision", precision}, {"frozen-weights", frozenWeights}, {"precision-override", overrides}})))
       return failure();
     StringRef name = precision;
     pure = !name.consume_front("mixed-");

@@ -139,13 +139,10 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
       return refuse(FailureKind::Usage, std::move(error));
     }
     size_t forwardOps = step.getBody().front().getOperations().size() - 1;
-    llvm::Expected<train::LossScale> scale = train::LossScale::parse(lossScale);
-    if (!scale)
-      return refuse(FailureKind::Usage, step.emitError(llvm::toString(scale.takeError())));
-    if (failed(
-            sweep.run(*loss, [&](OpBuilder &builder) { return train::buildLossSeed(builder, step, *loss, *scale); })))
+    const train::LossScale scale = llvm::cantFail(train::LossScale::parse(lossScale));
+    if (failed(sweep.run(*loss, [&](OpBuilder &builder) { return train::buildLossSeed(builder, step, *loss, scale); })))
       return refuse(FailureKind::Unsupported, failure());
-    if (scale->kind != train::LossScale::Kind::None)
+    if (scale.kind != train::LossScale::Kind::None)
       step->setAttr(train::scaledAttrName, StringAttr::get(&getContext(), lossScale));
     addGradients(step, parameters, sweep);
     const size_t backwardOps = step.getBody().front().getOperations().size() - 1 - forwardOps;
@@ -157,7 +154,7 @@ struct TrainDifferentiate : StepPass<lowtide::impl::TrainDifferentiateBase<Train
   }
 
   void runOnSteps() override {
-    if (failed(checkOption(getOperation(), "precision", precision)))
+    if (failed(checkOptions(getOperation(), {{"precision", precision}, {"loss-scale", lossScale}})))
       return signalPassFailure();
     auto step = getOperation().lookupSymbol<func::FuncOp>(function);
     if (!step || step.isExternal() || !step.getBody().hasOneBlock()) {

@@ -249,6 +249,16 @@ struct TrainOptimize : StepPass<lowtide::impl::TrainOptimizeBase<TrainOptimize>>
 
   void runOnSteps() override {
     ModuleOp module = getOperation();
+    if (failed(checkOptions(module, {{"optimizer", optimizer},
+                                     {"convention", convention},
+                                     {"lr", lr},
+                                     {"schedule", schedule},
+                                     {"warmup-steps", warmupSteps},
+                                     {"total-steps", totalSteps},
+                                     {"min-lr", minLr},
+                                     {"fallback", fallback},
+                                     {"group", groups}})))
+      return signalPassFailure();
     train::TrainOptions options;
     if (llvm::Error error = readOptions(options)) {
       emitError(UnknownLoc::get(&getContext())) << llvm::toString(std::move(error)); // a flag has no place

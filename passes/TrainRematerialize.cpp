@@ -24,6 +24,7 @@
 #include "lowtide/Solve/LinearProgram.h"
 #include "lowtide/Solve/RecomputationBound.h"
 #include "lowtide/Support/Failure.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -47,10 +48,11 @@ public:
   }
 
   void runOnSteps() override {
-    if (failed(checkOption(getOperation(), "remat-strategy", strategy)) ||
-        failed(checkOption(getOperation(), "device-budget", budget)) ||
-        failed(checkOption(getOperation(), "host-budget", hostBudget)) ||
-        failed(checkOption(getOperation(), "disk-budget", diskBudget)))
+    if (failed(checkOptions(getOperation(), {{"remat-strategy", strategy},
+                                             {"device-budget", budget},
+                                             {"host-budget", hostBudget},
+                                             {"disk-budget", diskBudget},
+                                             {"bound", bound}})))
       return signalPassFailure();
     if (budget.empty())
       return;
@@ -264,14 +266,14 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
     noteLoops(remark, entry.problem, before, chosen);
   }
   // The bound is of recomputation alone.
-  if (bound && !chosen.timeline.loaded)
+  if (isOn(bound) && !chosen.timeline.loaded)
     remarkBound(entry, chosen, room.getUsableBytes(), room.sum());
   return 0;
 }
 
 FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   const ByteSize size = llvm::cantFail(parseByteSize(budget)); // checked above
-  if ((strategy == "lp-rounding" || bound) && !solve::hasLinearSolver())
+  if ((strategy == "lp-rounding" || isOn(bound)) && !solve::hasLinearSolver())
     return getOperation().emitError("there is no solver for linear programs; 'tools/dev setup' brings HiGHS");
   auto steps = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   FailureOr<PlanLayout> layout = PlanLayout::compute(steps, target);

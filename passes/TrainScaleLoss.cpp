@@ -134,11 +134,9 @@ struct TrainScaleLoss : StepPass<lowtide::impl::TrainScaleLossBase<TrainScaleLos
   using StepPass::StepPass;
 
   void runOnSteps() override {
-    llvm::Expected<train::LossScale> scale = train::LossScale::parse(lossScale);
-    if (!scale) {
-      getOperation().emitError(llvm::toString(scale.takeError()));
+    if (failed(checkOption(getOperation(), "loss-scale", lossScale)))
       return signalPassFailure();
-    }
+    const train::LossScale scale = llvm::cantFail(train::LossScale::parse(lossScale));
     if (failed(readLimit("clip-norm", clipNorm, norm)) || failed(readLimit("clip-value", clipValue, value)))
       return signalPassFailure();
     auto step = getOperation().lookupSymbol<func::FuncOp>("gradient");
@@ -146,24 +144,24 @@ struct TrainScaleLoss : StepPass<lowtide::impl::TrainScaleLossBase<TrainScaleLos
     if (!step) {
       step = getOperation().lookupSymbol<func::FuncOp>("train");
       FailureOr<StepUpdates> found = StepUpdates::find(getOperation(), step);
-      if (failed(found) || (scale->kind != train::LossScale::Kind::None && failed(found->derive(*scale))))
+      if (failed(found) || (scale.kind != train::LossScale::Kind::None && failed(found->derive(scale))))
         return refuse();
       updates = std::move(*found);
     }
-    if (!updates && failed(checkSeed(step, *scale)))
+    if (!updates && failed(checkSeed(step, scale)))
       return signalPassFailure();
-    GradientChain chain(step, *scale);
+    GradientChain chain(step, scale);
     if (chain.size() == 0)
       return;
     if (failed(chain.check()))
       return signalPassFailure();
-    if (scale->kind != train::LossScale::Kind::None)
+    if (scale.kind != train::LossScale::Kind::None)
       chain.unscale();
     chain.clip(value, norm);
     chain.finish();
     if (updates && failed(updates->rebuild()))
       return refuse();
-    remark(step, *scale, chain.size());
+    remark(step, scale, chain.size());
   }
 
 private:

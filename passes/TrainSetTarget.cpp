@@ -4,10 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DeclaredChecks.h"
-#include "Passes.h"
-#include "lowtide/Dialect/Train/Target.h"
-#include "llvm/ADT/StringExtras.h"
+#include "StepPass.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -26,12 +23,12 @@ struct TrainSetTarget : lowtide::impl::TrainSetTargetBase<TrainSetTarget> {
     ModuleOp module = getOperation();
     std::optional<TargetInfo> row = findTarget(target);
     if (!row) {
-      module.emitError("unknown target '") << target << "'; there are " << llvm::join(listTargetNames(), ", ");
+      refuseTarget(module, target);
       return signalPassFailure();
     }
-    if (failed(checkOption(module, "threads-max", std::to_string(threadsMax))))
+    if (failed(checkOption(module, "threads-max", threadsMax)) ||
+        StringRef(threadsMax).getAsInteger(10, row->threadsMax))
       return signalPassFailure();
-    row->threadsMax = unsigned(threadsMax);
     if (std::optional<std::string> fault = row->findFault()) {
       module.emitError("target '") << row->name << "': " << *fault;
       return signalPassFailure();

@@ -270,8 +270,10 @@ struct TrainStateLayouts : StepPass<lowtide::impl::TrainStateLayoutsBase<TrainSt
   }
 
   LogicalResult readOptions() {
-    if (llvm::Error error = groups.empty() ? llvm::Error::success() : options.set("group", groups))
-      return refuse(llvm::toString(std::move(error)));
+    if (failed(checkOption(getOperation(), "group", groups)))
+      return failure();
+    if (!groups.empty())
+      llvm::cantFail(options.set("group", groups));
     for (auto [flag, word, use] :
          {std::tuple<StringRef, StringRef, train::CodecUse>{"moments", moments, train::CodecUse::Moments},
           {"master", master, train::CodecUse::Master}}) {

@@ -38,6 +38,18 @@ public:
     return true;
   }
 
+  /// The instruction that gives `value` to a byte; null: none.
+  const plan::Instruction *find(uint64_t value, uint32_t arena, uint64_t byte) const {
+    auto ranges = ranges_.find(value);
+    if (ranges == ranges_.end())
+      return nullptr;
+    auto after = ranges->second.upper_bound({arena, byte});
+    if (after == ranges->second.begin())
+      return nullptr;
+    auto &[start, range] = *std::prev(after);
+    return start.first == arena && byte < range.end ? range.writer : nullptr;
+  }
+
 private:
   struct Range {
     uint64_t end;

@@ -295,7 +295,7 @@ Status verifyPlan(const plan::Plan &plan, VerifyReport *report) {
   for (int i = 0; i < plan.entries_size(); ++i) {
     VerifyReport::EntryReport entryReport;
     VerifyReport::Place place{i, {}};
-    Status status = verifyEntry(plan, plan.entries(i), shared, entryReport, place.instruction);
+    Status status = verifyEntry(plan, plan.entries(i), shared, entryReport, place);
     if (report && !place.instruction.empty())
       report->failure = place;
     LOWTIDE_TRY(std::move(status).at("entry '" + printable(plan.entries(i).name()) + "'"));

@@ -31,6 +31,8 @@ struct VerifyReport {
   struct Place {
     int entry = 0;
     std::vector<int> instruction;
+    /// Where it reads a value and finds another: the instruction that writes the other one; empty: none does.
+    std::vector<int> writer;
   };
   std::optional<Place> failure;
 };

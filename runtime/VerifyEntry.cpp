@@ -81,6 +81,19 @@ std::string describe(const plan::Plan &plan, const plan::Instruction &instructio
   return "nothing";
 }
 
+/// The path to an instruction (VerifyReport::Place); false if it is not among these.
+bool findPath(const google::protobuf::RepeatedPtrField<plan::Instruction> &instructions,
+              const plan::Instruction *wanted, std::vector<int> &path) {
+  for (int i = 0; i < instructions.size(); ++i) {
+    path.push_back(i);
+    if (&instructions[i] == wanted ||
+        (instructions[i].has_repeat() && findPath(instructions[i].repeat().body(), wanted, path)))
+      return true;
+    path.pop_back();
+  }
+  return false;
+}
+
 class EntryVerifier {
 public:
   EntryVerifier(const plan::Plan &plan, const plan::Entry &entry) : plan_(plan), entry_(entry) {
@@ -97,6 +110,7 @@ public:
   uint64_t peakLiveBytes() const;
   uint64_t instructions() const { return index_; }
   const std::vector<int> &failedAt() const { return failedAt_; }
+  const plan::Instruction *otherWriter() const { return otherWriter_; }
 
 private:
   Status step(const plan::Instruction &instruction, bool inRepeat, int depth);
@@ -155,6 +169,7 @@ private:
   RepeatRounds rounds_;
   const plan::Instruction *current_ = nullptr;
   std::vector<int> failedAt_;
+  const plan::Instruction *otherWriter_ = nullptr; ///< of what was found instead of the value that is read
   std::vector<const plan::Binding *> untouchable_;
   std::vector<LiveChange> liveChanges_;
   uint64_t index_ = 0;
@@ -415,11 +430,12 @@ Status EntryVerifier::read(const plan::Slice &slice) {
                         printable(plan_.arenas(static_cast<int>(slice.arena())).name()) + "'";
     if (cell.value == 0)
       status = refuse("reads value " + std::to_string(slice.value()) + " from undefined " + bytes);
-    else if (cell.value != slice.value())
+    else if (cell.value != slice.value()) {
+      otherWriter_ = writers_.find(cell.value, slice.arena(), begin);
       status =
           refuse("reads value " + std::to_string(slice.value()) + ", but " + bytes + " hold " +
                  (cell.value >= privateValues ? "a tensor of another entry" : "value " + std::to_string(cell.value)));
-    else if (!rounds_.isCurrent(cell.madeAt))
+    } else if (!rounds_.isCurrent(cell.madeAt))
       status = refuse("reads value " + std::to_string(slice.value()) + " from " + bytes +
                       ", which an earlier round of the repeat made and nothing carries to this one");
     else if (!happened(cell.writer))
@@ -543,7 +559,7 @@ uint64_t EntryVerifier::peakLiveBytes() const {
 } // namespace
 
 Status verifyEntry(const plan::Plan &plan, const plan::Entry &entry, std::span<const plan::Binding *const> persistent,
-                   VerifyReport::EntryReport &report, std::vector<int> &failedAt) {
+                   VerifyReport::EntryReport &report, VerifyReport::Place &failure) {
   if (entry.streams() > maxStreams || entry.events() > maxEvents)
     return refuse(std::to_string(entry.streams()) + " streams, " + std::to_string(entry.events()) +
                   " events; at most 64 and 1000000 are accepted");
@@ -554,7 +570,9 @@ Status verifyEntry(const plan::Plan &plan, const plan::Entry &entry, std::span<c
   EntryVerifier verifier(plan, entry);
   LOWTIDE_TRY(verifier.start(persistent));
   if (Status status = verifier.run(entry.instructions(), false, 0); !status.isOk()) {
-    failedAt = verifier.failedAt();
+    failure.instruction = verifier.failedAt();
+    if (verifier.otherWriter())
+      findPath(entry.instructions(), verifier.otherWriter(), failure.writer);
     return status;
   }
   LOWTIDE_TRY(verifier.finish());

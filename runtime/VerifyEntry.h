@@ -42,9 +42,9 @@ Status checkFootprints(const plan::Plan &plan, const plan::Kernel &kernel);
 Status checkCall(const plan::Call &call, std::string_view target);
 
 /// Proves one entry; `persistent` are the bindings of all entries that outlive a step: those that this entry does not
-/// list must come out untouched. Where it fails at an instruction, `failedAt` becomes the path to it (VerifyReport).
+/// list must come out untouched. Where it fails at an instruction, `failure` says which.
 Status verifyEntry(const plan::Plan &plan, const plan::Entry &entry, std::span<const plan::Binding *const> persistent,
-                   VerifyReport::EntryReport &report, std::vector<int> &failedAt);
+                   VerifyReport::EntryReport &report, VerifyReport::Place &failure);
 
 } // namespace lowtide::rt
 

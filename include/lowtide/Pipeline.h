@@ -20,6 +20,8 @@ struct PlanLowerSettings;
 
 /// A number as text that reads back as the same number: what options of passes take.
 std::string formatNumber(double number);
+/// A switch as an option of a pass has it.
+inline const char *formatSwitch(bool isOn) { return isOn ? "true" : "false"; }
 
 /// What the nn stage recognises.
 struct GraphStageOptions {

@@ -12,6 +12,7 @@
 #include "lowtide/Dialect/Train/Optimizers.h"
 #include "lowtide/Dialect/Train/Train.h"
 #include "lowtide/Support/DeclaredOptions.h"
+#include "lowtide/Support/OptionChoices.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
@@ -21,7 +22,6 @@ using namespace lowtide;
 using Kind = OptionCheck::Kind;
 
 static OptionCheck words(std::vector<std::string> words) { return {Kind::Words, std::move(words)}; }
-static OptionCheck custom(std::string (*check)(const std::string &)) { return {Kind::Custom, {}, 0, 0, check}; }
 
 static std::string checkChunks(const std::string &text) {
   bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -102,7 +102,6 @@ static std::vector<OptionRow> makeRows() {
   add(declared(declaredOption("lora"), "parameters", "nn", OptionRole::Forward, &Request::lora));
   add({"rename", "parameters", "onnx", OptionRole::None, &Request::rename, "Parameter names: NAME_IN_FILE=NAME"});
   add(declared(declaredOption("optimizer"), "optimizer", "train", OptionRole::Update, &Request::optimizer));
-  rows.back().text += ": " + llvm::join(train::listOptimizers(&context), ", ");
   add(declared(declaredOption("fallback"), "optimizer", "train", OptionRole::Update, &Request::fallback));
   add(declared(declaredOption("convention"), "optimizer", "train", OptionRole::Update, &Request::convention));
   add(declared(declaredOption("lr"), "optimizer", "train", OptionRole::Rate, &Request::lr));
@@ -125,7 +124,7 @@ static std::vector<OptionRow> makeRows() {
        OptionRole::None,
        &Request::lossHeadChunks,
        "Pieces of the logits of a loss head: auto (where they are large), a number, off",
-       {custom(checkChunks)}});
+       {{Kind::Custom, {}, 0, 0, checkChunks}}});
   add(declared(declaredOption("target"), "target", "plan", OptionRole::None, &Request::target));
   add({"target-file", "target", "plan", OptionRole::None, &Request::targetFile,
        "JSON of a machine that has no name here: kind, chip, and figures where they differ from the chip's"});
@@ -245,8 +244,8 @@ struct FieldWriter {
   bool operator()(int64_t Request::*field) const { return !llvm::StringRef(value).getAsInteger(10, request.*field); }
   bool operator()(double Request::*field) const { return !llvm::StringRef(value).getAsDouble(request.*field); }
   bool operator()(bool Request::*field) const {
-    request.*field = value == "true" || value == "1";
-    return request.*field || value == "false" || value == "0";
+    request.*field = isOn(value);
+    return request.*field || isOff(value);
   }
   bool operator()(std::vector<std::string> Request::*field) const {
     // The default is no beginning of a list.

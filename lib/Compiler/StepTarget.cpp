@@ -7,7 +7,6 @@
 #include "Compilation.h"
 #include "TargetFile.h"
 #include "lowtide/Dialect/Train/Target.h"
-#include "lowtide/Support/NameList.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -39,11 +38,7 @@ Failure Compilation::findOptionsTarget() {
     notes.push_back("targets: cpu (the same as cpu:x86-64-v3), cpu:x86-64-v4, cpu:native, reference, cuda (the same as "
                     "cuda:sm_90)" +
                     chips + ", cuda-emulated; cards" + cards.substr(1) + "; another machine: --target-file");
-    const std::vector<std::string> names = listTargetNames();
-    return refuse(FailureKind::Usage,
-                  "unknown target '" + options.target + "'" +
-                      (isChip ? "" : suggestName(options.target, SmallVector<StringRef>(names.begin(), names.end()))),
-                  notes);
+    return refuse(FailureKind::Usage, describeUnknownTarget(name), notes);
   }
   if (options.targetFile.empty() || options.givesThreads)
     target.threadsMax = static_cast<uint32_t>(options.threadsMax);

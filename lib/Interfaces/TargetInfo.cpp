@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowtide/Interfaces/TargetInfo.h"
+#include "lowtide/Support/NameList.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -169,6 +170,15 @@ std::vector<std::string> lowtide::listTargetNames() {
   for (const Card &card : cards)
     names.push_back(("cuda:" + card.name).str());
   return names;
+}
+
+std::string lowtide::describeUnknownTarget(StringRef name) {
+  const std::string text = ("unknown target '" + name + "'").str();
+  // Of a chip that is too old, or new, none is meant.
+  if (name.starts_with("cuda:sm_"))
+    return text;
+  const std::vector<std::string> names = listTargetNames();
+  return text + suggestName(name, llvm::SmallVector<StringRef>(names.begin(), names.end()));
 }
 
 const MemorySpace *TargetInfo::findMemory(StringRef space) const {

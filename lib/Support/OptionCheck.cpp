@@ -12,6 +12,7 @@ std::string OptionCheck::findFault(const std::string &text) const {
   if (!accepted.empty() && text == accepted)
     return "";
   double value = 0;
+  int64_t whole = 0;
   const bool isNumber = !llvm::StringRef(text).getAsDouble(value) && std::isfinite(value);
   auto fault = [&](bool isGood, const std::string &what) {
     return isGood ? std::string() : "must be " + what + ", not '" + text + "'";
@@ -24,7 +25,7 @@ std::string OptionCheck::findFault(const std::string &text) const {
   case Kind::Rate:
     return fault(isNumber && value >= 0 && value <= 1, "a rate from 0 to 1");
   case Kind::Range:
-    return fault(isNumber && value == std::floor(value) && value >= double(low) && value <= double(high),
+    return fault(!llvm::StringRef(text).getAsInteger(10, whole) && whole >= low && whole <= high,
                  "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
   case Kind::Words:
     if (llvm::is_contained(words, text))

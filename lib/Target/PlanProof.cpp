@@ -13,9 +13,9 @@ using namespace mlir;
 using namespace lowtide;
 
 /// The op at a place of the exported plan.
-static Operation *findInstruction(plan::ModuleOp module, const rt::VerifyReport::Place &place) {
-  Operation *found = *std::next(module.getBlock().getOps<plan::ProgramOp>().begin(), place.entry);
-  for (int index : place.instruction)
+static Operation *findInstruction(plan::ModuleOp module, int entry, ArrayRef<int> path) {
+  Operation *found = *std::next(module.getBlock().getOps<plan::ProgramOp>().begin(), entry);
+  for (int index : path)
     found = &*std::next(
         llvm::make_filter_range(found->getRegion(0).front(), [](Operation &op) { return plan::isInstruction(&op); })
             .begin(),
@@ -28,8 +28,14 @@ static LogicalResult prove(plan::ModuleOp module, const plan::Plan &proto, rt::V
   rt::Status status = rt::verifyPlan(proto, &report);
   if (status.isOk())
     return success();
-  Operation *at = report.failure ? findInstruction(module, *report.failure) : module.getOperation();
-  return at->emitError("the plan cannot be proved: ") << status.str();
+  if (!report.failure)
+    return module.emitError("the plan cannot be proved: ") << status.str();
+  const auto &[entry, instruction, writer] = *report.failure;
+  InFlightDiagnostic error = findInstruction(module, entry, instruction)->emitError("the plan cannot be proved: ");
+  error << status.str();
+  if (!writer.empty())
+    error.attachNote(findInstruction(module, entry, writer)->getLoc()) << "what these bytes hold is written here";
+  return error;
 }
 
 LogicalResult lowtide::provePlan(plan::ModuleOp module) {

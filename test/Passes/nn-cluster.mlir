@@ -3,7 +3,7 @@
 // RUN: lowtide-opt %s --nn-cluster -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not lowtide-opt %s --nn-cluster=fuse=some 2>&1 | FileCheck %s --check-prefix=BAD
 
-// BAD: 'some' is invalid value for boolean argument
+// BAD: error: fuse: must be true or false, not 'some'
 
 // CHECK-LABEL: @softmax
 // CHECK: nn.kernel row (%{{.*}} = %arg0)

@@ -13,5 +13,19 @@
 // PLAN: remark: {{.*}}train-order finds nothing to do: the module holds a plan, and no step
 // PLAN: remark: {{.*}}nn-batch-launches finds nothing to do: the module holds a plan, and no step
 // PLAN: remark: {{.*}}profile-memory finds nothing to do: the module holds a plan, and no step
+// Passes on functions say so too, though none is run.
+// RUN: lowtide-opt %t.plan.mlir --pass-pipeline="builtin.module(func.func(nn-cluster{fuse=true},train-inline-saved),func.func(nn-conv-layout))" -o %t.same.mlir 2>&1 | FileCheck %s --check-prefix=FUNCTIONS
+// FUNCTIONS: remark: {{.*}}nn-cluster finds nothing to do: the module holds a plan, and no step
+// FUNCTIONS: remark: {{.*}}train-inline-saved finds nothing to do: the module holds a plan, and no step
+// FUNCTIONS: remark: {{.*}}nn-conv-layout finds nothing to do: the module holds a plan, and no step
+// What is in kernels is out of reach, and before there are kernels nothing is in one.
+// RUN: lowtide compile %S/../EndToEnd/Inputs/two-layers.onnx --dim batch=4 --emit=fitted -q -o %t.fitted.mlir
+// RUN: lowtide-opt %t.fitted.mlir --pass-pipeline="builtin.module(func.func(nn-split-sums,nn-decompose,nn-library-forms))" -o %t.same.mlir 2>&1 | FileCheck %s --check-prefix=FITTED
+// FITTED: remark: {{.*}}nn-split-sums finds nothing to do: @{{eval|train}} is fitted, its operations are in kernels
+// FITTED: remark: {{.*}}nn-decompose finds nothing to do: @{{eval|train}} is fitted
+// FITTED: remark: {{.*}}nn-library-forms finds nothing to do: @{{eval|train}} is fitted
+// RUN: lowtide compile %S/../EndToEnd/Inputs/two-layers.onnx --dim batch=4 --emit=train -q -o %t.train.mlir
+// RUN: lowtide-opt %t.train.mlir --pass-pipeline="builtin.module(func.func(train-inline-saved))" -o %t.same.mlir 2>&1 | FileCheck %s --check-prefix=TRAIN
+// TRAIN: remark: {{.*}}train-inline-saved finds nothing to do: @{{eval|train}} holds no kernel; nn-cluster forms them
 // RUN: lowtide-opt %t.plan.mlir --plan-place --verify-budget --verify-plan -o %t.same.mlir 2>&1 | FileCheck %s --check-prefix=HERE --allow-empty
 // HERE-NOT: finds nothing to do

@@ -11,7 +11,7 @@
 
 // What a pass is told is checked as the driver's flags are.
 // RUN: not lowtide-opt %t/step.mlir --train-set-target=target=tpu 2>&1 | FileCheck %s --check-prefix=TARGET
-// TARGET: error: unknown target 'tpu'; there are cpu,
+// TARGET: error: unknown target 'tpu'; did you mean 'cpu'?
 // RUN: not lowtide-opt %t/step.mlir --train-set-target=threads-max=0 2>&1 | FileCheck %s --check-prefix=THREADS
 // THREADS: error: threads-max: must be a whole number from 1 to 1024, not '0'
 // RUN: not lowtide-opt %t/step.mlir --train-chunk-loss-head=chunks=-7 2>&1 | FileCheck %s --check-prefix=CHUNKS

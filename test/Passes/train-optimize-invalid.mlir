@@ -5,7 +5,8 @@
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd schedule=steps" 2>&1 | FileCheck %s --check-prefix=SCHEDULE
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd schedule=linear" 2>&1 | FileCheck %s --check-prefix=STEPS
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias" 2>&1 | FileCheck %s --check-prefix=GROUP
-// RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias:rate=1" 2>&1 | FileCheck %s --check-prefix=GROUPOPTION
+// RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias:beta1=0.5" 2>&1 | FileCheck %s --check-prefix=GROUPOPTION
+// RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=bias:beta=1" 2>&1 | FileCheck %s --check-prefix=GROUPWORD
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=[bias:lr=1" 2>&1 | FileCheck %s --check-prefix=GLOB
 // RUN: not lowtide-opt %s --train-optimize="optimizer=sgd group=gamma:weight_decay=0" 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not lowtide-opt %s --train-optimize="optimizer=rmsprop convention=onnx" 2>&1 | FileCheck %s --check-prefix=ONNX
@@ -35,11 +36,12 @@
 // UNKNOWN: error: optimizer: 'tiger' is none of adadelta, {{.*}}, rprop, sgd
 // OPTION: error: --betas is of adam, adamax, adamw, lamb, lion, nadam, radam; it has no effect on --optimizer=sgd, which takes --maximize, --weight-decay, and with --momentum --maximize, --momentum, --dampening, --nesterov, --weight-decay
 // RANGE: error: --momentum: momentum must lie in [0, 1), found 1.50
-// NUMBER: error: lr: 'fast' is not a finite number
+// NUMBER: error: lr: must be a number of at least 0, not 'fast'
 // SCHEDULE: error: schedule: 'steps' is none of constant, linear, cosine, polynomial, step, {{.*}}, wsd; did you mean 'step'?
 // STEPS: error: schedule linear decays until total_steps, which must exceed warmup_steps = 0, found 0
 // GROUP: error: group: 'bias' is not of the form pattern,pattern:option=value,option=value
-// GROUPOPTION: error: group: sgd has no option 'rate'; it has lr, lr_scale, maximize, weight_decay
+// GROUPOPTION: error: group: sgd has no option 'beta1'; it has lr, lr_scale, maximize, weight_decay
+// GROUPWORD: error: group: no optimizer has an option of the name: 'beta' is none of {{.*}}; did you mean 'beta1'?
 // GLOB: error: group: pattern '[bias'
 // ONNX: error: --convention=onnx: ONNX has no optimizer rmsprop; with PyTorch's convention it is there, and ONNX's has adagrad, adam, adamw, momentum, sgd
 // AMSGRAD: error: --amsgrad is PyTorch's: ONNX's formula of adam has none; leave out --convention=onnx

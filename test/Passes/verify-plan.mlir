@@ -20,6 +20,7 @@ plan.module attributes {format_version = 2 : i64, producer = "test", target = "r
   plan.program @train batch 4 peak 64 {
     plan.binding metric "loss" tensor<f32> @io[0 + 4] : 0 -> 3
     plan.fill @transient[0 + 64] : 1 pattern 0 of 4
+    // expected-note@below {{what these bytes hold is written here}}
     plan.fill @transient[0 + 4] : 2 pattern 0 of 4
     // expected-error@below {{the plan cannot be proved: entry 'train': instruction 2, a copy at h.0.up: reads value 1, but bytes 0–4 of arena 'transient' hold value 2}}
     plan.copy @transient[0 + 4] : 1 to @io[0 + 4] : 3 at "h.0.up"

@@ -72,7 +72,7 @@ def write_passes(path):
     for record in reference.of_class(found, "Pass"):
         anchor = "func.func" if record["baseClass"].endswith("func::FuncOp>") else "builtin.module"
         options = (found[option["def"]] for option in record["options"])
-        lines.append(" ".join([record["argument"], anchor, *(f"{option['argument']}={option['type']}" for option in options)]))
+        lines.append(" ".join([record["argument"], anchor, *(f"{option['argument']}={option.get('kind', option['type'])}" for option in options)]))
     path.write_text("\n".join([*lines, *(f"{name} builtin.module" for name in ("canonicalize", "cse", "symbol-dce", "inline"))]) + "\n")
 
 

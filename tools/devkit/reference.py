@@ -62,6 +62,18 @@ def arguments(record):
     return ", ".join(f"`{n.rstrip('_')}`" for n in names)
 
 
+# Formats of ops whose parsers are functions (Interfaces/RepeatSyntax.cpp, Dialect/NN/Kernel.cpp, Dialect/Train/Optimizers.cpp), as
+# records would have them.
+ROUNDS = "$rounds (`reversed`)? (`slices` `(` %part `=` $sliced, … `)`)? (`carries` `(` %value `=` $carried, … `)`)? "
+REGION = "(`attributes` attr-dict)? `:` functional-type(operands, results) $body"
+OPTIMIZER = "$param `gradient` $gradient `lr` $lr `step` $step (`state` $state, …)? attr-dict `:` type($param) `,` type($lr) `,` type($step)"
+WRITTEN_IN_CPP = {
+    "nn.kernel": "$emitter `(` %value `=` $captures, … `)` " + REGION,
+    "nn.scan": ROUNDS + "(`reads` `(` %value `=` $captured, … `)`)? " + REGION,
+    "train.accumulate": ROUNDS + REGION,
+}
+
+
 class Sections:
     """What is said of each op: its description, its assembly format, and an example as the tools print it."""
 
@@ -73,11 +85,18 @@ class Sections:
     def write(self, dialect, op):
         name = f"{dialect}.{op['opName']}"
         text = paragraph(op["description"])
-        syntax = self.formats[name] or "(its parser is C++)"
-        return f"**`{name}`** ({arguments(op)}){': ' + text if text else ''}\n\n{self.block(dialect, op['opName'], syntax)}\n"
+        return f"**`{name}`** ({arguments(op)}){': ' + text if text else ''}\n\n{self.block(dialect, op['opName'])}\n"
 
-    def block(self, dialect, name, syntax):
-        return f"```mlir\n// {syntax}\n{self.examples.find(dialect, name)}\n```"
+    def block(self, dialect, name, written=None):
+        """`written`: the format of an op whose record has none. What it says literally stands in the example, in that order."""
+        full = f"{dialect}.{name}"
+        example, syntax = self.examples.find(dialect, name), self.formats[full]
+        if not syntax:
+            syntax = f"`{full}` {written or WRITTEN_IN_CPP.get(full)}"
+            certain = re.sub(r"\([^()]*\)\?", "", re.sub(r"`[()]`", "", syntax))
+            if not written and full not in WRITTEN_IN_CPP or not re.search(".*".join(map(re.escape, re.findall("`(.*?)`", certain))), example, re.S):
+                raise Failure(f"{full} has no assembly format that its example is in: {syntax}")
+        return f"```mlir\n// {syntax}\n{example}\n```"
 
 
 SHOWN = """
@@ -143,7 +162,7 @@ def train_page(llvm, binaries):
         slots = re.findall(r'if \((.*?)\) found\.push_back\(\{"(\w+)", ([\w.]+), ::lowtide::train::SlotShape::(\w+)\}', body)
         onnx = "".join(re.findall(r'"(ai\.onnx\.[\w.]+)"', body)[:1])
         out += [f"### `train.{op['opName']}`\n", f"{cell(op['summary'])}.\n"]
-        out += [sections.block("train", op["opName"], sections.formats[f"train.{op['opName']}"] or "(its parser is C++)") + "\n"]
+        out += [sections.block("train", op["opName"], OPTIMIZER) + "\n"]
         out.append("State per parameter: " + (", ".join(describe_slot(*slot) for slot in slots) or "none") + "." + (f" ONNX: `{onnx}`." if onnx else "") + "\n")
         out += ["| option | meaning | default (PyTorch) | default (ONNX) |\n| --- | --- | --- | --- |"]
         out += [f"| `{o['name']}` | {cell(o['meaning'])} | {o['torch']} | {o['onnx']} |" for o in (found[d["def"]] for d in op["options"])] + [""]

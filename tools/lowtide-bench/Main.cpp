@@ -6,6 +6,7 @@
 
 #include "Advice.h"
 #include "Ceilings.h"
+#include "Choices.h"
 #include "NumberChecks.h"
 
 #include "runtime/ExitCode.h"
@@ -392,6 +393,7 @@ int main(int argc, char **argv) {
   app.add_option("--write-target", options.writeTarget)->needs(ceilings);
   app.add_flag("--doctor", options.doctor);
   app.add_flag("--libraries", options.libraries);
+  config::checkSwitches(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

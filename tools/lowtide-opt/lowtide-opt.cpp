@@ -5,14 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowtide/Dialect/Plan/Plan.h"
 #include "lowtide/InitAll.h"
 #include "lowtide/Support/TextPlaces.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -50,15 +54,49 @@ private:
   llvm::MemoryBufferRef text;
 };
 
+/// Says where passes on functions find none, because the module holds a plan: MLIR does not run them then, and they
+/// cannot say so themselves.
+class NoteMissingSteps : public PassInstrumentation {
+public:
+  void runBeforePass(Pass *pass, Operation *op) override {
+    auto module = dyn_cast<ModuleOp>(op);
+    // What runs passes on operations inside has no name.
+    if (!module || !pass->getArgument().empty() || module.getOps<lowtide::plan::ModuleOp>().empty() ||
+        !module.getOps<func::FuncOp>().empty())
+      return;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    pass->printAsTextualPipeline(stream);
+    StringRef passes = text;
+    if (!passes.consume_front("func.func("))
+      return;
+    std::string names;
+    int depth = 0;
+    for (char c : passes.drop_back()) {
+      depth += c == '{';
+      if (depth == 0)
+        names += c;
+      depth -= c == '}';
+    }
+    for (StringRef name : llvm::split(names, ','))
+      op->emitRemark() << name << " finds nothing to do: the module holds a plan, and no step";
+  }
+};
+
 /// As MLIR's driver was asked to, around a text with locations: with its lines.
 MlirOptMainConfig showLines(const MlirOptMainConfig &asked, llvm::MemoryBufferRef text) {
   MlirOptMainConfig config = asked;
+  config.setPassPipelineSetupFn([asked](PassManager &manager) {
+    manager.addInstrumentation(std::make_unique<NoteMissingSteps>());
+    return asked.setupPassPipeline(manager);
+  });
   // Parts of a split text are not ours to see.
   if (!text.getBuffer().contains("loc(") || !asked.inputSplitMarker().empty() || !asked.shouldVerifyOnParsing() ||
       asked.shouldUseExplicitModule())
     return config;
   config.verifyOnParsing(false);
   config.setPassPipelineSetupFn([asked, text](PassManager &manager) {
+    manager.addInstrumentation(std::make_unique<NoteMissingSteps>());
     manager.addPass(std::make_unique<AddPlaces>(text));
     if (failed(asked.setupPassPipeline(manager)))
       return failure();

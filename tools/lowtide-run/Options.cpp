@@ -2,6 +2,7 @@
 
 #include "Options.h"
 
+#include "Choices.h"
 #include "Config.h"
 #include "NumberChecks.h"
 #include <CLI/CLI.hpp>
@@ -146,6 +147,7 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_flag("--deterministic"); // always so; configurations may say it
   std::string file;
   app.add_option("--config", file);
+  config::checkSwitches(app);
   auto usage = [](const std::string &message) {
     std::fprintf(stderr, "error: %s\nnote: lowtide-run -h shows how to call it\n", message.c_str());
     return 1;

@@ -67,7 +67,13 @@ struct FlagMaker {
       return app.add_flag(flag + ",!--no-" + row.name, o.*field, row.text);
     // Whoever asks for figures wants to read them: they are remarks.
     return app.add_flag(
-        flag, [&o = o, field](int64_t) { o.*field = true, o.verbosity = std::max(o.verbosity, 1); }, row.text);
+        flag,
+        [&o = o, field](int64_t count) {
+          o.*field = count > 0;
+          if (o.*field)
+            o.verbosity = std::max(o.verbosity, 1);
+        },
+        row.text);
   }
   CLI::Option *operator()(std::vector<std::string> Request::*field) const {
     return row.isSplit ? app.add_option(flag, o.*field, row.text)->delimiter(',')
@@ -114,8 +120,12 @@ static void addOtherFlags(CLI::App &app, Options &o, std::string &levels) {
       ->group("other");
   app.add_flag("--print-schema", o.printSchema, "Prints the JSON schema of the configuration file, and exits")
       ->group("other");
-  app.add_flag("-v,--verbose", [&o](int64_t) { o.verbosity = 1; }, "More remarks")->group("other");
-  app.add_flag("-q,--quiet", [&o](int64_t) { o.verbosity = -1; }, "Errors only")->group("other");
+  app.add_flag(
+         "-v,--verbose", [&o](int64_t count) { o.verbosity = count > 0 ? 1 : o.verbosity; }, "More remarks")
+      ->group("other");
+  app.add_flag(
+         "-q,--quiet", [&o](int64_t count) { o.verbosity = count > 0 ? -1 : o.verbosity; }, "Errors only")
+      ->group("other");
   app.add_option("--log", levels,
                  "Log lines `time level area message` (plan=debug,fitted=info; or one level for all areas): off, info, "
                  "debug; areas: import, nn, train, fitted, plan, artifact, and lowtide-run's")

@@ -135,6 +135,9 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   diff->add_option("before", options.input, ".tide file, or text with --ir")->required();
   diff->add_option("after", options.other, "The same of what it became")->required();
   diff->add_flag("--ir", options.diffIr, "Compares texts of a stage; the names of values do not count");
+  config::checkSwitches(app);
+  for (CLI::App *sub : app.get_subcommands({}))
+    config::checkSwitches(*sub);
 
   auto fail = [](const std::string &message) {
     std::cerr << "error: " << message << "\nnote: lowtide --help lists commands and flags\n";

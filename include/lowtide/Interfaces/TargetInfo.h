@@ -95,6 +95,8 @@ std::optional<TargetInfo> findTarget(llvm::StringRef name);
 const TargetInfo &getDefaultTarget();
 /// All names, the short ones too: cpu, cpu:x86-64-v4, cuda, cuda:sm_90, cuda:h200, ….
 std::vector<std::string> listTargetNames();
+/// What to say of a name that `findTarget` does not know.
+std::string describeUnknownTarget(llvm::StringRef name);
 
 /// A GPU that kernels can be compiled for.
 struct Chip {

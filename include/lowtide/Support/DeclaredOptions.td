@@ -7,19 +7,20 @@
 
 include "llvm/TableGen/SearchableTable.td"
 
-class OptionType<string passType> {
-  // What an option of a pass is in C++.
-  string cppType = passType;
+// What texts say. In passes all are texts: pipelines print numbers with every digit, and what is none is refused in the
+// words of the flag, not in those of whoever reads a pipeline.
+class OptionType<string word> {
+  // For whoever makes up options (tools/devkit/mutants.py).
+  string kind = word;
 }
-def Text : OptionType<"std::string">;
-// A text in passes, too: their pipelines print it with every digit.
-def Number : OptionType<"std::string">;
-def Whole : OptionType<"int64_t">;
-def Switch : OptionType<"bool">;
+def Text : OptionType<"text">;
+def Number : OptionType<"number">;
+def Whole : OptionType<"whole">;
+def Switch : OptionType<"switch">;
 
-// `check` is a function of passes/DeclaredChecks.cpp; `parsed`: whoever parses the text says what is wrong with it, the
-// same for both.
-class DeclaredOption<string optionName, OptionType optionType, string initial, string help, code check = "parsed"> {
+// `check` is a function of passes/DeclaredChecks.cpp. `readBy<PARSER>` checks nothing before: PARSER, which the driver
+// and the pass call, says more than one line, or asks the model.
+class DeclaredOption<string optionName, OptionType optionType, string initial, string help, code check> {
   string Name = optionName;
   OptionType Type = optionType;
   string Default = initial;
@@ -42,22 +43,23 @@ def LossOption : DeclaredOption<"loss", Text, "",
   "reduction); mse, l1 (weight, reduction); smooth_l1 (beta, reduction); huber (delta, weight, reduction); "
   "bce of PROBABILITIES (weight, reduction); bce_with_logits (weight, pos_weight, reduction); kl_div of "
   "LOG_PROBABILITIES (log_target, reduction). A weight is a number, a list [0.5, 1] or an array. Names "
-  "with spaces, commas or brackets are put into quotes">;
+  "with spaces, commas or brackets are put into quotes", "readBy<parseLoss>">;
 def LoraOption : DeclaredOption<"lora", Text, "",
   "Trains low-rank pairs instead of weights: LAYER[,LAYER]:r=16[,alpha=32][,dropout=0.05][,rslora], names and "
   "globs of layers; several rules with ; or by repeating, the first that matches counts. Everything else is "
-  "frozen but what --params names. Without alpha it is r, a scale of 1">;
+  "frozen but what --params names. Without alpha it is r, a scale of 1", "adapters">;
 
 // --- updates ---
 
-def OptimizerOption : DeclaredOption<"optimizer", Text, "adamw", "Update rule">;
+def OptimizerOption : DeclaredOption<"optimizer", Text, "adamw", "Update rule", "optimizers">;
 def FallbackOption : DeclaredOption<"fallback", Text, "",
-  "muon: optimizer of all but hidden matrices, with its options (adamw): adamw:lr=3e-4,weight_decay=0.01">;
+  "muon: optimizer of all but hidden matrices, with its options (adamw): adamw:lr=3e-4,weight_decay=0.01", "fallbacks">;
 def ConventionOption : DeclaredOption<"convention", Text, "torch",
   "Whose formula: PyTorch's, or ONNX's ai.onnx.preview.training", "words<conventions>">;
-def LrOption : DeclaredOption<"lr", Number, "0.001", "Learning rate">;
+def LrOption : DeclaredOption<"lr", Number, "0.001", "Learning rate", "nonNegative">;
 def GroupOption : DeclaredOption<"group", Text, "",
-  "Parameter group: PATTERN[,PATTERN]:lr=X,weight_decay=Y,optimizer=NAME; may repeat, or several with ;">;
+  "Parameter group: PATTERN[,PATTERN]:lr=X,weight_decay=Y,optimizer=NAME; may repeat, or several with ;",
+  "groups">;
 def SparseUpdatesOption : DeclaredOption<"sparse-updates", Text, "exact",
   "Tables without weight decay in the rows that a batch names: exact (where no bit changes: sgd and adagrad), "
   "lazy (also momentum, adam and adamw: state of other rows waits, as in PyTorch's SparseAdam), off",
@@ -73,11 +75,11 @@ def EmaOption : DeclaredOption<"ema", Number, "0",
   "Keeps an exponential moving average of the trained weights, with this decay: 0.999 (PyTorch's "
   "AveragedModel with get_ema_multi_avg_fn); lowtide-run --ema evaluates it", "decay">;
 def ScheduleOption : DeclaredOption<"schedule", Text, "constant", "Learning-rate schedule", "schedules">;
-def WarmupStepsOption : DeclaredOption<"warmup-steps", Number, "0", "Steps of linear warm-up">;
-def TotalStepsOption : DeclaredOption<"total-steps", Number, "0", "Step at which a decay ends">;
-def MinLrOption : DeclaredOption<"min-lr", Number, "0", "Where a decay ends">;
+def WarmupStepsOption : DeclaredOption<"warmup-steps", Number, "0", "Steps of linear warm-up", "steps">;
+def TotalStepsOption : DeclaredOption<"total-steps", Number, "0", "Step at which a decay ends", "steps">;
+def MinLrOption : DeclaredOption<"min-lr", Number, "0", "Where a decay ends", "nonNegative">;
 def LossScaleOption : DeclaredOption<"loss-scale", Text, "none",
-  "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]">;
+  "none, a number, or dynamic[,init=65536][,growth=2][,backoff=0.5][,interval=2000]", "lossScale">;
 def ClipNormOption : DeclaredOption<"clip-norm", Number, "0", "Largest global norm of the gradients; 0: not limited",
   "nonNegative">;
 def ClipValueOption : DeclaredOption<"clip-value", Number, "0", "Largest size of a gradient's element; 0: not limited",
@@ -88,23 +90,26 @@ def ClipValueOption : DeclaredOption<"clip-value", Number, "0", "Largest size of
 def TargetOption : DeclaredOption<"target", Text, "cpu",
   "cpu[:x86-64-v3|:x86-64-v4|:native], cuda[:sm_90], and cuda: with sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
   "sm_100, sm_103, sm_110, sm_120, sm_121, or with a card of 'lowtide fit --card=list': cuda:h200; "
-  "cuda-emulated, reference">;
+  "cuda-emulated, reference", "readBy<describeUnknownTarget>">;
 def ThreadsMaxOption : DeclaredOption<"threads-max", Whole, "64", "Threads for which scratch memory is planned",
   "range<1, mostThreads>">;
 def PrecisionOption : DeclaredOption<"precision", Text, "f32",
   "f32; mixed-bf16, mixed-f16: 16-bit activations, f32 parameters; bf16, f16: parameters too; f64 with "
   "--target=reference", "words<precisions>">;
 def PrecisionOverrideOption : DeclaredOption<"precision-override", Text, "",
-  "Layers by name that differ: PATTERN[,PATTERN]=f32, or =bf16 (f16); may repeat, or several with ;">;
+  "Layers by name that differ: PATTERN[,PATTERN]=f32, or =bf16 (f16); may repeat, or several with ;",
+  "precisionOverrides">;
 def FrozenWeightsOption : DeclaredOption<"frozen-weights", Text, "auto",
   "How weights are held that are not trained and that products read: f32, --precision's bf16 or f16, or matrices in "
   "codes of int8 or nf4; auto: as the trained ones", "words<frozenStorages>">;
-def FuseOption : DeclaredOption<"fuse", Switch, "true", "Fuse elementwise and reduction ops into kernels">;
+def FuseOption : DeclaredOption<"fuse", Switch, "true", "Fuse elementwise and reduction ops into kernels",
+  "onOrOff">;
 def ConvLayoutOption : DeclaredOption<"conv-layout", Text, "auto",
   "How a GPU stores what convolutions read and write: auto (channels last where that is estimated to be "
   "faster), nchw, nhwc", "words<convLayouts>">;
 def WeightsOption : DeclaredOption<"weights", Switch, "true",
-  "Weights in the artifact; without them a run starts from --init=random:SEED or from a checkpoint">;
+  "Weights in the artifact; without them a run starts from --init=random:SEED or from a checkpoint",
+  "onOrOff">;
 
 // --- memory ---
 
@@ -120,7 +125,8 @@ def DiskBudgetOption : DeclaredOption<"disk-budget", Text, "",
 def RematStrategyOption : DeclaredOption<"remat-strategy", Text, "fit",
   "How recomputations are chosen: fit; the others are published methods, to compare", "words<rematStrategies>">;
 def BoundOption : DeclaredOption<"bound", Switch, "false",
-  "Say how much any plan in this order recomputes at least, by linear programming (HiGHS; minutes)">;
+  "Say how much any plan in this order recomputes at least, by linear programming (HiGHS; minutes)",
+  "onOrOff">;
 
 // What DeclaredOptions.h has of each.
 def DeclaredOptions : GenericTable {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct OptionCheck {
   std::vector<std::string> words = {};
   int64_t low = 0, high = 0;
   /// What is wrong with a text; empty: nothing.
-  std::string (*custom)(const std::string &text) = nullptr;
+  std::function<std::string(const std::string &text)> custom = {};
   /// A text that is right in any case, as a default is; empty: none.
   std::string accepted = {};
 

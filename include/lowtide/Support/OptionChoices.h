@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace lowtide {
@@ -17,6 +18,12 @@ inline constexpr llvm::StringLiteral precisions[] = {"f32", "mixed-bf16", "mixed
 inline constexpr llvm::StringLiteral frozenStorages[] = {"auto", "f32", "bf16", "f16", "int8", "nf4"};
 inline constexpr llvm::StringLiteral rematStrategies[] = {"fit",        "none",    "sqrt",
                                                           "greedy-xla", "min-cut", "lp-rounding"};
+
+/// What a switch may be given; without a text it is on.
+inline constexpr llvm::StringLiteral switchedOn[] = {"true", "on", "yes", "1"};
+inline constexpr llvm::StringLiteral switchedOff[] = {"false", "off", "no", "0"};
+inline bool isOn(llvm::StringRef text) { return llvm::is_contained(switchedOn, text); }
+inline bool isOff(llvm::StringRef text) { return llvm::is_contained(switchedOff, text); }
 
 /// Whether a step of that precision keeps values in 16 bits.
 inline bool isNarrow(llvm::StringRef precision) { return precision.ends_with("16"); }

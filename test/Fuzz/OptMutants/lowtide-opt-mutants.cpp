@@ -181,9 +181,11 @@ std::string Trial::choosePass(size_t number, Dice &dice) {
     }
     if (isPlain || !dice.oneIn(3))
       continue;
-    std::string value = type == "bool"          ? (dice.oneIn(2) ? "true" : "false")
-                        : type == "std::string" ? words[dice.below(std::size(words))]
-                                                : numbers[dice.below(std::size(numbers))];
+    const bool isSwitch = type == "bool" || type == "switch",
+               isNumber = StringRef(type).contains("int") || type == "whole";
+    std::string value = isSwitch   ? (dice.oneIn(2) ? "true" : "false")
+                        : isNumber ? numbers[dice.below(std::size(numbers))]
+                                   : words[dice.below(std::size(words))];
     text += (text.empty() ? "" : " ") + name + "=" + value;
   }
   text = text.empty() ? pass.name : pass.name + "{" + text + "}";

@@ -12,6 +12,7 @@
 #include "Passes.h"
 #include "lowtide/Interfaces/OpInterfaces.h"
 #include "lowtide/Interfaces/RepeatSyntax.h"
+#include "lowtide/Pipeline.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/devices/FakeCuda/BlockRunner.h"
@@ -304,7 +305,7 @@ FailureOr<SmallVector<Buffer>> test::run(func::FuncOp original, ArrayRef<DenseEl
   decompose.library = false;
   pm.addNestedPass<func::FuncOp>(createNNDecompose(decompose));
   NNClusterOptions cluster;
-  cluster.fuse = options.fuse;
+  cluster.fuse = formatSwitch(options.fuse);
   cluster.library = false;
   pm.addNestedPass<func::FuncOp>(createNNCluster(cluster));
   if (failed(pm.run(*module)))

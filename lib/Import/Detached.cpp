@@ -347,6 +347,18 @@ std::vector<std::string> lowtide::restoreDetached(GraphProto &graph) {
         detached.push_back(operand);
     for (StringRef name : detached) {
       int operand = -1;
+      if (initializers.contains(name)) {
+        // A parameter, of which the exporter evaluated the detach: the tensor is called after it.
+        if (!is_contained(node.input(), name))
+          continue;
+        const std::string value = name.str() + "@detached";
+        if (sources.try_emplace(value, name.str()).second)
+          insertions.push_back({i, makeDetach(value, name.str(), value, node)});
+        for (std::string &input : *node.mutable_input())
+          if (input == name)
+            input = value;
+        continue;
+      }
       if (auto known = sources.find(name); known != sources.end())
         operand = int(find(node.input(), known->second) - node.input().begin());
       bool isFirst = parts.empty();

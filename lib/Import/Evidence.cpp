@@ -252,6 +252,16 @@ double lowtide::findProgramAttentionDropout(const ::onnx::NodeProto &node) {
   return ratio;
 }
 
+bool lowtide::isOfMaskedAttention(const ::onnx::NodeProto &node) {
+  auto operands = findOperandsOf("aten.scaled_dot_product_attention.default", node);
+  return operands && operands->size() > 3 && (*operands)[3].starts_with("%");
+}
+
+bool lowtide::shortensRows(const ::onnx::NodeProto &node) {
+  return findOperandsOf("aten.embedding_renorm.default", node) ||
+         findOperandsOf("aten.embedding_renorm_.default", node);
+}
+
 bool lowtide::scalesGradientByFrequency(const ::onnx::NodeProto &node) {
   // `(%weight, %indices, padding row, by frequency)`, `(%weight, %indices, %offsets, by frequency, …)`
   for (StringRef name : {"aten.embedding.default", "aten.embedding_bag.padding_idx", "aten._embedding_bag.default",

@@ -112,6 +112,10 @@ std::optional<double> findProgramSmoothing(const ::onnx::NodeProto &node);
 /// Fifth operand of the `aten.scaled_dot_product_attention` that the node was exported from: the ratio of its dropout;
 /// 0: it has none, or nothing is known.
 double findProgramAttentionDropout(const ::onnx::NodeProto &node);
+/// Whether the node was exported from an attention with a mask.
+bool isOfMaskedAttention(const ::onnx::NodeProto &node);
+/// Whether the node was exported from an embedding that shortens the rows it looks up (`max_norm`).
+bool shortensRows(const ::onnx::NodeProto &node);
 /// Whether the node was exported from an embedding that divides gradients by how often a row is looked up.
 bool scalesGradientByFrequency(const ::onnx::NodeProto &node);
 /// Whether the node was exported from a scatter that takes means, and does not say so itself.

@@ -9,6 +9,7 @@
 #include "Detached.h"
 #include "DroppedEpsilons.h"
 #include "Evidence.h"
+#include "HiddenRows.h"
 #include "LabelSmoothing.h"
 #include "LostDraws.h"
 #include "LostDropout.h"
@@ -19,6 +20,7 @@
 #include "onnx/onnx_pb.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace lowtide;
@@ -112,6 +114,7 @@ static void apply(llvm::ArrayRef<Recovery> rules, GraphProto &graph, Report &rep
 
 /// What the program's operations mean beyond the operators that the exporter wrote, and what cannot be put back.
 static void reportLostMeanings(const GraphProto &graph, Report &report) {
+  llvm::StringSet<> shortened; // embeddings are several nodes each
   for (const ::onnx::NodeProto &node : graph.node()) {
     if (scalesGradientByFrequency(node))
       report.warningAt(nodeLabel(node), Certainty::Stated,
@@ -124,6 +127,12 @@ static void reportLostMeanings(const GraphProto &graph, Report &report) {
           "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote "
           "an operator that does not",
           "write sums and counts (scatter_add) and their quotient, and export again");
+    if (shortensRows(node) && shortened.insert(findProgramNote(node)).second)
+      report.errorAt(FailureKind::Unsupported, nodeLabel(node),
+                     "the program keeps the rows of this embedding below a length (max_norm) and writes them back "
+                     "before it reads them, which is no part of a training step",
+                     "export without max_norm; compute what shortens the rows from the embedding's result where it "
+                     "should be trained through");
     if (overridesDivisor(node))
       report.errorAt(FailureKind::Unsupported, nodeLabel(node),
                      "the program divides what it pools by a number of its own (divisor_override), and its exporter "
@@ -134,6 +143,7 @@ static void reportLostMeanings(const GraphProto &graph, Report &report) {
 
 void lowtide::restoreOperations(GraphProto &graph, Report &report) {
   reportLostMeanings(graph, report);
+  restoreHiddenRows(graph);
   apply(operations, graph, report);
 }
 

@@ -260,6 +260,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     restoreNamedBiases(graph, proto);
     restoreRewrittenBiases(graph, proto);
     unfoldMergedCopies(graph, proto);
+    unfoldNarrow(graph, proto);
   }
   if (isOfTensorFlow(proto))
     for (const NodeProto *node : map_to_vector(proto.node(), [](const NodeProto &n) { return &n; }))
@@ -304,6 +305,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     return signature.isPresent() ? notes.contains(tensor.name()) && !signature.findTarget(tensor.name())
                                  : isEvaluatedName(tensor.name());
   };
+  llvm::erase_if(images, [&](const Evaluated &each) { return unfoldMoved(graph, each); });
   unfoldForms(graph, proto, isImage);
   unfoldJoined(graph, proto, isImage, [&](const TensorProto &tensor) -> std::optional<std::vector<std::string>> {
     if (!signature.isPresent())

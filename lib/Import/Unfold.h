@@ -142,6 +142,8 @@ bool isConversion(llvm::StringRef name);
 int32_t findParameterType(const UnfoldingGraph &graph, const Signature &signature);
 /// A parameter of type `type`, converted to another, perhaps transposed.
 bool unfoldConversion(UnfoldingGraph &graph, const Evaluated &evaluated, int32_t type);
+/// The same in files without notes: weights and biases of layers that read what was converted as well.
+void unfoldNarrow(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 
 /// A function of parameters that the file holds as well; `moved`: evaluated tensors that only moved one's elements.
 bool recoverFunctions(UnfoldingGraph &graph, const Evaluated &evaluated, llvm::ArrayRef<const Evaluated *> moved);
@@ -154,6 +156,8 @@ void recoverFunctions(UnfoldingGraph &graph, ::onnx::GraphProto &proto,
 /// Buffers that the program keeps as running averages.
 void unfoldAverages(UnfoldingGraph &graph, ::onnx::GraphProto &proto, const Signature &signature);
 
+/// Elements of a parameter that the file holds as well, moved or repeated.
+bool unfoldMoved(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// A part of a parameter that the file holds as well.
 bool unfoldPiece(UnfoldingGraph &graph, const Evaluated &evaluated);
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Evidence.h"
 #include "TensorData.h"
 #include "Unfold.h"
 
@@ -18,6 +19,8 @@
 
 using namespace llvm;
 using namespace lowtide;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
 static const fltSemantics *findSemantics(int32_t type) {
@@ -126,4 +129,75 @@ bool lowtide::unfoldConversion(UnfoldingGraph &graph, const Evaluated &evaluated
   graph.setAttribute("to", given);
   graph.remove(tensor);
   return true;
+}
+
+/// A matrix or vector that a layer reads in 16 bits, as `name` in f32 and a conversion.
+static void widenOperand(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name, bool isTransposed) {
+  std::string bytes = convert(graph.read(tensor).value_or(""), tensor.data_type(), TensorProto::FLOAT);
+  if (bytes.empty() || graph.find(name) || graph.isRemoved(tensor.name()))
+    return;
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  if (isTransposed)
+    std::swap(dims[0], dims[1]);
+  UnfoldedPart part{name, dims, {}};
+  if (isTransposed)
+    for (int64_t column = 0; column != dims[1]; ++column)
+      for (int64_t row = 0; row != dims[0]; ++row)
+        part.map.push_back(row * dims[1] + column);
+  graph.addConverted(tensor, part, TensorProto::FLOAT, bytes,
+                     "the exporter evaluated its conversion to " +
+                         std::string(findElementType(tensor.data_type())->name) + " as",
+                     true);
+  graph.setModule(moduleOf(name));
+  std::string value = name;
+  if (isTransposed) {
+    value = graph.addNode("Transpose", {value});
+    graph.setAttribute("perm", ArrayRef<int64_t>{1, 0});
+  }
+  graph.addNode("Cast", {value}, tensor.name());
+  graph.setAttribute("to", int64_t(tensor.data_type()));
+  graph.remove(tensor);
+}
+
+void lowtide::unfoldNarrow(UnfoldingGraph &graph, GraphProto &proto) {
+  StringMap<const NodeProto *> producers;
+  StringSet<> taken;
+  for (const NodeProto *node : map_to_vector(proto.node(), [](const NodeProto &n) { return &n; })) {
+    for (const std::string &output : node->output())
+      producers[output] = node;
+    /// The tensor of 16 bits that a conversion made.
+    auto findTensor = [&](int operand) -> const TensorProto * {
+      const TensorProto *tensor = operand < node->input_size() ? graph.find(node->input(operand)) : nullptr;
+      const bool isNarrow =
+          tensor && (tensor->data_type() == TensorProto::FLOAT16 || tensor->data_type() == TensorProto::BFLOAT16);
+      return isNarrow && isEvaluatedName(tensor->name()) && taken.insert(tensor->name()).second ? tensor : nullptr;
+    };
+    auto isMadeBy = [&](int operand, StringRef op) {
+      const NodeProto *made = producers.lookup(node->input(operand));
+      return made && made->op_type() == op;
+    };
+    const std::optional<std::string> module = findModulePath(*node);
+    if (!module || module->empty() || node->input_size() < 2)
+      continue;
+    const StringRef op = node->op_type();
+    // A bias that follows a product of the same layer.
+    if (op == "Add")
+      for (int operand : {0, 1})
+        if (const NodeProto *product = producers.lookup(node->input(1 - operand));
+            product && product->op_type() == "MatMul" && findModulePath(*product) == module &&
+            graph.find(*module + ".weight"))
+          if (const TensorProto *bias = findTensor(operand); bias && bias->dims_size() == 1)
+            widenOperand(graph, *bias, *module + ".bias", false);
+    // What the layer reads is converted, too: the file is none that is kept in 16 bits.
+    if (!is_contained({"Gemm", "MatMul", "Conv"}, op) || !isMadeBy(0, "Cast"))
+      continue;
+    const bool isTurned = op == "MatMul" || (op == "Gemm" && none_of(node->attribute(), [](const auto &attribute) {
+                                               return attribute.name() == "transB" && attribute.i();
+                                             }));
+    if (const TensorProto *weight = findTensor(1); weight && (op == "Conv" || weight->dims_size() == 2))
+      widenOperand(graph, *weight, *module + ".weight", isTurned);
+    if (op != "MatMul")
+      if (const TensorProto *bias = findTensor(2); bias && bias->dims_size() == 1)
+        widenOperand(graph, *bias, *module + ".bias", false);
+  }
 }

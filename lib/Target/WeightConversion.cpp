@@ -110,6 +110,8 @@ std::string WeightConversion::apply(std::string &bytes, uint64_t expected) const
   if (!type)
     return {};
   const uint64_t count = expected / elementBytes;
+  if (type == plan::F64 && bytes.size() == count * sizeof(uint16_t))
+    return "holds numbers of 16 bits, and a step in f64 starts from f32 or f64 ones: export the module in float32";
   if (bytes.size() == expected && type == plan::I16)
     bytes.assign(expected, '\0');
   if (bytes.size() == expected || bytes.size() != count * sizeof(float))

@@ -70,6 +70,20 @@ func.func @finite_mask(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<
   return %y : tensor<2x3x4xf32>
 }
 
+// Both factors of the scores in one scale, as f32 has it: their product is 0.353553368.
+// CHECK-LABEL: @scales_of_both
+// CHECK: nn.attention %{{.*}} scale = 0.353553354740142
+func.func @scales_of_both(%q: tensor<2x1x3x4xf32>, %k: tensor<2x1x3x4xf32>, %v: tensor<2x1x3x4xf32>)
+    -> tensor<2x1x3x4xf32> {
+  %c = nn.constant dense<0.594603539> : tensor<2x1x3x4xf32>
+  %a = nn.mul %q, %c : tensor<2x1x3x4xf32>
+  %b = nn.mul %k, %c : tensor<2x1x3x4xf32>
+  %s = nn.dot %a, %b {transpose_b} : (tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>) -> tensor<2x1x3x3xf32>
+  %p = nn.softmax %s dim = 3 : tensor<2x1x3x3xf32>
+  %y = nn.dot %p, %v : (tensor<2x1x3x3xf32>, tensor<2x1x3x4xf32>) -> tensor<2x1x3x4xf32>
+  return %y : tensor<2x1x3x4xf32>
+}
+
 // A triangle of ones, compared with zero, as a mask that is added: attention that is causal, without a mask.
 // CHECK-LABEL: @triangle_of_ones
 // CHECK: nn.attention %{{.*}} scale = 1.000000e+00 causal

@@ -28,6 +28,8 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
   eval     the TorchScript exporter, in inference form, to the logits; the loss is added by --loss
   dynamo   the current exporter, with the loss
   plain    the same with optimize=False (not among the default three)
+  train11, dynamo20 ...   with this opset (17 otherwise, and what the current exporter takes)
+  train-open, dynamo18-open ...   with open first dimensions
 
   holds            everything agrees
   warns            something differs, and the import warned
@@ -38,7 +40,7 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
 
 options:
   --only=GLOB         cases by name, library or family: 'timm/*', 'transformers/bert', encoder; may be repeated
-  --exports=LIST      train,eval,dynamo (the first three)
+  --exports=LIST      train,eval,dynamo (the first three); also with an opset, -open or both
   --cleaners[=LIST]   also every file as cleaners write it: onnxslim,onnxsim unless listed; there are also onnxruntime (basic
                       optimizations), onnxscript (its optimizer), extract (onnx.utils.extract_model of the whole), convert
                       (ONNX's version converter, to the next version)
@@ -67,10 +69,18 @@ def variables():
     return dict(os.environ, PYTHONPATH=str(ROOT / "tools"), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
 
 
-def list_cases(python):
+def libraries_of(python, only):
+    """Those that the patterns name, if each does: others take their time to load."""
+    code = "import devkit.zoo_models as z; print(*z.LIBRARIES)"
+    known = subprocess.run([str(python), "-c", code], env=variables(), stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.split()
+    named = {glob.split("/")[0] for glob in only}
+    return sorted(named) if named <= set(known) else []
+
+
+def list_cases(python, libraries):
     """(name, family) of every case."""
-    code = "import json, devkit.zoo_models as z; print(json.dumps([(c.name, c.family) for c in z.all_cases()]))"
-    run = subprocess.run([str(python), "-c", code], env=variables(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    code = "import json, sys, devkit.zoo_models as z; print(json.dumps([(c.name, c.family) for c in z.all_cases(sys.argv[1:])]))"
+    run = subprocess.run([str(python), "-c", code, *libraries], env=variables(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if run.returncode != 0:
         raise Failure(f"error: {run.stderr.strip().splitlines()[-1]}")
     return json.loads(run.stdout.splitlines()[-1])
@@ -96,8 +106,8 @@ def judge(binaries, folder, file, seconds, to_logits):
 class Maker:
     """A process that holds the libraries and writes the files of one case after another."""
 
-    def __init__(self, python):
-        self.command, self.process = [str(python), "-m", "devkit.zoo_models"], None
+    def __init__(self, python, libraries):
+        self.command, self.process = [str(python), "-m", "devkit.zoo_models", *libraries], None
 
     def make(self, **request):
         """(a line for each file, what went wrong otherwise)."""
@@ -181,12 +191,13 @@ def main(argv):
 
 
 def sweep(options):
-    if unknown := set(options.exports) - set(EXPORTS):
+    if unknown := {how for how in options.exports if not re.fullmatch(rf"({'|'.join(EXPORTS)})\d*(-open)?", how)}:
         raise Failure(f"error: no export '{sorted(unknown)[0]}'; there are {', '.join(EXPORTS)}")
     if unknown := set(options.cleaners) - set(CLEANERS):
         raise Failure(f"error: no cleaner '{sorted(unknown)[0]}'; there are {', '.join(CLEANERS)}")
     python = environment()
-    cases = selected(list_cases(python), options)
+    libraries = libraries_of(python, options.only)
+    cases = selected(list_cases(python, libraries), options)
     if options.list:
         print("\n".join(f"{name}  {family}" for name, family in cases))
         return 0
@@ -197,7 +208,7 @@ def sweep(options):
     again = {row["name"] for row in rows if row["state"] in options.retry or ("others" in options.retry and row["state"] != "holds")}
     rows = [row for row in rows if row["name"] not in again]
     done = {row["name"] for row in rows}
-    maker = Maker(python)
+    maker = Maker(python, libraries)
     for name, family in cases:
         if name in done:
             continue

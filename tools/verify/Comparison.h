@@ -50,8 +50,10 @@ struct Comparison {
 };
 
 struct ComparisonOptions {
-  double tolerance = 1e-5; ///< of any entry, in units of the largest entry of its array
-  unsigned threads = 0;    ///< as BindOptions has it
+  /// Of any entry, in units of the largest entry of its array; a hundredth of it, in units of the largest gradient
+  /// around, of gradients that are zero but for rounding.
+  double tolerance = 1e-5;
+  unsigned threads = 0; ///< as BindOptions has it
 };
 
 /// Compares a session that has the entries `train` and `gradient`, computes in f64 and draws no random numbers. It is

@@ -123,8 +123,11 @@ std::array<Expr, 2> lowtide::nn::linearCrossEntropy(Expr x, Expr weight, Expr bi
 std::array<Expr, 2> lowtide::nn::attention(Expr q, Expr k, Expr v, Expr mask, double scale, bool causal) {
   auto oType = withShape(q, {q.dim(0), q.dim(1), q.dim(2), v.dim(3)});
   auto lseType = RankedTensorType::get(q.shape().take_front(3), accumulatorType(q));
+  // As the type of lse holds it: what is derived of the scores multiplies by a constant of that type, and probabilities
+  // that are computed again by another scale do not add up to one.
+  const double held = lseType.getElementType().isF64() ? scale : static_cast<float>(scale);
   auto op = AttentionOp::create(q.getBuilder(), q.getLoc(), TypeRange{oType, lseType}, q.get(), k.get(), v.get(),
-                                mask.get(), llvm::APFloat(scale), causal);
+                                mask.get(), llvm::APFloat(held), causal);
   return {q.with(op.getO()), q.with(op.getLse())};
 }
 

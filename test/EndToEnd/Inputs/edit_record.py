@@ -11,6 +11,10 @@ with numpy.load(source) as file:
 settings = json.loads(arrays["settings"].tobytes())
 if what == "gradient":
     arrays["gradient/lin.weight"] = arrays["gradient/lin.weight"] * 1.001
+elif what.startswith("cancelled-"):
+    # One gradient is zero, and another of its module that many times what the step's is.
+    arrays["gradient/lin.bias"] = arrays["gradient/lin.bias"] * 0
+    arrays["gradient/lin.weight"] = arrays["gradient/lin.weight"] * float(what.split("-", 1)[1])
 elif what == "loss":
     arrays["loss"] = arrays["loss"] + numpy.arange(10) * 1e-3
 elif what == "missing":

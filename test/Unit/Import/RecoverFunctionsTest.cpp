@@ -139,3 +139,54 @@ TEST(RecoverFunctions, LayersThatReadZerosAreTheirBias) {
         make("0, 0, 0, 0", "1, 2, 0, 4", "", both)})
     EXPECT_THAT(other.messages, HasSubstr("is in the file twice"));
 }
+
+TEST(Unfold, MovedElementsOfALivingParameterAreTakenFromIt) {
+  // `x @ w + (x * w[…])`: what is evaluated holds elements of `w` in other places, some of them twice.
+  auto make = [](const std::string &name, const std::string &values, const std::string &weights = "1, 2, 3, 4") {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[3,2] y) <float[2,2] w = {)" +
+                                  weights + "}, float[3,2] " + name + " = {" + values + R"(}> {
+        h = MatMul(x, w)
+        y = MatMul()" + name + R"(, h)
+      })");
+    setSignature(model, {"w"});
+    setFoldedFrom(model, name, "['w', 'lifted_tensor_0', 'val_0']");
+    return model;
+  };
+  Classified index = classify(make("index", "3, 4, 1, 2, 3, 4"));
+  EXPECT_THAT(index.names(InitializerRole::Parameter), ElementsAre("w")) << index.messages;
+  EXPECT_EQ(index.find("index"), nullptr);
+  EXPECT_EQ(index.messages, "");
+  // Values that are not the parameter's, equal ones, and an operation of which the values decide where its elements go.
+  for (ModelProto &model :
+       std::vector<ModelProto>{make("index", "3, 4, 1, 2, 3, 5"), make("index", "3, 1, 1, 1, 3, 1", "1, 1, 3, 4"),
+                               make("sort", "3, 4, 1, 2, 3, 4")})
+    EXPECT_THAT(classify(model).messages, HasSubstr("is in the file twice"));
+}
+
+TEST(Unfold, WeightsThatALayerConvertsAreKeptInF32) {
+  // `torch.autocast` around a layer, through the exporter without notes: what it read is converted, too.
+  auto make = [](const std::string &type, const std::string &before) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+      g ()" + type + R"([2,2] x) => (float[2,3] y) <float16[2,3] w = {15360, 16384, 16896, 17408, 17664, 17920}> {
+        n = )" + before + R"((x)
+        h = MatMul(n, w)
+        y = Cast <to = 1> (h)
+      })");
+    auto &nodes = *model.mutable_graph()->mutable_node();
+    for (int i : {0, 1})
+      nodes[i].set_name("/fc/" + nodes[i].op_type());
+    renameValue(model, "w", "onnx::MatMul_9");
+    return classify(model);
+  };
+  Classified converts = make("float", "Cast <to = 10> ");
+  const InitializerInfo *weight = converts.find("fc.weight");
+  ASSERT_NE(weight, nullptr) << converts.messages;
+  EXPECT_THAT(weight->dims, ElementsAre(3, 2));
+  EXPECT_THAT(converts.values["fc.weight"], ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(converts.messages, HasSubstr("fc.weight"));
+  // A module that is kept in 16 bits is trained in them.
+  EXPECT_EQ(make("float16", "Relu").values.count("fc.weight"), 0u);
+}

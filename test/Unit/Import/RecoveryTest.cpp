@@ -402,6 +402,73 @@ TEST(Recovery, DivisorsOfPoolsAreRefused) {
     EXPECT_EQ(make(operands).failure, FailureKind::None) << operands;
 }
 
+TEST(Recovery, DetachedParametersAreDetached) {
+  // `linear(x, w, b.detach())`: the exporter evaluates the detach, and calls the tensor after it.
+  auto make = [](const std::string &name) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[3,2] x) => (float[3,2] y) <float[2,2] w = {1, 2, 3, 4}, float[2] )" +
+                                  name + R"( = {5, 6}> {
+        y = Gemm(x, w, )" + name + R"()
+      })");
+    setSignature(model, {"w", "b"});
+    setFoldedFrom(model, name, "['b']");
+    setOperation(model, 0, "linear", 1, "linear.default", "%x, %p_w, %" + name);
+    return model;
+  };
+  EXPECT_EQ(count(make("detach"), "Identity", true), 1);
+  EXPECT_EQ(count(make("clone"), "Identity", true), 0);
+}
+
+TEST(Recovery, MasksOfAttentionHideByInfinity) {
+  // `scaled_dot_product_attention(q, k, v, mask)`, with what −∞ needs, or a mask of the program's own numbers.
+  auto hides = [](const std::string &operation, const std::string &guard, const std::string &operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x, bool[2,2] seen) => (float[2,2] y)
+        <float[2,2] w = {1, 2, 3, 4}, float zero = {0}, float lowest = {-3.4028234663852886e38}> {
+        q = MatMul(x, w)
+        mask = Where(seen, zero, lowest)
+        s = Add(q, mask)
+        p = Softmax(s)
+        n = )" + guard + R"((p)
+        r = Where(n, zero, p)
+        y = MatMul(r, q)
+      })");
+    for (int node : {1, 2, 3, 4, 5, 6})
+      setOperation(model, node, "y", 1, operation, operands);
+    RecordingContext recording;
+    OnnxFile file(recording.context, "model.onnx");
+    const std::string bytes = model.SerializeAsString();
+    EXPECT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
+    EXPECT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
+    const auto &nodes = file.getModel().graph().node();
+    auto mask = std::find_if(nodes.begin(), nodes.end(), [](const auto &node) { return node.output(0) == "mask"; });
+    return mask != nodes.end() && mask->input(2) != "lowest";
+  };
+  EXPECT_TRUE(hides("scaled_dot_product_attention.default", "IsNaN", "%q, %q, %q, %seen"));
+  EXPECT_FALSE(hides("scaled_dot_product_attention.default", "IsInf", "%q, %q, %q, %seen"));
+  EXPECT_FALSE(hides("scaled_dot_product_attention.default", "IsNaN", "%q, %q, %q"));
+  EXPECT_FALSE(hides("where.self", "IsNaN", "%seen, %zero, %lowest"));
+}
+
+TEST(Recovery, ShortenedRowsAreRefused) {
+  auto make = [](const std::string &operation) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (int64[3] i, float[3,2] x) => (float[3,2] y) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+        r = Gather(w, i)
+        y = Mul(r, x)
+      })");
+    setOperation(model, 0, "r", 1, operation, "%w, %i, 0.8, 2.0");
+    return importModel(model);
+  };
+  Outcome shortened = make("embedding_renorm.default");
+  EXPECT_EQ(shortened.failure, FailureKind::Unsupported);
+  EXPECT_THAT(shortened.messages, HasSubstr("below a length (max_norm)"));
+  EXPECT_EQ(make("embedding.default").failure, FailureKind::None);
+}
+
 TEST(Recovery, ExtractedFilesAreTheirExporters) {
   // PyTorch's running variance is unbiased; what was cut out of its file is, too.
   for (std::string layer : {"/bn/BatchNormalization", "normalize"}) {

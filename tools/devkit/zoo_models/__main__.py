@@ -1,8 +1,8 @@
 """Files of cases, and the records that `lowtide verify` compares them with.
 
 Reads a line of JSON for each case: {"name", "folder", "exports", "cleaners", "fresh"}. Prints one for each file:
-{"file", "state", "words"}; `state` is written or export failed, and done after the last. The libraries are loaded once. Each
-case and each export runs in a process of its own: exporters change modules, end the interpreter and take minutes.
+{"file", "state", "words"}; `state` is written or export failed, and done after the last. The libraries that the arguments name are
+loaded once, or all. Each case and each export runs in a process of its own: exporters change modules, end the interpreter and take minutes.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import signal
 import sys
 import warnings
@@ -76,19 +77,25 @@ def write_record(case, body, feeds, path, torch):
 
 
 def export(case, body, feeds, path, how, torch):
-    """One file. train: the TorchScript exporter in training form with its loss; eval: in inference form to the logits; dynamo, plain: the current exporter with its loss, optimized or not."""
+    """One file. train: the TorchScript exporter in training form with its loss; eval: in inference form to the logits; dynamo, plain: the current exporter with its loss, optimized or not; open: inputs have open first dimensions."""
     feeds = {name: torch.as_tensor(value) for name, value in feeds.items()}
+    how, opset, is_open = re.fullmatch(r"([a-z]+?)(\d*)(-open)?", how).groups()
     to_logits = how == "eval" and not case.ends_in_loss
     outputs = ["logits" if to_logits else "loss"]
     if to_logits:
         feeds = dict(list(feeds.items())[:-1])
     module = shell_of(case, body, torch, with_loss=not to_logits).train(how != "eval")
     shared = dict(input_names=list(feeds), output_names=outputs)
+    if is_open and how in ("dynamo", "plain"):
+        shared["dynamic_shapes"] = tuple({0: torch.export.Dim.AUTO} if value.dim() else None for value in feeds.values())
+    elif is_open:
+        shared["dynamic_axes"] = {name: {0: f"rows_of_{name}"} for name, value in feeds.items() if value.dim()}
     if how in ("dynamo", "plain"):
+        shared |= dict(opset_version=int(opset)) if opset else {}
         torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=True, optimize=how == "dynamo", external_data=False, verbose=False, **shared)
     else:
         mode = torch.onnx.TrainingMode.EVAL if how == "eval" else torch.onnx.TrainingMode.TRAINING
-        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=False, training=mode, opset_version=17, **shared)
+        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=False, training=mode, opset_version=int(opset or 17), **shared)
 
 
 def optimize_as_runtime(model, path, cleaned):
@@ -215,7 +222,7 @@ def main():
     import torch
 
     torch.set_num_threads(1)
-    cases = {case.name: case for case in all_cases()}
+    cases = {case.name: case for case in all_cases(sys.argv[1:])}
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

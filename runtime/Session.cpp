@@ -143,9 +143,16 @@ Status Session::initialize(const BindOptions &options) {
     } else if (!binding.from_image()) {
       fillElements(binding.dtype(), tensor.data, tensor.bytes(), binding.initial_value());
     }
-    LOWTIDE_TRY(device_->leave(tensor.data, tensor.bytes()));
+    LOWTIDE_TRY(leave(tensor));
   }
   return device_->upload();
+}
+
+Status Session::leave(const Tensor &tensor) const {
+  if (!tensor.low)
+    return device_->leave(tensor.data, tensor.bytes());
+  LOWTIDE_TRY(device_->leave(tensor.data, tensor.bytes() / 2));
+  return device_->leave(tensor.low, tensor.bytes() / 2);
 }
 
 Status Session::step(const std::string &entry) {

@@ -107,6 +107,8 @@ public:
   std::vector<Tensor> tensors(const std::string &entry, plan::Binding::Kind kind) const;
   /// What outlives the steps, over all entries, by name: parameters, state, constants. Halves are one f32 parameter.
   std::vector<Tensor> persistent() const;
+  /// The host is done with a tensor for now: what of a file's bytes it has read or written leaves memory.
+  Status leave(const Tensor &tensor) const;
   /// The value of a METRIC with one element, as a double, as of the last `settle`.
   Expected<double> metric(const std::string &entry, const std::string &name) const;
 

@@ -81,6 +81,8 @@ std::optional<NotFinite> findNotFinite(const Session &session) {
         at && !startsNotFinite(session.artifact(), binding))
       return NotFinite{binding.name(), binding.kind(), *at,
                        loadElement(binding.dtype(), numbers + *at * elementBytes(binding.dtype()))};
+    // What was only looked at is written already.
+    (void)session.leave(tensor);
   }
   return std::nullopt;
 }

@@ -113,6 +113,7 @@ Status TensorFiles::restore(Session &session) const {
       const plan::ParameterSource *source = findSource(session.plan(), tensor.binding->name());
       const std::optional<CodedTensor> coded = findCoded(session, tensor, source);
       LOWTIDE_TRY(coded ? rt::restore(*array, *coded, *source) : rt::restore(*array, tensor, source));
+      LOWTIDE_TRY(session.leave(tensor));
     }
   return session.upload();
 }

@@ -63,6 +63,7 @@ std::string Figures::toJson(const Failure &failure) const {
                       {"transient_bytes", transientBytes},
                       {"exchange_bytes", exchangeBytes},
                       {"host_bytes", hostBytes},
+                      {"file_bytes", fileBytes},
                       {"budget_bytes", budgetBytes},
                       {"stored", stored.isEmpty() ? json::Value(nullptr) : json::Value(stored.toJson())},
                       {"entries", std::move(all)},
@@ -150,6 +151,7 @@ Figures Compilation::findFigures() {
   figures.transientBytes = report.transientBytes;
   figures.exchangeBytes = report.statics.exchange;
   figures.hostBytes = report.hostBytes;
+  figures.fileBytes = report.fileBytes;
   figures.budgetBytes = report.deviceBudget;
   figures.stored = report.stored;
   figures.entries.clear();

@@ -85,6 +85,7 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
     json.attribute("exchange_bytes", int64_t(report.statics.exchange));
     json.attribute("transient_bytes", int64_t(report.transientBytes));
     json.attribute("host_bytes", int64_t(report.hostBytes));
+    json.attribute("file_bytes", int64_t(report.fileBytes));
     if (report.deviceBudget)
       json.attribute("device_budget", int64_t(report.deviceBudget));
     if (!report.stored.isEmpty())
@@ -105,9 +106,10 @@ void report::printJson(const Report &report, llvm::raw_ostream &os) {
   });
 }
 
-/// Of a GPU alone: what batches and metrics travel through.
+/// What batches and metrics of a GPU travel through, or values of a CPU that wait in a file.
 static std::string sayExchange(const Report &report) {
-  return report.statics.exchange ? ", exchange blocks " + formatBytes(report.statics.exchange) : std::string();
+  return report.statics.exchange ? (", " + report.getExchangeName() + " ").str() + formatBytes(report.statics.exchange)
+                                 : std::string();
 }
 
 void report::printHtml(const Report &report, llvm::raw_ostream &os) {

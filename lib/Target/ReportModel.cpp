@@ -276,12 +276,13 @@ Report report::buildReport(const plan::Plan &plan, std::string_view meta, llvm::
   report.machines = rt::describeMachines(plan.target());
   report.producer = plan.producer();
   for (const plan::Arena &arena : plan.arenas()) {
-    uint64_t &bytes = arena.space() != plan::Arena::DEVICE  ? report.hostBytes
-                      : rt::isOfRuntime(arena.role())       ? report.statics.exchange
-                      : arena.role() == plan::Arena::PARAMS ? report.statics.parameters
-                      : arena.role() == plan::Arena::STATE  ? report.statics.state
-                      : arena.role() == plan::Arena::IO     ? report.statics.batch
-                                                            : report.transientBytes;
+    uint64_t &bytes = arena.space() == plan::Arena::FILE     ? report.fileBytes
+                      : arena.space() != plan::Arena::DEVICE ? report.hostBytes
+                      : rt::isOfRuntime(arena.role())        ? report.statics.exchange
+                      : arena.role() == plan::Arena::PARAMS  ? report.statics.parameters
+                      : arena.role() == plan::Arena::STATE   ? report.statics.state
+                      : arena.role() == plan::Arena::IO      ? report.statics.batch
+                                                             : report.transientBytes;
     bytes += arena.bytes();
   }
   const CostModel costs = notes.plannedFor ? notes.plannedFor->costs

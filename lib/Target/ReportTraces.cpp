@@ -136,7 +136,7 @@ private:
       segment(unsigned(i), arena.second, arena.second,
               [&, i = i] { block(base(unsigned(i)), arenas[i].second, true, arenas[i].first, ""); });
     segment(exchange, report.statics.exchange, report.statics.exchange,
-            [&] { block(base(exchange), report.statics.exchange, true, "exchange blocks", ""); });
+            [&] { block(base(exchange), report.statics.exchange, true, report.getExchangeName(), ""); });
     std::vector<const Tensor *> kept;
     uint64_t keptBytes = 0;
     for (const Tensor &tensor : entry.tensors)

@@ -201,10 +201,14 @@ int driver::explainArtifact(const Options &options) {
     if (report.deviceBudget)
       os << " of a budget of " << formatBytes(report.deviceBudget);
     os << ": " << formatBytes(report.statics.sum()) << " for parameters, optimizer state, input and output"
-       << (report.statics.exchange ? ", " + formatBytes(report.statics.exchange) + " of it exchange blocks" : "")
+       << (report.statics.exchange
+               ? ", " + formatBytes(report.statics.exchange) + " of it " + report.getExchangeName().str()
+               : "")
        << ", " << formatBytes(report.transientBytes) << " transient";
     if (report.hostBytes)
       os << "; " << formatBytes(report.hostBytes) << " of host memory";
+    if (report.fileBytes)
+      os << "; " << formatBytes(report.fileBytes) << " in a file";
     os << "\n";
     if (!report.machines.empty())
       os << "runs on " << report.machines << "\n";

@@ -47,7 +47,8 @@ struct Figures {
   uint64_t bytes = 0;
   uint64_t parameterBytes = 0, stateBytes = 0, batchBytes = 0, transientBytes = 0;
   uint64_t exchangeBytes = 0; ///< GPU: blocks through which batches and metrics travel
-  uint64_t hostBytes = 0;     ///< planned in other memory than the device's; not among `bytes`
+  uint64_t hostBytes = 0;     ///< planned in memory of the host that is not the device's; not among `bytes`
+  uint64_t fileBytes = 0;     ///< the same in a file
   uint64_t budgetBytes = 0;   ///< 0: none was given
   StoredBytes stored;         ///< for each trained number; empty before stage `train`, and where nothing is trained
   /// What trains comes first. Of a step that was fitted and not planned, its name and what it computes again alone;

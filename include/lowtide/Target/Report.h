@@ -122,7 +122,10 @@ struct Report {
   StaticBytes statics;
   StoredBytes stored; ///< empty where nothing is trained
   uint64_t transientBytes = 0;
-  uint64_t hostBytes = 0;    ///< of the plan's arenas in other spaces than the device
+  uint64_t hostBytes = 0; ///< of the plan's arenas in memory of the host
+  uint64_t fileBytes = 0; ///< and in a file
+  /// What `statics.exchange` is: on a CPU values pass through it to a file.
+  llvm::StringRef getExchangeName() const { return fileBytes ? "pieces on their way to the file" : "exchange blocks"; }
   uint64_t deviceBudget = 0; ///< 0: none was given
   std::vector<Entry> entries;
   std::optional<Run> run;

@@ -1,9 +1,9 @@
 //===- PlanStreamsTest.cpp - streams and events of plans with two memories -===//
 //
-// Values that wait in the plan of a real model are copied to memory of the host, their place on the device is
-// overwritten, and they come back before they are read. plan-assign-streams writes the events: the plan is proved, and
-// the fake device gets the bits of the plan without copies in every order that the streams allow. Without any one of
-// its events, or of its waits, the proof fails.
+// Values that wait in the plan of a real model are copied to memory of the host, or to a file, their place on the
+// device is overwritten, and they come back before they are read. plan-assign-streams writes the events: the plan is
+// proved, and the fake device gets the bits of the plan without copies in every order that the streams allow; the CPU
+// gets them with copies that run while it computes. Without any one of its events, or of its waits, the proof fails.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -12,6 +12,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/ArtifactWriter.h"
+#include "runtime/FileStaging.h"
 #include "runtime/Session.h"
 #include "runtime/Verify.h"
 #include <filesystem>
@@ -68,8 +69,9 @@ std::map<uint64_t, Touched> findValues(const plan::Plan &plan, const plan::Entry
   return values;
 }
 
-/// Adds copies to the host and back around waits of at least three instructions, at most `most` in an entry.
-int evict(plan::Plan &plan, std::mt19937_64 &random, int most) {
+/// Adds copies to another memory and back around waits of at least three instructions, at most `most` in an entry.
+int evict(plan::Plan &plan, std::mt19937_64 &random, int most, plan::Arena::Space space) {
+  const uint64_t alignment = space == plan::Arena::FILE ? rt::fileAlignment : 64;
   const auto host = uint32_t(plan.arenas_size());
   uint64_t hostBytes = 0;
   int evicted = 0;
@@ -88,7 +90,7 @@ int evict(plan::Plan &plan, std::mt19937_64 &random, int most) {
         plan::Slice away = value.slice, lost = value.slice, back = value.slice;
         away.set_arena(host), away.set_offset(hostBytes);
         away.set_value(fresh++), lost.set_value(fresh++), back.set_value(fresh++);
-        hostBytes += (value.slice.bytes() + 63) / 64 * 64;
+        hostBytes += (value.slice.bytes() + alignment - 1) / alignment * alignment;
         plan::Instruction out, over, in;
         *out.mutable_copy()->mutable_source() = value.slice, *out.mutable_copy()->mutable_target() = away;
         *over.mutable_fill()->mutable_target() = lost;
@@ -127,9 +129,11 @@ int evict(plan::Plan &plan, std::mt19937_64 &random, int most) {
   plan::Arena &arena = *plan.add_arenas();
   arena.set_name("evicted");
   arena.set_role(plan::Arena::TRANSIENT);
-  arena.set_space(plan::Arena::HOST_PINNED);
+  arena.set_space(space);
   arena.set_bytes(hostBytes);
-  arena.set_alignment(64);
+  arena.set_alignment(alignment);
+  if (space == plan::Arena::FILE)
+    *plan.add_arenas() = rt::listFileStaging();
   return evicted;
 }
 
@@ -153,7 +157,7 @@ std::optional<plan::Plan> assignStreams(const plan::Plan &plan) {
 }
 
 /// Losses of three steps, and what parameters and state are then, as bytes.
-std::string train(const rt::Artifact &artifact, const plan::Plan &plan, uint64_t seed) {
+std::string train(const rt::Artifact &artifact, const plan::Plan &plan, uint64_t seed, unsigned threads = 1) {
   const std::string path = fs::temp_directory_path() / ("lowtide-streams-" + std::to_string(getpid()) + ".tide");
   auto text = [](std::span<const uint8_t> bytes) {
     return std::string_view(reinterpret_cast<const char *>(bytes.data()), bytes.size());
@@ -173,7 +177,7 @@ std::string train(const rt::Artifact &artifact, const plan::Plan &plan, uint64_t
   if (!status.isOk() || !session)
     return "not loaded: " + session.status().str();
   rt::BindOptions options;
-  options.threads = 1, options.poison = true, options.schedule = seed;
+  options.threads = threads, options.poison = true, options.schedule = seed;
   status = (*session)->bind(options);
   std::string bytes;
   auto take = [&](const rt::Tensor &tensor) {
@@ -208,40 +212,68 @@ std::string train(const rt::Artifact &artifact, const plan::Plan &plan, uint64_t
 
 class PlanStreams : public testing::TestWithParam<const char *> {};
 
-TEST_P(PlanStreams, EveryEventIsNeeded) {
+/// The step of a model for a target; null where it does not compile.
+std::unique_ptr<rt::Artifact> compileStep(const std::string &model, const char *target) {
   Compiler compiler;
   Request request;
-  request.target = "cuda-emulated";
+  request.target = target;
   request.optimizer = "adamw";
   request.lr = "0.01";
   request.batch = 4;
-  Result step = compiler.compile(request, {std::string(LOWTIDE_TEST_MODELS "/") + GetParam() + "/model.onnx"});
+  Result step = compiler.compile(request, {LOWTIDE_TEST_MODELS "/" + model + "/model.onnx"});
   const std::string path = fs::temp_directory_path() / ("lowtide-streams-" + std::to_string(getpid()) + ".tide");
   if (!step.failure)
     step.failure = step.write(path);
-  ASSERT_FALSE(step.failure) << step.failure.message;
+  EXPECT_FALSE(step.failure) << step.failure.message;
   auto artifact = rt::Artifact::open(path);
-  ASSERT_TRUE(artifact) << artifact.status().str();
+  EXPECT_TRUE(artifact) << artifact.status().str();
   fs::remove(path);
-  const plan::Plan given = (*artifact)->plan();
+  return artifact ? std::move(*artifact) : nullptr;
+}
+
+TEST_P(PlanStreams, CopiesToAFileRunMeanwhile) {
+  const std::unique_ptr<rt::Artifact> artifact = compileStep(GetParam(), "cpu");
+  ASSERT_TRUE(artifact);
+  const plan::Plan given = artifact->plan();
+  const std::string expected = train(*artifact, given, 0);
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    plan::Plan moved = given;
+    ASSERT_GT(evict(moved, random, /*most=*/20, plan::Arena::FILE), 0);
+    std::optional<plan::Plan> streamed = assignStreams(moved);
+    ASSERT_TRUE(streamed);
+    ASSERT_TRUE(rt::verifyPlan(*streamed).isOk()) << rt::verifyPlan(*streamed).str();
+    uint32_t streams = 0;
+    for (const plan::Entry &entry : streamed->entries())
+      streams = std::max(streams, entry.streams());
+    EXPECT_EQ(streams, 3u);
+    EXPECT_TRUE(train(*artifact, *streamed, 0, /*threads=*/1 + seed % 3) == expected);
+  }
+}
+
+TEST_P(PlanStreams, EveryEventIsNeeded) {
+  const std::unique_ptr<rt::Artifact> artifact = compileStep(GetParam(), "cuda-emulated");
+  ASSERT_TRUE(artifact);
+  const plan::Plan given = artifact->plan();
   // Without copies between memories there is nothing to do.
   std::optional<plan::Plan> same = assignStreams(given);
   ASSERT_TRUE(same);
   EXPECT_EQ(serializePlan(*same), serializePlan(given));
-  const std::string expected = train(**artifact, given, 0);
+  const std::string expected = train(*artifact, given, 0);
   int events = 0;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     plan::Plan moved = given;
-    ASSERT_GT(evict(moved, random, /*most=*/12), 0);
+    ASSERT_GT(evict(moved, random, /*most=*/12, plan::Arena::HOST_PINNED), 0);
     rt::Status status = rt::verifyPlan(moved);
     ASSERT_TRUE(status.isOk()) << status.str();
     std::optional<plan::Plan> streamed = assignStreams(moved);
     ASSERT_TRUE(streamed);
     status = rt::verifyPlan(*streamed);
     ASSERT_TRUE(status.isOk()) << status.str();
-    EXPECT_TRUE(train(**artifact, *streamed, seed) == expected);
+    EXPECT_TRUE(train(*artifact, *streamed, seed) == expected);
     for (int number = 0; number < streamed->entries_size(); ++number) {
       const plan::Entry &entry = streamed->entries(number);
       EXPECT_EQ(entry.streams(), 3u);

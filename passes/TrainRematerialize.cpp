@@ -62,6 +62,7 @@ public:
     if (failed(other))
       return signalPassFailure();
     offloadRoom = *other;
+    budgetBytes.reset();
     if (offloadRoom && offloadRoom->space == Space::File && strategy == "fit")
       chooseStates();
     if (failed(fitAll()))
@@ -96,6 +97,8 @@ private:
     double seconds = 0;
     unsigned recomputed = 0, loaded = 0;
   } totals;
+  /// The budget in bytes, once it is known.
+  std::optional<uint64_t> budgetBytes;
   /// Where values may wait besides; nothing: on the device alone.
   std::optional<OffloadRoom> offloadRoom;
   /// The same without what lies there all the time.
@@ -314,7 +317,10 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
     largest = std::max({largest, entry.solved->front.getLargest().timeline.peakBytes, profile->getPeakBytes()});
     unfitted.push_back(std::move(*profile));
   }
-  const uint64_t bytes = size.resolve(statics.sum() + largest);
+  // A part is of what the step takes with its state on the device.
+  if (!budgetBytes)
+    budgetBytes = size.resolve(statics.sum() + largest);
+  const uint64_t bytes = *budgetBytes;
   if (bytes < statics.sum())
     return refuseStatics(getOperation(), entries, bytes, statics);
   Builder builder(&getContext());

@@ -2,6 +2,8 @@
 // RUN: lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=36MiB disk-budget=40MiB" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=36MiB disk-budget=40MiB" --plan-lower --plan-place --plan-assign-streams --verify-budget --verify-plan | FileCheck %s --check-prefix=PLAN
 // RUN: lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=37MiB disk-budget=5MiB" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LESS
+// RUN: lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=97%% disk-budget=40MiB" | FileCheck %s --check-prefix=SHARE
+// RUN: lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=97%%" | FileCheck %s --check-prefix=SHARE
 // RUN: not lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=36MiB" 2>&1 | FileCheck %s --check-prefix=ALONE
 // RUN: not lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=36MiB disk-budget=8192" 2>&1 | FileCheck %s --check-prefix=ALONE
 // RUN: lowtide-opt %s --train-set-target=target=cpu --train-rematerialize="device-budget=36732992 disk-budget=40MiB" --plan-lower --plan-place --plan-assign-streams --verify-budget --verify-plan -o /dev/null
@@ -38,6 +40,9 @@
 // PLAN: plan.copy @state_file[0 + 4194304] : 4 to @transient[{{.*}}] : 10 stream 2
 // PLAN: plan.copy @file[0 + 4194304] : 6 to @transient[{{.*}}] : 14 stream 2 at "layer"
 // PLAN: plan.copy @transient[{{.*}}] : 15 to @state_file[0 + 4194304] : 16 stream 1
+
+// A part is of what the step takes with its state on the device.
+// SHARE: train.device_budget = 41749607 : i64
 
 // ALONE: error: @train cannot fit 36.00 MiB (37748736 bytes): at least 37.03 MiB (38830144 bytes) are needed whatever is recomputed
 // SMALL: error: @train cannot fit 34.00 MiB (35651584 bytes): the smallest plan found needs 35.03 MiB (36732992 bytes), and none is below 33.03 MiB (34635840 bytes)

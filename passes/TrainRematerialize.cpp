@@ -17,6 +17,7 @@
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "StepPass.h"
+#include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Dialect/NN/NN.h"
 #include "lowtide/Dialect/Train/Train.h"
@@ -143,19 +144,30 @@ void TrainRematerialize::chooseStates() {
   if (!movedBytes || movedBytes > offloadRoom->bytes)
     return;
   const DictionaryAttr attributes = getOperation()->getAttrDictionary();
-  // Seconds of all entries; nothing: they do not fit. What is said of it is said again of the one that is taken.
-  auto estimate = [&]() -> std::optional<double> {
-    ScopedDiagnosticHandler silence(&getContext(), [](Diagnostic &) { return success(); });
-    const LogicalResult fits = fitAll();
-    getOperation()->setAttrs(attributes);
-    return succeeded(fits) ? std::optional(totals.seconds) : std::nullopt;
+  // Seconds of all entries, or the bytes that they need at least; what is said of it is said again of the one that is
+  // taken.
+  struct Estimate {
+    std::optional<double> seconds;
+    uint64_t leastBytes = UINT64_MAX;
   };
-  const std::optional<double> whole = estimate();
+  auto estimate = [&]() -> Estimate {
+    ScopedDiagnosticHandler silence(&getContext(), [](Diagnostic &) { return success(); });
+    Estimate result;
+    if (succeeded(fitAll()))
+      result.seconds = totals.seconds;
+    else if (std::optional<RefusedBudget> refused = getRefusedBudget(getOperation()))
+      result.leastBytes = refused->smallestBytes;
+    getOperation()->setAttrs(attributes);
+    return result;
+  };
+  const Estimate whole = estimate();
   OwningOpRef<ModuleOp> tried = moved->clone();
   restore(*tried);
-  const std::optional<double> apart = estimate();
-  // Where neither fits, the one that needs less says why.
-  restore(!whole || (apart && *apart < *whole) ? *moved : *given);
+  const Estimate apart = estimate();
+  const bool isApart = apart.seconds   ? !whole.seconds || *apart.seconds < *whole.seconds
+                       : whole.seconds ? false
+                                       : apart.leastBytes < whole.leastBytes;
+  restore(isApart ? *moved : *given);
 }
 
 std::optional<solve::FittedSchedule> TrainRematerialize::choose(PosedEntry &entry, uint64_t transientBytes) {

@@ -23,6 +23,15 @@ void fillPattern(uint8_t *target, uint64_t bytes, uint64_t pattern, uint32_t uni
     std::memcpy(target + done, target, std::min(done, bytes - done));
 }
 
+/// Calls work(task, thread) for every task; without a pool one after the other, on the caller's thread.
+template <typename Work> void runTasks(ThreadPool *pool, int64_t tasks, Work &&work) {
+  if (pool)
+    pool->run(tasks, work);
+  else
+    for (int64_t task = 0; task < tasks; ++task)
+      work(task, 0u);
+}
+
 } // namespace
 
 Expected<std::unique_ptr<Program>> Program::prepare(const plan::Plan &plan, const plan::Entry &entry,
@@ -190,9 +199,9 @@ bool Program::observe(std::vector<Instruction> &instructions, ThreadPool &pool, 
   return true;
 }
 
-void Program::run(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round) {
+void Program::run(std::vector<Instruction> &instructions, ThreadPool *pool, uint64_t round) {
   for (Instruction &instruction : instructions)
-    executeMeasured(instruction, &pool, round);
+    executeMeasured(instruction, pool, round);
 }
 
 void Program::executeMeasured(Instruction &instruction, ThreadPool *pool, uint64_t round) {
@@ -220,14 +229,14 @@ void Program::copyFile(const Instruction &instruction, uint64_t round) {
     fail(std::move(status));
 }
 
-/// `pool`: null on a lane, which copies alone.
+/// `pool`: null on a lane, which has one thread; the pool is the step's own.
 void Program::execute(Instruction &instruction, ThreadPool *pool, uint64_t round) {
   switch (instruction.kind) {
   case Instruction::Kind::Launch: {
     // Kept apart from `grain`, so that a huge grain cannot wrap.
     int64_t extent = instruction.extent, grain = std::min(instruction.grain, std::max<int64_t>(extent, 1));
     int64_t tasks = extent / grain + (extent % grain != 0);
-    pool->run(tasks, [&](int64_t task, unsigned thread) {
+    runTasks(pool, tasks, [&](int64_t task, unsigned thread) {
       int64_t begin = task * grain;
       size_t part = instruction.scratchOf == Instruction::ScratchOf::None     ? 0
                     : instruction.scratchOf == Instruction::ScratchOf::Thread ? thread
@@ -238,7 +247,8 @@ void Program::execute(Instruction &instruction, ThreadPool *pool, uint64_t round
   }
   case Instruction::Kind::Call:
     for (int phase = 0; phase < instruction.call->phases(); ++phase)
-      pool->run(instruction.call->tasks(phase), [&](int64_t task, unsigned) { instruction.call->run(phase, task); });
+      runTasks(pool, instruction.call->tasks(phase),
+               [&](int64_t task, unsigned) { instruction.call->run(phase, task); });
     return;
   case Instruction::Kind::Copy:
     if (instruction.inFile != Instruction::InFile::None) {
@@ -251,23 +261,18 @@ void Program::execute(Instruction &instruction, ThreadPool *pool, uint64_t round
     int64_t tasks = static_cast<int64_t>((range.bytes + copyGrain - 1) / copyGrain);
     uint8_t *target = range.target + range.targetStep * static_cast<int64_t>(round);
     const uint8_t *source = range.source + range.sourceStep * static_cast<int64_t>(round);
-    auto work = [&](int64_t task, unsigned) {
+    runTasks(pool, tasks, [&](int64_t task, unsigned) {
       uint64_t begin = static_cast<uint64_t>(task) * copyGrain, bytes = std::min(copyGrain, range.bytes - begin);
       if (instruction.kind == Instruction::Kind::Copy)
         std::memcpy(target + begin, source + begin, bytes);
       else
         fillPattern(target + begin, bytes, range.pattern, range.patternBytes);
-    };
-    if (pool)
-      pool->run(tasks, work);
-    else
-      for (int64_t task = 0; task < tasks; ++task)
-        work(task, 0);
+    });
     return;
   }
   case Instruction::Kind::Repeat:
     for (int64_t inner = 0; inner < instruction.count; ++inner)
-      run(instruction.body, *pool, static_cast<uint64_t>(inner));
+      run(instruction.body, pool, static_cast<uint64_t>(inner));
     return;
   case Instruction::Kind::Record:
   case Instruction::Kind::Wait:

@@ -84,7 +84,7 @@ private:
   Status add(const plan::Instruction &origin, std::span<const KernelFunction> kernels, unsigned threads,
              std::vector<Instruction> &to);
   void bindCopy(const plan::Copy &copy, Instruction &next);
-  void run(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round);
+  void run(std::vector<Instruction> &instructions, ThreadPool *pool, uint64_t round);
   void runStream(uint32_t stream, ThreadPool &pool);
   bool observe(std::vector<Instruction> &instructions, ThreadPool &pool, uint64_t round, const Observer &seen);
   void executeMeasured(Instruction &instruction, ThreadPool *pool, uint64_t round);

@@ -21,6 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/VerifyEntry.h"
+#include "runtime/FileStaging.h"
 
 #include "runtime/CheckedMath.h"
 #include "runtime/MemorySpaces.h"
@@ -325,6 +326,11 @@ Status EntryVerifier::copy(const plan::Copy &copy, bool inRepeat) {
   if (!findDirection(here, there))
     return refuse("copies from space " + showSpace(here) + " to space " + showSpace(there) +
                   "; one of the two is the device");
+  for (auto [slice, step] : {std::pair(&copy.source(), copy.source_step()), {&copy.target(), copy.target_step()}})
+    if (spaceOf(*slice) == plan::Arena::FILE && (slice->offset() % fileAlignment || step % int64_t(fileAlignment)))
+      return refuse("begins at byte " + std::to_string(slice->offset()) + " of a file" +
+                    (step ? ", and moves on by " + std::to_string(step) : "") +
+                    "; copies to a file and back begin at multiples of " + std::to_string(fileAlignment));
   return touch(source, target, nullptr, inRepeat);
 }
 

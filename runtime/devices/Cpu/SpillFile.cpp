@@ -131,6 +131,9 @@ Status SpillFile::write(uint64_t offset, const uint8_t *from, uint64_t bytes) {
   const std::span<uint8_t> piece = half(0);
   for (uint64_t done = 0; done < bytes; done += piece.size()) {
     const uint64_t part = std::min<uint64_t>(piece.size(), bytes - done), whole = alignToFile(part);
+    // What follows on the last page stays as it is.
+    if (const uint64_t tail = part / fileAlignment * fileAlignment; tail != part)
+      LOWTIDE_TRY(transfer(offset + done + tail, piece.subspan(tail, fileAlignment), /*isWrite=*/false));
     std::memcpy(piece.data(), from + done, part);
     LOWTIDE_TRY(transfer(offset + done, piece.first(whole), /*isWrite=*/true));
     drop(offset + done, whole, /*isWritten=*/true);

@@ -5,6 +5,7 @@
 #include "runtime/FileStaging.h"
 #include "runtime/devices/Cpu/Lanes.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -64,6 +65,13 @@ TEST(SpillFile, GivesBackWhatWasWritten) {
         back.pop_back();
         EXPECT_EQ(back, number(size, uint8_t(size)));
       }
+      // A part that is written again leaves what follows it on its page.
+      ASSERT_TRUE((*file)->write(offset, number(3 * fileAlignment, 1).data(), 3 * fileAlignment).isOk());
+      ASSERT_TRUE((*file)->write(offset + fileAlignment, number(5, 200).data(), 5).isOk());
+      std::vector<uint8_t> whole = number(3 * fileAlignment, 1), back(3 * fileAlignment);
+      std::ranges::copy(number(5, 200), whole.begin() + fileAlignment);
+      ASSERT_TRUE((*file)->read(offset, back.data(), back.size()).isOk());
+      EXPECT_EQ(back, whole);
     }
 }
 

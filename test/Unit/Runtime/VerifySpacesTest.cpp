@@ -33,6 +33,15 @@ TEST(Verify, CopiesReachOtherSpacesThanTheDevice) {
   EXPECT_THAT(refusal(file, [](plan::Plan &p) { p.mutable_arenas(3)->set_bytes(fileAlignment); }),
               HasSubstr("arena 'staging': has 4096 bytes at a multiple of 4096; what passes to a file goes through two "
                         "halves of it, of multiples of 4096"));
+  EXPECT_THAT(refusal(file,
+                      [](plan::Plan &p) {
+                        p.mutable_arenas(1)->set_bytes(2 * fileAlignment);
+                        for (int i : {1, 3}) {
+                          plan::Copy &copy = *p.mutable_entries(0)->mutable_instructions(i)->mutable_copy();
+                          (i == 1 ? copy.mutable_target() : copy.mutable_source())->set_offset(64);
+                        }
+                      }),
+              HasSubstr("begins at byte 64 of a file; copies to a file and back begin at multiples of 4096"));
   EXPECT_THAT(refusal(file, [](plan::Plan &p) { p.mutable_arenas(3)->set_alignment(64); }),
               HasSubstr("arena 'staging': has 8192 bytes at a multiple of 64"));
   EXPECT_THAT(refusal(pinned, [](plan::Plan &p) { *p.add_arenas() = listFileStaging(); }),

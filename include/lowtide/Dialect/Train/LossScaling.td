@@ -90,8 +90,9 @@ def Train_MovingAverageOp : Train_GradientOp<"moving_average"> {
     (`updates` is 0) the new value itself: PyTorch's AveragedModel with get_ema_multi_avg_fn(decay).
   }];
   let flopsPerElement = 4;
-  let arguments = (ins AnyTensor:$average, AnyTensor:$now, AnyTensor:$updates, F64Attr:$decay);
-  let results = (outs AnyTensor:$result);
+  let arguments = (ins TensorOf<[AnyFloat]>:$average, TensorOf<[AnyFloat]>:$now, TensorOf<[AnySignlessInteger]>:$updates,
+    F64Attr:$decay);
+  let results = (outs TensorOf<[AnyFloat]>:$result);
   let assemblyFormat = "$average `to` $now `updates` $updates attr-dict `:` functional-type(operands, results)";
 }
 

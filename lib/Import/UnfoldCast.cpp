@@ -78,6 +78,48 @@ static std::string convert(StringRef bytes, int32_t from, int32_t to) {
   return result;
 }
 
+/// Adds the parameter of which the tensor is a conversion, and a transpose where it is turned; false: its numbers have
+/// no such form.
+static bool addParameter(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name,
+                         ArrayRef<int64_t> dims, bool isTransposed, int32_t type) {
+  const int32_t given = tensor.data_type();
+  std::string bytes = convert(graph.read(tensor).value_or(""), given, type);
+  if (bytes.empty())
+    return false;
+  UnfoldedPart part{name, SmallVector<int64_t>(dims), {}};
+  if (isTransposed)
+    for (int64_t column = 0; column != dims[1]; ++column)
+      for (int64_t row = 0; row != dims[0]; ++row)
+        part.map.push_back(row * dims[1] + column);
+  // What the conversion rounded away is lost.
+  const bool isNarrow = APFloat::getSizeInBits(*findSemantics(given)) < APFloat::getSizeInBits(*findSemantics(type));
+  graph.addConverted(tensor, part, type, bytes,
+                     "the exporter evaluated its conversion to " + std::string(findElementType(given)->name) + " as",
+                     isNarrow);
+  return true;
+}
+
+/// Has the tensor computed from the parameter, in place of its evaluated numbers.
+static void computeFrom(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name, bool isTransposed) {
+  graph.setModule(moduleOf(name));
+  std::string value = name;
+  if (isTransposed) {
+    value = graph.addNode("Transpose", {value});
+    graph.setAttribute("perm", ArrayRef<int64_t>{1, 0});
+  }
+  graph.addNode("Cast", {value}, tensor.name());
+  graph.setAttribute("to", int64_t(tensor.data_type()));
+  graph.remove(tensor);
+}
+
+/// Extents of the parameter of which the tensor is a conversion.
+static SmallVector<int64_t> dimsOf(const TensorProto &tensor, bool isTransposed) {
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  if (isTransposed)
+    std::swap(dims[0], dims[1]);
+  return dims;
+}
+
 bool lowtide::unfoldConversion(UnfoldingGraph &graph, const Evaluated &evaluated, int32_t type) {
   const TensorProto &tensor = *evaluated.tensor;
   const int32_t given = tensor.data_type();
@@ -98,65 +140,23 @@ bool lowtide::unfoldConversion(UnfoldingGraph &graph, const Evaluated &evaluated
   }
   if (!converts || (isTransposed && tensor.dims_size() != 2))
     return false;
-  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-  if (isTransposed)
-    std::swap(dims[0], dims[1]);
-  if (!graph.find(name)) {
-    std::string bytes = convert(graph.read(tensor).value_or(""), given, type);
-    if (bytes.empty())
+  const SmallVector<int64_t> dims = dimsOf(tensor, isTransposed);
+  if (const auto *known = graph.find(name)) {
+    if (known->data_type() != type || !equal(known->dims(), dims))
       return false;
-    UnfoldedPart part{name, dims, {}};
-    if (isTransposed)
-      for (int64_t column = 0; column != dims[1]; ++column)
-        for (int64_t row = 0; row != dims[0]; ++row)
-          part.map.push_back(row * dims[1] + column);
-    // What the conversion rounded away is lost.
-    const bool isNarrow = APFloat::getSizeInBits(*findSemantics(given)) < APFloat::getSizeInBits(*findSemantics(type));
-    graph.addConverted(tensor, part, type, bytes,
-                       "the exporter evaluated its conversion to " + std::string(findElementType(given)->name) + " as",
-                       isNarrow);
-  } else if (graph.find(name)->dims_size() != int(dims.size()) || graph.find(name)->data_type() != type ||
-             !std::equal(dims.begin(), dims.end(), graph.find(name)->dims().begin())) {
+  } else if (!addParameter(graph, tensor, name, dims, isTransposed, type)) {
     return false;
   }
-  graph.setModule(moduleOf(name));
-  std::string value = name;
-  if (isTransposed) {
-    value = graph.addNode("Transpose", {value});
-    graph.setAttribute("perm", ArrayRef<int64_t>{1, 0});
-  }
-  graph.addNode("Cast", {value}, tensor.name());
-  graph.setAttribute("to", given);
-  graph.remove(tensor);
+  computeFrom(graph, tensor, name, isTransposed);
   return true;
 }
 
 /// A matrix or vector that a layer reads in 16 bits, as `name` in f32 and a conversion.
 static void widenOperand(UnfoldingGraph &graph, const TensorProto &tensor, const std::string &name, bool isTransposed) {
-  std::string bytes = convert(graph.read(tensor).value_or(""), tensor.data_type(), TensorProto::FLOAT);
-  if (bytes.empty() || graph.find(name) || graph.isRemoved(tensor.name()))
+  if (graph.find(name) || graph.isRemoved(tensor.name()))
     return;
-  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-  if (isTransposed)
-    std::swap(dims[0], dims[1]);
-  UnfoldedPart part{name, dims, {}};
-  if (isTransposed)
-    for (int64_t column = 0; column != dims[1]; ++column)
-      for (int64_t row = 0; row != dims[0]; ++row)
-        part.map.push_back(row * dims[1] + column);
-  graph.addConverted(tensor, part, TensorProto::FLOAT, bytes,
-                     "the exporter evaluated its conversion to " +
-                         std::string(findElementType(tensor.data_type())->name) + " as",
-                     true);
-  graph.setModule(moduleOf(name));
-  std::string value = name;
-  if (isTransposed) {
-    value = graph.addNode("Transpose", {value});
-    graph.setAttribute("perm", ArrayRef<int64_t>{1, 0});
-  }
-  graph.addNode("Cast", {value}, tensor.name());
-  graph.setAttribute("to", int64_t(tensor.data_type()));
-  graph.remove(tensor);
+  if (addParameter(graph, tensor, name, dimsOf(tensor, isTransposed), isTransposed, TensorProto::FLOAT))
+    computeFrom(graph, tensor, name, isTransposed);
 }
 
 void lowtide::unfoldNarrow(UnfoldingGraph &graph, GraphProto &proto) {

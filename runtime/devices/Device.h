@@ -42,7 +42,8 @@ public:
   /// Allocates the arenas, loads the machine code, prepares every entry. The one place where memory is taken.
   virtual Status bind(const BindOptions &options) = 0;
 
-  /// Base addresses of the arenas as the host sees them, parallel to Plan.arenas; empty before `bind`.
+  /// Base addresses of the arenas as the host sees them, parallel to Plan.arenas; empty before `bind`. Null: transient
+  /// values lie in a file, which the host does not see.
   virtual std::span<uint8_t *const> hostArenas() const = 0;
 
   /// Hands what the host wrote into PARAMS and STATE arenas to the device.

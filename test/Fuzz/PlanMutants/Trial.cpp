@@ -184,10 +184,11 @@ TrialResult Trial::execute(Base &base, const plan::Plan &plan, std::span<const u
     }
 
     phase = Stepping;
+    // Of transient values in a file the host has no view.
     auto hosts = session.device().hostArenas();
     if (!gpu)
       for (size_t arena = 0; arena < gaps.size(); ++arena)
-        for (size_t i = 0; i < gaps[arena].size(); ++i)
+        for (size_t i = 0; i < gaps[arena].size() && hosts[arena]; ++i)
           if (gaps[arena][i])
             hosts[arena][i] = gapPattern;
     Status status = session.step(entry.name());
@@ -199,7 +200,7 @@ TrialResult Trial::execute(Base &base, const plan::Plan &plan, std::span<const u
       return defect("the step fails: " + status.str());
     if (!gpu)
       for (size_t arena = 0; arena < gaps.size(); ++arena)
-        for (size_t i = 0; i < gaps[arena].size(); ++i)
+        for (size_t i = 0; i < gaps[arena].size() && hosts[arena]; ++i)
           if (gaps[arena][i] && hosts[arena][i] != gapPattern &&
               plan.arenas(int(arena)).role() != plan::Arena::TRANSIENT)
             return defect("byte " + std::to_string(i) + " of arena " + std::to_string(arena) +

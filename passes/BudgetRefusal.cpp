@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "BudgetRefusal.h"
+#include "Offload.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/RefusedBudget.h"
 #include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Dialect/Train/Layouts.h"
+#include "lowtide/Dialect/Train/Target.h"
 #include "lowtide/Support/StableSort.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -212,6 +214,11 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   }
   advice.push_back("--device-budget=" + std::to_string(refused.smallestBytes));
   note << "a larger budget";
+  auto module = step->getParentOfType<ModuleOp>();
+  if (const bool isGpu = train::getTarget(module).isGpu();
+      !module->hasAttr(offloadBudgetAttrName) && (isTransient || !isGpu))
+    error.attachNote() << (isGpu ? "activations may also wait in memory of the host: --host-budget=32GiB"
+                                 : "activations and optimizer state may also wait in a file: --disk-budget=100GiB");
   // The first that may do: what loses least.
   for (StringRef name : {"bf16", "int8"}) {
     const train::CodecInfo *codec = train::findCodec(step.getContext(), name, train::CodecUse::Moments);

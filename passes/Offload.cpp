@@ -59,10 +59,8 @@ uint64_t lowtide::countStagingBytes(Space space, uint64_t largestBytes) {
   return space == Space::File ? getFileStaging(largestBytes).bytes : 0;
 }
 
-/// The most that staging may take, whichever values are moved.
-static uint64_t countMostStaging(const PosedEntry &entry, Space space) {
-  const auto moves = findMoves(entry.step);
-  uint64_t largest = moves ? moves->second : 0;
+/// The most that staging may take, whichever values are loaded; those that are moved in any case have `largest` bytes.
+static uint64_t countMostStaging(const PosedEntry &entry, Space space, uint64_t largest) {
   const solve::StepGraph &graph = entry.problem.getGraph();
   for (const solve::StepOperation &load : graph.reruns)
     if (load.kind == solve::StepOperation::Kind::Loads)
@@ -133,9 +131,9 @@ uint64_t lowtide::moveStates(ModuleOp module) {
 
 void lowtide::poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved) {
   entry.otherSpace = room.space;
-  entry.stagingBytes = countMostStaging(entry, room.space);
-  if (const auto moves = findMoves(entry.step))
-    entry.leastStagingBytes = countStagingBytes(moves->first, moves->second);
+  const auto moves = findMoves(entry.step);
+  entry.leastStagingBytes = moves ? countStagingBytes(moves->first, moves->second) : 0;
+  entry.stagingBytes = countMostStaging(entry, room.space, moves ? moves->second : 0);
   for (const solve::StepGraph &graph : solve::listOffloadGraphs(entry.problem.getGraph()))
     entry.offloads.push_back(&solved.get(graph));
 }
@@ -155,7 +153,7 @@ std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const
   for (solve::SolvedStep *offload : entry.offloads) {
     solve::SolvedStep *step = offload;
     // What takes more of the other memory than there is loads less, in a few tries.
-    for (unsigned tries = 4, share = 8; tries && step; --tries, share /= 2) {
+    for (unsigned tries = 4, share = 8; tries; --tries, share /= 2) {
       const solve::PackedPlan *found = step->plans.find(budget);
       if (!found)
         break;

@@ -333,12 +333,12 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   if (!budgetBytes)
     budgetBytes = size.resolve(statics.sum() + largest);
   const uint64_t bytes = *budgetBytes;
-  if (bytes < statics.sum())
-    return refuseStatics(getOperation(), entries, bytes, statics);
   Builder builder(&getContext());
-  getOperation()->setAttr(deviceBudgetAttrName, builder.getI64IntegerAttr(int64_t(bytes)));
   if (offloadRoom)
     getOperation()->setAttr(offloadBudgetAttrName, builder.getI64IntegerAttr(int64_t(offloadRoom->bytes)));
+  if (bytes < statics.sum())
+    return refuseStatics(getOperation(), entries, bytes, statics);
+  getOperation()->setAttr(deviceBudgetAttrName, builder.getI64IntegerAttr(int64_t(bytes)));
   const BudgetRoom room{bytes - statics.sum(), statics, reserve};
   std::vector<solve::PackedPlan> plans;
   // What helps the entry that needs the most helps all.

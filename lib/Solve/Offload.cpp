@@ -125,7 +125,6 @@ LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint
         store(value);
     }
   }
-  times.values = uint32_t(stays.size());
   times.seconds = std::max({compute, away, back});
   times.waitedSeconds += times.seconds - compute;
   times.roomBytes = countRoom(graph, stays, roomAlignment);

@@ -20,8 +20,7 @@ struct LaneTimes {
   /// From the first instruction to the end of the last, and the part in which operations wait for copies.
   double seconds = 0, waitedSeconds = 0;
   uint64_t storedBytes = 0, loadedBytes = 0;
-  /// Loads, and values that they bring back.
-  uint32_t loads = 0, values = 0;
+  uint32_t loads = 0;
   /// Room in the other memory, with addresses that are multiples of its alignment.
   uint64_t roomBytes = 0;
 };

@@ -51,7 +51,6 @@ TEST(Lanes, AreSimulated) {
   EXPECT_EQ(times.storedBytes, 64u);
   EXPECT_EQ(times.loadedBytes, 64u);
   EXPECT_EQ(times.loads, 1u);
-  EXPECT_EQ(times.values, 1u);
   EXPECT_EQ(times.roomBytes, page);
   // One instruction earlier it begins at 2.1 and ends at 3.2.
   times = simulateLanes(graph, makePlan(graph, {0, 1, load, 2, 3}), page);

@@ -17,6 +17,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -142,5 +143,10 @@ int main(int argc, char **argv) {
   lowtide::registerAllDialects(registry);
   lowtide::registerAllPasses();
   auto [input, output] = registerAndParseCLIOptions(argc, argv, "Lowtide optimizer\n", registry);
+  // Most of our remarks are about a whole step: MLIR would print it after each of them, where nothing else is asked for.
+  constexpr StringLiteral printsOperation = "mlir-print-op-on-diagnostic";
+  if (llvm::cl::Option *option = llvm::cl::getRegisteredOptions().lookup(printsOperation);
+      option && option->getNumOccurrences() == 0)
+    option->addOccurrence(/*pos=*/0, printsOperation, "false");
   return asMainReturnCode(run(input, output, registry));
 }

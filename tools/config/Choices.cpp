@@ -45,23 +45,6 @@ CLI::Option *config::addList(CLI::App &command, const std::string &flag, std::ve
   return command.add_option(flag, texts, help)->expected(1)->take_all()->allow_extra_args(false);
 }
 
-void config::checkSwitches(CLI::App &command) {
-  const CLI::Validator isSwitch(
-      [](std::string &text) {
-        for (const char *word : {"true", "on", "yes", "1", "false", "off", "no", "0"})
-          if (text == word)
-            return std::string();
-        return "must be true or false, not '" + text + "'";
-      },
-      "");
-  for (CLI::Option *option : command.get_options()) {
-    // A flag whose value may be left out takes another one.
-    const bool takesNone = option->get_items_expected_max() == 0 && !option->get_lnames().empty();
-    if (takesNone && option->get_flag_value(option->get_lnames()[0], "") == "true")
-      option->check(isSwitch);
-  }
-}
-
 bool config::isList(const CLI::Option &option) {
   return option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
 }

@@ -29,8 +29,4 @@ CLI::Option *addList(CLI::App &command, const std::string &flag, std::vector<std
 /// Whether a flag was made by `addList`.
 bool isList(const CLI::Option &option);
 
-/// Refuses, of every flag of a command that takes no value, what is neither true nor false: CLI11 throws what is no
-/// error of its own.
-void checkSwitches(CLI::App &command);
-
 } // namespace lowtide::config

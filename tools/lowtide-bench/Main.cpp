@@ -6,7 +6,7 @@
 
 #include "Advice.h"
 #include "Ceilings.h"
-#include "Choices.h"
+#include "CommandLine.h"
 #include "NumberChecks.h"
 
 #include "runtime/ExitCode.h"
@@ -393,9 +393,8 @@ int main(int argc, char **argv) {
   app.add_option("--write-target", options.writeTarget)->needs(ceilings);
   app.add_flag("--doctor", options.doctor);
   app.add_flag("--libraries", options.libraries);
-  config::checkSwitches(app);
   try {
-    app.parse(argc, argv);
+    config::parse(app, argc, argv);
   } catch (const CLI::ParseError &error) {
     std::fprintf(stderr, "error: %s\nnote: lowtide-bench -h shows how to call it\n", error.what());
     return 1;

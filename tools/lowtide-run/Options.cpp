@@ -2,7 +2,7 @@
 
 #include "Options.h"
 
-#include "Choices.h"
+#include "CommandLine.h"
 #include "Config.h"
 #include "NumberChecks.h"
 #include <CLI/CLI.hpp>
@@ -147,13 +147,12 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   app.add_flag("--deterministic"); // always so; configurations may say it
   std::string file;
   app.add_option("--config", file);
-  config::checkSwitches(app);
   auto usage = [](const std::string &message) {
     std::fprintf(stderr, "error: %s\nnote: lowtide-run -h shows how to call it\n", message.c_str());
     return 1;
   };
   try {
-    app.parse(argc, argv);
+    config::parse(app, argc, argv);
   } catch (const CLI::ParseError &error) {
     return usage(error.what());
   }

@@ -6,6 +6,7 @@
 
 #include "Options.h"
 #include "Choices.h"
+#include "CommandLine.h"
 #include "Config.h"
 #include "Flags.h"
 #include "OptionChecks.h"
@@ -19,25 +20,6 @@ using namespace lowtide;
 using namespace lowtide::driver;
 
 namespace {
-
-/// "unknown flag '--modle'; did you mean '--mode'?", "unknown command 'compil'; …".
-std::string describeExtras(const CLI::App &app) {
-  const std::string whole = app.remaining(/*recurse=*/true).front(), word = whole.substr(0, whole.find('='));
-  const bool isFlag = word.rfind("-", 0) == 0, isCommand = !isFlag && app.get_subcommands().empty();
-  std::vector<std::string> known;
-  for (const CLI::App *sub : app.get_subcommands({})) {
-    if (isCommand)
-      known.push_back(sub->get_name());
-    else if (isFlag && sub->parsed())
-      for (const CLI::Option *option : sub->get_options())
-        for (const std::string &name : option->get_lnames())
-          known.push_back("--" + name);
-  }
-  if (isFlag || isCommand)
-    return (isFlag ? "unknown flag '" : "unknown command '") + word + "'" + config::suggest(word, known);
-  return "too many arguments: '" + whole + "'" +
-         (whole.find('=') == std::string::npos ? "" : "; a list is one argument, as in --dim batch=8,time=64");
-}
 
 /// The programs that --entries lists.
 bool readEntries(Options &options, std::string &error) {
@@ -135,16 +117,13 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   diff->add_option("before", options.input, ".tide file, or text with --ir")->required();
   diff->add_option("after", options.other, "The same of what it became")->required();
   diff->add_flag("--ir", options.diffIr, "Compares texts of a stage; the names of values do not count");
-  config::checkSwitches(app);
-  for (CLI::App *sub : app.get_subcommands({}))
-    config::checkSwitches(*sub);
 
   auto fail = [](const std::string &message) {
     std::cerr << "error: " << message << "\nnote: lowtide --help lists commands and flags\n";
     return static_cast<int>(exitUsage);
   };
   try {
-    app.parse(argc, argv);
+    config::parse(app, argc, argv);
   } catch (const CLI::CallForHelp &) {
     const std::string name = app.get_subcommands().empty() ? "" : app.get_subcommands()[0]->get_name();
     const char *page = findHelpPage(name);
@@ -157,8 +136,6 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   } catch (const CLI::CallForVersion &e) {
     std::cout << e.what() << "\n";
     return exitOk;
-  } catch (const CLI::ExtrasError &) {
-    return fail(describeExtras(app));
   } catch (const CLI::ParseError &e) {
     return fail(e.what());
   }

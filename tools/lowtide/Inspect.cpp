@@ -94,7 +94,7 @@ int driver::verifyArtifact(const Options &options) {
 }
 
 int driver::describeMachine() {
-  llvm::outs() << "lowtide   " << versionText << "\n"
+  llvm::outs() << "lowtide   " << describeVersion() << "\n"
                << "llvm      " << LLVM_VERSION_STRING << "\n"
                << "protobuf  " << google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION) << "\n"
                << "processor " << llvm::sys::getHostCPUName() << ", " << std::thread::hardware_concurrency()

@@ -11,6 +11,7 @@
 #include "Flags.h"
 #include "OptionChecks.h"
 #include "lowtide/Interfaces/TargetInfo.h"
+#include "lowtide/Target/PlanProto.h"
 #include "lowtide/Target/Report.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -65,6 +66,10 @@ void orderSelections(const CLI::App &command, Options &options) {
 
 } // namespace
 
+std::string lowtide::driver::describeVersion() {
+  return LOWTIDE_VERSION ", plan format " + std::to_string(getPlanFormatVersion());
+}
+
 std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options &options) {
   CLI::App app("Compiles one training step of an ONNX model into a .tide artifact", "lowtide");
   app.option_defaults()->always_capture_default();
@@ -74,7 +79,7 @@ std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options 
   bool help = false;
   std::string logLevels;
   app.add_flag("-h,--help", help, "Short help");
-  app.set_version_flag("--version", std::string("lowtide ") + versionText);
+  app.set_version_flag("--version", "lowtide " + describeVersion());
 
   auto command = [&](const char *name, const char *text, Command value) {
     CLI::App *sub = app.add_subcommand(name, text);

@@ -15,8 +15,8 @@
 
 namespace lowtide::driver {
 
-/// The program, and the plans that it writes.
-inline constexpr const char *versionText = LOWTIDE_VERSION ", plan format 1";
+/// The program, and the format of the plans that it writes: "0.1.0, plan format 2".
+std::string describeVersion();
 
 enum class Command { Compile, Check, Fit, Report, Explain, Diff, Verify, Doctor };
 

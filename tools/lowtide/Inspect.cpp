@@ -14,8 +14,10 @@
 #include "runtime/Verify.h"
 #include "runtime/devices/Cuda/Survey.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
@@ -42,11 +44,20 @@ int driver::fail(const rt::Status &status) {
 
 int driver::drawReport(const Options &options) {
   std::string output = options.output, format = options.format;
-  if (format.empty())
-    format = StringRef(output).ends_with(".json")     ? "json"
-             : StringRef(output).ends_with(".svg")    ? "svg"
-             : StringRef(output).ends_with(".pickle") ? "torch-snapshot"
-                                                      : "html";
+  if (format.empty()) {
+    const StringRef extension = llvm::sys::path::extension(output);
+    format = llvm::StringSwitch<const char *>(extension)
+                 .Cases({"", ".html", ".htm"}, "html")
+                 .Case(".json", "json")
+                 .Case(".svg", "svg")
+                 .Case(".pickle", "torch-snapshot")
+                 .Default("");
+    if (format.empty()) {
+      printError("a report has no format for '" + extension.str() + "'");
+      printNote("it has .html, .svg, .json and .pickle; --format=html writes HTML into a file of any name");
+      return exitUsage;
+    }
+  }
   if (output.empty())
     output = StringRef(options.input).rsplit('.').first.str() + (format == "chrome-trace"     ? ".trace.json"
                                                                  : format == "torch-snapshot" ? ".pickle"

@@ -302,13 +302,15 @@ void FitAnswer::find() {
 }
 
 void FitAnswer::printText(llvm::raw_ostream &os) const {
-  uint64_t largest = budget;
+  uint64_t largest = 0;
   for (const Way &way : ways)
     largest = std::max(largest, way.needs.wholeBytes);
-  const ByteUnit unit = ByteUnit::get(largest);
+  // In the unit of a budget a hundred times as large, two digits would be too few.
+  const ByteUnit ofBudget = ByteUnit::get(std::max(largest, budget));
+  const ByteUnit unit = budget / 100 > largest ? ByteUnit::get(largest) : ofBudget;
   if (!stored.isEmpty())
     stored.print(os);
-  os << title << ": " << unit.text(budget) << " for the step\n\n"
+  os << title << ": " << ofBudget.text(budget) << " for the step\n\n"
      << llvm::format("  %7s  %13s  %-10s  %12s  %12s  %8s  %s\n", "batch", "micro-batches", "precision",
                      ("needs, " + std::string(unit.name)).c_str(), "at least", "time", "fits");
   for (const Way &way : ways) {

@@ -218,9 +218,10 @@ void GraphChecker::checkGraph(const GraphProto &graph, unsigned depth) {
   scopes.pop_back();
 }
 
-/// Operators that onnxruntime keeps in the standard domain where the standard has none, or has them only later.
-static bool isRuntimeExtension(StringRef op) {
-  return op == "LayerNormalization" || op == "SimplifiedLayerNormalization";
+/// Operators of the standard domain that the standard has not, or has only later: onnxruntime keeps its norms there,
+/// and tf2onnx leaves TensorFlow's Erfc, of which every GELU of Keras is made.
+static bool isExtension(StringRef op) {
+  return op == "LayerNormalization" || op == "SimplifiedLayerNormalization" || op == "Erfc";
 }
 
 void GraphChecker::checkNode(const NodeProto &node, const GraphProto &graph, unsigned depth) {
@@ -239,7 +240,7 @@ void GraphChecker::checkNode(const NodeProto &node, const GraphProto &graph, uns
           describeNode(node) + " is of domain " + quoteName(node.domain()) + ", which the model does not import");
   } else {
     schema = ::onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, node.domain());
-    if (!schema && normalize(node.domain()).empty() && !isRuntimeExtension(node.op_type()))
+    if (!schema && normalize(node.domain()).empty() && !isExtension(node.op_type()))
       report.errorAt(FailureKind::Unsupported, nodeLabel(node),
                      describeNode(node) + " is no operator of opset " + Twine(opset->second));
   }

@@ -70,6 +70,7 @@ Expr divide(Expr a, Expr b) { return a / b; }
 Expr negate(Expr a) { return -a; }
 Expr squareRoot(Expr a) { return rootOf(a, 2, nn::sqrt); }
 Expr reciprocal(Expr a) { return nn::reciprocal(a); }
+Expr erfc(Expr a) { return 1.0 - nn::erf(a); }
 Expr maximumOf(Expr a, Expr b) { return nn::max(a, b); }
 Expr minimumOf(Expr a, Expr b) { return nn::min(a, b); }
 
@@ -222,6 +223,7 @@ void lowtide::addElementwiseRules(RuleTable &t) {
   t.add("Log", unary<nn::log>);
   t.add("Sqrt", unary<squareRoot>);
   t.add("Erf", unary<nn::erf>);
+  t.add("Erfc", unary<erfc>);
   t.add("Sin", unary<nn::sin>);
   t.add("Cos", unary<nn::cos>);
   t.add("Tan", unary<nn::tan>);

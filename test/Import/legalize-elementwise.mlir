@@ -40,3 +40,15 @@ func.func @model(%x: tensor<4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.out
   %0 = onnx.node "Clip"(%x, %n, %high) {attrs = {}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<4xf32>, none, tensor<f32>) -> !onnx.value
   return %0 : !onnx.value
 }
+
+// -----
+
+// tf2onnx leaves TensorFlow's operator, which ONNX has not: 1 - erf(x).
+// CHECK-LABEL: func.func @forward(
+// CHECK:         %[[ERF:.*]] = nn.erf %arg0 : tensor<4xf32>
+// CHECK-NEXT:    %[[ONE:.*]] = nn.constant dense<1.000000e+00> : tensor<4xf32>
+// CHECK-NEXT:    nn.sub %[[ONE]], %[[ERF]]
+func.func @model(%x: tensor<4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0 = onnx.node "Erfc"(%x) {attrs = {}, domain = "", outputs = ["y"], version = 17 : i64} : (tensor<4xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}

@@ -224,22 +224,32 @@ static bool isExponent(const OnnxFile &file, const TensorFacts &facts) {
          });
 }
 
-/// Whether a single number is learned: added to what a layer's weights made, or read by a function alone, which no
-/// program leaves to be computed of a number that it knows.
+/// Whether a single number is learned: a function reads it alone, which no program leaves to be computed of a number
+/// that it knows, or it is added to what a layer's weights made and to nothing else.
 static bool isLearnedNumber(const MergedTensors &merged, const TensorFacts &facts) {
-  return llvm::all_of(facts.uses, [&](const InitializerUse &use) {
-    const NodeProto &node = *use.node;
-    if (llvm::StringSwitch<bool>(node.op_type()).Cases({"Exp", "Tanh", "Sigmoid", "Softplus"}, true).Default(false))
-      return true;
-    if (node.op_type() != "Add" || node.input_size() != 2 || facts.tensor->dims_size() == 0)
-      return false;
-    const NodeProto *product = merged.findProducer(node.input(1 - use.operand));
-    if (product && product->op_type() == "Transpose")
-      product = merged.findProducer(product->input(0));
-    return product && llvm::StringSwitch<bool>(product->op_type())
-                          .Cases({"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "FusedMatMul"}, true)
-                          .Default(false);
-  });
+  auto isFunctionOf = [](const InitializerUse &use) {
+    return llvm::is_contained({"Exp", "Tanh", "Sigmoid", "Softplus"}, StringRef(use.node->op_type()));
+  };
+  return llvm::any_of(facts.uses, isFunctionOf) || llvm::all_of(facts.uses, [&](const InitializerUse &use) {
+           const NodeProto &node = *use.node;
+           if (node.op_type() != "Add" || node.input_size() != 2 || facts.tensor->dims_size() == 0)
+             return false;
+           const NodeProto *product = merged.findProducer(node.input(1 - use.operand));
+           if (product && product->op_type() == "Transpose")
+             product = merged.findProducer(product->input(0));
+           return product && llvm::StringSwitch<bool>(product->op_type())
+                                 .Cases({"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "FusedMatMul"}, true)
+                                 .Default(false);
+         });
+}
+
+/// Whether the tensor only fills the operand of products that have no bias: one number without dimensions, 0. A layer's
+/// bias has a number for each of its outputs.
+static bool isNoBias(const OnnxFile &file, const TensorFacts &facts) {
+  const std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("?");
+  return facts.tensor->dims_size() == 0 && llvm::all_of(bytes, [](char byte) { return byte == 0; }) &&
+         llvm::all_of(facts.uses,
+                      [](const InitializerUse &use) { return operandLeaf(*use.node, use.operand) == "bias"; });
 }
 
 /// Whether the old exporter evaluated the tensor from a parameter: a bias, or numbers that follow no rule.
@@ -322,6 +332,8 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
     return info(InitializerRole::Constant, Certainty::Assumed, "buffers go by this name");
   if (llvm::all_of(facts.uses, isSetting))
     return info(InitializerRole::Constant, Certainty::Inferred, "configures the operator that reads it");
+  if (isNoBias(file, facts))
+    return info(InitializerRole::Constant, Certainty::Inferred, "fills the place of a bias");
   bool isWeight = llvm::any_of(facts.uses, [](const InitializerUse &use) {
     return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add";
   });

@@ -3,6 +3,7 @@
 #include "runtime/LibraryTable.h"
 
 #include "runtime/Verify.h"
+#include "runtime/kernels/Attention.h"
 
 #include <algorithm>
 
@@ -221,8 +222,10 @@ const LibraryRule *declineAttention(const AttentionShape &shape) {
 }
 
 bool hasCpuKernel(const plan::Call &call) {
-  if (isAttention(call))
-    return false;
+  if (isAttention(call)) {
+    Expected<AttentionShape> attention = readAttention(call);
+    return attention && hasAttentionKernel(*attention);
+  }
   Expected<ConvShape> conv = call.callee() == "gemm" ? ConvShape() : readConv(call);
   return !conv || !conv->channelsLast;
 }

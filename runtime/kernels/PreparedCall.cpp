@@ -17,6 +17,12 @@ Expected<std::unique_ptr<PreparedCall>> prepareCall(const plan::Call &call, cons
   if (!hasCpuKernel(call))
     return Status(StatusCode::Unsupported,
                   "the CPU has no kernel for '" + call.callee() + "'; compile the model for it");
+  if (isAttention(call)) {
+    Expected<AttentionShape> shape = readAttention(call);
+    if (!shape)
+      return shape.takeStatus();
+    return prepareAttention(*shape, operands);
+  }
   Expected<ConvShape> shape = readConv(call);
   if (!shape)
     return shape.takeStatus();

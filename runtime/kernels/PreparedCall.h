@@ -33,6 +33,7 @@ public:
 Expected<std::unique_ptr<PreparedCall>> prepareCall(const plan::Call &call, const CallOperands &operands);
 
 std::unique_ptr<PreparedCall> prepareGemm(const struct GemmShape &shape, const CallOperands &operands);
+std::unique_ptr<PreparedCall> prepareAttention(const struct AttentionShape &shape, const CallOperands &operands);
 std::unique_ptr<PreparedCall> prepareConv(const struct ConvShape &shape, const CallOperands &operands);
 std::unique_ptr<PreparedCall> prepareConvFilterGrad(const struct ConvShape &shape, const CallOperands &operands);
 /// The same for 16-bit operands.

@@ -6,7 +6,8 @@
 //
 //   1. for each level of reductions (a reduction of another's result is a level higher): one traversal of the reduced
 //      dimensions that computes all reductions of the level;
-//   2. one traversal that writes the results that have the full shape;
+//   2. one traversal that writes the results that have the full shape: the first, where they need no reduction and none
+//      needs another one;
 //   3. the results that have the kept shape.
 //
 // What is expensive and needed in several traversals is kept in a buffer.
@@ -55,7 +56,10 @@ SmallVector<Value> StagedEmitter::visit(unsigned traversal, ArrayRef<ReductionIn
     if (buffer.traversal == traversal)
       function.store(bufferPointers[value], cast<RankedTensorType>(value.getType()).getElementType(),
                      bufferPosition(outer, inner), evaluator.element(value, fullIndex(value, outer, inner)));
-  return getElements(ops, outer, inner);
+  SmallVector<Value> elements = getElements(ops, outer, inner);
+  if (traversal == plan.writer)
+    storeResults(/*full=*/true, outer, inner);
+  return elements;
 }
 
 void StagedEmitter::bindBuffers(unsigned traversal) {
@@ -127,7 +131,7 @@ void StagedEmitter::emitTask(Value task) {
     }
     bindBuffers(t);
   }
-  if (hasResults(/*full=*/true)) {
+  if (hasResults(/*full=*/true) && plan.writer == plan.traversals.size()) {
     Value zero = function.index(0);
     LoopKind innermost = shape.trailing ? LoopKind::Parallel : LoopKind::Sequential;
     evaluator.loop(zero, function.index(shape.outerCount), 1, LoopKind::Sequential, [&](Value outer) {

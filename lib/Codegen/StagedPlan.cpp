@@ -97,6 +97,13 @@ void StagedPlan::findLevels() {
   }
 }
 
+void StagedPlan::findWriter() {
+  const bool needsReductions = llvm::any_of(kernel.getYield().getOperands(), [&](Value result) {
+    return dropUnitExtents(result) == domain.extents && levelOf(result) > 0;
+  });
+  writer = traversals.size() == 1 && !needsReductions ? 0 : traversals.size();
+}
+
 void StagedPlan::findBuffers() {
   ReductionShape shape = domain.getShape();
   llvm::MapVector<Value, SmallVector<unsigned>> needed;
@@ -122,7 +129,7 @@ void StagedPlan::findBuffers() {
       mark(reduction->getOperand(0), t);
   for (Value result : kernel.getYield().getOperands())
     if (dropUnitExtents(result) == domain.extents)
-      mark(result, traversals.size());
+      mark(result, writer);
   uint64_t total = 0;
   for (auto &[value, at] : needed)
     if (at.size() > 1) {

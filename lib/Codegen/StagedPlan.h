@@ -15,6 +15,7 @@ namespace lowtide::codegen {
 struct StagedPlan {
   StagedPlan(nn::KernelOp kernel, const StagedDomain &domain) : kernel(kernel), domain(domain) {
     findLevels();
+    findWriter();
     findBuffers();
   }
 
@@ -24,8 +25,11 @@ struct StagedPlan {
     uint64_t offset; // in the scratch
   };
 
-  /// Traversal t computes these reductions; one more traversal writes the results.
+  /// Traversal t computes these reductions.
   llvm::SmallVector<llvm::SmallVector<ReductionInterface>> traversals;
+  /// The traversal that writes the results of the full shape: the only one, where none depends on a reduction, else one
+  /// more. (Operands that an earlier traversal reads may lie under a result, those that a later one reads may not.)
+  unsigned writer = 0;
   llvm::MapVector<mlir::Value, Buffer> buffers;
   /// 0: the buffers are on the stack.
   uint64_t scratchBytes = 0;
@@ -33,6 +37,7 @@ struct StagedPlan {
 private:
   unsigned levelOf(mlir::Value value);
   void findLevels();
+  void findWriter();
   void findBuffers();
 
   nn::KernelOp kernel;

@@ -1,10 +1,16 @@
 // RUN: lowtide-opt %s --pass-pipeline='builtin.module(train-set-target{target=cuda:sm_90},func.func(nn-decompose))' 2>%t.remarks | FileCheck %s
 // RUN: FileCheck %s --check-prefix=WHY < %t.remarks
-// RUN: lowtide-opt %s --pass-pipeline='builtin.module(func.func(nn-decompose))' 2>/dev/null | FileCheck %s --check-prefix=PARTS
+// RUN: lowtide-opt %s --pass-pipeline='builtin.module(func.func(nn-decompose))' 2>/dev/null | FileCheck %s --check-prefix=CPU
 // RUN: lowtide-opt %s --pass-pipeline='builtin.module(train-set-target{target=cuda:sm_90},func.func(nn-decompose{library=false}))' | FileCheck %s --check-prefix=PARTS
 
 // What the target's library computes stays; everything else is written out.
 // PARTS-NOT: nn.attention
+
+// The CPU computes attention of f32.
+// CPU-LABEL: @taken
+// CPU-NOT: nn.attention
+// CPU-LABEL: @wide
+// CPU: nn.attention %{{.*}} mask %arg1 scale
 
 // CHECK-LABEL: @taken
 // CHECK: nn.attention %{{.*}} scale
@@ -26,7 +32,7 @@ func.func @mask(%q: tensor<1x2x16x8xbf16>, %m: tensor<1x1x1x16xf32>) -> tensor<1
   return %o : tensor<1x2x16x8xbf16>
 }
 
-// f32 is not taken; nothing is left of the attempt with another mask.
+// f32 is not taken by a GPU's library; nothing is left of the attempt with another mask.
 // WHY: remark: cuDNN does not take this call: its operands are not f16 or bf16; it is written out as products
 // CHECK-LABEL: @wide
 // CHECK-NOT: nn.attention

@@ -1,11 +1,15 @@
 // RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-differentiate=precision=mixed-bf16 --split-input-file | FileCheck %s
 // RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --train-differentiate --split-input-file | FileCheck %s --check-prefix=PARTS
 // RUN: lowtide-opt %s --train-set-target=target=cpu:x86-64-v3 --train-differentiate=precision=mixed-bf16 --split-input-file | FileCheck %s --check-prefix=PARTS
-// RUN: lowtide-opt %s --train-differentiate --split-input-file | FileCheck %s --check-prefix=PARTS
+// RUN: lowtide-opt %s --train-differentiate --split-input-file | FileCheck %s --check-prefix=CPU
 
 // Where the target's library computes the attention in the precision that is coming, its derivative is one op; otherwise
 // it is written out.
 // PARTS-NOT: nn.attention_grad
+
+// The CPU computes it in f32.
+// CPU-LABEL: @gradient
+// CPU: nn.attention_grad {{.*}} causal :
 
 // CHECK-LABEL: @gradient
 // CHECK: %[[O:.*]], %[[LSE:.*]] = nn.attention %[[Q:.*]], %[[Q]], %[[Q]] scale
@@ -22,6 +26,9 @@ func.func @forward(%w: tensor<1x2x16x8xf32> {train.binding = #train.param<"w">})
 
 // -----
 
+// CPU-LABEL: @gradient
+// CPU: nn.attention_grad {{.*}} mask %{{.*}} scale
+
 // A mask that repeats along its rows is written out for the library later; the derivative is one op all the same.
 // CHECK-LABEL: @gradient
 // CHECK: nn.attention_grad {{.*}} mask %{{.*}} scale
@@ -34,6 +41,10 @@ func.func @forward(%q: tensor<1x2x16x8xf32> {train.binding = #train.param<"q">},
 // -----
 
 // The mask is trained: written out.
+// CPU-LABEL: @gradient
+// CPU-NOT: nn.attention_grad
+// CPU: return
+
 // CHECK-LABEL: @gradient
 // CHECK-NOT: nn.attention_grad
 // CHECK: return
@@ -45,7 +56,9 @@ func.func @forward(%q: tensor<1x2x16x8xf32> {train.binding = #train.param<"q">},
 
 // -----
 
-// Heads of 6 elements are no multiple of 16 bytes: written out.
+// Heads of 6 elements are no multiple of 16 bytes: written out. The CPU takes heads of any size up to 256.
+// CPU-LABEL: @gradient
+// CPU: nn.attention_grad
 // CHECK-LABEL: @gradient
 // CHECK-NOT: nn.attention_grad
 // CHECK: return

@@ -85,11 +85,16 @@ FailureKind lowtide::reportModelAsJson(OnnxFile &file, const ImportOptions &opti
       if (!info.viewOf)
         initializers.push_back(toJson(info));
   json::Array findings;
-  for (const Finding &finding : file.getReport().getFindings())
+  for (const Finding &finding : file.getReport().getFindings()) {
+    json::Array names;
+    for (const std::string &name : finding.names)
+      names.push_back(json::fixUTF8(name));
     findings.push_back(json::Object{{"certainty", stringifyCertainty(finding.certainty)},
+                                    {"names", std::move(names)},
                                     {"where", json::fixUTF8(finding.where)},
                                     {"message", json::fixUTF8(finding.message)},
                                     {"remedy", json::fixUTF8(finding.remedy)}});
+  }
   for (const OperatorGroup &group : groupOperators(file.getModel())) {
     json::Array reasons;
     for (const RefusedNodes &nodes : refused)

@@ -79,11 +79,11 @@ void lowtide::reportFoldedNorms(OnnxFile &file) {
         Twine(folded.certain.size()) +
             (folded.certain.size() == 1 ? " batch normalization was" : " batch normalizations were") +
             " folded into the layers before and cannot be trained: " + llvm::join(folded.certain, ", "),
-        remedy);
+        remedy, folded.certain);
   if (!folded.likely.empty())
     file.getReport().warningAt(folded.likely.front(), Certainty::Assumed,
                                "a cleaner evaluated the weights of convolutions, as it does where it folds a batch "
                                "normalization into them: if the program has one there, it cannot be trained: " +
                                    llvm::join(folded.likely, ", "),
-                               remedy);
+                               remedy, folded.likely);
 }

@@ -237,7 +237,7 @@ void lowtide::reportTakenRows(OnnxFile &file, ArrayRef<TensorFacts> facts, std::
         "the file holds of parameters only what the program takes by index; that is trained, and "
         "saved in its own shape: " +
             llvm::join(parts, ", "),
-        "export with optimize=False to have them whole");
+        "export with optimize=False to have them whole", {parts.begin(), parts.end()});
   for (InitializerInfo &info : infos)
     if (info.role == InitializerRole::Parameter && info.sourceRows && atBuffers.contains(info.tensor)) {
       info.certainty = Certainty::Assumed;
@@ -249,7 +249,7 @@ void lowtide::reportTakenRows(OnnxFile &file, ArrayRef<TensorFacts> facts, std::
                                "tables were evaluated at positions that a buffer of the program held, which the file "
                                "does not: their rows are taken to be the first ones, and saved as those: " +
                                    llvm::join(names, ", "),
-                               "export with optimize=False");
+                               "export with optimize=False", {names.begin(), names.end()});
 }
 
 /// Whether matrix `part`, or its transpose, is at the start or at the end of matrix `whole` along either dimension.

@@ -56,11 +56,12 @@ void lowtide::reportLostAssignments(OnnxFile &file, const Signature &signature, 
                                "the program assigns buffers, and the exporter dropped what it assigns: they keep "
                                "the values of the file: " +
                                    join(lost.withoutValue, ", "),
-                               "let the program assign a buffer before it reads it, and export with optimize=False");
+                               "let the program assign a buffer before it reads it, and export with optimize=False",
+                               lost.withoutValue);
   if (!lost.withoutBuffer.empty())
     file.getReport().warningAt(lost.withoutBuffer.front(), Certainty::Stated,
                                "the program assigns buffers, and the exporter evaluated what reads them: the step "
                                "computes with their first values for ever: " +
                                    join(lost.withoutBuffer, ", "),
-                               "export with optimize=False");
+                               "export with optimize=False", lost.withoutBuffer);
 }

@@ -151,5 +151,6 @@ void lowtide::restoreNamedBiases(UnfoldingGraph &graph, GraphProto &proto) {
         bare.front(), false,
         "linear layers have no bias in a file that onnx-simplifier cleaned, which drops biases of zeros: if the "
         "program has them, they are not trained: " +
-            join(bare, ", "));
+            join(bare, ", "),
+        {bare.begin(), bare.end()});
 }

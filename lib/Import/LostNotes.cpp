@@ -111,13 +111,21 @@ std::vector<std::string> lowtide::findRemovedDropout(const ModelProto &model) {
   return found;
 }
 
+/// The names in front of what `withNode` put after them.
+static std::vector<std::string> namesOf(ArrayRef<std::string> texts) {
+  std::vector<std::string> names;
+  for (StringRef text : texts)
+    names.push_back(text.split(' ').first.str());
+  return names;
+}
+
 void lowtide::reportRemovedDropout(OnnxFile &file) {
   if (std::vector<std::string> removed = findRemovedDropout(file.getModel()); !removed.empty())
     file.getReport().warningAt(StringRef(removed.front()).split(' ').first, Certainty::Inferred,
                                "a cleaner removed operations that change nothing outside of training, as dropout does; "
                                "the file holds names of their results only, and is trained without them: " +
                                    join(removed, ", "),
-                               remedy);
+                               remedy, namesOf(removed));
 }
 
 void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
@@ -153,11 +161,11 @@ void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
                                "tensors are trained under names that the program does not have, for the exporter "
                                "evaluated them from parameters, and nothing tells from which: " +
                                    join(unnamed, ", "),
-                               remedy);
+                               remedy, namesOf(unnamed));
   if (!shared.empty())
     file.getReport().warningAt(StringRef(shared.front()).split(' ').first, Certainty::Assumed,
                                "several operations read one tensor, all of whose numbers are equal: perhaps "
                                "parameters that began equal were merged; they are trained as one: " +
                                    join(shared, ", "),
-                               remedy);
+                               remedy, namesOf(shared));
 }

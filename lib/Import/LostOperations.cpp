@@ -109,11 +109,13 @@ void lowtide::doubtLostOperations(UnfoldingGraph &graph, const GraphProto &proto
                        " apart and dropped operations that did nothing to the first values of what they read (" +
                        llvm::join(lost, ", ") +
                        " of the program): elements that they read are not in the file and not trained, and the file "
-                       "does not tell the shape of the whole");
+                       "does not tell the shape of the whole",
+                   {parts.begin(), parts.end()});
   if (neutral.empty())
     return;
   graph.addDoubt(neutral.front(), false,
                  "the exporter dropped operations that did nothing to the first values of what they read (" +
                      llvm::join(lost, ", ") + " of the program), perhaps to those of " + llvm::join(neutral, ", ") +
-                     ": then these are trained without them");
+                     ": then these are trained without them",
+                 {neutral.begin(), neutral.end()});
 }

@@ -260,25 +260,27 @@ static void freezeSinusoids(OnnxFile &file, std::vector<InitializerInfo> &infos)
     file.getReport().warningAt(frozen.front(), Certainty::Assumed,
                                "parameters of the program hold sinusoids and are not trained: " +
                                    llvm::join(frozen, ", "),
-                               "train them all the same: --params=+" + frozen.front());
+                               "train them all the same: --params=+" + frozen.front(), {frozen.begin(), frozen.end()});
 }
 
 /// What was taken apart by an assumption is said.
 static void reportAssumed(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
-  std::string names, where;
+  std::vector<std::string> names;
+  std::string where;
   for (const InitializerInfo &info : infos) {
     if (!info.unfolded || !info.unfolded->isAssumed)
       continue;
     where = where.empty() ? info.unfolded->tensor : where;
-    names += (names.empty() ? "" : ", ") + info.name;
+    names.push_back(info.name);
   }
   if (!names.empty())
     file.getReport().warningAt(where, Certainty::Assumed,
                                "parameters were taken out of what the exporter evaluated, and the file does not tell "
                                "everything about them: " +
-                                   names,
+                                   llvm::join(names, ", "),
                                "lowtide check says what was assumed; export with optimize=False or "
-                               "do_constant_folding=False");
+                               "do_constant_folding=False",
+                               names);
 }
 
 /// What exporters merged and the file does not tell apart, unless it is frozen.
@@ -297,7 +299,7 @@ static LogicalResult reportDoubts(OnnxFile &file, ArrayRef<InitializerInfo> info
     if (doubt.isFatal)
       file.getReport().errorAt(FailureKind::Unsupported, doubt.tensor, doubt.message, remedy);
     else
-      file.getReport().warningAt(doubt.tensor, Certainty::Assumed, doubt.message, remedy);
+      file.getReport().warningAt(doubt.tensor, Certainty::Assumed, doubt.message, remedy, doubt.names);
     isFatal |= doubt.isFatal;
   }
   return failure(isFatal);

@@ -467,7 +467,8 @@ private:
   using Names = SmallVector<std::string>;
   void warn(const Names &names, const Twine &message, const Twine &remedy) const {
     if (!names.empty())
-      file.getReport().warningAt(names.front(), Certainty::Assumed, message + ": " + llvm::join(names, ", "), remedy);
+      file.getReport().warningAt(names.front(), Certainty::Assumed, message + ": " + llvm::join(names, ", "), remedy,
+                                 {names.begin(), names.end()});
   }
 
   OnnxFile &file;
@@ -518,7 +519,8 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
         "layers that began with equal weights were merged by the exporter; they are trained apart: " +
             llvm::join(apart, ", "),
         "tie what the program ties: --rename <its name>=<name of the other>; " +
-            (isTensorFlow ? "or begin with unlike numbers" : unfoldTraining));
+            (isTensorFlow ? "or begin with unlike numbers" : unfoldTraining),
+        apart);
   warn(shared,
        "several layers read one evaluated tensor and are trained as tied; perhaps the exporter merged weights that "
        "began "
@@ -544,7 +546,7 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
                                "batch normalization (or what else was computed from the weights) was folded into "
                                "convolutions and cannot be trained: " +
                                    llvm::join(convolutions, ", "),
-                               unfoldTraining);
+                               unfoldTraining, {convolutions.begin(), convolutions.end()});
   else if (!folded.empty())
     file.getReport().warningAt(folded, Certainty::Assumed,
                                "initializer " + quoteName(folded) +

@@ -294,7 +294,7 @@ InitializerInfo SignatureClassifier::describe(const TensorFacts &fact, Entry own
                                "initializer " + quoteName(fact.tensor->name()) + " was folded from parameter " +
                                    quoteName(owner->target) + " and " + fault +
                                    ": training it is not training the parameter",
-                               "export with optimize=False, or freeze it: --frozen " + owner->target);
+                               "export with optimize=False, or freeze it: --frozen " + owner->target, {owner->target});
   }
   return info;
 }
@@ -313,7 +313,8 @@ InitializerInfo SignatureClassifier::describeUnclaimed(const TensorFacts &fact) 
     file.getReport().warningAt(name, Certainty::Stated,
                                "initializer " + quoteName(name) + " was folded from several parameters (" + names +
                                    "): training it is not training them",
-                               "export with optimize=False, or freeze it: --frozen " + name);
+                               "export with optimize=False, or freeze it: --frozen " + name,
+                               {sources.begin(), sources.end()});
     return makeInfo(fact, name, InitializerRole::Parameter, Certainty::Assumed,
                     "the exporter combined it from " + names);
   }
@@ -499,8 +500,8 @@ void SignatureClassifier::reportFoldedBatchNorms() {
                              Twine(modules.size()) +
                                  (modules.size() == 1 ? " batch normalization was" : " batch normalizations were") +
                                  " folded into the layers before and cannot be trained: " + llvm::join(modules, ", "),
-                             "export with optimize=False: torch.onnx.export(…, "
-                             "dynamo=True, optimize=False)");
+                             "export with optimize=False: torch.onnx.export(…, dynamo=True, optimize=False)",
+                             {modules.begin(), modules.end()});
 }
 
 /// Parameters that the optimizer dropped, for what they did has no effect as long as they hold their first values.
@@ -526,7 +527,7 @@ void SignatureClassifier::reportDropped() {
                              "parameters of the program are not in the file, and cannot be trained, unless the "
                              "program does not use them: " +
                                  llvm::join(names, ", ") + operations,
-                             "export with optimize=False");
+                             "export with optimize=False", {names.begin(), names.end()});
 }
 
 /// Merged tensors can be taken apart only where each use can be told from the others.

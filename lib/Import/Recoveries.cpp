@@ -104,7 +104,7 @@ static const Recovery afterParameters[] = {
 
 static void warn(const Names &names, Certainty certainty, const char *words, const char *remedy, Report &report) {
   if (!names.empty())
-    report.warningAt(names.front(), certainty, llvm::formatv(words, llvm::join(names, ", ")).str(), remedy);
+    report.warningAt(names.front(), certainty, llvm::formatv(words, llvm::join(names, ", ")).str(), remedy, names);
 }
 
 static void apply(llvm::ArrayRef<Recovery> rules, GraphProto &graph, Report &report) {

@@ -51,8 +51,11 @@ void Report::errorAt(FailureKind kind, StringRef where, const Twine &message, co
 
 void Report::error(FailureKind kind, const Twine &message, const Twine &remedy) { errorAt(kind, "", message, remedy); }
 
-void Report::warningAt(StringRef where, Certainty certainty, const Twine &message, const Twine &remedy) {
-  Finding finding{where.str(), message.str(), remedy.str(), certainty};
+void Report::warningAt(StringRef where, Certainty certainty, const Twine &message, const Twine &remedy,
+                       std::vector<std::string> names) {
+  if (names.empty() && !where.empty())
+    names.push_back(where.str());
+  Finding finding{where.str(), message.str(), remedy.str(), std::move(names), certainty};
   if (!llvm::any_of(findings, [&](const Finding &other) {
         return other.where == finding.where && other.message == finding.message;
       }))

@@ -102,7 +102,7 @@ ArrayAttr lowtide::listSavedConstants(OnnxFile &file, ArrayRef<InitializerInfo> 
       file.getReport().warningAt(lost.front(), Certainty::Stated,
                                  "buffers of the program are not in the file, and checkpoints will lack them: " +
                                      llvm::join(lost, ", "),
-                                 "load checkpoints into the module with strict=False");
+                                 "load checkpoints into the module with strict=False", {lost.begin(), lost.end()});
     return saved.finish();
   }
   if (model.producer_name() != "pytorch" || isOfCurrentExporter(model.graph()))

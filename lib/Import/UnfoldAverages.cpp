@@ -105,7 +105,8 @@ void Averages::restore(const SignatureEntry &buffer) {
   graph.addDoubt(name, false,
                  "the exporter evaluated '" + name + "', a multiple of buffer '" + buffer.target +
                      "', which the program assigns; its factor is taken to be one minus " + std::to_string(*rest) +
-                     ", for the file does not tell it");
+                     ", for the file does not tell it",
+                 {buffer.target});
 }
 
 void lowtide::unfoldAverages(UnfoldingGraph &graph, GraphProto &proto, const Signature &signature) {

@@ -155,7 +155,8 @@ static std::string nameRest(UnfoldingGraph &graph, const TensorProto &tensor,
     if (gone->size() > 1)
       graph.addDoubt(gone->front(), false,
                      "the exporter joined it with a parameter that the file also holds, in " + tensor.name() +
-                         ", and does not tell which of " + join(*gone, ", ") + " it is");
+                         ", and does not tell which of " + join(*gone, ", ") + " it is",
+                     *gone);
     return gone->front();
   }
   for (const NodeProto &node : graph.getGraph().node())

@@ -495,7 +495,8 @@ bool MergedNodes::separateTwins(int index) {
     graph.addDoubt(input, false,
                    "the program computes " + name + " like " + value +
                        " of parameters that began equal, and the exporter " +
-                       "merged the two: it is taken to be computed of " + others.front()->target);
+                       "merged the two: it is taken to be computed of " + others.front()->target,
+                   {others.front()->target});
     return true;
   }
   return false;

@@ -71,6 +71,8 @@ struct UnfoldedDoubt {
   std::string tensor, message;
   /// It cannot be trained as it stands.
   bool isFatal = false;
+  /// Parameters and layers that the message is about; empty: the tensor.
+  std::vector<std::string> names = {};
 };
 
 /// What the importer took apart.

@@ -22,6 +22,8 @@ struct Finding {
   /// A node, a tensor or a graph; empty: the file.
   std::string where;
   std::string message, remedy;
+  /// The parameters, buffers, layers and values that it is about, as the program calls them.
+  std::vector<std::string> names;
   /// Whether the file states it, whether it follows from what the file holds, or whether it is a guess.
   Certainty certainty;
 };
@@ -35,8 +37,9 @@ public:
   void error(FailureKind kind, const llvm::Twine &message, const llvm::Twine &remedy = "");
   /// An error at `where`, the name of a node, a tensor or a graph.
   void errorAt(FailureKind kind, llvm::StringRef where, const llvm::Twine &message, const llvm::Twine &remedy = "");
-  void warningAt(llvm::StringRef where, Certainty certainty, const llvm::Twine &message,
-                 const llvm::Twine &remedy = "");
+  /// `names`: what the warning is about, if that is not `where`.
+  void warningAt(llvm::StringRef where, Certainty certainty, const llvm::Twine &message, const llvm::Twine &remedy = "",
+                 std::vector<std::string> names = {});
   /// All that was warned about, each once.
   llvm::ArrayRef<Finding> getFindings() const { return findings; }
 

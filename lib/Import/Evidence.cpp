@@ -272,10 +272,16 @@ bool lowtide::scalesGradientByFrequency(const ::onnx::NodeProto &node) {
 }
 
 bool lowtide::isMeanOfScatter(const ::onnx::NodeProto &node) {
-  if (!StringRef(node.op_type()).starts_with("Scatter"))
+  if (!StringRef(node.op_type()).starts_with("Scatter") || any_of(node.attribute(), [](const auto &attribute) {
+        return attribute.name() == "reduction" && attribute.s() != "none";
+      }))
     return false;
   auto operands = findOperandsOf("aten.scatter_reduce.two", node);
   return operands && operands->size() > 4 && (*operands)[4] == "mean";
+}
+
+bool lowtide::includesSelf(const ::onnx::NodeProto &node) {
+  return !findProgramNote(node).contains("include_self: False");
 }
 
 bool lowtide::overridesDivisor(const ::onnx::NodeProto &node) {

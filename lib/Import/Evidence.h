@@ -118,8 +118,10 @@ bool isOfMaskedAttention(const ::onnx::NodeProto &node);
 bool shortensRows(const ::onnx::NodeProto &node);
 /// Whether the node was exported from an embedding that divides gradients by how often a row is looked up.
 bool scalesGradientByFrequency(const ::onnx::NodeProto &node);
-/// Whether the node was exported from a scatter that takes means, and does not say so itself.
+/// Whether the node was exported from a scatter that takes means, and puts one element in the place of another.
 bool isMeanOfScatter(const ::onnx::NodeProto &node);
+/// Whether the scatter that the node was exported from counts what was there before (`include_self`).
+bool includesSelf(const ::onnx::NodeProto &node);
 /// Whether the node was exported from a pooling that divides by a number of its own, which ONNX has no word for.
 bool overridesDivisor(const ::onnx::NodeProto &node);
 /// The block of the program that the exporter put in place of an operation with a mode (`torch.no_grad`, `autocast`):

@@ -11,10 +11,12 @@
 #include "Evidence.h"
 #include "HiddenRows.h"
 #include "LabelSmoothing.h"
+#include "LookupFrequency.h"
 #include "LostDraws.h"
 #include "LostDropout.h"
 #include "NegativePositions.h"
 #include "RepeatedLayers.h"
+#include "ScatterMeans.h"
 #include "WellFormed.h"
 
 #include "onnx/onnx_pb.h"
@@ -77,6 +79,10 @@ static const Recovery operations[] = {
      "if "
      "they counted from the start: other elements are read than the program reads (onnxruntime reads the same) for {0}",
      "count positions from the start, or export with dynamo=True"},
+    {restoreScatterMeans, Certainty::Stated,
+     "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote an operator "
+     "that does not; they are put back: {0}",
+     "write sums and counts (scatter_add) and their quotient"},
     {restoreLostReductions, Certainty::Inferred,
      "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are reduced over "
      "all dimensions again: {0}",
@@ -116,11 +122,6 @@ static void apply(llvm::ArrayRef<Recovery> rules, GraphProto &graph, Report &rep
 static void reportLostMeanings(const GraphProto &graph, Report &report) {
   llvm::StringSet<> shortened; // embeddings are several nodes each
   for (const ::onnx::NodeProto &node : graph.node()) {
-    if (scalesGradientByFrequency(node))
-      report.warningAt(nodeLabel(node), Certainty::Stated,
-                       "the program divides gradients of this embedding by how often a row is looked up "
-                       "(scale_grad_by_freq), for which ONNX has no word: it is trained without that",
-                       "export with scale_grad_by_freq=False to train so everywhere");
     if (isMeanOfScatter(node) && node.output_size())
       report.errorAt(
           FailureKind::Unsupported, nodeLabel(node),
@@ -142,9 +143,9 @@ static void reportLostMeanings(const GraphProto &graph, Report &report) {
 }
 
 void lowtide::restoreOperations(GraphProto &graph, Report &report) {
-  reportLostMeanings(graph, report);
   restoreHiddenRows(graph);
   apply(operations, graph, report);
+  reportLostMeanings(graph, report);
 }
 
 void lowtide::restoreAfterParameters(GraphProto &graph, Report &report) {
@@ -158,5 +159,14 @@ void lowtide::restoreAfterParameters(GraphProto &graph, Report &report) {
        "the exporter merged what the program computes of dropped or normalized values, and the file does not tell "
        "whether of several draws, or of several runs of a batch norm: one is made for {0}",
        "export with optimize=False", report);
+  const LookupFrequency frequency = restoreLookupFrequency(graph);
+  warn(frequency.restored, Certainty::Stated,
+       "the program divides gradients of embeddings by how often a row is looked up (scale_grad_by_freq), for which "
+       "ONNX has no word; that is put back: {0}",
+       "export with scale_grad_by_freq=False to train without it", report);
+  warn(frequency.lost, Certainty::Stated,
+       "the program divides gradients by how often a row is looked up (scale_grad_by_freq), for which ONNX has no "
+       "word, and the file does not tell where rows are: it is trained without that in {0}",
+       "export with scale_grad_by_freq=False to train so everywhere", report);
   apply(afterParameters, graph, report);
 }

@@ -49,6 +49,7 @@ public:
   /// Sets an attribute of the last node.
   void setAttribute(llvm::StringRef name, int64_t value);
   void setAttribute(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
+  void setAttribute(llvm::StringRef name, llvm::StringRef text);
   /// Puts a whole node where the file's nodes are, at `position`.
   void insertNode(int position, ::onnx::NodeProto node);
   /// Adds a constant of integers and returns its name.

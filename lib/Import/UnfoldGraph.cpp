@@ -84,6 +84,13 @@ void UnfoldingGraph::setAttribute(StringRef name, ArrayRef<int64_t> values) {
     attribute.add_ints(value);
 }
 
+void UnfoldingGraph::setAttribute(StringRef name, StringRef text) {
+  AttributeProto &attribute = *graph.mutable_node(graph.node_size() - 1)->add_attribute();
+  attribute.set_name(name.str());
+  attribute.set_type(AttributeProto::STRING);
+  attribute.set_s(text.str());
+}
+
 TensorProto &UnfoldingGraph::addConstant(ArrayRef<int64_t> dims, int32_t dataType, std::string &name) {
   name = addNode("Constant", {});
   AttributeProto &attribute = *graph.mutable_node(graph.node_size() - 1)->add_attribute();

@@ -35,6 +35,7 @@ MAKERS = MAKERS | {
     "tokens-tiny": definitions.Tokens,
     "codes-tiny": definitions.Codes,
     "smooth-tiny": definitions.Smooth,
+    "counted-tiny": definitions.Counted,
     "words-tiny": definitions.Words,
     "shift-tiny": definitions.Shifted,
     "capped-tiny": definitions.Capped,

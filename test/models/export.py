@@ -165,6 +165,12 @@ def smooth_tiny(folder):
     record(folder, d.Smooth(), data, dict(batch=8, steps=12, **ADAMW), files)
 
 
+def counted_tiny(folder):
+    data = drawn(32, tokens=(12, (7,)), at=(4, (10,)), y=(3, ()))
+    files = [dict(DYNAMO, file="model.onnx"), dict(DYNAMO, file="unoptimized.onnx", optimize=False)]
+    record(folder, d.Counted(), data, dict(batch=8, steps=12, **ADAMW), files)
+
+
 def words_tiny(folder):
     data = text(96, 12, 64)
     data["targets"][:, :3] = -100
@@ -204,7 +210,7 @@ def kinks_tiny(folder):
 MAKERS = {f.__name__.replace("_", "-"): f for f in (
     mlp_digits, logits_only, cnn_digits, resnet_tiny, gpt_tiny, llama_tiny, gpt_dropout, dlrm_mini, unet_mini,
     moe_tiny, graph_tiny, bag_tiny, t5_tiny, rnn_tiny, tokens_tiny, codes_tiny,
-    smooth_tiny, words_tiny, shift_tiny, capped_tiny, ended_tiny, kinks_tiny,
+    smooth_tiny, counted_tiny, words_tiny, shift_tiny, capped_tiny, ended_tiny, kinks_tiny,
 )}  # fmt: skip
 
 if __name__ == "__main__":

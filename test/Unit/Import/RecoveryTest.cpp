@@ -18,16 +18,6 @@ using ::onnx::ModelProto;
 using testing::HasSubstr;
 using testing::Not;
 
-/// What PyTorch's current exporter notes: the operation's result, how many read it, and what it reads.
-static void setOperation(ModelProto &model, int index, const std::string &result, int users,
-                         const std::string &operation, const std::string &operands) {
-  setNote(model, index, "pkg.torch.onnx.name_scopes", "['', 'op']");
-  setNote(model, index, "pkg.torch.onnx.class_hierarchy", "['M', 'aten." + operation + "']");
-  setNote(model, index, "pkg.torch.onnx.fx_node",
-          "%" + result + " : [num_users=" + std::to_string(users) + "] = call_function[target=torch.ops.aten." +
-              operation + "](args = (" + operands + "), kwargs = {})");
-}
-
 /// Number of nodes `op` that the file has once it is read, or with `isImported`, once its parameters are known.
 static int count(const ModelProto &model, const std::string &op, bool isImported = false) {
   RecordingContext recording;

@@ -128,6 +128,15 @@ void lowtide::test::setOrigin(::onnx::ModelProto &model, int index, const std::s
             "%op : [num_users=1] = call_function[target=op](args = (" + operation + "), kwargs = {})");
 }
 
+void lowtide::test::setOperation(::onnx::ModelProto &model, int index, const std::string &result, int users,
+                                 const std::string &operation, const std::string &operands) {
+  setNote(model, index, "pkg.torch.onnx.name_scopes", "['', 'op']");
+  setNote(model, index, "pkg.torch.onnx.class_hierarchy", "['M', 'aten." + operation + "']");
+  setNote(model, index, "pkg.torch.onnx.fx_node",
+          "%" + result + " : [num_users=" + std::to_string(users) + "] = call_function[target=torch.ops.aten." +
+              operation + "](args = (" + operands + "), kwargs = {})");
+}
+
 void lowtide::test::setSignature(::onnx::ModelProto &model, std::vector<std::string> parameters,
                                  const std::string &more) {
   std::string text = "\n# inputs\n";

@@ -68,6 +68,9 @@ void renameValue(::onnx::ModelProto &model, const std::string &from, const std::
 void setOrigin(::onnx::ModelProto &model, int index, const std::string &module, const std::string &operation = "");
 /// Sets the node's note `key`.
 void setNote(::onnx::ModelProto &model, int index, const std::string &key, const std::string &value);
+/// Sets the exporter's notes on the node's operation: what it gives, how many read that, and what it reads.
+void setOperation(::onnx::ModelProto &model, int index, const std::string &result, int users,
+                  const std::string &operation, const std::string &operands);
 /// The program's parameters, and `more` lines of its signature.
 void setSignature(::onnx::ModelProto &model, std::vector<std::string> parameters, const std::string &more = "");
 /// What `tensor` was evaluated from, as a Python list.

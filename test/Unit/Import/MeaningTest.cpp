@@ -1,0 +1,88 @@
+//===- MeaningTest.cpp - what programs mean beyond the operators of their files ---===//
+
+#include "TestModel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+
+using namespace lowtide;
+using namespace lowtide::test;
+using ::onnx::ModelProto;
+using testing::HasSubstr;
+using testing::Not;
+
+/// How many nodes of a kind the imported graph has.
+static int count(const ModelProto &model, const std::string &kind) {
+  RecordingContext recording;
+  OnnxFile file(recording.context, "model.onnx");
+  const std::string bytes = model.SerializeAsString();
+  EXPECT_TRUE(succeeded(file.loadBytes({bytes.data(), bytes.size()}))) << recording.messages;
+  EXPECT_TRUE(mlir::succeeded(importOnnx(file, ImportOptions()))) << recording.messages;
+  const auto &nodes = file.getModel().graph().node();
+  return int(std::count_if(nodes.begin(), nodes.end(), [&](const auto &node) { return node.op_type() == kind; }));
+}
+
+TEST(Meaning, GradientsAreDividedByFrequency) {
+  // test/models/counted-tiny has the values.
+  auto make = [](const std::string &operation, const std::string &operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (int64[3] i, float[3,2] x) => (float[3,2] y) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+        r = Gather(w, i)
+        y = Mul(r, x)
+      })");
+    setOperation(model, 0, "r", 1, operation, operands);
+    return model;
+  };
+  for (auto [operation, operands] : {std::pair{"embedding.default", "%p_w, %i, -1, True"},
+                                     {"embedding_bag.padding_idx", "%p_w, %i, %offsets, True, 0, False"}}) {
+    EXPECT_THAT(importModel(make(operation, operands)).messages, HasSubstr("that is put back: w")) << operation;
+    EXPECT_EQ(count(make(operation, operands), "ScatterElements"), 1) << operation;
+  }
+  for (const char *operands : {"%p_w, %i", "%p_w, %i, 2", "%p_w, %i, -1, False", "%p_w, %i, -1, False, True"}) {
+    EXPECT_THAT(importModel(make("embedding.default", operands)).messages, Not(HasSubstr("looked up"))) << operands;
+    EXPECT_EQ(count(make("embedding.default", operands), "ScatterElements"), 0) << operands;
+  }
+  // Without a look-up nothing can be divided.
+  ModelProto other = make("embedding.default", "%p_w, %i");
+  setOperation(other, 1, "y", 1, "embedding.default", "%p_w, %i, -1, True");
+  EXPECT_THAT(importModel(other).messages, HasSubstr("it is trained without that in y"));
+}
+
+/// `empty.scatter_reduce(0, i, x, how, include_self=…)`, which clears the places first where it does not count them.
+static ModelProto makeScatter(const std::string &how, bool countsSelf, bool clears,
+                              const std::string &reduction = "none") {
+  const std::string clear = !clears ? "" : "c = ScatterElements <axis = 0, reduction = \"none\"> (empty, i, zeros)";
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (int64[3] i, float[3] x, float[4] empty) => (float[4] y) <float[3] zeros = {0, 0, 0}> {
+      )" + clear + "s = ScatterElements <axis = 0, reduction = \"" +
+                                reduction + "\"> (" + (clears ? "c" : "empty") + R"(, i, x)
+      y = Relu(s)
+    })");
+  const std::string note =
+      "%s : [num_users=1] = call_function[target=torch.ops.aten.scatter_reduce.two](args = (%empty, 0, %i, "
+      "%x, " +
+      how + "), kwargs = {" + (countsSelf ? "" : "include_self: False") + "})";
+  for (int node = 0; node != model.graph().node_size() - 1; ++node)
+    setNote(model, node, "pkg.torch.onnx.fx_node", note);
+  return model;
+}
+
+TEST(Meaning, MeansAreTakenWhereElementsMeet) {
+  for (bool countsSelf : {true, false}) {
+    EXPECT_THAT(importModel(makeScatter("mean", countsSelf, !countsSelf)).messages, HasSubstr("they are put back: s"))
+        << countsSelf;
+    // One for the sum, one for the count; what cleared the places is gone.
+    EXPECT_EQ(count(makeScatter("mean", countsSelf, !countsSelf), "ScatterElements"), 2) << countsSelf;
+    EXPECT_EQ(count(makeScatter("mean", countsSelf, !countsSelf), "Div"), 1) << countsSelf;
+    EXPECT_EQ(count(makeScatter("amax", countsSelf, !countsSelf, "max"), "Div"), 0) << countsSelf;
+  }
+  // An exporter that writes sums has a quotient of its own.
+  EXPECT_EQ(count(makeScatter("mean", true, false, "add"), "Div"), 0);
+  // Places that nothing clears do not fit a program that clears them.
+  EXPECT_EQ(importModel(makeScatter("mean", false, false)).failure, FailureKind::Unsupported);
+  EXPECT_EQ(importModel(makeScatter("mean", true, true)).failure, FailureKind::Unsupported);
+}

@@ -295,6 +295,19 @@ bool lowtide::overridesDivisor(const ::onnx::NodeProto &node) {
   return false;
 }
 
+bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {
+  // Frames, each two lines: `File "net.py", line 7, in forward` and `y = Reverse.apply(x)`. PyTorch's own functions
+  // (checkpoints) have the backward pass of what they compute.
+  SmallVector<StringRef> lines;
+  findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace").split(lines, '\n');
+  for (size_t i = 0; i + 2 < lines.size(); ++i)
+    if (StringRef frame = lines[i].trim(), callee = lines[i + 2].trim();
+        frame.starts_with("File \"") && !frame.contains("/torch/") && lines[i + 1].contains(".apply(") &&
+        callee.starts_with("File \"") && callee.ends_with(", in forward"))
+      return true;
+  return false;
+}
+
 StringRef lowtide::findProgramBlock(const ::onnx::NodeProto &node) {
   StringRef trace = findProp(node.metadata_props(), "pkg.torch.onnx.stack_trace");
   size_t at = trace.find("File \"<eval_with_key>");

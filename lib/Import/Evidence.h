@@ -127,6 +127,9 @@ bool overridesDivisor(const ::onnx::NodeProto &node);
 /// The block of the program that the exporter put in place of an operation with a mode (`torch.no_grad`, `autocast`):
 /// the name of its code, `<eval_with_key>.42`; empty: none.
 llvm::StringRef findProgramBlock(const ::onnx::NodeProto &node);
+/// Whether the node was exported from the forward pass of a `torch.autograd.Function` of the program, which has a
+/// backward pass of its own.
+bool isOfOwnFunction(const ::onnx::NodeProto &node);
 /// `aten.linear.default`, from `namespace` or `class_hierarchy`; empty if
 /// unknown.
 std::string findProgramOperator(const ::onnx::NodeProto &node);

@@ -51,6 +51,15 @@ static Names findSelfDifferences(GraphProto &graph) {
   return found;
 }
 
+/// Results of operations within the program's own functions with a backward pass.
+static Names findOwnFunctions(GraphProto &graph) {
+  Names found;
+  for (const ::onnx::NodeProto &node : graph.node())
+    if (node.op_type() != "Constant" && node.output_size() && isOfOwnFunction(node))
+      found.push_back(node.output(0));
+  return found;
+}
+
 static const Recovery operations[] = {
     {restoreAttentionDropout, Certainty::Stated,
      "the program drops attention weights, and the file does not hold them: attention trains without dropout in {0}",
@@ -79,6 +88,11 @@ static const Recovery operations[] = {
      "if "
      "they counted from the start: other elements are read than the program reads (onnxruntime reads the same) for {0}",
      "count positions from the start, or export with dynamo=True"},
+    {findOwnFunctions, Certainty::Inferred,
+     "the program computes {0} in a torch.autograd.Function, and no file holds its backward pass: the gradient is that "
+     "of "
+     "its forward pass",
+     "write it with .detach(): h.detach() * (1 + s) - h * s turns the gradient of h round"},
     {restoreScatterMeans, Certainty::Stated,
      "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote an operator "
      "that does not; they are put back: {0}",

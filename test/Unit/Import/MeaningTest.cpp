@@ -86,3 +86,29 @@ TEST(Meaning, MeansAreTakenWhereElementsMeet) {
   EXPECT_EQ(importModel(makeScatter("mean", false, false)).failure, FailureKind::Unsupported);
   EXPECT_EQ(importModel(makeScatter("mean", true, true)).failure, FailureKind::Unsupported);
 }
+
+TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
+  auto say = [](const std::string &trace) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[3,2] x) => (float[3,2] y) <float[2,2] w = {1, 2, 3, 4}> {
+        h = MatMul(x, w)
+        y = Sign(h)
+      })");
+    setNote(model, 1, "pkg.torch.onnx.stack_trace", trace);
+    return importModel(model).messages;
+  };
+  const std::string call = "File \"net.py\", line 20, in forward\n    return Round.apply(h)\n",
+                    said = "computes y in a torch.autograd.Function";
+  EXPECT_THAT(say(call + "  File \"net.py\", line 5, in forward\n    return x.sign()"), HasSubstr(said));
+  // Something else is called there; nothing is; and PyTorch's own.
+  EXPECT_THAT(say(call + "  File \"net.py\", line 5, in visit\n    return x.sign()"), Not(HasSubstr(said)));
+  EXPECT_THAT(say(call), Not(HasSubstr(said)));
+  EXPECT_THAT(say("File \"net.py\", line 20, in forward\n    return self.round(h)\n  File \"net.py\", line 5, in "
+                  "forward\n    return x.sign()"),
+              Not(HasSubstr(said)));
+  EXPECT_THAT(say("File \"site-packages/torch/utils/checkpoint.py\", line 9, in checkpoint\n    return "
+                  "CheckpointFunction.apply(f)\n"
+                  "  File \"site-packages/torch/utils/checkpoint.py\", line 5, in forward\n    outputs = f(*args)"),
+              Not(HasSubstr(said)));
+}

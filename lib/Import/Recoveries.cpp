@@ -17,6 +17,7 @@
 #include "NegativePositions.h"
 #include "RepeatedLayers.h"
 #include "ScatterMeans.h"
+#include "TensorData.h"
 #include "WellFormed.h"
 
 #include "onnx/onnx_pb.h"
@@ -41,12 +42,36 @@ struct Recovery {
 };
 } // namespace
 
+/// Whether a value is one of whole numbers, which have no gradient: by its stated type, or that of what it moves.
+static bool isWhole(const GraphProto &graph, llvm::StringRef value) {
+  for (const auto *values : {&graph.input(), &graph.value_info()})
+    for (const auto &info : *values)
+      if (info.name() == value && info.type().tensor_type().elem_type())
+        return !isFloatType(info.type().tensor_type().elem_type());
+  for (const ::onnx::TensorProto &tensor : graph.initializer())
+    if (tensor.name() == value)
+      return !isFloatType(tensor.data_type());
+  for (const ::onnx::NodeProto &node : graph.node()) {
+    if (node.output_size() != 1 || node.output(0) != value)
+      continue;
+    if (node.op_type() == "Cast")
+      return llvm::any_of(node.attribute(), [](const auto &attribute) {
+        return attribute.name() == "to" && !isFloatType(int32_t(attribute.i()));
+      });
+    return llvm::is_contained(
+               {"Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"},
+               node.op_type()) &&
+           node.input_size() && isWhole(graph, node.input(0));
+  }
+  return false;
+}
+
 /// Differences and quotients of a value and itself: programs write `x - x.detach()`, never `x - x`.
 static Names findSelfDifferences(GraphProto &graph) {
   Names found;
   for (const ::onnx::NodeProto &node : graph.node())
     if ((node.op_type() == "Sub" || node.op_type() == "Div") && node.input_size() == 2 &&
-        node.input(0) == node.input(1))
+        node.input(0) == node.input(1) && !isWhole(graph, node.input(0)))
       found.push_back(node.output(0));
   return found;
 }

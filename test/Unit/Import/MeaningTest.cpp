@@ -112,3 +112,22 @@ TEST(Meaning, FunctionsWithABackwardPassAreNamed) {
                   "  File \"site-packages/torch/utils/checkpoint.py\", line 5, in forward\n    outputs = f(*args)"),
               Not(HasSubstr(said)));
 }
+
+TEST(Meaning, WholeNumbersAreNotDetached) {
+  auto say = [](const std::string &difference) {
+    return importModel(parseModel(R"(
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (int64[3] t, float[3] x) => (float[1,3] y) <int64[1] zero = {0}> {
+        u = Unsqueeze(t, zero)
+        f = Unsqueeze(x, zero)
+        c = Cast <to = 7> (f)
+        d = )" + difference + R"(
+        w = Cast <to = 1> (d)
+        y = Add(f, w)
+      })"))
+        .messages;
+  };
+  EXPECT_THAT(say("Sub(f, f)"), HasSubstr("subtracted or divided"));
+  EXPECT_THAT(say("Sub(u, u)"), Not(HasSubstr("subtracted or divided")));
+  EXPECT_THAT(say("Sub(c, c)"), Not(HasSubstr("subtracted or divided")));
+}

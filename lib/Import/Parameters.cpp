@@ -227,11 +227,15 @@ static void classifyStep(const OnnxFile &file, std::vector<TensorFacts> &facts, 
 /// initializer.
 static void makeNamesUnique(std::vector<InitializerInfo> &infos) {
   llvm::StringSet<> names;
-  for (InitializerInfo &info : infos) {
-    std::string base = info.name;
-    for (unsigned i = 1; !names.insert(info.name).second; ++i)
-      info.name = i == 1 ? base + "@" + info.tensor : base + "@" + info.tensor + "#" + std::to_string(i);
-  }
+  // Another view of a parameter, which may be in front of it, does not take its name.
+  for (bool isView : {false, true})
+    for (InitializerInfo &info : infos) {
+      if (info.viewOf.has_value() != isView)
+        continue;
+      std::string base = info.name;
+      for (unsigned i = 1; !names.insert(info.name).second; ++i)
+        info.name = i == 1 ? base + "@" + info.tensor : base + "@" + info.tensor + "#" + std::to_string(i);
+    }
 }
 
 /// Whether it is looked up or added, and no weight of a layer: filters begin with formulas, too, and are trained.

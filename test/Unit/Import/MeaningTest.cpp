@@ -131,3 +131,25 @@ TEST(Meaning, WholeNumbersAreNotDetached) {
   EXPECT_THAT(say("Sub(u, u)"), Not(HasSubstr("subtracted or divided")));
   EXPECT_THAT(say("Sub(c, c)"), Not(HasSubstr("subtracted or divided")));
 }
+
+TEST(Meaning, AViewDoesNotTakeItsParametersName) {
+  // The transpose is in front of the tensor that is the parameter.
+  ModelProto model = parseModel(R"(
+    <ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,2] x, int64[2] i) => (float[2,2] y)
+      <float[2,3] t = {1, 3, 5, 2, 4, 6}, float[3,2] val_5 = {1, 2, 3, 4, 5, 6}> {
+      s = MatMul(x, t)
+      k = ArgMax <axis = 1, keepdims = 0> (s)
+      y = Gather(val_5, k)
+    })");
+  setSignature(model, {"book"});
+  setOperation(model, 0, "s", 1, "matmul.default", "%x, %t");
+  setOperation(model, 2, "y", 1, "index.Tensor", "%p_book, [%k]");
+  setFoldedFrom(model, "t", "['book']");
+  setFoldedFrom(model, "val_5", "['book']");
+  const Classified result = classify(model);
+  for (const InitializerInfo &info : result.infos) {
+    EXPECT_EQ(info.viewOf.has_value(), info.tensor == "t") << info.tensor;
+    EXPECT_EQ(info.name, info.viewOf ? "book@t" : "book");
+  }
+}

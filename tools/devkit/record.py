@@ -12,6 +12,7 @@
 test/models/export.py writes such folders.
 """
 
+import collections
 import json
 import math
 
@@ -148,6 +149,12 @@ def worst_loss(ours, truth, bounds):
     return ratios[at], at
 
 
+def inner_name(name):
+    """`fc.bias` of `b.fc.bias` and of `back/fc.bias`; empty where a name has no part in front of a layer's."""
+    parts = name.replace("/", ".").split(".")
+    return ".".join(parts[1:]) if len(parts) > 2 else ""
+
+
 def pair_names(ours, recorded):
     """Recorded name -> our name, and the names on both sides that found no partner.
 
@@ -161,6 +168,15 @@ def pair_names(ours, recorded):
             found = [o for o in left if joined(name, o) and ours[o].shape == recorded[name].shape]
             if len(found) == 1:
                 pairs[name] = found[0]
+    # A merge of several files calls their modules otherwise (`back/fc.bias` for `b.fc.bias`): the rest of the name tells.
+    left = [o for o in ours if o not in pairs.values()]
+    missing = [r for r in recorded if r not in pairs]
+    tails = lambda names: collections.Counter(inner_name(n) for n in names)  # noqa: E731
+    ours_by, recorded_by = tails(left), tails(missing)
+    for name in missing:
+        found = [o for o in left if inner_name(o) == inner_name(name) and ours[o].shape == recorded[name].shape]
+        if inner_name(name) and len(found) == ours_by[inner_name(name)] == recorded_by[inner_name(name)] == 1:
+            pairs[name] = found[0]
     # Then also by shape but for dimensions of one, which an exporter put around a parameter that it evaluated.
     for form in (lambda a: a.shape, lambda a: tuple(d for d in a.shape if d != 1)):
         left = [o for o in ours if o not in pairs.values()]
@@ -217,11 +233,13 @@ def rows_read(gradient):
     return read if read is not None and 0 < read.sum() < len(read) else None
 
 
-def compare(ours, recorded, bound, relative, gradients):
+def compare(ours, recorded, bound, relative, gradients, differs=None):
     """(worst error / bound, its parameter, complaints) of our tensors against the recorded ones.
 
     `bound(name)` is the allowed error; `relative`: counted in units of the tensor's largest entry; `gradients`: recorded.
+    `differs`: takes the names of tensors that one side lacks or that have other shapes as True, and of others beyond their bound as False.
     """
+    differs = {} if differs is None else differs
     ours = join_pieces(ours, recorded)
     # The program does not use what has no gradient: nothing of it need be in the file.
     recorded = {name: value for name, value in recorded.items() if name in gradients or name in ours}
@@ -230,6 +248,7 @@ def compare(ours, recorded, bound, relative, gradients):
     if relative:
         extra = [name for name in extra if ours[name].any()]
     complaints = []
+    differs.update(dict.fromkeys([*missing, *extra], True))
     if missing:
         complaints.append(f"no {', '.join(missing[:3])}" + (f" and {len(missing) - 3} more" if len(missing) > 3 else ""))
     if extra:
@@ -240,12 +259,15 @@ def compare(ours, recorded, bound, relative, gradients):
         truth, value = overlap(truth, value, rows_read(gradients[name]) if name in gradients else None)
         if truth.shape != value.shape:
             complaints.append(f"{name} is {value.shape}, recorded {truth.shape}")
+            differs[name] = True
             continue
         error = float(numpy.abs(value - truth).max(initial=0.0))
         if relative:
             error /= max(float(numpy.abs(truth).max(initial=0.0)), 1e-300)
         allowed = bound(name)
         ratio = error / allowed if math.isfinite(error) and allowed else math.inf if error else 0.0
+        if ratio > 1:
+            differs.setdefault(name, False)
         if ratio >= worst:
             worst, where = ratio, name
     return worst, where, complaints

@@ -284,15 +284,17 @@ bool lowtide::includesSelf(const ::onnx::NodeProto &node) {
   return !findProgramNote(node).contains("include_self: False");
 }
 
-bool lowtide::overridesDivisor(const ::onnx::NodeProto &node) {
+std::optional<int64_t> lowtide::findProgramDivisor(const ::onnx::NodeProto &node) {
   // `(%x, kernel, strides, pads, ceil_mode, count_include_pad, divisor)`
   for (StringRef name : {"aten.avg_pool2d.default", "aten.avg_pool3d.default"})
     if (auto operands = findOperandsOf(name, node); operands && operands->size() > 1) {
       int64_t divisor;
       StringRef before = operands->rbegin()[1];
-      return (before == "True" || before == "False") && !StringRef(operands->back()).getAsInteger(10, divisor);
+      if ((before == "True" || before == "False") && !StringRef(operands->back()).getAsInteger(10, divisor) &&
+          divisor != 0)
+        return divisor;
     }
-  return false;
+  return std::nullopt;
 }
 
 bool lowtide::isOfOwnFunction(const ::onnx::NodeProto &node) {

@@ -122,8 +122,9 @@ bool scalesGradientByFrequency(const ::onnx::NodeProto &node);
 bool isMeanOfScatter(const ::onnx::NodeProto &node);
 /// Whether the scatter that the node was exported from counts what was there before (`include_self`).
 bool includesSelf(const ::onnx::NodeProto &node);
-/// Whether the node was exported from a pooling that divides by a number of its own, which ONNX has no word for.
-bool overridesDivisor(const ::onnx::NodeProto &node);
+/// The number by which the pooling that the node was exported from divides (`divisor_override`), which ONNX has no word
+/// for; nullopt: it has none, or nothing is known.
+std::optional<int64_t> findProgramDivisor(const ::onnx::NodeProto &node);
 /// The block of the program that the exporter put in place of an operation with a mode (`torch.no_grad`, `autocast`):
 /// the name of its code, `<eval_with_key>.42`; empty: none.
 llvm::StringRef findProgramBlock(const ::onnx::NodeProto &node);

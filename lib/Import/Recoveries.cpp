@@ -15,6 +15,7 @@
 #include "LostDraws.h"
 #include "LostDropout.h"
 #include "NegativePositions.h"
+#include "PoolDivisors.h"
 #include "RepeatedLayers.h"
 #include "ScatterMeans.h"
 #include "TensorData.h"
@@ -122,6 +123,10 @@ static const Recovery operations[] = {
      "the program takes means of what is scattered to one place (scatter_reduce), and its exporter wrote an operator "
      "that does not; they are put back: {0}",
      "write sums and counts (scatter_add) and their quotient"},
+    {restorePoolDivisors, Certainty::Stated,
+     "the program divides what it pools by a number of its own (divisor_override), and its exporter wrote averages "
+     "without a word; it is put back: {0}",
+     "pool without divisor_override, and multiply by kernel size / divisor"},
     {restoreLostReductions, Certainty::Inferred,
      "the exporter took losses that are not reduced for numbers and dropped what reduces them; they are reduced over "
      "all dimensions again: {0}",
@@ -173,7 +178,7 @@ static void reportLostMeanings(const GraphProto &graph, Report &report) {
                      "before it reads them, which is no part of a training step",
                      "export without max_norm; compute what shortens the rows from the embedding's result where it "
                      "should be trained through");
-    if (overridesDivisor(node))
+    if (lacksDivisor(node))
       report.errorAt(FailureKind::Unsupported, nodeLabel(node),
                      "the program divides what it pools by a number of its own (divisor_override), and its exporter "
                      "wrote averages without a word",

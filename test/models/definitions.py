@@ -446,19 +446,21 @@ class Smooth(nn.Module):
 
 class Counted(nn.Module):
     """What ONNX has no words for and the current exporter leaves out: gradients divided by how often a row is looked up, of an
-    embedding with a padding row and of a bag, and means of what is scattered to one place, with and without what was there."""
+    embedding with a padding row and of a bag, means of what is scattered to one place, with and without what was there, and
+    the divisor of a pooling."""
 
-    def __init__(self, words=12, width=6, places=5):
+    def __init__(self, words=12, width=96, places=5):
         super().__init__()
         self.word = nn.Embedding(words, width, padding_idx=3, scale_grad_by_freq=True)
         self.bag = nn.EmbeddingBag(words, width, mode="sum", scale_grad_by_freq=True)
-        self.spread, self.head = nn.Linear(width, 2 * places), nn.Linear(places, 3)
+        self.spread, self.head, self.pooled = nn.Linear(width, 2 * places), nn.Linear(places, 3), nn.Linear(18, 3)
 
     def forward(self, tokens, at, y):
         h = self.spread(torch.tanh(self.word(tokens).mean(1) + self.bag(tokens)))
         empty = h.new_full((h.shape[0], 5), 0.5)
         kept = empty.scatter_reduce(1, at, h, "mean") + (0.1 * h[:, :5]).scatter_reduce(1, at, h, "mean", include_self=False)
-        return F.cross_entropy(self.head(kept), y)
+        pooled = F.avg_pool2d(h.view(-1, 1, 2, 5), 2, stride=1, padding=1, count_include_pad=False, divisor_override=3)
+        return F.cross_entropy(self.head(kept) + self.pooled(pooled.flatten(1)), y)
 
 
 class Words(nn.Module):

@@ -371,22 +371,29 @@ TEST(Recovery, NegativePositionsThatWereAddedUpAreSaid) {
   EXPECT_THAT(make("1, 3").messages, testing::Not(HasSubstr("other elements")));
 }
 
-TEST(Recovery, DivisorsOfPoolsAreRefused) {
-  auto make = [](const std::string &operands) {
+TEST(Recovery, DivisorsOfPoolsComeBack) {
+  auto make = [](const std::string &operands, const std::string &more = "") {
     ModelProto model = parseModel(R"(
       <ir_version: 10, opset_import: ["" : 20]>
       g (float[1,1,4,4] x) => (float[1,1,2,2] y) <float[1,1,1,1] w = {2}> {
         h = Mul(x, w)
-        y = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (h)
+        y = AveragePool <kernel_shape = [2, 2], strides = [2, 2])" +
+                                  more + R"(> (h)
       })");
     setNote(model, 1, "pkg.torch.onnx.fx_node",
             "%y : [num_users=1] = call_function[target=torch.ops.aten.avg_pool2d.default](args = (" + operands +
                 "), kwargs = {})");
     return importModel(model);
   };
+  // test/models/counted-tiny has the values.
   Outcome own = make("%h, [2, 2], [], [0, 0], False, True, 3");
-  EXPECT_EQ(own.failure, FailureKind::Unsupported);
-  EXPECT_THAT(own.messages, HasSubstr("divides what it pools by a number of its own (divisor_override)"));
+  EXPECT_EQ(own.failure, FailureKind::None);
+  EXPECT_THAT(own.messages, HasSubstr("number of its own (divisor_override), and its exporter wrote averages without a "
+                                      "word; it is put back: y"));
+  // Windows that reach beyond the padding are averages of parts.
+  Outcome beyond = make("%h, [2, 2], [], [0, 0], True, True, 3", ", ceil_mode = 1");
+  EXPECT_EQ(beyond.failure, FailureKind::Unsupported);
+  EXPECT_THAT(beyond.messages, HasSubstr("divides what it pools by a number of its own (divisor_override)"));
   for (const char *operands : {"%h, [2, 2]", "%h, [2, 2], [2, 2], 1", "%h, [2, 2], [2, 2], [0, 0], False, True",
                                "%h, [2, 2], [2, 2], [0, 0], False, True, None"})
     EXPECT_EQ(make(operands).failure, FailureKind::None) << operands;

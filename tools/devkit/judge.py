@@ -163,6 +163,11 @@ class Verdict:
     def ok(self):
         return self.state != "FAIL"
 
+    @property
+    def is_silent(self):
+        """Trained to other numbers, and nothing says so; bytes, crashes and refusals without a place are other failures."""
+        return not self.ok and not self.said and bool(self.differs or not (self.loss or 0) <= 1)
+
     def line(self, width):
         figure = lambda v: "     -" if v is None else f"{v:6.2f}" if v < 1000 else f"{v:6.0e}"  # noqa: E731
         name = f"{self.model.parent.name}/{self.model.name}"
@@ -436,13 +441,15 @@ def summary(verdicts):
     """The last line: how many files hold, and what is said of the others."""
     said = {how: sum(v.said == how for v in verdicts) for how in ("warned", "refused", "untold")}
     excused = sum(v.ok and v.state != "ok" and not v.said for v in verdicts)
-    silent = sum(not v.ok and not v.said for v in verdicts)
+    silent = sum(v.is_silent for v in verdicts)
+    other = sum(not v.ok and not v.said and not v.is_silent for v in verdicts)
     holds = sum(v.state == "ok" for v in verdicts) + excused
     line = f"{holds} of {len(verdicts)} files hold"
     if holds == len(verdicts):
         return line
     line += f", {said['warned']} warned about by name, {said['refused']} refused by name"
-    return line + (f", {said['untold']} of which no file tells" if said["untold"] else "") + f", {silent} silently wrong"
+    line += (f", {said['untold']} of which no file tells" if said["untold"] else "") + f", {silent} silently wrong"
+    return line + (f", {other} fail otherwise" if other else "")
 
 
 def main(argv):

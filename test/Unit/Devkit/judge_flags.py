@@ -51,6 +51,7 @@ class Summary(unittest.TestCase):
         for state, said in states:
             made.append(Verdict(None))
             made[-1].state, made[-1].said = state, said
+            made[-1].differs = {} if state == "ok" else {"a.weight": False}
         return made
 
     def test_counts_what_is_said(self):
@@ -58,6 +59,12 @@ class Summary(unittest.TestCase):
         mixed = self.verdicts(("ok", ""), ("FAIL", "warned"), ("warned", "warned"), ("FAIL", "refused"), ("FAIL", ""))
         self.assertEqual(summary(mixed), "1 of 5 files hold, 2 warned about by name, 1 refused by name, 1 silently wrong")
         untold = self.verdicts(("ok", ""), ("untold", "untold"), ("FAIL", ""))
+        untold[2].differs, untold[2].note = {}, "allocated bytes differ from the plan"
+        self.assertEqual(summary(untold), "1 of 3 files hold, 0 warned about by name, 0 refused by name, 1 of which no file tells, 0 silently wrong, 1 fail otherwise")
+        for loss in (2.0, float("nan"), float("inf")):
+            untold[2].loss = loss
+            self.assertIn("1 silently wrong", summary(untold))
+        untold[2].loss, untold[2].differs = 0.1, {"a.weight": False}
         self.assertEqual(summary(untold), "1 of 3 files hold, 0 warned about by name, 0 refused by name, 1 of which no file tells, 1 silently wrong")
 
 

@@ -149,7 +149,10 @@ void LegalizeContext::legalizeNode(onnx::NodeOp node) {
       continue;
     // A shape that the file states is a promise: one that does not hold makes the file unreliable as a whole.
     auto stated = dyn_cast<RankedTensorType>(node.getResult(i).getType());
-    bool isOther = stated && stated.hasStaticShape() && meaning.tensor && stated != meaning.tensor.getType();
+    // Nothing depends on one of a result that nothing reads: PyTorch's exporter states the sequence of an LSTM as its
+    // end.
+    bool isOther = stated && stated.hasStaticShape() && meaning.tensor && stated != meaning.tensor.getType() &&
+                   !node.getResult(i).use_empty();
     bool isDoubtful = llvm::any_of(node.getInputs(), [&](Value input) { return misstated.contains(input); });
     // Exporters that move dimensions leave the old shapes behind, which runtimes only warn about.
     auto actual = meaning.tensor ? cast<RankedTensorType>(meaning.tensor.getType()) : RankedTensorType();

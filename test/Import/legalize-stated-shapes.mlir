@@ -23,3 +23,23 @@ func.func @model(%x: tensor<2x3x4xf32> {onnx.input = "x"}) -> (!onnx.value {onnx
   %1 = onnx.node "Identity"(%0) {attrs = {}, domain = "", outputs = ["y"], version = 14 : i64} : (tensor<2x4xf32>) -> !onnx.value
   return %1 : !onnx.value
 }
+
+// -----
+
+// Nothing reads the result that is stated wrongly; where something does, the file is refused.
+// CHECK-LABEL: func.func @forward
+// CHECK: return %{{.*}} : tensor<1x2x4xf32>
+// SAID-NOT: 'LSTM'
+func.func @model(%x: tensor<3x2x5xf32> {onnx.input = "x"}, %w: tensor<1x16x5xf32> {onnx.input = "w"}, %r: tensor<1x16x4xf32> {onnx.input = "r"}) -> (!onnx.value {onnx.output = "c"}) {
+  %0:3 = onnx.node "LSTM"(%x, %w, %r) {attrs = {hidden_size = 4 : i64}, domain = "", outputs = ["y", "h", "c"], version = 14 : i64} : (tensor<3x2x5xf32>, tensor<1x16x5xf32>, tensor<1x16x4xf32>) -> (tensor<1x2x4xf32>, !onnx.value, !onnx.value)
+  return %0#2 : !onnx.value
+}
+
+// -----
+
+// SAID: error: 'LSTM' (opset 14): its result 0 is stated to be tensor<1x2x4xf32> and is tensor<3x1x2x4xf32>
+func.func @model(%x: tensor<3x2x5xf32> {onnx.input = "x"}, %w: tensor<1x16x5xf32> {onnx.input = "w"}, %r: tensor<1x16x4xf32> {onnx.input = "r"}) -> (!onnx.value {onnx.output = "y"}) {
+  %0:3 = onnx.node "LSTM"(%x, %w, %r) {attrs = {hidden_size = 4 : i64}, domain = "", outputs = ["y", "h", "c"], version = 14 : i64} : (tensor<3x2x5xf32>, tensor<1x16x5xf32>, tensor<1x16x4xf32>) -> (tensor<1x2x4xf32>, !onnx.value, !onnx.value)
+  %1 = onnx.node "Relu"(%0#0) {attrs = {}, domain = "", outputs = ["z"], version = 14 : i64} : (tensor<1x2x4xf32>) -> !onnx.value
+  return %1 : !onnx.value
+}

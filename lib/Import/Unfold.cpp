@@ -260,6 +260,7 @@ UnfoldedTensors lowtide::unfoldInitializers(GraphProto &proto, TensorReader read
     restoreNamedBiases(graph, proto);
     restoreRewrittenBiases(graph, proto);
     unfoldMergedCopies(graph, proto);
+    joinRepeatedRecurrent(graph, proto);
     unfoldNarrow(graph, proto);
   }
   if (isOfTensorFlow(proto))

@@ -120,6 +120,9 @@ bool unfoldSingleBias(UnfoldingGraph &graph, const ::onnx::NodeProto &node);
 /// notes. Each returns whether it took the tensor apart.
 bool unfoldRecurrent(UnfoldingGraph &graph, const ::onnx::NodeProto &node, int operand, const Evaluated *evaluated,
                      int64_t layer);
+/// In files without notes: recurrent layers that run again (`/net/rnn_1/GRU`) read the tensors of their first run,
+/// where the exporter evaluated equal ones for each.
+void joinRepeatedRecurrent(UnfoldingGraph &graph, ::onnx::GraphProto &proto);
 /// Rows of a table, gathered at constant positions, some of them several times.
 bool unfoldGathered(UnfoldingGraph &graph, const Evaluated &evaluated);
 /// The same in files without notes: a table of relative positions that `node` adds.

@@ -5,8 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Evidence.h"
 #include "TensorData.h"
 #include "Unfold.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 using namespace lowtide;
@@ -111,6 +114,52 @@ bool lowtide::unfoldRecurrent(UnfoldingGraph &graph, const NodeProto &node, int 
   graph.addNode("Reshape", {joined, shape}, tensor->name());
   graph.remove(*tensor);
   return true;
+}
+
+/// `/net/rnn/GRU` of `/net/rnn_1/GRU`, as PyTorch's old exporter calls the nodes of a module's second run; empty for
+/// other names.
+static std::string findFirstRun(StringRef name) {
+  auto [scope, op] = name.rsplit('/');
+  auto [module, number] = scope.rsplit('_');
+  if (op.empty() || module.empty() || number.empty() || !all_of(number, isDigit))
+    return "";
+  return (module + "/" + op).str();
+}
+
+void lowtide::joinRepeatedRecurrent(UnfoldingGraph &graph, ::onnx::GraphProto &proto) {
+  StringMap<int> nodes;
+  for (auto [i, node] : enumerate(proto.node()))
+    if (!gateOrder(node.op_type()).empty())
+      nodes[node.name()] = int(i);
+  constexpr int first = 1, last = 3;
+  auto isEvaluated = [&](const NodeProto &node, int operand) {
+    return isEvaluatedName(node.input(operand)) && graph.find(node.input(operand));
+  };
+  for (const auto &entry : nodes) {
+    auto found = nodes.find(findFirstRun(entry.getKey()));
+    if (found == nodes.end())
+      continue;
+    const NodeProto &run = proto.node(found->second);
+    NodeProto &again = *proto.mutable_node(entry.second);
+    // Layers that began as copies of each other have other names. One that is called so and was copied is taken for the
+    // same: its parameters are assumed, and warned about, as all of these are.
+    bool areEqual = run.op_type() == again.op_type() && run.input_size() > last && again.input_size() > last;
+    for (int operand = first; areEqual && operand <= last; ++operand) {
+      areEqual = isEvaluated(run, operand) && isEvaluated(again, operand);
+      if (!areEqual || run.input(operand) == again.input(operand))
+        continue;
+      const TensorProto &one = *graph.find(run.input(operand)), &other = *graph.find(again.input(operand));
+      std::optional<std::string> bytes = graph.read(one);
+      areEqual = bytes && one.data_type() == other.data_type() &&
+                 std::equal(one.dims().begin(), one.dims().end(), other.dims().begin(), other.dims().end()) &&
+                 bytes == graph.read(other);
+    }
+    for (int operand = first; areEqual && operand <= last; ++operand)
+      if (again.input(operand) != run.input(operand)) {
+        graph.remove(*graph.find(again.input(operand)));
+        again.set_input(operand, run.input(operand));
+      }
+  }
 }
 
 bool lowtide::unfoldSingleBias(UnfoldingGraph &graph, const NodeProto &node) {

@@ -132,6 +132,34 @@ TEST(Meaning, WholeNumbersAreNotDetached) {
   EXPECT_THAT(say("Sub(c, c)"), Not(HasSubstr("subtracted or divided")));
 }
 
+TEST(Meaning, RecurrentLayersThatRunAgainAreTied) {
+  // `rnn(x) * rnn(z)`: the old exporter puts the gates in order once for each run.
+  auto names = [](const std::string &again, const std::string &weight) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+      g (float[2,1,1] x, float[2,1,1] z) => (float[2,1,1,1] y)
+      <float[1,3,1] w = {1, 2, 3}, float[1,3,1] r = {5, 6, 7}, float[1,6] b = {1, 2, 3, 11, 12, 13},
+       float[1,3,1] w2 = {)" + weight +
+                                  R"(}, float[1,3,1] r2 = {5, 6, 7}, float[1,6] b2 = {1, 2, 3, 11, 12, 13}> {
+        s = GRU<hidden_size = 1>(x, w, r, b)
+        t = GRU<hidden_size = 1>(z, w2, r2, b2)
+        y = Mul(s, t)
+      })");
+    model.mutable_graph()->mutable_node(0)->set_name("/rnn/GRU");
+    model.mutable_graph()->mutable_node(1)->set_name(again);
+    int number = 40;
+    for (const char *name : {"w", "r", "b", "w2", "r2", "b2"})
+      renameValue(model, name, "onnx::GRU_" + std::to_string(number++));
+    return classify(model).names(InitializerRole::Parameter);
+  };
+  EXPECT_THAT(names("/rnn_1/GRU", "1, 2, 3"), testing::UnorderedElementsAre("rnn.weight_ih_l0", "rnn.weight_hh_l0",
+                                                                            "rnn.bias_ih_l0", "rnn.bias_hh_l0"));
+  // Other numbers; another layer of the same module; a copy of the layer.
+  EXPECT_EQ(names("/rnn_1/GRU", "1, 2, 4").size(), 8u);
+  EXPECT_EQ(names("/rnn/GRU_1", "1, 2, 3").size(), 8u);
+  EXPECT_EQ(names("/other/GRU", "1, 2, 3").size(), 8u);
+}
+
 TEST(Meaning, AViewDoesNotTakeItsParametersName) {
   // The transpose is in front of the tensor that is the parameter.
   ModelProto model = parseModel(R"(

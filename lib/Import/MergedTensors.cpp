@@ -188,6 +188,13 @@ bool MergedTensors::isPartOfBias(const TensorFacts &copy) const {
          });
 }
 
+/// Whether what no layer reads as its own was evaluated from the owner's tensor (its elements in one row, of which the
+/// norm is a penalty): numbers are not the same by chance.
+bool MergedTensors::isEvaluatedPart(const TensorFacts &copy) const {
+  return copy.getNumElements() > 1 && !isConstantValued(file, *copy.tensor).value_or(true) &&
+         llvm::all_of(copy.uses, [](const InitializerUse &use) { return operandLeaf(*use.node, use.operand).empty(); });
+}
+
 /// Whether the copy, whose name tells nothing, is the owner's tensor by the program's own will.
 bool MergedTensors::isTied(const TensorFacts &copy, const TensorFacts &owner) const {
   if (isPartOfBias(copy))
@@ -343,7 +350,7 @@ SmallVector<MergedTensor> MergedTensors::split(const TensorFacts &fact) const {
       continue;
     if (isInventedName(name)) {
       // A transposed weight of another module that was copied as well.
-      MergedTensor *twin = isTied(copy.facts, own.facts) ? &own : nullptr;
+      MergedTensor *twin = isTied(copy.facts, own.facts) || isEvaluatedPart(copy.facts) ? &own : nullptr;
       for (MergedTensor &part : parts)
         if (!twin && isTied(copy.facts, part.facts) && !modulesWithWeights.contains(modulesOf(copy.facts.uses).front()))
           twin = &part;

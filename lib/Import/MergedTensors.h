@@ -54,6 +54,7 @@ private:
   std::string moduleOfNode(const ::onnx::NodeProto &node) const;
   llvm::SmallVector<std::string> modulesOf(llvm::ArrayRef<InitializerUse> uses) const;
   bool isPartOfBias(const TensorFacts &copy) const;
+  bool isEvaluatedPart(const TensorFacts &copy) const;
   bool isTied(const TensorFacts &copy, const TensorFacts &owner) const;
   void splitReaders(MergedTensor &own, llvm::SmallVectorImpl<MergedTensor> &parts) const;
   bool isMergedReader(const MergedTensor &own, llvm::StringRef home, llvm::StringRef module,

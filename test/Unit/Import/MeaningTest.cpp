@@ -132,6 +132,30 @@ TEST(Meaning, WholeNumbersAreNotDetached) {
   EXPECT_THAT(say("Sub(c, c)"), Not(HasSubstr("subtracted or divided")));
 }
 
+TEST(Meaning, APenaltyReadsTheParameterItself) {
+  // `bias.norm(1)`: the exporter evaluates the elements in one row, and keeps one of two equal tensors.
+  auto names = [](const std::string &bias) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+      g (float[3,2] x) => (float loss) <float[2,2] w = {1, 2, 3, 4}, float[2] b = {)" +
+                                  bias + R"(}> {
+        c = Identity(b)
+        h = Gemm(x, w, b)
+        m = ReduceMean <keepdims = 0> (h)
+        p = ReduceL1 <keepdims = 0> (c)
+        loss = Add(m, p)
+      })");
+    renameValue(model, "w", "a.weight");
+    renameValue(model, "b", "a.bias");
+    renameValue(model, "c", "onnx::ReduceL1_30");
+    model.mutable_graph()->mutable_node(1)->set_name("/a/Gemm");
+    return classify(model).names(InitializerRole::Constant);
+  };
+  EXPECT_THAT(names("5, 6"), testing::IsEmpty());
+  // Equal numbers may be equal by chance.
+  EXPECT_THAT(names("0, 0"), testing::ElementsAre("onnx::ReduceL1_30"));
+}
+
 TEST(Meaning, RecurrentLayersThatRunAgainAreTied) {
   // `rnn(x) * rnn(z)`: the old exporter puts the gates in order once for each run.
   auto names = [](const std::string &again, const std::string &weight) {

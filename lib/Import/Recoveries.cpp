@@ -18,6 +18,7 @@
 #include "PoolDivisors.h"
 #include "RepeatedLayers.h"
 #include "ScatterMeans.h"
+#include "SignedDistances.h"
 #include "TensorData.h"
 #include "WellFormed.h"
 
@@ -114,6 +115,11 @@ static const Recovery operations[] = {
      "if "
      "they counted from the start: other elements are read than the program reads (onnxruntime reads the same) for {0}",
      "count positions from the start, or export with dynamo=True"},
+    {[](GraphProto &graph) { return findSignedDistances(graph); }, Certainty::Assumed,
+     "roots of sums of powers of differences, as the exporter writes distances (cdist, pairwise_distance), without "
+     "their "
+     "absolute values, which count at these orders: {0}",
+     "write (a - b).abs(), or export with dynamo=True"},
     {findOwnFunctions, Certainty::Inferred,
      "the program computes {0} in a torch.autograd.Function, and no file holds its backward pass: the gradient is that "
      "of "

@@ -132,6 +132,31 @@ TEST(Meaning, WholeNumbersAreNotDetached) {
   EXPECT_THAT(say("Sub(c, c)"), Not(HasSubstr("subtracted or divided")));
 }
 
+TEST(Meaning, DistancesOfOddOrderAreSaid) {
+  auto say = [](const std::string &difference, const std::string &order, const std::string &inverse) {
+    return importModel(parseModel(R"(
+      <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+      g (float[3,2] x, float[3,2] z) => (float[3,1] y) <float[2,2] w = {1, 2, 3, 4}, int64[1] last = {1}> {
+        p = Constant <value = float {)" +
+                                  order + R"(}> ()
+        q = Constant <value = float {)" +
+                                  inverse + R"(}> ()
+        h = MatMul(x, w)
+        d = )" + difference + R"(
+        e = Pow(d, p)
+        s = ReduceSum(e, last)
+        y = Pow(s, q)
+      })"))
+        .messages;
+  };
+  for (auto [order, inverse] : {std::pair{"1", "1"}, {"3", "0.33333334"}, {"0.5", "2"}})
+    EXPECT_THAT(say("Sub(h, z)", order, inverse), HasSubstr("which count at these orders: y")) << order;
+  // Even orders, lengths, and powers that are meant.
+  EXPECT_THAT(say("Sub(h, z)", "2", "0.5"), Not(HasSubstr("orders")));
+  EXPECT_THAT(say("Abs(h)", "3", "0.33333334"), Not(HasSubstr("orders")));
+  EXPECT_THAT(say("Sub(h, z)", "3", "2"), Not(HasSubstr("orders")));
+}
+
 TEST(Meaning, APenaltyReadsTheParameterItself) {
   // `bias.norm(1)`: the exporter evaluates the elements in one row, and keeps one of two equal tensors.
   auto names = [](const std::string &bias) {

@@ -16,8 +16,26 @@ using namespace lowtide;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
+/// The number of outputs by the shape that the layer's product takes, `[…, outputs, right]`, where that is constant; 0:
+/// not known.
+static int64_t findOutputsByShape(const UnfoldingGraph &graph, const NodeProto &product) {
+  for (const NodeProto &reader : graph.getGraph().node()) {
+    const TensorProto *shape =
+        reader.op_type() == "Reshape" && reader.input_size() == 2 && reader.input(0) == product.output(0)
+            ? graph.find(reader.input(1))
+            : nullptr;
+    std::optional<std::string> bytes = shape ? graph.read(*shape) : std::nullopt;
+    int64_t numbers[2];
+    if (!bytes || shape->data_type() != TensorProto::INT64 || bytes->size() < sizeof(numbers))
+      continue;
+    std::memcpy(numbers, bytes->data() + bytes->size() - sizeof(numbers), sizeof(numbers));
+    return numbers[0];
+  }
+  return 0;
+}
+
 /// The number of outputs of the layer with weight `name`; 0: not known.
-static int64_t findOutputs(const UnfoldingGraph &graph, StringRef name) {
+static int64_t findOutputs(const UnfoldingGraph &graph, StringRef name, const NodeProto &product) {
   for (const auto &value : graph.getGraph().value_info()) {
     const TensorProto *tensor = graph.find(value.name());
     std::vector<std::string> sources = findFoldedFrom(value);
@@ -31,7 +49,7 @@ static int64_t findOutputs(const UnfoldingGraph &graph, StringRef name) {
     return number;
   }
   const TensorProto *bias = graph.find((moduleOf(name) + ".bias").str());
-  return bias && bias->dims_size() == 1 ? bias->dims(0) : 0;
+  return bias && bias->dims_size() == 1 ? bias->dims(0) : findOutputsByShape(graph, product);
 }
 
 bool lowtide::unfoldBilinear(UnfoldingGraph &graph, const NodeProto &node, const Evaluated &evaluated) {
@@ -40,7 +58,7 @@ bool lowtide::unfoldBilinear(UnfoldingGraph &graph, const NodeProto &node, const
       tensor.dims_size() != 2 || findProgramOperator(node).rfind("aten.bilinear.", 0) != 0)
     return false;
   const std::string &name = evaluated.parameters.front()->target;
-  int64_t outputs = findOutputs(graph, name), left = tensor.dims(0), all = tensor.dims(1);
+  int64_t outputs = findOutputs(graph, name, node), left = tensor.dims(0), all = tensor.dims(1);
   std::optional<std::string> bytes = graph.read(tensor);
   if (outputs < 1 || all % outputs || !bytes)
     return false;

@@ -132,6 +132,29 @@ TEST(Meaning, WholeNumbersAreNotDetached) {
   EXPECT_THAT(say("Sub(c, c)"), Not(HasSubstr("subtracted or divided")));
 }
 
+TEST(Meaning, BilinearLayersWithoutABiasComeBack) {
+  // Two outputs of three and two: the exporter turns the weight [2,3,2] to [3,4], and shapes of inputs are in its
+  // notes.
+  auto weigh = [](const std::string &operation, const std::string &shape) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[1,3] x) => (float[1,2,2] y)
+        <float[3,4] val_8 = {1, 2, 7, 8, 3, 4, 9, 10, 5, 6, 11, 12}, int64[3] val_10 = {)" +
+                                  shape +
+                                  R"(}> {
+        val_9 = MatMul(x, val_8)
+        y = Reshape(val_9, val_10)
+      })");
+    setSignature(model, {"a.weight"});
+    setFoldedFrom(model, "val_8", "['a.weight', 'b', 'val_1', 'x']");
+    setOperation(model, 0, "bilinear", 1, operation, "%x, %b, %p_a_weight");
+    return classify(model).values["a.weight"];
+  };
+  EXPECT_THAT(weigh("bilinear.default", "1, 2, 2"), testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
+  EXPECT_THAT(weigh("bilinear.default", "1, 3, 2"), testing::IsEmpty());
+  EXPECT_THAT(weigh("linear.default", "1, 2, 2"), testing::IsEmpty());
+}
+
 TEST(Meaning, DistancesOfOddOrderAreSaid) {
   auto say = [](const std::string &difference, const std::string &order, const std::string &inverse) {
     return importModel(parseModel(R"(

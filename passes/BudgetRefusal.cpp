@@ -42,11 +42,12 @@ void PosedEntry::apply(const solve::FittedSchedule &plan, FactsTable &facts) {
 
 std::pair<const solve::PackedPlan *, uint64_t> PosedEntry::findSmallest() const {
   const solve::PackedPlan *smallest = &solved->plans.getSmallest();
-  uint64_t bytes = leastStagingBytes + smallest->arenaBytes;
+  uint64_t bytes = smallestStagingBytes + smallest->arenaBytes;
   for (solve::SolvedStep *offload : offloads)
-    if (const solve::PackedPlan &plan = offload->plans.getSmallest(); stagingBytes + plan.arenaBytes < bytes) {
+    if (const solve::PackedPlan &plan = offload->plans.getSmallest();
+        stagingBytes <= smallestStagingBytes && smallestStagingBytes + plan.arenaBytes < bytes) {
       smallest = &plan;
-      bytes = stagingBytes + plan.arenaBytes;
+      bytes = smallestStagingBytes + plan.arenaBytes;
     }
   return {smallest, bytes};
 }
@@ -217,8 +218,9 @@ static void noteRemedies(InFlightDiagnostic &error, func::FuncOp step, const Sta
   auto module = step->getParentOfType<ModuleOp>();
   if (const bool isGpu = train::getTarget(module).isGpu();
       !module->hasAttr(offloadBudgetAttrName) && (isTransient || !isGpu))
-    error.attachNote() << (isGpu ? "activations may also wait in memory of the host: --host-budget=32GiB"
-                                 : "activations and optimizer state may also wait in a file: --disk-budget=100GiB");
+    error.attachNote()
+        << (isGpu ? "activations may also wait in memory of the host: --host-budget=32GiB"
+                  : "parameters, activations and optimizer state may also wait in a file: --disk-budget=100GiB");
   // The first that may do: what loses least.
   for (StringRef name : {"bf16", "int8"}) {
     const train::CodecInfo *codec = train::findCodec(step.getContext(), name, train::CodecUse::Moments);

@@ -21,6 +21,8 @@ struct PosedEntry {
   std::vector<solve::SolvedStep *> offloads = {};
   Space otherSpace = Space::Device;
   uint64_t leastStagingBytes = 0, stagingBytes = 0;
+  /// Of the smallest plans of all entries together.
+  uint64_t smallestStagingBytes = 0;
 
   /// Makes `plan` of the step, once.
   void apply(const solve::FittedSchedule &plan, FactsTable &facts);

@@ -7,7 +7,6 @@
 #include "Offload.h"
 #include "PlanLayout.h"
 #include "lowtide/Analysis/ByteSize.h"
-#include "lowtide/Dialect/Train/Bindings.h"
 #include "lowtide/Support/Failure.h"
 #include "lowtide/Target/ExchangeArenas.h"
 
@@ -68,67 +67,6 @@ static uint64_t countMostStaging(const PosedEntry &entry, Space space, uint64_t 
   return countStagingBytes(space, largest);
 }
 
-/// The result of the step that replaces an argument, made by one of its instructions; -1: there is none.
-static int findUpdate(func::FuncOp step, BlockArgument argument) {
-  auto binding = dyn_cast_or_null<BindingInterface>(step.getArgAttr(argument.getArgNumber(), train::bindingAttrName));
-  if (!binding || binding.getBindingKind() != BindingKind::State)
-    return -1;
-  Operation *terminator = step.getBody().front().getTerminator();
-  for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
-    auto other = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, train::bindingAttrName));
-    if (other && other.getBindingKind() == BindingKind::State && other.getName() == binding.getName())
-      return isa<OpResult>(StepStorage::getRoot(returned)) ? int(i) : -1;
-  }
-  return -1;
-}
-
-static void moveState(func::FuncOp step, BlockArgument argument, unsigned result) {
-  auto type = cast<RankedTensorType>(argument.getType());
-  auto space = train::SpaceAttr::get(step.getContext(), Space::File);
-  auto moved = RankedTensorType::get(type.getShape(), type.getElementType(), space);
-  Block &block = step.getBody().front();
-  Operation *first = nullptr;
-  for (Operation *user : argument.getUsers()) {
-    user = block.findAncestorOpInBlock(*user);
-    first = !first || user->isBeforeInBlock(first) ? user : first;
-  }
-  argument.setType(moved);
-  if (first) {
-    OpBuilder builder(first);
-    auto load = train::MoveOp::create(builder, first->getLoc(), type, argument);
-    argument.replaceAllUsesExcept(load.getResult(), load);
-  }
-  OpOperand &returned = block.getTerminator()->getOpOperand(result);
-  OpBuilder builder(step.getContext());
-  builder.setInsertionPointAfterValue(returned.get());
-  returned.set(train::MoveOp::create(builder, returned.get().getLoc(), moved, returned.get()).getResult());
-  SmallVector<Type> inputs(step.getArgumentTypes()), results(step.getResultTypes());
-  inputs[argument.getArgNumber()] = moved;
-  results[result] = moved;
-  step.setType(FunctionType::get(step.getContext(), inputs, results));
-}
-
-uint64_t lowtide::moveStates(ModuleOp module) {
-  llvm::MapVector<StringAttr, unsigned> entries;
-  for (auto step : module.getOps<func::FuncOp>())
-    for (BlockArgument argument : step.getArguments())
-      if (auto facts = BindingFacts::get(step.getArgAttr(argument.getArgNumber(), train::bindingAttrName)))
-        ++entries[facts->name];
-  uint64_t bytes = 0;
-  for (auto step : module.getOps<func::FuncOp>())
-    for (BlockArgument argument : step.getArguments()) {
-      const int result = findUpdate(step, argument);
-      // A number is no burden: what a copy begins with takes longer than all of it.
-      constexpr uint64_t leastBytes = 1 << 14;
-      if (result < 0 || getTensorBytes(argument.getType()).value_or(0) < leastBytes ||
-          entries[BindingFacts::get(step.getArgAttr(argument.getArgNumber(), train::bindingAttrName))->name] != 1)
-        continue;
-      bytes += solve::alignTo(getTensorBytes(argument.getType()).value_or(0), getAlignment(Space::File));
-      moveState(step, argument, unsigned(result));
-    }
-  return bytes;
-}
-
 void lowtide::poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved) {
   entry.otherSpace = room.space;
   const auto moves = findMoves(entry.step);
@@ -143,7 +81,7 @@ std::optional<solve::PackedPlan> lowtide::chooseOffload(PosedEntry &entry, const
                                                         std::optional<solve::PackedPlan> plan,
                                                         uint64_t transientBytes) {
   const uint64_t alignment = getAlignment(room.space);
-  // State that is moved has lanes of its own.
+  // What lies in the file from step to step is moved in any case.
   if (plan)
     plan = solve::prefetch(entry.solved->graph, std::move(*plan), transientBytes - entry.leastStagingBytes, alignment,
                            getPlanPacking());

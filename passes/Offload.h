@@ -34,10 +34,6 @@ std::optional<std::pair<Space, uint64_t>> findMoves(mlir::func::FuncOp step);
 /// bytes.
 uint64_t countStagingBytes(Space space, uint64_t largestBytes);
 
-/// Lets optimizer state lie in a file: what one entry alone has and replaces in every step is loaded before its first
-/// reader, and stored when it is made. Returns their bytes there.
-uint64_t moveStates(mlir::ModuleOp module);
-
 /// Prepares an entry's searches with loads.
 void poseOffloads(PosedEntry &entry, const OffloadRoom &room, solve::SolvedSteps &solved);
 /// The plan that takes the least time in `transientBytes` of the device, of those with values in the room and `plan`,

@@ -69,6 +69,12 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries, const 
   // Groups in the order in which they are met; parameters without one come first.
   llvm::SetVector<Attribute> groups;
   groups.insert(Attribute());
+  // Where parameters and optimizer state lie, in the memory that the type says.
+  auto pickLasting = [&](plan::ArenaRole role, Type type) {
+    const Space space = getSpace(type);
+    return space == Space::Device ? (role == plan::ArenaRole::Params ? ParamsArena : StateArena)
+                                  : layout.getOther(role, space);
+  };
   if (failed(visit([&](const BindingFacts &facts, Type, Attribute group) -> std::optional<unsigned> {
         if (facts.kind == plan::BindingKind::Param)
           groups.insert(group);
@@ -76,20 +82,20 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries, const 
       })))
     return failure();
   for (Attribute current : groups)
-    if (failed(visit([&](const BindingFacts &facts, Type, Attribute group) -> std::optional<unsigned> {
-          return facts.kind == plan::BindingKind::Param && group == current ? std::optional(ParamsArena) : std::nullopt;
+    if (failed(visit([&](const BindingFacts &facts, Type type, Attribute group) -> std::optional<unsigned> {
+          if (facts.kind != plan::BindingKind::Param || group != current)
+            return std::nullopt;
+          return pickLasting(plan::ArenaRole::Params, type);
         })))
       return failure();
   if (failed(visit([&](const BindingFacts &facts, Type type, Attribute) -> std::optional<unsigned> {
         if (facts.kind == plan::BindingKind::Param)
           return std::nullopt;
-        if (const Space space = getSpace(type); space != Space::Device)
-          return layout.getOtherState(space);
         switch (facts.getComponent()) {
         case MemoryComponent::Parameter:
-          return ParamsArena;
+          return pickLasting(plan::ArenaRole::Params, type);
         case MemoryComponent::State:
-          return StateArena;
+          return pickLasting(plan::ArenaRole::State, type);
         default:
           return IOArena;
         }
@@ -108,11 +114,12 @@ FailureOr<PlanLayout> PlanLayout::compute(ArrayRef<func::FuncOp> entries, const 
   return layout;
 }
 
-unsigned PlanLayout::getOtherState(Space space) {
-  auto *found = llvm::find_if(arenas, [&](const Arena &arena) { return arena.space == plan::ArenaSpace(space); });
+unsigned PlanLayout::getOther(plan::ArenaRole role, Space space) {
+  auto *found = llvm::find_if(
+      arenas, [&](const Arena &arena) { return arena.role == role && arena.space == plan::ArenaSpace(space); });
   if (found == arenas.end()) {
-    arenas.push_back({plan::ArenaRole::State, "state_" + getSpaceName(space).str(), 0, 0, plan::ArenaSpace(space),
-                      getAlignment(space)});
+    arenas.push_back({role, (plan::stringifyArenaRole(role) + "_" + getSpaceName(space)).str(), 0, 0,
+                      plan::ArenaSpace(space), getAlignment(space)});
     found = &arenas.back();
   }
   return unsigned(found - arenas.begin());

@@ -88,8 +88,8 @@ public:
   plan::SliceAttr getSlice(const BindingFacts &facts, mlir::Type type, uint64_t value) const;
 
 private:
-  /// The arena of optimizer state that lies in another memory, added when it is asked for first.
-  unsigned getOtherState(Space space);
+  /// The arena of parameters or optimizer state that lie in another memory, added when it is asked for first.
+  unsigned getOther(plan::ArenaRole role, Space space);
 
   size_t numBound = 0;
   struct Place {

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "TrainRematerialize.h"
 #include "BudgetRefusal.h"
+#include "FileTensors.h"
 #include "Offload.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
@@ -65,7 +66,7 @@ public:
     offloadRoom = *other;
     budgetBytes.reset();
     if (offloadRoom && offloadRoom->space == Space::File && strategy == "fit")
-      chooseStates();
+      choosePlaces();
     if (failed(fitAll()))
       signalPassFailure();
     numRecomputed += totals.recomputed;
@@ -74,8 +75,26 @@ public:
   }
 
 private:
-  /// Lets optimizer state lie in a file where the step takes less time so, or fits so alone.
-  void chooseStates();
+  /// What the module takes with tensors in the file.
+  struct Trial {
+    FilePlaces places;
+    /// Of all entries; nothing: it does not fit, and needs so many bytes at least.
+    std::optional<double> seconds = {};
+    uint64_t leastBytes = UINT64_MAX;
+    /// Nothing runs again, and nothing waits elsewhere for a while.
+    bool isPlain = false;
+    /// Of the tensors those that find room on the device.
+    FileNames onDevice = {};
+
+    bool isBetterThan(const Trial &other) const {
+      if (seconds || other.seconds)
+        return seconds && (!other.seconds || *seconds < *other.seconds);
+      return leastBytes < other.leastBytes;
+    }
+  };
+  Trial tryPlaces(ModuleOp given, const FilePlaces &places, bool isRoomAsked);
+  /// Lets parameters and optimizer state lie in a file where the step takes less time so, or fits so alone.
+  void choosePlaces();
   /// Fits every entry, with reserves until what was made stays within the budget.
   LogicalResult fitAll();
   /// Fits every entry with `reserve` bytes less than there are; bytes by which what was made goes beyond the budget.
@@ -92,12 +111,23 @@ private:
 
   void restore(ModuleOp given);
 
+  /// Lets all entries count what copies of any of them pass through: that is there once. Of the smallest plans those
+  /// are taken that need the least together.
+  void shareStaging(MutableArrayRef<PosedEntry> entries, uint64_t transientBytes);
+
   std::shared_ptr<solve::SolvedSteps> solved;
   /// Of the plans that were made last, all entries together.
   struct Totals {
     double seconds = 0;
+    /// Over the steps in which nothing runs again and nothing moves.
+    double extraSeconds = 0;
     unsigned recomputed = 0, loaded = 0;
+    /// Entries share the arena and what copies pass through: the most that one needs of each.
+    uint64_t arenaBytes = 0, stagingBytes = 0;
+    std::vector<FittedEntry> entries = {};
   } totals;
+  /// What was made has to be made again with all that copies pass through; it is.
+  bool isStagingWhole = false, countsWholeStaging = false;
   /// The budget in bytes, once it is known.
   std::optional<uint64_t> budgetBytes;
   /// Where values may wait besides; nothing: on the device alone.
@@ -118,6 +148,7 @@ std::unique_ptr<Pass> lowtide::createTrainRematerialize(const TrainRematerialize
 }
 
 LogicalResult TrainRematerialize::fitAll() {
+  countsWholeStaging = false;
   for (uint64_t reserve = 0;;) {
     OwningOpRef<ModuleOp> given = getOperation().clone();
     totals = {};
@@ -126,10 +157,34 @@ LogicalResult TrainRematerialize::fitAll() {
       setFailure(getOperation(), FailureKind::Budget);
       return failure();
     }
-    if (!*beyond)
+    if (!*beyond && !std::exchange(isStagingWhole, false))
       return success();
+    countsWholeStaging |= !*beyond;
     reserve += *beyond;
     restore(*given);
+  }
+}
+
+void TrainRematerialize::shareStaging(MutableArrayRef<PosedEntry> entries, uint64_t transientBytes) {
+  // Without values that wait, and with them.
+  uint64_t leastStaging = 0, mostStaging = 0, leastArena = 0, mostArena = 0;
+  for (const PosedEntry &entry : entries) {
+    uint64_t arena = entry.solved->plans.getSmallest().arenaBytes;
+    leastArena = std::max(leastArena, arena);
+    for (solve::SolvedStep *offload : entry.offloads)
+      arena = std::min(arena, offload->plans.getSmallest().arenaBytes);
+    mostArena = std::max(mostArena, arena);
+    leastStaging = std::max(leastStaging, entry.leastStagingBytes);
+    mostStaging = std::max(mostStaging, entry.stagingBytes);
+  }
+  const bool fits = mostStaging + mostArena <= transientBytes,
+             isWorthIt = mostStaging + mostArena < leastStaging + leastArena;
+  for (PosedEntry &entry : entries) {
+    entry.leastStagingBytes = countsWholeStaging && fits ? mostStaging : leastStaging;
+    entry.stagingBytes = mostStaging;
+    if (!fits && (countsWholeStaging || !isWorthIt))
+      entry.offloads.clear();
+    entry.smallestStagingBytes = isWorthIt ? mostStaging : leastStaging;
   }
 }
 
@@ -138,36 +193,71 @@ void TrainRematerialize::restore(ModuleOp given) {
   getOperation().getBodyRegion().takeBody(given.getBodyRegion());
 }
 
-void TrainRematerialize::chooseStates() {
-  OwningOpRef<ModuleOp> given = getOperation().clone(), moved = getOperation().clone();
-  const uint64_t movedBytes = moveStates(*moved);
-  if (!movedBytes || movedBytes > offloadRoom->bytes)
-    return;
+TrainRematerialize::Trial TrainRematerialize::tryPlaces(ModuleOp given, const FilePlaces &places, bool isRoomAsked) {
+  ScopedDiagnosticHandler silence(&getContext(), [](Diagnostic &) { return success(); });
   const DictionaryAttr attributes = getOperation()->getAttrDictionary();
-  // Seconds of all entries, or the bytes that they need at least; what is said of it is said again of the one that is
-  // taken.
-  struct Estimate {
-    std::optional<double> seconds;
-    uint64_t leastBytes = UINT64_MAX;
+  OwningOpRef<ModuleOp> moved = given.clone();
+  moveToFile(*moved, places);
+  restore(*moved);
+  Trial trial{places};
+  if (succeeded(fitAll())) {
+    trial.seconds = totals.seconds;
+    trial.isPlain = totals.extraSeconds <= 0;
+    if (isRoomAsked)
+      if (FailureOr<FileNames> room =
+              findRoomOnDevice(totals.entries, getAnalysis<StepFacts>().getTable(), places.names);
+          succeeded(room))
+        trial.onDevice = *room;
+  } else if (std::optional<RefusedBudget> refused = getRefusedBudget(getOperation())) {
+    trial.leastBytes = refused->smallestBytes;
+  }
+  getOperation()->setAttrs(attributes);
+  return trial;
+}
+
+static bool hasLoops(ModuleOp module) {
+  return module
+      .walk([](Operation *op) { return isa<RepeatInterface>(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+void TrainRematerialize::choosePlaces() {
+  const std::vector<FileTensor> tensors = listFileTensors(getOperation());
+  FileNames states, all;
+  uint64_t bytes = 0;
+  for (bool isState : {true, false})
+    for (const FileTensor &tensor : tensors)
+      if (tensor.isState == isState && tensor.bytes <= offloadRoom->bytes - bytes) {
+        bytes += tensor.bytes;
+        all.insert(tensor.name);
+        if (isState)
+          states.insert(tensor.name);
+      }
+  if (all.empty())
+    return;
+  OwningOpRef<ModuleOp> given = getOperation().clone();
+  Trial best = tryPlaces(*given, {}, /*isRoomAsked=*/false);
+  auto take = [&](const FilePlaces &places) {
+    if (best.isPlain || places == best.places)
+      return;
+    if (Trial other = tryPlaces(*given, places, /*isRoomAsked=*/true); other.isBetterThan(best))
+      best = std::move(other);
   };
-  auto estimate = [&]() -> Estimate {
-    ScopedDiagnosticHandler silence(&getContext(), [](Diagnostic &) { return success(); });
-    Estimate result;
-    if (succeeded(fitAll()))
-      result.seconds = totals.seconds;
-    else if (std::optional<RefusedBudget> refused = getRefusedBudget(getOperation()))
-      result.leastBytes = refused->smallestBytes;
-    getOperation()->setAttrs(attributes);
-    return result;
-  };
-  const Estimate whole = estimate();
-  OwningOpRef<ModuleOp> tried = moved->clone();
-  restore(*tried);
-  const Estimate apart = estimate();
-  const bool isApart = apart.seconds   ? !whole.seconds || *apart.seconds < *whole.seconds
-                       : whole.seconds ? false
-                                       : apart.leastBytes < whole.leastBytes;
-  restore(isApart ? *moved : *given);
+  take({states});
+  take({all});
+  if (hasLoops(*given))
+    take({all, /*entersLoops=*/true});
+  // What finds room on the device goes back there, as long as that takes no more time.
+  FilePlaces fewer = best.places;
+  for (unsigned tries = 2; tries && !best.onDevice.empty(); --tries) {
+    fewer.names.set_subtract(best.onDevice);
+    Trial other = tryPlaces(*given, fewer, /*isRoomAsked=*/true);
+    if (best.isBetterThan(other))
+      break;
+    best = std::move(other);
+  }
+  moveToFile(*given, best.places);
+  restore(*given);
 }
 
 std::optional<solve::FittedSchedule> TrainRematerialize::choose(PosedEntry &entry, uint64_t transientBytes) {
@@ -253,7 +343,10 @@ std::optional<solve::PackedPlan> TrainRematerialize::findPlan(PosedEntry &entry,
 
 FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const MemoryProfile &unfitted,
                                                  solve::PackedPlan packed, const BudgetRoom &room, FactsTable &facts) {
-  const solve::FittedSchedule &chosen = packed.plan, &before = entry.solved->front.getLargest();
+  const solve::FittedSchedule &chosen = packed.plan;
+  // Without copies: what the step takes where everything stays on the device.
+  solve::FittedSchedule before = entry.solved->front.getLargest();
+  before.timeline.seconds = solve::countComputeSeconds(entry.problem.getGraph(), before);
   // What a report draws next to the fitted step.
   if (chosen.timeline.peakBytes < unfitted.getPeakBytes())
     entry.step->setAttr(beforeBudgetAttrName, unfitted.sampleLive(&getContext()));
@@ -265,13 +358,19 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
   const solve::StepGraph &graph = entry.problem.getGraph();
   if (!solve::areSameProblem(profile->getBuffers(), solve::listBuffers(graph, chosen), planAlignment))
     packed.arenaBytes = solve::pack(profile->getBuffers(), getPlanPacking()).arenaBytes;
+  uint64_t stagingBytes = entry.leastStagingBytes;
   if (const auto moves = findMoves(entry.step))
-    packed.arenaBytes += countStagingBytes(moves->first, moves->second);
+    stagingBytes = std::max(stagingBytes, countStagingBytes(moves->first, moves->second));
+  totals.arenaBytes = std::max(totals.arenaBytes, packed.arenaBytes);
+  totals.stagingBytes = std::max(totals.stagingBytes, stagingBytes);
+  packed.arenaBytes += stagingBytes;
   if (packed.arenaBytes > room.transientBytes)
     return packed.arenaBytes - room.transientBytes;
   totals.seconds += chosen.timeline.seconds;
+  totals.extraSeconds += std::max(chosen.timeline.seconds - before.timeline.seconds, 0.0);
   totals.recomputed += chosen.timeline.recomputed - chosen.timeline.loaded;
   totals.loaded += chosen.timeline.loaded;
+  totals.entries.push_back({entry.step, room.transientBytes - packed.arenaBytes});
   {
     InFlightDiagnostic remark = entry.step.emitRemark("@")
                                 << entry.step.getSymName() << ": " << compareFigures(before, chosen);
@@ -281,7 +380,7 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
     noteLoops(remark, entry.problem, before, chosen);
   }
   // The bound is of recomputation alone.
-  if (isOn(bound) && !chosen.timeline.loaded)
+  if (isOn(bound) && !findMoves(entry.step))
     remarkBound(entry, chosen, room.getUsableBytes(), room.sum());
   return 0;
 }
@@ -299,7 +398,7 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   roomLeft = offloadRoom;
   if (roomLeft) {
     if (layout->getOtherBytes() > roomLeft->bytes)
-      return getOperation().emitError("optimizer state takes ")
+      return getOperation().emitError("parameters and optimizer state take ")
              << formatBytes(layout->getOtherBytes()) << " of " << formatBytes(roomLeft->bytes) << " in space "
              << getSpaceName(roomLeft->space);
     roomLeft->bytes -= layout->getOtherBytes();
@@ -337,9 +436,12 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
   if (offloadRoom)
     getOperation()->setAttr(offloadBudgetAttrName, builder.getI64IntegerAttr(int64_t(offloadRoom->bytes)));
   if (bytes < statics.sum())
+    shareStaging(entries, 0);
+  if (bytes < statics.sum())
     return refuseStatics(getOperation(), entries, bytes, statics);
   getOperation()->setAttr(deviceBudgetAttrName, builder.getI64IntegerAttr(int64_t(bytes)));
   const BudgetRoom room{bytes - statics.sum(), statics, reserve};
+  shareStaging(entries, room.getUsableBytes());
   std::vector<solve::PackedPlan> plans;
   // What helps the entry that needs the most helps all.
   PosedEntry *refused = nullptr;
@@ -362,5 +464,11 @@ FailureOr<uint64_t> TrainRematerialize::fitModule(uint64_t reserve) {
       return refuseBudget(entry, {room.transientBytes, statics, room.transientBytes + *beyond}, strategy,
                           facts.getTable());
   }
+  // One has less to pass through, another a smaller arena: then what all pass through counts for each.
+  const uint64_t together = totals.arenaBytes + totals.stagingBytes;
+  if (together > room.transientBytes && countsWholeStaging)
+    most = std::max(most, together - room.transientBytes);
+  else if (together > room.transientBytes && !most)
+    isStagingWhole = true;
   return most;
 }

@@ -29,8 +29,7 @@ public:
     for (auto module : getOperation().getOps<plan::ModuleOp>())
       if (failed(check(module, deviceBudgetAttrName, [](plan::ArenaOp arena) { return isOnDevice(arena); })) ||
           failed(check(module, offloadBudgetAttrName, [](plan::ArenaOp arena) {
-            return !isOnDevice(arena) &&
-                   (arena.getRole() == plan::ArenaRole::Transient || arena.getRole() == plan::ArenaRole::State);
+            return !isOnDevice(arena) && arena.getRole() <= plan::ArenaRole::Transient;
           })))
         return signalPassFailure();
   }

@@ -32,6 +32,8 @@ public:
   const plan::Plan &plan() const { return plan_; }
   /// First image bytes of the PARAMS arenas, one after the other in the order of the arenas.
   std::span<const uint8_t> params() const { return params_; }
+  /// Takes `params` out of memory until they are read again, where they are in a mapped file.
+  void leaveParams() const { file_.leave(params_); }
   /// ELF shared object with the kernels, for the CPU and for the fake CUDA device; empty when there are none.
   std::span<const uint8_t> code() const { return code_; }
   /// The kernels for a GPU: machine code of the target's chip, and the text that other chips compile; may be empty.

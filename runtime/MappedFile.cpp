@@ -81,6 +81,13 @@ void MappedFile::surviveLostBytes() {
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
+void MappedFile::leave(std::span<const uint8_t> part) const {
+  const auto begin = (reinterpret_cast<uintptr_t>(part.data()) + pageBytes() - 1) / pageBytes() * pageBytes(),
+             end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / pageBytes() * pageBytes();
+  if (!bytes_.empty() && part.data() >= bytes_.data() && part.data() < bytes_.data() + bytes_.size() && begin < end)
+    (void)::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
 bool MappedFile::isWhole() const { return !watch_ || watch_->isWhole; }
 
 std::string MappedFile::firstNotWhole() {

@@ -28,6 +28,9 @@ public:
   std::span<const uint8_t> bytes() const { return bytes_; }
   std::string_view text() const { return {reinterpret_cast<const char *>(bytes_.data()), bytes_.size()}; }
 
+  /// Takes pages that lie within `part` of the bytes out of memory; they come back when they are read.
+  void leave(std::span<const uint8_t> part) const;
+
   /// From now on, bytes of a mapped file that are no longer there (somebody has shortened it, its disk fails) read as
   /// zeros instead of ending the process by SIGBUS. For programs: it takes over the signal.
   static void surviveLostBytes();

@@ -119,15 +119,24 @@ Status Session::restart(const BindOptions &options) {
   return initialize(options);
 }
 
+/// Of the artifact's image what is copied before it leaves memory.
+static constexpr uint64_t imagePieceBytes = uint64_t(1) << 26;
+
 Status Session::initialize(const BindOptions &options) {
   const plan::Plan &plan = artifact_->plan();
   const uint8_t *image = artifact_->params().data();
   for (int i = 0; i < plan.arenas_size(); ++i) {
-    uint64_t bytes = plan.arenas(i).image_bytes();
-    if (bytes)
-      std::memcpy(device_->hostArenas()[static_cast<size_t>(i)], image, bytes);
+    const uint64_t bytes = plan.arenas(i).image_bytes();
+    uint8_t *arena = device_->hostArenas()[static_cast<size_t>(i)];
+    // In pieces: an arena in a file may be larger than memory.
+    for (uint64_t done = 0, piece = 0; done < bytes; done += piece) {
+      piece = std::min(bytes - done, imagePieceBytes);
+      std::memcpy(arena + done, image + done, piece);
+      LOWTIDE_TRY(device_->leave(arena + done, piece));
+    }
     image += bytes;
   }
+  artifact_->leaveParams();
   for (const Tensor &tensor : persistent()) {
     const plan::Binding &binding = *tensor.binding;
     const bool isParam = binding.kind() == plan::Binding::PARAM, isConstant = binding.kind() == plan::Binding::CONSTANT;

@@ -109,6 +109,8 @@ public:
   std::vector<Tensor> persistent() const;
   /// The host is done with a tensor for now: what of a file's bytes it has read or written leaves memory.
   Status leave(const Tensor &tensor) const;
+  /// The same of a part of its bytes.
+  Status leave(std::span<const uint8_t> part) const { return device_->leave(part.data(), part.size()); }
   /// The value of a METRIC with one element, as a double, as of the last `settle`.
   Expected<double> metric(const std::string &entry, const std::string &name) const;
 

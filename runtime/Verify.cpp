@@ -46,12 +46,13 @@ Status checkArenas(const plan::Plan &plan) {
       return refuse("has no known role", where);
     if (arena.space() < plan::Arena::DEVICE || arena.space() > plan::Arena::FILE)
       return refuse("lies in no known space", where);
+    const bool outlivesSteps = arena.role() == plan::Arena::PARAMS || arena.role() == plan::Arena::STATE;
     const bool mayBeElsewhere = arena.role() == plan::Arena::TRANSIENT || isOfRuntime(arena.role()) ||
-                                (arena.role() == plan::Arena::STATE && arena.space() == plan::Arena::FILE);
+                                (outlivesSteps && arena.space() == plan::Arena::FILE);
     if (arena.space() != plan::Arena::DEVICE && !mayBeElsewhere)
       return refuse("is for " + plan::Arena::Role_Name(arena.role()) + " and lies in space " +
                         showSpace(arena.space()) +
-                        "; what bindings lie in is in space device, but for optimizer state in a file",
+                        "; what bindings lie in is in space device, but for parameters and optimizer state in a file",
                     where);
     if (!taken.emplace(arena.role(), arena.space()).second && arena.role() != plan::Arena::TRANSIENT)
       return refuse("is of a role of which a plan has one arena: " + plan::Arena::Role_Name(arena.role()), where);
@@ -134,9 +135,9 @@ Status checkKernels(const plan::Plan &plan) {
 Status checkHome(const plan::Binding &binding, const plan::Arena &arena) {
   const bool isForParams = arena.role() == plan::Arena::PARAMS;
   const bool isForState = arena.role() == plan::Arena::STATE;
-  if (arena.space() != plan::Arena::DEVICE && !(isForState && arena.space() == plan::Arena::FILE))
+  if (arena.space() != plan::Arena::DEVICE && !((isForParams || isForState) && arena.space() == plan::Arena::FILE))
     return refuse("lies in arena '" + printable(arena.name()) + "' in space " + showSpace(arena.space()) +
-                  "; bindings lie in space device, or optimizer state in space file");
+                  "; bindings lie in space device, or parameters and optimizer state in space file");
   if (isPersistent(binding) && !isForParams && !isForState)
     return refuse("outlives the step but lies in an arena that does not");
   if (!isPersistent(binding) && (isForParams || isForState))

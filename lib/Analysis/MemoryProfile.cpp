@@ -66,6 +66,8 @@ MemoryRoles::MemoryRoles(func::FuncOp step, const StepStorage &storage) : forwar
   for (auto [i, returned] : llvm::enumerate(terminator->getOperands())) {
     auto binding = dyn_cast_or_null<BindingInterface>(step.getResultAttr(i, bindingAttrName));
     Operation *maker = StepStorage::getRoot(returned).getDefiningOp();
+    if (StepStorage::isMove(maker))
+      maker = StepStorage::getRoot(maker->getOperand(0)).getDefiningOp();
     if (binding && maker && binding.getBindingKind() == BindingKind::Param)
       for (Value operand : maker->getOperands())
         gradients.insert(StepStorage::getRoot(operand));
@@ -95,6 +97,9 @@ MemoryComponent MemoryRoles::classify(const Storage &place, unsigned position) c
   Operation *maker = value.getDefiningOp();
   if (maker && maker->hasAttr(recomputedAttrName))
     return MemoryComponent::Recomputed;
+  // What the step was given is no activation, wherever it lay.
+  if (StepStorage::isMove(maker) && isa<BlockArgument>(StepStorage::getRoot(maker->getOperand(0))))
+    return MemoryComponent::Temporary;
   // An update may read an activation besides.
   if (gradients.contains(value) && !forward.makes(value))
     return MemoryComponent::Gradient;

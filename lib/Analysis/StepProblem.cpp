@@ -117,7 +117,10 @@ void StepProblem::addOperation(Operation &op, const Knowledge &known) {
   if (StepStorage::isMove(&op)) {
     const bool isStore = getSpace(op.getOperand(0).getType()) == Space::Device;
     operation.kind = isStore ? solve::StepOperation::Kind::Stores : solve::StepOperation::Kind::Loads;
-    operation.runsOnce = true;
+    // What lies in the other memory before the step comes from there as often as it is asked for.
+    operation.runsOnce = isStore || !known.costs.moves || !isa<BlockArgument>(StepStorage::getRoot(op.getOperand(0)));
+    if (!operation.runsOnce)
+      operation.seconds = known.costs.moves->back.getSeconds(getTensorBytes(op.getResult(0).getType()).value_or(0));
   }
   operations.push_back(&op);
   graph.operations.push_back(std::move(operation));

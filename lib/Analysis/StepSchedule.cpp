@@ -117,7 +117,8 @@ void ScheduleWriter::writeAgain(Operation *op, const RerunForm *part, Value cota
     operands[0] = anchor(builder, op->getLoc(), operands[0], cotangent);
   Operation *clone = builder.clone(*form);
   clone->setOperands(operands);
-  clone->setAttr(recomputedAttrName, builder.getUnitAttr());
+  if (!StepStorage::isMove(clone))
+    clone->setAttr(recomputedAttrName, builder.getUnitAttr());
   placed.insert(clone);
   facts[clone] = std::move(known);
   for (auto [number, copy] : llvm::zip_equal(resultNumbers, clone->getResults()))

@@ -80,6 +80,14 @@ void addLoads(StepGraph &graph, const Lane &away, const Lane &back) {
     }
 }
 
+double countComputeSeconds(const StepGraph &graph, const FittedSchedule &plan) {
+  const std::vector<double> all = listSeconds(graph, plan);
+  double seconds = 0;
+  for (uint32_t op : plan.schedule)
+    seconds += graph.at(op).kind == Kind::Computes ? all[op] : 0;
+  return seconds;
+}
+
 LaneTimes simulateLanes(const StepGraph &graph, const FittedSchedule &plan, uint64_t roomAlignment) {
   LaneTimes times;
   const std::vector<Stay> stays = listStays(graph, plan.schedule);
@@ -144,6 +152,10 @@ std::vector<StepGraph> listOffloadGraphs(const StepGraph &graph) {
     StepGraph &offload = graphs.emplace_back(graph);
     bool isChanged = false;
     for (StepOperation &operation : offload.operations) {
+      if (operation.kind == Kind::Loads && !operation.runsOnce) {
+        operation.seconds = prices.share * graph.back.getSeconds(graph.values[operation.writes.front()].bytes);
+        isChanged |= prices.share != 1;
+      }
       if (operation.loads.empty())
         continue;
       double price = 0;

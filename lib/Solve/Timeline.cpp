@@ -130,7 +130,7 @@ public:
       timeline.seconds += operation.seconds;
       timeline.flops += operation.flops;
       timeline.recomputed += op >= graph.operations.size() || ran[op];
-      timeline.loaded += op >= graph.operations.size() && operation.kind == StepOperation::Kind::Loads;
+      timeline.loaded += (op >= graph.operations.size() || ran[op]) && operation.kind == StepOperation::Kind::Loads;
       ran[op] = true;
       for (size_t i = 0; i < operation.writes.size(); ++i) {
         const uint32_t result = firstResult[now] + i;

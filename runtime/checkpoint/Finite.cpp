@@ -70,19 +70,29 @@ bool startsNotFinite(const Artifact &artifact, const plan::Binding &binding) {
   return firstNotFinite(own->dtype(), artifact.params().data() + before + slice.offset(), slice.bytes()).has_value();
 }
 
+/// Of a tensor what is in memory at once: whole elements.
+static constexpr uint64_t pieceBytes = uint64_t(1) << 24;
+
 std::optional<NotFinite> findNotFinite(const Session &session) {
   for (const Tensor &tensor : session.persistent()) {
     const plan::Binding &binding = *tensor.binding;
     if (binding.kind() == plan::Binding::CONSTANT)
       continue;
     const std::vector<uint8_t> joined = tensor.low ? tensor.read() : std::vector<uint8_t>();
-    const uint8_t *numbers = tensor.low ? joined.data() : tensor.data;
-    if (std::optional<uint64_t> at = firstNotFinite(binding.dtype(), numbers, tensor.bytes());
-        at && !startsNotFinite(session.artifact(), binding))
-      return NotFinite{binding.name(), binding.kind(), *at,
-                       loadElement(binding.dtype(), numbers + *at * elementBytes(binding.dtype()))};
-    // What was only looked at is written already.
-    (void)session.leave(tensor);
+    const std::span<const uint8_t> numbers{tensor.low ? joined.data() : tensor.data, tensor.bytes()};
+    for (uint64_t begin = 0; begin < numbers.size(); begin += pieceBytes) {
+      const std::span<const uint8_t> piece = numbers.subspan(begin, std::min(pieceBytes, numbers.size() - begin));
+      const uint64_t size = elementBytes(binding.dtype());
+      if (std::optional<uint64_t> at = firstNotFinite(binding.dtype(), piece.data(), piece.size());
+          at && !startsNotFinite(session.artifact(), binding))
+        return NotFinite{binding.name(), binding.kind(), begin / size + *at,
+                         loadElement(binding.dtype(), piece.data() + *at * size)};
+      // What was only looked at is written already.
+      if (!tensor.low)
+        (void)session.leave(piece);
+    }
+    if (tensor.low)
+      (void)session.leave(tensor);
   }
   return std::nullopt;
 }

@@ -24,9 +24,15 @@ int fileOf(const Session &session, const Tensor &tensor) {
 Status writeTensorFiles(const Session &session, int64_t steps, const std::string &checkpoint) {
   std::vector<SafetensorsEntry> entries[2];
   for (const Tensor &tensor : session.persistent())
-    if (tensor.binding->kind() != plan::Binding::CONSTANT)
-      entries[fileOf(session, tensor)].push_back(
-          frameworkEntry(tensor.binding->name(), tensor, findSource(session.plan(), tensor.binding->name())));
+    if (tensor.binding->kind() != plan::Binding::CONSTANT) {
+      SafetensorsEntry entry =
+          frameworkEntry(tensor.binding->name(), tensor, findSource(session.plan(), tensor.binding->name()));
+      entry.write = [&session, tensor, write = std::move(entry.write)](const SafetensorsEntry::Sink &sink) -> Status {
+        LOWTIDE_TRY(write(sink));
+        return session.leave(tensor);
+      };
+      entries[fileOf(session, tensor)].push_back(std::move(entry));
+    }
   // With pairs the model stays what it was, and may be large: a checkpoint holds what is trained, and PEFT's files.
   const bool hasPairs = session.plan().adapters_size() != 0;
   if (hasPairs)

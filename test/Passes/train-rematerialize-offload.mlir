@@ -45,7 +45,7 @@
 // SHARE: train.device_budget = 41749607 : i64
 
 // ALONE: error: @train cannot fit 36.00 MiB (37748736 bytes): at least 37.03 MiB (38830144 bytes) are needed whatever is recomputed
-// SMALL: error: @train cannot fit 34.00 MiB (35651584 bytes): the smallest plan found needs 35.03 MiB (36732992 bytes), and none is below 33.03 MiB (34635840 bytes)
+// SMALL: error: @train cannot fit 34.00 MiB (35651584 bytes): the smallest plan found needs 34.03 MiB (35684416 bytes), and none is below 32.03 MiB (33587264 bytes)
 // HOST: error: host-budget: on a CPU the device's memory is the host's; values wait in a file: give --disk-budget
 // PART: error: disk-budget: '50%' is a part of nothing that is known; bytes, as in 32GiB
 // DISK: error: disk-budget: values of a GPU's step wait in memory of the host; give --host-budget

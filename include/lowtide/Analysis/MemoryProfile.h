@@ -109,6 +109,7 @@ public:
   uint64_t getDeviceBytes() const { return statics.sum() + peakBytes; }
   /// Who is alive at an instruction, largest first.
   llvm::SmallVector<const MemoryTenant *> getAlive(unsigned instruction) const;
+  llvm::ArrayRef<MemoryTenant> getTenants() const { return tenants; }
   /// The same bytes as a packing problem: values that share a place are one buffer.
   llvm::ArrayRef<solve::Buffer> getBuffers() const { return buffers; }
   /// At most `limit` rows of getLive(), each the fullest of as many instructions as the others stand for: what a

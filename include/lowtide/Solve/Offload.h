@@ -25,6 +25,9 @@ struct LaneTimes {
   uint64_t roomBytes = 0;
 };
 
+/// What the operations of a schedule take, without its copies.
+double countComputeSeconds(const StepGraph &graph, const FittedSchedule &plan);
+
 /// Runs a valid schedule with its lanes. A store begins when its value is there; a load when the operation before it
 /// has ended (only then are its bytes free) and its store; an operation when what it reads is there and, where it
 /// writes over stored bytes, when they have left. `roomAlignment`: of the other memory, a power of two.

@@ -56,7 +56,8 @@ struct StepOperation {
   /// The numbers there of loads that bring its results back from another memory: what may stand in `reruns` instead.
   std::vector<uint32_t> loads = {};
   /// Stores and loads are copies of one value that run while others compute; those of `reruns` read nothing, for what
-  /// they make was stored when it was made first.
+  /// they make was stored when it was made first. A load among `operations` brings what lies in the other memory before
+  /// the step; it may run again.
   enum class Kind : uint8_t { Computes, Stores, Loads } kind = Kind::Computes;
 
   bool operator==(const StepOperation &other) const = default;

@@ -295,9 +295,12 @@ LogicalResult ArenaOp::verify() {
     return emitOpError("alignment ") << alignment << " is not a power of two";
   if (uint64_t(getImageBytes()) > uint64_t(getBytes()))
     return emitOpError("has an image of ") << getImageBytes() << " bytes in " << getBytes() << " bytes";
-  if (getSpace() != ArenaSpace::Device && isBound(getRole()) && getRole() != ArenaRole::State)
-    return emitOpError("for ") << stringifyArenaRole(getRole()) << " lies in space " << stringifyArenaSpace(getSpace())
-                               << "; what bindings lie in but optimizer state is in space device";
+  const bool mayLieInFile = getRole() == ArenaRole::Params || getRole() == ArenaRole::State;
+  if (getSpace() != ArenaSpace::Device && isBound(getRole()) && !(mayLieInFile && getSpace() == ArenaSpace::File))
+    return emitOpError("for ")
+           << stringifyArenaRole(getRole()) << " lies in space " << stringifyArenaSpace(getSpace())
+           << "; what bindings lie in is in space device, but for parameters and optimizer state in "
+              "a file";
   return success();
 }
 

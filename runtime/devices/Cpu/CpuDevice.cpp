@@ -37,7 +37,7 @@ Status CpuDevice::allocateArenas(const BindOptions &options) {
   file_ = std::move(*file);
   for (int i = 0; i < artifact_.plan().arenas_size(); ++i) {
     const plan::Arena &arena = artifact_.plan().arenas(i);
-    if (arena.space() != plan::Arena::FILE || arena.role() != plan::Arena::STATE)
+    if (arena.space() != plan::Arena::FILE || arena.role() == plan::Arena::TRANSIENT)
       continue;
     Expected<uint8_t *> view = file_->map(offsets_[static_cast<size_t>(i)], arena.bytes());
     if (!view)

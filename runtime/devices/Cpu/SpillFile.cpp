@@ -84,7 +84,7 @@ Status SpillFile::flush(const uint8_t *begin, uint64_t bytes) {
                    end =
                        std::min<uint64_t>(alignToFile(static_cast<uint64_t>(begin - view.address) + bytes), view.bytes);
     if (::msync(view.address + first, end - first, MS_SYNC) != 0)
-      return fail(std::string("writing optimizer state to its file failed: ") + std::strerror(errno));
+      return fail(std::string("writing parameters and optimizer state to their file failed: ") + std::strerror(errno));
     (void)::madvise(view.address + first, end - first, MADV_DONTNEED);
     (void)::posix_fadvise(file_, static_cast<off_t>(view.offset + first), static_cast<off_t>(end - first),
                           POSIX_FADV_DONTNEED);

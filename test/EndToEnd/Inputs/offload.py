@@ -5,6 +5,7 @@ Arguments: the folder of recorded models, a folder to work in.
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -13,8 +14,8 @@ MODEL = MODELS / "gpt-tiny"
 STEPS = 4
 
 
-def compile(name, *flags):
-    done = subprocess.run(["lowtide", "compile", MODEL / "model.onnx", "-o", WORK / name, "--optimizer=adamw", "--entries=train", *flags],
+def compile(name, *flags, entries="train", optimizer="adamw"):
+    done = subprocess.run(["lowtide", "compile", MODEL / "model.onnx", "-o", WORK / name, f"--optimizer={optimizer}", f"--entries={entries}", *flags],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return WORK / name
@@ -32,9 +33,9 @@ def train(artifact, *flags, steps=STEPS):
 
 
 def compare(title, whole, moved, *flags):
-    losses, saved, _ = train(whole, *flags)
+    losses, saved, before = train(whole, *flags)
     others, again, summary = train(moved, *flags)
-    same = losses == others and saved == again
+    same = losses == others and saved == again and before.get("evaluations") == summary.get("evaluations")
     step = summary.get("moved", {})
     print(f"{title}: {'same' if same else 'different'}, {'moved' if step.get('from_device_bytes') and step.get('to_device_bytes') else 'nothing moved'}")
     return summary
@@ -52,6 +53,39 @@ losses, saved, _ = train(whole)
 train(state, steps=2)
 others, again, _ = train(state, f"--resume={state.with_suffix('')}", steps=2)
 print(f"resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
+
+
+def places(artifact):
+    """The arenas of the parameters by the plan: name → arena."""
+    told = subprocess.run(["lowtide", "explain", artifact, "*weight"], check=True, capture_output=True, text=True).stdout
+    return dict(re.findall(r"^param (\S+)\n.* of the arena (\S+), in every entry", told, re.MULTILINE))
+
+
+# Parameters, too, which other entries read there; from the file's values, and written back to the model.
+tight = ["--device-budget=730000", "--disk-budget=1GiB"]
+several = compile("several.tide", "--batch=8", *tight, entries="train,eval")
+arenas = places(several)
+assert arenas["wte.weight"] == "params_file" and set(places(whole).values()) == {"params"}, arenas
+evaluated = [f"--eval-data={MODEL / 'data.npz'}", "--eval-every=2"]
+figures = compare("parameters, evaluated", compile("plain.tide", "--batch=8", entries="train,eval"), several, *evaluated)
+assert figures["planned_bytes"] == figures["allocated_bytes"] <= 730000, figures
+assert len(figures["evaluations"]) == 2, figures
+losses, saved, _ = train(whole)
+train(several, steps=2)
+others, again, _ = train(several, f"--resume={several.with_suffix('')}", steps=2)
+print(f"parameters, resumed: {'same' if losses[2:] == others and saved == again else 'different'}")
+exports = []
+for artifact in (whole, several):
+    exports.append(artifact.with_suffix(".onnx"))
+    train(artifact, f"--export={exports[-1]}", f"--model={MODEL / 'model.onnx'}", steps=2)
+print(f"parameters, exported: {'same' if exports[0].read_bytes() == exports[1].read_bytes() else 'different'}")
+drawn = "--init=random:5"
+compare("parameters, drawn", whole, several, drawn)
+halves = ["--batch=8", "--precision=mixed-bf16", "--master=split", "--ema=0.9"]
+kept = compile("halves.tide", *halves)
+compare("parameters in halves, averaged", kept, compile("halves-file.tide", *halves, "--device-budget=750000", "--disk-budget=1GiB"))
+parts = ["--batch=8", "--micro-batches=2", "--clip-norm=1"]
+compare("parameters, in parts, clipped", compile("parts.tide", *parts), compile("parts-file.tide", *parts, "--device-budget=940000", "--disk-budget=1GiB"))
 plain = ["--batch=4", "--target=reference"]
 compare("reference, 850000 bytes", compile("reference.tide", *plain), compile("reference-file.tide", *plain, "--device-budget=850000", "--disk-budget=1GiB"))
 gpu = ["--batch=4", "--target=cuda-emulated"]

@@ -124,6 +124,28 @@ inline plan::Plan evictionPlan(plan::Arena::Space space, const char *target = "r
   return plan;
 }
 
+/// One entry "run": the parameter "w" of 16 numbers, which lies in a file, goes to the output "out"; sevens replace it.
+inline plan::Plan fileParameterPlan() {
+  plan::Plan plan = evictionPlan(plan::Arena::FILE);
+  plan::Arena &arena = *plan.mutable_arenas(1);
+  arena.set_role(plan::Arena::PARAMS);
+  arena.set_image_bytes(64);
+  plan::Entry &entry = *plan.mutable_entries(0);
+  entry.mutable_instructions()->Clear();
+  auto copy = [&](const plan::Slice &from, const plan::Slice &to) {
+    plan::Copy &copy = *entry.add_instructions()->mutable_copy();
+    *copy.mutable_source() = from, *copy.mutable_target() = to;
+  };
+  copy(slice(1, 0, 64, 1), slice(0, 0, 64, 2));
+  copy(slice(0, 0, 64, 2), slice(2, 0, 64, 5));
+  plan::Fill &fill = *entry.add_instructions()->mutable_fill();
+  *fill.mutable_target() = slice(0, 0, 64, 3);
+  fill.set_pattern(7), fill.set_pattern_bytes(4);
+  copy(slice(0, 0, 64, 3), slice(1, 0, 64, 4));
+  bind(entry, "w", plan::Binding::PARAM, plan::I32, {16}, slice(1, 0, 64, 1), 4).set_from_image(true);
+  return plan;
+}
+
 } // namespace lowtide::rt::test
 
 #endif // LOWTIDE_TEST_UNIT_RUNTIME_PLANS_H

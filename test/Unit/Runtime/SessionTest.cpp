@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <new>
+#include <numeric>
 
 using namespace lowtide;
 using namespace lowtide::rt;
@@ -101,6 +102,37 @@ TEST(Session, CountsEachMemoryApart) {
     EXPECT_EQ((*session)->device().transfers().fromDevice, 64u);
     EXPECT_EQ((*session)->device().transfers().toDevice, 64u);
   }
+}
+
+TEST(Session, ReadsAndWritesParametersInAFile) {
+  std::vector<int32_t> image(16);
+  std::iota(image.begin(), image.end(), 100);
+  const std::string path = testing::TempDir() + "parameters.tide";
+  auto writer = ArtifactWriter::create(path);
+  ASSERT_TRUE((*writer)->add("plan", fileParameterPlan().SerializeAsString()).isOk());
+  ASSERT_TRUE((*writer)->add("params", {reinterpret_cast<const char *>(image.data()), 64}).isOk());
+  ASSERT_TRUE((*writer)->finish().isOk());
+  auto session = Session::load(path);
+  ASSERT_TRUE(session) << session.status().str();
+  Status status = (*session)->bind({.threads = 2, .poison = true});
+  ASSERT_TRUE(status.isOk()) << status.str();
+  auto read = [&](const char *name) {
+    std::vector<int32_t> numbers(16);
+    std::memcpy(numbers.data(), (*session)->tensor("run", name)->data, 64);
+    return numbers;
+  };
+  const std::vector<int32_t> sevens(16, 7), nines(16, 9);
+  EXPECT_EQ(read("w"), image);
+  ASSERT_TRUE((*session)->step("run").isOk());
+  EXPECT_EQ(read("out"), image);
+  EXPECT_EQ(read("w"), sevens);
+  // What the host writes there is what the next step reads.
+  (*session)->tensor("run", "w")->write(reinterpret_cast<const uint8_t *>(nines.data()));
+  ASSERT_TRUE((*session)->step("run").isOk());
+  EXPECT_EQ(read("out"), nines);
+  EXPECT_EQ(read("w"), sevens);
+  ASSERT_TRUE((*session)->restart({}).isOk());
+  EXPECT_EQ(read("w"), image);
 }
 
 TEST(Session, CountsOnlyWhatWasGiven) {

@@ -50,7 +50,7 @@ TEST(Verify, CopiesReachOtherSpacesThanTheDevice) {
               HasSubstr("an operand lies in arena 'transient' in space host; only copies reach other spaces"));
   EXPECT_THAT(refusal(pinned, [](plan::Plan &p) { p.mutable_arenas(2)->set_space(plan::Arena::HOST); }),
               HasSubstr("arena 'io': is for IO and lies in space host; what bindings lie in is in space device, but "
-                        "for optimizer state"));
+                        "for parameters and optimizer state in a file"));
   EXPECT_THAT(refusal(pinned,
                       [](plan::Plan &p) {
                         addArena(p, "more", plan::Arena::TRANSIENT, 64, 0, plan::Arena::HOST);
@@ -58,6 +58,14 @@ TEST(Verify, CopiesReachOtherSpacesThanTheDevice) {
                         *copy.mutable_source() = slice(1, 0, 64, 2), *copy.mutable_target() = slice(3, 0, 64, 6);
                       }),
               HasSubstr("copies from space host_pinned to space host"));
+  EXPECT_EQ(refusal(fileParameterPlan(), [](plan::Plan &) {}), verifyPlan(file).str());
+  EXPECT_THAT(refusal(fileParameterPlan(), [](plan::Plan &p) { p.mutable_arenas(1)->set_space(plan::Arena::HOST); }),
+              HasSubstr("arena 'evicted': is for PARAMS and lies in space host"));
+  EXPECT_THAT(refusal(fileParameterPlan(),
+                      [](plan::Plan &p) {
+                        p.mutable_entries(0)->mutable_instructions(3)->mutable_copy()->mutable_source()->set_value(2);
+                      }),
+              HasSubstr("reads value 2, but bytes 0–64 of arena 'transient' hold value 3"));
   // Of two values in one place the second is not the first, wherever it is.
   EXPECT_THAT(refusal(pinned,
                       [](plan::Plan &p) {

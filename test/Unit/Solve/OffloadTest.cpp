@@ -74,6 +74,40 @@ TEST(Lanes, LoadsAreMovedUpWhereThereIsRoom) {
   EXPECT_EQ(early.plan.timeline.loaded, 1u);
 }
 
+/// A load of what lies in the other memory (64 bytes), y, then z reads it again with y: the load may run twice.
+TEST(Lanes, LoadsOfArgumentsMayRunAgain) {
+  StepBuilder b;
+  uint32_t w = b.argument(0);
+  uint32_t loaded = b.operation({w}, 64, 1);
+  b.graph.operations[0].kind = StepOperation::Kind::Loads;
+  uint32_t y = b.operation({loaded}, 64, 1);
+  uint32_t large = b.operation({y}, 640, 1);
+  uint32_t few = b.operation({large}, 64, 1);
+  uint32_t z = b.operation({few, loaded}, 64, 1);
+  b.graph.values[z].kept = true;
+  addLoads(b.graph, slow, slow);
+  const StepGraph graph = std::move(b.graph);
+  EXPECT_TRUE(graph.operations[0].loads.empty()); // it is there already
+  const FittedSchedule once = makePlan(graph, {0, 1, 2, 3, 4}), twice = makePlan(graph, {0, 1, 2, 3, 0, 4});
+  EXPECT_EQ(once.timeline.peakBytes, 768u);
+  EXPECT_EQ(twice.timeline.peakBytes, 704u);
+  EXPECT_EQ(twice.timeline.recomputed, 1u);
+  EXPECT_EQ(twice.timeline.loaded, 1u);
+  // Nothing is stored for it. The second load begins when `few` is there, at 4.1, and ends at 5.2.
+  const LaneTimes times = simulateLanes(graph, twice, page);
+  EXPECT_EQ(times.loads, 2u);
+  EXPECT_EQ(times.storedBytes + times.roomBytes, 0u);
+  EXPECT_DOUBLE_EQ(times.seconds, 6.2);
+  EXPECT_DOUBLE_EQ(countComputeSeconds(graph, twice), 4);
+  // With prices it costs what copies cost; nowhere less than nothing.
+  bool isPriced = false;
+  for (const StepGraph &offload : listOffloadGraphs(graph)) {
+    EXPECT_GT(offload.operations[0].seconds, 0);
+    isPriced |= offload.operations[0].seconds < graph.back.getSeconds(64);
+  }
+  EXPECT_TRUE(isPriced);
+}
+
 TEST(Offload, TakesWhatIsCheaper) {
   // A lane that is fast: what takes ten seconds to compute is loaded, and less memory is needed than by recomputation.
   StepGraph graph = chainStep(12, 6400);

@@ -1,0 +1,289 @@
+//===- FileTensors.cpp - what lies in a file from step to step ------------===//
+//
+// An argument in the file has one load, before its first reader. To the searches that load is an operation which reads
+// nothing that is alive, and may run again: they decide between which readers the tensor stays on the device.
+//
+//===----------------------------------------------------------------------===//
+#include "FileTensors.h"
+#include "PlanLayout.h"
+#include "lowtide/Analysis/MemoryProfile.h"
+#include "lowtide/Dialect/Train/Bindings.h"
+#include "lowtide/Support/StableSort.h"
+
+using namespace mlir;
+using namespace lowtide;
+
+/// A number is no burden: what a copy begins with takes longer than all of it.
+static constexpr uint64_t leastBytes = 1 << 14;
+
+static std::optional<BindingFacts> getFacts(func::FuncOp step, BlockArgument argument) {
+  return BindingFacts::get(step.getArgAttr(argument.getArgNumber(), train::bindingAttrName));
+}
+
+/// The result of the step that replaces an argument; -1: there is none.
+static int findUpdate(func::FuncOp step, const BindingFacts &facts) {
+  for (unsigned i = 0; i < step.getNumResults(); ++i) {
+    auto other = BindingFacts::get(step.getResultAttr(i, train::bindingAttrName));
+    if (other && !other->isResult() && other->kind == facts.kind && other->name == facts.name)
+      return int(i);
+  }
+  return -1;
+}
+
+/// Whether the step does nothing with the argument but read it, and replace it by what one of its instructions makes.
+static bool isReadOrReplaced(func::FuncOp step, BlockArgument argument, const BindingFacts &facts) {
+  Operation *terminator = step.getBody().front().getTerminator();
+  if (llvm::any_of(terminator->getOperands(),
+                   [&](Value returned) { return StepStorage::getRoot(returned) == argument; }))
+    return false;
+  const int result = findUpdate(step, facts);
+  return result < 0 || isa<OpResult>(StepStorage::getRoot(terminator->getOperand(unsigned(result))));
+}
+
+std::vector<FileTensor> lowtide::listFileTensors(ModuleOp module) {
+  struct Known {
+    Type type;
+    bool isState, canMove;
+  };
+  llvm::MapVector<StringAttr, Known> all;
+  for (auto step : module.getOps<func::FuncOp>())
+    for (BlockArgument argument : step.getArguments()) {
+      const std::optional<BindingFacts> facts = getFacts(step, argument);
+      if (!facts || !facts->isPersistent())
+        continue;
+      const bool isState = facts->getComponent() == MemoryComponent::State;
+      const bool canMove = getTensorBytes(argument.getType()).value_or(0) >= leastBytes &&
+                           getSpace(argument.getType()) == Space::Device && isReadOrReplaced(step, argument, *facts);
+      auto [it, fresh] = all.insert({facts->name, {argument.getType(), isState, canMove}});
+      it->second.canMove &= canMove && it->second.type == argument.getType() && it->second.isState == isState;
+    }
+  std::vector<FileTensor> tensors;
+  for (const auto &[name, known] : all)
+    if (known.canMove)
+      tensors.push_back({name, solve::alignTo(*getTensorBytes(known.type), getAlignment(Space::File)), known.isState});
+  sortStably(tensors, [](const FileTensor &a, const FileTensor &b) { return a.bytes > b.bytes; });
+  return tensors;
+}
+
+/// Views of a value among `users` and of those, each after what it shows; and the first instruction of the block that
+/// reads any of them.
+static Operation *findFirstReader(Block &block, SmallVector<Operation *> users, SmallVectorImpl<Operation *> &views) {
+  Operation *first = nullptr;
+  for (unsigned i = 0; i < users.size(); ++i) {
+    Operation *user = users[i];
+    if (StepStorage::isView(user) && user->getBlock() == &block) {
+      if (!llvm::is_contained(views, user)) {
+        views.push_back(user);
+        llvm::append_range(users, user->getResult(0).getUsers());
+      }
+      continue;
+    }
+    user = block.findAncestorOpInBlock(*user);
+    first = !first || user->isBeforeInBlock(first) ? user : first;
+  }
+  return first;
+}
+
+namespace {
+
+/// Brings arguments from the file to where one entry reads them.
+class Loader {
+public:
+  Loader(func::FuncOp step, const FilePlaces &places);
+  void load(BlockArgument argument, RankedTensorType type);
+
+private:
+  void load(Block &block, Value argument, RankedTensorType type, ArrayRef<OpOperand *> uses);
+  /// Whether each round loads the argument: the loop reads at least as much besides.
+  bool isEntered(Operation *loop, uint64_t bytes) const { return bytesOf.lookup(loop) >= 2 * bytes; }
+
+  /// Bytes of what the rounds of a loop read and may load.
+  llvm::DenseMap<Operation *, uint64_t> bytesOf;
+};
+
+} // namespace
+
+Loader::Loader(func::FuncOp step, const FilePlaces &places) {
+  if (!places.entersLoops)
+    return;
+  for (BlockArgument argument : step.getArguments()) {
+    const std::optional<BindingFacts> facts = getFacts(step, argument);
+    if (!facts || !places.names.contains(facts->name))
+      continue;
+    llvm::SmallDenseSet<Operation *> loops;
+    for (Operation *user : argument.getUsers())
+      for (Operation *loop = user->getParentOp(); loop != step; loop = loop->getParentOp())
+        if (isa<RepeatInterface>(loop))
+          loops.insert(loop);
+    for (Operation *loop : loops)
+      bytesOf[loop] += *getTensorBytes(argument.getType());
+  }
+}
+
+void Loader::load(Block &block, Value argument, RankedTensorType type, ArrayRef<OpOperand *> uses) {
+  SmallVector<OpOperand *> own;
+  llvm::MapVector<Operation *, SmallVector<OpOperand *>> inside;
+  for (OpOperand *use : uses) {
+    Operation *ancestor = block.findAncestorOpInBlock(*use->getOwner());
+    const bool isInside =
+        ancestor != use->getOwner() && isa<RepeatInterface>(ancestor) && isEntered(ancestor, *getTensorBytes(type));
+    (isInside ? inside[ancestor] : own).push_back(use);
+  }
+  for (auto &[loop, some] : inside)
+    load(loop->getRegion(0).front(), argument, type, some);
+  if (own.empty())
+    return;
+  SmallVector<Operation *> views;
+  Operation *first =
+      findFirstReader(block, llvm::map_to_vector(own, [](OpOperand *use) { return use->getOwner(); }), views);
+  if (!first)
+    first = block.getTerminator();
+  OpBuilder builder(first);
+  auto move = train::MoveOp::create(builder, first->getLoc(), type, argument);
+  for (OpOperand *use : own)
+    use->set(move.getResult());
+  for (Operation *view : views)
+    view->moveBefore(first);
+}
+
+void Loader::load(BlockArgument argument, RankedTensorType type) {
+  load(*argument.getOwner(), argument, type,
+       llvm::map_to_vector(argument.getUses(), [](OpOperand &use) { return &use; }));
+}
+
+static void moveToFile(func::FuncOp step, BlockArgument argument, const BindingFacts &facts, Loader &loader) {
+  Block &block = step.getBody().front();
+  auto type = cast<RankedTensorType>(argument.getType());
+  const auto moved = RankedTensorType::get(type.getShape(), type.getElementType(),
+                                           train::SpaceAttr::get(step.getContext(), Space::File));
+  argument.setType(moved);
+  loader.load(argument, type);
+  SmallVector<Type> inputs(step.getArgumentTypes()), results(step.getResultTypes());
+  inputs[argument.getArgNumber()] = moved;
+  if (const int result = findUpdate(step, facts); result >= 0) {
+    OpOperand &returned = block.getTerminator()->getOpOperand(unsigned(result));
+    OpBuilder builder(step.getContext());
+    builder.setInsertionPointAfterValue(returned.get());
+    returned.set(train::MoveOp::create(builder, returned.get().getLoc(), moved, returned.get()).getResult());
+    results[unsigned(result)] = moved;
+  }
+  step.setType(FunctionType::get(step.getContext(), inputs, results));
+}
+
+void lowtide::moveToFile(ModuleOp module, const FilePlaces &places) {
+  for (auto step : module.getOps<func::FuncOp>()) {
+    Loader loader(step, places);
+    for (BlockArgument argument : step.getArguments())
+      if (const std::optional<BindingFacts> facts = getFacts(step, argument);
+          facts && places.names.contains(facts->name))
+        ::moveToFile(step, argument, *facts, loader);
+  }
+}
+
+namespace {
+
+/// Where one entry has a tensor on the device while it lies in the file, and how often it moves it.
+struct Visits {
+  SmallVector<std::pair<uint32_t, uint32_t>> stays;
+  uint64_t moves = 0;
+};
+
+/// Room that an entry leaves at each instruction.
+class EntryRoom {
+public:
+  EntryRoom(const MemoryProfile &profile, uint64_t spareBytes) {
+    for (const LiveBytes &live : profile.getLive())
+      free.push_back(int64_t(profile.getPeakBytes() + spareBytes) - int64_t(sumBytes(live)));
+  }
+  /// Whether the tensor can stay all the time, in place of its visits.
+  bool fits(uint64_t bytes, const Visits &visits) {
+    change(int64_t(bytes), visits, -1);
+    const bool isRoom = llvm::all_of(free, [](int64_t left) { return left >= 0; });
+    if (!isRoom)
+      change(int64_t(bytes), visits, 1);
+    return isRoom;
+  }
+  void giveBack(uint64_t bytes, const Visits &visits) { change(int64_t(bytes), visits, 1); }
+
+private:
+  void change(int64_t bytes, const Visits &visits, int sign) {
+    for (int64_t &left : free)
+      left += sign * bytes;
+    for (auto [begin, end] : visits.stays)
+      for (uint32_t at = begin; at < std::min<size_t>(end, free.size()); ++at)
+        free[at] -= sign * bytes;
+  }
+
+  std::vector<int64_t> free;
+};
+
+} // namespace
+
+/// The names of arguments by the values that their loads make and their stores take.
+static llvm::DenseMap<Value, StringAttr> findMoved(func::FuncOp step, const FileNames &names,
+                                                   llvm::DenseMap<StringAttr, Visits> &visits) {
+  llvm::DenseMap<Value, StringAttr> moved;
+  step.walk([&](Operation *op) {
+    if (!StepStorage::isMove(op))
+      return;
+    if (auto argument = dyn_cast<BlockArgument>(StepStorage::getRoot(op->getOperand(0))))
+      if (argument.getOwner() == &step.getBody().front())
+        if (auto facts = getFacts(step, argument); facts && names.contains(facts->name)) {
+          moved[op->getResult(0)] = facts->name;
+          uint64_t times = 1;
+          for (Operation *loop = op->getParentOp(); loop != step; loop = loop->getParentOp())
+            times *= cast<RepeatInterface>(loop).getRounds();
+          visits[facts->name].moves += times;
+        }
+  });
+  for (auto [i, returned] : llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
+    auto facts = BindingFacts::get(step.getResultAttr(i, train::bindingAttrName));
+    Operation *store = returned.getDefiningOp();
+    if (!facts || !names.contains(facts->name) || !StepStorage::isMove(store))
+      continue;
+    moved[StepStorage::getRoot(store->getOperand(0))] = facts->name;
+    ++visits[facts->name].moves;
+  }
+  return moved;
+}
+
+FailureOr<FileNames> lowtide::findRoomOnDevice(ArrayRef<FittedEntry> entries, const FactsTable &facts,
+                                               const FileNames &names) {
+  std::vector<EntryRoom> rooms;
+  std::vector<llvm::DenseMap<StringAttr, Visits>> visits(entries.size());
+  llvm::DenseMap<StringAttr, uint64_t> bytes;
+  for (auto [entry, visited] : llvm::zip_equal(entries, visits)) {
+    func::FuncOp step = entry.step;
+    FailureOr<MemoryProfile> profile = MemoryProfile::compute(step, facts);
+    if (failed(profile))
+      return failure();
+    for (BlockArgument argument : step.getArguments())
+      if (auto known = getFacts(step, argument); known && names.contains(known->name))
+        bytes[known->name] = solve::alignTo(*getTensorBytes(argument.getType()), planAlignment);
+    const llvm::DenseMap<Value, StringAttr> moved = findMoved(step, names, visited);
+    for (const MemoryTenant &tenant : profile->getTenants())
+      if (StringAttr name = moved.lookup(tenant.value))
+        visited[name].stays.push_back({tenant.begin, tenant.end});
+    rooms.emplace_back(*profile, entry.spareBytes);
+  }
+  SmallVector<StringAttr> order(names.begin(), names.end());
+  auto countMoves = [&](StringAttr name) {
+    uint64_t moves = 0;
+    for (const auto &visited : visits)
+      moves += visited.lookup(name).moves;
+    return moves;
+  };
+  sortStably(order, [&](StringAttr a, StringAttr b) { return countMoves(a) > countMoves(b); });
+  FileNames back;
+  for (StringAttr name : order) {
+    size_t taken = 0;
+    while (taken < rooms.size() && rooms[taken].fits(bytes.lookup(name), visits[taken][name]))
+      ++taken;
+    if (taken == rooms.size())
+      back.insert(name);
+    else
+      while (taken-- > 0)
+        rooms[taken].giveBack(bytes.lookup(name), visits[taken][name]);
+  }
+  return back;
+}

@@ -157,6 +157,7 @@ lowtide_status *lowtide_session_bind(lowtide_session *session, const lowtide_bin
       bind.randomInit = bind.randomInitAll = options->random_init != 0;
       bind.randomSeed = options->random_seed;
       bind.gpu = options->gpu;
+      bind.spill = options->spill ? options->spill : "";
     }
     return session->session->bind(bind);
   });

@@ -86,6 +86,9 @@ typedef struct lowtide_bind_options {
   int random_init;  /* start parameters from random numbers */
   uint64_t random_seed;
   uint32_t gpu; /* CUDA: which of the visible GPUs, from 0 */
+  /* CPU: the folder of the file in which what a plan has in space file waits (its path is copied); NULL or empty: the
+     system's for temporary files. LOWTIDE_IO: it takes no file; LOWTIDE_OVER_BUDGET: it has no room. */
+  const char *spill;
 } lowtide_bind_options;
 
 /* Maps, checks and proves an artifact. Running it is running a program: take it from where you would take one. */

@@ -33,7 +33,7 @@ Expected<std::unique_ptr<SpillFile>> SpillFile::create(const std::string &given,
   std::error_code problem;
   const std::string folder = given.empty() ? fs::temp_directory_path(problem).string() : given;
   const std::string where = "spill folder '" + printable(folder) + "'";
-  const char *advice = "; --spill=FOLDER names another one";
+  const char *advice = "; --spill=FOLDER, or `spill` of lowtide_bind_options, names another one";
   if (problem)
     return ioError("is not there: " + problem.message() + advice, where);
   int file = openNameless(folder, O_DIRECT);

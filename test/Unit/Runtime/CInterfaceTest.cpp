@@ -246,7 +246,7 @@ TEST(CInterfaceStates, AfterABindThatFailed) {
 
 TEST(CInterfaceStates, Bound) {
   lowtide_session *session = load(artifactOf("c.tide"));
-  lowtide_bind_options options = {UINT32_MAX, -1, 0, UINT64_MAX, UINT32_MAX};
+  lowtide_bind_options options = {UINT32_MAX, -1, 0, UINT64_MAX, UINT32_MAX, "/proc/none"};
   ASSERT_EQ(take(lowtide_session_bind(session, &options), "bind"), LOWTIDE_OK);
   EXPECT_EQ(take(lowtide_session_bind(session, &options), "bind"), LOWTIDE_USAGE);
   callEverything(session, true);
@@ -258,6 +258,35 @@ TEST(CInterfaceStates, Bound) {
   EXPECT_EQ(step, 3);
   EXPECT_EQ(seed, -7);
   callEverything(session, true);
+  lowtide_session_free(session);
+}
+
+TEST(CInterfaceStates, NamesTheFolderOfValuesThatWait) {
+  const std::string path = testing::TempDir() + "c-spill.tide", folder = testing::TempDir() + "c-spill";
+  fs::create_directories(folder);
+  auto writer = ArtifactWriter::create(path);
+  ASSERT_TRUE((*writer)->add("plan", evictionPlan(plan::Arena::FILE).SerializeAsString()).isOk());
+  ASSERT_TRUE((*writer)->add("params", "").isOk());
+  ASSERT_TRUE((*writer)->finish().isOk());
+  lowtide_session *session = load(path);
+  lowtide_bind_options options = {};
+  const std::string absent = folder + "/absent";
+  options.spill = absent.c_str();
+  lowtide_status *status = lowtide_session_bind(session, &options);
+  EXPECT_EQ(std::string(lowtide_status_where(status)), "spill folder '" + absent + "'");
+  EXPECT_EQ(take(status, "bind"), LOWTIDE_IO);
+  EXPECT_EQ(lowtide_session_allocated_bytes(session), 0u);
+  for (const char *given : {folder.c_str(), "", static_cast<const char *>(nullptr)}) {
+    lowtide_session *next = load(path);
+    options.spill = given;
+    EXPECT_EQ(take(lowtide_session_bind(next, &options), "bind"), LOWTIDE_OK);
+    EXPECT_EQ(take(lowtide_session_step(next, "run"), "step"), LOWTIDE_OK);
+    lowtide_tensor out{};
+    EXPECT_EQ(take(lowtide_session_tensor(next, "run", "out", &out), "tensor"), LOWTIDE_OK);
+    EXPECT_EQ(*static_cast<const int32_t *>(out.data), 1);
+    lowtide_session_free(next);
+  }
+  EXPECT_TRUE(fs::is_empty(folder)) << "the file has no name";
   lowtide_session_free(session);
 }
 

@@ -119,12 +119,15 @@ TEST(SpillFile, SaysWhatIsWrong) {
   Status missing = refusal("/nowhere/at/all", 4096);
   EXPECT_EQ(missing.code(), StatusCode::Io);
   EXPECT_EQ(missing.str(),
-            "spill folder '/nowhere/at/all': takes no file: No such file or directory; --spill=FOLDER names "
+            "spill folder '/nowhere/at/all': takes no file: No such file or directory; --spill=FOLDER, or "
+            "`spill` of lowtide_bind_options, names "
             "another one");
   Status large = refusal(testing::TempDir(), uint64_t(1) << 45);
   EXPECT_EQ(large.code(), StatusCode::OverBudget);
-  EXPECT_THAT(large.str(), testing::AllOf(HasSubstr("has no room for the 35184372088832 bytes in which values wait"),
-                                          HasSubstr(" free; --spill=FOLDER names another one")));
+  EXPECT_THAT(
+      large.str(),
+      testing::AllOf(HasSubstr("has no room for the 35184372088832 bytes in which values wait"),
+                     HasSubstr(" free; --spill=FOLDER, or `spill` of lowtide_bind_options, names another one")));
   // A limit on the size of files, as ulimit -f sets it.
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit before;

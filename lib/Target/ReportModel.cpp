@@ -13,13 +13,15 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <map>
+
 using namespace lowtide;
 using namespace lowtide::report;
 
 double Entry::getSeconds() const {
   double seconds = 0;
   for (const Instruction &instruction : instructions)
-    seconds += instruction.seconds;
+    seconds = std::max(seconds, instruction.start + instruction.seconds);
   return seconds;
 }
 
@@ -59,6 +61,8 @@ private:
   void readLoop(const plan::Repeat &repeat);
   void touch(const Slices &reads, const Slices &writes, const plan::Slice *workspace, const std::string &maker,
              const std::string &place);
+  /// Seconds of a copy to another memory or from it, which is noted; nothing: it stays on the device.
+  std::optional<double> readMove(const plan::Copy &copy, std::string &label);
   bool isTransient(const plan::Slice &slice) const { return rt::isDeviceTransient(plan.arenas(int(slice.arena()))); }
   /// Temporary, where nothing is known.
   MemoryComponent getComponent(uint64_t value) const {
@@ -83,6 +87,8 @@ private:
   unsigned loopBegin = 0;
   /// How often the instruction runs in a step.
   int64_t times = 1;
+  /// When each lane is free, and when each event was recorded.
+  std::map<uint32_t, double> freeAt, recordedAt;
 };
 
 } // namespace
@@ -119,6 +125,44 @@ template <typename Slices> static uint64_t sumBytes(const Slices &reads, const S
   return bytes;
 }
 
+/// How a target's values go from one memory to the other; a target that says nothing is the usual one of its kind.
+static solve::Lane findLane(const plan::Plan &plan, plan::Arena::Space from, plan::Arena::Space to) {
+  auto getName = [](plan::Arena::Space space) {
+    return space == plan::Arena::DEVICE ? "device" : space == plan::Arena::FILE ? "file" : "host";
+  };
+  const TargetInfo target = findTarget(plan.target()).value_or(getDefaultTarget());
+  for (const TargetInfo &row : {target, findTarget(target.isGpu() ? "cuda" : "cpu").value_or(target)})
+    for (const MemoryLink &link : row.links)
+      if (link.from == getName(from) && link.to == getName(to))
+        return {link.latencySeconds ? link.latencySeconds : target.launchSeconds, link.bytesPerSecond};
+  return {target.launchSeconds, target.bytesPerSecond};
+}
+
+std::optional<double> EntryReader::readMove(const plan::Copy &copy, std::string &label) {
+  const plan::Arena &source = plan.arenas(int(copy.source().arena())),
+                    &target = plan.arenas(int(copy.target().arena()));
+  const std::optional<rt::CopyDirection> direction = rt::findDirection(source.space(), target.space());
+  if (!direction || *direction == rt::CopyDirection::Within)
+    return std::nullopt;
+  Move move;
+  move.instruction = unsigned(entry.instructions.size());
+  move.isStore = *direction == rt::CopyDirection::FromDevice;
+  const plan::Arena &other = move.isStore ? target : source;
+  const plan::Slice &there = move.isStore ? copy.target() : copy.source();
+  move.space = rt::showSpace(other.space());
+  move.otherValue = there.value();
+  if (other.role() != plan::Arena::TRANSIENT)
+    for (const plan::Binding &binding : from.bindings())
+      if (binding.slice().arena() == there.arena() && binding.slice().offset() == there.offset())
+        move.binding = binding.name();
+  // A load makes the next tensor.
+  const auto stored = tensorOf.find(copy.source().value());
+  move.tensor = move.isStore && stored != tensorOf.end() ? stored->second : entry.tensors.size();
+  entry.moves.push_back(std::move(move));
+  label = entry.moves.back().isStore ? "store" : "load";
+  return findLane(plan, source.space(), target.space()).getSeconds(copy.source().bytes());
+}
+
 void EntryReader::read(const plan::Instruction &instruction) {
   const std::string &place = instruction.location();
   Slices reads, writes;
@@ -152,7 +196,10 @@ void EntryReader::read(const plan::Instruction &instruction) {
         writes[0].set_offset(writes[0].offset() + writes[0].bytes() - whole);
       writes[0].set_bytes(whole);
     }
-    seconds = costs.getSeconds(/*isLibrary=*/false, 0, sumBytes(reads, writes));
+    if (std::optional<double> moving = readMove(instruction.copy(), label))
+      seconds = *moving;
+    else
+      seconds = costs.getSeconds(/*isLibrary=*/false, 0, sumBytes(reads, writes));
     touch(reads, writes, nullptr, label, place);
     if (instruction.copy().target_step() && !entry.tensors.empty() &&
         entry.tensors.back().value == instruction.copy().target().value())
@@ -167,12 +214,24 @@ void EntryReader::read(const plan::Instruction &instruction) {
   case plan::Instruction::kRepeat:
     readLoop(instruction.repeat());
     return;
+  case plan::Instruction::kRecord:
+    recordedAt[instruction.record().event()] = freeAt[instruction.stream()];
+    return;
+  case plan::Instruction::kWait: {
+    double &free = freeAt[instruction.stream()];
+    free = std::max(free, recordedAt[instruction.wait().event()]);
+    return;
+  }
   default:
     return;
   }
   const uint64_t flops = instruction.flops() * uint64_t(times);
   entry.flops += flops;
-  entry.instructions.push_back({place.empty() ? label : label + " · " + place, seconds * double(times), flops, again});
+  seconds *= double(times);
+  double &free = freeAt[instruction.stream()];
+  entry.instructions.push_back(
+      {place.empty() ? label : label + " · " + place, seconds, flops, again, instruction.stream(), free});
+  free += seconds;
 }
 
 void EntryReader::readLoop(const plan::Repeat &repeat) {

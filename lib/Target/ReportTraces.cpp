@@ -8,6 +8,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 
+#include <map>
+
 using namespace lowtide;
 using namespace lowtide::report;
 
@@ -18,13 +20,13 @@ static std::string utf8(llvm::StringRef text) {
 
 void report::printChromeTrace(const Report &report, llvm::raw_ostream &os) {
   llvm::json::OStream json(os);
-  auto event = [&](const char *phase, llvm::StringRef name, int64_t process, double microseconds,
+  auto event = [&](const char *phase, llvm::StringRef name, int64_t process, uint32_t lane, double microseconds,
                    llvm::function_ref<void()> more) {
     json.object([&] {
       json.attribute("ph", phase);
       json.attribute("name", utf8(name));
       json.attribute("pid", process);
-      json.attribute("tid", 0);
+      json.attribute("tid", int64_t(lane));
       json.attribute("ts", microseconds);
       more();
     });
@@ -33,27 +35,37 @@ void report::printChromeTrace(const Report &report, llvm::raw_ostream &os) {
     json.attribute("displayTimeUnit", "ms");
     json.attributeArray("traceEvents", [&] {
       for (auto [process, entry] : llvm::enumerate(report.entries)) {
-        event("M", "process_name", int64_t(process), 0, [&] {
-          json.attributeObject("args", [&] { json.attribute("name", utf8(report.title + " @" + entry.name)); });
-        });
-        double now = 0;
+        auto nameIt = [&](const char *what, uint32_t lane, const std::string &name) {
+          event("M", what, int64_t(process), lane, 0,
+                [&] { json.attributeObject("args", [&] { json.attribute("name", utf8(name)); }); });
+        };
+        nameIt("process_name", 0, report.title + " @" + entry.name);
+        // Copies to another memory and back have lanes of their own.
+        std::map<uint32_t, std::string> lanes;
+        for (const Move &move : entry.moves)
+          lanes[entry.instructions[move.instruction].stream] =
+              (move.isStore ? "stores in space " : "loads from space ") + move.space;
+        lanes[0] = "computes";
+        if (lanes.size() > 1)
+          for (const auto &[lane, name] : lanes)
+            nameIt("thread_name", lane, name);
         for (auto [i, instruction] : llvm::enumerate(entry.instructions)) {
-          const double duration = instruction.seconds * 1e6;
-          event("X", instruction.label, int64_t(process), now, [&] {
+          const double now = instruction.start * 1e6, duration = instruction.seconds * 1e6;
+          const bool isMove = llvm::any_of(entry.moves, [&, i = i](const Move &move) { return move.instruction == i; });
+          event("X", instruction.label, int64_t(process), instruction.stream, now, [&] {
             json.attribute("dur", duration);
-            json.attribute("cat", instruction.recomputed ? "recomputed" : "computed");
+            json.attribute("cat", isMove ? "moved" : instruction.recomputed ? "recomputed" : "computed");
             json.attributeObject("args", [&] {
               json.attribute("instruction", int64_t(i));
               json.attribute("flops", int64_t(instruction.flops));
             });
           });
-          event("C", "transient bytes", int64_t(process), now, [&] {
+          event("C", "transient bytes", int64_t(process), 0, now, [&] {
             json.attributeObject("args", [&] {
               for (unsigned c = 0; c < numTransientComponents; ++c)
                 json.attribute(getName(MemoryComponent(c)), int64_t(entry.live[i][c]));
             });
           });
-          now += duration;
         }
       }
     });

@@ -10,6 +10,7 @@
 #include "lowtide/Support/StableSort.h"
 #include "lowtide/Target/Report.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 
@@ -33,6 +34,14 @@ public:
 
 private:
   void tensor(size_t number);
+  /// How often and by what a tensor comes from the other memory or goes there, which one says, and the price.
+  void moves(size_t number);
+  /// The store of a tensor that waits in another memory; null: it stays on the device.
+  const Move *findStore(size_t number) const;
+  /// The loads of what a store has written.
+  llvm::SmallVector<const Move *> findLoads(const Move &store) const;
+  double getSeconds(const Move &move) const { return entry.instructions[move.instruction].seconds; }
+  void sumMoves();
   bool isAtPeak(const Tensor &tensor) const { return tensor.begin <= entry.peakAt && entry.peakAt < tensor.end; }
   const Instruction &getMaker(const Tensor &tensor) const { return entry.instructions[tensor.begin]; }
   std::string name(const Tensor &tensor) const {
@@ -50,12 +59,57 @@ private:
 
 static auto microseconds(double seconds) { return llvm::format("%.1f µs", seconds * 1e6); }
 
+const Move *Explanation::findStore(size_t number) const {
+  for (const Move &move : entry.moves)
+    if (move.isStore && move.tensor == number && move.binding.empty())
+      return &move;
+  return nullptr;
+}
+
+llvm::SmallVector<const Move *> Explanation::findLoads(const Move &store) const {
+  llvm::SmallVector<const Move *> loads;
+  for (const Move &move : entry.moves)
+    if (!move.isStore && move.otherValue == store.otherValue)
+      loads.push_back(&move);
+  return loads;
+}
+
+/// What waits in another memory, and what lies there from step to step.
+void Explanation::sumMoves() {
+  struct Sum {
+    unsigned stores = 0, loads = 0;
+    uint64_t stored = 0, loaded = 0;
+  };
+  Sum waiting, lasting;
+  llvm::StringSet<> names;
+  for (const Move &move : entry.moves) {
+    Sum &sum = move.binding.empty() ? waiting : lasting;
+    (move.isStore ? sum.stores : sum.loads) += 1;
+    (move.isStore ? sum.stored : sum.loaded) += entry.tensors[move.tensor].bytes;
+    if (!move.binding.empty())
+      names.insert(move.binding);
+  }
+  if (entry.moves.empty())
+    return;
+  const std::string &space = entry.moves.front().space;
+  os << "  stored in space " << space << ": " << waiting.stores << " tensors, " << formatBytes(waiting.stored)
+     << "; loaded " << waiting.loads << " times, " << formatBytes(waiting.loaded) << "\n";
+  if (lasting.loads || lasting.stores)
+    os << "  there from step to step: " << names.size() << " tensors; loaded " << lasting.loads << " times, "
+       << formatBytes(lasting.loaded) << ", and stored " << lasting.stores << " times, " << formatBytes(lasting.stored)
+       << "\n";
+}
+
 void Explanation::summary() {
   uint64_t keptBytes = 0, againBytes = 0;
   std::vector<const Tensor *> decided;
   unsigned kept = 0, again = 0;
   for (const Tensor &tensor : entry.tensors) {
     const bool isAgain = tensor.component == MemoryComponent::Recomputed;
+    if (findStore(size_t(&tensor - entry.tensors.data()))) {
+      decided.push_back(&tensor);
+      continue;
+    }
     if (!isAgain && tensor.component != MemoryComponent::Saved)
       continue;
     (isAgain ? again : kept) += 1;
@@ -75,18 +129,29 @@ void Explanation::summary() {
   if (extra > 0 && seconds > extra)
     os << llvm::format(", +%.3g ms (+%.1f %%)", extra * 1e3, 100 * extra / (seconds - extra));
   os << "\n";
+  sumMoves();
   if (decided.empty())
     return;
   sortStably(decided, [](const Tensor *a, const Tensor *b) { return a->bytes > b->bytes; });
   os << "\n  tensor       bytes  decision         lives  to run its maker      per MiB  at peak  what\n";
   for (const Tensor *tensor : llvm::ArrayRef(decided).take_front(maxRows)) {
     const double cost = getMaker(*tensor).seconds;
+    const Move *store = findStore(size_t(tensor - entry.tensors.data()));
     os << llvm::format("  #%-6u", unsigned(tensor - entry.tensors.data()))
        << llvm::right_justify(formatBytes(tensor->bytes), 11)
-       << (tensor->component == MemoryComponent::Saved ? "  kept     " : "  again    ")
+       << (store                                         ? "  stored   "
+           : tensor->component == MemoryComponent::Saved ? "  kept     "
+                                                         : "  again    ")
        << llvm::right_justify(std::to_string(tensor->begin) + "–" + std::to_string(tensor->end - 1), 13)
        << llvm::format("%13.1f µs %11.1f µs", cost * 1e6, perMiB(cost, tensor->bytes))
-       << (isAtPeak(*tensor) ? "      yes  " : "       no  ") << name(*tensor) << "\n";
+       << (isAtPeak(*tensor) ? "      yes  " : "       no  ") << name(*tensor);
+    if (store) {
+      double seconds = getSeconds(*store);
+      for (const Move *load : findLoads(*store))
+        seconds += getSeconds(*load);
+      os << "; to store and load it takes " << microseconds(seconds) << " of its lanes";
+    }
+    os << "\n";
   }
   if (decided.size() > maxRows)
     os << "  … " << decided.size() - maxRows << " smaller ones; name a layer to see them\n";
@@ -150,8 +215,40 @@ void Explanation::tensor(size_t number) {
     os << "  scratch: nothing in it outlives its instruction\n";
     break;
   default:
-    os << "  neither kept for the backward pass nor computed again: its bytes are free after its last reader\n";
+    if (llvm::none_of(entry.moves, [&](const Move &move) { return move.tensor == number; }))
+      os << "  neither kept for the backward pass nor computed again: its bytes are free after its last reader\n";
     break;
+  }
+  moves(number);
+}
+
+void Explanation::moves(size_t number) {
+  const Tensor &tensor = entry.tensors[number];
+  if (const Move *store = findStore(number)) {
+    double seconds = getSeconds(*store);
+    unsigned away = tensor.end;
+    os << "  stored in space " << store->space << " by instruction " << store->instruction;
+    for (const Move *load : findLoads(*store)) {
+      os << ", loaded again by instruction " << load->instruction << " (#" << load->tensor << ")";
+      if (load->instruction > away)
+        os << ", which leaves " << formatBytes(tensor.bytes) << " to others from program point " << away << " to "
+           << load->instruction - 1;
+      away = std::max(away, entry.tensors[load->tensor].end);
+      seconds += getSeconds(*load);
+    }
+    os << "\n  its price: to store and load it takes " << microseconds(seconds)
+       << " of the lanes, which pass while others compute; to run its maker again "
+       << microseconds(getMaker(tensor).seconds) << " or more; to keep it " << formatBytes(tensor.bytes)
+       << " for so long\n";
+  }
+  for (const Move &move : entry.moves) {
+    if (move.tensor != number || (move.isStore && move.binding.empty()))
+      continue;
+    os << (move.isStore ? "  goes to" : "  comes from") << " space " << move.space << " by instruction "
+       << move.instruction << " in " << microseconds(getSeconds(move)) << " of its lane";
+    if (!move.binding.empty())
+      os << (move.isStore ? ", where it is the next " : ", where it is ") << move.binding << " from step to step";
+    os << "\n";
   }
 }
 
@@ -165,9 +262,26 @@ unsigned Explanation::tensors(llvm::function_ref<bool(StringRef)> isMeant) {
   return count;
 }
 
+/// When an entry loads what lies in another memory from step to step, and stores it.
+static void explainVisits(const report::Entry &entry, StringRef binding, llvm::raw_ostream &os) {
+  llvm::SmallVector<std::string> loads, stores;
+  double seconds = 0;
+  for (const Move &move : entry.moves)
+    if (move.binding == binding) {
+      (move.isStore ? stores : loads).push_back(std::to_string(move.instruction));
+      seconds += entry.instructions[move.instruction].seconds;
+    }
+  if (loads.empty() && stores.empty())
+    return;
+  os << "  @" << entry.name << " loads it by instruction " << llvm::join(loads, ", ");
+  if (!stores.empty())
+    os << ", and stores it by " << llvm::join(stores, ", ");
+  os << ": " << microseconds(seconds) << " of the lanes\n";
+}
+
 /// Says where the bound tensors lie whose name `isMeant`; returns how many there are.
-static unsigned explainBindings(const plan::Plan &plan, llvm::function_ref<bool(StringRef)> isMeant,
-                                llvm::raw_ostream &os) {
+static unsigned explainBindings(const plan::Plan &plan, llvm::ArrayRef<report::Entry> entries,
+                                llvm::function_ref<bool(StringRef)> isMeant, llvm::raw_ostream &os) {
   llvm::StringSet<> seen;
   unsigned count = 0;
   for (const plan::Entry &entry : plan.entries())
@@ -183,6 +297,8 @@ static unsigned explainBindings(const plan::Plan &plan, llvm::function_ref<bool(
       if (binding.kind() == plan::Binding::PARAM || binding.kind() == plan::Binding::STATE)
         os << (binding.final_value() == slice.value() ? "  not written by @" : "  updated in place by @")
            << entry.name() << "\n";
+      for (const report::Entry &visiting : entries)
+        explainVisits(visiting, binding.name(), os);
       for (const plan::ParameterSource &source : plan.sources())
         if (source.name() == binding.name())
           os << "  starts from the initializer '" << source.initializer() << "' of the model file\n";
@@ -231,7 +347,7 @@ int driver::explainArtifact(const Options &options) {
       return pattern.matches(name) || name.starts_with(options.tensor + "/") || name.starts_with(options.tensor + ".");
     });
   };
-  unsigned count = explainBindings((*artifact)->plan(), isMeant, os);
+  unsigned count = explainBindings((*artifact)->plan(), report.entries, isMeant, os);
   for (const Entry &entry : report.entries)
     count += Explanation(entry, os).tensors(isMeant);
   if (count)

@@ -39,6 +39,22 @@ struct Instruction {
   double seconds = 0; ///< as the cost model estimates it
   uint64_t flops = 0;
   bool recomputed = false;
+  /// The lane that it runs on, and when it begins there if every lane runs as fast as it may: in seconds.
+  uint32_t stream = 0;
+  double start = 0;
+};
+
+/// A copy of a value to another memory, or of one from there.
+struct Move {
+  unsigned instruction = 0;
+  bool isStore = false;
+  /// On the device: which of the tensors; in the other memory: its value number.
+  size_t tensor = 0;
+  uint64_t otherValue = 0;
+  /// "file", "host_pinned".
+  std::string space;
+  /// Parameter or optimizer state, which lies there from step to step; empty: a value that waits there.
+  std::string binding;
 };
 
 /// What a step needed before it was fitted into a budget.
@@ -91,7 +107,10 @@ struct Entry {
   unsigned lossAt = 0;
   uint64_t flops = 0;
   std::optional<Unfitted> before;
+  /// Copies to and from another memory, in their order.
+  std::vector<Move> moves;
 
+  /// Until the last lane is done.
   double getSeconds() const;
   /// Estimated seconds of what is computed again.
   double getRecomputedSeconds() const;

@@ -42,6 +42,31 @@ FailureOr<std::optional<OffloadRoom>> OffloadRoom::get(ModuleOp module, const Ta
   return std::optional(OffloadRoom{target.isGpu() ? Space::HostPinned : Space::File, size.bytes, costs});
 }
 
+std::optional<StepEstimate> StepEstimate::get(func::FuncOp step) {
+  auto figures = step->getAttrOfType<DictionaryAttr>(estimateAttrName);
+  auto seconds = figures ? figures.getAs<FloatAttr>("seconds") : FloatAttr();
+  if (!seconds)
+    return std::nullopt;
+  auto getNumber = [&](StringRef name) {
+    auto number = figures.getAs<IntegerAttr>(name);
+    return number ? uint64_t(number.getInt()) : 0;
+  };
+  return StepEstimate{seconds.getValueAsDouble(),        getNumber("device_bytes"), getNumber("other_bytes"),
+                      unsigned(getNumber("recomputed")), getNumber("loaded_bytes"), getNumber("stored_bytes")};
+}
+
+void StepEstimate::set(func::FuncOp step) const {
+  Builder b(step.getContext());
+  auto number = [&](StringRef name, uint64_t value) {
+    return b.getNamedAttr(name, b.getI64IntegerAttr(int64_t(value)));
+  };
+  step->setAttr(
+      estimateAttrName,
+      b.getDictionaryAttr({b.getNamedAttr("seconds", b.getF64FloatAttr(seconds)), number("device_bytes", deviceBytes),
+                           number("other_bytes", otherBytes), number("recomputed", recomputed),
+                           number("loaded_bytes", loadedBytes), number("stored_bytes", storedBytes)}));
+}
+
 std::optional<std::pair<Space, uint64_t>> lowtide::findMoves(func::FuncOp step) {
   std::optional<std::pair<Space, uint64_t>> found;
   step.walk([&](Operation *op) {

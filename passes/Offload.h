@@ -15,6 +15,22 @@ namespace lowtide {
 /// Attribute of a module: bytes of another memory that its plan may take, an i64.
 inline constexpr llvm::StringLiteral offloadBudgetAttrName = "train.offload_budget";
 
+/// Attribute of a step that was fitted where values may wait in another memory: its estimate, a dictionary.
+inline constexpr llvm::StringLiteral estimateAttrName = "train.estimate";
+
+/// What such a step takes; bytes are those of all entries together where they say so.
+struct StepEstimate {
+  /// With its lanes.
+  double seconds = 0;
+  /// Of the device all told, and in the other memory.
+  uint64_t deviceBytes = 0, otherBytes = 0;
+  unsigned recomputed = 0;
+  uint64_t loadedBytes = 0, storedBytes = 0;
+
+  static std::optional<StepEstimate> get(mlir::func::FuncOp step);
+  void set(mlir::func::FuncOp step) const;
+};
+
 /// Another memory, in which values of a step may wait.
 struct OffloadRoom {
   Space space;

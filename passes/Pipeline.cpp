@@ -7,6 +7,7 @@
 #include "lowtide/Pipeline.h"
 #include "Passes.h"
 #include "PlanLower.h"
+#include "TrainRematerialize.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Support/OptionChoices.h"
 #include "mlir/Pass/PassManager.h"
@@ -200,7 +201,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     fit.diskBudget = options.diskBudget;
     fit.strategy = options.strategy;
     fit.bound = formatSwitch(options.bound);
-    passes.addPass(createTrainRematerialize(fit));
+    passes.addPass(createTrainRematerialize(fit, options.solved));
   }
   passes.addPass(createProfileMemory());
 }

@@ -371,6 +371,16 @@ FailureOr<uint64_t> TrainRematerialize::fitEntry(PosedEntry &entry, const Memory
   totals.recomputed += chosen.timeline.recomputed - chosen.timeline.loaded;
   totals.loaded += chosen.timeline.loaded;
   totals.entries.push_back({entry.step, room.transientBytes - packed.arenaBytes});
+  if (roomLeft) {
+    const solve::LaneTimes lanes = solve::simulateLanes(graph, chosen, getAlignment(entry.otherSpace));
+    StepEstimate{chosen.timeline.seconds,
+                 room.statics.sum() + packed.arenaBytes,
+                 offloadRoom->bytes - roomLeft->bytes + lanes.roomBytes,
+                 chosen.timeline.recomputed - chosen.timeline.loaded,
+                 lanes.loadedBytes,
+                 lanes.storedBytes}
+        .set(entry.step);
+  }
   {
     InFlightDiagnostic remark = entry.step.emitRemark("@")
                                 << entry.step.getSymName() << ": " << compareFigures(before, chosen);

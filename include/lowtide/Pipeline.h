@@ -8,6 +8,7 @@
 #include "lowtide/Support/DeclaredOptions.h"
 #include "mlir/Pass/PassManager.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace lowtide {
 
 namespace codegen {
 class KernelModule;
+}
+namespace solve {
+class SolvedSteps;
 }
 struct PlanLowerSettings;
 
@@ -69,6 +73,8 @@ struct FitStageOptions {
   std::string convLayout{defaultText("conv-layout")};  ///< how a GPU stores images: auto, nchw, nhwc
   bool partLossHeads = true;                           ///< large logits in chunks of rows
   int64_t lossHeadChunks = 0; ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
+  /// What was searched before, and what will be, for the plans of many budgets; null: nothing is kept.
+  std::shared_ptr<solve::SolvedSteps> solved = nullptr;
 };
 
 /// nn: patterns of exporters recognised, duplicates removed, forms made canonical.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "Diagnostics.h"
+#include "FitOffload.h"
 #include "lowtide/Analysis/StoredBytes.h"
 #include "lowtide/Codegen/KernelModule.h"
 #include "lowtide/Compiler/Compiler.h"
@@ -161,6 +162,12 @@ private:
   /// Whether the step fits `budget` bytes, and what makes it fit. `title` says whose bytes they are.
   Failure answerFit(const ByteSize &budget, llvm::StringRef title, FitResult &result);
   friend class FitAnswer;
+  /// Whether the options name another memory that the target has a use for.
+  Failure checkOtherMemory();
+  /// The table of steps at `train` with that memory, from the smallest plan that it lets them have; without it that is
+  /// `smallestBytes`.
+  llvm::FailureOr<OtherMemoryTable> fitOtherMemory(mlir::ModuleOp steps, uint64_t smallestBytes, uint64_t largestBytes,
+                                                   unsigned rows);
   /// Of `check`: the frozen matrices that --frozen-weights holds in codes, with their errors. `bound`: with sizes for
   /// all dimensions.
   Failure measureFrozen(const ImportOptions &bound, std::vector<CodedWeight> &found);

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compilation.h"
+#include "Offload.h"
 #include "PlanLayout.h"
 #include "StepFacts.h"
 #include "lowtide/Analysis/ByteSize.h"
@@ -82,6 +83,9 @@ std::optional<double> Compilation::planWithin(const Variation &variation, uint64
   auto step = module->lookupSymbol<func::FuncOp>("train");
   if (!step)
     step = *module->getOps<func::FuncOp>().begin();
+  // Where values wait in another memory, lanes have their say.
+  if (const std::optional<StepEstimate> estimate = StepEstimate::get(step))
+    return estimate->seconds;
   return CostModel::get(target).getSeconds(step.getBody().front());
 }
 
@@ -138,6 +142,15 @@ private:
     return whole > 0 ? 100 * (way.getSeconds() / whole - 1) : 0;
   }
 
+  /// Another memory, in which values may wait, and its flag.
+  bool hasOther() const { return !compilation.options.hostBudget.empty() || !compilation.options.diskBudget.empty(); }
+  std::string describeOther(const char *before) const {
+    const Request &options = compilation.options;
+    return !hasOther()                  ? ""
+           : options.diskBudget.empty() ? before + ("--host-budget=" + options.hostBudget)
+                                        : before + ("--disk-budget=" + options.diskBudget);
+  }
+  bool mayFit(const Way &way) const { return hasOther() || way.needs.leastBytes <= budget; }
   bool hasTime() const { return Clock::now() - start < maxTime; }
 
   Compilation &compilation;
@@ -178,7 +191,8 @@ std::string FitAnswer::flagsOf(const Way &way) const {
   if (!way.variation.moments.empty())
     flags += " --moments=" + way.variation.moments;
   if (!way.isWhole())
-    flags += " --device-budget=" + std::to_string(budget >> 20) + "MiB";
+    flags += " --device-budget=" + (budget >> 20 ? std::to_string(budget >> 20) + "MiB" : std::to_string(budget)) +
+             describeOther(" ");
   return flags.empty() ? "as it is" : StringRef(flags).ltrim().str();
 }
 
@@ -192,7 +206,8 @@ void FitAnswer::plan(Way &way) {
   if (way.isPlanned || way.isWhole() || !way.needs.isLowered)
     return;
   way.isPlanned = true;
-  if (way.needs.leastBytes > budget)
+  // Whatever is recomputed, and nothing waits elsewhere.
+  if (way.needs.leastBytes > budget && !hasOther())
     return;
   say("planning " + describe(way.variation) + " within " + formatBytes(budget));
   way.plannedSeconds = compilation.planWithin(way.variation, budget);
@@ -327,8 +342,8 @@ void FitAnswer::printText(llvm::raw_ostream &os) const {
     os << (way.fits() ? llvm::formatv("  {0,6:F1} %", percentOf(way)).str() : std::string("         -"));
     os << "  "
        << (way.isWhole()                       ? "yes"
-           : way.plannedSeconds                ? "with recomputation"
-           : way.needs.leastBytes > budget     ? "no"
+           : way.plannedSeconds                ? "with recomputation" + describeOther(" and ")
+           : !mayFit(way)                      ? "no"
            : way.isPlanned && compilation.file ? "no plan found"
                                                : "not planned")
        << (variation.moments.empty() ? "" : ", --moments=" + variation.moments) << "\n";

@@ -68,6 +68,9 @@ public:
            llvm::all_of(further, [](const PartedStep &parted) { return parted.solved->front.isValid(); });
   }
   void computeRows();
+  uint64_t getSmallestBytes() const { return rows.front().deviceBytes; }
+  uint64_t getLargestBytes() const { return rows.back().deviceBytes; }
+  double getSeconds() const { return getWhole().seconds; }
   void printText(llvm::raw_ostream &os) const;
   void printJson(llvm::json::OStream &json) const;
 
@@ -327,6 +330,8 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
     return failure;
   if (Failure failure = lowerTo(getStageNumber("train"), /*budget=*/""))
     return failure;
+  if (Failure failure = checkOtherMemory())
+    return failure;
   if (request.room)
     return answerFit(*request.room, request.roomTitle, result);
   const StoredBytes stored = countStored();
@@ -382,11 +387,25 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
       return refuse(FailureKind::Internal, "the order of @" + table->getName() + " is not valid");
     table->computeRows();
   }
+  std::optional<OtherMemoryTable> other;
+  if (!isFitted && !(options.hostBudget.empty() && options.diskBudget.empty())) {
+    uint64_t smallest = 0, largest = 0;
+    for (auto &table : tables) {
+      smallest = std::max(smallest, table->getSmallestBytes());
+      largest = std::max(largest, table->getLargestBytes());
+    }
+    FailureOr<OtherMemoryTable> found = fitOtherMemory(*given, smallest, largest, request.fitRows);
+    if (failed(found))
+      return refuse(FailureKind::Internal, "no plan with another memory was found");
+    other = *found;
+  }
   llvm::raw_string_ostream text(result.text), jsonText(result.json);
   if (!stored.isEmpty())
     stored.print(text);
   for (auto &table : tables)
     table->printText(text);
+  if (other)
+    other->printText(text << "\n", tables.front()->getSeconds());
   llvm::json::OStream json(jsonText, 2);
   json.object([&] {
     if (!stored.isEmpty())
@@ -395,6 +414,8 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
       for (auto &table : tables)
         table->printJson(json);
     });
+    if (other)
+      json.attributeObject("other_memory", [&] { other->printJson(json, tables.front()->getSeconds()); });
   });
   jsonText << "\n";
   return {};

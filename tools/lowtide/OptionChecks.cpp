@@ -92,9 +92,6 @@ static bool checkTable(const Options &options, const config::Config &config) {
   };
   if (!refuse("remat-strategy", "'lowtide fit'", "--baselines puts all strategies next to its plans"))
     return false;
-  for (const char *flag : {"host-budget", "disk-budget"})
-    if (!refuse(flag, "'lowtide fit'", "its table is of the device alone; lowtide compile takes it"))
-      return false;
   if (!options.card.empty()) {
     std::vector<std::string> names;
     std::string list;

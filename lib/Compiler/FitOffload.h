@@ -1,0 +1,37 @@
+//===- FitOffload.h - the table of a step with another memory ---*- C++ -*-===//
+//
+// What `lowtide fit` says where values may wait in a file, or in memory of the host.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lowtide {
+
+/// Plans of all entries together, by budget; bytes are everything that the runtime allocates.
+struct OtherMemoryTable {
+  struct Row {
+    uint64_t budgetBytes = 0, deviceBytes = 0, otherBytes = 0;
+    /// Of @train, or the first entry: by the estimate with its lanes.
+    double seconds = 0;
+    unsigned recomputed = 0;
+    uint64_t loadedBytes = 0, storedBytes = 0;
+  };
+
+  std::string flag; ///< "--disk-budget=100GiB"
+  uint64_t smallestBytes = 0, smallestAloneBytes = 0;
+  std::vector<Row> rows;
+
+  /// Times are over `wholeSeconds`, which the step takes without a budget.
+  void printText(llvm::raw_ostream &os, double wholeSeconds) const;
+  /// Attributes of an object.
+  void printJson(llvm::json::OStream &json, double wholeSeconds) const;
+};
+
+} // namespace lowtide

@@ -126,7 +126,7 @@ private:
     uint64_t arenaBytes = 0, stagingBytes = 0;
     std::vector<FittedEntry> entries = {};
   } totals;
-  /// What was made has to be made again with all that copies pass through; it is.
+  /// The entries have to be fitted once more, each with all that copies of any of them pass through; they are.
   bool isStagingWhole = false, countsWholeStaging = false;
   /// The budget in bytes, once it is known.
   std::optional<uint64_t> budgetBytes;

@@ -31,7 +31,8 @@ bool startsRandomly(const plan::Plan &plan, const plan::Binding &binding) {
   return false;
 }
 
-Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, uint64_t seed, uint8_t *data) {
+Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, uint64_t seed, uint64_t begin,
+                          std::span<uint8_t> part) {
   std::string rule = "normal:0.02";
   for (const plan::ParameterSource &source : plan.sources())
     if (source.name() == binding.name() && !source.random_init().empty())
@@ -41,7 +42,7 @@ Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, 
   if (size_t colon = rule.find(':'); colon != std::string::npos)
     scale = std::strtod(rule.c_str() + colon + 1, nullptr);
   if (kind == "zeros" || kind == "ones") {
-    fillElements(binding.dtype(), data, binding.slice().bytes(), kind == "ones");
+    fillElements(binding.dtype(), part.data(), part.size(), kind == "ones");
     return Status::ok();
   }
   if ((kind != "normal" && kind != "uniform") || !std::isfinite(scale) || scale < 0)
@@ -52,14 +53,14 @@ Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, 
   std::memcpy(&stream, digest.data(), sizeof stream);
   stream ^= counterRandom(seed, 0);
   uint64_t size = elementBytes(binding.dtype());
-  for (uint64_t i = 0; i * size < binding.slice().bytes(); ++i) {
+  for (uint64_t i = begin / size; i * size < begin + part.size(); ++i) {
     double value;
     if (kind == "uniform")
       value = scale * (2 * uniform(stream, i) - 1);
     else // Box and Muller
       value = scale * std::sqrt(-2 * std::log(uniform(stream, 2 * i))) *
               std::cos(2 * std::numbers::pi * uniform(stream, 2 * i + 1));
-    storeElement(binding.dtype(), data + i * size, value);
+    storeElement(binding.dtype(), part.data() + (i * size - begin), value);
   }
   return Status::ok();
 }

@@ -6,6 +6,7 @@
 #include "runtime/Status.h"
 
 #include <cstdint>
+#include <span>
 
 namespace lowtide::rt {
 
@@ -15,9 +16,11 @@ uint64_t counterRandom(uint64_t seed, uint64_t counter);
 /// Whether the plan says from which random numbers a parameter starts: it is in no file of the model.
 bool startsRandomly(const plan::Plan &plan, const plan::Binding &binding);
 
-/// Fills a parameter as ParameterSource.random_init says ("zeros", "ones", "normal:<std>", "uniform:<bound>"; absent:
-/// normal with 0.02). Element i depends on seed, name and i alone.
-Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, uint64_t seed, uint8_t *data);
+/// Fills a part of a parameter, from byte `begin` on, as ParameterSource.random_init says ("zeros", "ones",
+/// "normal:<std>", "uniform:<bound>"; absent: normal with 0.02). Element i depends on seed, name and i alone. A part
+/// is of whole elements.
+Status initializeRandomly(const plan::Plan &plan, const plan::Binding &binding, uint64_t seed, uint64_t begin,
+                          std::span<uint8_t> part);
 
 } // namespace lowtide::rt
 

@@ -119,8 +119,8 @@ Status Session::restart(const BindOptions &options) {
   return initialize(options);
 }
 
-/// Of the artifact's image what is copied before it leaves memory.
-static constexpr uint64_t imagePieceBytes = uint64_t(1) << 26;
+/// Of first values what is written before it leaves memory that is a file: whole elements.
+static constexpr uint64_t firstPieceBytes = uint64_t(1) << 24;
 
 Status Session::initialize(const BindOptions &options) {
   const plan::Plan &plan = artifact_->plan();
@@ -130,7 +130,7 @@ Status Session::initialize(const BindOptions &options) {
     uint8_t *arena = device_->hostArenas()[static_cast<size_t>(i)];
     // In pieces: an arena in a file may be larger than memory.
     for (uint64_t done = 0, piece = 0; done < bytes; done += piece) {
-      piece = std::min(bytes - done, imagePieceBytes);
+      piece = std::min(bytes - done, firstPieceBytes);
       std::memcpy(arena + done, image + done, piece);
       LOWTIDE_TRY(device_->leave(arena + done, piece));
     }
@@ -146,11 +146,22 @@ Status Session::initialize(const BindOptions &options) {
                         (isParam ? "weights for parameter '" : "values for constant '") + printable(binding.name()) +
                         "': start from --init=random:<seed> or from a checkpoint (--resume)");
       std::vector<uint8_t> numbers(tensor.low ? tensor.bytes() : 0);
-      LOWTIDE_TRY(initializeRandomly(plan, binding, options.randomSeed, tensor.low ? numbers.data() : tensor.data));
+      uint8_t *to = tensor.low ? numbers.data() : tensor.data;
+      for (uint64_t done = 0, piece = 0; done < tensor.bytes(); done += piece) {
+        piece = std::min(tensor.bytes() - done, firstPieceBytes);
+        LOWTIDE_TRY(initializeRandomly(plan, binding, options.randomSeed, done, {to + done, piece}));
+        LOWTIDE_TRY(device_->leave(to + done, piece));
+      }
       if (tensor.low)
         tensor.write(numbers.data());
     } else if (!binding.from_image()) {
-      fillElements(binding.dtype(), tensor.data, tensor.bytes(), binding.initial_value());
+      for (uint64_t done = 0, piece = 0; done < tensor.bytes() && !tensor.low; done += piece) {
+        piece = std::min(tensor.bytes() - done, firstPieceBytes);
+        fillElements(binding.dtype(), tensor.data + done, piece, binding.initial_value());
+        LOWTIDE_TRY(device_->leave(tensor.data + done, piece));
+      }
+      if (tensor.low)
+        fillElements(binding.dtype(), tensor.data, tensor.bytes(), binding.initial_value());
     }
     LOWTIDE_TRY(leave(tensor));
   }

@@ -47,18 +47,27 @@ uint32_t EjectionSearch::takeWaiting() {
   return buffer;
 }
 
-void EjectionSearch::insert(uint32_t buffer) {
+bool EjectionSearch::insert(uint32_t buffer) {
   const uint64_t size = buffers[buffer].bytes, highest = capacity - size;
   const size_t count = byEnd.listMeeting(buffer, found);
   if (ends.size() <= count) {
     ends.resize(buffers.size() + 1);
     begins.resize(buffers.size() + 1);
   }
+  auto countFixed = [&](std::vector<uint32_t> &sums) {
+    sums.assign(1, 0);
+    for (size_t i = 0; i < count; ++i)
+      sums.push_back(sums.back() + isFixed(found[i]));
+  };
   for (size_t i = 0; i < count; ++i)
     ends[i] = {offsets[found[i]], getEnd(found[i]), price[found[i]]};
+  if (!fixed.empty())
+    countFixed(fixedEnds);
   byBegin.listMeeting(buffer, found);
   for (size_t i = 0; i < count; ++i)
     begins[i] = {offsets[found[i]], getEnd(found[i]), price[found[i]]};
+  if (!fixed.empty())
+    countFixed(fixedBegins);
   spent += byBegin.size() + 12 * count + 1;
   // After the last one, where no candidate comes.
   begins[count].begin = ends[count].end = UINT64_MAX;
@@ -76,8 +85,11 @@ void EjectionSearch::insert(uint32_t buffer) {
     }
     for (; nextEnd->end <= at; ++nextEnd)
       ended += nextEnd->price;
+    const ptrdiff_t begunCount = nextBegin - begins.data(), endedCount = nextEnd - ends.data();
+    if (!fixed.empty() && fixedBegins[begunCount] != fixedEnds[endedCount])
+      return;
     // Everyone who ends by `at` has begun: nothing stands there when as many have begun as ended.
-    const bool isFree = nextBegin - begins.data() == nextEnd - ends.data();
+    const bool isFree = begunCount == endedCount;
     const double cost = isFree ? 0 : begun - ended;
     const uint64_t gap = isFree ? std::min(nextBegin->begin, capacity) - floor : 0;
     const bool first = equals == 0;
@@ -104,6 +116,8 @@ void EjectionSearch::insert(uint32_t buffer) {
   }
   if (highest != last)
     consider(highest);
+  if (equals == 0)
+    return false;
   if (!isChosenFree)
     for (size_t i = 0; i < count && offsets[found[i]] < chosen + size; ++i)
       if (chosen < getEnd(found[i]))
@@ -111,6 +125,7 @@ void EjectionSearch::insert(uint32_t buffer) {
   offsets[buffer] = chosen;
   byBegin.insert(buffer, chosen);
   byEnd.insert(buffer, chosen + size);
+  return true;
 }
 
 bool EjectionSearch::run(uint64_t effort) {
@@ -121,7 +136,10 @@ bool EjectionSearch::run(uint64_t effort) {
   later.clear();
   spent = 0;
   for (uint32_t i = 0; i < buffers.size(); ++i)
-    if (buffers[i].bytes < smallest) {
+    if (isFixed(i)) {
+      byBegin.insert(i, offsets[i]);
+      byEnd.insert(i, getEnd(i));
+    } else if (buffers[i].bytes < smallest) {
       later.push_back(i);
     } else if (getEnd(i) > capacity) {
       waiting.push_back(i);
@@ -133,7 +151,8 @@ bool EjectionSearch::run(uint64_t effort) {
   while (!waiting.empty() || !later.empty()) {
     if (spent >= effort)
       return false;
-    insert(takeWaiting());
+    if (!insert(takeWaiting()))
+      return false;
   }
   return true;
 }

@@ -27,6 +27,10 @@ public:
   EjectionSearch(std::span<const Buffer> buffers, std::span<const uint32_t> degrees, uint64_t seed)
       : buffers(buffers), degrees(degrees), random(seed), byBegin(buffers), byEnd(buffers) {}
 
+  /// Those for which this is not 0 are never moved: they have places below every `capacity`, and none overlap. None at
+  /// first.
+  void fix(std::vector<char> which) { fixed = std::move(which); }
+
   /// Moves buffers until all end at or below `capacity`, where those that do so at first must not overlap; false, with
   /// `offsets` as they were, when `effort` looked-at neighbours did not do. Adds what was spent to `work`.
   bool lower(std::vector<uint64_t> &offsets, uint64_t capacity, uint64_t effort, uint64_t &work);
@@ -37,8 +41,9 @@ public:
 private:
   /// One attempt from `offsets`.
   bool run(uint64_t effort);
-  /// Where `buffer` goes at the least price; those who stand there are thrown out.
-  void insert(uint32_t buffer);
+  /// Where `buffer` goes at the least price; those who stand there are thrown out. False if fixed ones stand
+  /// everywhere.
+  bool insert(uint32_t buffer);
   void throwOut(uint32_t buffer);
   uint32_t takeWaiting();
 
@@ -47,10 +52,12 @@ private:
     double price;
   };
 
+  bool isFixed(uint32_t buffer) const { return !fixed.empty() && fixed[buffer]; }
   uint64_t getEnd(uint32_t buffer) const { return offsets[buffer] + buffers[buffer].bytes; }
 
   std::span<const Buffer> buffers;
   std::span<const uint32_t> degrees;
+  std::vector<char> fixed;
   std::mt19937_64 random;
   uint64_t capacity = 0, smallest = 0, spent = 0;
   std::vector<uint64_t> offsets;
@@ -62,6 +69,8 @@ private:
   // Scratch of `insert`.
   std::vector<uint32_t> found;
   std::vector<Occupant> begins, ends;
+  /// How many fixed ones are among the first i of `begins` and of `ends`.
+  std::vector<uint32_t> fixedBegins, fixedEnds;
 };
 
 } // namespace lowtide::solve

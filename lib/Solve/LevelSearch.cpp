@@ -4,13 +4,15 @@
 // block for all buffers that are alive in the same of them; the last level has
 // all program points, and every buffer by itself.
 // 2. A level is packed by ejection, beginning with the blocks of the level above,
-// taken apart; who stands in another's way, or is new, waits for a place.
+// taken apart; who stands in another's way, or is new, waits for a place. Ejection
+// looks at the whole level, or at the windows in which something waits.
 // 3. A level that is not packed sends the search half the way back, with other
 // random numbers.
 //
 //===----------------------------------------------------------------------===//
 #include "LevelSearch.h"
 #include "Ejection.h"
+#include "WindowSearch.h"
 
 #include <algorithm>
 #include <map>
@@ -20,6 +22,8 @@ namespace lowtide::solve {
 
 /// Turns of ejection that a level gets at a time.
 static constexpr uint64_t turns = 12;
+/// Levels that may fail in windows. Where windows are what a problem needs, few do; elsewhere nearly all do, and soon.
+static constexpr size_t mostFailures = 12;
 
 std::vector<uint64_t> countLive(std::span<const Buffer> buffers) {
   std::vector<uint64_t> live;
@@ -86,36 +90,43 @@ std::vector<uint64_t> LevelSearch::refine(const Level &coarse, const std::vector
   auto area = [&](uint32_t i) { return double(fine.blocks[i].bytes) * (fine.blocks[i].end - fine.blocks[i].begin); };
   std::sort(order.begin(), order.end(),
             [&](uint32_t a, uint32_t b) { return std::tuple(-area(a), a) < std::tuple(-area(b), b); });
-  StandingList standing(fine.blocks);
-  std::vector<uint32_t> met;
+  AliveLists standing(fine.blocks);
   for (uint32_t block : order) {
     const uint64_t from = result[block], to = from + fine.blocks[block].bytes;
     if (to > capacity)
       continue;
-    const size_t count = standing.listMeeting(block, met);
-    if (std::any_of(met.begin(), met.begin() + ptrdiff_t(count), [&](uint32_t other) {
+    if (standing.meetsAny(block, [&](uint32_t other) {
           return from < result[other] + fine.blocks[other].bytes && result[other] < to;
         }))
       result[block] = capacity;
     else
-      standing.insert(block, from);
+      standing.insert(block);
   }
   return result;
 }
 
-bool LevelSearch::run(uint64_t effort, uint64_t &work) {
+bool LevelSearch::run(Method method, uint64_t effort, uint64_t &work) {
   const uint64_t limit = work + effort;
   std::vector<Level> levels;
   // Of each level, what was found last.
   std::vector<std::vector<uint64_t>> found;
+  size_t failures = 0;
   for (size_t number = 0, attempt = 0; work < limit; ++attempt) {
     if (levels.size() == number)
       levels.push_back(makeLevel(thresholds[number], /*isLast=*/number + 1 == thresholds.size()));
     const Level &level = levels[number];
     std::vector<uint64_t> places = number ? refine(levels[number - 1], found[number - 1], level)
                                           : std::vector<uint64_t>(level.blocks.size(), capacity);
-    EjectionSearch ejection(level.blocks, level.degrees, seed + attempt);
-    if (!ejection.lower(places, capacity, std::min(limit - work, turns * ejection.getTurnEffort()), work)) {
+    auto packAtOnce = [&] {
+      EjectionSearch ejection(level.blocks, level.degrees, seed + attempt);
+      return ejection.lower(places, capacity, std::min(limit - work, turns * ejection.getTurnEffort()), work);
+    };
+    const bool isPacked = method == Method::Windows
+                              ? placeInWindows(level.blocks, places, capacity, limit - work, seed + attempt, work)
+                              : packAtOnce();
+    if (!isPacked) {
+      if (method == Method::Windows && ++failures == mostFailures)
+        return false;
       number /= 2;
       continue;
     }

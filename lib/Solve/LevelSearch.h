@@ -20,8 +20,11 @@ public:
   /// Sizes are multiples of the alignment and not 0.
   LevelSearch(std::span<const Buffer> buffers, uint64_t capacity, uint64_t seed);
 
+  /// How a level is packed: all of it at once, or the windows of time in which something has no place.
+  enum class Method { Ejection, Windows };
+
   /// Whether a packing was found with so many looked-at neighbours; what was spent is added to `work`.
-  bool run(uint64_t effort, uint64_t &work);
+  bool run(Method method, uint64_t effort, uint64_t &work);
   const std::vector<uint64_t> &getOffsets() const { return offsets; }
 
 private:

@@ -5,9 +5,10 @@
 // 2. Place the buffers one by one, in several orders, each in a gap between
 // those of its neighbours that stand.
 // 3. Where no order comes to 1.004 of the bound, pack the full program points first
-// (LevelSearch.h), and by guided ejection (Ejection.h), in turns that become
-// longer; then nearer by the latter, or, where 1.004 is not found, as near as
-// halving the distance gets, and ejection from there.
+// (LevelSearch.h), of the whole step and of windows of time (WindowSearch.h), and
+// by guided ejection (Ejection.h), in turns that become longer; then nearer by the
+// latter, or, where 1.004 is not found, as near as halving the distance gets, and
+// ejection from there.
 // Where buffers are very many, a sweep over time with a list of free ranges
 // takes the place of 2 and 3.
 //
@@ -87,12 +88,13 @@ public:
   /// Places in order of time, from a list of free ranges.
   void placeByTime();
   /// Looks for a packing of a height, the full program points first; false if it was not found.
-  bool searchLevels(uint64_t height, uint64_t effort, uint64_t seed);
+  bool searchLevels(uint64_t height, uint64_t effort, uint64_t seed,
+                    LevelSearch::Method method = LevelSearch::Method::Ejection);
   /// The same by ejection from the best packing so far on.
   bool lower(EjectionSearch &ejection, uint64_t height, uint64_t effort);
   /// Looks for a packing of the height that is within reach nearly always. Most that is found is found soon, by levels
-  /// or by ejection: they take turns, each four times as long as the one before. How long a turn is does not depend on
-  /// `effort`, so that more of it finds what less has found.
+  /// or by ejection, and in windows of time where a step has many alike: they take turns, each four times as long as
+  /// the one before. How long a turn is does not depend on `effort`, so that more of it finds what less has found.
   bool searchNear(uint64_t effort, uint64_t seed, EjectionSearch &ejection);
   /// Lowers the best packing so far, as far as `effort` reaches.
   void search(uint64_t effort, uint64_t seed);
@@ -238,9 +240,9 @@ void Packer::placeByTime() {
   keep(arena, "time/best-fit");
 }
 
-bool Packer::searchLevels(uint64_t height, uint64_t effort, uint64_t seed) {
+bool Packer::searchLevels(uint64_t height, uint64_t effort, uint64_t seed, LevelSearch::Method method) {
   LevelSearch levels(buffers, height, seed);
-  if (!levels.run(effort, work))
+  if (!levels.run(method, effort, work))
     return false;
   offsets = levels.getOffsets();
   keep("levels");
@@ -256,11 +258,18 @@ bool Packer::lower(EjectionSearch &ejection, uint64_t height, uint64_t effort) {
 }
 
 bool Packer::searchNear(uint64_t effort, uint64_t seed, EjectionSearch &ejection) {
-  const uint64_t limit = work + effort, height = getNearHeight();
+  uint64_t limit = work + effort;
+  const uint64_t height = getNearHeight();
   for (uint64_t turn = ejection.getTurnEffort() / 64 + 1; work < limit; turn *= 4) {
+    const uint64_t before = work;
     if (searchLevels(height, std::min(3 * turn, limit - work), seed) ||
         (work < limit && lower(ejection, height, std::min(turn, limit - work))))
       return true;
+    // Windows get as much as the others, and do not shorten their turns.
+    const uint64_t spent = work - before;
+    if (searchLevels(height, spent, seed, LevelSearch::Method::Windows))
+      return true;
+    limit += work - before - spent;
     seed += 7919; // attempts within a turn count up from its seed
   }
   return false;

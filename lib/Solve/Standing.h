@@ -58,4 +58,33 @@ private:
   std::vector<uint32_t> order;
 };
 
+/// Buffers by the stretches of time in which they are alive: whoever meets a short-lived one is found among few.
+class AliveLists {
+public:
+  explicit AliveLists(std::span<const Buffer> buffers) : buffers(buffers) {}
+
+  void insert(uint32_t buffer) {
+    const size_t last = buffers[buffer].end / stride;
+    if (lists.size() <= last)
+      lists.resize(last + 1);
+    for (size_t at = buffers[buffer].begin / stride; at <= last; ++at)
+      lists[at].push_back(buffer);
+  }
+
+  /// Whether `check(other)` is true for one that meets `buffer`.
+  template <typename Check> bool meetsAny(uint32_t buffer, Check check) const {
+    const Buffer &one = buffers[buffer];
+    for (size_t at = one.begin / stride; at < lists.size() && at <= one.end / stride; ++at)
+      for (uint32_t i : lists[at])
+        if (buffers[i].begin < one.end && one.begin < buffers[i].end && check(i))
+          return true;
+    return false;
+  }
+
+private:
+  static constexpr uint32_t stride = 8;
+  std::span<const Buffer> buffers;
+  std::vector<std::vector<uint32_t>> lists;
+};
+
 } // namespace lowtide::solve

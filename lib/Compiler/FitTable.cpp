@@ -92,6 +92,13 @@ private:
   }
   /// Whether line `row` is one of `asked` that stand in the middle of equal stretches.
   bool isAmong(unsigned row, unsigned asked) const;
+  /// The step as its rule parts it, then `further`.
+  std::vector<solve::SolvedStep *> listSteps() {
+    std::vector<solve::SolvedStep *> steps{&solved};
+    for (PartedStep &parted : further)
+      steps.push_back(parted.solved.get());
+    return steps;
+  }
   /// The cheapest plan whose arena is within `budget` bytes.
   FitRow findRow(uint64_t budget);
   void compare(FitRow &row, solve::Baselines &baselines, bool solves, bool bounds);
@@ -132,11 +139,17 @@ static uint64_t roundUpToPrinted(uint64_t bytes, const ByteUnit &unit) {
 }
 
 void FitTable::computeRows() {
-  const uint64_t high =
-      std::max(solved.plans.getSmallest().arenaBytes, solved.plans.get(solved.front.getLargest()).arenaBytes);
-  uint64_t low = solved.plans.getSmallest().arenaBytes;
-  for (PartedStep &parted : further)
-    low = std::min(low, parted.solved->plans.getSmallest().arenaBytes);
+  // Few bytes are hard to pack: the smallest steps first, and none that has more bytes alive than an arena found so
+  // far.
+  std::vector<solve::SolvedStep *> steps = listSteps();
+  llvm::stable_sort(steps, [](solve::SolvedStep *a, solve::SolvedStep *b) {
+    return a->front.getSmallest().timeline.peakBytes < b->front.getSmallest().timeline.peakBytes;
+  });
+  uint64_t low = UINT64_MAX;
+  for (solve::SolvedStep *step : steps)
+    if (step->front.getSmallest().timeline.peakBytes < low)
+      low = std::min(low, step->plans.getSmallest().arenaBytes);
+  const uint64_t high = std::max(low, solved.plans.get(solved.front.getLargest()).arenaBytes);
   const unsigned count = options.fitRows;
   unit = ByteUnit::get(staticBytes + high, /*typable=*/true);
   solve::Baselines baselines(solved.graph, solved.front.getLargest().schedule, /*secondsOfProgram=*/60);
@@ -156,17 +169,36 @@ void FitTable::computeRows() {
 }
 
 FitRow FitTable::findRow(uint64_t budget) {
-  const solve::PackedPlan *best = solved.plans.find(budget);
-  std::optional<int64_t> chunks;
-  for (PartedStep &parted : further)
-    if (const solve::PackedPlan *other = parted.solved->plans.find(budget);
-        other && (!best || other->plan.timeline.seconds < best->plan.timeline.seconds)) {
-      best = other;
-      chunks = parted.chunks;
+  // No packed plan takes less time than the cheapest of any addresses.
+  struct Candidate {
+    double leastSeconds;
+    size_t index;
+  };
+  std::vector<solve::SolvedStep *> steps = listSteps();
+  std::vector<Candidate> candidates;
+  for (auto [index, step] : llvm::enumerate(steps))
+    if (const solve::FittedSchedule *plan = step->front.find(budget))
+      candidates.push_back({plan->timeline.seconds, index});
+  llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) { return a.leastSeconds < b.leastSeconds; });
+  const solve::PackedPlan *best = nullptr;
+  // Of equal ones the first: the step as its rule parts it, then the finest parts.
+  std::pair<double, size_t> bestRank;
+  for (const Candidate &candidate : candidates) {
+    if (best && std::pair(candidate.leastSeconds, candidate.index) > bestRank)
+      continue;
+    const solve::PackedPlan *plan = steps[candidate.index]->plans.find(budget);
+    if (!plan)
+      continue;
+    const std::pair rank(plan->plan.timeline.seconds, candidate.index);
+    if (!best || rank < bestRank) {
+      best = plan;
+      bestRank = rank;
     }
+  }
   // Never null: no budget is below the smallest arena.
   FitRow row{staticBytes + budget, staticBytes + best->arenaBytes, &best->plan, /*planSeconds=*/0};
-  row.chunks = chunks;
+  if (bestRank.second)
+    row.chunks = further[bestRank.second - 1].chunks;
   return row;
 }
 

@@ -22,7 +22,7 @@ constexpr uint32_t never = UINT32_MAX;
 class Simulation {
 public:
   Simulation(const StepGraph &graph, std::span<const uint32_t> order, uint64_t budget, const EvictionPolicy &policy)
-      : graph(graph), order(order), budget(budget), policy(policy), pinned(graph.values.size(), false) {
+      : graph(graph), order(order), budget(budget), policy(policy) {
     prepare();
   }
 
@@ -36,6 +36,7 @@ public:
       if (impossible == never || pinned[impossible])
         return std::nullopt;
       pinned[impossible] = true;
+      isEvictable[impossible] = false;
     }
     return std::nullopt;
   }
@@ -44,7 +45,8 @@ private:
   void prepare() {
     const size_t numValues = graph.values.size(), numOps = graph.operations.size();
     uses.resize(numValues);
-    consumers.resize(numValues);
+    pinned.assign(numValues, false);
+    std::vector<std::vector<uint32_t>> consumers(numValues);
     factor.resize(numValues);
     for (uint32_t value = 0; value < numValues; ++value)
       factor[value] = std::exp(policy.weights.empty() ? 0 : policy.weights[value]) /
@@ -72,6 +74,16 @@ private:
         }
       }
     }
+    for (uint32_t value = 0; value < numValues; ++value) {
+      firstMade.push_back(uint32_t(made.size()));
+      for (uint32_t op : consumers[value])
+        for (uint32_t result : graph.at(op).writes)
+          made.push_back({result, wholeOf[op], graph.values[result].placed});
+      isEvictable.push_back(
+          !graph.values[value].kept && maker[value] != never &&
+          (uses[value].empty() || deadline[maker[value]] == never || uses[value].back() <= deadline[maker[value]]));
+    }
+    firstMade.push_back(uint32_t(made.size()));
   }
 
   void reset() {
@@ -80,9 +92,14 @@ private:
     used = 0;
     resident.assign(numValues, false);
     nextUse.assign(numValues, 0);
+    ownNeed.assign(numValues, never);
+    for (uint32_t value = 0; value < numValues; ++value)
+      if (!uses[value].empty())
+        ownNeed[value] = uses[value].front();
     implied.assign(numValues, never);
     locks.assign(numValues, 0);
     price.assign(numValues, -1);
+    weighed.assign(numValues, 0);
     mark.assign(numValues, 0);
     stamp = 0;
     scanned.assign(numValues, 0);
@@ -103,7 +120,7 @@ private:
           return false;
       for (uint32_t value : operation.reads)
         if (isTransient(value) && nextUse[value] < uses[value].size())
-          ++nextUse[value];
+          ownNeed[value] = ++nextUse[value] < uses[value].size() ? uses[value][nextUse[value]] : never;
       if (!execute(op))
         return false;
       for (uint32_t argument : operation.updates)
@@ -114,23 +131,30 @@ private:
 
   bool isTransient(uint32_t value) const { return graph.values[value].producer >= 0 && !graph.values[value].placed; }
 
-  /// When the order reads the value next, from `now` on.
-  uint32_t ownNeed(uint32_t value) const {
-    return nextUse[value] < uses[value].size() ? uses[value][nextUse[value]] : never;
+  /// What is made of a value when it is made again; whose part does that, or itself.
+  struct Made {
+    uint32_t result, whole;
+    bool isPlaced;
+  };
+  std::span<const Made> listMade(uint32_t value) const {
+    return std::span(made).subspan(firstMade[value], firstMade[value + 1] - firstMade[value]);
   }
 
   /// When it is needed next, for itself or for what was evicted.
   uint32_t need(uint32_t value) {
-    if (implied[value] != never && implied[value] <= now && scanned[value] != version) {
-      scanned[value] = version;
-      implied[value] = never;
-      for (uint32_t op : consumers[value])
-        if (executed[wholeOf[op]])
-          for (uint32_t result : graph.at(op).writes)
-            if (!resident[result] && !graph.values[result].placed)
-              implied[value] = std::min(implied[value], need(result));
-    }
-    return std::min(ownNeed(value), implied[value]);
+    if (implied[value] <= now && scanned[value] != version) [[unlikely]]
+      findImplied(value);
+    return std::min(ownNeed[value], implied[value]);
+  }
+
+  void findImplied(uint32_t value) {
+    scanned[value] = version;
+    implied[value] = never;
+    uint32_t when = never;
+    for (const Made &each : listMade(value))
+      if (!resident[each.result] && executed[each.whole] && !each.isPlaced)
+        when = std::min(when, need(each.result));
+    implied[value] = when;
   }
 
   /// Tells what `value` is made from that it is needed at `when`.
@@ -147,13 +171,12 @@ private:
 
   /// Forgets the prices that depend on whether `value` is there.
   void touch(uint32_t value) {
-    for (uint32_t op : consumers[value])
-      for (uint32_t result : graph.at(op).writes)
-        if (price[result] >= 0) {
-          price[result] = -1;
-          if (!resident[result])
-            touch(result);
-        }
+    for (const Made &each : listMade(value))
+      if (price[each.result] >= 0) {
+        price[each.result] = -1;
+        if (!resident[each.result])
+          touch(each.result);
+      }
   }
 
   double addUp(uint32_t value) {
@@ -176,14 +199,9 @@ private:
     if (price[value] < 0) {
       ++stamp;
       price[value] = addUp(value);
+      weighed[value] = factor[value] * power(price[value] + 1e-9, policy.cost);
     }
     return price[value];
-  }
-
-  bool mayEvict(uint32_t value) const {
-    const StepValue &facts = graph.values[value];
-    return resident[value] && !facts.kept && !locks[value] && !pinned[value] && maker[value] != never &&
-           (uses[value].empty() || deadline[maker[value]] == never || uses[value].back() <= deadline[maker[value]]);
   }
 
   void add(uint32_t value) {
@@ -223,14 +241,13 @@ private:
       uint32_t best = never;
       double bestScore = 0;
       for (uint32_t value : present) {
-        if (!mayEvict(value))
+        if (!isEvictable[value] || locks[value])
           continue;
         const uint32_t when = need(value);
-        double seconds = getPrice(value);
-        if (seconds >= 1e29)
+        if (getPrice(value) >= 1e29)
           continue;
         const double distance = when == never ? 1u << 30 : when - now + 1;
-        const double score = factor[value] * power(seconds + 1e-9, policy.cost) / power(distance, policy.distance);
+        const double score = weighed[value] / power(distance, policy.distance);
         if (best == never || score < bestScore || (score == bestScore && value < best)) {
           best = value;
           bestScore = score;
@@ -274,7 +291,7 @@ private:
   /// Runs an operation whose operands are there and locked by it.
   bool execute(uint32_t op) {
     const StepOperation &operation = graph.at(op);
-    std::vector<uint32_t> dying;
+    dying.clear();
     for (uint32_t value : operation.reads)
       if (isTransient(value) && locks[value] == 1 && !graph.values[value].kept && need(value) == never)
         dying.push_back(value);
@@ -322,7 +339,12 @@ private:
   /// Per value, the part of its score that does not change.
   std::vector<double> factor;
   // Facts of the order.
-  std::vector<std::vector<uint32_t>> uses, consumers;
+  std::vector<std::vector<uint32_t>> uses;
+  /// Of all values, one after the other, and where each one's begin.
+  std::vector<Made> made;
+  std::vector<uint32_t> firstMade;
+  /// Whether it may go when nothing has locked it: it can be made again whenever it is read.
+  std::vector<char> isEvictable;
   /// Per value, what makes it again; per number in a schedule, its operation (listWholes).
   std::vector<uint32_t> maker, wholeOf;
   /// Per operation, when an argument that it reads is updated.
@@ -334,7 +356,13 @@ private:
   uint64_t used = 0;
   std::vector<char> resident, pinned, updated, executed;
   std::vector<uint32_t> nextUse, implied, locks, mark, present, slot;
+  /// When the order reads a value next, from `now` on.
+  std::vector<uint32_t> ownNeed;
   std::vector<double> price;
+  /// Where a price is known, the part of the score that does not depend on when the value is needed.
+  std::vector<double> weighed;
+  /// Scratch of `execute`.
+  std::vector<uint32_t> dying;
   uint32_t stamp = 0;
   /// Counts changes of who is there; per value, when its implied need was last looked for.
   uint64_t version = 1;

@@ -97,6 +97,7 @@ private:
       if (!uses[value].empty())
         ownNeed[value] = uses[value].front();
     implied.assign(numValues, never);
+    settled.assign(numValues, never);
     locks.assign(numValues, 0);
     price.assign(numValues, -1);
     weighed.assign(numValues, 0);
@@ -142,7 +143,7 @@ private:
 
   /// When it is needed next, for itself or for what was evicted.
   uint32_t need(uint32_t value) {
-    if (implied[value] <= now && scanned[value] != version) [[unlikely]]
+    if (implied[value] <= now && scanned[value] != version && settled[value] != now) [[unlikely]]
       findImplied(value);
     return std::min(ownNeed[value], implied[value]);
   }
@@ -155,6 +156,20 @@ private:
       if (!resident[each.result] && executed[each.whole] && !each.isPlaced)
         when = std::min(when, need(each.result));
     implied[value] = when;
+    if (when == now)
+      settled[value] = now;
+  }
+
+  /// `value` is there: what it is made from may no longer be needed now.
+  void unsettle(uint32_t value) {
+    if (maker[value] == never)
+      return;
+    for (uint32_t read : graph.at(maker[value]).reads)
+      if (settled[read] == now) {
+        settled[read] = never;
+        if (!resident[read])
+          unsettle(read);
+      }
   }
 
   /// Tells what `value` is made from that it is needed at `when`.
@@ -211,6 +226,7 @@ private:
     slot[value] = present.size();
     present.push_back(value);
     touch(value);
+    unsettle(value);
   }
 
   void remove(uint32_t value) {
@@ -367,6 +383,9 @@ private:
   /// Counts changes of who is there; per value, when its implied need was last looked for.
   uint64_t version = 1;
   std::vector<uint64_t> scanned;
+  /// Per value, when it was found to be needed at once for what was evicted: it is until one of those is there again,
+  /// and no eviction makes that sooner.
+  std::vector<uint32_t> settled;
   /// A value that could not be recomputed because an argument was updated.
   uint32_t impossible = never;
 };

@@ -64,6 +64,7 @@ private:
     isGone.assign(length, false);
     inGroup.assign(length, false);
     readers.assign(length, 0);
+    lost.assign(length, 0);
     firstRead.assign(1, 0);
     std::vector<char> ran(graph.operations.size(), false);
     std::vector<uint32_t> current(graph.values.size(), none);
@@ -153,14 +154,15 @@ private:
       inGroup[member] = false;
     group.assign(1, position);
     inGroup[position] = true;
-    std::vector<std::pair<uint32_t, uint32_t>> lost;
+    for (uint32_t source : losers)
+      lost[source] = 0;
+    losers.clear();
     for (size_t i = 0; i < group.size(); ++i)
       for (const Read &read : readsOf(group[i])) {
         const uint32_t source = results[read.result].position;
-        auto it = std::find_if(lost.begin(), lost.end(), [&](auto &entry) { return entry.first == source; });
-        if (it == lost.end())
-          it = lost.insert(lost.end(), {source, 0});
-        if (++it->second == readers[source] && !isFirst[source] && !inGroup[source]) {
+        if (!lost[source])
+          losers.push_back(source);
+        if (++lost[source] == readers[source] && !isFirst[source] && !inGroup[source]) {
           inGroup[source] = true;
           group.push_back(source);
         }
@@ -345,6 +347,8 @@ private:
   const Schedule &schedule;
   std::vector<char> isFirst, isGone, inGroup;
   std::vector<uint32_t> group;
+  /// Per position, how many reads of its results the group has; where that is not 0.
+  std::vector<uint32_t> lost, losers;
   /// Per position: reads of its results, where its own reads and its results begin, bytes that it takes over.
   std::vector<uint32_t> readers, firstRead, firstResult;
   std::vector<int64_t> handed;

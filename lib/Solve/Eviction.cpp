@@ -84,6 +84,21 @@ private:
           (uses[value].empty() || deadline[maker[value]] == never || uses[value].back() <= deadline[maker[value]]));
     }
     firstMade.push_back(uint32_t(made.size()));
+    for (uint32_t value = 0; value < numValues; ++value) {
+      sources.push_back({uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), 0});
+      if (maker[value] == never)
+        continue;
+      const StepOperation &operation = graph.at(maker[value]);
+      sources[value].seconds = operation.seconds;
+      for (uint32_t read : operation.reads)
+        if (isTransient(read))
+          sourceValues.push_back(read);
+      sources[value].firstArgument = uint32_t(sourceValues.size());
+      for (uint32_t read : operation.reads)
+        if (graph.values[read].producer < 0)
+          sourceValues.push_back(read);
+    }
+    sources.push_back({uint32_t(sourceValues.size()), uint32_t(sourceValues.size()), 0});
   }
 
   void reset() {
@@ -132,13 +147,28 @@ private:
 
   bool isTransient(uint32_t value) const { return graph.values[value].producer >= 0 && !graph.values[value].placed; }
 
-  /// What is made of a value when it is made again; whose part does that, or itself.
+  /// A value that is computed from another one by a recomputation, and the operation that this is, or is a part of.
   struct Made {
     uint32_t result, whole;
     bool isPlaced;
   };
   std::span<const Made> listMade(uint32_t value) const {
     return std::span(made).subspan(firstMade[value], firstMade[value + 1] - firstMade[value]);
+  }
+
+  /// What makes a value again: its seconds, and where in `sourceValues` the values begin that it reads, and the
+  /// arguments after them.
+  struct Sources {
+    uint32_t first, firstArgument;
+    double seconds;
+  };
+  std::span<const uint32_t> listSources(uint32_t value) const {
+    const Sources &from = sources[value];
+    return std::span(sourceValues).subspan(from.first, from.firstArgument - from.first);
+  }
+  std::span<const uint32_t> listArguments(uint32_t value) const {
+    const uint32_t from = sources[value].firstArgument;
+    return std::span(sourceValues).subspan(from, sources[value + 1].first - from);
   }
 
   /// When it is needed next, for itself or for what was evicted.
@@ -162,9 +192,7 @@ private:
 
   /// `value` is there: what it is made from may no longer be needed now.
   void unsettle(uint32_t value) {
-    if (maker[value] == never)
-      return;
-    for (uint32_t read : graph.at(maker[value]).reads)
+    for (uint32_t read : listSources(value))
       if (settled[read] == now) {
         settled[read] = never;
         if (!resident[read])
@@ -174,10 +202,8 @@ private:
 
   /// Tells what `value` is made from that it is needed at `when`.
   void imply(uint32_t value, uint32_t when) {
-    if (maker[value] == never)
-      return;
-    for (uint32_t read : graph.at(maker[value]).reads)
-      if (isTransient(read) && (implied[read] > when || implied[read] < now)) {
+    for (uint32_t read : listSources(value))
+      if (implied[read] > when || implied[read] < now) {
         implied[read] = when;
         if (!resident[read])
           imply(read, when);
@@ -195,16 +221,16 @@ private:
   }
 
   double addUp(uint32_t value) {
-    const uint32_t op = maker[value];
-    if (op == never)
+    if (maker[value] == never)
       return 1e30;
-    double seconds = graph.at(op).seconds;
-    for (uint32_t read : graph.at(op).reads)
-      if (isTransient(read) && !resident[read] && mark[read] != stamp) {
+    for (uint32_t argument : listArguments(value))
+      if (updated[argument])
+        return 1e30;
+    double seconds = sources[value].seconds;
+    for (uint32_t read : listSources(value))
+      if (!resident[read] && mark[read] != stamp) {
         mark[read] = stamp;
         seconds += addUp(read);
-      } else if (graph.values[read].producer < 0 && updated[read]) {
-        return 1e30;
       }
     return seconds;
   }
@@ -359,7 +385,9 @@ private:
   /// Of all values, one after the other, and where each one's begin.
   std::vector<Made> made;
   std::vector<uint32_t> firstMade;
-  /// Whether it may go when nothing has locked it: it can be made again whenever it is read.
+  std::vector<Sources> sources;
+  std::vector<uint32_t> sourceValues;
+  /// Whether it may go when nothing has locked it: a recomputation is possible whenever it is read.
   std::vector<char> isEvictable;
   /// Per value, what makes it again; per number in a schedule, its operation (listWholes).
   std::vector<uint32_t> maker, wholeOf;

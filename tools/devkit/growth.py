@@ -1,7 +1,8 @@
 """How compiling grows with the model: processor time, peak memory and the exponent from size to size: `tools/dev bench compile`.
 
 Families of model files are written in several sizes (devkit/growth_models.py) and compiled without weights, one at a
-time, without a budget and with one. Time is the compiler's own processor time, user and system, which other programs on the
+time, without a budget and with one; so are files that are named, in the size that they have. No kernel is kept from one
+compilation to the next. Time is the compiler's own processor time, user and system, which other programs on the
 machine hardly change; memory is the largest resident size that the kernel saw. The exponent between two sizes is
 log(ratio of the figures) / log(ratio of the sizes): 1 is linear.
 """
@@ -22,8 +23,16 @@ from devkit.build import BUILD, build
 from devkit.console import ROOT, Failure, say
 
 # family → sizes, what is counted
-FAMILIES = {"transformer": ((40, 80, 160, 320, 640), "blocks"), "recurrence": ((64, 128, 256, 512, 1024), "steps")}
+FAMILIES = {
+    "transformer": ((40, 80, 160, 320, 640), "blocks"),
+    "recurrence": ((64, 128, 256, 512, 1024), "steps"),
+    "convolutions": ((125, 250, 500, 1000), "layers"),
+    "experts": ((32, 64, 128, 256), "experts"),
+    "unrolled": ((250, 500, 1000, 2000), "steps"),
+    "small": ((12_500, 25_000, 50_000, 100_000), "tensors"),
+}
 OUT = ROOT / "docs" / "measurements"
+BUDGET_REFUSED = 4  # the compiler's exit where no plan is found within the budget
 
 
 def write_model(python, family, size, out):
@@ -33,9 +42,10 @@ def write_model(python, family, size, out):
         raise Failure(f"error: no model '{family}' of {size}\n" + done.stderr.strip()[-300:])
 
 
-def measure(compiler, model, flags, timeout):
-    """(processor seconds, peak bytes) of one compilation; None where it takes longer than `timeout` seconds."""
-    command = [str(compiler), "compile", str(model), "-q", "-o", str(model.with_suffix(".tide")), *flags]
+def measure(compiler, model, out, flags, timeout):
+    """Processor seconds, peak bytes and whether the budget was refused, of one compilation; no figures where it takes longer
+    than `timeout` seconds."""
+    command = [str(compiler), "compile", str(model), "-q", "-o", str(out), "--kernel-cache=off", *flags]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     limit = time.monotonic() + timeout
     while True:
@@ -45,12 +55,12 @@ def measure(compiler, model, flags, timeout):
         if time.monotonic() > limit:
             process.kill()
             os.wait4(process.pid, 0)
-            return None
+            return {"seconds": None, "peak_bytes": None, "refused": False}
         time.sleep(0.02)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    if process.returncode not in (0, BUDGET_REFUSED):
         raise Failure(f"error: exit {process.returncode} of {' '.join(command)}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    return {"seconds": usage.ru_utime + usage.ru_stime, "peak_bytes": usage.ru_maxrss * 1024, "refused": process.returncode != 0}
 
 
 def exponent(rows, key):
@@ -67,15 +77,27 @@ def series(python, compiler, family, sizes, target, budget, options):
         for size in sizes:
             model = pathlib.Path(work) / f"{family}-{size}.onnx"
             write_model(python, family, size, model)
-            flags = ["--entries=train", "--no-weights", f"--batch={options.batch}", f"--target={target}"]
-            found = measure(compiler, model, [*flags, *([f"--device-budget={budget}"] if budget else [])], options.timeout)
-            seconds, peak = found or (None, None)
-            rows.append({"size": size, "seconds": seconds, "peak_bytes": peak})
+            found = measure(compiler, model, model.with_suffix(".tide"), flags_of(target, budget, options), options.timeout)
+            rows.append({"size": size} | found)
             rows[-1] |= {"time_exponent": exponent(rows, "seconds"), "memory_exponent": exponent(rows, "peak_bytes")}
             say(line(family, target, budget, rows[-1]))
-            if not found:
+            if found["seconds"] is None:
                 break
     return {"family": family, "target": target, "budget": budget or None, "rows": rows}
+
+
+def flags_of(target, budget, options):
+    flags = ["--entries=train", "--no-weights", f"--batch={options.batch}", f"--target={target}"]
+    return [*flags, *([f"--device-budget={budget}"] if budget else [])]
+
+
+def whole(compiler, model, target, budget, options):
+    """The one row of a file, whose size is its number of bytes."""
+    with tempfile.TemporaryDirectory(prefix="lowtide-growth-") as work:
+        found = measure(compiler, model, pathlib.Path(work) / "out.tide", flags_of(target, budget, options), options.timeout)
+    row = {"size": model.stat().st_size} | found | {"time_exponent": None, "memory_exponent": None}
+    say(line(model.name, target, budget, row))
+    return {"family": model.name, "target": target, "budget": budget or None, "rows": [row]}
 
 
 def line(family, target, budget, row):
@@ -84,7 +106,9 @@ def line(family, target, budget, row):
 
     peak = None if row["peak_bytes"] is None else row["peak_bytes"] / 1e6
     figures = [show(row["seconds"], 2), show(row["time_exponent"], 2), show(peak, 0), show(row["memory_exponent"], 2)]
-    return f"| {family} | {target} | {budget or 'none'} | {row['size']} {FAMILIES[family][1]} | " + " | ".join(figures) + " |"
+    size = f"{row['size']} {FAMILIES[family][1]}" if family in FAMILIES else "file"
+    size += " (refused)" * row["refused"]
+    return f"| {family} | {target} | {budget or 'none'} | {size} | " + " | ".join(figures) + " |"
 
 
 def table(found):
@@ -97,7 +121,9 @@ def table(found):
 
 def main(argv):
     parser = argparse.ArgumentParser(prog="tools/dev bench compile", description=__doc__.replace("\n", " "))
-    parser.add_argument("--families", type=lambda text: text.split(","), default=list(FAMILIES), help=f"with commas ({','.join(FAMILIES)})")
+    parser.add_argument("files", nargs="*", type=pathlib.Path, help="model files that are compiled too")
+    parser.add_argument("--families", type=lambda text: text.split(",") if text else [], default=list(FAMILIES),
+                        help=f"with commas ({','.join(FAMILIES)}); empty: only files")  # fmt: skip
     parser.add_argument("--sizes", type=lambda text: [int(part) for part in text.split(",")], help="with commas, instead of each family's own")
     parser.add_argument("--targets", type=lambda text: text.split(","), default=["cpu", "cuda:sm_90"], help="with commas (cpu,cuda:sm_90)")
     parser.add_argument("--budgets", type=lambda text: text.split(",") if text else [], default=["60%"], help="with commas, besides none (60%%)")
@@ -116,6 +142,10 @@ def main(argv):
         found = [
             series(python, compiler, family, options.sizes or FAMILIES[family][0], target, budget, options)
             for family in options.families for target in options.targets for budget in ("", *options.budgets)
+        ]  # fmt: skip
+        found += [
+            whole(compiler, file, target, budget, options)
+            for file in options.files for target in options.targets for budget in ("", *options.budgets)
         ]  # fmt: skip
     except Failure as failure:
         print(failure, file=sys.stderr)

@@ -85,7 +85,63 @@ def recurrence(steps, out, width=8, hidden=16, classes=5):
     w.save(out, [("x", TensorProto.FLOAT, [steps, "batch", width]), ("labels", TensorProto.INT64, ["batch"])])
 
 
-FAMILIES = {"transformer": transformer, "recurrence": recurrence}
+def convolutions(layers, out, width=16, extent=8, classes=5):
+    """Convolutions of three by three with a normalization and an activation each, two of them in a residual block."""
+    w = Writer()
+    x = w.node("Conv", ["x", w.weight("stem.weight", width, 3, 3, 3)], pads=[1, 1, 1, 1])
+    for layer in range(layers):
+        if layer % 2 == 0:
+            skip = x
+        name = f"layer.{layer}"
+        x = w.node("Conv", [x, w.weight(f"{name}.weight", width, width, 3, 3)], pads=[1, 1, 1, 1])
+        parts = [w.weight(f"{name}.norm.{part}", width) for part in ("scale", "bias", "mean", "variance")]
+        outputs = [f"norm_{layer}", f"mean_{layer}", f"variance_{layer}"]
+        w.nodes.append(helper.make_node("BatchNormalization", [x, *parts], outputs, name=outputs[0], training_mode=1))
+        x = outputs[0]
+        x = w.node("Relu", [w.node("Add", [x, skip]) if layer % 2 else x])
+    pooled = w.node("Flatten", [w.node("GlobalAveragePool", [x])])
+    w.loss(w.linear(pooled, "head", width, classes), "labels")
+    w.save(out, [("x", TensorProto.FLOAT, ["batch", 3, extent, extent]), ("labels", TensorProto.INT64, ["batch"])])
+
+
+def experts(count, out, width=32, classes=5):
+    """A mixture of experts that all see every sample, each weighed by its gate."""
+    w = Writer()
+    gates = w.node("Softmax", [w.linear("x", "gate", width, count)], axis=-1)
+    y = "x"
+    for expert, gate in enumerate(w.node("Split", [gates], count=count, axis=1, num_outputs=count)):
+        hidden = w.node("Relu", [w.linear("x", f"expert.{expert}.up", width, 2 * width)])
+        y = w.node("Add", [y, w.node("Mul", [w.linear(hidden, f"expert.{expert}.down", 2 * width, width), gate])])
+    w.loss(w.linear(y, "head", width, classes), "labels")
+    w.save(out, [("x", TensorProto.FLOAT, ["batch", width]), ("labels", TensorProto.INT64, ["batch"])])
+
+
+def unrolled(steps, out, width=8, hidden=16, classes=5):
+    """A recurrence of plain operators, step by step."""
+    w = Writer()
+    over, bias, first = w.weight("over.weight", hidden, hidden), w.weight("bias", hidden), w.constant("first", np.array([0], np.int64))
+    inputs = w.node("Split", [w.node("MatMul", ["x", w.weight("in.weight", width, hidden)])], count=steps, axis=0, num_outputs=steps)
+    h = None
+    for part in inputs:
+        row = w.node("Add", [w.node("Squeeze", [part, first]), bias])
+        h = w.node("Tanh", [w.node("Add", [row, w.node("MatMul", [h, over])]) if h else row])
+    w.loss(w.linear(h, "head", hidden, classes), "labels")
+    w.save(out, [("x", TensorProto.FLOAT, [steps, "batch", width]), ("labels", TensorProto.INT64, ["batch"])])
+
+
+def small(tensors, out, width=4, classes=5):
+    """One block of small tensors: half of them parameters, half what each makes of the input."""
+    w = Writer()
+    terms = [w.node("Mul", ["x", w.weight(f"scale.{i}", width)]) for i in range(tensors // 2)]
+    while len(terms) > 1:
+        terms = [w.node("Sum", terms[i : i + 16]) for i in range(0, len(terms), 16)]
+    w.loss(w.linear(terms[0], "head", width, classes), "labels")
+    w.save(out, [("x", TensorProto.FLOAT, ["batch", width]), ("labels", TensorProto.INT64, ["batch"])])
+
+
+FAMILIES = {
+    "transformer": transformer, "recurrence": recurrence, "convolutions": convolutions, "experts": experts, "unrolled": unrolled, "small": small,
+}  # fmt: skip
 
 if __name__ == "__main__":
     FAMILIES[sys.argv[1]](int(sys.argv[2]), pathlib.Path(sys.argv[3]))

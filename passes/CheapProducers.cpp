@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace lowtide;
 
-static constexpr unsigned kExpensiveFlops = 8, kMaxClonedOps = 12;
+static constexpr unsigned kMaxClonedOps = 12;
 
 SmallVector<int64_t> lowtide::dropUnits(Value tensor) {
   SmallVector<int64_t> extents;
@@ -74,7 +74,7 @@ static DenseSet<Operation *> findCheap(Block &block) {
     if (isUnitReshape(&op) || repeatsElements(&op) || widensFloats(&op) || joinsStored(&op))
       cheap.insert(&op);
     auto facts = dyn_cast<FactsInterface>(op);
-    if (!facts || facts.getFacts().flopsPerElement >= kExpensiveFlops || isa<ReductionInterface>(op) ||
+    if (!facts || facts.getFacts().isExpensive() || isa<ReductionInterface>(op) ||
         facts.getFacts().family == OpFamily::Random)
       continue;
     unsigned size = 1;
@@ -231,7 +231,7 @@ DenseSet<Operation *> lowtide::findMadeOfBatch(Block &block) {
     auto facts = dyn_cast<FactsInterface>(op);
     const bool isView = StepStorage::isView(&op), picks = picksRows(&op);
     if (!facts || op.getNumResults() != 1 || !isPure(&op) || facts.getFacts().family == OpFamily::Random ||
-        facts.getFacts().flopsPerElement >= kExpensiveFlops ||
+        facts.getFacts().isExpensive() ||
         !(isView || picks || op.hasTrait<OpTrait::Elementwise>() ||
           (facts.getFacts().family == OpFamily::Movement && op.getNumOperands() == 1)))
       continue;

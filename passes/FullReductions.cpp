@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace lowtide;
 
-/// Ops that a sum makes itself; one of them is no expensive function.
-static constexpr unsigned kMaxOps = 8, kMaxColumnOps = 16, kExpensiveFlops = 8;
+/// Ops that a sum computes itself, none of them expensive.
+static constexpr unsigned kMaxOps = 8, kMaxColumnOps = 16;
 /// Of so few elements a sum is no launch of its own.
 static constexpr int64_t kFewElements = 1 << 15;
 /// More bytes than any element has.
@@ -48,7 +48,7 @@ static void mergeWhole(Operation *outer) {
 static bool makesOfOne(Operation *op) {
   auto facts = dyn_cast<FactsInterface>(op);
   if (!facts || !op->hasTrait<OpTrait::Elementwise>() || op->getNumResults() != 1 || !isPure(op) ||
-      facts.getFacts().flopsPerElement >= kExpensiveFlops)
+      facts.getFacts().isExpensive())
     return false;
   Value one;
   for (Value operand : op->getOperands()) {
@@ -108,7 +108,7 @@ static bool isColumns(Operation *op) {
 static bool isCheapWide(Operation *op) {
   auto facts = dyn_cast<FactsInterface>(op);
   return facts && op->hasTrait<OpTrait::Elementwise>() && op->getNumResults() == 1 && isPure(op) &&
-         facts.getFacts().flopsPerElement < kExpensiveFlops &&
+         !facts.getFacts().isExpensive() &&
          !(isa<FloatType>(getType(op->getResult(0)).getElementType()) &&
            getType(op->getResult(0)).getElementTypeBitWidth() <= 16);
 }

@@ -109,7 +109,7 @@ void codegen::emitScatter(KernelContext &context, ScatterInterface op) {
   RegionEvaluator &evaluator = context.evaluator;
   ScatterShape shape(op, function.isGpu() ? 1 : kMinTile);
   ScalarBuilder scalars(function.builder, function.loc);
-  Type elementType = shape.result.getElementType(), type = scalarType(elementType);
+  Type elementType = shape.result.getElementType();
   Value zero = function.index(0), pointer = context.getResultPointer(0);
 
   /// Dimensions of `tensor` that no task fixes, and how many positions they have.

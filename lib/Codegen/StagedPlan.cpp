@@ -12,8 +12,7 @@ using namespace lowtide::codegen;
 
 /// Elements per task at least; columns of a tile at least and at most.
 static constexpr int64_t kTaskElements = 8192, kMinTile = 64, kMaxTile = 256;
-/// Values of so many operations per element are not computed twice; so many bytes of them fit on the stack.
-static constexpr unsigned kExpensiveFlops = 8;
+/// So many bytes of values that are not computed twice fit on the stack.
 static constexpr int64_t kStackBytes = 64 << 10;
 
 SmallVector<int64_t> codegen::dropUnitExtents(Value tensor) {
@@ -118,7 +117,7 @@ void StagedPlan::findBuffers() {
       if (auto reduction = dyn_cast<ReductionInterface>(op); reduction && !getReducedDims(reduction).empty())
         continue;
       auto facts = dyn_cast<FactsInterface>(op);
-      if (facts && facts.getFacts().flopsPerElement >= kExpensiveFlops && dropUnitExtents(value) == domain.extents)
+      if (facts && facts.getFacts().isExpensive() && dropUnitExtents(value) == domain.extents)
         if (auto &at = needed[value]; at.empty() || at.back() != traversal)
           at.push_back(traversal);
       llvm::append_range(worklist, op->getOperands());

@@ -116,7 +116,7 @@ Failure Compilation::check(const CheckOptions &how, llvm::raw_ostream &os) {
 
 Failure Compilation::measureFrozen(const ImportOptions &bound, std::vector<CodedWeight> &found) {
   OwningOpRef<ModuleOp> judged = std::move(module);
-  auto giveBack = llvm::make_scope_exit([&] { module = std::move(judged); });
+  llvm::scope_exit giveBack([&] { module = std::move(judged); });
   auto imported = importOnnx(*file, bound);
   if (failed(imported))
     return file->getFailure();

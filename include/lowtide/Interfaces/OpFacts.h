@@ -70,6 +70,8 @@ struct OpFacts {
   /// Floating-point operations per result element, for ops whose cost is proportional to their result; transcendental
   /// functions are counted as the instructions they expand to.
   uint32_t flopsPerElement;
+  /// Whether an element costs more to compute twice than to read: transcendental functions do.
+  constexpr bool isExpensive() const { return flopsPerElement >= 8; }
   /// Comma-separated ONNX operators that this op implements directly ("ai.onnx" domain unless prefixed).
   const char *onnxOrigin;
 };

@@ -93,6 +93,12 @@ FailureOr<int64_t> NodeView::knownInt(unsigned i, const Twine &what) {
   return value->front();
 }
 
+bool NodeView::isOfPyTorch() {
+  auto model = op->getParentOfType<func::FuncOp>();
+  auto producer = model ? model->getAttrOfType<StringAttr>("onnx.producer") : StringAttr();
+  return producer && producer.getValue().starts_with("pytorch");
+}
+
 int64_t NodeView::attr(StringRef name, int64_t otherwise) {
   auto value = dyn_cast_or_null<IntegerAttr>(op.getNodeAttr(name));
   return value ? value.getValue().getSExtValue() : otherwise;

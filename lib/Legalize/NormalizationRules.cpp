@@ -201,10 +201,7 @@ bool isFrozenByName(NodeView &n) {
 /// Whether running variances are those of PyTorch's operation, unbiased: it wrote the model, whatever form its exporter
 /// chose. ONNX's own definition of the training form keeps the biased one.
 bool keepsUnbiasedVariance(NodeView &n, bool stated) {
-  auto model = n.op->getParentOfType<func::FuncOp>();
-  auto producer = model ? model->getAttrOfType<StringAttr>("onnx.producer") : StringAttr();
-  return !stated ||
-         (n.context.options.mode != TrainingMode::AsIs && producer && producer.getValue().starts_with("pytorch"));
+  return !stated || (n.context.options.mode != TrainingMode::AsIs && n.isOfPyTorch());
 }
 
 LogicalResult batchNorm(NodeView &n) {

@@ -19,6 +19,8 @@ using Weights = SmallVector<double>;
 struct Method {
   std::string mode, nearest, coordinates;
   bool antialias, excludeOutside;
+  /// Corners are aligned with those of the result, as PyTorch and runtimes do; ONNX takes extent · scale, whole or not.
+  bool wholeExtents;
   double cubic, extrapolation;
 };
 
@@ -74,11 +76,12 @@ struct Axis {
 
 /// Where element `y` of the result lies in the operand.
 double sourceOf(const Method &m, const Axis &a, double y) {
-  double width = a.scale * double(a.in);
+  double width = m.wholeExtents ? double(a.out) : a.scale * double(a.in);
   if (m.coordinates == "align_corners")
     return width == 1 ? 0.0 : y * double(a.in - 1) / (width - 1);
+  // As for extents: 12 / 2.4 is 5 in f32 alone.
   if (m.coordinates == "asymmetric")
-    return y / a.scale;
+    return m.mode == "nearest" ? double(float(y) / float(a.scale)) : y / a.scale;
   if (m.coordinates == "tf_crop_and_resize") {
     double span = (a.roiEnd - a.roiStart) * double(a.in - 1);
     return (width == 1 ? span / 2 : y * span / (width - 1)) + a.roiStart * double(a.in - 1);
@@ -200,6 +203,7 @@ LogicalResult resize(NodeView &n) {
            n.attrString("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel"),
            n.attr("antialias", 0) != 0,
            n.attr("exclude_outside", 0) != 0,
+           n.isOfPyTorch(),
            n.attrFloat("cubic_coeff_a", -0.75),
            n.attrFloat("extrapolation_value", 0.0)};
   if (m.mode != "nearest" && m.mode != "linear" && m.mode != "cubic")
@@ -228,7 +232,8 @@ LogicalResult resize(NodeView &n) {
   for (size_t i = 0; i < count; ++i) {
     Axis a{(*axes)[i], x.dim((*axes)[i]), 0, 1.0, roi ? (*roi)[i] : 0.0, roi ? (*roi)[i + count] : 1.0};
     a.scale = *sizes ? (**sizes)[i] / double(std::max<int64_t>(1, a.in)) : (**scales)[i];
-    double extent = *sizes ? (**sizes)[i] : std::trunc(a.scale * double(a.in));
+    // Scales are f32 in a file, and runtimes compute in it: 0.7 · 10 is 7 in f32, of that 0.7 in f64 it is less.
+    double extent = *sizes ? (**sizes)[i] : double(std::trunc(float(a.scale) * float(a.in)));
     if (!(a.scale > 0 && extent >= 1 && extent < 1e9) || a.in < 1)
       return n.reject("dimension " + Twine(a.dim) + " of size " + Twine(a.in) + " cannot be resized so");
     a.out = int64_t(extent);

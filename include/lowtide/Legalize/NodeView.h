@@ -54,6 +54,8 @@ public:
 
   // Attributes.
   bool hasAttr(llvm::StringRef name) { return static_cast<bool>(op.getNodeAttr(name)); }
+  /// Whether one of PyTorch's exporters wrote the model, whose program means PyTorch's operation.
+  bool isOfPyTorch();
   int64_t attr(llvm::StringRef name, int64_t otherwise);
   double attrFloat(llvm::StringRef name, double otherwise);
   std::string attrString(llvm::StringRef name, llvm::StringRef otherwise);

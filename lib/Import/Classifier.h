@@ -31,6 +31,9 @@ std::vector<TensorFacts> collectTensorFacts(const OnnxFile &file);
 
 /// Whether all elements are equal; nullopt where the data cannot be read.
 std::optional<bool> isConstantValued(const OnnxFile &file, const ::onnx::TensorProto &tensor);
+/// Whether the tensor only fills the operand of products that have no bias: one number without dimensions, 0. A layer's
+/// bias has a number for each of its outputs.
+bool fillsBias(const OnnxFile &file, const TensorFacts &facts);
 
 /// An info about `facts` with no uses yet.
 InitializerInfo makeInfo(const TensorFacts &facts, std::string name, InitializerRole role, Certainty certainty,

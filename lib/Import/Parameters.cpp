@@ -101,6 +101,13 @@ std::optional<bool> lowtide::isConstantValued(const OnnxFile &file, const Tensor
   return std::memcmp(bytes->data(), bytes->data() + type->bytes, bytes->size() - type->bytes) == 0;
 }
 
+bool lowtide::fillsBias(const OnnxFile &file, const TensorFacts &facts) {
+  const std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("?");
+  return facts.tensor->dims_size() == 0 && llvm::all_of(bytes, [](char byte) { return byte == 0; }) &&
+         llvm::all_of(facts.uses,
+                      [](const InitializerUse &use) { return operandLeaf(*use.node, use.operand) == "bias"; });
+}
+
 InitializerInfo lowtide::makeInfo(const TensorFacts &facts, std::string name, InitializerRole role, Certainty certainty,
                                   const Twine &reason) {
   InitializerInfo info;

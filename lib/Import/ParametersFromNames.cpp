@@ -243,15 +243,6 @@ static bool isLearnedNumber(const MergedTensors &merged, const TensorFacts &fact
          });
 }
 
-/// Whether the tensor only fills the operand of products that have no bias: one number without dimensions, 0. A layer's
-/// bias has a number for each of its outputs.
-static bool isNoBias(const OnnxFile &file, const TensorFacts &facts) {
-  const std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("?");
-  return facts.tensor->dims_size() == 0 && llvm::all_of(bytes, [](char byte) { return byte == 0; }) &&
-         llvm::all_of(facts.uses,
-                      [](const InitializerUse &use) { return operandLeaf(*use.node, use.operand) == "bias"; });
-}
-
 /// Whether the old exporter evaluated the tensor from a parameter: a bias, or numbers that follow no rule.
 static bool isEvaluatedParameter(const OnnxFile &file, const MergedTensors &merged, const TensorFacts &facts,
                                  StringRef name) {
@@ -332,7 +323,7 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
     return info(InitializerRole::Constant, Certainty::Assumed, "buffers go by this name");
   if (llvm::all_of(facts.uses, isSetting))
     return info(InitializerRole::Constant, Certainty::Inferred, "configures the operator that reads it");
-  if (isNoBias(file, facts))
+  if (fillsBias(file, facts))
     return info(InitializerRole::Constant, Certainty::Inferred, "fills the place of a bias");
   bool isWeight = llvm::any_of(facts.uses, [](const InitializerUse &use) {
     return !operandLeaf(*use.node, use.operand).empty() && use.node->op_type() != "Add";

@@ -42,6 +42,10 @@ int driver::fail(const rt::Status &status) {
   return static_cast<int>(status.code());
 }
 
+std::string driver::describeVersion() {
+  return LOWTIDE_VERSION ", plan format " + std::to_string(rt::planFormatVersion);
+}
+
 int driver::drawReport(const Options &options) {
   std::string output = options.output, format = options.format;
   if (format.empty()) {

@@ -11,7 +11,6 @@
 #include "Flags.h"
 #include "OptionChecks.h"
 #include "lowtide/Interfaces/TargetInfo.h"
-#include "lowtide/Target/PlanProto.h"
 #include "lowtide/Target/Report.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -65,10 +64,6 @@ void orderSelections(const CLI::App &command, Options &options) {
 }
 
 } // namespace
-
-std::string lowtide::driver::describeVersion() {
-  return LOWTIDE_VERSION ", plan format " + std::to_string(getPlanFormatVersion());
-}
 
 std::optional<int> lowtide::driver::parseOptions(int argc, char **argv, Options &options) {
   CLI::App app("Compiles one training step of an ONNX model into a .tide artifact", "lowtide");

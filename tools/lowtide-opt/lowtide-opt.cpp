@@ -143,7 +143,8 @@ int main(int argc, char **argv) {
   lowtide::registerAllDialects(registry);
   lowtide::registerAllPasses();
   auto [input, output] = registerAndParseCLIOptions(argc, argv, "Lowtide optimizer\n", registry);
-  // Most of our remarks are about a whole step: MLIR would print it after each of them, where nothing else is asked for.
+  // Most of our remarks are about a whole step: MLIR would print it after each of them, where nothing else is asked
+  // for.
   constexpr StringLiteral printsOperation = "mlir-print-op-on-diagnostic";
   if (llvm::cl::Option *option = llvm::cl::getRegisteredOptions().lookup(printsOperation);
       option && option->getNumOccurrences() == 0)

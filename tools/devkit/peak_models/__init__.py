@@ -40,4 +40,5 @@ ROWS = {
     "diffusion U-Net": "diffusion",
     "small GPT": "adapters",
     "frozen backbone": "frozen_backbone",
+    "attention": "attention",
 }

@@ -169,7 +169,8 @@ void FitTable::computeRows() {
 }
 
 FitRow FitTable::findRow(uint64_t budget) {
-  // No packed plan takes less time than the cheapest of any addresses.
+  // No packed plan takes less time than the cheapest of any addresses. Where none of these is within the budget,
+  // another order of the smallest may be: orders are drawn when a plan is packed.
   struct Candidate {
     double leastSeconds;
     size_t index;
@@ -179,6 +180,8 @@ FitRow FitTable::findRow(uint64_t budget) {
   for (auto [index, step] : llvm::enumerate(steps))
     if (const solve::FittedSchedule *plan = step->front.find(budget))
       candidates.push_back({plan->timeline.seconds, index});
+    else
+      candidates.push_back({step->front.getSmallest().timeline.seconds, index});
   llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) { return a.leastSeconds < b.leastSeconds; });
   const solve::PackedPlan *best = nullptr;
   // Of equal ones the first: the step as its rule parts it, then the finest parts.

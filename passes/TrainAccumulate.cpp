@@ -90,7 +90,7 @@ struct TrainAccumulate : StepPass<lowtide::impl::TrainAccumulateBase<TrainAccumu
                                 << facts->sums << " sums of " << facts->sumBytes << " bytes, rows of "
                                 << facts->rowBytes << " bytes";
     if (facts->loops > 1)
-      remark << ", " << facts->loops << " loops (" << facts->repeatedOps << " ops computed again)";
+      remark << ", " << facts->loops << " loops (" << facts->repeatedOps << " ops recomputed)";
     return success();
   }
 

@@ -387,7 +387,7 @@ struct TrainInlineSaved : StepPass<lowtide::impl::TrainInlineSavedBase<TrainInli
     numValues += values;
     numReaders += readers;
     if (values)
-      block.getParentOp()->emitRemark() << values << " saved values computed again inside " << readers << " kernels";
+      block.getParentOp()->emitRemark() << values << " saved values recomputed inside " << readers << " kernels";
     for (Operation &op : block)
       if (isa<RepeatInterface>(op))
         runOnBlock(op.getRegion(0).front());

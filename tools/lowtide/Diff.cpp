@@ -126,7 +126,7 @@ static bool diffEntries(const Entry &before, const Entry &after, llvm::raw_ostre
     return std::to_string(llvm::count_if(entry.instructions, [](const Instruction &each) { return each.recomputed; }));
   };
   os << "@" << after.name << "\n  instructions    " << change(std::to_string(a.size()), std::to_string(b.size()))
-     << ": " << numRemoved << " gone, " << numAdded << " new, " << moved << " moved\n  computed again  "
+     << ": " << numRemoved << " gone, " << numAdded << " new, " << moved << " moved\n  recomputed      "
      << change(again(before), again(after)) << "\n  transient peak  "
      << change(formatBytes(before.peakBytes), formatBytes(after.peakBytes)) << "\n  estimated time  "
      << change(milliseconds(before.getSeconds()), milliseconds(after.getSeconds())) << "\n  tensors         of "

@@ -125,7 +125,7 @@ void Explanation::summary() {
   if (entry.before)
     os << "  without the budget the peak is " << formatBytes(entry.before->peakBytes) << "\n";
   os << "  kept for the backward pass: " << kept << " tensors, " << formatBytes(keptBytes) << "\n"
-     << "  computed again:             " << again << " tensors, " << formatBytes(againBytes);
+     << "  recomputed:                 " << again << " tensors, " << formatBytes(againBytes);
   if (extra > 0 && seconds > extra)
     os << llvm::format(", +%.3g ms (+%.1f %%)", extra * 1e3, 100 * extra / (seconds - extra));
   os << "\n";
@@ -197,7 +197,7 @@ void Explanation::tensor(size_t number) {
     break;
   }
   case MemoryComponent::Recomputed:
-    os << "  computed again: costs " << microseconds(maker.seconds) << ", "
+    os << "  recomputed: costs " << microseconds(maker.seconds) << ", "
        << llvm::format("%.1f µs", perMiB(maker.seconds, tensor.bytes)) << " per MiB";
     if (const Tensor *first = findFirst(number))
       os << "; first made by instruction " << first->begin << " and given up after " << first->end - 1
@@ -216,7 +216,7 @@ void Explanation::tensor(size_t number) {
     break;
   default:
     if (llvm::none_of(entry.moves, [&](const Move &move) { return move.tensor == number; }))
-      os << "  neither kept for the backward pass nor computed again: its bytes are free after its last reader\n";
+      os << "  neither kept for the backward pass nor recomputed: its bytes are free after its last reader\n";
     break;
   }
   moves(number);

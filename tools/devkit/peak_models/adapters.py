@@ -66,6 +66,6 @@ def by_hand(module, feeds):
 CASES = [
     Case(
         "LoRA", Gpt, feeds, lambda module, feeds: module(**feeds), flags=("--params=*.down.weight,*.up.weight",), hand=by_hand,
-        by_hand="each block computed again in the backward pass",
+        by_hand="each block recomputed in the backward pass",
     ),
 ]  # fmt: skip

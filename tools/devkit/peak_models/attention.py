@@ -52,7 +52,7 @@ def by_hand(module, feeds):
 def case(name, **options):
     return Case(
         name, lambda: Transformer(**options), feeds, lambda module, feeds: module(**feeds), hand=by_hand,
-        by_hand="each block computed again in the backward pass",
+        by_hand="each block recomputed in the backward pass",
     )  # fmt: skip
 
 

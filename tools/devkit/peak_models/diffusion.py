@@ -74,6 +74,6 @@ def by_hand(module, feeds):
 CASES = [
     Case(
         "32 x 32", UNet, feeds, lambda module, feeds: module(**feeds), inputs=("x", "t", "noise"), hand=by_hand,
-        by_hand="each block computed again in the backward pass",
+        by_hand="each block recomputed in the backward pass",
     ),
 ]  # fmt: skip

@@ -57,7 +57,7 @@ def loss(module, feeds):
     return module(**feeds)
 
 
-HAND = "one expert at a time, computed again in the backward pass"
+HAND = "one expert at a time, recomputed in the backward pass"
 CASES = [
     Case("stacked", Experts, feeds, loss, optimizer="SGD", flags=("--optimizer=sgd",), hand=by_hand, by_hand=HAND),
     Case("one by one", OneByOne, feeds, loss, optimizer="SGD", flags=("--optimizer=sgd",), hand=by_hand, by_hand=HAND),

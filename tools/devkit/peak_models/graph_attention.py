@@ -68,6 +68,6 @@ CASES = [
     Case(
         "two layers", Graphs, feeds, lambda module, feeds: module(**feeds), inputs=("x", "edges", "labels"), optimizer="SGD",
         flags=("--optimizer=sgd",), hand=lambda module, feeds: module(**feeds, by_heads=True),
-        by_hand="one head at a time, computed again in the backward pass",
+        by_hand="one head at a time, recomputed in the backward pass",
     ),
 ]  # fmt: skip

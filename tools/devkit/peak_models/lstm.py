@@ -42,7 +42,7 @@ def by_hand(module, feeds):
 CASES = [
     Case(
         f"{length} steps", Sequence, functools.partial(feeds, length), lambda module, feeds: module(**feeds), hand=by_hand,
-        by_hand="the states after every √T steps are kept, the steps between them computed again in the backward pass",
+        by_hand="the states after every √T steps are kept, the steps between them recomputed in the backward pass",
     )
     for length in (128, 1024, 4096)
 ]  # fmt: skip

@@ -138,7 +138,7 @@ bool overlayResult(plan::Plan &plan, Dice &dice) {
   if (pairs.empty())
     return false;
   const auto [read, write] = dice.pick(pairs);
-  if (static_cast<int>(write.arena()) >= plan.arenas_size())
+  if (write.arena() >= static_cast<uint32_t>(plan.arenas_size()))
     return false;
   plan::Arena &arena = *plan.mutable_arenas(static_cast<int>(write.arena()));
   const uint64_t place = (arena.bytes() + 63) / 64 * 64;

@@ -19,8 +19,9 @@ using Weights = SmallVector<double>;
 struct Method {
   std::string mode, nearest, coordinates;
   bool antialias, excludeOutside;
-  /// Corners are aligned with those of the result, as PyTorch and runtimes do; ONNX takes extent · scale, whole or not.
-  bool wholeExtents;
+  /// As `F.interpolate` computes: corners are aligned with those of the result, where ONNX takes extent · scale, whole
+  /// or not; nearest positions are multiples of one f32 step.
+  bool isOfPyTorch;
   double cubic, extrapolation;
 };
 
@@ -72,16 +73,39 @@ Weights weightsAt(const Method &m, double ratio, double scale) {
 struct Axis {
   int64_t dim, in, out;
   double scale, roiStart, roiEnd;
+  bool hasSize; ///< the file gives the extent of the result, not the scale
+
+  /// Elements of the operand for one of the result.
+  double step() const { return hasSize ? double(in) / double(out) : 1 / scale; }
 };
+
+/// The factor that a program wrote, of which a file keeps the f32: the fraction of the least denominator up to 1,000
+/// that rounds to it (4.2 is 21/5), found by its continued fraction; the number itself where there is none.
+double findFactor(double scale) {
+  constexpr double mostDenominator = 1000;
+  double above = 1, below = 0, lastAbove = 0, lastBelow = 1;
+  for (double rest = scale;;) {
+    const double whole = std::floor(rest);
+    lastAbove = std::exchange(above, whole * above + lastAbove);
+    lastBelow = std::exchange(below, whole * below + lastBelow);
+    if (!(below <= mostDenominator)) // nor what is no number
+      return scale;
+    if (float(above / below) == float(scale))
+      return above / below;
+    rest = 1 / (rest - whole);
+  }
+}
 
 /// Where element `y` of the result lies in the operand.
 double sourceOf(const Method &m, const Axis &a, double y) {
-  double width = m.wholeExtents ? double(a.out) : a.scale * double(a.in);
+  double width = m.isOfPyTorch ? double(a.out) : a.scale * double(a.in);
   if (m.coordinates == "align_corners")
     return width == 1 ? 0.0 : y * double(a.in - 1) / (width - 1);
+  if (m.coordinates == "asymmetric" && m.mode == "nearest" && m.isOfPyTorch)
+    return double(float(y) * float(a.step()));
   // As for extents: 12 / 2.4 is 5 in f32 alone.
   if (m.coordinates == "asymmetric")
-    return m.mode == "nearest" ? double(float(y) / float(a.scale)) : y / a.scale;
+    return m.mode == "nearest" && !a.hasSize ? double(float(y) / float(a.scale)) : y / a.scale;
   if (m.coordinates == "tf_crop_and_resize") {
     double span = (a.roiEnd - a.roiStart) * double(a.in - 1);
     return (width == 1 ? span / 2 : y * span / (width - 1)) + a.roiStart * double(a.in - 1);
@@ -230,10 +254,16 @@ LogicalResult resize(NodeView &n) {
 
   SmallVector<Axis> plan;
   for (size_t i = 0; i < count; ++i) {
-    Axis a{(*axes)[i], x.dim((*axes)[i]), 0, 1.0, roi ? (*roi)[i] : 0.0, roi ? (*roi)[i + count] : 1.0};
+    Axis a{(*axes)[i],        x.dim((*axes)[i]), 0, 1.0, roi ? (*roi)[i] : 0.0, roi ? (*roi)[i + count] : 1.0,
+           sizes->has_value()};
     a.scale = *sizes ? (**sizes)[i] / double(std::max<int64_t>(1, a.in)) : (**scales)[i];
     // Scales are f32 in a file, and runtimes compute in it: 0.7 · 10 is 7 in f32, of that 0.7 in f64 it is less.
+    // PyTorch's program computed with its own number.
     double extent = *sizes ? (**sizes)[i] : double(std::trunc(float(a.scale) * float(a.in)));
+    if (m.isOfPyTorch && *scales) {
+      a.scale = findFactor(a.scale);
+      extent = std::floor(a.scale * double(a.in));
+    }
     if (!(a.scale > 0 && extent >= 1 && extent < 1e9) || a.in < 1)
       return n.reject("dimension " + Twine(a.dim) + " of size " + Twine(a.in) + " cannot be resized so");
     a.out = int64_t(extent);

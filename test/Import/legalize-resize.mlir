@@ -44,3 +44,15 @@ func.func @model(%x: tensor<13xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.ou
   %0 = onnx.node "Resize"(%x, %none, %scale) {attrs = {mode = "nearest", coordinate_transformation_mode = "align_corners", nearest_mode = "floor"}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<13xf32>, none, tensor<1xf32>) -> !onnx.value
   return %0 : !onnx.value
 }
+
+// -----
+
+// 4.2 · 15 is 63 in PyTorch's program, whose 4.2 is f64; in f32 it is less.
+// CHECK-LABEL: func.func @forward(
+// CHECK:         -> tensor<63xf32>
+func.func @model(%x: tensor<15xf32> {onnx.input = "x"}) -> (!onnx.value {onnx.output = "y"}) attributes {onnx.producer = "pytorch 2.15.0"} {
+  %none = onnx.none
+  %scale = onnx.constant dense<4.2> : tensor<1xf32>
+  %0 = onnx.node "Resize"(%x, %none, %scale) {attrs = {mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"}, domain = "", outputs = ["y"], version = 20 : i64} : (tensor<15xf32>, none, tensor<1xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}

@@ -4,7 +4,7 @@ The modules come from the scripts that wrote the folders: test/models/export.py,
 the folder around it, whose ALL has a function for each. Nothing is exported: what the scripts hand to `record` is taken, and the record that `lowtide verify` compares with is made of it. Where a script needs a library
 that is absent, the first loss and the gradients that the folder keeps (expected.json, expected.npz) are the record.
 
-With --judged=FILE, what `tools/dev judge --json=FILE` found is put beside it: files that do not hold must be reported, and with
+With --judged=FILE, what `tools/dev judge --json=FILE` found is put next to it: files that do not hold must be reported, and with
 a parameter or buffer that differs there, too; files that hold must agree. Buffers of which the folder keeps no values may differ.
 """
 

@@ -23,7 +23,7 @@ struct TrainSetTarget : lowtide::impl::TrainSetTargetBase<TrainSetTarget> {
     ModuleOp module = getOperation();
     std::optional<TargetInfo> row = findTarget(target);
     if (!row) {
-      refuseTarget(module, target);
+      (void)refuseTarget(module, target);
       return signalPassFailure();
     }
     if (failed(checkOption(module, "threads-max", threadsMax)) ||

@@ -20,7 +20,7 @@
 #include "TensorData.h"
 #include "TiedTables.h"
 #include "Unfold.h"
-
+#include "lowtide/Support/StableSort.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -449,7 +449,7 @@ void SignatureClassifier::findTies() {
   auto rankOf = [&](Entry entry) {
     return leafOf(entry->target) != "weight" ? 1 : readIn.contains(moduleOf(entry->target)) ? 0 : 2;
   };
-  llvm::stable_sort(entries, [&](Entry a, Entry b) { return rankOf(a) < rankOf(b); });
+  sortStably(entries, [&](Entry a, Entry b) { return rankOf(a) < rankOf(b); });
   for (Entry entry : entries) {
     if (claimed.contains(entry) || entry->kind != SignatureEntry::Parameter ||
         foldedNorms.contains(moduleOf(entry->target)))

@@ -15,6 +15,7 @@
 #include "TensorData.h"
 #include "Unfold.h"
 
+#include "lowtide/Support/StableSort.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -230,8 +231,7 @@ std::vector<Merger> MergedNodes::findCopies(ArrayRef<Entry> vanished) const {
     }
   }
   // The largest copy first.
-  llvm::stable_sort(mergers,
-                    [](const Merger &a, const Merger &b) { return a.parameters.size() > b.parameters.size(); });
+  sortStably(mergers, [](const Merger &a, const Merger &b) { return a.parameters.size() > b.parameters.size(); });
   return mergers;
 }
 

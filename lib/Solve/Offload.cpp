@@ -182,6 +182,7 @@ StepGraph restrictLoads(const StepGraph &given, const StepGraph &offload, const 
   struct Gain {
     uint32_t operation;
     uint64_t bytes;
+    size_t number;
   };
   std::vector<Gain> gains;
   std::vector<uint32_t> gainOf(given.operations.size(), none);
@@ -189,13 +190,14 @@ StepGraph restrictLoads(const StepGraph &given, const StepGraph &offload, const 
     const auto producer = uint32_t(offload.values[stay.value].producer);
     if (gainOf[producer] == none) {
       gainOf[producer] = uint32_t(gains.size());
-      gains.push_back({producer, 0});
+      gains.push_back({producer, 0, gains.size()});
     }
     gains[gainOf[producer]].bytes += offload.values[stay.value].bytes;
   }
-  std::stable_sort(gains.begin(), gains.end(), [&](const Gain &a, const Gain &b) {
-    return given.operations[a.operation].seconds * double(b.bytes) >
-           given.operations[b.operation].seconds * double(a.bytes);
+  std::sort(gains.begin(), gains.end(), [&](const Gain &a, const Gain &b) {
+    const double first = given.operations[a.operation].seconds * double(b.bytes),
+                 second = given.operations[b.operation].seconds * double(a.bytes);
+    return first != second ? first > second : a.number < b.number;
   });
   StepGraph less = offload;
   for (uint32_t op = 0; op < less.operations.size(); ++op)

@@ -127,22 +127,19 @@ private:
     std::vector<uint32_t> taken;
     int64_t bytes = 0;
     for (size_t i = 0; i < operation.writes.size(); ++i) {
-      const StepValue &value = graph.values[operation.writes[i]];
-      if (value.placed || !value.bytes)
+      if (graph.values[operation.writes[i]].placed)
         continue;
-      for (uint32_t read : operation.overwrites[i]) {
-        const StepValue &operand = graph.values[read];
-        if (operand.placed || operand.kept || operand.bytes != value.bytes ||
-            std::find(taken.begin(), taken.end(), read) != taken.end())
-          continue;
+      auto isFree = [&](uint32_t read) {
+        if (std::find(taken.begin(), taken.end(), read) != taken.end())
+          return false;
         const std::span<const Read> all = readsOf(now);
         auto found =
             std::find_if(all.begin(), all.end(), [&](const Read &r) { return results[r.result].value == read; });
-        if (found == all.end() || results[results[found->result].standIn].last != now)
-          continue;
-        taken.push_back(read);
-        bytes += int64_t(graph.size(read));
-        break;
+        return found != all.end() && results[results[found->result].standIn].last == now;
+      };
+      if (std::optional<uint32_t> read = findOverwritten(graph, operation, i, isFree)) {
+        taken.push_back(*read);
+        bytes += int64_t(graph.size(*read));
       }
     }
     return bytes;

@@ -342,11 +342,9 @@ private:
       const uint32_t result = operation.writes[i];
       if (graph.values[result].placed)
         continue;
-      auto over = std::find_if(operation.overwrites[i].begin(), operation.overwrites[i].end(), [&](uint32_t read) {
-        return graph.values[read].bytes == graph.values[result].bytes &&
-               std::find(dying.begin(), dying.end(), read) != dying.end();
-      });
-      if (over != operation.overwrites[i].end())
+      if (std::optional<uint32_t> over = findOverwritten(graph, operation, i, [&](uint32_t read) {
+            return std::find(dying.begin(), dying.end(), read) != dying.end();
+          }))
         dying.erase(std::find(dying.begin(), dying.end(), *over));
       else
         bytes += graph.size(result);

@@ -272,8 +272,7 @@ void RecomputationProgram::countMoment(unsigned interval) {
     std::vector<Term> rests;
     bool free = false;
     for (uint32_t read : operation.overwrites[i]) {
-      if (graph.values[read].placed || graph.values[read].kept || graph.values[read].producer < 0 ||
-          graph.values[read].bytes != graph.values[result].bytes)
+      if (!mayTakeOver(graph, result, read))
         continue;
       Term rest = isManaged[read] ? at(after, interval, read) : zero;
       free |= rest == zero;
@@ -393,11 +392,8 @@ int64_t RecomputationProgram::freshBytes(const StepOperation &operation) const {
   int64_t bytes = 0;
   for (size_t i = 0; i < operation.writes.size(); ++i) {
     const uint32_t result = operation.writes[i];
-    if (isManaged[result] &&
-        std::none_of(operation.overwrites[i].begin(), operation.overwrites[i].end(), [&](uint32_t read) {
-          return graph.values[read].producer >= 0 && !graph.values[read].placed &&
-                 graph.values[read].bytes == graph.values[result].bytes;
-        }))
+    if (isManaged[result] && std::none_of(operation.overwrites[i].begin(), operation.overwrites[i].end(),
+                                          [&](uint32_t read) { return mayTakeOver(graph, result, read); }))
       bytes += int64_t(graph.size(result));
   }
   return bytes;

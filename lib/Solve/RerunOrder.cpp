@@ -152,8 +152,7 @@ RerunAnswer RerunOrder::find(const RerunQuestion &question) const {
         if (!(made & bits.get(result)))
           return;
         for (uint32_t read : operation.overwrites[i]) {
-          const StepValue &value = graph.values[read];
-          if (value.producer < 0 || value.placed || value.bytes != graph.values[result].bytes)
+          if (!mayTakeOver(graph, result, read))
             continue;
           if (!counted[read] || (bits.get(read) & ~given))
             self(self, i + 1, given | bits.get(read), saved + graph.size(result));

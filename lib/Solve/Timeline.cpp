@@ -137,19 +137,17 @@ public:
         const StepValue &value = graph.values[operation.writes[i]];
         if (value.placed)
           continue;
-        for (uint32_t read : operation.overwrites[i]) {
+        auto isFree = [&](uint32_t read) {
           const uint32_t source = current[read];
-          const StepValue &operand = graph.values[read];
-          if (source == none || operand.placed || operand.kept || instances[source].last != now ||
-              instances[source].taken || operand.bytes != value.bytes || !value.bytes)
-            continue;
-          // The operand's bytes become the result's.
+          return source != none && instances[source].last == now && !instances[source].taken;
+        };
+        if (std::optional<uint32_t> read = findOverwritten(graph, operation, i, isFree)) {
+          const uint32_t source = current[*read];
           instances[source].taken = true;
           if (buffers)
             bufferOf[result] = bufferOf[source];
-          change[now] -= int64_t(graph.size(read));
-          change[now + 1] += int64_t(graph.size(read));
-          break;
+          change[now] -= int64_t(graph.size(*read));
+          change[now + 1] += int64_t(graph.size(*read));
         }
         const uint64_t bytes = graph.size(operation.writes[i]);
         const uint32_t end = value.kept ? schedule.size() + 1 : instances[result].last + 1;
@@ -214,16 +212,12 @@ std::vector<uint32_t> listOverwritten(const StepGraph &graph, uint32_t op) {
   const StepOperation &operation = graph.operations[op];
   std::vector<uint32_t> taken;
   for (size_t i = 0; i < operation.writes.size(); ++i) {
-    const uint32_t result = operation.writes[i];
-    if (graph.values[result].placed)
+    if (graph.values[operation.writes[i]].placed)
       continue;
-    auto free = std::find_if(operation.overwrites[i].begin(), operation.overwrites[i].end(), [&](uint32_t read) {
-      return !graph.values[read].placed && !graph.values[read].kept &&
-             graph.values[read].bytes == graph.values[result].bytes &&
-             std::find(taken.begin(), taken.end(), read) == taken.end();
-    });
-    if (free != operation.overwrites[i].end())
-      taken.push_back(*free);
+    if (std::optional<uint32_t> read = findOverwritten(graph, operation, i, [&](uint32_t operand) {
+          return std::find(taken.begin(), taken.end(), operand) == taken.end();
+        }))
+      taken.push_back(*read);
   }
   return taken;
 }

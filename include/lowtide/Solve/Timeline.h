@@ -156,6 +156,26 @@ std::optional<Timeline> evaluate(const StepGraph &graph, std::span<const uint32_
 /// bodies (one for each loop). The schedules of both graphs are the same.
 StepGraph withBodies(const StepGraph &graph, std::span<const FittedSchedule> bodies);
 
+/// Whether a result may take over an operand's bytes where that dies: it has as many, and they lie in the transient
+/// arena and do not stay to the end.
+inline bool mayTakeOver(const StepGraph &graph, uint32_t result, uint32_t operand) {
+  const StepValue &source = graph.values[operand];
+  return source.producer >= 0 && !source.placed && !source.kept && source.bytes &&
+         source.bytes == graph.values[result].bytes;
+}
+
+/// The rule of writing in place, for all that count or lower bytes: result `number` of the operation is written over
+/// the first of its `overwrites` that may hand its bytes on and that `isFree`, which is to say that it dies here and
+/// that no other result has it. Nothing: the result has bytes of its own.
+template <typename IsFree>
+std::optional<uint32_t> findOverwritten(const StepGraph &graph, const StepOperation &operation, size_t number,
+                                        IsFree isFree) {
+  for (uint32_t operand : operation.overwrites[number])
+    if (mayTakeOver(graph, operation.writes[number], operand) && isFree(operand))
+      return operand;
+  return std::nullopt;
+}
+
 /// The buffers of a valid schedule, as Analysis/StepStorage makes them: by birth, workspaces last.
 std::vector<Buffer> listBuffers(const StepGraph &graph, std::span<const uint32_t> schedule);
 

@@ -25,25 +25,46 @@ def show(command):
         raise Failure(f"error: {command[0].name} failed with {status}")
 
 
-def train_in_less_memory(out):
-    """A small GPT without a budget and with one: the losses are the same, bit for bit, and the report draws both steps."""
+def train_gpt(out, name, *flags):
+    """Compiles the small GPT with these flags, trains 20 steps; returns the losses, every digit of them."""
     from devkit.record import Record
 
-    record, model, losses = Record(GPT), GPT / "opset23.onnx", []
-    for name, budget in (("gpt-whole", []), ("gpt-half", [f"--device-budget={PART}"])):
-        artifact, log = out / f"{name}.tide", out / f"{name}.jsonl"
-        show([BUILD / "bin/lowtide", "compile", model, "-o", artifact, "--entries=train", *record.compiler_flags(model), *budget])
-        data = f"--data={GPT / 'data.npz'}"
-        show([BUILD / "bin/lowtide-run", artifact, data, "--steps=20", f"--log-jsonl={log}", "--log-every=10"])
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        losses.append([line["loss"] for line in lines if "loss" in line and "step" in line])
-    if losses[0] != losses[1]:
+    model, artifact, log = GPT / "opset23.onnx", out / f"{name}.tide", out / f"{name}.jsonl"
+    show([BUILD / "bin/lowtide", "compile", model, "-o", artifact, "--entries=train", *Record(GPT).compiler_flags(model), *flags])
+    show([BUILD / "bin/lowtide-run", artifact, f"--data={GPT / 'data.npz'}", "--steps=20", f"--log-jsonl={log}", "--log-every=10"])
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return [line["loss"] for line in lines if "loss" in line and "step" in line]
+
+
+def compare(losses, others):
+    if losses != others:
         raise Failure("error: the losses differ")
-    say(f"  {len(losses[0])} losses, equal to the last bit; the last one is {losses[0][-1]:.6f}")
+    say(f"  {len(losses)} losses, equal to the last bit; the last one is {losses[-1]:.6f}")
+
+
+def train_in_less_memory(out, losses):
+    """With a part of the memory the losses are the same, bit for bit, and the report draws both steps."""
+    compare(losses, train_gpt(out, "gpt-half", f"--device-budget={PART}"))
     show([BUILD / "bin/lowtide", "diff", out / "gpt-whole.tide", out / "gpt-half.tide"])
     page = out / "gpt-half.html"
     show([BUILD / "bin/lowtide", "report", out / "gpt-half.tide", "-o", page])
     return page
+
+
+def train_what_does_not_fit(out, losses):
+    """In less memory than recomputation can reach, parameters, state and values wait in a file: the same losses again."""
+    from devkit.fit_table import training_step
+    from devkit.record import Record
+
+    model = GPT / "opset23.onnx"
+    asked = [BUILD / "bin/lowtide", "fit", model, "--entries=train", "--rows=2", "--json", "-q", *Record(GPT).compiler_flags(model)]
+    run = subprocess.run([str(c) for c in asked], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if run.returncode:
+        raise Failure(run.stderr)
+    smallest = training_step(run.stdout)["smallest_bytes"]
+    budget = smallest * 3 // 4
+    say(f"  by recomputation it needs {smallest:,} bytes; there are to be {budget:,}")
+    compare(losses, train_gpt(out, "gpt-file", f"--device-budget={budget}", "--disk-budget=1GiB"))
 
 
 def main(argv):
@@ -58,18 +79,21 @@ def main(argv):
     record = Record(MODEL)
     model = MODEL / "model.onnx"
     try:
-        say("[1/4] set up")
+        say("[1/5] set up")
         dependencies.setup()
         say(f"  {dependencies.versions()}")
-        say("[2/4] build")
+        say("[2/5] build")
         build(["lowtide", "lowtide-run"])
-        say(f"[3/4] train {MODEL.name}: {record.train['parameters']:,} parameters, {record.steps} steps of {record.batch} rows")
+        say(f"[3/5] train {MODEL.name}: {record.train['parameters']:,} parameters, {record.steps} steps of {record.batch} rows")
         show([BUILD / "bin/lowtide", "compile", model, "-o", artifact, "--target=cpu", *record.compiler_flags(model)])
         data, expected = f"--data={MODEL / 'data.npz'}", f"--expect={MODEL / 'expected.json'}"
         show([BUILD / "bin/lowtide-run", artifact, data, f"--steps={record.steps}", expected, f"--log-jsonl={log}", "--log-every=16"])
         show([BUILD / "bin/lowtide", "report", artifact, "-o", report])
-        say(f"[4/4] train {GPT.name} as it is, and in {PART} of its memory")
-        fitted = train_in_less_memory(out)
+        say(f"[4/5] train {GPT.name} as it is, and in {PART} of its memory")
+        losses = train_gpt(out, "gpt-whole")
+        fitted = train_in_less_memory(out, losses)
+        say(f"[5/5] train {GPT.name} where it does not fit: what waits lies in a file")
+        train_what_does_not_fit(out, losses)
     except Failure as failure:
         print(failure, file=sys.stderr)
         return 1

@@ -13,6 +13,7 @@
 #include "lowtide/Dialect/Train/TrainOptions.h"
 #include "lowtide/Interfaces/TargetInfo.h"
 #include "lowtide/Legalize/LossText.h"
+#include "lowtide/Solve/Methods.h"
 #include "lowtide/Support/DeclaredOptions.h"
 #include "lowtide/Support/Failure.h"
 #include "lowtide/Support/OptionChoices.h"
@@ -158,6 +159,16 @@ static std::string findFallbackFault(const std::string &text, const KnownOptimiz
   return findWordFault(options.fallback, known.names);
 }
 
+static std::string findMethodFault(const std::string &text) {
+  std::vector<std::string> known;
+  for (const solve::MethodName &method : solve::listMethods())
+    known.emplace_back(method.name);
+  for (StringRef name : llvm::split(text, ','))
+    if (std::string fault = findWordFault(name.str(), known); !fault.empty())
+      return fault;
+  return "";
+}
+
 static OptionCheck byFunction(std::function<std::string(const std::string &)> findFault) {
   return {Kind::Custom, {}, 0, 0, std::move(findFault)};
 }
@@ -166,6 +177,7 @@ static OptionCheck byFunction(std::function<std::string(const std::string &)> fi
 template <auto parser> static Checks readBy(MLIRContext &) { return {}; }
 static Checks adapters(MLIRContext &) { return {byFunction(findAdapterFault)}; }
 static Checks lossScale(MLIRContext &) { return {byFunction(findLossScaleFault)}; }
+static Checks methods(MLIRContext &) { return {byFunction(findMethodFault)}; }
 static Checks steps(MLIRContext &) { return {byFunction(findStepsFault)}; }
 static Checks onOrOff(MLIRContext &) { return {byFunction(findSwitchFault)}; }
 static Checks precisionOverrides(MLIRContext &) { return {byFunction(findOverrideFault)}; }

@@ -490,6 +490,7 @@ def TrainRematerialize : Pass<"train-rematerialize", "::mlir::ModuleOp"> {
     FlagOption<"hostBudget", HostBudgetOption>,
     FlagOption<"diskBudget", DiskBudgetOption>,
     FlagOption<"strategy", RematStrategyOption>,
+    FlagOption<"withoutMethods", WithoutMethodsOption>,
     FlagOption<"bound", BoundOption>,
   ];
   let statistics = [

@@ -200,6 +200,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     fit.hostBudget = options.hostBudget;
     fit.diskBudget = options.diskBudget;
     fit.strategy = options.strategy;
+    fit.withoutMethods = options.withoutMethods;
     fit.bound = formatSwitch(options.bound);
     passes.addPass(createTrainRematerialize(fit, options.solved));
   }

@@ -27,6 +27,7 @@
 #include "lowtide/Solve/RecomputationBound.h"
 #include "lowtide/Support/Failure.h"
 #include "lowtide/Support/OptionChoices.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -51,6 +52,7 @@ public:
 
   void runOnSteps() override {
     if (failed(checkOptions(getOperation(), {{"remat-strategy", strategy},
+                                             {"without-methods", withoutMethods},
                                              {"device-budget", budget},
                                              {"host-budget", hostBudget},
                                              {"disk-budget", diskBudget},
@@ -59,7 +61,7 @@ public:
     if (budget.empty())
       return;
     if (!solved)
-      solved = makeSolvedSteps();
+      solved = makeSolvedSteps(withoutMethods);
     FailureOr<std::optional<OffloadRoom>> other = OffloadRoom::get(getOperation(), target, hostBudget, diskBudget);
     if (failed(other))
       return signalPassFailure();
@@ -138,8 +140,16 @@ private:
 
 } // namespace
 
-std::shared_ptr<solve::SolvedSteps> lowtide::makeSolvedSteps() {
-  return std::make_shared<solve::SolvedSteps>(getPlanPacking());
+solve::FitOptions lowtide::getPlanSearch(StringRef withoutMethods) {
+  solve::FitOptions options;
+  for (StringRef name : llvm::split(withoutMethods, ','))
+    if (!name.empty())
+      options.without.push_back(name.str());
+  return options;
+}
+
+std::shared_ptr<solve::SolvedSteps> lowtide::makeSolvedSteps(StringRef withoutMethods) {
+  return std::make_shared<solve::SolvedSteps>(getPlanPacking(), getPlanSearch(withoutMethods));
 }
 
 std::unique_ptr<Pass> lowtide::createTrainRematerialize(const TrainRematerializeOptions &options,
@@ -265,7 +275,7 @@ std::optional<solve::FittedSchedule> TrainRematerialize::choose(PosedEntry &entr
   const solve::FittedSchedule &largest = entry.solved->front.getLargest();
   if (largest.timeline.peakBytes <= transientBytes)
     return largest;
-  return solve::Baselines(graph, largest.schedule).find(*solve::parseMethod(strategy.getValue()), transientBytes);
+  return solve::Baselines(graph, largest.schedule).find(*solve::parseStrategy(strategy.getValue()), transientBytes);
 }
 
 /// Figures of a plan beside those of another, for remarks.

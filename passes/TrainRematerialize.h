@@ -10,8 +10,10 @@
 
 namespace lowtide {
 
-/// Schedules as `train-rematerialize` looks for them.
-std::shared_ptr<solve::SolvedSteps> makeSolvedSteps();
+/// How `train-rematerialize` looks for schedules, without some methods: names with commas.
+solve::FitOptions getPlanSearch(llvm::StringRef withoutMethods);
+/// Schedules as it looks for them.
+std::shared_ptr<solve::SolvedSteps> makeSolvedSteps(llvm::StringRef withoutMethods = {});
 /// `train-rematerialize` that finds in `solved` what was searched before, and adds what it searches.
 std::unique_ptr<mlir::Pass> createTrainRematerialize(const TrainRematerializeOptions &options,
                                                      std::shared_ptr<solve::SolvedSteps> solved);

@@ -66,12 +66,13 @@ struct FitStageOptions {
   bool isForGpu = false;             ///< the module's target is one: passes that are for its libraries run
   std::string budget{
       defaultText("device-budget")}; ///< "8MiB", "50%": everything that the runtime allocates; empty: no limit
-  std::string hostBudget{defaultText("host-budget")};  ///< pinned memory in which values may wait; empty: none
-  std::string diskBudget{defaultText("disk-budget")};  ///< the same of a file
-  std::string strategy{defaultText("remat-strategy")}; ///< how recomputations are chosen
-  bool bound = defaultSwitch("bound");                 ///< say how much any plan recomputes at least
-  std::string convLayout{defaultText("conv-layout")};  ///< how a GPU stores images: auto, nchw, nhwc
-  bool partLossHeads = true;                           ///< large logits in chunks of rows
+  std::string hostBudget{defaultText("host-budget")};         ///< pinned memory in which values may wait; empty: none
+  std::string diskBudget{defaultText("disk-budget")};         ///< the same of a file
+  std::string strategy{defaultText("remat-strategy")};        ///< how recomputations are chosen
+  std::string withoutMethods{defaultText("without-methods")}; ///< methods of that search which are not asked
+  bool bound = defaultSwitch("bound");                        ///< say how much any plan recomputes at least
+  std::string convLayout{defaultText("conv-layout")};         ///< how a GPU stores images: auto, nchw, nhwc
+  bool partLossHeads = true;                                  ///< large logits in chunks of rows
   int64_t lossHeadChunks = 0; ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
   /// What was searched before, and what will be, for the plans of many budgets; null: nothing is kept.
   std::shared_ptr<solve::SolvedSteps> solved = nullptr;

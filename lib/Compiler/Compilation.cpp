@@ -281,6 +281,7 @@ FitStageOptions Compilation::fitStageOptions() const {
   stage.hostBudget = options.hostBudget;
   stage.diskBudget = options.diskBudget;
   stage.strategy = options.rematStrategy;
+  stage.withoutMethods = options.withoutMethods;
   stage.bound = options.bound;
   stage.convLayout = options.convLayout;
   stage.partLossHeads = options.lossHeadChunks != "off";

@@ -39,7 +39,7 @@ FailureOr<OtherMemoryTable> Compilation::fitOtherMemory(ModuleOp steps, uint64_t
                                                         unsigned rows) {
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   FitStageOptions stage = fitStageOptions();
-  stage.solved = makeSolvedSteps();
+  stage.solved = makeSolvedSteps(options.withoutMethods);
   auto plan = [&](uint64_t budget) {
     stage.budget = std::to_string(budget);
     module = steps.clone();

@@ -9,13 +9,16 @@
 #include "PlanLayout.h"
 #include "StepBytes.h"
 #include "StepFacts.h"
+#include "TrainRematerialize.h"
 #include "lowtide/Analysis/ByteSize.h"
 #include "lowtide/Pipeline.h"
 #include "lowtide/Solve/Comparison.h"
 #include "lowtide/Solve/LinearProgram.h"
+#include "lowtide/Solve/Methods.h"
 #include "lowtide/Solve/RecomputationBound.h"
 #include "lowtide/Solve/SolvedSteps.h"
 #include "lowtide/Support/ByteUnit.h"
+#include "lowtide/Support/StableSort.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include <chrono>
@@ -51,14 +54,15 @@ struct FitRow {
 class FitTable {
 public:
   FitTable(StringRef name, const solve::StepGraph &graph, const PlanLayout &layout, const FitRequest &options)
-      : name(name), arenas(layout.getArenas()), options(options), solved(graph, getPlanPacking()),
-        searchSeconds(since(start)), leastBytes(solve::findLowerBound(graph).bytes),
-        staticBytes(layout.getStaticBytes().sum()) {}
+      : name(name), arenas(layout.getArenas()), options(options),
+        solved(graph, getPlanPacking(), getPlanSearch(options.withoutMethods)), searchSeconds(since(start)),
+        leastBytes(solve::findLowerBound(graph).bytes), staticBytes(layout.getStaticBytes().sum()) {}
 
   /// The same step with its loss head in `chunks`, which a budget may ask for.
   void addParts(int64_t chunks, const solve::StepGraph &graph) {
     Clock::time_point begin = Clock::now();
-    further.push_back({chunks, std::make_unique<solve::SolvedStep>(graph, getPlanPacking())});
+    further.push_back(
+        {chunks, std::make_unique<solve::SolvedStep>(graph, getPlanPacking(), getPlanSearch(options.withoutMethods))});
     searchSeconds += since(begin);
     leastBytes = std::min(leastBytes, solve::findLowerBound(graph).bytes);
   }
@@ -142,7 +146,7 @@ void FitTable::computeRows() {
   // Few bytes are hard to pack: the smallest steps first, and none that has more bytes alive than an arena found so
   // far.
   std::vector<solve::SolvedStep *> steps = listSteps();
-  llvm::stable_sort(steps, [](solve::SolvedStep *a, solve::SolvedStep *b) {
+  sortStably(steps, [](solve::SolvedStep *a, solve::SolvedStep *b) {
     return a->front.getSmallest().timeline.peakBytes < b->front.getSmallest().timeline.peakBytes;
   });
   uint64_t low = UINT64_MAX;
@@ -182,7 +186,7 @@ FitRow FitTable::findRow(uint64_t budget) {
       candidates.push_back({plan->timeline.seconds, index});
     else
       candidates.push_back({step->front.getSmallest().timeline.seconds, index});
-  llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) { return a.leastSeconds < b.leastSeconds; });
+  sortStably(candidates, [](const Candidate &a, const Candidate &b) { return a.leastSeconds < b.leastSeconds; });
   const solve::PackedPlan *best = nullptr;
   // Of equal ones the first: the step as its rule parts it, then the finest parts.
   std::pair<double, size_t> bestRank;
@@ -217,14 +221,14 @@ void FitTable::compare(FitRow &row, solve::Baselines &baselines, bool solves, bo
   if (plan)
     row.simulatedSeconds = std::min(row.simulatedSeconds, plan->timeline.seconds);
   if (options.baselines)
-    for (auto [i, method] : llvm::enumerate(solve::methodNames)) {
-      const bool rounds = solve::Method(i) == solve::Method::Rounding;
+    for (auto [i, method] : llvm::enumerate(solve::strategyNames)) {
+      const bool rounds = solve::Strategy(i) == solve::Strategy::Rounding;
       isRounded |= rounds && solves;
       if (rounds && !isRounded)
         continue;
       std::optional<double> seconds;
       if (!rounds || solves)
-        if (std::optional<solve::FittedSchedule> other = baselines.find(solve::Method(i), bytes))
+        if (std::optional<solve::FittedSchedule> other = baselines.find(solve::Strategy(i), bytes))
           seconds = other->timeline.seconds;
       // A plan of fewer bytes may be the cheaper one.
       if (const solve::FittedSchedule *other = rounds ? baselines.findRounded(bytes) : nullptr)
@@ -275,7 +279,7 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
         "not asked\n"
      << "  --device-budget       fit";
   if (options.baselines)
-    for (const char *method : solve::methodNames)
+    for (const char *method : solve::strategyNames)
       os << llvm::right_justify(method, 13);
   os << (options.bound ? "        bound\n" : "\n");
   unsigned above = 0, below = 0;
@@ -287,7 +291,7 @@ void FitTable::printComparison(llvm::raw_ostream &os) const {
       isAbove |= other.seconds && *other.seconds < row.simulatedSeconds * (1 - 1e-12);
       isBelow &= !other.seconds || *other.seconds > row.simulatedSeconds * (1 + 1e-12);
     }
-    if (options.baselines && row.others.size() < solve::methodNames.size())
+    if (options.baselines && row.others.size() < solve::strategyNames.size())
       os << "            .";
     if (row.bound)
       os << llvm::formatv("{0,11:F1} %", boundPercent(row));
@@ -319,6 +323,12 @@ void FitTable::printJson(llvm::json::OStream &json) const {
     json.attribute("kernels", uint64_t(solved.graph.operations.size()));
     json.attribute("seconds", whole.seconds);
     json.attribute("flops", whole.flops);
+    json.attributeObject("methods", [&] {
+      const std::vector<std::string> off = getPlanSearch(options.withoutMethods).without;
+      for (const solve::MethodName &method : solve::listMethods())
+        if (!llvm::is_contained(off, method.name))
+          json.attribute(method.name, StringRef(method.summary));
+    });
     json.attributeArray("plans", [&] {
       for (const FitRow &row : rows)
         json.object([&] {

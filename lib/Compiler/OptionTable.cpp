@@ -147,6 +147,7 @@ static std::vector<OptionRow> makeRows() {
   add(declared(declaredOption("host-budget"), "memory", "fitted", OptionRole::None, &Request::hostBudget));
   add(declared(declaredOption("disk-budget"), "memory", "fitted", OptionRole::None, &Request::diskBudget));
   add(declared(declaredOption("remat-strategy"), "memory", "fitted", OptionRole::None, &Request::rematStrategy));
+  add(declared(declaredOption("without-methods"), "memory", "fitted", OptionRole::None, &Request::withoutMethods));
   add(declared(declaredOption("bound"), "memory", "fitted", OptionRole::None, &Request::bound));
   add({"emit",
        "stages",

@@ -6,9 +6,9 @@
 
 namespace lowtide::solve {
 
-std::optional<Method> parseMethod(std::string_view name) {
-  auto it = std::find(methodNames.begin(), methodNames.end(), name);
-  return it == methodNames.end() ? std::nullopt : std::optional(Method(it - methodNames.begin()));
+std::optional<Strategy> parseStrategy(std::string_view name) {
+  auto it = std::find(strategyNames.begin(), strategyNames.end(), name);
+  return it == strategyNames.end() ? std::nullopt : std::optional(Strategy(it - strategyNames.begin()));
 }
 
 static const FittedSchedule *findCheapest(const std::vector<FittedSchedule> &plans, uint64_t budgetBytes) {
@@ -21,16 +21,16 @@ static const FittedSchedule *findCheapest(const std::vector<FittedSchedule> &pla
 
 const FittedSchedule *Baselines::findRounded(uint64_t budgetBytes) const { return findCheapest(rounded, budgetBytes); }
 
-std::optional<FittedSchedule> Baselines::find(Method method, uint64_t budgetBytes) {
+std::optional<FittedSchedule> Baselines::find(Strategy strategy, uint64_t budgetBytes) {
   auto remember = [&](std::optional<FittedSchedule> plan) {
-    if (plan && method == Method::Rounding)
+    if (plan && strategy == Strategy::Rounding)
       rounded.push_back(*plan);
     return plan;
   };
   if (!graph.loops.empty())
     return remember(planAroundLoops(
         graph, budgetBytes, [&](const StepGraph &plain, std::span<const uint32_t> given, uint64_t bytes) {
-          return Baselines(plain, Schedule(given.begin(), given.end()), secondsOfProgram).find(method, bytes);
+          return Baselines(plain, Schedule(given.begin(), given.end()), secondsOfProgram).find(strategy, bytes);
         }));
   auto cheapest = [&](std::optional<std::vector<FittedSchedule>> &plans, auto &make) -> std::optional<FittedSchedule> {
     if (!plans)
@@ -38,20 +38,20 @@ std::optional<FittedSchedule> Baselines::find(Method method, uint64_t budgetByte
     const FittedSchedule *best = findCheapest(*plans, budgetBytes);
     return best ? std::optional(*best) : std::nullopt;
   };
-  switch (method) {
-  case Method::None: {
+  switch (strategy) {
+  case Strategy::None: {
     std::optional<Timeline> timeline = evaluate(graph, order);
     if (!timeline || timeline->peakBytes > budgetBytes)
       return std::nullopt;
     return FittedSchedule{order, std::move(*timeline), "no recomputation"};
   }
-  case Method::Segments:
+  case Strategy::Segments:
     return cheapest(segments, planSegments);
-  case Method::Cut:
+  case Strategy::Cut:
     return cheapest(cuts, planCuts);
-  case Method::Greedy:
+  case Strategy::Greedy:
     return planGreedily(graph, order, budgetBytes);
-  case Method::Rounding:
+  case Strategy::Rounding:
     return remember(planByRounding(graph, order, budgetBytes, secondsOfProgram));
   }
   return std::nullopt;

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PackingSlack.h"
-#include "PriceSearch.h"
+#include "Policies.h"
 #include "lowtide/Solve/RematLocalSearch.h"
 
 #include <random>
@@ -27,7 +27,7 @@ public:
   /// Reserves `room` times what the arena is too large by.
   RoomSearch(const StepGraph &graph, const PackedPlan &packed, uint64_t seed, unsigned room)
       : packed(packed), plain(packed.plan.bodies.empty() ? graph : withBodies(graph, packed.plan.bodies)),
-        again(listRemade(graph, packed.plan.schedule)), random(seed) {
+        again(listRecomputed(graph, packed.plan.schedule)), random(seed) {
     std::vector<char> ran(graph.operations.size(), false);
     for (uint32_t op : packed.plan.schedule)
       if (op < graph.operations.size() && !std::exchange(ran[op], true))

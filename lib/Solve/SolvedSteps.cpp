@@ -11,7 +11,7 @@ SolvedStep &SolvedSteps::get(const StepGraph &graph) {
   for (const std::unique_ptr<SolvedStep> &step : steps)
     if (step->graph == graph)
       return *step;
-  return *steps.emplace_back(std::make_unique<SolvedStep>(graph, options));
+  return *steps.emplace_back(std::make_unique<SolvedStep>(graph, packing, search));
 }
 
 } // namespace lowtide::solve

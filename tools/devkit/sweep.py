@@ -22,12 +22,14 @@ Folders that hold train.json bring their own flags, and their model.onnx stands 
 worst arena / live bytes, the longest time to plan one budget, and what does not hold. With --baselines also the whole
 curve beside the other strategies, with --bound also how little any plan in the same order can recompute. Linear programs
 are solved for a few of the budgets: --rounding-rows=N of lp-rounding, --bound-rows=N of the bound (both 5).
+With --methods every model is planned again without each method of the search, and a table says what each contributes.
 
 What was found is kept in --results: a sweep that was stopped goes on where it was.
 
 options:
   --rows=N          budgets per model (default 50)
   --every-file      all files of folders that hold train.json
+  --methods         also what each method of the search contributes (one more fit for each)
   --max-ratio=R     arena / bytes alive that no plan may exceed (default 1.005)
   --max-seconds=S   time to plan that no budget may exceed (default: any)
   --max-gap=P       mean points by which recomputation may exceed the bound, with --bound (default 2)
@@ -74,6 +76,43 @@ def sweep_model(binary, model, flags, rows):
     figures = training_step(run.stdout)
     figures["wall_seconds"] = seconds
     return figures
+
+
+METHODS_HEAD = [
+    "without", "models with other plans", "budgets that cost more", "and less", "points, mean", "at most", "on", "smallest plan, at most", "seconds to plan",
+]  # fmt: skip
+
+
+class Contributions:
+    """What models cost when one method of the search is not asked, next to what they cost with all."""
+
+    def __init__(self):
+        self.lines, self.summaries = {}, {}
+
+    def add(self, name, whole, without):
+        """`without`: figures by the method that was not asked."""
+        self.summaries |= whole["methods"]
+        for method, figures in without.items():
+            # At the budgets of the front that lacks the method: the whole one has plans between its own.
+            points = [plan["time_percent"] - time_at(whole, plan["budget_bytes"]) for plan in figures["plans"]]
+            growth = figures["plans"][0]["device_bytes"] / whole["plans"][0]["device_bytes"] - 1
+            self.lines.setdefault(method, []).append((name, points, growth, figures["wall_seconds"] - whole["wall_seconds"]))
+
+    def rows(self):
+        for method, lines in self.lines.items():
+            points = [p for _, of_model, _, _ in lines for p in of_model]
+            most, worst = max((max(of_model), name) for name, of_model, _, _ in lines)
+            yield [
+                method, str(sum(any(abs(p) > 1e-9 for p in of_model) or growth != 0 for _, of_model, growth, _ in lines)),
+                f"{sum(p > 1e-9 for p in points)} of {len(points)}", str(sum(p < -1e-9 for p in points)),
+                f"{sum(points) / len(points):+.3f}", f"{most:+.2f}", worst if most > 1e-9 else "",
+                f"{100 * max(growth for _, _, growth, _ in lines):+.2f} %", f"{sum(seconds for *_, seconds in lines):+.1f}",
+            ]  # fmt: skip
+
+
+def time_at(figures, budget):
+    """Points of the cheapest plan within a budget; of the smallest plan where none is."""
+    return min((p["time_percent"] for p in figures["plans"] if p["device_bytes"] <= budget), default=figures["plans"][0]["time_percent"])
 
 
 class Results:
@@ -206,6 +245,7 @@ def main(argv):
     parser.add_argument("--max-ratio", type=float, default=1.005)
     parser.add_argument("--max-seconds", type=float, default=0)
     parser.add_argument("--max-gap", type=float, default=2)
+    parser.add_argument("--methods", action="store_true")
     parser.add_argument("--bin", type=pathlib.Path)
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--fresh", action="store_true")
@@ -225,13 +265,20 @@ def main(argv):
     if not models:
         print("error: no .onnx file there", file=sys.stderr)
         return 1
-    failed, lines, curves, verdicts = 0, [], [], []
+    failed, lines, curves, verdicts, contributions = 0, [], [], [], Contributions()
     for model in models:
         name = f"{model.parent.name}/{model.name}"
         flags = flags_of(model, given, options.batch)
-        key = f"{version} {name} --rows={options.rows} {shlex.join(flags)}"
+
+        def sweep(*further):
+            all_flags = [*flags, *further]
+            key = f"{version} {name} --rows={options.rows} {shlex.join(all_flags)}"
+            return results.get(key, lambda: sweep_model(binary, model, all_flags, options.rows))
+
         try:
-            figures = results.get(key, lambda: sweep_model(binary, model, flags, options.rows))
+            figures = sweep()
+            if options.methods:
+                contributions.add(name, figures, {m: sweep(f"--without-methods={m}") for m in figures["methods"]})
         except Failure as failure:
             failed += 1
             verdicts.append({"name": name, "complaint": str(failure)})
@@ -248,8 +295,12 @@ def main(argv):
             curves.append([f"## {name}", "", f"{said[0].upper()}{said[1:]}.", "", *table(curve_of(figures))])
             for curve_row in curve_of(figures):
                 print("      " + "  ".join(f"{cell:>11}" for cell in curve_row), flush=True)
+    contributed = [METHODS_HEAD, *contributions.rows()] if options.methods else []
+    for row in contributed:
+        print("      " + "  ".join(f"{cell:>{max(10, len(head))}}" for cell, head in zip(row, METHODS_HEAD)), flush=True)
     if options.markdown:
         text = table([HEAD, *lines])
+        text += ["", *table(contributed)] if contributed else []
         for curve in curves:
             text += ["", *curve]
         options.markdown.write_text("\n".join(text) + "\n")

@@ -98,7 +98,8 @@ struct Request {
   std::string hostBudget{defaultText("host-budget")};     // of other memories, where values may wait: 32GiB
   std::string diskBudget{defaultText("disk-budget")};
   std::string rematStrategy{defaultText("remat-strategy")};
-  bool bound = defaultSwitch("bound"); // say how much any plan recomputes at least
+  std::string withoutMethods{defaultText("without-methods")}; // names of solve::listMethods, with commas
+  bool bound = defaultSwitch("bound");                        // say how much any plan recomputes at least
 
   // stages
   std::string from;                 // the input is this stage's text; empty: a model

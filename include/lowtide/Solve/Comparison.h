@@ -11,9 +11,9 @@
 
 namespace lowtide::solve {
 
-/// Methods beside `fit`, by the names of --remat-strategy.
-enum class Method { None, Segments, Greedy, Cut, Rounding };
-inline constexpr std::array<const char *, 5> methodNames = {"none", "sqrt", "greedy-xla", "min-cut", "lp-rounding"};
+/// What --remat-strategy takes next to `fit`, in the order of the names.
+enum class Strategy { None, Segments, Greedy, Cut, Rounding };
+inline constexpr std::array<const char *, 5> strategyNames = {"none", "sqrt", "greedy-xla", "min-cut", "lp-rounding"};
 
 /// Schedules of the baselines for one step and order; those that depend on no budget are made once.
 class Baselines {
@@ -22,9 +22,9 @@ public:
   Baselines(const StepGraph &graph, Schedule order, double secondsOfProgram = 120)
       : graph(graph), order(std::move(order)), secondsOfProgram(secondsOfProgram) {}
 
-  /// The method's cheapest schedule whose peak is within the budget; nothing if it has none. Rounding solves a linear
+  /// Its cheapest schedule whose peak is within the budget; nothing if it has none. Rounding solves a linear
   /// program for this budget.
-  std::optional<FittedSchedule> find(Method method, uint64_t budgetBytes);
+  std::optional<FittedSchedule> find(Strategy strategy, uint64_t budgetBytes);
   /// The cheapest within the budget of those that rounding has found so far, whatever budgets it was asked for.
   const FittedSchedule *findRounded(uint64_t budgetBytes) const;
 
@@ -36,7 +36,7 @@ private:
   std::vector<FittedSchedule> rounded;
 };
 
-/// The method of that name; nothing for other names.
-std::optional<Method> parseMethod(std::string_view name);
+/// The strategy of that name; nothing for other names.
+std::optional<Strategy> parseStrategy(std::string_view name);
 
 } // namespace lowtide::solve

@@ -9,8 +9,13 @@
 #include "lowtide/Solve/Timeline.h"
 
 #include <deque>
+#include <memory>
+#include <string>
 
 namespace lowtide::solve {
+
+class Method;
+struct MethodTask;
 
 struct FitOptions {
   /// Budgets between the smallest and the largest peak at which the search is
@@ -24,14 +29,19 @@ struct FitOptions {
   /// Operations, times those that run again, of all rounds of exchanging recomputations at the smallest budget; at each
   /// after it a part of that.
   size_t exchanged = 24'000'000;
+  /// Methods that are not asked, by name (Methods.h).
+  std::vector<std::string> without = {};
 };
 
 /// Schedules of one step. What a level holds depends on the graph and the order
 /// only, and each level starts from the one below: more bytes never cost time.
+/// Methods (Methods.h) propose plans; budgets, effort and the choice between plans are decided here.
 class Front {
 public:
   /// `order` runs every operation once; it is the plan without recomputation.
   Front(const StepGraph &graph, Schedule order, const FitOptions &options = {});
+  Front(const Front &) = delete;
+  ~Front();
 
   /// The cheapest schedule found whose peak is within `budgetBytes`; null if
   /// there is none.
@@ -55,9 +65,10 @@ private:
   unsigned getClimbs(unsigned level, const FittedSchedule &start) const;
   /// Rounds of exchanging recomputations at a rung, from a schedule on.
   unsigned getExchanges(unsigned rung, const FittedSchedule &start) const;
-  FittedSchedule exchange(unsigned rung, uint64_t budgetBytes, const FittedSchedule &plan) const;
-  void listSeeds();
-  void listBlockPlans();
+  /// Makes the plan of a rung, or of a level of the search, cheaper.
+  FittedSchedule improve(unsigned rung, uint64_t budgetBytes, const FittedSchedule &plan) const;
+  FittedSchedule improveLevel(unsigned level, uint64_t budgetBytes, FittedSchedule plan) const;
+  std::optional<FittedSchedule> shrink(const FittedSchedule &plan) const;
   /// Leaves those that are worth their bytes, by peak.
   void dropUseless(std::vector<FittedSchedule> &plans) const;
   void findSmallest();
@@ -74,13 +85,8 @@ private:
   /// Schedules that depend on no budget, by peak; more expensive ones with a larger peak are left out. What blocks
   /// keep, and a cheaper one with the smallest peak, stand apart: the search goes its own way without them.
   std::vector<FittedSchedule> seeds, apart;
-  /// Weights for policies, of which a line goes from low prices of bytes to high ones; and where on its line the level
-  /// below found its best.
-  struct Guides {
-    std::vector<std::vector<double>> weights;
-    size_t at = 0;
-  };
-  std::vector<Guides> guides;
+  /// In the order in which they are asked.
+  std::vector<std::unique_ptr<Method>> methods;
   /// By rung, so far; of a small step all that are worth their bytes, by peak.
   std::deque<FittedSchedule> found;
   /// What was found without blocks, by level from its smallest peak on. There the ladder of rungs begins, of which each

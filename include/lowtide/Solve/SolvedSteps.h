@@ -12,8 +12,8 @@ namespace lowtide::solve {
 
 /// A step, its schedules and their arenas.
 struct SolvedStep {
-  SolvedStep(const StepGraph &graph, const PackingOptions &options)
-      : graph(graph), front(this->graph), plans(this->graph, front, options) {}
+  SolvedStep(const StepGraph &graph, const PackingOptions &packing, const FitOptions &search = {})
+      : graph(graph), front(this->graph, search), plans(this->graph, front, packing) {}
   SolvedStep(const SolvedStep &) = delete;
 
   const StepGraph graph;
@@ -24,13 +24,15 @@ struct SolvedStep {
 /// Steps that were asked about.
 class SolvedSteps {
 public:
-  explicit SolvedSteps(const PackingOptions &options) : options(options) {}
+  explicit SolvedSteps(const PackingOptions &packing, FitOptions search = {})
+      : packing(packing), search(std::move(search)) {}
 
   /// The same for equal graphs; stays where it is.
   SolvedStep &get(const StepGraph &graph);
 
 private:
-  const PackingOptions options;
+  const PackingOptions packing;
+  const FitOptions search;
   std::vector<std::unique_ptr<SolvedStep>> steps;
 };
 

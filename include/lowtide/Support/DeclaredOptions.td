@@ -124,6 +124,9 @@ def DiskBudgetOption : DeclaredOption<"disk-budget", Text, "",
   "where the file lies", "byteCount">;
 def RematStrategyOption : DeclaredOption<"remat-strategy", Text, "fit",
   "How recomputations are chosen: fit; the others are published methods, to compare", "words<rematStrategies>">;
+def WithoutMethodsOption : DeclaredOption<"without-methods", Text, "",
+  "Methods that do not look for recomputations, to see what each contributes: NAME[,NAME] of the table in "
+  "docs/memory-model.md", "methods">;
 def BoundOption : DeclaredOption<"bound", Switch, "false",
   "Say how much any plan in this order recomputes at least, by linear programming (HiGHS; minutes)",
   "onOrOff">;

@@ -44,6 +44,7 @@ WRONG = {
     "host-budget": ["lots", "-1", "50%"],
     "disk-budget": ["lots", "0", "50%"],
     "remat-strategy": ["best"],
+    "without-methods": ["block", "exact,", "exact blocks"],
     "bound": ["maybe", "99999999999999999999999"],
 }  # fmt: skip
 

@@ -368,9 +368,9 @@ TEST(Rounding, PlansOfOneBudgetServeLargerOnes) {
   const uint64_t high = evaluate(graph, order)->peakBytes, half = high * 3 / 4;
   Baselines baselines(graph, order);
   EXPECT_EQ(baselines.findRounded(high), nullptr);
-  ASSERT_TRUE(baselines.find(Method::None, high));
+  ASSERT_TRUE(baselines.find(Strategy::None, high));
   EXPECT_EQ(baselines.findRounded(high), nullptr);
-  std::optional<FittedSchedule> plan = baselines.find(Method::Rounding, half);
+  std::optional<FittedSchedule> plan = baselines.find(Strategy::Rounding, half);
   ASSERT_TRUE(plan);
   ASSERT_NE(baselines.findRounded(half), nullptr);
   EXPECT_EQ(baselines.findRounded(half)->timeline.seconds, plan->timeline.seconds);

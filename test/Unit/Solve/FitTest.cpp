@@ -8,9 +8,11 @@
 #include "RandomSteps.h"
 #include "lowtide/Solve/Baselines.h"
 #include "lowtide/Solve/Eviction.h"
+#include "lowtide/Solve/Methods.h"
 #include "lowtide/Solve/Ordering.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace lowtide::solve;
 
@@ -125,6 +127,58 @@ TEST(Fit, IsNeverAboveABaseline) {
     if (std::optional<FittedSchedule> greedy = planGreedily(graph, order, front.getSmallest().timeline.peakBytes))
       EXPECT_TRUE(evaluate(graph, greedy->schedule)) << "step " << i;
   }
+}
+
+TEST(Fit, DoesWithoutAnyMethod) {
+  std::mt19937_64 random(5);
+  std::vector<std::string> names;
+  for (const MethodName &method : listMethods())
+    names.emplace_back(method.name);
+  // Each alone, and all of them: then there is the order of the program and nothing else.
+  std::vector<std::vector<std::string>> choices;
+  for (const std::string &name : names)
+    choices.push_back({name});
+  choices.push_back(names);
+  for (unsigned i = 0; i < 5; ++i) {
+    StepGraph graph = randomStep(random, 20 + random() % 20);
+    for (const std::vector<std::string> &without : choices) {
+      FitOptions options{.levels = 4};
+      options.without = without;
+      Front front(graph, originalSchedule(graph), options);
+      double seconds = 1e300;
+      for (const FittedSchedule *plan : front.getPareto()) {
+        EXPECT_EQ(plan->timeline.peakBytes, countPeak(graph, plan->schedule)) << "step " << i;
+        EXPECT_LT(plan->timeline.seconds, seconds) << "step " << i << " without " << without.front();
+        seconds = plan->timeline.seconds;
+      }
+      EXPECT_EQ(front.getPareto().back()->timeline.recomputed, 0u) << "step " << i;
+      if (without.size() > 1)
+        EXPECT_EQ(front.getSmallest().schedule, originalSchedule(graph)) << "step " << i;
+    }
+  }
+}
+
+TEST(Fit, AsksEveryMethodByItsName) {
+  // 40 layers under half their bytes: the plan is another one without what found it.
+  StepGraph graph = chainStep(40, 64);
+  const Schedule order = originalSchedule(graph);
+  const std::vector<MethodName> methods = listMethods();
+  std::set<std::string_view> names;
+  for (const MethodName &method : methods) {
+    EXPECT_TRUE(names.insert(method.name).second) << method.name;
+    EXPECT_FALSE(method.summary.empty()) << method.name;
+  }
+  Front whole(graph, order);
+  FitOptions options;
+  for (const MethodName &method : methods)
+    if (method.name != "segments")
+      options.without.emplace_back(method.name);
+  Front segments(graph, order, options);
+  const uint64_t half = whole.getLargest().timeline.peakBytes / 2;
+  const FittedSchedule *plan = segments.find(half);
+  ASSERT_NE(plan, nullptr);
+  EXPECT_STREQ(plan->method, "segments");
+  EXPECT_LE(whole.find(half)->timeline.seconds, plan->timeline.seconds);
 }
 
 TEST(Fit, ReachesTheRootOfAChain) {

@@ -6,7 +6,7 @@
 // values are forgotten only where something would not fit otherwise.
 //
 //===----------------------------------------------------------------------===//
-#include "ExactSearch.h"
+#include "Method.h"
 
 #include <algorithm>
 #include <queue>
@@ -157,13 +157,10 @@ private:
     const StepOperation &operation = graph.at(step.op);
     uint64_t bytes = 0;
     for (size_t i = 0; i < operation.writes.size(); ++i) {
-      const StepValue &result = graph.values[operation.writes[i]];
       if (!bits[operation.writes[i]])
         continue;
-      auto over = std::find_if(operation.overwrites[i].begin(), operation.overwrites[i].end(), [&](uint32_t read) {
-        return (dying & bits[read]) && graph.values[read].bytes == result.bytes && result.bytes;
-      });
-      if (over != operation.overwrites[i].end())
+      if (std::optional<uint32_t> over =
+              findOverwritten(graph, operation, i, [&](uint32_t read) { return (dying & bits[read]) != 0; }))
         dying &= ~bits[*over];
       else
         bytes += graph.size(operation.writes[i]);
@@ -193,8 +190,8 @@ private:
   std::priority_queue<std::pair<double, uint64_t>, std::vector<std::pair<double, uint64_t>>, std::greater<>> queue;
 };
 
-} // namespace
-
+/// For every budget the cheapest schedule there is that runs the operations for the first time in `order`: by peak,
+/// from the smallest that any has to that without recomputation. Nothing if the step is too large for it.
 std::optional<std::vector<FittedSchedule>> searchExactly(const StepGraph &graph, std::span<const uint32_t> order) {
   std::optional<Timeline> timeline = evaluate(graph, order);
   ExactSearch search(graph, order);
@@ -219,6 +216,18 @@ std::optional<std::vector<FittedSchedule>> searchExactly(const StepGraph &graph,
   }
   std::reverse(plans.begin(), plans.end());
   return plans;
+}
+
+class ExactMethod : public Method {
+public:
+  using Method::Method;
+  std::optional<std::vector<FittedSchedule>> solve() override { return searchExactly(task.graph, task.order); }
+};
+
+} // namespace
+
+std::vector<MethodRow> listExactSearchRows() {
+  return {{0, "exact", "of a small step the cheapest schedule there is, for every budget", makeMethod<ExactMethod>}};
 }
 
 } // namespace lowtide::solve

@@ -341,6 +341,8 @@ def behaviour_suite(suite, full):
             suite.add(f"PEFT {row['name']}", row["complaint"])
         for row in printed("EndToEnd/frozen_weights.py", BUILD / "bin", "--full", environment="peft"):
             suite.add(f"frozen {row['name']}", row["complaint"])
+        for row in printed("EndToEnd/state_codes.py", BUILD / "bin", "10000000", environment="peft"):
+            suite.add(f"codes {row['name']}", row["complaint"])
         if (large := collection() / "structure" / "llama-1b.onnx").exists():
             for row in rows_of("EndToEnd/adapter_bytes.py", large):
                 suite.add(f"behaviour {row['name']}", row["complaint"])

@@ -1,11 +1,8 @@
-"""State in fewer bits, in whole runs: state_layouts.py <work folder> [values], with the tools on the path.
+"""State in fewer bits, in whole runs: state_layouts.py <work folder>, with the tools on the path.
 
 A step from a checkpoint is taken twice: with stored codes, and in f32 from what the codes stand for. Parameters then have
 the same bits, and the codes are those of the f32 step's moments, computed here as torchao computes them. A run that
 stopped and one that did not have the same bits, whatever is fused, and with clipping, loss scaling and micro-batches.
-
-With a number, 10000000 for instance, only this: the codes of so many values, and of every tie, are those of torchao itself
-(needs torch and torchao).
 """
 
 import hashlib
@@ -139,6 +136,12 @@ product (float[1,{N}] x) => (float loss)
 """
 
 
+SLOTS = {
+    "signed": (("--optimizer=sgd", "--momentum=0.9"), "momentum_buffer", lambda x: x),
+    "unsigned": (("--optimizer=adagrad",), "sum", lambda x: x * x),
+}  # fmt: skip
+
+
 def awkward(count, maps):
     """Values whose block's largest is 1, so that they are coded as they are: ties of the maps and their neighbours, in both
     signs, denormals and zeros; then normal numbers of many sizes."""
@@ -155,23 +158,34 @@ def awkward(count, maps):
     return np.concatenate([ties, rest]).astype("f4")
 
 
-def compare_many(work, count, quantizers):
-    """The gradient is the data, and after one step a buffer is the gradient: its codes against the quantizer's."""
+def write_product(work, count):
+    """Values, as data, and a model whose gradient they are."""
     x = awkward(count, torchao_maps())
     np.savez(work / "many.npz", x=x.reshape(1, -1))
-    (work / "product.onnxtxt").write_text(PRODUCT.replace("{N}", str(x.size)).replace(" w>", " w = {" + ", ".join(["0"] * x.size) + "}>"))
-    tool("lowtide-translate", "--onnx-text-to-onnx", work / "product.onnxtxt", "-o", work / "product.onnx")
-    for name, flags, slot, values in (
-        ("signed", ("--optimizer=sgd", "--momentum=0.9"), "momentum_buffer", x), ("unsigned", ("--optimizer=adagrad",), "sum", x * x)):  # fmt: skip
-        for layout, quantizer in quantizers.items():
-            tide, saved = work / f"{layout}-{name}.tide", work / f"{layout}-{name}"
-            tool("lowtide", "compile", work / "product.onnx", "-o", tide, "--entries=train", "--lr=0", f"--moments={layout}", *flags, "-q")
-            tool("lowtide-run", tide, f"--data={work / 'many.npz'}", "--steps=1", f"--save={saved}", "--quiet")
-            state = read_tensors(next(saved.rglob("optimizer.safetensors")))
-            codes, scale = quantizer(values, name == "signed")
-            wrong = np.flatnonzero(state[f"w.{slot}"].reshape(-1) != codes.reshape(-1))
-            assert wrong.size == 0, (layout, name, wrong.size, values.flat[wrong[0]], state[f"w.{slot}"].flat[wrong[0]], codes.flat[wrong[0]])
-            assert np.array_equal(state[f"w.{slot}.scale"].view("u4"), scale.reshape(-1).view("u4")), (layout, name)
+    text, product = work / "product.onnxtxt", work / "product.onnx"
+    text.write_text(PRODUCT.replace("{N}", str(x.size)).replace(" w>", " w = {" + ", ".join(["0"] * x.size) + "}>"))
+    tool("lowtide-translate", "--onnx-text-to-onnx", text, "-o", product)
+    return x, product
+
+
+def store(work, product, layout, slot):
+    """The gradient is the data, and after one step a buffer is the gradient, or its square: codes and scales."""
+    flags, name, _ = SLOTS[slot]
+    tide, saved = work / f"{layout}-{slot}.tide", work / f"{layout}-{slot}"
+    tool("lowtide", "compile", product, "-o", tide, "--entries=train", "--lr=0", f"--moments={layout}", *flags, "-q")
+    tool("lowtide-run", tide, f"--data={work / 'many.npz'}", "--steps=1", f"--save={saved}", "--on-nonfinite=continue", "--quiet")
+    state = read_tensors(next(saved.rglob("optimizer.safetensors")))
+    return state[f"w.{name}"].reshape(-1), state[f"w.{name}.scale"].reshape(-1)
+
+
+def compare_codes(stored, expected, values):
+    """What is wrong with codes and scales; nothing if every bit is right."""
+    (codes, scales), (right, right_scales) = stored, expected
+    wrong = np.flatnonzero(codes != right.reshape(-1))
+    if wrong.size:
+        return f"{wrong.size} codes differ: {values.flat[wrong[0]]} is {codes[wrong[0]]}, there {right.flat[wrong[0]]}"
+    wrong = np.flatnonzero(scales.view("u4") != right_scales.reshape(-1).view("u4"))
+    return f"{wrong.size} scales differ: {scales[wrong[0]]}, there {right_scales.flat[wrong[0]]}" if wrong.size else ""
 
 
 def check_chance(work, count=100_000):
@@ -193,25 +207,7 @@ def check_chance(work, count=100_000):
         assert abs(-drawn.mean() - float(np.float32(rate))) < 3 * step / count**0.5, (rate, drawn.mean())
 
 
-def torchao_quantizers():
-    import torch
-    from torchao.optim import quant_utils, subclass_fp8
-
-    def int8(x, signed):
-        scaled, scale = quant_utils.scale_tensor(torch.from_numpy(x.reshape(-1)), 256)
-        return quant_utils.quantize_8bit_with_qmap(scaled, torch.tensor(quant_utils.create_dynamic_map(signed))).numpy(), scale.numpy()
-
-    def fp8(x, signed):
-        codes, scale = subclass_fp8.quantize_fp8(torch.from_numpy(x.reshape(-1)), 256)
-        return codes.view(torch.uint8).numpy(), scale.numpy()
-
-    return {"int8": int8, "fp8": fp8}
-
-
 def main():
-    if len(sys.argv) > 2:
-        compare_many(pathlib.Path(sys.argv[1]), int(sys.argv[2]), torchao_quantizers())
-        return print("every code is torchao's")
     runs, maps = Runs(pathlib.Path(sys.argv[1])), torchao_maps()
     said = runs.compile("int8", "--moments=int8")
     assert "8 tensors of state in 8-bit codes" in said and "2 stay f32" in said, said
@@ -233,7 +229,11 @@ def main():
         assert np.array_equal(codes[name + ".scale"].view(np.uint32), scale.view(np.uint32)), name
     assert all(np.array_equal(codes[f"s.{s}"], floats[f"s.{s}"]) for s in ("exp_avg", "exp_avg_sq"))
 
-    compare_many(runs.work, 1 << 16, {"int8": lambda x, signed: quantize(x, maps[0 if signed else 1])})
+    x, product = write_product(runs.work, 1 << 16)
+    for slot, (_, _, function) in SLOTS.items():
+        values = function(x)
+        fault = compare_codes(store(runs.work, product, "int8", slot), quantize(values, maps[0 if slot == "signed" else 1]), values)
+        assert not fault, (slot, fault)
 
     check_chance(runs.work)
 

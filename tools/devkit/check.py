@@ -227,12 +227,18 @@ def emulated_suite(suite, full):
                 suite.add(f"emulated exact {name} {row['name']}", row["complaint"])
 
 
+LOSSY_LAYOUTS = (["--moments=bf16"], ["--moments=fp8"], ["--precision=bf16", "--master=sr"], ["--moments=int8"])
+
+
 def precision_suite(suite, full):
-    """Runs with 16-bit activations: losses in the recorded bands, types, bytes saved, losses that are not f32's."""
+    """Runs with 16-bit activations: losses in the recorded bands, types, bytes saved, losses that are not f32's; state that is stored
+    with loss."""
     sample = [] if full else ["--only=gpt-tiny/model.onnx|mlp-digits/model.onnx|bag-tiny/onnxruntime.onnx"]
     for folder in model_folders(full):
         judge(suite, folder, "--precision=mixed-bf16", *sample)
         judge(suite, folder, "--precision=mixed-f16", "--loss-scale=dynamic", *sample)
+        for layout in LOSSY_LAYOUTS if full else LOSSY_LAYOUTS[-1:]:
+            judge(suite, folder, *layout, *sample)
 
 
 def exact_suite(suite, full):

@@ -60,7 +60,7 @@ def judge(model, record, options, work, verdict):
         if verdict.saved > SAVED:
             complaints.append(f"saved activations {after:,} of f32's {before:,} bytes")
 
-    wide = [f for f in flags if not f.startswith(("--precision", "--loss-scale"))]
+    wide = [f for f in flags if not f.startswith(("--precision", "--loss-scale", "--master"))]
     artifact = work / "f32.tide"
     status, said = call([options.bin / "lowtide", "compile", model, "-o", artifact, *wide], work / "f32-compile.log")
     if status == 0:

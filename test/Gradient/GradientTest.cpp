@@ -387,9 +387,45 @@ Case scan(const char *name, bool reversed, int kind) {
           {-0.6, 0.6}};
 }
 
+/// A scan over segments of two steps, whose round squares its input and scans its steps; its rows are made of theirs.
+Case segments(const char *name, bool reversed) {
+  auto build = [=](Workbench &bench, auto in) {
+    Expr x = in[0], h = in[1];
+    const Shape state(h.shape()), step(x.shape().drop_front());
+    auto with = [](int64_t steps, Shape shape) {
+      shape.insert(shape.begin(), steps);
+      return shape;
+    };
+    auto outer = ScanOp::create(bench.builder, x.getLoc(), x.dim(0) / 2, reversed, ValueRange(x.get()),
+                                ValueRange(h.get()), ValueRange{in[2].get(), in[3].get(), in[4].get()},
+                                SmallVector<Type>{h.type().clone(with(2, state))});
+    OpBuilder round = OpBuilder::atBlockEnd(outer.getBlock());
+    auto seen = [&](unsigned i) { return Expr(round, x.getLoc(), outer.getBlock()->getArgument(i)); };
+    Expr squares = seen(0) * seen(0);
+    auto inner = ScanOp::create(round, x.getLoc(), 2, reversed, ValueRange(squares.get()), ValueRange(seen(1).get()),
+                                ValueRange{seen(2).get(), seen(3).get(), seen(4).get()},
+                                SmallVector<Type>{h.type().clone(with(1, state))});
+    OpBuilder inside = OpBuilder::atBlockEnd(inner.getBlock());
+    auto given = [&](unsigned i) { return Expr(inside, x.getLoc(), inner.getBlock()->getArgument(i)); };
+    Expr bias = broadcast(given(4), state, {1});
+    Expr next =
+        tanh(dot(reshape(given(0), step), given(2), false, true) + dot(given(1), given(3)) + bias) + bias * given(1);
+    NextOp::create(inside, x.getLoc(), ValueRange(next.get()), ValueRange(reshape(next, with(1, state)).get()));
+    Expr made(round, x.getLoc(), inner->getResult(1));
+    NextOp::create(round, x.getLoc(), ValueRange(inner->getResult(0)), ValueRange((made * made).get()));
+    return Expr(bench.builder, x.getLoc(), outer->getResult(0));
+  };
+  return {name,
+          {{{4, 2, 3}, {2, 4}, {4, 3}, {4, 4}, {4}},
+           {{6, 1, 1}, {1, 2}, {2, 1}, {2, 2}, {2}},
+           {{4, 2, 1}, {2, 1}, {1, 1}, {1, 1}, {1}}},
+          build,
+          {-0.6, 0.6}};
+}
+
 const Case scans[] = {
-    scan("scan", false, 0),           scan("scan_reversed", true, 0),
-    scan("scan_other_row", false, 1), scan("scan_other_row_reversed", true, 1),
+    segments("segments", false),    segments("segments_reversed", true), scan("scan", false, 0),
+    scan("scan_reversed", true, 0), scan("scan_other_row", false, 1),    scan("scan_other_row_reversed", true, 1),
     scan("scan_no_row", false, 2),
 };
 

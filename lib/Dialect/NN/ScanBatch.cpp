@@ -38,6 +38,11 @@ private:
     return failure();
   }
   BatchSplit::Result get(Value value) const { return states.lookup(value); }
+  bool isCarried(Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && argument.getArgNumber() >= scan.getNumSliced() &&
+           argument.getArgNumber() < scan.getNumSliced() + scan.getNumCarried();
+  }
   LogicalResult visit(Operation *op);
   LogicalResult note(Value value, BatchSplit::Result result);
   LogicalResult need(Value value, BatchPosition position);
@@ -114,8 +119,15 @@ LogicalResult SampleWalk::visit(Operation *op) {
   }
   if (!anyRows && !anySum)
     return success();
-  if (anySum && !allSums)
-    return refuse("needs a sum over all samples in every round");
+  if (anySum && !allSums) {
+    // What sums are added to from round to round is one, too; `handOn` sees whether it is.
+    for (Value operand : op->getOperands())
+      if (get(operand).kind == Kind::Same && isCarried(operand) && failed(note(operand, {Kind::Sum})))
+        return failure();
+    allSums = llvm::all_of(op->getOperands(), [&](Value operand) { return get(operand).kind == Kind::Sum; });
+    if (!allSums)
+      return refuse("needs a sum over all samples in every round");
+  }
   auto batch = dyn_cast<BatchInterface>(op);
   BatchSplit split(op, samples, positions, allSums);
   if (!batch || failed(batch.splitBatch(split)))
@@ -152,6 +164,8 @@ LogicalResult SampleWalk::handOn() {
     }
     if (from.kind == Kind::Rows && failed(need(handed, from.position)))
       return failure();
+    if (from.kind == Kind::Sum && to.kind != Kind::Sum)
+      return refuse("needs a sum over all samples in every round");
     if (failed(note(argument, to)))
       return failure();
   }

@@ -9,6 +9,9 @@
 //   3. The cotangent of what every round reads is a sum over the rounds. Where a round's term is a product, or a
 //      reduction of what is laid in rows anyway, the sum is made of the rows of all rounds at once; any other is
 //      carried.
+//   4. A round that is itself a loop (a segment of steps) is not computed again: the forward scan lays down what the
+//      way back reads, and sums are carried, so that nothing of all segments is there at once but that. Which of it is
+//      computed again after all is chosen later (train-recompute-scans).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +20,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -36,7 +40,8 @@ class ScanGradient {
 public:
   ScanGradient(ScanOp scan, GradientBuilder &g)
       : scan(scan), g(g), builder(g.builder), loc(scan.getLoc()), rounds(scan.getRounds()), next(scan.getNext()),
-        sliced(scan.getNumSliced()), carried(scan.getNumCarried()), inner(builder.getContext()) {}
+        sliced(scan.getNumSliced()), carried(scan.getNumCarried()),
+        isOfSegments(!scan.getBlock()->getOps<ScanOp>().empty()), inner(builder.getContext()) {}
 
   LogicalResult run();
 
@@ -46,6 +51,8 @@ private:
 
   void findActive();
   void keepStates();
+  void mapSegment();
+  void keepSegment();
   Value findState(unsigned i);
   void writeStep();
   unsigned collect(Value root);
@@ -80,11 +87,15 @@ private:
   const int64_t rounds;
   NextOp next;
   const unsigned sliced, carried;
+  /// A round is a loop, too.
+  const bool isOfSegments;
 
   /// Values of the forward body that lead to a parameter.
   llvm::DenseSet<Value> active;
   /// Per state, its values before all steps; null where no step reads it.
   SmallVector<Value> states;
+  /// Of a scan of segments, the end of the forward round in `body`: what the round hands on.
+  NextOp forwardEnd;
 
   Region region;
   Block *body = &region.emplaceBlock();
@@ -191,6 +202,99 @@ static Value throughViews(Value value) {
   return value;
 }
 
+/// The forward round of a scan of segments, with its states as arguments for the time being.
+void ScanGradient::mapSegment() {
+  inner.setInsertionPointToEnd(body);
+  for (unsigned i = 0; i < sliced; ++i)
+    mapping.map(argument(i), addSlice(scan.getSliced()[i]));
+  for (auto [i, value] : llvm::enumerate(scan.getCaptured())) {
+    reads.push_back(value);
+    mapping.map(argument(sliced + carried + i), body->addArgument(value.getType(), loc));
+  }
+  for (unsigned i = 0; i < carried; ++i) {
+    mapping.map(argument(sliced + i), body->addArgument(argument(sliced + i).getType(), loc));
+    states.push_back(scan.getCarried()[i]);
+  }
+  for (Operation &op : *scan.getBlock())
+    inner.clone(op, mapping);
+  forwardEnd = cast<NextOp>(body->back());
+}
+
+/// What the way back reads of the forward round becomes rows of the forward scan and slices of this one; the forward
+/// round goes. It is taken from here, since the derivatives of its loops have made them lay down what they need.
+void ScanGradient::keepSegment() {
+  auto listBackward = [&] { return llvm::make_range(std::next(Block::iterator(forwardEnd)), body->end()); };
+  auto isForward = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return op ? op == forwardEnd || op->isBeforeInBlock(forwardEnd)
+              : cast<BlockArgument>(value).getArgNumber() >= body->getNumArguments() - carried;
+  };
+  // Constants, and views of what this scan is given, too, are written once more.
+  std::function<void(Operation &)> bringAlong = [&](Operation &reader) {
+    for (OpOperand &operand : reader.getOpOperands()) {
+      Operation *op = operand.get().getDefiningOp();
+      if (!op || !isForward(operand.get()) ||
+          !(op->hasTrait<OpTrait::ConstantLike>() || (isa<ReshapeOp>(op) && !isForward(throughViews(operand.get())))))
+        continue;
+      OpBuilder before(&reader);
+      Operation *clone = before.clone(*op);
+      operand.set(clone->getResult(0));
+      bringAlong(*clone);
+    }
+  };
+  for (Operation *op : llvm::to_vector(llvm::make_pointer_range(listBackward())))
+    bringAlong(*op);
+  // Of a value and its views the one of the most dimensions is laid down: samples had better not be in its first.
+  llvm::SetVector<Value> read;
+  llvm::MapVector<Value, Value> kept;
+  for (Operation &op : listBackward())
+    for (Value operand : op.getOperands())
+      if (isForward(operand) && read.insert(operand)) {
+        Value root = throughViews(operand);
+        Value &form = kept.insert({root, root}).first->second;
+        if (typeOf(operand).getRank() > typeOf(form).getRank())
+          form = operand;
+      }
+
+  // The forward scan, which lays them down.
+  auto hasRows = [](Value value) { return isa<OpResult>(value) && typeOf(value).getRank() > 0; };
+  auto rowType = [&](Value value) -> Type {
+    return hasRows(value) ? typeOf(value) : typeOf(value).clone(withFirst(1, typeOf(value).getShape()));
+  };
+  SmallVector<Type> rowTypes(next.getRows().getTypes());
+  for (auto [root, value] : kept)
+    rowTypes.push_back(rowType(value));
+  OpBuilder before(scan);
+  auto longer = ScanOp::create(before, loc, rounds, scan.getReversed(), scan.getSliced(), scan.getCarried(),
+                               scan.getCaptured(), rowTypes);
+  IRMapping clones;
+  for (auto [from, to] : llvm::zip_equal(scan.getBlock()->getArguments(), longer.getBlock()->getArguments()))
+    clones.map(mapping.lookup(from), to);
+  OpBuilder inside = OpBuilder::atBlockEnd(longer.getBlock());
+  for (Operation &op : llvm::make_range(body->begin(), Block::iterator(forwardEnd)))
+    inside.clone(op, clones);
+  auto cloned = [&](Value value) { return clones.lookup(value); };
+  SmallVector<Value> laid = llvm::map_to_vector(forwardEnd.getRows(), cloned);
+  for (auto [root, value] : kept)
+    laid.push_back(reshape(at(inside, cloned(value)), cast<RankedTensorType>(rowType(value)).getShape()));
+  NextOp::create(inside, next.getLoc(), llvm::map_to_vector(forwardEnd.getCarried(), cloned), laid);
+  scan->replaceAllUsesWith(longer->getResults().take_front(scan->getNumResults()));
+
+  OpBuilder start(builder.getContext()); // the block is not part of anything yet
+  start.setInsertionPointAfter(forwardEnd);
+  llvm::DenseMap<Value, Value> parts;
+  for (auto [j, entry] : llvm::enumerate(kept))
+    parts[entry.first] = addSlice(longer->getResult(scan->getNumResults() + unsigned(j)));
+  for (Value value : read) {
+    Value shown = reshape(at(start, parts.lookup(throughViews(value))), typeOf(value).getShape());
+    value.replaceUsesWithIf(shown, [&](OpOperand &use) { return forwardEnd->isBeforeInBlock(use.getOwner()); });
+  }
+  while (&body->front() != forwardEnd)
+    forwardEnd->getPrevNode()->erase();
+  forwardEnd.erase();
+  body->eraseArguments(body->getNumArguments() - carried, carried);
+}
+
 /// Whether the values of all rounds lie somewhere, or will.
 bool ScanGradient::isKept(Value value) {
   Value root = throughViews(value);
@@ -282,16 +386,22 @@ ScanGradient::Total ScanGradient::carrySum(Value term) {
 void ScanGradient::finish(ArrayRef<Value> carriedOn) {
   SmallVector<Value> handedOn(carriedOn);
   llvm::append_range(handedOn, sums);
-  NextOp::create(inner, loc, handedOn, rows);
-  backward =
-      ScanOp::create(builder, loc, rounds, !scan.getReversed(), slices, carries, reads, TypeRange(ValueRange(rows)));
+  auto end = NextOp::create(inner, loc, handedOn, rows);
+  if (isOfSegments)
+    keepSegment();
+  backward = ScanOp::create(builder, loc, rounds, !scan.getReversed(), slices, carries, reads,
+                            TypeRange(end.getRows().getTypes()));
   backward.getBody().takeBody(region);
 }
 
 LogicalResult ScanGradient::run() {
   findActive();
-  keepStates();
-  writeStep();
+  if (isOfSegments) {
+    mapSegment();
+  } else {
+    keepStates();
+    writeStep();
+  }
 
   SmallVector<std::pair<Value, Value>> seeds;
   SmallVector<unsigned> carriedFor;
@@ -339,7 +449,7 @@ LogicalResult ScanGradient::run() {
       results.push_back({sliced + i, [=, this, number = number] { return at(builder, backward->getResult(number)); }});
   for (unsigned i = sliced + carried; i < scan->getNumOperands(); ++i)
     if (Value term = isActive(i) ? cotangent(i) : Value()) {
-      Total total = sumUp(term);
+      Total total = isOfSegments ? Total() : sumUp(term);
       results.push_back({i, total ? total : carrySum(term)});
     }
   finish(handedOn);

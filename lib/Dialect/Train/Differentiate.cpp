@@ -18,6 +18,9 @@ static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(va
 
 /// Whether what is inside `op` reads one of `values` without its operands.
 static bool capturesAny(Operation &op, const llvm::DenseSet<Value> &values) {
+  // Also because the block of a loop's derivative is not part of anything yet.
+  if (op.hasTrait<OpTrait::IsIsolatedFromAbove>())
+    return false;
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op.getRegions(), captured);
   return llvm::any_of(captured, [&](Value value) { return values.contains(value) && isFloat(value); });

@@ -164,6 +164,22 @@ def TrainWeighLoss : Pass<"train-weigh-loss", "::mlir::ModuleOp"> {
   let options = [Option<"function", "function", "std::string", "\"eval\"", "The function; none of that name: nothing">];
 }
 
+def NNSegmentScans : Pass<"nn-segment-scans", "::mlir::ModuleOp"> {
+  let summary = "long loops over steps become loops over segments of steps (real-equal)";
+  let description = [{
+    A scan of T steps becomes a scan of segments whose round is a scan of about √T steps, where what the steps leave for
+    their derivative has at least `min-bytes`. What slices are made of step by step (products with the input) is made, and
+    gradients of weights are added up, segment by segment, with and without a budget: no budget changes a bit. What is
+    kept between the passes is a choice (`train-recompute-scans`). Who reads the last row of a state reads the state.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect"];
+  let options = [
+    Option<"function", "function", "std::string", "\"forward\"", "The function whose scans are cut">,
+    Option<"minBytes", "min-bytes", "uint64_t", "1048576", "Bytes of slices and states of all steps from which on">,
+  ];
+  let statistics = [Statistic<"numSegmented", "segmented", "Scans in segments">];
+}
+
 def TrainDifferentiate : Pass<"train-differentiate", "::mlir::ModuleOp"> {
   let summary = "turn @forward into @gradient: loss and the gradient of every parameter (real-equal)";
   let description = [{
@@ -321,9 +337,7 @@ def TrainSparseUpdates : Pass<"train-sparse-updates", "::mlir::ModuleOp"> {
     (PyTorch's SparseAdam). Where the gradient stays whole, a remark says why.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [
-    FlagOption<"rules", SparseUpdatesOption>,
-  ];
+  let options = [FlagOption<"rules", SparseUpdatesOption>];
   let statistics = [Statistic<"numTables", "tables", "Tables that are updated in rows">];
 }
 
@@ -366,13 +380,23 @@ def TrainChunkLossHead : Pass<"train-chunk-loss-head", "::mlir::func::FuncOp"> {
     Logits that stay whole are reported with their reason: more than 64 MiB as a warning.
   }];
   let dependentDialects = ["::lowtide::nn::NNDialect", "::lowtide::train::TrainDialect"];
-  let options = [
-    Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">,
-  ];
+  let options = [Option<"chunks", "chunks", "int64_t", "0", "Chunks of rows; 0 chooses, -1: one for each tile">];
   let statistics = [
     Statistic<"numMerged", "merged", "Losses that are computed with their gradients">,
     Statistic<"numChunked", "chunked", "Loops made">,
   ];
+}
+
+def TrainRecomputeScans : Pass<"train-recompute-scans", "::mlir::func::FuncOp"> {
+  let summary = "rounds of a derivative compute what the forward pass would keep (exact, round by round)";
+  let description = [{
+    What a loop over segments of steps lays down as rows, and only loops of as many rounds read part by part, is computed
+    by them instead. `products`: what is made of a segment's input alone, such as its products with the weights. `all`:
+    the segment's steps run once more, from the state that they started with, and only those states are kept.
+  }];
+  let dependentDialects = ["::lowtide::nn::NNDialect"];
+  let options = [Option<"kept", "recompute", "std::string", "\"all\"", "none, products or all">];
+  let statistics = [Statistic<"numRecomputed", "recomputed", "Rows that are no longer kept">];
 }
 
 // --- code generation ---
@@ -384,9 +408,7 @@ def NNDecompose : Pass<"nn-decompose", "::mlir::func::FuncOp"> {
     are stay (`lowtide-bench --libraries`); those that it would compute with other types or a mask decline with a remark.
     Scans become loops, `train.accumulate`, whose bodies are decomposed in turn.
   }];
-  let options = [
-    Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">,
-  ];
+  let options = [Option<"library", "library", "bool", "true", "leave ops that a library computes as they are">];
   let statistics = [Statistic<"numDecomposed", "num-decomposed", "ops replaced by their decomposition">];
 }
 
@@ -398,9 +420,7 @@ def NNConvLayout : Pass<"nn-conv-layout", "::mlir::func::FuncOp"> {
     the target's bytes per second. What lies between follows by OrderInterface: elementwise ops, reductions, broadcasts,
     pooling, slices, concatenations and views; their transposes vanish. Values at borders are transposed once.
   }];
-  let options = [
-    FlagOption<"layout", ConvLayoutOption>,
-  ];
+  let options = [FlagOption<"layout", ConvLayoutOption>];
   let statistics = [
     Statistic<"numCalls", "calls", "calls that have their channels last">,
     Statistic<"numFollowing", "following", "other ops on tensors stored so">,
@@ -416,9 +436,7 @@ def NNLibraryForms : Pass<"nn-library-forms", "::mlir::func::FuncOp"> {
     a generated kernel, with a remark. Products take a bias, another sum, ReLU, GELU or its derivative along as their
     epilogue; 16-bit products then round once where they rounded twice. Needed for CUDA targets alone.
   }];
-  let options = [
-    Option<"epilogues", "epilogues", "bool", "true", "form epilogues">,
-  ];
+  let options = [Option<"epilogues", "epilogues", "bool", "true", "form epilogues">];
   let statistics = [
     Statistic<"numEpilogues", "epilogues", "products with an epilogue">,
     Statistic<"numNarrowed", "narrowed", "calls whose f32 result became a cast of a 16-bit one">,
@@ -452,9 +470,7 @@ def TrainInlineSaved : Pass<"train-inline-saved", "::mlir::func::FuncOp"> {
     others may be kept in its place: a residual stream and its mean instead of the normalized value. Comes after
     nn-cluster; reads no more bytes and so costs no time.
   }];
-  let options = [
-    Option<"minGap", "min-gap", "unsigned", "4", "instructions by which a value must live shorter">,
-  ];
+  let options = [Option<"minGap", "min-gap", "unsigned", "4", "instructions by which a value must live shorter">];
   let statistics = [
     Statistic<"numValues", "values", "values kept no longer than their early readers need">,
     Statistic<"numReaders", "readers", "kernels that compute such a value">,
@@ -508,9 +524,11 @@ def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
   let summary = "two functions compute the same values, graph for graph (changes nothing)";
   let description = [{
     The proof that exact passes rest on: results of equal binding have equal value graphs. Kernels are transparent, order does
-    not matter, recomputation does not matter; anything else does.
+    not matter, recomputation does not matter; anything else does. With `rounds`, nor does it which loops over steps, in
+    loops or not, lay down the same rows: they are numbered round by round.
   }];
   let options = [
+    Option<"rounds", "rounds", "bool", "false", "number the rounds of loops over steps one by one">,
     Option<"before", "before", "std::string", "\"before\"", "first function">,
     Option<"after", "after", "std::string", "\"after\"", "second function">,
   ];
@@ -543,19 +561,13 @@ def PlanLower : Pass<"plan-lower", "::mlir::ModuleOp"> {
     Parameters, state and input/output have addresses; transient values are buffers, which `plan-place` places. Next to it
     a module `@kernels` holds the kernels' functions, from which their machine code is made.
   }];
-  let options = [
-    FlagOption<"weights", WeightsOption>,
-  ];
+  let options = [FlagOption<"weights", WeightsOption>];
 }
 
 def PlanPlace : Pass<"plan-place", "::mlir::ModuleOp"> {
   let summary = "every buffer gets an address (exact)";
-  let options = [
-    Option<"effort", "effort", "uint64_t", "100000000", "work of the search, in looked-at neighbours">,
-  ];
-  let statistics = [
-    Statistic<"numBuffers", "buffers", "buffers placed">,
-  ];
+  let options = [Option<"effort", "effort", "uint64_t", "100000000", "work of the search, in looked-at neighbours">];
+  let statistics = [Statistic<"numBuffers", "buffers", "buffers placed">];
 }
 
 def PlanAssignStreams : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
@@ -565,9 +577,7 @@ def PlanAssignStreams : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
     instruction come after those of other streams that wrote what it reads, or touched what it overwrites, wherever no earlier
     wait says so already. A program without copies between memories stays as it is, and so does the inside of a repeat.
   }];
-  let statistics = [
-    Statistic<"numEvents", "events", "events recorded">,
-  ];
+  let statistics = [Statistic<"numEvents", "events", "events recorded">];
 }
 
 def VerifyBudget : Pass<"verify-budget", "::mlir::ModuleOp"> {

@@ -109,6 +109,7 @@ void lowtide::buildTrainStage(OpPassManager &passes, const TrainStageOptions &op
   passes.addPass(createTrainWeighLoss());
   bool train = llvm::is_contained(options.entries, "train"), gradient = llvm::is_contained(options.entries, "gradient");
   if (train || gradient) {
+    passes.addPass(createNNSegmentScans());
     TrainDifferentiateOptions differentiate;
     differentiate.lossScale = options.lossScale;
     differentiate.precision = options.precision;
@@ -163,6 +164,15 @@ void lowtide::addLossHeads(OpPassManager &passes, const FitStageOptions &options
   passes.addNestedPass<func::FuncOp>(createTrainChunkLossHead(head));
 }
 
+void lowtide::addRecomputedSteps(OpPassManager &passes, const FitStageOptions &options) {
+  if (options.recomputedSteps == "none")
+    return;
+  TrainRecomputeScansOptions scans;
+  scans.kept = options.recomputedSteps;
+  passes.addNestedPass<func::FuncOp>(createTrainRecomputeScans(scans));
+  addCleanUp(passes);
+}
+
 void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &options) {
   if (!options.widen.empty()) {
     NNWidenOptions widen;
@@ -170,6 +180,7 @@ void lowtide::buildFitStage(OpPassManager &passes, const FitStageOptions &option
     widen.to = options.widen;
     passes.addPass(createNNWiden(widen));
   }
+  addRecomputedSteps(passes, options);
   addLossHeads(passes, options);
   passes.addNestedPass<func::FuncOp>(createTrainTileCoded());
   NNDecomposeOptions decompose;

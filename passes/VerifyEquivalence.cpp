@@ -29,7 +29,8 @@ public:
     };
     func::FuncOp first = find(before), second = find(after);
     if (!first || !second ||
-        failed(compareFingerprints(fingerprintStep(first), fingerprintStep(second), second, "the rewrite")))
+        failed(compareFingerprints(fingerprintStep(first, rounds), fingerprintStep(second, rounds), second,
+                                   "the rewrite")))
       signalPassFailure();
   }
 };

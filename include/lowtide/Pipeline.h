@@ -73,7 +73,8 @@ struct FitStageOptions {
   bool bound = defaultSwitch("bound");                        ///< say how much any plan recomputes at least
   std::string convLayout{defaultText("conv-layout")};         ///< how a GPU stores images: auto, nchw, nhwc
   bool partLossHeads = true;                                  ///< large logits in chunks of rows
-  int64_t lossHeadChunks = 0; ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
+  int64_t lossHeadChunks = 0;           ///< chunks of rows of a loss head; 0 chooses, -1: one for each tile
+  std::string recomputedSteps = "none"; ///< what segments of steps compute once more: none, products, all
   /// What was searched before, and what will be, for the plans of many budgets; null: nothing is kept.
   std::shared_ptr<solve::SolvedSteps> solved = nullptr;
 };
@@ -88,6 +89,8 @@ void buildStepStage(mlir::OpPassManager &passes, const TrainStageOptions &option
 void buildFitStage(mlir::OpPassManager &passes, const FitStageOptions &options);
 /// Of that stage, what cuts loss heads into chunks of the target's tiles.
 void addLossHeads(mlir::OpPassManager &passes, const FitStageOptions &options);
+/// Of that stage, what lets segments of steps compute what they would keep.
+void addRecomputedSteps(mlir::OpPassManager &passes, const FitStageOptions &options);
 /// fitted → fitted: on a GPU, small kernels share launches. Elsewhere, and where nothing is fused, no pass.
 void buildLaunchStage(mlir::OpPassManager &passes, const FitStageOptions &options);
 

@@ -4,14 +4,20 @@
 // numbers for the block arguments. In the body of a loop the block arguments are symbols made of the loop's operands;
 // the results have numbers made of those and of what the body hands on.
 //
+// Where loops may be cut anew (`unrolls`), the rounds of a loop that names all it reads are numbered one after the
+// other. A value is then the list of its rows (dimension 0): whoever reads rows a to b reads those, whichever loops
+// laid them down, in whatever pieces.
+//
 //===----------------------------------------------------------------------===//
 #include "lowtide/Analysis/ValueEquivalence.h"
 #include "lowtide/Analysis/StepProblem.h"
+#include "lowtide/Interfaces/RepeatSyntax.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -22,7 +28,7 @@ namespace {
 /// Numbers values of one function.
 class Numbering {
 public:
-  explicit Numbering(std::vector<ValueNode> &nodes) : nodes(nodes) {}
+  Numbering(std::vector<ValueNode> &nodes, bool unrolls) : nodes(nodes), unrolls(unrolls) {}
 
   ValueNumber get(Value value) const { return numbers.lookup(value); }
   void set(Value value, ValueNumber number) { numbers[value] = number; }
@@ -49,6 +55,13 @@ private:
   }
   void number(Operation &op);
   void numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key, DictionaryAttr attributes);
+
+  using Rows = std::vector<ValueNumber>;
+  void unroll(RepeatInterface loop);
+  void numberView(Operation &op);
+  Rows listRows(Value value);
+  void setRows(Value value, Rows rows);
+
   ValueNode &record(Operation &op, DictionaryAttr attributes) {
     ValueNode &node = nodes.emplace_back(ValueNode{op.getName(), attributes, op.getLoc(), {}, {}, {}});
     for (Value operand : op.getOperands())
@@ -57,7 +70,21 @@ private:
   }
 
   std::vector<ValueNode> &nodes;
+  const bool unrolls;
+  /// Loops around what is numbered now whose rounds are numbered one by one: too many to be spoken of.
+  unsigned depth = 0;
   llvm::DenseMap<Value, ValueNumber> numbers;
+  /// Of values that loops have laid down or cut.
+  llvm::DenseMap<Value, Rows> rowsOf;
+  /// What all rows of a value are together: by their number as a list.
+  std::map<std::pair<uint64_t, uint64_t>, ValueNumber> wholes;
+  /// What a view is of, by its number.
+  struct Origin {
+    ValueNumber root;
+    Type type;
+    OperationName view;
+  };
+  std::map<std::pair<uint64_t, uint64_t>, Origin> origins;
   llvm::DenseMap<const void *, ValueNumber> texts;
 };
 
@@ -81,6 +108,10 @@ void Numbering::number(Operation &op) {
     set(op.getResult(0), get(op.getOperand(0)));
     return;
   }
+  if (unrolls && StepStorage::isView(&op) && op.getNumResults() == 1)
+    return numberView(op);
+  if (auto loop = dyn_cast<RepeatInterface>(op); loop && unrolls && op.hasTrait<OpTrait::IsIsolatedFromAbove>())
+    return unroll(loop);
   NamedAttrList kept(op.getAttrDictionary());
   kept.erase(recomputedAttrName);
   DictionaryAttr attributes = kept.getDictionary(op.getContext());
@@ -91,6 +122,16 @@ void Numbering::number(Operation &op) {
     append(key, get(operand));
   if (isa<RepeatInterface>(op))
     numberLoop(op, key, attributes);
+  if (depth) {
+    for (OpResult result : op.getResults()) {
+      SmallVector<uint8_t> own(key);
+      append(own, hashText(result.getType()));
+      append(own, {result.getResultNumber(), 0});
+      set(result, hash(own));
+      rowsOf.erase(result);
+    }
+    return;
+  }
   ValueNode &node = record(op, attributes);
   if (isa<RepeatInterface>(op))
     for (Value handedOn : op.getRegion(0).front().getTerminator()->getOperands())
@@ -126,9 +167,121 @@ void Numbering::numberLoop(Operation &op, SmallVectorImpl<uint8_t> &key, Diction
     append(key, get(handedOn));
 }
 
-StepFingerprint lowtide::fingerprintStep(func::FuncOp step) {
+/// A row is a value of extent 1 itself, or a number made of the value's and of where it lies in it.
+Numbering::Rows Numbering::listRows(Value value) {
+  if (auto known = rowsOf.find(value); known != rowsOf.end())
+    return known->second;
+  const int64_t extent = cast<RankedTensorType>(value.getType()).getDimSize(0);
+  if (extent == 1)
+    return {get(value)};
+  Rows rows;
+  SmallVector<uint8_t> all;
+  for (int64_t i = 0; i < extent; ++i) {
+    SmallVector<uint8_t> key;
+    append(key, get(value));
+    append(key, {uint64_t(i), 2});
+    rows.push_back(hash(key));
+    append(all, rows.back());
+  }
+  const ValueNumber list = hash(all);
+  wholes[{list.low, list.high}] = get(value);
+  return rows;
+}
+
+void Numbering::setRows(Value value, Rows rows) {
+  if (rows.size() == 1) {
+    set(value, rows.front());
+    rowsOf.erase(value);
+    return;
+  }
+  SmallVector<uint8_t> all;
+  for (ValueNumber row : rows)
+    append(all, row);
+  const ValueNumber list = hash(all);
+  auto whole = wholes.find({list.low, list.high});
+  set(value, whole == wholes.end() ? list : whole->second);
+  rowsOf[value] = std::move(rows);
+}
+
+/// A view of a view is one of what that is of, and that itself under its own type.
+void Numbering::numberView(Operation &op) {
+  Value from = op.getOperand(0), to = op.getResult(0);
+  Origin origin{get(from), from.getType(), op.getName()};
+  if (auto known = origins.find({origin.root.low, origin.root.high});
+      known != origins.end() && known->second.view == op.getName())
+    origin = known->second;
+  rowsOf.erase(to);
+  if (to.getType() == origin.type)
+    return set(to, origin.root);
+  SmallVector<uint8_t> key;
+  append(key, hash(llvm::arrayRefFromStringRef(op.getName().getStringRef())));
+  append(key, origin.root);
+  append(key, hashText(to.getType()));
+  const ValueNumber number = hash(key);
+  set(to, number);
+  origins.insert({{number.low, number.high}, origin});
+}
+
+void Numbering::unroll(RepeatInterface loop) {
+  Block &body = loop->getRegion(0).front();
+  Operation *end = body.getTerminator();
+  const unsigned sliced = loop.getNumSliced(), carried = loop.getNumCarried();
+  const auto rounds = uint64_t(loop.getRounds());
+  std::vector<Rows> wholes(sliced), laid(loop->getNumResults() - carried);
+  for (unsigned i = 0; i < sliced; ++i)
+    wholes[i] = listRows(loop->getOperand(i));
+  std::vector<std::vector<Rows>> made(laid.size(), std::vector<Rows>(rounds));
+  auto assign = [&](Value to, Value from) {
+    set(to, get(from));
+    rowsOf.erase(to);
+    if (auto rows = rowsOf.find(from); rows != rowsOf.end())
+      rowsOf[to] = Rows(rows->second);
+  };
+  for (unsigned i = sliced; i < loop->getNumOperands(); ++i)
+    assign(body.getArgument(i), loop->getOperand(i));
+  ++depth;
+  for (uint64_t round = 0; round < rounds; ++round) {
+    const uint64_t part = isReversed(loop) ? rounds - 1 - round : round;
+    for (unsigned i = 0; i < sliced; ++i) {
+      const size_t extent = wholes[i].size() / rounds;
+      const auto begin = wholes[i].begin();
+      setRows(body.getArgument(i), Rows(begin + part * extent, begin + (part + 1) * extent));
+    }
+    run(body);
+    for (unsigned i = 0; i < laid.size(); ++i)
+      made[i][part] = listRows(end->getOperand(carried + i));
+    // All are read before any is handed on.
+    SmallVector<std::pair<ValueNumber, std::optional<Rows>>> handedOn;
+    for (unsigned i = 0; i < carried; ++i) {
+      auto rows = rowsOf.find(end->getOperand(i));
+      handedOn.push_back({get(end->getOperand(i)), rows == rowsOf.end() ? std::nullopt : std::optional(rows->second)});
+    }
+    for (unsigned i = 0; i < carried; ++i)
+      for (Value to : {Value(body.getArgument(sliced + i)), Value(loop->getResult(i))}) {
+        set(to, handedOn[i].first);
+        rowsOf.erase(to);
+        if (handedOn[i].second)
+          rowsOf[to] = *handedOn[i].second;
+      }
+  }
+  --depth;
+  for (unsigned i = 0; i < laid.size(); ++i) {
+    for (Rows &rows : made[i])
+      laid[i].insert(laid[i].end(), rows.begin(), rows.end());
+    setRows(loop->getResult(carried + i), std::move(laid[i]));
+  }
+  if (depth)
+    return;
+  ValueNode &node = record(*loop, loop->getAttrDictionary());
+  for (OpResult result : loop->getResults()) {
+    node.results.push_back(get(result));
+    node.types.push_back(result.getType());
+  }
+}
+
+StepFingerprint lowtide::fingerprintStep(func::FuncOp step, bool unrolls) {
   StepFingerprint fingerprint;
-  Numbering numbering(fingerprint.nodes);
+  Numbering numbering(fingerprint.nodes, unrolls);
   Builder b(step.getContext());
   auto label = [&](Attribute binding, unsigned position) {
     return binding ? binding : Attribute(b.getI64IntegerAttr(position));
@@ -278,7 +431,7 @@ public:
     if (!isExact(pass))
       return;
     auto &kept = fingerprints[{pass, op}];
-    forEachStep(op, [&](func::FuncOp step) { kept[step.getSymName()] = fingerprintStep(step); });
+    forEachStep(op, [&](func::FuncOp step) { kept[step.getSymName()] = fingerprintStep(step, isByRounds(pass)); });
   }
 
   void runAfterPass(Pass *pass, Operation *op) override {
@@ -291,7 +444,8 @@ public:
       auto before = kept->second.find(step.getSymName());
       if (before == kept->second.end())
         return;
-      if (failed(compareFingerprints(before->second, fingerprintStep(step), step, pass->getArgument())))
+      if (failed(
+              compareFingerprints(before->second, fingerprintStep(step, isByRounds(pass)), step, pass->getArgument())))
         violated = true;
       kept->second.erase(before);
     });
@@ -310,7 +464,12 @@ private:
   static bool isExact(Pass *pass) {
     const PassInfo *info = PassInfo::lookup(pass->getArgument());
     StringRef summary = info ? info->getPassDescription() : StringRef();
-    return summary.ends_with("(exact)") || summary.starts_with("exact:");
+    return summary.ends_with("(exact)") || summary.starts_with("exact:") || isByRounds(pass);
+  }
+  /// A pass that may cut loops anew.
+  static bool isByRounds(Pass *pass) {
+    const PassInfo *info = PassInfo::lookup(pass->getArgument());
+    return info && info->getPassDescription().ends_with("(exact, round by round)");
   }
   static void forEachStep(Operation *op, llvm::function_ref<void(func::FuncOp)> visit) {
     if (auto step = dyn_cast<func::FuncOp>(op)) {

@@ -56,10 +56,12 @@ public:
   const DiagnosticCollector &getDiagnostics() const { return diagnostics; }
 
 private:
-  /// A number of chunks that loss heads may be parted into.
-  struct HeadParts {
-    int64_t option; ///< as `FitStageOptions::lossHeadChunks` has it
-    int64_t chunks; ///< of the head with the most
+  /// A form that a step may have under a budget, with the same bits.
+  struct StepForm {
+    int64_t option;                          ///< as `FitStageOptions::lossHeadChunks` has it
+    std::optional<int64_t> chunks = {};      ///< of the loss head with the most; nothing: as its rule parts it
+    std::string recomputedSteps = "none";    ///< as the stage has it
+    void take(FitStageOptions &stage) const; ///< sets these
   };
 
   /// Reports an error that no operation stands for.
@@ -134,11 +136,15 @@ private:
   StoredBytes countStored();
   /// All stages up to number `last`, which is not after `fitted`.
   Failure lowerTo(int last, const std::string &budget);
-  /// train → fitted, in the best parts of loss heads under the stage's budget.
+  /// train → fitted, in the best form under the stage's budget.
   Failure fitSteps(FitStageOptions stage);
   /// Chunk counts of loss heads that are worth a plan beside their rule's, the finest first; none where tiles allow no
   /// more chunks than the rule makes, or where the options name a count.
-  std::vector<HeadParts> listFurtherParts(FitStageOptions stage);
+  std::vector<StepForm> listFurtherParts(FitStageOptions stage);
+  /// What segments of steps can compute once more, the most first; none where no loop has segments.
+  std::vector<std::string> listRecomputedSteps(FitStageOptions stage);
+  /// Forms that are worth a plan besides the one without a budget, that of the fewest bytes first.
+  std::vector<StepForm> listFurtherForms(const FitStageOptions &stage);
   Failure runFitStage(const FitStageOptions &stage);
   FitStageOptions fitStageOptions() const;
   GraphStageOptions graphStageOptions() const;

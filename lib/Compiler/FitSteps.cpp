@@ -1,13 +1,15 @@
 //===- FitSteps.cpp - into kernels, within the budget -----------*- C++ -*-===//
 //
 // The stage `fitted`. Under a budget a loss head may be parted as its rule says, as finely as its tiles allow, or
-// between: each is planned, the cheapest stays. None changes a bit of what is computed.
+// between; and segments of steps may compute what they would keep. Each form is planned, the cheapest stays. None
+// changes a bit of what is computed.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Compilation.h"
 #include "lowtide/Analysis/CostModel.h"
 #include "lowtide/Analysis/StepProblem.h"
+#include "lowtide/Analysis/StepStorage.h"
 
 using namespace mlir;
 using namespace lowtide;
@@ -24,7 +26,7 @@ struct Attempt {
 
 } // namespace
 
-std::vector<Compilation::HeadParts> Compilation::listFurtherParts(FitStageOptions stage) {
+std::vector<Compilation::StepForm> Compilation::listFurtherParts(FitStageOptions stage) {
   if (stage.lossHeadChunks != 0)
     return {};
   // Rounds of the loops.
@@ -35,7 +37,10 @@ std::vector<Compilation::HeadParts> Compilation::listFurtherParts(FitStageOption
     addLossHeads(passes, stage);
     SmallVector<int64_t> rounds;
     if (succeeded(passes.run(*copy)))
-      copy->walk([&](RepeatInterface loop) { rounds.push_back(int64_t(loop.getRounds())); });
+      copy->walk([&](RepeatInterface loop) {
+        if (!loop->hasTrait<OpTrait::IsIsolatedFromAbove>()) // those are loops over steps
+          rounds.push_back(int64_t(loop.getRounds()));
+      });
     return rounds;
   };
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
@@ -51,10 +56,65 @@ std::vector<Compilation::HeadParts> Compilation::listFurtherParts(FitStageOption
   int64_t between = least;
   while (between * between < least * most)
     between *= 2;
-  std::vector<HeadParts> further{{-1, most}};
+  std::vector<StepForm> further{{-1, most}};
   if (between > least && between < most)
     further.push_back({between, between});
   return further;
+}
+
+std::vector<std::string> Compilation::listRecomputedSteps(FitStageOptions stage) {
+  const bool hasSegments =
+      module
+          ->walk([](RepeatInterface loop) {
+            return loop->getParentOfType<RepeatInterface>() && loop->hasTrait<OpTrait::IsIsolatedFromAbove>()
+                       ? WalkResult::interrupt()
+                       : WalkResult::advance();
+          })
+          .wasInterrupted();
+  if (!hasSegments)
+    return {};
+  std::vector<std::string> levels;
+  std::vector<uint64_t> kept;
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+  for (const char *level : {"none", "products", "all"}) {
+    OwningOpRef<ModuleOp> copy = module->clone();
+    stage.recomputedSteps = level;
+    PassManager passes(&context);
+    addRecomputedSteps(passes, stage);
+    if (failed(passes.run(*copy)))
+      return {};
+    // Bytes that loops lay down for others.
+    uint64_t bytes = 0;
+    copy->walk([&](RepeatInterface loop) {
+      for (Value rows : loop->getResults().drop_front(loop.getNumCarried()))
+        bytes += getTensorBytes(rows.getType()).value_or(0);
+    });
+    if (kept.empty() || bytes < kept.back()) {
+      kept.push_back(bytes);
+      levels.insert(levels.begin(), level);
+    }
+  }
+  levels.pop_back();
+  return levels;
+}
+
+std::vector<Compilation::StepForm> Compilation::listFurtherForms(const FitStageOptions &stage) {
+  std::vector<StepForm> heads = listFurtherParts(stage), further;
+  heads.push_back({stage.lossHeadChunks});
+  std::vector<std::string> levels = listRecomputedSteps(stage);
+  levels.push_back("none");
+  for (const std::string &level : levels)
+    for (StepForm head : heads) {
+      head.recomputedSteps = level;
+      further.push_back(std::move(head));
+    }
+  further.pop_back();
+  return further;
+}
+
+void Compilation::StepForm::take(FitStageOptions &stage) const {
+  stage.lossHeadChunks = option;
+  stage.recomputedSteps = recomputedSteps;
 }
 
 static double estimateSeconds(ModuleOp module, const CostModel &costs) {
@@ -69,7 +129,7 @@ Failure Compilation::runFitStage(const FitStageOptions &stage) {
 }
 
 Failure Compilation::fitSteps(FitStageOptions stage) {
-  const std::vector<HeadParts> further = stage.budget.empty() ? std::vector<HeadParts>() : listFurtherParts(stage);
+  const std::vector<StepForm> further = stage.budget.empty() ? std::vector<StepForm>() : listFurtherForms(stage);
   if (further.empty())
     return runFitStage(stage);
   const std::vector<std::string> before = pipeline;
@@ -93,12 +153,12 @@ Failure Compilation::fitSteps(FitStageOptions stage) {
     // A part of what the step takes is a part of what it takes by the rule.
     stage.budget = std::to_string(budget.getInt());
     const CostModel costs = CostModel::get(target);
-    for (const HeadParts &parts : further) {
-      stage.lossHeadChunks = parts.option;
+    for (const StepForm &form : further) {
+      form.take(stage);
       Attempt other = attempt(OwningOpRef<ModuleOp>(given->clone()));
-      // Where none fits, the finest parts say what is needed: they need the least.
+      // Where none fits, the first says what is needed: it needs the least.
       const bool isBetter =
-          other.failure ? best.failure && &parts == &further.front()
+          other.failure ? best.failure && &form == &further.front()
                         : best.failure || estimateSeconds(*other.module, costs) < estimateSeconds(*best.module, costs);
       if (isBetter)
         best = std::move(other);

@@ -47,8 +47,8 @@ struct FitRow {
   double simulatedSeconds = 0;
   std::vector<OtherMethod> others = {};
   std::optional<solve::RecomputationBound> bound = {};
-  /// Chunks of the loss head; nothing: as its rule parts it.
-  std::optional<int64_t> chunks = {};
+  /// The step's form (`FitTable::listSteps`): 0 as without a budget.
+  size_t form = 0;
 };
 
 class FitTable {
@@ -58,18 +58,19 @@ public:
         solved(graph, getPlanPacking(), getPlanSearch(options.withoutMethods)), searchSeconds(since(start)),
         leastBytes(solve::findLowerBound(graph).bytes), staticBytes(layout.getStaticBytes().sum()) {}
 
-  /// The same step with its loss head in `chunks`, which a budget may ask for.
-  void addParts(int64_t chunks, const solve::StepGraph &graph) {
+  /// The same step with its loss head in `chunks` or with recomputed steps of its loops, which a budget may ask for.
+  void addForm(std::optional<int64_t> chunks, StringRef recomputedSteps, const solve::StepGraph &graph) {
     Clock::time_point begin = Clock::now();
     further.push_back(
-        {chunks, std::make_unique<solve::SolvedStep>(graph, getPlanPacking(), getPlanSearch(options.withoutMethods))});
+        {chunks, recomputedSteps.str(),
+         std::make_unique<solve::SolvedStep>(graph, getPlanPacking(), getPlanSearch(options.withoutMethods))});
     searchSeconds += since(begin);
     leastBytes = std::min(leastBytes, solve::findLowerBound(graph).bytes);
   }
   StringRef getName() const { return name; }
   bool isValid() const {
     return solved.front.isValid() &&
-           llvm::all_of(further, [](const PartedStep &parted) { return parted.solved->front.isValid(); });
+           llvm::all_of(further, [](const FurtherStep &form) { return form.solved->front.isValid(); });
   }
   void computeRows();
   uint64_t getSmallestBytes() const { return rows.front().deviceBytes; }
@@ -85,8 +86,8 @@ private:
   /// The cheapest step in which nothing runs again.
   const solve::Timeline &getWhole() const {
     const solve::Timeline *whole = &solved.front.getLargest().timeline;
-    for (const PartedStep &parted : further)
-      if (const solve::Timeline &other = parted.solved->front.getLargest().timeline; other.seconds < whole->seconds)
+    for (const FurtherStep &form : further)
+      if (const solve::Timeline &other = form.solved->front.getLargest().timeline; other.seconds < whole->seconds)
         whole = &other;
     return *whole;
   }
@@ -96,11 +97,11 @@ private:
   }
   /// Whether line `row` is one of `asked` that stand in the middle of equal stretches.
   bool isAmong(unsigned row, unsigned asked) const;
-  /// The step as its rule parts it, then `further`.
+  /// The step in its form without a budget, then `further`.
   std::vector<solve::SolvedStep *> listSteps() {
     std::vector<solve::SolvedStep *> steps{&solved};
-    for (PartedStep &parted : further)
-      steps.push_back(parted.solved.get());
+    for (FurtherStep &form : further)
+      steps.push_back(form.solved.get());
     return steps;
   }
   /// The cheapest plan whose arena is within `budget` bytes.
@@ -115,12 +116,20 @@ private:
   solve::SolvedStep solved;
   /// Of everything that was searched so far.
   double searchSeconds;
-  struct PartedStep {
-    int64_t chunks;
+  struct FurtherStep {
+    std::optional<int64_t> chunks;
+    std::string recomputedSteps;
     std::unique_ptr<solve::SolvedStep> solved;
   };
-  /// With other chunks of the loss head than its rule's.
-  std::vector<PartedStep> further;
+  /// With other chunks of the loss head than its rule's, or with steps of loops that run once more.
+  std::vector<FurtherStep> further;
+  bool hasChunks() const {
+    return llvm::any_of(further, [](const FurtherStep &form) { return form.chunks.has_value(); });
+  }
+  bool hasSteps() const {
+    return llvm::any_of(further, [](const FurtherStep &form) { return form.recomputedSteps != "none"; });
+  }
+  const FurtherStep *getForm(const FitRow &row) const { return row.form ? &further[row.form - 1] : nullptr; }
   /// No plan needs fewer in the transient arena.
   uint64_t leastBytes;
   const uint64_t staticBytes;
@@ -188,7 +197,7 @@ FitRow FitTable::findRow(uint64_t budget) {
       candidates.push_back({step->front.getSmallest().timeline.seconds, index});
   sortStably(candidates, [](const Candidate &a, const Candidate &b) { return a.leastSeconds < b.leastSeconds; });
   const solve::PackedPlan *best = nullptr;
-  // Of equal ones the first: the step as its rule parts it, then the finest parts.
+  // Of equal ones the first: the step as it is without a budget, then the form of the fewest bytes.
   std::pair<double, size_t> bestRank;
   for (const Candidate &candidate : candidates) {
     if (best && std::pair(candidate.leastSeconds, candidate.index) > bestRank)
@@ -204,8 +213,7 @@ FitRow FitTable::findRow(uint64_t budget) {
   }
   // Never null: no budget is below the smallest arena.
   FitRow row{staticBytes + budget, staticBytes + best->arenaBytes, &best->plan, /*planSeconds=*/0};
-  if (bestRank.second)
-    row.chunks = further[bestRank.second - 1].chunks;
+  row.form = bestRank.second;
   return row;
 }
 
@@ -254,8 +262,8 @@ void FitTable::printText(llvm::raw_ostream &os) const {
      << "; whatever is recomputed, no plan of these "
      << "kernels is below " << unit.text(staticBytes + leastBytes) << "\n"
      << "  without recomputation  " << unit.text(rows.back().deviceBytes) << "\n\n"
-     << "  --device-budget       needs  recomputed     time    FLOPs"
-     << (further.empty() ? "\n" : "  --loss-head-chunks\n");
+     << "  --device-budget       needs  recomputed     time    FLOPs" << (hasChunks() ? "  --loss-head-chunks" : "")
+     << (hasSteps() ? "  steps run again" : "") << "\n";
   const solve::Timeline &whole = getWhole();
   const solve::FittedSchedule *printed = nullptr;
   for (const FitRow &row : rows) {
@@ -266,8 +274,11 @@ void FitTable::printText(llvm::raw_ostream &os) const {
                        unit.text(row.deviceBytes).c_str(), row.plan->timeline.recomputed,
                        extraSeconds(row.plan->timeline.seconds),
                        extra(double(row.plan->timeline.flops), double(whole.flops)));
-    if (!further.empty())
-      os << llvm::right_justify(row.chunks ? std::to_string(*row.chunks) : "auto", 20);
+    const FurtherStep *form = getForm(row);
+    if (hasChunks())
+      os << llvm::right_justify(form && form->chunks ? std::to_string(*form->chunks) : "auto", 20);
+    if (hasSteps())
+      os << llvm::right_justify(form ? form->recomputedSteps : "none", 17);
     os << "\n";
   }
   if (options.baselines || options.bound)
@@ -339,8 +350,12 @@ void FitTable::printJson(llvm::json::OStream &json) const {
           json.attribute("time_percent", extraSeconds(row.plan->timeline.seconds));
           json.attribute("flops_percent", extra(double(row.plan->timeline.flops), double(whole.flops)));
           json.attribute("method", row.plan->method);
-          if (row.chunks)
-            json.attribute("loss_head_chunks", *row.chunks);
+          if (const FurtherStep *form = getForm(row)) {
+            if (form->chunks)
+              json.attribute("loss_head_chunks", *form->chunks);
+            if (form->recomputedSteps != "none")
+              json.attribute("recomputed_steps", form->recomputedSteps);
+          }
           json.attribute("plan_seconds", row.planSeconds);
           if (!row.others.empty() || row.bound)
             json.attribute("simulated_percent", extraSeconds(row.simulatedSeconds));
@@ -383,10 +398,10 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
   FitStageOptions stage = fitStageOptions();
   stage.budget = "";
   // Other methods and bounds are of one kernel graph.
-  std::vector<HeadParts> further;
+  std::vector<StepForm> further;
   const bool isFitted = getStageNumber(options.from) >= getStageNumber("fitted");
   if (!isFitted && !request.baselines && !request.bound)
-    further = listFurtherParts(stage);
+    further = listFurtherForms(stage);
   OwningOpRef<ModuleOp> given = module->clone();
   if (Failure failure = isFitted ? Failure() : runFitStage(stage))
     return failure;
@@ -416,14 +431,14 @@ Failure Compilation::fit(const FitRequest &request, FitResult &result) {
         tables.push_back(std::make_unique<FitTable>(entry, graph, *layout, request));
       }))
     return failure;
-  for (const HeadParts &parts : further) {
+  for (const StepForm &form : further) {
     ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
-    stage.lossHeadChunks = parts.option;
+    form.take(stage);
     module = given->clone();
     if (Failure failure = runFitStage(stage))
       return failure;
     if (Failure failure = pose([&](unsigned number, StringRef, const solve::StepGraph &graph) {
-          tables[number]->addParts(parts.chunks, graph);
+          tables[number]->addForm(form.chunks, form.recomputedSteps, graph);
         }))
       return failure;
   }

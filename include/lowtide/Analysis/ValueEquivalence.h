@@ -45,8 +45,10 @@ struct StepFingerprint {
 };
 
 /// Numbers the results of `step`. Kernels are transparent: what counts is what they compute. Arguments are symbols:
-/// their binding, or their position where they have none.
-StepFingerprint fingerprintStep(mlir::func::FuncOp step);
+/// their binding, or their position where they have none. `unrolls`: loops that name all they read are numbered round
+/// by round, in time that grows with the rounds, so that other loops which lay down the same rows have the same
+/// numbers.
+StepFingerprint fingerprintStep(mlir::func::FuncOp step, bool unrolls = false);
 
 /// Succeeds if both have results of the same bindings with the same numbers; otherwise emits an error at each result
 /// that differs, naming `what` as the culprit, and notes at the first operation on either side whose value the other

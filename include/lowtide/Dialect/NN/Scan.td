@@ -4,7 +4,7 @@
 
 include "lowtide/Dialect/NN/NNBase.td"
 
-def NN_ScanOp : NN_Op<"scan", [IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments,
+def NN_ScanOp : NN_Op<"scan", [IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments, RepeatInterface,
     DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let split = "Scan";
   let summary = "runs its body once for each step of a sequence";

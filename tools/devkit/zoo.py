@@ -30,6 +30,7 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
   plain    the same with optimize=False (not among the default three)
   train11, dynamo20 ...   with this opset (17 otherwise, and what the current exporter takes)
   train-open, dynamo18-open ...   with open first dimensions
+  train-unfolded, eval13-unfolded ...   with do_constant_folding=False
 
   holds            everything agrees
   warns            something differs, and the import warned
@@ -40,7 +41,7 @@ computes gradients, buffers and losses of three steps in f64 with dropout off; `
 
 options:
   --only=GLOB         cases by name, library or family: 'timm/*', 'transformers/bert', encoder; may be repeated
-  --exports=LIST      train,eval,dynamo (the first three); also with an opset, -open or both
+  --exports=LIST      train,eval,dynamo (the first three); also with an opset, -open, -unfolded
   --cleaners[=LIST]   also every file as cleaners write it: onnxslim,onnxsim unless listed; there are also onnxruntime (basic
                       optimizations), onnxscript (its optimizer), extract (onnx.utils.extract_model of the whole), convert
                       (ONNX's version converter, to the next version)
@@ -191,7 +192,7 @@ def main(argv):
 
 
 def sweep(options):
-    if unknown := {how for how in options.exports if not re.fullmatch(rf"({'|'.join(EXPORTS)})\d*(-open)?", how)}:
+    if unknown := {how for how in options.exports if not re.fullmatch(rf"({'|'.join(EXPORTS)})\d*(-open)?(-unfolded)?", how)}:
         raise Failure(f"error: no export '{sorted(unknown)[0]}'; there are {', '.join(EXPORTS)}")
     if unknown := set(options.cleaners) - set(CLEANERS):
         raise Failure(f"error: no cleaner '{sorted(unknown)[0]}'; there are {', '.join(CLEANERS)}")

@@ -77,9 +77,9 @@ def write_record(case, body, feeds, path, torch):
 
 
 def export(case, body, feeds, path, how, torch):
-    """One file. train: the TorchScript exporter in training form with its loss; eval: in inference form to the logits; dynamo, plain: the current exporter with its loss, optimized or not; open: inputs have open first dimensions."""
+    """One file. train: the TorchScript exporter in training form with its loss; eval: in inference form to the logits; dynamo, plain: the current exporter with its loss, optimized or not; open: inputs have open first dimensions; unfolded: TorchScript's exporter evaluates nothing."""
     feeds = {name: torch.as_tensor(value) for name, value in feeds.items()}
-    how, opset, is_open = re.fullmatch(r"([a-z]+?)(\d*)(-open)?", how).groups()
+    how, opset, is_open, unfolded = re.fullmatch(r"([a-z]+?)(\d*)(-open)?(-unfolded)?", how).groups()
     to_logits = how == "eval" and not case.ends_in_loss
     outputs = ["logits" if to_logits else "loss"]
     if to_logits:
@@ -95,7 +95,7 @@ def export(case, body, feeds, path, how, torch):
         torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=True, optimize=how == "dynamo", external_data=False, verbose=False, **shared)
     else:
         mode = torch.onnx.TrainingMode.EVAL if how == "eval" else torch.onnx.TrainingMode.TRAINING
-        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=False, training=mode, opset_version=int(opset or 17), **shared)
+        torch.onnx.export(module, tuple(feeds.values()), str(path), dynamo=False, training=mode, opset_version=int(opset or 17), do_constant_folding=not unfolded, **shared)
 
 
 def optimize_as_runtime(model, path, cleaned):

@@ -6,6 +6,7 @@
 
 #include "Recoveries.h"
 
+#include "CosineBounds.h"
 #include "Detached.h"
 #include "DroppedEpsilons.h"
 #include "Evidence.h"
@@ -194,6 +195,7 @@ static void reportLostMeanings(const GraphProto &graph, Report &report) {
 
 void lowtide::restoreOperations(GraphProto &graph, Report &report) {
   restoreHiddenRows(graph);
+  restoreCosineBounds(graph);
   apply(operations, graph, report);
   reportLostMeanings(graph, report);
 }

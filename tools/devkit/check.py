@@ -342,6 +342,8 @@ def behaviour_suite(suite, full):
                 suite.add(f"frozen {row['name']}", row["complaint"])
         for row in printed("EndToEnd/verify_modules.py", BUILD / "bin", environment="oracles"):
             suite.add(f"verify {row['name']}", row["complaint"])
+        for row in printed("EndToEnd/zoo_programs.py", BUILD / "bin", *(["--full"] if full else []), environment="oracles"):
+            suite.add(f"program {row['name']}", row["complaint"])
     if full:
         for row in printed("EndToEnd/peft_files.py", BUILD / "bin", environment="peft"):
             suite.add(f"PEFT {row['name']}", row["complaint"])

@@ -180,6 +180,27 @@ TEST(Meaning, DistancesOfOddOrderAreSaid) {
   EXPECT_THAT(say("Sub(h, z)", "3", "2"), Not(HasSubstr("orders")));
 }
 
+TEST(Meaning, LengthsOfCosinesAreBoundedWithTheirGradients) {
+  // The current exporter bounds each length; the note keeps that it was a copy, bounded in place.
+  auto make = [](const std::string &operation, const std::string &operands) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[3,2] x) => (float[3,2] y) <float[2,2] w = {1, 2, 3, 4}, int64[1] last = {1}, float least = {0.5}> {
+        h = MatMul(x, w)
+        n = ReduceL2(h, last)
+        c = Clip(n, least)
+        y = Div(h, c)
+      })");
+    setOperation(model, 2, "c", 1, operation, operands);
+    return model;
+  };
+  EXPECT_EQ(count(make("clamp_min.Tensor", "%clone_1, %scalar_tensor"), "Identity"), 1);
+  // Bounds of the program itself.
+  EXPECT_EQ(count(make("clamp_min.Tensor", "%linalg_vector_norm, %scalar_tensor"), "Identity"), 0);
+  EXPECT_EQ(count(make("clamp_min.Tensor", "%clone, %p_least"), "Identity"), 0);
+  EXPECT_EQ(count(make("clamp_min.default", "%clone, 0.5"), "Identity"), 0);
+}
+
 TEST(Meaning, APenaltyReadsTheParameterItself) {
   // `bias.norm(1)`: the exporter evaluates the elements in one row, and keeps one of two equal tensors.
   auto names = [](const std::string &bias) {

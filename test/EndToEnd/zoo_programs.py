@@ -1,0 +1,44 @@
+"""Small programs of the zoo, as PyTorch's exporters write them, train as PyTorch does: zoo_programs.py <folder of binaries> [--full]; in the
+environment of `tools/dev setup --oracles`.
+
+Each is a kind of code that was silently other than its program once. Prints a list of {name, complaint}.
+"""
+
+import json
+import pathlib
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from devkit import zoo  # noqa: E402
+
+# (program, exports, what each file comes to); those of the short check first.
+CASES = [
+    ("zero-cosine", "train dynamo", "holds"),
+    ("cosine-eps", "train dynamo", "holds"),
+]
+SHORT = 2
+
+
+def main(binaries, full):
+    rows = []
+    maker = zoo.Maker(sys.executable, ["programs"])
+    with tempfile.TemporaryDirectory() as scratch:
+        for program, exports, wanted in CASES[: None if full else SHORT]:
+            folder = pathlib.Path(scratch) / program
+            folder.mkdir()
+            lines, words = maker.make(name=f"programs/{program}", folder=str(folder), exports=exports.split(), cleaners=[], fresh=False)
+            if words:
+                rows.append({"name": program, "complaint": words})
+            for line in lines:
+                if line["file"] == "record.npz" and line["state"] == "written":
+                    continue
+                state, said, _ = (line["state"], line["words"], []) if line["state"] != "written" else zoo.judge(binaries, folder, line["file"], 120, False)
+                rows.append({"name": f"{program}/{line['file']}", "complaint": "" if state == wanted else f"{state}, not {wanted}: {said}"})
+    print(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]).resolve(), "--full" in sys.argv)

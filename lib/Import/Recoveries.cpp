@@ -169,10 +169,25 @@ static void apply(llvm::ArrayRef<Recovery> rules, GraphProto &graph, Report &rep
     warn(rule.apply(graph), rule.certainty, rule.words, rule.remedy, report);
 }
 
+/// Whether the layer's parameters are listed with a projection (`weight_hr_l0`).
+static bool projectsState(const ::onnx::NodeProto &lstm, const Signature &signature) {
+  const std::vector<std::string> operands = findProgramOperands(lstm);
+  return llvm::any_of(signature.getEntries(), [&](const SignatureEntry &entry) {
+    return leafOf(entry.target).starts_with("weight_hr_l") && llvm::is_contained(operands, entry.placeholder);
+  });
+}
+
 /// What the program's operations mean beyond the operators that the exporter wrote, and what cannot be put back.
 static void reportLostMeanings(const GraphProto &graph, Report &report) {
   llvm::StringSet<> shortened; // embeddings are several nodes each
+  const Signature signature(graph);
   for (const ::onnx::NodeProto &node : graph.node()) {
+    if (node.op_type() == "LSTM" && projectsState(node, signature))
+      report.errorAt(FailureKind::Unsupported, nodeLabel(node),
+                     "the program's LSTM projects its state (proj_size), for which ONNX has no word: the file holds "
+                     "another layer",
+                     "use an LSTM without proj_size and a linear layer after it, or write its steps with linear "
+                     "layers, and export again");
     if (isMeanOfScatter(node) && node.output_size())
       report.errorAt(
           FailureKind::Unsupported, nodeLabel(node),

@@ -18,6 +18,7 @@ from devkit import zoo  # noqa: E402
 CASES = [
     ("zero-cosine", "train dynamo", "holds"),
     ("cosine-eps", "train dynamo", "holds"),
+    ("lstm-projected", "dynamo", "refused"),
 ]
 SHORT = 2
 

@@ -201,6 +201,23 @@ TEST(Meaning, LengthsOfCosinesAreBoundedWithTheirGradients) {
   EXPECT_EQ(count(make("clamp_min.default", "%clone, 0.5"), "Identity"), 0);
 }
 
+TEST(Meaning, ProjectionsOfAStateAreRefused) {
+  auto say = [](const std::string &projection) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[3,2,1] x) => (float[3,1,2,1] y)
+      <float[1,4,1] "n.weight_ih_l0" = {1, 2, 3, 4}, float[1,4,1] "n.weight_hh_l0" = {5, 6, 7, 8}> {
+        y, h, c = LSTM<hidden_size = 1>(x, "n.weight_ih_l0", "n.weight_hh_l0")
+      })");
+    setSignature(model, {"n.weight_ih_l0", "n.weight_hh_l0", "n.weight_hr_l0"});
+    setOperation(model, 0, "lstm", 1, "lstm.input", "%x, [%h, %c], [%p_n_weight_ih_l0, " + projection + "], False, 1");
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(say("%p_n_weight_hr_l0"), HasSubstr("projects its state (proj_size)"));
+  EXPECT_THAT(say("%p_n_weight_hr_l0"), HasSubstr("a linear layer after it"));
+  EXPECT_THAT(say("%p_n_weight_hh_l0"), Not(HasSubstr("projects")));
+}
+
 TEST(Meaning, APenaltyReadsTheParameterItself) {
   // `bias.norm(1)`: the exporter evaluates the elements in one row, and keeps one of two equal tensors.
   auto names = [](const std::string &bias) {

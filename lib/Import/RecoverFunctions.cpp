@@ -15,6 +15,8 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <numeric>
+#include <tuple>
 
 using namespace llvm;
 using namespace lowtide;
@@ -47,15 +49,15 @@ static SmallVector<StringRef> findOperations(const Evaluated &evaluated) {
   return operations;
 }
 
-/// A number as someone wrote it: of few digits.
-static double asWritten(double number) {
+/// A number as someone wrote it, of few digits, and how many these are; NAN: it is none.
+static std::pair<double, int> asWritten(double number) {
   for (int digits = 1; digits <= 3; ++digits) {
     double unit = std::pow(10.0, std::floor(std::log10(std::abs(number))) + 1 - digits);
     double rounded = std::round(number / unit) * unit;
     if (std::abs(rounded - number) <= 2e-5 * std::abs(number))
-      return rounded;
+      return {rounded, digits};
   }
-  return NAN;
+  return {NAN, 4};
 }
 
 /// The file's tensor that holds the elements of `entry`, each once, in some order; null: there is none.
@@ -67,47 +69,6 @@ static const TensorProto *findElements(const UnfoldingGraph &graph, const Signat
     if (other->parameters.size() == 1 && other->parameters.front() == &entry && !graph.isRemoved(other->tensor->name()))
       return other->tensor;
   return nullptr;
-}
-
-/// Σ c·x² or Σ c·|x| over all elements of all parameters: what a program adds to its loss.
-static bool unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<StringRef> operations,
-                          ArrayRef<const Evaluated *> moved) {
-  std::vector<float> held = valuesOf(graph, *evaluated.tensor);
-  bool isMean = is_contained(operations, "mean"), isAbsolute = is_contained(operations, "abs");
-  bool isSquare = is_contained(operations, "pow") || is_contained(operations, "square");
-  if (held.size() != 1 || !(isMean || is_contained(operations, "sum")) || isAbsolute == isSquare)
-    return false;
-  for (StringRef operation : operations)
-    if (!is_contained({"sum", "mean", "abs", "pow", "square", "mul", "add", "val"}, operation))
-      return false;
-  double total = 0;
-  SmallVector<std::string> names;
-  for (const SignatureEntry *entry : evaluated.parameters) {
-    const TensorProto *tensor = findElements(graph, *entry, moved);
-    std::vector<float> elements = tensor ? valuesOf(graph, *tensor) : std::vector<float>();
-    if (elements.empty())
-      return false;
-    double sum = 0;
-    for (double x : elements)
-      sum += isAbsolute ? std::abs(x) : x * x;
-    total += isMean ? sum / double(elements.size()) : sum;
-    names.push_back(tensor->name());
-  }
-  double factor = total > 0 ? asWritten(held.front() / total) : NAN;
-  if (std::isnan(factor))
-    return false;
-  std::string result;
-  for (const std::string &name : names) {
-    std::string each = isAbsolute ? graph.addNode("Abs", {name}) : graph.addNode("Mul", {name, name});
-    each = graph.addNode(isMean ? "ReduceMean" : "ReduceSum", {each});
-    graph.setAttribute("keepdims", 0);
-    result = result.empty() ? each : graph.addNode("Add", {result, each});
-  }
-  result = graph.addNode("Mul", {result, graph.addNumber(float(factor))});
-  SmallVector<int64_t> dims(evaluated.tensor->dims().begin(), evaluated.tensor->dims().end());
-  graph.addNode("Reshape", {result, graph.addIntegers({int64_t(dims.size())}, dims)}, evaluated.tensor->name());
-  graph.remove(*evaluated.tensor);
-  return true;
 }
 
 namespace {
@@ -161,6 +122,144 @@ static std::vector<double> reduce(const Reduction &reduction, ArrayRef<float> va
   for (auto [i, x] : enumerate(values))
     quotients.push_back(double(x) / result[placeOf(i)]);
   return quotients;
+}
+
+namespace {
+/// c · (a measure of the size of parameters): what a program adds to its loss.
+struct Penalty {
+  enum Measure { Sizes, Squares, Lengths } measure; ///< Σ|x|, Σx², Σ√Σx²
+  bool isMean = false;                              ///< over the elements of each parameter, or over its lengths
+  bool isRoot = false;                              ///< of the sum over all parameters
+  SmallVector<int64_t> axes;                        ///< that a length is taken over
+
+  double measureOf(ArrayRef<float> values, ArrayRef<int64_t> dims) const;
+  std::string addNodes(UnfoldingGraph &graph, const std::string &parameter) const;
+};
+} // namespace
+
+double Penalty::measureOf(ArrayRef<float> values, ArrayRef<int64_t> dims) const {
+  std::vector<double> parts;
+  if (measure == Lengths)
+    parts = reduce({true, false, false, true, false, axes}, values, dims);
+  else
+    for (double x : values)
+      parts.push_back(measure == Sizes ? std::abs(x) : x * x);
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  return isMean ? sum / double(parts.size()) : sum;
+}
+
+std::string Penalty::addNodes(UnfoldingGraph &graph, const std::string &parameter) const {
+  std::string each =
+      measure == Sizes ? graph.addNode("Abs", {parameter}) : graph.addNode("Mul", {parameter, parameter});
+  if (measure == Lengths) {
+    each = graph.addNode("ReduceSum", {each, graph.addIntegers({int64_t(axes.size())}, axes)});
+    graph.setAttribute("keepdims", 0);
+    each = graph.addNode("Sqrt", {each});
+  }
+  each = graph.addNode(isMean ? "ReduceMean" : "ReduceSum", {each});
+  graph.setAttribute("keepdims", 0);
+  return each;
+}
+
+/// What a penalty may be whose steps are `operations`; the order of a norm, and along which dimensions, they do not
+/// say. `isJoined`: it measures all parameters as one.
+static std::vector<Penalty> findPenalties(ArrayRef<StringRef> operations, bool isJoined, size_t numParameters,
+                                          size_t rank) {
+  auto has = [&](StringRef name) { return is_contained(operations, name); };
+  const size_t numNorms = size_t(llvm::count(operations, "linalg_vector_norm") + llvm::count(operations, "norm"));
+  const bool isMean = has("mean"), isAbsolute = has("abs"), isSquare = has("pow") || has("square");
+  const Penalty::Measure plain = isAbsolute ? Penalty::Sizes : Penalty::Squares;
+  if (numNorms == 0)
+    return isAbsolute != isSquare && !(isJoined && isMean) && (isMean || has("sum"))
+               ? std::vector<Penalty>{{plain, isMean}}
+               : std::vector<Penalty>();
+  if (isAbsolute || isSquare)
+    return {};
+  if (isJoined)
+    return numNorms == 1 && !isMean && !has("sum")
+               ? std::vector<Penalty>{{Penalty::Sizes}, {Penalty::Squares, false, true}}
+               : std::vector<Penalty>();
+  if (numNorms != numParameters)
+    return {};
+  std::vector<Penalty> found;
+  if (!isMean)
+    found.push_back({Penalty::Sizes});
+  const bool isOfRows = isMean || has("sum");
+  if (isOfRows && numParameters != 1)
+    return {};
+  const unsigned all = (1u << rank) - 1;
+  for (unsigned set = isOfRows ? 1 : all; set < all + !isOfRows; ++set) {
+    Penalty lengths{Penalty::Lengths, isMean};
+    for (size_t axis = 0; axis != rank; ++axis)
+      if (set >> axis & 1)
+        lengths.axes.push_back(int64_t(axis));
+    found.push_back(std::move(lengths));
+  }
+  return found;
+}
+
+/// Makes nodes compute a penalty on parameters that the file holds: which, the operations and the number tell.
+static bool unfoldPenalty(UnfoldingGraph &graph, const Evaluated &evaluated, ArrayRef<StringRef> operations,
+                          ArrayRef<const Evaluated *> moved) {
+  const std::vector<float> held = valuesOf(graph, *evaluated.tensor);
+  if (held.size() != 1)
+    return false;
+  for (StringRef operation : operations)
+    if (!is_contained({"sum", "mean", "abs", "pow", "square", "mul", "add", "val", "linalg_vector_norm", "norm"},
+                      operation))
+      return false;
+  SmallVector<const TensorProto *> parameters;
+  std::vector<std::vector<float>> values;
+  for (const SignatureEntry *entry : evaluated.parameters) {
+    parameters.push_back(findElements(graph, *entry, moved));
+    values.push_back(parameters.back() ? valuesOf(graph, *parameters.back()) : std::vector<float>());
+    if (values.back().empty() || parameters.back()->dims_size() > 4)
+      return false;
+  }
+  auto dimsOf = [](const TensorProto &tensor) {
+    return SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end());
+  };
+  const bool isJoined = any_of(evaluated.foldedFrom, [](const std::string &name) {
+    return is_contained({"cat", "stack"}, operationName(name));
+  });
+  auto setAxes = [&](Penalty &penalty, const TensorProto &tensor) {
+    if (penalty.measure == Penalty::Lengths && parameters.size() != 1)
+      penalty.axes = to_vector(seq<int64_t>(0, tensor.dims_size()));
+  };
+  // Several penalties may have the number by chance: programs write factors of few digits.
+  std::optional<Penalty> best;
+  double factor = NAN;
+  int fewest = 4;
+  bool isOnly = false;
+  for (Penalty &penalty :
+       findPenalties(operations, isJoined, parameters.size(), size_t(parameters.front()->dims_size()))) {
+    double total = 0;
+    for (auto [tensor, elements] : zip(parameters, values)) {
+      setAxes(penalty, *tensor);
+      total += penalty.measureOf(elements, dimsOf(*tensor));
+    }
+    total = penalty.isRoot ? std::sqrt(total) : total;
+    auto [number, digits] = asWritten(total > 0 ? held.front() / total : NAN);
+    if (std::isnan(number) || digits > fewest || (number != 1 && !is_contained(operations, "mul")))
+      continue;
+    isOnly = digits < fewest;
+    std::tie(best, factor, fewest) = std::tuple(penalty, number, digits);
+  }
+  if (!isOnly)
+    return false;
+  std::string result;
+  for (const TensorProto *tensor : parameters) {
+    setAxes(*best, *tensor);
+    const std::string each = best->addNodes(graph, tensor->name());
+    result = result.empty() ? each : graph.addNode("Add", {result, each});
+  }
+  if (best->isRoot)
+    result = graph.addNode("Sqrt", {result});
+  result = graph.addNode("Mul", {result, graph.addNumber(float(factor))});
+  graph.addNode("Reshape", {result, graph.addIntegers({evaluated.tensor->dims_size()}, dimsOf(*evaluated.tensor))},
+                evaluated.tensor->name());
+  graph.remove(*evaluated.tensor);
+  return true;
 }
 
 /// Lengths of rows and the like: what a program compares a codebook's entries by.

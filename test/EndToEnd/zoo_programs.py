@@ -17,7 +17,10 @@ from devkit import zoo  # noqa: E402
 # (program, exports, what each file comes to); those of the short check first.
 CASES = [
     ("zero-cosine", "train dynamo", "holds"),
+    ("elastic", "dynamo", "holds"),
     ("cosine-eps", "train dynamo", "holds"),
+    ("report-lasso", "train dynamo", "holds"),
+    ("report-lasso-vector", "dynamo", "holds"),
     ("lstm-projected", "dynamo", "refused"),
 ]
 SHORT = 2

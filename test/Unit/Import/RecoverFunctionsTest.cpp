@@ -14,6 +14,7 @@ using namespace lowtide::test;
 using ::onnx::ModelProto;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 TEST(RecoverFunctions, FunctionsOfParametersInTheFileAreComputed) {
   // mix and 1 - mix: the number is found in the values.
@@ -59,6 +60,36 @@ TEST(RecoverFunctions, PenaltiesAreComputed) {
   Classified result = classify(model);
   EXPECT_EQ(result.messages, "");
   EXPECT_THAT(result.names(InitializerRole::Parameter), ElementsAre("w"));
+}
+
+TEST(RecoverFunctions, PenaltiesOfNormsAreComputed) {
+  // Of w = (3, -4; 0, 12) and v = (6, -8): lengths 13 and 10, rows 5 and 12, columns 3 and √160, sizes 19 and 14.
+  auto make = [](const std::string &number, const std::string &sources) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y)
+      <float[2,2] w = {3, -4, 0, 12}, float[2] v = {6, -8}, float mul_3 = {)" +
+                                  number + R"(}> {
+        a = MatMul(x, w)
+        b = Add(a, v)
+        y = Add(b, mul_3)
+      })");
+    setSignature(model, {"w", "v"});
+    setFoldedFrom(model, "mul_3", "[" + sources + ", 'val_1', 'val_2']");
+    return classify(model);
+  };
+  for (const Classified &result :
+       {make("0.13", "'linalg_vector_norm', 'w'"), make("0.19", "'linalg_vector_norm', 'w'"),
+        make("0.23", "'add', 'linalg_vector_norm', 'linalg_vector_norm_1', 'v', 'w'"),
+        make("0.33", "'add', 'linalg_vector_norm', 'linalg_vector_norm_1', 'v', 'w'"),
+        make("0.16401219", "'cat', 'linalg_vector_norm', 'v', 'view', 'w'"),
+        make("0.17", "'linalg_vector_norm', 'sum_1', 'w'"), make("0.085", "'linalg_vector_norm', 'mean', 'w'")}) {
+    EXPECT_EQ(result.messages, "");
+    EXPECT_THAT(result.names(InitializerRole::Parameter), UnorderedElementsAre("w", "v"));
+  }
+  // Numbers of many digits, and operations that are no penalty's.
+  EXPECT_THAT(make("0.1357913", "'linalg_vector_norm', 'w'").messages, HasSubstr("is in the file twice"));
+  EXPECT_THAT(make("0.13", "'linalg_vector_norm', 'relu', 'w'").messages, HasSubstr("is in the file twice"));
 }
 
 TEST(RecoverFunctions, ReductionsOfParametersAreComputed) {

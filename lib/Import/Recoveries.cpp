@@ -6,6 +6,7 @@
 
 #include "Recoveries.h"
 
+#include "Angles.h"
 #include "CosineBounds.h"
 #include "Detached.h"
 #include "DroppedEpsilons.h"
@@ -211,6 +212,7 @@ static void reportLostMeanings(const GraphProto &graph, Report &report) {
 void lowtide::restoreOperations(GraphProto &graph, Report &report) {
   restoreHiddenRows(graph);
   restoreCosineBounds(graph);
+  restoreAngles(graph);
   apply(operations, graph, report);
   reportLostMeanings(graph, report);
 }

@@ -21,6 +21,8 @@ CASES = [
     ("cosine-eps", "train dynamo", "holds"),
     ("report-lasso", "train dynamo", "holds"),
     ("report-lasso-vector", "dynamo", "holds"),
+    ("zero-angle-axis", "train dynamo", "holds"),
+    ("zero-phase", "train dynamo", "holds"),
     ("lstm-projected", "dynamo", "refused"),
 ]
 SHORT = 2

@@ -38,6 +38,8 @@ programs("zero", [
     ("zero-variance", LINEAR, ROWS, lambda m, x: (dead(m, x) - dead(m, x).mean(1, keepdim=True)) / torch.sqrt(dead(m, x).var(1, keepdim=True, unbiased=False) + 1e-5)),
     ("zero-layer-norm", lambda: dict(a=nn.Linear(5, 4), n=nn.LayerNorm(4)), ROWS, lambda m, x: m.n(dead(m, x))),
     ("zero-angle", LINEAR, ROWS, lambda m, x: torch.atan2(dead(m, x)[:, 0] + 1e-3, dead(m, x)[:, 1])),
+    ("zero-angle-axis", LINEAR, ROWS, lambda m, x: torch.atan2(x[:, :4].relu(), m.a(x)) + torch.atan2(-x[:, 1:].relu(), m.a(x)) + torch.atan2(m.a(x), x[:, 1:].relu() + 1e-9)),
+    ("zero-phase", lambda: dict(a=nn.Linear(5, 4)), ROWS, lambda m, x: torch.atan2(torch.tensor([0.0, 0.5, -0.5, 0.0]), m.a(x)) * m.a(x)),
     ("zero-squash", LINEAR, ROWS, lambda m, x: (lambda h, s: s / (1 + s) * h / (s.sqrt() + 1e-8))(m.a(x), m.a(x).pow(2).sum(-1, keepdim=True))),
     ("zero-huber", LINEAR, ROWS, lambda m, x: F.huber_loss(dead(m, x), torch.zeros(6, 4)) + F.smooth_l1_loss(dead(m, x), torch.zeros(6, 4)) + F.l1_loss(dead(m, x), torch.zeros(6, 4))),
     ("zero-hinge", LINEAR, CLASSES, lambda m, x, y: (lambda s: (s - s.gather(1, y[:, None]) + 1).clamp(min=0).sum(1).mean() - 1)(dead(m, x))),

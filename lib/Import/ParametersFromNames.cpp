@@ -385,13 +385,14 @@ static InitializerInfo classify(const OnnxFile &file, const MergedTensors &merge
   return info(InitializerRole::Parameter, Certainty::Assumed, "is of a float type, and nothing speaks against it");
 }
 
-/// A number that is no count: those come from shapes.
-static bool isFraction(const OnnxFile &file, const TensorFacts &facts) {
+/// A number that is no count of several: those come from shapes. Parameters begin at zero or one.
+static bool isNoCount(const OnnxFile &file, const TensorFacts &facts) {
   std::string bytes = file.tryReadInitializer(facts.tensor->name()).value_or("");
   float value = 0;
-  if (facts.tensor->data_type() == ::onnx::TensorProto::FLOAT && bytes.size() == sizeof(value))
-    std::memcpy(&value, bytes.data(), sizeof(value));
-  return value != std::floor(value);
+  if (facts.tensor->data_type() != ::onnx::TensorProto::FLOAT || bytes.size() != sizeof(value))
+    return false;
+  std::memcpy(&value, bytes.data(), sizeof(value));
+  return value == 0 || value == 1 || value != std::floor(value);
 }
 
 /// Whether a tensor that is left as a constant may be what the exporter made of a parameter: it has an invented name
@@ -400,7 +401,7 @@ static bool mayBeEvaluated(const OnnxFile &file, const TensorFacts &facts, const
   StringRef name = facts.tensor->name();
   return info.role == InitializerRole::Constant && isInventedName(name) && !name.contains("Constant") &&
          isFloatType(facts.tensor->data_type()) && facts.isUsed() &&
-         (facts.getNumElements() > 1 || (name.starts_with("onnx::") && isFraction(file, facts))) &&
+         (facts.getNumElements() > 1 || (name.starts_with("onnx::") && isNoCount(file, facts))) &&
          !llvm::all_of(facts.uses, isSetting) && findFormula(file, facts).empty();
 }
 

@@ -108,6 +108,26 @@ TEST(Classification, NumberedTensorsOfTheOldExporterAreConstants) {
   EXPECT_THAT(classify(model).names(InitializerRole::Parameter), ElementsAre("fc.weight"));
 }
 
+TEST(Classification, NumbersThatBeganAtZeroOrOneAreNotSilent) {
+  // `gates[0]` of a parameter of zeros or ones, evaluated; counts come from shapes.
+  auto say = [](const std::string &name, const std::string &value) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+      g (float[3,2] x) => (float[3,2] y) <float[2,2] "a.weight" = {1, 2, 3, 4}, float gate = {)" +
+                                  value + R"(}> {
+        h = MatMul(x, "a.weight")
+        s = Mul(h, gate)
+        y = Add(x, s)
+      })");
+    renameValue(model, "gate", name);
+    return classify(model).messages;
+  };
+  for (const char *value : {"0", "1", "0.25"})
+    EXPECT_THAT(say("onnx::Mul_12", value), HasSubstr("they are not trained: onnx::Mul_12")) << value;
+  EXPECT_EQ(say("onnx::Mul_12", "3"), "");
+  EXPECT_EQ(say("/Constant_output_0", "1"), "");
+}
+
 TEST(Classification, BlocksAmongZerosAreNotStated) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>

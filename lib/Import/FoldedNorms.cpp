@@ -33,6 +33,11 @@ static bool isNormResult(StringRef name) {
   return operation == "batch_norm" || operation.starts_with("_native_batch_norm");
 }
 
+static void insert(std::vector<std::string> &list, StringRef name) {
+  if (!name.empty() && !is_contained(list, name))
+    list.push_back(name.str());
+}
+
 FoldedNorms lowtide::findFoldedNorms(const ModelProto &model) {
   const GraphProto &graph = model.graph();
   FoldedNorms found;
@@ -42,10 +47,6 @@ FoldedNorms lowtide::findFoldedNorms(const ModelProto &model) {
   // In files of the current exporter, results are called after operators, and `getitem` is one of several. Dropout
   // gives such a value as well, which only onnxruntime does not call so when it takes dropout away.
   const bool isCurrent = isOfCurrentExporter(graph), isOfRuntime = findCleaner(model) == "onnxruntime";
-  auto insert = [](std::vector<std::string> &list, StringRef name) {
-    if (!name.empty() && !is_contained(list, name))
-      list.push_back(name.str());
-  };
   for (const NodeProto &node : graph.node()) {
     if (!isLayer(node) || node.output_size() != 1 || node.input_size() < 2)
       continue;
@@ -68,18 +69,28 @@ FoldedNorms lowtide::findFoldedNorms(const ModelProto &model) {
   return found;
 }
 
+static void warnOfFolded(OnnxFile &file, const std::vector<std::string> &modules, StringRef remedy) {
+  if (!modules.empty())
+    file.getReport().warningAt(modules.front(), Certainty::Inferred,
+                               Twine(modules.size()) +
+                                   (modules.size() == 1 ? " batch normalization was" : " batch normalizations were") +
+                                   " folded into the layers before and cannot be trained: " + llvm::join(modules, ", "),
+                               remedy, modules);
+}
+
+void lowtide::reportFoldedNorms(OnnxFile &file, std::vector<std::string> modules, StringRef remedy) {
+  for (const NodeProto &node : file.getModel().graph().node())
+    if (isLayer(node) && StringRef(findProgramOperator(node)).contains("batch_norm"))
+      insert(modules, findModulePath(node).value_or(""));
+  warnOfFolded(file, modules, remedy);
+}
+
 void lowtide::reportFoldedNorms(OnnxFile &file) {
   FoldedNorms folded = findFoldedNorms(file.getModel());
   constexpr StringLiteral remedy =
       "clean a file that was exported in training form (training=TrainingMode.TRAINING, or "
       "optimize=False), or train the file as the exporter wrote it";
-  if (!folded.certain.empty())
-    file.getReport().warningAt(
-        folded.certain.front(), Certainty::Inferred,
-        Twine(folded.certain.size()) +
-            (folded.certain.size() == 1 ? " batch normalization was" : " batch normalizations were") +
-            " folded into the layers before and cannot be trained: " + llvm::join(folded.certain, ", "),
-        remedy, folded.certain);
+  warnOfFolded(file, folded.certain, remedy);
   if (!folded.likely.empty())
     file.getReport().warningAt(folded.likely.front(), Certainty::Assumed,
                                "a cleaner evaluated the weights of convolutions, as it does where it folds a batch "

@@ -5,6 +5,8 @@
 
 #include "onnx/onnx_pb.h"
 
+#include "llvm/ADT/StringRef.h"
+
 #include <string>
 #include <vector>
 
@@ -25,6 +27,9 @@ struct FoldedNorms {
 FoldedNorms findFoldedNorms(const ::onnx::ModelProto &model);
 /// Warns about them.
 void reportFoldedNorms(OnnxFile &file);
+/// Warns about `modules`, batch norms that are gone from a file with the program's signature, and about those of which
+/// one call of several is gone: a layer's notes are a batch norm's then.
+void reportFoldedNorms(OnnxFile &file, std::vector<std::string> modules, llvm::StringRef remedy);
 
 } // namespace lowtide
 

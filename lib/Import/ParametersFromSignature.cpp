@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Classifier.h"
+#include "FoldedNorms.h"
 #include "LostAssignments.h"
 #include "TensorData.h"
 #include "TiedTables.h"
@@ -492,16 +493,10 @@ void SignatureClassifier::reportFoldedBatchNorms() {
     if (weight ? isMissing.contains(weight) && !claimed.contains(weight) : !entry->mutated)
       modules.push_back(module);
   }
-  if (modules.empty())
-    return;
   for (StringRef module : modules)
     foldedNorms.insert(module);
-  file.getReport().warningAt(modules.front(), Certainty::Inferred,
-                             Twine(modules.size()) +
-                                 (modules.size() == 1 ? " batch normalization was" : " batch normalizations were") +
-                                 " folded into the layers before and cannot be trained: " + llvm::join(modules, ", "),
-                             "export with optimize=False: torch.onnx.export(…, dynamo=True, optimize=False)",
-                             {modules.begin(), modules.end()});
+  reportFoldedNorms(file, {modules.begin(), modules.end()},
+                    "export with optimize=False: torch.onnx.export(…, dynamo=True, optimize=False)");
 }
 
 /// Parameters that the optimizer dropped, for what they did has no effect as long as they hold their first values.

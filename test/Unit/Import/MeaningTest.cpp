@@ -180,6 +180,25 @@ TEST(Meaning, DistancesOfOddOrderAreSaid) {
   EXPECT_THAT(say("Sub(h, z)", "3", "2"), Not(HasSubstr("orders")));
 }
 
+TEST(Meaning, ACallOfABatchNormThatIsGoneIsSaid) {
+  // A batch norm that is called twice, once right after a layer: its parameters stay in the file.
+  auto say = [](const std::string &operation) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,1,3,3] x) => (float[2,1,3,2] y) <float[1,1,1,2] "c.weight" = {2, 3}, float[1] "n.weight" = {1}> {
+        h = Conv(x, "c.weight")
+        y = Mul(h, "n.weight")
+      })");
+    setSignature(model, {"c.weight", "n.weight"});
+    setOrigin(model, 0, "n");
+    setOperation(model, 0, "conv2d", 1, operation, "%x, %p_c_weight");
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(say("_native_batch_norm_legit_functional.default"),
+              HasSubstr("1 batch normalization was folded into the layers before and cannot be trained: n"));
+  EXPECT_THAT(say("conv2d.default"), Not(HasSubstr("folded")));
+}
+
 TEST(Meaning, LengthsOfCosinesAreBoundedWithTheirGradients) {
   // The current exporter bounds each length; the note keeps that it was a copy, bounded in place.
   auto make = [](const std::string &operation, const std::string &operands) {

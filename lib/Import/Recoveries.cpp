@@ -16,6 +16,7 @@
 #include "LookupFrequency.h"
 #include "LostDraws.h"
 #include "LostDropout.h"
+#include "LostPlaces.h"
 #include "NegativePositions.h"
 #include "PoolDivisors.h"
 #include "RepeatedLayers.h"
@@ -210,6 +211,7 @@ static void reportLostMeanings(const GraphProto &graph, Report &report) {
 }
 
 void lowtide::restoreOperations(GraphProto &graph, Report &report) {
+  restorePlaces(graph);
   restoreHiddenRows(graph);
   restoreCosineBounds(graph);
   restoreAngles(graph);

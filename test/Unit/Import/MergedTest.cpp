@@ -45,6 +45,30 @@ TEST(Merged, MergedLayersAreTakenApart) {
   EXPECT_THAT(result.messages, HasSubstr("b.1.fc.weight"));
 }
 
+TEST(Merged, ANodeWithoutNotesIsOfTheModuleThatReadsIt) {
+  // Attention takes its bias apart for queries and keys, by a node that a rule of the exporter wrote.
+  auto make = [](const std::string &moduleOfKeys) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,4] x) => (float[2,2] y) <float[4] "e.in_proj_bias" = {0, 0, 0, 0}, int64[2] parts = {2, 2}> {
+        h = Add(x, "e.in_proj_bias")
+        q, k = Split<axis = 0>("e.in_proj_bias", parts)
+        a, b = Split<axis = 1>(h, parts)
+        c = Add(a, q)
+        y = Add(c, k)
+      })");
+    setSignature(model, {"e.in_proj_bias", "d.in_proj_bias"});
+    setOrigin(model, 0, "e", "%x, %p_e_in_proj_bias");
+    setOrigin(model, 2, "d", "%h");
+    setOrigin(model, 3, "d", "%a, %getitem");
+    setOrigin(model, 4, moduleOfKeys, "%c, %getitem_1");
+    model.mutable_graph()->mutable_node(1)->set_name("node_Split_3");
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(make("d"), testing::Not(HasSubstr("nowhere else in the file")));
+  EXPECT_THAT(make("e"), HasSubstr("'d.in_proj_bias' is nowhere else in the file"));
+}
+
 TEST(Merged, NormsOfOneBlockAreTakenApart) {
   // Parallel branches, each with a norm of its own; all scales began as ones and are one tensor.
   ModelProto model = parseModel(R"(

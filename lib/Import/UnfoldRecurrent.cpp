@@ -132,9 +132,10 @@ void lowtide::joinRepeatedRecurrent(UnfoldingGraph &graph, ::onnx::GraphProto &p
     if (!gateOrder(node.op_type()).empty())
       nodes[node.name()] = int(i);
   constexpr int first = 1, last = 3;
-  auto isEvaluated = [&](const NodeProto &node, int operand) {
-    return isEvaluatedName(node.input(operand)) && graph.find(node.input(operand));
+  auto nameOf = [](const NodeProto &node, int operand) -> StringRef {
+    return operand < node.input_size() ? StringRef(node.input(operand)) : "";
   };
+  auto isEvaluated = [&](StringRef name) { return isEvaluatedName(name) && graph.find(name); };
   for (const auto &entry : nodes) {
     auto found = nodes.find(findFirstRun(entry.getKey()));
     if (found == nodes.end())
@@ -143,9 +144,11 @@ void lowtide::joinRepeatedRecurrent(UnfoldingGraph &graph, ::onnx::GraphProto &p
     NodeProto &again = *proto.mutable_node(entry.second);
     // Layers that began as copies of each other have other names. One that is called so and was copied is taken for the
     // same: its parameters are assumed, and warned about, as all of these are.
-    bool areEqual = run.op_type() == again.op_type() && run.input_size() > last && again.input_size() > last;
+    bool areEqual = run.op_type() == again.op_type();
     for (int operand = first; areEqual && operand <= last; ++operand) {
-      areEqual = isEvaluated(run, operand) && isEvaluated(again, operand);
+      if (operand == last && nameOf(run, operand).empty() && nameOf(again, operand).empty())
+        continue; // no bias
+      areEqual = isEvaluated(nameOf(run, operand)) && isEvaluated(nameOf(again, operand));
       if (!areEqual || run.input(operand) == again.input(operand))
         continue;
       const TensorProto &one = *graph.find(run.input(operand)), &other = *graph.find(again.input(operand));
@@ -155,7 +158,7 @@ void lowtide::joinRepeatedRecurrent(UnfoldingGraph &graph, ::onnx::GraphProto &p
                  bytes == graph.read(other);
     }
     for (int operand = first; areEqual && operand <= last; ++operand)
-      if (again.input(operand) != run.input(operand)) {
+      if (nameOf(again, operand) != nameOf(run, operand)) {
         graph.remove(*graph.find(again.input(operand)));
         again.set_input(operand, run.input(operand));
       }

@@ -263,7 +263,7 @@ TEST(Meaning, APenaltyReadsTheParameterItself) {
 
 TEST(Meaning, RecurrentLayersThatRunAgainAreTied) {
   // `rnn(x) * rnn(z)`: the old exporter puts the gates in order once for each run.
-  auto names = [](const std::string &again, const std::string &weight) {
+  auto names = [](const std::string &again, const std::string &weight, bool isBare = false) {
     ModelProto model = parseModel(R"(
       <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
       g (float[2,1,1] x, float[2,1,1] z) => (float[2,1,1,1] y)
@@ -279,10 +279,15 @@ TEST(Meaning, RecurrentLayersThatRunAgainAreTied) {
     int number = 40;
     for (const char *name : {"w", "r", "b", "w2", "r2", "b2"})
       renameValue(model, name, "onnx::GRU_" + std::to_string(number++));
+    for (int i : {0, 1})
+      if (isBare)
+        model.mutable_graph()->mutable_node(i)->mutable_input()->RemoveLast();
     return classify(model).names(InitializerRole::Parameter);
   };
   EXPECT_THAT(names("/rnn_1/GRU", "1, 2, 3"), testing::UnorderedElementsAre("rnn.weight_ih_l0", "rnn.weight_hh_l0",
                                                                             "rnn.bias_ih_l0", "rnn.bias_hh_l0"));
+  EXPECT_THAT(names("/rnn_1/GRU", "1, 2, 3", true),
+              testing::UnorderedElementsAre("rnn.weight_ih_l0", "rnn.weight_hh_l0"));
   // Other numbers; another layer of the same module; a copy of the layer.
   EXPECT_EQ(names("/rnn_1/GRU", "1, 2, 4").size(), 8u);
   EXPECT_EQ(names("/rnn/GRU_1", "1, 2, 3").size(), 8u);

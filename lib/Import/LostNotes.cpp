@@ -8,6 +8,8 @@
 
 #include "LostNotes.h"
 
+#include "TensorData.h"
+
 #include "ElementFunctions.h"
 #include "Unfold.h"
 
@@ -126,6 +128,66 @@ void lowtide::reportRemovedDropout(OnnxFile &file) {
                                "the file holds names of their results only, and is trained without them: " +
                                    join(removed, ", "),
                                remedy, namesOf(removed));
+}
+
+/// Whether a cleaner fuses no operation by element into one of this kind, and none of these into its result.
+static bool keepsItsResult(StringRef op) {
+  return is_contained({"SoftmaxCrossEntropyLoss",
+                       "NegativeLogLikelihoodLoss",
+                       "ReduceMean",
+                       "ReduceSum",
+                       "ReduceMax",
+                       "Relu",
+                       "LeakyRelu",
+                       "Elu",
+                       "Sigmoid",
+                       "HardSigmoid",
+                       "Tanh",
+                       "Softplus",
+                       "Softmax",
+                       "LogSoftmax",
+                       "Exp",
+                       "Log",
+                       "Abs",
+                       "Sin",
+                       "Cos",
+                       "MaxPool",
+                       "AveragePool",
+                       "GlobalAveragePool"},
+                      op);
+}
+
+/// Results of sums and products that a cleaner removed, for they did nothing to the values of the file, and numbers
+/// that it computed by them. PyTorch's old exporter calls results after their operators.
+static std::vector<std::string> findRemovedArithmetic(const ::onnx::GraphProto &graph) {
+  std::vector<std::string> removed;
+  for (const NodeProto &node : graph.node()) {
+    if (node.output_size() != 1 || !node.domain().empty())
+      continue;
+    StringRef op = findEvaluatedOperator(node.output(0));
+    const bool isResult = keepsItsResult(node.op_type()) && is_contained({"Add", "Sub", "Mul", "Div", "Pow"}, op);
+    const bool isNumber = node.op_type() == "Constant" && is_contained({"Add", "Sub", "Mul", "Neg"}, op) &&
+                          node.attribute_size() == 1 && node.attribute(0).has_t() &&
+                          isFloatType(node.attribute(0).t().data_type()) &&
+                          all_of(node.attribute(0).t().dims(), [](int64_t dim) { return dim == 1; });
+    if (isResult || isNumber)
+      removed.push_back(node.output(0));
+  }
+  for (const ::onnx::TensorProto &tensor : graph.initializer())
+    if (isFloatType(tensor.data_type()) && all_of(tensor.dims(), [](int64_t dim) { return dim == 1; }) &&
+        is_contained({"Add", "Sub", "Mul", "Neg"}, findEvaluatedOperator(tensor.name())))
+      removed.push_back(tensor.name());
+  return removed;
+}
+
+void lowtide::reportRemovedArithmetic(OnnxFile &file) {
+  if (std::vector<std::string> removed = findRemovedArithmetic(file.getModel().graph()); !removed.empty())
+    file.getReport().warningAt(removed.front(), Certainty::Assumed,
+                               "a cleaner evaluated sums and products, or removed them, for they did nothing to the "
+                               "first values of what they read; parameters among these (a gate of ones, a "
+                               "log-variance of zeros) are not trained: " +
+                                   join(removed, ", "),
+                               remedy, removed);
 }
 
 void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {

@@ -29,6 +29,9 @@ void reportLostNotes(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos);
 
 /// Warns about dropout that a cleaner removed, whatever the exporter.
 void reportRemovedDropout(OnnxFile &file);
+/// Warns about sums and products that a cleaner removed from files of PyTorch's old exporter, and perhaps parameters
+/// with them.
+void reportRemovedArithmetic(OnnxFile &file);
 
 } // namespace lowtide
 

@@ -549,6 +549,7 @@ void Doubts::report(ArrayRef<std::string> apart, StringRef first) const {
 void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   reportFoldedNorms(file);
   reportRemovedDropout(file);
+  reportRemovedArithmetic(file);
   SmallVector<size_t> apart;
   MergedTensors merged(file, facts);
   Doubts doubts(file, merged);

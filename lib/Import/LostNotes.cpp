@@ -15,6 +15,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -180,7 +181,39 @@ static std::vector<std::string> findRemovedArithmetic(const ::onnx::GraphProto &
   return removed;
 }
 
+/// Modules of group norms that have no scale, or no shift. PyTorch's old exporter writes both, for a norm without
+/// parameters, too, after the instance norm of the groups.
+static std::vector<std::string> findBareGroupNorms(const ::onnx::GraphProto &graph) {
+  StringMap<const NodeProto *> makers;
+  StringSet<> scaled, shifted; // modules with such a node
+  for (const NodeProto &node : graph.node())
+    for (const std::string &output : node.output()) {
+      makers[output] = &node;
+      std::optional<std::string> module = findScope(output);
+      StringRef op = findEvaluatedOperator(output);
+      if (module && (op == "Mul" || op == "Add"))
+        (op == "Mul" ? scaled : shifted).insert(*module);
+    }
+  std::vector<std::string> bare;
+  for (const NodeProto &node : graph.node()) {
+    if (node.op_type() != "InstanceNormalization" || node.input_size() != 3 || node.output_size() != 1)
+      continue;
+    std::optional<std::string> module = findScope(node.output(0));
+    const NodeProto *groups = makers.lookup(node.input(0));
+    const bool hasGroups = groups && groups->op_type() == "Reshape" && findScope(groups->output(0)) == module;
+    if (hasGroups && module && !module->empty() && (!scaled.contains(*module) || !shifted.contains(*module)))
+      bare.push_back(*module);
+  }
+  return bare;
+}
+
 void lowtide::reportRemovedArithmetic(OnnxFile &file) {
+  if (std::vector<std::string> bare = findBareGroupNorms(file.getModel().graph()); !bare.empty())
+    file.getReport().warningAt(bare.front(), Certainty::Assumed,
+                               "a cleaner removed the scales of ones or shifts of zeros of group norms; unless the "
+                               "program has none there, its parameters are not trained: " +
+                                   join(bare, ", "),
+                               remedy, bare);
   if (std::vector<std::string> removed = findRemovedArithmetic(file.getModel().graph()); !removed.empty())
     file.getReport().warningAt(removed.front(), Certainty::Assumed,
                                "a cleaner evaluated sums and products, or removed them, for they did nothing to the "
@@ -190,20 +223,32 @@ void lowtide::reportRemovedArithmetic(OnnxFile &file) {
                                remedy, removed);
 }
 
+/// Whether a cleaner wrote a file of PyTorch's old exporter again: that states no types of inner values.
+static bool isOldAndCleaned(const ModelProto &model) {
+  return model.producer_name() == "pytorch" && model.graph().value_info_size() != 0 &&
+         any_of(model.graph().node(), [](const NodeProto &node) { return StringRef(node.name()).starts_with("/"); });
+}
+
 void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
   const std::string cleaner = findCleaner(file.getModel());
-  if (cleaner.empty())
+  if (cleaner.empty() && !isOldAndCleaned(file.getModel()))
     return;
   const bool areNodesNoted =
       any_of(file.getModel().graph().node(), [](const NodeProto &node) { return !findProgramNote(node).empty(); });
-  file.getReport().warningAt(
-      "", Certainty::Inferred,
-      Twine("PyTorch's exporter wrote this file, and ") + cleaner + " removed " +
-          (areNodesNoted ? "its list of parameters and buffers: what the program assigns to buffers, and which tensors "
-                           "it does not train, is not known"
-                         : "its notes: what the program detaches, assigns to buffers, drops within attention or does "
-                           "not train is not known, and not done"),
-      remedy);
+  if (!cleaner.empty())
+    file.getReport().warningAt(
+        "", Certainty::Inferred,
+        Twine("PyTorch's exporter wrote this file, and ") + cleaner + " removed " +
+            (areNodesNoted
+                 ? "its list of parameters and buffers: what the program assigns to buffers, and which tensors "
+                   "it does not train, is not known"
+                 : "its notes: what the program detaches, assigns to buffers, drops within attention or does "
+                   "not train is not known, and not done"),
+        remedy);
+  // In files of the old exporter modules tell whose a layer's weight is.
+  auto mayBeMerged = [&](const InitializerUse &use) {
+    return !cleaner.empty() || operandLeaf(*use.node, use.operand).empty();
+  };
   SmallVector<std::string> unnamed, shared;
   for (const InitializerInfo &info : infos) {
     if (info.role != InitializerRole::Parameter || info.viewOf || StringRef(info.reason).starts_with("--"))
@@ -212,10 +257,10 @@ void lowtide::reportLostNotes(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
     for (const InitializerUse &use : info.uses)
       readers.push_back(use.node->name().empty() && use.node->output_size() ? StringRef(use.node->output(0))
                                                                             : StringRef(use.node->name()));
-    if (info.name == info.tensor && isNameOfValue(info.name))
+    if (!cleaner.empty() && info.name == info.tensor && isNameOfValue(info.name))
       unnamed.push_back(withNode(info.name, join(readers, ", ")));
-    else if (readers.size() > 1 && !file.findUnfolded(info.tensor) && info.getNumElements() > 0 &&
-             isConstantValued(file, *file.findInitializer(info.tensor)).value_or(false))
+    else if (readers.size() > 1 && all_of(info.uses, mayBeMerged) && !file.findUnfolded(info.tensor) &&
+             info.getNumElements() > 0 && isConstantValued(file, *file.findInitializer(info.tensor)).value_or(false))
       shared.push_back(withNode(info.name, join(readers, ", ")));
   }
   if (!unnamed.empty())

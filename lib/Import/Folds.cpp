@@ -219,18 +219,41 @@ void lowtide::describeFold(const TensorFacts &facts, const Signature &signature,
     info.sourceShape = kept.empty() ? SmallVector<int64_t>{1} : kept;
 }
 
+/// Whether the parameter is in the file as the program views it, in a shape of which that of the parameter cannot be
+/// told.
+static bool isViewed(const TensorFacts &facts, const InitializerInfo &info) {
+  auto views = [](StringRef name) {
+    return llvm::is_contained({"view", "_unsafe_view", "reshape", "flatten", "unflatten"}, operationName(name));
+  };
+  return !facts.foldedFrom.empty() && !info.sourceShape && !info.sourceRows && info.dims.size() > 1 &&
+         (views(facts.tensor->name()) || llvm::any_of(facts.foldedFrom, views));
+}
+
 void lowtide::reportTakenRows(OnnxFile &file, ArrayRef<TensorFacts> facts, std::vector<InitializerInfo> &infos) {
   llvm::StringSet<> atBuffers;
   for (const TensorFacts &fact : facts)
     if (llvm::any_of(fact.foldedFrom, [](const std::string &name) { return leafOf(name) == "position_ids"; }))
       atBuffers.insert(fact.tensor->name());
-  SmallVector<StringRef> names, parts;
-  for (const TensorFacts &fact : facts)
-    if (isIndexed(fact))
-      for (const InitializerInfo &info : infos)
-        if (info.role == InitializerRole::Parameter && info.tensor == fact.tensor->name() && info.name != info.tensor &&
-            !info.sourceRows)
-          parts.push_back(info.name);
+  SmallVector<StringRef> names, parts, viewed;
+  for (const TensorFacts &fact : facts) {
+    if (fact.foldedFrom.empty() && !isIndexed(fact))
+      continue;
+    for (const InitializerInfo &info : infos) {
+      const bool isOf = info.role == InitializerRole::Parameter && info.tensor == fact.tensor->name();
+      if (!isOf || info.name == info.tensor)
+        continue;
+      if (isIndexed(fact) && !info.sourceRows)
+        parts.push_back(info.name);
+      else if (info.certainty != Certainty::Assumed && isViewed(fact, info))
+        viewed.push_back(info.name);
+    }
+  }
+  if (!viewed.empty())
+    file.getReport().warningAt(viewed.front(), Certainty::Inferred,
+                               "parameters are in the file in the shape in which the program views them, and their own "
+                               "is not; they are trained alike, and saved in that shape: " +
+                                   llvm::join(viewed, ", "),
+                               "export with optimize=False to have their own shape", {viewed.begin(), viewed.end()});
   if (!parts.empty())
     file.getReport().warningAt(
         parts.front(), Certainty::Stated,

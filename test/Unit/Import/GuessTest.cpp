@@ -147,6 +147,23 @@ TEST(Classification, WhatIndicesTookIsSaid) {
               HasSubstr("only what the program takes by index; that is trained, and saved in its own shape: table"));
 }
 
+TEST(Classification, AParameterInAnotherShapeIsSaid) {
+  auto say = [](const std::string &name, const std::string &dims, const std::string &sources) {
+    ModelProto model =
+        parseModel("<ir_version: 10, opset_import: [\"\" : 20]> g (float[4,4] x) => (float[4,4] y) <float[" + dims +
+                   "] " + name + " = {1, 2, 3, 4}> { y = Add(x, " + name + ") }");
+    setSignature(model, {"w"});
+    setOrigin(model, 0, "", "%x, %view_1");
+    setFoldedFrom(model, name, "['w'" + sources + "]");
+    return classify(model).messages;
+  };
+  EXPECT_THAT(say("view_1", "2,2", ", 'val_1', 'val_2'"), HasSubstr("in which the program views them"));
+  EXPECT_THAT(say("transpose", "2,2", ", 'view', 'val_1'"), HasSubstr("saved in that shape: w"));
+  // A vector with dimensions of one, and what is only transposed.
+  EXPECT_EQ(say("view_1", "4,1", ", 'val_1', 'val_2'"), "");
+  EXPECT_EQ(say("permute", "2,2", ""), "");
+}
+
 TEST(Classification, RowsAfterAnOffsetAreNotStated) {
   ModelProto model = parseModel(R"(
     <ir_version: 10, opset_import: ["" : 20]>

@@ -4,6 +4,10 @@
 
 #include "onnx/onnx_pb.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
 using namespace llvm;
 using namespace lowtide;
 
@@ -41,4 +45,56 @@ bool lowtide::isPowerIteration(const OnnxFile &file, const TensorFacts &facts, S
     return false;
   const ::onnx::TensorProto *other = file.findInitializer((stem + (name.ends_with("_u") ? "_v" : "_u")).str());
   return (other && other->dims_size() == 1) || file.findInitializer((stem + "_orig").str());
+}
+
+namespace {
+/// What values a graph's inputs are, but for their place, their type, and numbers that they are measured by.
+class Inputs {
+public:
+  explicit Inputs(const ::onnx::GraphProto &graph) {
+    for (const auto &input : graph.input())
+      names.insert(input.name());
+    for (const ::onnx::NodeProto &node : graph.node())
+      for (const std::string &output : node.output())
+        makers[output] = &node;
+  }
+
+  bool measures(const ::onnx::NodeProto &node) const {
+    return any_of(node.input(), [&](const std::string &operand) { return isInput(operand, mostSteps); });
+  }
+
+private:
+  static constexpr int mostSteps = 6;
+
+  bool isInput(StringRef value, int steps) const {
+    if (names.contains(value))
+      return true;
+    const ::onnx::NodeProto *node = makers.lookup(value);
+    return node && steps > 0 && node->input_size() &&
+           is_contained({"Add", "Sub", "Mul", "Div", "Cast", "Transpose", "Reshape", "Unsqueeze", "Clip"},
+                        node->op_type()) &&
+           any_of(node->input(), [&](const std::string &operand) { return isInput(operand, steps - 1); });
+  }
+
+  StringSet<> names;
+  StringMap<const ::onnx::NodeProto *> makers;
+};
+} // namespace
+
+void lowtide::reportLearnedMoments(OnnxFile &file, ArrayRef<InitializerInfo> infos) {
+  const Inputs inputs(file.getModel().graph());
+  std::vector<std::string> names;
+  for (const InitializerInfo &info : infos) {
+    StringRef leaf = leafOf(info.name);
+    const bool isMoment = info.role == InitializerRole::Constant && (leaf == "mean" || leaf == "std") &&
+                          info.certainty == Certainty::Assumed;
+    if (isMoment && none_of(info.uses, [&](const InitializerUse &use) { return inputs.measures(*use.node); }))
+      names.push_back(info.name);
+  }
+  if (!names.empty())
+    file.getReport().warningAt(names.front(), Certainty::Assumed,
+                               "a mean or deviation that measures no input is taken for a buffer by its name, and is "
+                               "not trained: " +
+                                   join(names, ", "),
+                               "train what is a parameter: --params=+" + names.front(), names);
 }

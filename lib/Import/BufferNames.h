@@ -14,6 +14,10 @@ bool isBufferLeaf(llvm::StringRef leaf);
 /// `weight_orig`, and not added to anything. A weight kept as direction and length has a matrix of the second name.
 bool isPowerIteration(const OnnxFile &file, const TensorFacts &facts, llvm::StringRef name);
 
+/// Warns about tensors called `mean` or `std` that were taken for buffers and that measure no input: policies learn a
+/// deviation, and factorizations a mean, under such names.
+void reportLearnedMoments(OnnxFile &file, llvm::ArrayRef<InitializerInfo> infos);
+
 } // namespace lowtide
 
 #endif // LOWTIDE_LIB_IMPORT_BUFFERNAMES_H

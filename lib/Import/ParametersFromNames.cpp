@@ -592,4 +592,5 @@ void lowtide::classifyByName(OnnxFile &file, ArrayRef<TensorFacts> facts, std::v
   doubts.report(llvm::map_to_vector(apart, [&](size_t i) { return infos[i].name; }),
                 apart.empty() ? StringRef() : StringRef(infos[apart.front()].tensor));
   reportLostNotes(file, infos);
+  reportLearnedMoments(file, infos);
 }

@@ -147,6 +147,23 @@ TEST(Classification, WhatIndicesTookIsSaid) {
               HasSubstr("only what the program takes by index; that is trained, and saved in its own shape: table"));
 }
 
+TEST(Classification, ADeviationThatMeasuresNoInputIsSaid) {
+  // `self.std = nn.Parameter(…)` of a policy, and the deviation of images.
+  auto say = [](const std::string &first, const std::string &second) {
+    return classify(parseModel(R"(
+      <ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+      g (float[3,2] x) => (float[3,2] y)
+      <float[2,2] "a.weight" = {1, 2, 3, 4}, float[2] std = {0.5, 0.25}, float[2] mean = {1, 2}> {
+        h = )" + first + R"(
+        y = )" + second + R"(
+      })"))
+        .messages;
+  };
+  EXPECT_THAT(say("MatMul(x, \"a.weight\")", "Div(h, std)"), HasSubstr("measures no input"));
+  EXPECT_THAT(say("MatMul(x, \"a.weight\")", "Div(h, std)"), HasSubstr("--params=+std"));
+  EXPECT_EQ(say("Sub(x, mean)", "Div(h, std)"), "");
+}
+
 TEST(Classification, AParameterInAnotherShapeIsSaid) {
   auto say = [](const std::string &name, const std::string &dims, const std::string &sources) {
     ModelProto model =

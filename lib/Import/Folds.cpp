@@ -315,9 +315,27 @@ LogicalResult lowtide::checkJoined(OnnxFile &file, const Signature &signature, A
       owners.try_emplace(info.name, info.tensor);
     else if (info.role == InitializerRole::Parameter)
       joined.insert(info.tensor);
+  llvm::StringMap<const TensorFacts *> first; // by parameter, the first tensor in which it was joined with others
   for (const TensorFacts &fact : facts) {
     if (!joined.contains(fact.tensor->name()))
       continue;
+    for (const std::string &source : fact.foldedFrom) {
+      const SignatureEntry *entry = signature.findTarget(source);
+      if (!entry || entry->kind != SignatureEntry::Parameter)
+        continue;
+      auto [at, isNew] = first.try_emplace(source, &fact);
+      // What arithmetic made of them was warned about.
+      auto isWarnedAbout = [&](const TensorFacts &facts) { return !findFoldFault(file, facts, signature).empty(); };
+      if (isNew || isWarnedAbout(*at->second) || isWarnedAbout(fact) ||
+          areDisjointPieces(file, {at->second, &fact}, signature))
+        continue;
+      file.getReport().errorAt(FailureKind::Unsupported, fact.tensor->name(),
+                               "parameter " + quoteName(source) + " is in the file twice, in " +
+                                   quoteName(at->second->tensor->name()) + " and in " + quoteName(fact.tensor->name()) +
+                                   ", where it was joined with others: trained as they stand, the two would part",
+                               "export with optimize=False");
+      return failure();
+    }
     std::vector<std::string> sources = fact.foldedFrom;
     // One that is tied has other names.
     for (const auto &owner : owners)

@@ -164,6 +164,23 @@ TEST(Classification, ADeviationThatMeasuresNoInputIsSaid) {
   EXPECT_EQ(say("Sub(x, mean)", "Div(h, std)"), "");
 }
 
+TEST(Classification, ParametersThatWereJoinedTwiceAreRefused) {
+  // cat([p, q]) and stack([p[0], q[1]]) share elements, the halves of one join do not.
+  auto say = [](const std::string &one, const std::string &other, const std::string &rows) {
+    ModelProto model = parseModel(R"(
+      <ir_version: 10, opset_import: ["" : 20]>
+      g (float[2,2] x) => (float[2,2] y) <float[2,2] )" +
+                                  one + " = {1, 2, 3, 4}, float[2,2] " + other + " = {" + rows + "}> { h = MatMul(x, " +
+                                  one + ") y = MatMul(h, " + other + ") }");
+    setSignature(model, {"p", "q"});
+    setFoldedFrom(model, one, "['p', 'q', 'cat', 'val_1']");
+    setFoldedFrom(model, other, "['p', 'q', 'cat', 'val_2']");
+    return importModel(model).messages;
+  };
+  EXPECT_THAT(say("cat", "stack", "1, 2, 7, 8"), HasSubstr("'p' is in the file twice, in 'cat' and in 'stack'"));
+  EXPECT_THAT(say("slice_1", "slice_2", "5, 6, 7, 8"), testing::Not(HasSubstr("twice")));
+}
+
 TEST(Classification, AParameterInAnotherShapeIsSaid) {
   auto say = [](const std::string &name, const std::string &dims, const std::string &sources) {
     ModelProto model =

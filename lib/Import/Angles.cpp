@@ -23,7 +23,6 @@ using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
-using ::onnx::TensorProto;
 
 namespace {
 struct Angle {
@@ -84,8 +83,7 @@ void lowtide::restoreAngles(GraphProto &proto) {
       angles.emplace_back(int(i), *angle);
   if (angles.empty())
     return;
-  auto readsNothing = [](const TensorProto &) -> std::optional<std::string> { return std::nullopt; };
-  UnfoldingGraph graph(proto, readsNothing);
+  UnfoldingGraph graph(proto);
   for (const auto &[index, angle] : angles) {
     const auto &[y, x, zero] = angle;
     graph.setModule(findModulePath(proto.node(index)).value_or(""));

@@ -112,8 +112,7 @@ void lowtide::restoreCosineBounds(GraphProto &proto) {
       copies.push_back(int(i));
   if (found.empty() && copies.empty())
     return;
-  auto readsNothing = [](const TensorProto &) -> std::optional<std::string> { return std::nullopt; };
-  UnfoldingGraph graph(proto, readsNothing);
+  UnfoldingGraph graph(proto);
   for (const auto &[index, parts] : found) {
     graph.setModule(findModulePath(proto.node(index)).value_or(""));
     std::string lengths[2];

@@ -132,9 +132,8 @@ std::vector<std::string> lowtide::restoreLabelSmoothing(GraphProto &proto) {
   std::vector<std::string> restored;
   if (losses.empty())
     return restored;
-  auto readsNothing = [](const TensorProto &) -> std::optional<std::string> { return std::nullopt; };
   const StringSet<> floats = findFloats(proto);
-  UnfoldingGraph graph(proto, readsNothing);
+  UnfoldingGraph graph(proto);
   for (auto [loss, smoothing] : losses) {
     restored.push_back(loss->output(0));
     if (floats.contains(loss->input(1)))

@@ -57,8 +57,7 @@ LookupFrequency lowtide::restoreLookupFrequency(GraphProto &proto) {
   LookupFrequency found;
   if (none_of(proto.node(), scalesGradientByFrequency))
     return found;
-  auto readsNothing = [](const TensorProto &) -> std::optional<std::string> { return std::nullopt; };
-  UnfoldingGraph graph(proto, readsNothing);
+  UnfoldingGraph graph(proto);
   MapVector<StringRef, SmallVector<NodeProto *>> lookups; // by operation: its nodes share a note
   StringMap<std::string> results;
   for (NodeProto &node : *proto.mutable_node()) {

@@ -19,7 +19,6 @@ using namespace lowtide;
 using ::onnx::AttributeProto;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
-using ::onnx::TensorProto;
 
 static const AttributeProto *findAttribute(const NodeProto &node, StringRef name) {
   auto at = find_if(node.attribute(), [&](const AttributeProto &attribute) { return attribute.name() == name; });
@@ -40,8 +39,7 @@ std::vector<std::string> lowtide::restorePoolDivisors(GraphProto &proto) {
   std::vector<std::string> restored;
   if (pools.empty())
     return restored;
-  auto readsNothing = [](const TensorProto &) -> std::optional<std::string> { return std::nullopt; };
-  UnfoldingGraph graph(proto, readsNothing);
+  UnfoldingGraph graph(proto);
   for (NodeProto *pool : pools) {
     const std::string name = pool->output(0), average = name + "@average";
     int64_t size = 1;

@@ -23,7 +23,6 @@ using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
-using ::onnx::TensorProto;
 
 /// Writes after `scatter`, which gives up its name, a mean in its place; `self`: what the program scatters into.
 static void takeMeans(UnfoldingGraph &graph, NodeProto &scatter, const std::string &self) {
@@ -67,8 +66,7 @@ std::vector<std::string> lowtide::restoreScatterMeans(GraphProto &proto) {
   std::vector<std::string> restored;
   if (scatters.empty())
     return restored;
-  auto readsNothing = [](const TensorProto &) -> std::optional<std::string> { return std::nullopt; };
-  UnfoldingGraph graph(proto, readsNothing);
+  UnfoldingGraph graph(proto);
   StringSet<> cleared;
   for (auto &[note, nodes] : scatters) {
     NodeProto &last = *nodes.back();

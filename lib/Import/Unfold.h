@@ -33,6 +33,8 @@ struct UnfoldedPart {
 class UnfoldingGraph {
 public:
   UnfoldingGraph(::onnx::GraphProto &graph, TensorReader read);
+  /// For who needs no values but of what it adds.
+  explicit UnfoldingGraph(::onnx::GraphProto &graph);
 
   const ::onnx::GraphProto &getGraph() const { return graph; }
   const ModulePaths &getPaths() const { return paths; }

@@ -33,6 +33,10 @@ static void collectNames(const GraphProto &graph, StringSet<> &names) {
   }
 }
 
+static std::optional<std::string> readNothing(const TensorProto &) { return std::nullopt; }
+
+UnfoldingGraph::UnfoldingGraph(GraphProto &graph) : UnfoldingGraph(graph, readNothing) {}
+
 UnfoldingGraph::UnfoldingGraph(GraphProto &graph, TensorReader read)
     : graph(graph), paths(graph), reader(read), numOldNodes(graph.node_size()) {
   for (const TensorProto &tensor : graph.initializer())

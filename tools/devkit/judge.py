@@ -33,7 +33,7 @@ it does not: they are silently wrong.
 With --precision=mixed-bf16 and the like the band recorded for that type holds, and besides: contractions take 16-bit
 operands and sums are f32 in the compiler's text, saved activations are at most 0.6 of f32's bytes, losses differ from f32's.
 With --moments, --master=sr and the like, which store with loss, the first two losses are held to the band, later ones to a tenth of what the
-recorded run changed and the mean of the last quarter to 3 % of it; gradients are held as ever, final parameters and state are not.
+recorded run changed and the mean of the last quarter to 3 % of it (or to a hundredth of the loss); gradients are held as ever, final parameters and state are not.
 Columns: worst |loss - recorded| / tolerance, worst gradient error / allowed, worst error / allowed of final parameters and state
 (each holds at 1.00 or less), bytes planned and allocated, the training step's arena over the most bytes that are alive
 in it at once (the check holds it to 1.01).
@@ -306,9 +306,9 @@ def train(record, options, artifact, work, verdict):
     """Run all steps; fill in the figures; returns what is wrong in words."""
     from devkit import record as rules
 
-    truth, bounds = record.loss_bounds(options.precision)
-    if options.is_lossy and bounds is not None:
-        bounds = rules.widen_for_lossy(truth, bounds)
+    truth, exact_bounds = record.loss_bounds(options.precision)
+    stores_lossy = options.is_lossy and exact_bounds is not None
+    bounds = rules.widen_for_lossy(truth, exact_bounds) if stores_lossy else exact_bounds
     runs = []
     for seed in range(rules.SEEDS if record.stochastic else 1):
         log = work / f"run{seed}.jsonl"
@@ -330,7 +330,7 @@ def train(record, options, artifact, work, verdict):
     if verdict.loss is not None and verdict.loss > 1:
         got = f"{losses[at]:.7g}, recorded {truth[at]:.7g}" if at < len(losses) else "missing"
         complaints.append(f"loss of step {at}: {got} ± {bounds[at]:.1e}" if at < len(truth) else f"{len(losses)} losses for {len(truth)} steps")
-    if options.is_lossy and bounds is not None and len(losses) == len(truth) and (off := rules.lossy_mean(losses, truth, bounds)) > 1:
+    if stores_lossy and len(losses) == len(truth) and (off := rules.lossy_mean(losses, truth, exact_bounds)) > 1:
         verdict.loss = max(verdict.loss, off)
         complaints.append("the mean of the last losses is too far from the recorded one")
     verdict.planned, verdict.allocated = header.get("planned_bytes"), header.get("allocated_bytes")

@@ -27,8 +27,10 @@ F64_RELATIVE, F64_OF_F32 = 1e-6, 0.1
 # A run that depends on its seed: our mean over `SEEDS` lies within this many standard errors of the recorded mean.
 SEEDS, STANDARD_ERRORS = 8, 3.0
 # Parts of all that the recorded losses change, by which a run may be off that stores with loss: of one loss, and of the mean of the
-# last quarter (docs/measurements: int8 moments cost about a thousandth of it, fp8 a hundredth).
-LOSSY_STEP, LOSSY_MEAN = 0.1, 0.03
+# last quarter (docs/measurements: int8 moments cost about a thousandth of it, fp8 a hundredth). A run of few steps changes
+# little: a loss may be off by a part of itself, too. Parameters that are rounded up or down by chance move it by their last place,
+# which is 2^-8 of them.
+LOSSY_STEP, LOSSY_MEAN, LOSSY_SHORT = 0.1, 0.03, 0.01
 
 # Precisions with values of 16 bits, as the files and the compiler's text name them. PyTorch could not run every model
 # in every one of them: then no band is recorded.
@@ -156,13 +158,16 @@ def widen_for_lossy(truth, bounds):
     """Bounds of a run that stores state or parameters with loss: the first two losses know nothing of it, later ones may be off by a
     part of all that the recorded run changed."""
     change = max(truth) - min(truth)
-    return [bound if step < 2 else max(bound, LOSSY_STEP * change) for step, bound in enumerate(bounds)]
+    return [
+        bound if step < 2 else max(bound, LOSSY_STEP * change, LOSSY_SHORT * abs(loss)) for step, (bound, loss) in enumerate(zip(bounds, truth))
+    ]
 
 
 def lossy_mean(ours, truth, bounds):
-    """|mean of ours - mean of the record| / allowed, over the last quarter of a run that stores with loss: single losses scatter."""
+    """|mean of ours - mean of the record| / allowed, over the last quarter of a run that stores with loss: single losses scatter. `bounds`:
+    of a run that does not."""
     last = max(len(truth) // 4, 1)
-    allowed = max(sum(bounds[-last:]) / last, LOSSY_MEAN * (max(truth) - min(truth)))
+    allowed = max(sum(bounds[-last:]) / last, LOSSY_MEAN * (max(truth) - min(truth)), LOSSY_SHORT * abs(sum(truth[-last:])) / last)
     return abs(sum(ours[-last:]) - sum(truth[-last:])) / last / allowed
 
 

@@ -62,8 +62,14 @@ static bool joinsStored(Operation *op) {
          isa<IntegerType>(getElementTypeOrSelf(op->getOperand(1).getType()));
 }
 
-/// Finds what is cheaper to compute again than to read: repeated elements, widened floats, halves, and whatever few ops
-/// make of constants alone.
+bool lowtide::repeatsRows(Operation *op) {
+  auto gather = dyn_cast<nn::GatherOp>(op);
+  return gather && gather.getAxis() == 0 && gather.getX().getDefiningOp() &&
+         gather.getY().getType().getNumElements() >= 2 * gather.getX().getType().getNumElements();
+}
+
+/// Finds what is cheaper to compute again than to read: repeated elements and rows, widened floats, halves, and
+/// whatever few ops make of constants alone.
 static DenseSet<Operation *> findCheap(Block &block) {
   DenseSet<Operation *> cheap;
   // Ops that a value made of constants stands for.
@@ -71,7 +77,7 @@ static DenseSet<Operation *> findCheap(Block &block) {
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() != 1 || !isa<ElementInterface>(op) || !isPure(&op))
       continue;
-    if (isUnitReshape(&op) || repeatsElements(&op) || widensFloats(&op) || joinsStored(&op))
+    if (isUnitReshape(&op) || repeatsElements(&op) || repeatsRows(&op) || widensFloats(&op) || joinsStored(&op))
       cheap.insert(&op);
     auto facts = dyn_cast<FactsInterface>(op);
     if (!facts || facts.getFacts().isExpensive() || isa<ReductionInterface>(op) ||

@@ -18,6 +18,9 @@ namespace lowtide {
 llvm::SmallVector<int64_t> dropUnits(mlir::Value tensor);
 /// Whether `op` moves the elements of one operand to more places.
 bool repeatsElements(mlir::Operation *op);
+/// Whether `op` picks rows of what another op makes, each of them at least twice: what is read stays near. Of arguments
+/// it is not said, whose updates would be to be minded.
+bool repeatsRows(mlir::Operation *op);
 /// Whether `op` only adds or drops dimensions of extent 1.
 bool isUnitReshape(mlir::Operation *op);
 
@@ -31,7 +34,8 @@ llvm::DenseSet<mlir::Operation *> findMadeOfBatch(mlir::Block &block);
 /// Makes such values of the forward pass again in front of each generated op after the loss that reads them.
 void remakeAfterLoss(mlir::Block &block, const ForwardPart &forward,
                      llvm::function_ref<bool(mlir::Operation *)> isGenerated);
-/// Repeated elements, widened floats and what few ops make of constants, once for each generated op that reads them.
+/// Repeated elements and rows, widened floats and what few ops make of constants, once for each generated op that reads
+/// them.
 void cloneCheapProducers(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isGenerated);
 
 } // namespace lowtide

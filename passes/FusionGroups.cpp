@@ -404,42 +404,6 @@ void FusionGroups::merge(unsigned gone, unsigned kept) {
   a.fusable = false;
 }
 
-/// What a GPU's scatter computes besides: the ops that make its indices, and the sum that its result is a term of. It
-/// adds up in registers, and that sum's elements are all that it writes.
-void FusionGroups::joinScatters() {
-  auto isJoinable = [&](Operation *op, unsigned with) {
-    if (!op || op->getBlock() != &block || !isGenerated(op) || !op->hasTrait<OpTrait::Elementwise>())
-      return false;
-    const Node &node = nodes[nodeOf(op)];
-    return node.ops.size() == 1 && node.forward == nodes[with].forward;
-  };
-  for (Operation &op : block) {
-    auto scatter = dyn_cast<nn::ScatterAddOp>(op);
-    if (!scatter || !isGenerated(scatter))
-      continue;
-    unsigned node = nodeOf(scatter);
-    auto sum = scatter.getY().hasOneUse() ? dyn_cast<nn::AddOp>(*scatter.getY().user_begin()) : nn::AddOp();
-    if (sum && isJoinable(sum, node) && scatter.getY().getType().getElementType().isF32() &&
-        !hasPathThroughOthers(node, nodeOf(sum))) {
-      merge(node, nodeOf(sum));
-      node = nodeOf(sum);
-    }
-    nodes[node].fusable = false;
-    SmallVector<Operation *> makers{scatter.getIndices().getDefiningOp()};
-    while (!makers.empty()) {
-      Operation *maker = makers.pop_back_val();
-      if (!maker || !isJoinable(maker, node))
-        continue;
-      unsigned other = nodeOf(maker);
-      if (consumersOf(other) != SmallVector<unsigned>{node} || hasPathThroughOthers(other, node))
-        continue;
-      merge(other, node);
-      for (Value operand : maker->getOperands())
-        makers.push_back(operand.getDefiningOp());
-    }
-  }
-}
-
 void FusionGroups::joinSoleReaders() {
   for (unsigned node = nodes.size(); node-- > 0;) {
     if (nodes[node].ops.empty())
@@ -538,6 +502,8 @@ std::vector<FusionGroups::Group> FusionGroups::form() {
   buildGraph();
   if (isGpu)
     joinScatters();
+  else
+    joinUpdatesOfScatters();
   joinSoleReaders();
   joinEarliestReaders();
   joinSiblingReductions();

@@ -71,6 +71,7 @@ private:
   };
 
   void buildNodes();
+  void joinUpdatesOfScatters();
   void buildGraph();
   unsigned nodeOf(mlir::Operation *op);
   void findUpdates();

@@ -115,6 +115,8 @@ llvm::SmallVector<unsigned> findReads(KernelFunction &function, unsigned numOper
 
 /// The op of a kernel that is one scatter (constants aside), or null.
 ScatterInterface getScatter(nn::KernelOp kernel);
+/// The op of a kernel that is one scatter and what makes its operands, element by element; null if it is more.
+ScatterInterface getFedScatter(nn::KernelOp kernel);
 LaunchShape getScatterShape(ScatterInterface op);
 Grid getGpuScatterGrid(ScatterInterface op, unsigned processors);
 void emitScatter(KernelContext &context, ScatterInterface op);

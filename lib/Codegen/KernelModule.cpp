@@ -149,7 +149,7 @@ std::pair<std::string, bool> KernelModule::getSymbol(nn::Emitter emitter, Module
 /// is there and the kernel has not its form.
 static FailureOr<func::FuncOp> emitCpu(ModuleOp target, StringRef name, nn::KernelOp kernel,
                                        const FailureOr<StagedDomain> &domain, KernelInfo &info) {
-  ScatterInterface scatter = getScatter(kernel);
+  ScatterInterface scatter = getFedScatter(kernel);
   LaunchShape launch = scatter             ? getScatterShape(scatter)
                        : succeeded(domain) ? getStagedShape(kernel, *domain)
                                            : getLoopShape(kernel);

@@ -32,6 +32,19 @@ ScatterInterface codegen::getScatter(nn::KernelOp kernel) {
   return scatter && scatter->getNumResults() == 1 ? scatter : ScatterInterface();
 }
 
+ScatterInterface codegen::getFedScatter(nn::KernelOp kernel) {
+  auto yield = cast<nn::YieldOp>(kernel.getBlock()->getTerminator());
+  auto scatter = yield->getNumOperands() == 1 ? dyn_cast_or_null<ScatterInterface>(yield->getOperand(0).getDefiningOp())
+                                              : ScatterInterface();
+  if (!scatter || scatter->getNumResults() != 1 || !scatter->hasOneUse())
+    return {};
+  for (Operation &op : kernel.getBlock()->without_terminator())
+    if (&op != scatter && (isa<ScatterInterface, ReductionInterface>(op) || !isa<ElementInterface>(op)) &&
+        !op.hasTrait<OpTrait::ConstantLike>())
+      return {};
+  return scatter;
+}
+
 namespace {
 /// Dimensions by role.
 struct ScatterShape {

@@ -1,5 +1,6 @@
 // A GPU's scatter makes its indices on the way and writes the sum that its own is a term of, in place of the other one. What
-// others read too stays apart, and a CPU, which adds up in memory, takes nothing along.
+// others read too stays apart, and a CPU, which adds up in memory, computes neither: it makes updates where they are smaller to read
+// than to keep.
 // RUN: lowtide-opt %s --train-set-target=target=cuda:sm_90 --nn-cluster | FileCheck %s
 // RUN: lowtide-opt %s --nn-cluster | FileCheck %s --check-prefix=CPU
 
@@ -70,4 +71,55 @@ func.func @gathered_rows(%i: tensor<4x70xi64>, %t: tensor<9x300xf32>) -> (tensor
   %x = nn.gather %t[%place] axis = 0 : (tensor<9x300xf32>, tensor<4x70xi64>) -> tensor<4x70x300xf32>
   %s = nn.reduce_sum %x dims = [2] : tensor<4x70x300xf32> -> tensor<4x70xf32>
   return %s, %x : tensor<4x70xf32>, tensor<4x70x300xf32>
+}
+
+// Messages along edges: what nodes send, which is made once for each node, weighed by a number for each edge. A CPU never
+// has them all at once.
+// CPU-LABEL: @messages
+// CPU: %[[SENT:.*]] = nn.kernel loop
+// CPU-NEXT: nn.tanh
+// CPU: nn.kernel scatter ({{.*}} = %[[SENT]]{{.*}} -> tensor<9x32xf32>
+// CPU: nn.gather
+// CPU: nn.mul
+// CPU-NEXT: nn.scatter_add
+// CPU-NEXT: nn.yield
+// CPU-NOT: nn.kernel
+// CPU: return
+func.func @messages(%from: tensor<70xi64>, %to: tensor<70xi64>, %x: tensor<9x32xf32>, %w: tensor<70xf32>) -> tensor<9x32xf32> {
+  %sent = nn.tanh %x : tensor<9x32xf32>
+  %rows = nn.gather %sent[%from] axis = 0 : (tensor<9x32xf32>, tensor<70xi64>) -> tensor<70x32xf32>
+  %weights = nn.broadcast %w dims = [0] : tensor<70xf32> -> tensor<70x32xf32>
+  %weighed = nn.mul %rows, %weights : tensor<70x32xf32>
+  %y = nn.scatter_add [%to] %weighed axis = 0 : (tensor<70xi64>, tensor<70x32xf32>) -> tensor<9x32xf32>
+  return %y : tensor<9x32xf32>
+}
+
+// An operand as large as the updates: they are made with what made it.
+// CPU-LABEL: @whole_updates
+// CPU: nn.kernel loop
+// CPU: nn.mul
+// CPU: nn.kernel scatter
+// CPU-NEXT: nn.scatter_add
+// CPU-NEXT: nn.yield
+func.func @whole_updates(%to: tensor<70xi64>, %x: tensor<70x32xf32>, %w: tensor<70xf32>) -> tensor<9x32xf32> {
+  %weights = nn.broadcast %w dims = [0] : tensor<70xf32> -> tensor<70x32xf32>
+  %weighed = nn.mul %x, %weights : tensor<70x32xf32>
+  %y = nn.scatter_add [%to] %weighed axis = 0 : (tensor<70xi64>, tensor<70x32xf32>) -> tensor<9x32xf32>
+  return %y : tensor<9x32xf32>
+}
+
+// Rows that are picked twice and more are picked by each of their readers.
+// CPU-LABEL: @picked_twice
+// CPU: nn.kernel loop
+// CPU-NEXT: nn.tanh
+// CPU-COUNT-2: nn.gather
+// CPU-NOT: nn.gather
+// CPU: return
+func.func @picked_twice(%from: tensor<70xi64>, %x: tensor<9x32xf32>, %u: tensor<32x8xf32>) -> (tensor<70xf32>, tensor<70xf32>) {
+  %sent = nn.tanh %x : tensor<9x32xf32>
+  %rows = nn.gather %sent[%from] axis = 0 : (tensor<9x32xf32>, tensor<70xi64>) -> tensor<70x32xf32>
+  %sums = nn.reduce_sum %rows dims = [1] : tensor<70x32xf32> -> tensor<70xf32>
+  %product = nn.dot %rows, %u : (tensor<70x32xf32>, tensor<32x8xf32>) -> tensor<70x8xf32>
+  %others = nn.reduce_sum %product dims = [1] : tensor<70x8xf32> -> tensor<70xf32>
+  return %sums, %others : tensor<70xf32>, tensor<70xf32>
 }

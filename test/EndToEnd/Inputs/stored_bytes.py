@@ -2,7 +2,7 @@
 
 `lowtide fit --json` counts what the step binds; here the same is added up from the shapes of the file's parameters and the
 layouts' own arithmetic, for every combination of precision, master, moments and averages, to the byte (`--sample`: of every
-seventh). Prints the table.
+seventh). `--looked-up=NAME`: the end of the name of a table that no product reads (a GPT's wpe.weight is one). Prints the table.
 """
 
 import itertools
@@ -49,12 +49,14 @@ def expect(sizes, is_halved, precision, master, moments, ema):
 
 
 def main():
-    model, *flags = [argument for argument in sys.argv[1:] if argument != "--sample"]
+    own = ("--sample", "--looked-up=")
+    model, *flags = [argument for argument in sys.argv[1:] if not argument.startswith(own)]
+    tables = ("wpe.weight", *(argument.split("=", 1)[1] for argument in sys.argv[1:] if argument.startswith("--looked-up=")))
     sizes = read_parameters(model, flags)
 
     def is_halved(name):
-        """Of a transformer, products read the matrices, but for the table of positions."""
-        return sizes[name][1] == 2 and not name.endswith("wpe.weight")
+        """Of a transformer, products read the matrices, but for tables of which rows are looked up alone."""
+        return sizes[name][1] == 2 and not name.endswith(tables)
 
     print("precision   master  moments  average  bytes a parameter")
     combinations = list(itertools.product(MASTERS, MOMENTS, (False, True)))

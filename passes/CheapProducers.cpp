@@ -68,7 +68,7 @@ bool lowtide::repeatsRows(Operation *op) {
          gather.getY().getType().getNumElements() >= 2 * gather.getX().getType().getNumElements();
 }
 
-/// Finds what is cheaper to compute again than to read: repeated elements and rows, widened floats, halves, and
+/// Finds what is cheaper to recompute than to read: repeated elements and rows, widened floats, halves, and
 /// whatever few ops make of constants alone.
 static DenseSet<Operation *> findCheap(Block &block) {
   DenseSet<Operation *> cheap;

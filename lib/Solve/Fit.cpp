@@ -8,7 +8,7 @@
 // 3. Climb: at each level the schedule of the level below, what the methods
 //    find there, and the seeds that fit, lose the recomputations that are not
 //    needed; the cheapest stays and is improved.
-// 4. Beside it, the plans that stand apart. Rungs of their own lie below the
+// 4. Next to it, the plans that stand apart. Rungs of their own lie below the
 //    lowest level of the search; from there on each takes the cheaper one.
 // 5. The smallest plan is shrunk, and every rung's cheapest improved, from one
 //    rung to the next; in a small step also at budgets between levels.

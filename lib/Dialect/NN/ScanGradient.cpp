@@ -9,9 +9,9 @@
 //   3. The cotangent of what every round reads is a sum over the rounds. Where a round's term is a product, or a
 //      reduction of what is laid in rows anyway, the sum is made of the rows of all rounds at once; any other is
 //      carried.
-//   4. A round that is itself a loop (a segment of steps) is not computed again: the forward scan lays down what the
+//   4. A round that is itself a loop (a segment of steps) is not recomputed: the forward scan lays down what the
 //      way back reads, and sums are carried, so that nothing of all segments is there at once but that. Which of it is
-//      computed again after all is chosen later (train-recompute-scans).
+//      recomputed after all is chosen later (train-recompute-scans).
 //
 //===----------------------------------------------------------------------===//
 

@@ -64,7 +64,7 @@ static bool joinsStored(Operation *op) {
 
 bool lowtide::repeatsRows(Operation *op) {
   auto gather = dyn_cast<nn::GatherOp>(op);
-  return gather && gather.getAxis() == 0 && gather.getX().getDefiningOp() &&
+  return gather && gather.getAxis() == 0 && isa<OpResult>(StepStorage::getRoot(gather.getX())) &&
          gather.getY().getType().getNumElements() >= 2 * gather.getX().getType().getNumElements();
 }
 

@@ -18,8 +18,8 @@ namespace lowtide {
 llvm::SmallVector<int64_t> dropUnits(mlir::Value tensor);
 /// Whether `op` moves the elements of one operand to more places.
 bool repeatsElements(mlir::Operation *op);
-/// Whether `op` picks rows of what another op makes, each of them at least twice: what is read stays near. Of arguments
-/// it is not said, whose updates would be to be minded.
+/// Whether `op` picks rows of what another op makes, each of them at least twice: what is read stays near. Of
+/// arguments, and of views of them, it is not said: their updates would be to be minded.
 bool repeatsRows(mlir::Operation *op);
 /// Whether `op` only adds or drops dimensions of extent 1.
 bool isUnitReshape(mlir::Operation *op);

@@ -123,3 +123,17 @@ func.func @picked_twice(%from: tensor<70xi64>, %x: tensor<9x32xf32>, %u: tensor<
   %others = nn.reduce_sum %product dims = [1] : tensor<70x8xf32> -> tensor<70xf32>
   return %sums, %others : tensor<70xf32>, tensor<70xf32>
 }
+
+// Of an argument, which the step may update, rows are picked once, also through a view of it.
+// CPU-LABEL: @picked_of_an_argument
+// CPU-COUNT-1: nn.gather
+// CPU-NOT: nn.gather
+// CPU: return
+func.func @picked_of_an_argument(%from: tensor<70xi64>, %x: tensor<288xf32>, %u: tensor<32x8xf32>) -> (tensor<70xf32>, tensor<70xf32>) {
+  %table = nn.reshape %x : tensor<288xf32> -> tensor<9x32xf32>
+  %rows = nn.gather %table[%from] axis = 0 : (tensor<9x32xf32>, tensor<70xi64>) -> tensor<70x32xf32>
+  %sums = nn.reduce_sum %rows dims = [1] : tensor<70x32xf32> -> tensor<70xf32>
+  %product = nn.dot %rows, %u : (tensor<70x32xf32>, tensor<32x8xf32>) -> tensor<70x8xf32>
+  %others = nn.reduce_sum %product dims = [1] : tensor<70x8xf32> -> tensor<70xf32>
+  return %sums, %others : tensor<70xf32>, tensor<70xf32>
+}

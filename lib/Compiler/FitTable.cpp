@@ -54,16 +54,15 @@ struct FitRow {
 class FitTable {
 public:
   FitTable(StringRef name, const solve::StepGraph &graph, const PlanLayout &layout, const FitRequest &options)
-      : name(name), arenas(layout.getArenas()), options(options),
-        solved(graph, getPlanPacking(), getPlanSearch(options.withoutMethods)), searchSeconds(since(start)),
+      : name(name), arenas(layout.getArenas()), options(options), search(getPlanSearch(options.withoutMethods)),
+        solved(graph, getPlanPacking(), search), searchSeconds(since(start)),
         leastBytes(solve::findLowerBound(graph).bytes), staticBytes(layout.getStaticBytes().sum()) {}
 
   /// The same step with its loss head in `chunks` or with recomputed steps of its loops, which a budget may ask for.
   void addForm(std::optional<int64_t> chunks, StringRef recomputedSteps, const solve::StepGraph &graph) {
     Clock::time_point begin = Clock::now();
     further.push_back(
-        {chunks, recomputedSteps.str(),
-         std::make_unique<solve::SolvedStep>(graph, getPlanPacking(), getPlanSearch(options.withoutMethods))});
+        {chunks, recomputedSteps.str(), std::make_unique<solve::SolvedStep>(graph, getPlanPacking(), search)});
     searchSeconds += since(begin);
     leastBytes = std::min(leastBytes, solve::findLowerBound(graph).bytes);
   }
@@ -113,6 +112,7 @@ private:
   std::string name;
   ArrayRef<PlanLayout::Arena> arenas;
   const FitRequest &options;
+  const solve::FitOptions search;
   solve::SolvedStep solved;
   /// Of everything that was searched so far.
   double searchSeconds;
@@ -335,9 +335,8 @@ void FitTable::printJson(llvm::json::OStream &json) const {
     json.attribute("seconds", whole.seconds);
     json.attribute("flops", whole.flops);
     json.attributeObject("methods", [&] {
-      const std::vector<std::string> off = getPlanSearch(options.withoutMethods).without;
       for (const solve::MethodName &method : solve::listMethods())
-        if (!llvm::is_contained(off, method.name))
+        if (!llvm::is_contained(search.without, method.name))
           json.attribute(method.name, StringRef(method.summary));
     });
     json.attributeArray("plans", [&] {

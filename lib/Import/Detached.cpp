@@ -111,7 +111,7 @@ void BlockTwins::renameParameters(NodeProto &copy) const {
       continue;
     for (auto &prop : *copy.mutable_metadata_props()) {
       std::string &text = *prop.mutable_value();
-      if (prop.key() == "pkg.torch.onnx.name_scopes")
+      if (prop.key() == moduleScopesKey)
         text = "['', '" + moduleOf(other->target).str() + "', 'op']";
       for (size_t at = 0; (at = text.find("%" + operand, at)) != std::string::npos; ++at)
         if (size_t end = at + 1 + operand.size(); end >= text.size() || (!isAlnum(text[end]) && text[end] != '_'))

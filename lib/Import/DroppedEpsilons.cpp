@@ -77,7 +77,7 @@ std::vector<std::string> lowtide::restoreDroppedEpsilons(GraphProto &graph) {
           add.add_input(sum + "_dropped");
           add.add_output(sum);
           for (const auto &note : node.metadata_props())
-            if (note.key() == "pkg.torch.onnx.name_scopes" || note.key() == "namespace")
+            if (note.key() == moduleScopesKey || note.key() == "namespace")
               *add.add_metadata_props() = note;
           TensorProto &number = *graph.add_initializer();
           number.set_name(sum + "_dropped");

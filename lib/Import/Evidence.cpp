@@ -153,7 +153,7 @@ bool lowtide::isEvaluatedName(StringRef name) {
 }
 
 std::optional<std::string> lowtide::findModulePath(const ::onnx::NodeProto &node) {
-  StringRef scopes = findProp(node.metadata_props(), "pkg.torch.onnx.name_scopes");
+  StringRef scopes = findProp(node.metadata_props(), moduleScopesKey);
   if (scopes.empty())
     return findScope(node.name());
   std::vector<std::string> names = parsePythonList(scopes);

@@ -23,6 +23,9 @@
 
 namespace lowtide {
 
+/// Under this key PyTorch's current exporter notes the modules that a node stands in, outermost first.
+inline constexpr llvm::StringLiteral moduleScopesKey = "pkg.torch.onnx.name_scopes";
+
 /// One input of the exported program
 /// (`pkg.torch.export.ExportedProgram.graph_signature`).
 struct SignatureEntry {

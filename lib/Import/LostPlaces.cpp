@@ -17,11 +17,9 @@ using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 
-static constexpr StringLiteral scopesKey = "pkg.torch.onnx.name_scopes";
-
 static const std::string *findScopes(const NodeProto &node) {
   for (const auto &prop : node.metadata_props())
-    if (prop.key() == scopesKey)
+    if (prop.key() == moduleScopesKey)
       return &prop.value();
   return nullptr;
 }
@@ -47,7 +45,7 @@ void lowtide::restorePlaces(GraphProto &graph) {
     if (!first || !agree || !findModulePath(*first))
       continue;
     auto &scopes = *node.add_metadata_props();
-    scopes.set_key(scopesKey.str());
+    scopes.set_key(moduleScopesKey.str());
     scopes.set_value(*findScopes(*first));
   }
 }

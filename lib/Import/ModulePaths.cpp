@@ -3,13 +3,12 @@
 #include "ModulePaths.h"
 
 #include "Classifier.h"
+#include "Evidence.h"
 
 using namespace llvm;
 using namespace lowtide;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
-
-static const std::string scopesKey = "pkg.torch.onnx.name_scopes";
 
 /// Whether the parts of `scope` occur in `module`, in this order, and more with them.
 static bool skipsModules(StringRef scope, StringRef module) {
@@ -83,7 +82,7 @@ void ModulePaths::annotate(GraphProto &graph) const {
     if (path == *scope)
       continue;
     auto *note = node.add_metadata_props();
-    note->set_key(scopesKey);
+    note->set_key(moduleScopesKey.str());
     note->set_value("['" + path + "', '" + StringRef(node.name()).rsplit('/').second.str() + "']");
   }
 }

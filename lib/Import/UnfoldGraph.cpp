@@ -2,6 +2,7 @@
 
 #include "Unfold.h"
 
+#include "Evidence.h"
 #include "TensorData.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -61,7 +62,7 @@ std::string UnfoldingGraph::addNode(StringRef op, ArrayRef<std::string> inputs, 
   node.add_output(result);
   // In the exporter's own words, so that the node's module is found as that of any other.
   auto &scopes = *node.add_metadata_props();
-  scopes.set_key("pkg.torch.onnx.name_scopes");
+  scopes.set_key(moduleScopesKey.str());
   scopes.set_value(module.empty() ? "['', 'unfolded']" : "['', '" + module + "', 'unfolded']");
   return result;
 }

@@ -12,10 +12,10 @@
 #include "Angles.h"
 
 #include "Evidence.h"
+#include "Makers.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
 
 #include <optional>
 
@@ -28,29 +28,13 @@ namespace {
 struct Angle {
   std::string y, x, zero;
 };
-
-class Makers {
-public:
-  explicit Makers(const GraphProto &graph) {
-    for (const NodeProto &node : graph.node())
-      for (const std::string &output : node.output())
-        makers[output] = &node;
-  }
-
-  const NodeProto *find(StringRef value, StringRef op, int numInputs) const {
-    const NodeProto *node = makers.lookup(value);
-    return node && node->op_type() == op && node->input_size() == numInputs ? node : nullptr;
-  }
-  /// Whether the value is an initializer, an input, or a constant of the graph.
-  bool isConstant(StringRef value) const {
-    const NodeProto *node = makers.lookup(value);
-    return !node || node->op_type() == "Constant";
-  }
-
-private:
-  StringMap<const NodeProto *> makers;
-};
 } // namespace
+
+/// Whether the value is an initializer, an input, or a constant of the graph.
+static bool isConstant(const Makers &makers, const std::string &value) {
+  const NodeProto *maker = makers.find(value);
+  return !maker || maker->op_type() == "Constant";
+}
 
 /// What `choice` is the angle of, if it is written as above.
 static std::optional<Angle> matchAngle(const Makers &makers, const NodeProto &choice) {
@@ -68,8 +52,8 @@ static std::optional<Angle> matchAngle(const Makers &makers, const NodeProto &ch
   const std::string &y = quotient->input(0), &x = quotient->input(1);
   const NodeProto *left = makers.find(choice.input(0), "Less", 2), *above = makers.find(turned->input(0), "Greater", 2);
   // Of a coordinate that is a constant, the comparison was evaluated.
-  const bool isLeft = left ? left->input(0) == x : makers.isConstant(choice.input(0));
-  const bool isAbove = above ? above->input(0) == y : makers.isConstant(turned->input(0));
+  const bool isLeft = left ? left->input(0) == x : isConstant(makers, choice.input(0));
+  const bool isAbove = above ? above->input(0) == y : isConstant(makers, turned->input(0));
   if (!isLeft || !isAbove || (!left && !above))
     return std::nullopt;
   return Angle{y, x, left ? left->input(1) : above->input(1)};

@@ -2,11 +2,13 @@
 
 #include "BufferNames.h"
 
+#include "Makers.h"
+
 #include "onnx/onnx_pb.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
 using namespace lowtide;
@@ -51,12 +53,9 @@ namespace {
 /// What values a graph's inputs are, but for their place, their type, and numbers that they are measured by.
 class Inputs {
 public:
-  explicit Inputs(const ::onnx::GraphProto &graph) {
+  explicit Inputs(const ::onnx::GraphProto &graph) : makers(graph) {
     for (const auto &input : graph.input())
       names.insert(input.name());
-    for (const ::onnx::NodeProto &node : graph.node())
-      for (const std::string &output : node.output())
-        makers[output] = &node;
   }
 
   bool measures(const ::onnx::NodeProto &node) const {
@@ -69,7 +68,7 @@ private:
   bool isInput(StringRef value, int steps) const {
     if (names.contains(value))
       return true;
-    const ::onnx::NodeProto *node = makers.lookup(value);
+    const ::onnx::NodeProto *node = makers.find(value);
     return node && steps > 0 && node->input_size() &&
            is_contained({"Add", "Sub", "Mul", "Div", "Cast", "Transpose", "Reshape", "Unsqueeze", "Clip"},
                         node->op_type()) &&
@@ -77,7 +76,7 @@ private:
   }
 
   StringSet<> names;
-  StringMap<const ::onnx::NodeProto *> makers;
+  const Makers makers;
 };
 } // namespace
 

@@ -12,10 +12,11 @@
 
 #include "Detached.h"
 #include "Evidence.h"
+#include "Makers.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <optional>
 
@@ -29,15 +30,9 @@ namespace {
 /// Products, sums of products, and what else cosines are made of.
 class Cosines {
 public:
-  explicit Cosines(const GraphProto &graph) {
+  explicit Cosines(const GraphProto &graph) : makers(graph) {
     for (const TensorProto &tensor : graph.initializer())
-      constants.insert(tensor.name());
-    for (const NodeProto &node : graph.node()) {
-      for (const std::string &output : node.output())
-        makers[output] = &node;
-      if (node.op_type() == "Constant")
-        constants.insert(node.output(0));
-    }
+      initializers.insert(tensor.name());
   }
 
   struct Parts {
@@ -47,28 +42,28 @@ public:
   std::optional<Parts> match(const NodeProto &quotient) const;
 
 private:
-  const NodeProto *make(StringRef value, StringRef op, int numInputs) const {
-    const NodeProto *node = makers.lookup(value);
-    return node && node->op_type() == op && node->input_size() >= numInputs ? node : nullptr;
+  bool isConstant(StringRef value) const {
+    const NodeProto *maker = makers.find(value);
+    return maker ? maker->op_type() == "Constant" : initializers.contains(value);
   }
   /// The two factors whose products `value` sums up; null: it is no such sum.
   const NodeProto *findProduct(StringRef value) const {
-    const NodeProto *sum = make(value, "ReduceSum", 1);
-    return sum ? make(sum->input(0), "Mul", 2) : nullptr;
+    const NodeProto *sum = makers.find(value, "ReduceSum", 1);
+    return sum ? makers.find(sum->input(0), "Mul", 2) : nullptr;
   }
 
-  StringMap<const NodeProto *> makers;
-  StringSet<> constants;
+  const Makers makers;
+  StringSet<> initializers;
 };
 } // namespace
 
 std::optional<Cosines::Parts> Cosines::match(const NodeProto &quotient) const {
   if (quotient.op_type() != "Div" || quotient.input_size() != 2 || !findProgramNote(quotient).empty())
     return std::nullopt;
-  const NodeProto *most = make(quotient.input(1), "Max", 2), *cross = findProduct(quotient.input(0));
-  const NodeProto *root = most && most->input_size() == 2 ? make(most->input(0), "Sqrt", 1) : nullptr;
-  const NodeProto *lengths = root ? make(root->input(0), "Mul", 2) : nullptr;
-  if (!lengths || !cross || !constants.contains(most->input(1)))
+  const NodeProto *most = makers.find(quotient.input(1), "Max", 2), *cross = findProduct(quotient.input(0));
+  const NodeProto *root = most && most->input_size() == 2 ? makers.find(most->input(0), "Sqrt", 1) : nullptr;
+  const NodeProto *lengths = root ? makers.find(root->input(0), "Mul", 2) : nullptr;
+  if (!lengths || !cross || !isConstant(most->input(1)))
     return std::nullopt;
   Parts parts{most->input(1), {lengths->input(0), lengths->input(1)}};
   std::string vectors[2];

@@ -11,11 +11,11 @@
 #include "TensorData.h"
 
 #include "ElementFunctions.h"
+#include "Makers.h"
 #include "Unfold.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -184,11 +184,10 @@ static std::vector<std::string> findRemovedArithmetic(const ::onnx::GraphProto &
 /// Modules of group norms that have no scale, or no shift. PyTorch's old exporter writes both, for a norm without
 /// parameters, too, after the instance norm of the groups.
 static std::vector<std::string> findBareGroupNorms(const ::onnx::GraphProto &graph) {
-  StringMap<const NodeProto *> makers;
+  const Makers makers(graph);
   StringSet<> scaled, shifted; // modules with such a node
   for (const NodeProto &node : graph.node())
     for (const std::string &output : node.output()) {
-      makers[output] = &node;
       std::optional<std::string> module = findScope(output);
       StringRef op = findEvaluatedOperator(output);
       if (module && (op == "Mul" || op == "Add"))
@@ -199,7 +198,7 @@ static std::vector<std::string> findBareGroupNorms(const ::onnx::GraphProto &gra
     if (node.op_type() != "InstanceNormalization" || node.input_size() != 3 || node.output_size() != 1)
       continue;
     std::optional<std::string> module = findScope(node.output(0));
-    const NodeProto *groups = makers.lookup(node.input(0));
+    const NodeProto *groups = makers.find(node.input(0));
     const bool hasGroups = groups && groups->op_type() == "Reshape" && findScope(groups->output(0)) == module;
     if (hasGroups && module && !module->empty() && (!scaled.contains(*module) || !shifted.contains(*module)))
       bare.push_back(*module);
